@@ -177,7 +177,18 @@ const SELECT = `SELECT ${EXPORT_COLUMNS.map(({ name, sql }) => `${sql} AS ${name
 const COPY = `COPY (${SELECT}) TO STDOUT`;
 const PLAN = ['enable_hashjoin', 'enable_nestloop', 'enable_seqscan', 'enable_bitmapscan', 'jit'];
 
-const PGOPTIONS = `${PLAN.map((name) => `-c ${name}=off`).join(' ')} -c enable_partitionwise_join=on -c max_parallel_workers_per_gather=0`;
+/** The columns' SQL takes its values from settings, as that of the worker does. */
+const SETTINGS = {
+  tenant: TENANT,
+  project: projectId,
+  start: `${DAY}T00:00:00Z`,
+  end: '2026-11-21T00:00:00Z',
+};
+const PGOPTIONS = [
+  ...PLAN.map((name) => `-c ${name}=off`),
+  ...Object.entries(SETTINGS).map(([name, value]) => `-c agentplane.export_${name}=${value}`),
+  '-c enable_partitionwise_join=on -c max_parallel_workers_per_gather=0',
+].join(' ');
 
 function floor() {
   const environment = {

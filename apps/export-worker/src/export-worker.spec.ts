@@ -132,6 +132,14 @@ async function keysOf(spec: BulkExportRunSpec): Promise<string[]> {
   return keys;
 }
 
+const manifestOf = ({ exportId, startTime }: BulkExportRunSpec): string =>
+  `x/manifests/export_id=${exportId}/runs/${startTime.slice(0, 10)}.json`;
+
+async function readManifest(spec: BulkExportRunSpec): Promise<unknown> {
+  const bytes = Buffer.concat(await (await store.get(BUCKET, manifestOf(spec))).toArray());
+  return JSON.parse(bytes.toString());
+}
+
 /** Asks DuckDB about all Parquet files of an export, straight from the store's folder. */
 async function query(spec: BulkExportRunSpec, sql: string): Promise<Record<string, unknown>[]> {
   const files = `read_parquet('${folder}/${BUCKET}/x/export_id=${spec.exportId}/**/*.parquet', hive_partitioning = false)`;
@@ -184,19 +192,13 @@ describe('an export run', () => {
     const worker = startWorker(spec, uid, 1, { AGENTPLANE_EXPORT_FILE_ROWS: '12000' });
     expect(await worker.ended).toBe(0);
     const base = `x/export_id=${spec.exportId}/tenant_id=${TENANT}/session_id=${projectId}/resource=runs/year=2026/month=11/day=20/`;
-    expect(await keysOf(spec)).toEqual([
-      `${base}_manifest.json`,
-      `${base}part-00001.parquet`,
-      `${base}part-00002.parquet`,
-    ]);
+    expect(await keysOf(spec)).toEqual([`${base}part-00001.parquet`, `${base}part-00002.parquet`]);
     await expectEveryRowOnce(spec);
     const record = await traces.exportProgress.find(uid);
     expect(record).toMatchObject({ state: 'completed', rows: ROWS, files: 2, intent: undefined });
-    const manifest = Buffer.concat(
-      await (await store.get(BUCKET, `${base}_manifest.json`)).toArray(),
-    ).toString();
+    const manifest = await readManifest(spec);
     const files = await traces.exportProgress.files(uid);
-    expect(JSON.parse(manifest)).toMatchObject({
+    expect(manifest).toMatchObject({
       exportId: spec.exportId,
       rows: ROWS,
       bytes: record?.bytes,
@@ -242,12 +244,13 @@ describe('an export run', () => {
     expect((await keysOf(spec)).every((key) => key.includes('/runs/year=2026/'))).toBe(true);
   });
 
-  it('completes without files when its window has no rows', async () => {
+  it('completes with a manifest and without files when its window has no rows', async () => {
     const spec = specOf({ startTime: '2026-11-21T00:00:00Z', endTime: '2026-11-22T00:00:00Z' });
     const uid = randomUUID();
     expect(await startWorker(spec, uid, 1).ended).toBe(0);
     expect(await traces.exportProgress.find(uid)).toMatchObject({ state: 'completed', rows: 0, files: 0 });
     expect(await keysOf(spec)).toEqual([]);
+    expect(await readManifest(spec)).toMatchObject({ rows: 0, bytes: 0, files: [] });
   });
 
   it('reports its progress while it writes', async () => {
@@ -380,11 +383,48 @@ describe('a series of attempts of one run', () => {
     fault = ({ method, key }) => void (method === 'PUT' && puts.push(key));
     const worker = startWorker(spec, uid, 2);
     expect(await worker.ended).toBe(0);
-    expect(puts).toEqual([expect.stringMatching(/_manifest\.json$/)]);
+    expect(puts).toEqual([expect.stringMatching(/^x\/manifests\/export_id=[^/]+\/runs\/2026-11-20\.json$/)]);
     await expectEveryRowOnce(spec);
     expect(await traces.exportProgress.files(uid)).toMatchObject([
       { rows: ROWS, minStartTime: expect.anything(), maxStartTime: expect.anything() },
     ]);
+  });
+
+  it.each<'NoSuchUpload' | 'PreconditionFailed'>(['NoSuchUpload', 'PreconditionFailed'])(
+    'completes with the right to write alone when the answer to a completion is lost, and the next is %s',
+    async (code) => {
+      const spec = specOf();
+      const uid = randomUUID();
+      let completions = 0;
+      fault = ({ method, query: words }) => {
+        if (method === 'GET' || method === 'HEAD') return { kind: 'error', code: 'AccessDenied' };
+        if (method !== 'POST' || !words.has('uploadId')) return undefined;
+        completions++;
+        if (completions === 1) return { kind: 'lost-answer' };
+        return { kind: 'error', code: completions === 2 ? code : 'NoSuchUpload' };
+      };
+      expect(await startWorker(spec, uid, 1).ended).toBe(0);
+      fault = undefined;
+      await expectEveryRowOnce(spec);
+      const [file] = await traces.exportProgress.files(uid);
+      expect(await store.stat(BUCKET, file?.key ?? '')).toMatchObject({
+        size: file?.bytes,
+        etag: file?.etag,
+      });
+      expect(await readManifest(spec)).toMatchObject({ files: [{ key: file?.key, rows: ROWS }] });
+    },
+  );
+
+  it('repeats the start of an upload that the store was too busy for, within the attempt', async () => {
+    const spec = specOf();
+    let starts = 0;
+    fault = ({ method, query: words }) =>
+      method === 'POST' && words.has('uploads') && ++starts <= 3
+        ? { kind: 'error', code: 'SlowDown' }
+        : undefined;
+    expect(await startWorker(spec, randomUUID(), 1).ended).toBe(0);
+    expect(starts).toBe(4);
+    await expectEveryRowOnce(spec);
   });
 
   it('adopts no other object of the same size, and needs no right to read', async () => {
@@ -450,11 +490,9 @@ describe('a series of attempts of one run', () => {
     expect(await startWorker(spec, randomUUID(), 1).ended).toBe(0);
     await expectEveryRowOnce(spec);
     fault = undefined;
-    const [manifest = ''] = await keysOf(spec);
-    await store.put(BUCKET, manifest, 'of a former attempt');
+    await store.put(BUCKET, manifestOf(spec), 'of a former attempt');
     expect(await startWorker(spec, randomUUID(), 1).ended).toBe(0);
-    const stored = Buffer.concat(await (await store.get(BUCKET, manifest)).toArray()).toString();
-    expect(JSON.parse(stored)).toMatchObject({ rows: ROWS });
+    expect(await readManifest(spec)).toMatchObject({ rows: ROWS });
   });
 
   it('stops an attempt when a newer one has begun, before it changes anything more', async () => {

@@ -1,5 +1,6 @@
 import type { FormatVersion } from '#lib/export-plan';
 import type { ParquetColumn } from '#lib/parquet';
+import type { BulkExportRunSpec } from '#lib/resources';
 import type { ExportColumn } from '#lib/trace-store';
 
 /**
@@ -12,9 +13,37 @@ export function fileColumns(
   format: FormatVersion,
   wanted: readonly string[] | undefined,
 ): readonly ParquetColumn[] {
-  return columns.flatMap(({ name, fileType, nullable, dictionary, statistics }, field) =>
-    wanted && !wanted.includes(name)
+  return columns.flatMap(({ name, fileType, nullable, dictionary, statistics, payload }, field) =>
+    !isWanted(name, wanted)
       ? []
-      : [{ name, type: fileType[format], nullable, field, dictionary, statistics }],
+      : [{ name, type: fileType[format], nullable, field, dictionary, statistics, longPages: payload }],
   );
+}
+
+function isWanted(name: string, wanted: readonly string[] | undefined): boolean {
+  return wanted?.includes(name) ?? true;
+}
+
+/** The order in which rows are read. */
+export const SORTED_BY: readonly string[] = Object.freeze(['start_time', 'id', 'trace_id']);
+
+/**
+ * What a file says of itself, beside its rows: which export, which window, and which columns hold JSON, whose type is
+ * that of text because some readers refuse more.
+ */
+export function fileMetadata(
+  spec: BulkExportRunSpec,
+  columns: readonly ExportColumn[],
+): Readonly<Record<string, string>> {
+  const { exportFields } = spec;
+  const json = columns.filter(({ name, isJson }) => isJson && isWanted(name, exportFields));
+  return {
+    'agentplane.export_id': spec.exportId,
+    'agentplane.tenant_id': spec.tenantId,
+    'agentplane.session_id': spec.projectId,
+    'agentplane.start_time': spec.startTime,
+    'agentplane.end_time': spec.endTime,
+    'agentplane.format_version': spec.formatVersion,
+    'agentplane.json_columns': json.map(({ name }) => name).join(','),
+  };
 }

@@ -45,7 +45,7 @@ export async function runAttempt(task: ExportTask, tools: AttemptTools): Promise
   signal.throwIfAborted();
   await traceStore.exportSource.checkProject(task.window);
   const files = await traceStore.exportProgress.files(task.runUid);
-  if (files.length > 0) await putManifest(task, renderManifest(task, files), store, journal);
+  await putManifest(task, renderManifest(task, files), store, journal);
   await journal.finish();
   log.info({ files: files.length }, 'export run completed');
 }

@@ -10,7 +10,7 @@ import { formatInstant } from '#lib/time';
 import { type ExportCursor, type ExportIntent, type ExportRows, type ExportSource } from '#lib/trace-store';
 import type { ExportTask } from './export-task.js';
 import { onlyOrInForce } from './only-or-in-force.js';
-import { fileColumns } from './file-columns.js';
+import { fileColumns, fileMetadata, SORTED_BY } from './file-columns.js';
 import type { ProgressJournal, SoFar } from './progress-journal.js';
 import { RowBounds } from './row-bounds.js';
 
@@ -80,6 +80,8 @@ class PartInTheMaking {
     this.#bounds = new RowBounds((role) => columns.findIndex(({ cursor }) => cursor === role));
     this.#writer = new ParquetWriter({
       columns: fileColumns(columns, formatVersion, exportFields),
+      sortedBy: SORTED_BY,
+      metadata: fileMetadata(task.spec, columns),
       compression,
       sink: (bytes) => this.#send(bytes),
     });

@@ -17,7 +17,13 @@ export type Fault =
   /** The answer is this error and nothing is done. */
   | {
       readonly kind: 'error';
-      readonly code: 'InternalError' | 'SlowDown' | 'AccessDenied' | 'NotImplemented';
+      readonly code:
+        | 'InternalError'
+        | 'SlowDown'
+        | 'AccessDenied'
+        | 'NotImplemented'
+        | 'NoSuchUpload'
+        | 'PreconditionFailed';
     }
   /** The request is done after this many milliseconds. */
   | { readonly kind: 'delay'; readonly ms: number };

@@ -102,12 +102,20 @@ describe('an object key', () => {
       `data/exports/${ids}/resource=runs/year=2026/month=8/day=9/part-00007.parquet`,
     ));
   it('follows the interface in v1, also without a prefix', () =>
-    expect(manifestKey({ ...address, prefix: '', formatVersion: 'v1' })).toBe(
-      `${ids}/runs/year=2026/month=8/day=9/_manifest.json`,
+    expect(partKey({ ...address, prefix: '', formatVersion: 'v1' }, 1)).toBe(
+      `${ids}/runs/year=2026/month=8/day=9/part-00001.parquet`,
     ));
+  it('of a manifest lies outside of the folders with files', () => {
+    const key = 'manifests/export_id=11111111-1111-4111-8111-111111111111/runs/2026-08-09.json';
+    expect(manifestKey(address)).toBe(`data/exports/${key}`);
+    expect(manifestKey({ ...address, prefix: '', formatVersion: 'v1' })).toBe(key);
+  });
+  it.each(['env=prod/x', 'team@home', 'a+b,c', 'a:b', '/a/'])('takes the prefix %j', (prefix) =>
+    expect(checkPrefix(prefix)).toBeUndefined(),
+  );
   it('has a folder for test objects', () => expect(testObjectKey('a', 'x')).toBe('a/tmp/x.txt'));
 
-  it.each(['../x', 'a/../b', './a', 'a//b', 'a\\b', 'a%2e', 'a b', 'ä', 'a\0', 'k=v/', `${'a'.repeat(513)}`])(
+  it.each(['../x', 'a/../b', './a', 'a//b', 'a\\b', 'a%2e', 'a b', 'ä', 'a\0', `${'a'.repeat(513)}`])(
     'refuses the prefix %j',
     (prefix) => expect(checkPrefix(prefix)).toBeDefined(),
   );

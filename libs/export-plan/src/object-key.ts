@@ -16,15 +16,16 @@ export interface PartitionAddress {
 }
 
 const MAX_PREFIX_BYTES = 512;
-const PREFIX = /^[A-Za-z0-9!_.*'()/-]*$/;
+const PREFIX = /^[A-Za-z0-9!_.*'()/=@+,:-]*$/;
 
 /**
- * Why a prefix cannot be used, or undefined when it can. The characters are those that object stores call safe; `.` and
+ * Why a prefix cannot be used, or undefined when it can. The characters are those that object stores call safe, and a few that folders of
+ * Hive and of teams have; `.` and
  * `..` as segments, doubled slashes and escapes are refused, because a proxy or a client somewhere resolves them.
  */
 export function checkPrefix(prefix: string): string | undefined {
   if (Buffer.byteLength(prefix) > MAX_PREFIX_BYTES) return `must be at most ${MAX_PREFIX_BYTES} bytes long`;
-  if (!PREFIX.test(prefix)) return "may contain letters, digits and ! _ . * ' ( ) / - only";
+  if (!PREFIX.test(prefix)) return "may contain letters, digits and ! _ . * ' ( ) / = @ + , : - only";
   const segments = trimmed(prefix).split('/');
   if (prefix !== '' && trimmed(prefix) !== '' && segments.includes(''))
     return 'must not contain empty segments';
@@ -45,8 +46,7 @@ function joined(prefix: string, rest: string): string {
 
 /** The folder of one partition, ending with a slash. Month and day carry no leading zero, as in the interface. */
 export function partitionFolder(address: PartitionAddress): string {
-  for (const id of [address.exportId, address.tenantId, address.projectId])
-    if (!isUuid(id)) throw new Error(`an id in an object key must be a uuid, but is ${JSON.stringify(id)}`);
+  checkIds(address);
   const [year, month, day] = address.day.split('-').map(Number);
   const resource = address.formatVersion === 'v2_beta' ? 'resource=runs' : 'runs';
   return joined(
@@ -56,14 +56,23 @@ export function partitionFolder(address: PartitionAddress): string {
   );
 }
 
+function checkIds({ exportId, tenantId, projectId }: PartitionAddress): void {
+  for (const id of [exportId, tenantId, projectId])
+    if (!isUuid(id)) throw new Error(`an id in an object key must be a uuid, but is ${JSON.stringify(id)}`);
+}
+
 /** The key of the `number`th file of a partition, counted from 1; the same number is always the same key. */
 export function partKey(address: PartitionAddress, number: number): string {
   return `${partitionFolder(address)}part-${String(number).padStart(5, '0')}.parquet`;
 }
 
-/** Written last: its readers see exactly the files that belong to the partition. Readers skip names with `_`. */
+/**
+ * Written last: its readers see exactly the files that belong to the partition. It lies outside of the folders with
+ * files, because some readers of a folder refuse whatever else is in it.
+ */
 export function manifestKey(address: PartitionAddress): string {
-  return `${partitionFolder(address)}_manifest.json`;
+  checkIds(address);
+  return joined(address.prefix, `manifests/export_id=${address.exportId}/runs/${address.day}.json`);
 }
 
 /** Where a destination is tried; the folder is the interface's. */

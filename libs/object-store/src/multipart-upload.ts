@@ -72,6 +72,8 @@ export class PartsUpload implements MultipartUpload {
   #nextPart = 1;
   #size = 0;
   #failure: ObjectStoreError | Error | undefined;
+  /** A completion was sent: what its answer did not say may have happened. */
+  #isSent = false;
   #isCompleted = false;
 
   private constructor(
@@ -95,11 +97,14 @@ export class PartsUpload implements MultipartUpload {
       'content-type': options.contentType ?? 'application/octet-stream',
       ...(options.mark === undefined ? {} : { [`x-amz-meta-${MARK_NAME}`]: options.mark }),
     };
-    // not repeated after a lost answer: that would leave an upload without a record
-    const id = await withRetries(
-      `start an upload of ${key} to bucket ${bucket}`,
-      { clock, attempts: 1 },
-      () => client.initiateNewMultipartUpload(bucket, key, headers),
+    const retries = {
+      ...{ clock, attempts: PART_ATTEMPTS },
+      ...(options.signal ? { signal: options.signal } : {}),
+      // not repeated after a lost answer: that would leave an upload without a record
+      isWorthwhile: (failure: ObjectStoreError) => failure.isWithoutEffect,
+    };
+    const id = await withRetries(`start an upload of ${key} to bucket ${bucket}`, retries, () =>
+      client.initiateNewMultipartUpload(bucket, key, headers),
     );
     // it is noted in the database at every heartbeat
     if (id.length > MAX_ID) throw new ObjectStoreError('NotAnObjectStore', `start an upload of ${key}`);
@@ -125,10 +130,8 @@ export class PartsUpload implements MultipartUpload {
     this.#throwFailure();
     this.#parts.sort((a, b) => a.part - b.part);
     const { bucket, key } = this.#target;
-    const etag = await withRetries(
-      `complete the upload of ${key} to bucket ${bucket}`,
-      this.#retries,
-      (attempt) => this.#requestCompletion(attempt > 0, !replace && (this.#options.onlyIfAbsent ?? false)),
+    const etag = await withRetries(`complete the upload of ${key} to bucket ${bucket}`, this.#retries, () =>
+      this.#requestCompletion(!replace && (this.#options.onlyIfAbsent ?? false)),
     );
     this.#isCompleted = true;
     await this.#verifySize();
@@ -182,16 +185,31 @@ export class PartsUpload implements MultipartUpload {
     this.#parts.push({ part, etag });
   }
 
-  async #requestCompletion(isRepeated: boolean, onlyIfAbsent: boolean): Promise<string> {
+  async #requestCompletion(onlyIfAbsent: boolean): Promise<string> {
+    const isRepeated = this.#isSent;
+    this.#isSent = true;
     const attempted = `complete the upload of ${this.#target.key}`;
     try {
       return await conditionally(onlyIfAbsent, attempted, (condition) => this.#sendCompletion(condition));
     } catch (error) {
       const failure = classify(error, attempted);
       const mayBeDone = failure.code === 'NoSuchUpload' || failure.code === 'PreconditionFailed';
-      const done = isRepeated && mayBeDone ? await this.#findOwnObject() : undefined;
-      if (done) return done.etag;
+      const done = isRepeated && mayBeDone ? await this.#findDone(failure) : undefined;
+      if (done !== undefined) return done;
       throw failure;
+    }
+  }
+
+  /**
+   * The etag of the object when an earlier completion, whose answer was lost, has made it. Without the right to look, an
+   * upload that is gone was completed: nobody else ends it.
+   */
+  async #findDone(failure: ObjectStoreError): Promise<string | undefined> {
+    try {
+      return (await this.#findOwnObject())?.etag;
+    } catch (error) {
+      if (classify(error, '').code !== 'AccessDenied') throw error;
+      return failure.code === 'NoSuchUpload' ? this.#expectedEtag() : undefined;
     }
   }
 
@@ -220,11 +238,15 @@ export class PartsUpload implements MultipartUpload {
   async #findOwnObject(): Promise<ObjectStat | undefined> {
     const found = await this.#target.stat();
     if (found?.mark !== undefined) return found.mark === this.#options.mark ? found : undefined;
+    const etag = this.#expectedEtag();
+    return found?.size === this.#size && (etag === '' || found.etag === etag) ? found : undefined;
+  }
+
+  /** As stores make it of the MD5 of each part; empty where theirs are something else. */
+  #expectedEtag(): string {
     const md5s = Buffer.concat(this.#parts.map(({ etag }) => Buffer.from(etag, 'hex')));
-    const etag = `${createHash('md5').update(md5s).digest('hex')}-${this.#parts.length}`;
-    const isOurs =
-      found?.size === this.#size && (found.etag === etag || md5s.length !== 16 * this.#parts.length);
-    return isOurs ? found : undefined;
+    if (md5s.length !== 16 * this.#parts.length) return '';
+    return `${createHash('md5').update(md5s).digest('hex')}-${this.#parts.length}`;
   }
 
   async #verifySize(): Promise<void> {

@@ -16,6 +16,8 @@ const BUSY = new Set([
   'OperationAborted',
   'SizeMismatch',
 ]);
+/** The store, or the network before it, has said that it did nothing. */
+const NOTHING_DONE = new Set(['SlowDown', 'ServiceUnavailable', 'ECONNREFUSED', 'EAI_AGAIN', 'ENETUNREACH']);
 const NETWORK = new Set([
   'ECONNRESET',
   'EPIPE',
@@ -60,6 +62,11 @@ export class ObjectStoreError extends Error {
   /** The same request may succeed later. */
   get retryable(): boolean {
     return BUSY.has(this.code) || NETWORK.has(this.code);
+  }
+
+  /** The same request may succeed later, and this one has certainly had no effect. */
+  get isWithoutEffect(): boolean {
+    return NOTHING_DONE.has(this.code);
   }
 
   /** Credentials, bucket or permissions must be changed by a person. */

@@ -5,6 +5,8 @@ export interface Retries {
   readonly clock: Clock;
   readonly attempts: number;
   readonly signal?: AbortSignal;
+  /** Which failures are worth another attempt; default: those that are `retryable`. */
+  readonly isWorthwhile?: (failure: ObjectStoreError) => boolean;
 }
 
 /** 0.1 s, 0.2 s, 0.4 s, … at most 5 s, each with up to half as much again. */
@@ -18,7 +20,7 @@ const PAUSES = { firstMs: 125, longestMs: 6_250, jitter: 0.4 };
  */
 export async function withRetries<T>(
   attempted: string,
-  { clock, attempts, signal }: Retries,
+  { clock, attempts, signal, isWorthwhile = ({ retryable }) => retryable }: Retries,
   work: (attempt: number) => Promise<T>,
 ): Promise<T> {
   const backoff = new Backoff(clock, PAUSES);
@@ -30,7 +32,7 @@ export async function withRetries<T>(
     } catch (error) {
       failure = classify(error, attempted);
     }
-    if (!failure.retryable || attempt + 1 >= attempts) throw failure;
+    if (!isWorthwhile(failure) || attempt + 1 >= attempts) throw failure;
     await backoff.pause(signal);
   }
 }

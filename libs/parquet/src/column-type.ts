@@ -3,8 +3,6 @@ export type ColumnType =
   /** uuid → STRING: the UUID type is read as raw bytes by too many programs. */
   | 'uuid'
   | 'text'
-  /** text that holds JSON → JSON. */
-  | 'json'
   /** timestamptz → TIMESTAMP(MICROS, UTC). */
   | 'timestamp'
   | 'bool'
@@ -27,8 +25,10 @@ export interface ParquetColumn {
   readonly field: number;
   /** For values that repeat. A dictionary that grows too large is given up within its row group. */
   readonly dictionary?: boolean;
-  /** Smallest and largest value of each row group; texts longer than 64 bytes have none. */
+  /** Smallest and largest value of each row group and page; of texts, their first 64 bytes at most. */
   readonly statistics?: boolean;
+  /** For payloads, which repeat what stood megabytes before: pages of `longPageBytes`. */
+  readonly longPages?: boolean;
 }
 
 /** Numbers of parquet.thrift. */
@@ -48,7 +48,6 @@ export function physicalType(type: ColumnType): PhysicalType {
       return PHYSICAL.int64;
     case 'uuid':
     case 'text':
-    case 'json':
     case 'uuid-list':
     case 'text-list':
     case 'uuid-list-as-text':

@@ -1,14 +1,27 @@
+import { crc32 } from 'node:zlib';
 import { BlockChain, type BlockPool } from './block-chain.js';
 import { isList, maxDefinitionLevel, type ParquetColumn, PHYSICAL, physicalType } from './column-type.js';
 import type { Compressor } from './compression.js';
 import { Dictionary } from './dictionary.js';
 import { forEachElement } from './field-values.js';
 import { LevelBuffer } from './level-buffer.js';
-import { HEADROOM, PageBuffer } from './page-buffer.js';
+import { HEADROOM, type PageBuffer, type PagePool } from './page-buffer.js';
 import { ENCODING, PAGE_TYPE, renderPageHeader } from './page-header.js';
 import { encodeHybrid, hybridBound } from './rle-hybrid.js';
 import { type ValueEncoder, valueEncoder } from './value-encoder.js';
 import { type Bounds, type ValueRange, valueRange } from './value-range.js';
+
+/** What the page index says of one page. */
+export interface PageEntry {
+  /** With its header. */
+  readonly bytes: number;
+  /** Number of its first row within the row group. */
+  readonly firstRow: number;
+  readonly nulls: number;
+  readonly isAllNull: boolean;
+  /** Those of the whole chunk where pages point to a dictionary. */
+  readonly bounds: Bounds | undefined;
+}
 
 /** A finished column chunk: its pages wait in two chains, what the footer says about it stands beside. */
 export interface ColumnChunk {
@@ -16,15 +29,13 @@ export interface ColumnChunk {
   /** At most one page; it goes first. */
   readonly dictionary: BlockChain;
   readonly pages: BlockChain;
+  readonly entries: readonly PageEntry[];
   readonly values: number;
   readonly nulls: number;
   /** With headers. */
   readonly uncompressedBytes: number;
   readonly bounds: Bounds | undefined;
 }
-
-/** Larger buffers were needed for one huge value and are not kept. */
-const MAX_KEPT_BYTES = 4 << 20;
 
 /**
  * One column of the open row group. Values go into the open page; a full page is compressed while the next one fills,
@@ -33,17 +44,24 @@ const MAX_KEPT_BYTES = 4 << 20;
 export class ColumnWriter {
   readonly #column: ParquetColumn;
   readonly #compressor: Compressor;
+  readonly #pool: PagePool;
   readonly #encode: ValueEncoder;
+  /** Of the open page; of the whole chunk while a dictionary is in use. */
   readonly #range: ValueRange | undefined;
+  readonly #chunkRange: ValueRange | undefined;
   readonly #dictionary: Dictionary | undefined;
   readonly #isList: boolean;
+  readonly #isLong: boolean;
   readonly #levels: LevelBuffer;
   /** Texts stand behind their length. */
   readonly #valueOffset: number;
   readonly #pages: BlockChain;
   readonly #dictionaryPage: BlockChain;
-  readonly #spare: PageBuffer[] = [];
-  #page = new PageBuffer();
+  readonly #entries: PageEntry[] = [];
+  #page: PageBuffer;
+  #rows = 0;
+  #pageRows = 0;
+  #pageNulls = 0;
   #indexes = new Int32Array(0);
   #indexCount = 0;
   #usesDictionary: boolean;
@@ -52,31 +70,36 @@ export class ColumnWriter {
   #uncompressedBytes = 0;
   #tail: Promise<void> = Promise.resolve();
 
-  constructor(column: ParquetColumn, compressor: Compressor, pool: BlockPool) {
+  constructor(column: ParquetColumn, compressor: Compressor, blocks: BlockPool, pages: PagePool) {
     this.#column = column;
     this.#compressor = compressor;
+    this.#pool = pages;
+    this.#page = pages.take(column.longPages === true);
     this.#encode = valueEncoder(column.type);
     this.#range = column.statistics ? valueRange(column.type) : undefined;
+    this.#chunkRange = column.statistics ? valueRange(column.type) : undefined;
     this.#dictionary = column.dictionary ? new Dictionary(this.#encode) : undefined;
     this.#isList = isList(column.type);
+    this.#isLong = column.longPages === true;
     this.#levels = new LevelBuffer(maxDefinitionLevel(column), this.#isList);
     this.#valueOffset = physicalType(column.type) === PHYSICAL.byteArray ? 4 : 0;
-    this.#pages = new BlockChain(pool);
-    this.#dictionaryPage = new BlockChain(pool);
+    this.#pages = new BlockChain(blocks);
+    this.#dictionaryPage = new BlockChain(blocks);
     this.#usesDictionary = this.#dictionary !== undefined;
   }
 
   /** Whether the open page should end: it holds so much, or points to a dictionary that is to be given up. */
-  isPageFull(pageBytes: number): boolean {
+  isPageFull({ pageBytes, longPageBytes }: { pageBytes: number; longPageBytes: number }): boolean {
     if (this.#usesDictionary && this.#dictionary?.isFull) return true;
-    return this.#page.length - HEADROOM >= pageBytes;
+    return this.#page.length - HEADROOM >= (this.#isLong ? longPageBytes : pageBytes);
   }
 
   /** @param length -1 is NULL */
   add(source: Buffer, at: number, length: number): void {
+    this.#pageRows++;
     if (length < 0) {
       this.#levels.add(0, 0);
-      this.#nulls++;
+      this.#pageNulls++;
     } else if (this.#isList) this.#addList(source, at);
     else {
       this.#levels.add(this.#levels.maxDefinition, 0);
@@ -92,7 +115,7 @@ export class ColumnWriter {
     });
     if (count > 0) return;
     this.#levels.add(maxDefinition - 1, 0);
-    this.#nulls++;
+    this.#pageNulls++;
   }
 
   #addValue(source: Buffer, at: number, length: number): void {
@@ -125,18 +148,35 @@ export class ColumnWriter {
     const encoding = usesDictionary ? ENCODING.rleDictionary : ENCODING.plain;
     if (usesDictionary) this.#putIndexes(page);
     const body = this.#levels.putBefore(page);
+    const entry = this.#endEntry(values);
     this.#values += values;
-    this.#page = this.#spare.pop() ?? new PageBuffer();
+    this.#page = this.#pool.take(this.#isLong);
     if (this.#dictionary?.isFull) this.#usesDictionary = false;
     const header = { type: PAGE_TYPE.data, values, encoding };
     const written = Promise.all([this.#compressor.compress(body), this.#tail]).then(([pieces]) => {
-      this.#append(this.#pages, header, body.length, pieces);
-      page.clear();
-      if (page.bytes.length <= MAX_KEPT_BYTES) this.#spare.push(page);
+      const bytes = this.#append(this.#pages, header, body.length, pieces);
+      this.#entries.push({ ...entry, bytes });
+      this.#pool.give(page, this.#isLong);
     });
     // the end of the chunk reports a failure; until then it must not count as an unhandled rejection
     written.catch(() => undefined);
     this.#tail = written;
+  }
+
+  #endEntry(values: number): Omit<PageEntry, 'bytes'> {
+    const entry = {
+      firstRow: this.#rows,
+      nulls: this.#pageNulls,
+      isAllNull: this.#pageNulls === values,
+      bounds: this.#range?.bounds(),
+    };
+    if (this.#range) this.#chunkRange?.include(this.#range);
+    // a page may point to any entry of its dictionary
+    if (!this.#usesDictionary) this.#range?.clear();
+    this.#rows += this.#pageRows;
+    this.#nulls += this.#pageNulls;
+    this.#pageRows = this.#pageNulls = 0;
+    return entry;
   }
 
   /** Closes the chunk. Its pages are to be drained before the next value is added. */
@@ -148,15 +188,17 @@ export class ColumnWriter {
       column: this.#column,
       dictionary: this.#dictionaryPage,
       pages: this.#pages,
+      entries: this.#entries.splice(0),
       values: this.#values,
       nulls: this.#nulls,
       uncompressedBytes: this.#uncompressedBytes,
-      bounds: this.#range?.bounds(),
+      bounds: this.#chunkRange?.bounds(),
     };
     this.#range?.clear();
+    this.#chunkRange?.clear();
     this.#dictionary?.clear();
     this.#usesDictionary = this.#dictionary !== undefined;
-    this.#values = this.#nulls = this.#uncompressedBytes = 0;
+    this.#values = this.#nulls = this.#rows = this.#uncompressedBytes = 0;
     return chunk;
   }
 
@@ -166,17 +208,20 @@ export class ColumnWriter {
     this.#append(this.#dictionaryPage, header, body.length, await this.#compressor.compress(body));
   }
 
+  /** @returns the bytes of the page with its header */
   #append(
     chain: BlockChain,
     page: { type: number; values: number; encoding: number },
     uncompressedBytes: number,
     pieces: readonly Buffer[],
-  ): void {
+  ): number {
     const compressedBytes = pieces.reduce((sum, piece) => sum + piece.length, 0);
-    const header = renderPageHeader({ ...page, uncompressedBytes, compressedBytes });
+    const checksum = pieces.reduce((sum, piece) => crc32(piece, sum), 0);
+    const header = renderPageHeader({ ...page, uncompressedBytes, compressedBytes, checksum });
     chain.append(header);
     for (const piece of pieces) chain.append(piece);
     this.#uncompressedBytes += header.length + uncompressedBytes;
+    return header.length + compressedBytes;
   }
 
   /** The page's values are places in the dictionary: a byte for their width, then all of them. */

@@ -19,7 +19,7 @@ const COLUMNS: readonly WantedColumn[] = [
   { name: 'cost', type: 'decimal', nullable: true, statistics: true },
   { name: 'tags', type: 'text-list', nullable: false, dictionary: true },
   { name: 'parents', type: 'uuid-list', nullable: true },
-  { name: 'inputs', type: 'json', nullable: true },
+  { name: 'inputs', type: 'text', nullable: true, longPages: true },
 ];
 
 const text = fc.string({ unit: 'grapheme', maxLength: 30 }).map((value) => value.replaceAll('\0', ''));
@@ -89,7 +89,8 @@ describe('arrow-rs', () => {
           fc.integer({ min: 1, max: 40 }),
           fc.integer({ min: 1, max: 500 }),
           async (rows, rowGroupRows, pageBytes) => {
-            const file = await writeFile(COLUMNS, rows, { compression, rowGroupRows, pageBytes });
+            const options = { compression, rowGroupRows, pageBytes, longPageBytes: 2 * pageBytes };
+            const file = await writeFile(COLUMNS, rows, options);
             const expected = rows.map((values) =>
               values.with(5, values[5] === null ? null : (unscaled(values[5] as string) as never)),
             );
@@ -133,15 +134,14 @@ describe('parquetjs-lite', () => {
       );
     }
     await oracle.close();
-    const ours = await read(await writeFile(COLUMNS, small), (json) => json);
-    const theirs = await read(await readFile(path), (json) => JSON.parse(json as string) as unknown);
+    const ours = await read(await writeFile(COLUMNS, small));
+    const theirs = await read(await readFile(path));
     await rm(folder, { recursive: true });
     expect(ours).toHaveLength(300);
     expect(ours).toEqual(theirs);
   });
 
-  /** @param parse what makes a JSON value of what the reader gives: our columns say that they are JSON */
-  async function read(file: Buffer, parse: (json: unknown) => unknown): Promise<unknown[]> {
+  async function read(file: Buffer): Promise<unknown[]> {
     const objects = await parquetReadObjects({
       file: new Uint8Array(file).buffer,
       compressors,
@@ -151,7 +151,6 @@ describe('parquetjs-lite', () => {
       SHARED.map((name) => {
         const value: unknown = object[name];
         if (name === 'tags') return value ?? [];
-        if (name === 'inputs') return value === null || value === undefined ? null : parse(value);
         return value ?? null;
       }),
     );

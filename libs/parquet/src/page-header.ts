@@ -11,6 +11,8 @@ export interface PageHeader {
   readonly encoding: number;
   readonly uncompressedBytes: number;
   readonly compressedBytes: number;
+  /** CRC-32 of the compressed bytes. */
+  readonly checksum: number;
 }
 
 /** What stands before a page: version 1 pages, since version 2 is still not read everywhere. */
@@ -21,6 +23,7 @@ export function renderPageHeader(header: PageHeader): Buffer {
     .i32(1, header.type)
     .i32(2, header.uncompressedBytes)
     .i32(3, header.compressedBytes)
+    .i32(4, header.checksum | 0)
     .struct(isData ? 5 : 7)
     .i32(1, header.values)
     .i32(2, header.encoding);

@@ -1,5 +1,6 @@
 import type { Tuple } from '#lib/postgres';
 import { BlockPool } from './block-chain.js';
+import { PagePool } from './page-buffer.js';
 import type { ParquetColumn } from './column-type.js';
 import { type ColumnChunk, ColumnWriter } from './column-writer.js';
 import { type Compression, Compressor } from './compression.js';
@@ -17,6 +18,12 @@ export interface ParquetWriterOptions {
   readonly rowGroupBytes?: number;
   /** Uncompressed bytes after which a page ends. Default 1 MiB. */
   readonly pageBytes?: number;
+  /** The same of columns with `longPages`. Default 8 MiB. */
+  readonly longPageBytes?: number;
+  /** Names of the columns by which the rows are sorted, ascending. */
+  readonly sortedBy?: readonly string[];
+  /** Key-value metadata of the file. */
+  readonly metadata?: Readonly<Record<string, string>>;
   /** Pages compressed at a time, in Node's thread pool. Default 3. */
   readonly parallelPages?: number;
 }
@@ -35,7 +42,9 @@ const MAGIC = Buffer.from('PAR1');
  * ```
  */
 export class ParquetWriter {
-  readonly #options: Required<Omit<ParquetWriterOptions, 'columns' | 'compression'>>;
+  readonly #options: Required<
+    Omit<ParquetWriterOptions, 'columns' | 'compression' | 'sortedBy' | 'metadata'>
+  >;
   readonly #fields: readonly number[];
   readonly #columns: readonly ColumnWriter[];
   readonly #compressor: Compressor;
@@ -45,19 +54,21 @@ export class ParquetWriter {
   #groupRows = 0;
   #groupBytes = 0;
 
-  constructor({ columns, compression, ...options }: ParquetWriterOptions) {
+  constructor({ columns, compression, sortedBy = [], metadata = {}, ...options }: ParquetWriterOptions) {
     this.#options = {
       rowGroupRows: 10_240,
       rowGroupBytes: 64 << 20,
       pageBytes: 1 << 20,
+      longPageBytes: 8 << 20,
       parallelPages: 3,
       ...options,
     };
     this.#compressor = new Compressor(compression, this.#options.parallelPages);
-    const pool = new BlockPool();
+    const blocks = new BlockPool();
+    const pages = new PagePool();
     this.#fields = columns.map(({ field }) => field);
-    this.#columns = columns.map((column) => new ColumnWriter(column, this.#compressor, pool));
-    this.#footer = new FileFooter(columns, compression);
+    this.#columns = columns.map((column) => new ColumnWriter(column, this.#compressor, blocks, pages));
+    this.#footer = new FileFooter({ columns, compression, sortedBy, metadata });
   }
 
   /** Rows added so far. */
@@ -86,7 +97,7 @@ export class ParquetWriter {
       const length = lengths[field] ?? -1;
       column?.add(bytes, offsets[field] ?? 0, length);
       if (length > 0) this.#groupBytes += length;
-      if (column?.isPageFull(this.#options.pageBytes)) column.endPage();
+      if (column?.isPageFull(this.#options)) column.endPage();
     }
     this.#groupRows++;
     this.#rows++;
@@ -101,7 +112,7 @@ export class ParquetWriter {
   async end(): Promise<void> {
     await this.#endRowGroup();
     if (this.#bytes === 0) await this.#write(MAGIC);
-    await this.#write(this.#footer.render());
+    for (const bytes of this.#footer.render(this.#bytes)) await this.#write(bytes);
     this.close();
   }
 

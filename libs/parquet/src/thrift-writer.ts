@@ -46,6 +46,11 @@ export class ThriftWriter {
     return this.begin();
   }
 
+  /** A field whose struct another writer has encoded. */
+  encodedStruct(id: number, bytes: Uint8Array): this {
+    return this.#field(id, STRUCT).encoded(bytes);
+  }
+
   i16(id: number, value: number): this {
     return this.#field(id, I16).#zigzag(value);
   }
@@ -78,7 +83,19 @@ export class ThriftWriter {
     return this;
   }
 
-  strings(id: number, values: readonly string[]): this {
+  i64s(id: number, values: readonly number[]): this {
+    this.#list(id, values.length, I64);
+    for (const value of values) this.#zigzag(value);
+    return this;
+  }
+
+  bools(id: number, values: readonly boolean[]): this {
+    this.#list(id, values.length, TRUE);
+    for (const value of values) this.#byte(value ? TRUE : FALSE);
+    return this;
+  }
+
+  blobs(id: number, values: readonly (string | Uint8Array)[]): this {
     this.#list(id, values.length, BINARY);
     for (const value of values) this.#blob(value);
     return this;

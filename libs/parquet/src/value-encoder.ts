@@ -64,7 +64,6 @@ function uuidText(source: Buffer, at: number): string {
 export function valueEncoder(type: ColumnType): ValueEncoder {
   switch (type) {
     case 'text':
-    case 'json':
     case 'text-list':
       return appendText;
     case 'uuid':

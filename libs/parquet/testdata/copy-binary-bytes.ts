@@ -26,7 +26,6 @@ function encode(type: ColumnType, value: Exclude<Value, null>): Buffer {
     case 'uuid':
       return Buffer.from(String(value).replaceAll('-', ''), 'hex');
     case 'text':
-    case 'json':
       return Buffer.from(String(value));
     case 'timestamp':
       return int64((value as bigint) - EPOCH_MICROS);

@@ -16,6 +16,8 @@ export interface ExportColumn {
   readonly sql: string;
   /** Lies in `run_payloads`; these columns come last in every file, so that sealed pages can be copied later. */
   readonly payload: boolean;
+  /** Whether its text is JSON. */
+  readonly isJson: boolean;
   readonly nullable: boolean;
   /** What it is in the files of each format. */
   readonly fileType: Readonly<Record<FormatVersion, ColumnType>>;
@@ -33,12 +35,11 @@ function both(type: ColumnType): FileTypes {
   return { v1: type, v2_beta: type };
 }
 
-/** `v1` has lists and JSON as text. */
-const FILE_TYPE: Readonly<Record<ExportColumnType | 'json', FileTypes>> = {
+/** `v1` has lists as text. JSON is text in both: readers of its annotation refuse arrays, or give bytes. */
+const FILE_TYPE: Readonly<Record<ExportColumnType, FileTypes>> = {
   uuid: both('uuid'),
   'uuid[]': { v1: 'uuid-list-as-text', v2_beta: 'uuid-list' },
   text: both('text'),
-  json: { v1: 'text', v2_beta: 'json' },
   'text[]': { v1: 'text-list-as-text', v2_beta: 'text-list' },
   timestamptz: both('timestamp'),
   bool: both('bool'),
@@ -61,6 +62,7 @@ export function column(name: string, type: ExportColumnType, options: ColumnOpti
     type,
     sql: options.sql ?? `r.${name}`,
     payload: false,
+    isJson: false,
     nullable: !options.required,
     fileType: FILE_TYPE[type],
     dictionary: options.repeating ?? false,
@@ -71,7 +73,7 @@ export function column(name: string, type: ExportColumnType, options: ColumnOpti
 
 function payload(name: string, kind: 'text' | 'json', sql = `p.${name}`): ExportColumn {
   const base = column(name, 'text', { sql, statistics: false });
-  return Object.freeze({ ...base, payload: true, fileType: FILE_TYPE[kind] });
+  return Object.freeze({ ...base, payload: true, isJson: kind === 'json' });
 }
 
 /**
