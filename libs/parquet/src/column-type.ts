@@ -27,7 +27,7 @@ export interface ParquetColumn {
   readonly dictionary?: boolean;
   /** Smallest and largest value of each row group and page; of texts, their first 64 bytes at most. */
   readonly statistics?: boolean;
-  /** For payloads, which repeat what stood megabytes before: pages of `longPageBytes`. */
+  /** For payloads, which repeat what stood megabytes before: pages of `longPageBytes` where the compression looks back as far. */
   readonly longPages?: boolean;
 }
 

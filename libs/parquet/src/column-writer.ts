@@ -1,7 +1,7 @@
 import { crc32 } from 'node:zlib';
 import { BlockChain, type BlockPool } from './block-chain.js';
 import { isList, maxDefinitionLevel, type ParquetColumn, PHYSICAL, physicalType } from './column-type.js';
-import type { Compressor } from './compression.js';
+import type { Compressor, PageStream } from './compression.js';
 import { Dictionary } from './dictionary.js';
 import { forEachElement } from './field-values.js';
 import { LevelBuffer } from './level-buffer.js';
@@ -44,6 +44,8 @@ export interface ColumnChunk {
 export class ColumnWriter {
   readonly #column: ParquetColumn;
   readonly #compressor: Compressor;
+  /** Where a long page goes piece by piece, once it is no short one any more. */
+  readonly #stream: PageStream | undefined;
   readonly #pool: PagePool;
   readonly #encode: ValueEncoder;
   /** Of the open page; of the whole chunk while a dictionary is in use. */
@@ -51,7 +53,6 @@ export class ColumnWriter {
   readonly #chunkRange: ValueRange | undefined;
   readonly #dictionary: Dictionary | undefined;
   readonly #isList: boolean;
-  readonly #isLong: boolean;
   readonly #levels: LevelBuffer;
   /** Texts stand behind their length. */
   readonly #valueOffset: number;
@@ -73,14 +74,14 @@ export class ColumnWriter {
   constructor(column: ParquetColumn, compressor: Compressor, blocks: BlockPool, pages: PagePool) {
     this.#column = column;
     this.#compressor = compressor;
+    this.#stream = column.longPages ? compressor.openStream() : undefined;
     this.#pool = pages;
-    this.#page = pages.take(column.longPages === true);
+    this.#page = pages.take();
     this.#encode = valueEncoder(column.type);
     this.#range = column.statistics ? valueRange(column.type) : undefined;
     this.#chunkRange = column.statistics ? valueRange(column.type) : undefined;
     this.#dictionary = column.dictionary ? new Dictionary(this.#encode) : undefined;
     this.#isList = isList(column.type);
-    this.#isLong = column.longPages === true;
     this.#levels = new LevelBuffer(maxDefinitionLevel(column), this.#isList);
     this.#valueOffset = physicalType(column.type) === PHYSICAL.byteArray ? 4 : 0;
     this.#pages = new BlockChain(blocks);
@@ -88,10 +89,16 @@ export class ColumnWriter {
     this.#usesDictionary = this.#dictionary !== undefined;
   }
 
-  /** Whether the open page should end: it holds so much, or points to a dictionary that is to be given up. */
-  isPageFull({ pageBytes, longPageBytes }: { pageBytes: number; longPageBytes: number }): boolean {
-    if (this.#usesDictionary && this.#dictionary?.isFull) return true;
-    return this.#page.length - HEADROOM >= (this.#isLong ? longPageBytes : pageBytes);
+  /** To be called after each row: ends the open page when it is full, or points to a dictionary that is to be given up. */
+  endRow({ pageBytes, longPageBytes }: { pageBytes: number; longPageBytes: number }): void {
+    if (this.#usesDictionary && this.#dictionary?.isFull) {
+      this.endPage();
+      return;
+    }
+    const bytes = this.#page.length - HEADROOM;
+    if (bytes < pageBytes) return;
+    if (this.#stream && this.#stream.bytes + bytes < longPageBytes) this.#handOn(this.#stream);
+    else this.endPage();
   }
 
   /** @param length -1 is NULL */
@@ -147,20 +154,46 @@ export class ColumnWriter {
     const usesDictionary = this.#usesDictionary && this.#indexCount > 0;
     const encoding = usesDictionary ? ENCODING.rleDictionary : ENCODING.plain;
     if (usesDictionary) this.#putIndexes(page);
-    const body = this.#levels.putBefore(page);
+    const { body, bytes: uncompressedBytes, release } = this.#compressPage();
     const entry = this.#endEntry(values);
     this.#values += values;
-    this.#page = this.#pool.take(this.#isLong);
     if (this.#dictionary?.isFull) this.#usesDictionary = false;
     const header = { type: PAGE_TYPE.data, values, encoding };
-    const written = Promise.all([this.#compressor.compress(body), this.#tail]).then(([pieces]) => {
-      const bytes = this.#append(this.#pages, header, body.length, pieces);
+    const written = Promise.all([body, this.#tail]).then(([pieces]) => {
+      const bytes = this.#append(this.#pages, header, uncompressedBytes, pieces);
       this.#entries.push({ ...entry, bytes });
-      this.#pool.give(page, this.#isLong);
+      release();
     });
     // the end of the chunk reports a failure; until then it must not count as an unhandled rejection
     written.catch(() => undefined);
     this.#tail = written;
+  }
+
+  /** Levels and values of the open page, on their way; another page is open then. */
+  #compressPage(): { body: Promise<readonly Buffer[]>; bytes: number; release: () => void } {
+    if (this.#stream && this.#stream.bytes > 0) {
+      this.#handOn(this.#stream);
+      const levels = this.#levels.take();
+      const { bytes } = this.#stream;
+      return { body: this.#stream.end(levels), bytes: levels.length + bytes, release: () => undefined };
+    }
+    const page = this.#page;
+    this.#page = this.#pool.take();
+    const whole = this.#levels.putBefore(page);
+    // without compression the page itself is what is written
+    const release = (): void => this.#pool.give(page);
+    return { body: this.#compressor.compress(whole), bytes: whole.length, release };
+  }
+
+  /** Values of the open page that are compressed while others follow. */
+  #handOn(stream: PageStream): void {
+    const page = this.#page;
+    if (page.length === HEADROOM) return;
+    this.#page = this.#pool.take();
+    const written = stream.write(page.bytes.subarray(HEADROOM, page.length));
+    const given = Promise.all([written, this.#tail]).then(() => this.#pool.give(page));
+    given.catch(() => undefined);
+    this.#tail = given;
   }
 
   #endEntry(values: number): Omit<PageEntry, 'bytes'> {

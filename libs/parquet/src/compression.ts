@@ -2,6 +2,7 @@ import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { compress as snappyCompress } from 'snappyjs';
 import { ZstdLane } from './zstd-lane.js';
+import { ZstdPage } from './zstd-page.js';
 
 export type Compression = 'none' | 'gzip' | 'snappy' | 'zstd';
 
@@ -38,21 +39,34 @@ function pageCompressor(compression: Compression): PageCompressor {
   }
 }
 
+/** A page that is compressed piece by piece. */
+export interface PageStream {
+  /** Uncompressed bytes of the open page so far. */
+  readonly bytes: number;
+  /** The piece must not change until this resolves. */
+  write(piece: Buffer): Promise<void>;
+  /** Ends the page. @returns its bytes: `before`, then all that was written */
+  end(before: Buffer): Promise<readonly Buffer[]>;
+}
+
 /** Compresses several pages at a time. */
 export class Compressor {
+  readonly #compression: Compression;
+  readonly #streams: ZstdPage[] = [];
   readonly #lanes: { pages: PageCompressor; tail: Promise<unknown> }[];
   #pages = 0;
   readonly #running = new Set<Promise<unknown>>();
 
   /** @param parallel pages in work at a time */
   constructor(compression: Compression, parallel: number) {
+    this.#compression = compression;
     this.#lanes = Array.from({ length: parallel }, () => ({
       pages: pageCompressor(compression),
       tail: Promise.resolve(),
     }));
   }
 
-  /** True when every lane has work. */
+  /** True when there is as much work as there are lanes. */
   get isBusy(): boolean {
     return this.#running.size >= this.#lanes.length;
   }
@@ -62,17 +76,41 @@ export class Compressor {
     const lane = this.#lanes[this.#pages++ % this.#lanes.length];
     if (!lane) throw new Error('compressing a page failed: the compression is closed');
     const result = lane.tail.then(() => lane.pages.compress(page));
-    const settled: Promise<unknown> = result.then(
+    lane.tail = this.#track(result);
+    return result;
+  }
+
+  /** For the long pages of one column; undefined where pages are short because a compression does not look back far. */
+  openStream(): PageStream | undefined {
+    if (this.#compression !== 'zstd') return undefined;
+    const stream = new ZstdPage();
+    this.#streams.push(stream);
+    return {
+      get bytes() {
+        return stream.bytes;
+      },
+      write: (piece) => {
+        const written = stream.write(piece);
+        void this.#track(written);
+        return written;
+      },
+      end: (before) => stream.end(before),
+    };
+  }
+
+  /** Counts it among what is running. @returns what resolves when it has ended, however */
+  #track(work: Promise<unknown>): Promise<unknown> {
+    const settled: Promise<unknown> = work.then(
       () => this.#running.delete(settled),
       () => this.#running.delete(settled),
     );
     this.#running.add(settled);
-    lane.tail = settled;
-    return result;
+    return settled;
   }
 
   close(): void {
     for (const { pages } of this.#lanes) pages.close?.();
+    for (const stream of this.#streams) stream.close();
   }
 
   /** Resolves when a lane is free. */

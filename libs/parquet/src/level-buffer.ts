@@ -35,12 +35,18 @@ export class LevelBuffer {
    * its values. Starts over.
    */
   putBefore(page: PageBuffer): Buffer {
-    const levels = this.#render();
-    this.#count = 0;
+    const levels = this.take();
     const start = HEADROOM - levels.length;
     if (start < 0) return Buffer.concat([levels, page.bytes.subarray(HEADROOM, page.length)]);
     levels.copy(page.bytes, start);
     return page.bytes.subarray(start, page.length);
+  }
+
+  /** The levels alone. Starts over. */
+  take(): Buffer {
+    const levels = this.#render();
+    this.#count = 0;
+    return levels;
   }
 
   #render(): Buffer {

@@ -4,21 +4,19 @@ export const HEADROOM = 4096;
 const USUAL_BYTES = 32 << 10;
 
 /** Larger buffers were needed for one huge value and are not kept. */
-const MAX_KEPT_BYTES = 20 << 20;
+const MAX_KEPT_BYTES = 4 << 20;
 
-/** Pages that are used again, by whichever column needs one next: those of payloads are large, and few are open at a time. */
+/** Pages that are used again, by whichever column needs one next. */
 export class PagePool {
-  readonly #small: PageBuffer[] = [];
-  readonly #large: PageBuffer[] = [];
+  readonly #free: PageBuffer[] = [];
 
-  /** @param isLarge whether a page of megabytes will become of it */
-  take(isLarge: boolean): PageBuffer {
-    return (isLarge ? this.#large.pop() : this.#small.pop()) ?? new PageBuffer();
+  take(): PageBuffer {
+    return this.#free.pop() ?? new PageBuffer();
   }
 
-  give(page: PageBuffer, isLarge: boolean): void {
+  give(page: PageBuffer): void {
     page.clear();
-    if (page.bytes.length <= MAX_KEPT_BYTES) (isLarge ? this.#large : this.#small).push(page);
+    if (page.bytes.length <= MAX_KEPT_BYTES) this.#free.push(page);
   }
 }
 

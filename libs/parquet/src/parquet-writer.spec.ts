@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -494,6 +495,41 @@ describe('a value at the edge', () => {
   ])('refuses %s', async (_name, type, bytes) => {
     await expect(write([column('v', type)], [[bytes]])).rejects.toThrow();
   });
+});
+
+describe('a long page', () => {
+  const columns = [column('v', 'text', { statistics: false, longPages: true })];
+  const values = Array.from({ length: 4000 }, (_, n) =>
+    n % 7 === 0 ? null : `${n} ${'payload '.repeat(n % 900)}`,
+  );
+  const rows = values.map((value): Row => [value]);
+
+  it.each([1 << 10, 64 << 10, 1 << 20, 64 << 20])(
+    'is compressed in pieces of %d bytes, and read like any other',
+    async (pageBytes) => {
+      const file = await write(columns, rows, { pageBytes });
+      expect(await query(file, 'SELECT v FROM FILE')).toEqual(values.map((v) => ({ v })));
+      expect((await readByHyparquet(file)).map(({ v }) => v)).toEqual(values);
+    },
+  );
+
+  it('is one frame for a row group, in which what stood megabytes before is found again', async () => {
+    const blocks = Array.from({ length: 40 }, (_, n) =>
+      createHash('sha512').update(`${n}`).digest('hex').repeat(300),
+    );
+    const repeating = Array.from({ length: 400 }, (_, n): Row => [`${n} ${blocks[n % 40]}`]);
+    const file = await write(columns, repeating);
+    expect(file.length).toBeLessThan(60_000);
+    expect(await query(file, 'SELECT count(DISTINCT v)::INT AS n FROM FILE')).toEqual([{ n: 400 }]);
+  });
+
+  it('has more levels than a block of zstd holds', async () => {
+    const many = Array.from({ length: 1_200_000 }, (_, n): Row => [(n * 2_654_435_761) % 5 < 2 ? null : 'x']);
+    const file = await write(columns, many, { rowGroupRows: 2_000_000, pageBytes: 100_000 });
+    expect(await query(file, 'SELECT count(v)::INT AS n, count(*)::INT AS rows FROM FILE')).toEqual([
+      { n: many.filter(([v]) => v !== null).length, rows: 1_200_000 },
+    ]);
+  }, 60_000);
 });
 
 describe('the stream of COPY', () => {

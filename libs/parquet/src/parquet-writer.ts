@@ -18,7 +18,7 @@ export interface ParquetWriterOptions {
   readonly rowGroupBytes?: number;
   /** Uncompressed bytes after which a page ends. Default 1 MiB. */
   readonly pageBytes?: number;
-  /** The same of columns with `longPages`. Default 8 MiB. */
+  /** The same of columns with `longPages`, which are compressed piece by piece (zstd alone). Default 64 MiB. */
   readonly longPageBytes?: number;
   /** Names of the columns by which the rows are sorted, ascending. */
   readonly sortedBy?: readonly string[];
@@ -59,7 +59,7 @@ export class ParquetWriter {
       rowGroupRows: 10_240,
       rowGroupBytes: 64 << 20,
       pageBytes: 1 << 20,
-      longPageBytes: 8 << 20,
+      longPageBytes: 64 << 20,
       parallelPages: 3,
       ...options,
     };
@@ -97,7 +97,7 @@ export class ParquetWriter {
       const length = lengths[field] ?? -1;
       column?.add(bytes, offsets[field] ?? 0, length);
       if (length > 0) this.#groupBytes += length;
-      if (column?.isPageFull(this.#options)) column.endPage();
+      column?.endRow(this.#options);
     }
     this.#groupRows++;
     this.#rows++;

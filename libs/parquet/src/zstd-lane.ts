@@ -2,8 +2,6 @@ import { constants, createZstdCompress } from 'node:zlib';
 
 const LEVEL = 3;
 const CHUNK_BYTES = 256 << 10;
-/** As long as the longest pages: agents send their history again with each call, megabytes after it stood there last. */
-const WINDOW_LOG = 23;
 
 /**
  * Compresses page after page in Node's thread pool with one context. Calling `zstdCompress` for each page costs a new
@@ -13,11 +11,7 @@ const WINDOW_LOG = 23;
 export class ZstdLane {
   /** Every write is a whole frame, with its size in the header. */
   readonly #stream = createZstdCompress({
-    params: {
-      [constants.ZSTD_c_compressionLevel]: LEVEL,
-      [constants.ZSTD_c_windowLog]: WINDOW_LOG,
-      [constants.ZSTD_c_enableLongDistanceMatching]: 1,
-    },
+    params: { [constants.ZSTD_c_compressionLevel]: LEVEL },
     flush: constants.ZSTD_e_end,
     chunkSize: CHUNK_BYTES,
   });
