@@ -105,7 +105,7 @@ describe('an object key', () => {
     expect(partKey({ ...address, prefix: '', formatVersion: 'v1' }, 1)).toBe(
       `${ids}/runs/year=2026/month=8/day=9/part-00001.parquet`,
     ));
-  it('of a manifest lies outside of the folders with files', () => {
+  it('names a manifest outside of the folders with files', () => {
     const key = 'manifests/export_id=11111111-1111-4111-8111-111111111111/runs/2026-08-09.json';
     expect(manifestKey(address)).toBe(`data/exports/${key}`);
     expect(manifestKey({ ...address, prefix: '', formatVersion: 'v1' })).toBe(key);

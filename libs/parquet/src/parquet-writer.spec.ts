@@ -505,7 +505,7 @@ describe('a long page', () => {
   const rows = values.map((value): Row => [value]);
 
   it.each([1 << 10, 64 << 10, 1 << 20, 64 << 20])(
-    'is compressed in pieces of %d bytes, and read like any other',
+    'reads what was compressed in pieces of %d bytes like any other',
     async (pageBytes) => {
       const file = await write(columns, rows, { pageBytes });
       expect(await query(file, 'SELECT v FROM FILE')).toEqual(values.map((v) => ({ v })));
@@ -513,7 +513,7 @@ describe('a long page', () => {
     },
   );
 
-  it('is one frame for a row group, in which what stood megabytes before is found again', async () => {
+  it('finds what stood megabytes before, in one frame for a row group', async () => {
     const blocks = Array.from({ length: 40 }, (_, n) =>
       createHash('sha512').update(`${n}`).digest('hex').repeat(300),
     );
