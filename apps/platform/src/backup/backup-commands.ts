@@ -37,6 +37,15 @@ function passphraseOf(file: string | undefined): string | undefined {
   return passphrase;
 }
 
+/** What the operating system reports, as a sentence that says how to go on. */
+function named(folder: string, next: string): (error: unknown) => never {
+  return (error) => {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code !== 'ENOSPC' && code !== 'EDQUOT') throw error;
+    throw new Error(`no space left on the disk of ${folder}; free some, and ${next}`, { cause: error });
+  };
+}
+
 /** `agentplane backup`. */
 export async function runBackup(flags: FlagsOf<typeof BACKUP.options>): Promise<number> {
   if (flags.to === undefined) {
@@ -55,7 +64,7 @@ export async function runBackup(flags: FlagsOf<typeof BACKUP.options>): Promise<
       isResumed: flags.resume,
       passphrase: passphraseOf(flags.passphraseFile),
       hasAuditLog: flags.auditLog,
-    });
+    }).catch(named(folder, `go on with "${again}"; finished parts stay, the unfinished one was removed`));
     const bytes = parts.reduce((sum, part) => sum + part.bytes, 0);
     say(`Backup complete: ${folder}, ${renderBytes(bytes)} in ${parts.length} parts.`);
     if (flags.passphraseFile === undefined)
@@ -92,7 +101,7 @@ export async function runRestore(folder: string, flags: FlagsOf<typeof RESTORE.o
     ...{ backup, watch, log, clock: systemClock },
     dataFolder: root,
     isForced: flags.force,
-  });
+  }).catch(named(root, 'run the same command again: what was restored is no platform yet'));
   if (movedTo !== undefined) say(`What was in the folder is in ${movedTo}.`);
   say(`Restored ${root}: ${databases} databases, as they were when the backup was taken.`);
   say(`Start it with: agentplane up --data ${root}`);
