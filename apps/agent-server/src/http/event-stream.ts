@@ -77,6 +77,8 @@ export class EventStream implements OutputReader {
   begin(headers: Readonly<Record<string, string>>): void {
     if (this.response.destroyed) return this.abandon();
     this.response.on('close', () => this.abandon());
+    // one write for the head and what there is to show by now
+    this.response.cork();
     this.response.writeHead(200, {
       'content-type': 'text/event-stream; charset=utf-8',
       'cache-control': 'no-store, no-transform',
@@ -86,6 +88,7 @@ export class EventStream implements OutputReader {
     });
     this.response.flushHeaders();
     this.#flushSoon();
+    setImmediate(() => this.response.uncork());
   }
 
   /** Nothing is sent any more. */

@@ -274,9 +274,10 @@ export function buildHttpServer(parts: HttpServerParts): FastifyInstance {
     if (asked && asked !== 'open' && asked !== 'any') request.scope = await authorizeRoute(request, asked);
   });
 
-  app.addHook('onSend', async (_request, reply, payload) => {
+  app.addHook('onSend', (_request, reply, payload, done) => {
     const length = typeof payload === 'string' || payload instanceof Buffer ? payload.length : 0;
     if (length >= COUNTED_FROM_BYTES) unsent.open(reply.raw).owe(length);
+    done(null, payload);
   });
 
   answerErrors(app, log);

@@ -118,6 +118,24 @@ function render(
   return { kind: kinds.indexOf(kind), id, head: JSON.stringify(head), body };
 }
 
+type EventMessage = Extract<FromHost, { kind: 'event' }>;
+
+/** Names of events repeat with every token: what is made of them is kept, of so many and of so long ones. */
+const MAX_KEPT_NAMES = 256;
+const MAX_KEPT_CHARS = 200;
+
+const EVENT = FROM_HOST.indexOf('event');
+const headsOfEvents = new Map<string, string>();
+const eventsOfHeads = new Map<string, EventMessage>();
+
+function kept<V>(values: Map<string, V>, key: string, make: () => V): V {
+  const found = values.get(key);
+  if (found !== undefined) return found;
+  const made = make();
+  if (values.size < MAX_KEPT_NAMES && key.length <= MAX_KEPT_CHARS) values.set(key, made);
+  return made;
+}
+
 function parse(kinds: readonly string[], { kind, id, head, body }: Frame): Received<JsonObject> {
   const name = kinds[kind];
   if (name === undefined) throw new Error(`a frame of the unknown kind ${kind} arrived`);
@@ -129,6 +147,10 @@ export function toHost(message: ToHost, id = 0, body = ''): Frame<string> {
 }
 
 export function fromHost(message: FromHost, id = 0, body = ''): Frame<string> {
+  if (message.kind === 'event') {
+    const { event } = message;
+    return { kind: EVENT, id, head: kept(headsOfEvents, event, () => JSON.stringify({ event })), body };
+  }
   return render(FROM_HOST, id, message, body);
 }
 
@@ -137,6 +159,12 @@ export function parseToHost(frame: Frame): Received<ToHost> {
   return parse(TO_HOST, frame) as Received<ToHost>;
 }
 
+function parseEvent(frame: Frame): EventMessage {
+  return (parse(FROM_HOST, frame) as Received<EventMessage>).message;
+}
+
 export function parseFromHost(frame: Frame): Received<FromHost> {
-  return parse(FROM_HOST, frame) as Received<FromHost>;
+  const { kind, id, head, body } = frame;
+  if (kind !== EVENT) return parse(FROM_HOST, frame) as Received<FromHost>;
+  return { id, body, message: kept(eventsOfHeads, head, () => parseEvent(frame)) };
 }
