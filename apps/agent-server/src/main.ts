@@ -1,5 +1,11 @@
 import { errorText, TerminalError, WaitingError } from '#lib/errors';
-import { EXIT, EXIT_DEPENDENCY_UNAVAILABLE, EXIT_GRAPH_LOAD_FAILED, runProgram } from '#lib/lifecycle';
+import {
+  boundHeapGrowth,
+  EXIT,
+  EXIT_DEPENDENCY_UNAVAILABLE,
+  EXIT_GRAPH_LOAD_FAILED,
+  runProgram,
+} from '#lib/lifecycle';
 import { REASON } from '#lib/resources';
 import { createLogger, readTelemetrySettings, startTelemetry } from '#lib/telemetry';
 import { systemClock } from '#lib/time';
@@ -17,6 +23,7 @@ function endOf(error: unknown): { readonly exitCode: number; readonly reason: st
   return { exitCode: EXIT.failed, reason: REASON.startFailed, why: 'start failed' };
 }
 
+boundHeapGrowth();
 const log = createLogger('agent-server');
 
 // A promise that an agent forgot must not end the runs of others.

@@ -1,4 +1,5 @@
 export { readAgentReport, type AgentReport } from './agent-report.js';
+export { boundHeapGrowth } from './bound-heap-growth.js';
 export {
   EXIT,
   runProgram,

@@ -1,4 +1,5 @@
 import { Socket } from 'node:net';
+import { boundHeapGrowth } from '#lib/lifecycle';
 import { createLogger } from '#lib/telemetry';
 import { systemClock } from '#lib/time';
 import { Channel } from '../protocol/channel.js';
@@ -6,6 +7,7 @@ import { FRAMES_FD } from '../protocol/descriptors.js';
 import { GraphHost } from './graph-host.js';
 import { becomeHost } from './host-process.js';
 
+boundHeapGrowth();
 const log = createLogger('agent-server');
 const exit = becomeHost(log);
 
