@@ -1,4 +1,5 @@
 import { inTransaction, textTypes, type Connection, type Pool } from '#lib/postgres';
+import { deletedProjects } from '../project/project-deletions.js';
 import { RELEASE } from '../run/remove-attachments.js';
 import type { RunPlace } from '../run/run-place.js';
 import { AttachmentObjects, lockStored } from './attachment-objects.js';
@@ -146,7 +147,10 @@ export class AttachmentTable implements Attachments {
     const { rows } = await this.#pool.query<Row>(
       `SELECT ${COLUMNS} FROM attachments a JOIN attachment_objects o ON o.tenant_id = $1 AND o.id = a.object_id
       WHERE a.tenant_id = $1 AND a.run_id = $2 AND a.object_id = $3 AND o.state = 'stored'
-        AND EXISTS (SELECT FROM run_keys k WHERE k.tenant_id = $1 AND k.id = a.run_id)
+        AND EXISTS (
+          SELECT FROM run_keys k WHERE k.tenant_id = $1 AND k.id = a.run_id
+            AND k.project_id <> ALL (${deletedProjects('$1')})
+        )
       ORDER BY a.name LIMIT 1`,
       [tenantId, runId, objectId],
     );

@@ -11,6 +11,7 @@ import type {
 } from './feedback.js';
 import { FEEDBACK_COLUMNS, readFeedback, storedScore, wordOf } from './feedback-row.js';
 import { joinFeedback } from './join-feedback.js';
+import { deletedProjects } from '../project/project-deletions.js';
 import { upgradeTraces } from '../retention/upgrade-trace.js';
 import { storeFeedback } from './store-feedback.js';
 
@@ -19,8 +20,12 @@ const TIME_LIMIT_MS = 5_000;
 /** SQLSTATE of a statement that took longer. */
 const QUERY_CANCELED = '57014';
 
-/** What a caller reaches that reaches the project `$3` alone, or everything where it is null. */
-const REACHED = `($3::uuid IS NULL OR coalesce(f.project_id, f.named_project_id) = $3)`;
+/**
+ * What a caller reaches that reaches the project `$3` alone, or everything where it is null; not what is left of deleted
+ * projects.
+ */
+const REACHED = `($3::uuid IS NULL OR coalesce(f.project_id, f.named_project_id) = $3)
+  AND (f.project_id IS NULL OR f.project_id <> ALL (${deletedProjects('$1')}))`;
 const BY_ID = `f.tenant_id = $1 AND f.id = $2 AND ${REACHED}`;
 
 /** The table `feedback`. */

@@ -1,6 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { PublicError } from '#lib/errors';
 import { inTransaction, type Connection, type Pool, type Queryable } from '#lib/postgres';
+import { deletedProjects } from '../project/project-deletions.js';
 import { FEEDBACK_LIMITS } from './feedback-limits.js';
 import { isSignedToken, makeToken } from './signed-token.js';
 import type {
@@ -12,6 +13,12 @@ import type {
 
 /** Any number that no other lock of this database begins with. */
 const TOKENS_LOCK = 7_214_014;
+
+/** Whether the token is for a run of a deleted project whose rows are to go, and for no other run of its id. */
+function isOfDeleted(tenant: string): string {
+  return `(SELECT coalesce(bool_and(k.project_id = ANY (${deletedProjects(tenant)})), false)
+    FROM run_keys k WHERE k.tenant_id = ${tenant} AND k.id = feedback_tokens.run_id)`;
+}
 
 function hashOf(token: string): Buffer {
   return createHash('sha256').update(token.toLowerCase()).digest();
@@ -76,6 +83,7 @@ export class FeedbackTokenTable implements FeedbackTokens {
     const { rows } = await this.pool.query<{ id: string; expires_at: Date }>(
       `SELECT id, expires_at FROM feedback_tokens
       WHERE tenant_id = $1 AND run_id = $2 AND expires_at > clock_timestamp() AND ($3::uuid IS NULL OR project_id = $3)
+        AND NOT ${isOfDeleted('$1')}
       ORDER BY created_at, id LIMIT $4 OFFSET $5`,
       [tenantId, runId, onlyProject ?? null, limit, offset],
     );
@@ -93,7 +101,7 @@ export class FeedbackTokenTable implements FeedbackTokens {
       feedback_id: string | null;
     }>(
       `SELECT tenant_id, run_id, project_id, key, config, feedback_id FROM feedback_tokens
-      WHERE hash = $1 AND expires_at > clock_timestamp()`,
+      WHERE hash = $1 AND expires_at > clock_timestamp() AND NOT ${isOfDeleted('feedback_tokens.tenant_id')}`,
       [hashOf(token)],
     );
     const [row] = rows;

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { inTransaction, type Pool, type Queryable } from '#lib/postgres';
+import { deletedProjects } from '../project/project-deletions.js';
 import type { SharedTrace, Shares } from './shares.js';
 
 interface Row {
@@ -9,9 +10,9 @@ interface Row {
   readonly token: string;
 }
 
-/** The trace of a run; clients choose ids, so one may stand in several. */
+/** The trace of a run; clients choose ids, so one may stand in several. Rows of deleted projects are none. */
 const TRACE = `SELECT tenant_id, project_id, trace_id FROM run_keys
-  WHERE tenant_id = $1 AND id = $2 ORDER BY trace_id LIMIT 1`;
+  WHERE tenant_id = $1 AND id = $2 AND project_id <> ALL (${deletedProjects('$1')}) ORDER BY trace_id LIMIT 1`;
 const IS_ITS = 's.tenant_id = k.tenant_id AND s.trace_id = k.trace_id AND s.project_id = k.project_id';
 
 /** The table `trace_shares`. */

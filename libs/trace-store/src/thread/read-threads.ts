@@ -85,14 +85,15 @@ function threadsQuery(
     ? `WHERE (a.last_start, a.thread_id) < (${parameters.add(formatInstant(after.lastStartTime))}::timestamptz, ${parameters.add(after.threadId)})`
     : '';
   const latency = 'extract(epoch FROM m.end_time - m.start_time)';
-  const preview = (field: string, trace: string): string =>
+  // the id of a trace need not be that of its root
+  const preview = (field: string, trace: string, root: string): string =>
     `(SELECT p.preview FROM run_keys k CROSS JOIN LATERAL (
         SELECT left(p.${field}, ${PREVIEW}) AS preview FROM run_payloads p WHERE p.tenant_id = ${tenant}
           AND p.project_id = ${project} AND p.start_time = k.start_time AND p.id = k.id AND p.trace_id = k.trace_id LIMIT 1
-      ) p WHERE k.tenant_id = ${tenant} AND k.project_id = ${project} AND k.id = ${trace} AND k.trace_id = ${trace} LIMIT 1)`;
+      ) p WHERE k.tenant_id = ${tenant} AND k.project_id = ${project} AND k.id = ${root} AND k.trace_id = ${trace} LIMIT 1)`;
   return `
 WITH m AS MATERIALIZED (
-  SELECT r.thread_id, r.start_time, r.end_time, r.trace_id, r.is_failed FROM runs r WHERE ${conditions}
+  SELECT r.thread_id, r.start_time, r.end_time, r.trace_id, r.id, r.is_failed FROM runs r WHERE ${conditions}
 ), a AS (
   SELECT m.thread_id, count(*) AS traces, count(*) FILTER (WHERE m.is_failed) AS failed,
     min(m.start_time) AS first_start, max(m.start_time) AS last_start, max(m.end_time) AS last_end
@@ -105,7 +106,10 @@ WITH m AS MATERIALIZED (
     percentile_cont(0.99) WITHIN GROUP (ORDER BY ${latency}) AS p99,
     (array_agg(m.trace_id ORDER BY m.start_time, m.trace_id))[1] AS first_trace,
     (array_agg(m.trace_id ORDER BY m.start_time DESC, m.trace_id DESC))[1] AS last_trace,
-    (array_agg(m.trace_id ORDER BY m.start_time DESC) FILTER (WHERE m.is_failed))[1] AS failed_trace
+    (array_agg(m.trace_id ORDER BY m.start_time DESC, m.trace_id DESC) FILTER (WHERE m.is_failed))[1] AS failed_trace,
+    (array_agg(m.id ORDER BY m.start_time, m.trace_id))[1] AS first_root,
+    (array_agg(m.id ORDER BY m.start_time DESC, m.trace_id DESC))[1] AS last_root,
+    (array_agg(m.id ORDER BY m.start_time DESC, m.trace_id DESC) FILTER (WHERE m.is_failed))[1] AS failed_root
   FROM m WHERE m.thread_id IN (SELECT g.thread_id FROM g) GROUP BY m.thread_id
 ), u AS (
   SELECT m.thread_id, sum(t.total_tokens) AS total_tokens, sum(t.prompt_tokens) AS prompt_tokens,
@@ -120,8 +124,8 @@ WITH m AS MATERIALIZED (
   ) t WHERE t.run_type = 'llm' AND m.thread_id IN (SELECT g.thread_id FROM g) GROUP BY m.thread_id
 )
 SELECT g.*, d.p50, d.p99, d.first_trace, d.last_trace, u.total_tokens, u.prompt_tokens, u.completion_tokens, u.total_cost,
-  u.prompt_cost, u.completion_cost, ${preview('inputs', 'd.first_trace')} AS first_inputs,
-  ${preview('outputs', 'd.last_trace')} AS last_outputs, ${preview('error', 'd.failed_trace')} AS last_error
+  u.prompt_cost, u.completion_cost, ${preview('inputs', 'd.first_trace', 'd.first_root')} AS first_inputs,
+  ${preview('outputs', 'd.last_trace', 'd.last_root')} AS last_outputs, ${preview('error', 'd.failed_trace', 'd.failed_root')} AS last_error
 FROM g JOIN d USING (thread_id) LEFT JOIN u USING (thread_id) ORDER BY g.last_start DESC, g.thread_id DESC`;
 }
 
