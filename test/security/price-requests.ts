@@ -9,6 +9,10 @@ const REQUESTS: Readonly<Record<string, RouteRequest>> = {
   'GET /model-price-map': { query: 'q=model' },
   'POST /model-price-map': WRITE,
   'PUT /model-price-map': WRITE,
+  'GET /model-price-map/unmatched': { query: ({ ids }) => `session_id=${ids.session_id}` },
+  'POST /model-price-map/apply': { bodies: ({ ids }) => [{ session_id: ids.session_id }] },
+  'GET /model-price-map/apply': {},
+  'GET /model-price-map/apply/{application_id}': {},
   'PUT /model-price-map/{price_id}': { bodies: () => [priceOf('attack'), { disabled: true }] },
   'DELETE /model-price-map/{price_id}': {},
 };

@@ -25,6 +25,7 @@ export interface TenantIds {
   readonly deleted_example_id: string;
   readonly erased_example_id: string;
   readonly price_id: string;
+  readonly application_id: string;
   readonly deployment_id: string;
   readonly revision_id: string;
   readonly listener_id: string;
@@ -223,13 +224,16 @@ async function useTraces(rest: Rest, project: string, agentRunId: string) {
   const dataset = await makeDataset(rest, `${project} examples`);
   await make(rest, '/feedback-configs', { feedback_key: 'kept', feedback_config: { type: 'freeform' } });
   const price = await make(rest, '/model-price-map', priceOf(`${project} model`));
+  const session_id = text(body[0] ?? {}, 'id');
+  const application = await make(rest, '/model-price-map/apply', { session_id });
   return {
     ...ids,
     ...feedback,
     ...dataset,
     taken_session_id: text(taken, 'id'),
     price_id: text(price, 'id'),
-    session_id: text(body[0] ?? {}, 'id'),
+    application_id: text(application, 'id'),
+    session_id,
   };
 }
 

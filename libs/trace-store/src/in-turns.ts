@@ -12,6 +12,8 @@ import type { ApiKeys } from './key/api-keys.js';
 import type { IngestProblemTable } from './problem/ingest-problem-table.js';
 import type { IngestProblems } from './problem/ingest-problems.js';
 import { RefusalLine } from './problem/refusal-line.js';
+import { PriceApplicationTable } from './repricing/price-application-table.js';
+import type { PriceApplications } from './repricing/price-application.js';
 import type { ModelPrices } from './price/model-price.js';
 import type { Projects } from './project/project.js';
 import { statisticsOfProjects, statisticsOfRuns } from './summary/read-statistics.js';
@@ -212,6 +214,21 @@ export function pricesInTurns(prices: ModelPrices, turns: TenantTurns): ModelPri
     replace: (tenantId, ...given) => turns.run(tenantId, () => prices.replace(tenantId, ...given)),
     setDisabled: (tenantId, ...given) => turns.run(tenantId, () => prices.setDisabled(tenantId, ...given)),
     remove: (tenantId, id) => turns.run(tenantId, () => prices.remove(tenantId, id)),
+  };
+}
+
+/** @param added called after an application was added: it is to be performed */
+export function priceApplicationsInTurns(
+  pool: Pool,
+  turns: TenantTurns,
+  added: () => void,
+): PriceApplications {
+  const table = new PriceApplicationTable(pool, added);
+  return {
+    apply: (tenantId, wanted) => turns.run(tenantId, () => table.apply(tenantId, wanted)),
+    find: (tenantId, id) => turns.run(tenantId, () => table.find(tenantId, id)),
+    list: (tenantId) => turns.run(tenantId, () => table.list(tenantId)),
+    unmatched: (tenantId, search) => turns.run(tenantId, () => table.unmatched(tenantId, search)),
   };
 }
 

@@ -40,6 +40,7 @@ export {
   PRICE_LIMITS,
   type PriceDetails,
 } from './price/model-price.js';
+export type { PriceApplication, UnmatchedModel } from './repricing/price-application.js';
 export type { Project, ProjectDetails, Projects } from './project/project.js';
 export { PAYLOAD_FIELDS, type PayloadField } from './run/payload-field.js';
 export type { LeftOut, RunBatch, RunOperation } from './wire/run-operation.js';

@@ -17,6 +17,7 @@ import {
   feedbackInTurns,
   keysInTurns,
   observedIngestion,
+  priceApplicationsInTurns,
   pricesInTurns,
   problemsInTurns,
   projectsInTurns,
@@ -34,6 +35,8 @@ import { IngestProblemTable } from './problem/ingest-problem-table.js';
 import { PostgresExportSource } from './export/postgres-export-source.js';
 import { PriceTable } from './price/price-table.js';
 import { RunPricing } from './price/run-pricing.js';
+import { Repricing } from './repricing/repricing.js';
+import { TenantRounds } from './rounds/tenant-rounds.js';
 import { ProjectDirectory } from './project/project-directory.js';
 import { ProjectTable } from './project/project-table.js';
 import { ShareTable } from './share/share-table.js';
@@ -91,6 +94,7 @@ export function openTraceStore(options: TraceStoreOptions): TraceStore {
   const removals = new Removals({ pool, remover, log, clock });
 
   const folding = new Folding(pool, log);
+  const repricing = new TenantRounds(new Repricing(pool, pricing, log), log, clock);
 
   const endReading = metrics.ingestWaitingPatches.read(() => countWaiting(pool));
 
@@ -115,6 +119,7 @@ export function openTraceStore(options: TraceStoreOptions): TraceStore {
     shares: sharesInTurns(new ShareTable(pool), turns),
     retention: retentionInTurns(pool, turns, () => tiers.forget()),
     prices: pricesInTurns(new PriceTable(pool, (tenantId) => pricing.forget(tenantId)), turns),
+    priceApplications: priceApplicationsInTurns(pool, turns, () => repricing.begin()),
     apiKeys: keysInTurns(new ApiKeyTable(control, keyPool, options.maxApiKeys), turns),
     exportProgress: new ExportProgressTable(queryInTurns(pool, turns)),
     exportSource: new PostgresExportSource(pool, payloads),
@@ -125,6 +130,7 @@ export function openTraceStore(options: TraceStoreOptions): TraceStore {
         () => tidyFeedback(pool),
         () => dropAndNoteOverdue(pool, projects, log),
         () => removals.complete(),
+        () => repricing.complete(),
         () => foldStatistics(pool),
         () => tidyAttachments(pool, log),
         () => removeMarkedDatasets(pool),
@@ -135,6 +141,7 @@ export function openTraceStore(options: TraceStoreOptions): TraceStore {
       endReading();
       await folding.end();
       await removals.close();
+      await repricing.close();
       await control.close();
       await keyPool.end();
       await pool.end();

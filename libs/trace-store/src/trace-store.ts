@@ -1,5 +1,6 @@
 import type { Attachments } from './attachment/attachments.js';
 import type { IngestResult } from './ingestion/ingest-result.js';
+import type { PriceApplications } from './repricing/price-application.js';
 import type { ModelPrices } from './price/model-price.js';
 import type { IngestProblems } from './problem/ingest-problems.js';
 import type { Logger } from '#lib/telemetry';
@@ -92,6 +93,7 @@ export interface TraceStore {
   readonly shares: Shares;
   readonly retention: Retention;
   readonly prices: ModelPrices;
+  readonly priceApplications: PriceApplications;
   readonly apiKeys: ApiKeys;
   readonly exportProgress: ExportProgress;
   readonly exportSource: ExportSource;

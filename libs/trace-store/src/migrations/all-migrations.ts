@@ -10,6 +10,7 @@ import { feedbackTokens } from './feedback-tokens.js';
 import { ingestProblemTables } from './ingest-problem-tables.js';
 import { modelPrices } from './model-prices.js';
 import { payloadPairs, runIndexes, runKeysByTime, runSearch } from './run-search.js';
+import { priceApplications } from './price-applications.js';
 import { runPrices } from './run-prices.js';
 import { runStatistics, runStatisticsFilling } from './run-statistics.js';
 import { projectDeletions } from './project-deletions.js';
@@ -57,5 +58,6 @@ export function allMigrations(control: Pick<ControlTables, 'migrate'>): readonly
     runPrices,
     signedFeedbackTokens,
     feedbackConfigs,
+    priceApplications,
   ];
 }

@@ -9,7 +9,7 @@ import { REMOVED_AT_ONCE, type RunRemover } from '../run/remove-runs.js';
 import { findPlaces } from '../run/run-keys.js';
 import { timeBounds, type RunPlace } from '../run/run-place.js';
 import { listDays } from './list-days.js';
-import type { Removal } from './removal-rounds.js';
+import type { TenantWork } from '../rounds/tenant-rounds.js';
 
 /** Pieces of a turn. */
 const PIECES = 5;
@@ -24,8 +24,8 @@ interface Expired {
 }
 
 /** Removes runs that are older than their tenant keeps them. */
-export class ExpiredRemoval implements Removal {
-  readonly what = 'expired runs';
+export class ExpiredRemoval implements TenantWork {
+  readonly what = 'removing expired runs';
   /** By tenant, what a turn goes on with. */
   readonly #begun = new Map<string, AsyncGenerator<void, void, void>>();
 

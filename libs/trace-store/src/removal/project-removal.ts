@@ -11,7 +11,7 @@ import {
 import { removeAttachmentsOfProject } from '../run/remove-attachments.js';
 import { REMOVED_AT_ONCE, type RunRemover } from '../run/remove-runs.js';
 import type { RunPlace } from '../run/run-place.js';
-import type { Removal } from './removal-rounds.js';
+import type { TenantWork } from '../rounds/tenant-rounds.js';
 
 /** Pieces of a turn. */
 const PIECES = 5;
@@ -29,13 +29,14 @@ const ROWS = [
   ['run_statistics', 'project_id = $2 AND span = 0'],
   ['run_statistics', 'project_id = $2 AND span > 0'],
   ['trace_shares', 'project_id = $2'],
+  ['price_applications', 'project_id = $2'],
   ['ingest_problems', 'project_id = $2'],
   ['ingest_problem_counts', 'project_id = $2'],
 ] as const;
 
 /** Removes what is left of projects that were deleted. */
-export class ProjectRemoval implements Removal {
-  readonly what = 'deleted projects';
+export class ProjectRemoval implements TenantWork {
+  readonly what = 'removing rows of deleted projects';
   /** By project, the last run that was removed: what lies before it is not searched again. */
   readonly #reached = new Map<string, RunPlace>();
 

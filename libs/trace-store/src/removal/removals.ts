@@ -9,7 +9,7 @@ import type { RunRemover } from '../run/remove-runs.js';
 import { dropEmptyDays } from './drop-empty-days.js';
 import { ExpiredRemoval } from './expired-removal.js';
 import { ProjectRemoval } from './project-removal.js';
-import { RemovalRounds } from './removal-rounds.js';
+import { TenantRounds } from '../rounds/tenant-rounds.js';
 
 /** Deletions that a tidying looks at together. */
 const ERASURES_AT_ONCE = 100;
@@ -24,14 +24,14 @@ interface RemovalParts {
 /** All that removes runs: by name, with their projects, by age. */
 export class Removals {
   readonly eraser: TraceEraser;
-  readonly #projects: RemovalRounds;
-  readonly #expired: RemovalRounds;
+  readonly #projects: TenantRounds;
+  readonly #expired: TenantRounds;
 
   constructor(private readonly parts: RemovalParts) {
     const { pool, remover, log, clock } = parts;
     this.eraser = new TraceEraser(pool, remover, log);
-    this.#projects = new RemovalRounds(new ProjectRemoval(pool, remover, log), log, clock);
-    this.#expired = new RemovalRounds(new ExpiredRemoval(pool, remover, log), log, clock);
+    this.#projects = new TenantRounds(new ProjectRemoval(pool, remover, log), log, clock);
+    this.#expired = new TenantRounds(new ExpiredRemoval(pool, remover, log), log, clock);
   }
 
   /** To be called after a project was deleted. */

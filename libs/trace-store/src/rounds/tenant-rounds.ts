@@ -2,13 +2,13 @@ import { errorText } from '#lib/errors';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 
-/** Rows of many tenants that are to go. What a tenant has is claimed for a while by whoever takes its turn. */
-export interface Removal {
-  /** For logs. */
+/** Work on stored rows of many tenants. What a tenant has is claimed for a while by whoever takes its turn. */
+export interface TenantWork {
+  /** For logs: what fails. */
   readonly what: string;
-  /** Tenants that have something to be removed, and that no other process is at work on. */
+  /** Tenants that have something to be done, and that no other process is at work on. */
   tenants(): Promise<readonly string[]>;
-  /** Removes a bounded part of one tenant's. What it fails at, it puts off. */
+  /** Does a bounded part of one tenant's. What it fails at, it puts off. */
   turn(tenantId: string): Promise<void>;
 }
 
@@ -16,10 +16,10 @@ export interface Removal {
 const LONGEST_MS = 5 * 60_000;
 
 /**
- * Removes rows of tenants in turns: each gives way to all others after a few pieces, so a tenant with millions of them
+ * Does the work of tenants in turns: each gives way to all others after a few pieces, so a tenant with millions of rows
  * keeps nobody else's waiting. One of these is at work in a process at a time; any number of processes may be.
  */
-export class RemovalRounds {
+export class TenantRounds {
   /** The call that has begun last, or will. */
   #last: Promise<void> = Promise.resolve();
   /** The call that has not begun. */
@@ -27,12 +27,12 @@ export class RemovalRounds {
   #isClosed = false;
 
   constructor(
-    private readonly removal: Removal,
+    private readonly work: TenantWork,
     private readonly log: Logger,
     private readonly clock: Pick<Clock, 'monotonicMs'>,
   ) {}
 
-  /** Removes what is to be removed now, after a call that is under way. */
+  /** Does what is to be done now, after a call that is under way. */
   complete(): Promise<void> {
     this.#next ??= this.#last
       .catch(() => {})
@@ -47,10 +47,7 @@ export class RemovalRounds {
   begin(): void {
     this.complete().catch((error: unknown) => {
       const problem = errorText(error);
-      this.log.warn(
-        { problem },
-        `removing rows of ${this.removal.what} failed; the next tidying tries again`,
-      );
+      this.log.warn({ problem }, `${this.work.what} failed; the next tidying tries again`);
     });
   }
 
@@ -63,11 +60,11 @@ export class RemovalRounds {
   async #rounds(): Promise<void> {
     const endMs = this.clock.monotonicMs() + LONGEST_MS;
     for (;;) {
-      const tenants = this.#isClosed ? [] : await this.removal.tenants();
+      const tenants = this.#isClosed ? [] : await this.work.tenants();
       if (tenants.length === 0) return;
       for (const tenantId of tenants) {
         if (this.#isClosed || this.clock.monotonicMs() > endMs) return;
-        await this.removal.turn(tenantId);
+        await this.work.turn(tenantId);
       }
     }
   }
