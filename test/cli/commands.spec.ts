@@ -457,6 +457,39 @@ describe('agentplane with a platform', () => {
     });
   });
 
+  describe('prices', () => {
+    it('prices a model, and runs of it that are stored', async () => {
+      const { restUrl, apiKey } = platform.credentials;
+      const [id, project] = [randomUUID(), 'priced'];
+      const call = {
+        ...{ id, trace_id: id, name: 'call', run_type: 'llm', session_name: project },
+        ...{ start_time: Date.now() - 60_000, end_time: Date.now() },
+        extra: { metadata: { ls_model_name: 'house-large', ls_provider: 'acme' } },
+        outputs: { usage_metadata: { input_tokens: 1_000, output_tokens: 100 } },
+      };
+      const headers = { 'x-api-key': apiKey, 'content-type': 'application/json' };
+      const body = JSON.stringify({ post: [call], patch: [] });
+      expect((await fetch(`${restUrl}/runs/batch`, { method: 'POST', headers, body })).status).toBe(202);
+      const unmatched = await run('prices', 'unmatched', '--project', project, '--last', '1h');
+      expect(unmatched).toMatch(/^MODEL +PROVIDER +RUNS +TOKENS +LAST *\nhouse-large +acme +1 +1100 /);
+      const words = ['--input', '2.5', '--completion', '10', '--input-kind', 'cache_read=0.25'];
+      const price = (await run('prices', 'set', 'house-large', ...words)).trim();
+      const listed = await run('prices', 'list', '--search', 'house', '-o', 'wide');
+      expect(listed).toContain(price);
+      expect(listed).toMatch(/house-large .*2\.5 +10 +cache_read=0\.25 /);
+      expect(await run('prices', 'list')).toMatch(/gpt-4o-mini +0\.15 +0\.6 +platform, 20/);
+      const applied = JSON.parse(await run('prices', 'apply', project, '-o', 'json')) as object[];
+      expect(applied).toMatchObject([{ status: 'completed', runs_changed: 1, runs_without_price: 0 }]);
+      // 0.0025 for the prompt, 0.001 for the completion
+      expect(await run('traces', 'show', id)).toMatch(/call +.*1100 +0\.003500 /);
+      await run('prices', 'remove', price);
+      expect(await run('prices', 'list', '--search', 'house', '-o', 'json')).toBe('[]\n');
+      expect((await attempt('prices', 'remove', price)).code).toBe(3);
+      expect((await attempt('prices', 'set', 'none', '--input', '1')).code).toBe(2);
+      expect((await attempt('prices', 'apply', 'absent')).code).toBe(3);
+    });
+  });
+
   describe('export create', () => {
     it('exports a project, and waits with progress until it is complete', async () => {
       const words = ['--project', 'sample-agent', '--last', '1h', '--compression', 'gzip', '--wait'];

@@ -22,6 +22,7 @@ import { KEY_COMMANDS } from './keys/keys-rows.js';
 import { NEW_COMMAND } from './new/new-rows.js';
 import { OBJECT_COMMANDS } from './objects/object-rows.js';
 import { OUTPUT } from './output/output-option.js';
+import { PRICE_COMMANDS } from './prices/prices-rows.js';
 import { TRACE_COMMANDS } from './traces/traces-rows.js';
 
 /** What each noun with verbs is about. */
@@ -31,6 +32,7 @@ export const GROUPS: Readonly<Record<string, string>> = {
   export: 'exports of runs as Parquet files',
   image: 'images of agents on this machine',
   keys: 'API keys of a workspace',
+  prices: 'prices of models, by which runs get their costs',
   traces: 'what agents did, run by run',
 };
 
@@ -121,6 +123,7 @@ export const COMMANDS: readonly Command[] = [
   ...OBJECT_COMMANDS,
   DEPLOY_COMMAND,
   ...EXPORT_COMMANDS,
+  ...PRICE_COMMANDS,
   ...TRACE_COMMANDS,
   ...IMAGE_COMMANDS,
   ...KEY_COMMANDS,

@@ -12,7 +12,7 @@ export interface RestAccess {
   readonly tenantId?: string;
 }
 
-export type RestMethod = 'GET' | 'POST' | 'PATCH' | 'DELETE';
+export type RestMethod = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
 /** The REST interface as its clients use it: one request, one JSON answer. */
 export class RestClient {
