@@ -3,18 +3,29 @@ import { spawnSync } from 'node:child_process';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { table } from '../agent-server/table.mjs';
+import { measureExportBeside } from './parts/export-beside.mjs';
+import { measureFilters } from './parts/filters.mjs';
 import { measureIngest } from './parts/ingest.mjs';
+import { measureReads } from './parts/reads.mjs';
 import { openStand } from './stand.mjs';
 
-const PARTS = { ingest: measureIngest };
-const HELP = `npm run bench -- trace-store [--part NAME]… [--runs N] [--rounds N] [--ours FOLDER] [--profiles FOLDER]
+const PARTS = {
+  ingest: measureIngest,
+  'export-beside': measureExportBeside,
+  reads: measureReads,
+  filters: measureFilters,
+};
+/** Need no server. */
+const BARE = new Set(['filters']);
+const HELP = `npm run bench -- trace-store [--part NAME]… [--runs N] [--day-runs N] [--rounds N] [--ours FOLDER] [--profiles FOLDER]
 
 Measures the trace store through a real api process, beside psql in the same run. Medians of the rounds; the last lines are a
 table with marks. Needs psql.
 
   --part NAME        only this part, more than once for several: ${Object.keys(PARTS).join(', ')}
   --runs N           runs of a round of \`ingest\`, 10,000 by default
-  --rounds N         rounds, 3 by default
+  --day-runs N       runs of the day of \`reads\`, 1,000,000 by default
+  --rounds N         rounds of \`ingest\`, 3 by default
   --ours FOLDER      another built checkout of this repository, in turns with this one
   --profiles FOLDER  CPU profiles of the api go there
 `;
@@ -22,6 +33,7 @@ const { values } = parseArgs({
   options: {
     part: { type: 'string', multiple: true, default: Object.keys(PARTS) },
     runs: { type: 'string', default: '10000' },
+    'day-runs': { type: 'string', default: '1000000' },
     rounds: { type: 'string', default: '3' },
     ours: { type: 'string' },
     profiles: { type: 'string' },
@@ -42,11 +54,19 @@ if (spawnSync(process.execPath, [join(repository, 'bin/build.js')], { stdio: 'in
 
 // the server's end keeps no event loop alive
 const alive = setInterval(() => undefined, 1000);
-const options = { runs: Number(values.runs), rounds: Number(values.rounds) };
+const options = {
+  runs: Number(values.runs),
+  dayRuns: Number(values['day-runs']),
+  rounds: Number(values.rounds),
+};
 const checkouts = [repository, ...(values.ours ? [resolve(values.ours)] : [])];
 const rows = [];
 for (const part of values.part) {
   process.stdout.write(`\n### ${part}\n`);
+  if (BARE.has(part)) {
+    rows.push(...(await PARTS[part](checkouts, options)));
+    continue;
+  }
   const stands = [];
   try {
     for (const checkout of checkouts) stands.push(await openStand(checkout, { profiles: values.profiles }));

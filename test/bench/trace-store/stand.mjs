@@ -98,7 +98,7 @@ export async function openStand(checkout, { profiles } = {}) {
   return {
     ...{ name: checkout, tenant, uri, pool, store, folder, load },
     /** CPU milliseconds that api and Postgres have taken so far. */
-    cpu: () => ({ api: sum(cpuOf(api.pid)), postgres: sum(cpuOf(postmaster)) - 0 + endedOf(postmaster) }),
+    cpu: () => ({ api: sum(cpuOf(api.pid)), postgres: sum(cpuOf(postmaster)) + endedOf(postmaster) }),
     /** @returns {Promise<any>} the answer's JSON @throws when it is none of 2xx */
     call: (method, path, body, contentType = 'application/json') =>
       new Promise((answered, failed) => {
