@@ -11,6 +11,7 @@ import {
   Uuid,
   Whole,
 } from '../wire/fields.js';
+import { asList } from '../wire/as-list.js';
 
 /** Of metadata and of a schema: a list answers a hundred datasets. */
 const MAX_OBJECT_BYTES = 65_536;
@@ -18,10 +19,6 @@ const MAX_OBJECT_BYTES = 65_536;
 export const MOST_NAMED = 1_000;
 const MOST_MOVED = 10_000;
 const MOST = 2_147_483_647;
-
-export function asList({ value }: { readonly value: unknown }): unknown {
-  return typeof value === 'string' ? [value] : value;
-}
 
 /** Body of `POST /datasets`. */
 export class CreateDatasetRequest {

@@ -2,7 +2,8 @@ import { Transform, Type } from 'class-transformer';
 import { QueryFlag } from '../wire/query-flag.js';
 import { Flag, Text, TextList, Uuid, Whole } from '../wire/fields.js';
 import { JSON_VALUE, Perhaps } from '../wire/shape.js';
-import { asList, AsOfQuery, MOST_NAMED } from './dataset-request.js';
+import { asList } from '../wire/as-list.js';
+import { AsOfQuery, MOST_NAMED } from './dataset-request.js';
 import { EXAMPLE_FIELDS } from './render-example.js';
 
 /** Query of `GET /examples`: what the LangSmith clients send. */

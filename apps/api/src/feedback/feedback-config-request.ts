@@ -1,5 +1,5 @@
 import { Transform, Type } from 'class-transformer';
-import { asList } from '../dataset/dataset-request.js';
+import { asList } from '../wire/as-list.js';
 import {
   Choice,
   Decimal,

@@ -172,7 +172,7 @@ export const SHORT_FIELDS: RunFields = new Map<string, RunField>([
  * Of a list, unless it says otherwise: `serialized` is what graphs are made of, which no client shows; ids of children
  * are looked up for those who name them.
  */
-export const LISTED_FIELDS: RunFields = new Map(
+const LISTED_FIELDS: RunFields = new Map(
   [...RUN_FIELDS]
     .filter(([name]) => name !== 'serialized')
     .map(([name, field]) => [name, 'children' in field ? { of: () => null } : field]),

@@ -3,16 +3,13 @@ import { Choice, Flag, Text, TextList, Time, Uuid, Whole } from '../wire/fields.
 import { FilterText, RunConditions } from './run-conditions.js';
 import { SELECTS } from './run-fields-v2.js';
 import { SELECTABLE } from './render-run.js';
+import { asList } from '../wire/as-list.js';
 
 const MOST_NAMED = 1_000;
 const MOST_PROJECTS = 100;
 /** A page of either wire. */
 const PAGE = 100;
 const MOST = 2_147_483_647;
-
-function asList({ value }: { readonly value: unknown }): unknown {
-  return typeof value === 'string' ? [value] : value;
-}
 
 /** What runs are wanted, on the first wire. */
 export class WantedRunsRequest extends RunConditions {

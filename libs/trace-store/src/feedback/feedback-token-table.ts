@@ -200,17 +200,6 @@ async function checkRoom(
   }
 }
 
-/** Removes tokens of runs that are removed. */
-export async function removeTokens(
-  client: Connection,
-  runs: readonly { readonly tenantId: string; readonly id: string }[],
-): Promise<void> {
-  await client.query('DELETE FROM feedback_tokens WHERE tenant_id = $1 AND run_id = ANY ($2::uuid[])', [
-    runs[0]?.tenantId ?? null,
-    runs.map(({ id }) => id),
-  ]);
-}
-
 /** Removes tokens that may be used no more. */
 export async function removeEndedTokens(db: Queryable): Promise<void> {
   await db.query('DELETE FROM feedback_tokens WHERE expires_at < clock_timestamp()');

@@ -1,6 +1,5 @@
 import { inTransaction, type Connection, type Pool } from '#lib/postgres';
 import { subtractRuns } from '../statistics/subtract-runs.js';
-import { removeTokens } from '../feedback/feedback-token-table.js';
 import type { PayloadStore } from './payload-store.js';
 import { removeAttachments } from './remove-attachments.js';
 import { findPlaces } from './run-keys.js';
@@ -72,6 +71,14 @@ export class RunRemover {
       });
     }
   }
+}
+
+/** Leave to give feedback without a key ends with the run. */
+async function removeTokens(client: Connection, runs: readonly RunPlace[]): Promise<void> {
+  await client.query('DELETE FROM feedback_tokens WHERE tenant_id = $1 AND run_id = ANY ($2::uuid[])', [
+    runs[0]?.tenantId ?? null,
+    runs.map(({ id }) => id),
+  ]);
 }
 
 /** A link opens a whole trace or nothing. */
