@@ -77,8 +77,10 @@ export class EventStream implements OutputReader {
   begin(headers: Readonly<Record<string, string>>): void {
     if (this.response.destroyed) return this.abandon();
     this.response.on('close', () => this.abandon());
-    // one write for the head and what there is to show by now
-    this.response.cork();
+    // one write for the head and what there is to show by now. Not the answer itself: one that ends while it is corked
+    // sends its end before what was written
+    const { socket } = this.response;
+    socket?.cork();
     this.response.writeHead(200, {
       'content-type': 'text/event-stream; charset=utf-8',
       'cache-control': 'no-store, no-transform',
@@ -88,7 +90,7 @@ export class EventStream implements OutputReader {
     });
     this.response.flushHeaders();
     this.#flushSoon();
-    setImmediate(() => this.response.uncork());
+    setImmediate(() => socket?.uncork());
   }
 
   /** Nothing is sent any more. */

@@ -48,8 +48,8 @@ function logOf(maxBytes = 32 * MIB): EventLog {
 
 const OPENING: RunEvent = { event: 'metadata', data: '{"run_id":"run","attempt":1}' };
 
-function read(log: EventLog, stream: EventStream): void {
-  const cursor = log.read({ kind: 'now' }, () => stream.more());
+function read(log: EventLog, stream: EventStream, kind: 'now' | 'kept' = 'now'): void {
+  const cursor = log.read({ kind }, () => stream.more());
   stream.attach({
     take: () => cursor.take(),
     get state() {
@@ -136,6 +136,20 @@ describe('a stream', () => {
       'content-location': '/runs/run',
     });
     expect(clock.pending).toBe(0);
+  });
+
+  it('sends all events of a run that has ended before it begins', async () => {
+    const { response, answer } = await connected();
+    const stream = new EventStream(response, parts());
+    const log = logOf();
+    log.open(1, OPENING);
+    log.append({ event: 'values', data: '1' });
+    log.end({ body: '' });
+    read(log, stream, 'kept');
+    stream.begin({});
+    expect(await textOf(answer)).toBe(
+      'id: 1-0\nevent: metadata\ndata: {"run_id":"run","attempt":1}\n\nid: 1-1\nevent: values\ndata: 1\n\n',
+    );
   });
 
   it('shows the client of the SDK events only, however long nothing happens', async () => {
