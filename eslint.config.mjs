@@ -154,6 +154,11 @@ export default tseslint.config(
       ],
     },
   },
+  // it parses in the process of the graphs
+  {
+    files: ['apps/agent-server/src/store/checkpoint/*.ts'],
+    rules: { 'no-restricted-syntax': ['error', ...rules, noEnvironment, noStatementWithoutScope] },
+  },
   {
     files: ['apps/agent-server/src/**/*.ts'],
     ignores: ['apps/agent-server/src/store/{sql,database}.ts'],

@@ -59,13 +59,8 @@ const MIGRATION_LOCK = 7_214_001;
 
 /** Opens the trace store. Connects lazily; `migrate` first where the schema may be old. */
 export function openTraceStore(options: TraceStoreOptions): TraceStore {
-  const { uri, poolSize = DEFAULT_POOL_SIZE, waiting = WAITING_ROOM, log, clock } = options;
-  const connections = {
-    uri,
-    applicationName: 'agentplane trace store',
-    settings: { timezone: 'UTC', datestyle: 'ISO', bytea_output: 'hex' },
-    log,
-  };
+  const { poolSize = DEFAULT_POOL_SIZE, waiting = WAITING_ROOM, log, clock } = options;
+  const connections = connectionsOf(options);
   const pool = openPool({ ...connections, maxConnections: poolSize });
   const keyPool = openPool({ ...connections, maxConnections: KEY_CONNECTIONS });
   const control = new ControlTables(pool, loadControlSchema);
@@ -147,6 +142,11 @@ export function openTraceStore(options: TraceStoreOptions): TraceStore {
       await pool.end();
     },
   };
+}
+
+function connectionsOf({ uri, log }: TraceStoreOptions) {
+  const settings = { timezone: 'UTC', datestyle: 'ISO', bytea_output: 'hex' };
+  return { uri, applicationName: 'agentplane trace store', settings, log };
 }
 
 async function readTime(pool: Pool): Promise<Date> {

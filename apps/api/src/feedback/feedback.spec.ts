@@ -390,7 +390,7 @@ describe('feedback_stats', () => {
       select: ['id', 'feedback_stats'],
     });
     const listed = Object.fromEntries(json.runs.map((one: { id: string }) => [one.id, one]));
-    expect(listed).toEqual({
+    expect(listed).toMatchObject({
       [run.id]: { id: run.id, feedback_stats: expected },
       [silent.id]: { id: silent.id, feedback_stats: null },
     });

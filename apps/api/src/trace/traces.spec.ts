@@ -189,7 +189,7 @@ describe('the trace routes', () => {
     });
     const run = await sdk().readRun(id);
     expect(run).toMatchObject({ id, name: 'n', inputs: { a: 1 }, outputs: null });
-    expect(await sdk('/api/v1').getRunUrl({ runId: id })).toContain(`/runs/${id}`);
+    expect(await sdk('/api/v1').getRunUrl({ runId: id })).toContain(`/r/${id}`);
   });
 
   it.each([
