@@ -412,7 +412,7 @@ describe('feedback_stats', () => {
       'and(eq(feedback_key, "label"), eq(feedback_value, "good"))',
       'eq(feedback_source, "model")',
     ])
-      expect((await filtered(filter)).json.runs).toEqual([{ id: run.id }]);
+      expect((await filtered(filter)).json.runs).toMatchObject([{ id: run.id }]);
     expect((await filtered('and(eq(feedback_key, "score"), gt(feedback_score, 1))')).json.runs).toEqual([]);
   });
 });
