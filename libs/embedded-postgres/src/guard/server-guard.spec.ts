@@ -158,7 +158,8 @@ describe('a Postgres that the platform shares with roles of agents', () => {
           );
           tookMs.push(systemClock.monotonicMs() - startMs);
         }
-        expect(Math.max(...tookMs)).toBeLessThan(3_000);
+        // without the guard none got in for 45 s; a busy machine takes seconds
+        expect(Math.max(...tookMs)).toBeLessThan(12_000);
       } finally {
         isOver = true;
         for (const socket of open) socket.destroy();
