@@ -222,13 +222,13 @@ export const REST_REQUESTS: Readonly<Record<string, RouteRequest>> = {
   'GET /api/v1/feedback/tokens': TOKENS_OF_RUN,
   ...Object.fromEntries(
     ['', '/api/v1'].flatMap((prefix) => [
-      [`GET ${prefix}/feedback-configs`, { query: 'name_contains=kept' }],
+      [`GET ${prefix}/feedback-configs`, { query: ({ ids }) => `name_contains=${ids.run_id}` }],
       [`POST ${prefix}/feedback-configs`, { bodies: () => [FEEDBACK_CONFIG] }],
       [
         `PATCH ${prefix}/feedback-configs`,
-        { bodies: () => [{ feedback_key: 'kept', is_lower_score_better: true }] },
+        { bodies: ({ ids }) => [{ feedback_key: `kept ${ids.run_id}`, is_lower_score_better: true }] },
       ],
-      [`DELETE ${prefix}/feedback-configs`, { query: 'feedback_key=kept' }],
+      [`DELETE ${prefix}/feedback-configs`, { query: ({ ids }) => `feedback_key=kept%20${ids.run_id}` }],
     ]),
   ),
   'GET /feedback/{feedback_id}': NOTHING,

@@ -207,6 +207,7 @@ async function useTraces(rest: Rest, project: string, agentRunId: string) {
     start_time: new Date(Date.now() - 60_000).toISOString(),
     end_time: new Date(Date.now() - 59_000).toISOString(),
     inputs: { secret: 'of the tenant' },
+    extra: { metadata: { thread_id: ids.run_id } },
   };
   await make(rest, '/runs/batch', { post: Object.values(ids).map((id) => ({ id, ...run })) });
   await waitFor(
@@ -222,7 +223,10 @@ async function useTraces(rest: Rest, project: string, agentRunId: string) {
   const { body } = await rest.get<Body[]>(`/sessions?name=${encodeURIComponent(project)}`);
   const taken = await make(rest, '/sessions', { name: `${project} of old` });
   const dataset = await makeDataset(rest, `${project} examples`);
-  await make(rest, '/feedback-configs', { feedback_key: 'kept', feedback_config: { type: 'freeform' } });
+  await make(rest, '/feedback-configs', {
+    feedback_key: `kept ${ids.run_id}`,
+    feedback_config: { type: 'freeform' },
+  });
   const price = await make(rest, '/model-price-map', priceOf(`${project} model`));
   const session_id = text(body[0] ?? {}, 'id');
   const application = await make(rest, '/model-price-map/apply', { session_id });
