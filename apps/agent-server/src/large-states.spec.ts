@@ -148,6 +148,7 @@ describe('a server whose database holds large states', () => {
       'a search for large values',
       () => search({ select: ['thread_id'], extract: { all: 'values.messages' } }),
     ],
+    ['the result of a run that has ended', () => send('GET', `/threads/${id.thread}/runs/${id.task}/join`)],
     ['a state without its graph', () => send('GET', `/threads/${id.foreign}/state`)],
     ['one value of it', () => send('GET', `/threads/${id.foreign}/state?select=values.topic`)],
     ['a large value of it', () => send('GET', `/threads/${id.foreign}/state?select=values.messages`)],

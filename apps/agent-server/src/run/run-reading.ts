@@ -97,7 +97,10 @@ export class RunReading implements Reading {
 
   async #readPage(after: Position): Promise<void> {
     const { runId, events } = this.runLog;
-    const found = await readRunEvents(WORKER, this.parts.sql, [{ runId, after }], PAGE_BYTES);
+    const { sql } = this.parts;
+    const found = await sql.readEarlier(WORKER, async () =>
+      this.#isClosed ? [] : readRunEvents(WORKER, sql, [{ runId, after }], PAGE_BYTES),
+    );
     let last = after;
     for (const { position, event, data } of found) {
       if (!isNext(position, last)) break;

@@ -89,6 +89,7 @@ export class Sql {
   readonly #scans: Turns;
   readonly #looks = turnsAt('Reads of large texts', MAX_LOOKS);
   readonly #questions = turnsAt('Questions about states', MAX_QUESTIONS);
+  readonly #earlierOutput = turnsAt('Reads of earlier output', MAX_LOOKS);
 
   constructor(pool: Pool, connection?: Connection) {
     this.#pool = pool;
@@ -126,6 +127,14 @@ export class Sql {
   #ofThread<T>(scope: Scope, threadId: string | undefined, action: () => Promise<T>): Promise<T> {
     if (threadId === undefined || this.#connection) return action();
     return this.#threads.take(scope, turnOf(threadId), action);
+  }
+
+  /**
+   * A read of what a run put out before, for one reader: a page may be one event of any size, and readers that come back
+   * after a rollout are many.
+   */
+  readEarlier<T>(scope: WorkerScope, read: () => Promise<T>): Promise<T> {
+    return this.#earlierOutput.take(scope, read);
   }
 
   /**
