@@ -79,7 +79,10 @@ describe('the table of export columns', () => {
 
   it('has lists as text in v1 and as lists in v2_beta', async () => {
     expect(await exported(EXPORT_COLUMNS, 'v1')).toMatchObject({ tags: '["a","b"]', inputs: '{"q":1}' });
-    expect(await exported(EXPORT_COLUMNS, 'v2_beta')).toMatchObject({ tags: ['a', 'b'], inputs: { q: 1 } });
+    expect(await exported(EXPORT_COLUMNS, 'v2_beta')).toMatchObject({
+      tags: ['a', 'b'],
+      inputs: '{"q":1}',
+    });
   });
 
   it('has each part of the cursor once, and payloads at the end', () => {

@@ -8,6 +8,11 @@ const [TENANT, ROOT, CHILD, TRACE] = [randomUUID(), randomUUID(), randomUUID(), 
 const [JUDGEMENT, OBJECT] = [randomUUID(), randomUUID()];
 const START = '2026-11-20T10:00:00Z';
 const NONE = { limit: 10, offset: 0 };
+/** Of a model that no price matches. */
+const CALL = {
+  extra: { metadata: { ls_model_name: 'house' } },
+  outputs: { usage_metadata: { input_tokens: 1, output_tokens: 1 } },
+};
 
 interface World {
   readonly projectId: string;
@@ -50,6 +55,13 @@ const READS: Readonly<Record<string, readonly [none: unknown, read: Read]>> = {
     [],
     async (store) => (await store.ingestProblems.list(TENANT, { limit: 10 })).recent,
   ],
+  'priceApplications.unmatched': [
+    [],
+    (store, { projectId }) => {
+      const from = BigInt(Date.parse(START)) * 1_000n;
+      return store.priceApplications.unmatched(TENANT, { projectIds: [projectId], from, to: from + 1n });
+    },
+  ],
   'feedback.delete': [false, (store) => store.feedback.delete(TENANT, JUDGEMENT)],
 };
 
@@ -67,6 +79,8 @@ const OTHERS: Readonly<Record<string, string>> = {
   'attachments.ofRuns': 'runs that were found',
   'statistics.ofProjects': 'projects that were found',
   'threads.list': 'a project that was found',
+  'priceApplications.apply': 'a project that was found',
+  ...Object.fromEntries(['find', 'list'].map((name) => [`priceApplications.${name}`, 'no runs'])),
   'erasures.erase': 'deletes',
   'feedback.create': 'stores',
   'feedbackTokens.mint': 'stores',
@@ -88,7 +102,7 @@ describe('a project whose rows are still being removed', () => {
   beforeAll(async () => {
     const runs = [
       { id: ROOT, trace_id: TRACE, tags: [1] },
-      { id: CHILD, trace_id: TRACE, parent_run_id: ROOT },
+      { id: CHILD, trace_id: TRACE, parent_run_id: ROOT, run_type: 'llm', ...CALL },
     ].map((run) => ({ name: 'r', run_type: 'chain', start_time: START, session_name: 'p', ...run }));
     await db.store.ingest(TENANT, {
       post: runs.map((run) => ({ run: Buffer.from(JSON.stringify(run)) })),
