@@ -84,6 +84,8 @@ export const REASON = {
   planNotAllowed: 'PlanNotAllowed',
   destinationMissing: 'DestinationMissing',
   destinationNotReady: 'DestinationNotReady',
+  /** While the export was running. */
+  destinationDeleted: 'DestinationDeleted',
   projectMissing: 'ProjectMissing',
   notSupported: 'NotSupported',
   invalidWindow: 'InvalidWindow',

@@ -140,6 +140,16 @@ describe('decideRun', () => {
       { bulkExport: { spec: {}, status: { conditions: [condition('Failed')] } } as unknown as BulkExport },
       'fail Cancelled',
     ],
+    [
+      'fails with the destination of the export',
+      {
+        bulkExport: {
+          spec: {},
+          status: { conditions: [condition('Failed', 'True', 'DestinationDeleted')] },
+        } as unknown as BulkExport,
+      },
+      'fail DestinationDeleted',
+    ],
     ['ends when the export was deleted', { bulkExport: undefined }, 'fail Cancelled'],
     [
       'ends when the export is out of time',

@@ -1,5 +1,5 @@
 import { decideNextAttempt, isExportOverdue } from '#lib/export-plan';
-import { CONDITION, isConditionTrue, REASON } from '#lib/resources';
+import { type Condition, CONDITION, findCondition, REASON } from '#lib/resources';
 import { isFinished } from '../bulk-export/export-phase.js';
 import { findAttemptEnd } from './attempt-end.js';
 import type { ExportRunWorld } from './world.js';
@@ -25,13 +25,21 @@ export type RunDecision =
 function decideStop({ bulkExport, limits, now }: ExportRunWorld): RunDecision | undefined {
   if (!bulkExport || bulkExport.spec.cancel)
     return { kind: 'fail', reason: REASON.cancelled, message: 'the export was cancelled' };
-  // one run that failed for good fails the export; files of the others would never be used
-  if (isConditionTrue(bulkExport.status?.conditions, CONDITION.failed))
-    return { kind: 'fail', reason: REASON.cancelled, message: 'the export failed' };
+  const failed = findCondition(bulkExport.status?.conditions, CONDITION.failed);
+  if (failed?.status === 'True') return endWithExport(failed);
   const startedAt = bulkExport.status?.startedAt;
   if (startedAt !== undefined && isExportOverdue(Date.parse(startedAt), now.getTime(), limits))
     return { kind: 'fail', reason: REASON.timedOut, message: 'the export ran out of time' };
   return undefined;
+}
+
+/** Reasons of an export that are those of each of its runs too. */
+const SHARED_REASONS: ReadonlySet<string> = new Set([REASON.timedOut, REASON.destinationDeleted]);
+
+/** One run that failed for good fails the export; files of the others would never be used. */
+function endWithExport({ reason, message }: Condition): RunDecision {
+  if (SHARED_REASONS.has(reason)) return { kind: 'fail', reason, message };
+  return { kind: 'fail', reason: REASON.cancelled, message: `the export failed: ${message}` };
 }
 
 const FAILURE_REASON = {

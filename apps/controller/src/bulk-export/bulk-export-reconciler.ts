@@ -77,7 +77,7 @@ export class BulkExportReconciler {
   }
 
   async #observe(key: ObjectKey): Promise<ExportWorld | undefined> {
-    const { exports, destinations, limits, time, workspaces } = this.#deps;
+    const { exports, limits, time, workspaces } = this.#deps;
     const found = exports.find(key);
     // deleted: its runs are owned by it and clean up after themselves
     if (!found || isDeleting(found)) return undefined;
@@ -89,7 +89,7 @@ export class BulkExportReconciler {
     return {
       bulkExport,
       workspace,
-      destination: destinations.find({ namespace, name: bulkExport.spec.destinationRef.name }),
+      destination: await this.#findDestination(bulkExport, runs.length > 0),
       // its runs name the project already
       project: runs.length > 0 ? undefined : await this.#findProject(bulkExport, workspace),
       runs: runs.sort((a, b) => a.spec.startTime.localeCompare(b.spec.startTime)),
@@ -97,6 +97,18 @@ export class BulkExportReconciler {
       now: await time.now(),
       limits: limitsOf(limits, workspace),
     };
+  }
+
+  /** Asked of the server before its absence ends an export: a cache may have missed it. */
+  async #findDestination(
+    { metadata: { namespace = '' }, spec }: BulkExport,
+    hasRuns: boolean,
+  ): Promise<BulkExportDestination | undefined> {
+    const key = { namespace, name: spec.destinationRef.name };
+    const known = this.#deps.destinations.find(key);
+    return (
+      known ?? (hasRuns ? await this.#deps.client.find(RESOURCES.BulkExportDestination, key) : undefined)
+    );
   }
 
   async #findProject(bulkExport: BulkExport, workspace: Workspace | undefined): Promise<Project | undefined> {

@@ -39,16 +39,20 @@ function aRun(day: string, conditions: readonly Condition[] = [], status: object
   } as unknown as BulkExportRun;
 }
 
+function aDestination(metadata: object = {}): BulkExportDestination {
+  return {
+    metadata: { name: 'local', uid: 'd', generation: 2, ...metadata },
+    spec: { config: { bucketName: 'b', includeBucketInPrefix: true } },
+    status: { observedGeneration: 2, conditions: [condition('Validated')] },
+  } as unknown as BulkExportDestination;
+}
+
 function world(changes: Partial<ExportWorld> = {}): ExportWorld {
   const bulkExport = changes.bulkExport ?? anExport();
   return {
     bulkExport,
     workspace: { spec: { plan: 'enterprise', tenantId: 't' } } as Workspace,
-    destination: {
-      metadata: { name: 'local', generation: 2 },
-      spec: { config: { bucketName: 'b', includeBucketInPrefix: true } },
-      status: { observedGeneration: 2, conditions: [condition('Validated')] },
-    } as unknown as BulkExportDestination,
+    destination: aDestination(),
     project: { id: 'project' } as Project,
     runs: [],
     siblings: [bulkExport],
@@ -102,10 +106,7 @@ describe('decideExport', () => {
     [
       'waits for the test of a destination that was changed',
       {
-        destination: {
-          metadata: { name: 'local', generation: 3 },
-          status: { observedGeneration: 2, conditions: [condition('Validated')] },
-        } as unknown as BulkExportDestination,
+        destination: aDestination({ generation: 3 }),
       },
       'wait DestinationNotReady',
     ],
@@ -175,16 +176,44 @@ describe('decideExport', () => {
       'fail TimedOut',
     ],
     [
-      'fails when the destination goes before every run was made',
+      'fails when its destination is deleted before every run was made',
       { runs: BOTH.slice(0, 1), destination: undefined },
-      'fail DestinationMissing',
+      'fail DestinationDeleted',
+    ],
+    [
+      'fails when its destination is deleted under way',
+      { runs: BOTH, destination: undefined },
+      'fail DestinationDeleted',
+    ],
+    [
+      'fails when its destination is being deleted',
+      { runs: BOTH, destination: aDestination({ deletionTimestamp: NOW.toISOString() }) },
+      'fail DestinationDeleted',
+    ],
+    [
+      'fails when another destination took the name of its own',
+      { runs: BOTH, bulkExport: anExport({}, { destinationId: 'former' }) },
+      'fail DestinationDeleted',
+    ],
+    [
+      'is complete although its destination was deleted after its last run',
+      { runs: BOTH.map((run) => ({ ...run, status: { conditions: DONE } })), destination: undefined },
+      'complete',
     ],
     [
       'makes no run without the Workspace, which may be on its way out',
       { runs: BOTH.slice(0, 1), workspace: undefined },
       'wait WorkspaceMissing',
     ],
-    ['no longer minds a destination that changed under way', { runs: BOTH, destination: undefined }, 'run'],
+    [
+      'no longer minds a destination that changed under way',
+      {
+        runs: BOTH,
+        bulkExport: anExport({}, { destinationId: 'd' }),
+        destination: aDestination({ generation: 3 }),
+      },
+      'run',
+    ],
   ])('%s', (_name, changes, expected) => expect(kind(changes)).toBe(expected));
 
   it('queues behind older exports of the workspace', () => {

@@ -9,7 +9,7 @@ import {
   type Window,
 } from '#lib/export-plan';
 import { isStatusCurrent } from '#lib/reconcile';
-import { CONDITION, isConditionTrue, REASON } from '#lib/resources';
+import { CONDITION, idOf, isConditionTrue, isDeleting, REASON } from '#lib/resources';
 import { formatInstant, instantOf } from '#lib/time';
 import { hasBegun, isFinished, queuePlace, runPhase } from './export-phase.js';
 import type { ExportWorld } from './world.js';
@@ -135,15 +135,32 @@ function decideRunning(world: ExportWorld, window: Window, projectId: string): E
     );
   const made = new Set(runs.map((run) => run.spec.startTime));
   const missing = partitionByDay(window).filter(({ start }) => !made.has(formatInstant(start, 'if-any')));
+  const end = missing.length > 0 ? undefined : (decideEnd(world) ?? decideDestination(world));
+  if (end) return end;
   // a run names the tenant: none is made while the Workspace is being deleted
   if (missing.length > 0 && !world.workspace) return NO_WORKSPACE;
-  if (missing.length > 0 && !world.destination)
-    return fail(
-      REASON.destinationMissing,
-      `BulkExportDestination ${bulkExport.spec.destinationRef.name} was deleted`,
-    );
-  const run = { kind: 'run', window, projectId, missing, next: missing.slice(0, RUNS_OF_PASS) } as const;
-  return missing.length > 0 ? run : (decideEnd(world) ?? run);
+  return (
+    (missing.length > 0 && decideDestination(world)) || {
+      kind: 'run',
+      window,
+      projectId,
+      missing,
+      next: missing.slice(0, RUNS_OF_PASS),
+    }
+  );
+}
+
+/** Deleting a destination stops what is written to it, so one that replaced it under its name is another. */
+function decideDestination({ bulkExport, destination, runs }: ExportWorld): ExportDecision | undefined {
+  if (runs.length === 0) return undefined;
+  const began = bulkExport.status?.destinationId;
+  const isSame = began === undefined || (destination && idOf(destination)) === began;
+  if (destination && !isDeleting(destination) && isSame) return undefined;
+  return fail(
+    REASON.destinationDeleted,
+    `BulkExportDestination ${bulkExport.spec.destinationRef.name} was deleted while the export was running; ` +
+      'create the destination again and a new export',
+  );
 }
 
 /** One run that failed for good fails the export. */
@@ -178,7 +195,7 @@ export function decideExport(world: ExportWorld): ExportDecision {
   if (isFinished(bulkExport)) return { kind: 'finished' };
   if (bulkExport.spec.cancel) return { kind: 'cancel' };
   const isUnderWay = world.runs.length > 0;
-  // what an export began with is in its runs: a destination that changes later no longer matters
+  // what an export began with is in its runs: a destination that changes later no longer matters, unless it is deleted
   const obstacle = isUnderWay ? undefined : decideAcceptance(world);
   if (obstacle) return obstacle;
   const window = decideWindow(world);

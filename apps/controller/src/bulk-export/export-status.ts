@@ -7,6 +7,7 @@ import {
   type ConditionDraft,
   type ConditionDrafts,
   findCondition,
+  idOf,
   REASON,
   type RunCounts,
   setCondition,
@@ -134,6 +135,9 @@ export function summarizeExport(world: ExportWorld, decision: ExportDecision): B
   const isEnding = decision.kind === 'fail' || decision.kind === 'cancel' || decision.kind === 'complete';
   const startedAt = before.startedAt ?? earliest(runs.map((run) => run.status?.startedAt));
   const projectId = decision.kind === 'run' ? decision.projectId : before.tracingProjectId;
+  const destinationId =
+    before.destinationId ??
+    (decision.kind === 'run' && world.destination ? idOf(world.destination) : undefined);
   const projectName = before.tracingProjectName ?? world.project?.name;
   const total = decision.kind === 'run' ? runs.length + decision.missing.length : (before.runs?.total ?? 0);
   return {
@@ -142,6 +146,7 @@ export function summarizeExport(world: ExportWorld, decision: ExportDecision): B
     ...(window
       ? { startTime: formatInstant(window.start, 'if-any'), endTime: formatInstant(window.end, 'if-any') }
       : {}),
+    ...(destinationId === undefined ? {} : { destinationId }),
     ...(projectId === undefined ? {} : { tracingProjectId: projectId }),
     ...(projectName === undefined ? {} : { tracingProjectName: projectName }),
     runs: countRuns(runs, total),

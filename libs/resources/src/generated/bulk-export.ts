@@ -40,6 +40,8 @@ export interface BulkExportStatus {
   readonly startTime?: string;
   /** Resolved end of the window, exclusive. */
   readonly endTime?: string;
+  /** Id of the destination that the export began with. */
+  readonly destinationId?: string;
   /** Resolved id of the tracing project. */
   readonly tracingProjectId?: string;
   /** Name of the tracing project when the export was accepted. */
