@@ -1,13 +1,15 @@
 import type { Pool, Queryable } from '#lib/postgres';
+import { deletedProjects } from '../project/project-deletions.js';
 import { upgradeTraces } from '../retention/upgrade-trace.js';
 import { LONGEST_FEEDBACK_WAIT } from './feedback-limits.js';
 
 const AT_ONCE = 1_000;
 
-/** Feedback `f` that waits for the run of key `k`. */
+/** Feedback `f` that waits for the run of key `k`; what is left of deleted projects does not count as one that has come. */
 const MEETS = `k.tenant_id = f.tenant_id AND k.id = f.run_id
   AND (f.named_trace_id IS NULL OR f.named_trace_id = k.trace_id)
-  AND (f.named_project_id IS NULL OR f.named_project_id = k.project_id)`;
+  AND (f.named_project_id IS NULL OR f.named_project_id = k.project_id)
+  AND k.project_id <> ALL (${deletedProjects('f.tenant_id')})`;
 
 function join(which: string): string {
   // the key is locked: a run that is being removed takes its feedback along, or is found removed

@@ -1,6 +1,7 @@
 import { PublicError, type FieldProblem } from '#lib/errors';
 import { type Connection, textTypes } from '#lib/postgres';
 import { formatInstant, type Instant } from '#lib/time';
+import { deletedProjects } from '../project/project-deletions.js';
 import { FEEDBACK_LIMITS } from './feedback-limits.js';
 import type { NewFeedback, OwnedProject, StoredFeedback } from './feedback.js';
 import { FEEDBACK_COLUMNS, readFeedback, sourceType, storedScore, wordOf } from './feedback-row.js';
@@ -108,7 +109,7 @@ FROM (
 ) w LEFT JOIN LATERAL (
   SELECT trace_id, project_id, start_time FROM run_keys
   WHERE tenant_id = $1 AND id = w.id AND (w.trace_id IS NULL OR trace_id = w.trace_id)
-    AND (w.project_id IS NULL OR project_id = w.project_id)
+    AND (w.project_id IS NULL OR project_id = w.project_id) AND project_id <> ALL (${deletedProjects('$1')})
   ORDER BY trace_id LIMIT 1 FOR NO KEY UPDATE
 ) k ON true`;
 

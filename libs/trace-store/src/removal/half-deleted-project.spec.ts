@@ -154,6 +154,16 @@ describe('a project whose rows are still being removed', () => {
     }
     expect(left).toEqual([]);
   });
+
+  it('has no run for feedback that is sent since: it waits for one', async () => {
+    const id = randomUUID();
+    await db.store.feedback.create(TENANT, judgement(id));
+    const { rows } = await db.client.query(
+      'SELECT project_id, trace_id, waits_since IS NOT NULL AS waits FROM feedback WHERE id = $1',
+      [id],
+    );
+    expect(rows).toEqual([{ project_id: null, trace_id: null, waits: true }]);
+  });
 });
 
 function methodsOf(part: object): string[] {
