@@ -93,8 +93,7 @@ export class AgentServer {
     const ownUrl = Promise.withResolvers<string>();
     const { agent, graphs, hosts, app, ui, authorization } = await loadAgent(options, ownUrl.promise);
     const { postgresUri: uri } = config;
-    const poolSize = config.poolSize - hostPool(config) * config.graphHosts;
-    const database = new Database({ uri, poolSize, maxParsedChars: MAX_PARSED_CHARS, clock, log });
+    const database = buildDatabase(options);
     const { sql } = database;
     const assistants = new Assistants(sql);
     const readiness = new Readiness();
@@ -212,6 +211,18 @@ function buildVerifier(config: ServerConfig, clock: Clock): KeyVerifier | undefi
   const { authUrl, tenantId, deployment, wrongKeysPerMinute: perMinute } = config;
   const wrongKeys = new WrongKeys({ perMinute, chancesPerSecond: CHANCES_PER_SECOND, clock });
   return new KeyVerifier(authUrl, { tenantId, deployment }, wrongKeys, clock);
+}
+
+function buildDatabase({ config, clock, log }: AgentServerOptions): Database {
+  return new Database({
+    uri: config.postgresUri,
+    // many graph hosts leave nothing of a small pool
+    poolSize: Math.max(2, config.poolSize - hostPool(config) * config.graphHosts),
+    maxParsedChars: MAX_PARSED_CHARS,
+    scanLimitMs: config.searchSeconds * 1_000,
+    clock,
+    log,
+  });
 }
 
 /** Database connections of each graph host: together with the server's own they are what the settings allow. */

@@ -205,6 +205,11 @@ const fields = {
       max: 50,
     },
   ),
+  searchSeconds: integer(
+    'AGENTPLANE_SEARCH_SECONDS',
+    'Seconds that a search, count or list of a caller may take in the database; then it is stopped there and refused.',
+    { fallback: 5, min: 1, max: 3_600 },
+  ),
   graphHosts: integer(
     'AGENTPLANE_GRAPH_HOSTS',
     'Processes that run graphs; a node that computes without a pause harms the runs of its own process only.',

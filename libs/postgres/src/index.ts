@@ -2,6 +2,7 @@ export { CopyBinaryReader, type Tuple } from './copy/copy-binary-reader.js';
 export { CopyBinaryWriter } from './copy/copy-binary-writer.js';
 export { copyIn, type CopyPart } from './copy/copy-in.js';
 export { copyOut } from './copy/copy-out.js';
+export { inLimitedTransaction, TimeLimitError, type TimeLimit } from './in-limited-transaction.js';
 export { inTransaction } from './in-transaction.js';
 export { migrate } from './migrate.js';
 export type { Migration } from './migration.js';

@@ -18,6 +18,8 @@ export interface DatabaseOptions {
   readonly poolSize: number;
   /** Longer documents are selected as text; undefined where graphs run, which parse what they read. */
   readonly maxParsedChars?: number;
+  /** Milliseconds of a caller's search; 5 s by default. */
+  readonly scanLimitMs?: number;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -34,13 +36,13 @@ export class Database {
   readonly #renewalPool: Pool;
 
   constructor(options: DatabaseOptions) {
-    const { uri, poolSize, maxParsedChars, log } = options;
+    const { uri, poolSize, maxParsedChars, scanLimitMs, log } = options;
     const types = maxParsedChars === undefined ? {} : { types: boundedDocuments(maxParsedChars) };
     const common = { uri, log, applicationName: 'agent-server', ...types };
     this.#options = options;
     this.#pool = openPool({ ...common, maxConnections: poolSize, idleTimeoutMs: IDLE_MS });
     this.#renewalPool = openPool({ ...common, maxConnections: 1, idleTimeoutMs: 0 });
-    this.sql = new Sql(this.#pool);
+    this.sql = new Sql(this.#pool, scanLimitMs === undefined ? {} : { scanLimitMs });
     this.renewals = new Sql(this.#renewalPool);
   }
 

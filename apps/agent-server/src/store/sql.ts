@@ -1,5 +1,12 @@
 import { PublicError } from '#lib/errors';
-import { inTransaction, sqlState, type Connection, type Pool } from '#lib/postgres';
+import {
+  inLimitedTransaction,
+  inTransaction,
+  sqlState,
+  TimeLimitError,
+  type Connection,
+  type Pool,
+} from '#lib/postgres';
 import { NamedTurns } from './named-turns.js';
 import { leftOf, type Scope, type WorkerScope } from './scope.js';
 import { EVERY_ROW } from './sql-filter.js';
@@ -14,8 +21,10 @@ export interface Statement {
   readonly locks?: string;
   /** The thread may be new: a transaction to bound the wait for its row would cost more than the rare wait. */
   readonly mayCreate?: boolean;
-  /** It may look at every row of a table. */
-  readonly scans?: boolean;
+  /** It may look at every row of a table: what it does, for the refusal of one that takes too long. */
+  readonly scans?: string;
+  /** It scans and changes rows: it may take longer than one that only reads. */
+  readonly copies?: boolean;
   /** It may work for long: no more of them at once than of transactions. */
   readonly takesTurn?: boolean;
 }
@@ -55,8 +64,19 @@ const MAX_LOOKS = 2;
 /** Of one caller. */
 const MAX_WAITING = 5_000;
 
-function turnsAt(what: string, places: number): Turns {
-  return new Turns({ places, maxWaiting: MAX_WAITING, what });
+/** Of one statement of a caller that may look at every row. */
+const SCAN_LIMIT_MS = 5_000;
+
+/** A copy may be gigabytes. */
+const COPY_LIMIT_MS = 60_000;
+
+function turnsAt(what: string, places: number, placesPerCaller = places): Turns {
+  return new Turns({ places, maxWaiting: MAX_WAITING, what, placesPerCaller });
+}
+
+/** A caller that fills its places with what takes long leaves one to others. */
+function sharedTurnsAt(what: string, places: number): Turns {
+  return turnsAt(what, places, Math.max(1, places - 1));
 }
 
 /** The turns of transactions: each holds a connection and may need a second one, so they must never hold all. */
@@ -79,7 +99,8 @@ function turnOf(threadId: string): string {
  * The row of a thread may be locked for long: a change of its state waits for code of the agent. Statements that wait for
  * such a lock hold their connections meanwhile, and a few of them would be all that there are. So those of one thread
  * wait for one another here, without a connection. Searches of callers may look at every row and take seconds: they have
- * half of the connections.
+ * half of the connections and a limit of time, one caller leaves a place to others, and Postgres stops those of clients that
+ * have gone.
  */
 export class Sql {
   readonly #pool: Pool;
@@ -87,15 +108,20 @@ export class Sql {
   readonly #turns: ReturnType<typeof turnsOf>;
   readonly #threads = new NamedTurns();
   readonly #scans: Turns;
+  readonly #scanLimitMs: number;
   readonly #looks = turnsAt('Reads of large texts', MAX_LOOKS);
-  readonly #questions = turnsAt('Questions about states', MAX_QUESTIONS);
+  readonly #questions = sharedTurnsAt('Questions about states', MAX_QUESTIONS);
   readonly #earlierOutput = turnsAt('Reads of earlier output', MAX_LOOKS);
 
-  constructor(pool: Pool, connection?: Connection) {
+  constructor(
+    pool: Pool,
+    { connection, scanLimitMs = SCAN_LIMIT_MS }: { connection?: Connection; scanLimitMs?: number } = {},
+  ) {
     this.#pool = pool;
     this.#connection = connection;
+    this.#scanLimitMs = scanLimitMs;
     this.#turns = turnsOf(pool.options.max);
-    this.#scans = turnsAt('Searches', Math.max(1, Math.floor(pool.options.max / 2)));
+    this.#scans = sharedTurnsAt('Searches', Math.max(1, Math.floor(pool.options.max / 2)));
   }
 
   /** A statement of the server's own work. */
@@ -109,7 +135,16 @@ export class Sql {
    */
   inScope<R extends object = Row>(
     scope: Scope,
-    { name, text, values = [], locks, mayCreate = false, scans = false, takesTurn = false }: Statement,
+    {
+      name,
+      text,
+      values = [],
+      locks,
+      mayCreate = false,
+      scans,
+      copies = false,
+      takesTurn = false,
+    }: Statement,
   ): Promise<Answer<R>> {
     const filter = scope.kind === 'worker' ? EVERY_ROW : scope.filter;
     const statement = { text, values: [filter.alternatives, ...values] };
@@ -117,10 +152,30 @@ export class Sql {
     const isBounded = locks !== undefined && !mayCreate && scope.kind === 'caller' && !this.#connection;
     const ask = (): Promise<Answer<R>> =>
       isBounded ? this.#begin(scope, locks, (inside) => inside.#query(asked)) : this.#query(asked);
-    if (scans && scope.kind === 'caller' && !this.#connection)
-      return this.#scans.take(scope, ask, leftOf(scope));
+    if (scans !== undefined && scope.kind === 'caller' && !this.#connection)
+      return this.#scan(scope, { what: scans, copies }, (connection) => connection.query<R>(asked));
     const isFree = !takesTurn || this.#connection;
     return this.#ofThread(scope, locks, () => (isFree ? ask() : this.#turns.short.take(scope, ask)));
+  }
+
+  /** @throws PublicError `bad_request` when it takes too long: asking again would take as long */
+  async #scan<T>(
+    scope: Scope,
+    { what, copies }: { readonly what: string; readonly copies: boolean },
+    ask: (connection: Connection) => Promise<T>,
+  ): Promise<T> {
+    const left = leftOf(scope);
+    const limitMs = copies ? Math.max(COPY_LIMIT_MS, this.#scanLimitMs) : this.#scanLimitMs;
+    const limit = { limitMs, left, mayChange: copies };
+    try {
+      return await this.#scans.take(scope, () => inLimitedTransaction(this.#pool, limit, ask), left);
+    } catch (error) {
+      if (!(error instanceof TimeLimitError)) throw error;
+      const advice = copies ? '' : '; ask for less: ids, status and metadata have indexes, values have none';
+      throw new PublicError('bad_request', `${what} took longer than ${limitMs / 1_000} s${advice}`, [], {
+        cause: error,
+      });
+    }
   }
 
   /** A transaction has the turn of its thread already. */
@@ -191,7 +246,7 @@ export class Sql {
   /** The server's own work waits for as long as it takes. @throws PublicError `unavailable` */
   async #begin<T>(scope: Scope, locks: string | undefined, work: (sql: Sql) => Promise<T>): Promise<T> {
     const isBounded = scope.kind === 'caller' && locks !== undefined;
-    const perform = (connection: Connection): Promise<T> => work(new Sql(this.#pool, connection));
+    const perform = (connection: Connection): Promise<T> => work(new Sql(this.#pool, { connection }));
     try {
       return await inTransaction(this.#pool, perform, isBounded ? BEGIN_BOUNDED : 'BEGIN');
     } catch (error) {

@@ -57,6 +57,43 @@ describe('Turns', () => {
     expect(await Promise.all([held, waiting, others])).toEqual(['first', 'second', 'of bob']);
   });
 
+  it('leaves a place to others where a caller may not take all', async () => {
+    const turns = new Turns({ places: 3, maxWaiting: 10, what: 'Searches', placesPerCaller: 2 });
+    const begun: string[] = [];
+    const ends = new Map<string, () => void>();
+    const all = ['a1', 'a2', 'a3', 'b1', 'b2'].map((name) =>
+      turns.take(of(name.charAt(0)), () => {
+        begun.push(name);
+        return new Promise<void>((resolve) => ends.set(name, resolve));
+      }),
+    );
+    const end = async (name: string): Promise<void> => {
+      ends.get(name)?.();
+      await new Promise(setImmediate);
+    };
+    await new Promise(setImmediate);
+    expect(begun).toEqual(['a1', 'a2', 'b1']);
+    await end('b1');
+    expect(begun.slice(3)).toEqual(['b2']);
+    await end('b2');
+    expect(begun.slice(4)).toEqual([]);
+    for (const name of ['a1', 'a2', 'a3']) await end(name);
+    expect(begun.slice(4)).toEqual(['a3']);
+    await Promise.all(all);
+    expect(turns.isIdle).toBe(true);
+  });
+
+  it('lets the server and callers without names take every place', async () => {
+    for (const scope of [WORKER, of()]) {
+      const turns = new Turns({ places: 2, maxWaiting: 10, what: 'Searches', placesPerCaller: 1 });
+      const held = Promise.withResolvers<string>();
+      const first = turns.take(scope, () => held.promise);
+      expect(await turns.take(scope, async () => 'second')).toBe('second');
+      held.resolve('first');
+      expect(await first).toBe('first');
+    }
+  });
+
   it('goes on after an action that fails', async () => {
     const one = turns();
     const failing = one.take(of('alice'), () => Promise.reject(new Error('no')));

@@ -5,6 +5,9 @@ import type { Scope } from './scope.js';
 /** The server's own work: nothing else keeps its runs and crons going. */
 const SERVER = Symbol('server');
 
+/** Where authentication is off. */
+const NAMELESS = '';
+
 type Owner = string | typeof SERVER;
 
 export interface TurnLimits {
@@ -14,6 +17,8 @@ export interface TurnLimits {
   readonly maxWaiting: number;
   /** What is waited for, for the refusal. */
   readonly what: string;
+  /** Of one caller at once, where it is known who it is; all of them by default. */
+  readonly placesPerCaller?: number;
 }
 
 /**
@@ -22,9 +27,14 @@ export interface TurnLimits {
  */
 export class Turns {
   readonly #waiting = new WaitingTurns<Owner>();
+  /** Counted for those alone whose places are bounded. */
+  readonly #takenBy = new Map<Owner, number>();
+  readonly #placesPerCaller: number;
   #taken = 0;
 
-  constructor(private readonly limits: TurnLimits) {}
+  constructor(private readonly limits: TurnLimits) {
+    this.#placesPerCaller = limits.placesPerCaller ?? limits.places;
+  }
 
   /** Whether nothing is done and nothing waits. */
   get isIdle(): boolean {
@@ -36,13 +46,31 @@ export class Turns {
    * @throws PublicError `unavailable` when the caller has too many that wait already
    */
   async take<T>(scope: Scope, action: () => Promise<T>, left?: AbortSignal): Promise<T> {
-    if (this.#taken < this.limits.places) this.#taken++;
-    else await this.#wait(ownerOf(scope), left);
+    const owner = ownerOf(scope);
+    if (this.#taken < this.limits.places && this.#mayTake(owner)) this.#begin(owner);
+    else await this.#wait(owner, left);
     try {
       return await action();
     } finally {
-      this.#passOn();
+      this.#end(owner);
     }
+  }
+
+  #mayTake(owner: Owner): boolean {
+    return (this.#takenBy.get(owner) ?? 0) < this.#placesPerCaller;
+  }
+
+  #begin(owner: Owner): void {
+    this.#taken++;
+    if (isBounded(owner)) this.#takenBy.set(owner, (this.#takenBy.get(owner) ?? 0) + 1);
+  }
+
+  #end(owner: Owner): void {
+    this.#taken--;
+    const taken = (this.#takenBy.get(owner) ?? 0) - 1;
+    if (taken > 0) this.#takenBy.set(owner, taken);
+    else this.#takenBy.delete(owner);
+    this.#serve();
   }
 
   async #wait(owner: Owner, left: AbortSignal | undefined): Promise<void> {
@@ -53,16 +81,23 @@ export class Turns {
     await this.#waiting.wait(owner, left);
   }
 
-  #passOn(): void {
-    if (!this.#waiting.begin(SERVER) && !this.#beginCaller()) this.#taken--;
-  }
-
-  #beginCaller(): boolean {
-    for (const caller of this.#waiting.owners()) return this.#waiting.begin(caller);
-    return false;
+  /** Serves the next one that may take the place. */
+  #serve(): void {
+    const waiting: Iterable<Owner> = this.#waiting.lengthOf(SERVER) > 0 ? [SERVER] : this.#waiting.owners();
+    for (const owner of waiting) {
+      if (this.#taken >= this.limits.places) return;
+      if (!this.#mayTake(owner)) continue;
+      this.#begin(owner);
+      this.#waiting.begin(owner);
+    }
   }
 }
 
+/** The server waits for itself alone; callers without names may be anybody. */
+function isBounded(owner: Owner): boolean {
+  return owner !== SERVER && owner !== NAMELESS;
+}
+
 function ownerOf(scope: Scope): Owner {
-  return scope.kind === 'worker' ? SERVER : (scope.caller ?? '');
+  return scope.kind === 'worker' ? SERVER : (scope.caller ?? NAMELESS);
 }

@@ -8,7 +8,7 @@ import type { Sql } from '../sql.js';
 
 export async function countAssistants(scope: Scope, sql: Sql, search: AssistantSearch): Promise<number> {
   const { rows } = await sql.inScope<{ count: string }>(scope, {
-    scans: true,
+    scans: 'Counting assistants',
     text: `SELECT count(*) AS count FROM agentplane.assistants WHERE ${ASSISTANT_CONDITIONS}`,
     values: assistantConditionValues(search),
   });

@@ -29,7 +29,7 @@ export async function searchAssistants(
   page: AssistantPage,
 ): Promise<WireAssistant[]> {
   const { rows } = await sql.inScope<AssistantRow>(scope, {
-    scans: true,
+    scans: 'Searching assistants',
     text: boundedPage({
       columns: ASSISTANT_COLUMNS,
       alias: 'a',

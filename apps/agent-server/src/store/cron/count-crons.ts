@@ -4,7 +4,7 @@ import type { Sql } from '../sql.js';
 
 export async function countCrons(scope: Scope, sql: Sql, search: CronSearch): Promise<number> {
   const { rows } = await sql.inScope<{ count: number }>(scope, {
-    scans: true,
+    scans: 'Counting crons',
     text: `SELECT count(*)::int AS count FROM agentplane.crons c WHERE ${CRON_CONDITIONS}`,
     values: cronValues(search),
   });

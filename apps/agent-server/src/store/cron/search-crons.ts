@@ -20,7 +20,7 @@ export async function searchCrons(
   { limit, offset, sortBy, isAscending }: CronPage,
 ): Promise<WireCron[]> {
   const { rows } = await sql.inScope<CronRow>(scope, {
-    scans: true,
+    scans: 'Searching crons',
     text: boundedPage({
       columns: CRON_COLUMNS,
       alias: 'c',

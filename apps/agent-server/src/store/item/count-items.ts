@@ -7,7 +7,7 @@ export async function countItems(scope: Scope, sql: Sql, prefix: readonly string
   const values = new Values();
   const conditions = itemConditions({ prefix, filter: undefined }, values);
   const { rows } = await sql.inScope<{ count: number }>(scope, {
-    scans: true,
+    scans: 'Counting items',
     text: `SELECT count(*)::int AS count FROM agentplane.store_items i WHERE ${conditions}`,
     values: values.list,
   });

@@ -12,7 +12,7 @@ export async function listEmbeddedItems(
   const values = new Values();
   const conditions = itemConditions(search, values);
   const { rows } = await sql.inScope<{ item_id: string }>(scope, {
-    scans: true,
+    scans: 'Searching items',
     text: `SELECT v.item_id FROM agentplane.store_items i JOIN agentplane.store_vectors v ON v.item_id = i.item_id
       WHERE ${conditions} AND v.dims = ${values.bind(dims)} LIMIT ${values.bind(limit)}`,
     values: values.list,

@@ -27,7 +27,7 @@ export async function listNamespaces(
   { prefix, suffix, maxDepth, limit, offset }: NamespaceSearch,
 ): Promise<string[][]> {
   const { rows } = await sql.inScope<{ shown: string[] }>(scope, {
-    scans: true,
+    scans: 'Listing namespaces',
     text: `SELECT DISTINCT i.namespace[1:coalesce($4::int, cardinality(i.namespace))] AS shown
       FROM agentplane.store_items i
       WHERE ${visible(ITEM_DOCUMENT)} AND ${ITEM_IS_LIVE} AND ${hasLabels('$2', '1')}

@@ -19,7 +19,7 @@ export async function rankItems(
   const conditions = itemConditions(search, values);
   const wanted = values.bind(`[${query.join(',')}]`);
   const { rows } = await sql.inScope<{ item_id: string; score: number }>(scope, {
-    scans: true,
+    scans: 'Ranking items',
     text: `SELECT i.item_id, max(-(v.vector::vector <#> ${wanted}::vector)) AS score
       FROM agentplane.store_items i JOIN agentplane.store_vectors v ON v.item_id = i.item_id
       WHERE ${conditions} AND v.dims = ${values.bind(query.length)}

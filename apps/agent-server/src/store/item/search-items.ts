@@ -14,7 +14,7 @@ export async function searchItems(
   const values = new Values();
   const conditions = itemConditions(search, values);
   const { rows } = await sql.inScope<ItemRow>(scope, {
-    scans: true,
+    scans: 'Searching items',
     text: boundedPage({
       columns: ITEM_COLUMNS,
       alias: 'i',

@@ -10,7 +10,7 @@ export async function listActiveRuns(
   threadId: string | undefined,
 ): Promise<readonly { readonly runId: string; readonly threadId: string }[]> {
   const { rows } = await sql.inScope<{ run_id: string; thread_id: string }>(scope, {
-    scans: true,
+    scans: 'Searching runs',
     text: `SELECT r.run_id, r.thread_id FROM agentplane.runs r
       WHERE r.status = $2 AND ($3::uuid IS NULL OR r.thread_id = $3) AND ${RUN_IS_VISIBLE} ORDER BY r.ordinal`,
     values: [status, threadId ?? null],

@@ -7,7 +7,7 @@ import { visible } from '../visible.js';
 /** Ids of runs without a thread whose metadata contains this: those that wait, are at work, or can still be read. */
 export async function listTemporaryRuns(scope: Scope, sql: Sql, metadata: JsonObject): Promise<string[]> {
   const { rows } = await sql.inScope<{ run_id: string }>(scope, {
-    scans: true,
+    scans: 'Searching runs',
     text: `SELECT r.run_id FROM agentplane.runs r
       WHERE r.temporary AND r.metadata @> $2::jsonb AND ${visible('r.metadata')} ORDER BY r.run_id`,
     values: [jsonbText(metadata)],

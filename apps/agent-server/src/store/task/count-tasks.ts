@@ -6,7 +6,7 @@ import type { Sql } from '../sql.js';
 /** How many tasks a search finds. */
 export async function countTasks(scope: Scope, sql: Sql, search: TaskSearch): Promise<number> {
   const { rows } = await sql.inScope<{ count: number }>(scope, {
-    scans: true,
+    scans: 'Counting tasks',
     text: `SELECT count(*)::int AS count FROM (SELECT ${TASK_RUN_COLUMNS} FROM ${TASK_RUNS} WHERE ${TASK_CONDITIONS}) listed
       WHERE $5::text IS NULL OR $5 = ${TASK_STATE}`,
     values: [...taskConditionValues(search), search.state ?? null],

@@ -5,7 +5,7 @@ import { RUN_IS_VISIBLE } from '../visible.js';
 /** The id of the message that a run was given, without what it was given being read. */
 export async function findInputId(scope: Scope, sql: Sql, runId: string): Promise<string | undefined> {
   const { rows } = await sql.inScope<{ id: string | null }>(scope, {
-    scans: true, // inputs may be large
+    scans: 'Reading the id of a message', // inputs may be large
     text: `SELECT agentplane.searchable(r.kwargs) #>> '{input,messages,0,id}' AS id FROM agentplane.runs r
       WHERE r.run_id = $2 AND ${RUN_IS_VISIBLE}`,
     values: [runId],

@@ -25,7 +25,7 @@ export async function listTasks(
   page: { readonly limit: number; readonly after: TaskCursor | undefined },
 ): Promise<TaskPage> {
   const { rows } = await sql.inScope<TaskRunRow & { readonly rows_of_page: number }>(scope, {
-    scans: true,
+    scans: 'Listing tasks',
     text: boundedPage({
       columns: `task_run.*, ${ROWS_OF_PAGE} AS rows_of_page`,
       alias: 'task_run',

@@ -30,7 +30,8 @@ export async function copyThread(
         SELECT $3::text, ${columns.replace(/(\w+)/g, 'o.$1')} ${from} agentplane.${table} o ON o.thread_id = t.thread_id::text ${ofThread})`,
   );
   const { rows } = await sql.inScope<ThreadTextRow>(scope, {
-    scans: true, // all states of a thread may be gigabytes
+    scans: 'Copying the thread', // all its states may be gigabytes
+    copies: true,
     text: `WITH ${copies.join(', ')}, checkpoints_copied AS (
         INSERT INTO agentplane.checkpoints
           (thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id, type, checkpoint, metadata)

@@ -5,7 +5,7 @@ import type { Sql } from '../sql.js';
 export async function countThreads(scope: Scope, sql: Sql, search: ThreadSearch): Promise<number> {
   const { text, values } = threadConditions(search);
   const { rows } = await sql.inScope<{ count: string }>(scope, {
-    scans: true,
+    scans: 'Counting threads',
     text: `SELECT count(*) AS count FROM agentplane.threads WHERE ${text}`,
     values,
   });

@@ -11,7 +11,7 @@ export async function listThreadIds(
 ): Promise<string[]> {
   const { text, values } = threadConditions(search);
   const { rows } = await sql.inScope<{ thread_id: string }>(scope, {
-    scans: true,
+    scans: 'Searching threads',
     text: `SELECT thread_id FROM agentplane.threads WHERE ${text}
       ORDER BY created_at, thread_id LIMIT $${values.length + 2}`,
     values: [...values, limit],

@@ -13,7 +13,7 @@ describe('the removal of a thread', () => {
     await submitter.query('BEGIN');
     await submitRun(
       WORKER,
-      new Sql(store.pool, submitter),
+      new Sql(store.pool, { connection: submitter }),
       serverOf('one'),
       storedRun({ threadId }),
       queueing(),

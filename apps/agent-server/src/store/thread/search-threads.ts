@@ -39,7 +39,7 @@ export async function searchThreads(
   const { shown = THREAD_FIELDS, extracted = [], sortBy } = page;
   const read = [...new Set([...shown, ...extracted])];
   const { rows } = await sql.inScope<FoundThread>(scope, {
-    scans: true,
+    scans: 'Searching threads',
     text: boundedPage({
       columns: `${threadJson(shown)} AS thread, ${extracted.length > 0 ? threadJson(extracted) : 'NULL'} AS extracted`,
       alias: 't',

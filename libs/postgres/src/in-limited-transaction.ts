@@ -1,0 +1,87 @@
+import { inTransaction } from './in-transaction.js';
+import type { Connection, Pool } from './open-pool.js';
+import { sqlState } from './postgres-trouble.js';
+
+/** SQLSTATE of a statement that was cancelled, by its time limit or by somebody. */
+const QUERY_CANCELED = '57014';
+
+export interface TimeLimit {
+  /** Of each statement, in milliseconds. */
+  readonly limitMs: number;
+  /** Cancels the statement at work when it is aborted; its reason is thrown then. */
+  readonly left?: AbortSignal | undefined;
+  /** Whether it may change rows; else Postgres refuses to. */
+  readonly mayChange?: boolean;
+}
+
+/** A statement took longer than its time limit. */
+export class TimeLimitError extends Error {
+  constructor(
+    readonly limitMs: number,
+    options: ErrorOptions,
+  ) {
+    super(`statement stopped after its limit of ${limitMs} ms`, options);
+    this.name = 'TimeLimitError';
+  }
+}
+
+/**
+ * Performs `work`, whose cost grows with what is stored, in a transaction with a limit of time for each statement. Nothing
+ * goes on in Postgres for somebody who has left: ending the client's connection alone would not stop a statement there.
+ * @throws TimeLimitError; the reason of `left`
+ */
+export async function inLimitedTransaction<T>(
+  pool: Pool,
+  { limitMs, left, mayChange = false }: TimeLimit,
+  work: (connection: Connection) => Promise<T>,
+): Promise<T> {
+  const begin = `BEGIN${mayChange ? '' : ' READ ONLY'}; SET LOCAL statement_timeout = ${limitMs}; SET LOCAL jit = off`;
+  try {
+    left?.throwIfAborted();
+    return await inTransaction(
+      pool,
+      (connection) => (left ? cancelledOn(left, pool, connection, work) : work(connection)),
+      begin,
+    );
+  } catch (error) {
+    if (sqlState(error) !== QUERY_CANCELED) throw error;
+    if (left?.aborted) throw left.reason;
+    throw new TimeLimitError(limitMs, { cause: error });
+  }
+}
+
+/**
+ * A cancellation that was sent is waited for, with the connection: it would meet whatever is at work there next. One that
+ * found no connection of the pool free in time is not sent any more, and the time limit decides.
+ */
+async function cancelledOn<T>(
+  left: AbortSignal,
+  pool: Pool,
+  connection: Connection,
+  work: (connection: Connection) => Promise<T>,
+): Promise<T> {
+  // the id of the session itself: behind a pooler, the one that the driver was given names another
+  const { rows } = await connection.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+  let isOver = false;
+  let sent: Promise<unknown> | undefined;
+  const cancel = async (): Promise<void> => {
+    const other = await pool.connect();
+    try {
+      if (isOver) return;
+      sent = other.query('SELECT pg_cancel_backend($1)', [rows[0]?.pid]);
+      await sent;
+    } finally {
+      other.release();
+    }
+  };
+  const onLeft = (): void => void cancel().catch(() => undefined); // the limit ends it all the same
+  left.addEventListener('abort', onLeft, { once: true });
+  try {
+    left.throwIfAborted();
+    return await work(connection);
+  } finally {
+    isOver = true;
+    left.removeEventListener('abort', onLeft);
+    await sent?.catch(() => undefined);
+  }
+}
