@@ -374,6 +374,10 @@ describe('a server that stops', () => {
     sent.end(JSON.stringify({ assistant_id: 'growing', input: { act: String(chars) } }));
     const [response] = (await once(sent, 'response')) as [IncomingMessage];
     response.pause();
+    // its head is sent before the result where the run takes longer than a heartbeat
+    await waitFor(async () => (await first.client().threads.get(thread_id)).status === 'idle', {
+      timeoutMs: 30_000,
+    });
     first.signal('SIGTERM');
     await waitFor(() => first.log.some((line) => line.msg === 'stopping'), { timeoutMs: 15_000 });
     // nothing is at work any more: only this answer keeps the server
