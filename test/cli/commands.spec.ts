@@ -529,8 +529,32 @@ describe('agentplane with a platform', () => {
       expect([code, complaint]).toEqual([1, expect.stringMatching(/ended as CANCELLED \(Cancelled\)/)]);
     });
 
+    it('makes a schedule, pauses, resumes and runs it, and cancels it', async () => {
+      const from = new Date(Date.now() - 600_000).toISOString();
+      await run('export', 'create', 'beat', '--project', 'sample-agent', '--every', '1d', '--from', from);
+      const field = (path: string) => run('get', 'bx', 'beat', '-o', `jsonpath={${path}}`);
+      expect(await field('.spec.intervalHours')).toBe('24');
+      expect(await run('export', 'pause', 'beat')).toBe('bulkexport.agentplane.dev/beat paused\n');
+      expect(await field('.spec.suspend')).toBe('true');
+      await run('export', 'resume', 'beat');
+      await run('export', 'run-now', 'beat');
+      await waitFor(
+        async () => (await field('.status.handledRunRequestId')) === (await field('.spec.runRequest.id')),
+        { what: 'the export that was asked for', timeoutMs: 60_000 },
+      );
+      await run('export', 'cancel', 'beat');
+      const again = await attempt('export', 'run-now', 'beat');
+      expect([again.code, again.complaint]).toEqual([1, expect.stringMatching(/is CANCELLED/)]);
+      const children = await run('get', 'bx', '-l', 'agentplane.dev/source-export=beat', '-o', 'name');
+      expect(children.trim().split('\n')).toHaveLength(1);
+      const plain = await attempt('export', 'run-now', 'walk');
+      expect(plain.code).toBe(1);
+    });
+
     it.each([
       ['no project', [], /needs --project/],
+      ['a schedule without a start', ['--project', 'x', '--every', '1h'], /needs --from/],
+      ['an interval of a month', ['--project', 'x', '--every', '30d'], /must be 1h to 168h/],
       ['half a window', ['--project', 'x', '--from', '2026-05-01'], /both of --from and --to/],
       [
         'a time that is none',

@@ -176,21 +176,6 @@ describe('the controller’s exports', () => {
     }
   });
 
-  it('refuses intervalHours, which is not supported yet', async () => {
-    const spec = {
-      destinationRef: { name: 'local' },
-      tracingProject: { name: 'p' },
-      startTime: '2026-05-01T00:00:00Z',
-      intervalHours: 24,
-    };
-    await expect(
-      plane.client.create(RESOURCES.BulkExport, { metadata: at(name), spec: spec as BulkExport['spec'] }),
-    ).rejects.toMatchObject({
-      code: 422,
-      message: expect.stringContaining('intervalHours is not supported yet'),
-    });
-  });
-
   it('distinguishes what the worker cannot do from what the store refuses', async () => {
     await begin();
     await fail(1, 1, 64);

@@ -22,6 +22,10 @@ import { CONFIG } from './config.js';
 import { ALL_CONTROLLERS, ControllerModule } from './controller-module.js';
 import { CoreModule, type Surroundings } from './core/core-module.js';
 import { TRACE_STORE } from './core/tokens.js';
+import {
+  EXPORT_SCHEDULE_CONTROLLER,
+  ExportScheduleModule,
+} from './export-schedule/export-schedule-module.js';
 import { LISTENER_CONTROLLER, ListenerModule } from './listener/listener-module.js';
 import { WORKSPACE_CONTROLLER, WorkspaceModule } from './workspace/workspace-module.js';
 
@@ -63,11 +67,13 @@ describe('ControllerModule', () => {
   });
   afterAll(() => release(module));
 
-  it('wires one controller for each kind that the platform reconciles, before anything answers', () => {
+  it('wires a controller for each kind and one for schedules, before anything answers', () => {
     const kebab = (kind: string): string => kind.replace(/(?<!^)([A-Z])/g, '-$1').toLowerCase();
     const kinds = Object.keys(RESOURCES);
     const controllers = module.get<readonly ControllerSpec[]>(ALL_CONTROLLERS);
-    expect(controllers.map(({ name }) => name).sort()).toEqual(kinds.map(kebab).sort());
+    expect(controllers.map(({ name }) => name).sort()).toEqual(
+      [...kinds.map(kebab), 'export-schedule'].sort(),
+    );
   });
 
   it('lets exports pass one at a time', () => {
@@ -88,6 +94,7 @@ describe('module of a kind', () => {
     ['BulkExportDestinationModule', BulkExportDestinationModule, BULK_EXPORT_DESTINATION_CONTROLLER],
     ['BulkExportModule', BulkExportModule, BULK_EXPORT_CONTROLLER],
     ['BulkExportRunModule', BulkExportRunModule, BULK_EXPORT_RUN_CONTROLLER],
+    ['ExportScheduleModule', ExportScheduleModule, EXPORT_SCHEDULE_CONTROLLER],
   ])('needs no module but the core: %s', async (_name, kind, controller) => {
     const module = await Test.createTestingModule({
       imports: [CoreModule.with(surroundingsIn(folder)), kind],

@@ -1,4 +1,5 @@
 import { type DynamicModule, Module, type Provider } from '@nestjs/common';
+import { ScheduleModule } from '@nestjs/schedule';
 import { type ControllerSpec, Informers, LeaderElector } from '#lib/kube';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
@@ -16,6 +17,10 @@ import { BULK_EXPORT_CONTROLLER, BulkExportModule } from './bulk-export/bulk-exp
 import { ControllerWork, type OwnedParts } from './controller-work.js';
 import { CoreModule, type Surroundings } from './core/core-module.js';
 import { CLOCK, LOG, OWNED_PARTS } from './core/tokens.js';
+import {
+  EXPORT_SCHEDULE_CONTROLLER,
+  ExportScheduleModule,
+} from './export-schedule/export-schedule-module.js';
 import { HealthController } from './health/health-controller.js';
 import { MetricsController } from './health/metrics-controller.js';
 import { Readiness } from './health/readiness.js';
@@ -30,6 +35,7 @@ const KINDS = [
   BulkExportDestinationModule,
   BulkExportModule,
   BulkExportRunModule,
+  ExportScheduleModule,
 ];
 
 /** In the order in which they begin to work. */
@@ -41,6 +47,7 @@ const CONTROLLERS = [
   BULK_EXPORT_DESTINATION_CONTROLLER,
   BULK_EXPORT_CONTROLLER,
   BULK_EXPORT_RUN_CONTROLLER,
+  EXPORT_SCHEDULE_CONTROLLER,
 ];
 
 export const ALL_CONTROLLERS = Symbol('controllers of all kinds');
@@ -76,7 +83,7 @@ export class ControllerModule {
   static with(surroundings: Surroundings): DynamicModule {
     return {
       module: ControllerModule,
-      imports: [CoreModule.with(surroundings), ...KINDS],
+      imports: [CoreModule.with(surroundings), ScheduleModule.forRoot(), ...KINDS],
       controllers: [HealthController, MetricsController],
       providers: [...PROVIDERS, WORK],
     };

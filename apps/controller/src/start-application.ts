@@ -1,11 +1,13 @@
 import 'reflect-metadata';
 import { NestFactory } from '@nestjs/core';
+import { SchedulerRegistry } from '@nestjs/schedule';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { claimAddress } from '#lib/held-sockets';
 import { limitServer, SCHEMALESS, serverOptions } from '#lib/http';
 import type { ProgramContext } from '#lib/lifecycle';
 import { NestLog } from '#lib/nest';
 import { recordCuts } from '#lib/telemetry';
+import { Ticks } from '#lib/ticks';
 import { ControllerModule } from './controller-module.js';
 import { ControllerWork } from './controller-work.js';
 import type { Surroundings } from './core/core-module.js';
@@ -29,4 +31,7 @@ export async function startApplication(surroundings: Surroundings, context: Prog
   const port = typeof address === 'object' && address !== null ? address.port : config.internalPort;
   log.info({ host: config.internalHost, port }, 'health, readiness and metrics are served');
   await application.get(ControllerWork).start(context);
+  const ticks = new Ticks(application.get(SchedulerRegistry, { strict: false }));
+  ticks.start();
+  context.own(ticks);
 }

@@ -9,4 +9,5 @@ export {
   type PartitionAddress,
 } from './object-key.js';
 export { countPartitions, MAX_PARTITIONS, partitionByDay, type Partition } from './partition.js';
+export { openWindow, schedulePosition, type SchedulePlan, type SchedulePosition } from './schedule.js';
 export { resolveWindow, type Window } from './window.js';

@@ -80,6 +80,9 @@ export const REASON = {
   refused: 'Refused',
   credentialsMissing: 'CredentialsMissing',
   unreachable: 'Unreachable',
+  // BulkExport that is a schedule
+  scheduled: 'Scheduled',
+  catchingUp: 'CatchingUp',
   // BulkExport, BulkExportRun
   planNotAllowed: 'PlanNotAllowed',
   destinationMissing: 'DestinationMissing',

@@ -5,6 +5,8 @@ export const LABEL = {
   listener: 'agentplane.dev/listener',
   export: 'agentplane.dev/export',
   exportRun: 'agentplane.dev/export-run',
+  /** On an export: the schedule that made it. */
+  sourceExport: 'agentplane.dev/source-export',
   /** Namespace of the resource that an object in the system namespace belongs to. */
   exportNamespace: 'agentplane.dev/export-namespace',
   /** Number of the attempt. */
@@ -55,6 +57,8 @@ export const FINALIZER = {
   deployment: 'agentplane.dev/deployment',
   workspace: 'agentplane.dev/workspace',
   exportRun: 'agentplane.dev/export-run',
+  /** On an export: the schedule that made it. */
+  sourceExport: 'agentplane.dev/source-export',
   /** On deployments and revisions whose workloads are in another cluster. */
   place: 'agentplane.dev/place',
 } as const;

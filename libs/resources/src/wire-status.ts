@@ -60,12 +60,14 @@ export function exportWireStatus(
   if (status) return status;
   // an export that is told to end is ended for its caller: nothing can bring it back
   if (bulkExport.spec.cancel) return 'CANCELLED';
-  const isSchedule = bulkExport.spec.intervalHours !== undefined;
   const isAccepted = isConditionTrue(bulkExport.status?.conditions, CONDITION.accepted);
+  // a schedule that was accepted is live, whatever its exports wait for
+  if (bulkExport.spec.intervalHours !== undefined)
+    return isAccepted || bulkExport.status?.spawnedUntil !== undefined ? 'RUNNING' : 'CREATED';
   const runs = bulkExport.status?.runs;
   const hasBegun =
     bulkExport.status?.startedAt !== undefined || (runs?.running ?? 0) + (runs?.completed ?? 0) > 0;
-  return isAccepted && (isSchedule || hasBegun) ? 'RUNNING' : 'CREATED';
+  return isAccepted && hasBegun ? 'RUNNING' : 'CREATED';
 }
 
 /** The status of an export's run on the wire. */

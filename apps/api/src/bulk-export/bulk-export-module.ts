@@ -1,7 +1,8 @@
 import { Module } from '@nestjs/common';
+import type { Clock } from '#lib/time';
 import type { TraceStore } from '#lib/trace-store';
 import type { ApiConfig } from '../config.js';
-import { API_CONFIG, HOMES, TRACE_STORE } from '../core/tokens.js';
+import { API_CONFIG, CLOCK, HOMES, TRACE_STORE } from '../core/tokens.js';
 import type { Homes } from '../kubernetes/homes.js';
 import { TenancyModule } from '../tenancy/tenancy-module.js';
 import { Workspaces } from '../tenancy/workspaces.js';
@@ -25,9 +26,9 @@ import { Destinations } from './destinations.js';
     },
     {
       provide: BulkExports,
-      inject: [HOMES, Workspaces, TRACE_STORE],
-      useFactory: (homes: Homes, workspaces: Workspaces, store: TraceStore) =>
-        new BulkExports(homes, workspaces, store),
+      inject: [HOMES, Workspaces, TRACE_STORE, CLOCK],
+      useFactory: (homes: Homes, workspaces: Workspaces, store: TraceStore, clock: Clock) =>
+        new BulkExports(homes, workspaces, store, clock),
     },
   ],
 })

@@ -78,19 +78,19 @@ export class BulkExportsController {
 
   @Patch(':export_id')
   @Operation({
-    summary: 'Cancels an export for good',
+    summary: 'Cancels an export for good, pauses it, or has a schedule run now',
     answer: ExportAnswer,
     refuses: {
-      400: 'It has come to another end already',
+      400: 'It has come to an end already, or is no schedule that can run now',
       409: 'Another request changed the export at the same time',
     },
   })
-  cancel(
+  change(
     @FromCaller() caller: Caller,
     @PathId('export_id') id: string,
-    @Body() _body: PatchExportRequest,
+    @Body() body: PatchExportRequest,
   ): Promise<ExportAnswer> {
-    return this.exports.cancel(caller, id);
+    return this.exports.change(caller, id, body);
   }
 
   @Get(':export_id/runs')

@@ -9,20 +9,24 @@ import {
   type BulkExportDestination,
   type BulkExportRun,
   type BulkExportSpec,
-  exportWireStatus,
   idOf,
-  isFinishedExport,
   LABEL,
   MANAGED_BY,
 } from '#lib/resources';
-import { formatInstant, parseInstant } from '#lib/time';
+import { type Clock, formatInstant, instantOf, MICROS_PER_DAY, parseInstant } from '#lib/time';
 import { type TraceStore } from '#lib/trace-store';
 import type { ResourceHome } from '../kubernetes/resource-home.js';
 import type { TenantHome, Workspaces } from '../tenancy/workspaces.js';
 import { invalid } from '../wire/request-pipe.js';
 import { requireExportPlan } from './destinations.js';
 import type { ExportAnswer, ExportRunAnswer } from './export-answer.js';
-import { type CreateExportRequest, type ExportsQuery, MAX_LISTED } from './export-request.js';
+import { changeOf } from './change-export.js';
+import {
+  type CreateExportRequest,
+  type ExportsQuery,
+  MAX_LISTED,
+  type PatchExportRequest,
+} from './export-request.js';
 import { renderExport, renderExportRun } from './render-export.js';
 
 export interface ExportHomes {
@@ -37,11 +41,12 @@ export class BulkExports {
     private readonly homes: ExportHomes,
     private readonly workspaces: Workspaces,
     private readonly store: Pick<TraceStore, 'projects' | 'exportProgress'>,
+    private readonly clock: Pick<Clock, 'now'>,
   ) {}
 
   async create(caller: Caller, request: CreateExportRequest): Promise<ExportAnswer> {
     const { namespace } = this.#home(caller);
-    const problems = [...windowProblems(request), ...filterProblems(request)];
+    const problems = [...windowProblems(request, this.clock.now()), ...filterProblems(request)];
     if (problems.length > 0) throw invalid(problems);
     const destinationId = request.bulk_export_destination_id.toLowerCase();
     const destination = this.homes.destinations.find(namespace, destinationId);
@@ -75,16 +80,14 @@ export class BulkExports {
     return this.#render(caller, this.#export(caller, id));
   }
 
-  async cancel(caller: Caller, id: string): Promise<ExportAnswer> {
+  async change(caller: Caller, id: string, request: PatchExportRequest): Promise<ExportAnswer> {
     const bulkExport = this.#export(caller, id);
-    const status = exportWireStatus(bulkExport);
-    if (status === 'CANCELLED') return this.#render(caller, bulkExport);
-    if (isFinishedExport(status))
-      throw new PublicError('bad_request', `The export is ${status} and cannot be cancelled`);
+    const change = changeOf(bulkExport, request);
+    if (!change) return this.#render(caller, bulkExport);
     const { name, namespace = '' } = bulkExport.metadata;
     const changed = await this.homes.exports.change({ namespace, name }, (current) => ({
       ...current,
-      spec: { ...current.spec, cancel: true },
+      spec: { ...current.spec, ...change },
     }));
     return this.#render(caller, changed);
   }
@@ -146,6 +149,7 @@ export class BulkExports {
     return renderExport(bulkExport, {
       tenantId: caller.tenantId,
       destinationId: (destination && idOf(destination)) ?? null,
+      now: this.clock.now(),
     });
   }
 }
@@ -156,7 +160,7 @@ function filterProblems({ filter }: CreateExportRequest): readonly FieldProblem[
 }
 
 /** Rules between fields. */
-function windowProblems(request: CreateExportRequest): readonly FieldProblem[] {
+function windowProblems(request: CreateExportRequest, now: Date): readonly FieldProblem[] {
   const isScheduled = (request.interval_hours ?? undefined) !== undefined;
   const end = request.end_time ?? undefined;
   const loc = ['body', 'end_time'];
@@ -168,6 +172,10 @@ function windowProblems(request: CreateExportRequest): readonly FieldProblem[] {
   );
   if (from !== undefined && to !== undefined && to <= from)
     return [{ loc, msg: 'end_time must be after start_time', type: 'value_error' }];
+  if (isScheduled && from !== undefined && instantOf(now) - from > BigInt(MAX_PARTITIONS) * MICROS_PER_DAY) {
+    const msg = `A schedule may begin at most ${MAX_PARTITIONS} days back`;
+    return [{ loc: ['body', 'start_time'], msg, type: 'window_too_long' }];
+  }
   const days = from === undefined || to === undefined ? 0 : countPartitions({ start: from, end: to });
   if (days <= MAX_PARTITIONS) return [];
   const msg = `The window spans ${days} days; at most ${MAX_PARTITIONS} are exported at once`;

@@ -1,4 +1,5 @@
 import type { ExportWireStatus } from '#lib/resources';
+import { ScheduleAnswer } from './schedule-answer.js';
 import {
   Answered,
   FLAG,
@@ -68,6 +69,10 @@ export class ExportAnswer {
   @Answered(TIME) readonly updated_at: string;
   @Answered(orNull(TIME)) readonly finished_at: string | null;
   @Answered(orNull(UUID), 'The schedule that made it') readonly source_bulk_export_id: string | null;
+  @Answered(orNull(words(['interval', 'request'])), 'Why the schedule made it: a window ended, or run_now')
+  readonly source_trigger: 'interval' | 'request' | null;
+  @Answered(orNull(object(() => ScheduleAnswer)), 'Where a schedule stands; null for other exports')
+  readonly schedule: ScheduleAnswer | null;
 }
 
 export class ExportRunResultAnswer {

@@ -1,6 +1,6 @@
 import { Transform, Type } from 'class-transformer';
 import { EXPORT_COLUMNS } from '#lib/trace-store';
-import { Choice, Text, TextList, Time, Uuid, Whole } from '../wire/fields.js';
+import { Choice, Flag, Text, TextList, Time, Uuid, Whole } from '../wire/fields.js';
 
 const COMPRESSIONS = ['none', 'gzip', 'snappy', 'zstd', 'zstandard'] as const;
 
@@ -42,19 +42,35 @@ export class CreateExportRequest {
   })
   export_fields?: string[] | null;
 
-  @Whole({ min: 1, max: 168, about: 'Makes the export a schedule; not supported yet' })
+  @Whole({
+    min: 1,
+    max: 168,
+    about:
+      'Makes it a schedule: an export is made for each window of so many hours, one after the other from start_time on',
+  })
   interval_hours?: number | null;
 }
 
-/** Body of `PATCH /api/v1/bulk-exports/{id}`. */
+/** Body of `PATCH /api/v1/bulk-exports/{id}`: exactly one of the fields. */
 export class PatchExportRequest {
   @Choice(['CANCELLED'], {
-    required: true,
     spellings: ['Cancelled', 'CANCELLED', 'cancelled'],
     about: 'Cancels for good',
   })
   @Transform(({ value }) => (typeof value === 'string' ? value.toUpperCase() : (value as unknown)))
-  status: 'CANCELLED';
+  status?: 'CANCELLED' | null;
+
+  @Flag({
+    about:
+      'Of an export: starts no further runs while true. Of a schedule: makes no exports while true, and afterwards those of all windows that ended meanwhile',
+  })
+  paused?: boolean | null;
+
+  @Flag({
+    about:
+      'With true a schedule, paused or not, makes one more export: of its open window up to now. Its windows stay as they are',
+  })
+  run_now?: boolean | null;
 }
 
 /** Items of a list whose caller names no limit. */

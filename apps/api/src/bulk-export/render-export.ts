@@ -12,11 +12,13 @@ import { formatInstant } from '#lib/time';
 import { type ExportProgressRecord } from '#lib/trace-store';
 import { renderReason } from '../wire/render-reason.js';
 import type { ExportAnswer, ExportRunAnswer } from './export-answer.js';
+import { renderSchedule } from './render-schedule.js';
 
 /** Ids of the wire that a BulkExport refers to by name. */
 export interface ExportLinks {
   readonly tenantId: string;
   readonly destinationId: string | null;
+  readonly now: Date;
 }
 
 function updatedAt(object: BulkExport | BulkExportRun): string {
@@ -29,6 +31,7 @@ function updatedAt(object: BulkExport | BulkExportRun): string {
 export function renderExport(bulkExport: BulkExport, links: ExportLinks): ExportAnswer {
   const { metadata, spec, status } = bulkExport;
   const wireStatus = exportWireStatus(bulkExport);
+  const source = spec.sourceExport;
   return {
     id: idOf(bulkExport) ?? '',
     tenant_id: links.tenantId,
@@ -49,7 +52,9 @@ export function renderExport(bulkExport: BulkExport, links: ExportLinks): Export
     created_at: metadata.creationTimestamp ?? '',
     updated_at: updatedAt(bulkExport),
     finished_at: isFinishedExport(wireStatus) ? (status?.finishedAt ?? null) : null,
-    source_bulk_export_id: null,
+    source_bulk_export_id: source?.id ?? null,
+    source_trigger: source ? (source.runRequestId === undefined ? 'interval' : 'request') : null,
+    schedule: renderSchedule(bulkExport, links.now),
   };
 }
 

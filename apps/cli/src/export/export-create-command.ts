@@ -23,6 +23,7 @@ export interface ExportCreateFlags extends TargetFlags {
   readonly from: string | undefined;
   readonly to: string | undefined;
   readonly last: string | undefined;
+  readonly every: number | undefined;
   readonly format: BulkExport['spec']['formatVersion'] | undefined;
   readonly compression: BulkExport['spec']['compression'] | undefined;
   readonly filter: string | undefined;
@@ -73,7 +74,15 @@ function windowOf({
   from,
   to,
   last,
-}: ExportCreateFlags): Pick<BulkExport['spec'], 'startTime' | 'endTime' | 'last'> {
+  every,
+  wait,
+}: ExportCreateFlags): Pick<BulkExport['spec'], 'startTime' | 'endTime' | 'last' | 'intervalHours'> {
+  if (every !== undefined) {
+    if (from === undefined || to !== undefined || last !== undefined)
+      throw new CommandError('usage', 'a schedule (--every) needs --from, and neither --to nor --last');
+    if (wait) throw new CommandError('usage', 'a schedule (--every) has no end that --wait could wait for');
+    return { startTime: from, intervalHours: every };
+  }
   if (from === undefined && to === undefined) return { last: last ?? DEFAULT_WINDOW };
   if (from === undefined || to === undefined || last !== undefined)
     throw new CommandError('usage', 'the window is either --last, or both of --from and --to');

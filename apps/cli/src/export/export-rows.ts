@@ -14,6 +14,38 @@ export function parseTime(text: string): string {
   return new Date(at).toISOString().replace(/\.000Z$/, 'Z');
 }
 
+/** `24h`, `7d` → hours; the window of a schedule is 1 to 168 hours long. */
+function parseEvery(text: string): number {
+  const found = /^(\d{1,3})([hd])$/.exec(text);
+  const hours = Number(found?.[1] ?? 0) * (found?.[2] === 'd' ? 24 : 1);
+  if (hours < 1 || hours > 168) throw new Error('must be 1h to 168h, or 1d to 7d');
+  return hours;
+}
+
+const CHANGES = [
+  ['pause', 'start no further runs of an export; of a schedule, make no exports'],
+  ['resume', 'go on with a paused export; of a schedule, with every window that ended meanwhile'],
+  ['run-now', 'have a schedule make one more export, of its open window up to now'],
+  ['cancel', 'end an export for good; exports that a schedule made go on'],
+] as const;
+
+/** Commands that change an export that has not ended. */
+const CHANGE_COMMANDS: readonly Command[] = CHANGES.map(([change, about]) =>
+  command(
+    {
+      words: `export ${change}`,
+      about,
+      arguments: [{ name: 'name', about: 'name or id of the export' }],
+      options: { namespace: NAMESPACE_OPTION, ...TARGET_OPTIONS },
+      examples: [`export ${change} hourly`],
+      exits: ['notFound', 'unreachable', 'refused'],
+      needs: 'kubernetes',
+    },
+    async ([name], flags) =>
+      (await import('./export-change-command.js')).changeExport(name ?? '', change, flags),
+  ),
+);
+
 /** `agentplane export …`; `get bx` lists exports. */
 export const EXPORT_COMMANDS: readonly Command[] = [
   command(
@@ -29,6 +61,11 @@ export const EXPORT_COMMANDS: readonly Command[] = [
         last: optional('--last <window>', 'window that ends now: 24h, 7d (default 24h)'),
         from: parsed('--from <time>', 'first instant of the window, RFC 3339', parseTime),
         to: parsed('--to <time>', 'end of the window, exclusive', parseTime),
+        every: parsed(
+          '--every <interval>',
+          'make it a schedule of windows of 1h to 168h that begins at --from',
+          parseEvery,
+        ),
         format: parsed('--format <version>', FORMATS.join(', '), oneOf(FORMATS), FORMATS),
         compression: parsed(
           '--compression <codec>',
@@ -45,6 +82,7 @@ export const EXPORT_COMMANDS: readonly Command[] = [
       },
       examples: [
         'export create --project sample-agent --wait',
+        'export create hourly --project sample-agent --from 2026-05-01 --every 1h',
         'export create may --project sample-agent --from 2026-05-01 --to 2026-06-01 --destination my-store',
       ],
       exits: ['notFound', 'unreachable', 'timedOut', 'refused'],
@@ -52,4 +90,5 @@ export const EXPORT_COMMANDS: readonly Command[] = [
     },
     async ([name], flags) => (await import('./export-create-command.js')).createExport(name, flags),
   ),
+  ...CHANGE_COMMANDS,
 ];

@@ -19,6 +19,7 @@ import type { DatabaseTime } from '../database-time.js';
 import { ensureId } from '../identity/ensure-id.js';
 import { buildExportRun, destinationSnapshot } from './build-run.js';
 import { decideExport, type ExportDecision } from './decide.js';
+import { isSchedule } from './export-phase.js';
 import { summarizeExport } from './export-status.js';
 import { limitsOf } from './workspace-limits.js';
 import type { ExportWorld } from './world.js';
@@ -79,8 +80,8 @@ export class BulkExportReconciler {
   async #observe(key: ObjectKey): Promise<ExportWorld | undefined> {
     const { exports, limits, time, workspaces } = this.#deps;
     const found = exports.find(key);
-    // deleted: its runs are owned by it and clean up after themselves
-    if (!found || isDeleting(found)) return undefined;
+    // deleted: its runs are owned by it and clean up after themselves; a schedule has a reconciler of its own
+    if (!found || isDeleting(found) || isSchedule(found)) return undefined;
     // its id is in the keys of its files: two exports must not write over one another
     const bulkExport = await ensureId(this.#deps.client, RESOURCES.BulkExport, found, exports);
     const { namespace = '' } = bulkExport.metadata;

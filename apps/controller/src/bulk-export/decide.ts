@@ -11,6 +11,7 @@ import {
 import { isStatusCurrent } from '#lib/reconcile';
 import { CONDITION, idOf, isConditionTrue, isDeleting, REASON } from '#lib/resources';
 import { formatInstant, instantOf } from '#lib/time';
+import type { Project } from '#lib/trace-store';
 import { hasBegun, isFinished, queuePlace, runPhase } from './export-phase.js';
 import type { ExportWorld } from './world.js';
 
@@ -43,31 +44,34 @@ export type ExportDecision =
     }
   | { readonly kind: 'complete' };
 
-function fail(reason: string, message: string): ExportDecision {
+/** Why an export does not begin: not yet, or never. */
+export type Obstacle = ExportDecision & { readonly kind: 'wait' | 'fail' };
+
+function fail(reason: string, message: string): Obstacle {
   return { kind: 'fail', reason, message };
 }
 
-function wait(reason: string, message: string, ms = 30_000): ExportDecision {
+function wait(reason: string, message: string, ms = 30_000): Obstacle {
   return { kind: 'wait', reason, message, ms };
 }
 
 const NO_WORKSPACE = wait(REASON.workspaceMissing, 'the namespace belongs to no Workspace');
 
-/** What must hold before anything is read: plan, features, destination, project. */
-function decideAcceptance({
+/** What must hold before anything is read, or a schedule makes an export: plan, filter, destination, project. */
+export function decideAcceptance({
   bulkExport,
   workspace,
   destination,
   project,
-}: ExportWorld): ExportDecision | undefined {
+}: Pick<ExportWorld, 'bulkExport' | 'workspace' | 'destination'> & {
+  readonly project: Pick<Project, 'id'> | undefined;
+}): Obstacle | undefined {
   const { spec } = bulkExport;
   if (!workspace) return NO_WORKSPACE;
   if (workspace.spec.plan === 'developer')
     return fail(REASON.planNotAllowed, 'bulk export needs the plan plus or enterprise');
   const problem = spec.filter === undefined ? undefined : findFilterProblem(spec.filter);
   if (problem) return fail(REASON.invalidFilter, problem.message);
-  if (spec.intervalHours !== undefined)
-    return fail(REASON.notSupported, 'intervalHours is not supported yet');
   if (!destination)
     return wait(
       REASON.destinationMissing,
@@ -110,16 +114,20 @@ function decideWindow({ bulkExport }: ExportWorld): Window | ExportDecision {
 
 /** When the rows of a window have arrived. */
 function beginOf({ bulkExport: { metadata, spec } }: ExportWorld, window: Window): bigint {
-  if (spec.last !== undefined) return window.end + ARRIVAL_MICROS;
+  const { sourceExport } = spec;
+  if (spec.last !== undefined || sourceExport?.runRequestId !== undefined) return window.end + ARRIVAL_MICROS;
+  // its creation time is the API server's, and the window of a schedule ends by the database's clock
+  if (sourceExport) return window.end + SETTLE_MICROS;
   const created = instantOf(new Date(metadata.creationTimestamp ?? 0));
   return created + SECOND_MICROS <= window.end ? window.end + SETTLE_MICROS : window.end;
 }
 
 function decideRunning(world: ExportWorld, window: Window, projectId: string): ExportDecision {
   const { runs, limits, siblings, bulkExport, now } = world;
-  const untilMs = Number((beginOf(world, window) - instantOf(now)) / 1000n);
+  const begin = beginOf(world, window);
+  const untilMs = Number((begin - instantOf(now)) / 1000n);
   if (runs.length === 0 && untilMs > 0) {
-    const pause = bulkExport.spec.last === undefined ? 'ten minutes' : 'three seconds';
+    const pause = begin - window.end === ARRIVAL_MICROS ? 'three seconds' : 'ten minutes';
     return wait(
       REASON.waitingForWindow,
       `the window ends at ${formatInstant(window.end, 'if-any')}; the export begins ${pause} later`,

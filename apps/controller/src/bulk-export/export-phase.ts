@@ -13,6 +13,11 @@ export function isFinished(object: Pick<BulkExport | BulkExportRun, 'status'>): 
   return isConditionTrue(conditions, CONDITION.completed) || isConditionTrue(conditions, CONDITION.failed);
 }
 
+/** Whether it makes exports and reads no rows itself. */
+export function isSchedule({ spec }: Pick<BulkExport, 'spec'>): boolean {
+  return spec.intervalHours !== undefined;
+}
+
 /** The states that runs are counted by. */
 export type RunPhase = 'created' | 'running' | 'completed' | 'failed' | 'cancelled' | 'timedOut';
 
@@ -45,6 +50,7 @@ export function queuePlace(bulkExport: BulkExport, ofWorkspace: readonly BulkExp
     (other) =>
       other.metadata.name !== bulkExport.metadata.name &&
       !isFinished(other) &&
+      !isSchedule(other) &&
       (hasBegun(other) || (isAccepted(other) && before(other))),
   ).length;
 }

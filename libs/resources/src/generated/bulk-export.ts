@@ -1,6 +1,6 @@
 // Generated from crds/ by `npm run generate`. Do not edit.
 import type { ObjectMeta } from '../object-meta.js';
-import type { Condition, LocalObjectReference, RunCounts, TracingProjectReference } from './shared.js';
+import type { Condition, ExportRunRequest, LocalObjectReference, RunCounts, SourceExport, TracingProjectReference } from './shared.js';
 
 /** What to export and where to. */
 export interface BulkExportSpec {
@@ -14,7 +14,7 @@ export interface BulkExportSpec {
   readonly endTime?: string;
   /** A window that ends with the second in which the resource was created, for example 24h or 7d. */
   readonly last?: string;
-  /** Repeats the export; each window begins where the former ended; not supported yet. */
+  /** Makes it a schedule, which makes an export for each window of so many hours. The first window begins at startTime, each other one where the former ended. */
   readonly intervalHours?: number;
   /** Filter that names the runs that are exported; all of them when absent. */
   readonly filter?: string;
@@ -26,8 +26,12 @@ export interface BulkExportSpec {
   readonly exportFields?: readonly ('id' | 'tenant_id' | 'session_id' | 'trace_id' | 'parent_run_id' | 'parent_run_ids' | 'reference_example_id' | 'name' | 'run_type' | 'start_time' | 'end_time' | 'status' | 'is_root' | 'dotted_order' | 'trace_tier' | 'inputs' | 'outputs' | 'error' | 'extra' | 'events' | 'tags' | 'feedback_stats' | 'total_tokens' | 'prompt_tokens' | 'completion_tokens' | 'total_cost' | 'prompt_cost' | 'completion_cost' | 'first_token_time')[];
   /** Stops the export for good. */
   readonly cancel: boolean;
-  /** Starts no further runs while true. */
+  /** Starts no further runs while true. A schedule makes no exports; those of the windows that end meanwhile are made once it is false again. */
   readonly suspend: boolean;
+  /** Asks a schedule, even a suspended one, for one more export, from the beginning of the window that is open until now. The windows stay as they are. */
+  readonly runRequest?: ExportRunRequest;
+  /** The schedule that made this export. It is a link and no ownership; the export stays when the schedule is deleted. */
+  readonly sourceExport?: SourceExport;
 }
 
 /** What is known about it; written by the platform. */
@@ -58,6 +62,16 @@ export interface BulkExportStatus {
   readonly startedAt?: string;
   /** When the last run ended. */
   readonly finishedAt?: string;
+  /** Of a schedule, the end of the last window that an export was made for. */
+  readonly spawnedUntil?: string;
+  /** Of a schedule, when the export of its next window is made, which is the end of the window. Its rows are read ten minutes later. */
+  readonly nextSpawn?: string;
+  /** Of a schedule, windows that have ended and have no export yet. */
+  readonly windowsBehind?: number;
+  /** Of a schedule, exports that it made and that have not ended. */
+  readonly unfinishedExports?: number;
+  /** Of a schedule, the newest runRequest.id that was handled. */
+  readonly handledRunRequestId?: string;
 }
 
 /** A copy of the runs of one tracing project, in a window of time, as Parquet files. */

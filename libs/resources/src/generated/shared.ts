@@ -68,6 +68,12 @@ export interface EnvVar {
   readonly valueFrom?: Readonly<Record<string, unknown>>;
 }
 
+/** Asks a schedule, even a suspended one, for one more export, from the beginning of the window that is open until now. The windows stay as they are. */
+export interface ExportRunRequest {
+  /** A new id is a new request. */
+  readonly id: string;
+}
+
 /** Settings for the listener; only for external_image. */
 export interface ListenerConfig {
   /** Namespace to deploy into; immutable. */
@@ -223,6 +229,14 @@ export interface SourceConfig {
   readonly installCommand?: string;
   /** Build command of a JavaScript project, run from the folder of the graph configuration. */
   readonly buildCommand?: string;
+}
+
+/** The schedule that made this export. It is a link and no ownership; the export stays when the schedule is deleted. */
+export interface SourceExport {
+  /** Id of the schedule. */
+  readonly id: string;
+  /** Id of the runRequest that it was made for; absent for a window of the schedule. */
+  readonly runRequestId?: string;
 }
 
 /** What the next revision is made from. */

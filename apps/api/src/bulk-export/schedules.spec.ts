@@ -1,0 +1,159 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { startObjectStore, type EmbeddedObjectStore } from '#lib/embedded-object-store';
+import { type BulkExport, idOf, RESOURCES } from '#lib/resources';
+import { createLogger } from '#lib/telemetry';
+import { temporaryFolder, waitFor } from '#lib/testing';
+import { testApi } from '../testdata/test-api.js';
+
+const KEYS = { accessKeyId: 'AKTEST', secretAccessKey: 'very secret' };
+const PATH = '/api/v1/bulk-exports';
+const UUID = expect.stringMatching(/^[0-9a-f-]{36}$/);
+
+describe('the routes of scheduled exports', () => {
+  const { api, tenant } = testApi();
+  const folder = temporaryFolder();
+  let objects: EmbeddedObjectStore;
+  let body: Readonly<Record<string, unknown>> = {};
+
+  beforeAll(async () => {
+    const log = createLogger('test', 'error');
+    objects = await startObjectStore({
+      ...{ folder, host: '127.0.0.1', port: 0, log, buckets: ['bucket'] },
+      ...KEYS,
+    });
+    const destination = await tenant.call('POST', `${PATH}/destinations`, {
+      destination_type: 'object_store',
+      display_name: 'Bucket',
+      config: {
+        bucket_name: 'bucket',
+        region: 'us-east-1',
+        endpoint_url: `http://127.0.0.1:${objects.port}`,
+      },
+      credentials: { access_key_id: KEYS.accessKeyId, secret_access_key: KEYS.secretAccessKey },
+    });
+    body = {
+      bulk_export_destination_id: destination.json.id,
+      session_id: (await api.store.projects.ensure(tenant.tenantId, 'project')).id,
+      start_time: '2026-11-01T00:00:00Z',
+      interval_hours: 24,
+    };
+  });
+  afterAll(() => objects.stop());
+
+  const create = async (over: object = {}) => tenant.call('POST', PATH, { ...body, ...over });
+  const resource = async (id: string): Promise<BulkExport> => {
+    const { items } = await api.client.list(RESOURCES.BulkExport, { namespace: tenant.namespace });
+    const found = items.find((one) => idOf(one) === id);
+    if (!found) throw new Error(`no BulkExport has the id ${id}`);
+    return found;
+  };
+  /** What the controller would report. */
+  async function report(id: string, status: object): Promise<void> {
+    const { name } = (await resource(id)).metadata;
+    await api.client.mergeStatus(RESOURCES.BulkExport, { namespace: tenant.namespace, name }, { status });
+  }
+
+  it.each([1, 168])('takes an interval of %s hours without an end', async (hours) => {
+    const made = await create({
+      interval_hours: hours,
+      filter: 'eq(status, "error")',
+      export_fields: ['id'],
+    });
+    expect(made.status).toBe(200);
+    expect(made.json).toMatchObject({
+      id: UUID,
+      status: 'CREATED',
+      interval_hours: hours,
+      end_time: null,
+      source_bulk_export_id: null,
+      schedule: { paused: false, next_end_time: null, windows_behind: 0 },
+    });
+    expect((await resource(made.json.id)).spec).toMatchObject({
+      intervalHours: hours,
+      filter: 'eq(status, "error")',
+      exportFields: ['id'],
+    });
+  });
+
+  it.each([0, 169, 1.5])('refuses an interval of %s hours', async (hours) =>
+    expect((await create({ interval_hours: hours })).status).toBe(422),
+  );
+
+  it('shows a live schedule as RUNNING with its next window and how late it is', async () => {
+    const { id } = (await create()).json;
+    const end = new Date(Date.now() - 90_000).toISOString();
+    await report(id, { spawnedUntil: '2026-11-02T00:00:00Z', nextSpawn: end, windowsBehind: 1 });
+    const shown = await waitFor(async () => {
+      const { json } = await tenant.call('GET', `${PATH}/${id}`);
+      return json.status === 'RUNNING' && json;
+    });
+    expect(shown).toMatchObject({
+      end_time: null,
+      finished_at: null,
+      schedule: {
+        paused: false,
+        next_start_time: '2026-11-02T00:00:00Z',
+        next_end_time: end,
+        windows_behind: 1,
+      },
+    });
+    expect(shown.schedule.lag_seconds).toBeGreaterThanOrEqual(90);
+    expect((await tenant.call('GET', `${PATH}/${id}/runs`)).json).toEqual([]);
+  });
+
+  it('names the schedule of an export that one made, also after the schedule is deleted', async () => {
+    const { id } = (await create()).json;
+    const { spec, metadata } = await resource(id);
+    const { intervalHours: _, ...carried } = spec;
+    await api.client.create(RESOURCES.BulkExport, {
+      metadata: { name: 'made-by-it', namespace: tenant.namespace },
+      spec: { ...carried, endTime: '2026-11-02T00:00:00Z', sourceExport: { id } },
+    });
+    await api.client.delete(RESOURCES.BulkExport, { namespace: tenant.namespace, name: metadata.name });
+    const made = await waitFor(async () =>
+      (await tenant.call('GET', PATH)).json.find(
+        (one: { source_bulk_export_id: string | null }) => one.source_bulk_export_id === id,
+      ),
+    );
+    expect(made).toMatchObject({ source_trigger: 'interval', interval_hours: null, schedule: null });
+  });
+
+  it('pauses, resumes and cancels', async () => {
+    const { id } = (await create()).json;
+    const patch = (change: object) => tenant.call('PATCH', `${PATH}/${id}`, change);
+    expect((await patch({ paused: true })).json.schedule.paused).toBe(true);
+    expect((await patch({ paused: true })).status).toBe(200);
+    expect((await patch({ paused: false })).json.schedule.paused).toBe(false);
+    expect((await patch({ status: 'Cancelled' })).json.status).toBe('CANCELLED');
+    expect((await patch({ paused: true })).status).toBe(400);
+    expect((await patch({ run_now: true })).status).toBe(400);
+  });
+
+  it('asks for one more export on run_now, and only of a schedule', async () => {
+    const { id } = (await create()).json;
+    expect((await tenant.call('PATCH', `${PATH}/${id}`, { run_now: true })).status).toBe(200);
+    const first = (await resource(id)).spec.runRequest?.id;
+    await tenant.call('PATCH', `${PATH}/${id}`, { run_now: true });
+    const second = (await resource(id)).spec.runRequest?.id;
+    expect([first, second]).toEqual([UUID, UUID]);
+    expect(second).not.toBe(first);
+    const plain = (await create({ interval_hours: null, end_time: '2026-11-02T00:00:00Z' })).json;
+    const refused = await tenant.call('PATCH', `${PATH}/${plain.id}`, { run_now: true });
+    expect([refused.status, refused.json.detail]).toEqual([
+      400,
+      'Only a schedule can be run now; the export has no interval_hours',
+    ]);
+  });
+
+  it.each([{}, { status: 'Cancelled', paused: true }, { paused: true, run_now: true }])(
+    'refuses a change with no field or several of them: %j',
+    async (change) => {
+      const { id } = (await create()).json;
+      const answer = await tenant.call('PATCH', `${PATH}/${id}`, change);
+      expect([answer.status, answer.json.detail[0].msg]).toEqual([
+        422,
+        'Give exactly one of status, paused, run_now',
+      ]);
+    },
+  );
+});
