@@ -26,6 +26,7 @@ export {
 export { jsonEquals } from './json-equals.js';
 export { isJsonObject, type JsonObject, type MutableJsonObject } from './json-object.js';
 export { findJsonTrouble, type JsonRules, type JsonTrouble } from './json-trouble.js';
+export { parseJson } from './parse-json.js';
 export { parseShort } from './parse-short.js';
 export { renderTrouble } from './render-trouble.js';
 export { stableJson } from './stable-json.js';

@@ -1,3 +1,4 @@
+import { parseJson } from '#lib/json';
 import pg from 'pg';
 
 /** text[] and uuid[] */
@@ -29,7 +30,7 @@ const DOCUMENTS: ReadonlySet<number> = new Set([114, 3802]);
  */
 export function boundedDocuments(maxChars: number): pg.CustomTypesConfig {
   const parse = (text: string): unknown => {
-    if (text.length <= maxChars) return JSON.parse(text) as unknown;
+    if (text.length <= maxChars) return parseJson(text);
     // an error of this program: any other would count as one of the connection
     throw new RangeError(
       `a document of ${text.length} characters was selected to be parsed, and ${maxChars} is the most: select it as text`,

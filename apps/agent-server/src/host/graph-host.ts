@@ -1,3 +1,4 @@
+import { parseJson } from '#lib/json';
 import { monitorEventLoopDelay, type IntervalHistogram } from 'node:perf_hooks';
 import { getHeapStatistics } from 'node:v8';
 import { errorText, PublicError, TerminalError } from '#lib/errors';
@@ -89,7 +90,7 @@ export class GraphHost {
       case 'load':
         return void this.#load(message);
       case 'perform':
-        return void this.#perform(id, JSON.parse(body.toString()) as AttemptedRun, message);
+        return void this.#perform(id, parseJson(body.toString()) as AttemptedRun, message);
       case 'stop':
         this.#hold(id, false);
         return this.#runs.get(id)?.execution.stop(reasonOf(message));
@@ -201,7 +202,7 @@ export class GraphHost {
     try {
       const questions = this.#loaded?.questions;
       if (!questions) throw new PublicError('unavailable', 'The graphs are not loaded yet; retry');
-      const asked = JSON.parse(body) as Questions[QuestionKind];
+      const asked = parseJson(body) as Questions[QuestionKind];
       const answers: { readonly [K in QuestionKind]: (asked: never) => Promise<string> } = {
         state: (one: Questions['state']) => questions.state(one),
         values: (one: Questions['values']) => questions.values(one),

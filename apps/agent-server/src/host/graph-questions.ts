@@ -1,6 +1,6 @@
 import type { BaseCheckpointSaver, BaseStore } from '@langchain/langgraph-checkpoint';
 import { errorText, PublicError } from '#lib/errors';
-import { isJsonObject, type JsonObject } from '#lib/json';
+import { isJsonObject, type JsonObject, parseJson } from '#lib/json';
 import { postgresTrouble, sqlState } from '#lib/postgres';
 import { CHECKPOINTER_KEY } from '../graph/configurable-of.js';
 import type { GraphRegistry } from '../graph/graph-registry.js';
@@ -216,6 +216,6 @@ function historyOptions({ limit, before, metadata }: HistoryQuestion): HistoryOp
 
 /** Metadata in the form in which it was stored. */
 function storedJson(metadata: JsonObject): JsonObject {
-  const stored: unknown = JSON.parse(jsonbText(metadata));
+  const stored: unknown = parseJson(jsonbText(metadata));
   return isJsonObject(stored) ? stored : {};
 }

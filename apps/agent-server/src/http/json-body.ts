@@ -1,5 +1,12 @@
 import { PublicError } from '#lib/errors';
-import { findInvalidUtf8, findJsonTrouble, renderTrouble, type JsonRules, type JsonTrouble } from '#lib/json';
+import {
+  findInvalidUtf8,
+  findJsonTrouble,
+  type JsonRules,
+  type JsonTrouble,
+  parseJson,
+  renderTrouble,
+} from '#lib/json';
 
 const RULES: JsonRules = {
   /** Levels of lists and objects. */
@@ -44,7 +51,7 @@ export function parseJsonBody(bytes: Buffer, onValues?: (values: number) => void
   const trouble = findJsonTrouble(text, onValues ? { ...RULES, onValues } : RULES);
   if (trouble) throw refusal(trouble);
   try {
-    return JSON.parse(text);
+    return parseJson(text);
   } catch {
     throw new PublicError('bad_request', 'The body is not a JSON document');
   }

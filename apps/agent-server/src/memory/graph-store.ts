@@ -1,3 +1,4 @@
+import { parseJson } from '#lib/json';
 import {
   BaseStore,
   type Item,
@@ -33,7 +34,7 @@ interface NamespaceOptions {
 const MAX_FOUND = 10_000;
 
 function itemOf({ value, ...item }: StoredItem): Item {
-  return { ...item, value: JSON.parse(value) as Item['value'] };
+  return { ...item, value: parseJson(value) as Item['value'] };
 }
 
 function searchItem({ score, ...item }: RankedItem): SearchItem {

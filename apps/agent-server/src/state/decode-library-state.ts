@@ -1,3 +1,4 @@
+import { parseJson } from '#lib/json';
 import { DeltaSnapshot } from '@langchain/langgraph-checkpoint';
 import { buildMessage, isMessageClass } from './message-class.js';
 import { pairs } from './pairs.js';
@@ -12,7 +13,7 @@ const ESCAPED = '__lc_escaped__';
  * is. A stored object that names an unknown class therefore no longer makes its thread unreadable.
  */
 export function decodeLibraryState(text: string): unknown {
-  return revive(JSON.parse(text));
+  return revive(parseJson(text));
 }
 
 function revive(value: unknown): unknown {

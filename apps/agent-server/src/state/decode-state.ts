@@ -1,3 +1,4 @@
+import { parseJson } from '#lib/json';
 import { DeltaSnapshot } from '@langchain/langgraph-checkpoint';
 import { TAG } from './encode-state.js';
 import { buildMessage } from './message-class.js';
@@ -7,7 +8,7 @@ type Tagged = Readonly<Record<string, unknown>>;
 
 /** Text of JSON back to the value of `encodeState`. No class outside a closed list is ever made from it. */
 export function decodeState(text: string): unknown {
-  const value: unknown = JSON.parse(text);
+  const value: unknown = parseJson(text);
   // most values of a state have no tag at all
   return text.includes(`"${TAG}"`) ? decode(value) : value;
 }

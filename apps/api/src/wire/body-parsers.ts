@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { PublicError } from '#lib/errors';
 import { bodyTooLarge, type BufferBudget, readBody } from '#lib/http';
-import { findInvalidUtf8, findJsonTrouble, renderTrouble } from '#lib/json';
+import { findInvalidUtf8, findJsonTrouble, parseJson, renderTrouble } from '#lib/json';
 import { JsonSyntaxError, validateJson } from '#lib/trace-store';
 
 /** Bodies of all routes but those of traces. */
@@ -58,10 +58,18 @@ export function parseBody(body: Buffer): unknown {
     throw new PublicError('invalid', 'the body is not valid', [
       { loc: ['body', ...trouble.path], msg: renderTrouble(trouble), type: `json_${trouble.kind}` },
     ]);
-  return JSON.parse(text, (key, value: unknown) => {
-    if (FORBIDDEN_NAMES.has(key)) throw new JsonSyntaxError(`${key} cannot be the name of a member`, 0);
-    return value;
-  });
+  const value = parseJson(text);
+  refuseNames(value);
+  return value;
+}
+
+/** Of a value that is nested as deep as was checked. */
+function refuseNames(value: unknown): void {
+  if (typeof value !== 'object' || value === null) return;
+  for (const [name, member] of Object.entries(value)) {
+    if (FORBIDDEN_NAMES.has(name)) throw new JsonSyntaxError(`${name} cannot be the name of a member`, 0);
+    refuseNames(member);
+  }
 }
 
 /** An error of status 415. */
@@ -82,7 +90,7 @@ export interface BodyLimits {
 export function registerBodyParsers(server: FastifyInstance, limits: BodyLimits): void {
   const { maxRawBytes, budget, ownerOf } = limits;
   server.removeAllContentTypeParsers();
-  const parseJson = async (request: FastifyRequest, stream: Readable): Promise<unknown> => {
+  const takeJson = async (request: FastifyRequest, stream: Readable): Promise<unknown> => {
     if (isRaw(request)) return stream;
     // a body that comes slowly is held for two minutes; once it is whole, it is soon answered
     const account = budget.open(ownerOf(request));
@@ -92,9 +100,9 @@ export function registerBodyParsers(server: FastifyInstance, limits: BodyLimits)
       account.keep(0);
     }
   };
-  server.addContentTypeParser('application/json', parseJson);
+  server.addContentTypeParser('application/json', takeJson);
   server.addContentTypeParser('text/plain', async (request: FastifyRequest, stream: Readable) => {
-    if ((request.routeOptions.config as BodyRoute).takesText) return parseJson(request, stream);
+    if ((request.routeOptions.config as BodyRoute).takesText) return takeJson(request, stream);
     throw unsupported('bodies of text are not supported here');
   });
   server.addContentTypeParser(

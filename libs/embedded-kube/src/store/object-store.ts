@@ -1,3 +1,4 @@
+import { parseJson } from '#lib/json';
 import { errorText } from '#lib/errors';
 import type { Logger } from '#lib/telemetry';
 import { Backoff, type Clock } from '#lib/time';
@@ -313,5 +314,5 @@ function changeOf({ key, before, decision }: DecidedWrite, revision: number): St
 
 function readRecord(record: ChangeRecord, cipher: JsonCipher): StoredObject {
   const json = cipher.open(record, record.object);
-  return { json, object: JSON.parse(json) as KubeObject, revision: record.revision };
+  return { json, object: parseJson(json) as KubeObject, revision: record.revision };
 }

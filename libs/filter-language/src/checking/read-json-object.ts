@@ -1,10 +1,10 @@
-import { findJsonTrouble, isJsonObject, renderTrouble } from '#lib/json';
+import { findJsonTrouble, isJsonObject, parseJson, renderTrouble } from '#lib/json';
 import { FilterError, shown } from '../filter-error.js';
 import { FILTER_LIMITS } from '../limits.js';
 
 function parse(text: string): unknown {
   try {
-    return JSON.parse(text);
+    return parseJson(text);
   } catch {
     return undefined;
   }

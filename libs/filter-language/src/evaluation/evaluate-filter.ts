@@ -13,7 +13,7 @@ import { containsJson } from './contains-json.js';
 import type { FilterableFeedback, FilterablePair, FilterableRun } from './filterable-run.js';
 import { fitsPattern } from './fits-pattern.js';
 import { foldCase } from './fold-case.js';
-import { isJsonObject } from '#lib/json';
+import { isJsonObject, parseJson } from '#lib/json';
 
 /** What a run has in a field; a number is a double, a decimal its text. */
 type Found = string | number | boolean | bigint | undefined;
@@ -128,7 +128,7 @@ function isFound(run: FilterableRun, field: SearchField, text: string): boolean 
 }
 
 function metadataOf({ metadata }: FilterableRun): unknown {
-  return metadata === undefined ? undefined : JSON.parse(metadata);
+  return metadata === undefined ? undefined : parseJson(metadata);
 }
 
 /** Whether a run meets a filter. */
@@ -147,7 +147,7 @@ export function evaluateFilter(filter: Filter, run: FilterableRun): boolean {
     case 'tag':
       return run.tags.includes(filter.tag);
     case 'contains':
-      return containsJson(metadataOf(run), JSON.parse(filter.json));
+      return containsJson(metadataOf(run), parseJson(filter.json));
     case 'key': {
       const metadata = metadataOf(run);
       return isJsonObject(metadata) && Object.hasOwn(metadata, filter.key);

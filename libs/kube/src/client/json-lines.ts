@@ -1,3 +1,5 @@
+import { parseJson } from '#lib/json';
+
 /** etcd refuses objects over 1.5 MB; a line this long is no watch event but a broken peer. */
 const MAX_LINE_BYTES = 64 * 1024 * 1024;
 
@@ -13,7 +15,7 @@ export async function* jsonLines(stream: AsyncIterable<Uint8Array>): AsyncGenera
       pending = [];
       pendingBytes = 0;
       rest = rest.subarray(end + 1);
-      if (line.length > 0) yield JSON.parse(line.toString('utf8'));
+      if (line.length > 0) yield parseJson(line.toString('utf8'));
     }
     if (rest.length > 0) pending.push(rest);
     pendingBytes += rest.length;

@@ -1,3 +1,4 @@
+import { parseJson } from '#lib/json';
 import { systemClock, type Clock } from '#lib/time';
 import type { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
@@ -100,7 +101,7 @@ export class Transport {
     if (statusOf(response) >= 400) throw parseStatus(statusOf(response), text, retryAfter);
     if (!isJson(response.headers['content-type'])) return text;
     try {
-      return JSON.parse(text);
+      return parseJson(text);
     } catch (error) {
       throw new KubeUnreachableError(method, path, error);
     }

@@ -1,4 +1,4 @@
-import { findInvalidUtf8, hasMoreValues, isJsonObject, type JsonObject } from '#lib/json';
+import { findInvalidUtf8, hasMoreValues, isJsonObject, type JsonObject, parseJson } from '#lib/json';
 import {
   MAX_GROUPS,
   MAX_SPANS,
@@ -31,7 +31,7 @@ function parse(body: Buffer): unknown {
   if (hasMoreValues(text, MAX_JSON_VALUES))
     fail(`JSON has more than ${MAX_JSON_VALUES} values; send application/x-protobuf, or fewer spans`, true);
   try {
-    return JSON.parse(text);
+    return parseJson(text);
   } catch (error) {
     return fail(error instanceof Error ? error.message.toWellFormed() : 'it is not JSON');
   }

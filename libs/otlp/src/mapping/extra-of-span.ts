@@ -1,4 +1,4 @@
-import { isJsonObject } from '#lib/json';
+import { isJsonObject, parseJson } from '#lib/json';
 import type { AttributeValue, Attributes, Origin, Span } from '../span.js';
 import { asJson, jsonObject, jsonOf } from './json-text.js';
 import type { TakenAttributes } from './taken-attributes.js';
@@ -60,7 +60,7 @@ function invocationParameters(span: TakenAttributes): Members {
   const parameters: Members = new Map();
   const whole = span.take('llm.invocation_parameters');
   const json = typeof whole === 'string' ? asJson(whole) : undefined;
-  const parsed: unknown = json?.kind === 'object' ? JSON.parse(json.text) : whole;
+  const parsed: unknown = json?.kind === 'object' ? parseJson(json.text) : whole;
   if (isJsonObject(parsed))
     for (const [name, value] of Object.entries(parsed)) parameters.set(name, JSON.stringify(value));
   for (const [name, value] of span.takeBelow(REQUEST)) add(parameters, RENAMED[name] ?? name, value);
@@ -91,7 +91,7 @@ function metadataOf(
   const given: Members = new Map();
   const whole = span.take('metadata');
   const json = typeof whole === 'string' ? asJson(whole) : undefined;
-  const parsed: unknown = json?.kind === 'object' ? JSON.parse(json.text) : whole;
+  const parsed: unknown = json?.kind === 'object' ? parseJson(json.text) : whole;
   if (isJsonObject(parsed))
     for (const [name, value] of Object.entries(parsed)) given.set(name, JSON.stringify(value));
   else if (whole !== undefined) add(given, 'metadata', whole);

@@ -1,3 +1,4 @@
+import { parseJson } from '#lib/json';
 import { isUtf8 } from 'node:buffer';
 import type { FieldProblem } from '#lib/errors';
 import { isUuid } from '#lib/resources';
@@ -99,7 +100,7 @@ class ExampleReader {
   #light(members: ReadonlyMap<string, Buffer>): Pick<ExampleWrite, 'createdAt' | 'sourceRunId'> {
     const value = (name: string): unknown => {
       const bytes = members.get(name);
-      return bytes && this.#checked(name, () => JSON.parse(bytes.toString()) as unknown);
+      return bytes && this.#checked(name, () => parseJson(bytes.toString()));
     };
     const [created, run] = [value('created_at'), value('source_run_id')];
     const createdAt = created === undefined ? undefined : parseWireTime(created);
@@ -140,7 +141,7 @@ class ExampleReader {
   }
 
   #splits(name: string, bytes: Buffer | undefined): readonly string[] | undefined {
-    const value: unknown = bytes && this.#checked(name, () => JSON.parse(bytes.toString()) as unknown);
+    const value: unknown = bytes && this.#checked(name, () => parseJson(bytes.toString()));
     const splits: readonly unknown[] = Array.isArray(value) ? value : [value];
     const isRight = (one: unknown): one is string =>
       typeof one === 'string' &&

@@ -1,3 +1,4 @@
+import { parseJson } from '#lib/json';
 import { type Queryable, textTypes } from '#lib/postgres';
 import { parseInstant, type Instant } from '#lib/time';
 import type { StoredFeedback } from './feedback.js';
@@ -72,7 +73,7 @@ export function storedScore(score: number | boolean | null | undefined): {
 /** The text that filters compare with: that of a value that is no object or list. */
 export function wordOf(json: string | null | undefined): string | null {
   if (json === null || json === undefined) return null;
-  const value: unknown = JSON.parse(json);
+  const value: unknown = parseJson(json);
   if (typeof value === 'string') return value;
   return typeof value === 'object' ? null : json;
 }
@@ -80,6 +81,6 @@ export function wordOf(json: string | null | undefined): string | null {
 /** `type` of a source. */
 export function sourceType(json: string | undefined): string | null {
   if (json === undefined) return null;
-  const { type } = JSON.parse(json) as { readonly type?: unknown };
+  const { type } = parseJson(json) as { readonly type?: unknown };
   return typeof type === 'string' ? type : null;
 }

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import type { FieldProblem } from '#lib/errors';
-import { QUOTE } from '#lib/json';
+import { parseJson, QUOTE } from '#lib/json';
 import { isUuid } from '#lib/resources';
 import type { Instant } from '#lib/time';
 import { parseDottedOrder, type DottedOrder } from './dotted-order.js';
@@ -77,7 +77,7 @@ function smallMembers(run: Buffer): LightMembers | undefined {
   if (run.length > MAX_SMALL_BYTES || !isUtf8(run)) return undefined;
   let members: unknown;
   try {
-    members = JSON.parse(run.toString());
+    members = parseJson(run.toString());
   } catch {
     return undefined;
   }
@@ -111,13 +111,13 @@ function split({ run }: RunOperation): SplitRun {
     else {
       const value = run.subarray(start, end);
       try {
-        light[name] = JSON.parse(value.toString());
+        light[name] = parseJson(value.toString());
       } catch (error) {
         // the scanner let it pass, so it is JSON but for its numbers
         const finite = replaceNonFinite(value);
         if (!finite) throw error;
         nonFinite.push(name);
-        light[name] = JSON.parse(finite.toString());
+        light[name] = parseJson(finite.toString());
       }
     }
   };

@@ -1,3 +1,4 @@
+import { parseJson } from '#lib/json';
 import type { ByteRange } from './json-scanner.js';
 
 /** Facts are short. A long value is none, and building it would take many times the memory of its text. */
@@ -6,5 +7,5 @@ const MAX_FACT_BYTES = 65_536;
 /** The value of a short part of a JSON text. */
 export function parseRange(bytes: Buffer, range: ByteRange): unknown {
   if (range.end - range.start > MAX_FACT_BYTES) return undefined;
-  return JSON.parse(bytes.toString('utf8', range.start, range.end));
+  return parseJson(bytes.toString('utf8', range.start, range.end));
 }

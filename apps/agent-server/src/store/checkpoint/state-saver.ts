@@ -1,3 +1,4 @@
+import { parseJson } from '#lib/json';
 import type { CheckpointMetadata } from '@langchain/langgraph-checkpoint';
 import { PostgresSaver } from '@langchain/langgraph-checkpoint-postgres';
 import type { Pool } from '#lib/postgres';
@@ -13,7 +14,7 @@ export class StateSaver extends PostgresSaver {
 
   /** Metadata is plain JSON in its column, and comes back as it is. */
   protected override _dumpMetadata(metadata: CheckpointMetadata): Promise<unknown> {
-    return Promise.resolve(JSON.parse(jsonbText(metadata)));
+    return Promise.resolve(parseJson(jsonbText(metadata)));
   }
 
   protected override _loadMetadata(metadata: Record<string, unknown>): Promise<Record<string, unknown>> {

@@ -1,0 +1,129 @@
+import {
+  BACKSLASH,
+  CLOSE_ARRAY,
+  CLOSE_OBJECT,
+  COLON,
+  COMMA,
+  OPEN_ARRAY,
+  OPEN_OBJECT,
+  QUOTE,
+} from './json-codes.js';
+
+/**
+ * `JSON.parse` for texts of others. V8 (12.8 to 14.6 at least: Node 24 and 26, nodejs/node#63785) takes a name with an
+ * escape for another one that stands in its memory: after `{"h":0,"\\":0}` was parsed by anybody, `{"h":0,"\n":0}` has
+ * the name `\`. One caller so changes what others store: Python's clients escape every name that is not ASCII. Texts with
+ * such names are read here; all others have nothing that could be taken for another.
+ * @throws SyntaxError as `JSON.parse`
+ */
+export function parseJson(text: string): unknown {
+  const value: unknown = JSON.parse(text);
+  return hasEscapedName(text) ? read(text) : value;
+}
+
+/** Whether a name of a member is written with an escape, in a text that is JSON. */
+function hasEscapedName(text: string): boolean {
+  for (let at = text.indexOf('\\'); at >= 0; at = text.indexOf('\\', at)) {
+    at = skipSpace(text, endOfString(text, at));
+    if (text.charCodeAt(at) === COLON) return true;
+  }
+  return false;
+}
+
+/** @param at anywhere inside of a string, but not behind a backslash @returns the place behind its end */
+function endOfString(text: string, at: number): number {
+  for (; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code === QUOTE) return at + 1;
+    if (code === BACKSLASH) at++;
+  }
+  return at;
+}
+
+function skipSpace(text: string, at: number): number {
+  while (at < text.length && text.charCodeAt(at) <= 0x20) at++;
+  return at;
+}
+
+type Container = { readonly list: unknown[] } | { readonly object: object; name: string | undefined };
+
+/** The value of a text that is JSON; without recursion, as it may be nested to any depth. */
+function read(text: string): unknown {
+  const open: Container[] = [];
+  let root: unknown;
+  let at = 0;
+  const put = (value: unknown): void => {
+    const inner = open.at(-1);
+    if (!inner) root = value;
+    else if ('list' in inner) inner.list.push(value);
+    else {
+      setMember(inner.object, inner.name ?? '', value);
+      inner.name = undefined;
+    }
+  };
+  const begin = (container: Container, value: unknown): void => {
+    put(value);
+    open.push(container);
+    at++;
+  };
+  for (at = skipSpace(text, at); at < text.length; at = skipSpace(text, at)) {
+    switch (text.charCodeAt(at)) {
+      case OPEN_OBJECT: {
+        const object = {};
+        begin({ object, name: undefined }, object);
+        break;
+      }
+      case OPEN_ARRAY: {
+        const list: unknown[] = [];
+        begin({ list }, list);
+        break;
+      }
+      case CLOSE_OBJECT:
+      case CLOSE_ARRAY:
+        open.pop();
+        at++;
+        break;
+      case COMMA:
+      case COLON:
+        at++;
+        break;
+      case QUOTE: {
+        const end = endOfString(text, at + 1);
+        const value = stringAt(text, at, end);
+        at = end;
+        const inner = open.at(-1);
+        if (inner && 'object' in inner && inner.name === undefined) inner.name = value;
+        else put(value);
+        break;
+      }
+      default: {
+        const end = endOfLiteral(text, at);
+        put(JSON.parse(text.slice(at, end)));
+        at = end;
+      }
+    }
+  }
+  return root;
+}
+
+/** A string that is a whole text has no name before it that it could be taken for. */
+function stringAt(text: string, start: number, end: number): string {
+  const raw = text.slice(start + 1, end - 1);
+  return raw.includes('\\') ? String(JSON.parse(text.slice(start, end))) : raw;
+}
+
+/** Of a number, `true`, `false` or `null`. */
+function endOfLiteral(text: string, at: number): number {
+  for (; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code === COMMA || code === CLOSE_OBJECT || code === CLOSE_ARRAY || code <= 0x20) return at;
+  }
+  return at;
+}
+
+/** `__proto__` as a name of JSON is data like any other. */
+function setMember(object: object, name: string, value: unknown): void {
+  if (name === '__proto__')
+    Object.defineProperty(object, name, { value, enumerable: true, configurable: true, writable: true });
+  else (object as Record<string, unknown>)[name] = value;
+}
