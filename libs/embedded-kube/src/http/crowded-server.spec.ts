@@ -24,7 +24,10 @@ beforeAll(async () => {
     key: serving.privateKey,
     certificate: serving.certificate,
     clientCa: authority.certificate,
-    authenticate: async () => ({ username: 'test', groups: [] }),
+    authenticate: async ({ headers }) => ({
+      username: String(headers['x-user'] ?? 'test'),
+      groups: headers['x-user'] === 'platform' ? ['system:masters'] : [],
+    }),
     knowsResource: () => true,
     handler: async ({ info }) =>
       info.path === '/stream'
@@ -117,5 +120,29 @@ describe('the API server, whose connections are all taken', () => {
     await crowd(() => connect(port, '127.0.0.1'));
     expect(watch.destroyed).toBe(false);
     watch.destroy();
+  });
+
+  it('refuses a user who watches with a quarter of them, and no other user', async () => {
+    const statuses: number[] = [];
+    const watch = (user: string): Promise<number> =>
+      new Promise((resolve, reject) => {
+        const call = request(
+          {
+            ...{ host: '127.0.0.1', port, path: '/stream', agent: false, rejectUnauthorized: false },
+            headers: { 'x-user': user },
+          },
+          (response) => {
+            response.on('error', () => undefined).resume();
+            resolve(response.statusCode ?? 0);
+          },
+        );
+        call.on('socket', (socket) => open.add(socket));
+        call.on('error', reject).end();
+      });
+    for (let index = 0; index < MOST / 4; index++) statuses.push(await watch('greedy'));
+    expect(new Set(statuses)).toEqual(new Set([200]));
+    expect([await watch('greedy'), await watch('modest'), await watch('platform')]).toEqual([429, 200, 200]);
+    for (const socket of open) socket.destroy();
+    await waitFor(async () => (await watch('greedy')) === 200);
   });
 });

@@ -26,6 +26,7 @@ import { parseAccept } from './media-type.js';
 import type { Handler, Reply, RequestContext } from './request-context.js';
 import { type KnowsResource, observeRequest } from './observe-request.js';
 import { parseRequestInfo } from './request-info.js';
+import { UserRequests } from './user-requests.js';
 import { warningHeader } from './warning-header.js';
 
 /** Says who makes a request; throws 401 when credentials are given that are not good. */
@@ -70,6 +71,8 @@ const MAX_BLOCK_STYLE = 128 * 1024;
 
 /** Each costs some 70 KB until its handshake is over; with its other servers this process stays far below its descriptors. */
 const MAX_CONNECTIONS = 4_000;
+/** Of one user's requests, watches included: a quarter. */
+const SHARE_OF_USER = 0.25;
 /** Clients of this server keep their connections and open others without trouble. */
 const UNASKED_MS = 1_000;
 
@@ -82,11 +85,13 @@ export class TlsListener {
   readonly #server: Server;
   readonly #active = new Set<AbortController>();
   readonly #streams = new AnswerStreams();
+  readonly #ofUsers: UserRequests;
   #isStopping = false;
 
   constructor(options: TlsListenerOptions) {
     this.#options = options;
-    const { limits = SERVER_LIMITS, clock, log } = options;
+    const { limits = SERVER_LIMITS, clock, log, maxConnections: most = MAX_CONNECTIONS } = options;
+    this.#ofUsers = new UserRequests(most * SHARE_OF_USER);
     this.#server = createServer(
       {
         key: options.key,
@@ -115,7 +120,7 @@ export class TlsListener {
     );
     limitServer(this.#server, { limits, clock, onCut: recordCuts(log, 'kubernetes') });
     const room = new ConnectionRoom({
-      ...{ clock, most: options.maxConnections ?? MAX_CONNECTIONS, unaskedMs: UNASKED_MS },
+      ...{ clock, most, unaskedMs: UNASKED_MS },
       onFull: (report) =>
         log.warn(
           report,
@@ -183,7 +188,10 @@ export class TlsListener {
         warn: (text) => warnings.push(text),
       };
       const audited = { request, response, info, user, isDryRun: query.getAll('dryRun').includes('All') };
-      const reply = await this.#options.audit(audited, () => this.#options.handler(context));
+      const reply = await this.#options.audit(audited, async () => {
+        this.#ofUsers.begin(user, gone.signal);
+        return this.#options.handler(context);
+      });
       if (this.#isStopping) response.setHeader('Connection', 'close');
       await writeReply(reply, request, response, { warnings, streams: this.#streams });
     } catch (error) {
