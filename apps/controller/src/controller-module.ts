@@ -13,6 +13,7 @@ import {
   BulkExportDestinationModule,
 } from './bulk-export-destination/bulk-export-destination-module.js';
 import { BULK_EXPORT_RUN_CONTROLLER, BulkExportRunModule } from './bulk-export-run/bulk-export-run-module.js';
+import { LeftUploads } from './bulk-export-run/left-uploads.js';
 import { BULK_EXPORT_CONTROLLER, BulkExportModule } from './bulk-export/bulk-export-module.js';
 import { ControllerWork, type OwnedParts } from './controller-work.js';
 import { CoreModule, type Surroundings } from './core/core-module.js';
@@ -67,14 +68,15 @@ const PROVIDERS: readonly Provider[] = [
 
 const WORK: Provider = {
   provide: ControllerWork,
-  inject: [OWNED_PARTS, ALL_CONTROLLERS, Readiness, LOG, CLOCK],
+  inject: [OWNED_PARTS, ALL_CONTROLLERS, Readiness, LeftUploads, LOG, CLOCK],
   useFactory: (
     owned: OwnedParts,
     controllers: readonly ControllerSpec[],
     readiness: Readiness,
+    leftUploads: LeftUploads,
     log: Logger,
     clock: Clock,
-  ) => new ControllerWork({ owned, controllers, readiness, log, clock }),
+  ) => new ControllerWork({ owned, controllers, readiness, leftUploads, log, clock }),
 };
 
 /** The whole controller: what all kinds share, a module for each kind, health, and the work that is made of them. */

@@ -25,6 +25,8 @@ export interface ControllerWorkParts {
   readonly owned: OwnedParts;
   readonly controllers: readonly ControllerSpec[];
   readonly readiness: Readiness;
+  /** Requests of their own, which end with the work. */
+  readonly leftUploads: { stop(): Promise<void> };
   readonly log: Logger;
   readonly clock: Clock;
 }
@@ -39,7 +41,7 @@ export class ControllerWork {
 
   /** In order: schema, caches, leadership, work; `context` stops them in reverse. Resolves when it works. */
   async start(context: ProgramContext): Promise<void> {
-    const { owned, controllers, readiness, log, clock } = this.#parts;
+    const { owned, controllers, readiness, leftUploads, log, clock } = this.#parts;
     const { client, traceStore, events, informers, leader } = owned;
     context.signal.addEventListener('abort', () => readiness.enter('stopping'));
     context.own({ name: 'kubernetes client', stop: () => client.close() });
@@ -51,6 +53,7 @@ export class ControllerWork {
     const running = context.own(await startControllers({ informers, controllers, log, clock, leader }));
     readiness.enter('leadership');
     await running.working;
+    context.own({ name: 'left uploads', stop: () => leftUploads.stop() });
     readiness.enter('working');
   }
 }

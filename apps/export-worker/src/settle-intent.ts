@@ -1,8 +1,7 @@
 import { errorText } from '#lib/errors';
 import { ObjectStoreError, type ObjectStat, type ObjectStore } from '#lib/object-store';
 import type { Logger } from '#lib/telemetry';
-import { parseInstant } from '#lib/time';
-import { type ExportIntent, type ExportProgressRecord } from '#lib/trace-store';
+import { type ExportIntent, type ExportProgressRecord, finishedFile } from '#lib/trace-store';
 import type { ExportTask } from './export-task.js';
 import type { ProgressJournal } from './progress-journal.js';
 
@@ -64,19 +63,8 @@ async function adopt(
   store: ObjectStore,
   journal: ProgressJournal,
 ): Promise<boolean> {
-  const { part, key, mark, rows, bytes, upTo, from } = intent;
-  if (mark === undefined || rows === undefined || bytes === undefined || !upTo) return false;
-  const maxStartTime = parseInstant(upTo.startTime, { zone: 'required' });
-  if (maxStartTime === undefined) return false;
-  const found = await findObject(task.bucket, key, store);
-  if (found?.mark !== mark || found.size !== bytes) return false;
-  const minStartTime = from === undefined ? undefined : parseInstant(from, { zone: 'required' });
-  await journal.completePart(
-    {
-      ...{ part, key, rows, bytes, etag: found.etag, maxStartTime },
-      ...(minStartTime === undefined ? {} : { minStartTime }),
-    },
-    { startTime: maxStartTime, id: upTo.id, traceId: upTo.traceId },
-  );
-  return true;
+  if (intent.upTo === undefined) return false;
+  const finished = finishedFile(intent, await findObject(task.bucket, intent.key, store));
+  if (finished) await journal.completePart(finished.file, finished.cursor);
+  return finished !== undefined;
 }

@@ -1,6 +1,6 @@
 import type { IncomingMessage, RequestOptions } from 'node:http';
 import { pipeline, Transform } from 'node:stream';
-import { ObjectStoreError } from './object-store-error.js';
+import { RequestError } from './object-store-error.js';
 
 /** A page of a thousand keys as long as they may be, and escaped. */
 const MAX_TEXT_BYTES = 8 << 20;
@@ -20,7 +20,7 @@ export function boundedAnswer(answer: IncomingMessage, { method, path }: Request
     transform(piece: Buffer, _encoding, done) {
       left -= piece.length;
       if (left >= 0) done(null, piece);
-      else done(new ObjectStoreError('NotAnObjectStore', `${method ?? 'GET'} request`));
+      else done(new RequestError('NotAnObjectStore', method ?? 'GET'));
     },
   });
   bounded.on('error', () => undefined); // nobody may read it any more

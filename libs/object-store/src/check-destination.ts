@@ -1,6 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { testObjectKey } from '#lib/export-plan';
-import { classify, EndpointRefusedError, type ObjectStoreError } from './object-store-error.js';
+import { endpointCause } from './endpoint-cause.js';
+import {
+  classify,
+  CredentialsRefusedError,
+  EndpointRefusedError,
+  type ObjectStoreError,
+} from './object-store-error.js';
 import type { DestinationCheck, DestinationMessage, ObjectStore } from './object-store.js';
 
 const BY_CODE: Readonly<Record<string, DestinationMessage>> = {
@@ -24,6 +30,30 @@ function destinationMessage(error: ObjectStoreError): DestinationMessage {
   return (Object.hasOwn(BY_CODE, error.code) ? BY_CODE[error.code] : undefined) ?? 'Invalid endpoint';
 }
 
+const NOT_A_STORE = {
+  kind: 'refused',
+  message: 'Invalid endpoint',
+  detail: 'NotAnObjectStore',
+  advice: endpointCause('NotAnObjectStore') ?? '',
+  retryable: false,
+} as const satisfies DestinationCheck;
+
+/** The failure of a test in the words of the interface, and what is behind it. */
+export function refusal(failure: ObjectStoreError): DestinationCheck {
+  const isOfCredentials = failure instanceof CredentialsRefusedError;
+  const message = isOfCredentials ? 'Access denied' : destinationMessage(failure);
+  const advice =
+    isOfCredentials || failure instanceof EndpointRefusedError
+      ? failure.advice
+      : message === 'Invalid endpoint'
+        ? endpointCause(failure.code)
+        : undefined;
+  return {
+    ...{ kind: 'refused', message, detail: failure.code, retryable: failure.retryable },
+    ...(advice === undefined ? {} : { advice }),
+  };
+}
+
 /**
  * Tries out what an export needs, and what it would like.
  * @throws Error when the prefix is none: a prefix from a person is checked before
@@ -38,25 +68,16 @@ export async function checkDestination(
   try {
     const { etag } = await store.put(bucket, key, body, { contentType: 'text/plain' });
     // any web server may answer 200; a store says what it has stored
-    if (etag === '')
-      return { kind: 'refused', message: 'Invalid endpoint', detail: 'NotAnObjectStore', retryable: false };
+    if (etag === '') return NOT_A_STORE;
   } catch (error) {
-    const failure = classify(error, 'test the destination');
-    return {
-      kind: 'refused',
-      message: destinationMessage(failure),
-      detail: failure.code,
-      ...(failure instanceof EndpointRefusedError ? { advice: failure.advice } : {}),
-      retryable: failure.retryable,
-    };
+    return refusal(classify(error, 'test the destination'));
   }
-  const canRead = await store.stat(bucket, key).then(
-    (found) => found !== undefined,
-    () => false,
-  );
+  const found = await store.stat(bucket, key).catch(() => undefined);
+  // nor does a server that answers the same to everything know the length of what was stored
+  if (found && found.size !== Buffer.byteLength(body)) return NOT_A_STORE;
   const canDelete = await store.delete(bucket, key).then(
     () => true,
     () => false,
   );
-  return { kind: 'usable', canDelete, canRead };
+  return { kind: 'usable', canDelete, canRead: found !== undefined };
 }

@@ -15,6 +15,8 @@ const BUSY = new Set([
   'RequestTimeout',
   'OperationAborted',
   'SizeMismatch',
+  // the service that hands out those of a role may be away for a moment
+  'NoCredentials',
 ]);
 /** The store, or the network before it, has said that it did nothing. */
 const NOTHING_DONE = new Set(['SlowDown', 'ServiceUnavailable', 'ECONNREFUSED', 'EAI_AGAIN', 'ENETUNREACH']);
@@ -75,6 +77,14 @@ export class ObjectStoreError extends Error {
   }
 }
 
+/** What a connection met: the request has no name yet, which whoever made it gives it. */
+export class RequestError extends ObjectStoreError {
+  constructor(code: string, method: string) {
+    super(code, `${method} request`);
+    this.name = 'RequestError';
+  }
+}
+
 /** The endpoint itself is refused before anything is dialled; `advice` says why and what to do. */
 export class EndpointRefusedError extends ObjectStoreError {
   constructor(
@@ -89,8 +99,12 @@ export class EndpointRefusedError extends ObjectStoreError {
 
 /** Nothing is dialled: there are no credentials to sign with; `advice` says why and what to do. */
 export class CredentialsRefusedError extends ObjectStoreError {
-  constructor(readonly advice: string) {
-    super('AccessDenied', 'sign requests to the endpoint');
+  constructor(
+    readonly advice: string,
+    code: 'AccessDenied' | 'NoCredentials' = 'AccessDenied',
+    options?: ErrorOptions,
+  ) {
+    super(code, 'sign requests to the endpoint', options);
     this.name = 'CredentialsRefusedError';
     this.message = `Access denied: ${advice}`;
   }
@@ -98,7 +112,11 @@ export class CredentialsRefusedError extends ObjectStoreError {
 
 /** Gives anything the client throws its code. The cause is kept for logs of programs, not for statuses. */
 export function classify(thrown: unknown, attempted: string): ObjectStoreError {
+  if (thrown instanceof RequestError && attempted !== '')
+    return new ObjectStoreError(thrown.code, attempted, { cause: thrown });
   if (thrown instanceof ObjectStoreError) return thrown;
+  // the client wraps what its look-up of credentials throws
+  if (thrown instanceof Error && thrown.cause instanceof CredentialsRefusedError) return thrown.cause;
   return new ObjectStoreError(codeOf(thrown), attempted, { cause: thrown });
 }
 

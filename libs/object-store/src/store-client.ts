@@ -13,6 +13,21 @@ type Client = minio.Client;
 type ClientOptions = minio.ClientOptions;
 type RequestOptions = ReturnType<Client['getRequestOptions']>;
 
+const NONE_FOUND =
+  'no credentials were found: the destination has none, the environment has no AWS_ACCESS_KEY_ID, and no role of the ' +
+  'pod or machine answered; give credentials';
+
+/** The role of the pod or machine. Where there is none, the client reports what its last look-up met. */
+class RoleCredentials extends IamAwsProvider {
+  override async getCredentials(): ReturnType<InstanceType<typeof IamAwsProvider>['getCredentials']> {
+    try {
+      return await super.getCredentials();
+    } catch (error) {
+      throw new CredentialsRefusedError(NONE_FOUND, 'NoCredentials', { cause: error });
+    }
+  }
+}
+
 /** A client for endpoints whose host names the bucket: it must not appear in the path again. */
 class BucketInHostClient extends Client {
   protected override getRequestOptions(
@@ -86,7 +101,7 @@ function credentialsOf(
   const isTemporary = accessKeyId === undefined || sessionToken !== undefined;
   if (!isOwn && isTemporary && endpoint && !AWS_STORE.test(endpoint.host))
     throw new EndpointRefusedError('InvalidEndpoint', ONLY_AWS);
-  if (accessKeyId === undefined) return { credentialsProvider: new IamAwsProvider({}) };
+  if (accessKeyId === undefined) return { credentialsProvider: new RoleCredentials({}) };
   return {
     accessKey: accessKeyId,
     secretKey: secretAccessKey ?? '',

@@ -1,4 +1,6 @@
 import { type Clock, systemClock } from '#lib/time';
+import { refusal } from './check-destination.js';
+import { endpointCause } from './endpoint-cause.js';
 import { CredentialsRefusedError, EndpointRefusedError } from './object-store-error.js';
 import type { DestinationCheck, ObjectStoreSettings } from './object-store.js';
 import { openObjectStore } from './open-object-store.js';
@@ -13,6 +15,7 @@ const TOO_LATE = {
   kind: 'refused',
   message: 'Invalid endpoint',
   detail: 'ETIMEDOUT',
+  advice: endpointCause('ETIMEDOUT') ?? '',
   retryable: true,
 } as const satisfies DestinationCheck;
 
@@ -27,11 +30,9 @@ export async function testDestination(
   try {
     store = openObjectStore({ ...IMPATIENT, ...settings }, clock);
   } catch (error) {
-    const isOfCredentials = error instanceof CredentialsRefusedError;
-    if (!isOfCredentials && !(error instanceof EndpointRefusedError)) throw error;
-    const { code, advice } = error;
-    const message = isOfCredentials ? 'Access denied' : 'Invalid endpoint';
-    return { kind: 'refused', message, detail: code, advice, retryable: false };
+    if (error instanceof CredentialsRefusedError || error instanceof EndpointRefusedError)
+      return refusal(error);
+    throw error;
   }
   const over = Promise.withResolvers<DestinationCheck>();
   const cancel = clock.after(LONGEST_MS, () => over.resolve(TOO_LATE));

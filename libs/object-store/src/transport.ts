@@ -6,7 +6,7 @@ import { proxyAgent } from '#lib/outbound';
 import { systemClock } from '#lib/time';
 import { boundedAnswer, MAX_ERROR_BYTES } from './bounded-answer.js';
 import type { EndpointGuard } from './endpoint-guard.js';
-import { ObjectStoreError } from './object-store-error.js';
+import { RequestError } from './object-store-error.js';
 
 // not by `import`: that reads every export of it, and one of them loads Node's WebSocket client, 6 MB and 60 ms
 const plainHttp = process.getBuiltinModule('node:http');
@@ -51,7 +51,7 @@ export class Transport {
     if (typeof options === 'string' || options instanceof URL || typeof callback !== 'function')
       throw new TypeError('a request to an object store takes options and a callback');
     const method = options.method ?? 'GET';
-    if (this.#isClosed) throw new ObjectStoreError('Closed', `${method} request`);
+    if (this.#isClosed) throw new RequestError('Closed', method);
     const host = options.hostname ?? options.host ?? '';
     this.#guard.checkHost(host);
     const request = (this.#isTls ? https : plainHttp).request(
@@ -59,21 +59,21 @@ export class Transport {
       (response) => {
         if (!BUSY_STATUS.has(response.statusCode ?? 0)) return callback(boundedAnswer(response, options));
         void readCode(response).then((code) => {
-          request.emit('error', new ObjectStoreError(code, `${method} request`));
+          request.emit('error', new RequestError(code, method));
         });
       },
     );
     // without a listener Node drops such an answer, and nothing would ever come of the request
     request.on('upgrade', (_response, socket) => {
       socket.destroy();
-      request.emit('error', new ObjectStoreError('NotAnObjectStore', `${method} request`));
+      request.emit('error', new RequestError('NotAnObjectStore', method));
     });
     request.setTimeout(this.#timeoutMs, () => {
-      request.destroy(new ObjectStoreError('ETIMEDOUT', `${method} request`));
+      request.destroy(new RequestError('ETIMEDOUT', method));
     });
-    limitWait(request, WAITING * this.#timeoutMs, new ObjectStoreError('ETIMEDOUT', `${method} request`));
+    limitWait(request, WAITING * this.#timeoutMs, new RequestError('ETIMEDOUT', method));
     const signal = this.#ending.getStore();
-    if (signal) endWith(signal, request, new ObjectStoreError('Aborted', `${method} request`));
+    if (signal) endWith(signal, request, new RequestError('Aborted', method));
     return request;
   };
 

@@ -23,6 +23,8 @@ export type {
   ExportProgress,
   ExportProgressRecord,
 } from './export/export-progress.js';
+export { finishedFile, type FinishedFile } from './export/finished-file.js';
+export { writtenSoFar } from './export/written-so-far.js';
 export type { ExportRows, ExportSource, ExportWindow } from './export/export-source.js';
 export type { FeedbackConfig } from './feedback/feedback-configs.js';
 export type { FeedbackGrant, NewFeedbackToken } from './feedback/feedback-tokens.js';

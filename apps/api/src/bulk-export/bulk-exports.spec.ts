@@ -82,7 +82,18 @@ describe('the bulk export routes', () => {
     ['a wrong secret key', {}, { secret_access_key: 'x' }, 'Access denied'],
     ['an unknown access key', {}, { access_key_id: 'x' }, 'Key ID you provided does not exist'],
     ['a missing bucket', { bucket_name: 'nowhere' }, {}, 'Bucket is not valid'],
-    ['an address where no store is', { endpoint_url: 'http://127.0.0.1:9' }, {}, 'Invalid endpoint'],
+    [
+      'an address where no store is',
+      { endpoint_url: 'http://127.0.0.1:9' },
+      {},
+      'Invalid endpoint: the connection was refused; check host and port (ECONNREFUSED)',
+    ],
+    [
+      'a name that does not resolve',
+      { endpoint_url: 'http://nowhere.invalid' },
+      {},
+      'Invalid endpoint: the name of the host does not resolve (ENOTFOUND)',
+    ],
     [
       'the address where a machine keeps its credentials',
       { endpoint_url: 'http://169.254.169.254' },
@@ -332,7 +343,13 @@ describe('the bulk export routes', () => {
       },
     });
     expect(shown.metadata.result.latest_cursor).toContain(cursor.id);
-    expect((await tenant.call('GET', `${path}/${shown.id}`)).json).toEqual(shown);
+    const soFar = { rows: 3, bytes: 4, startTime: '2026-08-01T01:00:00.000000Z' };
+    await api.store.exportProgress.recordIntent(uid, 1, { part: 1, key: 'exports/a/c.parquet', soFar });
+    const [underWay] = (await tenant.call('GET', path)).json;
+    expect([underWay.rows_exported, underWay.metadata.result.rows_written]).toEqual([8, 5]);
+    await api.store.exportProgress.cancel(uid);
+    expect((await tenant.call('GET', `${path}/${shown.id}`)).json.rows_exported).toBe(5);
+    expect((await tenant.call('GET', `${path}/${shown.id}`)).json.id).toBe(shown.id);
     expect((await tenant.call('GET', `${path}/${randomUUID()}`)).status).toBe(404);
   });
 

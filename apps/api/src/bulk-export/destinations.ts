@@ -9,10 +9,12 @@ import {
   idOf,
   LABEL,
   MANAGED_BY,
+  statusReason,
 } from '#lib/resources';
 import type { ResourceHome } from '../kubernetes/resource-home.js';
 import type { SecretHome } from '../kubernetes/secret-home.js';
 import type { TenantHome, Workspaces } from '../tenancy/workspaces.js';
+import { renderReason } from '../wire/render-reason.js';
 import { DestinationTests } from './destination-tests.js';
 import type { DestinationAnswer } from './export-answer.js';
 import { type ExportsQuery, MAX_LISTED } from './export-request.js';
@@ -177,6 +179,8 @@ function renderDestination(
       include_bucket_in_prefix: config.includeBucketInPrefix,
     },
     credentials_keys: credentialsKeys,
+    ...renderReason(statusReason(destination)),
+    tested_at: status?.testedAt ?? null,
     created_at: metadata.creationTimestamp ?? '',
     updated_at: changes.at(-1) ?? metadata.creationTimestamp ?? '',
   };

@@ -41,6 +41,10 @@ export class DestinationAnswer {
   @Answered(object(() => DestinationConfigAnswer)) readonly config: DestinationConfigAnswer;
   @Answered(textList(), 'Names of the credentials; their values are never shown')
   readonly credentials_keys: readonly string[];
+  @Answered(orNull(TEXT), 'Result of the newest test: a CamelCase word') readonly status_reason:
+    string | null;
+  @Answered(orNull(TEXT), 'The same as a sentence') readonly status_message: string | null;
+  @Answered(orNull(TIME), 'When it was tested last') readonly tested_at: string | null;
   @Answered(TIME) readonly created_at: string;
   @Answered(TIME) readonly updated_at: string;
 }
@@ -76,7 +80,7 @@ export class ExportAnswer {
 }
 
 export class ExportRunResultAnswer {
-  @Answered(WHOLE) readonly rows_written: number;
+  @Answered(WHOLE, 'In finished files') readonly rows_written: number;
   @Answered(textList(), 'BUCKET/KEY of every finished file') readonly exported_files: readonly string[];
   @Answered(orNull(TEXT), 'BUCKET/FOLDER of the files') readonly export_path: string | null;
   @Answered(orNull(TEXT), 'START_TIME/ID of the last row that is surely stored')
@@ -101,7 +105,9 @@ export class ExportRunAnswer {
   @Answered(WHOLE, '0 is the first attempt') readonly retry_number: number;
   @Answered(orNull(textMap()), 'Messages of failed attempts: retry_0, retry_1 and so on')
   readonly errors: Readonly<Record<string, string>> | null;
-  @Answered(WHOLE) readonly rows_exported: number;
+  @Answered(WHOLE, 'Written so far; once the run has ended, those in finished files')
+  readonly rows_exported: number;
+  @Answered(NUMBER, 'By the time of the newest row; never goes back') readonly percent: number;
   @Answered(TIME, 'Inclusive') readonly start_time: string;
   @Answered(TIME, 'Exclusive') readonly end_time: string;
   @Answered(TIME) readonly created_at: string;

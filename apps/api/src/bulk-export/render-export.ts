@@ -9,7 +9,7 @@ import {
   statusReason,
 } from '#lib/resources';
 import { formatInstant } from '#lib/time';
-import { type ExportProgressRecord } from '#lib/trace-store';
+import { type ExportProgressRecord, writtenSoFar } from '#lib/trace-store';
 import { renderReason } from '../wire/render-reason.js';
 import type { ExportAnswer, ExportRunAnswer } from './export-answer.js';
 import { renderSchedule } from './render-schedule.js';
@@ -67,7 +67,8 @@ export function renderExportRun(
 ): ExportRunAnswer {
   const { metadata, spec, status } = run;
   const wireStatus = exportRunWireStatus(run);
-  const rows = progress?.rows ?? status?.rows ?? 0;
+  const hasEnded = isFinishedExport(wireStatus);
+  const rows = rowsOf(run, progress, hasEnded);
   const { bucketName, prefix } = spec.destination.config;
   const cursor = progress?.cursor;
   return {
@@ -78,6 +79,7 @@ export function renderExportRun(
     retry_number: Math.max(0, (status?.attempt ?? 1) - 1),
     errors: status?.errors ?? null,
     rows_exported: rows,
+    percent: wireStatus === 'COMPLETED' ? 100 : (status?.percent ?? 0),
     start_time: spec.startTime,
     end_time: spec.endTime,
     created_at: metadata.creationTimestamp ?? '',
@@ -88,13 +90,23 @@ export function renderExportRun(
       start_time: spec.startTime,
       end_time: spec.endTime,
       result: {
-        rows_written: rows,
+        rows_written: progress?.rows ?? status?.rows ?? 0,
         exported_files: keys.map((key) => `${bucketName}/${key}`),
         export_path: folderOf(keys[0], bucketName),
         latest_cursor: cursor ? `${formatInstant(cursor.startTime)}/${cursor.id}` : null,
       },
     },
   };
+}
+
+/** Of a run under way what was written so far, which is never less than its resource says; else what is in the bucket. */
+function rowsOf(
+  { status }: BulkExportRun,
+  progress: ExportProgressRecord | undefined,
+  hasEnded: boolean,
+): number {
+  if (!progress) return status?.rows ?? 0;
+  return hasEnded ? progress.rows : Math.max(writtenSoFar(progress).rows, status?.rows ?? 0);
 }
 
 function folderOf(key: string | undefined, bucket: string): string | null {

@@ -1,5 +1,5 @@
 import type { AttemptEnd } from '#lib/export-plan';
-import type { Job } from '#lib/resources';
+import type { Job, Pod } from '#lib/resources';
 import type { ExportRunWorld } from './world.js';
 
 /** The worker's words for: trying again cannot help (sysexits' EX_DATAERR and EX_USAGE). */
@@ -8,7 +8,9 @@ const FINAL_EXITS = new Map([
   [64, 'RunRefused'],
 ] as const);
 
-function jobCondition(job: Job | undefined, type: string) {
+type JobCondition = NonNullable<NonNullable<Job['status']>['conditions']>[number];
+
+function jobCondition(job: Job | undefined, type: string): JobCondition | undefined {
   return job?.status?.conditions?.find((one) => one.type === type && one.status === 'True');
 }
 
@@ -22,6 +24,43 @@ function refusalOf({ pods }: ExportRunWorld) {
     (status?.containerStatuses ?? []).map(({ state }) => state?.terminated?.exitCode),
   );
   return [...FINAL_EXITS].find(([code]) => codes.includes(code))?.[1];
+}
+
+const SIGNALS: Readonly<Record<number, string>> = {
+  6: 'SIGABRT',
+  9: 'SIGKILL',
+  11: 'SIGSEGV',
+  15: 'SIGTERM',
+};
+
+/** What the node says of a worker that could not say anything itself; undefined when it says nothing. */
+function terminationText({ pods }: ExportRunWorld): string | undefined {
+  for (const { spec, status } of pods) {
+    const ended = (status?.containerStatuses ?? []).find(({ state }) => state?.terminated)?.state?.terminated;
+    if (!ended) {
+      if (status?.reason !== undefined) return `the pod of the worker ended: ${reasonText(status)}`;
+      continue;
+    }
+    const { exitCode, reason } = ended;
+    const signal = ended.signal ?? (exitCode > 128 ? exitCode - 128 : undefined);
+    const limit = spec.containers[0]?.resources?.limits?.['memory'];
+    const memory = limit === undefined ? 'no memory limit' : `memory limit ${limit}`;
+    if (reason === 'OOMKilled') return `the worker ran out of memory (exit code ${exitCode}, ${memory})`;
+    if (signal === undefined) return `the worker ended with exit code ${exitCode} without reporting an error`;
+    const by = SIGNALS[signal] ?? `signal ${signal}`;
+    return `the worker was killed by ${by} (exit code ${exitCode}, ${memory})`;
+  }
+  return undefined;
+}
+
+function reasonText({ reason = '', message }: NonNullable<Pod['status']>): string {
+  return message === undefined ? reason : `${reason}: ${message}`;
+}
+
+/** The deadline of the Job is the time limit of the attempt, and kills its worker too. */
+function causeOf(world: ExportRunWorld, failed: JobCondition): string | undefined {
+  if (failed.reason !== 'DeadlineExceeded') return terminationText(world) ?? failed.message;
+  return `the attempt took longer than ${world.limits.runTimeoutMs / 3_600_000} h`;
 }
 
 /**
@@ -38,7 +77,7 @@ export function findAttemptEnd(world: ExportRunWorld): AttemptEnd | undefined {
   const failed = jobCondition(world.job, 'Failed') ?? jobCondition(world.job, 'Complete');
   const said = isClaimed ? progress.error : undefined;
   if (failed) {
-    const message = said ?? failed.message ?? 'the worker ended without reporting an error';
+    const message = said ?? causeOf(world, failed) ?? 'the worker ended without reporting an error';
     const reason = refusalOf(world);
     if (reason) return { kind: 'terminal', reason, message };
     return { kind: 'failed', message, endedAtMs: Date.parse(failed.lastTransitionTime ?? now.toISOString()) };

@@ -7,15 +7,18 @@ import {
   fromMapped,
   fromObjects,
   isDesiredChange,
-  KubeClient,
 } from '#lib/kube';
 import { type BulkExport, type Job, keyOf, LABEL, type ObjectKey, RESOURCES } from '#lib/resources';
+import type { Logger } from '#lib/telemetry';
+import type { Clock } from '#lib/time';
 import type { TraceStore } from '#lib/trace-store';
 import type { Caches } from '../caches.js';
 import { type ControllerConfig, exportLimits, platformSettings } from '../config.js';
-import { CACHES, CONTROLLER_CONFIG, TRACE_STORE } from '../core/tokens.js';
+import { CACHES, CLOCK, CONTROLLER_CONFIG, LOG, OWNED_PARTS, TRACE_STORE } from '../core/tokens.js';
+import type { OwnedParts } from '../controller-work.js';
 import { DatabaseTime } from '../database-time.js';
 import { BulkExportRunReconciler } from './bulk-export-run-reconciler.js';
+import { LeftUploads } from './left-uploads.js';
 import { hasEnded, nextInLine } from './next-in-line.js';
 import { readExportLag } from './observe-export-runs.js';
 import { RunPlaces } from './run-places.js';
@@ -55,19 +58,36 @@ function ofJob({ metadata: { labels } }: Job): readonly ObjectKey[] {
   return namespace === undefined || name === undefined ? [] : [{ namespace, name }];
 }
 
+function buildLeftUploads(
+  { runs, workspaces }: Caches,
+  { client, leader }: OwnedParts,
+  { systemNamespace, allowPrivateEndpoints }: ControllerConfig,
+  traceStore: TraceStore,
+  log: Logger,
+  clock: Clock,
+): LeftUploads {
+  const settings = { systemNamespace, allowPrivateEndpoints };
+  return new LeftUploads({ ...settings, client, traceStore, runs, workspaces, leader, log, clock });
+}
+
 /** Reconciles BulkExportRuns: one Job an attempt, until the run's file is whole or the run has failed. */
 @Module({
   providers: [
     {
+      provide: LeftUploads,
+      inject: [CACHES, OWNED_PARTS, CONTROLLER_CONFIG, TRACE_STORE, LOG, CLOCK],
+      useFactory: buildLeftUploads,
+    },
+    {
       provide: BulkExportRunReconciler,
-      inject: [CACHES, KubeClient, EventRecorder, CONTROLLER_CONFIG, TRACE_STORE, DatabaseTime],
+      inject: [CACHES, OWNED_PARTS, CONTROLLER_CONFIG, TRACE_STORE, DatabaseTime, LeftUploads],
       useFactory: (
         { workspaces, exports, runs, exportJobs }: Caches,
-        client: KubeClient,
-        events: EventRecorder,
+        { client, events }: OwnedParts,
         config: ControllerConfig,
         traceStore: TraceStore,
         time: DatabaseTime,
+        uploads: LeftUploads,
       ) =>
         new BulkExportRunReconciler({
           client,
@@ -82,6 +102,7 @@ function ofJob({ metadata: { labels } }: Job): readonly ObjectKey[] {
           exports,
           runs,
           places: new RunPlaces(runs),
+          uploads,
           jobs: exportJobs,
         }),
     },
@@ -91,6 +112,6 @@ function ofJob({ metadata: { labels } }: Job): readonly ObjectKey[] {
       useFactory: bulkExportRunController,
     },
   ],
-  exports: [BULK_EXPORT_RUN_CONTROLLER],
+  exports: [BULK_EXPORT_RUN_CONTROLLER, LeftUploads],
 })
 export class BulkExportRunModule {}

@@ -37,6 +37,7 @@ import { workspaceOf } from '../caches.js';
 import type { DatabaseTime } from '../database-time.js';
 import { isJobFinished } from './attempt-end.js';
 import { blockedByCredentials, decideRun, type RunDecision } from './decide.js';
+import type { LeftUploads } from './left-uploads.js';
 import { countDecision } from './observe-export-runs.js';
 import type { RunPlaces } from './run-places.js';
 import { summarizeRun } from './run-status.js';
@@ -56,6 +57,7 @@ export interface BulkExportRunDependencies {
   readonly exports: Informer<BulkExport>;
   readonly runs: Informer<BulkExportRun>;
   readonly places: RunPlaces;
+  readonly uploads: Pick<LeftUploads, 'begin' | 'clear'>;
   /** Of the system namespace, those of export runs. */
   readonly jobs: Informer<Job>;
 }
@@ -72,6 +74,7 @@ const QUEUE_LOOK_MS = 60_000;
 const ROOM_LOOK_MS = 3_000;
 const BLOCKED_LOOK_MS = 5_000;
 const RELEASE_LOOK_MS = 1_000;
+const CLEAR_LOOK_MS = 10_000;
 /** A lost node never ends its pods, and a deletion must not wait for that. */
 const RELEASE_WITHIN_MS = 60_000;
 /** A cache that has not seen our last report yet. */
@@ -218,15 +221,23 @@ export class BulkExportRunReconciler {
     return { store: secret?.data ?? {}, problem: secretProblem(name, secret) };
   }
 
-  /** Fences the run's workers off in the database and deletes the Job of the attempt. Failed Jobs keep their logs. */
+  /**
+   * Fences the run's workers off in the database, deletes the Job of the attempt and begins to clear what it left in
+   * the bucket. Failed Jobs keep their logs.
+   */
   async #shutOut(run: BulkExportRun): Promise<void> {
-    const { client, traceStore } = this.#deps;
-    await traceStore.exportProgress.cancel(run.metadata.uid ?? '');
+    const { client, traceStore, uploads } = this.#deps;
+    const { uid = '' } = run.metadata;
+    await traceStore.exportProgress.cancel(uid);
+    const record = await traceStore.exportProgress.find(uid);
     const key = this.#jobKey(run, run.status?.attempt ?? 0);
     // only the server knows: a cache that lags shows none, and a Job just made does not say yet that it is active
     const job = await client.find(JOBS, key);
-    if (job && !isJobFinished(job)) await ignoring(isNotFound, client.delete(JOBS, key));
-    await this.#removeSecrets(run);
+    const isOver = !job || isJobFinished(job);
+    if (!isOver) await ignoring(isNotFound, client.delete(JOBS, key));
+    // the last one's Secret is needed until nothing of it is left in the bucket
+    await this.#removeSecrets(run, record?.intent === undefined);
+    if (record) uploads.begin(run, record, isOver);
   }
 
   /** Nobody needs the log of a worker that succeeded, nor those of the attempts before. */
@@ -237,13 +248,17 @@ export class BulkExportRunReconciler {
 
   /** Workers first: one that begins after its run is forgotten would take it for a new one. */
   async #release(run: BulkExportRun): Promise<Result> {
-    const { client, time, traceStore } = this.#deps;
+    const { client, time, traceStore, uploads } = this.#deps;
     const { uid = '', deletionTimestamp = '' } = run.metadata;
     await traceStore.exportProgress.cancel(uid);
     const left = await this.#removeJobs(run, 'Foreground');
-    await this.#removeSecrets(run);
     const waitedMs = (await time.now()).getTime() - Date.parse(deletionTimestamp);
-    if (left > 0 && waitedMs < RELEASE_WITHIN_MS) return wait(REASON.deleting, RELEASE_LOOK_MS);
+    const isInTime = waitedMs < RELEASE_WITHIN_MS;
+    if (left > 0 && isInTime) return wait(REASON.deleting, RELEASE_LOOK_MS);
+    const record = await traceStore.exportProgress.find(uid);
+    const isClear = record === undefined || (await uploads.clear(run, record, true));
+    if (!isClear && isInTime) return wait(REASON.deleting, CLEAR_LOOK_MS);
+    await this.#removeSecrets(run);
     // else the row stays, cancelled: it fences off a worker that comes back
     if (left === 0) await traceStore.exportProgress.forget([uid]);
     await removeFinalizer(client, RESOURCES.BulkExportRun, run, FINALIZER.exportRun);
@@ -281,8 +296,9 @@ export class BulkExportRunReconciler {
   }
 
   /** Secrets are never listed: their names follow from the attempts. */
-  async #removeSecrets(run: BulkExportRun): Promise<void> {
-    for (let attempt = 1; attempt <= (run.status?.attempt ?? 0); attempt++)
+  async #removeSecrets(run: BulkExportRun, isLastToo = true): Promise<void> {
+    const last = (run.status?.attempt ?? 0) - (isLastToo ? 0 : 1);
+    for (let attempt = 1; attempt <= last; attempt++)
       await ignoring(isNotFound, this.#deps.client.delete(SECRETS, this.#jobKey(run, attempt)));
   }
 }

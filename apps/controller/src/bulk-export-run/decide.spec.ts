@@ -48,6 +48,8 @@ function aPod(exitCode: number): Pod {
   return { status: { containerStatuses: [{ state: { terminated: { exitCode } } }] } } as unknown as Pod;
 }
 
+const terminated = (of: object): object => ({ state: { terminated: of } });
+
 function progress(
   attempt: number,
   state: ExportProgressRecord['state'],
@@ -212,6 +214,28 @@ describe('summarizeRun', () => {
     });
   });
 
+  it('does not go back while a file is completed, nor when an attempt begins it anew', () => {
+    const startTime = '2026-05-02T09:00:00Z';
+    const whole = { part: 1, key: 'k', rows: 4, bytes: 40, upTo: { startTime, id: 'x', traceId: 't' } };
+    expect(summary({ progress: progress(1, 'running', { intent: whole }) })).toMatchObject({
+      percent: 75,
+      rows: 11,
+      bytes: 110,
+    });
+    const before = aRun(2);
+    const run = { ...before, status: { ...before.status, percent: 75, rows: 11, bytes: 110 } };
+    for (const anew of [progress(2, 'running'), progress(1, 'failed'), undefined])
+      expect(summary({ run, progress: anew })).toMatchObject({ percent: 75, rows: 11, bytes: 110 });
+  });
+
+  it('says of a cancelled run what is in the bucket', () => {
+    const before = aRun(1);
+    const run = { ...before, status: { ...before.status, percent: 75, rows: 11, bytes: 110, files: 1 } };
+    const cancelled = { metadata: { name: 'x' }, spec: { cancel: true } } as BulkExport;
+    expect(summary({ run, bulkExport: cancelled })).toMatchObject({ rows: 7, bytes: 70, files: 1 });
+    expect(summary({ run, bulkExport: cancelled, progress: undefined })).toMatchObject({ rows: 0, bytes: 0 });
+  });
+
   it('keeps the message of each failed attempt in the words of the interface', () => {
     const { errors, conditions } = summary({
       job: aJob({ secondsAgo: 5 }),
@@ -219,6 +243,52 @@ describe('summarizeRun', () => {
     });
     expect(errors).toEqual({ retry_0: '503 from the store' });
     expect(conditions?.find(({ type }) => type === 'Running')?.reason).toBe('Retrying');
+  });
+
+  it.each<[string, object | undefined, string]>([
+    [
+      'the signal that killed its worker',
+      { containerStatuses: [terminated({ exitCode: 137, signal: 9 })] },
+      'the worker was killed by SIGKILL (exit code 137, memory limit 512Mi)',
+    ],
+    [
+      'the signal, where the node knows the exit code only',
+      { containerStatuses: [terminated({ exitCode: 139 })] },
+      'the worker was killed by SIGSEGV (exit code 139, memory limit 512Mi)',
+    ],
+    [
+      'a worker that ran out of memory',
+      { containerStatuses: [terminated({ exitCode: 137, reason: 'OOMKilled' })] },
+      'the worker ran out of memory (exit code 137, memory limit 512Mi)',
+    ],
+    [
+      'an exit code without a word',
+      { containerStatuses: [terminated({ exitCode: 3 })] },
+      'the worker ended with exit code 3 without reporting an error',
+    ],
+    [
+      'an evicted pod',
+      { reason: 'Evicted', message: 'disk pressure' },
+      'the pod of the worker ended: Evicted: disk pressure',
+    ],
+    ['the word of its Job without a pod', undefined, 'BackoffLimitExceeded'],
+  ])('reports %s', (_what, status, expected) => {
+    const spec = { containers: [{ resources: { limits: { memory: '512Mi' } } }] };
+    const pods = status ? [{ spec, status } as unknown as Pod] : [];
+    const { errors } = summary({ job: aJob({ secondsAgo: 5 }), pods, progress: progress(1, 'running') });
+    expect(errors).toEqual({ retry_0: expected });
+  });
+
+  it('reports the time limit of an attempt', () => {
+    const job = aJob({ secondsAgo: 5 });
+    const [condition] = job.status?.conditions ?? [];
+    const late = {
+      ...job,
+      status: { conditions: [{ ...condition, reason: 'DeadlineExceeded' }] },
+    } as unknown as Job;
+    expect(summary({ job: late, progress: progress(1, 'running') }).errors).toEqual({
+      retry_0: 'the attempt took longer than 4 h',
+    });
   });
 
   it('reports 100 percent and Ready when a run is complete', () => {

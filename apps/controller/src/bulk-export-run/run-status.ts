@@ -11,6 +11,7 @@ import {
   updateConditions,
 } from '#lib/resources';
 import { parseInstant } from '#lib/time';
+import { writtenSoFar } from '#lib/trace-store';
 import { findAttemptEnd } from './attempt-end.js';
 import type { RunDecision } from './decide.js';
 import type { ExportRunWorld } from './world.js';
@@ -78,24 +79,26 @@ function conditionsOf(world: ExportRunWorld, decision: RunDecision): readonly Co
   return setCondition(conditions, summarizeReady(conditions, rule, metadata.generation), world.now);
 }
 
-/** How far the cursor has come in the partition, since the rows are not counted beforehand. */
+/** How far the newest row has come in the partition, since the rows are not counted beforehand. Never goes back. */
 function percentOf({ run, progress }: ExportRunWorld, isComplete: boolean): number {
   if (isComplete) return 100;
+  const before = run.status?.percent ?? 0;
   const start = parseInstant(run.spec.startTime, { zone: 'required' }) ?? 0n;
   const end = parseInstant(run.spec.endTime, { zone: 'required' }) ?? 0n;
-  const { intent, cursor } = progress ?? {};
-  const reached =
-    intent?.soFar === undefined
-      ? cursor?.startTime
-      : parseInstant(intent.soFar.startTime, { zone: 'required' });
-  if (reached === undefined || end <= start) return 0;
-  return Math.max(0, Math.min(99, Number(((reached - start) * 100n) / (end - start))));
+  const reached = progress && writtenSoFar(progress).reached;
+  if (reached === undefined || end <= start) return before;
+  return Math.max(before, Math.min(99, Number(((reached - start) * 100n) / (end - start))));
 }
 
-/** What lies in finished files and, while the attempt runs, in the one that is being written. */
-function written(progress: ExportRunWorld['progress'], what: 'rows' | 'bytes'): number | undefined {
-  if (!progress) return undefined;
-  return progress[what] + (progress.state === 'running' ? (progress.intent?.soFar?.[what] ?? 0) : 0);
+/**
+ * What was written so far, which an attempt that begins a file anew does not take back; of a run that has ended only
+ * what is in the bucket.
+ */
+function written({ run, progress }: ExportRunWorld, isEnding: boolean): { rows: number; bytes: number } {
+  const { rows = 0, bytes = 0 } = run.status ?? {};
+  if (isEnding) return { rows: progress?.rows ?? 0, bytes: progress?.bytes ?? 0 };
+  const soFar = progress && writtenSoFar(progress);
+  return { rows: Math.max(rows, soFar?.rows ?? 0), bytes: Math.max(bytes, soFar?.bytes ?? 0) };
 }
 
 /** The message of each failed attempt, in the words of the interface: `retry_0` is the first. */
@@ -120,9 +123,8 @@ export function summarizeRun(world: ExportRunWorld, decision: RunDecision): Bulk
     observedGeneration: run.metadata.generation ?? 1,
     conditions: conditionsOf(world, decision),
     attempt: decision.kind === 'start' ? decision.attempt : (before.attempt ?? 0),
-    rows: written(progress, 'rows') ?? before.rows ?? 0,
-    bytes: written(progress, 'bytes') ?? before.bytes ?? 0,
-    files: progress?.files ?? before.files ?? 0,
+    ...written(world, isEnding),
+    files: progress?.files ?? (isEnding ? 0 : (before.files ?? 0)),
     percent: percentOf(world, isComplete),
     ...(errors ? { errors } : {}),
     ...(startedAt === undefined ? {} : { startedAt }),

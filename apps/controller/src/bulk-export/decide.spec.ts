@@ -227,6 +227,26 @@ describe('decideExport', () => {
     expect(kind({ bulkExport, limits, siblings: [first as BulkExport, ended, bulkExport] })).toBe('run');
   });
 
+  it('reports its position in the queue', () => {
+    const accepted = { conditions: [condition('Accepted')] };
+    const older = ['a', 'b', 'c'].map((name) => anExport({}, accepted, name));
+    const bulkExport = anExport({}, accepted);
+    const limits = { ...DEFAULT_EXPORT_LIMITS, concurrentExportsPerWorkspace: 2 };
+    expect(decideExport(world({ bulkExport, limits, siblings: [...older, bulkExport] }))).toMatchObject({
+      message: 'position 2 in the queue of the workspace, which has 2 exports at work, the most it may',
+    });
+  });
+
+  it('reports why its destination cannot be used', () => {
+    const destination = {
+      ...aDestination(),
+      status: { observedGeneration: 2, conditions: [condition('Ready', 'False', 'Bucket is not valid')] },
+    } as unknown as BulkExportDestination;
+    expect(decideExport(world({ destination }))).toMatchObject({
+      message: 'BulkExportDestination local cannot be used: Bucket is not valid',
+    });
+  });
+
   it('queues behind exports that have begun, even younger ones', () => {
     const young = anExport({}, { runs: { total: 3 }, conditions: [condition('Accepted')] }, 'y');
     const bulkExport = anExport({}, {}, 'a');
@@ -262,7 +282,8 @@ describe('decideExport', () => {
     expect(at('2026-05-03T00:00:04Z')).toBe('run');
     const decision = decideExport(world({ bulkExport, now: new Date('2026-05-03T00:00:00.250Z') }));
     expect(decision).toMatchObject({
-      message: 'the window ends at 2026-05-03T00:00:01Z; the export begins three seconds later',
+      message:
+        'the window ends at 2026-05-03T00:00:01Z; the export begins three seconds later, at 2026-05-03T00:00:04Z',
       ms: 3750,
     });
   });

@@ -9,7 +9,15 @@ import {
   type Window,
 } from '#lib/export-plan';
 import { isStatusCurrent } from '#lib/reconcile';
-import { CONDITION, idOf, isConditionTrue, isDeleting, REASON } from '#lib/resources';
+import {
+  type BulkExportDestination,
+  CONDITION,
+  idOf,
+  isConditionTrue,
+  isDeleting,
+  REASON,
+  statusReason,
+} from '#lib/resources';
 import { formatInstant, instantOf } from '#lib/time';
 import type { Project } from '#lib/trace-store';
 import { hasBegun, isFinished, queuePlace, runPhase } from './export-phase.js';
@@ -81,13 +89,18 @@ export function decideAcceptance({
   if (!isStatusCurrent(destination) || !isConditionTrue(destination.status?.conditions, CONDITION.validated))
     return wait(
       REASON.destinationNotReady,
-      `BulkExportDestination ${spec.destinationRef.name} is not validated`,
+      `BulkExportDestination ${spec.destinationRef.name} cannot be used: ${notReadyText(destination)}`,
     );
   if (!project) {
     const { name, id } = spec.tracingProject;
     return wait(REASON.projectMissing, `tracing project ${name ?? id ?? ''} does not exist`);
   }
   return undefined;
+}
+
+function notReadyText(destination: BulkExportDestination): string {
+  const { message = '' } = isStatusCurrent(destination) ? (statusReason(destination) ?? {}) : {};
+  return message === '' ? 'it was not tested yet' : message;
 }
 
 /** The window, resolved once: `last` counts from the creation, and what stands in the status is never computed again. */
@@ -130,15 +143,17 @@ function decideRunning(world: ExportWorld, window: Window, projectId: string): E
     const pause = begin - window.end === ARRIVAL_MICROS ? 'three seconds' : 'ten minutes';
     return wait(
       REASON.waitingForWindow,
-      `the window ends at ${formatInstant(window.end, 'if-any')}; the export begins ${pause} later`,
+      `the window ends at ${formatInstant(window.end, 'if-any')}; ` +
+        `the export begins ${pause} later, at ${formatInstant(begin, 'if-any')}`,
       Math.max(200, untilMs),
     );
   }
-  const isWaiting = runs.length === 0 && !hasBegun(bulkExport);
-  if (isWaiting && queuePlace(bulkExport, siblings) >= limits.concurrentExportsPerWorkspace)
+  const most = limits.concurrentExportsPerWorkspace;
+  const place = runs.length === 0 && !hasBegun(bulkExport) ? queuePlace(bulkExport, siblings) : 0;
+  if (place >= most)
     return wait(
       REASON.queued,
-      `${limits.concurrentExportsPerWorkspace} exports of the workspace are already running`,
+      `position ${place - most + 1} in the queue of the workspace, which has ${most} exports at work, the most it may`,
       5_000,
     );
   const made = new Set(runs.map((run) => run.spec.startTime));

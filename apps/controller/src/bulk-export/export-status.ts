@@ -152,7 +152,7 @@ export function summarizeExport(world: ExportWorld, decision: ExportDecision): B
     runs: countRuns(runs, total),
     rows: sum(runs, 'rows'),
     bytes: sum(runs, 'bytes'),
-    percent: decision.kind === 'complete' ? 100 : percentOf(runs, window),
+    percent: decision.kind === 'complete' ? 100 : Math.max(before.percent ?? 0, percentOf(runs, window)),
     ...(startedAt === undefined ? {} : { startedAt }),
     ...(before.finishedAt !== undefined
       ? { finishedAt: before.finishedAt }

@@ -87,31 +87,38 @@ export class ExportProgressTable implements ExportProgress {
   }
 
   async completePart(runUid: string, attempt: number, file: ExportFile, cursor: ExportCursor): Promise<void> {
-    const iso = (micros: Instant | undefined) => (micros === undefined ? null : formatInstant(micros));
-    const result = await this.#pool.query(
-      `WITH moved AS (
-        UPDATE export_progress SET cursor_start_time = $3, cursor_id = $4, cursor_trace_id = $13, rows = rows + $5,
-          bytes = bytes + $6, part = $7::integer + 1, intent = NULL, updated_at = now()
-        WHERE ${IN_FORCE} AND part = $7 RETURNING run_uid)
-      INSERT INTO export_files (run_uid, part, key, rows, bytes, etag, sha256, min_start_time, max_start_time)
-      SELECT run_uid, $7, $8, $5, $6, $9, $10, $11, $12 FROM moved`,
-      [
-        runUid,
-        attempt,
-        formatInstant(cursor.startTime),
-        cursor.id,
-        file.rows,
-        file.bytes,
-        file.part,
-        file.key,
-        file.etag,
-        file.sha256,
-        iso(file.minStartTime),
-        iso(file.maxStartTime),
-        cursor.traceId,
-      ],
+    const isInForce = await this.#addFile(`attempt = $13 AND state = 'running'`, runUid, file, cursor, [
+      attempt,
+    ]);
+    if (!isInForce) throw new StaleAttemptError(runUid, attempt);
+  }
+
+  async settle(
+    runUid: string,
+    left?: { readonly file: ExportFile; readonly cursor: ExportCursor },
+  ): Promise<void> {
+    if (left && (await this.#addFile(`state = 'cancelled'`, runUid, left.file, left.cursor))) return;
+    await this.#pool.query(
+      `UPDATE export_progress SET intent = NULL, updated_at = now() WHERE run_uid = $1 AND state = 'cancelled'`,
+      [runUid],
     );
-    if (result.rowCount !== 1) throw new StaleAttemptError(runUid, attempt);
+  }
+
+  async unsettled({
+    idleMs,
+    limit,
+  }: {
+    readonly idleMs: number;
+    readonly limit: number;
+  }): Promise<readonly ExportProgressRecord[]> {
+    const result = await this.#pool.query<TextRow>({
+      text: `SELECT ${COLUMNS} FROM export_progress p WHERE p.state = 'cancelled' AND p.intent IS NOT NULL
+        AND p.updated_at <= now() - make_interval(secs => $1::double precision / 1000)
+        ORDER BY p.updated_at LIMIT $2`,
+      values: [idleMs, limit],
+      types: textTypes,
+    });
+    return result.rows.map(parse);
   }
 
   async finish(runUid: string, attempt: number): Promise<void> {
@@ -167,6 +174,45 @@ export class ExportProgressTable implements ExportProgress {
   async forget(runUids: readonly string[]): Promise<void> {
     if (runUids.length > 0)
       await this.#pool.query('DELETE FROM export_progress WHERE run_uid = ANY($1)', [runUids]);
+  }
+
+  /**
+   * Adds the object, moves the cursor and clears the intent of the run, in one statement.
+   * @param condition under which the run may be written; `$13` and on are `more`
+   * @returns whether it held
+   */
+  async #addFile(
+    condition: string,
+    runUid: string,
+    file: ExportFile,
+    cursor: ExportCursor,
+    more: readonly unknown[] = [],
+  ): Promise<boolean> {
+    const iso = (micros: Instant | undefined) => (micros === undefined ? null : formatInstant(micros));
+    const result = await this.#pool.query(
+      `WITH moved AS (
+        UPDATE export_progress SET cursor_start_time = $2, cursor_id = $3, cursor_trace_id = $4, rows = rows + $5,
+          bytes = bytes + $6, part = $7::integer + 1, intent = NULL, updated_at = now()
+        WHERE run_uid = $1 AND part = $7 AND ${condition} RETURNING run_uid)
+      INSERT INTO export_files (run_uid, part, key, rows, bytes, etag, sha256, min_start_time, max_start_time)
+      SELECT run_uid, $7, $8, $5, $6, $9, $10, $11, $12 FROM moved`,
+      [
+        runUid,
+        formatInstant(cursor.startTime),
+        cursor.id,
+        cursor.traceId,
+        file.rows,
+        file.bytes,
+        file.part,
+        file.key,
+        file.etag,
+        file.sha256,
+        iso(file.minStartTime),
+        iso(file.maxStartTime),
+        ...more,
+      ],
+    );
+    return result.rowCount === 1;
   }
 
   async #fenced(runUid: string, attempt: number, set: string, more: readonly unknown[] = []): Promise<void> {

@@ -81,6 +81,20 @@ export interface ExportProgress {
   fail(runUid: string, attempt: number, error: string): Promise<void>;
   /** Controller: shuts out every attempt for good. */
   cancel(runUid: string): Promise<void>;
+  /**
+   * Controller: what the last attempt of a run that was cancelled left in the store is cleared away. Drops the intent;
+   * adds the object, where it lies there finished and may not be deleted.
+   */
+  settle(runUid: string, left?: { readonly file: ExportFile; readonly cursor: ExportCursor }): Promise<void>;
+  /**
+   * Controller: cancelled runs whose last attempt may have left something in the store, those that were shut out
+   * longest ago first.
+   * @param query.idleMs since their row was last written
+   */
+  unsettled(query: {
+    readonly idleMs: number;
+    readonly limit: number;
+  }): Promise<readonly ExportProgressRecord[]>;
   find(runUid: string): Promise<ExportProgressRecord | undefined>;
   /** Controller: summaries of many runs in one query, by run uid. */
   list(runUids: readonly string[]): Promise<ReadonlyMap<string, ExportProgressRecord>>;

@@ -1,0 +1,48 @@
+import { partKey } from '#lib/export-plan';
+import { ObjectStoreError, type ObjectStore } from '#lib/object-store';
+import type { BulkExportRunSpec } from '#lib/resources';
+import { type ExportIntent, finishedFile, type FinishedFile } from '#lib/trace-store';
+
+/** What became of the object that an ended run had begun. */
+export interface ClearedUpload {
+  /** The finished object, where the key may not delete it: it stays in the bucket, and is counted. */
+  readonly left: FinishedFile | undefined;
+}
+
+/**
+ * Aborts the upload that an intent names, and deletes the object that it became. Touches nothing else: the key must be
+ * the one that this run's part has, which holds the id of the export, and an object must carry the mark of the intent.
+ * @throws ObjectStoreError when the store cannot be reached or refuses the credentials
+ */
+export async function clearUpload(
+  spec: BulkExportRunSpec,
+  intent: ExportIntent,
+  store: ObjectStore,
+): Promise<ClearedUpload> {
+  const { bucketName } = spec.destination.config;
+  if (intent.key !== keyOfPart(spec, intent.part)) return { left: undefined };
+  // first, so that what is found afterwards stays as it is
+  if (intent.uploadId === undefined) await permitted(store.abortUploadsOf(bucketName, intent.key));
+  else await store.abortUpload(bucketName, intent.key, intent.uploadId);
+  const found = await permitted(store.stat(bucketName, intent.key));
+  if (!found || intent.mark === undefined || found.mark !== intent.mark) return { left: undefined };
+  const isDeleted = await permitted(store.delete(bucketName, intent.key).then(() => true));
+  return { left: isDeleted ? undefined : finishedFile(intent, found) };
+}
+
+function keyOfPart(spec: BulkExportRunSpec, part: number): string {
+  const { exportId, tenantId, projectId, formatVersion, startTime, destination } = spec;
+  const prefix = destination.config.prefix ?? '';
+  const day = startTime.slice(0, 10);
+  return partKey({ prefix, exportId, tenantId, projectId, formatVersion, day }, part + 1);
+}
+
+/** Listing, reading and deleting are optional permissions: undefined without them. */
+async function permitted<T>(request: Promise<T>): Promise<T | undefined> {
+  try {
+    return await request;
+  } catch (error) {
+    if (error instanceof ObjectStoreError && error.code === 'AccessDenied') return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,182 @@
+import { errorText } from '#lib/errors';
+import { type Informer, isNotFound, type KubeClient, type LeaderElector } from '#lib/kube';
+import { openObjectStore } from '#lib/object-store';
+import { type BulkExportRun, exportJobName, SECRETS, type Workspace } from '#lib/resources';
+import type { Logger } from '#lib/telemetry';
+import { Tick } from '#lib/ticks';
+import type { Clock } from '#lib/time';
+import type { ExportProgressRecord, TraceStore } from '#lib/trace-store';
+import { environmentProblem } from '../bulk-export-destination/credentials-problem.js';
+import { type CredentialData, storeSettings } from '../bulk-export-destination/store-settings.js';
+import { workspaceOf } from '../caches.js';
+import { clearUpload } from './clear-upload.js';
+
+export interface LeftUploadsDependencies {
+  readonly client: Pick<KubeClient, 'find' | 'delete'>;
+  readonly traceStore: Pick<TraceStore, 'exportProgress'>;
+  readonly runs: Pick<Informer<BulkExportRun>, 'list'>;
+  readonly workspaces: Informer<Workspace>;
+  readonly leader: Pick<LeaderElector, 'isLeader'>;
+  readonly systemNamespace: string;
+  readonly allowPrivateEndpoints: boolean;
+  readonly clock: Pick<Clock, 'now' | 'monotonicMs'>;
+  readonly log: Pick<Logger, 'info' | 'warn'>;
+}
+
+const EVERY_MINUTE = '* * * * *';
+/** A worker that was stopped has this long to end; what it began in its last moment is found after it. */
+const SETTLED_AFTER_MS = 60_000;
+/** Of one tick; each takes a few requests to a store. */
+const AT_A_TICK = 200;
+const AT_ONCE = 8;
+/** Somebody else's store may never answer. */
+const STORE = { timeoutMs: 5_000, attempts: 2 } as const;
+/** After a failure, doubled with each one, up to an hour. */
+const FIRST_PAUSE_MS = 60_000;
+const LONGEST_PAUSE_MS = 3_600_000;
+/** Then the bucket's own rules must remove it. */
+const GIVEN_UP_AFTER_MS = 24 * 3_600_000;
+
+interface Failures {
+  readonly pauseMs: number;
+  readonly againAtMs: number;
+}
+
+/**
+ * Clears away what ended runs left in their buckets: uploads that were never completed, which cost money and are in no
+ * list, and objects that no manifest will name. Whoever ends a run has it cleared at once; a tick finds the rest, by the
+ * intent that stays in the run's progress until it is settled: what a crash left, what a worker began in its last
+ * moment, and what a store refused for a while.
+ */
+export class LeftUploads {
+  readonly #deps: LeftUploadsDependencies;
+  readonly #underWay = new Set<Promise<void>>();
+  readonly #failures = new Map<string, Failures>();
+
+  constructor(deps: LeftUploadsDependencies) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Begins to clear what a run left; its caller waits for no store.
+   * @param isOver whether its worker has ended, so that nothing more can come
+   */
+  begin(run: BulkExportRun, record: ExportProgressRecord, isOver: boolean): void {
+    if (!record.intent || this.#underWay.size >= AT_ONCE) return;
+    const work = this.clear(run, record, isOver)
+      .then(() => undefined)
+      .finally(() => this.#underWay.delete(work));
+    this.#underWay.add(work);
+  }
+
+  /** Waits for the requests under way. */
+  async stop(): Promise<void> {
+    await Promise.all(this.#underWay);
+  }
+
+  /** @returns whether nothing of it is left; never throws for what a store does */
+  async clear(run: BulkExportRun, record: ExportProgressRecord, isOver: boolean): Promise<boolean> {
+    const { traceStore, log } = this.#deps;
+    const { intent } = record;
+    if (!intent) return true;
+    try {
+      const store = openObjectStore(await this.#settingsOf(run));
+      try {
+        const { left } = await clearUpload(run.spec, intent, store);
+        if (!isOver) return false;
+        await traceStore.exportProgress.settle(record.runUid, left);
+      } finally {
+        store.close();
+      }
+      await this.#removeSecret(run);
+      this.#failures.delete(record.runUid);
+      log.info({ run: run.metadata.name, key: intent.key }, 'cleared the unfinished file of an ended run');
+      return true;
+    } catch (error) {
+      const { pauseMs } = this.#postpone(record.runUid);
+      log.warn(
+        { run: run.metadata.name, key: intent.key, error: errorText(error), againInMs: pauseMs },
+        'clearing the unfinished file of an ended run failed; its upload may remain',
+      );
+      return false;
+    }
+  }
+
+  @Tick('export uploads', EVERY_MINUTE)
+  async sweep(): Promise<void> {
+    const { leader, runs, traceStore } = this.#deps;
+    if (!leader.isLeader) return;
+    const query = { idleMs: SETTLED_AFTER_MS, limit: AT_A_TICK };
+    const left = await traceStore.exportProgress.unsettled(query);
+    if (left.length === 0) return;
+    const byUid = new Map(runs.list().map((run) => [run.metadata.uid ?? '', run]));
+    const waiting = left.filter(({ runUid }) => this.#isDue(runUid));
+    for (let at = 0; at < waiting.length; at += AT_ONCE)
+      await Promise.all(
+        waiting.slice(at, at + AT_ONCE).map((record) => this.#settle(byUid.get(record.runUid), record)),
+      );
+  }
+
+  #isDue(runUid: string): boolean {
+    return (this.#failures.get(runUid)?.againAtMs ?? 0) <= this.#deps.clock.monotonicMs();
+  }
+
+  async #settle(run: BulkExportRun | undefined, record: ExportProgressRecord): Promise<void> {
+    const { clock, log, traceStore } = this.#deps;
+    const isTooOld = clock.now().getTime() - record.updatedAt.getTime() > GIVEN_UP_AFTER_MS;
+    if (run && !isTooOld) {
+      await this.clear(run, record, true);
+      return;
+    }
+    log.warn(
+      { run: run?.metadata.name, key: record.intent?.key },
+      'gave up clearing the unfinished file of an ended run; its upload may remain in the bucket',
+    );
+    await traceStore.exportProgress.settle(record.runUid);
+    this.#failures.delete(record.runUid);
+    if (run) await this.#removeSecret(run);
+  }
+
+  /** Those of the last attempt, as long as its Secret exists: the destination may be deleted, or have others by now. */
+  async #settingsOf(run: BulkExportRun): Promise<ReturnType<typeof storeSettings>> {
+    const { allowPrivateEndpoints, workspaces } = this.#deps;
+    const { namespace = '' } = run.metadata;
+    const { config, credentialsSecretName: name } = run.spec.destination;
+    if (name === undefined) {
+      const problem = environmentProblem(workspaceOf(workspaces, namespace));
+      if (problem !== undefined) throw new Error(problem);
+    }
+    const credentials = name === undefined ? undefined : await this.#credentialsOf(run, name);
+    return { ...storeSettings(config, credentials), ...STORE, allowPrivateEndpoints };
+  }
+
+  async #credentialsOf(run: BulkExportRun, name: string): Promise<CredentialData> {
+    const { client } = this.#deps;
+    const { namespace = '' } = run.metadata;
+    const ofAttempt = await client.find(SECRETS, this.#secretKey(run));
+    const secret = ofAttempt ?? (await client.find(SECRETS, { namespace, name }));
+    if (secret?.data) return secret.data;
+    throw new Error(`Secret ${name} does not exist, and that of the last attempt neither`);
+  }
+
+  #secretKey(run: BulkExportRun): { readonly namespace: string; readonly name: string } {
+    const name = exportJobName(run.metadata.uid ?? '', run.status?.attempt ?? 0);
+    return { namespace: this.#deps.systemNamespace, name };
+  }
+
+  async #removeSecret(run: BulkExportRun): Promise<void> {
+    try {
+      await this.#deps.client.delete(SECRETS, this.#secretKey(run));
+    } catch (error) {
+      if (!isNotFound(error)) throw error;
+    }
+  }
+
+  #postpone(runUid: string): Failures {
+    const former = this.#failures.get(runUid)?.pauseMs ?? 0;
+    const pauseMs = Math.min(LONGEST_PAUSE_MS, Math.max(FIRST_PAUSE_MS, 2 * former));
+    const failures = { pauseMs, againAtMs: this.#deps.clock.monotonicMs() + pauseMs };
+    this.#failures.set(runUid, failures);
+    return failures;
+  }
+}

@@ -1,0 +1,28 @@
+import { type Instant, parseInstant } from '#lib/time';
+import type { ExportIntent, ExportProgressRecord } from './export-progress.js';
+
+/** How far a run has come, for showing. */
+export interface WrittenSoFar {
+  readonly rows: number;
+  readonly bytes: number;
+  /** Start time of the newest row; undefined before the first. */
+  readonly reached: Instant | undefined;
+}
+
+/**
+ * Rows and bytes in finished objects and, while an attempt runs, in the one that is being made. Of the latter nothing
+ * is surely stored: for a run that has ended, take the record's own numbers.
+ */
+export function writtenSoFar(record: ExportProgressRecord): WrittenSoFar {
+  const { rows, bytes, cursor, intent, state } = record;
+  const open = state === 'running' && intent ? openFile(intent) : undefined;
+  if (!open) return { rows, bytes, reached: cursor?.startTime };
+  const reached = parseInstant(open.startTime, { zone: 'required' }) ?? cursor?.startTime;
+  return { rows: rows + open.rows, bytes: bytes + open.bytes, reached };
+}
+
+/** A file that is whole but not completed yet has its final numbers instead. */
+function openFile({ soFar, rows, bytes, upTo }: ExportIntent): ExportIntent['soFar'] {
+  if (rows === undefined || bytes === undefined || !upTo) return soFar;
+  return { rows, bytes, startTime: upTo.startTime };
+}

@@ -1,0 +1,253 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { Client } from 'minio';
+import { partKey } from '#lib/export-plan';
+import { openObjectStore, type ObjectStore } from '#lib/object-store';
+import {
+  type BulkExport,
+  type BulkExportRun,
+  type BulkExportSpec,
+  findCondition,
+  idOf,
+  JOBS,
+  LABEL,
+  RESOURCES,
+} from '#lib/resources';
+import { temporaryFolder, testEmbeddedKube, testPostgres, waitFor } from '#lib/testing';
+import { formatInstant } from '#lib/time';
+import { ControlPlane, NAMESPACE, SYSTEM } from './control-plane.js';
+
+const SOON = { timeoutMs: 20_000 };
+const KEYS = { accessKeyId: 'AKTEST', secretAccessKey: 'secret' };
+const DAY = '2026-05-01';
+const BUCKET = 'exports';
+
+/** What an attempt has begun and not ended. */
+interface Begun {
+  readonly key: string;
+  readonly uploadId: string;
+}
+
+describe('the end of an export between and during attempts', () => {
+  const server = testEmbeddedKube();
+  const postgres = testPostgres();
+  const folder = temporaryFolder();
+  let plane: ControlPlane;
+  let projectId: string;
+  let url: string;
+  let key: string;
+  let store: ObjectStore;
+  let bucket: Client;
+  let count = 0;
+  let name: string;
+
+  beforeAll(async () => {
+    const { uri } = await postgres.freshDatabase();
+    plane = await ControlPlane.start({ kubeconfigPath: server.kubeconfigPath, databaseUri: uri, folder });
+    projectId = (await plane.traces.projects.ensure(plane.tenantId, 'p')).id;
+    url = await plane.startApi();
+    ({ key } = await plane.traces.apiKeys.mint(plane.tenantId, { name: 'test', scope: 'workspace' }));
+    const { spec } = await plane.client.get(RESOURCES.BulkExportDestination, at('local'));
+    const endpoint = spec.config.endpointUrl ?? '';
+    store = openObjectStore({ endpoint, allowPrivateEndpoints: true, ...KEYS });
+    const { hostname, port } = new URL(endpoint);
+    bucket = new Client({
+      ...{ endPoint: hostname, port: Number(port), useSSL: false, region: 'us-east-1' },
+      ...{ accessKey: KEYS.accessKeyId, secretKey: KEYS.secretAccessKey, pathStyle: true },
+    });
+  }, 180_000);
+  afterAll(async () => {
+    store.close();
+    await plane.stop();
+  });
+  beforeEach(() => {
+    name = `e${++count}`;
+  });
+
+  const at = (object: string) => ({ namespace: NAMESPACE, name: object });
+  const theExport = (): Promise<BulkExport> => plane.client.get(RESOURCES.BulkExport, at(name));
+  const theRun = (): Promise<BulkExportRun> =>
+    plane.client.get(RESOURCES.BulkExportRun, at(`${name}-${DAY.replaceAll('-', '')}`));
+  const uploadOf = ({ key: object }: Begun): Promise<string | undefined> =>
+    bucket.findUploadId(BUCKET, object);
+
+  async function get(path: string): Promise<Record<string, unknown> & Record<string, unknown>[]> {
+    const response = await fetch(`${url}${path}`, { headers: { 'x-api-key': key } });
+    return (await response.json()) as Record<string, unknown> & Record<string, unknown>[];
+  }
+
+  /** Of one day, with its first attempt. */
+  async function begin(destination = 'local', more: Partial<BulkExportSpec> = {}): Promise<void> {
+    const spec = {
+      destinationRef: { name: destination },
+      tracingProject: { id: projectId },
+      startTime: `${DAY}T00:00:00Z`,
+      endTime: '2026-05-02T00:00:00Z',
+      ...more,
+    };
+    await plane.client.create(RESOURCES.BulkExport, { metadata: at(name), spec: spec as BulkExportSpec });
+    await attempt(1);
+  }
+
+  const attempt = (number: number) =>
+    waitFor(
+      async () => {
+        const labelSelector = `${LABEL.export}=${name},${LABEL.attempt}=${number}`;
+        return (await plane.client.list(JOBS, { namespace: SYSTEM, labelSelector })).items.length > 0;
+      },
+      { ...SOON, what: `attempt ${number}` },
+    );
+
+  /** What a worker does until it dies in the middle of a file. */
+  async function work(
+    number: number,
+    mark: string = randomUUID(),
+  ): Promise<Begun & { readonly uid: string }> {
+    const { metadata, spec } = await theRun();
+    const { uid = '' } = metadata;
+    const { exportId, tenantId, formatVersion } = spec;
+    const object = partKey(
+      { prefix: '', exportId, tenantId, projectId: spec.projectId, formatVersion, day: DAY },
+      1,
+    );
+    const { intent } = await plane.traces.exportProgress.claim(uid, number);
+    if (intent?.uploadId !== undefined) await store.abortUpload(BUCKET, intent.key, intent.uploadId);
+    const { uploadId } = await store.startMultipartUpload(BUCKET, object, { mark });
+    const soFar = { rows: 30, bytes: 300, startTime: `${DAY}T12:00:00.000000Z` };
+    await plane.traces.exportProgress.recordIntent(uid, number, {
+      part: 0,
+      key: object,
+      mark,
+      uploadId,
+      soFar,
+    });
+    return { uid, key: object, uploadId };
+  }
+
+  /** The node says how the worker ended. */
+  async function end(number: number, terminated: { exitCode: number; signal?: number; reason?: string }) {
+    const pods = await waitFor(async () => {
+      const found = await plane.pods(`${LABEL.export}=${name},${LABEL.attempt}=${number}`, SYSTEM);
+      return found.length > 0 && found;
+    }, SOON);
+    const state = { terminated: { ...terminated, finishedAt: new Date().toISOString() } };
+    for (const pod of pods) await plane.reportPod(pod, { ready: false, state }, 'Failed');
+  }
+
+  const ended = async (reason: string): Promise<void> => {
+    for (const find of [theRun, theExport])
+      await waitFor(
+        async () => findCondition((await find()).status?.conditions, 'Failed')?.reason === reason,
+        { ...SOON, what: `${find.name} to say ${reason}` },
+      );
+  };
+
+  /** Status, reason and message of the export and of its run, by REST and by the resources. */
+  async function words() {
+    const [bulkExport, run] = [await theExport(), await theRun()];
+    const path = `/api/v1/bulk-exports/${idOf(bulkExport)}`;
+    const [shown, runs] = [await get(path), await get(`${path}/runs`)];
+    const pick = (one: Record<string, unknown> | undefined) => [
+      one?.['status_reason'],
+      one?.['status_message'],
+    ];
+    const ready = ({ status }: BulkExport | BulkExportRun) => {
+      const condition = findCondition(status?.conditions, 'Ready');
+      return [condition?.reason, condition?.message];
+    };
+    return {
+      rest: { export: pick(shown), run: pick(runs[0]) },
+      kubectl: { export: ready(bulkExport), run: ready(run) },
+      statuses: [shown['status'], runs[0]?.['status']],
+    };
+  }
+
+  it('stops a running attempt whose destination is deleted, and fails without a retry', async () => {
+    const { spec } = await plane.client.get(RESOURCES.BulkExportDestination, at('local'));
+    await plane.client.create(RESOURCES.BulkExportDestination, { metadata: at('fleeting'), spec });
+    await waitFor(
+      async () =>
+        findCondition(
+          (await plane.client.get(RESOURCES.BulkExportDestination, at('fleeting'))).status?.conditions,
+          'Ready',
+        )?.status === 'True',
+      SOON,
+    );
+    await begin('fleeting');
+    const begun = await work(1);
+    await plane.client.delete(RESOURCES.BulkExportDestination, at('fleeting'));
+    await ended('DestinationDeleted');
+    const { rest, kubectl, statuses } = await words();
+    expect(statuses).toEqual(['FAILED', 'FAILED']);
+    expect(rest).toEqual(kubectl);
+    const sentence =
+      'BulkExportDestination fleeting was deleted while the export was running; create the destination again and a new export';
+    expect(rest.export).toEqual(['DestinationDeleted', sentence]);
+    expect(rest.run).toEqual(['DestinationDeleted', sentence]);
+    await expect(plane.traces.exportProgress.claim(begun.uid, 9)).rejects.toThrow();
+    await waitFor(async () => (await uploadOf(begun)) === undefined, { ...SOON, what: 'the upload to end' });
+    const labelSelector = `${LABEL.export}=${name}`;
+    expect((await plane.client.list(JOBS, { namespace: SYSTEM, labelSelector })).items).toEqual([]);
+  });
+
+  it('clears the upload of an export that is cancelled between two attempts, and no other', async () => {
+    const other = { key: 'tenants/own.bin', uploadId: '' };
+    await bucket.initiateNewMultipartUpload(BUCKET, other.key, {});
+    await begin();
+    const begun = await work(1);
+    expect(await uploadOf(begun)).toBe(begun.uploadId);
+    await end(1, { exitCode: 75 });
+    await plane.client.merge(RESOURCES.BulkExport, at(name), { spec: { cancel: true } });
+    await ended('Cancelled');
+    await waitFor(async () => (await uploadOf(begun)) === undefined, { ...SOON, what: 'the upload to end' });
+    expect(await uploadOf(other)).toBeDefined();
+  });
+
+  it('clears the upload of a run whose retries are exhausted', async () => {
+    await begin();
+    await work(1);
+    await end(1, { exitCode: 75 });
+    await attempt(2);
+    const begun = await work(2);
+    await end(2, { exitCode: 75 });
+    await waitFor(
+      async () => findCondition((await theRun()).status?.conditions, 'Failed')?.reason === 'AttemptFailed',
+      SOON,
+    );
+    await waitFor(async () => (await uploadOf(begun)) === undefined, { ...SOON, what: 'the upload to end' });
+  });
+
+  it('deletes a finished object that no attempt adopted, when the export is cancelled', async () => {
+    await begin();
+    const mark = randomUUID();
+    const begun = await work(1, mark);
+    await store.abortUpload(BUCKET, begun.key, begun.uploadId);
+    const upload = await store.startMultipartUpload(BUCKET, begun.key, { mark });
+    await upload.write(Buffer.from('rows'));
+    await upload.complete();
+    const startTime = formatInstant(1_777_600_000_000_000n);
+    await plane.traces.exportProgress.recordIntent(begun.uid, 1, {
+      ...{ part: 0, key: begun.key, mark, uploadId: upload.uploadId, rows: 1, bytes: 4 },
+      ...{ from: startTime, upTo: { startTime, id: randomUUID(), traceId: randomUUID() } },
+    });
+    await end(1, { exitCode: 75 });
+    await plane.client.merge(RESOURCES.BulkExport, at(name), { spec: { cancel: true } });
+    await ended('Cancelled');
+    await waitFor(async () => (await store.stat(BUCKET, begun.key)) === undefined, {
+      ...SOON,
+      what: 'the object to be deleted',
+    });
+  });
+
+  it('clears the upload of an export that is deleted', async () => {
+    await begin();
+    const begun = await work(1);
+    await plane.client.delete(RESOURCES.BulkExport, at(name));
+    await waitFor(async () => (await uploadOf(begun)) === undefined, { ...SOON, what: 'the upload to end' });
+    await waitFor(async () => (await plane.traces.exportProgress.find(begun.uid)) === undefined, SOON);
+  });
+
+  it('ends without a complaint', () => {
+    expect(plane.complaints).toEqual([]);
+  });
+});
