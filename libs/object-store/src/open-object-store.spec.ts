@@ -357,13 +357,29 @@ describe('checkDestination', () => {
       (_, response) => response.writeHead(302, { location: 'http://169.254.169.254/' }).end(),
       'Invalid endpoint',
     ],
+    [
+      'says 200 and an ETag to everything',
+      (_, response) => response.writeHead(200, { etag: '"x"' }).end(),
+      'Invalid endpoint',
+    ],
     ['is down', (_, response) => response.writeHead(503).end('<html>down</html>'), 'Invalid endpoint'],
     ['never answers', () => undefined, 'Invalid endpoint'],
   ])('refuses a web server that %s', async (_name, listener, message) => {
     const other = await listen(listener);
     const tested = open({ endpoint: other.url, attempts: 2, timeoutMs: 300 });
-    expect(await tested.checkDestination('bkt')).toMatchObject({ kind: 'refused', message });
+    const advice = expect.stringMatching(/ \(\w+\)$/);
+    expect(await tested.checkDestination('bkt')).toMatchObject({ kind: 'refused', message, advice });
     await other.close();
+  });
+
+  it('names the request that a busy store refused', async () => {
+    const busy = await listen((_, response) =>
+      response.writeHead(503).end('<Error><Code>SlowDown</Code></Error>'),
+    );
+    await expect(open({ endpoint: busy.url, attempts: 1 }).put('bkt', 'k', 'x')).rejects.toThrow(
+      'The object store answered SlowDown to: put k in bucket bkt',
+    );
+    await busy.close();
   });
 
   it.each([
@@ -371,9 +387,12 @@ describe('checkDestination', () => {
     ['DELETE', 200, { kind: 'usable', canDelete: false }],
   ])('reads no endless answer to %s to its end', async (method, status, expected) => {
     let sent = 0;
+    let length = '';
     const other = await listen((request, response) => {
       const isEndless = request.method === method;
-      response.writeHead(isEndless ? status : 200, { etag: '"x"' });
+      if (request.method === 'PUT') length = request.headers['content-length'] ?? '';
+      const asStored = request.method === 'HEAD' ? { 'content-length': length } : {};
+      response.writeHead(isEndless ? status : 200, { etag: '"x"', ...asStored });
       if (!isEndless) return void response.end();
       const more = (): void => {
         sent += MIB;
@@ -406,6 +425,7 @@ describe('checkDestination', () => {
       kind: 'refused',
       message: 'Invalid endpoint',
       detail: 'ETIMEDOUT',
+      advice: 'no answer in time (ETIMEDOUT)',
       retryable: true,
     });
     await waitFor(() => gone === 1);

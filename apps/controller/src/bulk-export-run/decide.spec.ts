@@ -45,7 +45,8 @@ const complete = (secondsAgo: number): object => ({
 });
 
 function aPod(exitCode: number): Pod {
-  return { status: { containerStatuses: [{ state: { terminated: { exitCode } } }] } } as unknown as Pod;
+  const status = { containerStatuses: [{ state: { terminated: { exitCode } } }] };
+  return { spec: { containers: [{}] }, status } as unknown as Pod;
 }
 
 const terminated = (of: object): object => ({ state: { terminated: of } });
