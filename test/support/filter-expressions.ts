@@ -12,7 +12,7 @@ function at(iso: string): Instant {
 let ids = 0;
 
 /** A finished root run without anything else. */
-function aRun(fields: Partial<FilterableRun> = {}): FilterableRun {
+export function aRun(fields: Partial<FilterableRun> = {}): FilterableRun {
   const id = `00000000-0000-4000-8000-${String(++ids).padStart(12, '0')}`;
   return {
     ...{ id, traceId: id, name: 'agent', runType: 'chain', status: 'success', isRoot: true },

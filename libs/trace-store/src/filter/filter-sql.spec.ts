@@ -6,6 +6,7 @@ import { createLogger } from '#lib/telemetry';
 import { testPostgres } from '#lib/testing';
 import { systemClock } from '#lib/time';
 import { EXPRESSIONS } from '../../../../test/support/filter-expressions.js';
+import { TRACE_EXPRESSIONS } from '../../../../test/support/trace-expressions.js';
 import { sqlShape } from '../../testdata/sql-shape.js';
 import { prepareTables, storeRuns } from '../../testdata/store-runs.js';
 import { openTraceStore } from '../index.js';
@@ -18,6 +19,7 @@ const postgres = testPostgres();
 describe('the SQL of filters', () => {
   let pool: Pool;
   const projects = EXPRESSIONS.map(() => randomUUID());
+  const traceProjects = TRACE_EXPRESSIONS.map(() => randomUUID());
 
   beforeAll(async () => {
     const { uri } = await postgres.freshDatabase();
@@ -30,7 +32,10 @@ describe('the SQL of filters', () => {
     const rows = EXPRESSIONS.flatMap(({ finds, leaves }, at) =>
       [...finds, ...leaves].map((run) => ({ projectId: projects[at] ?? '', run })),
     );
-    await storeRuns(pool, TENANT, rows);
+    const traces = TRACE_EXPRESSIONS.flatMap(({ runs }, at) =>
+      runs.map((run) => ({ projectId: traceProjects[at] ?? '', run })),
+    );
+    await storeRuns(pool, TENANT, [...rows, ...traces]);
   });
   afterAll(() => pool.end());
 
@@ -80,6 +85,21 @@ describe('the SQL of filters', () => {
       const ids = finds.map(({ id }) => id).sort();
       expect(await idsByParameters(filters, projects[at] ?? '')).toEqual(ids);
       expect(await idsByCopy(filters, projects[at] ?? '')).toEqual(ids);
+    },
+  );
+
+  it.each(TRACE_EXPRESSIONS.map((expression, at) => ({ ...expression, at })))(
+    'finds runs by others of their trace: $filter, $traceFilter, $treeFilter',
+    async ({ filter, traceFilter, treeFilter, finds, at }) => {
+      const filters = {
+        filter: parseFilter(filter),
+        traceFilter: parseFilter(traceFilter),
+        treeFilter: treeFilter === undefined ? undefined : parseFilter(treeFilter),
+      };
+      const ids = finds.map(({ id }) => id).sort();
+      expect(ids.length).toBeGreaterThan(0);
+      expect(await idsByParameters(filters, traceProjects[at] ?? '')).toEqual(ids);
+      expect(await idsByCopy(filters, traceProjects[at] ?? '')).toEqual(ids);
     },
   );
 });
