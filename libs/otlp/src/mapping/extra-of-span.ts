@@ -56,6 +56,13 @@ export function resourceMembers(resource: Attributes): ResourceMembers {
   return made;
 }
 
+/** JSON of a tool that was offered: OpenInference sends the text of its schema, below two names. */
+function toolText(value: AttributeValue): string {
+  const tool = isJsonObject(value) ? value['tool'] : undefined;
+  const schema = isJsonObject(tool) ? tool['json_schema'] : undefined;
+  return typeof schema === 'string' ? jsonOf(schema).text : JSON.stringify(value);
+}
+
 function invocationParameters(span: TakenAttributes): Members {
   const parameters: Members = new Map();
   const whole = span.take('llm.invocation_parameters');
@@ -73,7 +80,7 @@ function invocationParameters(span: TakenAttributes): Members {
     ['llm.request.functions', 'functions'],
   ] as const) {
     const values = span.takeList(list);
-    if (values) add(parameters, name, values);
+    if (values) parameters.set(name, `[${values.map(toolText).join()}]`);
   }
   // the model that answered stands among the metadata, too
   const model = span.take('llm.model_name') ?? span.look('gen_ai.response.model');

@@ -1,5 +1,5 @@
 import type { AttributeValue, SpanEvent } from '../span.js';
-import { asJson, jsonObject, jsonOf, jsonPayload } from './json-text.js';
+import { asJson, jsonObject, jsonOf, jsonPayload, jsonScalar } from './json-text.js';
 import { nestAttributes } from './nest-attributes.js';
 import type { TakenAttributes } from './taken-attributes.js';
 
@@ -30,6 +30,16 @@ function whole(name: 'input' | 'output', ...attributes: readonly string[]): Way 
   return (span) => {
     const value = span.takeFirst(attributes);
     return value === undefined ? undefined : jsonPayload(value, name);
+  };
+}
+
+/** The same of a convention whose values are JSON whatever they are: a text comes in quotes. */
+function wholeJson(name: 'input' | 'output', attribute: string): Way {
+  return (span) => {
+    const value = span.take(attribute);
+    if (value === undefined || value === '') return undefined;
+    const scalar = typeof value === 'string' ? jsonScalar(value) : undefined;
+    return scalar === undefined ? jsonPayload(value, name) : jsonObject([[name, scalar]]);
   };
 }
 
@@ -73,7 +83,7 @@ const INPUTS: readonly Way[] = [
   (span) => objectOf(messages(span.takeList('gen_ai.prompt'))),
   openInference('input'),
   (span) => objectOf(member('documents', span.takeList('reranker.input_documents'))),
-  whole('input', 'traceloop.entity.input'),
+  wholeJson('input', 'traceloop.entity.input'),
   whole('input', 'gen_ai.tool.call.arguments'),
   (span) => objectOf(member('messages', span.take('ai.prompt.messages'))),
   whole('input', 'ai.prompt', 'ai.toolCall.args', 'ai.toolCall.input'),
@@ -87,7 +97,7 @@ const OUTPUTS: readonly Way[] = [
   (span) => objectOf(messages(span.takeList('gen_ai.completion'))),
   openInference('output'),
   (span) => objectOf(member('embeddings', span.takeList('embedding.embeddings'))),
-  whole('output', 'traceloop.entity.output'),
+  wholeJson('output', 'traceloop.entity.output'),
   whole('output', 'gen_ai.tool.call.result'),
   (span) => {
     const text = span.take('ai.response.text');

@@ -25,6 +25,17 @@ export function asJson(text: string): JsonText | undefined {
   }
 }
 
+/** A text that is JSON of another text, of a number, true, false or null, as it was sent. */
+export function jsonScalar(text: string): string | undefined {
+  if (!/^[ \n\r\t]{0,100}["\dtfn-]/.test(text)) return undefined;
+  try {
+    JSON.parse(text);
+    return text;
+  } catch {
+    return undefined;
+  }
+}
+
 /** The JSON of a value; texts that are JSON objects or lists are taken for these. */
 export function jsonOf(value: AttributeValue): JsonText {
   if (typeof value === 'string') return asJson(value) ?? { kind: 'scalar', text: JSON.stringify(value) };

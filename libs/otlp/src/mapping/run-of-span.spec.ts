@@ -185,6 +185,18 @@ describe('the run of a span', () => {
       { output: [1] },
     ],
     [
+      'entities of Traceloop that are single values',
+      { 'traceloop.entity.input': '"a \\"text\\""', 'traceloop.entity.output': '1.0' },
+      { input: 'a "text"' },
+      { output: 1 },
+    ],
+    [
+      'entities of Traceloop that are not JSON',
+      { 'traceloop.entity.input': '"open', 'traceloop.entity.output': 'true story' },
+      { input: '"open' },
+      { output: 'true story' },
+    ],
+    [
       'calls of tools',
       { 'gen_ai.tool.call.arguments': '{"x":1}', 'gen_ai.tool.call.result': 'ok' },
       { x: 1 },
@@ -308,6 +320,15 @@ describe('the run of a span', () => {
     expect(run.metadata).toEqual({
       ...{ ls_provider: 'openai', ls_model_name: 'gpt', 'gen_ai.response.model': 'gpt-1' },
     });
+  });
+
+  it('has the tools that OpenInference offers as their schemas', () => {
+    const run = runOf({
+      'llm.tools.0.tool.json_schema': '{"name":"look"}',
+      'llm.tools.1.tool.json_schema': 'no JSON',
+      'llm.tools.2.name': 'plain',
+    });
+    expect(run.parameters).toEqual({ tools: [{ name: 'look' }, 'no JSON', { name: 'plain' }] });
   });
 
   it('keeps everything else as metadata, what the span says over what its resource says', () => {
