@@ -75,6 +75,41 @@ function openAi(
   };
 }
 
+/** Quotes the vendor's own page, ai.google.dev/gemini-api/docs/pricing, as it was on 2026-10-07. */
+const GEMINI_QUOTES =
+  'https://raw.githubusercontent.com/api-evangelist/deepmind/refs/heads/main/plans/deepmind-plans-pricing.yml';
+const GEMINI_LIST = 'https://raw.githubusercontent.com/simonw/llm-prices/main/data/google.json';
+
+interface GeminiPrices {
+  readonly input: number;
+  readonly output: number;
+  readonly cached?: number;
+  readonly audio?: number;
+  /** RE2 of what follows the name of the same model. */
+  readonly suffix?: string;
+  readonly from?: string;
+  readonly sources: readonly string[];
+}
+
+/** @param model as in `MODEL`, `MODEL-001`, `models/MODEL` and `google/MODEL` */
+function gemini(
+  model: string,
+  { input, output, cached, audio, suffix = '-\\d{3}', from, sources }: GeminiPrices,
+): BuiltInRow {
+  const details = {
+    ...(cached === undefined ? {} : { cache_read: cached }),
+    ...(audio === undefined ? {} : { audio }),
+  };
+  return {
+    name: model,
+    pattern: `^(?:google/|(?:publishers/google/)?models/)?${model.replaceAll('.', '\\.')}(?:${suffix})?$`,
+    ...{ input, output },
+    ...(Object.keys(details).length === 0 ? {} : { inputDetails: details }),
+    ...(from === undefined ? {} : { from }),
+    ...{ sources, readOn: '2026-11-23' },
+  };
+}
+
 /** The page of one model, and the line of the current ones. */
 const claudeModel = (model: string): string =>
   `https://platform.claude.com/docs/zh-CN/models/${model}/overview`;
@@ -162,5 +197,32 @@ export const BUILT_IN_ROWS: readonly BuiltInRow[] = Object.freeze([
   openAi('o4-mini', {
     ...{ input: 1.1, output: 4.4, cached: 0.275 },
     sources: ['https://vercel.com/ai-gateway/models/o4-mini.md', 'https://www.helicone.ai/model/o4-mini'],
+  }),
+  // models of the line Pro cost more for prompts beyond 200,000 tokens: none has a row
+  gemini('gemini-3.8-flash', { input: 0.75, output: 3.75, sources: [GEMINI_QUOTES] }),
+  gemini('gemini-3.8-flash', {
+    ...{ input: 1.5, output: 7.5, from: '2027-01-01T00:00:00Z', sources: [GEMINI_QUOTES] },
+  }),
+  gemini('gemini-3.6-flash', { input: 1.5, output: 7.5, cached: 0.15, sources: [GEMINI_LIST] }),
+  gemini('gemini-3.5-flash', {
+    ...{ input: 1.5, output: 9, cached: 0.15, sources: [GEMINI_QUOTES, GEMINI_LIST] },
+  }),
+  gemini('gemini-3.5-flash-lite', {
+    ...{ input: 0.3, output: 2.5, cached: 0.03, sources: [GEMINI_QUOTES, GEMINI_LIST] },
+  }),
+  gemini('gemini-3.1-flash-lite', {
+    ...{ input: 0.25, output: 1.5, cached: 0.025, audio: 0.5, suffix: '-preview|-\\d{3}' },
+    sources: [GEMINI_LIST, 'https://macaron.im/blog/gemini-flash-lite-pricing'],
+  }),
+  gemini('gemini-2.5-flash', {
+    ...{ input: 0.3, output: 2.5, cached: 0.03, audio: 1, suffix: '-preview-09-2025|-\\d{3}' },
+    sources: [GEMINI_QUOTES, GEMINI_LIST],
+  }),
+  gemini('gemini-2.5-flash-lite', {
+    ...{ input: 0.1, output: 0.4, cached: 0.01, audio: 0.3 },
+    sources: [
+      ...[GEMINI_QUOTES, GEMINI_LIST],
+      'https://openrouter.ai/google/gemini-2.5-flash-lite-preview-06-17/providers',
+    ],
   }),
 ]);
