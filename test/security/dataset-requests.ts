@@ -25,6 +25,9 @@ const REQUESTS: Readonly<Record<string, RouteRequest>> = {
     bodies: ({ ids }) => [{ split_name: 'attack', examples: [ids.example_id] }],
   },
   'POST /datasets/{dataset_id}/runs': { bodies: ({ ids }) => [{ session_ids: [ids.experiment_id] }] },
+  'POST /api/v2/datasets/{dataset_id}/experiment-runs': {
+    bodies: ({ ids }) => [{ experiment_ids: [ids.experiment_id] }],
+  },
   'GET /examples': { query: ({ ids }) => `id=${ids.example_id}&${AS_OF}` },
   'DELETE /examples': { query: ({ ids }) => `example_ids=${ids.deleted_example_id}` },
   'GET /examples/{example_id}': { query: AS_OF },

@@ -13,7 +13,15 @@ export {
   type DataType,
 } from './dataset/dataset.js';
 export type { DatasetVersion } from './dataset/dataset-versions.js';
-export type { AsOf, ExamplePayload, ExampleRow, ExampleSearch, ExampleWrite } from './dataset/example.js';
+export type {
+  AsOf,
+  AttachmentChange,
+  ExampleAttachment,
+  ExamplePayload,
+  ExampleRow,
+  ExampleSearch,
+  ExampleWrite,
+} from './dataset/example.js';
 export { parseExample, type SentExample } from './dataset/parse-example.js';
 export { EXPORT_COLUMNS, type ExportColumn } from './export/export-columns.js';
 export type {

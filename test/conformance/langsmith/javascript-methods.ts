@@ -113,6 +113,7 @@ export const JAVASCRIPT: ClientMethods = {
         readDatasetVersion: '',
         diffDatasetVersions: '',
         listDatasetSplits: '',
+        'datasets.experimentRuns.query': 'in the order of the examples: `sort` is refused',
         updateDatasetSplits: '',
         createExample: '',
         createExamples: '',
@@ -159,12 +160,6 @@ export const JAVASCRIPT: ClientMethods = {
       outcome: 'refused',
       feature: 'comparisons of experiments',
       methods: { createComparativeExperiment: '' },
-    },
-    {
-      area: 'Datasets and examples',
-      outcome: 'refused',
-      feature: 'runs of experiments by example',
-      methods: { 'datasets.experimentRuns.query': '' },
     },
     {
       area: 'Prompts',

@@ -87,9 +87,8 @@ export const PYTHON_RESOURCES: ClientMethods = {
     },
     {
       area: 'Datasets',
-      outcome: 'refused',
-      feature: 'runs of experiments by example',
-      methods: { 'datasets.experiment_runs.query': '' },
+      outcome: 'works',
+      methods: { 'datasets.experiment_runs.query': 'in the order of the examples: `sort` is refused' },
     },
     {
       area: 'Datasets',

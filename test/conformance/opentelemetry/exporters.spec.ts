@@ -105,7 +105,7 @@ async function readBack(tenant: TestTenant): Promise<readonly Run[]> {
   return (await tenant.call('POST', '/runs/query', body)).json.runs as readonly Run[];
 }
 
-describe('exporters of OpenTelemetry', () => {
+describe('an exporter of OpenTelemetry', () => {
   const { api } = testApi();
 
   /** Sends the workload into a workspace of its own, past a server that notes how. */
@@ -149,7 +149,7 @@ describe('exporters of OpenTelemetry', () => {
     ['JSON', JsonExporter, 'application/json'],
     ['protobuf', ProtobufExporter, 'application/x-protobuf'],
   ] as const)(
-    'are read back as they sent: JavaScript, %s',
+    'sends spans that read back equal as runs: JavaScript, %s',
     async (_, Exporter, contentType) => {
       const sent = await checkRoundTrip(
         ({ url, key }) =>
@@ -171,7 +171,7 @@ describe('exporters of OpenTelemetry', () => {
   );
 
   (hasPython ? it : it.skip)(
-    'are read back as they sent: Python, protobuf',
+    'sends spans that read back equal as runs: Python, protobuf',
     async () => {
       const sent = await checkRoundTrip(async ({ url, key }) => {
         const options = {

@@ -21,13 +21,19 @@ export function parseAttachmentPart(partName: string, contentType: string): Atta
   const [runId = '', ...rest] = partName.slice(PREFIX.length).split('.');
   const name = rest.join('.');
   if (!isUuid(runId)) throw new NotKeptError('its part is not named attachment.RUN_ID.NAME');
-  if (name === '' || name.length > MAX_NAME || CONTROL.test(name))
-    throw new NotKeptError(`its name must have 1 to ${MAX_NAME} characters and no control characters`);
+  const problem = nameProblem(name);
+  if (problem !== undefined) throw new NotKeptError(problem);
   return { runId: runId.toLowerCase(), name, contentType: typeOf(contentType) };
 }
 
+/** Why an attachment cannot have this name. */
+export function nameProblem(name: string): string | undefined {
+  if (name !== '' && name.length <= MAX_NAME && !CONTROL.test(name)) return undefined;
+  return `its name must have 1 to ${MAX_NAME} characters and no control characters`;
+}
+
 /** Without the length, which the JavaScript client announces there; bytes of any type where it is none. */
-function typeOf(header: string): string {
+export function typeOf(header: string): string {
   const type = header.replace(/;\s*length=\d+/i, '').trim();
   return TYPE.test(type) ? type : ANY_TYPE;
 }

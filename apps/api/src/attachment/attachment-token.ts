@@ -3,6 +3,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 /** What a URL opens, and until when. */
 export interface AttachmentGrant {
   readonly tenantId: string;
+  /** The run, or the example, that refers to it. */
   readonly runId: string;
   readonly objectId: string;
   /** Token of the link by which it was answered: the URL ends with it. */

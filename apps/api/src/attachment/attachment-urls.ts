@@ -1,5 +1,5 @@
 import type { Clock } from '#lib/time';
-import type { StoredAttachment, StoredRun, TraceStore } from '#lib/trace-store';
+import type { ExampleRow, StoredAttachment, StoredRun, TraceStore } from '#lib/trace-store';
 import type { AttachmentStore } from '../core/attachment-store.js';
 import { originOf } from '../wire/origin-of.js';
 import { signAttachment } from './attachment-token.js';
@@ -44,27 +44,52 @@ export class AttachmentUrls {
   constructor(private readonly parts: UrlParts) {}
 
   /** @returns by the id of the run */
-  async of(
-    { caller: { tenantId }, share, host, hold }: Reader,
-    runs: readonly StoredRun[],
-  ): Promise<ReadonlyMap<string, AttachmentLinks>> {
-    const { store, table, clock } = this.parts;
+  async of(reader: Reader, runs: readonly StoredRun[]): Promise<ReadonlyMap<string, AttachmentLinks>> {
+    const { store, table } = this.parts;
     if (!store || runs.length === 0) return new Map();
     const found = await table.ofRuns(
-      tenantId,
+      reader.caller.tenantId,
       runs.map(({ row }) => row),
     );
-    hold(found.length * BYTES_EACH);
-    const origin = originOf(this.parts.publicUrl, host);
-    const untilMs = clock.now().getTime() + VALID_MS;
-    const urlOf = ({ runId, objectId, contentType }: StoredAttachment): AttachmentUrl => ({
-      presigned_url: `${origin}/attachments/${signAttachment({ tenantId, runId, objectId, share, untilMs }, store.urlKey)}`,
-      s3_url: store.keyOf(tenantId, objectId),
-      mime_type: contentType,
-    });
+    reader.hold(found.length * BYTES_EACH);
     const byRun = Map.groupBy(found, ({ runId }) => runId);
+    return new Map([...byRun].map(([runId, some]) => [runId, this.#links(store, reader, runId, some)]));
+  }
+
+  /** @returns by the id of the example; nothing of those without attachments */
+  ofExamples(reader: Reader, examples: readonly ExampleRow[]): ReadonlyMap<string, AttachmentLinks> {
+    const { store } = this.parts;
+    const some = store ? examples.filter(({ attachments }) => attachments.length > 0) : [];
+    reader.hold(some.reduce((sum, { attachments }) => sum + attachments.length, 0) * BYTES_EACH);
     return new Map(
-      [...byRun].map(([runId, some]) => [runId, new Map(some.map((one) => [one.name, urlOf(one)]))]),
+      some.flatMap(({ id, attachments }) =>
+        store ? [[id, this.#links(store, reader, id, attachments)]] : [],
+      ),
+    );
+  }
+
+  /** @param ownerId id of the run or the example that has them */
+  #links(
+    store: AttachmentStore,
+    { caller: { tenantId }, share, host }: Reader,
+    ownerId: string,
+    some: readonly Pick<StoredAttachment, 'name' | 'objectId' | 'contentType'>[],
+  ): AttachmentLinks {
+    const { clock, publicUrl } = this.parts;
+    const origin = originOf(publicUrl, host);
+    const untilMs = clock.now().getTime() + VALID_MS;
+    return new Map(
+      some.map(({ name, objectId, contentType }) => {
+        const grant = { tenantId, runId: ownerId, objectId, share, untilMs };
+        return [
+          name,
+          {
+            presigned_url: `${origin}/attachments/${signAttachment(grant, store.urlKey)}`,
+            s3_url: store.keyOf(tenantId, objectId),
+            mime_type: contentType,
+          },
+        ];
+      }),
     );
   }
 }

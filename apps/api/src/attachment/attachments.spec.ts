@@ -1,23 +1,17 @@
 import { execFile, spawnSync } from 'node:child_process';
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { readdir } from 'node:fs/promises';
 import { connect, type Socket } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { Client } from 'langsmith';
 import pg from 'pg';
-import {
-  type EmbeddedObjectStore,
-  type FaultHook,
-  startObjectStore,
-  StoreUserFile,
-} from '#lib/embedded-object-store';
+import type { FaultHook } from '#lib/embedded-object-store';
 import { createLogger } from '#lib/telemetry';
 import { testPostgres, waitFor } from '#lib/testing';
-import { openAttachmentStore } from '../core/attachment-store.js';
+import { type AttachmentBucket, startAttachmentBucket } from '../testdata/attachment-bucket.js';
 import { runApi, type RunningApi, type TestTenant } from '../testdata/running-api.js';
 
 const MIB = 1 << 20;
@@ -30,7 +24,7 @@ const BUCKET = 'attachments-of-tests';
 let api: RunningApi;
 let tenant: TestTenant;
 let folder: string;
-let objects: EmbeddedObjectStore;
+let bucket: AttachmentBucket;
 let fault: FaultHook | undefined;
 let db: pg.Client;
 
@@ -38,33 +32,15 @@ let db: pg.Client;
 afterAll(async () => {
   await db.end();
   await api.stop();
-  await objects.stop();
-  await rm(folder, { recursive: true, force: true });
+  await bucket.stop();
 });
 const postgres = testPostgres();
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'attachments-'));
   const log = createLogger('test', 'fatal');
-  const users = new StoreUserFile(join(folder, 'users.json'));
-  // the rights that the platform gives
-  const keys = users.ensure('attachments', [
-    { bucket: BUCKET, prefix: 'runs', actions: ['write', 'read', 'delete'] },
-  ]);
-  objects = await startObjectStore({
-    ...{ folder, host: '127.0.0.1', port: 0, users, buckets: [BUCKET], log },
-    fault: (target) => fault?.(target),
-  });
+  bucket = await startAttachmentBucket(BUCKET, (target) => fault?.(target));
+  ({ folder } = bucket);
   const [store, kube] = [await postgres.freshDatabase(), await postgres.freshDatabase()];
-  const attachments = openAttachmentStore({
-    attachmentBucket: BUCKET,
-    attachmentPrefix: 'runs',
-    attachmentEndpoint: objects.endpoint,
-    attachmentRegion: undefined,
-    attachmentAccessKeyId: keys.accessKeyId,
-    attachmentSecretAccessKey: keys.secretAccessKey,
-    attachmentUrlKey: undefined,
-  });
-  api = await runApi(store.uri, kube.uri, { log, attachments });
+  api = await runApi(store.uri, kube.uri, { log, attachments: bucket.attachments });
   tenant = await api.workspace();
   db = new pg.Client({ connectionString: store.uri });
   await db.connect();

@@ -1,6 +1,7 @@
 import { Module } from '@nestjs/common';
 import type { BufferBudget } from '#lib/http';
 import type { TraceStore } from '#lib/trace-store';
+import { AttachmentKeeper } from '../attachment/attachment-keeper.js';
 import { AttachmentModule } from '../attachment/attachment-module.js';
 import { AttachmentUrls } from '../attachment/attachment-urls.js';
 import type { ApiConfig } from '../config.js';
@@ -13,7 +14,7 @@ import { DatasetsController, DatasetVersionsController } from './datasets-contro
 import { ExampleLists } from './example-lists.js';
 import { ExampleUploads } from './example-uploads.js';
 import { ExamplesController, ExampleUploadsController } from './examples-controller.js';
-import { ExperimentRunsController } from './experiment-runs-controller.js';
+import { ExperimentRunsController, SelectedExperimentRunsController } from './experiment-runs-controller.js';
 import { ExperimentRuns } from './experiment-runs.js';
 
 /** Datasets, and the examples that experiments are run on. */
@@ -23,6 +24,7 @@ import { ExperimentRuns } from './experiment-runs.js';
     DatasetsController,
     DatasetVersionsController,
     ExperimentRunsController,
+    SelectedExperimentRunsController,
     ExampleUploadsController,
     ExamplesController,
   ],
@@ -34,8 +36,8 @@ import { ExperimentRuns } from './experiment-runs.js';
     },
     {
       provide: ExampleLists,
-      inject: [TRACE_STORE],
-      useFactory: (store: TraceStore) => new ExampleLists(store),
+      inject: [TRACE_STORE, AttachmentUrls],
+      useFactory: (store: TraceStore, urls: AttachmentUrls) => new ExampleLists(store, urls),
     },
     {
       provide: ExperimentRuns,
@@ -45,12 +47,13 @@ import { ExperimentRuns } from './experiment-runs.js';
     },
     {
       provide: ExampleUploads,
-      inject: [TRACE_STORE, TRACE_BODIES, API_CONFIG],
+      inject: [TRACE_STORE, TRACE_BODIES, API_CONFIG, AttachmentKeeper],
       useFactory: (
         store: TraceStore,
         budget: BufferBudget,
         { maxBodyBytes }: Pick<ApiConfig, 'maxBodyBytes'>,
-      ) => new ExampleUploads(store, budget, maxBodyBytes),
+        keeper: AttachmentKeeper,
+      ) => new ExampleUploads(store, budget, maxBodyBytes, keeper),
     },
   ],
 })

@@ -176,18 +176,6 @@ describe('datasets by the client', () => {
 
   it.each<[string, (id: string) => Record<string, string>, (string | number)[], string]>([
     [
-      'an attachment',
-      (id) => ({ [id]: '{}', [`${id}.attachment.pic`]: 'x' }),
-      ['ID.attachment.pic'],
-      'not_supported',
-    ],
-    [
-      'operations on attachments',
-      (id) => ({ [`${id}.attachments_operations`]: '{}' }),
-      ['ID.attachments_operations'],
-      'not_supported',
-    ],
-    [
       'attachments of its run',
       (id) => ({ [id]: '{"use_source_run_attachments": ["a"]}' }),
       ['ID', 'use_source_run_attachments'],

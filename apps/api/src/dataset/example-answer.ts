@@ -1,4 +1,5 @@
 import { MendedMemberAnswer, RunAnswer } from '../trace/run-answer.js';
+import { RunV2Answer } from '../trace/runs-query-answer.js';
 import {
   Answered,
   JSON_VALUE,
@@ -23,13 +24,30 @@ export class ExampleAnswer {
   @Perhaps(JSON_VALUE, 'With the splits that it is in, as dataset_split') readonly metadata?: unknown;
   @Perhaps(JSON_VALUE) readonly inputs?: unknown;
   @Perhaps(JSON_VALUE) readonly outputs?: unknown;
-  @Perhaps(JSON_VALUE, 'Attachments are not stored yet') readonly attachment_urls?: null;
+  @Perhaps(
+    JSON_VALUE,
+    'By attachment.NAME: presigned_url, which opens for an hour, s3_url and mime_type; null without attachments',
+  )
+  readonly attachment_urls?: unknown;
 }
 
 /** An example with what experiments made of it. */
 export class ExampleWithRunsAnswer extends ExampleAnswer {
   @Answered(listOf(() => RunAnswer), 'Roots that name the example, oldest first')
   readonly runs: readonly RunAnswer[];
+}
+
+/** The same with selected fields of the runs. */
+export class ExampleWithSelectedRunsAnswer extends ExampleAnswer {
+  @Answered(listOf(() => RunV2Answer), 'Roots that name the example, oldest first')
+  readonly runs: readonly RunV2Answer[];
+}
+
+export class ExperimentRunsPageAnswer {
+  @Answered(listOf(() => ExampleWithSelectedRunsAnswer), 'In the order in which the examples were made')
+  readonly items: readonly ExampleWithSelectedRunsAnswer[];
+  @Answered(orNull(TEXT), 'cursor of the next page; null when there is none') readonly next_cursor:
+    string | null;
 }
 
 /** What an upload of examples became: one version of their dataset. */

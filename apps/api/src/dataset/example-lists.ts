@@ -1,6 +1,7 @@
 import { PublicError } from '#lib/errors';
 import type { BufferAccount } from '#lib/http';
 import type { ExampleRow, ExampleSearch, TraceStore } from '#lib/trace-store';
+import type { AttachmentUrls } from '../attachment/attachment-urls.js';
 import { invalid } from '../wire/request-pipe.js';
 import { parseAsOf, parseMetadata, requireUuids } from './dataset-requests.js';
 import type { ExamplesQuery } from './example-request.js';
@@ -15,9 +16,20 @@ export interface FoundExamples {
   readonly fields: readonly string[];
 }
 
+/** For whom examples are read. */
+export interface ExampleReader {
+  readonly caller: { readonly tenantId: string };
+  /** The host that the caller asked: URLs of attachments lead there unless the settings say otherwise. */
+  readonly host: string | undefined;
+  readonly account: BufferAccount;
+}
+
 /** Examples of a tenant, as requests ask for them. */
 export class ExampleLists {
-  constructor(private readonly store: Pick<TraceStore, 'examples'>) {}
+  constructor(
+    private readonly store: Pick<TraceStore, 'examples'>,
+    private readonly urls: Pick<AttachmentUrls, 'ofExamples'>,
+  ) {}
 
   /** @throws PublicError not_found, invalid, bad_request */
   async find(tenantId: string, query: ExamplesQuery): Promise<FoundExamples> {
@@ -55,18 +67,19 @@ export class ExampleLists {
 
   /** The examples in their order, some payloads at a time. */
   async *pieces(
-    tenantId: string,
+    { caller: { tenantId }, host, account }: ExampleReader,
     { rows, fields }: FoundExamples,
-    account: BufferAccount,
   ): AsyncGenerator<readonly Buffer[], void, void> {
     const wanted = payloadsOf(fields);
+    const reader = { caller: { tenantId }, host, hold: (bytes: number) => account.hold(bytes) };
     for (let from = 0; from < rows.length;) {
       const to = endOfPiece(rows, from);
       const some = rows.slice(from, to);
       account.keep(0);
       account.hold(some.reduce((sum, row) => sum + row.bytes, 0));
       const payloads = await this.store.examples.payloads(tenantId, some, wanted);
-      yield some.map((row, n) => renderExample(row, payloads[n] ?? {}, fields));
+      const links = fields.includes('attachment_urls') ? this.urls.ofExamples(reader, some) : undefined;
+      yield some.map((row, n) => renderExample(row, { ...payloads[n], links: links?.get(row.id) }, fields));
       from = to;
     }
   }

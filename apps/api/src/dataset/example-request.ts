@@ -72,4 +72,11 @@ export class ExampleMultipartRequest {
   readonly ID?: unknown;
   @Perhaps(JSON_VALUE, 'Its inputs, an object') readonly 'ID.inputs'?: unknown;
   @Perhaps(JSON_VALUE, 'Its outputs, an object') readonly 'ID.outputs'?: unknown;
+  @Perhaps(JSON_VALUE, 'The bytes of an attachment; NAME in the name is its name')
+  readonly 'ID.attachment.NAME'?: unknown;
+  @Perhaps(
+    JSON_VALUE,
+    'In changes: {"rename": {"OLD": "NEW"}, "retain": ["NAME"]}, the attachments that stay; all of them without it',
+  )
+  readonly 'ID.attachments_operations'?: unknown;
 }

@@ -3,20 +3,24 @@ import { PublicError, type FieldProblem } from '#lib/errors';
 import type { BufferBudget } from '#lib/http';
 import { isUuid } from '#lib/resources';
 import { parseExample, type ExampleWrite, type SentExample, type TraceStore } from '#lib/trace-store';
+import type { AttachmentKeeper } from '../attachment/attachment-keeper.js';
 import { UnreadableError } from '../trace/byte-reader.js';
 import { HeldBody } from '../trace/held-body.js';
-import { boundaryOf, multipartParts, type MultipartPart } from '../trace/multipart.js';
+import { boundaryOf, multipartParts } from '../trace/multipart.js';
 import type { SentBody } from '../trace/sent-body.js';
 import { MAX_PROBLEMS } from '../wire/excess.js';
 import { invalid } from '../wire/request-pipe.js';
+import { ExampleAttachmentIntake, WrongPartError } from './example-attachments.js';
 
 /** Of one request, which is one version of the dataset and one transaction. */
 const MAX_EXAMPLES = 10_000;
 /** Inputs and outputs of an example together are no longer, nor is one of them. */
 const MAX_PART_BYTES = 16_777_216 + 65_536;
+/** Of one attachment, as of those of runs. */
+const MAX_ATTACHMENT_BYTES = 67_108_864;
 const MAX_NAME = 200;
 
-const NAME = /^([0-9a-f-]{36})(?:\.(inputs|outputs|attachments_operations|attachment\..{0,1000}))?$/is;
+const NAME = /^([0-9a-fA-F-]{36})(?:\.(inputs|outputs|attachments_operations|attachment\.(.{0,1000})))?$/s;
 
 type OpenExample = { -readonly [K in keyof SentExample]: SentExample[K] };
 
@@ -33,6 +37,7 @@ export class ExampleUploads {
     private readonly store: Pick<TraceStore, 'examples'>,
     private readonly budget: BufferBudget,
     private readonly maxBodyBytes: number,
+    private readonly keeper: Pick<AttachmentKeeper, 'keep'>,
   ) {}
 
   /** @throws PublicError */
@@ -45,8 +50,9 @@ export class ExampleUploads {
     if (boundary === undefined) throw new PublicError('bad_request', 'The content type names no boundary');
     const held = new HeldBody(body, this.budget.open(tenantId), this.maxBodyBytes);
     try {
-      const sent = await this.#read(held, boundary);
-      const { examples, mended } = parseAll(sent);
+      const intake = new ExampleAttachmentIntake(this.keeper, tenantId);
+      const { examples: parsed, mended } = parseAll(await this.#read(held, boundary, intake));
+      const examples = parsed.map((one) => ({ ...one, attachments: intake.changeOf(one.id) }));
       if (examples.length === 0) throw new PublicError('bad_request', 'The body has no examples');
       const { ids, asOf } = await this.store.examples[kind](tenantId, datasetId, examples);
       return { ids, asOf, mended };
@@ -61,35 +67,75 @@ export class ExampleUploads {
     }
   }
 
-  async #read(held: HeldBody, boundary: string): Promise<readonly SentExample[]> {
+  async #read(
+    held: HeldBody,
+    boundary: string,
+    intake: ExampleAttachmentIntake,
+  ): Promise<readonly SentExample[]> {
     const examples = new Map<string, OpenExample>();
     const limits = {
       maxBytes: this.maxBodyBytes,
       maxPartBytes: Math.min(MAX_PART_BYTES, this.maxBodyBytes),
+      maxStreamedBytes: Math.min(MAX_ATTACHMENT_BYTES, this.maxBodyBytes),
+      isStreamed,
     };
-    for await (const part of multipartParts(held.pieces(), boundary, limits)) take(part, examples);
+    let bytes = 0;
+    const room = {
+      hold: (more: number) => held.hold(more),
+      keep: (of: number) => held.keep(bytes + of),
+    };
+    for await (const part of multipartParts(held.pieces(), boundary, limits)) {
+      bytes += part.body.length;
+      const { id, field, attachment } = placeOf(part.name);
+      const open = openExample(examples, id, part.name);
+      try {
+        if (attachment !== undefined) await intake.take(id, attachment, part, room);
+        else if (field === 'attachments_operations') intake.operate(id, part.body);
+        else if (open[field] === undefined) open[field] = part.body;
+        else throw new WrongPartError('the part came twice');
+      } catch (error) {
+        if (!(error instanceof WrongPartError)) throw error;
+        throw refused(part.name, error.message, 'value_error');
+      }
+    }
     return [...examples.values()];
   }
 }
 
-/** Puts a part where it belongs. What cannot be stored ends the upload at once. @throws PublicError invalid */
-function take({ name, body }: MultipartPart, examples: Map<string, OpenExample>): void {
-  const [, id, field = 'body'] = NAME.exec(name) ?? [];
+function isStreamed(partName: string): boolean {
+  return NAME.exec(partName)?.[3] !== undefined;
+}
+
+interface PartPlace {
+  readonly id: string;
+  readonly field: 'body' | 'inputs' | 'outputs' | 'attachments_operations';
+  /** Name of an attachment. */
+  readonly attachment: string | undefined;
+}
+
+/** Where a part belongs. @throws PublicError invalid */
+function placeOf(name: string): PartPlace {
+  const [, id, field = 'body', attachment] = NAME.exec(name) ?? [];
   if (id === undefined || !isUuid(id))
-    throw refused(name, 'the name of a part should be ID, ID.inputs or ID.outputs', 'value_error');
-  if (field !== 'body' && field !== 'inputs' && field !== 'outputs')
     throw refused(
       name,
-      `attachments are not stored by this platform yet; leave ${field.slice(0, MAX_NAME)} out`,
-      'not_supported',
+      'the name of a part should be ID, ID.inputs, ID.outputs, ID.attachment.NAME or ID.attachments_operations',
+      'value_error',
     );
-  const key = id.toLowerCase();
-  const open = examples.get(key);
-  if (!open && examples.size === MAX_EXAMPLES)
-    throw refused(name, `a request has at most ${MAX_EXAMPLES} examples; send them in several`, 'too_long');
-  if (open?.[field] !== undefined) throw refused(name, 'the part came twice', 'value_error');
-  if (open) open[field] = body;
-  else examples.set(key, { id: key, place: ['body', key], [field]: body });
+  return { id: id.toLowerCase(), field: field as PartPlace['field'], attachment };
+}
+
+/** @throws PublicError invalid */
+function openExample(examples: Map<string, OpenExample>, id: string, partName: string): OpenExample {
+  const open = examples.get(id) ?? { id, place: ['body', id] };
+  if (!examples.has(id) && examples.size === MAX_EXAMPLES)
+    throw refused(
+      partName,
+      `a request has at most ${MAX_EXAMPLES} examples; send them in several`,
+      'too_long',
+    );
+  examples.set(id, open);
+  return open;
 }
 
 function refused(name: string, msg: string, type: string): PublicError {

@@ -65,12 +65,14 @@ export class ExamplesController {
     refuses: { 400: TOO_LONG },
   })
   async list(
-    @FromCaller() { tenantId }: Caller,
+    @FromCaller() caller: Caller,
     @Query() query: ExamplesQuery,
+    @Headers('host') host: string | undefined,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    await this.answers.send(reply, tenantId, async (account) => {
-      const pieces = this.lists.pieces(tenantId, await this.lists.find(tenantId, query), account);
+    await this.answers.send(reply, caller.tenantId, async (account) => {
+      const found = await this.lists.find(caller.tenantId, query);
+      const pieces = this.lists.pieces({ caller, host, account }, found);
       // what does not fit is refused before the answer begins
       const first = await pieces.next();
       return Readable.from(jsonList(first, pieces), { objectMode: false });
@@ -86,14 +88,15 @@ export class ExamplesController {
     refuses: { 400: TOO_LONG },
   })
   async get(
-    @FromCaller() { tenantId }: Caller,
+    @FromCaller() caller: Caller,
     @PathId('example_id') id: string,
     @Query() { as_of: asOf }: AsOfQuery,
+    @Headers('host') host: string | undefined,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    await this.answers.send(reply, tenantId, async (account) => {
-      const found = await this.lists.get(tenantId, id, asOf);
-      const { value } = await this.lists.pieces(tenantId, found, account).next();
+    await this.answers.send(reply, caller.tenantId, async (account) => {
+      const found = await this.lists.get(caller.tenantId, id, asOf);
+      const { value } = await this.lists.pieces({ caller, host, account }, found).next();
       return Buffer.concat(value ?? []);
     });
   }

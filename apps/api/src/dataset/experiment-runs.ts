@@ -7,12 +7,11 @@ import type { AsOf, ExampleRow, Project, TraceStore } from '#lib/trace-store';
 import type { AttachmentUrls } from '../attachment/attachment-urls.js';
 import { withAttachments } from '../trace/attached-runs.js';
 import { renderCursor } from '../trace/run-cursor.js';
-import { renderRun, RUN_FIELDS } from '../trace/render-run.js';
+import { renderRun, type RunFields } from '../trace/render-run.js';
 import type { RunSearches } from '../trace/run-searches.js';
 import { invalid } from '../wire/request-pipe.js';
 import { requireUuids } from './dataset-requests.js';
 import type { ExampleLists } from './example-lists.js';
-import type { ExperimentRunsRequest } from './experiment-runs-request.js';
 import { selectedFields } from './render-example.js';
 
 /** Examples whose runs are held at a time. */
@@ -21,9 +20,23 @@ const RUNS_OF_PAGE = 100;
 /** Of one experiment. */
 const MOST_FILTERS = 20;
 
+/** What a request asks for. */
+export interface AskedExperiments {
+  readonly ids: readonly string[];
+  /** Of the ids in the request. */
+  readonly idsField: 'session_ids' | 'experiment_ids';
+  readonly exampleIds?: readonly string[] | undefined;
+  readonly filters: object | null | undefined;
+  readonly comparative: string | null | undefined;
+  readonly limit: number;
+  readonly offset: number;
+}
+
 /** What is answered of which examples. */
 interface FoundExperiments {
   readonly rows: readonly ExampleRow[];
+  /** Whether there are examples behind them. */
+  readonly isMore: boolean;
   readonly experiments: readonly { readonly id: string; readonly filter: string | undefined }[];
 }
 
@@ -43,16 +56,17 @@ export class ExperimentRuns {
   ) {}
 
   /** A page of examples, as they were in the version that the first experiment ran on. @throws PublicError */
-  async find(tenantId: string, datasetId: string, request: ExperimentRunsRequest): Promise<FoundExperiments> {
-    const { session_ids: sent, comparative_experiment_id: comparative } = request;
-    requireUuids(['body', 'session_ids'], sent);
-    if (comparative)
+  async find(tenantId: string, datasetId: string, asked: AskedExperiments): Promise<FoundExperiments> {
+    const { idsField, exampleIds, limit } = asked;
+    requireUuids(['body', idsField], asked.ids);
+    requireUuids(['body', 'example_ids'], exampleIds);
+    if (asked.comparative)
       throw refused(
         'comparative_experiment_id',
         'comparisons of experiments are not supported; leave it out',
       );
-    const ids = [...new Set(sent.map((id) => id.toLowerCase()))];
-    const filters = filtersOf(request.filters, ids);
+    const ids = [...new Set(asked.ids.map((id) => id.toLowerCase()))];
+    const filters = filtersOf(asked.filters, ids, idsField);
     const found = await Promise.all(ids.map((id) => this.store.projects.find(tenantId, { id })));
     const missing = ids.find((_id, at) => found[at]?.referenceDatasetId !== datasetId);
     if (missing !== undefined)
@@ -61,28 +75,29 @@ export class ExperimentRuns {
         `Session with ID ${missing} not found among the experiments of the dataset`,
       );
     const rows = await this.store.examples.search(tenantId, {
-      ...{ datasetId, asOf: versionOf(found[0]) },
-      ...{ limit: request.limit ?? RUNS_OF_PAGE, offset: request.offset ?? 0 },
+      ...{ datasetId, ids: exampleIds, asOf: versionOf(found[0]) },
+      ...{ limit: limit + 1, offset: asked.offset },
     });
-    return { rows, experiments: ids.map((id) => ({ id, filter: filters.get(id) })) };
+    return {
+      rows: rows.slice(0, limit),
+      isMore: rows.length > limit,
+      experiments: ids.map((id) => ({ id, filter: filters.get(id) })),
+    };
   }
 
   /** The examples in their order, some at a time. */
   async *pieces(
     reader: ExperimentReader,
     { rows, experiments }: FoundExperiments,
+    runFields: RunFields,
   ): AsyncGenerator<readonly Buffer[], void, void> {
     const fields = selectedFields(undefined, false);
     for (let from = 0; from < rows.length; from += EXAMPLES_AT_ONCE) {
       const some = rows.slice(from, from + EXAMPLES_AT_ONCE);
       let at = 0;
-      for await (const examples of this.lists.pieces(
-        reader.caller.tenantId,
-        { rows: some, fields },
-        reader.account,
-      )) {
+      for await (const examples of this.lists.pieces(reader, { rows: some, fields })) {
         const ids = some.slice(at, at + examples.length).map(({ id }) => id);
-        const runs = await this.#runsOf(reader, ids, experiments);
+        const runs = await this.#runsOf(reader, ids, experiments, runFields);
         yield examples.map((example, n) =>
           Buffer.concat([
             example.subarray(0, -1),
@@ -101,6 +116,7 @@ export class ExperimentRuns {
     { caller, host, account }: ExperimentReader,
     exampleIds: readonly string[],
     experiments: FoundExperiments['experiments'],
+    fields: RunFields,
   ): Promise<ReadonlyMap<string, readonly Buffer[]>> {
     const byExample = new Map<string, Buffer[]>();
     for (const { id, filter } of experiments) {
@@ -110,7 +126,7 @@ export class ExperimentRuns {
           caller,
           {
             ...{ projectIds: [id], referenceExampleIds: exampleIds, isRoot: true, isAscending: true },
-            ...{ fields: RUN_FIELDS, limit: RUNS_OF_PAGE, cursor, filters: { filter } },
+            ...{ fields, limit: RUNS_OF_PAGE, cursor, filters: { filter } },
           },
           account.hold,
         );
@@ -118,11 +134,11 @@ export class ExperimentRuns {
           this.urls,
           { caller, host, hold: account.hold },
           page.runs,
-          RUN_FIELDS,
+          fields,
         );
         for (const run of runs) {
           const example = run.row.referenceExampleId ?? '';
-          byExample.set(example, [...(byExample.get(example) ?? []), renderRun(run, RUN_FIELDS)]);
+          byExample.set(example, [...(byExample.get(example) ?? []), renderRun(run, fields)]);
         }
         cursor = page.next && renderCursor(page.next);
       } while (cursor !== undefined);
@@ -146,10 +162,11 @@ function versionOf(experiment: Project | undefined): AsOf | undefined {
 function filtersOf(
   given: object | null | undefined,
   experiments: readonly string[],
+  idsField: AskedExperiments['idsField'],
 ): ReadonlyMap<string, string> {
   const filters = new Map<string, string>();
   for (const [id, list] of Object.entries((given ?? {}) as Readonly<Record<string, unknown>>)) {
-    if (!experiments.includes(id.toLowerCase())) throw refused('filters', 'Keys should be among session_ids');
+    if (!experiments.includes(id.toLowerCase())) throw refused('filters', `Keys should be among ${idsField}`);
     if (list === null) continue;
     const isRight =
       Array.isArray(list) && list.length <= MOST_FILTERS && list.every((one) => typeof one === 'string');

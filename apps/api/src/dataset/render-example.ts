@@ -1,7 +1,11 @@
 import { formatInstant } from '#lib/time';
 import type { ExamplePayload, ExampleRow } from '#lib/trace-store';
+import type { AttachmentLinks } from '../attachment/attachment-urls.js';
 
-type Payloads = Readonly<Partial<Record<ExamplePayload, Buffer>>>;
+/** What a row does not have itself. */
+type Payloads = Readonly<Partial<Record<ExamplePayload, Buffer>>> & {
+  readonly links?: AttachmentLinks | undefined;
+};
 type Field = (row: ExampleRow, payloads: Payloads) => Buffer | string | null | undefined;
 
 const CLOSE_OBJECT = 0x7d;
@@ -19,8 +23,12 @@ const FIELDS: Readonly<Record<string, Field>> = {
   metadata: ({ splits }, { metadata }) => withSplits(splits, metadata),
   inputs: (_row, { inputs }) => inputs,
   outputs: (_row, { outputs }) => outputs,
-  attachment_urls: () => null,
+  attachment_urls: (_row, { links }) => links && linksText(links),
 };
+
+function linksText(links: AttachmentLinks): string {
+  return JSON.stringify(Object.fromEntries([...links].map(([name, url]) => [`attachment.${name}`, url])));
+}
 
 /** Every name that `select` may have. */
 export const EXAMPLE_FIELDS = Object.keys(FIELDS);

@@ -16,6 +16,8 @@ export interface MultipartLimits {
   readonly maxBytes: number;
   /** Bytes of one part. */
   readonly maxPartBytes: number;
+  /** Bytes of one part that is handed on in pieces; as of any other when absent. */
+  readonly maxStreamedBytes?: number;
   /** Whether a part of this name is handed on in pieces. */
   readonly isStreamed?: (name: string) => boolean;
 }
@@ -87,13 +89,14 @@ async function* readParts(
     const headers = headersOf((await reader.until(HEADERS_END, MAX_HEADER_BYTES)).toString('utf8'));
     if (headers.has('content-encoding')) throw new UnreadableError('parts cannot be encoded');
     const length = lengthOf(headers);
-    if (length !== undefined && length > limits.maxPartBytes)
-      throw new UnreadableError(`a part is longer than ${limits.maxPartBytes} bytes`, true);
     const name = nameOf(headers);
+    const isStreamed = limits.isStreamed?.(name) ?? false;
+    const most = (isStreamed ? limits.maxStreamedBytes : undefined) ?? limits.maxPartBytes;
+    if (length !== undefined && length > most)
+      throw new UnreadableError(`a part is longer than ${most} bytes`, true);
     const contentType = headers.get('content-type') ?? '';
-    if (limits.isStreamed?.(name)) {
-      const pieces =
-        length === undefined ? reader.nextUntil(delimiter, limits.maxPartBytes) : reader.next(length);
+    if (isStreamed) {
+      const pieces = length === undefined ? reader.nextUntil(delimiter, most) : reader.next(length);
       yield { name, contentType, body: NOTHING, pieces, length };
       if (length !== undefined) await reader.expect(delimiter);
       continue;

@@ -50,7 +50,6 @@ const SELECTED_FEATURES: Readonly<Record<string, string>> = {
   sandboxes: 'sandboxes',
   sessions: 'projects of the second wire',
   datasets: 'datasets of the second wire',
-  'datasets/:dataset_id/experiment-runs': 'runs of experiments by example',
   'threads/:thread_id/share': 'shared threads',
   'threads/stats': 'totals over threads',
 };

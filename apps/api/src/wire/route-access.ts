@@ -116,6 +116,7 @@ export const ROUTE_SCOPES: Readonly<Record<string, readonly KeyScope[]>> = {
   'GET /datasets/{dataset_id}/splits': READ,
   'PUT /datasets/{dataset_id}/splits': WORKSPACE,
   'POST /datasets/{dataset_id}/runs': READ,
+  'POST /api/v2/datasets/{dataset_id}/experiment-runs': READ,
   'GET /examples': READ,
   'DELETE /examples': WORKSPACE,
   'GET /examples/{example_id}': READ,

@@ -143,16 +143,24 @@ export class AttachmentTable implements Attachments {
     return rows.map(parse);
   }
 
-  async find(tenantId: string, runId: string, objectId: string): Promise<StoredAttachment | undefined> {
+  async find(tenantId: string, ownerId: string, objectId: string): Promise<StoredAttachment | undefined> {
     const { rows } = await this.#pool.query<Row>(
-      `SELECT ${COLUMNS} FROM attachments a JOIN attachment_objects o ON o.tenant_id = $1 AND o.id = a.object_id
+      `(SELECT ${COLUMNS} FROM attachments a JOIN attachment_objects o ON o.tenant_id = $1 AND o.id = a.object_id
       WHERE a.tenant_id = $1 AND a.run_id = $2 AND a.object_id = $3 AND o.state = 'stored'
         AND EXISTS (
           SELECT FROM run_keys k WHERE k.tenant_id = $1 AND k.id = a.run_id
             AND k.project_id <> ALL (${deletedProjects('$1')})
         )
-      ORDER BY a.name LIMIT 1`,
-      [tenantId, runId, objectId],
+      ORDER BY a.name LIMIT 1)
+      UNION ALL (
+        SELECT e.id, a.key, a.value ->> 'type', o.id, o.size
+        FROM example_versions e CROSS JOIN LATERAL jsonb_each(e.attachments) a
+        JOIN datasets d ON d.tenant_id = $1 AND d.id = e.dataset_id AND d.deleted_at IS NULL
+        JOIN attachment_objects o ON o.tenant_id = $1 AND o.id = $3 AND o.state = 'stored'
+        WHERE e.tenant_id = $1 AND e.id = $2 AND a.value ->> 'object' = $3::text
+        ORDER BY e.since DESC, a.key LIMIT 1
+      ) LIMIT 1`,
+      [tenantId, ownerId, objectId],
     );
     return rows.map(parse)[0];
   }

@@ -63,8 +63,8 @@ export interface Attachments {
   ): Promise<readonly RefusedAttachment[]>;
   /** Those of these runs, by name; at most 100 of each run. */
   ofRuns(tenantId: string, runs: readonly RunPlace[]): Promise<readonly StoredAttachment[]>;
-  /** One of a run that is stored. */
-  find(tenantId: string, runId: string, objectId: string): Promise<StoredAttachment | undefined>;
+  /** One of a run, or of any version of an example, that is stored; `ownerId` is the id of either. */
+  find(tenantId: string, ownerId: string, objectId: string): Promise<StoredAttachment | undefined>;
   /**
    * Looks at objects that are due, and takes those that nothing refers to; each is offered again later, until it is
    * forgotten.

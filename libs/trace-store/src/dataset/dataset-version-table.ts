@@ -141,7 +141,7 @@ export class DatasetVersionTable implements DatasetVersions {
     await this.writer.write(tenantId, datasetId, async (version) => {
       const made = await replaceVersions(version, {
         found: `found AS (
-          SELECT ordinal, since, id, created_at, source_run_id, metadata_hash, inputs_hash, outputs_hash,
+          SELECT ordinal, since, id, created_at, source_run_id, metadata_hash, inputs_hash, outputs_hash, attachments,
             coalesce(nullif(${moved}, '{}'), '{base}') AS splits
           FROM example_versions WHERE tenant_id = $1 AND dataset_id = $2 AND id = ANY ($4::uuid[]) AND until IS NULL
         )`,

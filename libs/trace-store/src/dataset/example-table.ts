@@ -1,6 +1,7 @@
 import { PublicError } from '#lib/errors';
 import { inTransaction, sqlState, type Connection, type Pool } from '#lib/postgres';
 import { formatInstant } from '#lib/time';
+import { attachmentsOf, refer, removeReferences, type AttachmentColumn } from './attached-examples.js';
 import {
   EXAMPLE_PAYLOADS,
   type ExamplePayload,
@@ -30,6 +31,7 @@ const SENT = [
   ['metadata', 'text'],
   ['inputs', 'text'],
   ['outputs', 'text'],
+  ['attachments', 'jsonb'],
 ] as const;
 const NAMES = SENT.map(([name]) => name).join(', ');
 
@@ -50,7 +52,10 @@ export class ExampleTable implements Examples {
       const asOf = await this.writer.write(tenantId, datasetId, async (version) => {
         await requireFree(version, ids);
         let bytes = 0;
-        for (const [from, some] of inSlices(examples)) bytes += await insert(version, some, from);
+        const columns = await attachmentsOf(version, examples);
+        for (const [from, some] of inSlices(examples))
+          bytes += await insert(version, some, { from, columns });
+        await refer(version, columns);
         const made = examples.length;
         return { examples: made, rows: made, bytes, made };
       });
@@ -71,13 +76,15 @@ export class ExampleTable implements Examples {
     const asOf = await this.writer.write(tenantId, datasetId, async (version) => {
       const found: string[] = [];
       let [rows, bytes] = [0, 0];
+      const columns = await attachmentsOf(version, changes);
       for (const [, some] of inSlices(changes)) {
-        const made = await replace(version, some);
+        const made = await replace(version, some, columns);
         found.push(...made.ids);
         rows += made.rows;
         bytes += made.bytes;
       }
       requireAll(ids, found, datasetId);
+      await refer(version, columns);
       return { examples: 0, rows, bytes };
     });
     return { ids, asOf };
@@ -146,11 +153,14 @@ function storedContents(rows: string): string {
 
 const STORED_BYTES = '(SELECT coalesce(sum(size), 0) FROM stored)';
 
-function valuesOf(examples: readonly ExampleWrite[]): unknown[] {
+type AttachmentColumns = ReadonlyMap<string, AttachmentColumn>;
+
+function valuesOf(examples: readonly ExampleWrite[], columns: AttachmentColumns): unknown[] {
   return examples.flatMap(({ id, createdAt, sourceRunId, splits, metadata, inputs, outputs }) => [
     id,
     createdAt === undefined ? null : formatInstant(createdAt),
     ...[sourceRunId, splits, metadata, inputs, outputs].map((value) => value ?? null),
+    columns.has(id) ? JSON.stringify(columns.get(id)) : null,
   ]);
 }
 
@@ -166,26 +176,30 @@ async function requireFree({ db, tenantId }: OpenVersion, ids: readonly string[]
 async function insert(
   version: OpenVersion,
   examples: readonly ExampleWrite[],
-  from: number,
+  { from, columns }: { readonly from: number; readonly columns: AttachmentColumns },
 ): Promise<number> {
   const { db, tenantId, datasetId, asOf, made } = version;
   const { rows } = await db.query<{ bytes: string }>(
     `WITH ${sentRows(examples, 4)}, ${storedContents('SELECT *, $4::bigint + n AS ordinal FROM sent')}, added AS (
       INSERT INTO example_versions (tenant_id, dataset_id, ordinal, since, id, created_at, source_run_id, splits,
-        metadata_hash, inputs_hash, outputs_hash)
+        metadata_hash, inputs_hash, outputs_hash, attachments)
       SELECT $1::uuid, $2::uuid, $4::bigint + n, $3::timestamptz, id, coalesce(created_at, $3::timestamptz), source_run_id,
-        coalesce(splits, '{base}'), metadata_hash, inputs_hash, outputs_hash
+        coalesce(splits, '{base}'), metadata_hash, inputs_hash, outputs_hash, attachments
       FROM sent RETURNING ${ROW_BYTES} AS size
     )
     SELECT sum(size) + ${STORED_BYTES} AS bytes FROM added`,
-    [tenantId, datasetId, formatInstant(asOf), String(made + BigInt(from)), ...valuesOf(examples)],
+    [tenantId, datasetId, formatInstant(asOf), String(made + BigInt(from)), ...valuesOf(examples, columns)],
   );
   return Number(rows[0]?.bytes ?? 0);
 }
 
 /** @returns ids of those that there are, too */
-function replace(version: OpenVersion, changes: readonly ExampleWrite[]): ReturnType<typeof replaceVersions> {
-  const said = ['splits', ...EXAMPLE_PAYLOADS.map((field) => `${field}_hash`)];
+function replace(
+  version: OpenVersion,
+  changes: readonly ExampleWrite[],
+  columns: AttachmentColumns,
+): ReturnType<typeof replaceVersions> {
+  const said = ['splits', ...EXAMPLE_PAYLOADS.map((field) => `${field}_hash`), 'attachments'];
   return replaceVersions(version, {
     found: `${sentRows(changes, 3)}, found AS (
       SELECT e.ordinal, e.since, e.id, e.created_at, e.source_run_id,
@@ -194,7 +208,7 @@ function replace(version: OpenVersion, changes: readonly ExampleWrite[]): Return
       WHERE e.tenant_id = $1 AND e.dataset_id = $2 AND e.until IS NULL
     ), ${storedContents('SELECT s.*, f.ordinal FROM sent s JOIN found f ON f.id = s.id')}`,
     bytes: STORED_BYTES,
-    values: valuesOf(changes),
+    values: valuesOf(changes, columns),
   });
 }
 
@@ -232,6 +246,7 @@ async function end(
     const { rowCount } = await db.query(text, [...values, formatInstant(asOf)]);
     return { examples: -(rowCount ?? 0), rows: 0, bytes: 0 };
   }
+  await removeReferences(db, tenantId, datasetId, ids);
   // all versions of the examples go, and so does all that any of them points to
   const { rows } = await db.query<Record<'current' | 'all' | 'bytes', string>>(
     `WITH gone AS (

@@ -10,6 +10,23 @@ export interface ExampleWrite {
   readonly metadata?: Buffer | undefined;
   readonly inputs?: Buffer | undefined;
   readonly outputs?: Buffer | undefined;
+  /** Absent: as they are. */
+  readonly attachments?: AttachmentChange | undefined;
+}
+
+/** A file of an example, whose bytes are an object of the object store. */
+export interface ExampleAttachment {
+  readonly name: string;
+  readonly contentType: string;
+  readonly objectId: string;
+}
+
+/** What becomes of the attachments of an example. */
+export interface AttachmentChange {
+  /** In the place of those of the same names. */
+  readonly added: readonly ExampleAttachment[];
+  /** The only ones that stay, and under which names; absent: all of them. */
+  readonly kept?: readonly { readonly name: string; readonly as: string }[] | undefined;
 }
 
 /** A version of a dataset that a request made. */
@@ -34,6 +51,8 @@ export interface ExampleRow extends ExamplePlace {
   readonly splits: readonly string[];
   /** Of its payloads. */
   readonly bytes: number;
+  /** In the order of their names. */
+  readonly attachments: readonly ExampleAttachment[];
 }
 
 export const EXAMPLE_PAYLOADS = ['metadata', 'inputs', 'outputs'] as const;

@@ -118,7 +118,7 @@ class ExampleReader {
     if (Array.isArray(attachments) && attachments.length > 0)
       this.#refuse(
         'use_source_run_attachments',
-        'attachments are not stored by this platform yet; leave them out',
+        'copying attachments of the run is not supported; send them',
         'not_supported',
       );
     return { createdAt, sourceRunId: isUuid(run) ? run : undefined };

@@ -7,9 +7,9 @@ const MAX_SPLITS = 100;
 
 const COLUMNS = [
   ...['ordinal', 'id', 'created_at', 'source_run_id', 'splits'],
-  ...['metadata_hash', 'inputs_hash', 'outputs_hash'],
+  ...['metadata_hash', 'inputs_hash', 'outputs_hash', 'attachments'],
 ].join(', ');
-const SAID = ['splits', 'metadata_hash', 'inputs_hash', 'outputs_hash'];
+const SAID = ['splits', 'metadata_hash', 'inputs_hash', 'outputs_hash', 'attachments'];
 
 /** What a statement makes of current versions of examples. */
 export interface Replacement {

@@ -1,6 +1,7 @@
 import { PublicError } from '#lib/errors';
 import { byteRows, textTypes, type Connection, type Pool, type Queryable } from '#lib/postgres';
 import { formatInstant, parseInstant, type Instant } from '#lib/time';
+import { parseAttachments } from './attached-examples.js';
 import {
   EXAMPLE_PAYLOADS,
   type AsOf,
@@ -102,7 +103,8 @@ async function readPage(
     );
   const { rows } = await db.query<TextRow>({
     // contents are looked at for the page alone, and not for the rows before it
-    text: `SELECT e.dataset_id, e.ordinal, e.since, e.id, e.created_at, e.source_run_id, e.splits, ${BYTES} AS bytes
+    text: `SELECT e.dataset_id, e.ordinal, e.since, e.id, e.created_at, e.source_run_id, e.splits, e.attachments,
+        ${BYTES} AS bytes
       FROM (
         SELECT * FROM example_versions e WHERE ${wanted.join(' AND ')}
         ORDER BY e.dataset_id, e.ordinal LIMIT ${bind(limit, 'bigint')} OFFSET ${bind(offset, 'bigint')}
@@ -117,6 +119,7 @@ type TextRow = Readonly<
   Record<'dataset_id' | 'ordinal' | 'since' | 'id' | 'created_at' | 'bytes', string>
 > & {
   readonly source_run_id: string | null;
+  readonly attachments: string | null;
   readonly splits: readonly string[];
 };
 
@@ -134,6 +137,7 @@ function parseRow(row: TextRow): ExampleRow {
     sourceRunId: row.source_run_id ?? undefined,
     splits: row.splits,
     bytes: Number(row.bytes),
+    attachments: parseAttachments(row.attachments),
   };
 }
 

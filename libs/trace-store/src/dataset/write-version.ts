@@ -36,8 +36,8 @@ export function noDataset(id: string): PublicError {
   return new PublicError('not_found', `Dataset ${id} not found`);
 }
 
-/** SQL of the bytes that a row of `example_versions` counts beside its contents: its splits may be long. */
-export const ROW_BYTES = `(256 + octet_length(array_to_string(splits, '')))`;
+/** SQL of the bytes that a row of `example_versions` counts beside its contents: its splits and the names of its attachments may be long. */
+export const ROW_BYTES = `(256 + octet_length(array_to_string(splits, '')) + coalesce(octet_length(attachments::text), 0))`;
 
 interface LockedDataset {
   readonly as_of: string;

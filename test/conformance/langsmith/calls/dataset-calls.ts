@@ -146,6 +146,33 @@ export const DATASETS: Calls = {
   async getDatasetUrl({ client, datasetId, tenantId, url }) {
     expect(await client.getDatasetUrl({ datasetId })).toBe(`${url}/o/${tenantId}/datasets/${datasetId}`);
   },
+  async 'datasets.experimentRuns.query'(world) {
+    const { client, call } = world;
+    const { datasetId, one, two } = await aDataset(world);
+    const project = await client.createProject({
+      projectName: `made ${randomUUID()}`,
+      referenceDatasetId: datasetId,
+    });
+    const post = [one, two].map(({ id: example }) => {
+      const id = randomUUID();
+      const run = { id, trace_id: id, name: 'answer', run_type: 'chain', reference_example_id: example };
+      return { ...run, session_name: project.name, inputs: { of: example } };
+    });
+    await call('POST', '/runs/batch', { post, patch: [] });
+    const of = { experiment_ids: [project.id], selects: ['NAME', 'INPUTS'] as 'NAME'[] };
+    const found = await all(client.datasets.experimentRuns.query(datasetId, { ...of, page_size: 1 }));
+    expect(found).toMatchObject(
+      [one, two].map(({ id, inputs }) => ({
+        ...{ id, inputs, dataset_id: datasetId },
+        runs: [{ name: 'answer', inputs: { of: id } }],
+      })),
+    );
+    const filters = { [project.id]: ['eq(name, "other")'] };
+    const none = await all(
+      client.datasets.experimentRuns.query(datasetId, { ...of, filters, example_ids: [two.id] }),
+    );
+    expect(none).toMatchObject([{ id: two.id, runs: [] }]);
+  },
   // refused
   shareDataset: ({ client, datasetId }) => client.shareDataset(datasetId),
   unshareDataset: ({ client, datasetId }) => client.unshareDataset(datasetId),
@@ -160,6 +187,4 @@ export const DATASETS: Calls = {
     client.createComparativeExperiment({
       ...{ name: 'c', experimentIds: [projectId], referenceDatasetId: datasetId },
     }),
-  'datasets.experimentRuns.query': ({ client, datasetId, projectId }) =>
-    all(client.datasets.experimentRuns.query(datasetId, { experiment_ids: [projectId] })),
 };

@@ -52,6 +52,19 @@ async def _(w):
     assert names(await read(w, "runs.query", project_ids=[w.project_id], selects=SELECTS)) == ["agent", "model", "tool"]
 
 
+@row("datasets.experiment_runs.query")
+async def _(w):
+    dataset, examples = w.dataset()
+    project = w.client.create_project(w.name(), reference_dataset_id=dataset.id)
+    for example in examples:
+        w.stored(session_name=project.name, reference_example_id=example)
+    of = {"dataset_id": str(dataset.id), "experiment_ids": [str(project.id)], "selects": SELECTS}
+    found = await read(w, "datasets.experiment_runs.query", page_size=1, **of)
+    assert [(one.id, names(one.runs)) for one in found] == [(example, ["sent"]) for example in examples]
+    found = await read(w, "datasets.experiment_runs.query", example_ids=examples[1:], **of)
+    assert [one.id for one in found] == examples[1:]
+
+
 @row("runs.query_v2")
 async def _(w):
     assert names(await read(w, "runs.query_v2", project_ids=[w.project_id], has_error=True, selects=SELECTS)) == ["tool"]
@@ -176,7 +189,6 @@ for _name in ("traces.streaming.query", "traces.streaming.query_items"):
 refused("datasets.list_v2")
 refused("datasets.examples.delete", ID, dataset_id=ID)
 refused("datasets.examples.update_metadata", ID, example_ids=[ID], operations=[])
-refused("datasets.experiment_runs.query", ID)
 refused("agents.create", id="a")
 refused("agents.delete", "a")
 refused("agents.list")

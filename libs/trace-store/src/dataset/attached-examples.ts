@@ -1,0 +1,148 @@
+import { PublicError } from '#lib/errors';
+import { textTypes, type Connection, type Queryable } from '#lib/postgres';
+import { lockStored } from '../attachment/attachment-objects.js';
+import { RELEASE } from '../run/remove-attachments.js';
+import type { AttachmentChange, ExampleAttachment, ExampleWrite } from './example.js';
+import type { OpenVersion } from './write-version.js';
+
+/** Of an example. */
+const MAX_ATTACHMENTS = 100;
+
+/** Attachments of a version as its row has them. */
+export type AttachmentColumn = Readonly<Record<string, { readonly object: string; readonly type: string }>>;
+
+/** In the order of their names. */
+export function parseAttachments(json: string | null): readonly ExampleAttachment[] {
+  const column = JSON.parse(json ?? '{}') as AttachmentColumn;
+  return Object.entries(column)
+    .map(([name, { object, type }]) => ({ name, objectId: object, contentType: type }))
+    .sort((one, other) => (one.name < other.name ? -1 : 1));
+}
+
+/** What a version has after a change: what it keeps, under the names that it gets, and what is new. */
+function changed(
+  before: readonly ExampleAttachment[],
+  { added, kept }: AttachmentChange,
+): readonly ExampleAttachment[] {
+  const names = kept && new Map(kept.map(({ name, as }) => [name, as]));
+  const left = before.flatMap((one) => {
+    const name = names ? names.get(one.name) : one.name;
+    return name === undefined ? [] : [{ ...one, name }];
+  });
+  return [...new Map([...left, ...added].map((one) => [one.name, one])).values()];
+}
+
+function columnOf(attachments: readonly ExampleAttachment[]): AttachmentColumn {
+  return Object.fromEntries(
+    attachments.map(({ name, objectId, contentType }) => [name, { object: objectId, type: contentType }]),
+  );
+}
+
+async function currentOf(
+  { db, tenantId, datasetId }: OpenVersion,
+  ids: readonly string[],
+): Promise<ReadonlyMap<string, readonly ExampleAttachment[]>> {
+  const { rows } = await db.query<{ id: string; attachments: string | null }>({
+    text: `SELECT id, attachments FROM example_versions
+      WHERE tenant_id = $1 AND dataset_id = $2 AND id = ANY ($3::uuid[]) AND until IS NULL`,
+    values: [tenantId, datasetId, ids],
+    types: textTypes,
+  });
+  return new Map(rows.map((row) => [row.id, parseAttachments(row.attachments)]));
+}
+
+/**
+ * What examples of a request have as attachments, by id: none of those that it says nothing of. Their objects are kept
+ * until the transaction ends.
+ * @throws PublicError conflict for an object that was removed meanwhile, forbidden for an example with too many,
+ * not_found for a name that is to be kept and does not exist
+ */
+export async function attachmentsOf(
+  version: OpenVersion,
+  examples: readonly ExampleWrite[],
+): Promise<ReadonlyMap<string, AttachmentColumn>> {
+  const some = examples.flatMap(({ id, attachments }) => (attachments ? [{ id, attachments }] : []));
+  if (some.length === 0) return new Map();
+  const objects = some.flatMap(({ attachments }) => attachments.added.map(({ objectId }) => objectId));
+  const stored = await lockStored(version.db, version.tenantId, objects);
+  if (objects.some((id) => !stored.has(id)))
+    throw new PublicError('conflict', 'An attachment took too long to arrive; send the examples again');
+  const before = await currentOf(
+    version,
+    some.map(({ id }) => id),
+  );
+  return new Map(
+    some.map(({ id, attachments }) => {
+      const current = before.get(id) ?? [];
+      const missing = attachments.kept?.find(({ name }) => !current.some((one) => one.name === name));
+      if (missing)
+        throw new PublicError(
+          'not_found',
+          `Example ${id} has no attachment ${missing.name} to retain or rename`,
+        );
+      const all = changed(current, attachments);
+      if (all.length > MAX_ATTACHMENTS)
+        throw new PublicError(
+          'forbidden',
+          `Example ${id} would have ${all.length} attachments, and may have ${MAX_ATTACHMENTS}`,
+        );
+      return [id, columnOf(all)];
+    }),
+  );
+}
+
+/** Notes which objects the current versions of these examples refer to. */
+export async function refer(
+  { db, tenantId, datasetId }: OpenVersion,
+  columns: ReadonlyMap<string, AttachmentColumn>,
+): Promise<void> {
+  const pairs = [...columns].flatMap(([id, column]) =>
+    Object.values(column).map(({ object }) => ({ id, object })),
+  );
+  if (pairs.length === 0) return;
+  await db.query(
+    `INSERT INTO example_attachments (tenant_id, dataset_id, ordinal, object_id)
+    SELECT DISTINCT $1::uuid, $2::uuid, e.ordinal, p.object_id
+    FROM unnest($3::uuid[], $4::uuid[]) AS p(id, object_id)
+    JOIN example_versions e ON e.tenant_id = $1 AND e.dataset_id = $2 AND e.id = p.id AND e.until IS NULL
+    ON CONFLICT DO NOTHING`,
+    [tenantId, datasetId, pairs.map(({ id }) => id), pairs.map(({ object }) => object)],
+  );
+}
+
+/** Removes the references of all versions of these examples; to be called while the versions are there. */
+export async function removeReferences(
+  db: Connection,
+  tenantId: string,
+  datasetId: string,
+  ids: readonly string[],
+): Promise<void> {
+  await db.query(
+    `WITH gone AS (
+      DELETE FROM example_attachments WHERE tenant_id = $1 AND dataset_id = $2 AND ordinal IN (
+        SELECT ordinal FROM example_versions WHERE tenant_id = $1 AND dataset_id = $2 AND id = ANY ($3::uuid[])
+      ) RETURNING object_id
+    ), ${RELEASE}`,
+    [tenantId, datasetId, ids],
+  );
+}
+
+/** Removes some references of a dataset. @returns how many */
+export async function removeSomeReferences(
+  db: Queryable,
+  tenantId: string,
+  datasetId: string,
+  most: number,
+): Promise<number> {
+  const { rows } = await db.query<{ count: number }>(
+    `WITH gone AS (
+      DELETE FROM example_attachments WHERE ctid = ANY (ARRAY(
+        SELECT ctid FROM example_attachments WHERE tenant_id = $1 AND dataset_id = $2 LIMIT ${most}
+      )) RETURNING object_id
+    ), released AS (
+      WITH ${RELEASE} RETURNING o.id
+    ) SELECT count(*)::int AS count FROM gone`,
+    [tenantId, datasetId],
+  );
+  return rows[0]?.count ?? 0;
+}
