@@ -1,37 +1,19 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import pg from 'pg';
-import { createLogger } from '#lib/telemetry';
-import { testPostgres } from '#lib/testing';
-import { systemClock } from '#lib/time';
-import { openTraceStore, type TraceStore } from '../index.js';
+import { describe, expect, it } from '@jest/globals';
+import { testTraceStore } from '../../testdata/test-trace-store.js';
 
-const postgres = testPostgres();
 const TENANT = randomUUID();
 
 describe('a dataset', () => {
-  let store: TraceStore;
-  let client: pg.Client;
+  const database = testTraceStore({ poolSize: 6, maxDatasets: 3 });
 
-  beforeAll(async () => {
-    const { uri } = await postgres.freshDatabase();
-    const log = createLogger('test', 'silent');
-    store = openTraceStore({ uri, poolSize: 6, maxDatasets: 3, log, clock: systemClock });
-    await store.migrate();
-    client = new pg.Client({ connectionString: uri });
-    await client.connect();
-  });
-  afterAll(async () => {
-    await client.end();
-    await store.close();
-  });
-
-  const create = (name: string, tenant = TENANT) => store.datasets.create(tenant, { name, dataType: 'kv' });
+  const create = (name: string, tenant = TENANT) =>
+    database.store.datasets.create(tenant, { name, dataType: 'kv' });
   const examples = (count: number) =>
     Array.from({ length: count }, (_, n) => ({ id: randomUUID(), inputs: Buffer.from(`{"n": ${n}}`) }));
   const count = async (table: string, dataset: string): Promise<number> => {
     const text = `SELECT count(*)::int AS n FROM ${table} WHERE dataset_id = $1`;
-    return (await client.query<{ n: number }>(text, [dataset])).rows[0]?.n ?? -1;
+    return (await database.client.query<{ n: number }>(text, [dataset])).rows[0]?.n ?? -1;
   };
   const outcomes = async (work: readonly Promise<unknown>[]) =>
     (await Promise.allSettled(work)).map((one) => (one.status === 'fulfilled' ? 'done' : one.reason.code));
@@ -40,31 +22,31 @@ describe('a dataset', () => {
     const tenant = randomUUID();
     const all = await outcomes(['a', 'b', 'c', 'd', 'a'].map((name) => create(name, tenant)));
     expect(all.filter((one) => one === 'done')).toHaveLength(3);
-    expect(await store.datasets.list(tenant, { limit: 10, offset: 0 })).toHaveLength(3);
+    expect(await database.store.datasets.list(tenant, { limit: 10, offset: 0 })).toHaveLength(3);
     await expect(create('e', tenant)).rejects.toThrow(/has 3 datasets, the most that it may/);
   });
 
   it('gets its versions one after another when several change it at once', async () => {
     const { id } = await create('changed at once');
     const batches = Array.from({ length: 8 }, () => examples(250));
-    const made = await Promise.all(batches.map((batch) => store.examples.add(TENANT, id, batch)));
+    const made = await Promise.all(batches.map((batch) => database.store.examples.add(TENANT, id, batch)));
     const times = made.map(({ asOf }) => asOf).sort();
     expect(new Set(times).size).toBe(8);
     for (const [at, asOf] of times.entries()) {
       const search = { datasetId: id, asOf: { kind: 'time', time: asOf }, limit: 3_000, offset: 0 } as const;
-      const rows = await store.examples.search(TENANT, search);
+      const rows = await database.store.examples.search(TENANT, search);
       expect(rows).toHaveLength(250 * (at + 1));
       expect(new Set(rows.map(({ ordinal }) => ordinal)).size).toBe(rows.length);
     }
-    expect((await store.datasets.find(TENANT, id))?.exampleCount).toBe(2_000);
-    const [one] = await store.datasetVersions.list(TENANT, id, { limit: 1, offset: 0 });
+    expect((await database.store.datasets.find(TENANT, id))?.exampleCount).toBe(2_000);
+    const [one] = await database.store.datasetVersions.list(TENANT, id, { limit: 1, offset: 0 });
     expect(one).toEqual({ asOf: times.at(-1), tags: ['latest'] });
     const [batch = []] = batches;
     const all = await outcomes(
       batch.slice(0, 4).map((first, by) => {
         const outputs = Buffer.from(`{"by":${by}}`);
         const changes = [first, ...batch.slice(4)].map((example) => ({ ...example, outputs }));
-        return store.examples.change(TENANT, id, changes);
+        return database.store.examples.change(TENANT, id, changes);
       }),
     );
     expect(all).toEqual(['done', 'done', 'done', 'done']);
@@ -75,9 +57,12 @@ describe('a dataset', () => {
     const tenant = randomUUID();
     const [one, other] = [await create('one', tenant), await create('other', tenant)];
     const some = examples(1);
-    const all = await outcomes([one, other].map(({ id }) => store.examples.add(tenant, id, some)));
+    const all = await outcomes([one, other].map(({ id }) => database.store.examples.add(tenant, id, some)));
     expect(all.sort()).toEqual(['conflict', 'done']);
-    const found = [await store.datasets.find(tenant, one.id), await store.datasets.find(tenant, other.id)];
+    const found = [
+      await database.store.datasets.find(tenant, one.id),
+      await database.store.datasets.find(tenant, other.id),
+    ];
     expect(found.map((dataset) => dataset?.exampleCount).sort()).toEqual([0, 1]);
   });
 
@@ -85,8 +70,10 @@ describe('a dataset', () => {
     const tenant = randomUUID();
     const { id } = await create('whole', tenant);
     const [taken] = examples(1);
-    await store.examples.add(tenant, id, [taken!]);
-    await expect(store.examples.add(tenant, id, [...examples(300), taken!])).rejects.toThrow(taken!.id);
+    await database.store.examples.add(tenant, id, [taken!]);
+    await expect(database.store.examples.add(tenant, id, [...examples(300), taken!])).rejects.toThrow(
+      taken!.id,
+    );
     expect(await count('example_versions', id)).toBe(1);
     expect(await count('dataset_versions', id)).toBe(1);
   });
@@ -94,22 +81,22 @@ describe('a dataset', () => {
   it('goes with all its rows when tidying finds it marked, and nothing else goes', async () => {
     const tenant = randomUUID();
     const [marked, kept] = [await create('marked', tenant), await create('kept', tenant)];
-    for (const { id } of [marked, kept]) await store.examples.add(tenant, id, examples(1_200));
+    for (const { id } of [marked, kept]) await database.store.examples.add(tenant, id, examples(1_200));
     // as a process leaves it that was killed between the two steps
-    await client.query(
+    await database.client.query(
       `UPDATE datasets SET deleted_at = clock_timestamp() - interval '6 minutes' WHERE id = $1`,
       [marked.id],
     );
-    expect(await store.datasets.find(tenant, marked.id)).toBeUndefined();
-    await expect(store.examples.add(tenant, marked.id, examples(1))).rejects.toThrow(/not found/);
+    expect(await database.store.datasets.find(tenant, marked.id)).toBeUndefined();
+    await expect(database.store.examples.add(tenant, marked.id, examples(1))).rejects.toThrow(/not found/);
     expect(await create('marked', tenant)).toMatchObject({ name: 'marked' });
-    await store.tidy();
+    await database.store.tidy();
     expect(await count('example_versions', marked.id)).toBe(0);
-    expect((await client.query('SELECT FROM datasets WHERE id = $1', [marked.id])).rowCount).toBe(0);
+    expect((await database.client.query('SELECT FROM datasets WHERE id = $1', [marked.id])).rowCount).toBe(0);
     expect(await count('example_versions', kept.id)).toBe(1_200);
-    expect(await store.datasets.delete(tenant, kept.id)).toBe(true);
+    expect(await database.store.datasets.delete(tenant, kept.id)).toBe(true);
     expect(await count('example_versions', kept.id)).toBe(0);
-    expect(await store.datasets.delete(tenant, kept.id)).toBe(false);
+    expect(await database.store.datasets.delete(tenant, kept.id)).toBe(false);
   });
 
   it.each([
@@ -124,21 +111,23 @@ describe('a dataset', () => {
       `dataset_id = md5('d7')::uuid AND since <= now() ORDER BY dataset_id, ordinal LIMIT 100`,
     ],
   ])('uses the index %s', async (index, condition) => {
-    await client.query(`INSERT INTO example_versions (tenant_id, dataset_id, ordinal, since, until, id, created_at, splits)
+    await database.client
+      .query(`INSERT INTO example_versions (tenant_id, dataset_id, ordinal, since, until, id, created_at, splits)
       SELECT '${TENANT}', md5('d' || n % 20)::uuid, n / 3, now() + n * interval '1 s', CASE WHEN n % 3 > 0 THEN now() END,
         md5('e' || n / 3)::uuid, now(), '{}' FROM generate_series(1, 6000) n ON CONFLICT DO NOTHING;
       ANALYZE example_versions`);
-    const { rows } = await client.query<{ 'QUERY PLAN': string }>(
+    const { rows } = await database.client.query<{ 'QUERY PLAN': string }>(
       `EXPLAIN SELECT * FROM example_versions WHERE tenant_id = '${TENANT}' AND ${condition}`,
     );
     expect(rows.map((row) => row['QUERY PLAN']).join('\n')).toContain(index);
   });
 
   it('finds its experiments, its tags and deletions by an index', async () => {
-    await client.query(`INSERT INTO dataset_tags SELECT '${TENANT}', '${TENANT}', 'tag ' || n, now() + n * interval '1 s'
+    await database.client
+      .query(`INSERT INTO dataset_tags SELECT '${TENANT}', '${TENANT}', 'tag ' || n, now() + n * interval '1 s'
       FROM generate_series(1, 3000) n; ANALYZE dataset_tags; SET enable_seqscan = off`);
     const plan = async (query: string): Promise<string> =>
-      (await client.query<{ 'QUERY PLAN': string }>(`EXPLAIN ${query}`)).rows
+      (await database.client.query<{ 'QUERY PLAN': string }>(`EXPLAIN ${query}`)).rows
         .map((row) => row['QUERY PLAN'])
         .join('\n');
     const of = `tenant_id = '${TENANT}'`;

@@ -1,31 +1,13 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import pg from 'pg';
-import { createLogger } from '#lib/telemetry';
-import { testPostgres } from '#lib/testing';
-import { instantOf, systemClock } from '#lib/time';
-import { openTraceStore, type TraceStore } from '../index.js';
+import { describe, expect, it } from '@jest/globals';
+import { instantOf } from '#lib/time';
+import { testTraceStore } from '../../testdata/test-trace-store.js';
 
-const postgres = testPostgres();
 const TENANT = randomUUID();
 const TABLES = ['run_keys', 'runs', 'run_payloads', 'run_patches_waiting'];
 
 describe('erasures', () => {
-  let store: TraceStore;
-  let client: pg.Client;
-
-  beforeAll(async () => {
-    const { uri } = await postgres.freshDatabase();
-    const log = createLogger('test', 'silent');
-    store = openTraceStore({ uri, poolSize: 4, log, clock: systemClock });
-    await store.migrate();
-    client = new pg.Client({ connectionString: uri });
-    await client.connect();
-  });
-  afterAll(async () => {
-    await client.end();
-    await store.close();
-  });
+  const database = testTraceStore();
 
   const bytes = (value: object) => ({ run: Buffer.from(JSON.stringify(value)) });
   const runOf = (trace: string, more: object = {}) => ({
@@ -35,20 +17,22 @@ describe('erasures', () => {
   const childOf = (trace: string, more: object = {}) =>
     runOf(trace, { id: randomUUID(), parent_run_id: trace, start_time: '2026-11-21T10:00:00Z', ...more });
   const inThread = (thread: string) => ({ extra: { metadata: { thread_id: thread } } });
-  const post = (...runs: object[]) => store.ingest(TENANT, { post: runs.map(bytes), patch: [] });
-  const patch = (run: object, only?: string) => store.ingest(TENANT, { post: [], patch: [bytes(run)] }, only);
-  const project = async (name = 'p') => (await store.projects.ensure(TENANT, name)).id;
+  const post = (...runs: object[]) => database.store.ingest(TENANT, { post: runs.map(bytes), patch: [] });
+  const patch = (run: object, only?: string) =>
+    database.store.ingest(TENANT, { post: [], patch: [bytes(run)] }, only);
+  const project = async (name = 'p') => (await database.store.projects.ensure(TENANT, name)).id;
   const erase = async (traceIds: string[], threadIds: string[] = [], beganBy?: Date) =>
-    store.erasures.erase(TENANT, await project(), {
+    database.store.erasures.erase(TENANT, await project(), {
       ...{ traceIds, threadIds },
       beganBy: beganBy && instantOf(beganBy),
     });
   /** Rows of the trace, by table. */
   const rowsOf = async (trace: string): Promise<number[]> => {
     const counts = TABLES.map((table) => `(SELECT count(*)::int FROM ${table} WHERE trace_id = $1)`);
-    const { rows } = await client.query<{ counts: number[] }>(`SELECT ARRAY[${counts.join()}] AS counts`, [
-      trace,
-    ]);
+    const { rows } = await database.client.query<{ counts: number[] }>(
+      `SELECT ARRAY[${counts.join()}] AS counts`,
+      [trace],
+    );
     return rows[0]?.counts ?? [];
   };
 
@@ -123,14 +107,14 @@ describe('erasures', () => {
   it('completes what a process left undone, and forgets it a week later', async () => {
     const trace = randomUUID();
     await post(runOf(trace), childOf(trace));
-    await client.query(
+    await database.client.query(
       `INSERT INTO trace_erasures (tenant_id, kind, id, project_id, erased_at)
       VALUES ($1, 'trace', $2, $3, now() - interval '8 days')`,
       [TENANT, trace, await project()],
     );
-    await store.tidy();
+    await database.store.tidy();
     expect(await rowsOf(trace)).toEqual([0, 0, 0, 0]);
-    const { rows } = await client.query('SELECT FROM trace_erasures WHERE id = $1', [trace]);
+    const { rows } = await database.client.query('SELECT FROM trace_erasures WHERE id = $1', [trace]);
     expect(rows).toEqual([]);
   });
 
@@ -138,16 +122,16 @@ describe('erasures', () => {
     const [trace, old] = [randomUUID(), randomUUID()];
     await post(runOf(trace));
     // a trace's id that is none
-    await client.query(
+    await database.client.query(
       `INSERT INTO trace_erasures (tenant_id, kind, id, project_id, erased_at, is_done) VALUES
         ($1, 'trace', 'none', $3, now() - interval '9 days', false),
         ($2, 'trace', $4, $3, now() - interval '1 hour', false),
         ($2, 'trace', $5, $3, now() - interval '8 days', true)`,
       [randomUUID(), TENANT, await project(), trace, old],
     );
-    await store.tidy();
+    await database.store.tidy();
     expect(await rowsOf(trace)).toEqual([0, 0, 0, 0]);
-    const { rows } = await client.query(
+    const { rows } = await database.client.query(
       `SELECT id, is_done, erased_at > now() - interval '5 minutes' AS is_postponed
       FROM trace_erasures WHERE id = ANY ($1)`,
       [['none', old]],
@@ -158,24 +142,24 @@ describe('erasures', () => {
   it('completes deletions in a tidying whose earlier steps fail', async () => {
     const trace = randomUUID();
     await post(runOf(trace));
-    await client.query(
+    await database.client.query(
       `INSERT INTO trace_erasures (tenant_id, kind, id, project_id, erased_at)
       VALUES ($1, 'trace', $2, $3, now() - interval '1 hour')`,
       [TENANT, trace, await project()],
     );
     // an update that waited too long and cannot be taken away
-    await client.query(
+    await database.client.query(
       `INSERT INTO run_patches_waiting (tenant_id, run_id, run, received_at)
       VALUES (gen_random_uuid(), gen_random_uuid(), '{}', now() - interval '25 hours')`,
     );
-    await client.query(
+    await database.client.query(
       `CREATE FUNCTION refuse_all() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION ''refused''; END';
       CREATE TRIGGER refuse_all BEFORE DELETE ON run_patches_waiting
         FOR EACH ROW WHEN (OLD.project_id IS NULL) EXECUTE FUNCTION refuse_all()`,
     );
-    const tidying = store.tidy();
+    const tidying = database.store.tidy();
     await expect(tidying).rejects.toThrow('refused');
-    await client.query('DROP FUNCTION refuse_all CASCADE');
+    await database.client.query('DROP FUNCTION refuse_all CASCADE');
     expect(await rowsOf(trace)).toEqual([0, 0, 0, 0]);
   });
 });

@@ -1,12 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import pg from 'pg';
-import { createLogger } from '#lib/telemetry';
-import { testPostgres } from '#lib/testing';
-import { systemClock } from '#lib/time';
-import { openTraceStore, type RunBatch, type RunOperation, type TraceStore } from '../index.js';
+import { describe, expect, it } from '@jest/globals';
+import type { RunBatch, RunOperation } from '../index.js';
+import { testTraceStore } from '../../testdata/test-trace-store.js';
 
-const postgres = testPostgres();
 const TENANT = randomUUID();
 
 const operation = (run: Record<string, unknown>, fields: Record<string, unknown> = {}): RunOperation => ({
@@ -17,20 +13,7 @@ const operation = (run: Record<string, unknown>, fields: Record<string, unknown>
 });
 
 describe('a batch that is sent again', () => {
-  let store: TraceStore;
-  let client: pg.Client;
-
-  beforeAll(async () => {
-    const { uri } = await postgres.freshDatabase();
-    store = openTraceStore({ uri, log: createLogger('test', 'error'), clock: systemClock });
-    await store.migrate();
-    client = new pg.Client({ connectionString: uri });
-    await client.connect();
-  });
-  afterAll(async () => {
-    await client.end();
-    await store.close();
-  });
+  const database = testTraceStore();
 
   /** Every version of every row, with the transaction that wrote it. */
   const versions = async (): Promise<unknown[]> => {
@@ -41,7 +24,7 @@ describe('a batch that is sent again', () => {
       ['run_keys', 'id'],
       ['run_pairs', 'run_id'],
     ]) {
-      const { rows } = await client.query(
+      const { rows } = await database.client.query(
         `SELECT '${table}' AS t, ${key} AS id, ctid::text, xmin::text FROM ${table} ORDER BY 1, 2, 3`,
       );
       found.push(...rows);
@@ -79,32 +62,35 @@ describe('a batch that is sent again', () => {
 
   it('writes no row of a hundred finished runs', async () => {
     const batch = finished(100);
-    await store.ingest(TENANT, { post: batch.post, patch: [] });
-    await store.ingest(TENANT, { post: [], patch: batch.patch });
+    await database.store.ingest(TENANT, { post: batch.post, patch: [] });
+    await database.store.ingest(TENANT, { post: [], patch: batch.patch });
     const before = await versions();
-    await store.ingest(TENANT, batch);
-    await store.ingest(TENANT, { post: batch.post, patch: [] });
-    await store.ingest(TENANT, { post: [], patch: batch.patch });
+    await database.store.ingest(TENANT, batch);
+    await database.store.ingest(TENANT, { post: batch.post, patch: [] });
+    await database.store.ingest(TENANT, { post: [], patch: batch.patch });
     expect(await versions()).toEqual(before);
     expect(before.length).toBeGreaterThan(100 * 4);
   });
 
   it('marks a run anew when only a payload differs', async () => {
     const { post, ids } = finished(2);
-    await store.ingest(TENANT, { post, patch: [] });
+    await database.store.ingest(TENANT, { post, patch: [] });
     const mark = async (id: string | undefined): Promise<unknown> =>
-      (await client.query('SELECT changed_in FROM runs WHERE id = $1', [id])).rows;
+      (await database.client.query('SELECT changed_in FROM runs WHERE id = $1', [id])).rows;
     const [changed, other] = [await mark(ids[0]), await mark(ids[1])];
-    await store.ingest(TENANT, { post: [], patch: [operation({ id: ids[0] }, { outputs: { a: 2 } })] });
+    await database.store.ingest(TENANT, {
+      post: [],
+      patch: [operation({ id: ids[0] }, { outputs: { a: 2 } })],
+    });
     expect(await mark(ids[0])).not.toEqual(changed);
     expect(await mark(ids[1])).toEqual(other);
   });
 
   it('keeps the update that ends a run on the page of the run, without new index entries', async () => {
     const { post, patch, ids } = finished(200);
-    await store.ingest(TENANT, { post, patch: [] });
+    await database.store.ingest(TENANT, { post, patch: [] });
     const blocks = async (): Promise<ReadonlyMap<string, number>> => {
-      const { rows } = await client.query<{ id: string; block: number }>(
+      const { rows } = await database.client.query<{ id: string; block: number }>(
         'SELECT id, (ctid::text::point)[0]::int AS block FROM runs WHERE id = ANY ($1)',
         [ids],
       );
@@ -113,7 +99,7 @@ describe('a batch that is sent again', () => {
     const before = await blocks();
     // as the SDK sends them: updates follow their creates within seconds, some at a time
     for (let from = 0; from < patch.length; from += 20)
-      await store.ingest(TENANT, { post: [], patch: patch.slice(from, from + 20) });
+      await database.store.ingest(TENANT, { post: [], patch: patch.slice(from, from + 20) });
     const after = await blocks();
     const stayed = ids.filter((id) => before.get(id) === after.get(id)).length;
     expect(stayed).toBeGreaterThan(100);
@@ -127,21 +113,21 @@ describe('a batch that is sent again', () => {
     );
     const pairs = async (): Promise<unknown[]> =>
       (
-        await client.query<{ pair: string }>(
+        await database.client.query<{ pair: string }>(
           `SELECT kind || ' ' || key || '=' || value AS pair FROM run_pairs WHERE tenant_id = $1 AND run_id = $2 ORDER BY 1`,
           [TENANT, id],
         )
       ).rows.map(({ pair }) => pair);
-    await store.ingest(TENANT, { post: [post], patch: [] });
+    await database.store.ingest(TENANT, { post: [post], patch: [] });
     expect(await pairs()).toEqual(['1 n=1', '1 user=u1']);
     const patch = operation(
       { id, trace_id: id },
       { outputs: { ok: true }, extra: { metadata: { user: 'u2', n: 1 } } },
     );
-    await store.ingest(TENANT, { post: [], patch: [patch] });
+    await database.store.ingest(TENANT, { post: [], patch: [patch] });
     expect(await pairs()).toEqual(['1 n=1', '1 user=u2']);
     // a late create fills gaps only
-    await store.ingest(TENANT, { post: [post], patch: [] });
+    await database.store.ingest(TENANT, { post: [post], patch: [] });
     expect(await pairs()).toEqual(['1 n=1', '1 user=u2']);
   });
 });
