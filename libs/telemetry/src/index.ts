@@ -14,7 +14,7 @@ export { PROGRAMS, type Program } from './program.js';
 export { renderMetrics, renderMetricsJson } from './render-metrics.js';
 export { recordCuts } from './record-cuts.js';
 export { REQUEST_ID_HEADER, requestId } from './request-id.js';
-export { outsideScope, withLogFields } from './scope.js';
+export { clientLeft, outsideScope, withLogFields } from './scope.js';
 export { startTelemetry, type Telemetry } from './start-telemetry.js';
 export { statusClass } from './status-class.js';
 export { podTracingVariables, readTelemetrySettings, TRACING_VARIABLES } from './telemetry-settings.js';

@@ -4,7 +4,7 @@ import { startOtlpReceiver, type OtlpReceiver } from '#lib/testing';
 import { createLogger } from './logger.js';
 import { metrics } from './metrics.js';
 import { observeRequests } from './observe-requests.js';
-import { currentScope } from './scope.js';
+import { clientLeft, currentScope } from './scope.js';
 import { startTelemetry, type Telemetry } from './start-telemetry.js';
 import { readTelemetrySettings } from './telemetry-settings.js';
 import { withSpan } from './with-span.js';
@@ -14,6 +14,8 @@ describe('an observed server', () => {
   let collector: OtlpReceiver;
   let telemetry: Telemetry;
   let url: string;
+  const waiting = Promise.withResolvers<void>();
+  const seen = Promise.withResolvers<unknown>();
 
   beforeAll(async () => {
     collector = await startOtlpReceiver();
@@ -35,6 +37,12 @@ describe('an observed server', () => {
       reply.raw.writeHead(200, { 'content-type': 'text/event-stream' });
       reply.raw.end('data: 1\n\n');
     });
+    server.get('/waiting', async () => {
+      const left = clientLeft();
+      waiting.resolve();
+      await new Promise<void>((resolve) => left?.addEventListener('abort', () => resolve()));
+      seen.resolve(left?.reason);
+    });
     server.get('/broken', () => Promise.reject(new Error('broken')));
     url = await server.listen({ port: 0, host: '127.0.0.1' });
   });
@@ -47,6 +55,19 @@ describe('an observed server', () => {
     const answer = await fetch(`${url}/things/1`, { headers: { 'x-request-id': 'mine-1' } });
     expect(answer.headers.get('x-request-id')).toBe('mine-1');
     expect(await answer.json()).toEqual({ id: 'mine-1' });
+  });
+
+  it('reports to its work that the client has gone', async () => {
+    const left = new AbortController();
+    const answer = fetch(`${url}/waiting`, { signal: left.signal }).catch((error: Error) => error.name);
+    await waiting.promise;
+    left.abort();
+    expect(await answer).toBe('AbortError');
+    expect(await seen.promise).toHaveProperty(
+      'message',
+      'The client closed the connection before its turn came',
+    );
+    expect(clientLeft()).toBeUndefined();
   });
 
   it('keeps the id while a body is read', async () => {

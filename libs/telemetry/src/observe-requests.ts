@@ -1,4 +1,6 @@
+import type { ServerResponse } from 'node:http';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { PublicError } from '#lib/errors';
 import { systemClock } from '#lib/time';
 import { metrics } from './metrics.js';
 import { REQUEST_ID_HEADER, requestId } from './request-id.js';
@@ -31,7 +33,7 @@ export function observeRequests(server: FastifyInstance): void {
       { 'http.request.method': method, 'http.route': route, 'request.id': id },
       parseTraceParent(request.headers.traceparent),
     );
-    const scope: Scope = { fields: { requestId: id }, ...(span ? { span } : {}) };
+    const scope: Scope = { fields: { requestId: id }, left: leftOf(reply.raw), ...(span ? { span } : {}) };
     requests.set(request, { startedMs: systemClock.monotonicMs(), scope });
     inScope(scope, done);
   });
@@ -57,6 +59,21 @@ export function observeRequests(server: FastifyInstance): void {
     }
     done();
   });
+}
+
+/** Made for those alone that wait. */
+function leftOf(response: ServerResponse): () => AbortSignal {
+  let left: AbortController | undefined;
+  return () => {
+    if (left) return left.signal;
+    const made = (left = new AbortController());
+    const abort = (): void =>
+      made.abort(new PublicError('bad_request', 'The client closed the connection before its turn came'));
+    // `close` comes once
+    if (response.closed) abort();
+    else response.once('close', abort);
+    return made.signal;
+  };
 }
 
 function routeOf(request: FastifyRequest): string {

@@ -7,6 +7,8 @@ export interface Scope {
   readonly fields: Readonly<Record<string, string>>;
   /** The span around the work; none while nothing is traced. */
   readonly span?: OpenSpan;
+  /** Aborted, with the reason, once the client of the request has gone or has its answer. */
+  readonly left?: () => AbortSignal;
 }
 
 const storage = new AsyncLocalStorage<Scope>();
@@ -15,6 +17,11 @@ const EMPTY: Scope = { fields: {} };
 /** The scope of the work that runs now. */
 export function currentScope(): Scope {
   return storage.getStore() ?? EMPTY;
+}
+
+/** Aborted once nobody waits for the work under way: the client of its request has gone. Undefined outside of requests. */
+export function clientLeft(): AbortSignal | undefined {
+  return currentScope().left?.();
 }
 
 /** Runs work, and whatever it starts, in a scope. */

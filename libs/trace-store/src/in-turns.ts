@@ -29,7 +29,7 @@ import { readRun } from './query/find-run.js';
 import { searchRuns } from './query/search-runs.js';
 import type { PayloadStore } from './run/payload-store.js';
 import type { TraceStore } from './trace-store.js';
-import type { TenantTurns } from './tenant-turns.js';
+import type { InTurns, TenantTurns } from './tenant-turns.js';
 
 /** Whose turns the progress of exports takes: it is asked for by run, and not by tenant. */
 const EXPORTS = 'exports';
@@ -94,7 +94,7 @@ export function projectsInTurns(
   };
 }
 
-export function runsInTurns(pool: Pool, payloads: PayloadStore, turns: TenantTurns): TraceStore['runs'] {
+export function runsInTurns(pool: Pool, payloads: PayloadStore, turns: InTurns): TraceStore['runs'] {
   return {
     get: (tenantId, id, options) =>
       turns.run(tenantId, () => readRun(pool, payloads, { tenantId, id, ...options })),
@@ -182,7 +182,7 @@ export function erasuresInTurns(erasures: Erasures, turns: TenantTurns): Erasure
 
 export function statisticsInTurns(
   pool: Pool,
-  turns: TenantTurns,
+  turns: InTurns,
 ): { readonly statistics: Statistics; readonly threads: Threads } {
   return {
     statistics: {

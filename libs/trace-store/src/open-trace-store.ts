@@ -45,7 +45,7 @@ import { foldStatistics } from './statistics/fold-statistics.js';
 import { Folding } from './statistics/folding.js';
 import { ProjectTiers } from './retention/project-tiers.js';
 import { Removals } from './removal/removals.js';
-import { TenantTurns } from './tenant-turns.js';
+import { readsOfRequests, TenantTurns } from './tenant-turns.js';
 import type { TraceStore, TraceStoreOptions } from './trace-store.js';
 import { countWaiting, erasureLock, WAITING_ROOM } from './ingestion/waiting-patches.js';
 
@@ -86,6 +86,7 @@ export function openTraceStore(options: TraceStoreOptions): TraceStore {
 
   // one connection is left for what is no tenant's: tidying, the time
   const turns = new TenantTurns(Math.max(2, poolSize - 1));
+  const reads = readsOfRequests(turns);
   const removals = new Removals({ pool, remover, log, clock });
 
   const folding = new Folding(pool, log);
@@ -106,8 +107,8 @@ export function openTraceStore(options: TraceStoreOptions): TraceStore {
       },
       deleted: () => removals.begin(),
     }),
-    runs: runsInTurns(pool, payloads, turns),
-    ...statisticsInTurns(pool, turns),
+    runs: runsInTurns(pool, payloads, reads),
+    ...statisticsInTurns(pool, reads),
     erasures: erasuresInTurns(removals.eraser, turns),
     attachments: attachmentsInTurns(new AttachmentTable(pool, options.maxAttachmentBytes), turns),
     ...datasetsInTurns(pool, turns, options),

@@ -45,4 +45,18 @@ describe('turns of tenants', () => {
     await expect(turns.run('a', () => Promise.reject(new Error('broken')))).rejects.toThrow('broken');
     await expect(turns.run('b', () => Promise.resolve('served'))).resolves.toBe('served');
   });
+
+  it('forgets work whose client has gone, and serves who waits behind them', async () => {
+    const turns = new TenantTurns(2);
+    const held = Promise.withResolvers<void>();
+    const first = turns.run('a', () => held.promise);
+    const left = new AbortController();
+    const gone = turns.run('a', async () => 'read', left.signal);
+    const next = turns.run('a', async () => 'served');
+    left.abort(new Error('left'));
+    await expect(gone).rejects.toThrow('left');
+    held.resolve();
+    await expect(next).resolves.toBe('served');
+    await first;
+  });
 });

@@ -1,4 +1,5 @@
-import { WaitingLines } from '#lib/turns';
+import { clientLeft } from '#lib/telemetry';
+import { WaitingTurns } from '#lib/turns';
 
 /**
  * Lets tenants take turns at connections. One that holds many, because its batches are large or wait for one another, leaves
@@ -7,16 +8,17 @@ import { WaitingLines } from '#lib/turns';
 export class TenantTurns {
   readonly #turns: number;
   readonly #takenBy = new Map<string, number>();
-  readonly #waiting = new WaitingLines<string, () => void>();
+  readonly #waiting = new WaitingTurns<string>();
   #taken = 0;
 
   constructor(turns: number) {
     this.#turns = turns;
   }
 
-  async run<T>(tenantId: string, work: () => Promise<T>): Promise<T> {
+  /** @param left takes work out of its line that nobody waits for any more: its reason is thrown; not once it has begun */
+  async run<T>(tenantId: string, work: () => Promise<T>, left?: AbortSignal): Promise<T> {
     if (this.#isFreeFor(tenantId)) this.#change(tenantId, 1);
-    else await this.#wait(tenantId);
+    else await this.#waiting.wait(tenantId, left);
     try {
       return await work();
     } finally {
@@ -29,18 +31,11 @@ export class TenantTurns {
     return this.#taken + (this.#takenBy.get(tenantId) ?? 0) < this.#turns;
   }
 
-  #wait(tenantId: string): Promise<void> {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    this.#waiting.join(tenantId, resolve);
-    return promise;
-  }
-
   #serve(): void {
-    for (const [tenantId, begin] of [...this.#waiting.firsts()]) {
+    for (const tenantId of [...this.#waiting.owners()]) {
       if (!this.#isFreeFor(tenantId)) continue;
-      this.#waiting.serve(tenantId);
       this.#change(tenantId, 1);
-      begin();
+      this.#waiting.begin(tenantId);
     }
   }
 
@@ -50,4 +45,12 @@ export class TenantTurns {
     if (taken > 0) this.#takenBy.set(tenantId, taken);
     else this.#takenBy.delete(tenantId);
   }
+}
+
+/** What takes turns. */
+export type InTurns = Pick<TenantTurns, 'run'>;
+
+/** Reads for requests: those whose clients have gone leave their lines. */
+export function readsOfRequests(turns: TenantTurns): InTurns {
+  return { run: (tenantId, work) => turns.run(tenantId, work, clientLeft()) };
 }
