@@ -274,6 +274,9 @@ export const REST_REQUESTS: Readonly<Record<string, RouteRequest>> = {
     ],
   },
   'GET /api/v1/bulk-exports/destinations/{destination_id}': NOTHING,
+  'PATCH /api/v1/bulk-exports/destinations/{destination_id}': { bodies: () => [{ display_name: 'renamed' }] },
+  'POST /api/v1/bulk-exports/destinations/{destination_id}/test': NOTHING,
+  'DELETE /api/v1/bulk-exports/destinations/{destination_id}': NOTHING,
   'GET /api/v1/bulk-exports': NOTHING,
   'POST /api/v1/bulk-exports': {
     bodies: ({ ids }, own) => [

@@ -56,14 +56,16 @@ export function refusal(failure: ObjectStoreError): DestinationCheck {
 
 /**
  * Tries out what an export needs, and what it would like.
+ * @param name of the test object, without its ending; one that is tested again and again has its own, since it may stay
  * @throws Error when the prefix is none: a prefix from a person is checked before
  */
 export async function checkDestination(
   store: ObjectStore,
   bucket: string,
   prefix: string | undefined,
+  name: string = randomUUID(),
 ): Promise<DestinationCheck> {
-  const key = testObjectKey(prefix ?? '', randomUUID());
+  const key = testObjectKey(prefix ?? '', name);
   const body = 'This object tests whether exports can be written here. It may be deleted.\n';
   try {
     const { etag } = await store.put(bucket, key, body, { contentType: 'text/plain' });

@@ -73,8 +73,8 @@ export interface ObjectStore {
   delete(bucket: string, key: string): Promise<void>;
   /** In key order. */
   list(bucket: string, prefix: string): AsyncIterable<ObjectEntry>;
-  /** Writes and deletes `<prefix>/tmp/UUID.txt`. Never throws for what the destination does. */
-  checkDestination(bucket: string, prefix?: string): Promise<DestinationCheck>;
+  /** Writes and deletes `<prefix>/tmp/NAME.txt`, by default of a random name. Never throws for what the destination does. */
+  checkDestination(bucket: string, prefix?: string, name?: string): Promise<DestinationCheck>;
   /** Begins an upload of unknown length. The caller must `complete` or `abort` it. */
   startMultipartUpload(
     bucket: string,

@@ -418,7 +418,7 @@ describe('checkDestination', () => {
       resolve();
     });
     const settings = { endpoint: other.url, allowPrivateEndpoints: true, ...KEYS };
-    const testing = testDestination(settings, 'bkt', undefined, clock);
+    const testing = testDestination(settings, 'bkt', undefined, { clock });
     await isAsked;
     await clock.advance(30_000);
     expect(await testing).toEqual({

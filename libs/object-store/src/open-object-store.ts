@@ -112,8 +112,8 @@ class ClientObjectStore implements ObjectStore {
     }
   }
 
-  checkDestination(bucket: string, prefix?: string): Promise<DestinationCheck> {
-    return checkDestination(this, bucket, prefix);
+  checkDestination(bucket: string, prefix?: string, name?: string): Promise<DestinationCheck> {
+    return checkDestination(this, bucket, prefix, name);
   }
 
   startMultipartUpload(

@@ -24,7 +24,7 @@ export async function testDestination(
   settings: ObjectStoreSettings,
   bucket: string,
   prefix: string | undefined,
-  clock: Clock = systemClock,
+  { name, clock = systemClock }: { readonly name?: string; readonly clock?: Clock } = {},
 ): Promise<DestinationCheck> {
   let store;
   try {
@@ -37,7 +37,7 @@ export async function testDestination(
   const over = Promise.withResolvers<DestinationCheck>();
   const cancel = clock.after(LONGEST_MS, () => over.resolve(TOO_LATE));
   try {
-    return await Promise.race([store.checkDestination(bucket, prefix), over.promise]);
+    return await Promise.race([store.checkDestination(bucket, prefix, name), over.promise]);
   } finally {
     cancel();
     store.close();

@@ -17,12 +17,13 @@ import { Destinations } from './destinations.js';
   providers: [
     {
       provide: Destinations,
-      inject: [HOMES, Workspaces, API_CONFIG],
+      inject: [HOMES, Workspaces, API_CONFIG, CLOCK],
       useFactory: (
-        { destinations, secrets }: Homes,
+        { destinations, runs, secrets }: Homes,
         workspaces: Workspaces,
         { allowPrivateEndpoints }: Pick<ApiConfig, 'allowPrivateEndpoints'>,
-      ) => new Destinations(destinations, secrets, workspaces, allowPrivateEndpoints),
+        clock: Clock,
+      ) => new Destinations(destinations, secrets, workspaces, allowPrivateEndpoints, runs, clock),
     },
     {
       provide: BulkExports,

@@ -1,9 +1,9 @@
-import { Body, Controller, Get, HttpCode, Patch, Post, Query } from '@nestjs/common';
+import { Body, Controller, Delete, Get, HttpCode, Patch, Post, Query } from '@nestjs/common';
 import type { Caller } from '#lib/auth';
 import { FromCaller } from '../tenancy/caller.js';
 import { PathId } from '../wire/path-id.js';
 import { BulkExports } from './bulk-exports.js';
-import { CreateDestinationRequest } from './destination-request.js';
+import { CreateDestinationRequest, PatchDestinationRequest } from './destination-request.js';
 import { Destinations } from './destinations.js';
 import { DestinationAnswer, ExportAnswer, ExportRunAnswer } from './export-answer.js';
 import { CreateExportRequest, ExportsQuery, PatchExportRequest } from './export-request.js';
@@ -51,6 +51,47 @@ export class BulkExportsController {
     @PathId('destination_id') id: string,
   ): Promise<DestinationAnswer> {
     return this.destinations.get(caller, id);
+  }
+
+  @Patch('destinations/:destination_id')
+  @Operation({
+    summary: 'Renames a destination, or gives it new credentials',
+    answer: DestinationAnswer,
+    refuses: {
+      400: 'The test with the new credentials failed',
+      403: 'The plan does not allow exports, or the key is that of a deployment',
+    },
+  })
+  changeDestination(
+    @FromCaller() caller: Caller,
+    @PathId('destination_id') id: string,
+    @Body() body: PatchDestinationRequest,
+  ): Promise<DestinationAnswer> {
+    return this.destinations.change(caller, id, body);
+  }
+
+  @Post('destinations/:destination_id/test')
+  @HttpCode(200)
+  @Operation({
+    summary: 'Tests a destination again; the answer has the result',
+    answer: DestinationAnswer,
+    refuses: { 403: 'The plan does not allow exports, or the key is that of a deployment' },
+  })
+  testDestination(
+    @FromCaller() caller: Caller,
+    @PathId('destination_id') id: string,
+  ): Promise<DestinationAnswer> {
+    return this.destinations.test(caller, id);
+  }
+
+  @Delete('destinations/:destination_id')
+  @HttpCode(204)
+  @Operation({
+    summary: 'Deletes a destination with its credentials; exports that are running to it fail',
+    status: 204,
+  })
+  deleteDestination(@FromCaller() caller: Caller, @PathId('destination_id') id: string): Promise<void> {
+    return this.destinations.delete(caller, id);
   }
 
   @Post()

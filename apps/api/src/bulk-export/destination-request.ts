@@ -70,3 +70,14 @@ export class CreateDestinationRequest {
   })
   credentials?: DestinationCredentialsRequest | null;
 }
+
+/** Body of `PATCH /api/v1/bulk-exports/destinations/{id}`; what it writes to cannot be changed. */
+export class PatchDestinationRequest {
+  @Text({ minLength: 1, maxLength: 256, isUnicode: true, about: 'For people' })
+  display_name?: string | null;
+
+  @Nested(() => DestinationCredentialsRequest, {
+    about: 'New ones, which are tested first. Exports under way go on with those that they began with',
+  })
+  credentials?: DestinationCredentialsRequest | null;
+}

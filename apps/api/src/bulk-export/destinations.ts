@@ -4,16 +4,21 @@ import { PublicError } from '#lib/errors';
 import {
   ANNOTATION,
   type BulkExportDestination,
+  type BulkExportRun,
   type DestinationConfig,
   dnsLabel,
+  exportRunWireStatus,
   idOf,
+  isFinishedExport,
   LABEL,
   MANAGED_BY,
   statusReason,
 } from '#lib/resources';
+import type { Clock } from '#lib/time';
 import type { ResourceHome } from '../kubernetes/resource-home.js';
 import type { SecretHome } from '../kubernetes/secret-home.js';
 import type { TenantHome, Workspaces } from '../tenancy/workspaces.js';
+import { invalid } from '../wire/request-pipe.js';
 import { renderReason } from '../wire/render-reason.js';
 import { DestinationTests } from './destination-tests.js';
 import type { DestinationAnswer } from './export-answer.js';
@@ -22,11 +27,23 @@ import type {
   CreateDestinationRequest,
   DestinationConfigRequest,
   DestinationCredentialsRequest,
+  PatchDestinationRequest,
 } from './destination-request.js';
 
 const CREDENTIALS_REQUIRED =
   'credentials are missing: this workspace may not use those of the platform; ' +
   'give credentials, or have spec.allowEnvironmentCredentials of the Workspace set';
+
+const NOTHING_TO_CHANGE = {
+  loc: ['body'],
+  msg: 'Give display_name, credentials or both; what a destination writes to cannot be changed',
+  type: 'value_error',
+};
+
+const TESTED_LATELY_MS = 5_000;
+/** A test takes half a minute at most, and may wait for a place. */
+const TEST_WAIT_MS = 45_000;
+const TEST_LOOK_MS = 50;
 
 type Credentials = Readonly<Record<string, string>>;
 
@@ -57,6 +74,8 @@ export class Destinations {
     private readonly secrets: SecretHome,
     private readonly workspaces: Workspaces,
     private readonly allowPrivateEndpoints: boolean,
+    private readonly runs: Pick<ResourceHome<BulkExportRun>, 'list'>,
+    private readonly clock: Pick<Clock, 'now' | 'monotonicMs' | 'sleep'>,
   ) {}
 
   async create(caller: Caller, request: CreateDestinationRequest): Promise<DestinationAnswer> {
@@ -87,7 +106,7 @@ export class Destinations {
     await this.#mustBeUsable(caller, config, credentials);
     if (credentials && secretName !== undefined)
       await this.secrets.create({ namespace, name: secretName }, 'destination-credentials', credentials);
-    const created = await this.#createOrCleanUp(draft, namespace, secretName);
+    const created = await this.#orCleanUp(this.home.create(draft), namespace, secretName);
     return renderDestination(created, caller.tenantId, Object.keys(credentials ?? {}).sort());
   }
 
@@ -100,10 +119,88 @@ export class Destinations {
 
   /** @throws PublicError not_found */
   async get(caller: Caller, id: string): Promise<DestinationAnswer> {
+    return this.#render(caller, this.#find(caller, id));
+  }
+
+  /**
+   * New credentials are a new Secret: runs that have begun name the former one.
+   * @throws PublicError not_found; bad_request when the test with the new credentials fails
+   */
+  async change(caller: Caller, id: string, request: PatchDestinationRequest): Promise<DestinationAnswer> {
+    requireExportPlan(this.workspaces.homeOf(caller.tenantId));
+    const found = this.#find(caller, id);
+    const { name, namespace = '' } = found.metadata;
+    const credentials = credentialsOf(request.credentials);
+    const { display_name: displayName } = request;
+    if (!credentials && !displayName) throw invalid([NOTHING_TO_CHANGE]);
+    const secretName = credentials && `${name}-credentials-${randomUUID().slice(0, 8)}`;
+    if (credentials && secretName !== undefined) {
+      await this.#mustBeUsable(caller, found.spec.config, credentials);
+      await this.secrets.create({ namespace, name: secretName }, 'destination-credentials', credentials);
+    }
+    const written = this.home.change({ namespace, name }, (current) => ({
+      ...current,
+      spec: {
+        ...current.spec,
+        ...(displayName ? { displayName } : {}),
+        ...(secretName === undefined ? {} : { credentialsSecretRef: { name: secretName } }),
+      },
+    }));
+    const changed = await this.#orCleanUp(written, namespace, secretName);
+    if (secretName !== undefined) await this.#removeFormer(found);
+    return this.#render(caller, changed);
+  }
+
+  /**
+   * Has the controller test a destination again, and waits for the result. One that was tested in the last seconds is
+   * not: each test occupies one of a few places, and may take half a minute.
+   * @throws PublicError not_found
+   */
+  async test(caller: Caller, id: string): Promise<DestinationAnswer> {
+    requireExportPlan(this.workspaces.homeOf(caller.tenantId));
+    const found = this.#find(caller, id);
+    const { name, namespace = '' } = found.metadata;
+    const { clock } = this;
+    const testedAt = found.status?.testedAt;
+    if (testedAt !== undefined && clock.now().getTime() - Date.parse(testedAt) < TESTED_LATELY_MS)
+      return this.#render(caller, found);
+    await this.home.change({ namespace, name }, (current) => {
+      const annotations = { ...current.metadata.annotations, [ANNOTATION.testRequest]: randomUUID() };
+      return { ...current, metadata: { ...current.metadata, annotations } };
+    });
+    const untilMs = clock.monotonicMs() + TEST_WAIT_MS;
+    while (this.#find(caller, id).status?.testedAt === testedAt && clock.monotonicMs() < untilMs)
+      await clock.sleep(TEST_LOOK_MS);
+    return this.get(caller, id);
+  }
+
+  /**
+   * Exports that write to it fail. Its credentials are deleted with it; objects in the bucket stay.
+   * @throws PublicError not_found
+   */
+  async delete(caller: Caller, id: string): Promise<void> {
+    await this.home.delete(this.#find(caller, id));
+  }
+
+  /** @throws PublicError not_found */
+  #find(caller: Caller, id: string): BulkExportDestination {
     const { namespace } = this.workspaces.homeOf(caller.tenantId);
     const found = this.home.find(namespace, id);
     if (!found) throw new PublicError('not_found', `Destination with ID ${id} not found`);
-    return this.#render(caller, found);
+    return found;
+  }
+
+  /** A run that is not over asks for the Secret at each attempt; one that stays is deleted with its destination. */
+  async #removeFormer({ metadata: { namespace = '' }, spec }: BulkExportDestination): Promise<void> {
+    const name = spec.credentialsSecretRef?.name;
+    const isInUse = this.runs
+      .list(namespace)
+      .some(
+        (run) =>
+          run.spec.destination.credentialsSecretName === name && !isFinishedExport(exportRunWireStatus(run)),
+      );
+    if (name !== undefined && !isInUse)
+      await this.secrets.deleteOurs({ namespace, name }, 'destination-credentials');
   }
 
   async #mustBeUsable(
@@ -128,20 +225,21 @@ export class Destinations {
     throw new PublicError('bad_request', advice === undefined ? message : `${message}: ${advice}`);
   }
 
-  async #createOrCleanUp(
-    draft: Parameters<ResourceHome<BulkExportDestination>['create']>[0],
+  /** A Secret that was made for a resource goes with it, or goes at once when the resource was not written. */
+  async #orCleanUp(
+    written: Promise<BulkExportDestination>,
     namespace: string,
     secretName: string | undefined,
   ): Promise<BulkExportDestination> {
-    let created: BulkExportDestination;
+    let destination: BulkExportDestination;
     try {
-      created = await this.home.create(draft);
+      destination = await written;
     } catch (error) {
       if (secretName !== undefined) await this.secrets.delete({ namespace, name: secretName });
       throw error;
     }
-    if (secretName !== undefined) await this.secrets.adopt({ namespace, name: secretName }, created);
-    return created;
+    if (secretName !== undefined) await this.secrets.adopt({ namespace, name: secretName }, destination);
+    return destination;
   }
 
   async #render(caller: Caller, destination: BulkExportDestination): Promise<DestinationAnswer> {

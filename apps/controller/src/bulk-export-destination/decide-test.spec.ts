@@ -27,7 +27,7 @@ describe('untilNextTest', () => {
   it.each([
     ['what was never tested is tested now', { ...usable, status: {} }, 'h', 0],
     ['what changed is tested now', usable, 'other', 0],
-    ['what was usable stays so', usable, 'h', undefined],
+    ['what was usable is tested again after a day', usable, 'h', 86_340_000],
     [
       'a refusal is believed for five minutes',
       tested('False', 'Refused', '2026-01-01T00:00:00Z'),

@@ -1,6 +1,7 @@
 import type { DestinationCheck } from '#lib/object-store';
 import {
   type BulkExportDestination,
+  type Condition,
   CONDITION,
   type ConditionDraft,
   findCondition,
@@ -12,24 +13,27 @@ export const RETEST_REFUSED_MS = 300_000;
 /** A store that cannot be reached may be back soon. */
 const RETEST_UNREACHABLE_MS = 30_000;
 
+/** Keys expire and rights are taken away, which an export should not be the first to find. */
+const RETEST_USABLE_MS = 24 * 3_600_000;
+
 /** The result of a test as a condition, and when to test again. */
 export interface TestOutcome {
   readonly condition: ConditionDraft;
-  readonly testAgainMs: number | undefined;
+  readonly testAgainMs: number;
 }
 
-/** Milliseconds until the next test, 0 for now; undefined when what was tested holds. */
-export function untilNextTest(
-  destination: BulkExportDestination,
-  hash: string,
-  now: Date,
-): number | undefined {
+/** Milliseconds until the next test, 0 for now. */
+export function untilNextTest(destination: BulkExportDestination, hash: string, now: Date): number {
   const validated = findCondition(destination.status?.conditions, CONDITION.validated);
   if (!validated || destination.status?.testedHash !== hash) return 0;
-  if (validated.status === 'True') return undefined;
-  const patience = validated.reason === REASON.unreachable ? RETEST_UNREACHABLE_MS : RETEST_REFUSED_MS;
+  const patience = patienceOf(validated);
   const testedAt = Date.parse(destination.status.testedAt ?? validated.lastTransitionTime);
   return Math.max(0, testedAt + patience - now.getTime());
+}
+
+function patienceOf({ status, reason }: Condition): number {
+  if (status === 'True') return RETEST_USABLE_MS;
+  return reason === REASON.unreachable ? RETEST_UNREACHABLE_MS : RETEST_REFUSED_MS;
 }
 
 /** The condition that follows from the store's answer. */
@@ -38,7 +42,7 @@ export function outcomeOf(check: DestinationCheck): TestOutcome {
   if (check.kind === 'usable')
     return {
       condition: { type, status: 'True', reason: REASON.usable, message: permissionText(check) },
-      testAgainMs: undefined,
+      testAgainMs: RETEST_USABLE_MS,
     };
   const why = check.advice ?? check.detail;
   const message = why === '' ? check.message : `${check.message}: ${why}`;

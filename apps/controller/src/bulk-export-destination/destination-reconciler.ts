@@ -4,6 +4,7 @@ import type { PlatformSettings } from '#lib/manifests';
 import { testDestination } from '#lib/object-store';
 import { after, done, type Result } from '#lib/reconcile';
 import {
+  ANNOTATION,
   type BulkExportDestination,
   type BulkExportDestinationStatus,
   CONDITION,
@@ -63,6 +64,7 @@ export class DestinationReconciler {
       secret: secret?.metadata,
       allowPrivateEndpoints: this.#allowPrivateEndpoints,
       allowEnvironmentCredentials: workspace?.spec.allowEnvironmentCredentials === true,
+      testRequest: destination.metadata.annotations?.[ANNOTATION.testRequest],
     };
     const hash = testedHash(destination.spec.config, ground);
     const lookMs = untilSecretLook(destination.spec.credentialsSecretRef, secret);
@@ -84,7 +86,7 @@ export class DestinationReconciler {
   }
 
   async #test(
-    { spec }: BulkExportDestination,
+    { metadata, spec }: BulkExportDestination,
     secret: Secret | undefined,
     workspace: Workspace | undefined,
   ): Promise<TestOutcome> {
@@ -93,7 +95,9 @@ export class DestinationReconciler {
     const { bucketName, prefix } = spec.config;
     const settings = storeSettings(spec.config, secret?.data);
     const allowPrivateEndpoints = this.#allowPrivateEndpoints;
-    return outcomeOf(await testDestination({ ...settings, allowPrivateEndpoints }, bucketName, prefix));
+    // one object, however often it is tested: it stays where deleting is not permitted
+    const name = metadata.uid === undefined ? {} : { name: metadata.uid };
+    return outcomeOf(await testDestination({ ...settings, allowPrivateEndpoints }, bucketName, prefix, name));
   }
 
   /** A newer generation that changes nothing of the test needs no test, but should be seen to be handled. */

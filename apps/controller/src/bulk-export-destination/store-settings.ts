@@ -30,11 +30,13 @@ export interface TestGround {
   readonly secret: { readonly uid?: string; readonly resourceVersion?: string } | undefined;
   readonly allowPrivateEndpoints: boolean;
   readonly allowEnvironmentCredentials: boolean;
+  /** Changes when a person asks for another test. */
+  readonly testRequest?: string | undefined;
 }
 
 /** Changes whenever a test of the destination could come out otherwise. */
 export function testedHash(config: DestinationConfig, ground: TestGround): string {
-  const { secret, allowPrivateEndpoints, allowEnvironmentCredentials } = ground;
+  const { secret, allowPrivateEndpoints, allowEnvironmentCredentials, testRequest } = ground;
   const { bucketName, prefix, region, endpointUrl, includeBucketInPrefix } = config;
   return createHash('sha256')
     .update(
@@ -48,6 +50,7 @@ export function testedHash(config: DestinationConfig, ground: TestGround): strin
         secret?.uid ?? '',
         secret?.resourceVersion ?? '',
         ...(secret === undefined && allowEnvironmentCredentials ? ['environment'] : []),
+        ...(testRequest === undefined ? [] : [{ testRequest }]),
       ]),
     )
     .digest('hex')

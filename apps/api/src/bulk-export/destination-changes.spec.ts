@@ -1,0 +1,154 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { type EmbeddedObjectStore, startObjectStore } from '#lib/embedded-object-store';
+import { ANNOTATION, type BulkExportDestination, RESOURCES, SECRETS } from '#lib/resources';
+import { createLogger } from '#lib/telemetry';
+import { temporaryFolder, waitFor } from '#lib/testing';
+import { testApi } from '../testdata/test-api.js';
+
+const KEYS = { accessKeyId: 'AKTEST', secretAccessKey: 'very secret' };
+const PATH = '/api/v1/bulk-exports/destinations';
+
+describe('changes of a destination', () => {
+  const { api, tenant } = testApi();
+  let objects: EmbeddedObjectStore;
+  const folder = temporaryFolder();
+
+  beforeAll(async () => {
+    const log = createLogger('test', 'error');
+    objects = await startObjectStore({
+      ...{ folder, host: '127.0.0.1', port: 0, log, buckets: ['bucket'] },
+      ...KEYS,
+    });
+  });
+  afterAll(() => objects.stop());
+
+  async function make(): Promise<string> {
+    const { json } = await tenant.call('POST', PATH, {
+      destination_type: 'object_store',
+      display_name: 'first',
+      config: { bucket_name: 'bucket', endpoint_url: objects.endpoint },
+      credentials: { access_key_id: KEYS.accessKeyId, secret_access_key: KEYS.secretAccessKey },
+    });
+    return json.id as string;
+  }
+  const credentials = (secret = KEYS.secretAccessKey) => ({
+    access_key_id: KEYS.accessKeyId,
+    secret_access_key: secret,
+    session_token: 'TOKEN',
+  });
+  const secretNames = async (): Promise<readonly string[]> =>
+    (await api.client.list(SECRETS, { namespace: tenant.namespace })).items.map(
+      ({ metadata }) => metadata.name,
+    );
+  const resource = async (id: string): Promise<BulkExportDestination> => {
+    const { items } = await api.client.list(RESOURCES.BulkExportDestination, { namespace: tenant.namespace });
+    const found = items.find(({ metadata }) => metadata.annotations?.[ANNOTATION.id] === id);
+    if (!found) throw new Error(`no destination ${id}`);
+    return found;
+  };
+  async function beginRun(id: string): Promise<string> {
+    const { metadata, spec } = await resource(id);
+    const name = `run-${randomUUID().slice(0, 8)}`;
+    const secret = spec.credentialsSecretRef?.name;
+    await api.client.create(RESOURCES.BulkExportRun, {
+      metadata: { namespace: metadata.namespace ?? '', name },
+      spec: {
+        ...{ exportName: 'x', exportId: randomUUID(), tenantId: tenant.tenantId, projectId: randomUUID() },
+        ...{ startTime: '2026-08-01T00:00:00Z', endTime: '2026-08-02T00:00:00Z' },
+        destination: { config: spec.config, ...(secret ? { credentialsSecretName: secret } : {}) },
+        ...{ formatVersion: 'v1', compression: 'zstd' },
+      },
+    });
+    return secret ?? '';
+  }
+
+  it('renames it', async () => {
+    const id = await make();
+    const answer = await tenant.call('PATCH', `${PATH}/${id}`, { display_name: 'second' });
+    expect([answer.status, answer.json.display_name]).toEqual([200, 'second']);
+    expect((await tenant.call('GET', `${PATH}/${id}`)).json.display_name).toBe('second');
+  });
+
+  it('tests new credentials, and keeps the former ones where they are refused', async () => {
+    const id = await make();
+    const before = await secretNames();
+    const answer = await tenant.call('PATCH', `${PATH}/${id}`, { credentials: credentials('wrong') });
+    expect([answer.status, answer.json.detail]).toEqual([400, 'Access denied']);
+    expect(await secretNames()).toEqual(before);
+  });
+
+  it('puts new credentials in place of the former ones, which runs under way keep', async () => {
+    const id = await make();
+    const first = (await resource(id)).spec.credentialsSecretRef?.name ?? '';
+    const body = { credentials: { ...credentials(), session_token: null } };
+    expect((await tenant.call('PATCH', `${PATH}/${id}`, body)).status).toBe(200);
+    expect(await secretNames()).not.toContain(first);
+    const second = await beginRun(id);
+    await waitFor(async () => (await tenant.call('PATCH', `${PATH}/${id}`, body)).status === 200);
+    const third = (await resource(id)).spec.credentialsSecretRef?.name ?? '';
+    expect(new Set([first, second, third]).size).toBe(3);
+    const { items } = await api.client.list(SECRETS, { namespace: tenant.namespace });
+    const ofDestination = items.filter(({ metadata }) => [second, third].includes(metadata.name));
+    expect(ofDestination.map(({ metadata }) => metadata.ownerReferences?.[0]?.kind)).toEqual([
+      'BulkExportDestination',
+      'BulkExportDestination',
+    ]);
+  });
+
+  it('refuses to change what it writes to, and to change nothing', async () => {
+    const id = await make();
+    const config = { bucket_name: 'other' };
+    const refused = await tenant.call('PATCH', `${PATH}/${id}`, { config });
+    expect([refused.status, refused.json.detail[0].type]).toEqual([422, 'extra_forbidden']);
+    const empty = await tenant.call('PATCH', `${PATH}/${id}`, {});
+    expect([empty.status, empty.json.detail[0].msg]).toEqual([
+      422,
+      'Give display_name, credentials or both; what a destination writes to cannot be changed',
+    ]);
+  });
+
+  it('has it tested again, and answers what the test found', async () => {
+    const id = await make();
+    const { metadata } = await resource(id);
+    const testing = tenant.call('POST', `${PATH}/${id}/test`);
+    await waitFor(
+      async () => (await resource(id)).metadata.annotations?.[ANNOTATION.testRequest] !== undefined,
+    );
+    const at = new Date().toISOString();
+    const condition = {
+      type: 'Ready',
+      status: 'False',
+      reason: 'Refused',
+      message: 'Access denied',
+    } as const;
+    await api.client.mergeStatus(
+      RESOURCES.BulkExportDestination,
+      { namespace: metadata.namespace ?? '', name: metadata.name },
+      { status: { testedAt: at, conditions: [{ ...condition, lastTransitionTime: at }] } },
+    );
+    const answer = await testing;
+    expect([answer.status, answer.json]).toEqual([
+      200,
+      expect.objectContaining({ status_reason: 'Refused', status_message: 'Access denied', tested_at: at }),
+    ]);
+  });
+
+  it('deletes it', async () => {
+    const id = await make();
+    expect((await tenant.call('DELETE', `${PATH}/${id}`)).status).toBe(204);
+    expect((await tenant.call('GET', `${PATH}/${id}`)).status).toBe(404);
+    expect((await tenant.call('DELETE', `${PATH}/${id}`)).status).toBe(404);
+  });
+
+  it('belongs to its own tenant', async () => {
+    const id = await make();
+    const other = await api.workspace();
+    for (const [method, path, body] of [
+      ['PATCH', `${PATH}/${id}`, { display_name: 'stolen' }],
+      ['POST', `${PATH}/${id}/test`],
+      ['DELETE', `${PATH}/${id}`],
+    ] as const)
+      expect([method, (await other.call(method, path, body)).status]).toEqual([method, 404]);
+  });
+});
