@@ -72,6 +72,16 @@ export const CONFIG = {
     'runs of all exports at a time, of which one workspace leaves a share to others; 0: as many as the other limits allow',
     { fallback: 0 },
   ),
+  exportFileBytes: integer(
+    'AGENTPLANE_EXPORT_FILE_BYTES',
+    'handed on to export workers: a file ends with the row group that passes this size, bytes; 0: as they choose',
+    { fallback: 0 },
+  ),
+  exportFileRows: integer(
+    'AGENTPLANE_EXPORT_FILE_ROWS',
+    'handed on to export workers: most rows of a file; 0: as they choose',
+    { fallback: 0 },
+  ),
 };
 
 export type ControllerConfig = Config<typeof CONFIG>;
@@ -91,7 +101,13 @@ export function exportLimits(config: ControllerConfig): ExportLimits {
 
 /** What goes into the objects that this program makes. */
 export function platformSettings(config: ControllerConfig): PlatformSettings {
-  const { apiUrl, addresses, imagePrefix, allowPrivateEndpoints } = config;
-  const tracing = podTracingVariables();
-  return { version: PLATFORM_VERSION, apiUrl, addresses, imagePrefix, allowPrivateEndpoints, tracing };
+  const { apiUrl, addresses, imagePrefix, allowPrivateEndpoints, exportFileBytes, exportFileRows } = config;
+  return {
+    ...{ version: PLATFORM_VERSION, apiUrl, addresses, imagePrefix, allowPrivateEndpoints },
+    tracing: podTracingVariables(),
+    exportFiles: {
+      ...(exportFileBytes === 0 ? {} : { AGENTPLANE_EXPORT_FILE_BYTES: String(exportFileBytes) }),
+      ...(exportFileRows === 0 ? {} : { AGENTPLANE_EXPORT_FILE_ROWS: String(exportFileRows) }),
+    },
+  };
 }

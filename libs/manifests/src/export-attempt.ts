@@ -108,6 +108,7 @@ function workerEnvironment(
     { name: 'AGENTPLANE_ALLOW_PRIVATE_ENDPOINTS', value: String(settings.allowPrivateEndpoints ?? false) },
     // never where a Secret was named: one without keys must not turn into the platform's own
     { name: 'AGENTPLANE_STORE_ENVIRONMENT_CREDENTIALS', value: String(isOfEnvironment) },
+    ...Object.entries(settings.exportFiles ?? {}).map(([name, value]) => ({ name, value })),
     ...telemetryEnvironment(settings),
     ...(attempt.traceParent === undefined ? [] : [{ name: 'TRACEPARENT', value: attempt.traceParent }]),
     ...Object.entries(SECRET_VARIABLES).map(([name, key]) => ({

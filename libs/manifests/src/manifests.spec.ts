@@ -341,6 +341,11 @@ describe('export attempt', () => {
       value: expected,
     });
   });
+  it('hands on the bounds of files that the platform was given', () => {
+    const exportFiles = { AGENTPLANE_EXPORT_FILE_ROWS: '1000' };
+    const { spec } = buildExportJob(attempt, { ...SETTINGS, exportFiles }).spec.template;
+    expect(spec.containers[0]?.env).toContainEqual({ name: 'AGENTPLANE_EXPORT_FILE_ROWS', value: '1000' });
+  });
   it('holds its credentials in an immutable Secret only', () => {
     expect(secret.immutable).toBe(true);
     expect(Object.keys(secret.data ?? {})).toEqual(['database_uri', 'access_key_id']);

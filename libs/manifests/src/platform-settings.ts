@@ -9,6 +9,8 @@ export interface PlatformSettings {
   readonly imagePrefix?: string;
   /** Whether destinations of exports may lead into private networks and to this machine. Default false. */
   readonly allowPrivateEndpoints?: boolean;
+  /** Variables of export workers that bound their files; none for their own defaults. */
+  readonly exportFiles?: Readonly<Record<string, string>>;
   /** Variables of OpenTelemetry for the platform's pods, without secrets; none when nothing is traced. */
   readonly tracing?: Readonly<Record<string, string>>;
 }

@@ -34,7 +34,7 @@ const NOT_A_STORE = {
   kind: 'refused',
   message: 'Invalid endpoint',
   detail: 'NotAnObjectStore',
-  advice: endpointCause('NotAnObjectStore') ?? '',
+  advice: endpointCause('NotAnObjectStore'),
   retryable: false,
 } as const satisfies DestinationCheck;
 

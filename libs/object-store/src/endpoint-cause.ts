@@ -32,10 +32,10 @@ const UNTRUSTED: Readonly<Record<string, string>> = {
 };
 const TRUST = 'start the platform with NODE_EXTRA_CA_CERTS=FILE, the certificate of its authority';
 
-/** Why an endpoint cannot be used, for people; undefined for a code that says nothing about it. */
-export function endpointCause(code: string): string | undefined {
+/** Why an endpoint cannot be used, for people. */
+export function endpointCause(code: string): string {
   const untrusted = Object.hasOwn(UNTRUSTED, code) ? UNTRUSTED[code] : undefined;
   if (untrusted !== undefined) return `${untrusted} (${code}); ${TRUST}`;
   const cause = Object.hasOwn(CAUSES, code) ? CAUSES[code] : undefined;
-  return cause === undefined ? undefined : `${cause} (${code})`;
+  return `${cause ?? 'it does not answer as an object store does'} (${code})`;
 }

@@ -15,7 +15,7 @@ const TOO_LATE = {
   kind: 'refused',
   message: 'Invalid endpoint',
   detail: 'ETIMEDOUT',
-  advice: endpointCause('ETIMEDOUT') ?? '',
+  advice: endpointCause('ETIMEDOUT'),
   retryable: true,
 } as const satisfies DestinationCheck;
 

@@ -45,6 +45,8 @@ export const ANNOTATION = {
   revisionHash: 'agentplane.dev/revision-hash',
   /** On an applied object: hash of the configuration that was applied last. */
   applied: 'agentplane.dev/applied',
+  /** On an export that was requested with an idempotency key: hash of the request. */
+  requestHash: 'agentplane.dev/request-hash',
   /** On a destination: another value asks for another test. */
   testRequest: 'agentplane.dev/test-request',
   /** On a deployment: JSON, requested revisions that were never created because another was requested first. */

@@ -1,4 +1,4 @@
-import { Body, Controller, Delete, Get, HttpCode, Patch, Post, Query } from '@nestjs/common';
+import { Body, Controller, Delete, Get, Headers, HttpCode, Patch, Post, Query } from '@nestjs/common';
 import type { Caller } from '#lib/auth';
 import { FromCaller } from '../tenancy/caller.js';
 import { PathId } from '../wire/path-id.js';
@@ -6,9 +6,22 @@ import { BulkExports } from './bulk-exports.js';
 import { CreateDestinationRequest, PatchDestinationRequest } from './destination-request.js';
 import { Destinations } from './destinations.js';
 import { DestinationAnswer, ExportAnswer, ExportRunAnswer } from './export-answer.js';
-import { CreateExportRequest, ExportsQuery, PatchExportRequest } from './export-request.js';
+import {
+  CreateExportRequest,
+  ExportsQuery,
+  ListedExportsQuery,
+  PatchExportRequest,
+} from './export-request.js';
+import { RepeatKey } from './repeat-key.js';
 import { Described } from '../wire/described.js';
 import { Operation } from '../wire/operation.js';
+
+const IDEMPOTENCY_KEY = {
+  name: 'Idempotency-Key',
+  required: false,
+  description:
+    'A repetition with the same key and body is answered with the export that the first request made, as long as it exists',
+};
 
 @Described(({ ApiTags }) => ApiTags('Bulk exports'))
 @Controller('api/v1/bulk-exports')
@@ -99,15 +112,23 @@ export class BulkExportsController {
   @Operation({
     summary: 'Creates an export',
     answer: ExportAnswer,
-    refuses: { 403: 'The plan does not allow exports, or the key is that of a deployment' },
+    refuses: {
+      403: 'The plan does not allow exports, or the key is that of a deployment',
+      409: 'The Idempotency-Key was used with another body',
+    },
   })
-  create(@FromCaller() caller: Caller, @Body() body: CreateExportRequest): Promise<ExportAnswer> {
-    return this.exports.create(caller, body);
+  @Described(({ ApiHeader }) => ApiHeader(IDEMPOTENCY_KEY))
+  async create(
+    @FromCaller() caller: Caller,
+    @Body() body: CreateExportRequest,
+    @Headers('idempotency-key') key?: string,
+  ): Promise<ExportAnswer> {
+    return this.exports.create(caller, body, RepeatKey.parse(key));
   }
 
   @Get()
   @Operation({ summary: 'Exports of the workspace', answer: [ExportAnswer] })
-  list(@FromCaller() caller: Caller, @Query() query: ExportsQuery): readonly ExportAnswer[] {
+  list(@FromCaller() caller: Caller, @Query() query: ListedExportsQuery): readonly ExportAnswer[] {
     return this.exports.list(caller, query);
   }
 

@@ -268,6 +268,54 @@ describe('the bulk export routes', () => {
     },
   );
 
+  it('makes one export of requests with one idempotency key, also at the same moment', async () => {
+    const { id: destinationId } = await makeDestination();
+    const key = { 'idempotency-key': randomUUID() };
+    const send = (over: object = {}, headers: Record<string, string> = key) =>
+      tenant.call('POST', '/api/v1/bulk-exports', request(destinationId, over), headers);
+    const answers = await Promise.all([send(), send(), send()]);
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200]);
+    expect(new Set(answers.map(({ json }) => json.id)).size).toBe(1);
+    const other = await send({ compression: 'gzip' });
+    expect([other.status, other.json.detail]).toEqual([
+      409,
+      expect.stringContaining('used with another body'),
+    ]);
+    expect((await send({}, { 'idempotency-key': 'a b' })).status).toBe(422);
+    expect((await send({}, { 'idempotency-key': randomUUID() })).json.id).not.toBe(answers[0]?.json.id);
+  });
+
+  it('lists exports by status, destination, project and schedule', async () => {
+    const { id, bulk_export_destination_id } = (await create()).json;
+    const list = async (query: string): Promise<readonly string[]> =>
+      (await tenant.call('GET', `/api/v1/bulk-exports?${query}`)).json.map((one: { id: string }) => one.id);
+    const mine = `bulk_export_destination_id=${bulk_export_destination_id}`;
+    expect(await list(mine)).toEqual([id]);
+    expect(await list(`${mine}&status=CREATED&session_id=${sessionId}`)).toEqual([id]);
+    expect(await list(`${mine}&status=FAILED`)).toEqual([]);
+    expect(await list(`${mine}&session_id=${randomUUID()}`)).toEqual([]);
+    expect(await list(`source_bulk_export_id=${id}`)).toEqual([]);
+    const wrong = await tenant.call('GET', '/api/v1/bulk-exports?status=DONE');
+    expect(problems(wrong)).toEqual(['query.status enum']);
+  });
+
+  it('creates an export of a window inside one millisecond, and refuses an empty one', async () => {
+    const window = { start_time: '2026-08-01T00:00:00.000001Z', end_time: '2026-08-01T00:00:00.000002Z' };
+    const made = await create(window);
+    expect([made.status, made.json.end_time]).toEqual([200, window.end_time]);
+    const empty = await create({ ...window, end_time: window.start_time });
+    expect([empty.status, empty.json.detail[0].msg]).toEqual([422, 'end_time must be after start_time']);
+  });
+
+  it('creates a destination whose prefix is a folder of Hive', async () => {
+    const made = await tenant.call(
+      'POST',
+      '/api/v1/bulk-exports/destinations',
+      destination({ prefix: 'env=prod/team@x' }),
+    );
+    expect([made.status, made.json.config.prefix]).toEqual([200, 'env=prod/team@x']);
+  });
+
   it('refuses a window of more than ten years at once', async () => {
     const answer = await create({ start_time: '0001-01-01T00:00:00Z', end_time: '9999-01-01T00:00:00Z' });
     expect([answer.status, answer.json.detail]).toEqual([

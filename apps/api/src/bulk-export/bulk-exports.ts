@@ -24,9 +24,12 @@ import { changeOf } from './change-export.js';
 import {
   type CreateExportRequest,
   type ExportsQuery,
+  type ListedExportsQuery,
   MAX_LISTED,
   type PatchExportRequest,
 } from './export-request.js';
+import type { RepeatKey } from './repeat-key.js';
+import { isListed } from './is-listed.js';
 import { renderExport, renderExportRun } from './render-export.js';
 
 export interface ExportHomes {
@@ -44,7 +47,11 @@ export class BulkExports {
     private readonly clock: Pick<Clock, 'now'>,
   ) {}
 
-  async create(caller: Caller, request: CreateExportRequest): Promise<ExportAnswer> {
+  /**
+   * @param repeatKey of the caller: a request that repeats one is answered with what that one made
+   * @throws PublicError conflict when another body was sent with the key
+   */
+  async create(caller: Caller, request: CreateExportRequest, repeatKey?: RepeatKey): Promise<ExportAnswer> {
     const { namespace } = this.#home(caller);
     const problems = [...windowProblems(request, this.clock.now()), ...filterProblems(request)];
     if (problems.length > 0) throw invalid(problems);
@@ -55,25 +62,30 @@ export class BulkExports {
     if (!(await this.store.projects.find(caller.tenantId, { id: sessionId })))
       throw new PublicError('not_found', `Session with ID ${sessionId} not found`);
     const id = randomUUID();
-    const created = await this.homes.exports.create({
+    const spec = buildExportSpec(request, destination.metadata.name, sessionId) as BulkExportSpec;
+    const draft = {
       metadata: {
         name: `export-${id.slice(0, 13)}`,
         namespace,
         annotations: { [ANNOTATION.id]: id },
         labels: { [LABEL.managedBy]: MANAGED_BY },
       },
-      spec: buildExportSpec(request, destination.metadata.name, sessionId) as BulkExportSpec,
-    });
+      spec,
+    };
+    const created = repeatKey
+      ? await repeatKey.createOnce(this.homes.exports, draft)
+      : await this.homes.exports.create(draft);
     return this.#render(caller, created);
   }
 
-  list(caller: Caller, query: ExportsQuery): readonly ExportAnswer[] {
+  list(caller: Caller, query: ListedExportsQuery): readonly ExportAnswer[] {
     const { namespace } = this.workspaces.homeOf(caller.tenantId);
     const { offset = 0, limit = MAX_LISTED } = query;
     return this.homes.exports
       .list(namespace)
-      .slice(offset, offset + limit)
-      .map((one) => this.#render(caller, one));
+      .map((one) => this.#render(caller, one))
+      .filter((one) => isListed(one, query))
+      .slice(offset, offset + limit);
   }
 
   get(caller: Caller, id: string): ExportAnswer {

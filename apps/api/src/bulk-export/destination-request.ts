@@ -1,7 +1,7 @@
 import { Choice, Flag, Nested, Text } from '../wire/fields.js';
 
 const BUCKET = /^[A-Za-z0-9][A-Za-z0-9._-]*$/;
-const PREFIX = /^[A-Za-z0-9!_.*'()/-]*$/;
+const PREFIX = /^[A-Za-z0-9!_.*'()/=@+,:-]*$/;
 const REGION = /^[A-Za-z0-9_-]*$/;
 const ENDPOINT = /^https?:\/\/[^/?#@ ]+(\/[^?# ]*)?$/;
 
@@ -18,7 +18,7 @@ export class DestinationConfigRequest {
   @Text({
     maxLength: 512,
     pattern: PREFIX,
-    patternText: "String should consist of letters, digits and !_.*'()/-",
+    patternText: "String should consist of letters, digits and !_.*'()/=@+,:-",
     about: 'Root of all keys inside the bucket',
   })
   prefix?: string | null;

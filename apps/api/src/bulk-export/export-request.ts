@@ -90,3 +90,20 @@ export class ExportsQuery {
   @Type(() => Number)
   offset?: number;
 }
+
+const STATUSES = ['CREATED', 'RUNNING', 'COMPLETED', 'FAILED', 'CANCELLED', 'TIMEDOUT'] as const;
+
+/** Query of the list of exports; conditions hold together. */
+export class ListedExportsQuery extends ExportsQuery {
+  @Choice(STATUSES, { about: 'Only exports in this state' })
+  status?: (typeof STATUSES)[number];
+
+  @Uuid({ about: 'Only exports to this destination' })
+  bulk_export_destination_id?: string;
+
+  @Uuid({ about: 'Only exports of this tracing project' })
+  session_id?: string;
+
+  @Uuid({ about: 'Only exports that this schedule made' })
+  source_bulk_export_id?: string;
+}

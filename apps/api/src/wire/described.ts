@@ -10,6 +10,11 @@ export interface Descriptions {
   ApiBody(options: { readonly type: AnyClass }): MethodDecorator;
   ApiConsumes(...types: string[]): MethodDecorator;
   ApiExcludeController(): ClassDecorator;
+  ApiHeader(options: {
+    readonly name: string;
+    readonly required: boolean;
+    readonly description: string;
+  }): MethodDecorator;
   ApiOperation(options: { readonly summary: string }): MethodDecorator;
   ApiParam(options: { readonly name: string; readonly schema: object }): MethodDecorator;
   ApiProperty(options: object): PropertyDecorator;

@@ -37,6 +37,19 @@ const ATTACHMENT_VARIABLES = [
   'AGENTPLANE_ATTACHMENT_URL_KEY',
 ];
 
+/** Limits of exports, all of them the controller's; it hands those of files on to the workers. */
+const EXPORT_VARIABLES = [
+  'AGENTPLANE_EXPORT_RETRIES',
+  'AGENTPLANE_EXPORT_RETRY_DELAY_MS',
+  'AGENTPLANE_EXPORT_RUN_TIMEOUT_MS',
+  'AGENTPLANE_EXPORT_TIMEOUT_MS',
+  'AGENTPLANE_EXPORT_CONCURRENT_RUNS',
+  'AGENTPLANE_EXPORT_CONCURRENT_EXPORTS',
+  'AGENTPLANE_EXPORT_ALL_RUNS',
+  'AGENTPLANE_EXPORT_FILE_BYTES',
+  'AGENTPLANE_EXPORT_FILE_ROWS',
+];
+
 /** What the environments of the programs are made from. */
 export interface Surroundings {
   readonly paths: DataPaths;
@@ -149,7 +162,7 @@ export function controllerEnvironment(from: Surroundings, kubeconfig: string): E
     AGENTPLANE_INTERNAL_PORT: String(from.ports.controller),
     AGENTPLANE_IMAGE_STORE: from.paths.images,
     AGENTPLANE_EXPORT_ALL_RUNS: String(mostExportRuns()),
-    ...inheritedEnvironment(['AGENTPLANE_EXPORT_ALL_RUNS']),
+    ...inheritedEnvironment(EXPORT_VARIABLES),
     AGENTPLANE_ALLOW_PRIVATE_ENDPOINTS: 'true',
   };
 }

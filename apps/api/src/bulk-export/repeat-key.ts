@@ -1,0 +1,57 @@
+import { createHash } from 'node:crypto';
+import { PublicError } from '#lib/errors';
+import { type Draft, isAlreadyExists } from '#lib/kube';
+import { ANNOTATION, type BulkExport } from '#lib/resources';
+import type { ResourceHome } from '../kubernetes/resource-home.js';
+import { invalid } from '../wire/request-pipe.js';
+
+const KEY = /^[\x21-\x7e]{1,255}$/;
+
+function hashOf(value: unknown): string {
+  return createHash('sha256').update(JSON.stringify(value)).digest('hex').slice(0, 32);
+}
+
+/**
+ * The header `Idempotency-Key` of a request that creates an export. The name of the export follows from it, so of two
+ * requests with one key, at the same moment and in any replica, one makes it and the other finds it.
+ */
+export class RepeatKey {
+  readonly #key: string;
+
+  private constructor(key: string) {
+    this.#key = key;
+  }
+
+  /** @throws PublicError unprocessable when the header is no key */
+  static parse(header: string | undefined): RepeatKey | undefined {
+    if (header === undefined) return undefined;
+    if (KEY.test(header)) return new RepeatKey(header);
+    const msg = 'Idempotency-Key should be 1 to 255 visible ASCII characters without blanks';
+    throw invalid([{ loc: ['header', 'Idempotency-Key'], msg, type: 'value_error' }]);
+  }
+
+  /** @throws PublicError conflict when the export of the key was made of another body */
+  async createOnce(home: ResourceHome<BulkExport>, draft: Draft<BulkExport>): Promise<BulkExport> {
+    const { metadata, spec } = draft;
+    const { namespace = '' } = metadata;
+    const name = `export-key-${hashOf(this.#key)}`;
+    const body = hashOf(spec);
+    const former = home.findByName(namespace, name);
+    if (former) return this.#repeated(former, body);
+    const annotations = { ...metadata.annotations, [ANNOTATION.requestHash]: body };
+    try {
+      return await home.create({ ...draft, metadata: { ...metadata, name, annotations } });
+    } catch (error) {
+      if (!isAlreadyExists(error)) throw error;
+      return this.#repeated(await home.change({ namespace, name }, (current) => current), body);
+    }
+  }
+
+  #repeated(former: BulkExport, body: string): BulkExport {
+    if (former.metadata.annotations?.[ANNOTATION.requestHash] === body) return former;
+    throw new PublicError(
+      'conflict',
+      `Idempotency-Key ${this.#key} was used with another body; send the same body, or another key`,
+    );
+  }
+}
