@@ -1,87 +1,33 @@
 import { randomUUID } from 'node:crypto';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { DuckDBInstance } from '@duckdb/node-api';
-import { startObjectStore, type EmbeddedObjectStore } from '#lib/embedded-object-store';
-import type { BulkExportRunSpec } from '#lib/resources';
-import { createLogger } from '#lib/telemetry';
 import { testPostgres } from '#lib/testing';
-import { systemClock } from '#lib/time';
-import { openTraceStore, type TraceStore } from '#lib/trace-store';
-import { WorkerProcess } from '../testdata/worker-process.js';
+import { ExportStand, type SentRun } from '../testdata/export-stand.js';
 
-const KEYS = { accessKeyId: 'AKTEST', secretAccessKey: 'secret' };
-const TENANT = randomUUID();
-const log = createLogger('test', 'silent');
 const postgres = testPostgres();
-
-let uri: string;
-let traces: TraceStore;
-let folder: string;
-let server: EmbeddedObjectStore;
+let stand: ExportStand;
 
 beforeAll(async () => {
-  uri = (await postgres.freshDatabase()).uri;
-  traces = openTraceStore({ uri, poolSize: 3, log, clock: systemClock });
-  await traces.migrate();
-  folder = await mkdtemp(join(tmpdir(), 'odd-rows-'));
-  server = await startObjectStore({ folder, host: '127.0.0.1', port: 0, log, buckets: ['odd'], ...KEYS });
+  stand = await ExportStand.start((await postgres.freshDatabase()).uri);
 }, 60_000);
-afterAll(async () => {
-  await server.stop();
-  await traces.close();
-  await rm(folder, { recursive: true, force: true });
-});
-
-interface Odd {
-  readonly run?: Record<string, unknown>;
-  readonly fields?: Record<string, string>;
-}
+afterAll(() => stand.stop());
 
 /** Stores runs in a project of their own, exports a day of it, and answers what DuckDB reads. */
 async function exported(
-  odd: readonly Odd[],
+  odd: readonly Partial<SentRun>[],
   sql: string,
   { day = '2026-11-20', formatVersion = 'v2_beta' }: { day?: string; formatVersion?: 'v1' | 'v2_beta' } = {},
 ): Promise<Record<string, unknown>[]> {
-  const name = randomUUID();
-  const post = odd.map(({ run, fields = {} }, n) => ({
-    run: Buffer.from(
-      JSON.stringify({
-        ...{ id: randomUUID(), name: String(n), run_type: 'chain', session_name: name },
-        ...{ start_time: `${day}T00:00:00.00000${n % 10}Z`, ...run },
-      }),
-    ),
-    fields: Object.fromEntries(Object.entries(fields).map(([field, text]) => [field, Buffer.from(text)])),
+  const runs = odd.map(({ run, ...rest }, n) => ({
+    run: { name: String(n), start_time: `${day}T00:00:00.00000${n % 10}Z`, ...run },
+    ...rest,
   }));
-  expect((await traces.ingest(TENANT, { post, patch: [] })).refused).toEqual([]);
-  const project = await traces.projects.ensure(TENANT, name);
-  const config = {
-    bucketName: 'odd',
-    prefix: 'x',
-    endpointUrl: server.endpoint,
-    includeBucketInPrefix: true,
-  };
-  const spec: BulkExportRunSpec = {
-    ...{ exportName: 'e', exportId: randomUUID(), tenantId: TENANT, projectId: project.id },
-    ...{ startTime: `${day}T00:00:00Z`, endTime: `${day}T23:59:59.999999Z` },
-    ...{ destination: { config }, formatVersion, compression: 'zstd' },
-  };
-  const worker = new WorkerProcess({
-    AGENTPLANE_DATABASE_URI: uri,
-    AGENTPLANE_EXPORT_RUN_UID: randomUUID(),
-    AGENTPLANE_EXPORT_ATTEMPT: '1',
-    AGENTPLANE_EXPORT_SPEC: JSON.stringify(spec),
-    AGENTPLANE_STORE_ACCESS_KEY_ID: KEYS.accessKeyId,
-    AGENTPLANE_STORE_SECRET_ACCESS_KEY: KEYS.secretAccessKey,
-    AGENTPLANE_ALLOW_PRIVATE_ENDPOINTS: 'true',
-  });
-  expect(await worker.ended).toBe(0);
+  const projectId = await stand.ingest(randomUUID(), runs);
+  const spec = stand.specOf(projectId, day, { formatVersion });
+  expect(await stand.work(spec, randomUUID(), 1).ended).toBe(0);
   const connection = await (await DuckDBInstance.create()).connect();
   try {
     await connection.run("SET TimeZone = 'UTC'");
-    const files = `read_parquet('${folder}/odd/x/export_id=${spec.exportId}/**/*.parquet', hive_partitioning = false)`;
+    const files = `read_parquet('${stand.folderOf(spec)}/**/*.parquet', hive_partitioning = false)`;
     return (await connection.runAndReadAll(sql.replaceAll('FILES', files))).getRowObjectsJson();
   } finally {
     connection.closeSync();

@@ -1,0 +1,23 @@
+import { readFileSync } from 'node:fs';
+
+/** One block of docs/reading-exports.md. */
+export interface PageLines {
+  /** The heading above. */
+  readonly reader: string;
+  readonly language: string;
+  readonly reads: 'file' | 'folder';
+  readonly lines: string;
+}
+
+/** Every block that reads something, in the order of the page. */
+export function pageLines(): readonly PageLines[] {
+  const page = readFileSync('docs/reading-exports.md', 'utf8');
+  return page.split(/^## /m).flatMap((section) => {
+    const [reader = ''] = section.split('\n');
+    const blocks = section.matchAll(/^```(\w+) (file|folder)\n(.*?)^```$/gms);
+    return [...blocks].map(([, language = '', reads, lines = '']) => ({
+      ...{ reader, language, lines },
+      reads: reads as PageLines['reads'],
+    }));
+  });
+}

@@ -1,0 +1,123 @@
+import { randomUUID } from 'node:crypto';
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { testPostgres } from '#lib/testing';
+import { ExportStand, type SentRun } from '../../apps/export-worker/testdata/export-stand.js';
+import { type PageLines, pageLines } from './page-lines.js';
+import { type Row, runLines } from './run-lines.js';
+import { compared, storedRows } from './stored-rows.js';
+
+const DAYS = ['2026-11-19', '2026-11-20'] as const;
+const RUNS_PER_DAY = 400;
+const ROWS_PER_FILE = 150;
+const FORMATS = ['v1', 'v2_beta'] as const;
+type Format = (typeof FORMATS)[number];
+
+const JSON_TEXTS = [
+  '[]',
+  '{}',
+  '"text"',
+  'false',
+  '-0.0',
+  '[{"a":[1,null]},"é😀\\u2028"]',
+  '{"a":1,"a":2,"":3}',
+  '12345678901234567890',
+];
+
+/** Odd ones among usual ones: arrays, scalars, unicode, nothing at all, and a value of 6 MB. */
+function runsOf(day: string): readonly SentRun[] {
+  return Array.from({ length: RUNS_PER_DAY }, (_, n) => {
+    const second = Math.floor((n * 86_399) / (RUNS_PER_DAY - 1));
+    const at = new Date(Date.parse(`${day}T00:00:00Z`) + second * 1000).toISOString().slice(0, 19);
+    const start_time = `${at}.${String((n * 7919) % 1_000_000).padStart(6, '0')}Z`;
+    const json = JSON_TEXTS[n % JSON_TEXTS.length] ?? '{}';
+    if (n % 5 === 0) return { run: { name: `run ${n}`, start_time } };
+    const usage = { input_tokens: n, output_tokens: 2 * n, total_tokens: 3 * n, total_cost: n / 8192 };
+    return {
+      run: {
+        name: n % 3 === 0 ? '名前 \u{1F600}' : `run ${n % 9}`,
+        ...{
+          start_time,
+          end_time: start_time.replace('Z', '+00:00'),
+          tags: n % 4 === 0 ? ['', 'ä', '"'] : [],
+        },
+        ...{ run_type: n % 2 === 0 ? 'llm' : 'chain' },
+      },
+      fields: {
+        inputs: json,
+        outputs: n % 2 === 0 ? JSON.stringify({ usage_metadata: usage }) : json,
+        events: '[{"name":"start"}]',
+        error: JSON.stringify(n % 7 === 0 ? 'Error: "\n"' : '{"a": 1}'),
+        ...(n === 201 ? { inputs: JSON.stringify({ text: 'huge '.repeat(1_200_000) }) } : {}),
+      },
+    };
+  });
+}
+
+/** Runs the lines of docs/reading-exports.md in these languages against an export of each format. */
+export function describeReaders(languages: readonly string[]): void {
+  const postgres = testPostgres();
+  const exports = new Map<Format, { file: string; folder: string }>();
+  let stand: ExportStand;
+  let stored: readonly Row[];
+
+  beforeAll(async () => {
+    const { uri } = await postgres.freshDatabase();
+    stand = await ExportStand.start(uri);
+    let projectId = '';
+    for (const day of DAYS) projectId = await stand.ingest('read', runsOf(day));
+    stored = await storedRows(uri, projectId);
+    for (const formatVersion of FORMATS) {
+      const exportId = randomUUID();
+      for (const day of DAYS) {
+        const spec = stand.specOf(projectId, day, { exportId, formatVersion });
+        const files = { AGENTPLANE_EXPORT_FILE_ROWS: String(ROWS_PER_FILE) };
+        expect(await stand.work(spec, randomUUID(), 1, files).ended).toBe(0);
+      }
+      const folder = stand.folderOf({ exportId });
+      const names = readdirSync(folder, { recursive: true, encoding: 'utf8' }).sort();
+      const first = names.find((name) => name.endsWith('day=19/part-00001.parquet')) ?? '';
+      exports.set(formatVersion, { folder, file: join(folder, first) });
+    }
+  }, 120_000);
+  afterAll(() => stand.stop());
+
+  const blocks = pageLines().filter(({ language }) => languages.includes(language));
+
+  it('finds lines for a file and a folder', () =>
+    expect(blocks.length).toBeGreaterThanOrEqual(2 * languages.length));
+
+  describe.each(FORMATS)('an export in %s', (format) => {
+    it.each(blocks.map((lines): [string, string, PageLines] => [lines.reader, lines.reads, lines]))(
+      'has the rows of the database in %s, read as a %s',
+      async (_reader, _reads, lines) => {
+        const paths = exports.get(format);
+        if (!paths) throw new Error('the export was not made');
+        const found = await runLines(lines, paths);
+        const isRounded = lines.language === 'js';
+        const show = { isRounded, listsAsText: format === 'v1' };
+        const wanted = lines.reads === 'file' ? stored.slice(0, ROWS_PER_FILE) : stored;
+        expect(byId(found.map((row) => compared(row, show)))).toEqual(
+          byId(wanted.map((row) => compared(row, show))),
+        );
+        if (lines.reads === 'folder' && !isRounded) expectDays(found);
+      },
+      120_000,
+    );
+  });
+}
+
+/** Folders are columns: year, month and day are those of the start. */
+function expectDays(rows: readonly Row[]): void {
+  const days = rows.map((row) =>
+    [row['year'], row['month'], row['day']].map((part) => String(part as string).padStart(2, '0')).join('-'),
+  );
+  const counts = DAYS.map((day) => [day, days.filter((found) => found === day).length]);
+  expect(counts).toEqual(DAYS.map((day) => [day, RUNS_PER_DAY]));
+}
+
+function byId(rows: readonly Row[]): readonly Row[] {
+  const keyOf = (row: Row): string => `${String(row['id'])} ${String(row['trace_id'])}`;
+  return rows.toSorted((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
+}
