@@ -1,4 +1,4 @@
-import { randomBytes, randomUUID } from 'node:crypto';
+import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -207,8 +207,14 @@ describe('an export run', () => {
         { rows: 8000, maxStartTime: expect.stringContaining('2026-11-20T23:59:') },
       ],
     });
-    for (const { key, bytes, etag } of files)
+    for (const { key, bytes, etag, sha256 } of files) {
       expect(await store.stat(BUCKET, key)).toMatchObject({ size: bytes, etag });
+      const stored = Buffer.concat(await (await store.get(BUCKET, key)).toArray());
+      expect(sha256).toBe(createHash('sha256').update(stored).digest('hex'));
+      expect(manifest).toMatchObject({
+        files: expect.arrayContaining([expect.objectContaining({ key, sha256 })]),
+      });
+    }
   });
 
   it('ends a file with the row group that passes the size', async () => {
@@ -386,7 +392,7 @@ describe('a series of attempts of one run', () => {
     expect(puts).toEqual([expect.stringMatching(/^x\/manifests\/export_id=[^/]+\/runs\/2026-11-20\.json$/)]);
     await expectEveryRowOnce(spec);
     expect(await traces.exportProgress.files(uid)).toMatchObject([
-      { rows: ROWS, minStartTime: expect.anything(), maxStartTime: expect.anything() },
+      { rows: ROWS, sha256: expect.stringMatching(/^[0-9a-f]{64}$/), minStartTime: expect.anything() },
     ]);
   });
 

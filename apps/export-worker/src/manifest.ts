@@ -17,11 +17,12 @@ export function renderManifest({ spec }: ExportTask, files: readonly ExportFile[
     compression: spec.compression,
     rows: sum(({ rows }) => rows),
     bytes: sum(({ bytes }) => bytes),
-    files: files.map(({ key, rows, bytes, etag, minStartTime, maxStartTime }) => ({
+    files: files.map(({ key, rows, bytes, etag, sha256, minStartTime, maxStartTime }) => ({
       key,
       rows,
       bytes,
       etag,
+      sha256,
       minStartTime: minStartTime === undefined ? undefined : formatInstant(minStartTime),
       maxStartTime: maxStartTime === undefined ? undefined : formatInstant(maxStartTime),
     })),

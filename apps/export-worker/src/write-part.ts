@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { addAbortSignal } from 'node:stream';
 import { errorText } from '#lib/errors';
 import type { MultipartUpload, ObjectStore } from '#lib/object-store';
@@ -65,6 +65,7 @@ class PartInTheMaking {
   readonly #reader: CopyBinaryReader;
   readonly #bounds: RowBounds;
   readonly #writer: ParquetWriter;
+  readonly #hash = createHash('sha256');
   readonly #startedMs = systemClock.monotonicMs();
   #starting: Promise<MultipartUpload> | undefined;
   #begin: Promise<MultipartUpload> | undefined;
@@ -112,17 +113,18 @@ class PartInTheMaking {
     await this.#writer.end();
     const upload = await this.#begun();
     const { bytes } = this.#writer;
+    const sha256 = this.#hash.digest('hex');
     const { journal } = this.#tools;
     const { firstTime, last } = this.#bounds;
     await journal.recordIntent({
       ...this.#intent,
-      ...{ uploadId: upload.uploadId, rows, bytes },
+      ...{ uploadId: upload.uploadId, rows, bytes, sha256 },
       from: formatInstant(firstTime),
       upTo: { ...last, startTime: formatInstant(last.startTime) },
     });
     const { etag } = await this.#completeUpload(upload);
     const times = { minStartTime: firstTime, maxStartTime: last.startTime };
-    await journal.completePart({ ...this.#intent, rows, bytes, etag, ...times }, last);
+    await journal.completePart({ ...this.#intent, rows, bytes, sha256, etag, ...times }, last);
     metrics.exportAttemptRows.add(rows);
     metrics.exportAttemptBytes.add(bytes);
     metrics.exportFileDuration.observe((systemClock.monotonicMs() - this.#startedMs) / 1000);
@@ -163,6 +165,7 @@ class PartInTheMaking {
   }
 
   async #send(bytes: Buffer): Promise<void> {
+    this.#hash.update(bytes);
     await (await this.#begun()).write(bytes);
   }
 

@@ -20,6 +20,8 @@ export interface ExportIntent {
   /** Rows and bytes, once the object was written whole but before it was completed. */
   readonly rows?: number;
   readonly bytes?: number;
+  /** Of the object, hex, with `rows` and `bytes`. */
+  readonly sha256?: string;
   /** Cursor after this object's last row, with `rows` and `bytes`. */
   readonly upTo?: { readonly startTime: string; readonly id: string; readonly traceId: string };
   /** Start time of this object's first row, ISO 8601, with `rows` and `bytes`. */
