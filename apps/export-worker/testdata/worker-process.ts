@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
@@ -12,6 +13,7 @@ const main = join(root, 'dist', 'apps', 'export-worker', 'src', 'main.js');
 export class WorkerProcess {
   readonly child: ChildProcess;
   readonly log: Record<string, unknown>[] = [];
+  #peakBytes = 0;
   readonly #ended: Promise<number | NodeJS.Signals>;
 
   constructor(env: Readonly<Record<string, string>>) {
@@ -23,6 +25,8 @@ export class WorkerProcess {
       createInterface({ input: this.child.stderr }).on('line', (line) => {
         this.log.push(line.startsWith('{') ? (JSON.parse(line) as Record<string, unknown>) : { line });
       });
+    const watch = setInterval(() => this.#look(), 20);
+    this.child.once('exit', () => clearInterval(watch));
     this.#ended = once(this.child, 'close').then(
       ([code, signal]) => (code ?? signal) as number | NodeJS.Signals,
     );
@@ -31,6 +35,21 @@ export class WorkerProcess {
   /** The exit code, or the signal that killed it. */
   get ended(): Promise<number | NodeJS.Signals> {
     return this.#ended;
+  }
+
+  /** Most memory that it had at a time, bytes. */
+  get peakBytes(): number {
+    return this.#peakBytes;
+  }
+
+  #look(): void {
+    try {
+      const status = readFileSync(`/proc/${this.child.pid}/status`, 'utf8');
+      const peak = /^VmHWM:\s*(\d+) kB$/m.exec(status)?.[1];
+      if (peak !== undefined) this.#peakBytes = Math.max(this.#peakBytes, Number(peak) * 1024);
+    } catch {
+      // it ended between two looks
+    }
   }
 
   get isRunning(): boolean {

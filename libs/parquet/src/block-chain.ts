@@ -1,4 +1,6 @@
 const BLOCK_BYTES = 64 << 10;
+/** What a usual row group needs; those of a row with huge values are let go of. */
+const MAX_FREE_BLOCKS = 1024;
 
 /**
  * Blocks of one size that are used again and again. Compressed pages of every size come and go with each row group;
@@ -12,16 +14,19 @@ export class BlockPool {
   }
 
   give(block: Buffer): void {
-    this.#free.push(block);
+    if (this.#free.length < MAX_FREE_BLOCKS) this.#free.push(block);
   }
+}
+
+interface Block {
+  readonly bytes: Buffer;
+  filled: number;
 }
 
 /** Bytes that wait, in order, in blocks of a pool. */
 export class BlockChain {
   readonly #pool: BlockPool;
-  readonly #blocks: Buffer[] = [];
-  #last: Buffer | undefined;
-  #filled = 0;
+  #blocks: Block[] = [];
   #length = 0;
 
   constructor(pool: BlockPool) {
@@ -33,27 +38,39 @@ export class BlockChain {
   }
 
   append(bytes: Buffer): void {
+    let last = this.#blocks.at(-1);
     for (let at = 0; at < bytes.length;) {
-      if (!this.#last || this.#filled === this.#last.length) {
-        this.#last = this.#pool.take();
-        this.#blocks.push(this.#last);
-        this.#filled = 0;
+      if (!last || last.filled === last.bytes.length) {
+        last = { bytes: this.#pool.take(), filled: 0 };
+        this.#blocks.push(last);
       }
-      const copied = bytes.copy(this.#last, this.#filled, at);
-      this.#filled += copied;
+      const copied = bytes.copy(last.bytes, last.filled, at);
+      last.filled += copied;
       at += copied;
     }
     this.#length += bytes.length;
   }
 
+  /** Takes the blocks of another chain over, which is empty afterwards. */
+  adopt(other: BlockChain): void {
+    for (const block of other.#blocks) this.#blocks.push(block);
+    this.#length += other.#length;
+    other.#blocks = [];
+    other.#length = 0;
+  }
+
+  /** All bytes, in order. */
+  *pieces(): Iterable<Buffer> {
+    for (const { bytes, filled } of this.#blocks) yield bytes.subarray(0, filled);
+  }
+
   /** Hands everything on and is empty afterwards. */
   async drain(sink: (bytes: Buffer) => Promise<void>): Promise<void> {
-    for (const block of this.#blocks) {
-      await sink(block === this.#last ? block.subarray(0, this.#filled) : block);
-      this.#pool.give(block);
+    for (const { bytes, filled } of this.#blocks) {
+      await sink(bytes.subarray(0, filled));
+      this.#pool.give(bytes);
     }
-    this.#blocks.length = 0;
-    this.#last = undefined;
+    this.#blocks = [];
     this.#length = 0;
   }
 }

@@ -6,10 +6,14 @@ import { Dictionary } from './dictionary.js';
 import { forEachElement } from './field-values.js';
 import { LevelBuffer } from './level-buffer.js';
 import { HEADROOM, type PageBuffer, type PagePool } from './page-buffer.js';
+import type { PageBody } from './page-body.js';
 import { ENCODING, PAGE_TYPE, renderPageHeader } from './page-header.js';
 import { encodeHybrid, hybridBound } from './rle-hybrid.js';
 import { type ValueEncoder, valueEncoder } from './value-encoder.js';
 import { type Bounds, type ValueRange, valueRange } from './value-range.js';
+
+/** A value of a long page from this size on is not copied. */
+const DIRECT_BYTES = 1 << 20;
 
 /** What the page index says of one page. */
 export interface PageEntry {
@@ -74,7 +78,7 @@ export class ColumnWriter {
   constructor(column: ParquetColumn, compressor: Compressor, blocks: BlockPool, pages: PagePool) {
     this.#column = column;
     this.#compressor = compressor;
-    this.#stream = column.longPages ? compressor.openStream() : undefined;
+    this.#stream = column.longPages ? compressor.openStream(blocks) : undefined;
     this.#pool = pages;
     this.#page = pages.take();
     this.#encode = valueEncoder(column.type);
@@ -131,6 +135,10 @@ export class ColumnWriter {
       this.#indexes[this.#indexCount++] = this.#dictionary.indexOf(source, at, length, this.#observeEntry);
       return;
     }
+    if (this.#stream && length >= DIRECT_BYTES) {
+      this.#handOnDirectly(this.#stream, source, at, length);
+      return;
+    }
     const start = this.#page.length;
     this.#encode(this.#page, source, at, length);
     this.#observe(this.#page, start);
@@ -159,8 +167,8 @@ export class ColumnWriter {
     this.#values += values;
     if (this.#dictionary?.isFull) this.#usesDictionary = false;
     const header = { type: PAGE_TYPE.data, values, encoding };
-    const written = Promise.all([body, this.#tail]).then(([pieces]) => {
-      const bytes = this.#append(this.#pages, header, uncompressedBytes, pieces);
+    const written = Promise.all([body, this.#tail]).then(([page]) => {
+      const bytes = this.#append(this.#pages, header, uncompressedBytes, page);
       this.#entries.push({ ...entry, bytes });
       release();
     });
@@ -170,7 +178,7 @@ export class ColumnWriter {
   }
 
   /** Levels and values of the open page, on their way; another page is open then. */
-  #compressPage(): { body: Promise<readonly Buffer[]>; bytes: number; release: () => void } {
+  #compressPage(): { body: Promise<PageBody>; bytes: number; release: () => void } {
     if (this.#stream && this.#stream.bytes > 0) {
       this.#handOn(this.#stream);
       const levels = this.#levels.take();
@@ -182,7 +190,8 @@ export class ColumnWriter {
     const whole = this.#levels.putBefore(page);
     // without compression the page itself is what is written
     const release = (): void => this.#pool.give(page);
-    return { body: this.#compressor.compress(whole), bytes: whole.length, release };
+    const body = this.#compressor.compress(whole).then((pieces) => ({ pieces }));
+    return { body, bytes: whole.length, release };
   }
 
   /** Values of the open page that are compressed while others follow. */
@@ -194,6 +203,18 @@ export class ColumnWriter {
     const given = Promise.all([written, this.#tail]).then(() => this.#pool.give(page));
     given.catch(() => undefined);
     this.#tail = given;
+  }
+
+  /** A huge value goes to the compression from where it was read: a copy of it would be the largest thing in memory. */
+  #handOnDirectly(stream: PageStream, source: Buffer, at: number, length: number): void {
+    const page = this.#page;
+    page.reserve(4);
+    page.length = page.bytes.writeUInt32LE(length, page.length);
+    this.#handOn(stream);
+    const written = stream.write(source.subarray(at, at + length), true);
+    const done = Promise.all([written, this.#tail]).then(() => undefined);
+    done.catch(() => undefined);
+    this.#tail = done;
   }
 
   #endEntry(values: number): Omit<PageEntry, 'bytes'> {
@@ -238,7 +259,9 @@ export class ColumnWriter {
   async #writeDictionary({ page, size }: Dictionary): Promise<void> {
     const body = page.bytes.subarray(HEADROOM, page.length);
     const header = { type: PAGE_TYPE.dictionary, values: size, encoding: ENCODING.plain };
-    this.#append(this.#dictionaryPage, header, body.length, await this.#compressor.compress(body));
+    this.#append(this.#dictionaryPage, header, body.length, {
+      pieces: await this.#compressor.compress(body),
+    });
   }
 
   /** @returns the bytes of the page with its header */
@@ -246,13 +269,15 @@ export class ColumnWriter {
     chain: BlockChain,
     page: { type: number; values: number; encoding: number },
     uncompressedBytes: number,
-    pieces: readonly Buffer[],
+    { pieces, rest }: PageBody,
   ): number {
-    const compressedBytes = pieces.reduce((sum, piece) => sum + piece.length, 0);
-    const checksum = pieces.reduce((sum, piece) => crc32(piece, sum), 0);
+    const compressedBytes = pieces.reduce((sum, piece) => sum + piece.length, rest?.length ?? 0);
+    let checksum = pieces.reduce((sum, piece) => crc32(piece, sum), 0);
+    for (const piece of rest?.pieces() ?? []) checksum = crc32(piece, checksum);
     const header = renderPageHeader({ ...page, uncompressedBytes, compressedBytes, checksum });
     chain.append(header);
     for (const piece of pieces) chain.append(piece);
+    if (rest) chain.adopt(rest);
     this.#uncompressedBytes += header.length + uncompressedBytes;
     return header.length + compressedBytes;
   }

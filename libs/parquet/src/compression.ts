@@ -1,6 +1,8 @@
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { compress as snappyCompress } from 'snappyjs';
+import type { BlockPool } from './block-chain.js';
+import type { PageBody } from './page-body.js';
 import { ZstdLane } from './zstd-lane.js';
 import { ZstdPage } from './zstd-page.js';
 
@@ -43,10 +45,13 @@ function pageCompressor(compression: Compression): PageCompressor {
 export interface PageStream {
   /** Uncompressed bytes of the open page so far. */
   readonly bytes: number;
-  /** The piece must not change until this resolves. */
-  write(piece: Buffer): Promise<void>;
+  /**
+   * The piece must not change until this resolves.
+   * @param isBorrowed the compressor is busy until then: the piece belongs to the reader of rows
+   */
+  write(piece: Buffer, isBorrowed?: boolean): Promise<void>;
   /** Ends the page. @returns its bytes: `before`, then all that was written */
-  end(before: Buffer): Promise<readonly Buffer[]>;
+  end(before: Buffer): Promise<PageBody>;
 }
 
 /** Compresses several pages at a time. */
@@ -56,6 +61,7 @@ export class Compressor {
   readonly #lanes: { pages: PageCompressor; tail: Promise<unknown> }[];
   #pages = 0;
   readonly #running = new Set<Promise<unknown>>();
+  readonly #borrowing = new Set<Promise<unknown>>();
 
   /** @param parallel pages in work at a time */
   constructor(compression: Compression, parallel: number) {
@@ -66,9 +72,9 @@ export class Compressor {
     }));
   }
 
-  /** True when there is as much work as there are lanes. */
+  /** True when there is as much work as there are lanes, or a row is still being read. */
   get isBusy(): boolean {
-    return this.#running.size >= this.#lanes.length;
+    return this.#running.size >= this.#lanes.length || this.#borrowing.size > 0;
   }
 
   /** The page must not change until its pieces are there. */
@@ -81,17 +87,17 @@ export class Compressor {
   }
 
   /** For the long pages of one column; undefined where pages are short because a compression does not look back far. */
-  openStream(): PageStream | undefined {
+  openStream(blocks: BlockPool): PageStream | undefined {
     if (this.#compression !== 'zstd') return undefined;
-    const stream = new ZstdPage();
+    const stream = new ZstdPage(blocks);
     this.#streams.push(stream);
     return {
       get bytes() {
         return stream.bytes;
       },
-      write: (piece) => {
+      write: (piece, isBorrowed = false) => {
         const written = stream.write(piece);
-        void this.#track(written);
+        void this.#track(written, isBorrowed ? this.#borrowing : this.#running);
         return written;
       },
       end: (before) => stream.end(before),
@@ -99,12 +105,12 @@ export class Compressor {
   }
 
   /** Counts it among what is running. @returns what resolves when it has ended, however */
-  #track(work: Promise<unknown>): Promise<unknown> {
+  #track(work: Promise<unknown>, among = this.#running): Promise<unknown> {
     const settled: Promise<unknown> = work.then(
-      () => this.#running.delete(settled),
-      () => this.#running.delete(settled),
+      () => among.delete(settled),
+      () => among.delete(settled),
     );
-    this.#running.add(settled);
+    among.add(settled);
     return settled;
   }
 
@@ -113,8 +119,9 @@ export class Compressor {
     for (const stream of this.#streams) stream.close();
   }
 
-  /** Resolves when a lane is free. */
+  /** Resolves when a lane is free and no row is read any more. */
   async room(): Promise<void> {
-    while (this.isBusy) await Promise.race(this.#running);
+    await Promise.all(this.#borrowing);
+    while (this.#running.size >= this.#lanes.length) await Promise.race(this.#running);
   }
 }

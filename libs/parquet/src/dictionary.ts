@@ -3,6 +3,8 @@ import type { ValueEncoder } from './value-encoder.js';
 
 /** Beyond this a dictionary costs readers more than it saves. */
 const MAX_BYTES = 512 << 10;
+/** A longer value is not compared with the one before. */
+const MAX_LAST_BYTES = 64;
 
 /** The distinct values of one column chunk, in order of appearance. */
 export class Dictionary {
@@ -10,6 +12,10 @@ export class Dictionary {
   readonly page = new PageBuffer();
   readonly #encode: ValueEncoder;
   readonly #indexes = new Map<string, number>();
+  /** The value before, since the same comes again more often than not: a comparison of bytes is cheaper than a string. */
+  readonly #last = Buffer.alloc(MAX_LAST_BYTES);
+  #lastLength = -1;
+  #lastIndex = 0;
 
   constructor(encode: ValueEncoder) {
     this.#encode = encode;
@@ -25,6 +31,16 @@ export class Dictionary {
 
   /** @param added called with the place of a value in `page` when it is new */
   indexOf(source: Buffer, at: number, length: number, added: (start: number) => void): number {
+    if (length === this.#lastLength && isSame(this.#last, source, at, length)) return this.#lastIndex;
+    const index = this.#indexOf(source, at, length, added);
+    if (length <= MAX_LAST_BYTES) {
+      this.#lastLength = source.copy(this.#last, 0, at, at + length);
+      this.#lastIndex = index;
+    }
+    return index;
+  }
+
+  #indexOf(source: Buffer, at: number, length: number, added: (start: number) => void): number {
     const key = source.toString('latin1', at, at + length);
     const known = this.#indexes.get(key);
     if (known !== undefined) return known;
@@ -39,5 +55,12 @@ export class Dictionary {
   clear(): void {
     this.#indexes.clear();
     this.page.clear();
+    this.#lastLength = -1;
   }
+}
+
+/** Byte by byte: values are short, and a call out of JavaScript costs more. */
+function isSame(last: Buffer, source: Buffer, at: number, length: number): boolean {
+  for (let n = 0; n < length; n++) if (last[n] !== source[at + n]) return false;
+  return true;
 }

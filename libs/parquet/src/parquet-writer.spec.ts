@@ -497,6 +497,10 @@ describe('a value at the edge', () => {
   });
 });
 
+function md5(text: string): string {
+  return createHash('md5').update(text).digest('hex');
+}
+
 describe('a long page', () => {
   const columns = [column('v', 'text', { statistics: false, longPages: true })];
   const values = Array.from({ length: 4000 }, (_, n) =>
@@ -512,6 +516,22 @@ describe('a long page', () => {
       expect((await readByHyparquet(file)).map(({ v }) => v)).toEqual(values);
     },
   );
+
+  it('reads huge values of several columns between small ones back', async () => {
+    const both = ['a', 'b'].map((name) => column(name, 'text', { statistics: false, longPages: true }));
+    const huge = (seed: number, bytes: number): string =>
+      createHash('shake256', { outputLength: bytes / 2 })
+        .update(`${seed}`)
+        .digest('hex');
+    const texts = Array.from({ length: 9 }, (_, n): Row =>
+      n % 3 === 1 ? [huge(n, 3 << 20), `${n}`.repeat(2 << 20)] : [n % 3 === 0 ? 'small' : null, `${n}`],
+    );
+    const file = await write(both, texts, {}, 64 << 10);
+    expect(await query(file, 'SELECT md5(a) AS a, md5(b) AS b FROM FILE')).toEqual(
+      texts.map(([a, b]) => ({ a: a === null ? null : md5(a as string), b: md5(b as string) })),
+    );
+    expect((await readByHyparquet(file)).map(({ a, b }) => [a, b])).toEqual(texts);
+  });
 
   it('finds what stood megabytes before, in one frame for a row group', async () => {
     const blocks = Array.from({ length: 40 }, (_, n) =>

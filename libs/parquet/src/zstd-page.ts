@@ -1,4 +1,6 @@
 import { constants, createZstdCompress } from 'node:zlib';
+import { BlockChain, type BlockPool } from './block-chain.js';
+import type { PageBody } from './page-body.js';
 
 const LEVEL = 3;
 const CHUNK_BYTES = 256 << 10;
@@ -10,6 +12,8 @@ const WINDOW_LOG = 21;
 
 /** Of RFC 8878. */
 const MAGIC_BYTES = 4;
+/** The header that zstd writes when it knows no size: magic, descriptor, window. */
+const HEADER_BYTES = MAGIC_BYTES + 2;
 const SIZE_IN_4_BYTES = 0x80;
 const MAX_BLOCK_BYTES = 128 << 10;
 
@@ -29,12 +33,18 @@ export class ZstdPage {
     },
     chunkSize: CHUNK_BYTES,
   });
-  #pieces: Buffer[] = [];
+  readonly #pool: BlockPool;
+  readonly #header = Buffer.alloc(HEADER_BYTES);
+  #headerLength = 0;
+  /** What was compressed so far, behind its header: in blocks at once, so that no second copy waits for the end of the page. */
+  #body: BlockChain;
   #bytes = 0;
   #tail: Promise<void> = Promise.resolve();
 
-  constructor() {
-    this.#stream.on('data', (piece: Buffer) => this.#pieces.push(piece));
+  constructor(pool: BlockPool) {
+    this.#pool = pool;
+    this.#body = new BlockChain(pool);
+    this.#stream.on('data', (piece: Buffer) => this.#take(piece));
     // failures reach the caller through the callback of the write
     this.#stream.on('error', () => undefined);
   }
@@ -51,21 +61,28 @@ export class ZstdPage {
   }
 
   /** Ends the page. @returns one frame: `before`, then all that was written */
-  async end(before: Buffer): Promise<readonly Buffer[]> {
+  async end(before: Buffer): Promise<PageBody> {
     const bytes = before.length + this.#bytes;
     this.#bytes = 0;
-    let pieces: Buffer[] = [];
+    let ended: PageBody | undefined;
     await this.#inTurn((done) =>
       this.#stream.flush(constants.ZSTD_e_end, () => {
         this.#drain();
-        pieces = this.#pieces;
-        this.#pieces = [];
+        if (this.#headerLength === HEADER_BYTES)
+          ended = { pieces: frameStart(this.#header, before, bytes), rest: this.#body };
+        this.#body = new BlockChain(this.#pool);
+        this.#headerLength = 0;
         done(this.#stream.errored);
       }),
     );
-    const [first, ...rest] = pieces;
-    if (!first) throw new Error('compressing a page failed: zstd gave nothing');
-    return [...frameStart(first, before, bytes), ...rest];
+    if (!ended) throw new Error('compressing a page failed: zstd gave nothing');
+    return ended;
+  }
+
+  #take(piece: Buffer): void {
+    const copied = piece.copy(this.#header, this.#headerLength);
+    this.#headerLength += copied;
+    this.#body.append(piece.subarray(copied));
   }
 
   /** Frees the context at once instead of with some later collection. */
@@ -94,13 +111,13 @@ export class ZstdPage {
   }
 }
 
-/** The header of a frame with the size that it will have, blocks with `before`, and the first blocks behind its own header. */
-function frameStart(first: Buffer, before: Buffer, bytes: number): Buffer[] {
-  const descriptor = first[MAGIC_BYTES] ?? 0;
+/** The header of a frame with the size that it will have, and blocks with `before`. */
+function frameStart(written: Buffer, before: Buffer, bytes: number): Buffer[] {
+  const descriptor = written[MAGIC_BYTES] ?? 0;
   // without the size, which it cannot know, a checksum or a dictionary, a header is the descriptor and the window
   if (descriptor !== 0) throw new Error(`compressing a page failed: the frame begins with ${descriptor}`);
   const header = Buffer.alloc(MAGIC_BYTES + 6);
-  first.copy(header, 0, 0, MAGIC_BYTES + 2);
+  written.copy(header);
   header[MAGIC_BYTES] = SIZE_IN_4_BYTES;
   header.writeUInt32LE(bytes, MAGIC_BYTES + 2);
   const pieces: Buffer[] = [header];
@@ -111,6 +128,5 @@ function frameStart(first: Buffer, before: Buffer, bytes: number): Buffer[] {
     blockHeader.writeUIntLE(block.length << 3, 0, 3);
     pieces.push(blockHeader, block);
   }
-  pieces.push(first.subarray(MAGIC_BYTES + 2));
   return pieces;
 }

@@ -18,6 +18,8 @@ const SIGNATURE = Buffer.from('PGCOPY\n\xff\r\n\0', 'latin1');
 const HEADER_BYTES = SIGNATURE.length + 8;
 const TRAILER = 0xffff;
 const USUAL_BYTES = 256 << 10;
+/** From here on a buffer has the size that the tuple needs: half of it again would be the largest thing in memory. */
+const EXACT_BYTES = 8 << 20;
 
 /**
  * Finds tuples in the stream of `COPY … TO STDOUT (FORMAT binary)` without copying fields or making strings: `push`
@@ -108,11 +110,12 @@ export class CopyBinaryReader implements Tuple {
 
   #makeRoom(count: number): void {
     const waiting = this.#end - this.#start;
-    if (this.#end + count <= this.#bytes.length) return;
     const wanted = Math.max(waiting + count, this.#needed);
     const isOversized = this.#bytes.length > 4 * USUAL_BYTES && wanted <= USUAL_BYTES;
+    if (!isOversized && this.#end + count <= this.#bytes.length) return;
     if (wanted > this.#bytes.length || isOversized) {
-      const capacity = Math.max(USUAL_BYTES, wanted <= USUAL_BYTES ? 0 : wanted + (wanted >> 1));
+      const spare = wanted > EXACT_BYTES ? USUAL_BYTES : wanted >> 1;
+      const capacity = wanted <= USUAL_BYTES ? USUAL_BYTES : wanted + spare;
       const other = Buffer.allocUnsafeSlow(capacity);
       this.#bytes.copy(other, 0, this.#start, this.#end);
       this.#bytes = other;

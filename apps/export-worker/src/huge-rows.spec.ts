@@ -1,0 +1,58 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { DuckDBInstance } from '@duckdb/node-api';
+import { testPostgres } from '#lib/testing';
+import { ExportStand, type SentRun } from '../testdata/export-stand.js';
+
+const DAY = '2026-11-20';
+const VALUE_BYTES = 59_000_000;
+const postgres = testPostgres();
+let stand: ExportStand;
+
+beforeAll(async () => {
+  stand = await ExportStand.start((await postgres.freshDatabase()).uri);
+}, 60_000);
+afterAll(() => stand.stop());
+
+/** Hex digits without any repetition: half of it is left after compression. */
+function noise(seed: string): string {
+  return JSON.stringify(
+    createHash('shake256', { outputLength: VALUE_BYTES / 2 })
+      .update(seed)
+      .digest('hex'),
+  );
+}
+
+function runAt(second: number, fields: Record<string, string> = {}): SentRun {
+  return { run: { name: `run ${second}`, start_time: `${DAY}T00:00:0${second}Z` }, fields };
+}
+
+describe('an export of huge rows', () => {
+  it('keeps the memory of the worker bounded', async () => {
+    const huge = runAt(2, { inputs: noise('inputs'), outputs: noise('outputs') });
+    const projectId = await stand.ingest('huge', [
+      runAt(1, { inputs: '1' }),
+      huge,
+      runAt(3, { inputs: '3' }),
+    ]);
+    const spec = stand.specOf(projectId, DAY);
+    const worker = stand.work(spec, randomUUID(), 1);
+    expect(await worker.ended).toBe(0);
+    const connection = await (await DuckDBInstance.create()).connect();
+    try {
+      const found = await connection.runAndReadAll(
+        `SELECT md5(inputs) AS i, md5(outputs) AS o FROM read_parquet('${stand.folderOf(spec)}/**/*.parquet',
+        hive_partitioning = false) ORDER BY start_time`,
+      );
+      const md5 = (text: string): string => createHash('md5').update(text).digest('hex');
+      expect(found.getRowObjectsJson()).toEqual([
+        { i: md5('1'), o: null },
+        { i: md5(noise('inputs')), o: md5(noise('outputs')) },
+        { i: md5('3'), o: null },
+      ]);
+    } finally {
+      connection.closeSync();
+    }
+    process.stderr.write(`the worker's peak was ${Math.round(worker.peakBytes / 1e6)} MB\n`);
+    expect(worker.peakBytes).toBeLessThan(350e6);
+  }, 120_000);
+});

@@ -1,0 +1,7 @@
+import type { BlockChain } from './block-chain.js';
+
+/** A page as it is written, behind its header: pieces, then what waits in blocks already. */
+export interface PageBody {
+  readonly pieces: readonly Buffer[];
+  readonly rest?: BlockChain;
+}
