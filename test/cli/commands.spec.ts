@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 import { KubeClient, loadKubeConnection } from '#lib/kube';
+import { openObjectStore } from '#lib/object-store';
 import { NODES, PODS_RUN_AS_ROOT, RESOURCES, SECRETS } from '#lib/resources';
 import { waitFor } from '#lib/testing';
 import { findKubectl, leaveOut } from '../support/kubectl.js';
@@ -503,6 +504,27 @@ describe('agentplane with a platform', () => {
       expect(await run('get', 'bx', 'walk', '-o', 'jsonpath={.spec.compression}')).toBe('gzip');
       const again = await attempt('export', 'create', 'walk', ...words);
       expect([again.code, again.complaint]).toEqual([1, expect.stringMatching(/"walk" already exists/)]);
+    });
+
+    it('compares an export with its bucket', async () => {
+      const id = await run('get', 'bx', 'walk', '-o', 'jsonpath={.metadata.uid}');
+      const verified = await attempt('export', 'verify', id);
+      expect([verified.code, verified.output]).toEqual([
+        0,
+        expect.stringMatching(new RegExp(`^${id} verified: 0 rows of \\d days?\n$`)),
+      ]);
+      const { objectStore } = platform.credentials;
+      const store = openObjectStore({ ...objectStore, allowPrivateEndpoints: true });
+      const keys: string[] = [];
+      for await (const { key } of store.list(objectStore.bucket, '')) keys.push(key);
+      const [manifest = ''] = keys.filter((key) => key.includes(`manifests/export_id=${id}/`));
+      await store.delete(objectStore.bucket, manifest);
+      store.close();
+      const { code, output, complaint } = await attempt('export', 'verify', id, '--quick');
+      expect([code, output]).toEqual([1, `${manifest}: the manifest does not exist\n`]);
+      expect(complaint).toContain('1 difference');
+      const absent = await attempt('export', 'verify', randomUUID());
+      expect([absent.code, absent.complaint]).toEqual([3, expect.stringContaining('not found')]);
     });
 
     it('reports what an export waits for, and stops waiting after its timeout', async () => {

@@ -91,4 +91,19 @@ export const EXPORT_COMMANDS: readonly Command[] = [
     async ([name], flags) => (await import('./export-create-command.js')).createExport(name, flags),
   ),
   ...CHANGE_COMMANDS,
+  command(
+    {
+      words: 'export verify',
+      about: 'compare an export with what lies in its bucket: manifests, files, sizes, checksums, rows',
+      arguments: [{ name: 'id', about: 'id of a completed export' }],
+      options: {
+        quick: toggle('--quick', 'compare sizes without reading the files'),
+        ...TARGET_OPTIONS,
+      },
+      examples: ['export verify 2f0d4a6e-5b1c-4f0e-9a53-0c4f5d1c9a11'],
+      exits: ['notFound', 'unreachable', 'refused'],
+      needs: 'rest',
+    },
+    async ([id = ''], flags) => (await import('./export-verify-command.js')).verifyExport(id, flags),
+  ),
 ];

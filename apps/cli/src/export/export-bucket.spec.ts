@@ -1,0 +1,136 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { startObjectStore, type EmbeddedObjectStore } from '#lib/embedded-object-store';
+import { openObjectStore, type ObjectStore } from '#lib/object-store';
+import { createLogger } from '#lib/telemetry';
+import { temporaryFolder } from '#lib/testing';
+import { compareBucket, type VerifiedExport } from './export-bucket.js';
+
+const KEYS = { accessKeyId: 'AKTEST', secretAccessKey: 'secret' };
+const BUCKET = 'exports';
+const DAY = '2026-11-20';
+const folder = temporaryFolder();
+const log = createLogger('test', 'silent');
+
+let server: EmbeddedObjectStore;
+let store: ObjectStore;
+let isWriteOnly = false;
+
+beforeAll(async () => {
+  server = await startObjectStore({
+    ...{ folder, host: '127.0.0.1', port: 0, log, buckets: [BUCKET], ...KEYS },
+    fault: ({ method }) =>
+      isWriteOnly && method !== 'PUT' ? { kind: 'error', code: 'AccessDenied' } : undefined,
+  });
+  store = openObjectStore({ endpoint: server.endpoint, allowPrivateEndpoints: true, ...KEYS });
+});
+afterEach(() => {
+  isWriteOnly = false;
+});
+afterAll(async () => {
+  store.close();
+  await server.stop();
+});
+
+const run = { start_time: `${DAY}T00:00:00Z`, end_time: '2026-11-21T00:00:00Z', rows_exported: 30 };
+
+interface Bucket {
+  readonly found: VerifiedExport;
+  readonly folder: string;
+  readonly manifest: string;
+}
+
+/** An export of one day with two files. */
+async function exported(): Promise<Bucket> {
+  const found: VerifiedExport = {
+    ...{ id: randomUUID(), tenant_id: randomUUID(), session_id: randomUUID() },
+    ...{ format_version: 'v2_beta', filter: null, rows_exported: 30 },
+  };
+  const path = `x/export_id=${found.id}/tenant_id=${found.tenant_id}/session_id=${found.session_id}/`;
+  const base = `${path}resource=runs/year=2026/month=11/day=20/`;
+  const files = [];
+  for (const [n, rows] of [20, 10].entries()) {
+    const body = `file ${n}`;
+    const key = `${base}part-0000${n + 1}.parquet`;
+    await store.put(BUCKET, key, body);
+    files.push({ key, rows, bytes: body.length, sha256: createHash('sha256').update(body).digest('hex') });
+  }
+  const manifest = `x/manifests/export_id=${found.id}/runs/${DAY}.json`;
+  await store.put(BUCKET, manifest, JSON.stringify({ rows: 30, files }));
+  return { found, folder: base, manifest };
+}
+
+function compare({ found }: Bucket, readsFiles = true): Promise<readonly string[]> {
+  const progress = (): void => undefined;
+  return compareBucket(found, [run], { bucket: BUCKET, prefix: '/x/' }, store, { readsFiles, progress });
+}
+
+describe('comparing a bucket', () => {
+  it('finds nothing where all is as it should be, and reports how far it is', async () => {
+    const made = await exported();
+    const seen: object[] = [];
+    const progress = (soFar: object): void => void seen.push(soFar);
+    const place = { bucket: BUCKET, prefix: 'x' };
+    expect(await compareBucket(made.found, [run], place, store, { readsFiles: true, progress })).toEqual([]);
+    expect(seen.at(-1)).toEqual({ runs: 1, files: 2, bytes: 12 });
+  });
+
+  it.each<[string, (made: Bucket) => Promise<unknown>, readonly unknown[]]>([
+    [
+      'a file of another size',
+      ({ folder: base }) => store.put(BUCKET, `${base}part-00001.parquet`, 'file'),
+      [expect.stringMatching(/part-00001\.parquet: 4 bytes stored, the manifest names 6$/)],
+    ],
+    [
+      'a file with other bytes',
+      ({ folder: base }) => store.put(BUCKET, `${base}part-00002.parquet`, 'FILE 1'),
+      [expect.stringMatching(/part-00002\.parquet: its SHA-256 is [0-9a-f]{64}, the manifest names/)],
+    ],
+    [
+      'a file that was deleted',
+      ({ folder: base }) => store.delete(BUCKET, `${base}part-00002.parquet`),
+      [expect.stringMatching(/part-00002\.parquet: the file does not exist$/)],
+    ],
+    [
+      'an object beside the files',
+      ({ folder: base }) => store.put(BUCKET, `${base}part-00003.parquet`, 'x'),
+      [expect.stringMatching(/part-00003\.parquet: no manifest names this object$/)],
+    ],
+    [
+      'a manifest with other rows',
+      ({ manifest }) => store.put(BUCKET, manifest, '{"rows": 7, "files": []}'),
+      [
+        expect.stringMatching(/its files have 0 rows, it names 7$/),
+        expect.stringMatching(/it names 7 rows, the run of that day reports 30$/),
+        'the manifests name 7 rows, the export reports 30',
+        expect.stringMatching(/part-00001\.parquet: no manifest/),
+        expect.stringMatching(/part-00002\.parquet: no manifest/),
+      ],
+    ],
+    [
+      'a manifest that is none',
+      ({ manifest }) => store.put(BUCKET, manifest, 'no JSON'),
+      expect.arrayContaining([expect.stringMatching(/\.json: the object is not a manifest$/)]) as never,
+    ],
+    [
+      'a manifest that was deleted',
+      ({ manifest }) => store.delete(BUCKET, manifest),
+      expect.arrayContaining([expect.stringMatching(/\.json: the manifest does not exist$/)]) as never,
+    ],
+  ])('finds %s', async (_name, change, differences) => {
+    const made = await exported();
+    await change(made);
+    expect(await compare(made)).toEqual(differences);
+  });
+
+  it('reads no file where sizes are enough', async () => {
+    const made = await exported();
+    await store.put(BUCKET, `${made.folder}part-00002.parquet`, 'FILE 1');
+    expect(await compare(made, false)).toEqual([]);
+  });
+
+  it('fails with a key that may only write', async () => {
+    const made = await exported();
+    isWriteOnly = true;
+    await expect(compare(made)).rejects.toMatchObject({ code: 'AccessDenied' });
+  });
+});

@@ -1,0 +1,141 @@
+import { createHash } from 'node:crypto';
+import { manifestKey } from '#lib/export-plan';
+import type { ObjectStore } from '#lib/object-store';
+
+/** A completed export as the REST interface answers it, as far as verifying asks. */
+export interface VerifiedExport {
+  readonly id: string;
+  readonly tenant_id: string;
+  readonly session_id: string;
+  readonly format_version: 'v1' | 'v2_beta';
+  readonly filter: string | null;
+  readonly rows_exported: number;
+}
+
+/** A day of it. */
+export interface VerifiedRun {
+  /** RFC 3339, inclusive. */
+  readonly start_time: string;
+  /** Exclusive. */
+  readonly end_time: string;
+  readonly rows_exported: number;
+}
+
+/** Where its files are. */
+export interface VerifiedPlace {
+  readonly bucket: string;
+  readonly prefix: string;
+}
+
+interface ManifestFile {
+  readonly key: string;
+  readonly rows: number;
+  readonly bytes: number;
+  /** Manifests of older versions have none. */
+  readonly sha256?: string;
+}
+
+interface Manifest {
+  readonly rows: number;
+  readonly files: readonly ManifestFile[];
+}
+
+/** What was compared so far, for people who wait. */
+export interface BucketProgress {
+  readonly runs: number;
+  readonly files: number;
+  readonly bytes: number;
+}
+
+export interface BucketOptions {
+  /** Whether files are read whole, to compare their checksums; their sizes are compared in any case. */
+  readonly readsFiles: boolean;
+  readonly progress: (soFar: BucketProgress) => void;
+}
+
+/**
+ * Compares what lies in the bucket with what the manifests and the export's runs say.
+ * @returns a sentence for each difference; none when all is as it should be
+ * @throws ObjectStoreError, `AccessDenied` too: a key that may only write cannot verify
+ */
+export async function compareBucket(
+  found: VerifiedExport,
+  runs: readonly VerifiedRun[],
+  { bucket, prefix }: VerifiedPlace,
+  store: Pick<ObjectStore, 'get' | 'list' | 'stat'>,
+  { readsFiles, progress }: BucketOptions,
+): Promise<readonly string[]> {
+  const differences: string[] = [];
+  const named = new Set<string>();
+  let [rows, files, bytes] = [0, 0, 0];
+  for (const [at, run] of runs.entries()) {
+    const key = manifestKey({
+      ...{ prefix, exportId: found.id, tenantId: found.tenant_id, projectId: found.session_id },
+      ...{ formatVersion: found.format_version, day: run.start_time.slice(0, 10) },
+    });
+    const manifest = await readManifest(store, bucket, key);
+    if (typeof manifest === 'string') {
+      differences.push(manifest);
+      continue;
+    }
+    for (const file of manifest.files) {
+      named.add(file.key);
+      const difference = await compareFile(store, bucket, file, readsFiles);
+      if (difference !== undefined) differences.push(`${file.key}: ${difference}`);
+      files++;
+      bytes += file.bytes;
+      progress({ runs: at, files, bytes });
+    }
+    differences.push(...compareRows(key, manifest, run));
+    rows += manifest.rows;
+    progress({ runs: at + 1, files, bytes });
+  }
+  if (rows !== found.rows_exported)
+    differences.push(`the manifests name ${rows} rows, the export reports ${found.rows_exported}`);
+  const start = prefix.replace(/^\/+|\/+$/g, '');
+  for await (const { key } of store.list(bucket, `${start === '' ? '' : `${start}/`}export_id=${found.id}/`))
+    if (!named.has(key)) differences.push(`${key}: no manifest names this object`);
+  return differences;
+}
+
+function compareRows(key: string, { rows, files }: Manifest, run: VerifiedRun): readonly string[] {
+  const sum = files.reduce((total, file) => total + file.rows, 0);
+  return [
+    ...(sum === rows ? [] : [`${key}: its files have ${sum} rows, it names ${rows}`]),
+    ...(rows === run.rows_exported
+      ? []
+      : [`${key}: it names ${rows} rows, the run of that day reports ${run.rows_exported}`]),
+  ];
+}
+
+async function readManifest(
+  store: Pick<ObjectStore, 'get' | 'stat'>,
+  bucket: string,
+  key: string,
+): Promise<Manifest | string> {
+  if (!(await store.stat(bucket, key))) return `${key}: the manifest does not exist`;
+  const text = Buffer.concat(await (await store.get(bucket, key)).toArray()).toString();
+  try {
+    const manifest = JSON.parse(text) as Partial<Manifest>;
+    if (typeof manifest.rows === 'number' && Array.isArray(manifest.files)) return manifest as Manifest;
+  } catch {
+    // as any other object that is no manifest
+  }
+  return `${key}: the object is not a manifest`;
+}
+
+async function compareFile(
+  store: Pick<ObjectStore, 'get' | 'stat'>,
+  bucket: string,
+  { key, bytes, sha256 }: ManifestFile,
+  readsFiles: boolean,
+): Promise<string | undefined> {
+  const stat = await store.stat(bucket, key);
+  if (!stat) return 'the file does not exist';
+  if (stat.size !== bytes) return `${stat.size} bytes stored, the manifest names ${bytes}`;
+  if (!readsFiles || sha256 === undefined) return undefined;
+  const hash = createHash('sha256');
+  for await (const chunk of await store.get(bucket, key)) hash.update(chunk as Buffer);
+  const digest = hash.digest('hex');
+  return digest === sha256 ? undefined : `its SHA-256 is ${digest}, the manifest names ${sha256}`;
+}
