@@ -208,6 +208,15 @@ describe('an example with attachments', () => {
     expect(await objectsLeft()).toBe(0);
   });
 
+  it('makes no version of a change that leaves it without attachments as it was', async () => {
+    const dataset = await client.createDataset('without');
+    const id = randomUUID();
+    await upload(dataset.id, 'POST', { [id]: '{}', [`${id}.inputs`]: '{}' });
+    const before = await client.readExample(id);
+    await client.updateExample({ id, dataset_id: dataset.id, attachments_operations: { retain: [] } });
+    expect((await client.readExample(id)).modified_at).toBe(before.modified_at);
+  });
+
   it('stays unknown to another workspace', async () => {
     const other = await api.workspace();
     const dataset = await client.createDataset('of one workspace');

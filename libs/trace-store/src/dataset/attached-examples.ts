@@ -72,7 +72,7 @@ export async function attachmentsOf(
     some.map(({ id }) => id),
   );
   return new Map(
-    some.map(({ id, attachments }) => {
+    some.flatMap(({ id, attachments }) => {
       const current = before.get(id) ?? [];
       const missing = attachments.kept?.find(({ name }) => !current.some((one) => one.name === name));
       if (missing)
@@ -86,7 +86,8 @@ export async function attachmentsOf(
           'forbidden',
           `Example ${id} would have ${all.length} attachments, and may have ${MAX_ATTACHMENTS}`,
         );
-      return [id, columnOf(all)];
+      // none as before: null and {} would be two versions of the same
+      return all.length + current.length === 0 ? [] : [[id, columnOf(all)] as const];
     }),
   );
 }

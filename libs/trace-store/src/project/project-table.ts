@@ -8,7 +8,7 @@ import { takeLimitLock } from '../control/limit-lock.js';
 import { findDeletion, forgetDeletion, isBeingDeleted, recordDeletion } from './project-deletions.js';
 import type { ProjectEntity } from './project-entity.js';
 import type { ProjectReference } from './project-reference.js';
-import type { NewProjectDetails, Project, ProjectDetails, Projects } from './project.js';
+import type { NewProjectDetails, Project, ProjectDetails, Projects, ProjectSearch } from './project.js';
 import { TooManyProjectsError } from './too-many-projects-error.js';
 
 type NewProject = NewProjectDetails & {
@@ -149,19 +149,7 @@ export class ProjectTable implements Projects {
       .getMany();
   }
 
-  async list(
-    tenantId: string,
-    options: {
-      name?: string;
-      nameContains?: string;
-      ids?: readonly string[];
-      metadata?: JsonObject;
-      referenceDatasetIds?: readonly string[];
-      isExperiment?: boolean;
-      limit?: number;
-      offset?: number;
-    } = {},
-  ): Promise<readonly Project[]> {
+  async list(tenantId: string, options: ProjectSearch = {}): Promise<readonly Project[]> {
     const { name, nameContains, ids, metadata, limit = 100, offset = 0 } = options;
     const { referenceDatasetIds: datasetIds, isExperiment } = options;
     const query = (await this.#repository())

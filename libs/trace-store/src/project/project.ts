@@ -37,6 +37,21 @@ export interface NewProjectDetails extends ProjectDetails {
   readonly referenceDatasetId?: string | undefined;
 }
 
+/** Projects that are wanted: those that meet every member. */
+export interface ProjectSearch {
+  readonly name?: string;
+  readonly nameContains?: string;
+  readonly ids?: readonly string[];
+  /** Must be a part of `extra.metadata`. */
+  readonly metadata?: JsonObject;
+  /** Experiments of one of these datasets. */
+  readonly referenceDatasetIds?: readonly string[];
+  /** Whether it is an experiment. */
+  readonly isExperiment?: boolean;
+  readonly limit?: number;
+  readonly offset?: number;
+}
+
 /** Tracing projects of one tenant at a time. */
 export interface Projects {
   /**
@@ -64,22 +79,7 @@ export interface Projects {
     references: readonly ProjectReference[],
   ): Promise<readonly Pick<Project, 'id' | 'name'>[]>;
   /** Newest first. */
-  list(
-    tenantId: string,
-    options?: {
-      name?: string;
-      nameContains?: string;
-      ids?: readonly string[];
-      /** Must be a part of `extra.metadata`. */
-      metadata?: JsonObject;
-      /** Experiments of one of these datasets. */
-      referenceDatasetIds?: readonly string[];
-      /** Whether it is an experiment. */
-      isExperiment?: boolean;
-      limit?: number;
-      offset?: number;
-    },
-  ): Promise<readonly Project[]>;
+  list(tenantId: string, search?: ProjectSearch): Promise<readonly Project[]>;
   /**
    * Deletes the project: from then on neither it nor its runs are found, and its name is free. Their rows go afterwards,
    * by this process and by `tidy()` of any. False when it was not there.
