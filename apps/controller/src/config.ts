@@ -3,6 +3,7 @@ import { DEFAULT_EXPORT_LIMITS, type ExportLimits } from '#lib/export-plan';
 import type { PlatformSettings } from '#lib/manifests';
 import { FIELD_MANAGER } from '#lib/resources';
 import { podTracingVariables } from '#lib/telemetry';
+import type { ExportHistory } from './export-archive/decide-archive.js';
 
 /** Settings of the controller. */
 export const CONFIG = {
@@ -67,6 +68,16 @@ export const CONFIG = {
     'exports of one workspace at a time',
     { fallback: DEFAULT_EXPORT_LIMITS.concurrentExportsPerWorkspace, min: 1 },
   ),
+  exportHistoryMs: integer(
+    'AGENTPLANE_EXPORT_HISTORY_MS',
+    'how long exports that have ended stay in the API server before they are moved to Postgres, milliseconds',
+    { fallback: 604_800_000, min: 1000 },
+  ),
+  exportHistoryCount: integer(
+    'AGENTPLANE_EXPORT_HISTORY_COUNT',
+    'exports of a workspace that have ended and stay in the API server; the oldest beyond that are moved earlier',
+    { fallback: 200, min: 1 },
+  ),
   concurrentExportRuns: integer(
     'AGENTPLANE_EXPORT_ALL_RUNS',
     'runs of all exports at a time, of which one workspace leaves a share to others; 0: as many as the other limits allow',
@@ -97,6 +108,11 @@ export function exportLimits(config: ControllerConfig): ExportLimits {
     concurrentExportsPerWorkspace: config.concurrentExportsPerWorkspace,
     ...(config.concurrentExportRuns === 0 ? {} : { concurrentRuns: config.concurrentExportRuns }),
   };
+}
+
+/** How long and how many ended exports the API server keeps. */
+export function exportHistory({ exportHistoryMs, exportHistoryCount }: ControllerConfig): ExportHistory {
+  return { keptMs: exportHistoryMs, keptExports: exportHistoryCount };
 }
 
 /** What goes into the objects that this program makes. */

@@ -22,6 +22,7 @@ import { CONFIG } from './config.js';
 import { ALL_CONTROLLERS, ControllerModule } from './controller-module.js';
 import { CoreModule, type Surroundings } from './core/core-module.js';
 import { TRACE_STORE } from './core/tokens.js';
+import { EXPORT_ARCHIVE_CONTROLLER, ExportArchiveModule } from './export-archive/export-archive-module.js';
 import {
   EXPORT_SCHEDULE_CONTROLLER,
   ExportScheduleModule,
@@ -67,12 +68,12 @@ describe('ControllerModule', () => {
   });
   afterAll(() => release(module));
 
-  it('wires a controller for each kind and one for schedules, before anything answers', () => {
+  it('wires a controller for each kind and one each for schedules and the archive, before anything answers', () => {
     const kebab = (kind: string): string => kind.replace(/(?<!^)([A-Z])/g, '-$1').toLowerCase();
     const kinds = Object.keys(RESOURCES);
     const controllers = module.get<readonly ControllerSpec[]>(ALL_CONTROLLERS);
     expect(controllers.map(({ name }) => name).sort()).toEqual(
-      [...kinds.map(kebab), 'export-schedule'].sort(),
+      [...kinds.map(kebab), 'export-archive', 'export-schedule'].sort(),
     );
   });
 
@@ -94,6 +95,7 @@ describe('module of a kind', () => {
     ['BulkExportDestinationModule', BulkExportDestinationModule, BULK_EXPORT_DESTINATION_CONTROLLER],
     ['BulkExportModule', BulkExportModule, BULK_EXPORT_CONTROLLER],
     ['BulkExportRunModule', BulkExportRunModule, BULK_EXPORT_RUN_CONTROLLER],
+    ['ExportArchiveModule', ExportArchiveModule, EXPORT_ARCHIVE_CONTROLLER],
     ['ExportScheduleModule', ExportScheduleModule, EXPORT_SCHEDULE_CONTROLLER],
   ])('needs no module but the core: %s', async (_name, kind, controller) => {
     const module = await Test.createTestingModule({

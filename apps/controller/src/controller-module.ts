@@ -18,6 +18,7 @@ import { BULK_EXPORT_CONTROLLER, BulkExportModule } from './bulk-export/bulk-exp
 import { ControllerWork, type OwnedParts } from './controller-work.js';
 import { CoreModule, type Surroundings } from './core/core-module.js';
 import { CLOCK, LOG, OWNED_PARTS } from './core/tokens.js';
+import { EXPORT_ARCHIVE_CONTROLLER, ExportArchiveModule } from './export-archive/export-archive-module.js';
 import {
   EXPORT_SCHEDULE_CONTROLLER,
   ExportScheduleModule,
@@ -37,6 +38,7 @@ const KINDS = [
   BulkExportModule,
   BulkExportRunModule,
   ExportScheduleModule,
+  ExportArchiveModule,
 ];
 
 /** In the order in which they begin to work. */
@@ -49,6 +51,7 @@ const CONTROLLERS = [
   BULK_EXPORT_CONTROLLER,
   BULK_EXPORT_RUN_CONTROLLER,
   EXPORT_SCHEDULE_CONTROLLER,
+  EXPORT_ARCHIVE_CONTROLLER,
 ];
 
 export const ALL_CONTROLLERS = Symbol('controllers of all kinds');

@@ -8,6 +8,8 @@ import { datasetsInTurns } from './datasets-in-turns.js';
 import { removeMarkedDatasets } from './dataset/remove-dataset.js';
 import { tidyFeedback } from './feedback/tidy-feedback.js';
 import { DayPartitions } from './ingestion/day-partitions.js';
+import { archiveInTurns } from './export/archive-in-turns.js';
+import { ExportArchiveTable } from './export/export-archive-table.js';
 import { ExportProgressTable } from './export/export-progress-table.js';
 import { Ingestion } from './ingestion/ingestion.js';
 import { allMigrations } from './migrations/all-migrations.js';
@@ -118,6 +120,7 @@ export function openTraceStore(options: TraceStoreOptions): TraceStore {
     priceApplications: priceApplicationsInTurns(pool, turns, () => repricing.begin()),
     apiKeys: keysInTurns(new ApiKeyTable(control, keyPool, options.maxApiKeys), turns),
     exportProgress: new ExportProgressTable(queryInTurns(pool, turns)),
+    exportArchive: archiveInTurns(new ExportArchiveTable(pool), turns),
     exportSource: new PostgresExportSource(pool, payloads),
     async tidy() {
       await eachStep([

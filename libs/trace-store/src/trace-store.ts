@@ -6,6 +6,7 @@ import type { IngestProblems } from './problem/ingest-problems.js';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import type { ApiKeys } from './key/api-keys.js';
+import type { ExportArchive } from './export/export-archive.js';
 import type { ExportProgress } from './export/export-progress.js';
 import type { ExportSource } from './export/export-source.js';
 import type { Feedbacks } from './feedback/feedback.js';
@@ -96,6 +97,7 @@ export interface TraceStore {
   readonly priceApplications: PriceApplications;
   readonly apiKeys: ApiKeys;
   readonly exportProgress: ExportProgress;
+  readonly exportArchive: ExportArchive;
   readonly exportSource: ExportSource;
   /** Drops updates and attachments that waited too long for their runs, and completes deletions: those that were interrupted, rows of deleted projects, expired runs. To be called periodically, by any number of processes. */
   tidy(): Promise<void>;

@@ -128,13 +128,13 @@ export class BulkExportsController {
 
   @Get()
   @Operation({ summary: 'Exports of the workspace', answer: [ExportAnswer] })
-  list(@FromCaller() caller: Caller, @Query() query: ListedExportsQuery): readonly ExportAnswer[] {
+  list(@FromCaller() caller: Caller, @Query() query: ListedExportsQuery): Promise<readonly ExportAnswer[]> {
     return this.exports.list(caller, query);
   }
 
   @Get(':export_id')
   @Operation({ summary: 'An export', answer: ExportAnswer })
-  get(@FromCaller() caller: Caller, @PathId('export_id') id: string): ExportAnswer {
+  get(@FromCaller() caller: Caller, @PathId('export_id') id: string): Promise<ExportAnswer> {
     return this.exports.get(caller, id);
   }
 

@@ -28,6 +28,7 @@ import {
   MAX_LISTED,
   type PatchExportRequest,
 } from './export-request.js';
+import { ExportHistory, type ExportOwner, type FoundExport } from './export-history.js';
 import type { RepeatKey } from './repeat-key.js';
 import { isListed } from './is-listed.js';
 import { renderExport, renderExportRun } from './render-export.js';
@@ -40,12 +41,16 @@ export interface ExportHomes {
 
 /** Exports of a workspace: writes what should be, reads what is. */
 export class BulkExports {
+  readonly #history: ExportHistory;
+
   constructor(
     private readonly homes: ExportHomes,
     private readonly workspaces: Workspaces,
-    private readonly store: Pick<TraceStore, 'projects' | 'exportProgress'>,
+    private readonly store: Pick<TraceStore, 'projects' | 'exportProgress' | 'exportArchive'>,
     private readonly clock: Pick<Clock, 'now'>,
-  ) {}
+  ) {
+    this.#history = new ExportHistory(homes.exports, homes.runs, store.exportArchive);
+  }
 
   /**
    * @param repeatKey of the caller: a request that repeats one is answered with what that one made
@@ -75,47 +80,52 @@ export class BulkExports {
     const created = repeatKey
       ? await repeatKey.createOnce(this.homes.exports, draft)
       : await this.homes.exports.create(draft);
-    return this.#render(caller, created);
+    return this.#render(caller, { bulkExport: created });
   }
 
-  list(caller: Caller, query: ListedExportsQuery): readonly ExportAnswer[] {
-    const { namespace } = this.workspaces.homeOf(caller.tenantId);
-    const { offset = 0, limit = MAX_LISTED } = query;
-    return this.homes.exports
-      .list(namespace)
-      .map((one) => this.#render(caller, one))
-      .filter((one) => isListed(one, query))
-      .slice(offset, offset + limit);
+  async list(caller: Caller, query: ListedExportsQuery): Promise<readonly ExportAnswer[]> {
+    const { offset = 0, limit = MAX_LISTED, status } = query;
+    const page = await this.#history.list(this.#owner(caller), {
+      ...{ offset, limit },
+      isListed: (bulkExport) => isListed(this.#render(caller, { bulkExport }), query),
+      statuses: status === undefined ? undefined : [status],
+      destinationId: query.bulk_export_destination_id,
+      projectId: query.session_id,
+      sourceId: query.source_bulk_export_id,
+    });
+    return page.map((one) => this.#render(caller, one));
   }
 
-  get(caller: Caller, id: string): ExportAnswer {
-    return this.#render(caller, this.#export(caller, id));
+  async get(caller: Caller, id: string): Promise<ExportAnswer> {
+    return this.#render(caller, await this.#export(caller, id));
   }
 
   async change(caller: Caller, id: string, request: PatchExportRequest): Promise<ExportAnswer> {
-    const bulkExport = this.#export(caller, id);
+    const found = await this.#export(caller, id);
+    const { bulkExport } = found;
     const change = changeOf(bulkExport, request);
-    if (!change) return this.#render(caller, bulkExport);
+    if (!change) return this.#render(caller, found);
     const { name, namespace = '' } = bulkExport.metadata;
     const changed = await this.homes.exports.change({ namespace, name }, (current) => ({
       ...current,
       spec: { ...current.spec, ...change },
     }));
-    return this.#render(caller, changed);
+    return this.#render(caller, { bulkExport: changed });
   }
 
   /** By time of their window, oldest first. */
   async listRuns(caller: Caller, id: string, query: ExportsQuery): Promise<readonly ExportRunAnswer[]> {
     const { offset = 0, limit = Infinity } = query;
-    const bulkExport = this.#export(caller, id);
-    const runs = this.#runsOf(bulkExport).slice(offset, offset + limit);
-    return this.#renderRuns(bulkExport, runs);
+    const found = await this.#export(caller, id);
+    const runs = await this.#history.runsOf(this.#owner(caller), found);
+    return this.#renderRuns(found.bulkExport, runs.slice(offset, offset + limit));
   }
 
   async getRun(caller: Caller, id: string, runId: string): Promise<ExportRunAnswer> {
-    const bulkExport = this.#export(caller, id);
-    const run = this.#runsOf(bulkExport).find((one) => idOf(one) === runId);
-    const [rendered] = run ? await this.#renderRuns(bulkExport, [run]) : [];
+    const found = await this.#export(caller, id);
+    const runs = await this.#history.runsOf(this.#owner(caller), found);
+    const run = runs.find((one) => idOf(one) === runId);
+    const [rendered] = run ? await this.#renderRuns(found.bulkExport, [run]) : [];
     if (!rendered) throw new PublicError('not_found', `Export run with ID ${runId} not found`);
     return rendered;
   }
@@ -124,20 +134,15 @@ export class BulkExports {
     return requireExportPlan(this.workspaces.homeOf(caller.tenantId));
   }
 
-  /** @throws PublicError not_found, the same for missing and foreign ones */
-  #export(caller: Caller, id: string): BulkExport {
-    const { namespace } = this.workspaces.homeOf(caller.tenantId);
-    const found = this.homes.exports.find(namespace, id);
-    if (!found) throw new PublicError('not_found', `Bulk export with ID ${id} not found`);
-    return found;
+  #owner({ tenantId }: Caller): ExportOwner {
+    return { tenantId: tenantId.toLowerCase(), namespace: this.workspaces.homeOf(tenantId).namespace };
   }
 
-  #runsOf(bulkExport: BulkExport): BulkExportRun[] {
-    const { name, namespace = '' } = bulkExport.metadata;
-    return this.homes.runs
-      .list(namespace)
-      .filter((run) => run.spec.exportName === name)
-      .sort((a, b) => Date.parse(a.spec.startTime) - Date.parse(b.spec.startTime));
+  /** @throws PublicError not_found, the same for missing and foreign ones */
+  async #export(caller: Caller, id: string): Promise<FoundExport> {
+    const found = await this.#history.find(this.#owner(caller), id);
+    if (!found) throw new PublicError('not_found', `Bulk export with ID ${id} not found`);
+    return found;
   }
 
   async #renderRuns(
@@ -155,12 +160,12 @@ export class BulkExports {
     });
   }
 
-  #render(caller: Caller, bulkExport: BulkExport): ExportAnswer {
+  #render(caller: Caller, { bulkExport, archived }: FoundExport): ExportAnswer {
     const { namespace = '' } = bulkExport.metadata;
     const destination = this.homes.destinations.findByName(namespace, bulkExport.spec.destinationRef.name);
     return renderExport(bulkExport, {
       tenantId: caller.tenantId,
-      destinationId: (destination && idOf(destination)) ?? null,
+      destinationId: (archived ? archived.destinationId : destination && idOf(destination)) ?? null,
       now: this.clock.now(),
     });
   }

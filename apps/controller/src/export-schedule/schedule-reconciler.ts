@@ -28,7 +28,7 @@ export interface ScheduleDependencies {
   readonly client: KubeClient;
   readonly events: EventRecorder;
   readonly limits: ExportLimits;
-  readonly traceStore: Pick<TraceStore, 'projects'>;
+  readonly traceStore: Pick<TraceStore, 'projects' | 'exportArchive'>;
   readonly time: Pick<DatabaseTime, 'now'>;
   readonly workspaces: Informer<Workspace>;
   readonly destinations: Informer<BulkExportDestination>;
@@ -78,19 +78,25 @@ export class ScheduleReconciler {
   }
 
   async #observe(found: BulkExport): Promise<ScheduleWorld> {
-    const { client, destinations, exports, limits, time, workspaces } = this.#deps;
+    const { client, destinations, exports, limits, time, traceStore, workspaces } = this.#deps;
     const schedule = await ensureId(client, RESOURCES.BulkExport, found, exports);
     const { namespace = '' } = schedule.metadata;
     const workspace = workspaceOf(workspaces, namespace);
     const id = idOf(schedule);
     const children = exports.list(namespace).filter(({ spec }) => spec.sourceExport?.id === id);
     const now = await time.now();
+    const isDue = isExportDue({ schedule, now });
     return {
       schedule,
       workspace,
       destination: destinations.find({ namespace, name: schedule.spec.destinationRef.name }),
       project: await this.#findProject({ schedule, children, now }, workspace),
       children,
+      // what the status says may be lost or restored from long ago, and exports may be archived
+      archivedUntil:
+        isDue && workspace && id !== undefined
+          ? await traceStore.exportArchive.lastWindowEnd(workspace.spec.tenantId.toLowerCase(), id)
+          : undefined,
       now,
       maxUnfinished: limitsOf(limits, workspace).concurrentExportsPerWorkspace,
     };
@@ -102,8 +108,8 @@ export class ScheduleReconciler {
     workspace: Workspace | undefined,
   ): Promise<Pick<Project, 'id' | 'name'> | undefined> {
     if (!workspace) return undefined;
-    const { nextSpawn, tracingProjectId: known, tracingProjectName: name = '' } = schedule.status ?? {};
-    const isDue = nextSpawn === undefined || Date.parse(nextSpawn) <= now.getTime();
+    const { tracingProjectId: known, tracingProjectName: name = '' } = schedule.status ?? {};
+    const isDue = isExportDue({ schedule, now });
     if (known !== undefined && !isDue && isStatusCurrent(schedule) && !isRunRequested({ schedule, children }))
       return { id: known, name };
     const wanted = schedule.spec.tracingProject;
@@ -158,4 +164,9 @@ export class ScheduleReconciler {
     if (isDeleting(existing)) throw new WaitingError(REASON.deleting, message, FORMER_LOOK_MS);
     throw new TerminalError(REASON.notOurs, `${message}; delete it`);
   }
+}
+
+/** Whether, as far as the status knows, a window has ended. */
+function isExportDue({ schedule: { status }, now }: Pick<ScheduleWorld, 'schedule' | 'now'>): boolean {
+  return status?.nextSpawn === undefined || Date.parse(status.nextSpawn) <= now.getTime();
 }

@@ -299,6 +299,8 @@ export interface VolumeMount {
 export interface WorkspaceLimits {
   /** Exports that run at the same time; others queue. */
   readonly concurrentExports?: number;
+  /** How long exports that have ended stay in the API server before they are moved to Postgres, where REST still finds them; no longer than the platform keeps them. */
+  readonly exportHistoryHours?: number;
   /** Runs of one export at the same time; others queue. */
   readonly concurrentRunsPerExport?: number;
 }

@@ -173,7 +173,11 @@ export class ExportProgressTable implements ExportProgress {
 
   async forget(runUids: readonly string[]): Promise<void> {
     if (runUids.length > 0)
-      await this.#pool.query('DELETE FROM export_progress WHERE run_uid = ANY($1)', [runUids]);
+      await this.#pool.query(
+        `DELETE FROM export_progress p WHERE run_uid = ANY($1)
+          AND NOT EXISTS (SELECT FROM archived_export_runs a WHERE a.uid = p.run_uid)`,
+        [runUids],
+      );
   }
 
   /**

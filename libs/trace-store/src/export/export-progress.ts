@@ -104,6 +104,6 @@ export interface ExportProgress {
   files(runUid: string): Promise<readonly ExportFile[]>;
   /** Keys of finished objects of many runs in one query, by run uid, in part order. */
   keys(runUids: readonly string[]): Promise<ReadonlyMap<string, readonly string[]>>;
-  /** Removes what is kept of these runs. */
+  /** Removes what is kept of these runs; that of archived ones stays. */
   forget(runUids: readonly string[]): Promise<void>;
 }

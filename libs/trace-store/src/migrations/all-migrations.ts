@@ -2,6 +2,7 @@ import type { Migration } from '#lib/postgres';
 import type { ControlTables } from '../control/control-tables.js';
 import { attachmentTables } from './attachment-tables.js';
 import { exampleAttachments } from './example-attachments.js';
+import { exportArchive } from './export-archive.js';
 import { examplePayloads } from './example-payloads.js';
 import { feedbackConfigs } from './feedback-configs.js';
 import { feedbackMembers } from './feedback-members.js';
@@ -61,5 +62,6 @@ export function allMigrations(control: Pick<ControlTables, 'migrate'>): readonly
     feedbackConfigs,
     priceApplications,
     exampleAttachments,
+    exportArchive,
   ];
 }

@@ -1,0 +1,106 @@
+import type { BulkExport, BulkExportRun } from '#lib/resources';
+import { idOf, isFinishedExport, exportWireStatus } from '#lib/resources';
+import type { ArchivedExport, ArchiveSearch, TraceStore } from '#lib/trace-store';
+import type { ResourceHome } from '../kubernetes/resource-home.js';
+
+/** An export, wherever it is kept. */
+export interface FoundExport {
+  readonly bulkExport: BulkExport;
+  /** Of one that is archived: the id of its destination as it was then. */
+  readonly archived?: { readonly destinationId: string | undefined };
+}
+
+/** Which exports are listed: of the API server by a condition, of the archive by the same in its words. */
+interface WantedExports extends Omit<ArchiveSearch, 'except'> {
+  readonly isListed: (bulkExport: BulkExport) => boolean;
+}
+
+/** Whose exports: one namespace of the API server, one tenant of the archive. */
+export interface ExportOwner {
+  readonly tenantId: string;
+  readonly namespace: string;
+}
+
+function parse<T>(text: string): T {
+  return JSON.parse(text) as T;
+}
+
+function ofArchive({ object, destinationId }: ArchivedExport): FoundExport {
+  return { bulkExport: parse<BulkExport>(object), archived: { destinationId } };
+}
+
+/** Newest first, as both of the lists are. */
+function isBefore(a: BulkExport, b: BulkExport): boolean {
+  const [x, y] = [a.metadata.creationTimestamp ?? '', b.metadata.creationTimestamp ?? ''];
+  return x > y || (x === y && a.metadata.name > b.metadata.name);
+}
+
+/**
+ * Exports that the API server holds and those that were moved to the archive, as one: an id that was answered once is
+ * found for ever. An export is stored in the archive before it is deleted; while it is in both, the resource counts.
+ */
+export class ExportHistory {
+  constructor(
+    private readonly exports: Pick<ResourceHome<BulkExport>, 'find' | 'list'>,
+    private readonly runs: Pick<ResourceHome<BulkExportRun>, 'list'>,
+    private readonly archive: TraceStore['exportArchive'],
+  ) {}
+
+  async find({ tenantId, namespace }: ExportOwner, id: string): Promise<FoundExport | undefined> {
+    const live = this.exports.find(namespace, id);
+    if (live) return { bulkExport: live };
+    const archived = await this.archive.find(tenantId, id);
+    return archived && ofArchive(archived);
+  }
+
+  /** By time of their window. */
+  async runsOf(
+    { tenantId, namespace }: ExportOwner,
+    { bulkExport, archived }: FoundExport,
+  ): Promise<BulkExportRun[]> {
+    if (archived) {
+      const runs = await this.archive.runs(tenantId, idOf(bulkExport) ?? '');
+      return runs.map(({ object }) => parse<BulkExportRun>(object));
+    }
+    return this.runs
+      .list(namespace)
+      .filter((run) => run.spec.exportName === bulkExport.metadata.name)
+      .sort((a, b) => Date.parse(a.spec.startTime) - Date.parse(b.spec.startTime));
+  }
+
+  /** A page of those that are wanted of both, newest first. */
+  async list(
+    { tenantId, namespace }: ExportOwner,
+    { isListed, ...search }: WantedExports,
+  ): Promise<readonly FoundExport[]> {
+    const { offset, limit } = search;
+    const all = this.exports.list(namespace);
+    const live = all.filter(isListed);
+    // of the archive, none before this one can be in the page: at most all of the others come before it
+    const first = Math.max(0, offset - live.length);
+    const ended = all.filter((one) => isFinishedExport(exportWireStatus(one)));
+    const archived = await this.archive.list(tenantId, {
+      ...search,
+      except: ended.map((one) => idOf(one) ?? ''),
+      offset: first,
+      limit: offset + limit - first,
+    });
+    const merged = merge(live, archived.map(ofArchive));
+    return merged.slice(offset - first, offset - first + limit);
+  }
+}
+
+/** Two lists in order as one. */
+function merge(live: readonly BulkExport[], archived: readonly FoundExport[]): FoundExport[] {
+  const merged: FoundExport[] = [];
+  let next = 0;
+  for (const one of archived) {
+    for (; next < live.length; next++) {
+      const bulkExport = live[next];
+      if (!bulkExport || !isBefore(bulkExport, one.bulkExport)) break;
+      merged.push({ bulkExport });
+    }
+    merged.push(one);
+  }
+  return [...merged, ...live.slice(next).map((bulkExport) => ({ bulkExport }))];
+}

@@ -1,0 +1,74 @@
+import { describe, expect, it } from '@jest/globals';
+import type { BulkExport, BulkExportRun } from '#lib/resources';
+import { type ArchiveWorld, beyondHistory, decideArchive } from './decide-archive.js';
+
+const HOUR_MS = 3_600_000;
+const END = Date.parse('2026-05-01T00:00:00Z');
+
+function anExport(name: string, endedMs?: number): BulkExport {
+  const at = endedMs === undefined ? undefined : new Date(endedMs).toISOString();
+  return {
+    metadata: { name, uid: name, namespace: 'ws' },
+    status: at ? { finishedAt: at, conditions: [{ type: 'Completed', status: 'True' }] } : {},
+  } as unknown as BulkExport;
+}
+
+function aRun(isDone: boolean): BulkExportRun {
+  return {
+    status: { conditions: isDone ? [{ type: 'Failed', status: 'True', reason: 'Cancelled' }] : [] },
+  } as unknown as BulkExportRun;
+}
+
+function decide(changes: Partial<ArchiveWorld>, afterMs: number): string {
+  const bulkExport = anExport('x', END);
+  const decision = decideArchive({
+    ...{ bulkExport, runs: [aRun(true)], siblings: [bulkExport] },
+    history: { keptMs: 24 * HOUR_MS, keptExports: 2 },
+    now: new Date(END + afterMs),
+    ...changes,
+  });
+  return decision.kind === 'later' ? `later ${decision.ms}` : decision.kind;
+}
+
+describe('decideArchive', () => {
+  it.each<[string, Partial<ArchiveWorld>, number, string]>([
+    ['keeps an export for its history', {}, 23.5 * HOUR_MS, `later ${HOUR_MS / 2}`],
+    ['looks again every hour at most', {}, 0, `later ${HOUR_MS}`],
+    ['archives it afterwards', {}, 24 * HOUR_MS, 'archive'],
+    ['keeps one that has not ended', { bulkExport: anExport('x') }, 99 * HOUR_MS, 'keep'],
+    ['waits for the end of every run', { runs: [aRun(true), aRun(false)] }, 99 * HOUR_MS, 'keep'],
+    [
+      'archives the oldest early where more have ended than are kept',
+      { siblings: [anExport('x', END), anExport('y', END + 1), anExport('z', END + 2), anExport('w')] },
+      HOUR_MS,
+      'archive',
+    ],
+    [
+      'keeps as many as are kept',
+      { siblings: [anExport('x', END), anExport('y', END - 1), anExport('w')] },
+      HOUR_MS,
+      `later ${HOUR_MS}`,
+    ],
+  ])('%s', (_name, changes, afterMs, expected) => expect(decide(changes, afterMs)).toBe(expected));
+});
+
+describe('two simulated months', () => {
+  it('holds a bounded number of ended exports of an hourly schedule at every hour', () => {
+    const history = { keptMs: 168 * HOUR_MS, keptExports: 200 };
+    let held: BulkExport[] = [];
+    let most = 0;
+    for (let hour = 0; hour < 1_440; hour++) {
+      held.push(anExport(`x${hour}`, END + hour * HOUR_MS));
+      const now = new Date(END + hour * HOUR_MS);
+      held = held.filter(
+        (bulkExport) =>
+          decideArchive({ bulkExport, runs: [aRun(true)], siblings: [bulkExport], history, now }).kind !==
+          'archive',
+      );
+      const beyond = new Set(beyondHistory(held, history.keptExports));
+      held = held.filter((one) => !beyond.has(one));
+      most = Math.max(most, held.length);
+    }
+    expect(most).toBe(168);
+  });
+});

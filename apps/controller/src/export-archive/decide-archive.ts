@@ -1,0 +1,60 @@
+import { type BulkExport, type BulkExportRun, CONDITION, findCondition, isDeleting } from '#lib/resources';
+import { isFinished } from '../bulk-export/export-phase.js';
+
+/** How long and how many ended exports stay in the API server. */
+export interface ExportHistory {
+  /** Milliseconds from the end of an export. */
+  readonly keptMs: number;
+  /** Of a workspace; beyond that the oldest go before their time. */
+  readonly keptExports: number;
+}
+
+/** Everything that the archiving of one export depends on. */
+export interface ArchiveWorld {
+  readonly bulkExport: BulkExport;
+  readonly runs: readonly BulkExportRun[];
+  /** Every export of the workspace, itself included. */
+  readonly siblings: readonly BulkExport[];
+  readonly history: ExportHistory;
+  /** The database's clock. */
+  readonly now: Date;
+}
+
+export type ArchiveDecision =
+  /** It has not ended, or its end is looked at again when a run ends. */
+  | { readonly kind: 'keep' }
+  /** It is looked at again after `ms`. */
+  | { readonly kind: 'later'; readonly ms: number }
+  | { readonly kind: 'archive' };
+
+/** A timer of weeks would overflow. */
+const LONGEST_MS = 3_600_000;
+
+/** When an export ended, milliseconds; the epoch where nothing says so. */
+export function endedAtMs({ status }: Pick<BulkExport, 'status'>): number {
+  const condition = [CONDITION.completed, CONDITION.failed]
+    .map((type) => findCondition(status?.conditions, type))
+    .find((one) => one?.status === 'True');
+  return Date.parse(status?.finishedAt ?? condition?.lastTransitionTime ?? '') || 0;
+}
+
+/** The ended exports of a workspace that are more than are kept, oldest first. */
+export function beyondHistory(siblings: readonly BulkExport[], keptExports: number): readonly BulkExport[] {
+  const ended = siblings
+    .filter((one) => isFinished(one) && !isDeleting(one))
+    .sort((a, b) => endedAtMs(a) - endedAtMs(b) || (a.metadata.name < b.metadata.name ? -1 : 1));
+  return ended.slice(0, Math.max(0, ended.length - keptExports));
+}
+
+/** Decides whether an export goes to the archive. Pure: the same world gives the same answer. */
+export function decideArchive({ bulkExport, runs, siblings, history, now }: ArchiveWorld): ArchiveDecision {
+  // the runs of an export that was cancelled or failed end after it, and what they wrote last belongs into the archive
+  if (!isFinished(bulkExport) || isDeleting(bulkExport) || !runs.every((run) => isFinished(run)))
+    return { kind: 'keep' };
+  const leftMs = endedAtMs(bulkExport) + history.keptMs - now.getTime();
+  if (leftMs <= 0) return { kind: 'archive' };
+  const { uid } = bulkExport.metadata;
+  if (beyondHistory(siblings, history.keptExports).some(({ metadata }) => metadata.uid === uid))
+    return { kind: 'archive' };
+  return { kind: 'later', ms: Math.min(leftMs, LONGEST_MS) };
+}

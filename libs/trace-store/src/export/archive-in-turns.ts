@@ -1,0 +1,13 @@
+import type { TenantTurns } from '../tenant-turns.js';
+import type { ExportArchive } from './export-archive.js';
+
+export function archiveInTurns(archive: ExportArchive, turns: TenantTurns): ExportArchive {
+  return {
+    store: (tenantId, ...given) => turns.run(tenantId, () => archive.store(tenantId, ...given)),
+    find: (tenantId, id) => turns.run(tenantId, () => archive.find(tenantId, id)),
+    list: (tenantId, search) => turns.run(tenantId, () => archive.list(tenantId, search)),
+    runs: (tenantId, exportId) => turns.run(tenantId, () => archive.runs(tenantId, exportId)),
+    lastWindowEnd: (tenantId, sourceId) =>
+      turns.run(tenantId, () => archive.lastWindowEnd(tenantId, sourceId)),
+  };
+}
