@@ -31,7 +31,7 @@ export type ArchiveDecision =
 const LONGEST_MS = 3_600_000;
 
 /** When an export ended, milliseconds; the epoch where nothing says so. */
-export function endedAtMs({ status }: Pick<BulkExport, 'status'>): number {
+function endedAtMs({ status }: Pick<BulkExport, 'status'>): number {
   const condition = [CONDITION.completed, CONDITION.failed]
     .map((type) => findCondition(status?.conditions, type))
     .find((one) => one?.status === 'True');
