@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { controllerEnvironment, type Surroundings } from './child-environment.js';
 
@@ -13,17 +14,10 @@ describe('the environment of the controller', () => {
   });
 
   it('has every limit of exports that the platform was started with', () => {
-    const given = {
-      AGENTPLANE_EXPORT_RETRIES: '3',
-      AGENTPLANE_EXPORT_RETRY_DELAY_MS: '100',
-      AGENTPLANE_EXPORT_RUN_TIMEOUT_MS: '60000',
-      AGENTPLANE_EXPORT_TIMEOUT_MS: '120000',
-      AGENTPLANE_EXPORT_CONCURRENT_RUNS: '4',
-      AGENTPLANE_EXPORT_CONCURRENT_EXPORTS: '2',
-      AGENTPLANE_EXPORT_ALL_RUNS: '5',
-      AGENTPLANE_EXPORT_FILE_BYTES: '1048576',
-      AGENTPLANE_EXPORT_FILE_ROWS: '1000',
-    };
+    const settings = readFileSync('apps/controller/src/config.ts', 'utf8');
+    const names = [...settings.matchAll(/'(AGENTPLANE_EXPORT_\w+)'/g)].map(([, name]) => String(name));
+    expect(names).toContain('AGENTPLANE_EXPORT_RETRIES');
+    const given = Object.fromEntries(names.map((name, n) => [name, String(n + 1)]));
     Object.assign(process.env, given);
     expect(controllerEnvironment(SURROUNDINGS, '/kubeconfig')).toMatchObject(given);
   });
