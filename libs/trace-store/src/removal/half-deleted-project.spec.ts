@@ -91,7 +91,15 @@ const OTHERS: Readonly<Record<string, string>> = {
   'retention.upgrade': 'changes what is to go',
 };
 /** Members without rows of runs. */
-const APART = ['datasets', 'datasetVersions', 'examples', 'apiKeys', 'feedbackConfigs', 'prices'];
+const APART = [
+  'datasets',
+  'datasetVersions',
+  'examples',
+  'apiKeys',
+  'feedbackConfigs',
+  'prices',
+  'exportArchive',
+];
 /** Exports name their project, and refuse one that is being deleted. */
 const EXPORTS = ['exportProgress', 'exportSource'];
 
