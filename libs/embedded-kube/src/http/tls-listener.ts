@@ -73,6 +73,8 @@ const MAX_BLOCK_STYLE = 128 * 1024;
 const MAX_CONNECTIONS = 4_000;
 /** Of one user's requests, watches included: a quarter. */
 const SHARE_OF_USER = 0.25;
+/** Of all users together, those of `system:masters` aside. */
+const SHARE_OF_USERS = 0.75;
 /** Clients of this server keep their connections and open others without trouble. */
 const UNASKED_MS = 1_000;
 
@@ -91,7 +93,7 @@ export class TlsListener {
   constructor(options: TlsListenerOptions) {
     this.#options = options;
     const { limits = SERVER_LIMITS, clock, log, maxConnections: most = MAX_CONNECTIONS } = options;
-    this.#ofUsers = new UserRequests(most * SHARE_OF_USER);
+    this.#ofUsers = new UserRequests(most * SHARE_OF_USER, most * SHARE_OF_USERS);
     this.#server = createServer(
       {
         key: options.key,

@@ -1,0 +1,29 @@
+import { describe, expect, it } from '@jest/globals';
+import { UserRequests } from './user-requests.js';
+
+describe('UserRequests', () => {
+  const begin = (requests: UserRequests, username: string, groups: string[] = []): (() => void) => {
+    const ended = new AbortController();
+    requests.begin({ username, groups }, ended.signal);
+    return () => ended.abort();
+  };
+
+  it('counts the service accounts of a namespace as one, since whoever makes one makes others', () => {
+    const requests = new UserRequests(2, 10);
+    const end = begin(requests, 'system:serviceaccount:a:x');
+    begin(requests, 'system:serviceaccount:a:y');
+    expect(() => begin(requests, 'system:serviceaccount:a:z')).toThrow('system:serviceaccounts:a has 2');
+    begin(requests, 'system:serviceaccount:b:x');
+    end();
+    begin(requests, 'system:serviceaccount:a:z');
+  });
+
+  it('leaves a part to the platform, however many users there are', () => {
+    const requests = new UserRequests(2, 3);
+    const ends = ['a', 'b', 'c'].map((user) => begin(requests, user));
+    expect(() => begin(requests, 'd')).toThrow('all users together have 3');
+    begin(requests, 'platform', ['system:masters']);
+    ends[0]?.();
+    begin(requests, 'd');
+  });
+});
