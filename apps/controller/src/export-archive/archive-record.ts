@@ -1,4 +1,5 @@
 import {
+  ANNOTATION,
   type BulkExport,
   type BulkExportDestination,
   type BulkExportRun,
@@ -8,16 +9,16 @@ import {
 } from '#lib/resources';
 import type { ArchivedExport, ArchivedRun } from '#lib/trace-store';
 
-/** What REST renders of a resource, without what only the API server needs. */
-function stored(object: KubeObject): string {
-  const {
-    managedFields: _,
-    finalizers: _finalizers,
-    ...metadata
-  } = object.metadata as typeof object.metadata & {
-    readonly managedFields?: unknown;
-  };
-  return JSON.stringify({ ...object, metadata });
+const OURS: ReadonlySet<string> = new Set(Object.values(ANNOTATION));
+
+/** What REST renders of a resource. Annotations of others may be as large as they like, and nothing shows them again. */
+function stored({ metadata, ...object }: KubeObject): string {
+  const { name, namespace, uid, creationTimestamp, generation, annotations = {} } = metadata;
+  const own = Object.entries(annotations).filter(([key]) => OURS.has(key));
+  return JSON.stringify({
+    ...object,
+    metadata: { name, namespace, uid, creationTimestamp, generation, annotations: Object.fromEntries(own) },
+  });
 }
 
 /** An export as it goes to the archive. */

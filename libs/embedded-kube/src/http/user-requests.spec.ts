@@ -8,7 +8,7 @@ describe('UserRequests', () => {
     return () => ended.abort();
   };
 
-  it('counts the service accounts of a namespace as one, since whoever makes one makes others', () => {
+  it('counts all service accounts of a namespace together', () => {
     const requests = new UserRequests(2, 10);
     const end = begin(requests, 'system:serviceaccount:a:x');
     begin(requests, 'system:serviceaccount:a:y');
