@@ -7,17 +7,19 @@ function snake(camel: string): string {
 }
 
 /** Fields whose name on the wire is not their name in the resource. */
-const WIRE_NAMES: Readonly<Record<string, string>> = {
-  destinationRef: 'bulk_export_destination_id',
-  tracingProject: 'session_id',
-  type: 'destination_type',
-};
+const WIRE_NAMES: ReadonlyMap<string, string> = new Map([
+  ['destinationRef', 'bulk_export_destination_id'],
+  ['tracingProject', 'session_id'],
+  ['type', 'destination_type'],
+]);
 
 function segments(path: string): (string | number)[] {
   return path
     .split(/[.[\]]/)
     .filter((segment) => segment !== '')
-    .map((segment) => (/^\d+$/.test(segment) ? Number(segment) : (WIRE_NAMES[segment] ?? snake(segment))));
+    .map((segment) =>
+      /^\d+$/.test(segment) ? Number(segment) : (WIRE_NAMES.get(segment) ?? snake(segment)),
+    );
 }
 
 /** `sourceConfig.repoUrl is only for …`: a rule over several fields names the field in its message. */

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { isJsonObject, type JsonObject } from '#lib/json';
 import { builtinKinds } from './builtin-kinds.js';
+import { fitsFormat } from '../schema/formats.js';
 import { openapiForGroup } from './openapi-document.js';
 
 describe.each(builtinKinds.map((kind) => [kind.kind, kind] as const))('%s', (_, kind) => {
@@ -59,4 +60,15 @@ test('published schemas refer only to schemas in the same document', () => {
 
 test('a group that is not built in has no document', () => {
   expect(openapiForGroup('x.test', 'v1')).toBeUndefined();
+  expect(openapiForGroup('', 'constructor')).toBeUndefined();
+});
+
+test.each(['constructor', 'toString', '__proto__'])('a Secret may have the type %s', (type) => {
+  const secrets = builtinKinds.find(({ kind }) => kind === 'Secret');
+  const secret = { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'x', namespace: 'y' }, type };
+  expect(secrets?.validate(secret)).toEqual([]);
+});
+
+test.each(['constructor', 'toString', '__proto__'])('a text fits the unknown format %s', (format) => {
+  expect(fitsFormat(format, 'x')).toBe(true);
 });

@@ -30,7 +30,8 @@ function review(group: string, kind: string, plural: string) {
  * reads them; undefined when not built in.
  */
 export function openapiForGroup(group: string, version: string): JsonObject | undefined {
-  const roots = groups[group === '' ? version : `${group}/${version}`];
+  const name = group === '' ? version : `${group}/${version}`;
+  const roots = Object.hasOwn(groups, name) ? groups[name] : undefined;
   if (roots === undefined) return undefined;
   const isMember = (kind: PathKind): boolean => kind.group === group && kind.version === version;
   const paths = [

@@ -45,7 +45,8 @@ const FORMATS: Readonly<Record<string, (text: string) => boolean>> = {
 
 /** Whether a string fits a format; formats that are not known fit everything. */
 export function fitsFormat(format: string, text: string): boolean {
-  return FORMATS[format.replaceAll('-', '')]?.(text) ?? true;
+  const name = format.replaceAll('-', '');
+  return (Object.hasOwn(FORMATS, name) ? FORMATS[name]?.(text) : undefined) ?? true;
 }
 
 function isRequestUri(text: string): boolean {

@@ -39,7 +39,10 @@ function holds({ operator, values }: LabelRequirement, value: string | undefined
   }
 }
 
-const EXPRESSION_OPERATORS: Readonly<Record<string, string>> = { In: 'in', NotIn: 'notin' };
+const EXPRESSION_OPERATORS: ReadonlyMap<string, string> = new Map([
+  ['In', 'in'],
+  ['NotIn', 'notin'],
+]);
 
 /** The text of a `spec.selector` with matchLabels and matchExpressions, as tables and `/scale` show it. */
 export function labelSelectorText(selector: unknown): string {
@@ -51,7 +54,7 @@ export function labelSelectorText(selector: unknown): string {
     const operator = textAt(expression, ['operator']);
     if (operator === 'Exists') return key;
     if (operator === 'DoesNotExist') return `!${key}`;
-    return `${key} ${EXPRESSION_OPERATORS[operator] ?? operator} (${[...textsAt(expression, 'values')].sort().join(',')})`;
+    return `${key} ${EXPRESSION_OPERATORS.get(operator) ?? operator} (${[...textsAt(expression, 'values')].sort().join(',')})`;
   });
   return [...equal, ...expressions].sort().join(',');
 }

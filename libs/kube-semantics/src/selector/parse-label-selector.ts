@@ -66,7 +66,7 @@ class Parser {
     const next = this.#peek();
     if (next.kind === 'end' || next.text === ',') return { key: key.text, operator: 'exists', values: [] };
     this.#take();
-    const operator = OPERATORS[next.text];
+    const operator = Object.hasOwn(OPERATORS, next.text) ? OPERATORS[next.text] : undefined;
     if (!operator) throw unparsed(`found '${next.text}', expected: in, notin, =, ==, !=, gt, lt`);
     const isSet = next.text === 'in' || next.text === 'notin';
     return { key: key.text, operator, values: isSet ? this.#set() : [this.#value()] };

@@ -28,10 +28,16 @@ describe('a label selector', () => {
     ['a b', "unable to parse requirement: found 'b', expected: in, notin, =, ==, !=, gt, lt"],
     ['a=b,', "found '', expected: identifier after ','"],
     ['=a', "found '=', expected: !, identifier, or 'end of string'"],
+    ['a constructor (b)', "found 'constructor', expected: in, notin, =, ==, !=, gt, lt"],
     ['a in b', "unable to parse requirement: found 'b' expected: '('"],
     ['a=b c', "found 'c', expected: ',' or 'end of string'"],
   ])('%s is refused', (text, message) => {
     expect(() => parseLabelSelector(text)).toThrow(message);
+  });
+
+  it('renders operators that it does not know as they are', () => {
+    const matchExpressions = [{ key: 'c', operator: 'constructor', values: ['x'] }];
+    expect(labelSelectorText({ matchExpressions })).toBe('c constructor (x)');
   });
 
   it('renders a label selector as Kubernetes does', () => {

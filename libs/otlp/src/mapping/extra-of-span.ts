@@ -14,7 +14,7 @@ const METADATA = ['langsmith.metadata.', 'traceloop.association.properties.', 'a
 
 /** Parameters of the call of a model, by what their last name becomes. */
 const REQUEST = 'gen_ai.request.';
-const RENAMED: Readonly<Record<string, string>> = { stop_sequences: 'stop' };
+const RENAMED: ReadonlyMap<string, string> = new Map([['stop_sequences', 'stop']]);
 const PARAMETERS: Readonly<Record<string, string>> = {
   'llm.presence_penalty': 'presence_penalty',
   'llm.frequency_penalty': 'frequency_penalty',
@@ -70,7 +70,7 @@ function invocationParameters(span: TakenAttributes): Members {
   const parsed: unknown = json?.kind === 'object' ? parseJson(json.text) : whole;
   if (isJsonObject(parsed))
     for (const [name, value] of Object.entries(parsed)) parameters.set(name, JSON.stringify(value));
-  for (const [name, value] of span.takeBelow(REQUEST)) add(parameters, RENAMED[name] ?? name, value);
+  for (const [name, value] of span.takeBelow(REQUEST)) add(parameters, RENAMED.get(name) ?? name, value);
   for (const [attribute, name] of Object.entries(PARAMETERS)) {
     const value = span.take(attribute);
     if (value !== undefined) parameters.set(name, jsonOf(value).text);

@@ -311,11 +311,12 @@ describe('the run of a span', () => {
       'gen_ai.response.model': 'gpt-1',
       'gen_ai.request.temperature': 0.5,
       'gen_ai.request.stop_sequences': ['a'],
+      'gen_ai.request.constructor': 'c',
       'gen_ai.tool.definitions': '[{"name":"t"}]',
       'llm.invocation_parameters': '{"top_k":3}',
     });
     expect(run.parameters).toEqual({
-      ...{ model: 'gpt', temperature: 0.5, stop: ['a'], tools: [{ name: 't' }], top_k: 3 },
+      ...{ model: 'gpt', temperature: 0.5, stop: ['a'], tools: [{ name: 't' }], top_k: 3, constructor: 'c' },
     });
     expect(run.metadata).toEqual({
       ...{ ls_provider: 'openai', ls_model_name: 'gpt', 'gen_ai.response.model': 'gpt-1' },

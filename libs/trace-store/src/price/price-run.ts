@@ -85,7 +85,7 @@ function sideOf(
   const details: [string, string][] = [];
   for (const [kind, own] of Object.entries(prices)) {
     // a sender may count a token twice
-    const count = Math.min(kinds[kind] ?? 0, left);
+    const count = Math.min(Object.hasOwn(kinds, kind) ? (kinds[kind] ?? 0) : 0, left);
     if (count === 0) continue;
     left -= count;
     const cost = BigInt(count) * priceUnits(own);

@@ -18,11 +18,11 @@ const MAX_KINDS = 20;
 const MAX_NAME = 100;
 
 /** Names of models' own clients, as those of LangChain have them. */
-const KINDS: Readonly<Record<string, string>> = {
-  cached_tokens: 'cache_read',
-  audio_tokens: 'audio',
-  reasoning_tokens: 'reasoning',
-};
+const KINDS: ReadonlyMap<string, string> = new Map([
+  ['cached_tokens', 'cache_read'],
+  ['audio_tokens', 'audio'],
+  ['reasoning_tokens', 'reasoning'],
+]);
 
 type Members = Readonly<Record<string, unknown>>;
 
@@ -33,7 +33,7 @@ function numbersIn<T>(
   if (typeof given !== 'object' || given === null || Array.isArray(given)) return undefined;
   const found: [string, T][] = [];
   for (const [name, value] of Object.entries(given)) {
-    const kind = KINDS[name] ?? name;
+    const kind = KINDS.get(name) ?? name;
     const number = read(value);
     if (number === undefined || kind.length > MAX_NAME || kind.includes('\0') || !kind.isWellFormed())
       continue;

@@ -298,8 +298,26 @@ interface Unparsed extends Partial<Pick<RunChange, 'id' | 'project'>> {
   readonly problems: readonly FieldProblem[];
 }
 
-/** Reads one operation of a batch. @param members that may name the model, beside `ls_model_name` */
+/**
+ * Reads one operation of a batch; one that cannot be read, whatever the reason, is refused alone.
+ * @param members that may name the model, beside `ls_model_name`
+ */
 export function parseOperation(
+  kind: 'post' | 'patch',
+  operation: RunOperation,
+  members?: readonly string[],
+): Parsed | Unparsed {
+  try {
+    return read(kind, operation, members);
+  } catch (error) {
+    const msg = `The run could not be read: ${String(error)}; this is a fault of the server, please report it`;
+    const problems = [{ loc: operation.place ?? [], msg, type: 'unreadable' }];
+    return { problems, ...(isUuid(operation.id) ? { id: operation.id.toLowerCase() } : {}) };
+  }
+}
+
+/** @throws whatever is wrong here and not with the operation */
+function read(
   kind: 'post' | 'patch',
   operation: RunOperation,
   members?: readonly string[],

@@ -60,6 +60,14 @@ describe('the usage in outputs', () => {
     expect(usage({ generations: { usage_metadata: { input_tokens: 1 } } })).toBeUndefined();
   });
 
+  it('may have kinds of tokens with any name', () => {
+    const kinds = JSON.parse('{"constructor":1,"toString":2,"__proto__":3,"cached_tokens":4}');
+    const { details } = usage({ usage_metadata: { input_tokens: 9, input_token_details: kinds } }) ?? {};
+    expect(JSON.stringify(details?.promptTokens)).toBe(
+      '{"constructor":1,"toString":2,"__proto__":3,"cache_read":4}',
+    );
+  });
+
   it('comes from what a model answers itself', () => {
     const own = { prompt_tokens: 5, completion_tokens: 6, total_tokens: 11 };
     expect(usage({ choices: [], usage: own })).toMatchObject({ promptTokens: 5, totalTokens: 11 });

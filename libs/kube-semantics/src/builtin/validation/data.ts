@@ -9,12 +9,12 @@ import type { Validator } from './validator.js';
 const MAX_BYTES = 1024 * 1024;
 const FIXED = 'field is immutable when `immutable` is set';
 /** What a Secret of a type must hold; of the last ones one is enough. */
-const NEEDS: Readonly<Record<string, readonly string[]>> = {
-  'kubernetes.io/dockercfg': ['.dockercfg'],
-  'kubernetes.io/dockerconfigjson': ['.dockerconfigjson'],
-  'kubernetes.io/ssh-auth': ['ssh-privatekey'],
-  'kubernetes.io/tls': ['tls.crt', 'tls.key'],
-};
+const NEEDS: ReadonlyMap<string, readonly string[]> = new Map([
+  ['kubernetes.io/dockercfg', ['.dockercfg']],
+  ['kubernetes.io/dockerconfigjson', ['.dockerconfigjson']],
+  ['kubernetes.io/ssh-auth', ['ssh-privatekey']],
+  ['kubernetes.io/tls', ['tls.crt', 'tls.key']],
+]);
 
 export const validateSecret: Validator = (secret, old) => {
   const data = recordAt(secret, 'data');
@@ -77,7 +77,7 @@ function typeErrors(secret: JsonObject, data: JsonObject): readonly FieldError[]
     const isNamed = textAt(secret, ['metadata', 'annotations', annotation]) !== '';
     return isNamed ? [] : [required(`metadata.annotations[${annotation}]`)];
   }
-  return (NEEDS[type] ?? []).filter((key) => !(key in data)).map((key) => required(`data[${key}]`));
+  return (NEEDS.get(type) ?? []).filter((key) => !(key in data)).map((key) => required(`data[${key}]`));
 }
 
 function frozen(object: JsonObject, old: JsonObject, fields: readonly string[]): readonly FieldError[] {
