@@ -17,7 +17,7 @@ interface Rule {
   readonly members: ReadonlySet<string>;
 }
 
-/** Models whose rules are remembered; a memory of more begins anew. */
+/** Models whose rules are remembered; the oldest are forgotten, but for those of a call that has more. */
 const MAX_KNOWN = 2_000;
 /** Steps of patterns that are taken for the models of one call, about a second, and before others have their turn. */
 const MAX_STEPS = 20_000_000;
@@ -71,16 +71,29 @@ export class PriceBook {
    */
   async learn(models: Iterable<RunModel>): Promise<void> {
     const unknown = new Map<string, RunModel>();
+    const learnt = new Map<string, readonly Rule[]>();
     for (const model of models) {
       const key = keyOf(model);
-      if (!this.#known.has(key)) unknown.set(key, model);
+      const rules = this.#known.get(key);
+      if (rules) learnt.set(key, rules);
+      else unknown.set(key, model);
     }
     const work = { steps: 0, pauseAt: STEPS_AT_ONCE };
     for (const [key, model] of unknown) {
-      if (work.steps > MAX_STEPS) return;
-      const rules = await this.#rulesOf(model, work);
-      if (this.#known.size >= MAX_KNOWN) this.#known.clear();
+      if (work.steps > MAX_STEPS) break;
+      learnt.set(key, await this.#rulesOf(model, work));
+    }
+    this.#remember(learnt);
+  }
+
+  #remember(learnt: ReadonlyMap<string, readonly Rule[]>): void {
+    for (const [key, rules] of learnt) {
+      this.#known.delete(key);
       this.#known.set(key, rules);
+    }
+    for (const oldest of this.#known.keys()) {
+      if (this.#known.size <= MAX_KNOWN || learnt.has(oldest)) break;
+      this.#known.delete(oldest);
     }
   }
 

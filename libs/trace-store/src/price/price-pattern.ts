@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import type { RE2JS } from 're2js';
 import { errorText } from '#lib/errors';
 
@@ -12,29 +13,86 @@ export interface PricePattern {
 const MAX_SIZE = 500;
 /** Repetitions multiply the size before it is known: `((a{100}){100}){100}` would take memory and seconds. */
 const MAX_REPETITIONS = 200;
-/** Patterns of all tenants that are remembered. */
-const MAX_KNOWN = 5_000;
+/** Classes by property (`\pL`, `\P{Greek}`): each holds tables of up to six kilobytes. */
+const MAX_PROPERTIES = 8;
+/** Ranges whose every character is looked up for its other cases: each may take ten milliseconds. */
+const MAX_FOLDED_RANGES = 4;
+/** Memory of the patterns of all tenants that are remembered, as far as it can be told; the oldest make room. */
+const MAX_KNOWN_BYTES = 32 << 20;
 
-const known = new Map<string, PricePattern | string>();
+/** Of a pattern, of each of its steps, and of a table; measured with re2js 2.10. */
+const [PATTERN_BYTES, STEP_BYTES, PROPERTY_BYTES] = [8_000, 200, 6_000];
+const REFUSED_BYTES = 1_000;
 
-/** @returns the pattern, or why it cannot be used */
-export async function compilePattern(source: string): Promise<PricePattern | string> {
-  const before = known.get(source);
-  if (before !== undefined) return before;
-  // loaded by who prices runs, and by no other program that opens the store
-  const { RE2JS: engine } = await import('re2js');
-  const made = compile(engine, source);
-  if (known.size >= MAX_KNOWN) known.clear();
-  known.set(source, made);
-  return made;
+interface Made {
+  readonly pattern: PricePattern | string;
+  /** Memory that it takes, about. */
+  readonly bytes: number;
 }
 
-function compile(engine: typeof RE2JS, source: string): PricePattern | string {
+const known = new Map<string, Made>();
+let knownBytes = 0;
+
+/**
+ * Compiles a pattern; others have their turn before that.
+ * @returns the pattern, or why it cannot be used
+ */
+export async function tryPattern(source: string): Promise<PricePattern | string> {
+  return (known.get(source) ?? (await make(source))).pattern;
+}
+
+/** The same for one that is stored: it is remembered. */
+export async function compilePattern(source: string): Promise<PricePattern | string> {
+  const before = known.get(source);
+  if (before) return before.pattern;
+  const made = await make(source);
+  forget(source);
+  known.set(source, made);
+  knownBytes += made.bytes;
+  for (const oldest of known.keys()) {
+    if (knownBytes <= MAX_KNOWN_BYTES) break;
+    forget(oldest);
+  }
+  return made.pattern;
+}
+
+function forget(source: string): void {
+  knownBytes -= known.get(source)?.bytes ?? 0;
+  known.delete(source);
+}
+
+async function make(source: string): Promise<Made> {
+  const properties = propertiesIn(source);
+  const refused = tooCostly(source, properties);
+  if (refused !== undefined) return { pattern: refused, bytes: REFUSED_BYTES };
+  // loaded by who prices runs, and by no other program that opens the store
+  const { RE2JS: engine } = await import('re2js');
+  await setImmediate();
+  const pattern = compile(engine, source);
+  if (typeof pattern === 'string') return { pattern, bytes: REFUSED_BYTES };
+  return { pattern, bytes: PATTERN_BYTES + pattern.size * STEP_BYTES + properties * PROPERTY_BYTES };
+}
+
+function propertiesIn(source: string): number {
+  return source.match(/\\p/gi)?.length ?? 0;
+}
+
+/** What would take much to compile, told by its text. */
+function tooCostly(source: string, properties: number): string | undefined {
   let repetitions = 1;
   for (const [, least = '', , most = ''] of source.matchAll(/\{(\d{1,9})(,(\d{0,9}))?\}/g))
     repetitions *= Math.max(1, Number(most || least));
   if (repetitions > MAX_REPETITIONS)
     return `its repetitions multiply to ${repetitions}, more than ${MAX_REPETITIONS}`;
+  if (properties > MAX_PROPERTIES)
+    return `it has ${properties} classes by property (\\p), more than ${MAX_PROPERTIES}; use ranges such as [a-z]`;
+  const ranges = /\(\?[a-z^-]*i/i.test(source) ? (source.match(/-(?:\\x\{|[^\0-\x7f])/gu)?.length ?? 0) : 0;
+  if (ranges > MAX_FOLDED_RANGES)
+    return `it ignores case, (?i), in ${ranges} ranges that end beyond ASCII, more than ${MAX_FOLDED_RANGES}; leave (?i) or some of them out`;
+  return undefined;
+}
+
+function compile(engine: typeof RE2JS, source: string): PricePattern | string {
   try {
     const pattern = engine.compile(source);
     const size = pattern.programSize();

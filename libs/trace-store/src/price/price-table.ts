@@ -10,7 +10,7 @@ import {
   PRICE_LIMITS,
   type PriceDetails,
 } from './model-price.js';
-import { compilePattern } from './price-pattern.js';
+import { tryPattern } from './price-pattern.js';
 
 /** Any number that no other lock of this database begins with. */
 const LOCK = 7_214_021;
@@ -123,7 +123,11 @@ export class PriceTable implements ModelPrices {
     price: NewModelPrice,
     choose: (own: readonly ModelPrice[]) => Id,
   ): Promise<ModelPrice | (undefined extends Id ? undefined : never)> {
-    const problem = await compilePattern(price.matchPattern);
+    // before the pattern is compiled, which costs more
+    const before = await ownPrices(this.pool, tenantId);
+    const asked = choose(before);
+    if (asked !== undefined) refuse(before, asked, price);
+    const problem = await tryPattern(price.matchPattern);
     if (typeof problem === 'string')
       throw new PublicError('invalid', `match_pattern cannot be used: ${problem}`, [
         { loc: ['body', 'match_pattern'], msg: `Pattern cannot be used: ${problem}`, type: 'pattern' },
