@@ -303,6 +303,32 @@ describe('a multipart upload', () => {
   });
 });
 
+describe('abortUploadsOf', () => {
+  it('aborts every open upload of a key, and of no other', async () => {
+    for (const key of ['big', 'big', 'bigger']) await store.startMultipartUpload('bkt', key);
+    await store.abortUploadsOf('bkt', 'big');
+    const left = await readdir(join(folder, '.store/uploads/bkt'));
+    expect(left).toHaveLength(1);
+  });
+
+  it('fails with the code of the store', async () => {
+    fault = () => ({ kind: 'error', code: 'AccessDenied' });
+    expect(await codeOf(store.abortUploadsOf('bkt', 'big'))).toBe('AccessDenied');
+  });
+
+  it('comes to an end where a store always has more', async () => {
+    let pages = 0;
+    const more = '<IsTruncated>true</IsTruncated><NextKeyMarker>bigger</NextKeyMarker>';
+    const other = await listen((_, response) => {
+      pages++;
+      response.end(`<ListMultipartUploadsResult>${more}</ListMultipartUploadsResult>`);
+    });
+    await open({ endpoint: other.url, region: 'us-east-1' }).abortUploadsOf('bkt', 'big');
+    expect(pages).toBe(10);
+    await other.close();
+  });
+});
+
 describe('checkDestination', () => {
   it('accepts a destination and leaves nothing behind', async () => {
     expect(await store.checkDestination('bkt', '/my/prefix/')).toEqual({

@@ -37,6 +37,8 @@ export function openObjectStore(settings: ObjectStoreSettings, clock: Clock = sy
 
 /** More open uploads of one key than this are no leftovers. */
 const MAX_OPEN_UPLOADS = 20;
+/** A key stands before all that it begins; a store that goes on with others has told enough. */
+const MAX_UPLOAD_PAGES = 10;
 
 class ClientObjectStore implements ObjectStore {
   readonly #client: Client;
@@ -126,10 +128,19 @@ class ClientObjectStore implements ObjectStore {
   }
 
   async abortUploadsOf(bucket: string, key: string): Promise<void> {
-    for (let left = MAX_OPEN_UPLOADS; left > 0; left--) {
-      const uploadId = await this.#client.findUploadId(bucket, key);
-      if (uploadId === undefined) return;
-      await this.abortUpload(bucket, key, uploadId);
+    let left = MAX_OPEN_UPLOADS;
+    let [keyMarker, uploadIdMarker] = ['', ''];
+    for (let page = 0; page < MAX_UPLOAD_PAGES; page++) {
+      // not the client's own search: that goes on for as long as a store says that there is more
+      const found = await this.#try(`list the open uploads of ${key} in bucket ${bucket}`, () =>
+        this.#client.listIncompleteUploadsQuery(bucket, key, keyMarker, uploadIdMarker, ''),
+      );
+      for (const upload of found.uploads.filter((one) => one.key === key)) {
+        if (left-- === 0) return;
+        await this.abortUpload(bucket, key, upload.uploadId);
+      }
+      if (!found.isTruncated) return;
+      ({ nextKeyMarker: keyMarker, nextUploadIdMarker: uploadIdMarker } = found);
     }
   }
 
