@@ -19,7 +19,7 @@ import { historyOf } from './workspace-history.js';
 export interface ArchiveDependencies {
   readonly client: KubeClient;
   readonly history: ExportHistory;
-  readonly traceStore: Pick<TraceStore, 'exportArchive'>;
+  readonly traceStore: Pick<TraceStore, 'exportArchive' | 'exportProgress'>;
   readonly time: Pick<DatabaseTime, 'now'>;
   readonly workspaces: Informer<Workspace>;
   readonly destinations: Informer<BulkExportDestination>;
@@ -58,10 +58,14 @@ export class ArchiveReconciler {
   }
 
   async #observe(bulkExport: BulkExport, workspace: Workspace): Promise<ArchiveWorld> {
-    const { exports, history, runs, time } = this.deps;
+    const { exports, history, runs, time, traceStore } = this.deps;
+    const owned = runs.ownedBy(bulkExport);
+    const uids = owned.map(({ metadata: { uid = '' } }) => uid);
+    const progress = await traceStore.exportProgress.list(uids);
     return {
       bulkExport,
-      runs: runs.ownedBy(bulkExport),
+      runs: owned,
+      isSettled: [...progress.values()].every(({ state, intent }) => state !== 'cancelled' || !intent),
       siblings: exports.list(bulkExport.metadata.namespace),
       history: historyOf(history, workspace),
       now: await time.now(),

@@ -24,7 +24,7 @@ function decide(changes: Partial<ArchiveWorld>, afterMs: number): string {
   const decision = decideArchive({
     ...{ bulkExport, runs: [aRun(true)], siblings: [bulkExport] },
     history: { keptMs: 24 * HOUR_MS, keptExports: 2 },
-    now: new Date(END + afterMs),
+    ...{ isSettled: true, now: new Date(END + afterMs) },
     ...changes,
   });
   return decision.kind === 'later' ? `later ${decision.ms}` : decision.kind;
@@ -36,6 +36,7 @@ describe('decideArchive', () => {
     ['looks again every hour at most', {}, 0, `later ${HOUR_MS}`],
     ['archives it afterwards', {}, 24 * HOUR_MS, 'archive'],
     ['keeps one that has not ended', { bulkExport: anExport('x') }, 99 * HOUR_MS, 'keep'],
+    ['waits until what its runs left is cleared away', { isSettled: false }, 24 * HOUR_MS, 'later 60000'],
     ['waits for the end of every run', { runs: [aRun(true), aRun(false)] }, 99 * HOUR_MS, 'keep'],
     [
       'archives the oldest early where more have ended than are kept',
@@ -62,8 +63,10 @@ describe('two simulated months', () => {
       const now = new Date(END + hour * HOUR_MS);
       held = held.filter(
         (bulkExport) =>
-          decideArchive({ bulkExport, runs: [aRun(true)], siblings: [bulkExport], history, now }).kind !==
-          'archive',
+          decideArchive({
+            ...{ bulkExport, runs: [aRun(true)], siblings: [bulkExport], history },
+            ...{ isSettled: true, now },
+          }).kind !== 'archive',
       );
       const beyond = new Set(beyondHistory(held, history.keptExports));
       held = held.filter((one) => !beyond.has(one));

@@ -16,6 +16,8 @@ export interface ArchiveWorld {
   /** Every export of the workspace, itself included. */
   readonly siblings: readonly BulkExport[];
   readonly history: ExportHistory;
+  /** Whether nothing of its runs is left in the bucket that is still to be cleared away, which takes the runs' objects. */
+  readonly isSettled: boolean;
   /** The database's clock. */
   readonly now: Date;
 }
@@ -29,6 +31,8 @@ export type ArchiveDecision =
 
 /** A timer of weeks would overflow. */
 const LONGEST_MS = 3_600_000;
+/** What runs left is cleared away by a tick. */
+const SETTLING_LOOK_MS = 60_000;
 
 /** When an export ended, milliseconds; the epoch where nothing says so. */
 function endedAtMs({ status }: Pick<BulkExport, 'status'>): number {
@@ -47,14 +51,17 @@ export function beyondHistory(siblings: readonly BulkExport[], keptExports: numb
 }
 
 /** Decides whether an export goes to the archive. Pure: the same world gives the same answer. */
-export function decideArchive({ bulkExport, runs, siblings, history, now }: ArchiveWorld): ArchiveDecision {
+export function decideArchive(world: ArchiveWorld): ArchiveDecision {
+  const { bulkExport, runs, history, isSettled, now } = world;
   // the runs of an export that was cancelled or failed end after it, and what they wrote last belongs into the archive
   if (!isFinished(bulkExport) || isDeleting(bulkExport) || !runs.every((run) => isFinished(run)))
     return { kind: 'keep' };
   const leftMs = endedAtMs(bulkExport) + history.keptMs - now.getTime();
-  if (leftMs <= 0) return { kind: 'archive' };
+  if (leftMs > 0 && !isPushedOut(world)) return { kind: 'later', ms: Math.min(leftMs, LONGEST_MS) };
+  return isSettled ? { kind: 'archive' } : { kind: 'later', ms: SETTLING_LOOK_MS };
+}
+
+function isPushedOut({ bulkExport, siblings, history }: ArchiveWorld): boolean {
   const { uid } = bulkExport.metadata;
-  if (beyondHistory(siblings, history.keptExports).some(({ metadata }) => metadata.uid === uid))
-    return { kind: 'archive' };
-  return { kind: 'later', ms: Math.min(leftMs, LONGEST_MS) };
+  return beyondHistory(siblings, history.keptExports).some(({ metadata }) => metadata.uid === uid);
 }
