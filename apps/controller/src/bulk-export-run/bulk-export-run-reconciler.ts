@@ -57,7 +57,7 @@ export interface BulkExportRunDependencies {
   readonly exports: Informer<BulkExport>;
   readonly runs: Informer<BulkExportRun>;
   readonly places: RunPlaces;
-  readonly uploads: Pick<LeftUploads, 'begin' | 'clear'>;
+  readonly uploads: Pick<LeftUploads, 'begin'>;
   /** Of the system namespace, those of export runs. */
   readonly jobs: Informer<Job>;
 }
@@ -74,7 +74,7 @@ const QUEUE_LOOK_MS = 60_000;
 const ROOM_LOOK_MS = 3_000;
 const BLOCKED_LOOK_MS = 5_000;
 const RELEASE_LOOK_MS = 1_000;
-const CLEAR_LOOK_MS = 10_000;
+const CLEAR_LOOK_MS = 1_000;
 /** A lost node never ends its pods, and a deletion must not wait for that. */
 const RELEASE_WITHIN_MS = 60_000;
 /** A cache that has not seen our last report yet. */
@@ -256,8 +256,11 @@ export class BulkExportRunReconciler {
     const isInTime = waitedMs < RELEASE_WITHIN_MS;
     if (left > 0 && isInTime) return wait(REASON.deleting, RELEASE_LOOK_MS);
     const record = await traceStore.exportProgress.find(uid);
-    const isClear = record === undefined || (await uploads.clear(run, record, true));
-    if (!isClear && isInTime) return wait(REASON.deleting, CLEAR_LOOK_MS);
+    if (record?.intent && isInTime) {
+      // not awaited: a store that answers slowly would keep this worker from the runs of others
+      uploads.begin(run, record, true);
+      return wait(REASON.deleting, CLEAR_LOOK_MS);
+    }
     await this.#removeSecrets(run);
     // else the row stays, cancelled: it fences off a worker that comes back
     if (left === 0) await traceStore.exportProgress.forget([uid]);

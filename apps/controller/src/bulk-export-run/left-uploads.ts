@@ -1,6 +1,6 @@
 import { errorText } from '#lib/errors';
 import { type Informer, isNotFound, type KubeClient, type LeaderElector } from '#lib/kube';
-import { openObjectStore } from '#lib/object-store';
+import { type ObjectStore, openObjectStore, usedWithin } from '#lib/object-store';
 import { type BulkExportRun, exportJobName, SECRETS, type Workspace } from '#lib/resources';
 import type { Logger } from '#lib/telemetry';
 import { Tick } from '#lib/ticks';
@@ -19,20 +19,27 @@ export interface LeftUploadsDependencies {
   readonly leader: Pick<LeaderElector, 'isLeader'>;
   readonly systemNamespace: string;
   readonly allowPrivateEndpoints: boolean;
-  readonly clock: Pick<Clock, 'now' | 'monotonicMs'>;
+  readonly clock: Pick<Clock, 'now' | 'monotonicMs' | 'after'>;
   readonly log: Pick<Logger, 'info' | 'warn'>;
 }
 
 const EVERY_MINUTE = '* * * * *';
 /** A worker that was stopped has this long to end; what it began in its last moment is found after it. */
 const SETTLED_AFTER_MS = 60_000;
-/** Of one tick; each takes a few requests to a store. */
-const AT_A_TICK = 200;
+const PAGE = 200;
+/** Of one tick; the next one goes on where it ended. */
+const MAX_PAGES = 10;
+/** Whoever waits for their stores, the others have places left. */
 const AT_ONCE = 8;
+const AT_ONCE_OF_WORKSPACE = 2;
 /** Somebody else's store may never answer. */
 const STORE = { timeoutMs: 5_000, attempts: 2 } as const;
+/** All requests for one run; and what a workspace has of one tick. */
+const LONGEST_MS = 30_000;
+/** Whoever stops the controller waits so long for the requests under way; the next leader makes them again. */
+const STOPPED_WITHIN_MS = 5_000;
 /** After a failure, doubled with each one, up to an hour. */
-const FIRST_PAUSE_MS = 60_000;
+const FIRST_PAUSE_MS = 10_000;
 const LONGEST_PAUSE_MS = 3_600_000;
 /** Then the bucket's own rules must remove it. */
 const GIVEN_UP_AFTER_MS = 24 * 3_600_000;
@@ -40,6 +47,11 @@ const GIVEN_UP_AFTER_MS = 24 * 3_600_000;
 interface Failures {
   readonly pauseMs: number;
   readonly againAtMs: number;
+}
+
+interface UnderWay {
+  readonly namespace: string;
+  readonly work: Promise<void>;
 }
 
 /**
@@ -50,44 +62,58 @@ interface Failures {
  */
 export class LeftUploads {
   readonly #deps: LeftUploadsDependencies;
-  readonly #underWay = new Set<Promise<void>>();
+  /** By run uid. */
+  readonly #underWay = new Map<string, UnderWay>();
+  readonly #stores = new Set<ObjectStore>();
   readonly #failures = new Map<string, Failures>();
+  /** The run uid that the last look ended with. */
+  #lookedUpTo = '';
+  #isStopped = false;
 
   constructor(deps: LeftUploadsDependencies) {
     this.#deps = deps;
   }
 
   /**
-   * Begins to clear what a run left; its caller waits for no store.
+   * Begins to clear what a run left, where there is a place; its caller waits for no store.
    * @param isOver whether its worker has ended, so that nothing more can come
    */
   begin(run: BulkExportRun, record: ExportProgressRecord, isOver: boolean): void {
-    if (!record.intent || this.#underWay.size >= AT_ONCE) return;
-    const work = this.clear(run, record, isOver)
+    const { runUid } = record;
+    const { namespace = '' } = run.metadata;
+    if (!record.intent || this.#isStopped || !this.#isDue(runUid) || !this.#hasPlace(namespace)) return;
+    const work = this.#clear(run, record, isOver)
       .then(() => undefined)
-      .finally(() => this.#underWay.delete(work));
-    this.#underWay.add(work);
+      .finally(() => this.#underWay.delete(runUid));
+    this.#underWay.set(runUid, { namespace, work });
   }
 
-  /** Waits for the requests under way. */
+  /** Waits for the requests under way, for a few seconds. */
   async stop(): Promise<void> {
-    await Promise.all(this.#underWay);
+    this.#isStopped = true;
+    const cut = (): void => this.#stores.forEach((store) => store.close());
+    const cancel = this.#deps.clock.after(STOPPED_WITHIN_MS, cut);
+    await Promise.all([...this.#underWay.values()].map(({ work }) => work));
+    cancel();
+  }
+
+  #hasPlace(namespace: string): boolean {
+    const ofWorkspace = [...this.#underWay.values()].filter((one) => one.namespace === namespace);
+    return this.#underWay.size < AT_ONCE && ofWorkspace.length < AT_ONCE_OF_WORKSPACE;
   }
 
   /** @returns whether nothing of it is left; never throws for what a store does */
-  async clear(run: BulkExportRun, record: ExportProgressRecord, isOver: boolean): Promise<boolean> {
-    const { traceStore, log } = this.#deps;
+  async #clear(run: BulkExportRun, record: ExportProgressRecord, isOver: boolean): Promise<boolean> {
+    const { clock, traceStore, log } = this.#deps;
     const { intent } = record;
     if (!intent) return true;
     try {
       const store = openObjectStore(await this.#settingsOf(run));
-      try {
-        const { left } = await clearUpload(run.spec, intent, store);
-        if (!isOver) return false;
-        await traceStore.exportProgress.settle(record.runUid, left);
-      } finally {
-        store.close();
-      }
+      this.#stores.add(store);
+      const clearing = usedWithin(LONGEST_MS, clock, store, () => clearUpload(run.spec, intent, store));
+      const { left } = await clearing.finally(() => this.#stores.delete(store));
+      if (!isOver) return false;
+      await traceStore.exportProgress.settle(record.runUid, left);
       await this.#removeSecret(run);
       this.#failures.delete(record.runUid);
       log.info({ run: run.metadata.name, key: intent.key }, 'cleared the unfinished file of an ended run');
@@ -104,30 +130,56 @@ export class LeftUploads {
 
   @Tick('export uploads', EVERY_MINUTE)
   async sweep(): Promise<void> {
-    const { leader, runs, traceStore } = this.#deps;
+    const { leader, runs } = this.#deps;
     if (!leader.isLeader) return;
-    const query = { idleMs: SETTLED_AFTER_MS, limit: AT_A_TICK };
-    const left = await traceStore.exportProgress.unsettled(query);
-    if (left.length === 0) return;
     const byUid = new Map(runs.list().map((run) => [run.metadata.uid ?? '', run]));
-    const waiting = left.filter(({ runUid }) => this.#isDue(runUid));
-    for (let at = 0; at < waiting.length; at += AT_ONCE)
-      await Promise.all(
-        waiting.slice(at, at + AT_ONCE).map((record) => this.#settle(byUid.get(record.runUid), record)),
-      );
+    for (const runUid of this.#failures.keys()) if (!byUid.has(runUid)) this.#failures.delete(runUid);
+    const left = (await this.#look()).filter(({ runUid }) => this.#isDue(runUid));
+    left.sort((a, b) => a.updatedAt.getTime() - b.updatedAt.getTime());
+    const ofWorkspaces = Map.groupBy(left, ({ runUid }) => byUid.get(runUid)?.metadata.namespace ?? '');
+    const waiting = ofWorkspaces.values();
+    const place = async (): Promise<void> => {
+      for (const records of waiting) await this.#settleInTurn(records, byUid);
+    };
+    await Promise.all(Array.from({ length: AT_ONCE }, place));
+  }
+
+  /** Of all workspaces: one that leaves much must not hide what the others left. */
+  async #look(): Promise<readonly ExportProgressRecord[]> {
+    const found: ExportProgressRecord[] = [];
+    for (let page = 0; page < MAX_PAGES; page++) {
+      const query = { idleMs: SETTLED_AFTER_MS, limit: PAGE, after: this.#lookedUpTo };
+      const records = await this.#deps.traceStore.exportProgress.unsettled(query);
+      found.push(...records);
+      this.#lookedUpTo = records.length < PAGE ? '' : (records.at(-1)?.runUid ?? '');
+      if (this.#lookedUpTo === '') break;
+    }
+    return found;
+  }
+
+  /** One after the other, as long as the workspace has time; the next tick takes the rest. */
+  async #settleInTurn(
+    records: readonly ExportProgressRecord[],
+    byUid: ReadonlyMap<string, BulkExportRun>,
+  ): Promise<void> {
+    const { clock } = this.#deps;
+    const endMs = clock.monotonicMs() + LONGEST_MS;
+    for (const record of records) {
+      if (this.#isStopped || clock.monotonicMs() >= endMs) return;
+      await this.#settle(byUid.get(record.runUid), record);
+    }
   }
 
   #isDue(runUid: string): boolean {
-    return (this.#failures.get(runUid)?.againAtMs ?? 0) <= this.#deps.clock.monotonicMs();
+    const { againAtMs = 0 } = this.#failures.get(runUid) ?? {};
+    return againAtMs <= this.#deps.clock.monotonicMs() && !this.#underWay.has(runUid);
   }
 
+  /** Nothing is given up that was not tried: the others may have taken all the time of a day. */
   async #settle(run: BulkExportRun | undefined, record: ExportProgressRecord): Promise<void> {
     const { clock, log, traceStore } = this.#deps;
     const isTooOld = clock.now().getTime() - record.updatedAt.getTime() > GIVEN_UP_AFTER_MS;
-    if (run && !isTooOld) {
-      await this.clear(run, record, true);
-      return;
-    }
+    if (run && ((await this.#clear(run, record, true)) || !isTooOld || this.#isStopped)) return;
     log.warn(
       { run: run?.metadata.name, key: record.intent?.key },
       'gave up clearing the unfinished file of an ended run; its upload may remain in the bucket',

@@ -7,6 +7,7 @@ import type {
   ExportProgress,
   ExportProgressRecord,
   ExportState,
+  UnsettledQuery,
 } from './export-progress.js';
 import { StaleAttemptError } from './stale-attempt-error.js';
 
@@ -104,18 +105,12 @@ export class ExportProgressTable implements ExportProgress {
     );
   }
 
-  async unsettled({
-    idleMs,
-    limit,
-  }: {
-    readonly idleMs: number;
-    readonly limit: number;
-  }): Promise<readonly ExportProgressRecord[]> {
+  async unsettled({ idleMs, limit, after }: UnsettledQuery): Promise<readonly ExportProgressRecord[]> {
     const result = await this.#pool.query<TextRow>({
       text: `SELECT ${COLUMNS} FROM export_progress p WHERE p.state = 'cancelled' AND p.intent IS NOT NULL
-        AND p.updated_at <= now() - make_interval(secs => $1::double precision / 1000)
-        ORDER BY p.updated_at LIMIT $2`,
-      values: [idleMs, limit],
+        AND p.updated_at <= now() - make_interval(secs => $1::double precision / 1000) AND p.run_uid > $3
+        ORDER BY p.run_uid LIMIT $2`,
+      values: [idleMs, limit, after],
       types: textTypes,
     });
     return result.rows.map(parse);

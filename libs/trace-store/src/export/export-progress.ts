@@ -61,6 +61,15 @@ export interface ExportProgressRecord {
   readonly updatedAt: Date;
 }
 
+/** A page of cancelled runs that are not settled. */
+export interface UnsettledQuery {
+  /** Milliseconds since their row was last written. */
+  readonly idleMs: number;
+  readonly limit: number;
+  /** The run uid that the page before ended with; empty: from the first one on. */
+  readonly after: string;
+}
+
 /**
  * Progress of export runs. A worker claims once with its attempt number; each of its later writes carries that number
  * and throws `StaleAttemptError` when a newer attempt exists or the run is no longer `running`, so that a worker that
@@ -88,15 +97,8 @@ export interface ExportProgress {
    * adds the object, where it lies there finished and may not be deleted.
    */
   settle(runUid: string, left?: { readonly file: ExportFile; readonly cursor: ExportCursor }): Promise<void>;
-  /**
-   * Controller: cancelled runs whose last attempt may have left something in the store, those that were shut out
-   * longest ago first.
-   * @param query.idleMs since their row was last written
-   */
-  unsettled(query: {
-    readonly idleMs: number;
-    readonly limit: number;
-  }): Promise<readonly ExportProgressRecord[]>;
+  /** Controller: a page of the cancelled runs whose last attempt may have left something in the store, by run uid. */
+  unsettled(query: UnsettledQuery): Promise<readonly ExportProgressRecord[]>;
   find(runUid: string): Promise<ExportProgressRecord | undefined>;
   /** Controller: summaries of many runs in one query, by run uid. */
   list(runUids: readonly string[]): Promise<ReadonlyMap<string, ExportProgressRecord>>;
