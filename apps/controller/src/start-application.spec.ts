@@ -140,6 +140,8 @@ describe('startApplication', () => {
 
   it('stops work before events, store and client, and answers probes until then', async () => {
     expect(await first.stop()).toEqual([
+      'ticks while readiness answers 503',
+      'left uploads while readiness answers 503',
       'controllers while readiness answers 503',
       'events while readiness answers 503',
       'trace store while readiness answers 503',

@@ -75,7 +75,11 @@ const COUNTERPARTS: readonly Counterpart[] = [
     renamed: { session_id: 'tracingProject.id' },
     // a destination has an id on the wire and a name in the resource
     wireOnly: ['bulk_export_destination_id', 'format'],
-    resourceOnly: ['destinationRef', 'tracingProject', 'last', 'cancel', 'suspend'],
+    // what a schedule says of the exports that it makes, and PATCH of what it is asked for
+    resourceOnly: [
+      ...['destinationRef', 'tracingProject', 'last', 'cancel', 'suspend'],
+      ...['sourceExport', 'runRequest'],
+    ],
     spellings: { compression: ['zstandard'] },
   },
 ];

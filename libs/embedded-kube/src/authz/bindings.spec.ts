@@ -4,19 +4,23 @@ import type { ObjectStore } from '../store/object-store.js';
 import { Authorizer } from './authorizer.js';
 
 const RBAC = 'rbac.authorization.k8s.io';
-const MANY = 20_000;
+const MANY = 2_000;
 
 function stored(kind: string, name: string, body: object): KubeObject {
   return { apiVersion: `${RBAC}/v1`, kind, metadata: { name, namespace: 'space' }, ...body };
 }
 
-function storeOf(objects: readonly KubeObject[]): ObjectStore {
+/** @param read called for each role that is read */
+function storeOf(objects: readonly KubeObject[], read = (): void => undefined): ObjectStore {
   const of = (kind: string) =>
     objects.filter((object) => object.kind === kind).map((object) => ({ object, json: '', revision: 1 }));
   const [bindings, roles] = [of('RoleBinding'), of('Role')];
   return {
     list: (resource: string) => (resource === `rolebindings.${RBAC}` ? bindings : []),
-    get: ({ name }: { name: string }) => roles.find(({ object }) => object.metadata.name === name),
+    get: ({ name }: { name: string }) => {
+      read();
+      return roles.find(({ object }) => object.metadata.name === name);
+    },
   } as unknown as ObjectStore;
 }
 
@@ -78,19 +82,22 @@ describe('Authorizer', () => {
       expect(new Authorizer(store).decide(access(user, [], resource)).allowed).toBe(false);
   });
 
-  it('decides in a namespace with thousands of bindings and subjects', () => {
+  it('reads a role once a request, however many bindings name it', () => {
     const rules = Array.from({ length: 200 }, (_, at) => `things${at}`);
     const subjects = Array.from({ length: 50 }, (_, at) => ({ kind: 'User', name: `user${at}` }));
+    let reads = 0;
     const crowded = new Authorizer(
-      storeOf([
-        role('large', rules),
-        ...Array.from({ length: MANY }, (_, at) => binding(`b${at}`, 'large', subjects)),
-      ]),
+      storeOf(
+        [
+          role('large', rules),
+          ...Array.from({ length: MANY }, (_, at) => binding(`b${at}`, 'large', subjects)),
+        ],
+        () => reads++,
+      ),
     );
-    const startedMs = performance.now();
-    for (let count = 0; count < 50; count++)
+    for (let count = 1; count <= 3; count++) {
       expect(crowded.decide(access('user49', [], 'secrets')).allowed).toBe(false);
-    // rules of each binding read anew took half a second a request
-    expect(performance.now() - startedMs).toBeLessThan(15_000);
+      expect(reads).toBe(count);
+    }
   });
 });
