@@ -9,6 +9,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { Client } from 'langsmith';
 import pg from 'pg';
 import type { FaultHook } from '#lib/embedded-object-store';
+import { RESOURCES } from '#lib/resources';
 import { createLogger } from '#lib/telemetry';
 import { testPostgres, waitFor } from '#lib/testing';
 import { type AttachmentBucket, startAttachmentBucket } from '../testdata/attachment-bucket.js';
@@ -159,6 +160,20 @@ describe('an attachment of a shared trace', () => {
     // another link of the same trace does not revive the URLs of the former one
     await tenant.call('PUT', `/runs/${id}/share`, {});
     expect((await fetch(byLink)).status).toBe(404);
+  });
+
+  it('ends with its workspace, as the link does', async () => {
+    const [id, going] = [randomUUID(), await api.workspace()];
+    await send([runPart(id), [`attachment.${id}.a`, 'shared', 'text/plain']], going.key);
+    const { share_token: token } = (await going.call('PUT', `/runs/${id}/share`, {})).json as {
+      share_token: string;
+    };
+    const link = `${api.url}/public/${token}/run`;
+    const byKey = await urlOf(id, 'a', going);
+    expect([(await fetch(link)).status, (await fetch(byKey)).status]).toEqual([200, 200]);
+    await api.client.delete(RESOURCES.Workspace, { name: `w${going.tenantId.slice(0, 8)}` });
+    await waitFor(async () => (await going.call('GET', '/sessions')).status === 401);
+    expect([(await fetch(link)).status, (await fetch(byKey)).status]).toEqual([404, 404]);
   });
 });
 

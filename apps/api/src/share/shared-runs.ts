@@ -1,6 +1,7 @@
 import type { Caller } from '#lib/auth';
 import { PublicError } from '#lib/errors';
 import type { RunPage, SharedTrace, TraceStore } from '#lib/trace-store';
+import type { Workspaces } from '../tenancy/workspaces.js';
 import type { RunFields } from '../trace/render-run.js';
 import type { RunSearches } from '../trace/run-searches.js';
 
@@ -18,12 +19,14 @@ export class SharedRuns {
   constructor(
     private readonly store: Pick<TraceStore, 'shares'>,
     private readonly searches: Pick<RunSearches, 'page'>,
+    private readonly workspaces: Pick<Workspaces, 'has'>,
   ) {}
 
-  /** @throws PublicError not_found */
+  /** @throws PublicError not_found, also once the workspace is deleted */
   async open(token: string): Promise<SharedTrace> {
     const shared = await this.store.shares.open(token);
-    if (!shared) throw new PublicError('not_found', 'The link does not exist, or sharing was ended');
+    if (!shared || !this.workspaces.has(shared.tenantId))
+      throw new PublicError('not_found', 'The link does not exist, or sharing was ended');
     return shared;
   }
 

@@ -9,6 +9,7 @@ import type { StoredAttachment, TraceStore } from '#lib/trace-store';
 import type { AttachmentStore } from '../core/attachment-store.js';
 import { verifyAttachment } from '../attachment/attachment-token.js';
 import { ATTACHMENT_STORE, CLOCK, TRACE_STORE } from '../core/tokens.js';
+import { Workspaces } from '../tenancy/workspaces.js';
 import { Described } from '../wire/described.js';
 import { Operation } from '../wire/operation.js';
 import { AnswerBudget } from './answer-budget.js';
@@ -30,6 +31,7 @@ export class AttachmentsController {
     @Inject(ATTACHMENT_STORE) private readonly attachments: AttachmentStore | undefined,
     @Inject(TRACE_STORE) private readonly store: Pick<TraceStore, 'attachments' | 'shares'>,
     @Inject(CLOCK) private readonly clock: Pick<Clock, 'now'>,
+    @Inject(Workspaces) private readonly workspaces: Pick<Workspaces, 'has'>,
     private readonly answers: AnswerBudget,
   ) {}
 
@@ -50,7 +52,8 @@ export class AttachmentsController {
   ): Promise<void> {
     const { attachments, clock } = this;
     const grant = attachments && verifyAttachment(token, attachments.urlKey, clock.now().getTime());
-    if (!attachments || !grant) throw new PublicError('not_found', GONE);
+    if (!attachments || !grant || !this.workspaces.has(grant.tenantId))
+      throw new PublicError('not_found', GONE);
     const { tenantId, runId, objectId, share } = grant;
     const leaving = this.#enter(reply, tenantId);
     try {
