@@ -138,7 +138,9 @@ export class ExperimentRuns {
         );
         for (const run of runs) {
           const example = run.row.referenceExampleId ?? '';
-          byExample.set(example, [...(byExample.get(example) ?? []), renderRun(run, fields)]);
+          const others = byExample.get(example);
+          if (others) others.push(renderRun(run, fields));
+          else byExample.set(example, [renderRun(run, fields)]);
         }
         cursor = page.next && renderCursor(page.next);
       } while (cursor !== undefined);
