@@ -87,7 +87,9 @@ async function viewOf({ rest, ids }: Tenant): Promise<string> {
     return `${path} ${status} ${JSON.stringify(body)}`;
   });
   // keys are used by the attack itself, and listeners report every few seconds
-  return (await Promise.all(seen)).join('\n').replaceAll(/"(last_used_at|updated_at)":("[^"]*"|null)/g, '');
+  return (await Promise.all(seen))
+    .join('\n')
+    .replaceAll(/"(last_used_at|updated_at|tested_at)":("[^"]*"|null)/g, '');
 }
 
 /** Tenancy: every route of the REST interface against every wrong caller. */

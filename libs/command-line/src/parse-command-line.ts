@@ -27,6 +27,8 @@ function parserOf(program: ProgramSpec): Parser {
   const parser = new Parser('agentplane')
     .description(program.about)
     .version(program.version, '-V, --version')
+    // what follows a noun or a verb is theirs, also where one before it has an option of that name
+    .enablePositionalOptions()
     .showHelpAfterError('(agentplane --help lists the commands)')
     // before the commands are made: they take it over
     .exitOverride((error) => process.exit(error.exitCode === 0 ? EXIT.ok : EXIT.usage))
@@ -48,7 +50,6 @@ function addCommand(root: Parser, program: ProgramSpec, command: Command): void 
     .command(name)
     .description(command.about)
     .showHelpAfterError(helpHint(command.words))
-    // what follows a verb is the verb's, also where the noun has an option of that name
     .enablePositionalOptions();
   for (const argument of command.arguments ?? []) addArgument(parser, argument);
   for (const option of Object.values(command.options)) parser.addOption(optionOf(option));
