@@ -80,7 +80,7 @@ export function describeReaders(languages: readonly string[]): void {
       const first = names.find((name) => name.endsWith('day=19/part-00001.parquet')) ?? '';
       exports.set(formatVersion, { folder, file: join(folder, first) });
     }
-  }, 120_000);
+  }, 300_000);
   afterAll(() => stand.stop());
 
   const blocks = pageLines().filter(({ language }) => languages.includes(language));
