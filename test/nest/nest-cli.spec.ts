@@ -1,7 +1,8 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { describe, expect, it } from '@jest/globals';
+import { cpSync, existsSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import { temporaryFolder } from '#lib/testing';
 
 const NEST = join('node_modules', '@nestjs', 'cli', 'bin', 'nest.js');
 /** Its compiler is the slow one: half a minute on a busy machine. */
@@ -15,11 +16,21 @@ interface BuildInformation {
   readonly version: string;
 }
 
-function nest(...words: readonly string[]) {
-  return spawnSync(process.execPath, [NEST, ...words], { encoding: 'utf8', timeout: COMPILES_MS });
-}
+/** What a build needs. */
+const SOURCES = ['apps', 'bin', 'crds', 'libs', 'nest-cli.json', 'package.json'];
+const SETTINGS = ['tsconfig.json', 'tsconfig.build.json', 'tsconfig.nest.json'];
 
 describe('nest-cli.json', () => {
+  // it writes for a minute into the folder that the programs of other tests start from
+  const folder = temporaryFolder();
+  const nest = (...words: readonly string[]) =>
+    spawnSync(process.execPath, [NEST, ...words], { cwd: folder, encoding: 'utf8', timeout: COMPILES_MS });
+
+  beforeAll(() => {
+    for (const name of [...SOURCES, ...SETTINGS]) cpSync(name, join(folder, name), { recursive: true });
+    symlinkSync(resolve('node_modules'), join(folder, 'node_modules'));
+  });
+
   const { projects } = JSON.parse(readFileSync('nest-cli.json', 'utf8')) as NestConfig;
 
   it('names every app with its entry file', () => {
@@ -52,9 +63,11 @@ describe('nest-cli.json', () => {
 
   it('leaves build information that the builder of the house does not trust, so that it compiles anew', () => {
     // were it trusted, a source that was changed, built by Nest and changed back would keep its old output
-    const { version } = JSON.parse(readFileSync(join('dist', '.tsbuildinfo'), 'utf8')) as BuildInformation;
+    const { version } = JSON.parse(
+      readFileSync(join(folder, 'dist', '.tsbuildinfo'), 'utf8'),
+    ) as BuildInformation;
     const native = readFileSync(join('node_modules', 'typescript-native', 'package.json'), 'utf8');
     expect(version).not.toBe((JSON.parse(native) as BuildInformation).version);
-    execFileSync(process.execPath, ['bin/build.js']);
+    execFileSync(process.execPath, ['bin/build.js'], { cwd: folder });
   });
 });
