@@ -1,5 +1,14 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { type BulkExport, idOf, JOBS, PODS, RESOURCES, SECRETS, type ResourceRef } from '#lib/resources';
+import {
+  ANNOTATION,
+  type BulkExport,
+  idOf,
+  JOBS,
+  PODS,
+  RESOURCES,
+  SECRETS,
+  type ResourceRef,
+} from '#lib/resources';
 import type { Untyped } from '#lib/kube';
 import { temporaryFolder, testEmbeddedKube, testPostgres, waitFor } from '#lib/testing';
 import { ControlPlane, NAMESPACE, SYSTEM } from './control-plane.js';
@@ -103,6 +112,20 @@ describe('the history of exports', () => {
         expect((await rest(`/${one}/runs/${run.id}`)).status).toBe(200);
       }
     }
+    // a manifest with the id of an archived export is another export
+    const [archivedId = ''] = [...ids];
+    await plane.client.create(RESOURCES.BulkExport, {
+      metadata: { namespace: NAMESPACE, name: 'again', annotations: { [ANNOTATION.id]: archivedId } },
+      spec: {
+        ...{ destinationRef: { name: 'local' }, tracingProject: { name: 'p' }, suspend: true },
+        ...{ startTime: '2026-05-01T00:00:00Z', endTime: '2026-05-02T00:00:00Z' },
+      } as unknown as BulkExport['spec'],
+    });
+    const again = { namespace: NAMESPACE, name: 'again' };
+    await waitFor(async () => {
+      const one = await plane.client.get(RESOURCES.BulkExport, again);
+      return idOf(one) === one.metadata.uid;
+    }, PATIENT);
     // what is archived counts as made: nothing of it is made again
     await plane.program('controller').end('SIGKILL');
     await plane.startController({ AGENTPLANE_EXPORT_HISTORY_COUNT: String(KEPT) });

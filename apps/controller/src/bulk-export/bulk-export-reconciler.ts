@@ -16,6 +16,7 @@ import {
 import type { Project, TraceStore } from '#lib/trace-store';
 import { workspaceOf } from '../caches.js';
 import type { DatabaseTime } from '../database-time.js';
+import { archivedId } from '../export-archive/archived-id.js';
 import { ensureId } from '../identity/ensure-id.js';
 import { buildExportRun, destinationSnapshot } from './build-run.js';
 import { decideExport, type ExportDecision } from './decide.js';
@@ -28,7 +29,7 @@ export interface BulkExportDependencies {
   readonly client: KubeClient;
   readonly events: EventRecorder;
   readonly limits: ExportLimits;
-  readonly traceStore: Pick<TraceStore, 'projects'>;
+  readonly traceStore: Pick<TraceStore, 'projects' | 'exportArchive'>;
   readonly time: DatabaseTime;
   readonly workspaces: Informer<Workspace>;
   readonly destinations: Informer<BulkExportDestination>;
@@ -78,14 +79,15 @@ export class BulkExportReconciler {
   }
 
   async #observe(key: ObjectKey): Promise<ExportWorld | undefined> {
-    const { exports, limits, time, workspaces } = this.#deps;
+    const { client, exports, limits, time, traceStore, workspaces } = this.#deps;
     const found = exports.find(key);
     // deleted: its runs are owned by it and clean up after themselves; a schedule has a reconciler of its own
     if (!found || isDeleting(found) || isSchedule(found)) return undefined;
     // its id is in the keys of its files: two exports must not write over one another
-    const bulkExport = await ensureId(this.#deps.client, RESOURCES.BulkExport, found, exports);
-    const { namespace = '' } = bulkExport.metadata;
+    const { namespace = '' } = found.metadata;
     const workspace = workspaceOf(workspaces, namespace);
+    const isTaken = archivedId(traceStore.exportArchive, workspace, found);
+    const bulkExport = await ensureId(client, RESOURCES.BulkExport, found, exports, isTaken);
     const runs = this.#deps.runs.ownedBy(bulkExport);
     return {
       bulkExport,

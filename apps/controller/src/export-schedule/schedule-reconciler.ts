@@ -18,6 +18,7 @@ import { limitsOf } from '../bulk-export/workspace-limits.js';
 import { isSchedule } from '../bulk-export/export-phase.js';
 import { workspaceOf } from '../caches.js';
 import type { DatabaseTime } from '../database-time.js';
+import { archivedId } from '../export-archive/archived-id.js';
 import { ensureId } from '../identity/ensure-id.js';
 import { buildChild } from './build-child.js';
 import { decideSchedule, isRunRequested, type ScheduleDecision } from './decide-schedule.js';
@@ -79,9 +80,10 @@ export class ScheduleReconciler {
 
   async #observe(found: BulkExport): Promise<ScheduleWorld> {
     const { client, destinations, exports, limits, time, traceStore, workspaces } = this.#deps;
-    const schedule = await ensureId(client, RESOURCES.BulkExport, found, exports);
-    const { namespace = '' } = schedule.metadata;
+    const { namespace = '' } = found.metadata;
     const workspace = workspaceOf(workspaces, namespace);
+    const isTaken = archivedId(traceStore.exportArchive, workspace, found);
+    const schedule = await ensureId(client, RESOURCES.BulkExport, found, exports, isTaken);
     const id = idOf(schedule);
     const children = exports.list(namespace).filter(({ spec }) => spec.sourceExport?.id === id);
     const now = await time.now();

@@ -1,17 +1,24 @@
 import type { KubeClient, Reader } from '#lib/kube';
-import { ANNOTATION, keyOf, type KubeObject, type ResourceRef } from '#lib/resources';
+import { ANNOTATION, idOf, keyOf, type KubeObject, type ResourceRef } from '#lib/resources';
 import { decideId } from './decide-id.js';
 
-/** Gives the object its id where it has none of its own; answers the object as it then is. */
+/**
+ * Gives the object its id where it has none of its own; answers the object as it then is.
+ * @param isTaken whether an id that somebody chose belongs to what is no longer in the API server
+ */
 export async function ensureId<T extends KubeObject>(
   client: KubeClient,
   ref: ResourceRef<T>,
   object: T,
   all: Reader<T>,
+  isTaken?: (id: string) => Promise<boolean>,
 ): Promise<T> {
-  const id = decideId(object, all.list());
-  if (id === undefined) return object;
   const { uid, resourceVersion } = object.metadata;
+  const chosen = idOf(object);
+  const id =
+    decideId(object, all.list()) ??
+    (isTaken && chosen !== undefined && chosen !== uid && (await isTaken(chosen)) ? uid : undefined);
+  if (id === undefined) return object;
   const annotations = { [ANNOTATION.id]: id };
   return await client.mergeMetadata(ref, keyOf(object), { uid, resourceVersion, annotations });
 }
