@@ -12,6 +12,8 @@ export interface TimeLimit {
   readonly left?: AbortSignal | undefined;
   /** Whether it may change rows; else Postgres refuses to. */
   readonly mayChange?: boolean;
+  /** Whether all of its statements see the rows of one moment. */
+  readonly isOneMoment?: boolean;
 }
 
 /** A statement took longer than its time limit. */
@@ -32,10 +34,11 @@ export class TimeLimitError extends Error {
  */
 export async function inLimitedTransaction<T>(
   pool: Pool,
-  { limitMs, left, mayChange = false }: TimeLimit,
+  { limitMs, left, mayChange = false, isOneMoment = false }: TimeLimit,
   work: (connection: Connection) => Promise<T>,
 ): Promise<T> {
-  const begin = `BEGIN${mayChange ? '' : ' READ ONLY'}; SET LOCAL statement_timeout = ${limitMs}; SET LOCAL jit = off`;
+  const mode = `${isOneMoment ? ' ISOLATION LEVEL REPEATABLE READ' : ''}${mayChange ? '' : ' READ ONLY'}`;
+  const begin = `BEGIN${mode}; SET LOCAL statement_timeout = ${limitMs}; SET LOCAL jit = off`;
   try {
     left?.throwIfAborted();
     return await inTransaction(

@@ -24,7 +24,13 @@ export type {
 } from './dataset/example.js';
 export { parseExample, type SentExample } from './dataset/parse-example.js';
 export { EXPORT_COLUMNS, type ExportColumn } from './export/export-columns.js';
-export type { ArchivedExport, ArchivedRun, ArchiveSearch } from './export/export-archive.js';
+export type {
+  ArchivedExport,
+  ArchivedRun,
+  ArchivePlace,
+  ArchiveRecords,
+  ArchiveSearch,
+} from './export/export-archive.js';
 export type {
   ExportCursor,
   ExportFile,

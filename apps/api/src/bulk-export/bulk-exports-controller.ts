@@ -20,7 +20,7 @@ const IDEMPOTENCY_KEY = {
   name: 'Idempotency-Key',
   required: false,
   description:
-    'A repetition with the same key and body is answered with the export that the first request made, as long as it exists',
+    'A repetition with the same key and body is answered with the export that the first request made, unless it was deleted before it ended',
 };
 
 @Described(({ ApiTags }) => ApiTags('Bulk exports'))

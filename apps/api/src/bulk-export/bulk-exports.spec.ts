@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { startObjectStore, type EmbeddedObjectStore } from '#lib/embedded-object-store';
-import { type BulkExport, type BulkExportRun, RESOURCES, SECRETS } from '#lib/resources';
+import { ANNOTATION, type BulkExport, type BulkExportRun, idOf, RESOURCES, SECRETS } from '#lib/resources';
 import { createLogger } from '#lib/telemetry';
 import { temporaryFolder, waitFor } from '#lib/testing';
 import type { TestTenant } from '../testdata/running-api.js';
@@ -283,6 +283,64 @@ describe('the bulk export routes', () => {
     ]);
     expect((await send({}, { 'idempotency-key': 'a b' })).status).toBe(422);
     expect((await send({}, { 'idempotency-key': randomUUID() })).json.id).not.toBe(answers[0]?.json.id);
+  });
+
+  it('answers a repeated idempotency key with its export also after that was archived', async () => {
+    const { id: destinationId } = await makeDestination();
+    const key = { 'idempotency-key': randomUUID() };
+    const send = (over: object = {}) =>
+      tenant.call('POST', '/api/v1/bulk-exports', request(destinationId, over), key);
+    const { id } = (await send()).json as { id: string };
+    const { items } = await api.client.list(RESOURCES.BulkExport, { namespace: tenant.namespace });
+    const made = items.find((one) => idOf(one) === id);
+    const { name, creationTimestamp: createdAt = '' } = made?.metadata ?? { name: '' };
+    const object = JSON.stringify(made);
+    await api.store.exportArchive.store(
+      tenant.tenantId,
+      { id, name, createdAt, status: 'CANCELLED', destinationId, object, small: object },
+      [],
+    );
+    await api.client.delete(RESOURCES.BulkExport, { namespace: tenant.namespace, name });
+    await waitFor(async () => (await send()).json.id === id);
+    expect((await send({ compression: 'gzip' })).status).toBe(409);
+  });
+
+  it('lists pages that begin after an export, of both places where they are', async () => {
+    const { bulk_export_destination_id: destinationId, id: first } = (await create()).json;
+    const ids: string[] = [first];
+    for (const _ of [1, 2])
+      ids.push((await tenant.call('POST', '/api/v1/bulk-exports', request(destinationId))).json.id as string);
+    const archived = ['2026-01-02T00:00:00Z', '2026-01-01T00:00:00Z'].map((createdAt, at) => {
+      const id = randomUUID();
+      const metadata = { name: `old-${at}`, namespace: tenant.namespace, creationTimestamp: createdAt };
+      const spec = {
+        destinationRef: { name: 'x' },
+        tracingProject: {},
+        formatVersion: 'v1',
+        compression: 'zstd',
+      };
+      const object = JSON.stringify({
+        metadata: { ...metadata, annotations: { [ANNOTATION.id]: id } },
+        spec,
+      });
+      return { id, name: metadata.name, createdAt, status: 'FAILED', destinationId, object, small: object };
+    });
+    for (const one of archived) await api.store.exportArchive.store(tenant.tenantId, one, []);
+    const list = async (query: string): Promise<readonly string[]> =>
+      (
+        await tenant.call('GET', `/api/v1/bulk-exports?bulk_export_destination_id=${destinationId}&${query}`)
+      ).json.map((one: { id: string }) => one.id);
+    const all = await list('');
+    expect([new Set(all.slice(0, 3)), all.slice(3)]).toEqual([new Set(ids), archived.map(({ id }) => id)]);
+    const paged: string[] = [];
+    for (
+      let page = await list('limit=2');
+      page.length > 0;
+      page = await list(`limit=2&after=${paged.at(-1)}`)
+    )
+      paged.push(...page);
+    expect(paged).toEqual(all);
+    expect((await tenant.call('GET', `/api/v1/bulk-exports?after=${randomUUID()}`)).status).toBe(404);
   });
 
   it('lists exports by status, destination, project and schedule', async () => {

@@ -77,18 +77,18 @@ export class BulkExports {
       },
       spec,
     };
-    const created = repeatKey
-      ? await repeatKey.createOnce(this.homes.exports, draft)
-      : await this.homes.exports.create(draft);
-    return this.#render(caller, { bulkExport: created });
+    if (!repeatKey) return this.#render(caller, { bulkExport: await this.homes.exports.create(draft) });
+    const archived = (name: string): Promise<FoundExport | undefined> =>
+      this.#history.findArchived(this.#owner(caller), name);
+    return this.#render(caller, await repeatKey.createOnce({ home: this.homes.exports, archived }, draft));
   }
 
   async list(caller: Caller, query: ListedExportsQuery): Promise<readonly ExportAnswer[]> {
     const { offset = 0, limit = MAX_LISTED, status } = query;
     const page = await this.#history.list(this.#owner(caller), {
-      ...{ offset, limit },
+      ...{ offset, limit, status },
       isListed: (bulkExport) => isListed(this.#render(caller, { bulkExport }), query),
-      statuses: status === undefined ? undefined : [status],
+      after: query.after === undefined ? undefined : await this.#export(caller, query.after.toLowerCase()),
       destinationId: query.bulk_export_destination_id,
       projectId: query.session_id,
       sourceId: query.source_bulk_export_id,

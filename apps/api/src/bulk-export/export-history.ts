@@ -1,6 +1,7 @@
+import { parseJson } from '#lib/json';
 import type { BulkExport, BulkExportRun } from '#lib/resources';
 import { idOf, isFinishedExport, exportWireStatus } from '#lib/resources';
-import type { ArchivedExport, ArchiveSearch, TraceStore } from '#lib/trace-store';
+import type { ArchivedExport, ArchivePlace, ArchiveSearch, TraceStore } from '#lib/trace-store';
 import type { ResourceHome } from '../kubernetes/resource-home.js';
 
 /** An export, wherever it is kept. */
@@ -11,8 +12,10 @@ export interface FoundExport {
 }
 
 /** Which exports are listed: of the API server by a condition, of the archive by the same in its words. */
-interface WantedExports extends Omit<ArchiveSearch, 'except'> {
+interface WantedExports extends Omit<ArchiveSearch, 'except' | 'after'> {
   readonly isListed: (bulkExport: BulkExport) => boolean;
+  /** The export that the page before ended with. */
+  readonly after?: FoundExport | undefined;
 }
 
 /** Whose exports: one namespace of the API server, one tenant of the archive. */
@@ -22,17 +25,26 @@ export interface ExportOwner {
 }
 
 function parse<T>(text: string): T {
-  return JSON.parse(text) as T;
+  return parseJson(text) as T;
 }
 
 function ofArchive({ object, destinationId }: ArchivedExport): FoundExport {
   return { bulkExport: parse<BulkExport>(object), archived: { destinationId } };
 }
 
+function placeOf(bulkExport: BulkExport): ArchivePlace {
+  const { name, creationTimestamp: createdAt = '' } = bulkExport.metadata;
+  return { createdAt, name, id: idOf(bulkExport) ?? '' };
+}
+
 /** Newest first, as both of the lists are. */
-function isBefore(a: BulkExport, b: BulkExport): boolean {
-  const [x, y] = [a.metadata.creationTimestamp ?? '', b.metadata.creationTimestamp ?? ''];
-  return x > y || (x === y && a.metadata.name > b.metadata.name);
+function isBefore(a: ArchivePlace, b: ArchivePlace): boolean {
+  const [x, y] = [
+    [a.createdAt, a.name, a.id],
+    [b.createdAt, b.name, b.id],
+  ];
+  const at = x.findIndex((part, index) => part !== y[index]);
+  return at >= 0 && (x[at] ?? '') > (y[at] ?? '');
 }
 
 /**
@@ -50,6 +62,12 @@ export class ExportHistory {
     const live = this.exports.find(namespace, id);
     if (live) return { bulkExport: live };
     const archived = await this.archive.find(tenantId, id);
+    return archived && ofArchive(archived);
+  }
+
+  /** The newest of a name that is archived. */
+  async findArchived({ tenantId }: ExportOwner, name: string): Promise<FoundExport | undefined> {
+    const archived = await this.archive.findNamed(tenantId, name);
     return archived && ofArchive(archived);
   }
 
@@ -71,17 +89,19 @@ export class ExportHistory {
   /** A page of those that are wanted of both, newest first. */
   async list(
     { tenantId, namespace }: ExportOwner,
-    { isListed, ...search }: WantedExports,
+    { isListed, after: last, ...search }: WantedExports,
   ): Promise<readonly FoundExport[]> {
     const { offset, limit } = search;
+    const after = last && placeOf(last.bulkExport);
     const all = this.exports.list(namespace);
-    const live = all.filter(isListed);
+    const live = all.filter((one) => (!after || isBefore(after, placeOf(one))) && isListed(one));
     // of the archive, none before this one can be in the page: at most all of the others come before it
     const first = Math.max(0, offset - live.length);
     const ended = all.filter((one) => isFinishedExport(exportWireStatus(one)));
     const archived = await this.archive.list(tenantId, {
       ...search,
       except: ended.map((one) => idOf(one) ?? ''),
+      after,
       offset: first,
       limit: offset + limit - first,
     });
@@ -97,7 +117,7 @@ function merge(live: readonly BulkExport[], archived: readonly FoundExport[]): F
   for (const one of archived) {
     for (; next < live.length; next++) {
       const bulkExport = live[next];
-      if (!bulkExport || !isBefore(bulkExport, one.bulkExport)) break;
+      if (!bulkExport || !isBefore(placeOf(bulkExport), placeOf(one.bulkExport))) break;
       merged.push({ bulkExport });
     }
     merged.push(one);

@@ -106,4 +106,7 @@ export class ListedExportsQuery extends ExportsQuery {
 
   @Uuid({ about: 'Only exports that this schedule made' })
   source_bulk_export_id?: string;
+
+  @Uuid({ about: 'Only exports after this one: the last of the page before' })
+  after?: string;
 }

@@ -4,11 +4,19 @@ import { type Draft, isAlreadyExists } from '#lib/kube';
 import { ANNOTATION, type BulkExport } from '#lib/resources';
 import type { ResourceHome } from '../kubernetes/resource-home.js';
 import { invalid } from '../wire/request-pipe.js';
+import type { FoundExport } from './export-history.js';
 
 const KEY = /^[\x21-\x7e]{1,255}$/;
 
 function hashOf(value: unknown): string {
   return createHash('sha256').update(JSON.stringify(value)).digest('hex').slice(0, 32);
+}
+
+/** Where the export of a key may be. */
+export interface KeyedExports {
+  readonly home: ResourceHome<BulkExport>;
+  /** The newest of a name in the archive. */
+  readonly archived: (name: string) => Promise<FoundExport | undefined>;
 }
 
 /**
@@ -30,25 +38,30 @@ export class RepeatKey {
     throw invalid([{ loc: ['header', 'Idempotency-Key'], msg, type: 'value_error' }]);
   }
 
-  /** @throws PublicError conflict when the export of the key was made of another body */
-  async createOnce(home: ResourceHome<BulkExport>, draft: Draft<BulkExport>): Promise<BulkExport> {
+  /**
+   * Looks in the archive after the API server: an export is stored there before it is deleted here.
+   * @throws PublicError conflict when the export of the key was made of another body
+   */
+  async createOnce({ home, archived }: KeyedExports, draft: Draft<BulkExport>): Promise<FoundExport> {
     const { metadata, spec } = draft;
     const { namespace = '' } = metadata;
     const name = `export-key-${hashOf(this.#key)}`;
     const body = hashOf(spec);
-    const former = home.findByName(namespace, name);
+    const live = home.findByName(namespace, name);
+    const former = live ? { bulkExport: live } : await archived(name);
     if (former) return this.#repeated(former, body);
     const annotations = { ...metadata.annotations, [ANNOTATION.requestHash]: body };
     try {
-      return await home.create({ ...draft, metadata: { ...metadata, name, annotations } });
+      return { bulkExport: await home.create({ ...draft, metadata: { ...metadata, name, annotations } }) };
     } catch (error) {
       if (!isAlreadyExists(error)) throw error;
-      return this.#repeated(await home.change({ namespace, name }, (current) => current), body);
+      const bulkExport = await home.change({ namespace, name }, (current) => current);
+      return this.#repeated({ bulkExport }, body);
     }
   }
 
-  #repeated(former: BulkExport, body: string): BulkExport {
-    if (former.metadata.annotations?.[ANNOTATION.requestHash] === body) return former;
+  #repeated(former: FoundExport, body: string): FoundExport {
+    if (former.bulkExport.metadata.annotations?.[ANNOTATION.requestHash] === body) return former;
     throw new PublicError(
       'conflict',
       `Idempotency-Key ${this.#key} was used with another body; send the same body, or another key`,

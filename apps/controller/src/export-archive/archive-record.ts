@@ -3,31 +3,69 @@ import {
   type BulkExport,
   type BulkExportDestination,
   type BulkExportRun,
+  type Condition,
   exportWireStatus,
   idOf,
   type KubeObject,
 } from '#lib/resources';
-import type { ArchivedExport, ArchivedRun } from '#lib/trace-store';
+import type { ArchivedExport, ArchivedRun, ArchiveRecords } from '#lib/trace-store';
 
 const OURS: ReadonlySet<string> = new Set(Object.values(ANNOTATION));
 
-/** What REST renders of a resource. Annotations of others may be as large as they like, and nothing shows them again. */
-function stored({ metadata, ...object }: KubeObject): string {
+/** Of an annotation: ids and hashes are shorter. Whoever may write the resource chooses the value. */
+const MAX_ANNOTATION = 256;
+/** Bytes of one resource in the archive, three times the largest that REST can request. A larger one is stored small. */
+const MAX_RECORD_BYTES = 64 * 1024;
+/** Characters of what people wrote, in a small record. */
+const MAX_SMALL_TEXT = 1_024;
+
+type Metadata = Readonly<Record<string, unknown>>;
+
+/** What REST renders of the metadata. Annotations of others may be as large as they like, and nothing shows them again. */
+function shownMetadata({ metadata }: KubeObject): Metadata {
   const { name, namespace, uid, creationTimestamp, generation, annotations = {} } = metadata;
-  const own = Object.entries(annotations).filter(([key]) => OURS.has(key));
-  return JSON.stringify({
-    ...object,
-    metadata: { name, namespace, uid, creationTimestamp, generation, annotations: Object.fromEntries(own) },
-  });
+  const own = Object.entries(annotations).filter(
+    ([key, value]) => OURS.has(key) && value.length <= MAX_ANNOTATION,
+  );
+  return { name, namespace, uid, creationTimestamp, generation, annotations: Object.fromEntries(own) };
 }
 
-/** An export as it goes to the archive. */
+/** @param small the same resource without what may be large */
+function records(object: KubeObject, small: object): ArchiveRecords {
+  const metadata = shownMetadata(object);
+  const [full, reduced] = [
+    { ...object, metadata },
+    { ...small, metadata },
+  ].map((one) => JSON.stringify(one));
+  return {
+    object: Buffer.byteLength(full ?? '') <= MAX_RECORD_BYTES ? (full ?? '') : (reduced ?? ''),
+    small: reduced ?? '',
+  };
+}
+
+function shortened(text: string): string {
+  return text.length <= MAX_SMALL_TEXT ? text : `${text.slice(0, MAX_SMALL_TEXT - 1)}…`;
+}
+
+function smallStatus<T extends { readonly conditions?: readonly Condition[] }>(
+  status: T | undefined,
+): T | undefined {
+  if (!status?.conditions) return status;
+  const conditions = status.conditions.map((one) => ({ ...one, message: shortened(one.message) }));
+  return { ...status, conditions };
+}
+
+/** An export as it goes to the archive. Small, a long filter and long messages are cut, which an ellipsis shows. */
 export function archivedExport(
   bulkExport: BulkExport,
   destination: BulkExportDestination | undefined,
-): ArchivedExport {
+): ArchivedExport & ArchiveRecords {
   const { metadata, spec, status } = bulkExport;
   const source = spec.sourceExport;
+  const small = {
+    spec: { ...spec, ...(spec.filter === undefined ? {} : { filter: shortened(spec.filter) }) },
+    status: smallStatus(status),
+  };
   return {
     id: idOf(bulkExport) ?? '',
     name: metadata.name,
@@ -37,15 +75,22 @@ export function archivedExport(
     projectId: status?.tracingProjectId ?? spec.tracingProject.id,
     sourceId: source?.id,
     windowEnd: source && source.runRequestId === undefined ? spec.endTime : undefined,
-    object: stored(bulkExport),
+    ...records(bulkExport, small),
   };
 }
 
-export function archivedRun(run: BulkExportRun): ArchivedRun {
-  return {
-    id: idOf(run) ?? '',
-    uid: run.metadata.uid ?? '',
-    startTime: run.spec.startTime,
-    object: stored(run),
+/** Small, it has the message of its last failed attempt alone, and where it wrote to. */
+export function archivedRun(run: BulkExportRun): ArchivedRun & ArchiveRecords {
+  const { startTime, endTime, destination } = run.spec;
+  const { bucketName, prefix } = destination.config;
+  const errors = Object.entries(run.status?.errors ?? {});
+  const last = errors.sort(([a], [b]) => a.localeCompare(b, 'en', { numeric: true })).at(-1);
+  const small = {
+    spec: { startTime, endTime, destination: { config: { bucketName, prefix } } },
+    status: run.status && {
+      ...smallStatus(run.status),
+      errors: last && { [last[0]]: shortened(last[1]) },
+    },
   };
+  return { id: idOf(run) ?? '', uid: run.metadata.uid ?? '', startTime, ...records(run, small) };
 }

@@ -5,6 +5,7 @@ export function archiveInTurns(archive: ExportArchive, turns: TenantTurns): Expo
   return {
     store: (tenantId, ...given) => turns.run(tenantId, () => archive.store(tenantId, ...given)),
     find: (tenantId, id) => turns.run(tenantId, () => archive.find(tenantId, id)),
+    findNamed: (tenantId, name) => turns.run(tenantId, () => archive.findNamed(tenantId, name)),
     list: (tenantId, search) => turns.run(tenantId, () => archive.list(tenantId, search)),
     runs: (tenantId, exportId) => turns.run(tenantId, () => archive.runs(tenantId, exportId)),
     lastWindowEnd: (tenantId, sourceId) =>

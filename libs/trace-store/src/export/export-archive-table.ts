@@ -1,10 +1,59 @@
 import { inTransaction, type Pool, textTypes } from '#lib/postgres';
 import { type Instant, parseInstant } from '#lib/time';
-import type { ArchivedExport, ArchivedRun, ArchiveSearch, ExportArchive } from './export-archive.js';
+import { limitedRead, type ReadLimit } from '../limited-read.js';
+import type {
+  ArchivedExport,
+  ArchivedRun,
+  ArchiveRecords,
+  ArchiveSearch,
+  ExportArchive,
+} from './export-archive.js';
 
 type Row = Readonly<Record<string, string | null>>;
 
-const COLUMNS = 'id, name, created_at, status, destination_id, project_id, source_id, window_end, object';
+const COLUMNS = `id, name, created_at, status, destination_id, project_id, source_id, window_end,
+  coalesce(object, small) AS object`;
+
+/** Of one tenant: some 15,000 exports of a day without failures. */
+const FULL_BYTES = 64 * 1024 * 1024;
+/** Exports that are reduced after one was stored: more than one is stored, so it catches up. */
+const REDUCED_AT_ONCE = 100;
+/** Of a row and its index entries. */
+const ROW_BYTES = 256;
+
+/** Conditions that no index serves together may read every export of a tenant. */
+const LIST_LIMIT: ReadLimit = {
+  what: 'Listing these exports',
+  advice: 'give fewer conditions, or page by after in place of offset',
+};
+
+function bytesOf({ object }: ArchiveRecords): number {
+  return Buffer.byteLength(object) + ROW_BYTES;
+}
+
+/** Ids by an index alone; rows only of the page, since their objects are large. */
+function listQuery(tenantId: string, search: ArchiveSearch): { text: string; values: readonly unknown[] } {
+  const { status, destinationId, projectId, sourceId, except, after, offset, limit } = search;
+  const values: unknown[] = [tenantId];
+  const put = (value: unknown): string => `$${values.push(value)}`;
+  const equal = { status, destination_id: destinationId, project_id: projectId, source_id: sourceId };
+  const conditions = Object.entries(equal)
+    .filter(([, value]) => value !== undefined)
+    .map(([column, value]) => `${column} = ${put(value)}`);
+  if (except.length > 0) conditions.push(`id <> ALL(${put(except)}::uuid[])`);
+  if (after) {
+    const place = [put(after.createdAt), put(after.name), put(after.id)];
+    conditions.push(`(created_at, name, id) < (${place[0]}::timestamptz, ${place[1]}, ${place[2]}::uuid)`);
+  }
+  const order = 'ORDER BY created_at DESC, name DESC, id DESC';
+  const where = ['tenant_id = $1', ...conditions].join(' AND ');
+  return {
+    text: `SELECT ${COLUMNS} FROM archived_exports WHERE tenant_id = $1 AND id IN (
+        SELECT id FROM archived_exports WHERE ${where} ${order} OFFSET ${put(offset)} LIMIT ${put(limit)}
+      ) ${order}`,
+    values,
+  };
+}
 
 function parse(row: Row): ArchivedExport {
   return {
@@ -20,35 +69,70 @@ function parse(row: Row): ArchivedExport {
 /** The tables `archived_exports` and `archived_export_runs`. */
 export class ExportArchiveTable implements ExportArchive {
   readonly #pool: Pool;
+  readonly #fullBytes: number;
 
-  constructor(pool: Pool) {
+  /** @param fullBytes of a tenant's exports that are kept in full */
+  constructor(pool: Pool, fullBytes = FULL_BYTES) {
     this.#pool = pool;
+    this.#fullBytes = fullBytes;
   }
 
-  async store(tenantId: string, ended: ArchivedExport, runs: readonly ArchivedRun[]): Promise<void> {
-    const of = <K extends keyof ArchivedRun>(field: K) => runs.map((run) => run[field]);
+  async store(
+    tenantId: string,
+    ended: ArchivedExport & ArchiveRecords,
+    runs: readonly (ArchivedRun & ArchiveRecords)[],
+  ): Promise<void> {
+    const of = <K extends keyof (typeof runs)[number]>(field: K) => runs.map((run) => run[field]);
     await inTransaction(this.#pool, async (db) => {
       await db.query(
-        `INSERT INTO archived_exports (tenant_id, ${COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+        `INSERT INTO archived_exports (tenant_id, id, name, created_at, status, destination_id, project_id, source_id,
+          window_end, object, small, full_bytes)
+        SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12::bigint + coalesce(sum(octet_length(key)), 0)
+        FROM export_files WHERE run_uid = ANY($13)
         ON CONFLICT (tenant_id, id) DO NOTHING`,
         [
-          tenantId,
-          ended.id,
-          ended.name,
-          ended.createdAt,
-          ended.status,
-          ended.destinationId,
-          ended.projectId,
-          ended.sourceId,
-          ended.windowEnd,
-          ended.object,
+          ...[tenantId, ended.id, ended.name, ended.createdAt, ended.status, ended.destinationId],
+          ...[ended.projectId, ended.sourceId, ended.windowEnd, ended.object, ended.small],
+          ...[[ended, ...runs].reduce((bytes, one) => bytes + bytesOf(one), 0), of('uid')],
         ],
       );
       await db.query(
-        `INSERT INTO archived_export_runs (tenant_id, export_id, id, uid, start_time, object)
-        SELECT $1, $2, run.* FROM unnest($3::uuid[], $4::text[], $5::timestamptz[], $6::text[]) AS run
+        `INSERT INTO archived_export_runs (tenant_id, export_id, id, uid, start_time, object, small)
+        SELECT $1, $2, run.* FROM unnest($3::uuid[], $4::text[], $5::timestamptz[], $6::text[], $7::text[]) AS run
         ON CONFLICT (tenant_id, export_id, id) DO NOTHING`,
-        [tenantId, ended.id, of('id'), of('uid'), of('startTime'), of('object')],
+        [tenantId, ended.id, of('id'), of('uid'), of('startTime'), of('object'), of('small')],
+      );
+    });
+    await this.#reduce(tenantId);
+  }
+
+  /** Drops all but the small records of the oldest exports that are beyond the tenant's bytes, some at a time. */
+  async #reduce(tenantId: string): Promise<void> {
+    await inTransaction(this.#pool, async (db) => {
+      const { rows } = await db.query<{ id: string }>(
+        `SELECT id FROM (
+          SELECT id, created_at, sum(full_bytes) OVER (ORDER BY created_at DESC, name DESC, id DESC) AS bytes
+          FROM archived_exports WHERE tenant_id = $1 AND full_bytes IS NOT NULL
+        ) AS newest WHERE bytes > $2 ORDER BY created_at, id LIMIT ${REDUCED_AT_ONCE}`,
+        [tenantId, this.#fullBytes],
+      );
+      if (rows.length === 0) return;
+      const of = [tenantId, rows.map(({ id }) => id)];
+      // in one order, whoever else does the same
+      await db.query(
+        'SELECT FROM archived_exports WHERE tenant_id = $1 AND id = ANY($2) ORDER BY id FOR UPDATE',
+        of,
+      );
+      await db.query(
+        `WITH former AS (
+          UPDATE archived_export_runs SET object = NULL WHERE tenant_id = $1 AND export_id = ANY($2) RETURNING uid
+        ), files AS (DELETE FROM export_files WHERE run_uid IN (SELECT uid FROM former))
+        DELETE FROM export_progress WHERE run_uid IN (SELECT uid FROM former)`,
+        of,
+      );
+      await db.query(
+        'UPDATE archived_exports SET object = NULL, full_bytes = NULL WHERE tenant_id = $1 AND id = ANY($2)',
+        of,
       );
     });
   }
@@ -63,22 +147,29 @@ export class ExportArchiveTable implements ExportArchive {
     return row && parse(row);
   }
 
-  async list(tenantId: string, search: ArchiveSearch): Promise<readonly ArchivedExport[]> {
-    const { statuses, destinationId, projectId, sourceId, except, offset, limit } = search;
+  async findNamed(tenantId: string, name: string): Promise<ArchivedExport | undefined> {
     const result = await this.#pool.query<Row>({
-      text: `SELECT ${COLUMNS} FROM archived_exports WHERE tenant_id = $1 AND ($2::text[] IS NULL OR status = ANY($2))
-          AND ($3::uuid IS NULL OR destination_id = $3) AND ($4::uuid IS NULL OR project_id = $4)
-          AND ($5::uuid IS NULL OR source_id = $5) AND id <> ALL($6::uuid[])
-        ORDER BY created_at DESC, name DESC OFFSET $7 LIMIT $8`,
-      values: [tenantId, statuses, destinationId, projectId, sourceId, except, offset, limit],
+      text: `SELECT ${COLUMNS} FROM archived_exports WHERE tenant_id = $1 AND name = $2 ORDER BY created_at DESC LIMIT 1`,
+      values: [tenantId, name],
       types: textTypes,
     });
+    const row = result.rows[0];
+    return row && parse(row);
+  }
+
+  async list(tenantId: string, search: ArchiveSearch): Promise<readonly ArchivedExport[]> {
+    const { text, values } = listQuery(tenantId, search);
+    const result = await limitedRead(
+      this.#pool,
+      (db) => db.query<Row>({ text, values, types: textTypes }),
+      LIST_LIMIT,
+    );
     return result.rows.map(parse);
   }
 
   async runs(tenantId: string, exportId: string): Promise<readonly ArchivedRun[]> {
     const result = await this.#pool.query<Row>({
-      text: `SELECT id, uid, start_time, object FROM archived_export_runs WHERE tenant_id = $1 AND export_id = $2
+      text: `SELECT id, uid, start_time, coalesce(object, small) AS object FROM archived_export_runs WHERE tenant_id = $1 AND export_id = $2
         ORDER BY start_time`,
       values: [tenantId, exportId],
       types: textTypes,

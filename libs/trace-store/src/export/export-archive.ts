@@ -1,6 +1,9 @@
 import type { Instant } from '#lib/time';
 
-/** An export that has ended, as the API server held it. Objects are JSON of the resources. */
+/**
+ * An export that has ended, as the API server held it. Objects are JSON of the resources. A tenant has so many bytes of
+ * them; beyond that the oldest are answered as their small records.
+ */
 export interface ArchivedExport {
   /** Of the wire. */
   readonly id: string;
@@ -17,6 +20,13 @@ export interface ArchivedExport {
   readonly object: string;
 }
 
+/** What is stored of a resource: all of it, and the part that stays for ever. */
+export interface ArchiveRecords {
+  readonly object: string;
+  /** The same without what may be large. */
+  readonly small: string;
+}
+
 export interface ArchivedRun {
   /** Of the wire. */
   readonly id: string;
@@ -26,24 +36,45 @@ export interface ArchivedRun {
   readonly object: string;
 }
 
+/** A place in the list of exports. */
+export interface ArchivePlace {
+  readonly createdAt: string;
+  readonly name: string;
+  readonly id: string;
+}
+
 /** Which archived exports are wanted; absent members do not matter. */
 export interface ArchiveSearch {
-  readonly statuses?: readonly string[] | undefined;
+  readonly status?: string | undefined;
   readonly destinationId?: string | undefined;
   readonly projectId?: string | undefined;
   readonly sourceId?: string | undefined;
   /** Ids that are left out: those that the API server holds still. */
   readonly except: readonly string[];
+  /** Only those that come after this place. */
+  readonly after?: ArchivePlace | undefined;
   readonly offset: number;
   readonly limit: number;
 }
 
 /** Exports that ended a while ago, with their runs. Progress and files of archived runs stay where they are. */
 export interface ExportArchive {
-  /** In one transaction; doing it again changes nothing. */
-  store(tenantId: string, ended: ArchivedExport, runs: readonly ArchivedRun[]): Promise<void>;
+  /**
+   * In one transaction; doing it again changes nothing. Afterwards the oldest exports of the tenant that are beyond its
+   * bytes keep their small records alone: the rest of them goes, with progress and files of their runs.
+   */
+  store(
+    tenantId: string,
+    ended: ArchivedExport & ArchiveRecords,
+    runs: readonly (ArchivedRun & ArchiveRecords)[],
+  ): Promise<void>;
   find(tenantId: string, id: string): Promise<ArchivedExport | undefined>;
-  /** Newest first; of one second, those with the later name first. */
+  /** The newest of a name. */
+  findNamed(tenantId: string, name: string): Promise<ArchivedExport | undefined>;
+  /**
+   * Newest first; of one second, those with the later name first.
+   * @throws PublicError bad_request when finding them takes too long
+   */
   list(tenantId: string, search: ArchiveSearch): Promise<readonly ArchivedExport[]>;
   /** By time of their window. */
   runs(tenantId: string, exportId: string): Promise<readonly ArchivedRun[]>;

@@ -18,6 +18,7 @@ import { runStatistics, runStatisticsFilling } from './run-statistics.js';
 import { projectDeletions } from './project-deletions.js';
 import { runKeysByTrace, traceErasures } from './trace-erasures.js';
 import { traceShares } from './trace-shares.js';
+import { smallArchiveRecords } from './small-archive-records.js';
 import { shortlivedRuns, traceRetention } from './trace-retention.js';
 import { signedFeedbackTokens } from './signed-feedback-tokens.js';
 import { traceTables } from './trace-tables.js';
@@ -63,5 +64,6 @@ export function allMigrations(control: Pick<ControlTables, 'migrate'>): readonly
     priceApplications,
     exampleAttachments,
     exportArchive,
+    smallArchiveRecords,
   ];
 }

@@ -1,0 +1,35 @@
+import { PublicError } from '#lib/errors';
+import { type Connection, inLimitedTransaction, type Pool, TimeLimitError } from '#lib/postgres';
+
+const DEFAULT_LIMIT_MS = 5_000;
+
+/** How long a read may take, and the sentence for one that takes longer. */
+export interface ReadLimit {
+  /** Subject of the sentence. */
+  readonly what: string;
+  /** What to ask for in its place. */
+  readonly advice: string;
+  /** Of each statement; 5 s when absent. */
+  readonly limitMs?: number;
+  /** Whether all of its statements see the rows of one moment. */
+  readonly isOneMoment?: boolean;
+}
+
+/**
+ * Reads what a caller chose, whose cost grows with what is stored.
+ * @throws PublicError bad_request when a statement takes too long: asking again would take as long
+ */
+export async function limitedRead<T>(
+  pool: Pool,
+  read: (db: Connection) => Promise<T>,
+  { what, advice, limitMs = DEFAULT_LIMIT_MS, isOneMoment = false }: ReadLimit,
+): Promise<T> {
+  try {
+    return await inLimitedTransaction(pool, { limitMs, isOneMoment }, read);
+  } catch (error) {
+    if (!(error instanceof TimeLimitError)) throw error;
+    throw new PublicError('bad_request', `${what} took longer than ${limitMs / 1_000} s: ${advice}`, [], {
+      cause: error,
+    });
+  }
+}
