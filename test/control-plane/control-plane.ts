@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto';
 import { spawnSync } from 'node:child_process';
 import { parseAllDocuments } from 'yaml';
 import { startClusterControllers } from '#lib/cluster-controllers';
-import { startObjectStore, type EmbeddedObjectStore } from '#lib/embedded-object-store';
+import { startObjectStore, type EmbeddedObjectStore, type FaultHook } from '#lib/embedded-object-store';
 import { KubeClient, type KubeConnection, loadKubeConnection, type Untyped } from '#lib/kube';
 import type { Stoppable } from '#lib/lifecycle';
 import {
@@ -61,6 +61,8 @@ export class ControlPlane {
   readonly client: KubeClient;
   readonly traces: TraceStore;
   readonly tenantId = randomUUID();
+  /** Decides the fate of each request to the object store of `local`. */
+  fault: FaultHook | undefined;
   readonly #connection: KubeConnection;
   readonly #surroundings: Surroundings;
   readonly #programs = new Map<string, Program>();
@@ -190,7 +192,7 @@ export class ControlPlane {
   async reportPod(
     { metadata: { namespace = '', name }, spec }: Pod,
     container: Partial<ContainerStatus> & { readonly ready: boolean },
-    phase: 'Running' | 'Failed' = 'Running',
+    phase: 'Running' | 'Failed' | 'Succeeded' = 'Running',
   ): Promise<void> {
     const at = new Date().toISOString().replace(/\.\d+Z$/, 'Z');
     const [first] = spec.containers;
@@ -263,6 +265,7 @@ export class ControlPlane {
     this.#store = await startObjectStore({
       ...{ folder: join(this.#surroundings.folder, 'store'), host: '127.0.0.1', port: 0, log, ...STORE_KEYS },
       buckets: ['exports'],
+      fault: (target) => this.fault?.(target),
     });
     const data = {
       access_key_id: base64(STORE_KEYS.accessKeyId),

@@ -9,6 +9,7 @@ import {
   partitionByDay,
   type PartitionAddress,
   partKey,
+  renderLimit,
   resolveWindow,
   testObjectKey,
 } from './index.js';
@@ -166,4 +167,13 @@ describe('decideNextAttempt', () => {
       cause: 'DestinationRefused',
       message: 'Access denied',
     }));
+});
+
+describe('renderLimit', () => {
+  it.each([
+    [259_200_000, '72 h'],
+    [5_400_000, '90 min'],
+    [15_000, '15 s'],
+    [1_500, '1500 ms'],
+  ])('names %i ms as %s', (ms, text) => expect(renderLimit(ms)).toBe(text));
 });

@@ -1,5 +1,5 @@
-export { DEFAULT_EXPORT_LIMITS, type ExportLimits } from './limits.js';
-export { decideNextAttempt, isExportOverdue, type AttemptEnd } from './next-attempt.js';
+export { DEFAULT_EXPORT_LIMITS, type ExportLimits, renderLimit } from './limits.js';
+export { decideNextAttempt, isExportOverdue, overdueText, type AttemptEnd } from './next-attempt.js';
 export {
   checkPrefix,
   manifestKey,

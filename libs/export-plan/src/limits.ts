@@ -14,7 +14,9 @@ export interface ExportLimits {
   readonly concurrentRuns?: number;
 }
 
-const MINUTE_MS = 60_000;
+const SECOND_MS = 1_000;
+const MINUTE_MS = 60 * SECOND_MS;
+const HOUR_MS = 60 * MINUTE_MS;
 
 /** The interface's figures, as the architecture settled their contradictions. */
 export const DEFAULT_EXPORT_LIMITS: ExportLimits = {
@@ -25,3 +27,10 @@ export const DEFAULT_EXPORT_LIMITS: ExportLimits = {
   concurrentRunsPerExport: 45,
   concurrentExportsPerWorkspace: 15,
 };
+
+/** A limit in milliseconds as messages name it: `72 h`, `90 min`, `15 s`, in the largest unit that leaves no rest. */
+export function renderLimit(ms: number): string {
+  if (ms % HOUR_MS === 0) return `${ms / HOUR_MS} h`;
+  if (ms % MINUTE_MS === 0) return `${ms / MINUTE_MS} min`;
+  return ms % SECOND_MS === 0 ? `${ms / SECOND_MS} s` : `${ms} ms`;
+}

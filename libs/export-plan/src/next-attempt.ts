@@ -1,4 +1,4 @@
-import type { ExportLimits } from './limits.js';
+import { type ExportLimits, renderLimit } from './limits.js';
 
 /** Who refuses for good: the destination (credentials, missing bucket), or the worker what the run asks for. */
 export type Refusal = 'DestinationRefused' | 'RunRefused';
@@ -53,4 +53,9 @@ export function decideNextAttempt(
 /** Whether an export that began at `startedAtMs` has used up its time. */
 export function isExportOverdue(startedAtMs: number, nowMs: number, limits: ExportLimits): boolean {
   return nowMs - startedAtMs > limits.exportTimeoutMs;
+}
+
+/** What an export and each of its runs report once its time is used up. */
+export function overdueText({ exportTimeoutMs }: ExportLimits): string {
+  return `the export took longer than ${renderLimit(exportTimeoutMs)}; export a shorter window`;
 }

@@ -1,4 +1,4 @@
-import type { AttemptEnd } from '#lib/export-plan';
+import { type AttemptEnd, renderLimit } from '#lib/export-plan';
 import type { Job, Pod } from '#lib/resources';
 import type { ExportRunWorld } from './world.js';
 
@@ -60,7 +60,7 @@ function reasonText({ reason = '', message }: NonNullable<Pod['status']>): strin
 /** The deadline of the Job is the time limit of the attempt, and kills its worker too. */
 function causeOf(world: ExportRunWorld, failed: JobCondition): string | undefined {
   if (failed.reason !== 'DeadlineExceeded') return terminationText(world) ?? failed.message;
-  return `the attempt took longer than ${world.limits.runTimeoutMs / 3_600_000} h`;
+  return `the attempt took longer than ${renderLimit(world.limits.runTimeoutMs)}`;
 }
 
 /**

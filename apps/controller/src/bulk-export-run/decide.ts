@@ -1,4 +1,4 @@
-import { decideNextAttempt, isExportOverdue } from '#lib/export-plan';
+import { decideNextAttempt, isExportOverdue, overdueText } from '#lib/export-plan';
 import { type Condition, CONDITION, findCondition, REASON } from '#lib/resources';
 import { isFinished } from '../bulk-export/export-phase.js';
 import { findAttemptEnd } from './attempt-end.js';
@@ -29,7 +29,7 @@ function decideStop({ bulkExport, limits, now }: ExportRunWorld): RunDecision | 
   if (failed?.status === 'True') return endWithExport(failed);
   const startedAt = bulkExport.status?.startedAt;
   if (startedAt !== undefined && isExportOverdue(Date.parse(startedAt), now.getTime(), limits))
-    return { kind: 'fail', reason: REASON.timedOut, message: 'the export ran out of time' };
+    return { kind: 'fail', reason: REASON.timedOut, message: overdueText(limits) };
   return undefined;
 }
 

@@ -3,6 +3,7 @@ import {
   countPartitions,
   isExportOverdue,
   MAX_PARTITIONS,
+  overdueText,
   type Partition,
   partitionByDay,
   resolveWindow,
@@ -200,10 +201,6 @@ function decideEnd({ runs, bulkExport, now, limits }: ExportWorld): ExportDecisi
   if (startedAt !== undefined && isExportOverdue(Date.parse(startedAt), now.getTime(), limits))
     return fail(REASON.timedOut, overdueText(limits));
   return undefined;
-}
-
-function overdueText({ exportTimeoutMs }: ExportWorld['limits']): string {
-  return `the export took longer than ${exportTimeoutMs / 3_600_000} h; export a shorter window`;
 }
 
 function failureText({ status }: ExportWorld['runs'][number]): string {
