@@ -1,3 +1,4 @@
+import { FieldSet } from './field-set.js';
 import { entryId, type Managed, type ManagedEntry } from './managed-fields.js';
 
 const MOST_UPDATERS = 10;
@@ -12,6 +13,7 @@ export function capUpdaters(managed: Managed): Managed {
   );
   const out = new Map(managed);
   const firsts = new Map<string, string>();
+  const bucketed = new Map<string, FieldSet[]>();
   let count = updaters.length;
   for (const [id, entry] of oldest) {
     if (count <= MOST_UPDATERS) break;
@@ -21,12 +23,21 @@ export function capUpdaters(managed: Managed): Managed {
       continue;
     }
     const bucket = bucketOf(entry);
-    const before = out.get(entryId(bucket)) ?? out.get(first);
+    const bucketId = entryId(bucket);
+    const before = out.get(bucketId) ?? out.get(first);
     if (before === undefined) continue;
-    if (!out.has(entryId(bucket))) out.delete(first);
+    if (!out.has(bucketId)) out.delete(first);
     out.delete(id);
-    out.set(entryId(bucket), { ...bucket, set: before.set.union(entry.set) });
+    const sets = bucketed.get(bucketId) ?? [before.set];
+    sets.push(entry.set);
+    bucketed.set(bucketId, sets);
+    out.set(bucketId, { ...bucket, set: before.set });
     count -= 1;
+  }
+  for (const [id, sets] of bucketed) {
+    const bucket = out.get(id);
+    // a client may send thousands of entries
+    if (bucket) out.set(id, { ...bucket, set: FieldSet.unionOf(sets) });
   }
   return out;
 }

@@ -102,7 +102,7 @@ function pruneDropped(merged: JsonObject, last: FieldSet, managed: Managed, sche
   const named = (set: FieldSet): FieldSet => set.withNamedFields(schema);
   const everything = named(toFieldSet(merged, schema));
   const withoutLast = named(toFieldSet(removeItems(merged, named(last), schema), schema));
-  const owned = [...managed.values()].reduce((union, entry) => union.union(entry.set), FieldSet.EMPTY);
+  const owned = FieldSet.unionOf([...managed.values()].map((entry) => entry.set));
   const withOwned = removeItems(merged, everything.difference(withoutLast.union(named(owned))), schema);
   const left = named(toFieldSet(withOwned, schema));
   return removeItems(merged, everything.difference(left).intersection(named(last)), schema);

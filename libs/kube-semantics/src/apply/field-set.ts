@@ -24,6 +24,26 @@ export class FieldSet {
     return set.size === 0 && kept.size === 0 ? FieldSet.EMPTY : new FieldSet(set, kept);
   }
 
+  /** What any of the sets has, each looked at once: putting them together one by one copies all that came before. */
+  static unionOf(sets: readonly FieldSet[]): FieldSet {
+    const [first = FieldSet.EMPTY, ...others] = sets.filter((set) => !set.isEmpty);
+    if (others.length === 0) return first;
+    const members = new Set<PathElement>();
+    const below = new Map<PathElement, FieldSet[]>();
+    for (const set of [first, ...others]) {
+      for (const element of set.members) members.add(element);
+      for (const [element, child] of set.children) {
+        const known = below.get(element);
+        if (known) known.push(child);
+        else below.set(element, [child]);
+      }
+    }
+    return FieldSet.of(
+      members,
+      [...below].map(([element, children]) => [element, FieldSet.unionOf(children)] as const),
+    );
+  }
+
   static fromPaths(paths: readonly Path[]): FieldSet {
     const builder = new FieldSetBuilder();
     for (const path of paths) builder.insert(path);
