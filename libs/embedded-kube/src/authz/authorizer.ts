@@ -47,14 +47,14 @@ export class Authorizer {
   *#grantsOf(
     resource: string,
     namespace: string,
-    names: readonly string[],
+    names: ReadonlySet<string>,
   ): Generator<{ rules: readonly PolicyRule[]; reason: string }> {
     const kind = namespace === '' ? 'ClusterRoleBinding' : 'RoleBinding';
     const suffix = namespace === '' ? '' : `/${namespace}`;
     const seen = new Set<string>();
     for (const { object: binding } of this.store.list(resource, namespace)) {
       const subjects = subjectsOf(binding, namespace);
-      const subject = names.find((name) => subjects.has(name));
+      const subject = firstOf(names, subjects);
       const role = roleText(binding);
       if (subject === undefined || seen.has(role)) continue;
       seen.add(role);
@@ -106,13 +106,20 @@ function rulesOf(role: KubeObject): readonly PolicyRule[] {
 const ACCOUNT = /^system:serviceaccount:([^:]*):(.*)$/s;
 
 /** What a binding may call a user, in the words of reasons. */
-function namesOf({ username, groups }: UserInfo): readonly string[] {
+function namesOf({ username, groups }: UserInfo): ReadonlySet<string> {
   const [, namespace, account] = ACCOUNT.exec(username) ?? [];
-  return [
+  return new Set([
     `User "${username}"`,
     ...groups.map((group) => `Group "${group}"`),
     ...(account === undefined ? [] : [`ServiceAccount "${account}/${namespace}"`]),
-  ];
+  ]);
+}
+
+/** A name that is among the subjects. The fewer of both are gone through: a review may name a hundred thousand groups. */
+function firstOf(names: ReadonlySet<string>, subjects: ReadonlySet<string>): string | undefined {
+  const [few, many] = names.size <= subjects.size ? [names, subjects] : [subjects, names];
+  for (const one of few) if (many.has(one)) return one;
+  return undefined;
 }
 
 /** Whom a binding names, in the same words. */

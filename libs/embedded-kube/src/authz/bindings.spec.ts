@@ -2,6 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import type { KubeObject } from '#lib/kube-semantics';
 import type { ObjectStore } from '../store/object-store.js';
 import { Authorizer } from './authorizer.js';
+import { EscalationCheck } from './escalation.js';
 
 const RBAC = 'rbac.authorization.k8s.io';
 const MANY = 2_000;
@@ -99,5 +100,62 @@ describe('Authorizer', () => {
       expect(crowded.decide(access('user49', [], 'secrets')).allowed).toBe(false);
       expect(reads).toBe(count);
     }
+  });
+
+  it('asks no binding about each of the groups that a review names', () => {
+    const groups = Array.from({ length: 100_000 }, (_, at) => `group${at}`);
+    const bindings = Array.from({ length: 500 }, (_, at) =>
+      binding(`b${at}`, 'pods', [{ kind: 'Group', name: `other${at}` }]),
+    );
+    const last = binding('z', 'maps', [{ kind: 'Group', name: 'group99999' }]);
+    const crowded = new Authorizer(storeOf([role('maps', ['configmaps']), ...bindings, last]));
+    const startedMs = performance.now();
+    expect(crowded.decide(access('ann', groups, 'configmaps')).allowed).toBe(true);
+    expect(performance.now() - startedMs).toBeLessThan(1_500);
+  });
+});
+
+describe('EscalationCheck', () => {
+  const roles = { group: RBAC, resource: 'roles' };
+  const names = (count: number, per: number): readonly object[] =>
+    Array.from({ length: count }, (_, at) => ({
+      ...{ verbs: ['get'], apiGroups: [''], resources: ['configmaps'] },
+      resourceNames: Array.from({ length: per }, (_each, n) => `n${at}-${n}`),
+    }));
+  const ann = { username: 'ann', groups: [] };
+
+  it('refuses a role with more rules than requests of all whom it is bound to should be compared with', () => {
+    const check = new EscalationCheck(
+      new Authorizer(
+        storeOf([role('maps', ['configmaps']), binding('a', 'maps', [{ kind: 'User', name: 'ann' }])]),
+      ),
+    );
+    const write = (rules: readonly object[]) => () =>
+      check.check(roles, stored('Role', 'new', { rules }), undefined, ann);
+    expect(write(names(200, 1))).not.toThrow();
+    expect(write(names(201, 1))).toThrow(/it has 201 rules, and may have 200/);
+  });
+
+  it('ends a comparison with the rules of thousands of bound roles', () => {
+    const subjects = [{ kind: 'User', name: 'ann' }];
+    const own = Array.from({ length: 20_000 }, (_, at) => [
+      stored('Role', `r${at}`, {
+        rules: [{ verbs: ['get'], apiGroups: [''], resources: ['configmaps'], resourceNames: [`m${at}`] }],
+      }),
+      binding(`b${at}`, `r${at}`, subjects),
+    ]).flat();
+    const byName = new Map(own.map((object) => [object.metadata.name, object]));
+    const store = {
+      ...storeOf(own),
+      get: ({ name }: { name: string }) => ({ object: byName.get(name), json: '', revision: 1 }),
+    } as unknown as ObjectStore;
+    const check = new EscalationCheck(new Authorizer(store));
+    const startedMs = performance.now();
+    expect(() =>
+      check.check(roles, stored('Role', 'new', { rules: names(1, 5_000) }), undefined, ann),
+    ).toThrow(
+      /its 5000 combinations of verbs and things are too many to compare with the 20000 rules of user "ann"/,
+    );
+    expect(performance.now() - startedMs).toBeLessThan(5_000);
   });
 });
