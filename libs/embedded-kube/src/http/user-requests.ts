@@ -4,7 +4,7 @@ import { MASTERS, type UserInfo } from '../authn/user.js';
 const SERVICE_ACCOUNT = /^system:serviceaccount:([^:]+):/;
 
 /** Whoever makes one account of a namespace makes others: all of them have one share. */
-function holderOf(username: string): string {
+export function holderOf({ username }: Pick<UserInfo, 'username'>): string {
   const namespace = SERVICE_ACCOUNT.exec(username)?.[1];
   return namespace === undefined ? username : `system:serviceaccounts:${namespace}`;
 }
@@ -33,9 +33,9 @@ export class UserRequests {
    * @param ended aborted once the request has ended
    * @throws ApiError 429
    */
-  begin({ username, groups }: UserInfo, ended: AbortSignal): void {
-    if (groups.includes(MASTERS) || ended.aborted) return;
-    const holder = holderOf(username);
+  begin(user: UserInfo, ended: AbortSignal): void {
+    if (user.groups.includes(MASTERS) || ended.aborted) return;
+    const holder = holderOf(user);
     const count = this.#underWay.get(holder) ?? 0;
     if (count >= this.#most) throw tooMany(`${holder} has ${count}`);
     if (this.#all >= this.#mostOfAll) throw tooMany(`all users together have ${this.#all}`);

@@ -4,12 +4,25 @@ import { badRequest, expired } from '#lib/kube-semantics';
 import type { StoredObject } from '../store/stored-object.js';
 
 interface Snapshot {
+  /** Who listed. */
+  readonly owner: string;
   /** What was listed: a token is good for the same list alone. */
   readonly of: string;
   readonly items: readonly StoredObject[];
   readonly revision: number;
   readonly expiresAtMs: number;
   readonly letters: number;
+}
+
+/** A list whose first page is asked for. */
+export interface AskedList {
+  /** What is listed. */
+  readonly of: string;
+  readonly items: readonly StoredObject[];
+  readonly revision: number;
+  readonly limit: number;
+  /** Who lists. */
+  readonly owner: string;
 }
 
 export interface ListPage {
@@ -29,7 +42,8 @@ const TOO_OLD =
 
 /**
  * Lists in pages that all show the same moment. Stored objects are values, so a snapshot is an array of references;
- * the oldest go when there are many or large ones, and after five minutes, and their tokens then answer 410.
+ * when there are many or large ones the oldest of whoever has most go, and all after five minutes, and their tokens
+ * then answer 410.
  */
 export class ListPages {
   readonly #snapshots = new Map<string, Snapshot>();
@@ -42,12 +56,13 @@ export class ListPages {
   ) {}
 
   /** The first page of a list; `of` says what is listed. */
-  first(of: string, items: readonly StoredObject[], revision: number, limit: number): ListPage {
+  first({ of, items, revision, limit, owner }: AskedList): ListPage {
     if (limit <= 0 || items.length <= limit) return { items, revision, next: undefined, remaining: 0 };
     const letters = items.reduce((sum, { json }) => sum + json.length, 0);
-    this.#makeRoom(letters);
+    this.#makeRoom(letters, owner);
     const id = randomUUID();
-    const snapshot = { of, items, revision, letters, expiresAtMs: this.clock.monotonicMs() + LIFETIME_MS };
+    const expiresAtMs = this.clock.monotonicMs() + LIFETIME_MS;
+    const snapshot = { of, owner, items, revision, letters, expiresAtMs };
     this.#snapshots.set(id, snapshot);
     this.#letters += letters;
     return page(snapshot, id, 0, limit);
@@ -63,14 +78,39 @@ export class ListPages {
     return page(snapshot, id, Number(offset), limit > 0 ? limit : snapshot.items.length);
   }
 
-  #makeRoom(letters: number): void {
+  /** Those that are over go first, then the oldest of whoever has most: nobody pushes out the lists of others. */
+  #makeRoom(letters: number, owner: string): void {
     const now = this.clock.monotonicMs();
-    for (const [id, snapshot] of this.#snapshots) {
-      const hasRoom = this.#snapshots.size < MAX_SNAPSHOTS && this.#letters + letters <= this.maxLetters;
-      if (hasRoom && snapshot.expiresAtMs >= now) return;
-      this.#snapshots.delete(id);
-      this.#letters -= snapshot.letters;
+    for (const [id, { expiresAtMs }] of this.#snapshots) if (expiresAtMs < now) this.#forget(id);
+    while (
+      this.#snapshots.size > 0 &&
+      (this.#snapshots.size >= MAX_SNAPSHOTS || this.#letters + letters > this.maxLetters)
+    ) {
+      const most = this.#greediest(owner, letters);
+      for (const [id, snapshot] of this.#snapshots)
+        if (snapshot.owner === most) {
+          this.#forget(id);
+          break;
+        }
     }
+  }
+
+  /** Whose snapshots are the largest part of what may be kept, with the one that is to come. */
+  #greediest(owner: string, letters: number): string {
+    const parts = new Map([[owner, 1 / MAX_SNAPSHOTS + letters / this.maxLetters]]);
+    const kept = new Set<string>();
+    for (const snapshot of this.#snapshots.values()) {
+      const part = 1 / MAX_SNAPSHOTS + snapshot.letters / this.maxLetters;
+      parts.set(snapshot.owner, (parts.get(snapshot.owner) ?? 0) + part);
+      kept.add(snapshot.owner);
+    }
+    const [most = ''] = [...kept].sort((a, b) => (parts.get(b) ?? 0) - (parts.get(a) ?? 0));
+    return most;
+  }
+
+  #forget(id: string): void {
+    this.#letters -= this.#snapshots.get(id)?.letters ?? 0;
+    this.#snapshots.delete(id);
   }
 }
 

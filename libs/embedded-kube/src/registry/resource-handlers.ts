@@ -20,6 +20,7 @@ import type { EscalationCheck } from '../authz/escalation.js';
 import { checkNodeWrite } from '../authz/node-restriction.js';
 import { negotiate } from '../http/media-type.js';
 import { json, type Reply, type RequestContext } from '../http/request-context.js';
+import { holderOf } from '../http/user-requests.js';
 import { checkListOptions } from '../list/list-options.js';
 import { ListPages } from '../list/list-pages.js';
 import { checkListRevision, parseCount, parseListRevision } from '../list/revision-option.js';
@@ -96,7 +97,10 @@ export class ResourceHandlers {
     const of = listText(served, selection, query);
     const page = token
       ? this.#pages.next(of, token, limit)
-      : this.#pages.first(of, this.#selected(served, selection), this.parts.store.revision, limit);
+      : this.#pages.first({
+          ...{ of, items: this.#selected(served, selection), revision: this.parts.store.revision, limit },
+          owner: holderOf(context.user),
+        });
     const isFiltered = selection.labels.length + selection.fields.length > 0;
     const meta = {
       resourceVersion: String(page.revision),
