@@ -51,23 +51,26 @@ describe('an answer stream', () => {
     expect(stream.write('more')).toBe(false);
   });
 
-  it('cuts off clients that leave too much unread together, and none that reads', async () => {
+  it('cuts off those that leave too much unread together, longest first, and none that reads', async () => {
     const lazy = [await openOne(), await openOne(), await openOne()];
     const reader = await openOne();
     reader.client.resume();
     // each below its own limit
-    const kept = lazy.map(({ stream, response }) => {
-      while (response.writableLength < 11 * MEGABYTE) if (!stream.write(chunk)) return false;
-      return true;
-    });
-    expect(kept).toEqual([true, true, false]);
-    expect(reader.stream.write('small')).toBe(true);
+    const fillUp = ({ stream, response }: (typeof lazy)[number]): void => {
+      while (response.writableLength < 11 * MEGABYTE) if (!stream.write(chunk)) return;
+    };
+    lazy.slice(0, 2).forEach(fillUp);
+    expect(lazy.map(({ response }) => response.destroyed)).toEqual([false, false, false]);
+    lazy.slice(2).forEach(fillUp);
+    expect(lazy.map(({ response }) => response.destroyed)).toEqual([true, false, false]);
+    // a single large object, of which nothing can have been read yet
+    expect(reader.stream.write(chunk.repeat(4))).toBe(true);
+    expect(lazy.map(({ response }) => response.destroyed)).toEqual([true, true, false]);
     for (const { client } of lazy) client.resume();
     await Promise.all(lazy.map(({ stream }) => stream.drained()));
-    await waitFor(() => lazy[0]?.response.writableLength === 0);
+    await waitFor(() => lazy[2]?.response.writableLength === 0);
+    expect(lazy[2]?.stream.write(chunk)).toBe(true);
     expect(reader.stream.write(chunk)).toBe(true);
-    const again = lazy[0]?.stream;
-    expect(again?.write(chunk)).toBe(true);
   });
 
   it('reports when its client has read everything', async () => {

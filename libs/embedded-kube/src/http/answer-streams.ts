@@ -10,9 +10,11 @@ const UNNOTICED_BYTES = 1024 * 1024;
 
 /**
  * The answers without an end, and how much of them waits in memory because clients do not read: one that waits for too
- * much is cut off, and when many wait for too much together, whichever is written to next.
+ * much is cut off, and when many wait for too much together, those that have not read everything for longest. Whoever
+ * reads is not cut off for others who do not: a node or a controller would never get past a large object.
  */
 export class AnswerStreams {
+  /** Those that left something unread before the others first. */
   readonly #unread = new Map<ServerResponse, number>();
   #total = 0;
 
@@ -36,11 +38,17 @@ export class AnswerStreams {
     response.write(chunk);
     const { writableLength } = response;
     this.#note(response, writableLength > this.limits.least ? writableLength : 0);
-    const isMine = writableLength > this.limits.least && this.#total > this.limits.all;
-    if (writableLength <= this.limits.one && !isMine) return true;
+    if (writableLength > this.limits.one) this.#cut(response);
+    for (const lazy of this.#unread.keys()) {
+      if (this.#total <= this.limits.all) break;
+      this.#cut(lazy);
+    }
+    return !response.destroyed;
+  }
+
+  #cut(response: ServerResponse): void {
     response.destroy();
     this.#note(response, 0);
-    return false;
   }
 
   #note(response: ServerResponse, bytes: number): void {
