@@ -33,7 +33,12 @@ function runsOf(day: string): readonly SentRun[] {
     const start_time = `${at}.${String((n * 7919) % 1_000_000).padStart(6, '0')}Z`;
     const json = JSON_TEXTS[n % JSON_TEXTS.length] ?? '{}';
     if (n % 5 === 0) return { run: { name: `run ${n}`, start_time } };
-    const usage = { input_tokens: n, output_tokens: 2 * n, total_tokens: 3 * n, total_cost: n / 8192 };
+    const usage = {
+      input_tokens: n,
+      output_tokens: 2 * n,
+      total_tokens: 3 * n,
+      total_cost: `${n}.${n}12345678`,
+    };
     return {
       run: {
         name: n % 3 === 0 ? '名前 \u{1F600}' : `run ${n % 9}`,
@@ -42,7 +47,8 @@ function runsOf(day: string): readonly SentRun[] {
           end_time: start_time.replace('Z', '+00:00'),
           tags: n % 4 === 0 ? ['', 'ä', '"'] : [],
         },
-        ...{ run_type: n % 2 === 0 ? 'llm' : 'chain' },
+        ...{ run_type: n % 2 === 0 ? 'llm' : 'chain', trace_tier: n % 3 === 0 ? 'shortlived' : 'longlived' },
+        ...(n % 4 === 1 ? { reference_example_id: randomUUID() } : {}),
       },
       fields: {
         inputs: json,

@@ -7,7 +7,7 @@ const COSTS = ['total_cost', 'prompt_cost', 'completion_cost'] as const;
 const TOKENS = ['total_tokens', 'prompt_tokens', 'completion_tokens'] as const;
 const TEXTS = [
   ...['id', 'tenant_id', 'session_id', 'trace_id', 'parent_run_id', 'name', 'run_type', 'status'],
-  ...['dotted_order', 'error', 'events', 'extra', 'inputs', 'outputs'],
+  ...['reference_example_id', 'trace_tier', 'dotted_order', 'error', 'events', 'extra', 'inputs', 'outputs'],
 ] as const;
 const LISTS = ['tags', 'parent_run_ids'] as const;
 
@@ -54,7 +54,7 @@ export function compared(row: Row, { isRounded, listsAsText }: Shown): Row {
     });
   return Object.fromEntries([
     ...of(TIMES, (value) => time(value, isRounded)),
-    ...of(COSTS, (value) => (isRounded ? Number(value).toFixed(9) : value)),
+    ...of(COSTS, (value) => (isRounded ? Number(value).toPrecision(12) : value)),
     ...of([...TOKENS, ...TEXTS], (value) => value),
     ...LISTS.map((name) => [
       name,

@@ -124,11 +124,34 @@ describe('an unusual row', () => {
         // sums end there, and the project's problems name them
         t: '9007199254740991',
         p: '9007199254740991',
-        c: '99999999.9999999851',
+        c: '99999999.9999999900',
         pc: '0.0000000001',
         cc: '0.0000000000',
       },
     ]);
+  });
+
+  it('keeps every digit of costs, sent as texts or as numbers', async () => {
+    const COSTS = ['99999999.9999999999', '12345678.9012345678', '0.0000000001', '900000.0000000001', '0.1'];
+    const rows = await exported(
+      [...COSTS, ...COSTS.slice(2)].map((text, n) => {
+        const total_cost = n < COSTS.length ? text : Number(text);
+        return { fields: { outputs: JSON.stringify({ usage_metadata: { total_cost } }) } };
+      }),
+      'SELECT total_cost::VARCHAR AS c FROM FILES ORDER BY name::INT',
+    );
+    const padded = (text: string): string => text.padEnd(text.indexOf('.') + 11, '0');
+    expect(rows.map((row) => row['c'])).toEqual([...COSTS, ...COSTS.slice(2)].map(padded));
+  });
+
+  it.each(['v1', 'v2_beta'] as const)('has the tier of its trace in %s', async (formatVersion) => {
+    const tiers = ['shortlived', 'longlived', undefined];
+    const rows = await exported(
+      tiers.map((trace_tier) => ({ run: { trace_tier } })),
+      'SELECT trace_tier AS t FROM FILES ORDER BY name::INT',
+      { formatVersion },
+    );
+    expect(rows.map((row) => row['t'])).toEqual(['shortlived', 'longlived', 'longlived']);
   });
 
   it('writes bounds that find a row beside texts too long for bounds', async () => {

@@ -5,11 +5,31 @@ export function tokens(value: unknown): number | undefined {
     : undefined;
 }
 
-const DECIMAL = /^\d{1,20}(\.\d{0,40})?(e[+-]?\d{1,3})?$/i;
+const DECIMAL = /^(\d{1,20})(?:\.(\d{0,40}))?(?:e([+-]?\d{1,3}))?$/i;
+/** Digits after the point of NUMERIC(18,10), and what its units are below. */
+const DIGITS = 10;
+const MOST_UNITS = 10n ** 18n;
 
-/** Costs are NUMERIC(18,10); what does not fit is dropped rather than rounded beyond recognition. */
+/**
+ * Costs are NUMERIC(18,10); what does not fit is dropped rather than rounded beyond recognition. Computed in decimals: a
+ * double has not all digits of a cost above 100,000.
+ * @param value a text, or a number, whose shortest text has the digits that were sent
+ */
 export function cost(value: unknown): string | undefined {
-  const number = typeof value === 'string' && DECIMAL.test(value) ? Number(value) : value;
-  if (typeof number !== 'number' || !Number.isFinite(number) || number < 0 || number >= 1e8) return undefined;
-  return number.toFixed(10);
+  const text = typeof value === 'number' ? String(value) : value;
+  if (typeof text !== 'string') return undefined;
+  const [, whole, part = '', exponent = '0'] = DECIMAL.exec(text) ?? [];
+  if (whole === undefined) return undefined;
+  const shift = DIGITS + Number(exponent) - part.length;
+  const units = rounded(BigInt(whole + part), shift);
+  if (units >= MOST_UNITS) return undefined;
+  const digits = String(units).padStart(DIGITS + 1, '0');
+  return `${digits.slice(0, -DIGITS)}.${digits.slice(-DIGITS)}`;
+}
+
+/** Moved by so many decimal places, half up. */
+function rounded(digits: bigint, shift: number): bigint {
+  if (shift >= 0) return digits * 10n ** BigInt(shift);
+  const divisor = 10n ** BigInt(-shift);
+  return (digits + divisor / 2n) / divisor;
 }
