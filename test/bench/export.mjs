@@ -144,6 +144,7 @@ async function worker() {
     destination: {
       config: { bucketName: 'exports', endpointUrl: store.endpoint, includeBucketInPrefix: true },
     },
+    format: 'parquet',
     formatVersion: 'v2_beta',
     compression: 'zstd',
   };

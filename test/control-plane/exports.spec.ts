@@ -58,6 +58,7 @@ describe('the controller’s exports', () => {
         tracingProject: { id: projectId },
         startTime: '2026-05-01T00:00:00Z',
         endTime: '2026-05-04T00:00:00Z',
+        format: 'parquet',
         formatVersion: 'v1',
         compression: 'zstd',
         cancel: false,

@@ -38,6 +38,7 @@ describe('the controller’s schedules', () => {
         intervalHours: 1,
         filter: 'eq(status, "error")',
         exportFields: ['id', 'start_time'],
+        format: 'parquet',
         formatVersion: 'v1',
         compression: 'zstd',
         cancel: false,

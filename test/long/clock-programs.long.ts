@@ -115,7 +115,14 @@ faked('an export worker whose clock is set', () => {
       const uid = randomUUID();
       const config = { bucketName: 'exports', endpointUrl: store.endpoint, includeBucketInPrefix: true };
       const spec = {
-        ...{ exportName: 'e', exportId: randomUUID(), tenantId: TENANT, projectId, formatVersion: 'v1' },
+        ...{
+          exportName: 'e',
+          exportId: randomUUID(),
+          tenantId: TENANT,
+          projectId,
+          format: 'parquet',
+          formatVersion: 'v1',
+        },
         ...{ startTime: '2026-05-01T00:00:00Z', endTime: '2026-05-02T00:00:00Z', compression: 'zstd' },
         destination: { config, credentialsSecretName: 's' },
       };

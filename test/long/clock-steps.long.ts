@@ -117,6 +117,7 @@ if (!hasFakeTime)
             tracingProject: { id: projectId },
             startTime: '2026-05-01T00:00:00Z',
             endTime,
+            format: 'parquet',
             formatVersion: 'v1',
             compression: 'zstd',
             cancel: false,

@@ -6,6 +6,7 @@ export interface PageLines {
   readonly reader: string;
   readonly language: string;
   readonly reads: 'file' | 'folder';
+  readonly format: 'parquet' | 'jsonl';
   readonly lines: string;
 }
 
@@ -14,9 +15,10 @@ export function pageLines(): readonly PageLines[] {
   const page = readFileSync('docs/reading-exports.md', 'utf8');
   return page.split(/^## /m).flatMap((section) => {
     const [reader = ''] = section.split('\n');
-    const blocks = section.matchAll(/^```(\w+) (file|folder)\n(.*?)^```$/gms);
-    return [...blocks].map(([, language = '', reads, lines = '']) => ({
+    const blocks = section.matchAll(/^```(\w+) (file|folder)( jsonl)?\n(.*?)^```$/gms);
+    return [...blocks].map(([, language = '', reads, isJsonl, lines = '']) => ({
       ...{ reader, language, lines },
+      format: isJsonl === undefined ? 'parquet' : 'jsonl',
       reads: reads as PageLines['reads'],
     }));
   });

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { BulkExportRunSpec } from '#lib/resources';
 import { testPostgres } from '#lib/testing';
 import { ExportStand, type SentRun } from '../../apps/export-worker/testdata/export-stand.js';
 import { type PageLines, pageLines } from './page-lines.js';
@@ -11,8 +12,13 @@ import { compared, storedRows } from './stored-rows.js';
 const DAYS = ['2026-11-19', '2026-11-20'] as const;
 const RUNS_PER_DAY = 400;
 const ROWS_PER_FILE = 150;
-const FORMATS = ['v1', 'v2_beta'] as const;
+const FORMATS = ['v1', 'v2_beta', 'jsonl'] as const;
 type Format = (typeof FORMATS)[number];
+
+/** Lines of JSON have one form; the version says what their folders are called. */
+function filesOf(format: Format): Partial<BulkExportRunSpec> {
+  return format === 'jsonl' ? { format, formatVersion: 'v2_beta' } : { formatVersion: format };
+}
 
 const JSON_TEXTS = [
   '[]',
@@ -74,17 +80,17 @@ export function describeReaders(languages: readonly string[]): void {
     let projectId = '';
     for (const day of DAYS) projectId = await stand.ingest('read', runsOf(day));
     stored = await storedRows(uri, projectId);
-    for (const formatVersion of FORMATS) {
+    for (const format of FORMATS) {
       const exportId = randomUUID();
       for (const day of DAYS) {
-        const spec = stand.specOf(projectId, day, { exportId, formatVersion });
+        const spec = stand.specOf(projectId, day, { exportId, ...filesOf(format) });
         const files = { AGENTPLANE_EXPORT_FILE_ROWS: String(ROWS_PER_FILE) };
         expect(await stand.work(spec, randomUUID(), 1, files).ended).toBe(0);
       }
       const folder = stand.folderOf({ exportId });
       const names = readdirSync(folder, { recursive: true, encoding: 'utf8' }).sort();
-      const first = names.find((name) => name.endsWith('day=19/part-00001.parquet')) ?? '';
-      exports.set(formatVersion, { folder, file: join(folder, first) });
+      const first = names.find((name) => name.includes('day=19/part-00001.')) ?? '';
+      exports.set(format, { folder, file: join(folder, first) });
     }
   }, 300_000);
   afterAll(() => stand.stop());
@@ -95,14 +101,18 @@ export function describeReaders(languages: readonly string[]): void {
     expect(blocks.length).toBeGreaterThanOrEqual(2 * languages.length));
 
   describe.each(FORMATS)('an export in %s', (format) => {
-    it.each(blocks.map((lines): [string, string, PageLines] => [lines.reader, lines.reads, lines]))(
+    const form = format === 'jsonl' ? 'jsonl' : 'parquet';
+    const ofFormat = blocks.filter((lines) => lines.format === form);
+    // every reader has lines for Parquet, one of them those for lines of JSON
+    if (ofFormat.length === 0) return;
+    it.each(ofFormat.map((lines): [string, string, PageLines] => [lines.reader, lines.reads, lines]))(
       'has the rows of the database in %s, read as a %s',
       async (_reader, _reads, lines) => {
         const paths = exports.get(format);
         if (!paths) throw new Error('the export was not made');
         const found = await runLines(lines, paths);
         const isRounded = lines.language === 'js';
-        const show = { isRounded, listsAsText: format === 'v1' };
+        const show = { isRounded, listsAsText: format === 'v1', isReprinted: format === 'jsonl' };
         const wanted = lines.reads === 'file' ? stored.slice(0, ROWS_PER_FILE) : stored;
         expect(byId(found.map((row) => compared(row, show)))).toEqual(
           byId(wanted.map((row) => compared(row, show))),

@@ -9,6 +9,7 @@ const TEXTS = [
   ...['id', 'tenant_id', 'session_id', 'trace_id', 'parent_run_id', 'name', 'run_type', 'status'],
   ...['reference_example_id', 'trace_tier', 'dotted_order', 'error', 'events', 'extra', 'inputs', 'outputs'],
 ] as const;
+const JSONS: readonly string[] = ['events', 'extra', 'inputs', 'outputs'];
 const LISTS = ['tags', 'parent_run_ids'] as const;
 
 /** Rows of a project as the database has them, past every program of ours, in the order of exports. */
@@ -43,10 +44,12 @@ export interface Shown {
   /** Times end with milliseconds and costs are numbers. */
   readonly isRounded: boolean;
   readonly listsAsText: boolean;
+  /** The reader prints JSON anew. */
+  readonly isReprinted: boolean;
 }
 
 /** The columns that are compared, each in one form whatever read them. */
-export function compared(row: Row, { isRounded, listsAsText }: Shown): Row {
+export function compared(row: Row, { isRounded, listsAsText, isReprinted }: Shown): Row {
   const of = (names: readonly string[], show: (value: string) => unknown): [string, unknown][] =>
     names.map((name) => {
       const value = row[name];
@@ -56,6 +59,7 @@ export function compared(row: Row, { isRounded, listsAsText }: Shown): Row {
     ...of(TIMES, (value) => time(value, isRounded)),
     ...of(COSTS, (value) => (isRounded ? Number(value).toPrecision(12) : value)),
     ...of([...TOKENS, ...TEXTS], (value) => value),
+    ...(isReprinted ? of(JSONS, (value) => JSON.stringify(JSON.parse(value))) : []),
     ...LISTS.map((name) => [
       name,
       listsAsText && Array.isArray(row[name]) ? JSON.stringify(row[name]) : row[name],

@@ -1,7 +1,7 @@
 import { REASON } from '#lib/resources';
 import { TerminalError } from '#lib/errors';
 import { type Filter, FilterError, parseFilter } from '#lib/filter-language';
-import { manifestKey, type PartitionAddress, partKey } from '#lib/export-plan';
+import { addressOfRun, manifestKey, partKey } from '#lib/export-plan';
 import { destinationSettings, type ObjectStoreSettings } from '#lib/object-store';
 import type { BulkExportRunSpec } from '#lib/resources';
 import { type Instant, parseInstant } from '#lib/time';
@@ -25,14 +25,7 @@ export interface ExportTask {
 /** @throws TerminalError when the spec is not one */
 export function parseTask(config: WorkerConfig): ExportTask {
   const { spec, runUid, attempt, fileBytes, fileRows } = config;
-  const address: PartitionAddress = {
-    prefix: spec.destination.config.prefix ?? '',
-    exportId: spec.exportId,
-    tenantId: spec.tenantId,
-    projectId: spec.projectId,
-    formatVersion: spec.formatVersion,
-    day: spec.startTime.slice(0, 10),
-  };
+  const address = addressOfRun(spec);
   return {
     runUid,
     attempt,

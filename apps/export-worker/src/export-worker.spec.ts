@@ -100,6 +100,7 @@ function specOf(change: Partial<BulkExportRunSpec> = {}): BulkExportRunSpec {
         includeBucketInPrefix: true,
       },
     },
+    format: 'parquet',
     formatVersion: 'v2_beta',
     compression: 'zstd',
     ...change,

@@ -20,7 +20,8 @@ export function fileColumns(
   );
 }
 
-function isWanted(name: string, wanted: readonly string[] | undefined): boolean {
+/** Whether a column is written; those of the cursor are read for every export. */
+export function isWanted(name: string, wanted: readonly string[] | undefined): boolean {
   return wanted?.includes(name) ?? true;
 }
 

@@ -13,6 +13,7 @@ export function renderManifest({ spec }: ExportTask, files: readonly ExportFile[
     projectId: spec.projectId,
     startTime: spec.startTime,
     endTime: spec.endTime,
+    format: spec.format,
     formatVersion: spec.formatVersion,
     compression: spec.compression,
     rows: sum(({ rows }) => rows),

@@ -8,11 +8,8 @@ export class RowBounds {
   readonly #timeField: number;
   readonly #idField: number;
   readonly #traceField: number;
-  readonly #row: { bytes: Buffer; offsets: Int32Array; lengths: Int32Array } = {
-    bytes: Buffer.alloc(40),
-    offsets: Int32Array.of(0, 8, 24),
-    lengths: Int32Array.of(8, 16, 16),
-  };
+  /** Start time, id and trace of the last row. */
+  readonly #row = Buffer.alloc(40);
   #firstTime: Instant | undefined;
 
   /** @param fieldOf where the column of each part of the cursor lies in the tuples */
@@ -25,10 +22,10 @@ export class RowBounds {
   see({ bytes, offsets }: Tuple): void {
     const time = offsets[this.#timeField] ?? 0;
     const id = offsets[this.#idField] ?? 0;
-    bytes.copy(this.#row.bytes, 0, time, time + 8);
+    bytes.copy(this.#row, 0, time, time + 8);
     const trace = offsets[this.#traceField] ?? 0;
-    bytes.copy(this.#row.bytes, 8, id, id + 16);
-    bytes.copy(this.#row.bytes, 24, trace, trace + 16);
+    bytes.copy(this.#row, 8, id, id + 16);
+    bytes.copy(this.#row, 24, trace, trace + 16);
     this.#firstTime ??= readMicros(this.#row, 0);
   }
 
@@ -41,8 +38,8 @@ export class RowBounds {
   get last(): ExportCursor {
     return {
       startTime: readMicros(this.#row, 0),
-      id: readUuid(this.#row, 1),
-      traceId: readUuid(this.#row, 2),
+      id: readUuid(this.#row, 8),
+      traceId: readUuid(this.#row, 24),
     };
   }
 }

@@ -2,7 +2,6 @@ import { createHash, randomUUID } from 'node:crypto';
 import { addAbortSignal } from 'node:stream';
 import { errorText } from '#lib/errors';
 import type { MultipartUpload, ObjectStore } from '#lib/object-store';
-import { ParquetWriter } from '#lib/parquet';
 import { CopyBinaryReader } from '#lib/postgres';
 import { describeSpan, type Logger, metrics, withSpan } from '#lib/telemetry';
 import { systemClock } from '#lib/time';
@@ -10,7 +9,8 @@ import { formatInstant } from '#lib/time';
 import { type ExportCursor, type ExportIntent, type ExportRows, type ExportSource } from '#lib/trace-store';
 import type { ExportTask } from './export-task.js';
 import { onlyOrInForce } from './only-or-in-force.js';
-import { fileColumns, fileMetadata, SORTED_BY } from './file-columns.js';
+import type { FileWriter } from './file-writer.js';
+import { contentType, openFileWriter } from './open-file-writer.js';
 import type { ProgressJournal, SoFar } from './progress-journal.js';
 import { RowBounds } from './row-bounds.js';
 
@@ -64,7 +64,7 @@ class PartInTheMaking {
   readonly #intent: ExportIntent;
   readonly #reader: CopyBinaryReader;
   readonly #bounds: RowBounds;
-  readonly #writer: ParquetWriter;
+  readonly #writer: FileWriter;
   readonly #hash = createHash('sha256');
   readonly #startedMs = systemClock.monotonicMs();
   #starting: Promise<MultipartUpload> | undefined;
@@ -72,20 +72,13 @@ class PartInTheMaking {
 
   constructor(task: ExportTask, part: number, rows: ExportRows, tools: PartTools) {
     const { columns } = rows;
-    const { formatVersion, compression, exportFields } = task.spec;
     this.#task = task;
     this.#tools = tools;
     this.#rows = rows;
     this.#intent = { part, key: task.keyOf(part), mark: randomUUID() };
     this.#reader = new CopyBinaryReader(columns.length);
     this.#bounds = new RowBounds((role) => columns.findIndex(({ cursor }) => cursor === role));
-    this.#writer = new ParquetWriter({
-      columns: fileColumns(columns, formatVersion, exportFields),
-      sortedBy: SORTED_BY,
-      metadata: fileMetadata(task.spec, columns),
-      compression,
-      sink: (bytes) => this.#send(bytes),
-    });
+    this.#writer = openFileWriter(task.spec, columns, (bytes) => this.#send(bytes));
   }
 
   /** Reads until the window ends or the file is full. @returns whether the window has ended */
@@ -153,6 +146,8 @@ class PartInTheMaking {
   async release(): Promise<void> {
     this.#rows.stream.destroy();
     this.#writer.close();
+    // a writer that still hands bytes on may be about to begin the upload
+    await this.#begin?.catch(() => undefined);
     try {
       // an upload whose start has not been answered exists in the store all the same
       await (await this.#starting)?.abort();
@@ -185,7 +180,7 @@ class PartInTheMaking {
     });
     await journal.recordIntent(this.#intent, soFar);
     this.#starting = store.startMultipartUpload(this.#task.bucket, key, {
-      contentType: 'application/vnd.apache.parquet',
+      contentType: contentType(this.#task.spec),
       onlyIfAbsent: true,
       ...(this.#intent.mark === undefined ? {} : { mark: this.#intent.mark }),
       signal,

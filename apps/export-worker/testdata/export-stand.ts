@@ -98,7 +98,7 @@ export class ExportStand {
     return {
       ...{ exportName: 'e', exportId: randomUUID(), tenantId: this.tenantId, projectId },
       ...{ startTime: `${day}T00:00:00Z`, endTime: `${day}T23:59:59.999999Z` },
-      ...{ destination: { config }, formatVersion: 'v2_beta', compression: 'zstd' },
+      ...{ destination: { config }, format: 'parquet', formatVersion: 'v2_beta', compression: 'zstd' },
       ...change,
     };
   }

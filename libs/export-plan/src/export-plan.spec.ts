@@ -7,7 +7,7 @@ import {
   DEFAULT_EXPORT_LIMITS,
   manifestKey,
   partitionByDay,
-  type PartitionAddress,
+  type FileAddress,
   partKey,
   renderLimit,
   resolveWindow,
@@ -87,12 +87,14 @@ describe('a window', () => {
 });
 
 describe('an object key', () => {
-  const address: PartitionAddress = {
+  const address: FileAddress = {
     prefix: '/data/exports/',
     exportId: '11111111-1111-4111-8111-111111111111',
     tenantId: '22222222-2222-4222-8222-222222222222',
     projectId: '33333333-3333-4333-8333-333333333333',
     formatVersion: 'v2_beta',
+    format: 'parquet',
+    compression: 'zstd',
     day: '2026-08-09',
   };
   const ids =
@@ -106,6 +108,15 @@ describe('an object key', () => {
     expect(partKey({ ...address, prefix: '', formatVersion: 'v1' }, 1)).toBe(
       `${ids}/runs/year=2026/month=8/day=9/part-00001.parquet`,
     ));
+  it.each([
+    ['none', 'jsonl'],
+    ['gzip', 'jsonl.gz'],
+    ['zstd', 'jsonl.zst'],
+  ] as const)('names the compression %s of lines', (compression, suffix) =>
+    expect(partKey({ ...address, format: 'jsonl', compression }, 1)).toBe(
+      `data/exports/${ids}/resource=runs/year=2026/month=8/day=9/part-00001.${suffix}`,
+    ),
+  );
   it('names a manifest outside of the folders with files', () => {
     const key = 'manifests/export_id=11111111-1111-4111-8111-111111111111/runs/2026-08-09.json';
     expect(manifestKey(address)).toBe(`data/exports/${key}`);

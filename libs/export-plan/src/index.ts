@@ -1,12 +1,13 @@
 export { DEFAULT_EXPORT_LIMITS, type ExportLimits, renderLimit } from './limits.js';
 export { decideNextAttempt, isExportOverdue, overdueText, type AttemptEnd } from './next-attempt.js';
 export {
+  addressOfRun,
   checkPrefix,
   manifestKey,
   partKey,
   testObjectKey,
   type FormatVersion,
-  type PartitionAddress,
+  type FileAddress,
 } from './object-key.js';
 export { countPartitions, MAX_PARTITIONS, partitionByDay, type Partition } from './partition.js';
 export { openWindow, schedulePosition, type SchedulePlan, type SchedulePosition } from './schedule.js';

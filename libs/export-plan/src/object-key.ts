@@ -1,4 +1,4 @@
-import { isUuid } from '#lib/resources';
+import { type BulkExportRunSpec, isUuid } from '#lib/resources';
 
 /** Layout of an export in its bucket: `v1` as the interface first had it, `v2_beta` with folders that Hive understands. */
 export type FormatVersion = 'v1' | 'v2_beta';
@@ -13,6 +13,41 @@ export interface PartitionAddress {
   readonly formatVersion: FormatVersion;
   /** `YYYY-MM-DD`. */
   readonly day: string;
+}
+
+/** What the files of an export are. */
+export type FileFormat = 'parquet' | 'jsonl';
+export type FileCompression = 'none' | 'gzip' | 'snappy' | 'zstd';
+
+/** The name of a file ends with it. Parquet names its compression itself. */
+function suffixOf(format: FileFormat, compression: FileCompression): string {
+  if (format === 'parquet') return 'parquet';
+  switch (compression) {
+    case 'none':
+      return 'jsonl';
+    case 'gzip':
+      return 'jsonl.gz';
+    case 'zstd':
+      return 'jsonl.zst';
+    case 'snappy':
+      throw new Error('naming a file of lines failed: snappy is a compression of Parquet alone');
+    default:
+      return compression satisfies never;
+  }
+}
+
+/** A partition and what its files are. */
+export interface FileAddress extends PartitionAddress {
+  readonly format: FileFormat;
+  readonly compression: FileCompression;
+}
+
+/** Where the files of a run of an export lie. */
+export function addressOfRun(spec: BulkExportRunSpec): FileAddress {
+  const { exportId, tenantId, projectId, formatVersion, format, compression, startTime, destination } = spec;
+  const prefix = destination.config.prefix ?? '';
+  const day = startTime.slice(0, 10);
+  return { prefix, exportId, tenantId, projectId, formatVersion, format, compression, day };
 }
 
 const MAX_PREFIX_BYTES = 512;
@@ -62,8 +97,9 @@ function checkIds({ exportId, tenantId, projectId }: PartitionAddress): void {
 }
 
 /** The key of the `number`th file of a partition, counted from 1; the same number is always the same key. */
-export function partKey(address: PartitionAddress, number: number): string {
-  return `${partitionFolder(address)}part-${String(number).padStart(5, '0')}.parquet`;
+export function partKey(address: FileAddress, number: number): string {
+  const suffix = suffixOf(address.format, address.compression);
+  return `${partitionFolder(address)}part-${String(number).padStart(5, '0')}.${suffix}`;
 }
 
 /**

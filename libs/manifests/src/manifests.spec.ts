@@ -309,6 +309,7 @@ describe('export attempt', () => {
       startTime: '2026-08-19T00:00:00Z',
       endTime: '2026-08-20T00:00:00Z',
       destination: { config: { bucketName: 'b', includeBucketInPrefix: true } },
+      format: 'parquet',
       formatVersion: 'v1',
       compression: 'zstd',
     },

@@ -1,4 +1,4 @@
-import type { Tuple } from '#lib/postgres';
+import { DECIMAL_SCALE } from './column-type.js';
 import { FieldValueError } from './field-value-error.js';
 
 /** Microseconds from 1970 to 2000, where Postgres counts from, as two halves: the whole is beyond 2^53 after 2255. */
@@ -104,16 +104,32 @@ export function forEachElement(
   return count;
 }
 
-/** A uuid field as text. */
-export function readUuid({ bytes, offsets }: Tuple, field: number): string {
+/** A uuid as text. */
+export function readUuid(source: Buffer, at: number): string {
   const text = Buffer.allocUnsafe(36);
-  putUuid(text, 0, bytes, offsets[field] ?? 0);
+  putUuid(text, 0, source, at);
   return text.toString('latin1');
 }
 
-/** A timestamptz field as microseconds since 1970. */
-export function readMicros({ bytes, offsets }: Tuple, field: number): bigint {
-  const micros = Buffer.allocUnsafe(8);
-  putMicros(micros, 0, bytes, offsets[field] ?? 0);
-  return micros.readBigInt64LE();
+/** A timestamptz as microseconds since 1970. @throws FieldValueError for infinity */
+export function readMicros(source: Buffer, at: number): bigint {
+  return readInt64With(putMicros, source, at);
+}
+
+/** An int8. */
+export function readInt64(source: Buffer, at: number): bigint {
+  return readInt64With(putInt64, source, at);
+}
+
+/** A numeric(18,10) as decimal text with ten digits after the point. @throws FieldValueError when it does not fit */
+export function readDecimal(source: Buffer, at: number): string {
+  const units = readInt64With(putDecimal, source, at);
+  const digits = String(units < 0n ? -units : units).padStart(DECIMAL_SCALE + 1, '0');
+  return `${units < 0n ? '-' : ''}${digits.slice(0, -DECIMAL_SCALE)}.${digits.slice(-DECIMAL_SCALE)}`;
+}
+
+function readInt64With(put: typeof putInt64, source: Buffer, at: number): bigint {
+  const bytes = Buffer.allocUnsafe(8);
+  put(bytes, 0, source, at);
+  return bytes.readBigInt64LE();
 }

@@ -1,3 +1,3 @@
 export type { ColumnType, ParquetColumn } from './column-type.js';
-export { readMicros, readUuid } from './field-values.js';
+export { forEachElement, readDecimal, readInt64, readMicros, readUuid } from './field-values.js';
 export { ParquetWriter } from './parquet-writer.js';

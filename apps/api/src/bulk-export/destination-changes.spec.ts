@@ -57,7 +57,7 @@ describe('changes of a destination', () => {
         ...{ exportName: 'x', exportId: randomUUID(), tenantId: tenant.tenantId, projectId: randomUUID() },
         ...{ startTime: '2026-08-01T00:00:00Z', endTime: '2026-08-02T00:00:00Z' },
         destination: { config: spec.config, ...(secret ? { credentialsSecretName: secret } : {}) },
-        ...{ formatVersion: 'v1', compression: 'zstd' },
+        ...{ format: 'parquet', formatVersion: 'v1', compression: 'zstd' },
       },
     });
     return secret ?? '';

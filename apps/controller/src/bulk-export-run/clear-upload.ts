@@ -1,4 +1,4 @@
-import { partKey } from '#lib/export-plan';
+import { addressOfRun, partKey } from '#lib/export-plan';
 import { ObjectStoreError, type ObjectStore } from '#lib/object-store';
 import type { BulkExportRunSpec } from '#lib/resources';
 import { type ExportIntent, finishedFile, type FinishedFile } from '#lib/trace-store';
@@ -20,7 +20,7 @@ export async function clearUpload(
   store: ObjectStore,
 ): Promise<ClearedUpload> {
   const { bucketName } = spec.destination.config;
-  if (intent.key !== keyOfPart(spec, intent.part)) return { left: undefined };
+  if (intent.key !== partKey(addressOfRun(spec), intent.part + 1)) return { left: undefined };
   // first, so that what is found afterwards stays as it is
   if (intent.uploadId === undefined) await permitted(store.abortUploadsOf(bucketName, intent.key));
   else await store.abortUpload(bucketName, intent.key, intent.uploadId);
@@ -28,13 +28,6 @@ export async function clearUpload(
   if (!found || intent.mark === undefined || found.mark !== intent.mark) return { left: undefined };
   const isDeleted = await permitted(store.delete(bucketName, intent.key).then(() => true));
   return { left: isDeleted ? undefined : finishedFile(intent, found) };
-}
-
-function keyOfPart(spec: BulkExportRunSpec, part: number): string {
-  const { exportId, tenantId, projectId, formatVersion, startTime, destination } = spec;
-  const prefix = destination.config.prefix ?? '';
-  const day = startTime.slice(0, 10);
-  return partKey({ prefix, exportId, tenantId, projectId, formatVersion, day }, part + 1);
 }
 
 /** Listing, reading and deleting are optional permissions: undefined without them. */

@@ -83,11 +83,12 @@ describe('LeftUploads', () => {
   async function cancelled(endpointUrl = objects.endpoint, namespace = 'default') {
     const uid = randomUUID();
     const ids = { exportId: randomUUID(), tenantId: randomUUID(), projectId: randomUUID() };
-    const key = partKey({ prefix: '', ...ids, formatVersion: 'v1', day: '2026-05-01' }, 1);
+    const files = { format: 'parquet', formatVersion: 'v1', compression: 'zstd' } as const;
+    const key = partKey({ prefix: '', ...ids, ...files, day: '2026-05-01' }, 1);
     const run = {
       metadata: { name: uid, namespace, uid },
       spec: {
-        ...{ ...ids, formatVersion: 'v1', startTime: '2026-05-01T00:00:00Z' },
+        ...{ ...ids, ...files, startTime: '2026-05-01T00:00:00Z' },
         destination: {
           config: { bucketName: BUCKET, endpointUrl, includeBucketInPrefix: true },
           credentialsSecretName: 'none',

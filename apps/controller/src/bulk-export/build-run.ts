@@ -42,6 +42,7 @@ export function buildExportRun(
       startTime: formatInstant(partition.start, 'if-any'),
       endTime: formatInstant(partition.end, 'if-any'),
       destination,
+      format: spec.format,
       formatVersion: spec.formatVersion,
       compression: spec.compression,
       ...(spec.exportFields ? { exportFields: spec.exportFields } : {}),

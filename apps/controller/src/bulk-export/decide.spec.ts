@@ -19,6 +19,7 @@ function anExport(spec: object = {}, status: object = {}, name = 'x'): BulkExpor
       tracingProject: { name: 'p' },
       startTime: '2026-05-01T06:00:00Z',
       endTime: '2026-05-03T00:00:00Z',
+      format: 'parquet',
       formatVersion: 'v1',
       compression: 'zstd',
       cancel: false,

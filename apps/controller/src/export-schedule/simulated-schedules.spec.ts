@@ -141,6 +141,7 @@ class Simulation {
         tracingProject: { id: 'project' },
         startTime: this.#start,
         intervalHours: this.#intervalHours,
+        format: 'parquet',
         formatVersion: 'v1',
         compression: 'zstd',
         cancel: false,

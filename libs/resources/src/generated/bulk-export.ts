@@ -18,9 +18,11 @@ export interface BulkExportSpec {
   readonly intervalHours?: number;
   /** Filter that names the runs that are exported; all of them when absent. */
   readonly filter?: string;
+  /** What the files are, parquet or jsonl, which has a JSON object of each run in a line of its own. */
+  readonly format: 'parquet' | 'jsonl';
   /** Column types and folders; v2_beta has typed columns and Hive-compliant folders. */
   readonly formatVersion: 'v1' | 'v2_beta';
-  /** Compression of the files. */
+  /** Compression of the files. jsonl has no snappy. */
   readonly compression: 'none' | 'gzip' | 'snappy' | 'zstd';
   /** Columns to export; all when absent. */
   readonly exportFields?: readonly ('id' | 'tenant_id' | 'session_id' | 'trace_id' | 'parent_run_id' | 'parent_run_ids' | 'reference_example_id' | 'name' | 'run_type' | 'start_time' | 'end_time' | 'status' | 'is_root' | 'dotted_order' | 'trace_tier' | 'inputs' | 'outputs' | 'error' | 'extra' | 'events' | 'tags' | 'feedback_stats' | 'total_tokens' | 'prompt_tokens' | 'completion_tokens' | 'total_cost' | 'prompt_cost' | 'completion_cost' | 'first_token_time')[];

@@ -1,0 +1,49 @@
+import { ParquetWriter } from '#lib/parquet';
+import { type BulkExportRunSpec, REASON } from '#lib/resources';
+import { TerminalError } from '#lib/errors';
+import type { ExportColumn } from '#lib/trace-store';
+import { fileColumns, fileMetadata, isWanted, SORTED_BY } from './file-columns.js';
+import type { FileSink, FileWriter } from './file-writer.js';
+import { JsonLinesWriter } from './json-lines/json-lines-writer.js';
+
+/**
+ * Opens the writer of one file.
+ * @param columns what each tuple holds, in that order
+ * @throws TerminalError for a compression that the format does not have
+ */
+export function openFileWriter(
+  spec: BulkExportRunSpec,
+  columns: readonly ExportColumn[],
+  sink: FileSink,
+): FileWriter {
+  const { format, formatVersion, compression, exportFields } = spec;
+  switch (format) {
+    case 'parquet':
+      return new ParquetWriter({
+        columns: fileColumns(columns, formatVersion, exportFields),
+        sortedBy: SORTED_BY,
+        metadata: fileMetadata(spec, columns),
+        compression,
+        sink,
+      });
+    case 'jsonl':
+      if (compression === 'snappy')
+        throw new TerminalError(REASON.invalidSpec, 'snappy is a compression of Parquet alone');
+      return new JsonLinesWriter({
+        columns: columns.flatMap((column, field) =>
+          isWanted(column.name, exportFields) ? [{ column, field }] : [],
+        ),
+        codec: compression,
+        sink,
+      });
+    default:
+      return format satisfies never;
+  }
+}
+
+/** Of the files, for whoever downloads one. */
+export function contentType({ format, compression }: BulkExportRunSpec): string {
+  if (format === 'parquet') return 'application/vnd.apache.parquet';
+  // the compression is the file's own: a client must not undo it on the way
+  return compression === 'none' ? 'application/x-ndjson' : `application/${compression}`;
+}
