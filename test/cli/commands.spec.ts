@@ -506,6 +506,17 @@ describe('agentplane with a platform', () => {
       expect([again.code, again.complaint]).toEqual([1, expect.stringMatching(/"walk" already exists/)]);
     });
 
+    it('estimates an export without making it', async () => {
+      const before = await run('get', 'bx', '-o', 'name');
+      const words = ['--project', 'sample-agent', '--last', '2d', '--dry-run'];
+      expect(await run('export', 'create', ...words)).toMatch(
+        /^nothing was created\nwindow  \S+ to \S+\nruns    [23], a UTC day each\nrows    \d+\nbytes   about \d+ \(1300 a row, a default\)\ntime    about \d+ s\n$/,
+      );
+      expect(await run('get', 'bx', '-o', 'name')).toBe(before);
+      const absent = await attempt('export', 'create', ...words, '--destination', 'none');
+      expect([absent.code, absent.complaint]).toEqual([3, expect.stringContaining('none')]);
+    });
+
     it('compares an export with its bucket', async () => {
       const id = await run('get', 'bx', 'walk', '-o', 'jsonpath={.metadata.uid}');
       const verified = await attempt('export', 'verify', id);

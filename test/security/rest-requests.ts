@@ -114,6 +114,13 @@ const TOKENS_OF_RUN: RouteRequest = { query: ({ ids }) => `run_id=${ids.run_id}`
 const SHARE: RouteRequest = { bodies: ({ ids }) => [{ run_id: ids.run_id }] };
 const SHARED: RouteRequest = { path: () => ({ share_token: randomUUID() }) };
 const SHARED_LIST: RouteRequest = { ...SHARED, bodies: ({ ids }) => [{ id: [ids.run_id] }] };
+const CREATE_EXPORT: RouteRequest = {
+  bodies: ({ ids }, own) => [
+    { ...window, bulk_export_destination_id: ids.destination_id, session_id: ids.session_id },
+    { ...window, bulk_export_destination_id: own.ids.destination_id, session_id: ids.session_id },
+    { ...window, bulk_export_destination_id: ids.destination_id, session_id: own.ids.session_id },
+  ],
+};
 const EXPORT_RUN: RouteRequest = {
   path: ({ ids }) => ({ export_id: ids.export_id, run_id: ids.export_run_id }),
 };
@@ -278,13 +285,8 @@ export const REST_REQUESTS: Readonly<Record<string, RouteRequest>> = {
   'POST /api/v1/bulk-exports/destinations/{destination_id}/test': NOTHING,
   'DELETE /api/v1/bulk-exports/destinations/{destination_id}': NOTHING,
   'GET /api/v1/bulk-exports': NOTHING,
-  'POST /api/v1/bulk-exports': {
-    bodies: ({ ids }, own) => [
-      { ...window, bulk_export_destination_id: ids.destination_id, session_id: ids.session_id },
-      { ...window, bulk_export_destination_id: own.ids.destination_id, session_id: ids.session_id },
-      { ...window, bulk_export_destination_id: ids.destination_id, session_id: own.ids.session_id },
-    ],
-  },
+  'POST /api/v1/bulk-exports': CREATE_EXPORT,
+  'POST /api/v1/bulk-exports/estimate': CREATE_EXPORT,
   'GET /api/v1/bulk-exports/{export_id}': NOTHING,
   'PATCH /api/v1/bulk-exports/{export_id}': { bodies: () => [{ status: 'CANCELLED' }] },
   'GET /api/v1/bulk-exports/{export_id}/runs': NOTHING,

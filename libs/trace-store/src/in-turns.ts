@@ -1,6 +1,8 @@
 import type { Pool, Queryable } from '#lib/postgres';
 import type { Attachments } from './attachment/attachments.js';
 import { inTurns } from './datasets-in-turns.js';
+import { countRows } from './export/count-rows.js';
+import type { ExportCounts } from './export/export-counts.js';
 import { FeedbackConfigTable } from './feedback/feedback-config-table.js';
 import { FeedbackTable } from './feedback/feedback-table.js';
 import { FeedbackTokenTable } from './feedback/feedback-token-table.js';
@@ -194,6 +196,10 @@ export function statisticsInTurns(
       list: (tenantId, ...given) => turns.run(tenantId, () => readThreads(pool, tenantId, ...given)),
     },
   };
+}
+
+export function countsInTurns(pool: Pool, turns: InTurns): ExportCounts {
+  return { count: (window) => turns.run(window.tenantId, () => countRows(pool, window)) };
 }
 
 /** Who opens a link is no tenant yet: all of them together are as one. */

@@ -7,6 +7,7 @@ import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import type { ApiKeys } from './key/api-keys.js';
 import type { ExportArchive } from './export/export-archive.js';
+import type { ExportCounts } from './export/export-counts.js';
 import type { ExportProgress } from './export/export-progress.js';
 import type { ExportSource } from './export/export-source.js';
 import type { Feedbacks } from './feedback/feedback.js';
@@ -96,6 +97,7 @@ export interface TraceStore {
   readonly prices: ModelPrices;
   readonly priceApplications: PriceApplications;
   readonly apiKeys: ApiKeys;
+  readonly exportCounts: ExportCounts;
   readonly exportProgress: ExportProgress;
   readonly exportArchive: ExportArchive;
   readonly exportSource: ExportSource;

@@ -5,7 +5,7 @@ import { PathId } from '../wire/path-id.js';
 import { BulkExports } from './bulk-exports.js';
 import { CreateDestinationRequest, PatchDestinationRequest } from './destination-request.js';
 import { Destinations } from './destinations.js';
-import { DestinationAnswer, ExportAnswer, ExportRunAnswer } from './export-answer.js';
+import { DestinationAnswer, ExportAnswer, ExportEstimateAnswer, ExportRunAnswer } from './export-answer.js';
 import {
   CreateExportRequest,
   ExportsQuery,
@@ -124,6 +124,17 @@ export class BulkExportsController {
     @Headers('idempotency-key') key?: string,
   ): Promise<ExportAnswer> {
     return this.exports.create(caller, body, RepeatKey.parse(key));
+  }
+
+  @Post('estimate')
+  @HttpCode(200)
+  @Operation({
+    summary: 'Rows, bytes and time that an export would have; nothing is made',
+    answer: ExportEstimateAnswer,
+    refuses: { 403: 'The plan does not allow exports, or the key is that of a deployment' },
+  })
+  estimate(@FromCaller() caller: Caller, @Body() body: CreateExportRequest): Promise<ExportEstimateAnswer> {
+    return this.exports.estimate(caller, body);
   }
 
   @Get()

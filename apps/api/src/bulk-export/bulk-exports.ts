@@ -1,26 +1,24 @@
 import { randomUUID } from 'node:crypto';
 import type { Caller } from '#lib/auth';
-import { PublicError, type FieldProblem } from '#lib/errors';
-import { findFilterProblem } from '#lib/filter-language';
-import { countPartitions, MAX_PARTITIONS } from '#lib/export-plan';
+import { PublicError } from '#lib/errors';
+import { parseFilter } from '#lib/filter-language';
 import {
   ANNOTATION,
   type BulkExport,
   type BulkExportDestination,
   type BulkExportRun,
-  type BulkExportSpec,
   idOf,
   LABEL,
   MANAGED_BY,
 } from '#lib/resources';
-import { type Clock, formatInstant, instantOf, MICROS_PER_DAY, parseInstant } from '#lib/time';
+import { type Clock, instantOf } from '#lib/time';
 import { type TraceStore } from '#lib/trace-store';
 import type { ResourceHome } from '../kubernetes/resource-home.js';
-import type { TenantHome, Workspaces } from '../tenancy/workspaces.js';
-import { invalid } from '../wire/request-pipe.js';
-import { requireExportPlan } from './destinations.js';
-import type { ExportAnswer, ExportRunAnswer } from './export-answer.js';
+import type { Workspaces } from '../tenancy/workspaces.js';
 import { changeOf } from './change-export.js';
+import { type CheckedExport, checkExportRequest } from './check-export-request.js';
+import type { ExportAnswer, ExportEstimateAnswer, ExportRunAnswer } from './export-answer.js';
+import { coveredWindows, EXPORT_DEFAULTS, exportFigures, renderEstimate } from './export-estimate.js';
 import {
   type CreateExportRequest,
   type ExportsQuery,
@@ -39,6 +37,9 @@ export interface ExportHomes {
   readonly destinations: ResourceHome<BulkExportDestination>;
 }
 
+/** The newest exports of a project that an estimate looks at. */
+const EARLIER_EXPORTS = 20;
+
 /** Exports of a workspace: writes what should be, reads what is. */
 export class BulkExports {
   readonly #history: ExportHistory;
@@ -46,7 +47,10 @@ export class BulkExports {
   constructor(
     private readonly homes: ExportHomes,
     private readonly workspaces: Workspaces,
-    private readonly store: Pick<TraceStore, 'projects' | 'exportProgress' | 'exportArchive'>,
+    private readonly store: Pick<
+      TraceStore,
+      'projects' | 'exportCounts' | 'exportProgress' | 'exportArchive'
+    >,
     private readonly clock: Pick<Clock, 'now'>,
   ) {
     this.#history = new ExportHistory(homes.exports, homes.runs, store.exportArchive);
@@ -57,17 +61,8 @@ export class BulkExports {
    * @throws PublicError conflict when another body was sent with the key
    */
   async create(caller: Caller, request: CreateExportRequest, repeatKey?: RepeatKey): Promise<ExportAnswer> {
-    const { namespace } = this.#home(caller);
-    const problems = [...windowProblems(request, this.clock.now()), ...filterProblems(request)];
-    if (problems.length > 0) throw invalid(problems);
-    const destinationId = request.bulk_export_destination_id.toLowerCase();
-    const destination = this.homes.destinations.find(namespace, destinationId);
-    if (!destination) throw new PublicError('not_found', `Destination with ID ${destinationId} not found`);
-    const sessionId = request.session_id.toLowerCase();
-    if (!(await this.store.projects.find(caller.tenantId, { id: sessionId })))
-      throw new PublicError('not_found', `Session with ID ${sessionId} not found`);
+    const { namespace, spec } = await this.#check(caller, request);
     const id = randomUUID();
-    const spec = buildExportSpec(request, destination.metadata.name, sessionId) as BulkExportSpec;
     const draft = {
       metadata: {
         name: `export-${id.slice(0, 13)}`,
@@ -81,6 +76,29 @@ export class BulkExports {
     const archived = (name: string): Promise<FoundExport | undefined> =>
       this.#history.findArchived(this.#owner(caller), name);
     return this.#render(caller, await repeatKey.createOnce({ home: this.homes.exports, archived }, draft));
+  }
+
+  /** What the export of a request would have. Nothing is made. @throws PublicError as `create` does */
+  async estimate(caller: Caller, request: CreateExportRequest): Promise<ExportEstimateAnswer> {
+    const { spec: asked, sessionId } = await this.#check(caller, request);
+    const spec = { ...EXPORT_DEFAULTS, ...asked };
+    const now = this.clock.now();
+    const covered = coveredWindows(spec, instantOf(now));
+    const { start, end } = covered.window;
+    const counted = await this.store.exportCounts.count({
+      ...{ tenantId: caller.tenantId, projectId: sessionId, startTime: start, endTime: end },
+      ...(spec.filter === undefined ? {} : { filter: parseFilter(spec.filter) }),
+    });
+    const query = { status: 'COMPLETED' as const, session_id: sessionId };
+    const earlier = await this.#history.list(this.#owner(caller), {
+      ...{ offset: 0, limit: EARLIER_EXPORTS, statuses: [query.status], projectId: sessionId },
+      isListed: (bulkExport) => isListed(this.#render(caller, { bulkExport }), query),
+    });
+    const figures = exportFigures(
+      spec,
+      earlier.map(({ bulkExport }) => bulkExport),
+    );
+    return renderEstimate(covered, counted, figures, now);
   }
 
   async list(caller: Caller, query: ListedExportsQuery): Promise<readonly ExportAnswer[]> {
@@ -130,8 +148,11 @@ export class BulkExports {
     return rendered;
   }
 
-  #home(caller: Caller): TenantHome {
-    return requireExportPlan(this.workspaces.homeOf(caller.tenantId));
+  #check(caller: Caller, request: CreateExportRequest): Promise<CheckedExport> {
+    const { destinations } = this.homes;
+    const { projects } = this.store;
+    const world = { destinations, projects, workspaces: this.workspaces, now: this.clock.now() };
+    return checkExportRequest(caller, request, world);
   }
 
   #owner({ tenantId }: Caller): ExportOwner {
@@ -169,57 +190,4 @@ export class BulkExports {
       now: this.clock.now(),
     });
   }
-}
-
-function filterProblems({ filter }: CreateExportRequest): readonly FieldProblem[] {
-  const problem = filter ? findFilterProblem(filter) : undefined;
-  return problem ? [{ loc: ['body', 'filter'], msg: problem.message, type: 'filter_invalid' }] : [];
-}
-
-/** Rules between fields. */
-function windowProblems(request: CreateExportRequest, now: Date): readonly FieldProblem[] {
-  const isScheduled = (request.interval_hours ?? undefined) !== undefined;
-  const end = request.end_time ?? undefined;
-  const loc = ['body', 'end_time'];
-  if (isScheduled && end !== undefined)
-    return [{ loc, msg: 'end_time must be omitted for scheduled exports', type: 'value_error' }];
-  if (!isScheduled && end === undefined) return [{ loc, msg: 'Field required', type: 'missing' }];
-  const [from, to] = [request.start_time, end].map((text) =>
-    text === undefined ? undefined : parseInstant(text, { zone: 'optional' }),
-  );
-  if (from !== undefined && to !== undefined && to <= from)
-    return [{ loc, msg: 'end_time must be after start_time', type: 'value_error' }];
-  if (isScheduled && from !== undefined && instantOf(now) - from > BigInt(MAX_PARTITIONS) * MICROS_PER_DAY) {
-    const msg = `A schedule may begin at most ${MAX_PARTITIONS} days back`;
-    return [{ loc: ['body', 'start_time'], msg, type: 'window_too_long' }];
-  }
-  const days = from === undefined || to === undefined ? 0 : countPartitions({ start: from, end: to });
-  if (days <= MAX_PARTITIONS) return [];
-  const msg = `The window spans ${days} days; at most ${MAX_PARTITIONS} are exported at once`;
-  return [{ loc, msg, type: 'window_too_long' }];
-}
-
-function instant(text: string): string {
-  const micros = parseInstant(text, { zone: 'optional' });
-  return micros === undefined ? text : formatInstant(micros);
-}
-
-/** The spec of a new export. Times without a zone are UTC. */
-function buildExportSpec(
-  request: CreateExportRequest,
-  destinationName: string,
-  sessionId: string,
-): Partial<BulkExportSpec> {
-  const { end_time, interval_hours, filter, format_version, compression, export_fields } = request;
-  return {
-    destinationRef: { name: destinationName },
-    tracingProject: { id: sessionId },
-    startTime: instant(request.start_time),
-    ...(end_time ? { endTime: instant(end_time) } : {}),
-    ...(interval_hours ? { intervalHours: interval_hours } : {}),
-    ...(filter ? { filter } : {}),
-    ...(format_version ? { formatVersion: format_version } : {}),
-    ...(compression ? { compression: compression === 'zstandard' ? 'zstd' : compression } : {}),
-    ...(export_fields ? { exportFields: export_fields as BulkExportSpec['exportFields'] } : {}),
-  };
 }

@@ -58,7 +58,7 @@ export class ExportAnswer {
   @Answered(orNull(TIME), 'Inclusive') readonly start_time: string | null;
   @Answered(orNull(TIME), 'Exclusive') readonly end_time: string | null;
   @Answered(orNull(TEXT)) readonly filter: string | null;
-  @Answered(words(['Parquet'])) readonly format: string;
+  @Answered(words(['Parquet', 'JSONL'])) readonly format: string;
   @Answered(words(['v1', 'v2_beta'])) readonly format_version: string;
   @Answered(words(['none', 'gzip', 'snappy', 'zstd'])) readonly compression: string;
   @Answered(orNull(textList())) readonly export_fields: readonly string[] | null;
@@ -77,6 +77,30 @@ export class ExportAnswer {
   readonly source_trigger: 'interval' | 'request' | null;
   @Answered(orNull(object(() => ScheduleAnswer)), 'Where a schedule stands; null for other exports')
   readonly schedule: ScheduleAnswer | null;
+}
+
+/** What an export would have, on the wire. */
+export class ExportEstimateAnswer {
+  @Answered(TIME, 'Inclusive') readonly start_time: string;
+  @Answered(TIME, 'Exclusive; of a schedule the end of the last window that has ended')
+  readonly end_time: string;
+  @Answered(WHOLE, '1; of a schedule its windows that have ended, whose exports it would make at once')
+  readonly windows: number;
+  @Answered(WHOLE, 'Runs of the export: a UTC day of a window each') readonly runs: number;
+  @Answered(WHOLE) readonly rows: number;
+  @Answered(
+    FLAG,
+    'Whether rows were counted, and none can come by time alone; false when counting took too long, or the window has not ended',
+  )
+  readonly exact: boolean;
+  @Answered(WHOLE, 'Of the files, about') readonly bytes: number;
+  @Answered(NUMBER) readonly bytes_per_row: number;
+  @Answered(
+    WHOLE,
+    'Completed exports of the project, with the same columns and compression, that bytes_per_row is from; 0: a default',
+  )
+  readonly measured_exports: number;
+  @Answered(NUMBER, 'Time of the work, about, once the export has begun') readonly seconds: number;
 }
 
 export class ExportRunResultAnswer {

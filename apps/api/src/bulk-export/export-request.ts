@@ -28,10 +28,12 @@ export class CreateExportRequest {
   @Choice(['v1', 'v2_beta'], { about: 'Column types and folders; v1 when absent' })
   format_version?: 'v1' | 'v2_beta' | null;
 
-  @Choice(['Parquet'])
-  format?: 'Parquet' | null;
+  @Choice(['Parquet', 'JSONL'], {
+    about: 'Of the files: Parquet, or a JSON object of each run in a line of its own; Parquet when absent',
+  })
+  format?: 'Parquet' | 'JSONL' | null;
 
-  @Choice(COMPRESSIONS, { about: 'Of the files; zstd when absent' })
+  @Choice(COMPRESSIONS, { about: 'Of the files; zstd when absent. JSONL has no snappy' })
   compression?: (typeof COMPRESSIONS)[number] | null;
 
   @TextList({

@@ -40,7 +40,7 @@ export function renderExport(bulkExport: BulkExport, links: ExportLinks): Export
     start_time: spec.startTime ?? status?.startTime ?? null,
     end_time: spec.endTime ?? (spec.intervalHours === undefined ? status?.endTime : undefined) ?? null,
     filter: spec.filter ?? null,
-    format: 'Parquet',
+    format: spec.format === 'jsonl' ? 'JSONL' : 'Parquet',
     format_version: spec.formatVersion,
     compression: spec.compression,
     export_fields: spec.exportFields ?? null,

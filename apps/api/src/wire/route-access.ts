@@ -143,6 +143,7 @@ export const ROUTE_SCOPES: Readonly<Record<string, readonly KeyScope[]>> = {
   'DELETE /api/v1/bulk-exports/destinations/{destination_id}': WORKSPACE,
   'GET /api/v1/bulk-exports': READ,
   'POST /api/v1/bulk-exports': WORKSPACE,
+  'POST /api/v1/bulk-exports/estimate': READ,
   'GET /api/v1/bulk-exports/{export_id}': READ,
   'PATCH /api/v1/bulk-exports/{export_id}': WORKSPACE,
   'GET /api/v1/bulk-exports/{export_id}/runs': READ,

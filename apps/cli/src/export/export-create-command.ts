@@ -14,8 +14,10 @@ import { systemClock } from '#lib/time';
 import { CommandError } from '../command-error.js';
 import { withKube } from '../context/open-kube.js';
 import { resolveTarget, type TargetFlags } from '../context/target.js';
+import { RestClient } from '../rest/rest-client.js';
 import { qualifiedName } from '../objects/qualified-name.js';
 import { followObject } from '../waiting/follow-object.js';
+import { printEstimate } from './print-estimate.js';
 
 export interface ExportCreateFlags extends TargetFlags {
   readonly project: string | undefined;
@@ -24,11 +26,13 @@ export interface ExportCreateFlags extends TargetFlags {
   readonly to: string | undefined;
   readonly last: string | undefined;
   readonly every: number | undefined;
+  readonly files: BulkExport['spec']['format'] | undefined;
   readonly format: BulkExport['spec']['formatVersion'] | undefined;
   readonly compression: BulkExport['spec']['compression'] | undefined;
   readonly filter: string | undefined;
   readonly fields: string | undefined;
   readonly namespace: string | undefined;
+  readonly dryRun: boolean;
   readonly wait: boolean;
   readonly timeout: number;
 }
@@ -40,28 +44,38 @@ export async function createExport(name: string | undefined, flags: ExportCreate
   const { project } = flags;
   if (project === undefined)
     throw new CommandError('usage', 'export create needs --project: the tracing project, by name or id');
-  const window = windowOf(flags);
-  return await withKube(resolveTarget(flags), async ({ client, connection }) => {
+  const spec = specOf(project, flags);
+  const target = resolveTarget(flags);
+  return await withKube(target, async ({ client, connection }) => {
     const namespace = flags.namespace ?? connection.namespace;
-    const { format, compression, filter, fields } = flags;
+    if (flags.dryRun) {
+      const destination = await client.get(RESOURCES.BulkExportDestination, {
+        ...{ name: flags.destination, namespace },
+      });
+      return await printEstimate(new RestClient(target.rest), spec, destination);
+    }
     const metadata = { name: name ?? nameFor(project), namespace };
-    const made = await client.create(RESOURCES.BulkExport, {
-      metadata,
-      spec: {
-        destinationRef: { name: flags.destination },
-        tracingProject: isUuid(project) ? { id: project } : { name: project },
-        ...window,
-        ...(format === undefined ? {} : { formatVersion: format }),
-        ...(compression === undefined ? {} : { compression }),
-        ...(filter === undefined ? {} : { filter }),
-        ...(fields === undefined ? {} : { exportFields: fields.split(',').map((field) => field.trim()) }),
-      } as BulkExport['spec'],
-    });
+    const made = await client.create(RESOURCES.BulkExport, { metadata, spec });
     process.stdout.write(`${qualifiedName(RESOURCES.BulkExport, made.metadata.name)} created\n`);
     if (!flags.wait) return EXIT.ok;
     await waitForExport(client, { name: made.metadata.name, namespace }, flags.timeout);
     return EXIT.ok;
   });
+}
+
+/** What the API server adds defaults to. */
+function specOf(project: string, flags: ExportCreateFlags): BulkExport['spec'] {
+  const { files, format, compression, filter, fields } = flags;
+  return {
+    destinationRef: { name: flags.destination },
+    tracingProject: isUuid(project) ? { id: project } : { name: project },
+    ...windowOf(flags),
+    ...(files === undefined ? {} : { format: files }),
+    ...(format === undefined ? {} : { formatVersion: format }),
+    ...(compression === undefined ? {} : { compression }),
+    ...(filter === undefined ? {} : { filter }),
+    ...(fields === undefined ? {} : { exportFields: fields.split(',').map((field) => field.trim()) }),
+  } as BulkExport['spec'];
 }
 
 /** A name of its own for each export of a project. */

@@ -5,6 +5,7 @@ import { NAMESPACE_OPTION } from '../objects/object-rows.js';
 import { oneOf } from '../one-of.js';
 
 const FORMATS = ['v1', 'v2_beta'] as const;
+const FILES = ['parquet', 'jsonl'] as const;
 const COMPRESSIONS = ['none', 'gzip', 'snappy', 'zstd'] as const;
 
 export function parseTime(text: string): string {
@@ -51,7 +52,7 @@ export const EXPORT_COMMANDS: readonly Command[] = [
   command(
     {
       words: 'export create',
-      about: 'export the runs of a tracing project as Parquet',
+      about: 'export the runs of a tracing project as Parquet or lines of JSON',
       arguments: [
         { name: 'name', about: 'name of the export; by default the project and the time', isOptional: true },
       ],
@@ -66,6 +67,7 @@ export const EXPORT_COMMANDS: readonly Command[] = [
           'make it a schedule of windows of 1h to 168h that begins at --from',
           parseEvery,
         ),
+        files: parsed('--files <format>', FILES.join(', '), oneOf(FILES), FILES),
         format: parsed('--format <version>', FORMATS.join(', '), oneOf(FORMATS), FORMATS),
         compression: parsed(
           '--compression <codec>',
@@ -75,6 +77,7 @@ export const EXPORT_COMMANDS: readonly Command[] = [
         ),
         filter: optional('--filter <text>', 'condition on the runs, such as \'eq(status, "error")\''),
         fields: optional('--fields <columns>', 'columns, separated by commas; all by default'),
+        dryRun: toggle('--dry-run', 'print rows, bytes and time that it would have, and create nothing'),
         wait: toggle('--wait', 'wait until it is complete, with progress'),
         timeout: timeoutOption('1h'),
         namespace: NAMESPACE_OPTION,
@@ -82,6 +85,7 @@ export const EXPORT_COMMANDS: readonly Command[] = [
       },
       examples: [
         'export create --project sample-agent --wait',
+        'export create --project sample-agent --last 30d --dry-run',
         'export create hourly --project sample-agent --from 2026-05-01 --every 1h',
         'export create may --project sample-agent --from 2026-05-01 --to 2026-06-01 --destination my-store',
       ],

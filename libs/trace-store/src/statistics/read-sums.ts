@@ -3,6 +3,7 @@ import { PublicError } from '#lib/errors';
 import { type Connection, textTypes } from '#lib/postgres';
 import { dayOf, formatInstant, type Instant, MICROS_PER_DAY } from '#lib/time';
 import { SPAN } from './run-statistics-table.js';
+import { runsOf } from './sums.js';
 import { SUMS_COLUMNS, type SumsRow } from './sums-row.js';
 
 /** Whole hours; without an end all that there are. */
@@ -17,8 +18,14 @@ const ROWS_AT_ONCE = 50;
 /** Read for one answer: decoding them is the work of this process. */
 const MAX_BYTES = 16 * 1024 * 1024;
 
-/** Days where whole days are asked for, hours at the ends, and what is not folded: in one statement, so of one moment. */
-function rowsQuery({ from, to }: Hours): { readonly text: string; readonly times: readonly string[] } {
+/**
+ * Days where whole days are asked for, hours at the ends, and what is not folded: in one statement, so of one moment.
+ * @param columns of the table, called `s`
+ */
+function rowsQuery(
+  columns: string,
+  { from, to }: Hours,
+): { readonly text: string; readonly times: readonly string[] } {
   const firstDay = from === undefined ? undefined : dayOf(from + MICROS_PER_DAY - 1n);
   const lastDay = to === undefined ? undefined : dayOf(to);
   const hasDays = firstDay === undefined || lastDay === undefined || firstDay < lastDay;
@@ -29,7 +36,7 @@ function rowsQuery({ from, to }: Hours): { readonly text: string; readonly times
     lastDay === undefined ? 'infinity' : formatInstant(lastDay),
   ];
   const between = (span: number, [first, last]: readonly [number, number]): string =>
-    `SELECT ${SUMS_COLUMNS} FROM run_statistics s
+    `SELECT ${columns} FROM run_statistics s
     WHERE s.tenant_id = $1 AND s.project_id = ANY ($2::uuid[]) AND s.span = ${span}
       AND s.hour >= $${first}::timestamptz AND s.hour < $${last}::timestamptz`;
   const parts = hasDays
@@ -50,7 +57,7 @@ export async function readSums(
   hours: Hours,
   visit: (row: SumsRow) => void,
 ): Promise<void> {
-  const { text, times } = rowsQuery(hours);
+  const { text, times } = rowsQuery(SUMS_COLUMNS, hours);
   await client.query(`DECLARE sums NO SCROLL CURSOR FOR ${text}`, [tenantId, projectIds, ...times]);
   let bytes = 0;
   for (;;) {
@@ -72,4 +79,25 @@ export async function readSums(
       );
   }
   await client.query('CLOSE sums');
+}
+
+/** Bytes of the longest number of runs, which the sums of a row begin with. */
+const COUNT_BYTES = 10;
+
+/** How many runs a project has in some hours; any number of hours, since only the beginning of each row is read. */
+export async function readRunCount(
+  client: Connection,
+  tenantId: string,
+  projectId: string,
+  hours: Hours,
+): Promise<number> {
+  const { text, times } = rowsQuery(`substring(s.sums FROM 1 FOR ${COUNT_BYTES}) AS sums`, hours);
+  const { rows } = await client.query<{ sums: string }>({
+    text,
+    values: [tenantId, [projectId], ...times],
+    types: textTypes,
+  });
+  let runs = 0n;
+  for (const { sums } of rows) runs += runsOf(Buffer.from(sums.slice(2), 'hex'));
+  return Number(runs);
 }

@@ -48,6 +48,11 @@ function unitsOf(cost: string | undefined): bigint | undefined {
   return BigInt(whole + part.slice(0, 10).padEnd(10, '0'));
 }
 
+/** The number of runs of what `encode` has written, or of its beginning. */
+export function runsOf(encoded: Buffer): bigint {
+  return readBig(encoded, { at: 0 });
+}
+
 /** Sums and distributions of some runs; of a difference they may be negative. */
 export class Sums {
   /** By the order of `TOTALS`. */
