@@ -1,5 +1,5 @@
 import type { ColumnType } from './column-type.js';
-import { forEachElement, putDecimal, putInt64, putMicros, putUuid } from './field-values.js';
+import { forEachElement, putDecimal, putInt64, putMicros, putUuid, readUuid } from './field-values.js';
 import type { PageBuffer } from './page-buffer.js';
 
 /** Appends one value in Postgres' binary form to a page. */
@@ -54,12 +54,6 @@ function jsonArray(render: (source: Buffer, at: number, length: number) => strin
   };
 }
 
-function uuidText(source: Buffer, at: number): string {
-  const text = Buffer.allocUnsafe(36);
-  putUuid(text, 0, source, at);
-  return text.toString('latin1');
-}
-
 /** The encoder of a column's values; of a list, of its elements. */
 export function valueEncoder(type: ColumnType): ValueEncoder {
   switch (type) {
@@ -78,7 +72,7 @@ export function valueEncoder(type: ColumnType): ValueEncoder {
     case 'bool':
       return appendBool;
     case 'uuid-list-as-text':
-      return jsonArray(uuidText);
+      return jsonArray(readUuid);
     case 'text-list-as-text':
       return jsonArray((source, at, length) => source.toString('utf8', at, at + length));
     default:
