@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Client } from 'minio';
-import { partKey } from '#lib/export-plan';
+import { addressOfRun, partKey } from '#lib/export-plan';
 import { openObjectStore, type ObjectStore } from '#lib/object-store';
 import {
   type BulkExport,
@@ -105,11 +105,7 @@ describe('the end of an export between and during attempts', () => {
   ): Promise<Begun & { readonly uid: string }> {
     const { metadata, spec } = await theRun();
     const { uid = '' } = metadata;
-    const { exportId, tenantId, formatVersion } = spec;
-    const object = partKey(
-      { prefix: '', exportId, tenantId, projectId: spec.projectId, formatVersion, day: DAY },
-      1,
-    );
+    const object = partKey(addressOfRun(spec), 1);
     const { intent } = await plane.traces.exportProgress.claim(uid, number);
     if (intent?.uploadId !== undefined) await store.abortUpload(BUCKET, intent.key, intent.uploadId);
     const { uploadId } = await store.startMultipartUpload(BUCKET, object, { mark });

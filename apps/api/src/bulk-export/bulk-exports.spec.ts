@@ -206,6 +206,9 @@ describe('the bulk export routes', () => {
       'body.status extra_forbidden',
     ]);
     expect(problems(await create({ end_time: null }))).toEqual(['body.end_time missing']);
+    expect(problems(await create({ format: 'JSONL', compression: 'snappy' }))).toEqual([
+      'body.compression value_error',
+    ]);
     expect(problems(await create({ interval_hours: 24 }))).toEqual(['body.end_time value_error']);
     expect(problems(await create({ filter: 'eq(nmae, "x")' }))).toEqual(['body.filter filter_invalid']);
     expect(
@@ -216,6 +219,12 @@ describe('the bulk export routes', () => {
     ]);
     expect((await create({ session_id: randomUUID() })).status).toBe(404);
     expect((await tenant.call('POST', '/api/v1/bulk-exports', request(randomUUID()))).status).toBe(404);
+  });
+
+  it('creates an export as lines of JSON', async () => {
+    const made = await create({ format: 'JSONL', compression: 'gzip' });
+    expect(made.json).toMatchObject({ format: 'JSONL', compression: 'gzip' });
+    expect((await create()).json).toMatchObject({ format: 'Parquet', compression: 'zstd' });
   });
 
   it('cancels an export permanently, in any spelling of the word', async () => {
@@ -407,6 +416,7 @@ describe('the bulk export routes', () => {
         startTime: '2026-08-01T00:00:00Z',
         endTime: '2026-08-02T00:00:00Z',
         destination: { config: { bucketName: 'bucket', prefix: 'exports', includeBucketInPrefix: true } },
+        format: owner.spec.format,
         formatVersion: owner.spec.formatVersion,
         compression: owner.spec.compression,
       },

@@ -30,7 +30,7 @@ describe('the windows of an estimate', () => {
     ['a part of a day', { endTime: '2026-11-01T10:00:00Z' }, ['2026-11-01T10:00:00Z', 1, 1]],
     ['days and a second', { endTime: '2026-11-03T00:00:01Z' }, ['2026-11-03T00:00:01Z', 1, 3]],
     ['a schedule of days', { intervalHours: 24 }, ['2026-11-20T00:00:00Z', 19, 19]],
-    ['a schedule over midnights', { intervalHours: 36 }, ['2026-11-19T00:00:00Z', 12, 24]],
+    ['a schedule over midnights', { intervalHours: 36 }, ['2026-11-20T12:00:00Z', 13, 26]],
     [
       'a schedule in its first window',
       { intervalHours: 24, startTime: '2026-11-20T00:00:00Z' },
