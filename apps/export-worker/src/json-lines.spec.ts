@@ -95,7 +95,7 @@ describe('an export as lines of JSON', () => {
       expect(file?.name.endsWith(`resource=runs/year=2026/month=11/day=20/part-00001${suffix}`)).toBe(true);
       const stored = (payload: string): string => payload.replaceAll(/[\r\n]/g, ' ');
       const lines = file?.lines ?? [];
-      expect(lines.slice(0, -1).map((line) => /"inputs":(.*),"outputs":null\}$/.exec(line)?.[1])).toEqual(
+      expect(lines.slice(0, -1).map((line) => /"inputs":(.*),"outputs":null\}$/s.exec(line)?.[1])).toEqual(
         PAYLOADS.map(stored),
       );
       const row = JSON.parse(lines.at(-1) ?? '') as Record<string, unknown>;

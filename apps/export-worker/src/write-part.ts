@@ -75,10 +75,11 @@ class PartInTheMaking {
     this.#task = task;
     this.#tools = tools;
     this.#rows = rows;
-    this.#intent = { part, key: task.keyOf(part), mark: randomUUID() };
     this.#reader = new CopyBinaryReader(columns.length);
     this.#bounds = new RowBounds((role) => columns.findIndex(({ cursor }) => cursor === role));
+    // first, since it says what the spec cannot ask for
     this.#writer = openFileWriter(task.spec, columns, (bytes) => this.#send(bytes));
+    this.#intent = { part, key: task.keyOf(part), mark: randomUUID() };
   }
 
   /** Reads until the window ends or the file is full. @returns whether the window has ended */

@@ -44,13 +44,13 @@ describe('a buffer of lines', () => {
   it('uses a block again that was given back', () => {
     const line = new LineBuffer();
     const lines = (): Buffer => {
-      for (let n = 0; n < 40_000; n++) line.ascii('0123456789');
+      for (let n = 0; n < 27_000; n++) line.ascii('0123456789');
       const [piece] = line.take();
       if (!piece) throw new Error('no block was full');
       line.give(piece);
       return piece.bytes;
     };
     const [one, , other] = [lines(), lines(), lines()];
-    expect(other.buffer).toBe(one.buffer);
+    expect(other.buffer === one.buffer).toBe(true);
   });
 });
