@@ -2,7 +2,6 @@ import type { Pool, Queryable } from '#lib/postgres';
 import type { Attachments } from './attachment/attachments.js';
 import { inTurns } from './datasets-in-turns.js';
 import { countRows } from './export/count-rows.js';
-import type { ExportCounts } from './export/export-counts.js';
 import { FeedbackConfigTable } from './feedback/feedback-config-table.js';
 import { FeedbackTable } from './feedback/feedback-table.js';
 import { FeedbackTokenTable } from './feedback/feedback-token-table.js';
@@ -19,9 +18,7 @@ import type { PriceApplications } from './repricing/price-application.js';
 import type { ModelPrices } from './price/model-price.js';
 import type { Projects } from './project/project.js';
 import { statisticsOfProjects, statisticsOfRuns } from './summary/read-statistics.js';
-import type { Statistics } from './summary/run-statistics.js';
 import { readThreads } from './thread/read-threads.js';
-import type { Threads } from './thread/thread.js';
 import type { Erasures } from './erasure/erasure.js';
 import type { Shares } from './share/shares.js';
 import { readRetention, setRetention } from './retention/retention-table.js';
@@ -185,21 +182,18 @@ export function erasuresInTurns(erasures: Erasures, turns: TenantTurns): Erasure
 export function statisticsInTurns(
   pool: Pool,
   turns: InTurns,
-): { readonly statistics: Statistics; readonly threads: Threads } {
+): Pick<TraceStore, 'statistics' | 'exportCounts' | 'threads'> {
   return {
     statistics: {
       ofRuns: (tenantId, search) => turns.run(tenantId, () => statisticsOfRuns(pool, tenantId, search)),
       ofProjects: (tenantId, ...given) =>
         turns.run(tenantId, () => statisticsOfProjects(pool, tenantId, ...given)),
     },
+    exportCounts: { count: (window) => turns.run(window.tenantId, () => countRows(pool, window)) },
     threads: {
       list: (tenantId, ...given) => turns.run(tenantId, () => readThreads(pool, tenantId, ...given)),
     },
   };
-}
-
-export function countsInTurns(pool: Pool, turns: InTurns): ExportCounts {
-  return { count: (window) => turns.run(window.tenantId, () => countRows(pool, window)) };
 }
 
 /** Who opens a link is no tenant yet: all of them together are as one. */

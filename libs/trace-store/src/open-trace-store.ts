@@ -15,7 +15,6 @@ import { Ingestion } from './ingestion/ingestion.js';
 import { allMigrations } from './migrations/all-migrations.js';
 import {
   attachmentsInTurns,
-  countsInTurns,
   erasuresInTurns,
   feedbackInTurns,
   keysInTurns,
@@ -120,7 +119,6 @@ export function openTraceStore(options: TraceStoreOptions): TraceStore {
     prices: pricesInTurns(new PriceTable(pool, (tenantId) => pricing.forget(tenantId)), turns),
     priceApplications: priceApplicationsInTurns(pool, turns, () => repricing.begin()),
     apiKeys: keysInTurns(new ApiKeyTable(control, keyPool, options.maxApiKeys), turns),
-    exportCounts: countsInTurns(pool, reads),
     exportProgress: new ExportProgressTable(queryInTurns(pool, turns)),
     exportArchive: archiveInTurns(new ExportArchiveTable(pool), turns),
     exportSource: new PostgresExportSource(pool, payloads),

@@ -17,7 +17,7 @@ const SPEC: BulkExportSpec = {
 const NOW = instantOf(new Date('2026-11-20T12:00:00Z'));
 
 function completed(status: BulkExport['status'], spec: Partial<BulkExportSpec> = {}): BulkExport {
-  const condition = { type: 'Completed', status: 'True' as const, reason: 'Completed', message: '' };
+  const condition = { type: 'Completed', status: 'True', reason: 'Completed', message: '' };
   return {
     ...{ apiVersion: 'agentplane.dev/v1alpha1', kind: 'BulkExport', metadata: { name: 'e' } },
     spec: { ...SPEC, ...spec },
@@ -41,7 +41,7 @@ describe('the windows of an estimate', () => {
       { intervalHours: 24, startTime: '2026-12-01T00:00:00Z' },
       ['2026-12-01T00:00:00Z', 0, 0],
     ],
-  ])('are those of %s', (_name, spec, [end, windows, runs]) => {
+  ])('covers %s', (_name, spec, [end, windows, runs]) => {
     const found = coveredWindows({ ...SPEC, ...spec }, NOW);
     expect([formatInstant(found.window.end, 'if-any'), found.windows, found.runs]).toEqual([
       end,
@@ -52,7 +52,7 @@ describe('the windows of an estimate', () => {
 });
 
 describe('the figures of an estimate', () => {
-  it('are measured by completed exports with the same columns and compression', () => {
+  it('measures completed exports with the same columns and compression', () => {
     const earlier = [
       completed({
         rows: 10_000,
@@ -77,7 +77,7 @@ describe('the figures of an estimate', () => {
     ['all columns', {}, 1_300],
     ['columns without payloads', { exportFields: ['id', 'name'] }, 200],
     ['gzip', { compression: 'gzip' }, 1_560],
-  ])('are defaults for %s where too little was exported', (_name, spec, bytesPerRow) => {
+  ])('defaults to what %s has where too little was exported', (_name, spec, bytesPerRow) => {
     const earlier = [completed({ rows: 999, bytes: 5_000_000 }, spec)];
     expect(exportFigures({ ...SPEC, ...spec }, earlier)).toEqual({
       ...{ bytesPerRow, rowsPerSecond: 20_000, measuredExports: 0 },
@@ -122,7 +122,7 @@ describe('the route of estimates', () => {
     expect((await tenant.call('GET', PATH)).json).toEqual([]);
   });
 
-  it('is not exact for a window that has not ended, and counts the ended windows of a schedule', async () => {
+  it('answers about how many rows a window has that has not ended, and counts the ended windows of a schedule', async () => {
     const open = await estimate({ end_time: '2036-11-02T00:00:00Z' });
     expect(open.json).toMatchObject({ rows: 30, exact: false, windows: 1 });
     const { json } = await estimate({ end_time: null, interval_hours: 24 });

@@ -53,7 +53,7 @@ describe('the count of an export', () => {
     ['2026-11-19T10:30', '2026-11-19T10:50'],
     ['1926-11-19', '2036-11-19'],
     ['2026-11-25', '2026-11-26'],
-  ])('is that of the rows from %s to %s', async (start, end) => {
+  ])('counts every row from %s to %s', async (start, end) => {
     const [startTime, endTime] = [at(start), at(end)];
     const inside = Array.from(
       { length: RUNS },
@@ -68,12 +68,12 @@ describe('the count of an export', () => {
     endTime: at('2026-11-20T12:00'),
   });
 
-  it('looks at the runs where there is a filter', async () => {
+  it('counts the runs that meet a filter', async () => {
     const filter = parseFilter('and(eq(run_type, "llm"), search("needle"))');
     expect(await store.exportCounts.count({ ...window(), filter })).toEqual({ rows: 360, isExact: true });
   });
 
-  it('is estimated from a sample where looking at the runs takes too long', async () => {
+  it('estimates from a sample where looking at the runs takes too long', async () => {
     const filter = parseFilter('search("needle")');
     const { rows, isExact } = await countRows(pool, { ...window(), filter }, { countMs: 1, sampleMs: 5_000 });
     expect(isExact).toBe(false);
@@ -81,7 +81,7 @@ describe('the count of an export', () => {
     expect(rows).toBeLessThan(740);
   });
 
-  it('is that of all runs where not even a sample could be read', async () => {
+  it('counts all runs where not even a sample could be read', async () => {
     const filter = parseFilter('search("needle")');
     const limits = { countMs: 1, sampleMs: 1, rowsAtPlace: 2_000 };
     expect(await countRows(pool, { ...window(), filter }, limits)).toEqual({ rows: 1_440, isExact: false });
