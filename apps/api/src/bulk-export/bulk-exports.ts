@@ -91,7 +91,7 @@ export class BulkExports {
     });
     const query = { status: 'COMPLETED' as const, session_id: sessionId };
     const earlier = await this.#history.list(this.#owner(caller), {
-      ...{ offset: 0, limit: EARLIER_EXPORTS, statuses: [query.status], projectId: sessionId },
+      ...{ offset: 0, limit: EARLIER_EXPORTS, status: query.status, projectId: sessionId },
       isListed: (bulkExport) => isListed(this.#render(caller, { bulkExport }), query),
     });
     const figures = exportFigures(
