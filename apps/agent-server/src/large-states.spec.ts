@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { openPool, type Pool } from '#lib/postgres';
 import { createLogger } from '#lib/telemetry';
 import { testPostgres } from '#lib/testing';
-import { gauge, GAUGED } from '../testdata/loop-gauge.js';
+import { gauge, GAUGED, type Gauge } from '../testdata/loop-gauge.js';
 import { ServerProcess } from '../testdata/start-server.js';
 
 const TALKING_AGENT = join(import.meta.dirname, '..', 'testdata', 'talking-agent');
@@ -66,6 +66,22 @@ function largeValues(): string {
 
 /** What it takes to parse the values once, as the clock of a thread counts it. */
 let parseMs: number;
+/** As short as an answer that parses nothing must be, on a machine of today. */
+const LEAST_BLOCKED_MS = 150;
+const MOST_GROWN_BYTES = 250e6;
+/** So often an answer is measured until one is within the bounds. */
+const TIMES = 4;
+
+const mostBlockedMs = (): number => Math.max(LEAST_BLOCKED_MS, parseMs);
+
+const within = (found: Gauge | undefined): boolean =>
+  found !== undefined && found.blockedMs < mostBlockedMs() && found.grownBytes < MOST_GROWN_BYTES;
+
+const lesser = (one: Gauge | undefined, other: Gauge): Gauge => ({
+  blockedMs: Math.min(one?.blockedMs ?? Infinity, other.blockedMs),
+  grownBytes: Math.min(one?.grownBytes ?? Infinity, other.grownBytes),
+});
+
 const id = { task: '', thread: '', foreign: '', run: '', waiting: '' };
 
 beforeAll(async () => {
@@ -171,13 +187,16 @@ describe('a server whose database holds large states', () => {
     ],
   ])('answers %s without a long stretch of work', async (_title, perform) => {
     await perform();
-    await gauge(server.child);
-    const sent = await perform();
-    const { blockedMs, grownBytes } = await gauge(server.child);
-    expect(sent.status).toBe(200);
+    // a server that parses does so each time; one that was interrupted, or compiled a function meanwhile, once
+    let least: Gauge | undefined;
+    for (let times = 0; times < TIMES && !within(least); times++) {
+      await gauge(server.child);
+      expect((await perform()).status).toBe(200);
+      least = lesser(least, await gauge(server.child));
+    }
     // to parse the values, and to print them, takes it at a stretch
-    expect(blockedMs).toBeLessThan(Math.max(150, parseMs));
-    expect(grownBytes).toBeLessThan(250e6);
+    expect(least?.blockedMs).toBeLessThan(mostBlockedMs());
+    expect(least?.grownBytes).toBeLessThan(MOST_GROWN_BYTES);
   });
 
   it('hides the caller of a run with a large input, and keeps the rest as it is', async () => {
