@@ -55,6 +55,7 @@ describe('control plane', () => {
         sourceRevisionConfig: { imageUri: 'example.org/agent:1' },
         suspend: false,
         revisionHistoryLimit: 10,
+        minReadySeconds: 0,
         ...spec,
       },
     });
@@ -152,6 +153,49 @@ describe('control plane', () => {
     expect(failed.message).toContain('no such file');
     await waitFor(async () => (await plane.client.find(DEPLOYMENTS, at('agent-00003'))) === undefined);
     expect(await served('agent')).toBe('agent-00002');
+  });
+
+  it('goes back to the former revision when the one that took over fails, and reports it everywhere', async () => {
+    await plane.program('listener').end('SIGTERM');
+    await plane.startListener({ standbyWarmMs: 60_000 });
+    await deploy('fallible', { minReadySeconds: 1 });
+    await serve('fallible', 1);
+    await change('fallible', 2);
+    await plane.report('fallible-00002', { ready: true });
+    const readyAt = Date.now();
+    await waitFor(async () => (await served('fallible')) === 'fallible-00002');
+    expect(Date.now() - readyAt).toBeGreaterThan(900);
+    const ended = { exitCode: 3, message: 'Error: no model' };
+    await plane.report('fallible-00002', { ready: false, restartCount: 0, state: { terminated: ended } });
+    const crashed = await saying('fallible-00002', 'Ready', 'Crashed');
+    expect(crashed.message).toBe('container agent exited with code 3: Error: no model');
+    expect(await served('fallible')).toBe('fallible-00002');
+    await plane.report('fallible-00002', { ready: false, restartCount: 1, state: { terminated: ended } });
+    await waitFor(async () => (await served('fallible')) === 'fallible-00001');
+    const failed = await saying('fallible-00002', 'Failed', 'CrashLoop');
+    expect(failed.message).toBe('container agent exited 2 times, last with code 3: Error: no model');
+    await saying('fallible-00002', 'Active', 'RolledBack');
+    await saying('fallible-00001', 'Ready', 'Serving');
+    const deployment = await waitFor(async () => {
+      const found = await plane.client.get(RESOURCES.AgentDeployment, at('fallible'));
+      return found.status?.activeRevisionName === 'fallible-00001' && found;
+    });
+    expect(findCondition(deployment.status?.conditions, 'RolledBack')).toMatchObject({
+      status: 'True',
+      reason: 'CrashLoop',
+      message: `fallible-00002: it failed while it served; the Service points to fallible-00001 again; it failed: ${failed.message}`,
+    });
+    await waitFor(async () => (await said('fallible')).includes('RolledBack'));
+    expect(await said('fallible-00002')).toEqual(expect.arrayContaining(['Crashed', 'CrashLoop']));
+    // the next revision is tried as any other
+    await change('fallible', 3);
+    await serve('fallible', 3);
+    await waitFor(async () => {
+      const { status } = await plane.client.get(RESOURCES.AgentDeployment, at('fallible'));
+      return findCondition(status?.conditions, 'RolledBack') === undefined;
+    });
+    await plane.program('listener').end('SIGTERM');
+    await plane.startListener();
   });
 
   it('suspends and resumes without judging any revision anew', async () => {

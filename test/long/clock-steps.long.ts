@@ -100,6 +100,7 @@ if (!hasFakeTime)
           sourceRevisionConfig: { imageUri: 'example.org/agent:1' },
           suspend: false,
           revisionHistoryLimit: 10,
+          minReadySeconds: 0,
         },
       });
       const first = await waitFor(

@@ -16,6 +16,7 @@ import { Heartbeat } from './heartbeat/heartbeat.js';
 import { HubCluster } from './hub/hub-cluster.js';
 import { type Clusters, openClusters } from './open-clusters.js';
 import { PlaceCluster } from './place/place-cluster.js';
+import { DEFAULT_PATIENCE } from './rollout/world.js';
 import { RolloutReconciler } from './rollout/rollout-reconciler.js';
 
 function rolloutController(
@@ -36,6 +37,7 @@ function rolloutController(
     listenerName: config.listener,
     isBlind: () => informers.problem !== undefined || place.informers.problem !== undefined,
     patience: {
+      ...DEFAULT_PATIENCE,
       readinessMs: config.readinessMs,
       imagePullMs: config.imagePullMs,
       retireMs: config.retireMs,

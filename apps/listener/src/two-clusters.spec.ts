@@ -102,6 +102,7 @@ describe('listener between two clusters', () => {
       sourceRevisionConfig: { imageUri: 'example.org/agent:1' },
       suspend: false,
       revisionHistoryLimit: 10,
+      minReadySeconds: 0,
     };
     const { metadata } = await hub.create(RESOURCES.AgentDeployment, { metadata: at('a'), spec });
     const owner = { apiVersion: 'agentplane.dev/v1alpha1', kind: 'AgentDeployment', name: 'a' };

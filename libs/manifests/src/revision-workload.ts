@@ -246,7 +246,8 @@ function agentContainer(
     readinessProbe: READINESS,
     livenessProbe: LIVENESS,
     securityContext: CONTAINER_SECURITY,
-    terminationMessagePolicy: 'File',
+    // what a program printed last says why it ended, where it leaves no message of its own
+    terminationMessagePolicy: 'FallbackToLogsOnError',
     ...(spec.resourceSpec?.volumeMounts ? { volumeMounts: spec.resourceSpec.volumeMounts } : {}),
   };
 }

@@ -10,6 +10,8 @@ export const CONDITION = {
   databaseReady: 'DatabaseReady',
   tracingProjectReady: 'TracingProjectReady',
   revisionReady: 'RevisionReady',
+  /** Exists only while true: the newest revision failed after it had taken over, and an earlier one serves again. */
+  rolledBack: 'RolledBack',
   // AgentRevision
   variablesReady: 'VariablesReady',
   built: 'Built',
@@ -67,6 +69,12 @@ export const REASON = {
   scaledDown: 'ScaledDown',
   serving: 'Serving',
   replaced: 'Replaced',
+  /** On the revision that failed while it served: an earlier one serves again. */
+  rolledBack: 'RolledBack',
+  /** A container of a revision that serves ended, and is started again. */
+  crashed: 'Crashed',
+  /** No pod of a revision that serves is ready, and none of them says why. */
+  notReady: 'NotReady',
   imagePullFailed: 'ImagePullFailed',
   graphLoadFailed: 'GraphLoadFailed',
   crashLoop: 'CrashLoop',

@@ -8,6 +8,7 @@ export const EVENT = {
   // AgentDeployment
   databaseAddressChanged: 'DatabaseAddressChanged',
   databaseNameInvalid: 'DatabaseNameInvalid',
+  rolledBack: 'RolledBack',
   revisionCreated: 'RevisionCreated',
   trafficSwitched: 'TrafficSwitched',
 } as const;

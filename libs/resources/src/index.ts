@@ -130,6 +130,7 @@ export {
   exportRunWireStatus,
   exportWireStatus,
   isFinishedExport,
+  isRolledBack,
   revisionWireStatus,
   type DeploymentWireStatus,
   type ExportWireStatus,

@@ -50,6 +50,12 @@ export function revisionWireStatus(revision: Pick<AgentRevision, 'status'>): Rev
   return findCondition(conditions, CONDITION.workloadsReady) ? 'DEPLOYING' : 'AWAITING_DEPLOY';
 }
 
+/** Whether a revision failed after it had taken over, so that an earlier one serves again. */
+export function isRolledBack({ status }: Pick<AgentRevision, 'status'>): boolean {
+  const active = findCondition(status?.conditions, CONDITION.active);
+  return active?.reason === REASON.rolledBack && isConditionTrue(status?.conditions, CONDITION.failed);
+}
+
 /** The status of an export on the wire. */
 export function exportWireStatus(
   bulkExport: Pick<BulkExport, 'status'> & {

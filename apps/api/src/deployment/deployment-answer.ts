@@ -73,6 +73,13 @@ export class DeploymentAnswer {
   @Answered(orNull(TEXT), 'The same as a sentence') readonly status_message: string | null;
   @Answered(orNull(UUID)) readonly latest_revision_id: string | null;
   @Answered(orNull(UUID), 'The revision that serves') readonly active_revision_id: string | null;
+  @Answered(orNull(WHOLE), 'How long a new revision must stay ready before it takes over; 5 when null')
+  readonly min_ready_seconds: number | null;
+  @Answered(
+    orNull(FLAG),
+    'Whether a revision that fails while it serves is left for the former one; true when null',
+  )
+  readonly rollback_on_failure: boolean | null;
   @Answered(orNull(TEXT)) readonly image_version: string | null;
   @Answered(orNull(TEXT), 'Where the agent is called, once a revision has served') readonly url:
     string | null;

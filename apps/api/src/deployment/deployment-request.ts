@@ -1,4 +1,4 @@
-import { Choice, Flag, Nested, NestedList, Text, Uuid } from '../wire/fields.js';
+import { Choice, Flag, Nested, NestedList, Text, Uuid, Whole } from '../wire/fields.js';
 import { DNS_LABEL, ResourceSpecRequest } from './resource-spec-request.js';
 
 const SOURCES = ['git_host', 'external_image', 'internal_image'] as const;
@@ -107,6 +107,16 @@ export class CreateDeploymentRequest {
 
   @NestedList(() => SecretRequest, { maxSize: 500, about: 'Environment variables of the agent' })
   secrets?: SecretRequest[] | null;
+
+  @Whole({
+    min: 0,
+    max: 3600,
+    about: 'How long a new revision must stay ready before it takes over; 5 when unset',
+  })
+  min_ready_seconds?: number | null;
+
+  @Flag({ about: 'Go back to the former revision when the one that took over fails; true when unset' })
+  rollback_on_failure?: boolean | null;
 }
 
 /** Body of `PATCH /v2/deployments/{id}`. Immutable fields may be repeated, not changed. */
@@ -125,4 +135,17 @@ export class PatchDeploymentRequest {
 
   @NestedList(() => SecretRequest, { maxSize: 500, about: 'Replaces all; makes a new revision' })
   secrets?: SecretRequest[] | null;
+
+  @Whole({
+    min: 0,
+    max: 3600,
+    about: 'How long a new revision must stay ready before it takes over; 5 when unset',
+  })
+  min_ready_seconds?: number | null;
+
+  @Flag({ about: 'Go back to the former revision when the one that took over fails; true when unset' })
+  rollback_on_failure?: boolean | null;
+
+  @Flag({ about: 'Scale the deployment to nothing and make no revisions; its status is UNUSED then' })
+  suspend?: boolean | null;
 }

@@ -1,6 +1,7 @@
 import type { FieldProblem } from '#lib/errors';
 import {
   type AgentDeploymentSpec,
+  type AgentRevision,
   isDangerousEnvironment,
   isReservedEnvironment,
   type ResourceSpec,
@@ -52,6 +53,16 @@ export interface NewRevision {
   readonly fromRevisionId?: string;
 }
 
+type RolloutRequest = Pick<CreateDeploymentRequest, 'min_ready_seconds' | 'rollback_on_failure'>;
+
+/** How revisions take over: what a request says of it. */
+function rolloutOf({ min_ready_seconds, rollback_on_failure }: RolloutRequest) {
+  return fromWire({ min_ready_seconds, rollback_on_failure }) as Pick<
+    AgentDeploymentSpec,
+    'minReadySeconds' | 'rollbackOnFailure'
+  >;
+}
+
 /** The spec of a new deployment. */
 export function buildSpec(
   request: CreateDeploymentRequest,
@@ -67,6 +78,7 @@ export function buildSpec(
     sourceConfig: sourceConfigOf(request.source_config),
     sourceRevisionConfig: sourceRevisionConfigOf(request.source_revision_config),
     revisionRequest: links.revision,
+    ...rolloutOf(request),
     ...(links.secretName === undefined ? {} : { secretsRef: { name: links.secretName } }),
     ...(links.listenerName === undefined ? {} : { listenerRef: { name: links.listenerName } }),
   };
@@ -103,8 +115,34 @@ export function patchSpec(
       ...spec.sourceRevisionConfig,
       ...sourceRevisionConfigOf(request.source_revision_config ?? {}),
     },
+    ...rolloutOf(request),
+    ...((request.suspend ?? undefined) === undefined ? {} : { suspend: request.suspend === true }),
     ...(links.revision ? { revisionRequest: links.revision } : {}),
     ...(links.secretName === undefined ? {} : { secretsRef: { name: links.secretName } }),
+  };
+}
+
+/**
+ * The spec after a redeploy: image, resources and variables are those of the revision again, so that the next PATCH of
+ * anything else does not bring back what was left behind.
+ * @param secretsRef the Secret with the variables of the revision; undefined: it has none, null: as it is
+ */
+export function redeployedSpec(
+  spec: AgentDeploymentSpec,
+  of: AgentRevision,
+  revisionRequest: NewRevision,
+  secretsRef: AgentDeploymentSpec['secretsRef'] | null,
+): AgentDeploymentSpec {
+  const { resourceSpec: _former, ...sourceConfig } = spec.sourceConfig;
+  const { imageUri, resourceSpec } = of.spec;
+  const { secretsRef: kept, ...rest } = spec;
+  const secrets = secretsRef === null ? kept : secretsRef;
+  return {
+    ...rest,
+    sourceConfig: { ...sourceConfig, ...(resourceSpec ? { resourceSpec } : {}) },
+    sourceRevisionConfig: { ...spec.sourceRevisionConfig, ...(imageUri === undefined ? {} : { imageUri }) },
+    revisionRequest,
+    ...(secrets ? { secretsRef: secrets } : {}),
   };
 }
 

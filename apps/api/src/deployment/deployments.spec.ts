@@ -19,7 +19,12 @@ describe('REST routes of deployments', () => {
   const resource = (name: string) =>
     api.client.get<AgentDeployment>(RESOURCES.AgentDeployment, { namespace: tenant.namespace, name });
   /** What the controller would do. */
-  const makeRevision = async (name: string, id: string, number: number) => {
+  const makeRevision = async (
+    name: string,
+    id: string,
+    number: number,
+    more: Partial<AgentRevision['spec']> = {},
+  ) => {
     const made = await api.client.create<AgentRevision>(RESOURCES.AgentRevision, {
       metadata: {
         name: `${name}-0000${number}`,
@@ -37,6 +42,7 @@ describe('REST routes of deployments', () => {
         databaseSecretName: `${name}-database`,
         platformSecretName: `${name}-platform`,
         listenerName: 'default',
+        ...more,
       },
     });
     await api.client.mergeStatus(
@@ -194,6 +200,56 @@ describe('REST routes of deployments', () => {
       id: answer.json.latest_revision_id,
       fromRevisionId: made.latest_revision_id,
     });
+  });
+
+  it('brings the spec back to what a redeployed revision was', async () => {
+    const secrets = [{ name: 'MODEL', value: 'one' }];
+    const resource_spec = { cpu: 0.5 };
+    const made = await create({ secrets, source_config: { resource_spec } });
+    const path = `/v2/deployments/${made.id}`;
+    const revision = await makeRevision(made.name, made.latest_revision_id, 1, {
+      resourceSpec: resource_spec,
+    });
+    const owner = { apiVersion: 'agentplane.dev/v1alpha1', kind: 'AgentRevision' };
+    const { name, uid = '' } = revision.metadata;
+    const secretAt = (secret: string) => ({ namespace: tenant.namespace, name: secret });
+    await api.client.create(SECRETS, {
+      metadata: { ...secretAt(`${name}-env`), ownerReferences: [{ ...owner, name, uid }] },
+      data: { MODEL: Buffer.from('one').toString('base64') },
+    });
+    const worse = {
+      secrets: [...secrets, { name: 'OTHER', value: 'two' }],
+      source_revision_config: { image_uri: 'worse' },
+      source_config: { resource_spec: { cpu: 2 } },
+    };
+    expect((await tenant.call('PATCH', path, worse)).json.source_revision_config.image_uri).toBe('worse');
+    const answer = await waitFor(async () => {
+      const again = await tenant.call('POST', `${path}/revisions/${made.latest_revision_id}/redeploy`);
+      return again.status === 200 && again;
+    });
+    expect(answer.json.source_revision_config.image_uri).toBe('sample-agent');
+    expect(answer.json.source_config.resource_spec).toEqual(resource_spec);
+    expect(answer.json.secrets).toEqual([{ name: 'MODEL', value: '' }]);
+    const { spec, metadata } = await resource(made.name);
+    const secret = await api.client.get(SECRETS, secretAt(spec.secretsRef?.name ?? ''));
+    expect(Buffer.from(secret.data?.['MODEL'] ?? '', 'base64').toString()).toBe('one');
+    expect(secret.metadata.ownerReferences).toEqual([expect.objectContaining({ uid: metadata.uid })]);
+  });
+
+  it('suspends, resumes and sets how revisions take over, without making one', async () => {
+    const made = await create({ min_ready_seconds: 20 });
+    expect([made.min_ready_seconds, made.rollback_on_failure]).toEqual([20, null]);
+    const path = `/v2/deployments/${made.id}`;
+    const changed = { suspend: true, min_ready_seconds: 0, rollback_on_failure: false };
+    const { status, json } = await tenant.call('PATCH', path, changed);
+    expect([status, json.min_ready_seconds, json.rollback_on_failure]).toEqual([200, 0, false]);
+    expect(json.latest_revision_id).toBe(made.latest_revision_id);
+    const { suspend } = (await resource(made.name)).spec;
+    expect(suspend).toBe(true);
+    await tenant.call('PATCH', path, { suspend: false });
+    expect((await resource(made.name)).spec.suspend).toBe(false);
+    const wrong = await tenant.call('PATCH', path, { min_ready_seconds: -1 });
+    expect(wrong.status).toBe(422);
   });
 
   it('lists deployments in pages, filtered, without those of other workspaces', async () => {

@@ -27,6 +27,7 @@ import {
   immutableProblems,
   makesRevision,
   patchSpec,
+  redeployedSpec,
   secretProblems,
   type NewRevision,
 } from './deployment-spec.js';
@@ -173,7 +174,8 @@ export class Deployments {
   async redeploy(caller: Caller, id: string, revisionId: string): Promise<DeploymentAnswer> {
     const deployment = this.#changeable(caller, id);
     const made = this.#revisionsOf(deployment);
-    if (!made.some((revision) => idOf(revision) === revisionId)) {
+    const of = made.find((revision) => idOf(revision) === revisionId);
+    if (!of) {
       if (this.#skipped(deployment, made).some((one) => one.id === revisionId))
         throw new PublicError(
           'bad_request',
@@ -185,10 +187,41 @@ export class Deployments {
     }
     const { name, namespace = '' } = deployment.metadata;
     const revisionRequest = { ...this.#newRevision(), fromRevisionId: revisionId };
-    const changed = await this.homes.deployments.change({ namespace, name }, (current) =>
-      asking(current, { ...current.spec, revisionRequest }),
-    );
+    const secretsRef = await this.#variablesOf(deployment, of, revisionRequest.id);
+    let former: string | undefined;
+    let changed: AgentDeployment;
+    try {
+      changed = await this.homes.deployments.change({ namespace, name }, (current) => {
+        former = current.spec.secretsRef?.name;
+        return asking(current, redeployedSpec(current.spec, of, revisionRequest, secretsRef));
+      });
+    } catch (error) {
+      if (secretsRef) await this.homes.secrets.delete({ namespace, name: secretsRef.name });
+      throw error;
+    }
+    if (former !== undefined && secretsRef !== null && former !== secretsRef?.name)
+      await this.homes.secrets.deleteOurs({ namespace, name: former }, 'user-secrets');
     return this.#render(caller, changed);
+  }
+
+  /**
+   * A Secret with the variables that the revision had; undefined when it had none. Null: the deployment names a Secret that a
+   * person keeps, so it goes on naming that.
+   */
+  async #variablesOf(
+    deployment: AgentDeployment,
+    of: AgentRevision,
+    revisionId: string,
+  ): Promise<AgentDeployment['spec']['secretsRef'] | null> {
+    const { name, namespace = '' } = deployment.metadata;
+    const current = deployment.spec.secretsRef?.name;
+    const isOurs =
+      current === undefined ||
+      (await this.homes.secrets.isOurs({ namespace, name: current }, 'user-secrets'));
+    if (!isOurs) return null;
+    const copy = { namespace, name: secretNameOf(name, revisionId) };
+    const from = { namespace, name: of.spec.envSecretName, ownedBy: of };
+    return (await this.homes.secrets.copy(from, copy, deployment)) ? { name: copy.name } : undefined;
   }
 
   #newRevision(): NewRevision {

@@ -107,6 +107,8 @@ export function renderDeployment(
     ...renderReason(statusReason(deployment)),
     latest_revision_id: pendingRevision(deployment)?.id ?? status?.latestRevisionId ?? null,
     active_revision_id: status?.activeRevisionId ?? null,
+    min_ready_seconds: spec.minReadySeconds ?? null,
+    rollback_on_failure: spec.rollbackOnFailure ?? null,
     image_version: null,
     url: status?.url ?? null,
   };

@@ -48,6 +48,34 @@ export class SecretHome {
     });
   }
 
+  /**
+   * A Secret with the values of another one, which the object must own: they go from one to the other unseen.
+   * @returns whether there is anything in it; without, nothing is made
+   */
+  async copy(from: Place & { readonly ownedBy: KubeObject }, to: Place, owner: KubeObject): Promise<boolean> {
+    const secret = await this.client.find(SECRETS, { namespace: from.namespace, name: from.name });
+    const isOwned = secret?.metadata.ownerReferences?.some(({ uid }) => uid === from.ownedBy.metadata.uid);
+    const { data = {} } = secret ?? {};
+    if (isOwned !== true || Object.keys(data).length === 0) return false;
+    await this.client.create(SECRETS, {
+      metadata: {
+        ...to,
+        labels: { [LABEL.managedBy]: MANAGED_BY, [LABEL.component]: 'user-secrets' satisfies SecretPurpose },
+        ownerReferences: [ownerReference(owner)],
+      },
+      type: 'Opaque',
+      immutable: true,
+      data,
+    });
+    return true;
+  }
+
+  /** Whether this program made the Secret of that name, or there is none. */
+  async isOurs(place: Place, purpose: SecretPurpose): Promise<boolean> {
+    const secret = await this.client.find(SECRETS, place);
+    return !secret || secret.metadata.labels?.[LABEL.component] === purpose;
+  }
+
   /** The owner is made after the Secret that it names; from then on the Secret goes with it. */
   async adopt(place: Place, owner: KubeObject): Promise<void> {
     await this.client.merge(SECRETS, place, {

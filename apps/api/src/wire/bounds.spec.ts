@@ -59,7 +59,11 @@ const DEPLOYMENT = {
 /** What is inside these shapes is compared as well, under the names that it has in camelCase. */
 const COUNTERPARTS: readonly Counterpart[] = [
   { shape: 'CreateDeploymentRequest', ...DEPLOYMENT },
-  { shape: 'PatchDeploymentRequest', ...DEPLOYMENT },
+  {
+    shape: 'PatchDeploymentRequest',
+    ...DEPLOYMENT,
+    resourceOnly: DEPLOYMENT.resourceOnly.filter((name) => name !== 'suspend'),
+  },
   {
     shape: 'CreateDestinationRequest',
     kind: 'BulkExportDestination',

@@ -10,6 +10,7 @@ import {
   findCondition,
   idOf,
   isConditionTrue,
+  isRolledBack,
   REASON,
 } from '#lib/resources';
 import { conditionsOf } from '../status-conditions.js';
@@ -118,21 +119,38 @@ function findings(world: DeploymentWorld, decision: DeploymentDecision, outcome:
   if (outcome.kind === 'failed') {
     if (outcome.error instanceof TerminalError) {
       const { reason, message } = outcome.error;
-      return { found: [...earlier, { type: stage, status: 'False', reason, message }], keeps: later };
+      return {
+        found: [...earlier, { type: stage, status: 'False', reason, message }],
+        keeps: [...later, CONDITION.rolledBack],
+      };
     }
-    if (isConditionTrue(status?.conditions, stage)) return { found: earlier, keeps: [stage, ...later] };
+    if (isConditionTrue(status?.conditions, stage))
+      return { found: earlier, keeps: [stage, ...later, CONDITION.rolledBack] };
     return {
       found: [...earlier, { type: stage, status: 'Unknown', ...passing(outcome.error) }],
-      keeps: later,
+      keeps: [...later, CONDITION.rolledBack],
     };
   }
   if (decision.kind === 'refuse')
-    return { found: [...earlier, { ...decision.refusal, status: 'False' }], keeps: [] };
-  const own =
-    stage === CONDITION.revisionReady
-      ? revisionCondition(world.deployment, world.revisions.at(-1))
-      : ensured(stage, world);
-  return { found: [...earlier, own], keeps: later };
+    return { found: [...earlier, { ...decision.refusal, status: 'False' }], keeps: [CONDITION.rolledBack] };
+  if (stage !== CONDITION.revisionReady)
+    return { found: [...earlier, ensured(stage, world)], keeps: [...later, CONDITION.rolledBack] };
+  const latest = world.revisions.at(-1);
+  return {
+    found: [...earlier, revisionCondition(world.deployment, latest), ...rolledBack(latest)],
+    keeps: later,
+  };
+}
+
+/** While the newest revision is one that failed after it had taken over. */
+function rolledBack(latest: AgentRevision | undefined): readonly ConditionDraft[] {
+  const { conditions } = latest?.status ?? {};
+  const [active, failed] = [CONDITION.active, CONDITION.failed].map((type) =>
+    findCondition(conditions, type),
+  );
+  if (!latest || !active || !failed || !isRolledBack(latest)) return [];
+  const message = `${latest.metadata.name}: ${active.message}; it failed: ${failed.message}`;
+  return [{ type: CONDITION.rolledBack, status: 'True', reason: failed.reason, message }];
 }
 
 /** The text of a database's or server's error belongs in the log: it may name hosts and users. */

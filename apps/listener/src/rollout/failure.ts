@@ -100,11 +100,7 @@ function placementTrouble({ metadata: { name }, status }: Pod): string | undefin
 function crashLoop(status: ContainerStatus): RevisionFailure | undefined {
   const last = status.lastState?.terminated ?? status.state?.terminated;
   if (status.restartCount < CRASHES_TO_GIVE_UP || !last || status.ready || isNoCrash(last)) return undefined;
-  const detail = last.message ? `: ${readTerminationMessage(last.message)}` : '';
-  return {
-    reason: REASON.crashLoop,
-    message: `container ${status.name} exited ${status.restartCount} times, last with code ${last.exitCode}${detail}`,
-  };
+  return { reason: REASON.crashLoop, message: crashText(status.name, status.restartCount, last) };
 }
 
 function pullFailure(
@@ -163,6 +159,68 @@ export function deployingSince(
   const sinceMs = Date.parse(workloads.lastTransitionTime);
   // in the future: the clock was set back since
   return sinceMs > now.getTime() ? awakeSinceMs || now.getTime() : Math.max(awakeSinceMs, sinceMs);
+}
+
+/** How often a container of the pods that serve ends before the revision has failed. */
+const CRASHES_TO_FALL = 2;
+
+/** The container of a revision that ended and is not ready again, with how often it has. */
+function crashOf({
+  pods,
+}: RevisionWorld): { readonly failure: RevisionFailure; readonly times: number } | undefined {
+  for (const status of pods.flatMap(statusesOf)) {
+    const ended = status.state?.terminated ?? status.lastState?.terminated;
+    if (status.ready || !ended || ended.exitCode === 0 || isNoCrash(ended)) continue;
+    const times = status.restartCount + (status.state?.terminated ? 1 : 0);
+    return { failure: { reason: REASON.crashed, message: crashText(status.name, times, ended) }, times };
+  }
+  return undefined;
+}
+
+function crashText(container: string, times: number, { exitCode, message = '' }: Termination): string {
+  const detail = message === '' ? '' : `: ${readTerminationMessage(message).trim()}`;
+  const often = times === 1 ? 'exited' : `exited ${times} times, last`;
+  return `container ${container} ${often} with code ${exitCode}${detail}`;
+}
+
+/** Why a revision that serves is not ready, as far as its pods tell. */
+export function findTrouble(world: RevisionWorld): RevisionFailure | undefined {
+  for (const status of world.pods.flatMap(statusesOf)) {
+    const failure = graphFailure(status);
+    if (failure && !status.ready) return failure;
+  }
+  const outage = findOutage(world);
+  if (outage) return outage;
+  const crash = crashOf(world);
+  if (!crash) return undefined;
+  const reason = crash.times >= CRASHES_TO_GIVE_UP ? REASON.crashLoop : crash.failure.reason;
+  return { ...crash.failure, reason };
+}
+
+/**
+ * Why a revision that serves has failed: none of its pods is ready, and that is its own doing. A container that ends once
+ * is started again and may do well; nothing that depends on the machine or on others counts.
+ */
+export function judgeServing(
+  world: RevisionWorld,
+  now: Date,
+  patience: RolloutPatience,
+): RevisionFailure | undefined {
+  const { revision, workload } = world;
+  if (!workload || (workload.status?.readyReplicas ?? 0) > 0) return undefined;
+  const trouble = findTrouble(world);
+  if (trouble?.reason === REASON.dependencyUnavailable) return undefined;
+  if (trouble?.reason === REASON.graphLoadFailed) return trouble;
+  const crash = crashOf(world);
+  if (crash && crash.times >= CRASHES_TO_FALL)
+    return { reason: REASON.crashLoop, message: crash.failure.message };
+  const ready = findCondition(revision.status?.conditions, CONDITION.ready);
+  if (ready?.status !== 'False' || now.getTime() < (patience.graceUntilMs ?? 0)) return undefined;
+  const sinceMs = Math.max(patience.awakeSinceMs ?? 0, Date.parse(ready.lastTransitionTime));
+  if (now.getTime() - sinceMs < patience.unreadyMs) return undefined;
+  const progress = findProgress(world);
+  const message = `no pod has been ready for ${Math.round(patience.unreadyMs / 1000)} s${progress ? `; ${progress}` : ''}`;
+  return trouble ?? { reason: REASON.notReady, message };
 }
 
 /** How a revision fares that is on its way up. */

@@ -1,29 +1,23 @@
-import { wantedQueueReplicas } from '#lib/manifests';
-import {
-  type AgentRevision,
-  CONDITION,
-  type Deployment,
-  findCondition,
-  isConditionTrue,
-} from '#lib/resources';
-import { deployingSince, findOutage, judgeProspect, type RevisionFailure } from './failure.js';
+import { type AgentRevision, CONDITION, findCondition, isConditionTrue } from '#lib/resources';
+import { deployingSince, findOutage, judgeProspect, judgeServing, type RevisionFailure } from './failure.js';
 import { mayAnswer } from './ask-pods.js';
 import { servedBy } from './observe.js';
 import { isScaled } from './queue-scaler.js';
+import { isWorkloadReady } from './workload-ready.js';
 import type { RevisionWorld, RolloutPatience, RolloutWorld } from './world.js';
 
 /**
  * What should become of one revision. From its creation to its place in the history:
  *
  * - **waiting**: not built yet; no pods
- * - **deploying**: its workload runs and is not ready yet
+ * - **deploying**: its workload runs and is not ready yet, or has not been ready for long enough to take over
  * - **held**: as deploying, but something outside of it is unavailable: no deadline counts until that is back
  * - **serving**: the Service points to it
  * - **retiring**: the Service pointed to it a moment ago; connections may still be open
  * - **warm**: the revision that served last; its pods stay for a rollback within a second
  * - **standby**: served once; its Deployment is kept at zero pods for a rollback, or runs a repeat of it
  * - **superseded**: a newer one was made before it was ready
- * - **failed**: cannot be deployed; its workload is removed, the resource says why
+ * - **failed**: cannot be deployed, or failed while it served; its workload is removed, the resource says why
  * - **blocked**: an object of another owner has the name of its workload or Service
  * - **suspended**: the deployment is suspended; no pods
  */
@@ -36,7 +30,12 @@ export type RevisionFate =
   | { readonly kind: 'warm'; readonly untilMs: number }
   | { readonly kind: 'standby' }
   | { readonly kind: 'superseded'; readonly by: string }
-  | { readonly kind: 'failed'; readonly failure: RevisionFailure }
+  | {
+      readonly kind: 'failed';
+      readonly failure: RevisionFailure;
+      /** The revision that serves again, for one that served when it failed. */
+      readonly servesInstead?: string | undefined;
+    }
   | { readonly kind: 'blocked'; readonly failure: RevisionFailure }
   | { readonly kind: 'suspended' };
 
@@ -49,27 +48,10 @@ export interface RolloutPlan {
   readonly revisions: readonly PlannedRevision[];
   /** Name of the revision that the Service should point to; undefined until the first is ready. */
   readonly serving: string | undefined;
+  /** The revision that the Service still points to and that has failed: its failure is on record before the Service moves. */
+  readonly fallen: PlannedRevision | undefined;
   /** When to look again even if nothing changes, milliseconds from now. */
   readonly lookAgainMs: number | undefined;
-}
-
-/** Whether every pod that should run is ready, of exactly these templates: runs would wait for a queue that is not. */
-export function isWorkloadReady({ workload, queue, revision }: RevisionWorld): boolean {
-  const fewest = wantedQueueReplicas(revision);
-  return isAvailable(workload) && (fewest === undefined || isAvailable(queue, fewest));
-}
-
-/** @param fewest pods of a Deployment that is scaled: those beyond are more than it needs to be ready */
-function isAvailable(workload: Deployment | undefined, fewest = Infinity): boolean {
-  const wanted = Math.min(fewest, workload?.spec.replicas ?? 1);
-  const status = workload?.status;
-  return (
-    workload !== undefined &&
-    wanted > 0 &&
-    status?.observedGeneration === workload.metadata.generation &&
-    (status?.updatedReplicas ?? 0) >= wanted &&
-    (status?.availableReplicas ?? 0) >= wanted
-  );
 }
 
 function isBuilt(revision: AgentRevision): boolean {
@@ -89,22 +71,82 @@ function allRevisions({ revisions, elsewhere }: RolloutWorld): readonly AgentRev
   );
 }
 
-/** The newest revision that is ready and not older than the one that serves; else the one that serves. */
-function chooseServing(world: RolloutWorld): string | undefined {
+/** `minReadySeconds` when unset. */
+const MIN_READY_SECONDS = 5;
+
+/** The revision that serves until this pass decides otherwise. */
+function currentOf(world: RolloutWorld): AgentRevision | undefined {
   const all = allRevisions(world);
   // a Service that was deleted, or lost its name to another owner, does not make its target a former revision
-  const current =
+  const name =
     servedBy(world.service)?.revision ??
     all.findLast(({ status }) => isConditionTrue(status?.conditions, CONDITION.active))?.metadata.name;
-  const served = all.find(({ metadata }) => metadata.name === current)?.spec.number ?? 0;
+  return all.find(({ metadata }) => metadata.name === name);
+}
+
+/**
+ * For how long a revision must have been ready before it takes over. Nothing is gained by waiting while nothing serves;
+ * and a repeat of a revision that served has been proven by that.
+ */
+function probationMs(world: RolloutWorld, candidate: RevisionWorld, current: string | undefined): number {
+  const isAnyoneServed = world.revisions.some(
+    (one) => one.revision.metadata.name === current && isWorkloadReady(one),
+  );
+  const { redeployOf } = candidate.revision.spec;
+  const repeated = allRevisions(world).find(({ metadata }) => metadata.name === redeployOf);
+  if (!isAnyoneServed || (repeated && retirement(repeated) !== undefined)) return 0;
+  return (world.deployment.spec.minReadySeconds ?? MIN_READY_SECONDS) * 1000;
+}
+
+/** What is left of its probation; undefined when it is not ready. */
+function probationLeft(
+  world: RolloutWorld,
+  candidate: RevisionWorld,
+  current: string | undefined,
+): number | undefined {
+  if (!isWorkloadReady(candidate)) return undefined;
+  return Math.max(0, probationMs(world, candidate, current) - (candidate.readyForMs ?? 0));
+}
+
+/** The newest revision that has been ready for long enough and is not older than the one that serves; else that one. */
+function chooseServing(world: RolloutWorld, current: AgentRevision | undefined): string | undefined {
+  const name = current?.metadata.name;
   const better = world.revisions.findLast(
     (one) =>
-      one.revision.spec.number > served &&
+      one.revision.spec.number > (current?.spec.number ?? 0) &&
       isBuilt(one.revision) &&
       !reportedFailure(one.revision) &&
-      isWorkloadReady(one),
+      probationLeft(world, one, name) === 0,
   );
-  return better?.revision.metadata.name ?? current;
+  return better?.revision.metadata.name ?? name;
+}
+
+interface Fall {
+  readonly from: string;
+  readonly to: string;
+  readonly failure: RevisionFailure;
+}
+
+/**
+ * Whether traffic goes back: the revision that serves has failed, and the pods of the one before it are still there. One
+ * whose failure is on record goes back in any case: this program ended before it moved the Service.
+ */
+function fallBack(
+  world: RolloutWorld,
+  serving: string,
+  now: Date,
+  patience: RolloutPatience,
+): Fall | undefined {
+  const { rollbackOnFailure = true, suspend } = world.deployment.spec;
+  const from = world.revisions.find(({ revision }) => revision.metadata.name === serving);
+  const to = formerOf(world, serving);
+  if (!from || !to) return undefined;
+  const { name } = to.revision.metadata;
+  const reported = reportedFailure(from.revision);
+  if (reported) return { from: serving, to: name, failure: reported };
+  if (!rollbackOnFailure || suspend === true || !isWorkloadReady(to)) return undefined;
+  const failure = judgeServing(from, now, patience);
+  return failure && { from: serving, to: name, failure };
 }
 
 /** A revision that the Service once pointed to, and when it stopped doing so. */
@@ -115,20 +157,25 @@ function retirement(revision: AgentRevision): number | undefined {
 }
 
 /** The revision that served before the one that serves: it was retired last. */
-function formerOf({ revisions }: RolloutWorld, serving: string | undefined): string | undefined {
-  let former: { readonly name: string; readonly retiredAt: number } | undefined;
-  for (const { revision } of revisions) {
-    const retiredAt = retirement(revision);
-    const { name } = revision.metadata;
-    if (retiredAt === undefined || name === serving || reportedFailure(revision)) continue;
-    if (!former || retiredAt >= former.retiredAt) former = { name, retiredAt };
+function formerOf({ revisions }: RolloutWorld, serving: string | undefined): RevisionWorld | undefined {
+  let former: { readonly world: RevisionWorld; readonly retiredAt: number } | undefined;
+  for (const world of revisions) {
+    const retiredAt = retirement(world.revision);
+    const { name } = world.revision.metadata;
+    if (retiredAt === undefined || name === serving || reportedFailure(world.revision)) continue;
+    if (!former || retiredAt >= former.retiredAt) former = { world, retiredAt };
   }
-  return former?.name;
+  return former?.world;
 }
 
 interface Situation {
   readonly serving: string | undefined;
   readonly former: string | undefined;
+  /** Since when the revision that serves has been ready, in milliseconds; now, where it is not. */
+  readonly servesSinceMs: number;
+  readonly fall: Fall | undefined;
+  /** How much longer revisions that are ready must stay so, by their names. */
+  readonly probations: ReadonlyMap<string, number>;
   readonly newest: string | undefined;
   readonly isSuspended: boolean;
   readonly now: Date;
@@ -137,14 +184,16 @@ interface Situation {
 
 /** A revision that served once. */
 function decideRetired(world: RevisionWorld, retiredAt: number, situation: Situation): RevisionFate {
-  const { former, isSuspended, now, patience } = situation;
+  const { former, isSuspended, now, patience, servesSinceMs } = situation;
   // its Deployment runs a repeat of it
   if (isSuspended || world.lentTo !== undefined) return { kind: 'standby' };
   // infinitely late: the status still says active, so the switch happened a moment ago
   const since = Math.min(retiredAt, now.getTime());
   const retiresMs = since + patience.retireMs;
   if (retiresMs > now.getTime()) return { kind: 'retiring', untilMs: retiresMs };
-  const coldMs = since + patience.standbyWarmMs;
+  // those of a revision that is cold already stay cold, whatever becomes of the one that serves
+  const hasPods = (world.workload?.spec.replicas ?? 1) > 0;
+  const coldMs = (hasPods ? Math.max(since, servesSinceMs) : since) + patience.standbyWarmMs;
   if (world.revision.metadata.name === former && coldMs > now.getTime())
     return { kind: 'warm', untilMs: coldMs };
   return { kind: 'standby' };
@@ -153,16 +202,18 @@ function decideRetired(world: RevisionWorld, retiredAt: number, situation: Situa
 function decideFate(world: RevisionWorld, situation: Situation): RevisionFate {
   const { revision } = world;
   const { name } = revision.metadata;
-  const { serving, newest, isSuspended, now, patience } = situation;
+  const { serving, newest, isSuspended, now, patience, fall, probations } = situation;
+  if (name === fall?.from) return { kind: 'failed', failure: fall.failure, servesInstead: fall.to };
   if (name === serving) return { kind: isSuspended ? 'suspended' : 'serving' };
   // a failure stays: suspending must not forget it
   const reported = reportedFailure(revision);
-  if (reported) return { kind: 'failed', failure: reported };
+  if (reported) return { kind: 'failed', failure: reported, servesInstead: serving };
   const retiredAt = retirement(revision);
   if (retiredAt !== undefined) return decideRetired(world, retiredAt, situation);
   if (name !== newest) return { kind: 'superseded', by: newest ?? '' };
   if (isSuspended) return { kind: 'suspended' };
   if (!isBuilt(revision)) return { kind: 'waiting' };
+  if (probations.has(name)) return { kind: 'deploying' };
   return judgeProspect(world, now, patience);
 }
 
@@ -173,12 +224,24 @@ const SCALE_MS = 5_000;
 /** Nothing wakes the listener when what a pod waits for changes. */
 const ASK_MS = 3_000;
 
-function lookAgain(revisions: readonly PlannedRevision[], { now, patience }: Situation): number | undefined {
+/** How long the revision that serves may go on without a pod that is ready, at most. */
+function untilJudged({ revision }: RevisionWorld, { now, patience }: Situation): number {
+  const ready = findCondition(revision.status?.conditions, CONDITION.ready);
+  const sinceMs = ready?.status === 'False' ? Date.parse(ready.lastTransitionTime) : now.getTime();
+  return Math.max(1000, Math.min(sinceMs, now.getTime()) + patience.unreadyMs - now.getTime() + 1000);
+}
+
+function lookAgain(revisions: readonly PlannedRevision[], situation: Situation): number | undefined {
+  const { now, patience, probations, isSuspended } = situation;
   const waits = revisions.flatMap(({ world, fate }) => {
     if (fate.kind === 'retiring' || fate.kind === 'warm') return [fate.untilMs - now.getTime()];
     if (fate.kind === 'held' || (fate.kind === 'serving' && findOutage(world))) return [ASK_MS];
+    if (fate.kind === 'serving' && !isSuspended && !isWorkloadReady(world))
+      return [untilJudged(world, situation)];
     if (fate.kind === 'serving' && isScaled(world)) return [SCALE_MS];
     if (fate.kind !== 'deploying') return [];
+    const probation = probations.get(world.revision.metadata.name);
+    if (probation !== undefined) return [probation];
     if (world.pods.some(mayAnswer)) return [ASK_MS];
     const readyBy = deployingSince(world, now, patience) + patience.readinessMs;
     return [Math.min(LOOK_MS, patience.imagePullMs, Math.max(1000, readyBy - now.getTime() + 1000))];
@@ -186,20 +249,51 @@ function lookAgain(revisions: readonly PlannedRevision[], { now, patience }: Sit
   return waits.length === 0 ? undefined : Math.max(100, Math.min(...waits));
 }
 
+/** Since when the revision that serves has been ready, as its status has it. */
+function readySince(world: RolloutWorld, serving: string | undefined, now: Date): number {
+  const one = world.revisions.find(({ revision }) => revision.metadata.name === serving);
+  if (!one || world.deployment.spec.rollbackOnFailure === false) return 0;
+  const ready = findCondition(one.revision.status?.conditions, CONDITION.ready);
+  if (!ready) return 0;
+  const isReady = ready.status === 'True' && isWorkloadReady(one);
+  return isReady ? Math.min(Date.parse(ready.lastTransitionTime), now.getTime()) : now.getTime();
+}
+
 /**
- * Decides a rollout: which revision serves, and what becomes of the others. The old one serves until the new one is
- * ready; nothing ever goes back to an older one by itself.
+ * Decides a rollout: which revision serves, and what becomes of the others. The old one serves until the new one has been
+ * ready for a while. Nothing goes back to an older one by itself, except when the one that took over fails while the pods
+ * of the former one are still there.
  */
 export function planRollout(world: RolloutWorld, now: Date, patience: RolloutPatience): RolloutPlan {
-  const serving = chooseServing(world);
+  const current = currentOf(world);
+  const chosen = chooseServing(world, current);
+  // a newer one that is ready is the better way out
+  const fall =
+    chosen !== undefined && chosen === current?.metadata.name
+      ? fallBack(world, chosen, now, patience)
+      : undefined;
+  const serving = fall?.to ?? chosen;
   const situation: Situation = {
     serving,
-    former: formerOf(world, serving),
+    former: formerOf(world, serving)?.revision.metadata.name,
+    servesSinceMs: readySince(world, serving, now),
+    fall,
+    probations: probationsOf(world, current?.metadata.name),
     newest: allRevisions(world).at(-1)?.metadata.name,
     isSuspended: world.deployment.spec.suspend === true,
     now,
     patience,
   };
   const revisions = world.revisions.map((one) => ({ world: one, fate: decideFate(one, situation) }));
-  return { revisions, serving, lookAgainMs: lookAgain(revisions, situation) };
+  const fallen = fall && revisions.find(({ world: { revision } }) => revision.metadata.name === fall.from);
+  return { revisions, serving, fallen, lookAgainMs: lookAgain(revisions, situation) };
+}
+
+function probationsOf(world: RolloutWorld, current: string | undefined): ReadonlyMap<string, number> {
+  return new Map(
+    world.revisions.flatMap((one) => {
+      const left = probationLeft(world, one, current);
+      return left === undefined || left === 0 ? [] : [[one.revision.metadata.name, left] as const];
+    }),
+  );
 }

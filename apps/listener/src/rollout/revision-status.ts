@@ -10,8 +10,9 @@ import {
   updateConditions,
 } from '#lib/resources';
 import { LISTENER_CONDITIONS } from '../hub/listener-conditions.js';
-import { findOutage, findProgress } from './failure.js';
-import { isWorkloadReady, type PlannedRevision } from './plan.js';
+import { findProgress, findTrouble } from './failure.js';
+import type { PlannedRevision } from './plan.js';
+import { isWorkloadReady } from './workload-ready.js';
 
 type Draft = Omit<ConditionDraft, 'type'>;
 
@@ -45,13 +46,14 @@ function workloadsDraft({ world, fate }: PlannedRevision): Draft | undefined {
 function unreadyDraft(world: PlannedRevision['world']): Draft {
   return {
     status: 'False',
-    ...(findOutage(world) ?? { reason: REASON.deploying, message: progressText(world) }),
+    ...(findTrouble(world) ?? { reason: REASON.deploying, message: progressText(world) }),
   };
 }
 
 function progressText(world: PlannedRevision['world']): string {
   const { wanted, ready } = podsOf(world);
-  const counted = `${ready} of ${wanted} pods are ready`;
+  const isReady = isWorkloadReady(world);
+  const counted = `${ready} of ${wanted} pods are ready${isReady ? ', and take over once they have stayed so' : ''}`;
   const progress = findProgress(world);
   return progress === undefined ? counted : `${counted}; ${progress}`;
 }
@@ -71,6 +73,14 @@ function activeDraft({ world, fate }: PlannedRevision): Draft | undefined {
   // neither moves the Service
   if (fate.kind === 'suspended' || fate.kind === 'blocked')
     return before && { status: before.status, reason: before.reason, message: before.message };
+  if (fate.kind === 'failed' && before?.reason === REASON.rolledBack)
+    return { status: 'False', reason: before.reason, message: before.message };
+  if (fate.kind === 'failed' && before?.status === 'True')
+    return {
+      status: 'False',
+      reason: REASON.rolledBack,
+      message: `it failed while it served; the Service points to ${fate.servesInstead ?? 'no revision'} again`,
+    };
   return (
     before && { status: 'False', reason: REASON.replaced, message: 'the Service points to a newer revision' }
   );

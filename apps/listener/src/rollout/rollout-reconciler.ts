@@ -20,14 +20,16 @@ import {
 import type { Clock } from '#lib/time';
 import type { Hub } from '../hub/hub.js';
 import type { Place } from '../place/place.js';
-import { refusalOf, type RevisionFailure } from './failure.js';
+import { findTrouble, refusalOf, type RevisionFailure } from './failure.js';
 import { askPods } from './ask-pods.js';
 import { holdOwners, releaseOwners } from './hold-owners.js';
 import { observeRollout, servedBy } from './observe.js';
 import { type PlannedRevision, planRollout, type RevisionFate } from './plan.js';
 import { QueueScaler, roomFor } from './queue-scaler.js';
+import { ReadySpans } from './ready-spans.js';
 import { summarizeRevision } from './revision-status.js';
 import { Wakefulness } from './wakefulness.js';
+import { isWorkloadReady } from './workload-ready.js';
 import type { RolloutPatience, RolloutWorld } from './world.js';
 
 export interface RolloutDependencies {
@@ -90,6 +92,7 @@ export class RolloutReconciler {
   readonly #deps: RolloutDependencies;
   readonly #wakefulness: Wakefulness;
   readonly #scaler = new QueueScaler();
+  readonly #readySpans = new ReadySpans();
   /** When this program has copied the Secrets of a revision into the place, by its uid. */
   readonly #copied = new Map<string, number>();
 
@@ -105,15 +108,19 @@ export class RolloutReconciler {
     const { clock, listenerName, patience } = this.#deps;
     const isClearing = await releaseOwners(this.#hub, this.#place, key, listenerName);
     const seen = observeRollout(this.#hub, this.#place, key, listenerName);
-    if (!seen || seen.revisions.length === 0) return isClearing ? wait(REASON.deleting, CLEARING_MS) : done();
+    if (!seen || seen.revisions.length === 0) {
+      this.#readySpans.forget(key);
+      return isClearing ? wait(REASON.deleting, CLEARING_MS) : done();
+    }
     // a pass that cannot see that a revision has failed would begin it anew
     if (seen.revisions.some(({ revision }) => this.#hub.isBehind(revision)))
       return wait(REASON.pending, BEHIND_MS);
     if (await holdOwners(this.#hub, this.#place, seen)) return after(0);
-    const world = await askPods(seen, this.#place);
+    const world = this.#readySpans.look(key, await askPods(seen, this.#place), clock.monotonicMs());
     const now = clock.now();
     const awake = this.#wakefulness.look(now, this.#deps.isBlind());
     const plan = planRollout(world, now, { ...patience, ...awake });
+    if (plan.fallen) await this.#reportFall(world, plan.fallen, now);
     const revisions = await this.#act(world, plan.revisions, plan.serving);
     await this.#report(world, revisions, now);
     for (const planned of revisions) await this.#removeWorkload(planned);
@@ -237,13 +244,38 @@ export class RolloutReconciler {
     this.#hub.record(deployment, { type: 'Normal', reason: EVENT.trafficSwitched, message });
   }
 
+  /** Before the Service moves: the next pass could not tell why it did. */
+  async #reportFall({ deployment }: RolloutWorld, fallen: PlannedRevision, now: Date): Promise<void> {
+    const { fate } = fallen;
+    const { revision } = fallen.world;
+    if (fate.kind !== 'failed') return;
+    await this.#hub.report(revision, summarizeRevision(fallen, undefined, now));
+    const { name } = revision.metadata;
+    const message = `the Service goes back to ${fate.servesInstead ?? 'no revision'}: ${name} failed: ${fate.failure.message}`;
+    this.#hub.record(deployment, { type: 'Warning', reason: EVENT.rolledBack, message });
+  }
+
   async #report(world: RolloutWorld, revisions: readonly PlannedRevision[], now: Date): Promise<void> {
     const service = this.#place.findService(world.deployment);
     const address = service && this.#place.addressOf(service);
     // the one that serves first: a reader in between finds two that are active and never none
     const serving = revisions.filter(({ fate }) => fate.kind === 'serving');
+    for (const planned of serving) this.#warn(world, planned);
     for (const planned of new Set([...serving, ...revisions]))
       await this.#hub.report(planned.world.revision, summarizeRevision(planned, address, now));
+  }
+
+  /** Once for each trouble of the revision that serves, and before its status has it. */
+  #warn({ deployment }: RolloutWorld, { world }: PlannedRevision): void {
+    const trouble = isWorkloadReady(world) ? undefined : findTrouble(world);
+    if (!trouble || isReported(world.revision, trouble)) return;
+    const { reason, message } = trouble;
+    for (const object of [world.revision, deployment])
+      this.#hub.record(object, {
+        type: 'Warning',
+        reason,
+        message: `${world.revision.metadata.name}: ${message}`,
+      });
   }
 
   async #removeWorkload({

@@ -17,6 +17,8 @@ export interface RevisionWorld {
   readonly pods: readonly Pod[];
   /** What those of them that are not ready answer, by the name of the pod; one that gives no answer is missing. */
   readonly answers?: ReadonlyMap<string, PodAnswer>;
+  /** For how long all its pods have been ready, in milliseconds, as far as this program has seen it; undefined: not ready. */
+  readonly readyForMs?: number | undefined;
   /** Its runs, where their Deployment is scaled by them and a pod of it answers. */
   readonly load?: RunLoad | undefined;
 }
@@ -49,8 +51,10 @@ export interface RolloutPatience {
   readonly graceUntilMs?: number;
   /** How long a former revision goes on serving connections after the Service points away from it. */
   readonly retireMs: number;
-  /** How long the former revision keeps its pods for a rollback. */
+  /** How long the former revision keeps its pods for a rollback, once the one that took over is ready. */
   readonly standbyWarmMs: number;
+  /** How long no pod of a revision that serves may be ready before it has failed. */
+  readonly unreadyMs: number;
 }
 
 export const DEFAULT_PATIENCE: RolloutPatience = {
@@ -58,4 +62,5 @@ export const DEFAULT_PATIENCE: RolloutPatience = {
   imagePullMs: 20_000,
   retireMs: 5_000,
   standbyWarmMs: 60_000,
+  unreadyMs: 30_000,
 };

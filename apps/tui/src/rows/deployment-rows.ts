@@ -1,4 +1,4 @@
-import { CONDITION, isConditionTrue, REASON } from '#lib/resources';
+import { CONDITION, findCondition, isConditionTrue, REASON } from '#lib/resources';
 import type { ShownDeployment, ShownRevision, Snapshot } from '../feed/snapshot.js';
 import { age } from '../render/quantity.js';
 import { type Row, type RowOptions, shownName, treeOf } from './row.js';
@@ -8,7 +8,8 @@ import type { TreeColumn } from './tree-column.js';
 function revisionState(revision: ShownRevision): State {
   const { conditions } = revision.status ?? {};
   const active = isConditionTrue(conditions, CONDITION.active) || revision.status?.serving === true;
-  if (active) return { word: REASON.serving, tone: 'good', message: '' };
+  const isUnready = findCondition(conditions, CONDITION.ready)?.status === 'False';
+  if (active && !isUnready) return { word: REASON.serving, tone: 'good', message: '' };
   if (isConditionTrue(conditions, CONDITION.superseded))
     return { word: CONDITION.superseded, tone: 'quiet', message: '' };
   const state = stateOf(conditions, revision.metadata.deletionTimestamp !== undefined);

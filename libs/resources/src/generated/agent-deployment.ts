@@ -18,6 +18,10 @@ export interface AgentDeploymentSpec {
   readonly listenerRef?: LocalObjectReference;
   /** Scales the deployment to nothing and makes no revisions. */
   readonly suspend: boolean;
+  /** How long a new revision must stay ready before it takes over from one that serves. A first revision, and one that repeats a revision that has served, take over as soon as they are ready. 5 when unset. */
+  readonly minReadySeconds?: number;
+  /** Whether the Service goes back to the former revision when the one that took over fails while the pods of the former one are still there. True when unset. */
+  readonly rollbackOnFailure?: boolean;
   /** Revisions to keep beside the active one. */
   readonly revisionHistoryLimit: number;
   /** Asks for a new revision. */
