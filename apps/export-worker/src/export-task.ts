@@ -5,7 +5,7 @@ import { addressOfRun, manifestKey, partKey } from '#lib/export-plan';
 import { destinationSettings, type ObjectStoreSettings } from '#lib/object-store';
 import type { BulkExportRunSpec } from '#lib/resources';
 import { type Instant, parseInstant } from '#lib/time';
-import { type ExportWindow } from '#lib/trace-store';
+import { type ExportResource, type ExportWindow } from '#lib/trace-store';
 import type { WorkerConfig } from './config.js';
 
 /** What one attempt has to do, without its credentials. */
@@ -14,9 +14,11 @@ export interface ExportTask {
   readonly attempt: number;
   readonly spec: BulkExportRunSpec;
   readonly window: ExportWindow;
+  /** What is exported, in this order. */
+  readonly resources: readonly ExportResource[];
   readonly bucket: string;
   /** Key of the file of part `part`, from 0. */
-  readonly keyOf: (part: number) => string;
+  readonly keyOf: (resource: ExportResource, part: number) => string;
   readonly manifestKey: string;
   readonly fileBytes: number;
   readonly fileRows: number;
@@ -38,7 +40,8 @@ export function parseTask(config: WorkerConfig): ExportTask {
       filter: filterOf(spec.filter),
     },
     bucket: spec.destination.config.bucketName,
-    keyOf: (part) => partKey(address, part + 1),
+    resources: spec.resources?.includes('feedback') ? ['runs', 'feedback'] : ['runs'],
+    keyOf: (resource, part) => partKey({ ...address, resource }, part + 1),
     manifestKey: manifestKey(address),
     fileBytes,
     fileRows,

@@ -1,7 +1,7 @@
 import type { FormatVersion } from '#lib/export-plan';
 import type { ParquetColumn } from '#lib/parquet';
 import type { BulkExportRunSpec } from '#lib/resources';
-import type { ExportColumn } from '#lib/trace-store';
+import type { ExportColumn, ExportResource } from '#lib/trace-store';
 
 /**
  * Columns of a file, in the one order that every export has.
@@ -34,14 +34,16 @@ export const SORTED_BY: readonly string[] = Object.freeze(['start_time', 'id', '
  */
 export function fileMetadata(
   spec: BulkExportRunSpec,
+  resource: ExportResource,
   columns: readonly ExportColumn[],
+  wanted: readonly string[] | undefined,
 ): Readonly<Record<string, string>> {
-  const { exportFields } = spec;
-  const json = columns.filter(({ name, isJson }) => isJson && isWanted(name, exportFields));
+  const json = columns.filter(({ name, isJson }) => isJson && isWanted(name, wanted));
   return {
     'agentplane.export_id': spec.exportId,
     'agentplane.tenant_id': spec.tenantId,
     'agentplane.session_id': spec.projectId,
+    'agentplane.resource': resource,
     'agentplane.start_time': spec.startTime,
     'agentplane.end_time': spec.endTime,
     'agentplane.format_version': spec.formatVersion,

@@ -1,11 +1,11 @@
 import { formatInstant } from '#lib/time';
-import { type ExportFile } from '#lib/trace-store';
+import type { ExportFile, ExportResource } from '#lib/trace-store';
 import type { ExportTask } from './export-task.js';
 
 /** The object that is written last: its readers see exactly the files that belong to the partition. */
-export function renderManifest({ spec }: ExportTask, files: readonly ExportFile[]): string {
-  const sum = (of: (file: ExportFile) => number): number =>
-    files.reduce((total, file) => total + of(file), 0);
+export function renderManifest({ spec, resources }: ExportTask, files: readonly ExportFile[]): string {
+  const of = (wanted: ExportResource): object =>
+    contentsOf(files.filter(({ resource = 'runs' }) => resource === wanted));
   const manifest = {
     version: 1,
     exportId: spec.exportId,
@@ -16,6 +16,17 @@ export function renderManifest({ spec }: ExportTask, files: readonly ExportFile[
     format: spec.format,
     formatVersion: spec.formatVersion,
     compression: spec.compression,
+    ...of('runs'),
+    feedback: resources.includes('feedback') ? of('feedback') : undefined,
+  };
+  return `${JSON.stringify(manifest, undefined, 2)}\n`;
+}
+
+/** Files of one resource. */
+function contentsOf(files: readonly ExportFile[]): object {
+  const sum = (of: (file: ExportFile) => number): number =>
+    files.reduce((total, file) => total + of(file), 0);
+  return {
     rows: sum(({ rows }) => rows),
     bytes: sum(({ bytes }) => bytes),
     files: files.map(({ key, rows, bytes, etag, sha256, minStartTime, maxStartTime }) => ({
@@ -28,5 +39,4 @@ export function renderManifest({ spec }: ExportTask, files: readonly ExportFile[
       maxStartTime: maxStartTime === undefined ? undefined : formatInstant(maxStartTime),
     })),
   };
-  return `${JSON.stringify(manifest, undefined, 2)}\n`;
 }

@@ -1,7 +1,7 @@
 import { ParquetWriter } from '#lib/parquet';
 import { type BulkExportRunSpec, REASON } from '#lib/resources';
 import { TerminalError } from '#lib/errors';
-import type { ExportColumn } from '#lib/trace-store';
+import type { ExportColumn, ExportResource } from '#lib/trace-store';
 import { fileColumns, fileMetadata, isWanted, SORTED_BY } from './file-columns.js';
 import type { FileSink, FileWriter } from './file-writer.js';
 import { JsonLinesWriter } from './json-lines/json-lines-writer.js';
@@ -13,16 +13,19 @@ import { JsonLinesWriter } from './json-lines/json-lines-writer.js';
  */
 export function openFileWriter(
   spec: BulkExportRunSpec,
+  resource: ExportResource,
   columns: readonly ExportColumn[],
   sink: FileSink,
 ): FileWriter {
-  const { format, formatVersion, compression, exportFields } = spec;
+  const { format, formatVersion, compression } = spec;
+  // feedback has all of its columns
+  const wanted = resource === 'runs' ? spec.exportFields : undefined;
   switch (format) {
     case 'parquet':
       return new ParquetWriter({
-        columns: fileColumns(columns, formatVersion, exportFields),
+        columns: fileColumns(columns, formatVersion, wanted),
         sortedBy: SORTED_BY,
-        metadata: fileMetadata(spec, columns),
+        metadata: fileMetadata(spec, resource, columns, wanted),
         compression,
         sink,
       });
@@ -31,7 +34,7 @@ export function openFileWriter(
         throw new TerminalError(REASON.invalidSpec, 'snappy is a compression of Parquet alone');
       return new JsonLinesWriter({
         columns: columns.flatMap((column, field) =>
-          isWanted(column.name, exportFields) ? [{ column, field }] : [],
+          isWanted(column.name, wanted) ? [{ column, field }] : [],
         ),
         codec: compression,
         sink,

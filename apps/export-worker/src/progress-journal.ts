@@ -65,6 +65,11 @@ export class ProgressJournal {
     await this.#write(() => this.#progress.recordIntent(this.#runUid, this.#attempt, intent));
   }
 
+  /** Goes on with feedback, from its first row. */
+  async beginFeedback(): Promise<void> {
+    await this.#write(() => this.#progress.beginFeedback(this.#runUid, this.#attempt));
+  }
+
   async clearIntent(): Promise<void> {
     this.#intent = undefined;
     await this.#write(() => this.#progress.clearIntent(this.#runUid, this.#attempt));

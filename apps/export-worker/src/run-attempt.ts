@@ -6,7 +6,7 @@ import { renderManifest } from './manifest.js';
 import { onlyOrInForce } from './only-or-in-force.js';
 import type { ProgressJournal } from './progress-journal.js';
 import { settleIntent } from './settle-intent.js';
-import { writePart } from './write-part.js';
+import { type PartTools, writePart } from './write-part.js';
 
 export interface AttemptTools {
   readonly traceStore: Pick<TraceStore, 'exportSource' | 'exportProgress'>;
@@ -27,27 +27,39 @@ export async function runAttempt(task: ExportTask, tools: AttemptTools): Promise
   const claimed = await journal.claim();
   await traceStore.exportSource.checkProject(task.window);
   await settleIntent(claimed, task, store, journal, log);
-  const record = await traceStore.exportProgress.find(task.runUid);
-  let part = record?.part ?? 0;
-  let cursor = record?.cursor;
-  for (let isLast = false; !isLast; part++) {
-    signal.throwIfAborted();
-    const written = await writePart(task, part, cursor, {
-      source: traceStore.exportSource,
-      store,
-      journal,
-      log,
-      signal,
-    });
-    isLast = written.isLast || !written.cursor;
-    cursor = written.cursor ?? cursor;
-  }
+  await writeParts(task, { source: traceStore.exportSource, store, journal, log, signal }, traceStore);
   signal.throwIfAborted();
   await traceStore.exportSource.checkProject(task.window);
   const files = await traceStore.exportProgress.files(task.runUid);
   await putManifest(task, renderManifest(task, files), store, journal);
   await journal.finish();
   log.info({ files: files.length }, 'export run completed');
+}
+
+/** From where the former attempt came to, file after file, first of runs and then of feedback. */
+async function writeParts(
+  task: ExportTask,
+  tools: PartTools,
+  { exportProgress }: AttemptTools['traceStore'],
+): Promise<void> {
+  const record = await exportProgress.find(task.runUid);
+  const begun = record?.resource ?? 'runs';
+  let part = record?.part ?? 0;
+  let cursor = record?.cursor;
+  for (const resource of task.resources.slice(task.resources.indexOf(begun))) {
+    if (resource !== begun) {
+      await tools.journal.beginFeedback();
+      cursor = undefined;
+    }
+    for (let isLast = false; !isLast;) {
+      tools.signal.throwIfAborted();
+      const written = await writePart(task, { resource, part }, cursor, tools);
+      isLast = written.isLast || !written.cursor;
+      // a number that no file has is the next one's: after the last run, that of feedback
+      if (written.cursor) part++;
+      cursor = written.cursor ?? cursor;
+    }
+  }
 }
 
 async function putManifest(

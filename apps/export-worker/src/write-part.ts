@@ -6,7 +6,7 @@ import { CopyBinaryReader } from '#lib/postgres';
 import { describeSpan, type Logger, metrics, withSpan } from '#lib/telemetry';
 import { systemClock } from '#lib/time';
 import { formatInstant } from '#lib/time';
-import { type ExportCursor, type ExportIntent, type ExportRows, type ExportSource } from '#lib/trace-store';
+import type { ExportCursor, ExportIntent, ExportResource, ExportRows, ExportSource } from '#lib/trace-store';
 import type { ExportTask } from './export-task.js';
 import { onlyOrInForce } from './only-or-in-force.js';
 import type { FileWriter } from './file-writer.js';
@@ -24,27 +24,33 @@ export interface PartTools {
   readonly signal: AbortSignal;
 }
 
+/** Which file of a run. */
+export interface PartPlace {
+  readonly resource: ExportResource;
+  /** From 0; files of feedback are counted on after those of runs. */
+  readonly part: number;
+}
+
 /**
- * Writes the next file: rows after `after` in order of (start_time, id, trace_id), until the window ends or the file is large
+ * Writes the next file, of runs or of feedback: rows after `after` in order of (start_time, id, trace_id), until the window ends or the file is large
  * enough. Noted before, during and after, so that the next attempt knows what may lie in the store.
  * @returns the cursor after the file's last row and whether the window has ended; no cursor when no row was left
  */
 export async function writePart(
   task: ExportTask,
-  part: number,
+  place: PartPlace,
   after: ExportCursor | undefined,
   tools: PartTools,
 ): Promise<{ cursor: ExportCursor | undefined; isLast: boolean }> {
   const { exportFields } = task.spec;
-  const rows = await tools.source.read({
-    ...task.window,
-    maxRows: task.fileRows,
-    ...(after ? { after } : {}),
-    ...(exportFields ? { fields: exportFields } : {}),
-  });
-  const making = new PartInTheMaking(task, part, rows, tools);
+  const read = { ...task.window, maxRows: task.fileRows, ...(after ? { after } : {}) };
+  const rows =
+    place.resource === 'runs'
+      ? await tools.source.read({ ...read, ...(exportFields ? { fields: exportFields } : {}) })
+      : await tools.source.readFeedback(read);
+  const making = new PartInTheMaking(task, place, rows, tools);
   try {
-    return await withSpan('export part', { part }, async () => {
+    return await withSpan('export part', { part: place.part }, async () => {
       const isLast = await making.consume();
       return { cursor: await making.complete(), isLast };
     });
@@ -70,16 +76,16 @@ class PartInTheMaking {
   #starting: Promise<MultipartUpload> | undefined;
   #begin: Promise<MultipartUpload> | undefined;
 
-  constructor(task: ExportTask, part: number, rows: ExportRows, tools: PartTools) {
+  constructor(task: ExportTask, { resource, part }: PartPlace, rows: ExportRows, tools: PartTools) {
     const { columns } = rows;
     this.#task = task;
     this.#tools = tools;
     this.#rows = rows;
     this.#reader = new CopyBinaryReader(columns.length);
     this.#bounds = new RowBounds((role) => columns.findIndex(({ cursor }) => cursor === role));
-    // first, since it says what the spec cannot ask for
-    this.#writer = openFileWriter(task.spec, columns, (bytes) => this.#send(bytes));
-    this.#intent = { part, key: task.keyOf(part), mark: randomUUID() };
+    // before the key is made: it refuses what the spec cannot ask for
+    this.#writer = openFileWriter(task.spec, resource, columns, (bytes) => this.#send(bytes));
+    this.#intent = { resource, part, key: task.keyOf(resource, part), mark: randomUUID() };
   }
 
   /** Reads until the window ends or the file is full. @returns whether the window has ended */

@@ -117,6 +117,14 @@ describe('an object key', () => {
       `data/exports/${ids}/resource=runs/year=2026/month=8/day=9/part-00001.${suffix}`,
     ),
   );
+  it('has a folder of its own for feedback', () => {
+    const feedback = { ...address, resource: 'feedback' } as const;
+    const folder = `data/exports/${ids}/resource=feedback/year=2026/month=8/day=9`;
+    expect(partKey(feedback, 2)).toBe(`${folder}/part-00002.parquet`);
+    expect(partKey({ ...feedback, prefix: '', formatVersion: 'v1' }, 2)).toBe(
+      `${ids}/feedback/year=2026/month=8/day=9/part-00002.parquet`,
+    );
+  });
   it('names a manifest outside of the folders with files', () => {
     const key = 'manifests/export_id=11111111-1111-4111-8111-111111111111/runs/2026-08-09.json';
     expect(manifestKey(address)).toBe(`data/exports/${key}`);

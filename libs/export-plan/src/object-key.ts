@@ -13,6 +13,8 @@ export interface PartitionAddress {
   readonly formatVersion: FormatVersion;
   /** `YYYY-MM-DD`. */
   readonly day: string;
+  /** What the rows are: each has a folder of its own. Manifests are of all together. */
+  readonly resource?: 'runs' | 'feedback';
 }
 
 /** What the files of an export are. */
@@ -43,11 +45,14 @@ export interface FileAddress extends PartitionAddress {
 }
 
 /** Where the files of a run of an export lie. */
-export function addressOfRun(spec: BulkExportRunSpec): FileAddress {
+export function addressOfRun(
+  spec: BulkExportRunSpec,
+  resource: PartitionAddress['resource'] = 'runs',
+): FileAddress {
   const { exportId, tenantId, projectId, formatVersion, format, compression, startTime, destination } = spec;
   const prefix = destination.config.prefix ?? '';
   const day = startTime.slice(0, 10);
-  return { prefix, exportId, tenantId, projectId, formatVersion, format, compression, day };
+  return { prefix, exportId, tenantId, projectId, formatVersion, format, compression, day, resource };
 }
 
 const MAX_PREFIX_BYTES = 512;
@@ -83,11 +88,12 @@ function joined(prefix: string, rest: string): string {
 export function partitionFolder(address: PartitionAddress): string {
   checkIds(address);
   const [year, month, day] = address.day.split('-').map(Number);
-  const resource = address.formatVersion === 'v2_beta' ? 'resource=runs' : 'runs';
+  const { resource = 'runs' } = address;
+  const folder = address.formatVersion === 'v2_beta' ? `resource=${resource}` : resource;
   return joined(
     address.prefix,
     `export_id=${address.exportId}/tenant_id=${address.tenantId}/session_id=${address.projectId}/` +
-      `${resource}/year=${year}/month=${month}/day=${day}/`,
+      `${folder}/year=${year}/month=${month}/day=${day}/`,
   );
 }
 

@@ -10,6 +10,8 @@ export type ColumnType =
   | 'int64'
   /** numeric(18,10) → DECIMAL(18,10). */
   | 'decimal'
+  /** float8 → DOUBLE. */
+  | 'double'
   /** uuid[] and text[] → LIST<STRING>; elements are never null. */
   | 'uuid-list'
   | 'text-list'
@@ -32,7 +34,7 @@ export interface ParquetColumn {
 }
 
 /** Numbers of parquet.thrift. */
-export const PHYSICAL = { boolean: 0, int64: 2, byteArray: 6 } as const;
+export const PHYSICAL = { boolean: 0, int64: 2, double: 5, byteArray: 6 } as const;
 export type PhysicalType = (typeof PHYSICAL)[keyof typeof PHYSICAL];
 
 export const DECIMAL_PRECISION = 18;
@@ -46,6 +48,8 @@ export function physicalType(type: ColumnType): PhysicalType {
     case 'int64':
     case 'decimal':
       return PHYSICAL.int64;
+    case 'double':
+      return PHYSICAL.double;
     case 'uuid':
     case 'text':
     case 'uuid-list':

@@ -38,6 +38,11 @@ export function putInt64(target: Buffer, offset: number, source: Buffer, at: num
   target.writeInt32LE(source.readInt32BE(at), offset + 4);
 }
 
+/** Writes a float8. */
+export function putDouble(target: Buffer, offset: number, source: Buffer, at: number): void {
+  target.writeDoubleLE(source.readDoubleBE(at), offset);
+}
+
 const NEGATIVE = 0x4000;
 const POSITIVE = 0;
 const MAX_EXACT_INTEGER = 900_000;

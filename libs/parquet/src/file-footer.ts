@@ -202,6 +202,7 @@ function putLeaf(thrift: ThriftWriter, name: string, type: ColumnType, repetitio
   switch (type) {
     case 'bool':
     case 'int64':
+    case 'double':
       break;
     case 'timestamp':
       thrift.i32(6, CONVERTED.timestampMicros).struct(10).struct(LOGICAL.timestamp);

@@ -1,5 +1,13 @@
 import type { ColumnType } from './column-type.js';
-import { forEachElement, putDecimal, putInt64, putMicros, putUuid, readUuid } from './field-values.js';
+import {
+  forEachElement,
+  putDecimal,
+  putDouble,
+  putInt64,
+  putMicros,
+  putUuid,
+  readUuid,
+} from './field-values.js';
 import type { PageBuffer } from './page-buffer.js';
 
 /** Appends one value in Postgres' binary form to a page. */
@@ -69,6 +77,8 @@ export function valueEncoder(type: ColumnType): ValueEncoder {
       return fixed8(putInt64);
     case 'decimal':
       return fixed8(putDecimal);
+    case 'double':
+      return fixed8(putDouble);
     case 'bool':
       return appendBool;
     case 'uuid-list-as-text':

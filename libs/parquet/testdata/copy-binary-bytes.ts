@@ -31,6 +31,11 @@ function encode(type: ColumnType, value: Exclude<Value, null>): Buffer {
       return int64((value as bigint) - EPOCH_MICROS);
     case 'int64':
       return int64(value as bigint);
+    case 'double': {
+      const bytes = Buffer.alloc(8);
+      bytes.writeDoubleBE(Number(value));
+      return bytes;
+    }
     case 'bool':
       return Buffer.from([value === true ? 1 : 0]);
     case 'decimal':

@@ -37,6 +37,7 @@ export type {
   ExportIntent,
   ExportProgress,
   ExportProgressRecord,
+  ExportResource,
 } from './export/export-progress.js';
 export type { ExportCount, ExportCounts } from './export/export-counts.js';
 export { finishedFile, type FinishedFile } from './export/finished-file.js';

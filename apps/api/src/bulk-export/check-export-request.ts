@@ -34,7 +34,7 @@ export async function checkExportRequest(
   { destinations, workspaces, projects, now }: ExportRequestWorld,
 ): Promise<CheckedExport> {
   const { namespace } = requireExportPlan(workspaces.homeOf(caller.tenantId));
-  const problems = [...windowProblems(request, now), ...filterProblems(request), ...formatProblems(request)];
+  const problems = [...windowProblems(request, now), ...filterProblems(request), ...filesProblems(request)];
   if (problems.length > 0) throw invalid(problems);
   const destinationId = request.bulk_export_destination_id.toLowerCase();
   const destination = destinations.find(namespace, destinationId);
@@ -51,10 +51,18 @@ function filterProblems({ filter }: CreateExportRequest): readonly FieldProblem[
   return problem ? [{ loc: ['body', 'filter'], msg: problem.message, type: 'filter_invalid' }] : [];
 }
 
-function formatProblems({ format, compression }: CreateExportRequest): readonly FieldProblem[] {
-  if (format !== 'JSONL' || compression !== 'snappy') return [];
-  const msg = 'JSONL has no compression snappy; use zstd, gzip or none';
-  return [{ loc: ['body', 'compression'], msg, type: 'value_error' }];
+function filesProblems({ format, compression, resources }: CreateExportRequest): readonly FieldProblem[] {
+  const problem = (field: string, msg: string): FieldProblem => ({
+    loc: ['body', field],
+    msg,
+    type: 'value_error',
+  });
+  return [
+    ...(format === 'JSONL' && compression === 'snappy'
+      ? [problem('compression', 'JSONL has no compression snappy; use zstd, gzip or none')]
+      : []),
+    ...(resources && !resources.includes('runs') ? [problem('resources', 'List should have runs')] : []),
+  ];
 }
 
 /** Rules between fields. */
@@ -104,6 +112,7 @@ function buildExportSpec(
     ...(format ? { format: FORMATS[format] } : {}),
     ...(format_version ? { formatVersion: format_version } : {}),
     ...(compression ? { compression: compression === 'zstandard' ? 'zstd' : compression } : {}),
+    ...(request.resources ? { resources: [...new Set(request.resources)] } : {}),
     ...(export_fields ? { exportFields: export_fields as BulkExportSpec['exportFields'] } : {}),
   };
 }

@@ -61,6 +61,7 @@ export class ExportAnswer {
   @Answered(words(['Parquet', 'JSONL'])) readonly format: string;
   @Answered(words(['v1', 'v2_beta'])) readonly format_version: string;
   @Answered(words(['none', 'gzip', 'snappy', 'zstd'])) readonly compression: string;
+  @Answered(textList(), 'runs, and feedback where it is exported too') readonly resources: readonly string[];
   @Answered(orNull(textList())) readonly export_fields: readonly string[] | null;
   @Answered(orNull(WHOLE)) readonly interval_hours: number | null;
   @Answered(words(STATUSES)) readonly status: ExportWireStatus;
@@ -105,8 +106,9 @@ export class ExportEstimateAnswer {
 
 export class ExportRunResultAnswer {
   @Answered(WHOLE, 'In finished files') readonly rows_written: number;
+  @Answered(WHOLE, 'Feedback in finished files') readonly feedback_rows_written: number;
   @Answered(textList(), 'BUCKET/KEY of every finished file') readonly exported_files: readonly string[];
-  @Answered(orNull(TEXT), 'BUCKET/FOLDER of the files') readonly export_path: string | null;
+  @Answered(orNull(TEXT), 'BUCKET/FOLDER of the files of runs') readonly export_path: string | null;
   @Answered(orNull(TEXT), 'START_TIME/ID of the last row that is surely stored')
   readonly latest_cursor: string | null;
 }

@@ -44,6 +44,15 @@ export class CreateExportRequest {
   })
   export_fields?: string[] | null;
 
+  @TextList({
+    minSize: 1,
+    maxSize: 2,
+    choices: ['runs', 'feedback'],
+    about:
+      'What is exported; runs alone when absent. With feedback, that of the exported runs lies in files of its own, with all of its columns',
+  })
+  resources?: ('runs' | 'feedback')[] | null;
+
   @Whole({
     min: 1,
     max: 168,

@@ -43,6 +43,7 @@ export function renderExport(bulkExport: BulkExport, links: ExportLinks): Export
     format: spec.format === 'jsonl' ? 'JSONL' : 'Parquet',
     format_version: spec.formatVersion,
     compression: spec.compression,
+    resources: spec.resources ?? ['runs'],
     export_fields: spec.exportFields ?? null,
     interval_hours: spec.intervalHours ?? null,
     status: wireStatus,
@@ -91,6 +92,7 @@ export function renderExportRun(
       end_time: spec.endTime,
       result: {
         rows_written: progress?.rows ?? status?.rows ?? 0,
+        feedback_rows_written: progress?.feedbackRows ?? 0,
         exported_files: keys.map((key) => `${bucketName}/${key}`),
         export_path: folderOf(keys[0], bucketName),
         latest_cursor: cursor ? `${formatInstant(cursor.startTime)}/${cursor.id}` : null,

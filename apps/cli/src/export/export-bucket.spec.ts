@@ -107,6 +107,22 @@ describe('comparing a bucket', () => {
       ],
     ],
     [
+      'a file of feedback that was deleted, and one that no manifest names',
+      async ({ folder: base, manifest }) => {
+        const stored = Buffer.concat(await (await store.get(BUCKET, manifest)).toArray()).toString();
+        const contents = JSON.parse(stored) as object;
+        const of = (name: string): string => base.replace('resource=runs', 'resource=feedback') + name;
+        const feedback = { rows: 4, files: [{ key: of('part-00003.parquet'), rows: 3, bytes: 1 }] };
+        await store.put(BUCKET, manifest, JSON.stringify({ ...contents, feedback }));
+        await store.put(BUCKET, of('part-00004.parquet'), 'x');
+      },
+      [
+        expect.stringMatching(/resource=feedback.*part-00003\.parquet: the file does not exist$/),
+        expect.stringMatching(/its files of feedback have 3 rows, it names 4$/),
+        expect.stringMatching(/resource=feedback.*part-00004\.parquet: no manifest names this object$/),
+      ],
+    ],
+    [
       'a manifest that is none',
       ({ manifest }) => store.put(BUCKET, manifest, 'no JSON'),
       expect.arrayContaining([expect.stringMatching(/\.json: the object is not a manifest$/)]) as never,

@@ -35,9 +35,15 @@ interface ManifestFile {
   readonly sha256?: string;
 }
 
-interface Manifest {
+/** Files and the rows that they have together. */
+interface ManifestContents {
   readonly rows: number;
   readonly files: readonly ManifestFile[];
+}
+
+interface Manifest extends ManifestContents {
+  /** Of an export that has feedback. */
+  readonly feedback?: ManifestContents;
 }
 
 /** What was compared so far, for people who wait. */
@@ -78,7 +84,7 @@ export async function compareBucket(
       differences.push(manifest);
       continue;
     }
-    for (const file of manifest.files) {
+    for (const file of [...manifest.files, ...(manifest.feedback?.files ?? [])]) {
       named.add(file.key);
       const difference = await compareFile(store, bucket, file, readsFiles);
       if (difference !== undefined) differences.push(`${file.key}: ${difference}`);
@@ -98,10 +104,17 @@ export async function compareBucket(
   return differences;
 }
 
-function compareRows(key: string, { rows, files }: Manifest, run: VerifiedRun): readonly string[] {
+function compareSums(key: string, what: string, contents: ManifestContents | undefined): readonly string[] {
+  const { rows, files } = contents ?? { rows: 0, files: [] };
   const sum = files.reduce((total, file) => total + file.rows, 0);
+  return sum === rows ? [] : [`${key}: its files${what} have ${sum} rows, it names ${rows}`];
+}
+
+function compareRows(key: string, manifest: Manifest, run: VerifiedRun): readonly string[] {
+  const { rows, feedback } = manifest;
   return [
-    ...(sum === rows ? [] : [`${key}: its files have ${sum} rows, it names ${rows}`]),
+    ...compareSums(key, '', manifest),
+    ...compareSums(key, ' of feedback', feedback),
     ...(rows === run.rows_exported
       ? []
       : [`${key}: it names ${rows} rows, the run of that day reports ${run.rows_exported}`]),

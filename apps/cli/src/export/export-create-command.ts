@@ -32,6 +32,7 @@ export interface ExportCreateFlags extends TargetFlags {
   readonly filter: string | undefined;
   readonly fields: string | undefined;
   readonly namespace: string | undefined;
+  readonly feedback: boolean;
   readonly dryRun: boolean;
   readonly wait: boolean;
   readonly timeout: number;
@@ -65,7 +66,7 @@ export async function createExport(name: string | undefined, flags: ExportCreate
 
 /** What the API server adds defaults to. */
 function specOf(project: string, flags: ExportCreateFlags): BulkExport['spec'] {
-  const { files, format, compression, filter, fields } = flags;
+  const { files, format, compression, filter, fields, feedback } = flags;
   return {
     destinationRef: { name: flags.destination },
     tracingProject: isUuid(project) ? { id: project } : { name: project },
@@ -74,6 +75,7 @@ function specOf(project: string, flags: ExportCreateFlags): BulkExport['spec'] {
     ...(format === undefined ? {} : { formatVersion: format }),
     ...(compression === undefined ? {} : { compression }),
     ...(filter === undefined ? {} : { filter }),
+    ...(feedback ? { resources: ['runs', 'feedback'] } : {}),
     ...(fields === undefined ? {} : { exportFields: fields.split(',').map((field) => field.trim()) }),
   } as BulkExport['spec'];
 }

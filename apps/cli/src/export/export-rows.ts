@@ -78,6 +78,7 @@ export const EXPORT_COMMANDS: readonly Command[] = [
         filter: optional('--filter <text>', 'condition on the runs, such as \'eq(status, "error")\''),
         fields: optional('--fields <columns>', 'columns, separated by commas; all by default'),
         dryRun: toggle('--dry-run', 'print rows, bytes and time that it would have, and create nothing'),
+        feedback: toggle('--feedback', 'export the feedback of the runs too, in files of its own'),
         wait: toggle('--wait', 'wait until it is complete, with progress'),
         timeout: timeoutOption('1h'),
         namespace: NAMESPACE_OPTION,

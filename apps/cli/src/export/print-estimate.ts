@@ -26,7 +26,16 @@ export async function printEstimate(
   spec: BulkExportSpec,
   destination: BulkExportDestination,
 ): Promise<number> {
-  const { tracingProject, intervalHours, format, formatVersion, compression, filter, exportFields } = spec;
+  const {
+    tracingProject,
+    intervalHours,
+    format,
+    formatVersion,
+    compression,
+    filter,
+    exportFields,
+    resources,
+  } = spec;
   const { id: projectId, name: projectName = '' } = tracingProject;
   const estimate = await rest.request<ExportEstimate>('POST', '/api/v1/bulk-exports/estimate', {
     bulk_export_destination_id: idOf(destination),
@@ -38,6 +47,7 @@ export async function printEstimate(
     compression,
     filter,
     export_fields: exportFields,
+    resources,
   });
   process.stdout.write(renderEstimate(estimate, intervalHours));
   return EXIT.ok;

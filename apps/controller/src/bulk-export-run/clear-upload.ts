@@ -20,7 +20,8 @@ export async function clearUpload(
   store: ObjectStore,
 ): Promise<ClearedUpload> {
   const { bucketName } = spec.destination.config;
-  if (intent.key !== partKey(addressOfRun(spec), intent.part + 1)) return { left: undefined };
+  if (intent.key !== partKey(addressOfRun(spec, intent.resource), intent.part + 1))
+    return { left: undefined };
   // first, so that what is found afterwards stays as it is
   if (intent.uploadId === undefined) await permitted(store.abortUploadsOf(bucketName, intent.key));
   else await store.abortUpload(bucketName, intent.key, intent.uploadId);

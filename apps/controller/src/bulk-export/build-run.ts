@@ -46,6 +46,7 @@ export function buildExportRun(
       formatVersion: spec.formatVersion,
       compression: spec.compression,
       ...(spec.exportFields ? { exportFields: spec.exportFields } : {}),
+      ...(spec.resources ? { resources: spec.resources } : {}),
       ...(spec.filter === undefined ? {} : { filter: spec.filter }),
     },
   };

@@ -29,6 +29,8 @@ export function writeField(
       return line.ascii(bytes[at] === 0 ? 'false' : 'true');
     case 'int8':
       return line.ascii(String(readInt64(bytes, at)));
+    case 'float8':
+      return line.ascii(JSON.stringify(bytes.readDoubleBE(at)));
     case 'numeric':
       return line.ascii(`"${readDecimal(bytes, at)}"`);
     case 'uuid[]':

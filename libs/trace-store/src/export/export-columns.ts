@@ -6,13 +6,13 @@ import { setting } from './export-settings.js';
 
 /** How a column arrives in COPY BINARY: the Postgres type whose binary form the field bytes have. */
 export type ExportColumnType =
-  'uuid' | 'uuid[]' | 'text' | 'text[]' | 'timestamptz' | 'bool' | 'int8' | 'numeric';
+  'uuid' | 'uuid[]' | 'text' | 'text[]' | 'timestamptz' | 'bool' | 'int8' | 'float8' | 'numeric';
 
-/** Everything there is to know of one exportable field of a run. */
+/** Everything there is to know of one exportable field of a run or of feedback. */
 export interface ExportColumn {
   readonly name: string;
   readonly type: ExportColumnType;
-  /** Expression over `r` (runs) and `p` (run_payloads). */
+  /** Expression over `r` (runs) and `p` (run_payloads), of feedback over `f`. */
   readonly sql: string;
   /** Lies in `run_payloads`; these columns come last in every file, so that sealed pages can be copied later. */
   readonly payload: boolean;
@@ -44,6 +44,7 @@ const FILE_TYPE: Readonly<Record<ExportColumnType, FileTypes>> = {
   timestamptz: both('timestamp'),
   bool: both('bool'),
   int8: both('int64'),
+  float8: both('double'),
   numeric: both('decimal'),
 };
 

@@ -6,6 +6,7 @@ import type {
   ExportIntent,
   ExportProgress,
   ExportProgressRecord,
+  ExportResource,
   ExportState,
   UnsettledQuery,
 } from './export-progress.js';
@@ -13,7 +14,7 @@ import { StaleAttemptError } from './stale-attempt-error.js';
 
 type TextRow = Readonly<Record<string, string | null>>;
 
-const COLUMNS = `p.run_uid, p.attempt, p.state, p.cursor_start_time, p.cursor_id, p.cursor_trace_id, p.rows, p.bytes, p.part,
+const COLUMNS = `p.run_uid, p.attempt, p.state, p.cursor_start_time, p.cursor_id, p.cursor_trace_id, p.resource, p.feedback_rows, p.rows, p.bytes, p.part,
   p.intent, p.error, p.updated_at, (SELECT count(*) FROM export_files f WHERE f.run_uid = p.run_uid) AS files`;
 
 function time(text: string | null | undefined): Instant | undefined {
@@ -30,7 +31,9 @@ function parse(row: TextRow): ExportProgressRecord {
     attempt: Number(row['attempt']),
     state: row['state'] as ExportState,
     cursor: startTime === undefined || !id || !traceId ? undefined : { startTime, id, traceId },
+    resource: row['resource'] as ExportResource,
     rows: Number(row['rows']),
+    feedbackRows: Number(row['feedback_rows']),
     bytes: Number(row['bytes']),
     part: Number(row['part']),
     intent: intent ? (JSON.parse(intent) as ExportIntent) : undefined,
@@ -43,6 +46,7 @@ function parse(row: TextRow): ExportProgressRecord {
 function parseFile(row: TextRow): ExportFile {
   const optional = { etag: row['etag'], sha256: row['sha256'] };
   return {
+    resource: row['resource'] as ExportResource,
     part: Number(row['part']),
     key: row['key'] ?? '',
     rows: Number(row['rows']),
@@ -87,8 +91,16 @@ export class ExportProgressTable implements ExportProgress {
     await this.#fenced(runUid, attempt, 'SET intent = NULL, updated_at = now()');
   }
 
+  async beginFeedback(runUid: string, attempt: number): Promise<void> {
+    await this.#fenced(
+      runUid,
+      attempt,
+      `SET resource = 'feedback', cursor_start_time = NULL, cursor_id = NULL, cursor_trace_id = NULL, updated_at = now()`,
+    );
+  }
+
   async completePart(runUid: string, attempt: number, file: ExportFile, cursor: ExportCursor): Promise<void> {
-    const isInForce = await this.#addFile(`attempt = $13 AND state = 'running'`, runUid, file, cursor, [
+    const isInForce = await this.#addFile(`attempt = $14 AND state = 'running'`, runUid, file, cursor, [
       attempt,
     ]);
     if (!isInForce) throw new StaleAttemptError(runUid, attempt);
@@ -177,7 +189,7 @@ export class ExportProgressTable implements ExportProgress {
 
   /**
    * Adds the object, moves the cursor and clears the intent of the run, in one statement.
-   * @param condition under which the run may be written; `$13` and on are `more`
+   * @param condition under which the run may be written; `$14` and on are `more`
    * @returns whether it held
    */
   async #addFile(
@@ -190,11 +202,13 @@ export class ExportProgressTable implements ExportProgress {
     const iso = (micros: Instant | undefined) => (micros === undefined ? null : formatInstant(micros));
     const result = await this.#pool.query(
       `WITH moved AS (
-        UPDATE export_progress SET cursor_start_time = $2, cursor_id = $3, cursor_trace_id = $4, rows = rows + $5,
-          bytes = bytes + $6, part = $7::integer + 1, intent = NULL, updated_at = now()
+        UPDATE export_progress SET cursor_start_time = $2, cursor_id = $3, cursor_trace_id = $4, 
+          rows = rows + CASE WHEN $13::text = 'runs' THEN $5::bigint ELSE 0 END,
+          feedback_rows = feedback_rows + CASE WHEN $13::text = 'feedback' THEN $5::bigint ELSE 0 END,
+          bytes = bytes + $6::bigint, part = $7::integer + 1, intent = NULL, updated_at = now()
         WHERE run_uid = $1 AND part = $7 AND ${condition} RETURNING run_uid)
-      INSERT INTO export_files (run_uid, part, key, rows, bytes, etag, sha256, min_start_time, max_start_time)
-      SELECT run_uid, $7, $8, $5, $6, $9, $10, $11, $12 FROM moved`,
+      INSERT INTO export_files (run_uid, part, key, rows, bytes, etag, sha256, min_start_time, max_start_time, resource)
+      SELECT run_uid, $7, $8, $5, $6, $9, $10, $11, $12, $13 FROM moved`,
       [
         runUid,
         formatInstant(cursor.startTime),
@@ -208,6 +222,7 @@ export class ExportProgressTable implements ExportProgress {
         file.sha256,
         iso(file.minStartTime),
         iso(file.maxStartTime),
+        file.resource ?? 'runs',
         ...more,
       ],
     );

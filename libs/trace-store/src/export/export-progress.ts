@@ -10,8 +10,13 @@ export interface ExportCursor {
   readonly traceId: string;
 }
 
+/** What rows of an export are. A run exports them in this order. */
+export type ExportResource = 'runs' | 'feedback';
+
 /** Noted before an upload begins, so that the next attempt knows what may lie in the store. */
 export interface ExportIntent {
+  /** What its rows are; `runs` when absent. */
+  readonly resource?: ExportResource;
   readonly part: number;
   readonly key: string;
   readonly uploadId?: string;
@@ -32,6 +37,8 @@ export interface ExportIntent {
 
 /** A finished object. */
 export interface ExportFile {
+  /** What its rows are; `runs` when absent. */
+  readonly resource?: ExportResource;
   readonly part: number;
   readonly key: string;
   readonly rows: number;
@@ -50,8 +57,13 @@ export interface ExportProgressRecord {
   readonly runUid: string;
   readonly attempt: number;
   readonly state: ExportState;
+  /** What is exported at present; the cursor is one of its rows. */
+  readonly resource: ExportResource;
   readonly cursor: ExportCursor | undefined;
+  /** Runs in finished objects. */
   readonly rows: number;
+  readonly feedbackRows: number;
+  /** Of all finished objects. */
   readonly bytes: number;
   /** Number of the next part, from 0. */
   readonly part: number;
@@ -85,6 +97,8 @@ export interface ExportProgress {
   recordIntent(runUid: string, attempt: number, intent: ExportIntent): Promise<void>;
   /** Adds a finished object, moves the cursor and clears the intent, in one statement. */
   completePart(runUid: string, attempt: number, file: ExportFile, cursor: ExportCursor): Promise<void>;
+  /** Goes on with feedback, from its first row; parts keep their numbers. */
+  beginFeedback(runUid: string, attempt: number): Promise<void>;
   /** Drops the intent of an upload that was aborted. */
   clearIntent(runUid: string, attempt: number): Promise<void>;
   finish(runUid: string, attempt: number): Promise<void>;

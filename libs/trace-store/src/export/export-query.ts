@@ -22,7 +22,8 @@ export interface Stretch {
   readonly isLimited: boolean;
 }
 
-function keySetting(side: 'after' | 'until'): string {
+/** A place in the order of exports that a statement was given, as SQL. */
+export function keySetting(side: 'after' | 'until'): string {
   return `(${setting(`${side}Time`, 'timestamptz')}, ${setting(`${side}Id`, 'uuid')}, ${setting(`${side}Trace`, 'uuid')})`;
 }
 

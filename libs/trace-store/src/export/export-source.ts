@@ -42,6 +42,8 @@ export interface ExportRows {
 /** Reading side of an export. */
 export interface ExportSource {
   read(read: ExportRead): Promise<ExportRows>;
+  /** All columns of the feedback of these runs, in order of the runs' start times, ids of feedback, traces. */
+  readFeedback(read: Omit<ExportRead, 'fields'>): Promise<ExportRows>;
   /**
    * To be called before the first read and after the last one: rows of a deleted project go while they are read.
    * @throws TerminalError when the project was deleted

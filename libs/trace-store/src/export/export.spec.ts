@@ -259,7 +259,9 @@ describe('the export side of a trace store', () => {
       intent: undefined,
       error: undefined,
     });
-    expect(await progress.files(run)).toEqual([{ part: 0, key: 'k0', rows: 10, bytes: 100, sha256: 'ab' }]);
+    expect(await progress.files(run)).toEqual([
+      { resource: 'runs', part: 0, key: 'k0', rows: 10, bytes: 100, sha256: 'ab' },
+    ]);
     await progress.forget([run]);
     expect(await progress.files(run)).toEqual([]);
   });

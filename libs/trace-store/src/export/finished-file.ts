@@ -15,7 +15,7 @@ export function finishedFile(
   intent: ExportIntent,
   found: { readonly size: number; readonly etag: string; readonly mark?: string } | undefined,
 ): FinishedFile | undefined {
-  const { part, key, mark, rows, bytes, sha256, upTo, from } = intent;
+  const { resource, part, key, mark, rows, bytes, sha256, upTo, from } = intent;
   if (mark === undefined || rows === undefined || bytes === undefined || !upTo) return undefined;
   if (found?.mark !== mark || found.size !== bytes) return undefined;
   const maxStartTime = parseInstant(upTo.startTime, { zone: 'required' });
@@ -24,6 +24,7 @@ export function finishedFile(
   return {
     file: {
       ...{ part, key, rows, bytes, etag: found.etag, maxStartTime },
+      ...(resource === undefined ? {} : { resource }),
       ...(sha256 === undefined ? {} : { sha256 }),
       ...(minStartTime === undefined ? {} : { minStartTime }),
     },

@@ -21,6 +21,8 @@ import {
   windowSettings,
 } from './export-query.js';
 import type { ExportRead, ExportRows, ExportSource, ExportWindow } from './export-source.js';
+import { FEEDBACK_COLUMNS_OF_EXPORTS } from './feedback-columns.js';
+import { feedbackQuery } from './feedback-export-query.js';
 import { joinCopies } from './join-copies.js';
 
 /**
@@ -31,6 +33,10 @@ import { joinCopies } from './join-copies.js';
 const PLAN = `SET LOCAL enable_partitionwise_join = on; SET LOCAL enable_hashjoin = off; SET LOCAL enable_seqscan = off;
 SET LOCAL enable_nestloop = off;
 SET LOCAL enable_bitmapscan = off; SET LOCAL jit = off; SET LOCAL max_parallel_workers_per_gather = 0`;
+
+/** Feedback is in one table, whose index by time has the order; the run of a row is looked up by its key. */
+const FEEDBACK_PLAN = `SET LOCAL enable_seqscan = off; SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off;
+SET LOCAL jit = off; SET LOCAL max_parallel_workers_per_gather = 0`;
 
 export interface ExportReadLimits {
   /** Most rows that one statement with a filter looks at, whether they meet it or not. */
@@ -82,34 +88,46 @@ export class PostgresExportSource implements ExportSource {
   }
 
   async read(asked: ExportRead): Promise<ExportRows> {
-    // a cursor before the window excludes no row, and would widen it
-    const isBefore = asked.after !== undefined && asked.after.startTime < asked.startTime;
-    const read = isBefore ? { ...asked, after: undefined } : asked;
+    const read = withinWindow(asked);
     const { fields } = read;
     const columns = fields
       ? this.#columns.filter(({ name, cursor }) => fields.includes(name) || cursor !== undefined)
       : this.#columns;
     const values = new SettingValues();
     const filter = filterSql(read, values);
-    const client = await this.#pool.connect();
-    try {
-      const after = keySettings('after', keyOf(read.after));
-      await this.#prepare(client, [
-        ...windowSettings(read),
-        ...after,
-        ...limitSettings(read.maxRows),
-        ...values.settings,
-      ]);
-    } catch (error) {
-      client.release(true);
-      throw error;
-    }
+    const client = await this.#open(read, values, PLAN);
     const statements = { read, columns, filter };
     const stream = read.filter
       ? joinCopies(this.#filtered(client, statements))
       : copyOut(client, this.#query(statements, { isAfter: read.after !== undefined, isUntil: false }));
     releaseAfter(stream, client);
     return { columns, stream };
+  }
+
+  async readFeedback(asked: Omit<ExportRead, 'fields'>): Promise<ExportRows> {
+    const read = withinWindow(asked);
+    const values = new SettingValues();
+    const filter = read.filter ? filterSql(read, values) : undefined;
+    const client = await this.#open(read, values, FEEDBACK_PLAN);
+    const columns = FEEDBACK_COLUMNS_OF_EXPORTS;
+    const stretch = { isAfter: read.after !== undefined, isLimited: read.maxRows !== undefined };
+    const stream = copyOut(client, feedbackQuery(columns, stretch, filter));
+    releaseAfter(stream, client);
+    return { columns, stream };
+  }
+
+  /** A connection in a transaction that has the settings of a read. */
+  async #open(read: ExportRead, values: SettingValues, plan: string): Promise<Connection> {
+    const client = await this.#pool.connect();
+    try {
+      const after = keySettings('after', keyOf(read.after));
+      const limit = limitSettings(read.maxRows);
+      await this.#prepare(client, plan, [...windowSettings(read), ...after, ...limit, ...values.settings]);
+      return client;
+    } catch (error) {
+      client.release(true);
+      throw error;
+    }
   }
 
   async checkProject({ tenantId, projectId }: Pick<ExportWindow, 'tenantId' | 'projectId'>): Promise<void> {
@@ -166,9 +184,9 @@ export class PostgresExportSource implements ExportSource {
     return rowsQuery(this.#payloads, columns, { ...stretch, isLimited }, filter);
   }
 
-  async #prepare(client: Connection, settings: Settings): Promise<void> {
+  async #prepare(client: Connection, plan: string, settings: Settings): Promise<void> {
     await this.#checkConnection(client);
-    await client.query(`BEGIN READ ONLY; ${PLAN}; SET LOCAL statement_timeout = '${STATEMENT_LIMIT}'`);
+    await client.query(`BEGIN READ ONLY; ${plan}; SET LOCAL statement_timeout = '${STATEMENT_LIMIT}'`);
     await applySettings(client, settings);
   }
 
@@ -187,6 +205,12 @@ export class PostgresExportSource implements ExportSource {
       if (sqlState(error) !== INVALID_VALUE) throw error;
     }
   }
+}
+
+/** A cursor before the window excludes no row, and would widen it. */
+function withinWindow(read: ExportRead): ExportRead {
+  const isBefore = read.after !== undefined && read.after.startTime < read.startTime;
+  return isBefore ? { ...read, after: undefined } : read;
 }
 
 /** Hands the connection back when the stream has ended, and closes it when the stream breaks or is abandoned. */

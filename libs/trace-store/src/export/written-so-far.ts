@@ -18,7 +18,9 @@ export function writtenSoFar(record: ExportProgressRecord): WrittenSoFar {
   const open = state === 'running' && intent ? openFile(intent) : undefined;
   if (!open) return { rows, bytes, reached: cursor?.startTime };
   const reached = parseInstant(open.startTime, { zone: 'required' }) ?? cursor?.startTime;
-  return { rows: rows + open.rows, bytes: bytes + open.bytes, reached };
+  // rows are runs
+  const more = intent?.resource === 'feedback' ? 0 : open.rows;
+  return { rows: rows + more, bytes: bytes + open.bytes, reached };
 }
 
 /** A file that is whole but not completed yet has its final numbers instead. */

@@ -5,6 +5,7 @@ import { exampleAttachments } from './example-attachments.js';
 import { exportArchive } from './export-archive.js';
 import { examplePayloads } from './example-payloads.js';
 import { feedbackConfigs } from './feedback-configs.js';
+import { feedbackExports } from './feedback-exports.js';
 import { feedbackMembers } from './feedback-members.js';
 import { feedbackStats } from './feedback-stats.js';
 import { datasetTables } from './datasets.js';
@@ -65,5 +66,6 @@ export function allMigrations(control: Pick<ControlTables, 'migrate'>): readonly
     exampleAttachments,
     exportArchive,
     smallArchiveRecords,
+    feedbackExports,
   ];
 }
