@@ -227,6 +227,16 @@ describe('the bulk export routes', () => {
     expect((await create()).json).toMatchObject({ format: 'Parquet', compression: 'zstd' });
   });
 
+  it('creates an export with feedback, and refuses one without runs', async () => {
+    const made = await create({ resources: ['feedback', 'runs', 'runs'] });
+    expect(problems(made)).toEqual(['body.resources too_long']);
+    const { json } = await create({ resources: ['runs', 'feedback'] });
+    expect(json).toMatchObject({ resources: ['runs', 'feedback'] });
+    expect((await create()).json).toMatchObject({ resources: ['runs'] });
+    expect(problems(await create({ resources: ['feedback'] }))).toEqual(['body.resources value_error']);
+    expect(problems(await create({ resources: ['traces'] }))).toEqual(['body.resources enum']);
+  });
+
   it('cancels an export permanently, in any spelling of the word', async () => {
     const { id } = (await create()).json;
     const path = `/api/v1/bulk-exports/${id}`;
