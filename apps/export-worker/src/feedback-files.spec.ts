@@ -112,7 +112,7 @@ async function manifestOf({ exportId }: BulkExportRunSpec): Promise<Record<strin
 }
 
 describe('the feedback of an export', () => {
-  it('is exactly that of the runs of the window, in files of its own', async () => {
+  it('lies in files of its own, and is exactly that of the runs of the window', async () => {
     const spec = stand.specOf(projectId, DAY, BOTH);
     const uid = randomUUID();
     expect(await stand.work(spec, uid, 1).ended).toBe(0);
@@ -145,7 +145,7 @@ describe('the feedback of an export', () => {
     expect(record?.bytes).toBe((runs?.bytes ?? 0) + (feedback?.bytes ?? 0));
   });
 
-  it('is that of the runs that meet the filter, whatever columns these have', async () => {
+  it('belongs to the runs that meet the filter, whatever columns these have', async () => {
     const spec = stand.specOf(projectId, DAY, { ...BOTH, filter: 'eq(name, "odd")', exportFields: ['name'] });
     expect(await stand.work(spec, randomUUID(), 1).ended).toBe(0);
     const wanted = await stored('odd');
@@ -153,7 +153,7 @@ describe('the feedback of an export', () => {
     expect(await found(spec)).toEqual(wanted);
   });
 
-  it('is in lines of JSON where runs are', async () => {
+  it('has lines of JSON where runs have them', async () => {
     const spec = stand.specOf(projectId, DAY, { ...BOTH, format: 'jsonl', compression: 'zstd' });
     expect(await stand.work(spec, randomUUID(), 1).ended).toBe(0);
     const names = readdirSync(of(spec, 'feedback'), { recursive: true, encoding: 'utf8' });
@@ -180,7 +180,7 @@ describe('the feedback of an export', () => {
     expect(rows.map(plain)).toEqual((await stored()).map(parsed));
   });
 
-  it('is exact when attempts are killed, before it begins and within it', async () => {
+  it('stays exact when attempts are killed, before it begins and within it', async () => {
     const spec = stand.specOf(projectId, DAY, BOTH);
     const uid = randomUUID();
     const env = { AGENTPLANE_EXPORT_FILE_ROWS: '40' };
@@ -206,7 +206,7 @@ describe('the feedback of an export', () => {
     expect(await stand.traces.exportProgress.find(uid)).toMatchObject({ rows: RUNS - 10, feedbackRows: 250 });
   }, 120_000);
 
-  it('is an empty part of the manifest where there is none, and none where it is not wanted', async () => {
+  it('has an empty part of the manifest where there is none, and no part where it is not wanted', async () => {
     const silent = await stand.ingest('silent', [{ run: { name: 'n', start_time: `${DAY}T00:00:00Z` } }]);
     const spec = stand.specOf(silent, DAY, BOTH);
     expect(await stand.work(spec, randomUUID(), 1).ended).toBe(0);

@@ -92,7 +92,7 @@ export function renderExportRun(
       end_time: spec.endTime,
       result: {
         rows_written: progress?.rows ?? status?.rows ?? 0,
-        feedback_rows_written: progress?.feedbackRows ?? 0,
+        feedback_rows_written: progress?.feedbackRows ?? status?.feedbackRows ?? 0,
         exported_files: keys.map((key) => `${bucketName}/${key}`),
         export_path: folderOf(keys[0], bucketName),
         latest_cursor: cursor ? `${formatInstant(cursor.startTime)}/${cursor.id}` : null,

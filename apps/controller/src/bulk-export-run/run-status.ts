@@ -90,6 +90,12 @@ function percentOf({ run, progress }: ExportRunWorld, isComplete: boolean): numb
   return Math.max(before, Math.min(99, Number(((reached - start) * 100n) / (end - start))));
 }
 
+/** Of a run that exports feedback, what is in the bucket of it. */
+function feedbackRows({ run, progress }: ExportRunWorld): Pick<BulkExportRunStatus, 'feedbackRows'> {
+  if (!run.spec.resources?.includes('feedback')) return {};
+  return { feedbackRows: progress?.feedbackRows ?? run.status?.feedbackRows ?? 0 };
+}
+
 /**
  * What was written so far, which an attempt that begins a file anew does not take back; of a run that has ended only
  * what is in the bucket.
@@ -124,6 +130,7 @@ export function summarizeRun(world: ExportRunWorld, decision: RunDecision): Bulk
     conditions: conditionsOf(world, decision),
     attempt: decision.kind === 'start' ? decision.attempt : (before.attempt ?? 0),
     ...written(world, isEnding),
+    ...feedbackRows(world),
     files: progress?.files ?? (isEnding ? 0 : (before.files ?? 0)),
     percent: percentOf(world, isComplete),
     ...(errors ? { errors } : {}),

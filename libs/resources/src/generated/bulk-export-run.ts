@@ -40,6 +40,8 @@ export interface BulkExportRunStatus {
   readonly conditions?: readonly Condition[];
   /** Number of the newest attempt; 1 is the first, 0 means none yet. */
   readonly attempt?: number;
+  /** Feedback exported so far, in finished files. */
+  readonly feedbackRows?: number;
   /** Rows exported so far. */
   readonly rows?: number;
   /** Bytes written so far. */

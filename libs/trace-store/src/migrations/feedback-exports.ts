@@ -2,7 +2,7 @@ import type { Migration } from '#lib/postgres';
 
 /** Feedback in exports: what a run exports at present, whose rows a file has, and feedback in the order of its runs. */
 export const feedbackExports: Migration = {
-  version: 34,
+  version: 35,
   name: 'feedback in exports',
   sql: `
 ALTER TABLE export_progress
