@@ -68,7 +68,7 @@ function windowOf({ startTime, endTime, last, intervalHours }: BulkExportSpec): 
 }
 
 /** Lines for people. @param intervalHours of a schedule */
-export function renderEstimate(estimate: ExportEstimate, intervalHours: number | undefined): string {
+function renderEstimate(estimate: ExportEstimate, intervalHours: number | undefined): string {
   const {
     start_time: start,
     end_time: end,
