@@ -3,8 +3,8 @@ import { resolveWindow } from '#lib/export-plan';
 import { type BulkExportDestination, type BulkExportSpec, idOf } from '#lib/resources';
 import { formatInstant, instantOf, systemClock } from '#lib/time';
 import { CommandError } from '../command-error.js';
+import { projectIdOf } from '../rest/project-id.js';
 import type { RestClient } from '../rest/rest-client.js';
-import { projectIdOf } from '../traces/read-runs.js';
 
 /** As the REST interface answers it. */
 export interface ExportEstimate {

@@ -7,7 +7,7 @@ import type { OutputFormat } from '../output/output-format.js';
 import { renderItems, type Shape } from '../output/print-items.js';
 import { RestClient } from '../rest/rest-client.js';
 import { RestError } from '../rest/rest-error.js';
-import { projectIdOf } from '../traces/read-runs.js';
+import { projectIdOf } from '../rest/project-id.js';
 import { timeText } from '../traces/run-cells.js';
 
 const PATH = '/model-price-map';

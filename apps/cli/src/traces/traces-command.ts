@@ -7,7 +7,8 @@ import type { OutputFormat } from '../output/output-format.js';
 import { renderDocument, renderItems, type Shape } from '../output/print-items.js';
 import { cellText } from '../output/render-table.js';
 import { RestClient } from '../rest/rest-client.js';
-import { projectIdOf, type ReadRun, readRuns, type RunsWanted, readWholeRun } from './read-runs.js';
+import { projectIdOf } from '../rest/project-id.js';
+import { type ReadRun, readRuns, type RunsWanted, readWholeRun } from './read-runs.js';
 import { costText, errorLine, latencyText, timeText, tokensText } from './run-cells.js';
 import { treeRows, type TreeRow } from './trace-tree.js';
 
