@@ -26,15 +26,21 @@ export async function resolveEnvironment(
     if (secretRef) add(await references.secret(secretRef.name, secretRef.optional));
     if (configMapRef) add(await references.configMap(configMapRef.name, configMapRef.optional));
     function add(values: Values): void {
-      for (const [name, value] of Object.entries(values)) resolved[`${prefix}${name}`] = value;
+      for (const [name, value] of Object.entries(values)) put(`${prefix}${name}`, value);
     }
   }
   for (const variable of container.env ?? []) {
     const value = await valueOf(variable, pod, references);
-    if (value !== undefined)
-      resolved[variable.name] = variable.valueFrom ? value : expander.expand(value, resolved);
+    if (value === undefined) continue;
+    if (variable.valueFrom) put(variable.name, value);
+    else resolved[variable.name] = expander.expand(value, resolved);
   }
   return resolved;
+
+  function put(name: string, value: string): void {
+    expander.count(name, value);
+    resolved[name] = value;
+  }
 }
 
 async function valueOf(

@@ -26,11 +26,24 @@ export class Expander {
       if (rest === '$') return '$';
       const value = name !== undefined && Object.hasOwn(variables, name) ? variables[name] : undefined;
       if (value === undefined) return whole;
-      this.#left -= value.length;
-      if (this.#left >= 0) return value;
-      throw new ExpansionError(
-        `variables put in by ${whole} and before make more text than a process can be given; shorten what they expand to`,
-      );
+      this.#take(value.length, `variables put in by ${whole}`);
+      return value;
     });
+  }
+
+  /**
+   * Counts a variable whose value the specification only names: one key may stand in fifty thousand of them.
+   * @throws ExpansionError like `expand`
+   */
+  count(name: string, value: string): void {
+    this.#take(name.length + value.length, `variable ${name}`);
+  }
+
+  #take(characters: number, what: string): void {
+    this.#left -= characters;
+    if (this.#left >= 0) return;
+    throw new ExpansionError(
+      `${what} and before make more text than a process can be given; shorten what they expand to`,
+    );
   }
 }

@@ -1,7 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { temporaryFolder, testEmbeddedKube, waitFor } from '#lib/testing';
-import { EVENTS, NODES, type Pod, POD_SUPPORTED } from '#lib/resources';
+import { CONFIG_MAPS, EVENTS, NODES, type Pod, POD_SUPPORTED } from '#lib/resources';
 import { mainOf, PodDesk } from '../testdata/pod-desk.js';
+
+const many = <T>(make: (at: number) => T): T[] => Array.from({ length: 300 }, (_, at) => make(at));
+const manyFrom = (valueFrom: object): readonly object[] => many((at) => ({ name: `V${at}`, valueFrom }));
 
 describe('a pod that asks for what a process cannot have', () => {
   const server = testEmbeddedKube();
@@ -72,6 +75,34 @@ describe('a pod that asks for what a process cannot have', () => {
       (now) => mainOf(now)?.state?.waiting?.reason === 'CreateContainerConfigError',
     );
     expect(mainOf(waiting)?.state?.waiting?.message).toMatch(/more text than a process can be given/);
+    await desk.remove(pod);
+  });
+
+  it.each([
+    ['one key for many variables', { env: manyFrom({ configMapKeyRef: { name: 'large', key: 'key' } }) }],
+    [
+      'many ConfigMaps for one container',
+      { envFrom: many((at) => ({ prefix: `P${at}_`, configMapRef: { name: 'large' } })) },
+    ],
+  ])('waits, while the node goes on, when it names %s', async (_name, container) => {
+    const metadata = { namespace: 'here', name: 'large' };
+    if (!(await desk.client.find(CONFIG_MAPS, metadata)))
+      await desk.client.create(CONFIG_MAPS, { metadata, data: { key: 'x'.repeat(100_000) } });
+    const command = ['sleep', '60'];
+    const pod = await desk.run(
+      'here',
+      { command, ...container } as object,
+      { restartPolicy: 'Always' } as object,
+    );
+    const waiting = await desk.until(
+      pod,
+      'to wait',
+      (now) => mainOf(now)?.state?.waiting?.message !== undefined,
+    );
+    expect(mainOf(waiting)?.state?.waiting).toMatchObject({
+      reason: 'CreateContainerConfigError',
+      message: expect.stringMatching(/^variable \w+ and before make more text than a process can be given/),
+    });
     await desk.remove(pod);
   });
 
