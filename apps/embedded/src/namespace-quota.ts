@@ -17,6 +17,9 @@ const DEFAULT_QUOTA: Readonly<Record<string, number>> = {
   // each has a database, and pods in turn
   [nameOf(RESOURCES.AgentDeployment)]: 200,
   [nameOf(RESOURCES.Listener)]: 20,
+  // their selectors are compared with all that may be theirs
+  'deployments.apps': 1_000,
+  'replicasets.apps': 5_000,
   // every request is compared with the rules of all that are bound to its sender
   'roles.rbac.authorization.k8s.io': 100,
   'rolebindings.rbac.authorization.k8s.io': 200,

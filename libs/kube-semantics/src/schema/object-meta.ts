@@ -1,7 +1,7 @@
 import { errorsOfEach } from './errors-of-each.js';
 import { jsonEquals, type JsonObject } from '#lib/json';
 import { at, listAt, numberAt, recordAt, textAt, textsAt } from '../object/reading.js';
-import { type FieldError, forbidden, invalid, required, tooLong } from './field-error.js';
+import { type FieldError, forbidden, invalid, required, tooLong, tooMany } from './field-error.js';
 import { dnsLabel, dnsLabel1035, dnsSubdomain, labelValue, pathSegment, qualifiedName } from './names.js';
 
 /** How names of a kind must look. */
@@ -13,6 +13,8 @@ export interface ObjectMetaRules {
 }
 
 const MAX_ANNOTATIONS_BYTES = 256 * 1024;
+/** Each is looked for, one by one, by the garbage collector of all namespaces. */
+const MAX_OWNERS = 100;
 const OWNER_FIELDS = [
   ['apiVersion', 'version must not be empty'],
   ['kind', 'must not be empty'],
@@ -154,6 +156,7 @@ function validateAnnotations(annotations: JsonObject, path: string): readonly Fi
 }
 
 function validateOwners(owners: readonly unknown[], path: string): readonly FieldError[] {
+  if (owners.length > MAX_OWNERS) return [tooMany(path, owners.length, MAX_OWNERS)];
   let controller: string | undefined;
   let isNamedAgain = false;
   return errorsOfEach(owners, (owner) => {

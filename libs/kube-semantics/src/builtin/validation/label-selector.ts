@@ -1,17 +1,42 @@
 import { errorsOfEach } from '../../schema/errors-of-each.js';
 import { isJsonObject, type JsonObject } from '#lib/json';
 import { listAt, recordAt, textAt, textsAt } from '../../object/reading.js';
-import { type FieldError, forbidden, invalid, required } from '../../schema/field-error.js';
+import { type FieldError, forbidden, invalid, required, tooMany } from '../../schema/field-error.js';
 import { labelValue, qualifiedName } from '../../schema/names.js';
 import { validateLabels } from '../../schema/object-meta.js';
 import { eachItem } from './checks.js';
 
-/** Keys, values and operators of a label selector. */
+/**
+ * Labels and expressions of one selector. It is compared with every object of its namespace by controllers and proxies that
+ * all namespaces share, so that tens of thousands of them, which no people write, would stop all others.
+ */
+const MAX_REQUIREMENTS = 32;
+/** Of all its expressions. */
+const MAX_VALUES = 1_000;
+
+/** Keys, values and operators of a label selector, and that it is no longer than selectors may be. */
 export function validateSelector(selector: JsonObject, path: string): readonly FieldError[] {
+  const expressions = listAt(selector, 'matchExpressions');
+  const values = expressions.reduce<number>((sum, one) => sum + listAt(one, 'values').length, 0);
+  const long = [
+    ...validateSelectorSize(recordAt(selector, 'matchLabels'), `${path}.matchLabels`),
+    ...atMost(expressions.length, MAX_REQUIREMENTS, `${path}.matchExpressions`),
+    ...atMost(values, MAX_VALUES, `${path}.matchExpressions.values`),
+  ];
+  if (long.length > 0) return long;
   return [
     ...validateLabels(recordAt(selector, 'matchLabels'), `${path}.matchLabels`),
     ...eachItem(selector['matchExpressions'], `${path}.matchExpressions`, validateExpression),
   ];
+}
+
+/** That a selector of labels alone, as a Service has it, is no longer than selectors may be. */
+export function validateSelectorSize(labels: JsonObject, path: string): readonly FieldError[] {
+  return atMost(Object.keys(labels).length, MAX_REQUIREMENTS, path);
+}
+
+function atMost(actual: number, max: number, path: string): readonly FieldError[] {
+  return actual > max ? [tooMany(path, actual, max)] : [];
 }
 
 function validateExpression(expression: JsonObject, path: string): readonly FieldError[] {

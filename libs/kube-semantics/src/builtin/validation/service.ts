@@ -5,6 +5,7 @@ import { dnsLabel, portNumber } from '../../schema/names.js';
 import { validateLabels } from '../../schema/object-meta.js';
 import { eachItem, oneOf, problems } from './checks.js';
 import { validatePort } from './container-probes.js';
+import { validateSelectorSize } from './label-selector.js';
 import type { Validator } from './validator.js';
 
 const TYPES = ['ClusterIP', 'ExternalName', 'LoadBalancer', 'NodePort'];
@@ -17,6 +18,7 @@ export const validateService: Validator = (service, old) => {
   const errors: FieldError[] = [];
   if (ports.length === 0 && !isHeadless && type !== 'ExternalName') errors.push(required('spec.ports'));
   errors.push(...validatePorts(spec['ports'], ports.length > 1));
+  errors.push(...validateSelectorSize(recordAt(spec, 'selector'), 'spec.selector'));
   errors.push(...validateLabels(recordAt(spec, 'selector'), 'spec.selector'));
   errors.push(...oneOf(spec['sessionAffinity'], 'spec.sessionAffinity', ['ClientIP', 'None']));
   errors.push(...oneOf(spec['type'], 'spec.type', TYPES));
