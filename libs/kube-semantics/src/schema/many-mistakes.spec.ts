@@ -95,8 +95,7 @@ describe('an object with more mistakes than anybody reads', () => {
     [
       "labels of a Service's selector",
       'spec.selector',
-      () =>
-        kind('Service')?.validate({ spec: { selector: names('a'), ports: [{ port: 1 }] } }) ?? [],
+      () => kind('Service')?.validate({ spec: { selector: names('a'), ports: [{ port: 1 }] } }) ?? [],
     ],
   ])('refuses more than controllers can look at: %s', (_, field, find) => {
     expect(find()[0]).toMatchObject({ field, reason: 'FieldValueTooMany' });

@@ -5,6 +5,8 @@ import { badRequest, qualified } from '../status/errors.js';
 
 interface FieldRequirement {
   readonly path: string;
+  /** The names of the path. */
+  readonly names: readonly string[];
   readonly isEqual: boolean;
   readonly value: string;
 }
@@ -45,6 +47,9 @@ const FIELDS: Readonly<Record<string, readonly string[]>> = {
   'jobs.batch': ['status.successful'],
 };
 
+/** A selector of kilobytes would be compared with every object of the kind while all others wait. */
+const MAX_REQUIREMENTS = 16;
+
 const BOOLEAN_FIELDS = new Set(['spec.unschedulable', 'spec.hostNetwork']);
 
 /** Parses `metadata.name=x,status.phase!=Running`. Throws 400 for fields that cannot be selected. */
@@ -55,7 +60,12 @@ export function parseFieldSelector(text: string, { type, version }: ServedType):
     ...(FIELDS[qualified(type)] ?? []),
     ...version.selectableFields.map((path) => path.replace(/^\./, '')),
   ]);
-  return parts(text).map((part) => parseRequirement(part, known, text));
+  const found = parts(text);
+  if (found.length > MAX_REQUIREMENTS)
+    throw badRequest(
+      `invalid field selector: it has ${found.length} requirements, at most ${MAX_REQUIREMENTS} are supported`,
+    );
+  return found.map((part) => parseRequirement(part, known, text));
 }
 
 function parts(text: string): readonly string[] {
@@ -78,11 +88,16 @@ function parseRequirement(part: string, known: ReadonlySet<string>, whole: strin
   if (!match) throw badRequest(`invalid selector: '${whole}'; can't understand '${part}'`);
   const path = match[1] ?? '';
   if (!known.has(path)) throw badRequest(`field label not supported: ${path}`);
-  return { path, isEqual: match[2] !== '!=', value: (match[3] ?? '').replaceAll(/\\(.)/g, '$1') };
+  return {
+    path,
+    names: path.split('.'),
+    isEqual: match[2] !== '!=',
+    value: (match[3] ?? '').replaceAll(/\\(.)/g, '$1'),
+  };
 }
 
 export function matchesFields(selector: FieldSelector, object: KubeObject): boolean {
-  return selector.every(({ path, isEqual, value }) => (fieldText(object, path) === value) === isEqual);
+  return selector.every((one) => (fieldText(object, one) === one.value) === one.isEqual);
 }
 
 /** The only name that can match, when the selector says so: such lists and watches need not look at the others. */
@@ -90,7 +105,7 @@ export function selectedName(selector: FieldSelector): string | undefined {
   return selector.find(({ path, isEqual }) => path === 'metadata.name' && isEqual)?.value;
 }
 
-function fieldText(object: KubeObject, path: string): string {
+function fieldText(object: KubeObject, { path, names }: FieldRequirement): string {
   if (object.kind === 'Event') {
     if (path === 'source')
       return textAt(object, ['source', 'component']) || textAt(object, ['reportingComponent']);
@@ -100,5 +115,5 @@ function fieldText(object: KubeObject, path: string): string {
     return textAt(object, ['status', 'succeeded'], '0');
   if (path === 'status.podIPs') return textAt(object, ['status', 'podIP']);
   const fallback = BOOLEAN_FIELDS.has(path) ? 'false' : path === 'status.replicas' ? '0' : '';
-  return at(object, ...path.split('.')) === undefined ? fallback : textAt(object, path.split('.'));
+  return at(object, ...names) === undefined ? fallback : textAt(object, names);
 }

@@ -8,6 +8,11 @@ interface Token {
   readonly text: string;
 }
 
+/** A selector of kilobytes would be compared with every object of the kind while all others wait. */
+const MAX_REQUIREMENTS = 32;
+/** Of all requirements. */
+const MAX_VALUES = 500;
+
 const TOKEN = /\s*(==|!=|[=!<>(),]|[^\s=!<>(),]+)/gy;
 const SYMBOL = /^(?:==|!=|[=!<>(),])$/;
 const END: Token = { kind: 'end', text: '' };
@@ -23,7 +28,16 @@ const OPERATORS: Readonly<Record<string, LabelRequirement['operator']>> = {
 
 /** Parses `a=b,c!=d,e in (f,g),!h`. Throws 400 with Kubernetes' words on anything else. */
 export function parseLabelSelector(text: string): LabelSelector {
-  return new Parser(tokens(text)).selector();
+  const selector = new Parser(tokens(text)).selector();
+  const values = selector.reduce((sum, one) => sum + one.values.length, 0);
+  refuseMore(selector.length, MAX_REQUIREMENTS, 'requirements');
+  refuseMore(values, MAX_VALUES, 'values');
+  return selector;
+}
+
+function refuseMore(found: number, most: number, what: string): void {
+  if (found > most)
+    throw badRequest(`invalid label selector: it has ${found} ${what}, at most ${most} are supported`);
 }
 
 function tokens(text: string): readonly Token[] {

@@ -1,4 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
+import type { ServedType } from '../served-type/served-type.js';
+import { matchesFields, parseFieldSelector } from './field-selector.js';
 import { labelSelectorText, matchesLabels } from './label-selector.js';
 import { parseLabelSelector } from './parse-label-selector.js';
 
@@ -35,6 +37,13 @@ describe('a label selector', () => {
     expect(() => parseLabelSelector(text)).toThrow(message);
   });
 
+  it.each([
+    ['33 requirements', Array.from({ length: 33 }, (_, at) => `!a${at}`).join()],
+    ['501 values', `a in (${Array.from({ length: 501 }, (_, at) => `v${at}`).join()})`],
+  ])('refuses a selector of %s: each object is compared with it', (what, text) => {
+    expect(() => parseLabelSelector(text)).toThrow(`invalid label selector: it has ${what}, at most`);
+  });
+
   it('renders operators that it does not know as they are', () => {
     const matchExpressions = [{ key: 'c', operator: 'constructor', values: ['x'] }];
     expect(labelSelectorText({ matchExpressions })).toBe('c constructor (x)');
@@ -49,5 +58,26 @@ describe('a label selector', () => {
       ],
     };
     expect(labelSelectorText(selector)).toBe('!d,a=1,b=2,c in (x,y)');
+  });
+});
+
+describe('a field selector', () => {
+  const pods = {
+    type: { group: '', resource: 'pods', namespaced: true, isCustom: false },
+    version: { selectableFields: [] },
+  } as unknown as ServedType;
+  const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'a' }, status: { phase: 'Running' } };
+
+  it.each([
+    ['metadata.name=a,status.phase!=Failed', true],
+    ['metadata.name!=a', false],
+    ['spec.hostNetwork=false', true],
+  ])('%s is %s', (text, expected) => {
+    expect(matchesFields(parseFieldSelector(text, pods), pod)).toBe(expected);
+  });
+
+  it('refuses more requirements than each object can be compared with', () => {
+    const text = Array.from({ length: 17 }, (_, at) => `status.phase!=p${at}`).join();
+    expect(() => parseFieldSelector(text, pods)).toThrow('it has 17 requirements, at most 16 are supported');
   });
 });
