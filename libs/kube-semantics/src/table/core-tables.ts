@@ -190,18 +190,23 @@ function subjects(binding: KubeObject, kind: string): readonly string[] {
 
 const SHOWN = 3;
 
-function someOf(texts: readonly string[]): string {
+function someOf(texts: readonly string[], total = texts.length): string {
   const shown = texts.slice(0, SHOWN).join(',');
-  return texts.length > SHOWN ? `${shown} + ${texts.length - SHOWN} more...` : shown;
+  return total > SHOWN ? `${shown} + ${total - SHOWN} more...` : shown;
 }
 
+/** Every address has every port of its subset; only those that are shown become texts, the others are counted. */
 function endpointsText(endpoints: KubeObject): string {
-  const texts = listAt(endpoints, 'subsets').flatMap((subset) => {
-    const addresses = listAt(subset, 'addresses').map((address) => textAt(address, ['ip']));
-    const ports = listAt(subset, 'ports').map((port) => textAt(port, ['port']));
-    return ports.length === 0
-      ? addresses
-      : ports.flatMap((port) => addresses.map((address) => `${address}:${port}`));
-  });
-  return someOf(texts) || '<none>';
+  const shown: string[] = [];
+  let total = 0;
+  for (const subset of listAt(endpoints, 'subsets')) {
+    const addresses = listAt(subset, 'addresses');
+    const ports = listAt(subset, 'ports');
+    total += addresses.length * Math.max(1, ports.length);
+    const first = addresses.slice(0, SHOWN).map((address) => textAt(address, ['ip']));
+    if (ports.length === 0) shown.push(...first);
+    for (const port of ports.slice(0, SHOWN))
+      shown.push(...first.map((address) => `${address}:${textAt(port, ['port'])}`));
+  }
+  return someOf(shown, total) || '<none>';
 }
