@@ -23,6 +23,10 @@ import {
   EXPORT_SCHEDULE_CONTROLLER,
   ExportScheduleModule,
 } from './export-schedule/export-schedule-module.js';
+import {
+  FORMER_CREDENTIALS_CONTROLLER,
+  FormerCredentialsModule,
+} from './former-credentials/former-credentials-module.js';
 import { HealthController } from './health/health-controller.js';
 import { MetricsController } from './health/metrics-controller.js';
 import { Readiness } from './health/readiness.js';
@@ -39,6 +43,7 @@ const KINDS = [
   BulkExportRunModule,
   ExportScheduleModule,
   ExportArchiveModule,
+  FormerCredentialsModule,
 ];
 
 /** In the order in which they begin to work. */
@@ -52,6 +57,7 @@ const CONTROLLERS = [
   BULK_EXPORT_RUN_CONTROLLER,
   EXPORT_SCHEDULE_CONTROLLER,
   EXPORT_ARCHIVE_CONTROLLER,
+  FORMER_CREDENTIALS_CONTROLLER,
 ];
 
 export const ALL_CONTROLLERS = Symbol('controllers of all kinds');

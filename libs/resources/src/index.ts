@@ -137,3 +137,9 @@ export {
   type RevisionWireStatus,
 } from './wire-status.js';
 export { isUuid, UUID_PATTERN } from './uuid.js';
+export {
+  formerCredentials,
+  formerCredentialsText,
+  withFormerCredentials,
+  type FormerCredentials,
+} from './former-credentials.js';

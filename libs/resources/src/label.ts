@@ -49,6 +49,8 @@ export const ANNOTATION = {
   requestHash: 'agentplane.dev/request-hash',
   /** On a destination: another value asks for another test. */
   testRequest: 'agentplane.dev/test-request',
+  /** On a destination: NAME@TIME of Secrets that it had before, which are deleted once nothing needs them. */
+  formerCredentials: 'agentplane.dev/former-credentials',
   /** On a deployment: JSON, requested revisions that were never created because another was requested first. */
   supersededRevisions: 'agentplane.dev/superseded-revisions',
   /** On a deployment, the Secret of its database and its pods: changes when the URI of the database does. */

@@ -19,11 +19,11 @@ import { Destinations } from './destinations.js';
       provide: Destinations,
       inject: [HOMES, Workspaces, API_CONFIG, CLOCK],
       useFactory: (
-        { destinations, runs, secrets }: Homes,
+        { destinations, secrets }: Homes,
         workspaces: Workspaces,
         { allowPrivateEndpoints }: Pick<ApiConfig, 'allowPrivateEndpoints'>,
         clock: Clock,
-      ) => new Destinations(destinations, secrets, workspaces, allowPrivateEndpoints, runs, clock),
+      ) => new Destinations(destinations, secrets, workspaces, allowPrivateEndpoints, clock),
     },
     {
       provide: BulkExports,

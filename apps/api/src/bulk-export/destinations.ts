@@ -4,15 +4,14 @@ import { PublicError } from '#lib/errors';
 import {
   ANNOTATION,
   type BulkExportDestination,
-  type BulkExportRun,
   type DestinationConfig,
   dnsLabel,
-  exportRunWireStatus,
+  formerCredentials,
   idOf,
-  isFinishedExport,
   LABEL,
   MANAGED_BY,
   statusReason,
+  withFormerCredentials,
 } from '#lib/resources';
 import type { Clock } from '#lib/time';
 import type { ResourceHome } from '../kubernetes/resource-home.js';
@@ -39,6 +38,10 @@ const NOTHING_TO_CHANGE = {
   msg: 'Give display_name, credentials or both; what a destination writes to cannot be changed',
   type: 'value_error',
 };
+
+/** Former credentials of a destination that exports still need, or that were its own ten minutes ago. */
+const MAX_FORMER = 32;
+const TOO_MANY_FORMER = `the credentials were changed ${MAX_FORMER} times while exports needed the former ones; wait until those have ended`;
 
 const TESTED_LATELY_MS = 5_000;
 /** A test takes half a minute at most, and may wait for a place. */
@@ -74,7 +77,6 @@ export class Destinations {
     private readonly secrets: SecretHome,
     private readonly workspaces: Workspaces,
     private readonly allowPrivateEndpoints: boolean,
-    private readonly runs: Pick<ResourceHome<BulkExportRun>, 'list'>,
     private readonly clock: Pick<Clock, 'now' | 'monotonicMs' | 'sleep'>,
   ) {}
 
@@ -123,8 +125,9 @@ export class Destinations {
   }
 
   /**
-   * New credentials are a new Secret: runs that have begun name the former one.
-   * @throws PublicError not_found; bad_request when the test with the new credentials fails
+   * New credentials are a new Secret: runs that have begun, and those that are being made at this moment, name the former
+   * one. The controller deletes it once nothing does.
+   * @throws PublicError not_found; bad_request when the test with the new credentials fails; conflict
    */
   async change(caller: Caller, id: string, request: PatchDestinationRequest): Promise<DestinationAnswer> {
     requireExportPlan(this.workspaces.homeOf(caller.tenantId));
@@ -138,16 +141,11 @@ export class Destinations {
       await this.#mustBeUsable(caller, found.spec.config, credentials);
       await this.secrets.create({ namespace, name: secretName }, 'destination-credentials', credentials);
     }
-    const written = this.home.change({ namespace, name }, (current) => ({
-      ...current,
-      spec: {
-        ...current.spec,
-        ...(displayName ? { displayName } : {}),
-        ...(secretName === undefined ? {} : { credentialsSecretRef: { name: secretName } }),
-      },
-    }));
+    const written = this.home.change({ namespace, name }, (current) => {
+      const renamed = { ...current, spec: { ...current.spec, ...(displayName ? { displayName } : {}) } };
+      return secretName === undefined ? renamed : this.#withSecret(renamed, secretName);
+    });
     const changed = await this.#orCleanUp(written, namespace, secretName);
-    if (secretName !== undefined) await this.#removeFormer(found);
     return this.#render(caller, changed);
   }
 
@@ -190,17 +188,20 @@ export class Destinations {
     return found;
   }
 
-  /** A run that is not over asks for the Secret at each attempt; one that stays is deleted with its destination. */
-  async #removeFormer({ metadata: { namespace = '' }, spec }: BulkExportDestination): Promise<void> {
-    const name = spec.credentialsSecretRef?.name;
-    const isInUse = this.runs
-      .list(namespace)
-      .some(
-        (run) =>
-          run.spec.destination.credentialsSecretName === name && !isFinishedExport(exportRunWireStatus(run)),
-      );
-    if (name !== undefined && !isInUse)
-      await this.secrets.deleteOurs({ namespace, name }, 'destination-credentials');
+  /** @throws PublicError conflict */
+  #withSecret(destination: BulkExportDestination, name: string): BulkExportDestination {
+    const { metadata, spec } = destination;
+    const credentialsSecretRef = { name };
+    const former = spec.credentialsSecretRef?.name;
+    if (former === undefined) return { ...destination, spec: { ...spec, credentialsSecretRef } };
+    if (formerCredentials(destination).length >= MAX_FORMER)
+      throw new PublicError('conflict', TOO_MANY_FORMER);
+    const since = this.clock.now().toISOString();
+    return {
+      ...destination,
+      metadata: withFormerCredentials(metadata, { secretName: former, since }),
+      spec: { ...spec, credentialsSecretRef },
+    };
   }
 
   async #mustBeUsable(
