@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { type EmbeddedObjectStore, startObjectStore } from '#lib/embedded-object-store';
 import {
@@ -124,6 +125,46 @@ describe('changes of a destination', () => {
       200,
       expect.objectContaining({ status_reason: 'Refused', status_message: 'Access denied', tested_at: at }),
     ]);
+  });
+
+  it('lets half of all places wait for tests, and ends the waiting of clients that left', async () => {
+    const other = await api.workspace();
+    const ids = await Promise.all(
+      Array.from({ length: 34 }, async (_, at) => {
+        const id = randomUUID();
+        await api.client.create(RESOURCES.BulkExportDestination, {
+          metadata: { namespace: other.namespace, name: `d${at}`, annotations: { [ANNOTATION.id]: id } },
+          spec: {
+            type: 'object_store',
+            config: { bucketName: 'bucket', includeBucketInPrefix: true },
+            credentialsSecretRef: { name: 'none' },
+          },
+        });
+        return id;
+      }),
+    );
+    const leave = new AbortController();
+    const headers = { 'X-API-Key': other.key, 'X-Tenant-Id': other.tenantId };
+    const ask = (id = ''): Promise<number | 'left'> =>
+      fetch(`${api.url}${PATH}/${id}/test`, { method: 'POST', headers, signal: leave.signal }).then(
+        ({ status }) => status,
+        () => 'left' as const,
+      );
+    await waitFor(async () => (await other.call('GET', PATH)).json.length === ids.length);
+    const waiting = ids.slice(0, 33).map(ask);
+    expect(await Promise.race(waiting)).toBe(429);
+    leave.abort();
+    expect((await Promise.all(waiting)).filter((answer) => answer === 'left')).toHaveLength(32);
+    const url = `${api.url}${PATH}/${ids[33]}/test`;
+    await waitFor(async () => {
+      const signal = AbortSignal.timeout(300);
+      // one that waits has a place
+      const status = await fetch(url, { method: 'POST', headers, signal }).then(
+        (answer) => answer.status,
+        () => 'waits',
+      );
+      return status === 'waits';
+    });
   });
 
   it('deletes it', async () => {

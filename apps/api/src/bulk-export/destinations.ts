@@ -13,6 +13,7 @@ import {
   statusReason,
   withFormerCredentials,
 } from '#lib/resources';
+import { clientLeft } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import type { ResourceHome } from '../kubernetes/resource-home.js';
 import type { SecretHome } from '../kubernetes/secret-home.js';
@@ -151,8 +152,9 @@ export class Destinations {
 
   /**
    * Has the controller test a destination again, and waits for the result. One that was tested in the last seconds is
-   * not: each test occupies one of a few places, and may take half a minute.
-   * @throws PublicError not_found
+   * not: each test occupies one of a few places, and may take half a minute. So does a request that waits for one, until
+   * its client leaves.
+   * @throws PublicError not_found, too_many
    */
   async test(caller: Caller, id: string): Promise<DestinationAnswer> {
     requireExportPlan(this.workspaces.homeOf(caller.tenantId));
@@ -162,14 +164,19 @@ export class Destinations {
     const testedAt = found.status?.testedAt;
     if (testedAt !== undefined && clock.now().getTime() - Date.parse(testedAt) < TESTED_LATELY_MS)
       return this.#render(caller, found);
-    await this.home.change({ namespace, name }, (current) => {
-      const annotations = { ...current.metadata.annotations, [ANNOTATION.testRequest]: randomUUID() };
-      return { ...current, metadata: { ...current.metadata, annotations } };
+    return this.#tests.occupy(caller.tenantId, async () => {
+      await this.home.change({ namespace, name }, (current) => {
+        const annotations = { ...current.metadata.annotations, [ANNOTATION.testRequest]: randomUUID() };
+        return { ...current, metadata: { ...current.metadata, annotations } };
+      });
+      const left = clientLeft();
+      const untilMs = clock.monotonicMs() + TEST_WAIT_MS;
+      while (this.#find(caller, id).status?.testedAt === testedAt && clock.monotonicMs() < untilMs) {
+        left?.throwIfAborted();
+        await clock.sleep(TEST_LOOK_MS);
+      }
+      return this.get(caller, id);
     });
-    const untilMs = clock.monotonicMs() + TEST_WAIT_MS;
-    while (this.#find(caller, id).status?.testedAt === testedAt && clock.monotonicMs() < untilMs)
-      await clock.sleep(TEST_LOOK_MS);
-    return this.get(caller, id);
   }
 
   /**
