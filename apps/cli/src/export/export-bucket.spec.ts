@@ -123,6 +123,26 @@ describe('comparing a bucket', () => {
       ],
     ],
     [
+      'a manifest that names no files',
+      ({ manifest }) => store.put(BUCKET, manifest, '{"rows": 30, "files": [{"key": 7}, null]}'),
+      expect.arrayContaining([expect.stringMatching(/\.json: the object is not a manifest$/)]) as never,
+    ],
+    [
+      'a name that a terminal would obey',
+      ({ manifest }) => {
+        const file = { key: 'x\u001b]0;x\u0007\n1 verified', rows: 30, bytes: 1 };
+        return store.put(BUCKET, manifest, JSON.stringify({ rows: 30, files: [file] }));
+      },
+      expect.arrayContaining(['x\\u001b]0;x\\u0007\\n1 verified: the file does not exist']) as never,
+    ],
+    [
+      'a manifest that is too large to be one',
+      ({ manifest }) => store.put(BUCKET, manifest, Buffer.alloc(65 * 1024 * 1024, ' ')),
+      expect.arrayContaining([
+        expect.stringMatching(/\.json: the object has more than 67108864 bytes/),
+      ]) as never,
+    ],
+    [
       'a manifest that is none',
       ({ manifest }) => store.put(BUCKET, manifest, 'no JSON'),
       expect.arrayContaining([expect.stringMatching(/\.json: the object is not a manifest$/)]) as never,

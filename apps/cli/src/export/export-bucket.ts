@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { visibleText } from '#lib/command-line';
 import { manifestKey } from '#lib/export-plan';
 import type { ObjectStore } from '#lib/object-store';
 
@@ -59,9 +60,14 @@ export interface BucketOptions {
   readonly progress: (soFar: BucketProgress) => void;
 }
 
+/** A manifest has some 400 bytes for each file of a day. */
+const MAX_MANIFEST_BYTES = 64 * 1024 * 1024;
+/** A bucket is somebody else's: it may hold any number of objects that differ. */
+const MAX_DIFFERENCES = 1_000;
+
 /**
  * Compares what lies in the bucket with what the manifests and the export's runs say.
- * @returns a sentence for each difference; none when all is as it should be
+ * @returns a sentence for each difference, a line that may be shown; none when all is as it should be
  * @throws ObjectStoreError, `AccessDenied` too: a key that may only write cannot verify
  */
 export async function compareBucket(
@@ -99,9 +105,22 @@ export async function compareBucket(
   if (rows !== found.rows_exported)
     differences.push(`the manifests name ${rows} rows, the export reports ${found.rows_exported}`);
   const start = prefix.replace(/^\/+|\/+$/g, '');
-  for await (const { key } of store.list(bucket, `${start === '' ? '' : `${start}/`}export_id=${found.id}/`))
+  for await (const { key } of store.list(
+    bucket,
+    `${start === '' ? '' : `${start}/`}export_id=${found.id}/`,
+  )) {
     if (!named.has(key)) differences.push(`${key}: no manifest names this object`);
-  return differences;
+    if (differences.length >= MAX_DIFFERENCES) {
+      differences.push(`comparing ended after ${differences.length} differences`);
+      break;
+    }
+  }
+  return differences.map(oneLine);
+}
+
+/** Names in a bucket may have line ends, and what terminals obey. */
+function oneLine(text: string): string {
+  return visibleText(text).replace(/[\n\t]/g, (character) => (character === '\n' ? '\\n' : '\\t'));
 }
 
 function compareSums(key: string, what: string, contents: ManifestContents | undefined): readonly string[] {
@@ -126,15 +145,35 @@ async function readManifest(
   bucket: string,
   key: string,
 ): Promise<Manifest | string> {
-  if (!(await store.stat(bucket, key))) return `${key}: the manifest does not exist`;
-  const text = Buffer.concat(await (await store.get(bucket, key)).toArray()).toString();
+  const stat = await store.stat(bucket, key);
+  if (!stat) return `${key}: the manifest does not exist`;
+  const pieces: Buffer[] = [];
+  let bytes = 0;
+  for await (const piece of await store.get(bucket, key)) {
+    bytes += (piece as Buffer).length;
+    if (bytes > MAX_MANIFEST_BYTES) break;
+    pieces.push(piece as Buffer);
+  }
+  if (bytes > MAX_MANIFEST_BYTES)
+    return `${key}: the object has more than ${MAX_MANIFEST_BYTES} bytes, and is not a manifest`;
   try {
-    const manifest = JSON.parse(text) as Partial<Manifest>;
-    if (typeof manifest.rows === 'number' && Array.isArray(manifest.files)) return manifest as Manifest;
+    const manifest = JSON.parse(Buffer.concat(pieces).toString()) as Partial<Manifest>;
+    if (isContents(manifest) && (manifest.feedback === undefined || isContents(manifest.feedback)))
+      return manifest as Manifest;
   } catch {
     // as any other object that is no manifest
   }
   return `${key}: the object is not a manifest`;
+}
+
+function isContents(value: Partial<ManifestContents>): boolean {
+  return typeof value.rows === 'number' && Array.isArray(value.files) && value.files.every(isFile);
+}
+
+function isFile(value: unknown): boolean {
+  const { key, rows, bytes, sha256 } = (value ?? {}) as Readonly<Record<string, unknown>>;
+  const isNamed = typeof key === 'string' && (sha256 === undefined || typeof sha256 === 'string');
+  return isNamed && typeof rows === 'number' && typeof bytes === 'number';
 }
 
 async function compareFile(
