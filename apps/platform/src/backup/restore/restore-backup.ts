@@ -47,8 +47,8 @@ const SPARE_BYTES = 200e6;
  * @throws Error when the folder cannot be used, the backup is of another Postgres or damaged, or does not come up
  */
 export async function restoreBackup(request: RestoreRequest): Promise<Restored> {
-  const { backup, watch, clock, log } = request;
-  const { manifest } = backup;
+  const { watch } = request;
+  const { manifest } = request.backup;
   requireMajor(manifest);
   if (manifest.machine !== thisMachine())
     watch.note(
@@ -56,6 +56,22 @@ export async function restoreBackup(request: RestoreRequest): Promise<Restored> 
     );
   const paths = dataPaths(request.dataFolder);
   const movedTo = makeRoom(paths, request);
+  try {
+    const databases = await fill(paths, request);
+    return { movedTo, databases };
+  } catch (error) {
+    if (movedTo === undefined) throw error;
+    throw new Error(
+      `${error instanceof Error ? error.message : String(error)}\nThe former content of ${paths.root} is in ${movedTo}`,
+      { cause: error },
+    );
+  }
+}
+
+/** @returns how many databases Postgres recovered */
+async function fill(paths: DataPaths, request: RestoreRequest): Promise<number> {
+  const { backup, watch, clock, log } = request;
+  const { manifest } = backup;
   mkdirSync(paths.root, { recursive: true, mode: 0o700 });
   const lock = lockFolder(paths);
   try {
@@ -73,7 +89,7 @@ export async function restoreBackup(request: RestoreRequest): Promise<Restored> 
     const databases = await recover({ root: paths.root, isMoved: dropped.includes('postgres'), clock, log });
     watch.end();
     endRestore(paths.root);
-    return { movedTo, databases };
+    return databases;
   } finally {
     lock.release();
   }

@@ -1,4 +1,12 @@
-import { existsSync, lstatSync, mkdirSync, readFileSync, readlinkSync } from 'node:fs';
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readFileSync,
+  readlinkSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { temporaryFolder } from '#lib/testing';
 import { noBody, type TarEntry, type TarItem } from '../archive/tar-entry.js';
@@ -47,5 +55,31 @@ describe('unpack', () => {
     await expect(unpack(all, { root, isDurable: false })).rejects.toThrow();
     expect(existsSync(join(elsewhere, 'file'))).toBe(false);
     expect(readFileSync(join(root, 'way/file'), 'utf8')).toBe('');
+  });
+
+  it('follows no link that an earlier part of the backup left', async () => {
+    const root = join(folder, 'parts');
+    const elsewhere = join(folder, 'home');
+    for (const path of [root, elsewhere, join(elsewhere, 'deep')]) mkdirSync(path);
+    writeFileSync(join(elsewhere, 'file'), 'mine');
+    const links = [
+      entry('link', 'way', { target: elsewhere }),
+      entry('link', 'file', { target: join(elsewhere, 'file') }),
+    ];
+    await unpack(items(...links), { root, isDurable: false });
+    await unpack(items(entry('file', 'file')), { root, isDurable: false });
+    expect(lstatSync(join(root, 'file')).isFile()).toBe(true);
+    expect(readFileSync(join(elsewhere, 'file'), 'utf8')).toBe('mine');
+    const below = unpack(items(entry('file', 'way/deep/key')), { root, isDurable: false });
+    await expect(below).rejects.toThrow('is no folder');
+    expect(existsSync(join(elsewhere, 'deep/key'))).toBe(false);
+  });
+
+  it('drops set-user-id and the right of others to write', async () => {
+    const root = join(folder, 'modes');
+    mkdirSync(root);
+    const all = items(entry('folder', 'open', { mode: 0o1777 }), entry('file', 'open/run', { mode: 0o4777 }));
+    await unpack(all, { root, isDurable: false });
+    for (const path of ['open', 'open/run']) expect(statSync(join(root, path)).mode & 0o7777).toBe(0o755);
   });
 });
