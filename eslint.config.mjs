@@ -50,6 +50,14 @@ const noUnboundedParse = {
     'Texts of callers and graphs may be long, and parsing one holds up everybody: pass them on, walk them (inTurns, membersOf, valueAt of #lib/json), or name the bound (parseShort).',
 };
 
+/** Where texts that tenants sent or stored are read in one process for all of them. */
+const tenantRooms = ['apps/api/src/**/*.ts', 'libs/trace-store/src/**/*.ts', 'libs/otlp/src/**/*.ts'];
+const noFaultyParse = {
+  selector: "CallExpression[callee.object.name='JSON'][callee.property.name='parse']",
+  message:
+    'V8 may give an escaped name of one text to the next one, of another tenant: use parseJson of #lib/json.',
+};
+
 const source = ['apps/**/*.ts', 'apps/**/*.tsx', 'libs/**/*.ts', 'libs/**/*.tsx'];
 const tests = ['**/*.spec.ts', '**/*.spec.tsx', 'test/**/*.ts', 'libs/testing/**/*.ts', '**/testdata/**'];
 
@@ -132,6 +140,15 @@ export default tseslint.config(
   { files: ['libs/time/src/clock.ts'], rules: { 'no-restricted-syntax': 'off' } },
   // DTO classes and injected classes need value imports for their metadata
   { files: ['apps/api/**'], rules: { '@typescript-eslint/consistent-type-imports': 'off' } },
+  {
+    files: tenantRooms,
+    rules: {
+      'no-restricted-syntax': [
+        'error',
+        ...[...rules, noEnvironment, ...noLiteralWords, ...noLiteralReasons, noFaultyParse],
+      ],
+    },
+  },
   {
     files: requestRooms,
     ignores: parsesForGraphs,

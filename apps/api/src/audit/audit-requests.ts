@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { type AuditActor, type AuditLog, type AuditRecord, shortened } from '#lib/audit-log';
-import { isJsonObject, type JsonObject } from '#lib/json';
+import { isJsonObject, type JsonObject, parseJson } from '#lib/json';
 import { REQUEST_ID_HEADER } from '#lib/telemetry';
 import { OPERATOR, findCaller } from '../tenancy/caller.js';
 import { ROUTE_SCOPES, routeName } from '../wire/route-access.js';
@@ -110,7 +110,7 @@ function reasonOf(detail: unknown): string | undefined {
 function parsed(payload: unknown): JsonObject {
   if (typeof payload !== 'string') return {};
   try {
-    const value: unknown = JSON.parse(payload);
+    const value: unknown = parseJson(payload);
     return isJsonObject(value) ? value : {};
   } catch {
     return {};

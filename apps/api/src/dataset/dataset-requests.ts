@@ -1,5 +1,5 @@
 import { PublicError } from '#lib/errors';
-import { isJsonObject, type JsonObject } from '#lib/json';
+import { isJsonObject, type JsonObject, parseJson } from '#lib/json';
 import { isUuid } from '#lib/resources';
 import { parseInstant } from '#lib/time';
 import type { AsOf, Dataset, DatasetDetails, DatasetVersion, TraceStore } from '#lib/trace-store';
@@ -31,7 +31,7 @@ export function requireUuids(loc: readonly string[], ids: readonly string[] | un
 export function parseMetadata(text: string | undefined): JsonObject | undefined {
   if (text === undefined) return undefined;
   try {
-    const value: unknown = JSON.parse(text);
+    const value: unknown = parseJson(text);
     if (isJsonObject(value)) return value;
   } catch {
     // refused below

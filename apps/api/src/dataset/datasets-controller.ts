@@ -1,5 +1,6 @@
 import { Body, Controller, Delete, Get, HttpCode, Inject, Patch, Post, Put, Query } from '@nestjs/common';
 import type { Caller } from '#lib/auth';
+import { parseJson } from '#lib/json';
 import { formatInstant } from '#lib/time';
 import type { Dataset, DatasetVersion, TraceStore } from '#lib/trace-store';
 import { TRACE_STORE } from '../core/tokens.js';
@@ -26,7 +27,7 @@ import { DatasetRequests, parseAsOf } from './dataset-requests.js';
 const TAKEN = 'There is another one of that name';
 
 function renderDataset(dataset: Dataset): DatasetAnswer {
-  const json = (text: string | undefined): unknown => (text === undefined ? null : JSON.parse(text));
+  const json = (text: string | undefined): unknown => (text === undefined ? null : parseJson(text));
   const { lastSessionStartTime: last } = dataset;
   return {
     ...{ id: dataset.id, tenant_id: dataset.tenantId, name: dataset.name },

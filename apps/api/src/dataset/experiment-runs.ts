@@ -1,7 +1,7 @@
 import type { Caller } from '#lib/auth';
 import { PublicError } from '#lib/errors';
 import type { BufferAccount } from '#lib/http';
-import { isJsonObject } from '#lib/json';
+import { isJsonObject, parseJson } from '#lib/json';
 import { parseInstant } from '#lib/time';
 import type { AsOf, ExampleRow, Project, TraceStore } from '#lib/trace-store';
 import type { AttachmentUrls } from '../attachment/attachment-urls.js';
@@ -153,7 +153,7 @@ const COMMA = Buffer.from(',');
 
 /** The clients note the version when they begin; others are read as they are now. */
 function versionOf(experiment: Project | undefined): AsOf | undefined {
-  const extra: unknown = experiment?.extra === undefined ? undefined : JSON.parse(experiment.extra);
+  const extra: unknown = experiment?.extra === undefined ? undefined : parseJson(experiment.extra);
   const metadata = isJsonObject(extra) ? extra['metadata'] : undefined;
   const version = isJsonObject(metadata) ? metadata['dataset_version'] : undefined;
   const time = typeof version === 'string' ? parseInstant(version, { zone: 'optional' }) : undefined;

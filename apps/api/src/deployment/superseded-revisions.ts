@@ -1,4 +1,4 @@
-import { isJsonObject } from '#lib/json';
+import { isJsonObject, parseJson } from '#lib/json';
 import { ANNOTATION, isUuid } from '#lib/resources';
 import type { AgentDeployment, RevisionRequest, SourceRevisionConfig } from '#lib/resources';
 import { pendingRevision } from './pending-revision.js';
@@ -39,7 +39,7 @@ export function supersededRevisions({ metadata }: AgentDeployment): readonly Sup
   const text = metadata.annotations?.[ANNOTATION.supersededRevisions];
   if (text === undefined) return [];
   try {
-    const kept: unknown = JSON.parse(text);
+    const kept: unknown = parseJson(text);
     return Array.isArray(kept) ? kept.slice(0, MOST_KEPT).filter(isSuperseded) : [];
   } catch {
     return [];

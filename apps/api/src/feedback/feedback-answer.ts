@@ -1,3 +1,4 @@
+import { parseJson } from '#lib/json';
 import { formatInstant } from '#lib/time';
 import type { StoredFeedback } from '#lib/trace-store';
 import { Answered, FLAG, JSON_VALUE, orNull, TEXT, TIME, UUID } from '../wire/shape.js';
@@ -33,7 +34,7 @@ export class DeletedFeedbackAnswer {
 }
 
 function json(text: string | undefined): unknown {
-  return text === undefined ? null : (JSON.parse(text) as unknown);
+  return text === undefined ? null : parseJson(text);
 }
 
 export function renderFeedback(feedback: StoredFeedback): FeedbackAnswer {

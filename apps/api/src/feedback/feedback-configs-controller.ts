@@ -1,5 +1,6 @@
 import { Body, Controller, Delete, Get, HttpCode, Patch, Post, Query } from '@nestjs/common';
 import type { Caller } from '#lib/auth';
+import { parseJson } from '#lib/json';
 import { formatInstant } from '#lib/time';
 import type { FeedbackConfig } from '#lib/trace-store';
 import { FromCaller } from '../tenancy/caller.js';
@@ -30,7 +31,7 @@ export class FeedbackConfigAnswer {
 function render(tenantId: string, found: FeedbackConfig): FeedbackConfigAnswer {
   return {
     ...{ id: found.id, tenant_id: tenantId, feedback_key: found.key },
-    feedback_config: JSON.parse(found.config) as unknown,
+    feedback_config: parseJson(found.config),
     is_lower_score_better: found.isLowerScoreBetter,
     ...{ is_enforced: false, is_first: true, is_deleted: false },
     modified_at: formatInstant(found.modifiedAt),

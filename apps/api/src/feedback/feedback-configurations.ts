@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { PublicError } from '#lib/errors';
+import { parseJson } from '#lib/json';
 import type { FeedbackConfig, TraceStore } from '#lib/trace-store';
 import { invalid } from '../wire/request-pipe.js';
 import type {
@@ -25,7 +26,7 @@ export class FeedbackConfigurations {
       ...{ key, config: JSON.stringify(content), isLowerScoreBetter: isLower ?? false },
     });
     const isSame =
-      isDeepStrictEqual(JSON.parse(made.config), JSON.parse(JSON.stringify(content))) &&
+      isDeepStrictEqual(parseJson(made.config), parseJson(JSON.stringify(content))) &&
       (isLower ?? made.isLowerScoreBetter) === made.isLowerScoreBetter;
     if (isSame) return made;
     throw new PublicError(
@@ -45,7 +46,7 @@ export class FeedbackConfigurations {
     const { feedback_key: key, id, is_lower_score_better: isLower } = request;
     const changed = await this.store.feedbackConfigs.update(tenantId, key, (found) => {
       if (id && id.toLowerCase() !== found.id) throw missing(`with ID ${id}`);
-      const content = changedContent(request, JSON.parse(found.config) as FeedbackConfigContent);
+      const content = changedContent(request, parseJson(found.config) as FeedbackConfigContent);
       return { config: content && JSON.stringify(content), isLowerScoreBetter: isLower ?? undefined };
     });
     if (changed) return changed;

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { isJsonObject } from '#lib/json';
+import { isJsonObject, parseJson } from '#lib/json';
 import { writeStatus } from '#lib/otlp';
 import type { BodyRoute } from '../wire/body-parsers.js';
 import { PROTOBUF } from './span-encoding.js';
@@ -21,7 +21,7 @@ const INTERNAL = 13;
 
 function detailOf(payload: unknown): unknown {
   try {
-    const body: unknown = JSON.parse(String(payload));
+    const body: unknown = parseJson(String(payload));
     return isJsonObject(body) ? body['detail'] : undefined;
   } catch {
     return undefined;

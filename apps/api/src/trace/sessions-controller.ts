@@ -1,5 +1,6 @@
 import { Body, Controller, Delete, Get, HttpCode, Patch, Post, Query } from '@nestjs/common';
 import type { Caller } from '#lib/auth';
+import { parseJson } from '#lib/json';
 import type { Project, RunStatistics } from '#lib/trace-store';
 import { FromCaller } from '../tenancy/caller.js';
 import { PathId } from '../wire/path-id.js';
@@ -25,7 +26,7 @@ function renderProject(project: Project, statistics?: RunStatistics): ProjectAns
     description: project.description ?? null,
     start_time: (project.startTime ?? project.createdAt).toISOString(),
     end_time: project.endTime?.toISOString() ?? null,
-    extra: project.extra === undefined ? null : (JSON.parse(project.extra) as unknown),
+    extra: project.extra === undefined ? null : parseJson(project.extra),
     default_dataset_id: null,
     reference_dataset_id: project.referenceDatasetId ?? null,
     test_run_number: project.testRunNumber ?? null,

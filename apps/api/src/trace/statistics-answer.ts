@@ -1,3 +1,4 @@
+import { parseJson } from '#lib/json';
 import type { RunStatistics } from '#lib/trace-store';
 import { formatInstant } from '#lib/time';
 import { Answered, JSON_VALUE, NUMBER, orNull, type Shape, TEXT, TIME, WHOLE } from '../wire/shape.js';
@@ -68,7 +69,7 @@ const MEMBERS: Readonly<
 };
 
 function parsed(json: string | undefined): unknown {
-  return json === undefined ? null : JSON.parse(json);
+  return json === undefined ? null : parseJson(json);
 }
 
 function whole(value: number | undefined): number | undefined {

@@ -1,7 +1,7 @@
 import type { Caller } from '#lib/auth';
 import { invalid } from '../wire/request-pipe.js';
 import { PublicError } from '#lib/errors';
-import { isJsonObject, type JsonObject } from '#lib/json';
+import { isJsonObject, type JsonObject, parseJson } from '#lib/json';
 import type { Project, ProjectDetails, RunStatistics, StoredRun, TraceStore } from '#lib/trace-store';
 import { isUuid } from '#lib/resources';
 import { parseInstant } from '#lib/time';
@@ -172,7 +172,7 @@ function dateOf(time: string | null | undefined): Date | undefined {
 /** @throws PublicError invalid */
 function parseMetadata(text: string): JsonObject {
   try {
-    const value: unknown = JSON.parse(text);
+    const value: unknown = parseJson(text);
     if (isJsonObject(value)) return value;
   } catch {
     // refused below

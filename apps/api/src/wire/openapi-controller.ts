@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { Controller, Get, Header } from '@nestjs/common';
 import { RouteConfig } from '@nestjs/platform-fastify';
 import { INSTALLATION } from '#lib/data-folder';
+import { parseJson } from '#lib/json';
 import { Described } from './described.js';
 
 /** Shows the document that was generated with this version; `npm run generate -- --check` holds it to the code. */
@@ -23,7 +24,7 @@ export class OpenApiController {
   async #read(): Promise<Buffer> {
     try {
       const text = await readFile(join(INSTALLATION, 'docs', 'openapi.json'), 'utf8');
-      return Buffer.from(JSON.stringify(JSON.parse(text)));
+      return Buffer.from(JSON.stringify(parseJson(text)));
     } catch (error) {
       // the next request tries again
       this.#document = undefined;

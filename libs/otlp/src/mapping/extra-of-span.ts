@@ -170,7 +170,7 @@ export function extraOfSpan(
   resource: ResourceMembers,
 ): string {
   const parameters = invocationParameters(taken);
-  const model: unknown = JSON.parse(parameters.get('model') ?? 'null');
+  const model: unknown = parseJson(parameters.get('model') ?? 'null');
   const metadata = metadataOf(taken, typeof model === 'string' ? model : undefined, resource.members);
   const members: [string, string][] = [['metadata', jsonObject(metadata)]];
   if (parameters.size > 0) members.push(['invocation_params', jsonObject(parameters)]);

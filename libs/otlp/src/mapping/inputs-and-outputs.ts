@@ -1,3 +1,4 @@
+import { parseJson } from '#lib/json';
 import type { AttributeValue, SpanEvent } from '../span.js';
 import { asJson, jsonObject, jsonOf, jsonPayload, jsonScalar } from './json-text.js';
 import { nestAttributes } from './nest-attributes.js';
@@ -194,7 +195,7 @@ function ofEventsAttribute(span: TakenAttributes): InputsAndOutputs {
   if (json?.kind !== 'array') return { inputs: undefined, outputs: undefined };
   span.take('events');
   const [asked, choices]: [string[], string[]] = [[], []];
-  for (const event of JSON.parse(json.text) as readonly unknown[]) {
+  for (const event of parseJson(json.text) as readonly unknown[]) {
     const isChoice =
       typeof event === 'object' && event !== null && Reflect.get(event, 'event.name') === CHOICE;
     (isChoice ? choices : asked).push(JSON.stringify(event));

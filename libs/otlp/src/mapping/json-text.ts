@@ -18,6 +18,8 @@ export function asJson(text: string): JsonText | undefined {
   if (first === undefined || hasMoreValues(text, MAX_VALUES) || isTextDeeperThan(text, MAX_DEPTH))
     return undefined;
   try {
+    // only whether it is JSON
+    // eslint-disable-next-line no-restricted-syntax
     JSON.parse(text);
     return { kind: first === '{' ? 'object' : 'array', text };
   } catch {
@@ -29,6 +31,8 @@ export function asJson(text: string): JsonText | undefined {
 export function jsonScalar(text: string): string | undefined {
   if (!/^[ \n\r\t]{0,100}["\dtfn-]/.test(text)) return undefined;
   try {
+    // only whether it is JSON
+    // eslint-disable-next-line no-restricted-syntax
     JSON.parse(text);
     return text;
   } catch {

@@ -1,3 +1,4 @@
+import { parseJson } from '#lib/json';
 import type { AttributeValue } from '../span.js';
 import { asJson } from './json-text.js';
 import type { TakenAttributes } from './taken-attributes.js';
@@ -78,7 +79,7 @@ function numbers(
 /** Tokens and costs as the clients of LangChain state them, from which the columns of a run are taken. */
 export function usageOf(span: TakenAttributes): object | undefined {
   const own = span.take('langsmith.usage_metadata');
-  if (typeof own === 'string' && asJson(own)?.kind === 'object') return JSON.parse(own) as object;
+  if (typeof own === 'string' && asJson(own)?.kind === 'object') return parseJson(own) as object;
   const [input, output] = [number(span.takeFirst(INPUT)), number(span.takeFirst(OUTPUT))];
   const total = number(span.takeFirst(TOTAL));
   const sum = input === undefined && output === undefined ? undefined : (input ?? 0) + (output ?? 0);

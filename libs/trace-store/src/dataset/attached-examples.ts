@@ -1,4 +1,5 @@
 import { PublicError } from '#lib/errors';
+import { parseJson } from '#lib/json';
 import { textTypes, type Connection, type Queryable } from '#lib/postgres';
 import { lockStored } from '../attachment/attachment-objects.js';
 import { RELEASE } from '../run/remove-attachments.js';
@@ -13,7 +14,7 @@ export type AttachmentColumn = Readonly<Record<string, { readonly object: string
 
 /** In the order of their names. */
 export function parseAttachments(json: string | null): readonly ExampleAttachment[] {
-  const column = JSON.parse(json ?? '{}') as AttachmentColumn;
+  const column = parseJson(json ?? '{}') as AttachmentColumn;
   return Object.entries(column)
     .map(([name, { object, type }]) => ({ name, objectId: object, contentType: type }))
     .sort((one, other) => (one.name < other.name ? -1 : 1));

@@ -1,3 +1,4 @@
+import { parseJson } from '#lib/json';
 import { type Queryable, textTypes } from '#lib/postgres';
 import { formatInstant, type Instant, parseInstant } from '#lib/time';
 import type {
@@ -36,7 +37,7 @@ function parse(row: TextRow): ExportProgressRecord {
     feedbackRows: Number(row['feedback_rows']),
     bytes: Number(row['bytes']),
     part: Number(row['part']),
-    intent: intent ? (JSON.parse(intent) as ExportIntent) : undefined,
+    intent: intent ? (parseJson(intent) as ExportIntent) : undefined,
     error: row['error'] ?? undefined,
     files: Number(row['files']),
     updatedAt: new Date(Number((time(row['updated_at']) ?? 0n) / 1000n)),

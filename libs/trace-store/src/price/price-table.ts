@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { PublicError } from '#lib/errors';
+import { parseJson } from '#lib/json';
 import { inTransaction, type Connection, type Pool, type Queryable, textTypes } from '#lib/postgres';
 import { formatInstant, type Instant, parseInstant } from '#lib/time';
 import { BUILT_IN_PRICES } from './built-in-prices.js';
@@ -25,7 +26,7 @@ function time(text: string | null | undefined): Instant | undefined {
 }
 
 function details(text: string | null | undefined): PriceDetails | undefined {
-  return text ? (JSON.parse(text) as PriceDetails) : undefined;
+  return text ? (parseJson(text) as PriceDetails) : undefined;
 }
 
 const SHIPPED = new Map(BUILT_IN_PRICES.map((price) => [price.id, price]));

@@ -1,6 +1,6 @@
 import type { EntityManager, Repository, SelectQueryBuilder } from 'typeorm';
 import { PublicError } from '#lib/errors';
-import { isJsonObject, jsonContains, type JsonObject } from '#lib/json';
+import { isJsonObject, jsonContains, type JsonObject, parseJson } from '#lib/json';
 import { type Queryable, sqlState } from '#lib/postgres';
 import { isUuid } from '#lib/resources';
 import type { ControlTables } from '../control/control-tables.js';
@@ -31,7 +31,7 @@ function parse(entity: ProjectEntity): Project {
 }
 
 function hasMetadata(extra: string | null, part: JsonObject): boolean {
-  const value: unknown = extra === null ? undefined : JSON.parse(extra);
+  const value: unknown = extra === null ? undefined : parseJson(extra);
   return isJsonObject(value) && jsonContains(part, value['metadata']);
 }
 

@@ -1,3 +1,4 @@
+import { parseJson } from '#lib/json';
 import { type Connection, CopyBinaryWriter, type CopyPart, type Queryable, textTypes } from '#lib/postgres';
 import { formatInstant, type Instant, parseInstant } from '#lib/time';
 import { timeBounds, type RunPlace } from './run-place.js';
@@ -210,7 +211,7 @@ function parseRow(row: TextRow): RunRow {
     promptCost: row.prompt_cost ?? undefined,
     completionCost: row.completion_cost ?? undefined,
     priceId: row.price_id ?? undefined,
-    usageDetails: row.usage_details === null ? undefined : (JSON.parse(row.usage_details) as UsageDetails),
+    usageDetails: row.usage_details === null ? undefined : (parseJson(row.usage_details) as UsageDetails),
     model: row.model ?? undefined,
     modelMember: row.model_member ?? undefined,
     provider: row.provider ?? undefined,

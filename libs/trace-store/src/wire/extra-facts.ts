@@ -1,4 +1,4 @@
-import { OPEN_OBJECT, QUOTE } from '#lib/json';
+import { OPEN_OBJECT, QUOTE, parseJson } from '#lib/json';
 import { DEFAULT_MEMBERS } from '../price/model-price.js';
 import { eachMember, expectEnd, type ByteRange } from './json-scanner.js';
 import { validatePayload, WHOLE_PAYLOAD } from './whole-payload.js';
@@ -29,7 +29,7 @@ const MAX_NAME_BYTES = MAX_NAME * 6 + 2;
 
 function shortText(bytes: Buffer, { start, end }: ByteRange): string | undefined {
   if (bytes[start] !== QUOTE || end - start > MAX_NAME_BYTES) return undefined;
-  const text = JSON.parse(bytes.toString('utf8', start, end)) as string;
+  const text = parseJson(bytes.toString('utf8', start, end)) as string;
   if (text === '' || text.length > MAX_NAME) return undefined;
   return text.replaceAll('\0', '\uFFFD').toWellFormed();
 }

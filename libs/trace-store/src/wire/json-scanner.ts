@@ -7,6 +7,7 @@ import {
   OPEN_ARRAY,
   OPEN_OBJECT,
   QUOTE,
+  parseJson,
 } from '#lib/json';
 
 /**
@@ -219,7 +220,7 @@ function readName(bytes: Buffer, start: number, end: number): string {
   if (/^[\w.-]*$/.test(plain)) return plain;
   // making a parser takes four times as long as the name
   if (!plain.includes('\\')) return bytes.toString('utf8', start + 1, end - 1);
-  return JSON.parse(bytes.toString('utf8', start, end)) as string;
+  return parseJson(bytes.toString('utf8', start, end)) as string;
 }
 
 /**

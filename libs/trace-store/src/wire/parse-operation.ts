@@ -138,7 +138,7 @@ function trimmed(bytes: Buffer): Buffer {
 /** `error` is a JSON string on the wire and plain text in the store; anything else is kept as its JSON text. */
 function errorText(json: Buffer): Buffer {
   if (json[0] !== QUOTE) return json;
-  return Buffer.from(storable(JSON.parse(json.toString()) as string));
+  return Buffer.from(storable(parseJson(json.toString()) as string));
 }
 
 interface Derived {
