@@ -1,5 +1,5 @@
 import { PublicError } from '#lib/errors';
-import { inTransaction, sqlState, type Pool } from '#lib/postgres';
+import { inTransaction, type Pool } from '#lib/postgres';
 import { formatInstant } from '#lib/time';
 import type {
   FeedbackChange,
@@ -11,14 +11,16 @@ import type {
 } from './feedback.js';
 import { FEEDBACK_COLUMNS, readFeedback, storedScore, wordOf } from './feedback-row.js';
 import { joinFeedback } from './join-feedback.js';
+import { limitedRead, type ReadLimit } from '../limited-read.js';
 import { deletedProjects } from '../project/project-deletions.js';
 import { upgradeTraces } from '../retention/upgrade-trace.js';
 import { storeFeedback } from './store-feedback.js';
 
 /** Of a list: a tenant may have any number. */
-const TIME_LIMIT_MS = 5_000;
-/** SQLSTATE of a statement that took longer. */
-const QUERY_CANCELED = '57014';
+const LIST_LIMIT: ReadLimit = {
+  what: 'Finding this feedback',
+  advice: 'ask for runs, one session or a shorter time',
+};
 
 /**
  * What a caller reaches that reaches the project `$3` alone, or everything where it is null; not what is left of deleted
@@ -108,26 +110,18 @@ export class FeedbackTable implements Feedbacks {
   ): Promise<readonly StoredFeedback[]> {
     const values: unknown[] = [tenantId, limit, onlyProject ?? null, offset];
     const conditions = conditionsOf(search, (value) => `$${values.push(value)}`);
-    try {
-      return await inTransaction(
-        this.pool,
-        (db) =>
-          readFeedback(
-            db,
-            `SELECT ${FEEDBACK_COLUMNS} FROM feedback f
-            WHERE ${['f.tenant_id = $1', REACHED, ...conditions].join(' AND ')}
-            ORDER BY f.created_at DESC, f.id DESC LIMIT $2 OFFSET $4`,
-            values,
-          ),
-        `BEGIN READ ONLY; SET LOCAL statement_timeout = ${TIME_LIMIT_MS}; SET LOCAL jit = off`,
-      );
-    } catch (error) {
-      if (sqlState(error) !== QUERY_CANCELED) throw error;
-      throw new PublicError(
-        'bad_request',
-        `Finding this feedback took longer than ${TIME_LIMIT_MS / 1_000} s: ask for runs, one session or a shorter time`,
-      );
-    }
+    return limitedRead(
+      this.pool,
+      (db) =>
+        readFeedback(
+          db,
+          `SELECT ${FEEDBACK_COLUMNS} FROM feedback f
+          WHERE ${['f.tenant_id = $1', REACHED, ...conditions].join(' AND ')}
+          ORDER BY f.created_at DESC, f.id DESC LIMIT $2 OFFSET $4`,
+          values,
+        ),
+      LIST_LIMIT,
+    );
   }
 }
 

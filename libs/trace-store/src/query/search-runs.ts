@@ -1,11 +1,11 @@
-import { PublicError } from '#lib/errors';
-import { inTransaction, sqlState, type Connection, type Pool } from '#lib/postgres';
+import type { Connection, Pool } from '#lib/postgres';
 import { formatInstant } from '#lib/time';
 import { filterSql } from '../filter/filter-sql.js';
 import { feedbackStats } from '../feedback/feedback-stats.js';
 import type { PayloadStore } from '../run/payload-store.js';
 import { readRuns, RUN_COLUMNS } from '../run/run-table.js';
 import type { RunRow } from '../run/stored-run.js';
+import { limitedRead, type ReadLimit } from '../limited-read.js';
 import { keyConditions, Parameters, runConditions } from './run-conditions.js';
 import { withChildren } from './with-children.js';
 import { withTotals } from './with-totals.js';
@@ -13,11 +13,10 @@ import { deletedProjects } from '../project/project-deletions.js';
 import type { RunPage, RunPageOptions, RunSearch } from './run-search.js';
 
 /** Of a page: a condition that no index serves may read every run of a project. */
-const TIME_LIMIT_MS = 5_000;
-/** SQLSTATE of a statement that took longer. */
-const QUERY_CANCELED = '57014';
-
-const BEGIN = `BEGIN READ ONLY; SET LOCAL statement_timeout = ${TIME_LIMIT_MS}; SET LOCAL jit = off`;
+const LIMIT: ReadLimit = {
+  what: 'Finding these runs',
+  advice: 'ask for fewer projects, a shorter time or one trace',
+};
 
 /** One page of the runs of a tenant that are wanted. @throws PublicError bad_request when finding them takes too long */
 export async function searchRuns(
@@ -25,27 +24,15 @@ export async function searchRuns(
   payloads: Pick<PayloadStore, 'getSome' | 'sizes'>,
   { tenantId, search, page }: SearchRequest,
 ): Promise<RunPage> {
-  try {
-    const found = await inTransaction(
-      pool,
-      (db) => readPage(db, payloads, { tenantId, search, page }),
-      BEGIN,
-    );
-    const runs = page.children ? await withChildren(pool, tenantId, found.runs) : found.runs;
-    if (page.totals !== true) return { ...found, runs };
-    const rows = await withTotals(
-      pool,
-      tenantId,
-      runs.map(({ row }) => row),
-    );
-    return { ...found, runs: runs.map((run, at) => ({ ...run, row: rows[at] ?? run.row })) };
-  } catch (error) {
-    if (sqlState(error) !== QUERY_CANCELED) throw error;
-    throw new PublicError(
-      'bad_request',
-      `Finding these runs took longer than ${TIME_LIMIT_MS / 1_000} s: ask for fewer projects, a shorter time or one trace`,
-    );
-  }
+  const found = await limitedRead(pool, (db) => readPage(db, payloads, { tenantId, search, page }), LIMIT);
+  const runs = page.children ? await withChildren(pool, tenantId, found.runs) : found.runs;
+  if (page.totals !== true) return { ...found, runs };
+  const rows = await withTotals(
+    pool,
+    tenantId,
+    runs.map(({ row }) => row),
+  );
+  return { ...found, runs: runs.map((run, at) => ({ ...run, row: rows[at] ?? run.row })) };
 }
 
 export interface SearchRequest {

@@ -1,12 +1,9 @@
-import { inTransaction, type Pool, sqlState, textTypes } from '#lib/postgres';
+import { inLimitedTransaction, type Pool, textTypes, TimeLimitError } from '#lib/postgres';
 import { FENCE } from '../filter/filter-tables.js';
 import type { RunChildren, RunRow, StoredRun } from '../run/stored-run.js';
 
 /** A trace may have any number of runs; an answer does not wait for the children of one that is too large. */
 const TIME_LIMIT_MS = 2_000;
-/** SQLSTATE of a statement that took longer. */
-const QUERY_CANCELED = '57014';
-const BEGIN = `BEGIN READ ONLY; SET LOCAL statement_timeout = ${TIME_LIMIT_MS}; SET LOCAL jit = off`;
 /** Runs below those of an answer, and ids that are answered of them; beyond it no run has its children. */
 const MOST_RUNS = 30_000;
 const MOST_IDS = 60_000;
@@ -50,15 +47,13 @@ export async function withChildren(
     rows.map(({ id }) => id),
   ];
   try {
-    const found = await inTransaction(
-      pool,
-      (client) => client.query<ChildRow>({ text: QUERY, values, types: textTypes }),
-      BEGIN,
+    const found = await inLimitedTransaction(pool, { limitMs: TIME_LIMIT_MS }, (client) =>
+      client.query<ChildRow>({ text: QUERY, values, types: textTypes }),
     );
     const children = found.rows.length > MOST_RUNS ? undefined : gather(rows, found.rows);
     return children ? runs.map((run, at) => ({ ...run, children: children[at] })) : runs;
   } catch (error) {
-    if (sqlState(error) !== QUERY_CANCELED) throw error;
+    if (!(error instanceof TimeLimitError)) throw error;
     return runs;
   }
 }

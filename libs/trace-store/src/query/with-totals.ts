@@ -1,12 +1,9 @@
-import { inTransaction, type Pool, sqlState, textTypes } from '#lib/postgres';
+import { inLimitedTransaction, type Pool, textTypes, TimeLimitError } from '#lib/postgres';
 import { FENCE } from '../filter/filter-tables.js';
 import type { RunRow } from '../run/stored-run.js';
 
 /** A trace may have any number of runs; an answer does not wait for the sums of one that is too large. */
 const TIME_LIMIT_MS = 2_000;
-/** SQLSTATE of a statement that took longer. */
-const QUERY_CANCELED = '57014';
-const BEGIN = `BEGIN READ ONLY; SET LOCAL statement_timeout = ${TIME_LIMIT_MS}; SET LOCAL jit = off`;
 
 const SUMS = `sum(c.total_tokens) AS total_tokens, sum(c.prompt_tokens) AS prompt_tokens,
   sum(c.completion_tokens) AS completion_tokens, sum(c.total_cost) AS total_cost, sum(c.prompt_cost) AS prompt_cost,
@@ -73,10 +70,8 @@ export async function withTotals(
     wanted.map(({ isRoot }) => isRoot),
   ];
   try {
-    const found = await inTransaction(
-      pool,
-      (client) => client.query<TotalsRow>({ text: QUERY, values, types: textTypes }),
-      BEGIN,
+    const found = await inLimitedTransaction(pool, { limitMs: TIME_LIMIT_MS }, (client) =>
+      client.query<TotalsRow>({ text: QUERY, values, types: textTypes }),
     );
     const totals = new Map(found.rows.map((row) => [`${row.trace_id} ${row.id}`, row] as const));
     return rows.map((row) => {
@@ -84,7 +79,7 @@ export async function withTotals(
       return sums && isWithoutOwn(row) ? { ...row, ...usageOf(sums) } : row;
     });
   } catch (error) {
-    if (sqlState(error) !== QUERY_CANCELED) throw error;
+    if (!(error instanceof TimeLimitError)) throw error;
     return rows;
   }
 }

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { PublicError } from '#lib/errors';
-import { inTransaction, type Pool, type Queryable, sqlState, textTypes } from '#lib/postgres';
+import { inTransaction, type Pool, type Queryable, textTypes } from '#lib/postgres';
 import { formatInstant, type Instant, parseInstant } from '#lib/time';
+import { limitedRead, type ReadLimit } from '../limited-read.js';
 import { deletedProjects } from '../project/project-deletions.js';
 import type {
   NewPriceApplication,
@@ -23,9 +24,10 @@ const TENANTS_AT_ONCE = 1_000;
 /** Any number that no other lock of this database begins with. */
 const LOCK = 7_214_022;
 const MAX_MODELS = 1_000;
-const TIME_LIMIT_MS = 5_000;
-/** SQLSTATE of a statement that took longer. */
-const QUERY_CANCELED = '57014';
+const UNMATCHED_LIMIT: ReadLimit = {
+  what: 'counting models without a price',
+  advice: 'ask for one project, or for a shorter time',
+};
 
 type Row = Readonly<Record<string, string | null>>;
 
@@ -98,16 +100,7 @@ export class PriceApplicationTable implements PriceApplications {
   }
 
   async unmatched(tenantId: string, search: UnmatchedSearch): Promise<readonly UnmatchedModel[]> {
-    const begin = `BEGIN READ ONLY; SET LOCAL statement_timeout = ${TIME_LIMIT_MS}; SET LOCAL jit = off`;
-    try {
-      return await inTransaction(this.pool, (db) => unmatched(db, tenantId, search), begin);
-    } catch (error) {
-      if (sqlState(error) !== QUERY_CANCELED) throw error;
-      throw new PublicError(
-        'bad_request',
-        `counting models without a price took longer than ${TIME_LIMIT_MS / 1_000} s: ask for one project, or for a shorter time`,
-      );
-    }
+    return limitedRead(this.pool, (db) => unmatched(db, tenantId, search), UNMATCHED_LIMIT);
   }
 }
 

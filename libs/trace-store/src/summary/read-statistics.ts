@@ -1,9 +1,9 @@
-import { PublicError } from '#lib/errors';
-import { type Connection, inTransaction, type Pool, sqlState, textTypes } from '#lib/postgres';
+import { type Connection, type Pool, textTypes } from '#lib/postgres';
 import { type Instant, parseInstant } from '#lib/time';
 import { projectFeedbackStats } from '../feedback/project-feedback-stats.js';
 import { deletedProjects } from '../project/project-deletions.js';
 import { filterSql } from '../filter/filter-sql.js';
+import { limitedRead } from '../limited-read.js';
 import { keyConditions, Parameters, runConditions } from '../query/run-conditions.js';
 import type { RunSearch } from '../query/run-search.js';
 import { readSums } from '../statistics/read-sums.js';
@@ -12,13 +12,6 @@ import { type RunStatistics, statisticsOf, type StatisticsWindow, summarize } fr
 import { addSumsRow, type SumsRow } from '../statistics/sums-row.js';
 import { sumRuns } from '../statistics/sum-runs.js';
 import { Sums } from '../statistics/sums.js';
-
-/** Of each statement: a condition that no index serves may read every run of a project. */
-const TIME_LIMIT_MS = 5_000;
-/** SQLSTATE of a statement that took longer. */
-const QUERY_CANCELED = '57014';
-/** One snapshot for all statements of an answer. */
-const BEGIN = `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL statement_timeout = ${TIME_LIMIT_MS}; SET LOCAL jit = off`;
 
 /** Whether the search asks for nothing but projects, a time, roots, and types that are summed. */
 function isSummed(search: RunSearch): boolean {
@@ -29,16 +22,13 @@ function isSummed(search: RunSearch): boolean {
   return projectIds !== undefined && isPlain && (runType === undefined || isSummedType(runType));
 }
 
-async function inSnapshot<T>(pool: Pool, work: (client: Connection) => Promise<T>): Promise<T> {
-  try {
-    return await inTransaction(pool, work, BEGIN);
-  } catch (error) {
-    if (sqlState(error) !== QUERY_CANCELED) throw error;
-    throw new PublicError(
-      'bad_request',
-      `Adding up these runs took longer than ${TIME_LIMIT_MS / 1_000} s: ask for fewer projects, a shorter time or one trace`,
-    );
-  }
+/** One snapshot for all statements of an answer: a condition that no index serves may read every run of a project. */
+function inSnapshot<T>(pool: Pool, work: (client: Connection) => Promise<T>): Promise<T> {
+  return limitedRead(pool, work, {
+    what: 'Adding up these runs',
+    advice: 'ask for fewer projects, a shorter time or one trace',
+    isOneMoment: true,
+  });
 }
 
 /** What the runs that are wanted add up to. @throws PublicError bad_request */

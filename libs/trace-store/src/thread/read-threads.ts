@@ -1,16 +1,13 @@
-import { PublicError } from '#lib/errors';
-import { inTransaction, type Pool, sqlState, textTypes } from '#lib/postgres';
+import { type Pool, textTypes } from '#lib/postgres';
 import { formatInstant, type Instant, parseInstant } from '#lib/time';
 import { FENCE } from '../filter/filter-tables.js';
 import { filterSql } from '../filter/filter-sql.js';
+import { limitedRead, type ReadLimit } from '../limited-read.js';
 import { Parameters, runConditions } from '../query/run-conditions.js';
 import type { Thread, ThreadPage, ThreadPageOptions, ThreadSearch } from './thread.js';
 
 /** Of a page: the traces of the time are gathered by thread first. */
-const TIME_LIMIT_MS = 5_000;
-/** SQLSTATE of a statement that took longer. */
-const QUERY_CANCELED = '57014';
-const BEGIN = `BEGIN READ ONLY; SET LOCAL statement_timeout = ${TIME_LIMIT_MS}; SET LOCAL jit = off`;
+const LIMIT: ReadLimit = { what: 'Finding these threads', advice: 'ask for a shorter time' };
 /** Characters of the beginning of a payload. */
 const PREVIEW = 300;
 
@@ -45,26 +42,18 @@ export async function readThreads(
 ): Promise<ThreadPage> {
   const parameters = new Parameters();
   const text = threadsQuery(tenantId, search, page, parameters);
-  try {
-    const { rows } = await inTransaction(
-      pool,
-      (client) => client.query<ThreadRow>({ text, values: [...parameters.values], types: textTypes }),
-      BEGIN,
-    );
-    const threads = rows.slice(0, page.limit).map(parse);
-    const last = rows.length > page.limit ? threads.at(-1) : undefined;
-    return {
-      threads,
-      total: Number(rows[0]?.total ?? 0),
-      next: last && { lastStartTime: last.lastStartTime, threadId: last.threadId },
-    };
-  } catch (error) {
-    if (sqlState(error) !== QUERY_CANCELED) throw error;
-    throw new PublicError(
-      'bad_request',
-      `Finding these threads took longer than ${TIME_LIMIT_MS / 1_000} s: ask for a shorter time`,
-    );
-  }
+  const { rows } = await limitedRead(
+    pool,
+    (db) => db.query<ThreadRow>({ text, values: [...parameters.values], types: textTypes }),
+    LIMIT,
+  );
+  const threads = rows.slice(0, page.limit).map(parse);
+  const last = rows.length > page.limit ? threads.at(-1) : undefined;
+  return {
+    threads,
+    total: Number(rows[0]?.total ?? 0),
+    next: last && { lastStartTime: last.lastStartTime, threadId: last.threadId },
+  };
 }
 
 /** Roots that are wanted, by thread; then what a page of threads needs beside it. */
