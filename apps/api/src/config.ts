@@ -58,7 +58,7 @@ const FIELDS = {
   ),
   wrongKeysPerMinute: integer(
     'AGENTPLANE_WRONG_KEYS_PER_MINUTE',
-    'wrong API keys from one address, or with one public part, that are answered 401 in a minute; more get 429',
+    'wrong API keys from one address, or with one public part, that are answered 401 in a minute, and unknown links to traces from one address that are answered 404; more get 429',
     { fallback: 600, min: 1, max: 1_000_000 },
   ),
   maxKeys: integer(

@@ -20,7 +20,7 @@ import { SharedRuns } from './shared-runs.js';
 const JSON_TYPE = 'application/json; charset=utf-8';
 const PAGE = 100;
 const UNKNOWN = 'The link does not exist, or sharing was ended';
-const BUSY = 'Too much is read at once';
+const BUSY = 'Too much is read at once, or too many unknown links were opened from this address';
 
 /** Shared traces, for whoever has the token of a link. */
 @Described(({ ApiTags }) => ApiTags('Shared'))
@@ -80,7 +80,7 @@ export class PublicController {
     @Headers('host') host: string | undefined,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    const shared = await this.shared.open(token);
+    const shared = await this.shared.open(token, reply.request.socket.remoteAddress);
     await this.answers.send(reply, shared.tenantId, async ({ hold }) => {
       const fields = selectedFields(select);
       const asked = { fields, ids: ids ?? undefined, limit: Math.min(limit ?? PAGE, PAGE), cursor };
@@ -116,7 +116,7 @@ export class PublicController {
     @Query() { cursor }: SharedPageQuery,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    const shared = await this.shared.open(token);
+    const shared = await this.shared.open(token, reply.request.socket.remoteAddress);
     await this.answers.send(reply, shared.tenantId, async ({ hold }) => {
       const asked = { fields: PAGE_FIELDS, limit: PAGE_RUNS, cursor };
       const { runs, next } = await this.shared.page(shared, asked, hold);
@@ -132,7 +132,7 @@ export class PublicController {
     host: string | undefined,
     runId?: string,
   ): Promise<void> {
-    const shared = await this.shared.open(token);
+    const shared = await this.shared.open(token, reply.request.socket.remoteAddress);
     await this.answers.send(reply, shared.tenantId, async ({ hold }) => {
       const which = runId === undefined ? { isRoot: true } : { ids: [runId] };
       const asked = { fields: RUN_FIELDS, limit: 1, ...which };

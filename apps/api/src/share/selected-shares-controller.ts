@@ -39,7 +39,7 @@ import { SharedRuns } from './shared-runs.js';
 const JSON_TYPE = 'application/json; charset=utf-8';
 const PAGE = 100;
 const UNKNOWN = 'The link does not exist, or sharing was ended';
-const BUSY = 'Too much is read at once';
+const BUSY = 'Too much is read at once, or too many unknown links were opened from this address';
 
 /** Links that open traces for anyone, on the wire of the newer clients. */
 @Described(({ ApiTags }) => ApiTags('Runs'))
@@ -101,7 +101,7 @@ export class SelectedPublicController {
     @Headers('host') host: string | undefined,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    const caller = await this.shared.open(token);
+    const caller = await this.shared.open(token, reply.request.socket.remoteAddress);
     const fields = fieldsOfSelects(selects);
     await this.answers.send(reply, caller.tenantId, async ({ hold }) => {
       const { runs } = await this.shared.page(caller, { fields, ids: [runId], limit: 1 }, hold);
@@ -128,7 +128,7 @@ export class SelectedPublicController {
     @Headers('host') host: string | undefined,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    const caller = await this.shared.open(token);
+    const caller = await this.shared.open(token, reply.request.socket.remoteAddress);
     const fields = fieldsOfSelects(selects);
     await this.answers.send(reply, caller.tenantId, async (account) => {
       const reader = { caller, share: token, host, hold: account.hold };

@@ -1,5 +1,6 @@
 import type { Caller } from '#lib/auth';
 import { PublicError } from '#lib/errors';
+import type { WrongKeys } from '#lib/http';
 import type { RunPage, SharedTrace, TraceStore } from '#lib/trace-store';
 import type { Workspaces } from '../tenancy/workspaces.js';
 import type { RunFields } from '../trace/render-run.js';
@@ -20,13 +21,19 @@ export class SharedRuns {
     private readonly store: Pick<TraceStore, 'shares'>,
     private readonly searches: Pick<RunSearches, 'page'>,
     private readonly workspaces: Pick<Workspaces, 'has'>,
+    private readonly wrongTokens: WrongKeys,
   ) {}
 
-  /** @throws PublicError not_found, also once the workspace is deleted */
-  async open(token: string): Promise<SharedTrace> {
+  /**
+   * @param address of the connection: unknown tokens are counted by it, as wrong keys are
+   * @throws PublicError not_found, also once the workspace is deleted; too_many
+   */
+  async open(token: string, address: string | undefined): Promise<SharedTrace> {
+    const attempt = this.wrongTokens.begin(address, token);
     const shared = await this.store.shares.open(token);
     if (!shared || !this.workspaces.has(shared.tenantId))
-      throw new PublicError('not_found', 'The link does not exist, or sharing was ended');
+      throw attempt.wrong(new PublicError('not_found', 'The link does not exist, or sharing was ended'));
+    attempt.good();
     return shared;
   }
 

@@ -138,3 +138,15 @@ describe('the page of a shared trace', () => {
     expect(indented(json).length).toBeLessThan(5 * json.length + 200);
   });
 });
+
+describe('guesses of links', () => {
+  it('refuses further ones after some a minute, while links that exist open', async () => {
+    await tenant.call('PUT', `/runs/${root}/share`, {});
+    const token = await tokenOf(root);
+    const guess = async (): Promise<number> => (await open(`/public/${randomUUID()}/run`)).status;
+    const statuses = await Promise.all(Array.from({ length: 130 }, guess));
+    expect(new Set(statuses)).toEqual(new Set([404, 429]));
+    expect(statuses.filter((status) => status === 404).length).toBeLessThanOrEqual(105);
+    expect((await open(`/public/${token}/run`)).status).toBe(200);
+  });
+});
