@@ -9,7 +9,7 @@ describe('prices of the platform', () => {
   let book: PriceBook;
 
   beforeAll(async () => {
-    book = await PriceBook.of(BUILT_IN_PRICES);
+    book = PriceBook.of(BUILT_IN_PRICES);
   });
 
   it.each([

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Instant } from '#lib/time';
 import { DEFAULT_MEMBERS, type ModelPrice } from './model-price.js';
-import { compilePattern, type PricePattern } from './price-pattern.js';
+import { compilePattern, knownPattern } from './price-pattern.js';
 
 /** The model of a run, as its sender names it. */
 export interface RunModel {
@@ -13,7 +13,6 @@ export interface RunModel {
 
 interface Rule {
   readonly price: ModelPrice;
-  readonly pattern: PricePattern;
   readonly members: ReadonlySet<string>;
 }
 
@@ -22,6 +21,10 @@ const MAX_KNOWN = 2_000;
 /** Steps of patterns that are taken for the models of one call, about a second, and before others have their turn. */
 const MAX_STEPS = 20_000_000;
 const STEPS_AT_ONCE = 200_000;
+/** As many steps take about as long as compiling a pattern. */
+const COMPILING_STEPS = 50_000;
+/** Memory of a model that is remembered, beside its name. */
+const MODEL_BYTES = 200;
 
 function byPrecedence(one: ModelPrice, other: ModelPrice): number {
   const ranks = [
@@ -47,6 +50,7 @@ export class PriceBook {
   readonly #rules: readonly Rule[];
   /** By model, the rules that meet it, whenever they begin. */
   readonly #known = new Map<string, readonly Rule[]>();
+  #bytes = 0;
   /** Members that may name a model, first match wins. */
   readonly members: readonly string[];
 
@@ -56,13 +60,14 @@ export class PriceBook {
     this.members = [...new Set([...DEFAULT_MEMBERS, ...own])];
   }
 
-  static async of(prices: readonly ModelPrice[]): Promise<PriceBook> {
-    const rules: Rule[] = [];
-    for (const price of prices.filter(({ isDisabled }) => !isDisabled).sort(byPrecedence)) {
-      const pattern = await compilePattern(price.matchPattern);
-      if (typeof pattern !== 'string') rules.push({ price, pattern, members: new Set(price.matchPath) });
-    }
-    return new PriceBook(rules);
+  static of(prices: readonly ModelPrice[]): PriceBook {
+    const enabled = prices.filter(({ isDisabled }) => !isDisabled).sort(byPrecedence);
+    return new PriceBook(enabled.map((price) => ({ price, members: new Set(price.matchPath) })));
+  }
+
+  /** Memory of the models that are remembered, about. */
+  get bytes(): number {
+    return this.#bytes;
   }
 
   /**
@@ -88,13 +93,21 @@ export class PriceBook {
 
   #remember(learnt: ReadonlyMap<string, readonly Rule[]>): void {
     for (const [key, rules] of learnt) {
-      this.#known.delete(key);
+      this.#forget(key);
       this.#known.set(key, rules);
+      this.#bytes += bytesOf(key, rules);
     }
     for (const oldest of this.#known.keys()) {
       if (this.#known.size <= MAX_KNOWN || learnt.has(oldest)) break;
-      this.#known.delete(oldest);
+      this.#forget(oldest);
     }
+  }
+
+  #forget(key: string): void {
+    const rules = this.#known.get(key);
+    if (!rules) return;
+    this.#known.delete(key);
+    this.#bytes -= bytesOf(key, rules);
   }
 
   /** @returns undefined where no row meets the model, and where it was not learnt */
@@ -109,12 +122,17 @@ export class PriceBook {
       const { provider } = rule.price;
       if (provider !== undefined && provider.toLowerCase() !== model.provider?.toLowerCase()) continue;
       if (model.modelMember !== undefined && !rule.members.has(model.modelMember)) continue;
-      work.steps += rule.pattern.size * (model.model.length + 1);
+      // no book holds a pattern: all tenants have one memory of them
+      const before = knownPattern(rule.price.matchPattern);
+      if (before === undefined) work.steps += COMPILING_STEPS;
+      const pattern = before ?? (await compilePattern(rule.price.matchPattern));
+      if (typeof pattern === 'string') continue;
+      work.steps += pattern.size * (model.model.length + 1);
       if (work.steps > work.pauseAt) {
         await setImmediate();
         work.pauseAt = work.steps + STEPS_AT_ONCE;
       }
-      if (rule.pattern.isIn(model.model)) found.push(rule);
+      if (pattern.isIn(model.model)) found.push(rule);
     }
     return found;
   }
@@ -122,4 +140,8 @@ export class PriceBook {
 
 function keyOf({ model, modelMember = '', provider = '' }: RunModel): string {
   return `${modelMember}\0${provider}\0${model}`;
+}
+
+function bytesOf(key: string, rules: readonly Rule[]): number {
+  return 2 * key.length + 8 * rules.length + MODEL_BYTES;
 }

@@ -41,10 +41,19 @@ export async function tryPattern(source: string): Promise<PricePattern | string>
   return (known.get(source) ?? (await make(source))).pattern;
 }
 
-/** The same for one that is stored: it is remembered. */
-export async function compilePattern(source: string): Promise<PricePattern | string> {
+/** What is remembered of a pattern that is stored; it is the youngest from now on. */
+export function knownPattern(source: string): PricePattern | string | undefined {
   const before = known.get(source);
-  if (before) return before.pattern;
+  if (!before) return undefined;
+  known.delete(source);
+  known.set(source, before);
+  return before.pattern;
+}
+
+/** The same as `tryPattern` for one that is stored: it is remembered, until others need the room. */
+export async function compilePattern(source: string): Promise<PricePattern | string> {
+  const before = knownPattern(source);
+  if (before !== undefined) return before;
   const made = await make(source);
   forget(source);
   known.set(source, made);

@@ -9,6 +9,8 @@ import { pricesOf } from './price-table.js';
 
 /** Tenants whose prices are remembered; a memory of more begins anew. */
 const MAX_KNOWN = 1_000;
+/** Memory of their tables and models, about. */
+const MAX_KNOWN_BYTES = 32 << 20;
 /** Another process may change a price. */
 const KNOWN_FOR_MS = 30_000;
 
@@ -30,7 +32,7 @@ export class RunPricing {
   readonly #clock: Pick<Clock, 'monotonicMs'>;
   readonly #known = new Map<string, KnownBook>();
   /** Of all tenants that have no row of their own. */
-  #shipped: Promise<PriceBook> | undefined;
+  #shipped: PriceBook | undefined;
 
   constructor(clock: Pick<Clock, 'monotonicMs'>) {
     this.#clock = clock;
@@ -48,10 +50,17 @@ export class RunPricing {
     if (known && known.untilMs > nowMs) return known.book;
     const prices = await pricesOf(db, tenantId);
     const text = textOf(prices);
-    const book = known?.text === text ? known.book : await this.#bookOf(prices);
-    if (this.#known.size >= MAX_KNOWN) this.#known.clear();
+    const book = known?.text === text ? known.book : this.#bookOf(prices);
+    if (this.#known.size >= MAX_KNOWN || this.#knownBytes() > MAX_KNOWN_BYTES) this.#known.clear();
     this.#known.set(tenantId, { book, text, untilMs: nowMs + KNOWN_FOR_MS });
     return book;
+  }
+
+  #knownBytes(): number {
+    let bytes = 0;
+    for (const { book, text } of this.#known.values())
+      bytes += 2 * text.length + (book === this.#shipped ? 0 : book.bytes);
+    return bytes;
   }
 
   /** New runs with their costs. */
@@ -85,7 +94,7 @@ export class RunPricing {
     return this.priced(db, tenantId, rows.map(withoutPrice));
   }
 
-  #bookOf(prices: readonly ModelPrice[]): Promise<PriceBook> {
+  #bookOf(prices: readonly ModelPrice[]): PriceBook {
     if (prices.some(({ isOwn }) => isOwn)) return PriceBook.of(prices);
     return (this.#shipped ??= PriceBook.of(BUILT_IN_PRICES));
   }
