@@ -54,7 +54,7 @@ function isBefore(a: ArchivePlace, b: ArchivePlace): boolean {
 export class ExportHistory {
   constructor(
     private readonly exports: Pick<ResourceHome<BulkExport>, 'find' | 'list'>,
-    private readonly runs: Pick<ResourceHome<BulkExportRun>, 'list'>,
+    private readonly runs: Pick<ResourceHome<BulkExportRun>, 'filter'>,
     private readonly archive: TraceStore['exportArchive'],
   ) {}
 
@@ -80,10 +80,12 @@ export class ExportHistory {
       const runs = await this.archive.runs(tenantId, idOf(bulkExport) ?? '');
       return runs.map(({ object }) => parse<BulkExportRun>(object));
     }
+    const { name } = bulkExport.metadata;
     return this.runs
-      .list(namespace)
-      .filter((run) => run.spec.exportName === bulkExport.metadata.name)
-      .sort((a, b) => Date.parse(a.spec.startTime) - Date.parse(b.spec.startTime));
+      .filter(namespace, (run) => run.spec.exportName === name)
+      .map((run) => ({ run, startMs: Date.parse(run.spec.startTime) }))
+      .sort((a, b) => a.startMs - b.startMs)
+      .map(({ run }) => run);
   }
 
   /** A page of those that are wanted of both, newest first. */

@@ -52,6 +52,11 @@ export class ResourceHome<T extends KubeObject> {
     return this.#informer.find({ namespace, name });
   }
 
+  /** Those of a namespace that are wanted, in any order. */
+  filter(namespace: string, isWanted: (object: T) => boolean): T[] {
+    return this.#informer.list(namespace).filter(isWanted);
+  }
+
   /** Newest first. */
   list(namespace: string): T[] {
     return this.#informer.list(namespace).sort((a, b) => byAge(b, a));

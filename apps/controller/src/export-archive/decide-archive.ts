@@ -44,10 +44,14 @@ function endedAtMs({ status }: Pick<BulkExport, 'status'>): number {
 
 /** The ended exports of a workspace that are more than are kept, oldest first. */
 export function beyondHistory(siblings: readonly BulkExport[], keptExports: number): readonly BulkExport[] {
-  const ended = siblings
-    .filter((one) => isFinished(one) && !isDeleting(one))
-    .sort((a, b) => endedAtMs(a) - endedAtMs(b) || (a.metadata.name < b.metadata.name ? -1 : 1));
-  return ended.slice(0, Math.max(0, ended.length - keptExports));
+  const ended = siblings.filter((one) => isFinished(one) && !isDeleting(one));
+  const beyond = ended.length - keptExports;
+  if (beyond <= 0) return [];
+  return ended
+    .map((one) => ({ one, endedMs: endedAtMs(one) }))
+    .sort((a, b) => a.endedMs - b.endedMs || (a.one.metadata.name < b.one.metadata.name ? -1 : 1))
+    .slice(0, beyond)
+    .map(({ one }) => one);
 }
 
 /** Decides whether an export goes to the archive. Pure: the same world gives the same answer. */
