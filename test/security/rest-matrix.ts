@@ -283,4 +283,5 @@ const EXPECTED: Readonly<Record<string, readonly number[]>> = {
   'POST /v2/deployments': [201, 409],
   'POST /api/v1/bulk-exports/destinations': [422],
   'PATCH /api/v1/bulk-exports/{export_id}': [400],
+  'POST /api/v1/bulk-exports/{export_id}/continue': [400],
 };

@@ -289,6 +289,7 @@ export const REST_REQUESTS: Readonly<Record<string, RouteRequest>> = {
   'POST /api/v1/bulk-exports/estimate': CREATE_EXPORT,
   'GET /api/v1/bulk-exports/{export_id}': NOTHING,
   'PATCH /api/v1/bulk-exports/{export_id}': { bodies: () => [{ status: 'CANCELLED' }] },
+  'POST /api/v1/bulk-exports/{export_id}/continue': NOTHING,
   'GET /api/v1/bulk-exports/{export_id}/runs': NOTHING,
   'GET /api/v1/bulk-exports/{export_id}/runs/{run_id}': EXPORT_RUN,
 };

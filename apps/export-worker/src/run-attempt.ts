@@ -1,6 +1,7 @@
 import type { ObjectStore } from '#lib/object-store';
 import type { Logger } from '#lib/telemetry';
 import type { TraceStore } from '#lib/trace-store';
+import { checkAdopted } from './check-adopted.js';
 import type { ExportTask } from './export-task.js';
 import { renderManifest } from './manifest.js';
 import { onlyOrInForce } from './only-or-in-force.js';
@@ -43,6 +44,8 @@ async function writeParts(
   { exportProgress }: AttemptTools['traceStore'],
 ): Promise<void> {
   const record = await exportProgress.find(task.runUid);
+  await checkAdopted(task, await exportProgress.files(task.runUid), tools.store);
+  if (record?.isWhole) return;
   const begun = record?.resource ?? 'runs';
   let part = record?.part ?? 0;
   let cursor = record?.cursor;

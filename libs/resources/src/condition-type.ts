@@ -98,6 +98,12 @@ export const REASON = {
   /** While the export was running. */
   destinationDeleted: 'DestinationDeleted',
   projectMissing: 'ProjectMissing',
+  // BulkExport that continues another, and its runs
+  predecessorMissing: 'PredecessorMissing',
+  /** What its last attempts left in the bucket is still being cleared away. */
+  predecessorSettling: 'PredecessorSettling',
+  notContinuable: 'NotContinuable',
+  alreadyContinued: 'AlreadyContinued',
   notSupported: 'NotSupported',
   invalidWindow: 'InvalidWindow',
   invalidFilter: 'InvalidFilter',

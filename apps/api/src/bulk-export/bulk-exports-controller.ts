@@ -166,6 +166,22 @@ export class BulkExportsController {
     return this.exports.change(caller, id, body);
   }
 
+  @Post(':export_id/continue')
+  @HttpCode(200)
+  @Operation({
+    summary:
+      'Continues an export that is FAILED or TIMEDOUT: creates an export that adopts its finished files and exports the rest',
+    answer: ExportAnswer,
+    refuses: {
+      400: 'The export cannot be continued: its state, or its destination, which was deleted or leads elsewhere now',
+      403: 'The plan does not allow exports, or the key is that of a deployment',
+      409: 'Another export continues it already',
+    },
+  })
+  continue(@FromCaller() caller: Caller, @PathId('export_id') id: string): Promise<ExportAnswer> {
+    return this.exports.continue(caller, id);
+  }
+
   @Get(':export_id/runs')
   @Operation({ summary: 'Runs of an export, by the time of their window', answer: [ExportRunAnswer] })
   listRuns(

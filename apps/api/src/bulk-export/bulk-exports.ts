@@ -17,6 +17,8 @@ import type { ResourceHome } from '../kubernetes/resource-home.js';
 import type { Workspaces } from '../tenancy/workspaces.js';
 import { changeOf } from './change-export.js';
 import { type CheckedExport, checkExportRequest } from './check-export-request.js';
+import { makeContinuation } from './continue-export.js';
+import { requireExportPlan } from './destinations.js';
 import type { ExportAnswer, ExportEstimateAnswer, ExportRunAnswer } from './export-answer.js';
 import { coveredWindows, EXPORT_DEFAULTS, exportFigures, renderEstimate } from './export-estimate.js';
 import {
@@ -129,6 +131,25 @@ export class BulkExports {
       spec: { ...current.spec, ...change },
     }));
     return this.#render(caller, { bulkExport: changed });
+  }
+
+  /**
+   * Makes an export that goes on where one that failed or ran out of time has stopped.
+   * @throws PublicError bad_request or conflict, in the words that the controller has for the same
+   */
+  async continue(caller: Caller, id: string): Promise<ExportAnswer> {
+    requireExportPlan(this.workspaces.homeOf(caller.tenantId));
+    const owner = this.#owner(caller);
+    const found = await this.#export(caller, id);
+    const { metadata, spec } = found.bulkExport;
+    const made = await makeContinuation(this.homes.exports, {
+      namespace: owner.namespace,
+      predecessor: found.bulkExport,
+      runs: await this.#history.runsOf(owner, found),
+      destination: this.homes.destinations.findByName(metadata.namespace ?? '', spec.destinationRef.name),
+      others: await this.#history.continuationsOf(owner, idOf(found.bulkExport) ?? ''),
+    });
+    return this.#render(caller, { bulkExport: made });
   }
 
   /** By time of their window, oldest first. */

@@ -74,6 +74,7 @@ export class ExportAnswer {
   @Answered(TIME) readonly updated_at: string;
   @Answered(orNull(TIME)) readonly finished_at: string | null;
   @Answered(orNull(UUID), 'The schedule that made it') readonly source_bulk_export_id: string | null;
+  @Answered(orNull(UUID), 'The export that it continues') readonly continues_bulk_export_id: string | null;
   @Answered(orNull(words(['interval', 'request'])), 'Why the schedule made it: a window ended, or run_now')
   readonly source_trigger: 'interval' | 'request' | null;
   @Answered(orNull(object(() => ScheduleAnswer)), 'Where a schedule stands; null for other exports')

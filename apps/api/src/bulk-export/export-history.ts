@@ -24,6 +24,9 @@ export interface ExportOwner {
   readonly namespace: string;
 }
 
+/** Of one export; more than anybody makes. */
+const MOST_CONTINUATIONS = 100;
+
 function parse<T>(text: string): T {
   return parseJson(text) as T;
 }
@@ -86,6 +89,15 @@ export class ExportHistory {
       .map((run) => ({ run, startMs: Date.parse(run.spec.startTime) }))
       .sort((a, b) => a.startMs - b.startMs)
       .map(({ run }) => run);
+  }
+
+  /** Every export that continues this one, whatever became of it. */
+  async continuationsOf({ tenantId, namespace }: ExportOwner, id: string): Promise<readonly BulkExport[]> {
+    const live = this.exports.list(namespace).filter(({ spec }) => spec.continues?.id.toLowerCase() === id);
+    const except = live.map((one) => idOf(one) ?? '');
+    const search = { continuesId: id, except, offset: 0, limit: MOST_CONTINUATIONS };
+    const archived = await this.archive.list(tenantId, search);
+    return [...live, ...archived.map((one) => ofArchive(one).bulkExport)];
   }
 
   /** A page of those that are wanted of both, newest first. */

@@ -146,6 +146,7 @@ export const ROUTE_SCOPES: Readonly<Record<string, readonly KeyScope[]>> = {
   'POST /api/v1/bulk-exports/estimate': READ,
   'GET /api/v1/bulk-exports/{export_id}': READ,
   'PATCH /api/v1/bulk-exports/{export_id}': WORKSPACE,
+  'POST /api/v1/bulk-exports/{export_id}/continue': WORKSPACE,
   'GET /api/v1/bulk-exports/{export_id}/runs': READ,
   'GET /api/v1/bulk-exports/{export_id}/runs/{run_id}': READ,
 };

@@ -98,6 +98,18 @@ export const EXPORT_COMMANDS: readonly Command[] = [
   ...CHANGE_COMMANDS,
   command(
     {
+      words: 'export continue',
+      about: 'continue an export that failed or ran out of time: keep its files, export the rest',
+      arguments: [{ name: 'id', about: 'id of the export' }],
+      options: TARGET_OPTIONS,
+      examples: ['export continue 2f0d4a6e-5b1c-4f0e-9a53-0c4f5d1c9a11'],
+      exits: ['notFound', 'unreachable', 'refused'],
+      needs: 'rest',
+    },
+    async ([id = ''], flags) => (await import('./export-continue-command.js')).continueExport(id, flags),
+  ),
+  command(
+    {
       words: 'export verify',
       about: 'compare an export with what lies in its bucket: manifests, files, sizes, checksums, rows',
       arguments: [{ name: 'id', about: 'id of a completed export' }],

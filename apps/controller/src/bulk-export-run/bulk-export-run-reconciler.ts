@@ -36,7 +36,7 @@ import { isFinished } from '../bulk-export/export-phase.js';
 import { workspaceOf } from '../caches.js';
 import type { DatabaseTime } from '../database-time.js';
 import { isJobFinished } from './attempt-end.js';
-import { blockedByCredentials, decideRun, type RunDecision } from './decide.js';
+import { blockedByCredentials, decideRun, PREDECESSOR_GONE, type RunDecision } from './decide.js';
 import type { LeftUploads } from './left-uploads.js';
 import { countDecision } from './observe-export-runs.js';
 import type { RunPlaces } from './run-places.js';
@@ -116,9 +116,18 @@ export class BulkExportRunReconciler {
 
   async #decide(world: ExportRunWorld): Promise<RunDecision> {
     const decision = decideRun(world);
+    const hasBegun = (world.run.status?.attempt ?? 0) > 0;
+    if (!hasBegun && decision.kind !== 'fail' && !(await this.#adopt(world.run))) return PREDECESSOR_GONE;
     if (decision.kind !== 'start' && decision.kind !== 'ensureJob') return decision;
     const { problem } = await this.#credentialsOf(world.run);
     return problem === undefined ? decision : blockedByCredentials(problem);
+  }
+
+  /** Before it is its turn: the export that is continued may be deleted meanwhile. @returns whether it is as it should be */
+  async #adopt({ metadata: { uid = '' }, spec: { predecessorUid } }: BulkExportRun): Promise<boolean> {
+    return (
+      predecessorUid === undefined || (await this.#deps.traceStore.exportProgress.adopt(uid, predecessorUid))
+    );
   }
 
   async #observe(run: BulkExportRun): Promise<ExportRunWorld> {

@@ -76,6 +76,14 @@ export function blockedByCredentials(problem: string): RunDecision {
   return { kind: 'block', reason: REASON.credentialsMissing, message };
 }
 
+/** What becomes of a run that should adopt what another has finished, of which nothing is known any more. */
+export const PREDECESSOR_GONE: RunDecision = {
+  kind: 'fail',
+  reason: REASON.predecessorMissing,
+  message:
+    'what the export that is continued had finished was removed before this run adopted it; make a new export',
+};
+
 const SHUT_OUT: RunDecision = {
   kind: 'fail',
   reason: REASON.cancelled,

@@ -22,7 +22,7 @@ export function destinationSnapshot({ spec }: BulkExportDestination): BulkExport
 export function buildExportRun(
   bulkExport: BulkExport,
   destination: BulkExportRunSpec['destination'],
-  identity: { readonly tenantId: string; readonly projectId: string },
+  identity: Pick<BulkExportRunSpec, 'tenantId' | 'projectId' | 'predecessorUid'>,
   partition: Partition,
 ): Omit<BulkExportRun, 'status'> {
   const { metadata, spec } = bulkExport;

@@ -20,16 +20,17 @@ import { archivedId } from '../export-archive/archived-id.js';
 import { ensureId } from '../identity/ensure-id.js';
 import { buildExportRun, destinationSnapshot } from './build-run.js';
 import { decideExport, type ExportDecision } from './decide.js';
-import { isSchedule } from './export-phase.js';
+import { isFinished, isSchedule } from './export-phase.js';
 import { summarizeExport } from './export-status.js';
+import { findPredecessor } from './find-predecessor.js';
 import { limitsOf } from './workspace-limits.js';
-import type { ExportWorld } from './world.js';
+import type { ExportWorld, PredecessorWorld } from './world.js';
 
 export interface BulkExportDependencies {
   readonly client: KubeClient;
   readonly events: EventRecorder;
   readonly limits: ExportLimits;
-  readonly traceStore: Pick<TraceStore, 'projects' | 'exportArchive'>;
+  readonly traceStore: Pick<TraceStore, 'projects' | 'exportArchive' | 'exportProgress'>;
   readonly time: DatabaseTime;
   readonly workspaces: Informer<Workspace>;
   readonly destinations: Informer<BulkExportDestination>;
@@ -96,10 +97,22 @@ export class BulkExportReconciler {
       // its runs name the project already
       project: runs.length > 0 ? undefined : await this.#findProject(bulkExport, workspace),
       runs: runs.sort((a, b) => a.spec.startTime.localeCompare(b.spec.startTime)),
+      predecessor: await this.#findPredecessor(bulkExport, workspace, runs.length),
       siblings: exports.list(namespace),
       now: await time.now(),
       limits: limitsOf(limits, workspace),
     };
+  }
+
+  /** As long as runs are to be made of its own. */
+  async #findPredecessor(
+    bulkExport: BulkExport,
+    workspace: Workspace | undefined,
+    made: number,
+  ): Promise<PredecessorWorld | undefined> {
+    const total = bulkExport.status?.runs?.total ?? 0;
+    if (!workspace || isFinished(bulkExport) || (total > 0 && made >= total)) return undefined;
+    return await findPredecessor(bulkExport, workspace.spec.tenantId.toLowerCase(), this.#deps);
   }
 
   /** Asked of the server before its absence ends an export: a cache may have missed it. */
@@ -151,16 +164,23 @@ export class BulkExportReconciler {
   }
 
   async #makeRuns(
-    { bulkExport, destination, workspace, runs: made }: ExportWorld,
+    { bulkExport, destination, workspace, predecessor, runs: made }: ExportWorld,
     { next, projectId }: ExportDecision & { kind: 'run' },
   ): Promise<void> {
     if (next.length === 0 || !destination || !workspace) return;
     const { client, runs } = this.#deps;
     // those that a crash left out go where the others go
     const snapshot = made[0]?.spec.destination ?? destinationSnapshot(destination);
+    const formers = new Map(
+      predecessor?.runs.map(({ metadata, spec }) => [Date.parse(spec.startTime), metadata.uid]),
+    );
     let newest: BulkExportRun | undefined;
     for (const partition of next) {
-      const identity = { tenantId: workspace.spec.tenantId, projectId };
+      const predecessorUid = formers.get(Number(partition.start / 1000n));
+      const identity = {
+        ...{ tenantId: workspace.spec.tenantId, projectId },
+        ...(predecessorUid === undefined ? {} : { predecessorUid }),
+      };
       const run = buildExportRun(bulkExport, snapshot, identity, partition);
       const owner = controllerReference(RESOURCES.BulkExport, bulkExport);
       const metadata = { ...run.metadata, ownerReferences: [owner] };

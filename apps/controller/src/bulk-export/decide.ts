@@ -1,6 +1,7 @@
 import { findFilterProblem } from '#lib/filter-language';
 import {
   countPartitions,
+  findContinuationProblem,
   isExportOverdue,
   MAX_PARTITIONS,
   overdueText,
@@ -32,6 +33,8 @@ const ARRIVAL_MICROS = 3_000_000n;
 const SECOND_MICROS = 1_000_000n;
 
 const RUNS_OF_PASS = 100;
+/** A worker has some seconds to stop, and a look each minute clears away what it left. */
+const SETTLING_LOOK_MS = 5_000;
 
 /** What is to be done about an export now. */
 export type ExportDecision =
@@ -99,17 +102,48 @@ export function decideAcceptance({
   return undefined;
 }
 
+/** What must hold before an export adopts what another one has finished. */
+function decideContinuation({
+  bulkExport,
+  predecessor,
+  project,
+  destination,
+}: ExportWorld): Obstacle | undefined {
+  const { continues } = bulkExport.spec;
+  if (!continues || !predecessor) return undefined;
+  const { bulkExport: former, runs, others, isSettled } = predecessor;
+  const problem = findContinuationProblem({
+    ...{ id: continues.id, predecessor: former, others, continuation: bulkExport },
+    runs,
+    destination: destination?.spec.config,
+  });
+  if (problem) return fail(problem.reason, problem.message);
+  if (project && project.id !== former?.status?.tracingProjectId)
+    return fail(
+      REASON.notContinuable,
+      `continuing export ${continues.id} failed: spec.tracingProject is another than that of the export; give it the same, or make a new export`,
+    );
+  if (!isSettled)
+    return wait(
+      REASON.predecessorSettling,
+      `export ${continues.id} has ended, and what its last attempts left in the bucket is still being cleared away`,
+      SETTLING_LOOK_MS,
+    );
+  return undefined;
+}
+
 function notReadyText(destination: BulkExportDestination): string {
   const { message = '' } = isStatusCurrent(destination) ? (statusReason(destination) ?? {}) : {};
   return message === '' ? 'it was not tested yet' : message;
 }
 
 /** The window, resolved once: `last` counts from the creation, and what stands in the status is never computed again. */
-function decideWindow({ bulkExport }: ExportWorld): Window | ExportDecision {
+function decideWindow({ bulkExport, predecessor }: ExportWorld): Window | ExportDecision {
   const { spec, status, metadata } = bulkExport;
+  const resolved = [status, predecessor?.bulkExport?.status].find((one) => one?.startTime !== undefined);
   const wanted =
-    status?.startTime !== undefined && status.endTime !== undefined
-      ? { startTime: status.startTime, endTime: status.endTime }
+    resolved?.startTime !== undefined && resolved.endTime !== undefined
+      ? { startTime: resolved.startTime, endTime: resolved.endTime }
       : {
           ...(spec.last === undefined ? {} : { last: spec.last }),
           ...(spec.startTime === undefined ? {} : { startTime: spec.startTime }),
@@ -163,6 +197,8 @@ function decideRunning(world: ExportWorld, window: Window, projectId: string): E
   if (end) return end;
   // a run names the tenant: none is made while the Workspace is being deleted
   if (missing.length > 0 && !world.workspace) return NO_WORKSPACE;
+  if (missing.length > 0 && bulkExport.spec.continues && !world.predecessor?.bulkExport)
+    return decideContinuation(world) ?? NO_WORKSPACE;
   return (
     (missing.length > 0 && decideDestination(world)) || {
       kind: 'run',
@@ -216,7 +252,7 @@ export function decideExport(world: ExportWorld): ExportDecision {
   if (bulkExport.spec.cancel) return { kind: 'cancel' };
   const isUnderWay = world.runs.length > 0;
   // what an export began with is in its runs: a destination that changes later no longer matters, unless it is deleted
-  const obstacle = isUnderWay ? undefined : decideAcceptance(world);
+  const obstacle = isUnderWay ? undefined : (decideAcceptance(world) ?? decideContinuation(world));
   if (obstacle) return obstacle;
   const window = decideWindow(world);
   if ('kind' in window) return window;

@@ -2,6 +2,17 @@ import type { ExportLimits } from '#lib/export-plan';
 import type { BulkExport, BulkExportDestination, BulkExportRun, Workspace } from '#lib/resources';
 import type { Project } from '#lib/trace-store';
 
+/** What an export continues. */
+export interface PredecessorWorld {
+  /** Undefined when the workspace has none of the id. */
+  readonly bulkExport: BulkExport | undefined;
+  readonly runs: readonly Pick<BulkExportRun, 'metadata' | 'spec'>[];
+  /** Other exports that continue the same one, whatever became of them. */
+  readonly others: readonly BulkExport[];
+  /** Whether nothing of it changes any more: its runs have ended, and what they left was cleared away. */
+  readonly isSettled: boolean;
+}
+
 /** Everything that one BulkExport depends on, read in one go. */
 export interface ExportWorld {
   readonly bulkExport: BulkExport;
@@ -10,6 +21,8 @@ export interface ExportWorld {
   readonly project: Project | undefined;
   /** Its own, by day. */
   readonly runs: readonly BulkExportRun[];
+  /** Undefined for an export that continues none, and once its runs are made. */
+  readonly predecessor?: PredecessorWorld | undefined;
   /** Every export of the workspace, itself included. */
   readonly siblings: readonly BulkExport[];
   /** The database's clock. */

@@ -10,6 +10,7 @@ import {
   type Workspace,
 } from '#lib/resources';
 import type { TraceStore } from '#lib/trace-store';
+import { isCleared } from '../bulk-export/find-predecessor.js';
 import { workspaceOf } from '../caches.js';
 import type { DatabaseTime } from '../database-time.js';
 import { archivedExport, archivedRun } from './archive-record.js';
@@ -60,12 +61,10 @@ export class ArchiveReconciler {
   async #observe(bulkExport: BulkExport, workspace: Workspace): Promise<ArchiveWorld> {
     const { exports, history, runs, time, traceStore } = this.deps;
     const owned = runs.ownedBy(bulkExport);
-    const uids = owned.map(({ metadata: { uid = '' } }) => uid);
-    const progress = await traceStore.exportProgress.list(uids);
     return {
       bulkExport,
       runs: owned,
-      isSettled: [...progress.values()].every(({ state, intent }) => state !== 'cancelled' || !intent),
+      isSettled: await isCleared(owned, traceStore),
       siblings: exports.list(bulkExport.metadata.namespace),
       history: historyOf(history, workspace),
       now: await time.now(),

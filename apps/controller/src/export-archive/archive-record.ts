@@ -74,6 +74,7 @@ export function archivedExport(
     destinationId: destination && idOf(destination),
     projectId: status?.tracingProjectId ?? spec.tracingProject.id,
     sourceId: source?.id,
+    continuesId: spec.continues?.id,
     windowEnd: source && source.runRequestId === undefined ? spec.endTime : undefined,
     ...records(bulkExport, small),
   };

@@ -12,6 +12,8 @@ export interface BulkExportRunSpec {
   readonly tenantId: string;
   /** Tracing project whose runs are exported. */
   readonly projectId: string;
+  /** The uid of the run of this window in the export that its export continues. What that run has finished is adopted. */
+  readonly predecessorUid?: string;
   /** First instant of the window, inclusive. */
   readonly startTime: string;
   /** End of the window, exclusive. */

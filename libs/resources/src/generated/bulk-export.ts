@@ -1,6 +1,6 @@
 // Generated from crds/ by `npm run generate`. Do not edit.
 import type { ObjectMeta } from '../object-meta.js';
-import type { Condition, ExportRunRequest, LocalObjectReference, RunCounts, SourceExport, TracingProjectReference } from './shared.js';
+import type { Condition, ContinuedExport, ExportRunRequest, LocalObjectReference, RunCounts, SourceExport, TracingProjectReference } from './shared.js';
 
 /** What to export and where to. */
 export interface BulkExportSpec {
@@ -34,6 +34,8 @@ export interface BulkExportSpec {
   readonly suspend: boolean;
   /** Asks a schedule, even a suspended one, for one more export, from the beginning of the window that is open until now. The windows stay as they are. */
   readonly runRequest?: ExportRunRequest;
+  /** The export, FAILED or TIMEDOUT, that this one continues. Its finished files are adopted, wherever they lie under the prefix, and only what is missing is exported. Everything else in spec must be as it is there. */
+  readonly continues?: ContinuedExport;
   /** The schedule that made this export. It is a link and no ownership; the export stays when the schedule is deleted. */
   readonly sourceExport?: SourceExport;
 }

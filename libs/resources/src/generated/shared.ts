@@ -44,6 +44,12 @@ export interface Container {
   readonly restartPolicy?: 'Always' | 'OnFailure';
 }
 
+/** The export, FAILED or TIMEDOUT, that this one continues. Its finished files are adopted, wherever they lie under the prefix, and only what is missing is exported. Everything else in spec must be as it is there. */
+export interface ContinuedExport {
+  /** Id of the export. */
+  readonly id: string;
+}
+
 /** Where the files go. */
 export interface DestinationConfig {
   /** Name of the bucket. */

@@ -12,7 +12,7 @@ import type {
 type Row = Readonly<Record<string, string | null>>;
 
 const COLUMNS = `id, name, created_at, status, destination_id, project_id, source_id, window_end,
-  coalesce(object, small) AS object`;
+  continues_id, coalesce(object, small) AS object`;
 
 /** Of one tenant: some 15,000 exports of a day without failures. */
 const FULL_BYTES = 64 * 1024 * 1024;
@@ -33,10 +33,13 @@ function bytesOf({ object }: ArchiveRecords): number {
 
 /** Ids by an index alone; rows only of the page, since their objects are large. */
 function listQuery(tenantId: string, search: ArchiveSearch): { text: string; values: readonly unknown[] } {
-  const { status, destinationId, projectId, sourceId, except, after, offset, limit } = search;
+  const { status, destinationId, projectId, sourceId, continuesId, except, after, offset, limit } = search;
   const values: unknown[] = [tenantId];
   const put = (value: unknown): string => `$${values.push(value)}`;
-  const equal = { status, destination_id: destinationId, project_id: projectId, source_id: sourceId };
+  const equal = {
+    ...{ status, destination_id: destinationId, project_id: projectId, source_id: sourceId },
+    continues_id: continuesId,
+  };
   const conditions = Object.entries(equal)
     .filter(([, value]) => value !== undefined)
     .map(([column, value]) => `${column} = ${put(value)}`);
@@ -63,6 +66,7 @@ function parse(row: Row): ArchivedExport {
     projectId: row['project_id'] ?? undefined,
     sourceId: row['source_id'] ?? undefined,
     windowEnd: row['window_end'] ?? undefined,
+    continuesId: row['continues_id'] ?? undefined,
   };
 }
 
@@ -86,13 +90,14 @@ export class ExportArchiveTable implements ExportArchive {
     await inTransaction(this.#pool, async (db) => {
       await db.query(
         `INSERT INTO archived_exports (tenant_id, id, name, created_at, status, destination_id, project_id, source_id,
-          window_end, object, small, full_bytes)
-        SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12::bigint + coalesce(sum(octet_length(key)), 0)
-        FROM export_files WHERE run_uid = ANY($13)
+          window_end, continues_id, object, small, full_bytes)
+        SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13::bigint + coalesce(sum(octet_length(key)), 0)
+        FROM export_files WHERE run_uid = ANY($14)
         ON CONFLICT (tenant_id, id) DO NOTHING`,
         [
           ...[tenantId, ended.id, ended.name, ended.createdAt, ended.status, ended.destinationId],
-          ...[ended.projectId, ended.sourceId, ended.windowEnd, ended.object, ended.small],
+          ...[ended.projectId, ended.sourceId, ended.windowEnd, ended.continuesId],
+          ...[ended.object, ended.small],
           ...[[ended, ...runs].reduce((bytes, one) => bytes + bytesOf(one), 0), of('uid')],
         ],
       );

@@ -15,6 +15,8 @@ export interface ArchivedExport {
   readonly projectId?: string | undefined;
   /** The schedule that made it. */
   readonly sourceId?: string | undefined;
+  /** The export that it continues. */
+  readonly continuesId?: string | undefined;
   /** ISO 8601; of a window of a schedule. */
   readonly windowEnd?: string | undefined;
   readonly object: string;
@@ -49,6 +51,7 @@ export interface ArchiveSearch {
   readonly destinationId?: string | undefined;
   readonly projectId?: string | undefined;
   readonly sourceId?: string | undefined;
+  readonly continuesId?: string | undefined;
   /** Ids that are left out: those that the API server holds still. */
   readonly except: readonly string[];
   /** Only those that come after this place. */

@@ -16,7 +16,7 @@ import { StaleAttemptError } from './stale-attempt-error.js';
 type TextRow = Readonly<Record<string, string | null>>;
 
 const COLUMNS = `p.run_uid, p.attempt, p.state, p.cursor_start_time, p.cursor_id, p.cursor_trace_id, p.resource, p.feedback_rows, p.rows, p.bytes, p.part,
-  p.intent, p.error, p.updated_at, (SELECT count(*) FROM export_files f WHERE f.run_uid = p.run_uid) AS files`;
+  p.intent, p.error, p.is_whole, p.updated_at, (SELECT count(*) FROM export_files f WHERE f.run_uid = p.run_uid) AS files`;
 
 function time(text: string | null | undefined): Instant | undefined {
   return text === null || text === undefined ? undefined : parseInstant(text, { zone: 'optional' });
@@ -40,6 +40,7 @@ function parse(row: TextRow): ExportProgressRecord {
     intent: intent ? (parseJson(intent) as ExportIntent) : undefined,
     error: row['error'] ?? undefined,
     files: Number(row['files']),
+    isWhole: row['is_whole'] === 't',
     updatedAt: new Date(Number((time(row['updated_at']) ?? 0n) / 1000n)),
   };
 }
@@ -68,6 +69,28 @@ export class ExportProgressTable implements ExportProgress {
 
   constructor(pool: Queryable) {
     this.#pool = pool;
+  }
+
+  async adopt(runUid: string, fromUid: string): Promise<boolean> {
+    const result = await this.#pool.query(
+      `WITH former AS (SELECT * FROM export_progress WHERE run_uid = $2),
+      made AS (
+        INSERT INTO export_progress
+          (run_uid, attempt, state, resource, cursor_start_time, cursor_id, cursor_trace_id, rows, feedback_rows, bytes,
+            part, is_whole)
+        SELECT $1, 0, 'running', resource, cursor_start_time, cursor_id, cursor_trace_id, rows, feedback_rows, bytes,
+          part, is_whole OR state = 'completed'
+        FROM former ON CONFLICT (run_uid) DO NOTHING RETURNING run_uid),
+      files AS (
+        INSERT INTO export_files
+          (run_uid, resource, part, key, rows, bytes, etag, sha256, min_start_time, max_start_time)
+        SELECT made.run_uid, f.resource, f.part, f.key, f.rows, f.bytes, f.etag, f.sha256, f.min_start_time,
+          f.max_start_time
+        FROM export_files f, made WHERE f.run_uid = $2)
+      SELECT 1 FROM former UNION ALL SELECT 1 FROM export_progress WHERE run_uid = $1`,
+      [runUid, fromUid],
+    );
+    return (result.rowCount ?? 0) > 0;
   }
 
   async claim(runUid: string, attempt: number): Promise<ExportProgressRecord> {

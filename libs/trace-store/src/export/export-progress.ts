@@ -70,6 +70,8 @@ export interface ExportProgressRecord {
   readonly intent: ExportIntent | undefined;
   readonly error: string | undefined;
   readonly files: number;
+  /** Every row of the window is in finished objects, which it adopted: only the manifest is to be written. */
+  readonly isWhole: boolean;
   readonly updatedAt: Date;
 }
 
@@ -88,6 +90,12 @@ export interface UnsettledQuery {
  * was paused or given up can change nothing.
  */
 export interface ExportProgress {
+  /**
+   * Controller: has a run that was never claimed begin with what another run, ended and settled, has finished: its
+   * objects, its cursor, and that it was complete. Once for a run: repetitions, and runs that have begun, change nothing.
+   * @returns false when there is nothing known of the other run
+   */
+  adopt(runUid: string, fromUid: string): Promise<boolean>;
   /**
    * Takes the run over for this attempt (1, 2, …), keeping cursor, part and intent of the former one.
    * @throws StaleAttemptError when this or a newer attempt has claimed already, or the run is completed or cancelled

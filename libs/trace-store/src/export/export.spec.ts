@@ -277,6 +277,30 @@ describe('the export side of a trace store', () => {
     expect((await progress.list([before, during])).get(during)?.state).toBe('cancelled');
   });
 
+  it('has a run begin with what another has finished, once', async () => {
+    const progress = store.exportProgress;
+    const [former, run] = [randomUUID(), randomUUID()];
+    expect(await progress.adopt(run, former)).toBe(false);
+    await progress.claim(former, 3);
+    const cursor = { startTime: at('2026-11-20T01:00:00Z'), id: randomUUID(), traceId: randomUUID() };
+    const file = { part: 0, key: 'a/part-00001.parquet', rows: 7, bytes: 70, etag: 'e', sha256: 'f' };
+    await progress.completePart(former, 3, file, cursor);
+    await progress.cancel(former);
+    expect([await progress.adopt(run, former), await progress.adopt(run, former)]).toEqual([true, true]);
+    const claimed = await progress.claim(run, 1);
+    expect(claimed).toMatchObject({ ...{ cursor, rows: 7, bytes: 70, part: 1, files: 1 }, isWhole: false });
+    expect(await progress.files(run)).toEqual(await progress.files(former));
+    await progress.finish(run, 1);
+    const next = randomUUID();
+    await progress.adopt(next, run);
+    expect(await progress.claim(next, 1)).toMatchObject({ isWhole: true, part: 1 });
+    // nothing is taken back from one that has begun
+    await progress.adopt(next, former);
+    await progress.forget([former]);
+    expect(await progress.find(next)).toMatchObject({ attempt: 1, isWhole: true });
+    expect(await progress.files(next)).toHaveLength(1);
+  });
+
   it('mints, verifies and revokes API keys', async () => {
     const { apiKeys } = store;
     const person = await apiKeys.mint(TENANT, { name: 'laptop', scope: 'read' });

@@ -3,6 +3,7 @@ import type { ControlTables } from '../control/control-tables.js';
 import { attachmentTables } from './attachment-tables.js';
 import { exampleAttachments } from './example-attachments.js';
 import { exportArchive } from './export-archive.js';
+import { exportContinuations } from './export-continuations.js';
 import { examplePayloads } from './example-payloads.js';
 import { feedbackConfigs } from './feedback-configs.js';
 import { feedbackExports } from './feedback-exports.js';
@@ -67,5 +68,6 @@ export function allMigrations(control: Pick<ControlTables, 'migrate'>): readonly
     exportArchive,
     smallArchiveRecords,
     feedbackExports,
+    exportContinuations,
   ];
 }

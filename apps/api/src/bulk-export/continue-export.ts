@@ -1,0 +1,75 @@
+import { randomUUID } from 'node:crypto';
+import { PublicError } from '#lib/errors';
+import { type ContinuationProblem, findContinuationProblem } from '#lib/export-plan';
+import { type Draft, isAlreadyExists } from '#lib/kube';
+import {
+  ANNOTATION,
+  type BulkExport,
+  type BulkExportDestination,
+  type BulkExportRun,
+  type BulkExportSpec,
+  idOf,
+  LABEL,
+  MANAGED_BY,
+  REASON,
+} from '#lib/resources';
+import type { ResourceHome } from '../kubernetes/resource-home.js';
+
+/** What an export that is to be continued is judged by. */
+export interface Continued {
+  readonly namespace: string;
+  readonly predecessor: BulkExport;
+  readonly runs: readonly BulkExportRun[];
+  readonly destination: BulkExportDestination | undefined;
+  /** Exports that continue it, whatever became of them. */
+  readonly others: readonly BulkExport[];
+}
+
+/**
+ * Makes the export that continues another one. The name follows from the other's id and from how many have continued it,
+ * so of two requests at one moment one makes it.
+ * @throws PublicError bad_request for an export that cannot be continued, conflict where another continues it
+ */
+export async function makeContinuation(
+  home: Pick<ResourceHome<BulkExport>, 'create'>,
+  continued: Continued,
+): Promise<BulkExport> {
+  const { predecessor, runs, destination, others } = continued;
+  const id = idOf(predecessor) ?? '';
+  const problem = findContinuationProblem({
+    ...{ id, predecessor, others, continuation: undefined },
+    runs,
+    destination: destination?.spec.config,
+  });
+  if (problem) throw refusalOf(problem);
+  try {
+    return await home.create(draftOf(id, continued));
+  } catch (error) {
+    if (!isAlreadyExists(error)) throw error;
+    throw new PublicError(
+      'conflict',
+      `continuing export ${id} failed: another request continues it at the same time`,
+      [],
+      { cause: error },
+    );
+  }
+}
+
+function refusalOf({ reason, message }: ContinuationProblem): PublicError {
+  return new PublicError(reason === REASON.alreadyContinued ? 'conflict' : 'bad_request', message);
+}
+
+function draftOf(id: string, { namespace, predecessor, others }: Continued): Draft<BulkExport> {
+  const { spec, status } = predecessor;
+  const { last: _, sourceExport: _schedule, continues: _before, ...fixed } = spec;
+  const window = { startTime: status?.startTime, endTime: status?.endTime };
+  return {
+    metadata: {
+      name: `continued-${id}-${others.length + 1}`,
+      namespace,
+      annotations: { [ANNOTATION.id]: randomUUID() },
+      labels: { [LABEL.managedBy]: MANAGED_BY },
+    },
+    spec: { ...fixed, ...window, continues: { id }, cancel: false, suspend: false } as BulkExportSpec,
+  };
+}
