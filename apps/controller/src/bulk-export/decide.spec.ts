@@ -68,6 +68,22 @@ function kind(changes: Partial<ExportWorld>): string {
   return 'reason' in decision ? `${decision.kind} ${decision.reason}` : decision.kind;
 }
 
+/** An export that continues one whose window was `last`, and failed. */
+function continuing(isSettled: boolean, project = 'project'): Partial<ExportWorld> {
+  const window = { startTime: undefined, endTime: undefined, last: '24h' };
+  const resolved = { startTime: '2026-04-01T06:00:00Z', endTime: '2026-04-02T06:00:00Z' };
+  const failed = { conditions: [condition('Failed', 'True', 'RunFailed')] };
+  const former = anExport(window, { ...resolved, ...failed, tracingProjectId: project }, 'former');
+  const run = {
+    metadata: { name: 'r', uid: 'r' },
+    spec: { exportId: 'e', destination: aDestination().spec },
+  };
+  return {
+    bulkExport: anExport({ ...window, continues: { id: 'former' } }),
+    predecessor: { bulkExport: former, runs: [run as unknown as BulkExportRun], others: [], isSettled },
+  };
+}
+
 const BOTH = [aRun('2026-05-01'), aRun('2026-05-02')];
 const DONE = [condition('Completed')];
 
@@ -75,6 +91,14 @@ describe('decideExport', () => {
   it('makes a run for each UTC day that is missing', () => {
     const decision = decideExport(world({ runs: BOTH.slice(0, 1) }));
     expect(decision.kind === 'run' && decision.missing.map(({ day }) => day)).toEqual(['2026-05-02']);
+  });
+
+  it('has the window that was resolved for the export that it continues', () => {
+    const decision = decideExport(world(continuing(true)));
+    expect(decision.kind === 'run' && decision.missing.map(({ day }) => day)).toEqual([
+      '2026-04-01',
+      '2026-04-02',
+    ]);
   });
 
   it('makes a hundred runs of a long window at a time, and counts all of them', () => {
@@ -92,6 +116,17 @@ describe('decideExport', () => {
       'finished',
     ],
     ['is cancelled on request', { bulkExport: anExport({ cancel: true }) }, 'cancel'],
+    [
+      'waits until an export that it continues changes no more',
+      continuing(false),
+      'wait PredecessorSettling',
+    ],
+    ['continues no export of another project', continuing(true, 'other'), 'fail NotContinuable'],
+    [
+      'continues no export that is unknown',
+      { ...continuing(true), predecessor: { bulkExport: undefined, runs: [], others: [], isSettled: true } },
+      'fail PredecessorMissing',
+    ],
     ['needs a plan', { workspace: { spec: { plan: 'developer' } } as Workspace }, 'fail PlanNotAllowed'],
     ['waits for its destination', { destination: undefined }, 'wait DestinationMissing'],
     [
