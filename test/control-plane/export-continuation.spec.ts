@@ -217,7 +217,7 @@ describe('an export that continues another', () => {
     expect((await theExport()).status).toEqual(before.status);
   }, 180_000);
 
-  it('is exact after kills of its workers and of those before, and continues in turn', async () => {
+  it('keeps every row once after kills of its workers and of those before, and continues in turn', async () => {
     const chain: string[] = [];
     for (const day of [1, 2, 3]) {
       // each ends with a worker that dies in a file of its day, twice

@@ -82,7 +82,7 @@ describe('findContinuationProblem', () => {
       /^AlreadyContinued: export ccc \(FAILED\) continues it already; continue that one/,
     ],
     [
-      'one that another continues, for whoever asks',
+      'one that another continues, before there is a continuation',
       { continuation: undefined, others: [anExport('ccc')] },
       /^AlreadyContinued/,
     ],

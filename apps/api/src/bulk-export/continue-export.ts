@@ -7,7 +7,6 @@ import {
   type BulkExport,
   type BulkExportDestination,
   type BulkExportRun,
-  type BulkExportSpec,
   idOf,
   LABEL,
   MANAGED_BY,
@@ -70,6 +69,6 @@ function draftOf(id: string, { namespace, predecessor, others }: Continued): Dra
       annotations: { [ANNOTATION.id]: randomUUID() },
       labels: { [LABEL.managedBy]: MANAGED_BY },
     },
-    spec: { ...fixed, ...window, continues: { id }, cancel: false, suspend: false } as BulkExportSpec,
+    spec: { ...fixed, ...window, continues: { id }, cancel: false, suspend: false },
   };
 }
