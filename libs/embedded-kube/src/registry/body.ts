@@ -10,6 +10,7 @@ import {
 import { contentType } from '../http/media-type.js';
 import type { RequestContext } from '../http/request-context.js';
 import { type DecodingContext, readJson } from './read-json.js';
+import { checkValues } from './size-bound.js';
 
 const PROTOBUF = 'application/vnd.kubernetes.protobuf';
 const ACCEPTED = ['application/json', 'application/yaml', PROTOBUF];
@@ -71,7 +72,9 @@ function findJson(text: string, context: DecodingContext): unknown {
 
 function parseProtobuf(bytes: Buffer): unknown {
   try {
-    return decodeProtobuf(bytes);
+    const value = decodeProtobuf(bytes);
+    checkValues(value);
+    return value;
   } catch (error) {
     if (!(error instanceof ProtobufError)) throw error;
     throw error.status === 415 ? unsupportedMediaType(ACCEPTED.slice(0, 2)) : badRequest(error.message);

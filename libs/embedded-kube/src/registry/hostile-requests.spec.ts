@@ -33,6 +33,38 @@ describe('an exhausting request', () => {
   });
 
   it.each([
+    ['JSON', 'application/json', 'POST', THINGS],
+    ['YAML', 'application/yaml', 'POST', THINGS],
+    ['an apply', 'application/apply-patch+yaml', 'PATCH', `${THINGS}/wide?fieldManager=m`],
+    ['a merge patch', 'application/merge-patch+json', 'PATCH', `${THINGS}/one`],
+  ])('fails with 413: %s of more values than an object may have', async (_, type, method, path) => {
+    const list = `{"list":[${Array.from({ length: 100_002 }, () => '{}').join()}]}`;
+    const { code, body } = await api.admin.call(method, path, { body: thing('wide', list), type });
+    expect([code, textAt(body, ['reason'])]).toEqual([413, 'RequestEntityTooLarge']);
+    expect((await api.admin.get(`${THINGS}/wide`)).code).toBe(404);
+  });
+
+  it('fails with 413: a patch after which the object has more values than it may have', async () => {
+    const patch = (name: string) =>
+      JSON.stringify({
+        data: Object.fromEntries(Array.from({ length: 60_000 }, (_, index) => [`${name}${index}`, ''])),
+      });
+    const map = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'growing' } };
+    expect((await api.admin.create(MAPS, JSON.stringify(map))).code).toBe(201);
+    const codes: number[] = [];
+    for (const name of ['a', 'b'])
+      codes.push(
+        (
+          await api.admin.call('PATCH', `${MAPS}/growing`, {
+            body: patch(name),
+            type: 'application/merge-patch+json',
+          })
+        ).code,
+      );
+    expect(codes).toEqual([200, 413]);
+  });
+
+  it.each([
     ['a request line that is none', 'NONSENSE\r\n\r\n', 400],
     ['no Host header', 'GET /healthz HTTP/1.1\r\nconnection: close\r\n\r\n', 400],
     ['headers of 20 kB', `GET / HTTP/1.1\r\nhost: a\r\nx: ${'x'.repeat(20_000)}\r\n\r\n`, 431],

@@ -14,6 +14,7 @@ import type { RequestContext } from '../http/request-context.js';
 import { parseYamlText } from './body.js';
 import { checkValueDepth } from './depth-bound.js';
 import { type DecodingContext, readJson } from './read-json.js';
+import { checkValues } from './size-bound.js';
 
 /** A patch as it was sent. */
 export type Patch =
@@ -73,6 +74,12 @@ export async function readPatch(
 /** Alone among patches it can nest what was there in itself. */
 function notTooDeep<T>(object: T): T {
   checkValueDepth(object);
+  return notTooMany(object);
+}
+
+/** One patch after the other makes an object grow. */
+function notTooMany<T>(object: T): T {
+  checkValues(object);
   return object;
 }
 
@@ -90,7 +97,7 @@ function parsePatchJson(bytes: Buffer, context: DecodingContext): unknown {
   }
 }
 
-/** The object after a patch that is no apply. Throws 400, 415 or 422. */
+/** The object after a patch that is no apply. Throws 400, 413, 415 or 422. */
 export function patched<T extends JsonObject>(
   type: Pick<ResourceType, 'group' | 'kind'>,
   object: T,
@@ -101,9 +108,9 @@ export function patched<T extends JsonObject>(
       case 'json':
         return notTooDeep(jsonPatch(object, patch.body));
       case 'merge':
-        return mergePatch(object, patch.body);
+        return notTooMany(mergePatch(object, patch.body));
       case 'strategic':
-        return strategicMergePatch(type, object, patch.body);
+        return notTooMany(strategicMergePatch(type, object, patch.body));
     }
   } catch (error) {
     if (!(error instanceof PatchError)) throw error;

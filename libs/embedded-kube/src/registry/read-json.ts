@@ -2,6 +2,7 @@ import { findJsonTrouble, isJsonObject, parseJson } from '#lib/json';
 import { badRequest } from '#lib/kube-semantics';
 import type { RequestContext } from '../http/request-context.js';
 import { checkTextDepth } from './depth-bound.js';
+import { checkTextValues } from './size-bound.js';
 
 /** How a request wants to hear of fields that come twice. */
 export type DecodingContext = Pick<RequestContext, 'query' | 'warn'>;
@@ -13,10 +14,11 @@ const ESCAPES =
 /**
  * Parses JSON as Kubernetes reads it: of a field that comes twice the last one counts, which is refused, warned about or
  * ignored as `fieldValidation` asks; half a surrogate pair becomes U+FFFD.
- * @throws SyntaxError for what is no JSON, ApiError 400
+ * @throws SyntaxError for what is no JSON, ApiError 400, 413
  */
 export function readJson(text: string, context: DecodingContext): unknown {
   checkTextDepth(text);
+  checkTextValues(text);
   const value: unknown = parseJson(/\\u[dD]/.test(text) ? text.replace(ESCAPES, whole) : text);
   reportDuplicate(text, value, context);
   return value;
