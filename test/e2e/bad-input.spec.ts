@@ -197,7 +197,7 @@ describe('bad input', () => {
     writeFileSync(join(folder, 'langgraph.json'), JSON.stringify({ graphs: { agent: './agent.ts:graph' } }));
     writeFileSync(
       join(folder, 'agent.ts'),
-      'throw new Error("the flux is not set");\nexport const graph = 1;\n',
+      'console.log("looking for the flux");\nthrow new Error("the flux is not set");\nexport const graph = 1;\n',
     );
     const addImage = (): string =>
       execFileSync(
@@ -225,6 +225,17 @@ describe('bad input', () => {
     expect(failed.status_message).toContain('the flux is not set');
     const now = await rest.get<Deployment>(`/v2/deployments/${deployment.id}`);
     expect(now.body.active_revision_id).toBe(deployment.latest_revision_id);
+    if (binary) {
+      // its pods are gone, what they printed is not
+      const kubectl = new Kubectl(binary, platform.credentials.kubeconfig);
+      const args = ['get', 'configmap', 'good-00002-output', '-n', 'ws-default', '-o', 'json'];
+      const kept = await waitFor(async () => {
+        const { code, stdout } = await kubectl.try(args);
+        return code === 0 && stdout;
+      });
+      const { data } = JSON.parse(kept) as { data: Record<string, string> };
+      expect(data['agent.log']).toContain('looking for the flux');
+    }
     const client = new Client({ apiUrl: now.body.url ?? '', apiKey: platform.credentials.apiKey });
     await client.runs.wait(null, 'agent', {
       input: { messages: [{ role: 'user', content: 'still there?' }] },

@@ -23,3 +23,4 @@ export {
   wantedReplicas,
   type WorkloadReplicas,
 } from './revision-workload.js';
+export { buildRevisionOutput } from './revision-output.js';

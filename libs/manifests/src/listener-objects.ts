@@ -54,6 +54,9 @@ const RULES: readonly PolicyRule[] = [
     verbs: ['get', 'list', 'watch', 'create', 'patch', 'update', 'delete'],
   },
   { apiGroups: [''], resources: ['pods'], verbs: ['get', 'list', 'watch'] },
+  // the last output of a revision that failed outlives its pods
+  { apiGroups: [''], resources: ['pods/log'], verbs: ['get'] },
+  { apiGroups: [''], resources: ['configmaps'], verbs: ['get', 'create', 'patch'] },
   { apiGroups: [''], resources: ['events'], verbs: ['create', 'patch', 'update'] },
   {
     apiGroups: ['coordination.k8s.io'],

@@ -117,6 +117,7 @@ export {
   platformSecretName,
   revisionEnvSecretName,
   revisionName,
+  revisionOutputName,
   workspaceNamespace,
 } from './object-name.js';
 export type { ObjectMeta, OwnerReference } from './object-meta.js';

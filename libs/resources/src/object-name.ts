@@ -28,6 +28,11 @@ export function revisionEnvSecretName(revision: string): string {
   return `${revision}-env`;
 }
 
+/** ConfigMap with the last output of a revision that failed. */
+export function revisionOutputName(revision: string): string {
+  return `${revision}-output`;
+}
+
 /** `EXPORT-YYYYMMDD`: the run of one UTC day, given any instant of it. */
 export function exportRunName(exportName: string, day: Date): string {
   return `${exportName}-${day.toISOString().slice(0, 10).replaceAll('-', '')}`;

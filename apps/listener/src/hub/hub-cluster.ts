@@ -1,6 +1,7 @@
-import { WaitingError } from '#lib/errors';
+import { TerminalError, WaitingError } from '#lib/errors';
 import {
   addFinalizer,
+  applyManaged,
   type EventRecorder,
   fromMapped,
   fromObjects,
@@ -12,11 +13,13 @@ import {
   type Source,
   StatusWriter,
 } from '#lib/kube';
+import { buildRevisionOutput } from '#lib/manifests';
 import { hasFinalizer } from '#lib/reconcile';
 import {
   type AgentDeployment,
   type AgentRevision,
   type AgentRevisionStatus,
+  CONFIG_MAPS,
   FINALIZER,
   type KubeObject,
   type ObjectKey,
@@ -25,6 +28,7 @@ import {
   type Secret,
   SECRETS,
 } from '#lib/resources';
+import type { ContainerOutput } from '../place/pod-output.js';
 import type { Hub, HubEvent, RevisionSecrets } from './hub.js';
 import { LISTENER_CONDITIONS } from './listener-conditions.js';
 
@@ -79,6 +83,18 @@ export class HubCluster implements Hub {
   record(object: AgentDeployment | AgentRevision, event: HubEvent): void {
     if (isRevision(object)) this.#events.record(RESOURCES.AgentRevision, object, event);
     else this.#events.record(RESOURCES.AgentDeployment, object, event);
+  }
+
+  async keepOutput(revision: AgentRevision, outputs: readonly ContainerOutput[]): Promise<void> {
+    if (outputs.length === 0) return;
+    const owner = { kind: 'reference', ref: RESOURCES.AgentRevision, object: revision } as const;
+    const desired = buildRevisionOutput(revision, outputs);
+    try {
+      await applyManaged(this.#client, owner, { ref: CONFIG_MAPS, desired, existing: undefined });
+    } catch (error) {
+      // somebody else's ConfigMap of that name must not keep pods that have failed
+      if (!(error instanceof TerminalError)) throw error;
+    }
   }
 
   async secretsOf(revision: AgentRevision): Promise<RevisionSecrets> {

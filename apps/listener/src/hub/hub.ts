@@ -1,4 +1,5 @@
 import type { Source } from '#lib/kube';
+import type { ContainerOutput } from '../place/pod-output.js';
 import type {
   AgentDeployment,
   AgentRevision,
@@ -37,6 +38,8 @@ export interface Hub {
   isBehind(revision: AgentRevision): boolean;
   report(revision: AgentRevision, status: AgentRevisionStatus): Promise<void>;
   record(object: AgentDeployment | AgentRevision, event: HubEvent): void;
+  /** Keeps the output of a revision whose pods are about to go, in a ConfigMap that goes with it. */
+  keepOutput(revision: AgentRevision, outputs: readonly ContainerOutput[]): Promise<void>;
   /** @throws WaitingError while one of them does not exist */
   secretsOf(revision: AgentRevision): Promise<RevisionSecrets>;
   /** Puts the place's finalizer on, before anything is made for the object in another cluster. */

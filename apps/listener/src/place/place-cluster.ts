@@ -35,6 +35,7 @@ import {
 import type { RevisionSecrets } from '../hub/hub.js';
 import { askLoad, askPod } from './ask-pod.js';
 import type { Place, PodAnswer } from './place.js';
+import { type ContainerOutput, podOutput } from './pod-output.js';
 
 const BY_WORKLOAD = 'workload';
 const AGENT_PODS: ReadonlySet<string> = new Set([COMPONENT.agentApi, COMPONENT.agentQueue]);
@@ -98,6 +99,10 @@ export class PlaceCluster implements Place {
 
   askLoad(pod: Pod): Promise<RunLoad | undefined> {
     return askLoad(podAddressOf(pod, this.#options.addresses));
+  }
+
+  outputOf(pods: readonly Pod[]): Promise<readonly ContainerOutput[]> {
+    return podOutput(this.#client, pods);
   }
 
   findService(deployment: AgentDeployment): Service | undefined {

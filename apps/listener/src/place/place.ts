@@ -1,6 +1,7 @@
 import type { Source } from '#lib/kube';
 import type { RunLoad } from '#lib/lifecycle';
 import type { AgentDeployment, AgentRevision, Deployment, ObjectKey, Pod, Service } from '#lib/resources';
+import type { ContainerOutput } from './pod-output.js';
 import type { RevisionSecrets } from '../hub/hub.js';
 
 /** What the agent server of a pod answers to `GET /ok`. */
@@ -36,6 +37,8 @@ export interface Place {
   ask(pod: Pod): Promise<PodAnswer | undefined>;
   /** What the runs of a pod that takes runs are; undefined as above. */
   askLoad(pod: Pod): Promise<RunLoad | undefined>;
+  /** The end of what the pod of these that failed has printed, by container; empty where it cannot be had. */
+  outputOf(pods: readonly Pod[]): Promise<readonly ContainerOutput[]>;
   /** The Service of the deployment's name, if it was made for this very deployment. */
   findService(deployment: AgentDeployment): Service | undefined;
   /** Where the Service is called; undefined while it has no address. */

@@ -10,6 +10,7 @@ import {
   CONDITION,
   type ContainerState,
   type ContainerStatus,
+  type Deployment,
   findCondition,
   type Pod,
   POD_SCHEDULED,
@@ -75,16 +76,43 @@ export function findOutage({ pods, answers }: RevisionWorld): RevisionFailure | 
   return undefined;
 }
 
+/** Condition of a Deployment whose pods cannot be created. */
+const REPLICA_FAILURE = 'ReplicaFailure';
+/** Reasons of containers that will start by themselves. */
+const STARTS = new Set(['ContainerCreating', 'PodInitializing']);
+
 /** What a pod that starts as it should says. */
 const STARTING = 'starting';
 
-/** What a pod that is not ready says its start is at, when that is worth a word; else why the newest pod has no node. */
-export function findProgress({ answers, pods }: RevisionWorld): string | undefined {
+/**
+ * What keeps a revision from being ready that may still become so: what a pod answers, else what its node or its controller
+ * reports of the newest pod, of its containers, or of pods that could not be created.
+ */
+export function findProgress(world: RevisionWorld): string | undefined {
+  const { answers, pods, workload, queue } = world;
   const [said] = [...(answers?.values() ?? [])].flatMap(({ progress }) => progress ?? []);
   if (said !== undefined) return said === STARTING ? undefined : said;
   const created = ({ metadata }: Pod): string => metadata.creationTimestamp ?? '';
   const [newest] = pods.toSorted((a, b) => (created(a) < created(b) ? 1 : -1));
-  return newest && placementTrouble(newest);
+  const refusal = [workload, queue].flatMap((one) => creationTrouble(one) ?? []).at(0);
+  if (!newest) return refusal;
+  return placementTrouble(newest) ?? containerTrouble(newest) ?? refusal ?? crashOf(world)?.failure.message;
+}
+
+/** Why a Deployment has fewer pods than it should: an unknown service account, a quota, an admission that refuses them. */
+function creationTrouble(workload: Deployment | undefined): string | undefined {
+  const found = workload?.status?.conditions?.find(({ type }) => type === REPLICA_FAILURE);
+  return found?.status === 'True' ? `pods cannot be created: ${found.message ?? found.reason}` : undefined;
+}
+
+/** What the newest pod's containers wait for, where that is more than a start. */
+function containerTrouble(pod: Pod): string | undefined {
+  for (const { name, state } of statusesOf(pod)) {
+    const { reason, message } = state?.waiting ?? {};
+    if (reason === undefined || STARTS.has(reason) || reason === 'CrashLoopBackOff') continue;
+    return `container ${name} waits: ${[reason, message].filter(Boolean).join(': ')}`;
+  }
+  return undefined;
 }
 
 /** Why no node runs a pod. Its controller makes others, which may fare better, so this is no failure of the revision. */

@@ -279,11 +279,14 @@ export class RolloutReconciler {
   }
 
   async #removeWorkload({
-    world: { revision, origin, workload, queue },
+    world: { revision, origin, workload, queue, pods },
     fate,
   }: PlannedRevision): Promise<void> {
     if (!workload || replicasFor(fate, revision) !== undefined) return;
-    if (fate.kind === 'failed') this.#hub.record(revision, { type: 'Warning', ...fate.failure });
+    if (fate.kind === 'failed') {
+      this.#hub.record(revision, { type: 'Warning', ...fate.failure });
+      await this.#hub.keepOutput(revision, await this.#place.outputOf(pods));
+    }
     // the Deployment of the revision that this one repeats goes back to that one
     if (origin !== revision) return;
     await this.#place.removeWorkload(workload);

@@ -412,6 +412,50 @@ describe('planRollout', () => {
     );
   });
 
+  it.each<[string, Parameters<typeof revision>[0]['container'], string]>([
+    [
+      'a container that cannot be configured',
+      { state: { waiting: { reason: 'CreateContainerConfigError', message: 'secret "x" not found' } } },
+      'container agent waits: CreateContainerConfigError: secret "x" not found',
+    ],
+    [
+      'an image that is not there yet',
+      { state: { waiting: { reason: 'ErrImagePull', message: 'no image x' } } },
+      'container agent waits: ErrImagePull: no image x',
+    ],
+    [
+      'a container that exited',
+      {
+        restartCount: 1,
+        state: { waiting: { reason: 'CrashLoopBackOff' } },
+        lastState: { terminated: { exitCode: 2, message: 'no model' } },
+      },
+      'container agent exited with code 2: no model',
+    ],
+  ])('reports %s while a revision deploys', (_title, container, expected) => {
+    const [planned] = planRollout(
+      world(undefined, revision({ number: 1, ...(container ? { container } : {}) })),
+      NOW,
+      DEFAULT_PATIENCE,
+    ).revisions;
+    const status = planned && summarizeRevision(planned, undefined, NOW);
+    expect(status?.conditions?.find(({ type }) => type === 'Ready')?.message).toBe(
+      `0 of 1 pods are ready; ${expected}`,
+    );
+  });
+
+  it('reports why pods cannot be created', () => {
+    const one = revision({ number: 1 });
+    const message = 'pods "a-" is forbidden: error looking up service account ws/missing';
+    const conditions = [{ type: 'ReplicaFailure', status: 'True', reason: 'FailedCreate', message }];
+    const workload = { ...one.workload, status: { conditions } } as unknown as Deployment;
+    const [planned] = planRollout(world(undefined, { ...one, workload }), NOW, DEFAULT_PATIENCE).revisions;
+    const status = planned && summarizeRevision(planned, undefined, NOW);
+    expect(status?.conditions?.find(({ type }) => type === 'Ready')?.message).toBe(
+      `0 of 1 pods are ready; pods cannot be created: ${message}`,
+    );
+  });
+
   it('goes on serving after its Service was deleted', () => {
     const serving = revision({ number: 1, conditions: [ACTIVE] });
     expect(fates(world(undefined, serving, revision({ number: 2 })))).toEqual({

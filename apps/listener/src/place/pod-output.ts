@@ -1,0 +1,81 @@
+import type { KubeClient } from '#lib/kube';
+import { type ContainerStatus, keyOf, type Pod } from '#lib/resources';
+
+/** The end of what one container has printed. */
+export interface ContainerOutput {
+  readonly pod: string;
+  readonly container: string;
+  readonly text: string;
+}
+
+/** Kept of each container, in bytes. */
+export const OUTPUT_BYTES = 64 * 1024;
+/** Read of a log at most: its lines may be long. */
+const MAX_READ_BYTES = 4 * 1024 * 1024;
+const TAIL_LINES = 2_000;
+const TIMEOUT_MS = 5_000;
+/** Containers of one pod whose output is kept: the whole must fit into one object. */
+const MAX_CONTAINERS = 8;
+
+/**
+ * The output of the pod that tells most about a failure: the one whose containers ended most often. Of a container that has
+ * been started again, that of the start before, since the present one has hardly begun.
+ */
+export async function podOutput(
+  client: Pick<KubeClient, 'podLogs'>,
+  pods: readonly Pod[],
+): Promise<readonly ContainerOutput[]> {
+  const [pod] = pods.toSorted((a, b) => endsOf(b) - endsOf(a));
+  if (!pod) return [];
+  const outputs: ContainerOutput[] = [];
+  for (const status of statusesOf(pod).slice(0, MAX_CONTAINERS)) {
+    const text = await outputOf(client, pod, status);
+    if (text !== '') outputs.push({ pod: pod.metadata.name, container: status.name, text });
+  }
+  return outputs;
+}
+
+function statusesOf({ status }: Pod): readonly ContainerStatus[] {
+  return [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])];
+}
+
+function endsOf(pod: Pod): number {
+  return statusesOf(pod).reduce(
+    (sum, { restartCount, state }) => sum + restartCount + (state?.terminated ? 1 : 0),
+    0,
+  );
+}
+
+/** Empty when there is none, or its node does not give it: evidence is kept where it can be had, and holds nothing up. */
+async function outputOf(
+  client: Pick<KubeClient, 'podLogs'>,
+  pod: Pod,
+  { name, state, lastState }: ContainerStatus,
+): Promise<string> {
+  const signal = AbortSignal.timeout(TIMEOUT_MS);
+  const previous = lastState?.terminated !== undefined && state?.running !== undefined;
+  try {
+    const log = await client.podLogs(keyOf(pod), {
+      container: name,
+      previous,
+      tailLines: TAIL_LINES,
+      signal,
+    });
+    let kept = Buffer.alloc(0);
+    let read = 0;
+    for await (const chunk of log as AsyncIterable<Buffer>) {
+      kept = Buffer.concat([kept, chunk]).subarray(-OUTPUT_BYTES);
+      read += chunk.length;
+      if (read > MAX_READ_BYTES) break;
+    }
+    return textOf(kept, read > kept.length);
+  } catch {
+    return '';
+  }
+}
+
+/** Whole lines, without what no text of Kubernetes can hold. */
+function textOf(bytes: Buffer, isCut: boolean): string {
+  const text = bytes.toString('utf8').replaceAll('\u0000', '\uFFFD');
+  return isCut ? text.slice(text.indexOf('\n') + 1) : text;
+}

@@ -1,0 +1,23 @@
+import { type AgentRevision, type ConfigMap, revisionOutputName } from '#lib/resources';
+import { revisionLabels } from './revision-workload.js';
+
+/**
+ * The last output of a revision whose pods are gone: a key `CONTAINER.log` for each container. Whoever may read logs of pods
+ * may read ConfigMaps too, in the roles view, edit and admin.
+ */
+export function buildRevisionOutput(
+  revision: AgentRevision,
+  outputs: readonly { readonly container: string; readonly text: string }[],
+): ConfigMap & { readonly metadata: { readonly name: string } } {
+  const { name, namespace } = revision.metadata;
+  return {
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: {
+      name: revisionOutputName(name),
+      ...(namespace === undefined ? {} : { namespace }),
+      labels: revisionLabels(revision),
+    },
+    data: Object.fromEntries(outputs.map(({ container, text }) => [`${container}.log`, text])),
+  };
+}
