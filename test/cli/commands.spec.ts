@@ -538,6 +538,31 @@ describe('agentplane with a platform', () => {
       expect([absent.code, absent.complaint]).toEqual([3, expect.stringContaining('not found')]);
     });
 
+    it('estimates, exports and verifies runs with their feedback as lines of JSON', async () => {
+      const { restUrl, apiKey, objectStore } = platform.credentials;
+      const headers = { 'x-api-key': apiKey, 'content-type': 'application/json' };
+      const post = async (path: string, body: object): Promise<boolean> =>
+        (await fetch(restUrl + path, { method: 'POST', headers, body: JSON.stringify(body) })).ok;
+      const id = randomUUID();
+      const one = { id, trace_id: id, name: 'call', run_type: 'llm', session_name: 'lines' };
+      const times = { start_time: Date.now() - 60_000, end_time: Date.now() - 59_000 };
+      expect(await post('/runs/batch', { post: [{ ...one, ...times }], patch: [] })).toBe(true);
+      expect(await post('/feedback', { run_id: id, key: 'k', score: 0.5 })).toBe(true);
+      const words = ['--project', 'lines', '--last', '1h', '--files', 'jsonl', '--feedback'];
+      expect(await run('export', 'create', ...words, '--dry-run')).toMatch(/^rows    1$/m);
+      expect(await run('export', 'create', 'lines', ...words, '--wait')).toMatch(/completed: 1 rows/);
+      const made = await run('get', 'bx', 'lines', '-o', 'jsonpath={.metadata.uid}');
+      expect(await run('export', 'verify', made)).toMatch(/verified: 1 rows of \d days?\n$/);
+      const store = openObjectStore({ ...objectStore, allowPrivateEndpoints: true });
+      const keys: string[] = [];
+      for await (const { key } of store.list(objectStore.bucket, '')) if (key.includes(made)) keys.push(key);
+      const [feedback = ''] = keys.filter((key) => /\/feedback\/.*\.jsonl\.zst$/.test(key));
+      await store.delete(objectStore.bucket, feedback);
+      store.close();
+      const { code, output } = await attempt('export', 'verify', made);
+      expect([code, output]).toEqual([1, `${feedback}: the file does not exist\n`]);
+    });
+
     it('reports what an export waits for, and stops waiting after its timeout', async () => {
       const words = ['--project', 'none', '--wait', '--timeout', '2s'];
       const { code, output, complaint } = await attempt('export', 'create', ...words);
