@@ -16,7 +16,7 @@ import {
 import type { Project, TraceStore } from '#lib/trace-store';
 import { workspaceOf } from '../caches.js';
 import type { DatabaseTime } from '../database-time.js';
-import { archivedId } from '../export-archive/archived-id.js';
+import { archivedId } from './archived-id.js';
 import { ensureId } from '../identity/ensure-id.js';
 import { buildExportRun, destinationSnapshot } from './build-run.js';
 import { decideExport, type ExportDecision } from './decide.js';

@@ -18,7 +18,7 @@ import { limitsOf } from '../bulk-export/workspace-limits.js';
 import { isSchedule } from '../bulk-export/export-phase.js';
 import { workspaceOf } from '../caches.js';
 import type { DatabaseTime } from '../database-time.js';
-import { archivedId } from '../export-archive/archived-id.js';
+import { archivedId } from '../bulk-export/archived-id.js';
 import { ensureId } from '../identity/ensure-id.js';
 import { buildChild } from './build-child.js';
 import { decideSchedule, isRunRequested, type ScheduleDecision } from './decide-schedule.js';

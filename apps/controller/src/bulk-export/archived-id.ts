@@ -1,6 +1,6 @@
 import type { BulkExport, Workspace } from '#lib/resources';
 import type { TraceStore } from '#lib/trace-store';
-import { isFinished } from '../bulk-export/export-phase.js';
+import { isFinished } from './export-phase.js';
 
 /**
  * Asks whether an id belongs to an export of the workspace that was moved to the archive: a manifest that is applied
