@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { Deployment, Pod, ReplicaSet } from '#lib/resources';
-import { decideRollout, type RolloutDecision } from './decide-rollout.js';
+import { decideRollout, type RolloutDecision, sortSets } from './decide-rollout.js';
 import { planProportional, planRollingUpdate, type Scaling } from './plan-scaling.js';
 import { rollingBounds } from './rolling-bounds.js';
 import { progressDeadlineMs, summarizeDeployment } from './summarize-deployment.js';
@@ -376,5 +376,14 @@ describe('templateHash', () => {
     expect(templateHash(a, 1)).not.toBe(templateHash(a));
     expect(templateHash(a)).toMatch(/^[a-z0-9]{10}$/);
     expect(isSameTemplate(a, TEMPLATE)).toBe(false);
+  });
+
+  it('reads a large template once, however many replica sets are compared with it', () => {
+    const env = Array.from({ length: 20_000 }, (_, at) => ({ name: `V${at}`, value: 'x' }));
+    const template = { ...TEMPLATE, spec: { containers: [{ name: 'main', image: 'b', env }] } };
+    const sets = Array.from({ length: 2_000 }, (_, at) => set(`old${at}`, 0));
+    const startedMs = performance.now();
+    expect(sortSets(deployment(1, {}, { template }), sets)).toMatchObject({ current: undefined, old: sets });
+    expect(performance.now() - startedMs).toBeLessThan(3_000);
   });
 });

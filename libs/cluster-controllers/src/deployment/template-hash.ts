@@ -14,9 +14,24 @@ export function templateHash(template: PodTemplate, collisions = 0): string {
   return [...digest.subarray(0, 10)].map((byte) => ALPHABET[byte % ALPHABET.length]).join('');
 }
 
-/** Whether two templates are the same but for the hash label that a replica set adds. */
+/**
+ * Whether two templates are the same but for the hash label that a replica set adds. A deployment's is compared with those
+ * of thousands of sets, and may have a megabyte: each is read once, as long as it is the same object.
+ */
 export function isSameTemplate(a: PodTemplate, b: PodTemplate): boolean {
-  return canonical(withoutHash(a)) === canonical(withoutHash(b));
+  return digestOf(a) === digestOf(b);
+}
+
+const digests = new WeakMap<PodTemplate, string>();
+
+function digestOf(template: PodTemplate): string {
+  const known = digests.get(template);
+  if (known !== undefined) return known;
+  const digest = createHash('sha256')
+    .update(canonical(withoutHash(template)))
+    .digest('base64');
+  digests.set(template, digest);
+  return digest;
 }
 
 function withoutHash(template: PodTemplate): PodTemplate {
