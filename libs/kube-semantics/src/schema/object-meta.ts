@@ -14,7 +14,7 @@ export interface ObjectMetaRules {
 
 const MAX_ANNOTATIONS_BYTES = 256 * 1024;
 /** Each is looked for, one by one, by the garbage collector of all namespaces. */
-const MAX_OWNERS = 100;
+const MAX_OWNERS = 1_000;
 const OWNER_FIELDS = [
   ['apiVersion', 'version must not be empty'],
   ['kind', 'must not be empty'],
