@@ -23,4 +23,4 @@ export {
   wantedReplicas,
   type WorkloadReplicas,
 } from './revision-workload.js';
-export { buildRevisionOutput } from './revision-output.js';
+export { buildRevisionOutput, type ContainerOutput } from './revision-output.js';

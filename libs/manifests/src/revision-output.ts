@@ -1,13 +1,19 @@
 import { type AgentRevision, type ConfigMap, revisionOutputName } from '#lib/resources';
 import { revisionLabels } from './revision-workload.js';
 
+/** The end of what one container has printed. */
+export interface ContainerOutput {
+  readonly container: string;
+  readonly text: string;
+}
+
 /**
  * The last output of a revision whose pods are gone: a key `CONTAINER.log` for each container. Whoever may read logs of pods
  * may read ConfigMaps too, in the roles view, edit and admin.
  */
 export function buildRevisionOutput(
   revision: AgentRevision,
-  outputs: readonly { readonly container: string; readonly text: string }[],
+  outputs: readonly ContainerOutput[],
 ): ConfigMap & { readonly metadata: { readonly name: string } } {
   const { name, namespace } = revision.metadata;
   return {

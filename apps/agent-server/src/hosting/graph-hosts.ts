@@ -90,6 +90,12 @@ export class GraphHosts implements DescribedGraphs {
     return this.#seats.find(({ trouble }) => trouble !== undefined)?.trouble;
   }
 
+  /** Why no host of this server lives for long, whatever is asked of them; undefined while one does. */
+  get failing(): string | undefined {
+    const found = this.#seats.map(({ failing }) => failing);
+    return found.includes(undefined) ? undefined : found[0];
+  }
+
   /** Runs that may be at work at once, as the load of the hosts is now. */
   get places(): number {
     return this.#capacity.places;

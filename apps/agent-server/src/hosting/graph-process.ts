@@ -93,6 +93,7 @@ export class GraphProcess {
   #isLoaded = false;
   #giving: Promise<void> = Promise.resolve();
   #wasKilled = false;
+  #endedIdle = false;
 
   constructor(parts: GraphProcessParts) {
     this.#parts = parts;
@@ -124,6 +125,11 @@ export class GraphProcess {
       // not `exit`: what it wrote last is read first
       this.#child.once('close', (code, signal) => resolve(this.#gone(endOf(code, signal))));
     });
+  }
+
+  /** Whether it ended with neither runs nor questions at work, and was not killed. */
+  get endedIdle(): boolean {
+    return this.#endedIdle;
   }
 
   get pid(): number | undefined {
@@ -309,6 +315,7 @@ export class GraphProcess {
     this.#end = error;
     this.#loading.reject(error);
     const { runs } = this;
+    this.#endedIdle = this.#isLoaded && !this.#wasKilled && runs.length === 0 && this.#asked.size === 0;
     for (const { resolve } of this.#runs.values())
       resolve({ kind: 'gone', runs, wasKilled: this.#wasKilled, error });
     this.#runs.clear();

@@ -7,12 +7,17 @@ const PAUSES = { firstMs: 100, longestMs: 10_000 };
 /** A host that lived as long is no sign of trouble when it ends. */
 const STEADY_MS = 30_000;
 
+/** A host that ended so often with nothing to do will go on like that. */
+const IDLE_ENDS = 3;
+
 /** A process that is kept. */
 interface Seated {
   readonly pid: number | undefined;
   /** Rejects when it does not load, or ends before. */
   readonly loaded: Promise<void>;
   readonly ended: Promise<Error>;
+  /** Whether it ended while nobody had given it anything to do: no caller's doing. */
+  readonly endedIdle?: boolean;
   describeLoad(): string | undefined;
   kill(): void;
   leave(): Promise<void>;
@@ -39,6 +44,8 @@ export class Seat<P extends Seated> {
   #isReady = false;
   #isStopped = false;
   #trouble: string | undefined;
+  #idleEnds = 0;
+  #startedMs = 0;
 
   constructor(parts: SeatParts<P>) {
     this.#parts = parts;
@@ -66,6 +73,16 @@ export class Seat<P extends Seated> {
     return this.#isReady ? undefined : this.#trouble;
   }
 
+  /**
+   * Why its processes end again and again, whatever is asked of them; undefined while they do not, and again once one has
+   * lived for a while.
+   */
+  get failing(): string | undefined {
+    if (this.#idleEnds < IDLE_ENDS) return undefined;
+    const isSteady = this.#isReady && this.#parts.clock.monotonicMs() - this.#startedMs > STEADY_MS;
+    return isSteady ? undefined : this.#trouble;
+  }
+
   describeLoad(): string | undefined {
     return this.#process.describeLoad();
   }
@@ -79,6 +96,7 @@ export class Seat<P extends Seated> {
     const { clock, log, name, make, onReady } = this.#parts;
     const process = make();
     const startedMs = clock.monotonicMs();
+    this.#startedMs = startedMs;
     process.loaded.then(
       () => {
         if (this.#isStopped) return;
@@ -95,19 +113,25 @@ export class Seat<P extends Seated> {
         process.kill();
       },
     );
-    void process.ended.then((end) => this.#ended(end, startedMs));
+    void process.ended.then((end) => this.#ended(process, end, startedMs));
     return process;
   }
 
-  #ended(end: Error, startedMs: number): void {
+  #ended({ endedIdle }: P, end: Error, startedMs: number): void {
     const { clock, log, name, onEnd } = this.#parts;
     if (this.#isStopped) return;
     onEnd?.();
+    const isSteady = clock.monotonicMs() - startedMs > STEADY_MS;
+    if (isSteady) this.#idleEnds = 0;
+    if (endedIdle) this.#idleEnds++;
     this.#trouble = end.message.split(';', 1)[0];
+    const said = /; it wrote: ([^\n]+)/.exec(end.message)?.[1];
+    if (this.#idleEnds >= IDLE_ENDS)
+      this.#trouble = `${name} ended ${this.#idleEnds} times with nothing to do: ${said ?? this.#trouble}`;
     if (this.#isReady) {
       this.#isReady = false;
       this.#ready = Promise.withResolvers();
-      if (clock.monotonicMs() - startedMs > STEADY_MS) this.#backoff.reset();
+      if (isSteady) this.#backoff.reset();
     }
     const pauseMs = this.#backoff.nextMs();
     log.error({ error: end.message, pauseMs: Math.round(pauseMs) }, `${name} ended; another is started`);

@@ -73,7 +73,8 @@ export interface HttpSideParts
   /** Body of `GET /info`. */
   readonly info: unknown;
   readonly readiness: Readiness;
-  readonly hosts: AssistantRouteParts['hosts'] & DescribedGraphs & { readonly note: string | undefined };
+  readonly hosts: AssistantRouteParts['hosts'] &
+    DescribedGraphs & { readonly note: string | undefined; readonly failing: string | undefined };
   /** Bytes that may wait for clients that do not read. */
   readonly unreadBytes: number;
   readonly clock: Clock;
@@ -122,6 +123,7 @@ export class HttpSide {
       load: parts.isQueue ? () => parts.loads.read() : undefined,
       info: () => info,
       app: parts.app,
+      failing: () => parts.hosts.failing,
       note: () => parts.hosts.note ?? parts.app?.note ?? parts.redis?.note,
       clock,
       log,

@@ -13,7 +13,7 @@ import {
   type Source,
   StatusWriter,
 } from '#lib/kube';
-import { buildRevisionOutput } from '#lib/manifests';
+import { buildRevisionOutput, type ContainerOutput } from '#lib/manifests';
 import { hasFinalizer } from '#lib/reconcile';
 import {
   type AgentDeployment,
@@ -28,7 +28,6 @@ import {
   type Secret,
   SECRETS,
 } from '#lib/resources';
-import type { ContainerOutput } from '../place/pod-output.js';
 import type { Hub, HubEvent, RevisionSecrets } from './hub.js';
 import { LISTENER_CONDITIONS } from './listener-conditions.js';
 

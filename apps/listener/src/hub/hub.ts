@@ -1,5 +1,5 @@
 import type { Source } from '#lib/kube';
-import type { ContainerOutput } from '../place/pod-output.js';
+import type { ContainerOutput } from '#lib/manifests';
 import type {
   AgentDeployment,
   AgentRevision,

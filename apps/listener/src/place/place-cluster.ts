@@ -11,7 +11,7 @@ import {
   type Source,
 } from '#lib/kube';
 import type { RunLoad } from '#lib/lifecycle';
-import { addressOf, type AddressMode, podAddressOf, queueName } from '#lib/manifests';
+import { addressOf, type AddressMode, type ContainerOutput, podAddressOf, queueName } from '#lib/manifests';
 import {
   type AgentDeployment,
   type AgentRevision,
@@ -35,7 +35,7 @@ import {
 import type { RevisionSecrets } from '../hub/hub.js';
 import { askLoad, askPod } from './ask-pod.js';
 import type { Place, PodAnswer } from './place.js';
-import { type ContainerOutput, podOutput } from './pod-output.js';
+import { podOutput } from './pod-output.js';
 
 const BY_WORKLOAD = 'workload';
 const AGENT_PODS: ReadonlySet<string> = new Set([COMPONENT.agentApi, COMPONENT.agentQueue]);

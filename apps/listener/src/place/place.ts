@@ -1,7 +1,7 @@
 import type { Source } from '#lib/kube';
 import type { RunLoad } from '#lib/lifecycle';
+import type { ContainerOutput } from '#lib/manifests';
 import type { AgentDeployment, AgentRevision, Deployment, ObjectKey, Pod, Service } from '#lib/resources';
-import type { ContainerOutput } from './pod-output.js';
 import type { RevisionSecrets } from '../hub/hub.js';
 
 /** What the agent server of a pod answers to `GET /ok`. */

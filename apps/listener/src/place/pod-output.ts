@@ -1,15 +1,9 @@
 import type { KubeClient } from '#lib/kube';
+import type { ContainerOutput } from '#lib/manifests';
 import { type ContainerStatus, keyOf, type Pod } from '#lib/resources';
 
-/** The end of what one container has printed. */
-export interface ContainerOutput {
-  readonly pod: string;
-  readonly container: string;
-  readonly text: string;
-}
-
 /** Kept of each container, in bytes. */
-export const OUTPUT_BYTES = 64 * 1024;
+const OUTPUT_BYTES = 64 * 1024;
 /** Read of a log at most: its lines may be long. */
 const MAX_READ_BYTES = 4 * 1024 * 1024;
 const TAIL_LINES = 2_000;
@@ -30,7 +24,7 @@ export async function podOutput(
   const outputs: ContainerOutput[] = [];
   for (const status of statusesOf(pod).slice(0, MAX_CONTAINERS)) {
     const text = await outputOf(client, pod, status);
-    if (text !== '') outputs.push({ pod: pod.metadata.name, container: status.name, text });
+    if (text !== '') outputs.push({ container: status.name, text });
   }
   return outputs;
 }

@@ -46,7 +46,10 @@ function workloadsDraft({ world, fate }: PlannedRevision): Draft | undefined {
 function unreadyDraft(world: PlannedRevision['world']): Draft {
   return {
     status: 'False',
-    ...(findTrouble(world) ?? { reason: REASON.deploying, message: progressText(world) }),
+    ...(findTrouble(world) ?? {
+      reason: podsOf(world).ready === 0 ? REASON.notReady : REASON.deploying,
+      message: progressText(world),
+    }),
   };
 }
 
