@@ -25,7 +25,7 @@ import { readFrom, threadReadFrom } from './read-from.js';
 import { listOf, pageOf, pathId, queryOf, threadIdOf } from './request-parts.js';
 import { eraseRun, type EraseParts } from './erase-routes.js';
 import { access } from './route-access.js';
-import { asJson } from './search-answer.js';
+import { asJson, jsonList } from './search-answer.js';
 import { WaitingReply } from './waiting-reply.js';
 
 export interface RunRouteParts extends StreamParts, EraseParts, Pick<ThreadReadingParts, 'watch'> {
@@ -159,7 +159,7 @@ export class RunRoutes {
   }
 
   /** Inputs of runs are texts of any length. */
-  async #list(request: FastifyRequest): Promise<string> {
+  async #list(request: FastifyRequest): Promise<string | Buffer> {
     const { sql } = this.parts;
     const { select, status, ...page } = parseInput(runList, request.query, 'query');
     const fields = select && select.length > 0 ? select : RUN_FIELDS;
@@ -169,7 +169,7 @@ export class RunRoutes {
       const runs: string[] = [];
       for (const row of await listRuns(scope, sql, threadId, wanted))
         runs.push(await inTurns(runText(row, fields), scope.left));
-      return `[${runs.join(',')}]`;
+      return jsonList(runs);
     });
   }
 
