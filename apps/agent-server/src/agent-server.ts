@@ -68,9 +68,6 @@ interface Running extends AgentServerOptions {
   readonly notifications: Notifications<NotificationWord>;
 }
 
-/** Of the time to drain: how long those who wait for runs of other servers are not cut off. */
-const SETTLE_MS = 2_000;
-
 /**
  * The runtime of one deployed agent: graphs, queue, worker and HTTP in one process.
  *
@@ -183,7 +180,7 @@ export class AgentServer {
     const beganMs = clock.monotonicMs();
     await services.worker.drain(config.drainMs);
     // what was asked for a moment ago is done elsewhere now
-    await http.settle(Math.min(SETTLE_MS, config.drainMs - (clock.monotonicMs() - beganMs)));
+    await http.settle(Math.min(config.settleMs, config.drainMs - (clock.monotonicMs() - beganMs)));
     await services.keeper.stop();
     await sweeper.stop();
     await services.webhooks.stop();

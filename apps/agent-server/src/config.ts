@@ -145,6 +145,11 @@ const fields = {
   drainMs: integer('AGENTPLANE_DRAIN_MS', 'Milliseconds that running runs get to finish on stop.', {
     fallback: 12_000,
   }),
+  settleMs: integer(
+    'AGENTPLANE_SETTLE_MS',
+    'Milliseconds of these that those who wait for runs of other servers are not cut off.',
+    { fallback: 2_000 },
+  ),
   startPatienceMs: integer(
     'AGENTPLANE_START_PATIENCE_MS',
     'Milliseconds that the database may be unavailable at the start; then the process exits with 75.',

@@ -11,7 +11,7 @@ import type { Guardian } from './guardian.js';
 const PROGRAM = join(INSTALLATION, 'dist', 'apps', 'agent-server', 'src', 'main.js');
 
 /** Milliseconds that an agent server gets to end by itself. */
-const STOP_MS = 8_000;
+const STOP_MS = 12_000;
 
 export interface AgentRequest {
   /** Real path of the agent's folder. */

@@ -29,7 +29,9 @@ export function devEnvironment(
     AGENTPLANE_AUTH: 'off',
     AGENTPLANE_REPORTS: 'true',
     AGENTPLANE_DEPLOYMENT: basename(agent),
-    AGENTPLANE_DRAIN_MS: '5000',
+    AGENTPLANE_DRAIN_MS: '8000',
+    // the next server, which has the code that was changed, takes the runs that are waited for here
+    AGENTPLANE_SETTLE_MS: '8000',
   };
 }
 
