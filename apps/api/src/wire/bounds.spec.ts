@@ -79,10 +79,11 @@ const COUNTERPARTS: readonly Counterpart[] = [
     renamed: { session_id: 'tracingProject.id' },
     // a destination has an id on the wire and a name in the resource
     wireOnly: ['bulk_export_destination_id', 'format'],
-    // what a schedule says of the exports that it makes, and PATCH of what it is asked for
+    // the kind of the files is a part of the format on the wire; what a schedule says of the exports that it makes, PATCH
+    // of what it is asked for, and a request to continue of what it continues
     resourceOnly: [
-      ...['destinationRef', 'tracingProject', 'last', 'cancel', 'suspend'],
-      ...['sourceExport', 'runRequest'],
+      ...['destinationRef', 'tracingProject', 'format', 'last', 'cancel', 'suspend'],
+      ...['sourceExport', 'runRequest', 'continues'],
     ],
     spellings: { compression: ['zstandard'] },
   },

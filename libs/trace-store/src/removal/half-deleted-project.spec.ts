@@ -101,7 +101,7 @@ const APART = [
   'exportArchive',
 ];
 /** Exports name their project, and refuse one that is being deleted. */
-const EXPORTS = ['exportProgress', 'exportSource'];
+const EXPORTS = ['exportCounts', 'exportProgress', 'exportSource'];
 
 describe('a project whose rows are still being removed', () => {
   const db = testTraceStore();
