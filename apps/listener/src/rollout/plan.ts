@@ -193,7 +193,9 @@ function decideRetired(world: RevisionWorld, retiredAt: number, situation: Situa
   if (retiresMs > now.getTime()) return { kind: 'retiring', untilMs: retiresMs };
   // those of a revision that is cold already stay cold, whatever becomes of the one that serves
   const hasPods = (world.workload?.spec.replicas ?? 1) > 0;
-  const coldMs = (hasPods ? Math.max(since, servesSinceMs) : since) + patience.standbyWarmMs;
+  // and none stays warm for more than twice the time: what serves may be unready for reasons that it shares
+  const unprovenMs = hasPods ? Math.max(0, servesSinceMs - since) : 0;
+  const coldMs = since + patience.standbyWarmMs + Math.min(unprovenMs, patience.standbyWarmMs);
   if (world.revision.metadata.name === former && coldMs > now.getTime())
     return { kind: 'warm', untilMs: coldMs };
   return { kind: 'standby' };

@@ -110,6 +110,26 @@ describe('a revision that takes over', () => {
       ['warm', 'serving'],
     ],
     [
+      'keeps the former one warm for as long again while the one that took over is not ready',
+      world(
+        2,
+        revision({ number: 1, ready: true, conditions: [condition('Active', 'False', 'Replaced', 119)] }),
+        second({ state: { running: {} } }, UNREADY(5)),
+      ),
+      'a-00002',
+      ['warm', 'serving'],
+    ],
+    [
+      'and no longer',
+      world(
+        2,
+        revision({ number: 1, ready: true, conditions: [condition('Active', 'False', 'Replaced', 120)] }),
+        second({ state: { running: {} } }, UNREADY(5)),
+      ),
+      'a-00002',
+      ['standby', 'serving'],
+    ],
+    [
       'goes on with what an earlier pass began',
       world(2, former, second(ended(2), condition('Failed', 'True', 'CrashLoop'))),
       'a-00001',
