@@ -274,18 +274,23 @@ describe('the failure table of exports', () => {
     });
   }, 180_000);
 
-  it('fails at once where the credentials are not valid', async () => {
-    await beginSuspended('exports');
-    const data = { access_key_id: Buffer.from('AKNOBODY').toString('base64') };
-    await plane.client.merge(SECRETS, at(name), { data });
-    await resume();
+  /** The end of a run whose first request to the store is refused for good. */
+  async function expectRefusal(code: string, bucket: string): Promise<void> {
     await waitFor(hasEnded, SOON);
-    const message = refusedBy('InvalidAccessKeyId', await uploadOf('exports'));
+    const message = refusedBy(code, await uploadOf(bucket));
     await expectEnd({
       export: runFailed(message),
       run: failed('StorageFailed', message, { retry_0: message }),
       attempts: 1,
     });
+  }
+
+  it('fails at once where the credentials are not valid', async () => {
+    await beginSuspended('exports');
+    const data = { access_key_id: Buffer.from('AKNOBODY').toString('base64') };
+    await plane.client.merge(SECRETS, at(name), { data });
+    await resume();
+    await expectRefusal('InvalidAccessKeyId', 'exports');
   }, 180_000);
 
   it('fails at once where the bucket does not exist', async () => {
@@ -298,25 +303,13 @@ describe('the failure table of exports', () => {
     await beginSuspended('fleeting');
     await store.removeBucket('fleeting');
     await resume();
-    await waitFor(hasEnded, SOON);
-    const message = refusedBy('NoSuchBucket', await uploadOf('fleeting'));
-    await expectEnd({
-      export: runFailed(message),
-      run: failed('StorageFailed', message, { retry_0: message }),
-      attempts: 1,
-    });
+    await expectRefusal('NoSuchBucket', 'fleeting');
   }, 180_000);
 
   it('fails at once where a permission is missing', async () => {
     plane.fault = (target) => (isBegin(target) ? { kind: 'error', code: 'AccessDenied' } : undefined);
     await begin();
-    await waitFor(hasEnded, SOON);
-    const message = refusedBy('AccessDenied', await uploadOf('exports'));
-    await expectEnd({
-      export: runFailed(message),
-      run: failed('StorageFailed', message, { retry_0: message }),
-      attempts: 1,
-    });
+    await expectRefusal('AccessDenied', 'exports');
   }, 180_000);
 
   it('fails at once when the destination is deleted', async () => {

@@ -1,6 +1,7 @@
 import type { KubeClient } from '#lib/kube';
 import type { ContainerOutput } from '#lib/manifests';
 import { type ContainerStatus, keyOf, type Pod } from '#lib/resources';
+import { containerStatuses, endsOf } from './container-statuses.js';
 
 /** Kept of each container, in bytes. */
 const OUTPUT_BYTES = 64 * 1024;
@@ -19,25 +20,20 @@ export async function podOutput(
   client: Pick<KubeClient, 'podLogs'>,
   pods: readonly Pod[],
 ): Promise<readonly ContainerOutput[]> {
-  const [pod] = pods.toSorted((a, b) => endsOf(b) - endsOf(a));
+  const [pod] = pods.toSorted((a, b) => allEndsOf(b) - allEndsOf(a));
   if (!pod) return [];
   const outputs: ContainerOutput[] = [];
-  for (const status of statusesOf(pod).slice(0, MAX_CONTAINERS)) {
-    const text = await outputOf(client, pod, status);
+  // of all together: a node that does not answer holds a rollout up once
+  const signal = AbortSignal.timeout(TIMEOUT_MS);
+  for (const status of containerStatuses(pod).slice(0, MAX_CONTAINERS)) {
+    const text = await outputOf(client, pod, status, signal);
     if (text !== '') outputs.push({ container: status.name, text });
   }
   return outputs;
 }
 
-function statusesOf({ status }: Pod): readonly ContainerStatus[] {
-  return [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])];
-}
-
-function endsOf(pod: Pod): number {
-  return statusesOf(pod).reduce(
-    (sum, { restartCount, state }) => sum + restartCount + (state?.terminated ? 1 : 0),
-    0,
-  );
+function allEndsOf(pod: Pod): number {
+  return containerStatuses(pod).reduce((sum, status) => sum + endsOf(status), 0);
 }
 
 /** Empty when there is none, or its node does not give it: evidence is kept where it can be had, and holds nothing up. */
@@ -45,8 +41,8 @@ async function outputOf(
   client: Pick<KubeClient, 'podLogs'>,
   pod: Pod,
   { name, state, lastState }: ContainerStatus,
+  signal: AbortSignal,
 ): Promise<string> {
-  const signal = AbortSignal.timeout(TIMEOUT_MS);
   const previous = lastState?.terminated !== undefined && state?.running !== undefined;
   try {
     const log = await client.podLogs(keyOf(pod), {

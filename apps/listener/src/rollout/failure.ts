@@ -17,6 +17,7 @@ import {
   POD_SUPPORTED,
   REASON,
 } from '#lib/resources';
+import { containerStatuses, endsOf } from '../place/container-statuses.js';
 import type { PodAnswer } from '../place/place.js';
 import type { RevisionWorld, RolloutPatience } from './world.js';
 
@@ -59,7 +60,7 @@ function outageEnd({ exitCode, message = '' }: Termination): string | undefined 
 /** What a pod that is not ready waits for. What it answers now counts more than how its container ended before. */
 function podOutage(pod: Pod, answer: PodAnswer | undefined): string | undefined {
   if (answer) return answer.waitingFor;
-  for (const { ready, state, lastState } of statusesOf(pod)) {
+  for (const { ready, state, lastState } of containerStatuses(pod)) {
     const ended = state?.terminated ?? lastState?.terminated;
     const found = ready || !ended ? undefined : outageEnd(ended);
     if (found !== undefined) return found;
@@ -107,7 +108,7 @@ function creationTrouble(workload: Deployment | undefined): string | undefined {
 
 /** What the newest pod's containers wait for, where that is more than a start. */
 function containerTrouble(pod: Pod): string | undefined {
-  for (const { name, state } of statusesOf(pod)) {
+  for (const { name, state } of containerStatuses(pod)) {
     const { reason, message } = state?.waiting ?? {};
     if (reason === undefined || STARTS.has(reason) || reason === 'CrashLoopBackOff') continue;
     return `container ${name} waits: ${[reason, message].filter(Boolean).join(': ')}`;
@@ -169,10 +170,6 @@ function ageMs(createdAt: string | undefined, now: Date, { awakeSinceMs = 0 }: R
   return createdAt === undefined ? 0 : now.getTime() - Math.max(awakeSinceMs, Date.parse(createdAt));
 }
 
-function statusesOf(pod: Pod): readonly ContainerStatus[] {
-  return [...(pod.status?.initContainerStatuses ?? []), ...(pod.status?.containerStatuses ?? [])];
-}
-
 /**
  * Since when the revision has been deploying, in milliseconds. By its own status, where `WorkloadsReady` is `Unknown`,
  * and not by the age of its workload: a revision that was suspended meanwhile has an old workload and new pods.
@@ -196,10 +193,10 @@ const CRASHES_TO_FALL = 2;
 function crashOf({
   pods,
 }: RevisionWorld): { readonly failure: RevisionFailure; readonly times: number } | undefined {
-  for (const status of pods.flatMap(statusesOf)) {
+  for (const status of pods.flatMap(containerStatuses)) {
     const ended = status.state?.terminated ?? status.lastState?.terminated;
     if (status.ready || !ended || ended.exitCode === 0 || isNoCrash(ended)) continue;
-    const times = status.restartCount + (status.state?.terminated ? 1 : 0);
+    const times = endsOf(status);
     return { failure: { reason: REASON.crashed, message: crashText(status.name, times, ended) }, times };
   }
   return undefined;
@@ -213,7 +210,7 @@ function crashText(container: string, times: number, { exitCode, message = '' }:
 
 /** Why a revision that serves is not ready, as far as its pods tell. */
 export function findTrouble(world: RevisionWorld): RevisionFailure | undefined {
-  for (const status of world.pods.flatMap(statusesOf)) {
+  for (const status of world.pods.flatMap(containerStatuses)) {
     const failure = graphFailure(status);
     if (failure && !status.ready) return failure;
   }
@@ -266,7 +263,7 @@ export type Prospect =
 export function judgeProspect(world: RevisionWorld, now: Date, patience: RolloutPatience): Prospect {
   const { pods } = world;
   const statuses = pods.flatMap((pod) =>
-    statusesOf(pod).map((status) => ({
+    containerStatuses(pod).map((status) => ({
       status,
       ageMs: ageMs(pod.metadata.creationTimestamp, now, patience),
     })),
