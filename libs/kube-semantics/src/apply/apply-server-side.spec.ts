@@ -114,10 +114,7 @@ describe('every applied configuration', () => {
         expect(stated.difference(present).isEmpty).toBe(true);
         const entries = at(live, 'metadata', 'managedFields') as readonly JsonObject[];
         const own = parseFieldsV1(entries.find(({ manager }) => manager === 'two')?.['fieldsV1'] ?? {});
-        const unowned = stated
-          .difference(own ?? FieldSet.EMPTY)
-          .paths()
-          .map((path) => path.join());
+        const unowned = [...stated.difference(own ?? FieldSet.EMPTY).paths()].map((path) => path.join());
         expect(unowned.filter((path) => path.startsWith('f:spec,'))).toEqual([]);
       }),
     );
@@ -161,10 +158,9 @@ describe('every applied configuration', () => {
         const before = toFieldSet(object(first), schema.root);
         const entries = at(forced, 'metadata', 'managedFields') as readonly JsonObject[];
         const left = parseFieldsV1(entries.find(({ manager }) => manager === 'one')?.['fieldsV1'] ?? {});
-        const lost = before
-          .difference(left ?? FieldSet.EMPTY)
-          .paths()
-          .filter((path) => path.length > 1 && path[0] === 'f:spec');
+        const lost = [...before.difference(left ?? FieldSet.EMPTY).paths()].filter(
+          (path) => path.length > 1 && path[0] === 'f:spec',
+        );
         expect(result.kind === 'conflict').toBe(lost.length > 0);
       }),
     );

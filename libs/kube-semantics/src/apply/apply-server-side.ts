@@ -35,7 +35,7 @@ export type ApplyResult =
    * nothing but ownership may have changed.
    */
   | { readonly kind: 'applied'; readonly object: JsonObject; readonly changed: boolean }
-  /** Answer 409 with `message` (`Apply failed with 1 conflict: …`) and the conflicts as causes. */
+  /** Answer 409 with `message` (`Apply failed with 1 conflict: …`) and the conflicts as causes: the first of very many. */
   | { readonly kind: 'conflict'; readonly conflicts: readonly FieldConflict[]; readonly message: string }
   /** The configuration itself is wrong: 400 when it carries managedFields or another version, 500 like Kubernetes when it does not fit the schema. */
   | { readonly kind: 'invalid'; readonly status: 400 | 500; readonly message: string };
@@ -107,8 +107,8 @@ function takeOver(request: ApplyRequest, write: Write, outcome: OwnedApply): Own
 
 function settle(request: ApplyRequest, write: Write, outcome: OwnedApply): ApplyResult {
   if (outcome.kind === 'conflict') {
-    const conflicts = describeConflicts(outcome.conflicts, write.managed);
-    return { kind: 'conflict', conflicts, message: conflictsText(conflicts) };
+    const described = describeConflicts(outcome.conflicts, write.managed);
+    return { kind: 'conflict', conflicts: described.shown, message: conflictsText(described) };
   }
   const managed = outcome.changed ? outcome.managed : withOldTime(outcome.managed, write);
   const object =

@@ -9,21 +9,20 @@ import { fieldElement, itemElement, type PathElement, printElement, UnnamedItem 
  * declared in schema`.
  */
 export function appliedProblem(applied: JsonObject, schema: SchemaNode): string | undefined {
-  return problems(applied, schema, '')[0];
+  return problem(applied, schema, '');
 }
 
-function problems(value: unknown, schema: SchemaNode | undefined, path: string): readonly string[] {
-  if (schema === undefined || value === null || value === undefined) return [];
+function problem(value: unknown, schema: SchemaNode | undefined, path: string): string | undefined {
+  if (schema === undefined || value === null || value === undefined) return undefined;
   const mismatch = typeProblem(value, schema);
-  if (mismatch !== undefined) return [`${path}: ${mismatch}`];
-  if (isJsonObject(value)) return mapProblems(value, schema, path);
-  return Array.isArray(value) ? listProblems(value, schema, path) : [];
+  if (mismatch !== undefined) return `${path}: ${mismatch}`;
+  if (isJsonObject(value)) return mapProblem(value, schema, path);
+  return Array.isArray(value) ? listProblem(value, schema, path) : undefined;
 }
 
 function typeProblem(value: unknown, schema: SchemaNode): string | undefined {
   if (schema.intOrString) return undefined;
   const actual = typeOf(value);
-  const shown = goValue(value);
   switch (schema.type) {
     case 'integer':
     case 'number':
@@ -33,43 +32,58 @@ function typeProblem(value: unknown, schema: SchemaNode): string | undefined {
     case 'string':
       return schema.text('format') !== undefined || actual === 'string'
         ? undefined
-        : `expected string, got &value.valueUnstructured{Value:${shown}}`;
+        : `expected string, got &value.valueUnstructured{Value:${goValue(value)}}`;
     case 'boolean':
-      return actual === 'boolean' ? undefined : `expected boolean, got &{${shown}}`;
+      return actual === 'boolean' ? undefined : `expected boolean, got &{${goValue(value)}}`;
     case 'object':
-      return actual === 'object' ? undefined : `expected map, got &{${shown}}`;
+      return actual === 'object' ? undefined : `expected map, got &{${goValue(value)}}`;
     case 'array':
-      return actual === 'array' ? undefined : `expected list, got &{${shown}}`;
+      return actual === 'array' ? undefined : `expected list, got &{${goValue(value)}}`;
     default:
       return undefined;
   }
 }
 
-function mapProblems(object: JsonObject, schema: SchemaNode, path: string): readonly string[] {
+function mapProblem(object: JsonObject, schema: SchemaNode, path: string): string | undefined {
   const isOpen = schema.preserveUnknown || schema.type === '' || schema.propertyNames.length === 0;
-  return Object.entries(object).flatMap(([name, value]) => {
+  for (const [name, value] of Object.entries(object)) {
     const at = `${path}${printElement(fieldElement(name))}`;
     const field = schema.field(name);
-    if (field === undefined) return isOpen ? [] : [`${at}: field not declared in schema`];
-    return problems(value, field, at);
-  });
+    if (field === undefined && !isOpen) return `${at}: field not declared in schema`;
+    const found = problem(value, field, at);
+    if (found !== undefined) return found;
+  }
+  return undefined;
 }
 
-function listProblems(list: readonly unknown[], schema: SchemaNode, path: string): readonly string[] {
-  if (schema.listType !== 'set' && schema.listType !== 'map') {
-    return list.flatMap((item, index) => problems(item, schema.items, `${path}[${index}]`));
-  }
+function listProblem(list: readonly unknown[], schema: SchemaNode, path: string): string | undefined {
+  const isAssociative = schema.listType === 'set' || schema.listType === 'map';
   const seen = new Set<PathElement>();
-  return list.flatMap((item, index) => {
-    try {
-      const element = itemElement(schema, item);
-      const at = `${path}${printElement(element)}`;
-      if (seen.has(element)) return [`${path}: duplicate entries for key ${printElement(element)}`];
-      seen.add(element);
-      return problems(item, schema.items, at);
-    } catch (thrown) {
-      if (thrown instanceof UnnamedItem) return [`${path}: element ${index}: ${thrown.message}`];
-      throw thrown;
-    }
-  });
+  for (const [index, item] of list.entries()) {
+    const found = isAssociative
+      ? itemProblem(item, { schema, path, index, seen })
+      : problem(item, schema.items, `${path}[${index}]`);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+/** Where an item of a set or map stands, and which came before it. */
+interface ItemPlace {
+  readonly schema: SchemaNode;
+  readonly path: string;
+  readonly index: number;
+  readonly seen: Set<PathElement>;
+}
+
+function itemProblem(item: unknown, { schema, path, index, seen }: ItemPlace): string | undefined {
+  try {
+    const element = itemElement(schema, item);
+    if (seen.has(element)) return `${path}: duplicate entries for key ${printElement(element)}`;
+    seen.add(element);
+    return problem(item, schema.items, `${path}${printElement(element)}`);
+  } catch (thrown) {
+    if (thrown instanceof UnnamedItem) return `${path}: element ${index}: ${thrown.message}`;
+    throw thrown;
+  }
 }

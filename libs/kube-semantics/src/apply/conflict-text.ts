@@ -3,15 +3,29 @@ import { compareText, type Managed } from './managed-fields.js';
 import { printPath } from './path-element.js';
 import type { Conflicts } from './field-owners.js';
 
-/** The conflicts as an answer lists them. */
-export function describeConflicts(conflicts: Conflicts, managed: Managed): readonly FieldConflict[] {
-  return [...conflicts.entries()]
-    .toSorted(([a], [b]) => compareText(a, b))
-    .flatMap(([id, set]) => {
-      const entry = managed.get(id);
-      if (entry === undefined) return [];
-      const { manager, operation, apiVersion, subresource, time } = entry;
-      return set.paths().map((path) => ({
+/** As many as anybody reads, and so many letters: a name of a megabyte may stand in the path of thousands of fields. */
+const MOST_SHOWN = 1_000;
+const MOST_LETTERS = 256 * 1024;
+
+/** The conflicts as an answer lists them: the first thousand, and fewer of long paths. */
+export interface DescribedConflicts {
+  readonly shown: readonly FieldConflict[];
+  /** How many more there are. */
+  readonly left: number;
+}
+
+export function describeConflicts(conflicts: Conflicts, managed: Managed): DescribedConflicts {
+  const shown: FieldConflict[] = [];
+  let [count, letters] = [0, 0];
+  for (const [id, set] of [...conflicts.entries()].toSorted(([a], [b]) => compareText(a, b))) {
+    const entry = managed.get(id);
+    if (entry === undefined) continue;
+    count += set.size;
+    const { manager, operation, apiVersion, subresource, time } = entry;
+    for (const path of set.paths()) {
+      letters += path.reduce((sum, element) => sum + element.length, 0);
+      if (shown.length > 0 && (shown.length >= MOST_SHOWN || letters > MOST_LETTERS)) break;
+      shown.push({
         manager,
         operation,
         apiVersion,
@@ -19,8 +33,10 @@ export function describeConflicts(conflicts: Conflicts, managed: Managed): reado
         ...(time === undefined ? {} : { time }),
         field: printPath(path),
         message: `conflict with ${named({ manager, operation, apiVersion, subresource })}`,
-      }));
-    });
+      });
+    }
+  }
+  return { shown, left: count - shown.length };
 }
 
 function named(entry: Pick<FieldConflict, 'manager' | 'operation' | 'apiVersion' | 'subresource'>): string {
@@ -31,15 +47,16 @@ function named(entry: Pick<FieldConflict, 'manager' | 'operation' | 'apiVersion'
 }
 
 /** `Apply failed with …`, as kubectl shows it. */
-export function conflictsText(conflicts: readonly FieldConflict[]): string {
-  const [first] = conflicts;
-  if (conflicts.length === 1 && first !== undefined) {
+export function conflictsText({ shown, left }: DescribedConflicts): string {
+  const [first] = shown;
+  if (shown.length === 1 && left === 0 && first !== undefined) {
     return `Apply failed with 1 conflict: ${first.message}: ${first.field}`;
   }
-  const groups = Map.groupBy(conflicts, (conflict) => conflict.message);
+  const groups = Map.groupBy(shown, (conflict) => conflict.message);
   const lines = [...groups].flatMap(([message, members]) => [
     `${message.replace('conflict', 'conflicts')}:`,
     ...members.map((conflict) => `- ${conflict.field}`),
   ]);
-  return `Apply failed with ${conflicts.length} conflicts: ${lines.join('\n')}`;
+  if (left > 0) lines.push(`${left} more conflicts are not shown`);
+  return `Apply failed with ${shown.length + left} conflicts: ${lines.join('\n')}`;
 }

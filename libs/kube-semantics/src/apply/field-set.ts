@@ -46,7 +46,7 @@ export class FieldSet {
 
   static fromPaths(paths: readonly Path[]): FieldSet {
     const builder = new FieldSetBuilder();
-    for (const path of paths) builder.insert(path);
+    for (const path of paths) path.reduce((here, element) => here.below(element), builder).add();
     return builder.build();
   }
 
@@ -127,13 +127,18 @@ export class FieldSet {
     return FieldSet.of(members, children);
   }
 
-  /** Every member's path, in the order of `fieldsV1`. */
-  paths(prefix: Path = []): readonly Path[] {
-    const elements = this.elements;
-    return elements.flatMap((element) => {
+  /** How many members there are. */
+  get size(): number {
+    return [...this.children.values()].reduce((sum, set) => sum + set.size, this.members.size);
+  }
+
+  /** Every member's path, in the order of `fieldsV1`; each is made when it is asked for. */
+  *paths(prefix: Path = []): Generator<Path> {
+    for (const element of this.elements) {
       const path = [...prefix, element];
-      return [...(this.members.has(element) ? [path] : []), ...this.below(element).paths(path)];
-    });
+      if (this.members.has(element)) yield path;
+      yield* this.below(element).paths(path);
+    }
   }
 
   equals(other: FieldSet): boolean {
@@ -150,31 +155,35 @@ function both(left: Iterable<PathElement>, right: Iterable<PathElement>): Readon
   return new Set([...left, ...right]);
 }
 
-/** Collects paths into a set. */
+/**
+ * Collects paths into a set, from a place on: whoever walks an object takes the builder of each place along, since a path
+ * from the root costs its length, five hundred steps for each of a hundred thousand fields.
+ */
 export class FieldSetBuilder {
-  readonly #members = new Set<PathElement>();
-  readonly #children = new Map<PathElement, FieldSetBuilder>();
+  // most places are leaves
+  #children: Map<PathElement, FieldSetBuilder> | undefined;
+  #isMember = false;
 
-  insert(path: Path): void {
-    let here: FieldSetBuilder = this;
-    path.forEach((element, index) => {
-      if (index === path.length - 1) here.#members.add(element);
-      else here = here.#child(element);
-    });
+  /** The builder of a step. */
+  below(element: PathElement): FieldSetBuilder {
+    const known = this.#children?.get(element);
+    if (known !== undefined) return known;
+    const made = new FieldSetBuilder();
+    (this.#children ??= new Map()).set(element, made);
+    return made;
+  }
+
+  /** This place is a member; the root is none. */
+  add(): void {
+    this.#isMember = true;
   }
 
   build(): FieldSet {
+    if (this.#children === undefined) return FieldSet.EMPTY;
+    const children = [...this.#children];
     return FieldSet.of(
-      this.#members,
-      [...this.#children].map(([element, builder]) => [element, builder.build()] as const),
+      children.filter(([, builder]) => builder.#isMember).map(([element]) => element),
+      children.map(([element, builder]) => [element, builder.build()] as const),
     );
-  }
-
-  #child(element: PathElement): FieldSetBuilder {
-    const known = this.#children.get(element);
-    if (known !== undefined) return known;
-    const made = new FieldSetBuilder();
-    this.#children.set(element, made);
-    return made;
   }
 }

@@ -101,6 +101,17 @@ describe('an object with more mistakes than anybody reads', () => {
     expect(find()[0]).toMatchObject({ field, reason: 'FieldValueTooMany' });
   });
 
+  it('reports a part of the unknown fields below a long key', () => {
+    const fields = Object.fromEntries(each((index) => [`f${index}`, 1]));
+    const pruned = (data: object) => kind('ConfigMap')?.schema.prune({ metadata: { name: 'a' }, data });
+    const { object, unknownFields = [] } = pruned({ ['k'.repeat(100_000)]: fields }) ?? {};
+    expect(Object.values(object?.data ?? {})).toEqual([{}]);
+    expect(unknownFields.length).toBeGreaterThan(0);
+    expect(unknownFields.join('').length).toBeLessThan(300_000);
+    expect(pruned({ k: fields })?.unknownFields).toHaveLength(1_000);
+    expect(pruned({ ['k'.repeat(1_000_000)]: fields })?.unknownFields).toHaveLength(1);
+  });
+
   it('has quantities read in no more time than their length is worth', () => {
     const startedMs = performance.now();
     expect(parseQuantity(`${'1'.repeat(1_000_000)}x`)).toBeUndefined();

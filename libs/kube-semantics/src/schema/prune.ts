@@ -15,10 +15,18 @@ export function prune<T extends JsonObject>(object: T, root: SchemaNode, metadat
   return { object: pruned as T, unknownFields: pruner.unknownFields };
 }
 
+/**
+ * More than anybody reads, of names and of letters: one key of a megabyte stands in the path of each of its thousands of
+ * fields, which together would fill all memory.
+ */
+const MOST_UNKNOWN = 1_000;
+const MOST_UNKNOWN_LETTERS = 256 * 1024;
+
 class Pruner {
   readonly #unknown: string[] = [];
   readonly #unknownOfMetadata: string[] = [];
   readonly #metadata: SchemaNode;
+  #letters = 0;
 
   constructor(metadata: SchemaNode) {
     this.#metadata = metadata;
@@ -46,7 +54,7 @@ class Pruner {
       const at = path === '' ? name : `${path}.${name}`;
       const sub = this.#schemaOf(name, schema, isResource);
       if (sub === 'unknown') {
-        (schema === this.#metadata ? this.#unknownOfMetadata : this.#unknown).push(at);
+        this.#report(at, schema);
         changed ??= { ...object };
         delete changed[name];
       } else if (sub !== 'keep') {
@@ -55,6 +63,14 @@ class Pruner {
       }
     }
     return changed ?? object;
+  }
+
+  /** The first is reported however long it is: by none, an object with unknown fields would pass for one without. */
+  #report(path: string, schema: SchemaNode | undefined): void {
+    const count = this.#unknown.length + this.#unknownOfMetadata.length;
+    this.#letters += path.length;
+    if (count > 0 && (count >= MOST_UNKNOWN || this.#letters > MOST_UNKNOWN_LETTERS)) return;
+    (schema === this.#metadata ? this.#unknownOfMetadata : this.#unknown).push(path);
   }
 
   #schemaOf(
