@@ -8,6 +8,7 @@ import {
   type Secret,
 } from '#lib/resources';
 import { platformLabels } from './object-labels.js';
+import { userMetadata } from './user-metadata.js';
 
 /** Key of the platform key in its Secret, and the variable's name. */
 export const PLATFORM_KEY = 'LANGSMITH_API_KEY';
@@ -38,6 +39,7 @@ export function buildDatabaseSecret(deployment: AgentDeployment, uri: string, no
   });
   if (mark === undefined && connections === undefined) return secret;
   const annotations = {
+    ...secret.metadata.annotations,
     ...(mark === undefined ? {} : { [ANNOTATION.database]: mark }),
     ...(connections === undefined ? {} : { [ANNOTATION.databaseConnections]: String(connections) }),
   };
@@ -59,17 +61,22 @@ export function buildRevisionEnvSecret(
 }
 
 function secretOf(
-  { metadata }: AgentDeployment,
+  { metadata, spec }: AgentDeployment,
   name: string,
   data: Readonly<Record<string, string>>,
 ): Secret {
+  const { labels, ...annotations } = userMetadata(spec.sourceConfig.resourceSpec);
   return {
     apiVersion: 'v1',
     kind: 'Secret',
     metadata: {
       name,
       namespace: metadata.namespace,
-      labels: platformLabels('agent', { [LABEL.deployment]: metadata.name }),
+      labels: {
+        ...labels,
+        ...platformLabels('agent', { [LABEL.deployment]: metadata.name }),
+      },
+      ...annotations,
     },
     type: 'Opaque',
     data,

@@ -1,6 +1,7 @@
 import { type AgentRevision, LABEL, type Service } from '#lib/resources';
 import { platformLabels } from './object-labels.js';
 import { agentSelector } from './revision-workload.js';
+import { annotationsPart, userLabels } from './user-metadata.js';
 
 /**
  * The Service of an AgentDeployment, of its name. Its label names the revision that serves, its selector the pods of
@@ -9,18 +10,22 @@ import { agentSelector } from './revision-workload.js';
  * @param workload name of the Deployment that runs the revision
  */
 export function buildDeploymentService(revision: AgentRevision, workload: string): Service {
-  const { deploymentName, listenerName } = revision.spec;
+  const { deploymentName, listenerName, resourceSpec } = revision.spec;
   return {
     apiVersion: 'v1',
     kind: 'Service',
     metadata: {
       name: deploymentName,
       namespace: revision.metadata.namespace,
-      labels: platformLabels('agent', {
-        [LABEL.deployment]: deploymentName,
-        [LABEL.revision]: revision.metadata.name,
-        [LABEL.listener]: listenerName,
-      }),
+      labels: {
+        ...userLabels(resourceSpec),
+        ...platformLabels('agent', {
+          [LABEL.deployment]: deploymentName,
+          [LABEL.revision]: revision.metadata.name,
+          [LABEL.listener]: listenerName,
+        }),
+      },
+      ...annotationsPart(resourceSpec),
     },
     spec: {
       type: 'ClusterIP',

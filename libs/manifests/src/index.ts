@@ -8,6 +8,7 @@ export {
 } from './deployment-secrets.js';
 export { buildDeploymentService } from './deployment-service.js';
 export { buildExportJob, buildExportSecret, type ExportAttempt } from './export-attempt.js';
+export { ignoredFields, ignoredText } from './ignored-fields.js';
 export { buildListenerObjects } from './listener-objects.js';
 export type { AddressMode, PlatformSettings } from './platform-settings.js';
 export {

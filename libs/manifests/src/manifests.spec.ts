@@ -158,6 +158,25 @@ describe('Deployment of a revision', () => {
     expect(spec.template.spec.containers.map(({ name }) => name)).toEqual(['agent', 's']);
     expect(spec.template.spec.containers[0]?.volumeMounts).toEqual([{ name: 'v', mountPath: '/v' }]);
   });
+  it('makes sidecars that name Always sidecars of Kubernetes’ own kind, after the init containers', () => {
+    const { spec } = buildRevisionDeployment(
+      revision({
+        initContainers: [{ name: 'first', image: 'i' }],
+        sidecars: [
+          { name: 'proxy', image: 'i', restartPolicy: 'Always' },
+          { name: 'plain', image: 'i' },
+        ],
+      }),
+      1,
+      SETTINGS,
+    );
+    const pod = spec.template.spec;
+    expect(pod.initContainers).toEqual([
+      { name: 'first', image: 'i' },
+      { name: 'proxy', image: 'i', restartPolicy: 'Always' },
+    ]);
+    expect(pod.containers.map(({ name }) => name)).toEqual(['agent', 'plain']);
+  });
   it('runs one pod at minScale 0, since nothing would scale it up', () => {
     expect(
       [undefined, 0, 3].map((minScale) =>

@@ -1,5 +1,6 @@
 import { type AgentRevision, type ConfigMap, revisionOutputName } from '#lib/resources';
 import { revisionLabels } from './revision-workload.js';
+import { annotationsPart, userLabels } from './user-metadata.js';
 
 /** The end of what one container has printed. */
 export interface ContainerOutput {
@@ -22,7 +23,8 @@ export function buildRevisionOutput(
     metadata: {
       name: revisionOutputName(name),
       ...(namespace === undefined ? {} : { namespace }),
-      labels: revisionLabels(revision),
+      labels: { ...userLabels(revision.spec.resourceSpec), ...revisionLabels(revision) },
+      ...annotationsPart(revision.spec.resourceSpec),
     },
     data: Object.fromEntries(outputs.map(({ container, text }) => [`${container}.log`, text])),
   };

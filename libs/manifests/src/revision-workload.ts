@@ -8,12 +8,14 @@ import {
   LABEL,
   type PodContainer,
   type Probe,
+  type ResourceSpec,
 } from '#lib/resources';
 import { addressOf } from './address-of.js';
 import { CONTAINER_SECURITY, platformLabels, POD_SECURITY } from './object-labels.js';
 import type { PlatformSettings } from './platform-settings.js';
 import { podResources, type WantedResources } from './pod-resources.js';
 import { METRICS_ANNOTATIONS, METRICS_CONTAINER_PORT, telemetryEnvironment } from './pod-telemetry.js';
+import { annotationsPart, userAnnotations, userLabels } from './user-metadata.js';
 
 /** Name of the agent's own container. */
 const AGENT_CONTAINER = 'agent';
@@ -177,12 +179,11 @@ function buildWorkload(
   const component = role === 'queue' ? COMPONENT.agentQueue : COMPONENT.agentApi;
   const selector = { ...agentSelector(metadata.name), [LABEL.component]: component };
   // the platform's labels come last: a user's must not move a pod to another revision or component
-  const labels = { ...wanted.labels, ...revisionLabels(revision), ...selector };
-  const annotations = wanted.annotations ? { annotations: wanted.annotations } : {};
+  const labels = { ...userLabels(wanted), ...revisionLabels(revision), ...selector };
   return {
     apiVersion: 'apps/v1',
     kind: 'Deployment',
-    metadata: { name, namespace: metadata.namespace, labels, ...annotations },
+    metadata: { name, namespace: metadata.namespace, labels, ...annotationsPart(wanted) },
     spec: {
       ...(replicas === 'autoscaled' ? {} : { replicas }),
       revisionHistoryLimit: 0,
@@ -193,7 +194,7 @@ function buildWorkload(
           labels,
           annotations: {
             ...METRICS_ANNOTATIONS,
-            ...wanted.annotations,
+            ...userAnnotations(wanted),
             ...(databaseMark === undefined ? {} : { [ANNOTATION.database]: databaseMark }),
           },
         },
@@ -205,10 +206,10 @@ function buildWorkload(
           ...(wanted.serviceAccountName ? { serviceAccountName: wanted.serviceAccountName } : {}),
           ...(wanted.imagePullSecrets ? { imagePullSecrets: wanted.imagePullSecrets } : {}),
           ...(wanted.volumes ? { volumes: wanted.volumes.map((volume) => ({ ...volume })) } : {}),
-          ...(wanted.initContainers ? { initContainers: wanted.initContainers.map(besides) } : {}),
+          ...initContainersPart(wanted),
           containers: [
             agentContainer(revision, settings, role, resources),
-            ...(wanted.sidecars ?? []).map(besides),
+            ...(wanted.sidecars ?? []).filter((one) => !isNative(one)).map(besides),
           ],
         },
       },
@@ -285,6 +286,21 @@ function clusterEnvironment({ spec, metadata }: AgentRevision): readonly Environ
 
 function fromSecret(name: string, key: string): EnvironmentVariable['valueFrom'] {
   return { secretKeyRef: { name, key } };
+}
+
+/**
+ * Sidecars that name `Always` are Kubernetes' own kind: init containers that go on running, started after the others and
+ * before the agent, ended after it. Anywhere else in a pod an API server refuses the restart policy of a container.
+ */
+function isNative({ restartPolicy }: Container): boolean {
+  return restartPolicy === 'Always';
+}
+
+function initContainersPart({ initContainers = [], sidecars = [] }: ResourceSpec): {
+  readonly initContainers?: readonly PodContainer[];
+} {
+  const all = [...initContainers, ...sidecars.filter(isNative)];
+  return all.length === 0 ? {} : { initContainers: all.map(besides) };
 }
 
 /** A user's container as it is: the interface's shape is a pod's own, so the API server judges its free-form parts. */

@@ -12,6 +12,8 @@ export const CONDITION = {
   revisionReady: 'RevisionReady',
   /** Exists only while true: the newest revision failed after it had taken over, and an earlier one serves again. */
   rolledBack: 'RolledBack',
+  /** Exists only while true: the spec has fields that drive nothing. */
+  fieldsIgnored: 'FieldsIgnored',
   // AgentRevision
   variablesReady: 'VariablesReady',
   built: 'Built',
@@ -60,6 +62,7 @@ export const REASON = {
   revisionMissing: 'RevisionMissing',
   sourceNotSupported: 'SourceNotSupported',
   workspaceMissing: 'WorkspaceMissing',
+  noEffect: 'NoEffect',
   // AgentRevision
   variablesStored: 'VariablesStored',
   image: 'Image',

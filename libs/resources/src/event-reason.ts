@@ -8,6 +8,7 @@ export const EVENT = {
   // AgentDeployment
   databaseAddressChanged: 'DatabaseAddressChanged',
   databaseNameInvalid: 'DatabaseNameInvalid',
+  fieldsIgnored: 'FieldsIgnored',
   rolledBack: 'RolledBack',
   revisionCreated: 'RevisionCreated',
   trafficSwitched: 'TrafficSwitched',

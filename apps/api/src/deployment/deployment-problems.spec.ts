@@ -124,6 +124,36 @@ describe('a request for a deployment', () => {
     expect((await api.client.list(SECRETS, { namespace: tenant.namespace })).items).toHaveLength(before);
   });
 
+  it('refuses containers that are restarted on failure only', async () => {
+    const of = (restartPolicy: string) =>
+      deploymentBody({
+        source_config: { resource_spec: { sidecars: [{ name: 'c', image: 'i', restartPolicy }] } },
+      });
+    const refused = await tenant.call('POST', '/v2/deployments', of('OnFailure'));
+    expect(refused.status).toBe(422);
+    expect(JSON.stringify(refused.json)).toContain('restartPolicy OnFailure is not supported in sidecars');
+    expect((await tenant.call('POST', '/v2/deployments', of('Always'))).status).toBe(201);
+  });
+
+  it('names fields that drive nothing in the header Warning of the answer to each change', async () => {
+    const resource_spec = { cache_memory_mb: 64, orchestrator_cpu: 1, executor_cpu: 1, memory_mb: 512 };
+    const made = await tenant.call(
+      'POST',
+      '/v2/deployments',
+      deploymentBody({ source_config: { resource_spec, build_command: 'make' } }),
+    );
+    const warning =
+      '299 - "cache_memory_mb has no effect: a deployment has no cache of its own; ' +
+      'orchestrator_cpu, executor_cpu have no effect: the platform has no such workload; ' +
+      'build_command has no effect: an image is installed and built already"';
+    const path = `/v2/deployments/${made.json.id}`;
+    const patch = (spec: object) => tenant.call('PATCH', path, { source_config: { resource_spec: spec } });
+    expect([made.status, made.headers['warning']]).toEqual([201, warning]);
+    expect((await patch(resource_spec)).headers['warning']).toBe(warning);
+    expect((await patch({ memory_mb: 256 })).headers['warning']).toMatch(/^299 - "build_command has/);
+    expect((await tenant.call('GET', path)).headers['warning']).toBeUndefined();
+  });
+
   it.each<[string, unknown, number]>([
     ['no JSON', '{"name": ', 422],
     ['an array', [], 422],

@@ -1,4 +1,4 @@
-import { Body, Controller, Delete, Get, HttpCode, Patch, Post, Query } from '@nestjs/common';
+import { Body, Controller, Delete, Get, HttpCode, Patch, Post, Query, UseInterceptors } from '@nestjs/common';
 import type { Caller } from '#lib/auth';
 import { FromCaller } from '../tenancy/caller.js';
 import { PathId } from '../wire/path-id.js';
@@ -8,9 +8,11 @@ import { CreateDeploymentRequest, PatchDeploymentRequest } from './deployment-re
 import { Deployments } from './deployments.js';
 import { Described } from '../wire/described.js';
 import { Operation } from '../wire/operation.js';
+import { WarnOfIgnoredFields } from './warn-of-ignored-fields.js';
 
 @Described(({ ApiTags }) => ApiTags('Deployments (v2)'))
 @Controller('v2/deployments')
+@UseInterceptors(WarnOfIgnoredFields)
 export class DeploymentsController {
   constructor(private readonly deployments: Deployments) {}
 

@@ -63,6 +63,7 @@ export interface TestTenant {
 export interface TestAnswer {
   readonly status: number;
   readonly text: string;
+  readonly headers: Readonly<Record<string, string>>;
   // eslint-disable-next-line @typescript-eslint/no-explicit-any
   readonly json: any;
 }
@@ -85,7 +86,7 @@ async function call(
   } catch {
     json = undefined;
   }
-  return { status: response.status, text, json };
+  return { status: response.status, headers: Object.fromEntries(response.headers), text, json };
 }
 
 async function installDefinitions(client: KubeClient): Promise<void> {

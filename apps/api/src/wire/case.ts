@@ -6,7 +6,7 @@ export function camelCase(snake: string): string {
 }
 
 /** `memoryMb` → `memory_mb` */
-function snakeCase(camel: string): string {
+export function snakeCase(camel: string): string {
   return camel.replace(/[A-Z]/g, (upper) => `_${upper.toLowerCase()}`);
 }
 

@@ -13,6 +13,7 @@ import {
   CONDITION,
   EVENT,
   FINALIZER,
+  findCondition,
   type ObjectKey,
   RESOURCES,
 } from '#lib/resources';
@@ -145,8 +146,23 @@ export class DeploymentReconciler {
 
   async #report(world: DeploymentWorld, decision: DeploymentDecision, outcome: Outcome): Promise<void> {
     const status = summarizeDeployment(world, decision, outcome, this.#tools.clock.now());
+    this.#warnOfIgnored(world.deployment, status);
     const written = await this.#status.apply(RESOURCES.AgentDeployment, world.deployment, status, OWNED);
     await this.#caches.deployments.seen(written);
+  }
+
+  /** Once for each set of fields, before the status has it. */
+  #warnOfIgnored(deployment: AgentDeployment, next: AgentDeploymentStatus): void {
+    const [before, now] = [deployment.status, next].map(
+      (status) => findCondition(status?.conditions, CONDITION.fieldsIgnored)?.message,
+    );
+    if (now === undefined || now === before) return;
+    const reason = EVENT.fieldsIgnored;
+    this.#tools.events.record(RESOURCES.AgentDeployment, deployment, {
+      type: 'Warning',
+      reason,
+      message: now,
+    });
   }
 }
 

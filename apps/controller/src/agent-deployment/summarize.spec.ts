@@ -65,6 +65,23 @@ describe('summarizeDeployment', () => {
     ]);
   });
 
+  it('names fields that drive nothing, and is Ready all the same', () => {
+    const asking = deployment({ sourceConfig: { resourceSpec: { cacheMemoryMb: 64, executorCpu: 1 } } });
+    const summarized = summarizeDeployment(
+      world({ deployment: asking, revisions: [revision(1, 'Ready')] }),
+      SETTLED,
+      DONE,
+      NOW,
+    );
+    expect(wordsOf(summarized)).toEqual(
+      expect.arrayContaining(['FieldsIgnored=True NoEffect', 'Ready=True Ready']),
+    );
+    expect(summarized.conditions?.find(({ type }) => type === 'FieldsIgnored')?.message).toBe(
+      'cacheMemoryMb has no effect: a deployment has no cache of its own; ' +
+        'executorCpu has no effect: the platform has no such workload',
+    );
+  });
+
   it('names the connections of the database where the server has fewer than were asked for', () => {
     const asking = deployment({ sourceConfig: { resourceSpec: { dbMaxConnections: 10_000 } } });
     const summarized = (connections?: number) =>

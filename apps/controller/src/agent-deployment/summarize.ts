@@ -1,5 +1,5 @@
 import { TerminalError } from '#lib/errors';
-import { wantedConnections } from '#lib/manifests';
+import { ignoredFields, ignoredText, wantedConnections } from '#lib/manifests';
 import { postgresTrouble } from '#lib/postgres';
 import {
   type AgentDeployment,
@@ -56,7 +56,7 @@ export function summarizeDeployment(
     url: active && (spec.sourceConfig.customUrl ?? active.status?.url),
     conditions: conditionsOf(
       status?.conditions,
-      found,
+      [...found, ...fieldsIgnored(deployment)],
       { needs: STAGES, message: 'the newest revision serves' },
       generation,
       now,
@@ -140,6 +140,14 @@ function findings(world: DeploymentWorld, decision: DeploymentDecision, outcome:
     found: [...earlier, revisionCondition(world.deployment, latest), ...rolledBack(latest)],
     keeps: later,
   };
+}
+
+/** While the spec has fields that drive nothing, which is no failure. */
+function fieldsIgnored({ spec }: AgentDeployment): readonly ConditionDraft[] {
+  const message = ignoredText(ignoredFields(spec));
+  return message === ''
+    ? []
+    : [{ type: CONDITION.fieldsIgnored, status: 'True', reason: REASON.noEffect, message }];
 }
 
 /** While the newest revision is one that failed after it had taken over. */

@@ -1,0 +1,38 @@
+import type { CallHandler, ExecutionContext, NestInterceptor } from '@nestjs/common';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { type Observable, tap } from 'rxjs';
+import { ignoredFields, ignoredText } from '#lib/manifests';
+import type { AgentDeploymentSpec, SourceConfig } from '#lib/resources';
+import { fromWire, snakeCase } from '../wire/case.js';
+import type { DeploymentAnswer } from './deployment-answer.js';
+
+const READS = new Set(['GET', 'HEAD']);
+
+/**
+ * Names fields that drive nothing in the header `Warning` of what answers a change with the deployment, as API servers of
+ * Kubernetes warn: `299 - "TEXT"`.
+ */
+export class WarnOfIgnoredFields implements NestInterceptor {
+  intercept(context: ExecutionContext, next: CallHandler<unknown>): Observable<unknown> {
+    const http = context.switchToHttp();
+    if (READS.has(http.getRequest<FastifyRequest>().method)) return next.handle();
+    return next.handle().pipe(
+      tap((answer) => {
+        const warning = isDeployment(answer) ? warningOf(answer) : '';
+        if (warning !== '') void http.getResponse<FastifyReply>().header('warning', warning);
+      }),
+    );
+  }
+}
+
+function isDeployment(answer: unknown): answer is DeploymentAnswer {
+  return typeof answer === 'object' && answer !== null && 'source_config' in answer;
+}
+
+function warningOf({ source, source_config }: DeploymentAnswer): string {
+  const { resource_spec, ...config } = source_config;
+  const sourceConfig: SourceConfig = { ...fromWire(config), resourceSpec: fromWire(resource_spec) };
+  const spec = { source: source as AgentDeploymentSpec['source'], sourceConfig };
+  const text = ignoredText(ignoredFields(spec), snakeCase);
+  return text === '' ? '' : `299 - "${text.replaceAll(/[\\"]/g, '\\$&')}"`;
+}

@@ -1,0 +1,126 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { AgentDeployment, AgentRevision, ResourceSpec } from '#lib/resources';
+import { parse } from 'yaml';
+import { ignoredFields, ignoredText } from './ignored-fields.js';
+import {
+  buildDatabaseSecret,
+  buildDeploymentService,
+  buildPlatformSecret,
+  buildQueueDeployment,
+  buildRevisionDeployment,
+  buildRevisionEnvSecret,
+  buildRevisionOutput,
+  queueRange,
+  wantedConnections,
+  wantedReplicas,
+} from './index.js';
+
+const ROOT = join(import.meta.dirname, '../../..');
+const SETTINGS = { version: '1.2.3', apiUrl: 'http://api:8470', addresses: 'cluster-dns' } as const;
+
+/** Names of the fields of a resource spec, from the definition of the kind. */
+function fieldNames(): readonly string[] {
+  const text = readFileSync(join(ROOT, 'crds/agentplane.dev_agentrevisions.yaml'), 'utf8');
+  const path = 'spec.versions.0.schema.openAPIV3Schema.properties.spec.properties.resourceSpec.properties';
+  const found = path
+    .split('.')
+    .reduce<unknown>((value, step) => (value as Record<string, unknown>)[step], parse(text));
+  return Object.keys(found as object);
+}
+
+function objectsOf(resourceSpec: ResourceSpec): unknown {
+  const metadata = { name: 'a-00001', namespace: 'ws-x', uid: 'u' };
+  const revision = {
+    metadata,
+    spec: { deploymentName: 'a', deploymentWireName: 'a', tenantId: 't', listenerName: 'l', resourceSpec },
+  } as AgentRevision;
+  const deployment = { metadata, spec: { sourceConfig: { resourceSpec } } } as AgentDeployment;
+  const queue = queueRange(revision);
+  const settled = { mark: undefined, connections: undefined };
+  return [
+    buildRevisionDeployment(revision, wantedReplicas(revision), SETTINGS),
+    queue && [queue, buildQueueDeployment(revision, queue.min, SETTINGS)],
+    buildDeploymentService(revision, 'a-00001'),
+    buildPlatformSecret(deployment, 'k'),
+    buildDatabaseSecret(deployment, 'u', settled),
+    buildRevisionEnvSecret(deployment, 'a-00001', {}),
+    buildRevisionOutput(revision, []),
+    resourceSpec.dbMaxConnections ?? wantedConnections(resourceSpec),
+  ];
+}
+
+/** A value of each field that asks for something, and what stands beside it. */
+const SAMPLES: Readonly<Record<string, readonly [unknown, ResourceSpec?]>> = {
+  labels: [{ team: 'x' }],
+  annotations: [{ note: 'y' }],
+  serviceAccountName: ['mine'],
+  imagePullSecrets: [[{ name: 'registry' }]],
+  volumes: [[{ name: 'v', emptyDir: {} }]],
+  volumeMounts: [[{ name: 'v', mountPath: '/v' }]],
+  initContainers: [[{ name: 'i', image: 'x' }]],
+  sidecars: [[{ name: 's', image: 'x' }]],
+  maxScale: [4, { queueCpu: 1 }],
+};
+
+const ignoredIn = (resourceSpec: ResourceSpec): string =>
+  ignoredText(ignoredFields({ source: 'external_image', sourceConfig: { resourceSpec } }));
+
+describe('ignoredFields', () => {
+  it.each(fieldNames())('names %s, or it changes what is built', (field) => {
+    const [value, beside = {}] = SAMPLES[field] ?? [4];
+    const spec: ResourceSpec = { ...beside, [field]: value };
+    const isBuilt = JSON.stringify(objectsOf(spec)) !== JSON.stringify(objectsOf(beside));
+    expect([field, ignoredIn(spec) === '']).toEqual([field, isBuilt]);
+  });
+
+  it.each<[string, ResourceSpec, string]>([
+    ['a fewest of no pods', { minScale: 0 }, 'minScale has no effect: 0 is taken as 1'],
+    [
+      'a queue of no pods',
+      { queueMinScale: 0, queueMaxScale: 0 },
+      'queueMinScale, queueMaxScale have no effect',
+    ],
+    [
+      'a most that nothing scales to',
+      { minScale: 1, maxScale: 3 },
+      'maxScale has no effect: pods that answer',
+    ],
+    ['a most beside that of the queue', { maxScale: 3, queueMaxScale: 2 }, 'maxScale has no effect'],
+    ['labels of the platform', { labels: { 'agentplane.dev/revision': 'x' } }, 'labels has no effect: those'],
+  ])('names %s', (_what, spec, text) => {
+    expect(ignoredIn(spec)).toContain(text);
+  });
+
+  it.each<[string, ResourceSpec]>([
+    ['as many pods as there are anyway', { minScale: 2, maxScale: 2 }],
+    ['one pod at most', { maxScale: 1 }],
+    ['an empty spec', {}],
+  ])('names nothing of %s', (_what, spec) => {
+    expect(ignoredIn(spec)).toBe('');
+  });
+
+  it('names commands that an image has no use for', () => {
+    const sourceConfig = { installCommand: 'npm ci', buildCommand: 'npm run build' };
+    const text = ignoredText(ignoredFields({ source: 'internal_image', sourceConfig }));
+    expect(text).toBe('installCommand, buildCommand have no effect: an image is installed and built already');
+    expect(ignoredFields({ source: 'git_host', sourceConfig })).toEqual([]);
+  });
+
+  it('leaves labels that no API server takes to the Deployment, which is refused with the reason', () => {
+    const objects = JSON.stringify(objectsOf({ labels: { team: 'not a label', ok: 'v' } }));
+    expect(objects.match(/not a label/g)).toHaveLength(4);
+    expect(objects.match(/"ok":"v"/g)).toHaveLength(7);
+  });
+});
+
+describe('docs/design/resource-spec.md', () => {
+  it('has a row of each field', () => {
+    const page = readFileSync(join(ROOT, 'docs/design/resource-spec.md'), 'utf8');
+    const snake = (name: string): string => name.replace(/[A-Z]/g, (upper) => `_${upper.toLowerCase()}`);
+    const rows = page.split('\n').filter((line) => line.startsWith('| `'));
+    expect(fieldNames().filter((name) => !rows.some((row) => row.includes(`\`${snake(name)}\``)))).toEqual(
+      [],
+    );
+  });
+});

@@ -1,0 +1,107 @@
+import type { AgentDeploymentSpec, ResourceSpec, SourceConfig } from '#lib/resources';
+import { queueRange, wantedReplicas } from './revision-workload.js';
+import { isPlatformName, PLATFORM_PREFIX } from './user-metadata.js';
+
+/** A field of `sourceConfig` or of its `resourceSpec` that has a value and drives nothing. */
+export interface IgnoredField {
+  readonly field: keyof SourceConfig | keyof ResourceSpec;
+  /** A sentence without its subject and full stop. */
+  readonly because: string;
+}
+
+const NO_SUCH_WORKLOAD = 'the platform has no such workload';
+const SHARED_DATABASE =
+  'the database lies on a Postgres server that the platform shares or was given; size that server';
+
+const NEVER: Readonly<Partial<Record<keyof ResourceSpec, string>>> = {
+  orchestratorCpu: NO_SUCH_WORKLOAD,
+  orchestratorCpuLimit: NO_SUCH_WORKLOAD,
+  orchestratorMemoryMb: NO_SUCH_WORKLOAD,
+  orchestratorMemoryLimitMb: NO_SUCH_WORKLOAD,
+  orchestratorMinScale: NO_SUCH_WORKLOAD,
+  orchestratorMaxScale: NO_SUCH_WORKLOAD,
+  executorCpu: NO_SUCH_WORKLOAD,
+  executorCpuLimit: NO_SUCH_WORKLOAD,
+  executorMemoryMb: NO_SUCH_WORKLOAD,
+  executorMemoryLimitMb: NO_SUCH_WORKLOAD,
+  cacheMemoryMb: 'a deployment has no cache of its own',
+  dbCpu: SHARED_DATABASE,
+  dbCpuLimit: SHARED_DATABASE,
+  dbMemoryMb: SHARED_DATABASE,
+  dbMemoryLimitMb: SHARED_DATABASE,
+  dbStorageGi: SHARED_DATABASE,
+};
+
+/**
+ * Every field that a deployment sets and that drives nothing, in the order of the spec. All other fields change what is
+ * built: a test compares them with the manifests.
+ */
+export function ignoredFields({
+  source,
+  sourceConfig,
+}: Pick<AgentDeploymentSpec, 'source' | 'sourceConfig'>): readonly IgnoredField[] {
+  // refused as a whole
+  if (source === 'git_host') return [];
+  const { installCommand, buildCommand, resourceSpec = {} } = sourceConfig;
+  return [
+    ...Object.keys(resourceSpec).flatMap((name) => judged(name as keyof ResourceSpec, resourceSpec)),
+    ...(installCommand === undefined ? [] : [ofSource('installCommand')]),
+    ...(buildCommand === undefined ? [] : [ofSource('buildCommand')]),
+  ];
+}
+
+/**
+ * The fields as a sentence, each reason once.
+ * @param nameOf how readers know a field: by its name in the resource, or on the wire
+ */
+export function ignoredText(
+  fields: readonly IgnoredField[],
+  nameOf: (field: string) => string = (field) => field,
+): string {
+  const reasons = new Map<string, string[]>();
+  for (const { field, because } of fields)
+    reasons.set(because, [...(reasons.get(because) ?? []), nameOf(field)]);
+  return [...reasons]
+    .map(
+      ([because, names]) => `${names.join(', ')} ${names.length > 1 ? 'have' : 'has'} no effect: ${because}`,
+    )
+    .join('; ');
+}
+
+function ofSource(field: 'installCommand' | 'buildCommand'): IgnoredField {
+  return { field, because: 'an image is installed and built already' };
+}
+
+function judged(field: keyof ResourceSpec, spec: ResourceSpec): readonly IgnoredField[] {
+  const because = spec[field] === undefined ? undefined : (NEVER[field] ?? becauseOfOthers(field, spec));
+  return because === undefined ? [] : [{ field, because }];
+}
+
+/** Fields that drive something with some values, or beside some others. */
+function becauseOfOthers(field: keyof ResourceSpec, spec: ResourceSpec): string | undefined {
+  const wanted = { spec: { resourceSpec: spec } };
+  const queue = queueRange(wanted);
+  switch (field) {
+    case 'minScale':
+      return spec.minScale === 0 ? ONE_POD : undefined;
+    case 'queueMinScale':
+      return spec.queueMinScale === 0 ? ONE_POD : undefined;
+    case 'queueMaxScale':
+      return spec.queueMaxScale === 0 ? ONE_POD : undefined;
+    case 'maxScale':
+      // as many pods as there always are is what it gets
+      if (queue ? spec.queueMaxScale === undefined : spec.maxScale === wantedReplicas(wanted))
+        return undefined;
+      return 'pods that answer HTTP are as many as minScale says; only those of a queue follow the runs';
+    case 'labels':
+    case 'annotations':
+      return Object.keys(spec[field] ?? {}).some(isPlatformName)
+        ? `those that begin with ${PLATFORM_PREFIX} are the platform's and are left out`
+        : undefined;
+    default:
+      return undefined;
+  }
+}
+
+const ONE_POD =
+  '0 is taken as 1, since nothing would start the first pod; suspend the deployment to have none';
