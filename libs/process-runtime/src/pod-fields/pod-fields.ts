@@ -180,7 +180,11 @@ export const POD_FIELDS: Readonly<Record<PodSection, Readonly<Record<string, Fie
     readinessProbe: inside('Probe'),
     startupProbe: inside('Probe'),
     lifecycle: inside('Lifecycle'),
-    restartPolicy: refused('use restartPolicy of the pod, or a second container'),
+    restartPolicy: refused(
+      'use restartPolicy of the pod, or a second container',
+      '`Always`, which makes an init container a sidecar',
+      only('Always'),
+    ),
     restartPolicyRules: refused('use restartPolicy of the pod'),
     securityContext: inside('SecurityContext'),
     stdin: ignored('there is nothing to attach to'),

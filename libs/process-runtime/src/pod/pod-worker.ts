@@ -13,6 +13,7 @@ import { refusalText, refusedFields } from '../pod-fields/refused-fields.js';
 import { PodFiles } from '../pod-files/pod-files.js';
 import { isOver } from './is-over.js';
 import { namespaceUid } from './namespace-uid.js';
+import { PodContainers, type RestartPolicy } from './pod-containers.js';
 import type { PodRejection } from './pod-rejection.js';
 import { StatusReporter } from './status-reporter.js';
 import { type PodView, summarizePod } from './summarize-pod.js';
@@ -47,7 +48,8 @@ const NOT_SUPPORTED = 'NotSupported';
  * - **refused**: a field of its spec cannot be honoured, so that nothing is started; Failed when its policy allows an end,
  *   else Pending with the reason → completed
  * - **preparing**: folder, ports and (when mounted) the service account's kubeconfig are made → initializing
- * - **initializing**: init containers one after the other; one that fails for good → completed → else running
+ * - **initializing**: init containers one after the other, of sidecars among them only the start; one that fails for good
+ *   → completed → else running
  * - **running**: containers side by side, each restarted by the pod's policy; all ended for good → completed; longer than
  *   `activeDeadlineSeconds` → its containers are ended, phase Failed → completed
  * - **completed**: phase Succeeded or Failed, waits for deletion
@@ -65,9 +67,9 @@ export class PodWorker {
   readonly #reporter: StatusReporter;
   readonly #kubeconfig: PodKubeconfig;
   readonly #startTime: Date;
-  readonly #init: readonly ContainerRunner[];
-  readonly #containers: readonly ContainerRunner[];
+  readonly #containers: PodContainers;
   readonly #ending = Promise.withResolvers<Ending>();
+  readonly #endingSignal = new AbortController();
   readonly #firstReport = Promise.withResolvers<void>();
   /** Resolves when nothing of the pod runs any more and nothing is left to write. */
   readonly ended: Promise<void>;
@@ -97,17 +99,7 @@ export class PodWorker {
       status: () => summarizePod(this.#pod, this.#view(), context.clock.now()),
       annotations: () => ({ [ANNOTATION.loopbackPorts]: JSON.stringify(this.#ports) }),
     });
-    const { spec, status } = pod;
-    this.#init = (spec.initContainers ?? []).map((container) =>
-      this.#runner(
-        container,
-        status?.initContainerStatuses,
-        spec.restartPolicy === 'Never' ? 'Never' : 'OnFailure',
-      ),
-    );
-    this.#containers = spec.containers.map((container) =>
-      this.#runner(container, status?.containerStatuses, spec.restartPolicy ?? 'Always'),
-    );
+    this.#containers = new PodContainers(pod, context.clock, (...of) => this.#runner(...of));
     this.ended = previous.then(() => this.#live());
     this.update(pod);
   }
@@ -158,13 +150,13 @@ export class PodWorker {
 
   /** Undefined for a container that the pod does not have. */
   findLog(container: string): ContainerLog | undefined {
-    return [...this.#init, ...this.#containers].find(({ view }) => view.name === container)?.log;
+    return this.#containers.all.find(({ view }) => view.name === container)?.log;
   }
 
   #runner(
     container: PodContainer,
     statuses: readonly ContainerStatus[] | undefined,
-    restartPolicy: 'Always' | 'OnFailure' | 'Never',
+    restartPolicy: RestartPolicy,
   ): ContainerRunner {
     return new ContainerRunner({
       context: this.#context,
@@ -176,7 +168,10 @@ export class PodWorker {
       }),
       beforeRestart: () => this.#leaveTakenPorts(container),
       restartPolicy,
-      onChange: () => this.#reporter.report(),
+      onChange: () => {
+        this.#containers.changed();
+        this.#reporter.report();
+      },
       before: statuses?.find(({ name }) => name === container.name),
       wasStarted: existsSync(this.#files.processFile(container.name)),
     });
@@ -190,8 +185,8 @@ export class PodWorker {
   #view(): PodView {
     return {
       startTime: this.#startTime,
-      init: this.#init.map(({ view }) => view),
-      containers: this.#containers.map(({ view }) => view),
+      init: this.#containers.initViews,
+      containers: this.#containers.views,
       ...(this.#verdict ? { verdict: this.#verdict } : {}),
       rejection: this.#rejection,
       refusal: this.#refusal,
@@ -202,6 +197,7 @@ export class PodWorker {
   #end(cause: Ending): void {
     // a deletion that comes while the node stops is carried out by the node's next life
     this.#cause ??= cause;
+    this.#endingSignal.abort();
     this.#ending.resolve(cause);
   }
 
@@ -231,14 +227,7 @@ export class PodWorker {
     await this.#chooseUser();
     if (this.#cause || this.#isRefused()) return;
     await this.#prepare();
-    for (const runner of this.#init) {
-      if (this.#cause) return;
-      await runner.run();
-      const { phase } = runner.view;
-      if (phase.kind !== 'terminated' || phase.result.exitCode !== 0) return;
-    }
-    if (this.#cause) return;
-    await Promise.all(this.#containers.map((runner) => runner.run()));
+    await this.#containers.run(this.#endingSignal.signal, specGraceMs(this.#pod));
     this.#reporter.report();
   }
 
@@ -268,7 +257,7 @@ export class PodWorker {
     // a pod that may end does: a Job learns of it; one that always runs would be made again and again
     if ((this.#pod.spec.restartPolicy ?? 'Always') !== 'Always')
       this.#verdict = { reason: NOT_SUPPORTED, message };
-    for (const runner of [...this.#init, ...this.#containers]) runner.refuse(message);
+    for (const runner of this.#containers.all) runner.refuse(message);
     this.#reportUnstarted({ reason: NOT_SUPPORTED, message });
     return true;
   }
@@ -326,7 +315,7 @@ export class PodWorker {
 
   async #stopContainers(graceMs: number): Promise<void> {
     this.#graceMs = Math.min(this.#graceMs, graceMs);
-    await Promise.all([...this.#init, ...this.#containers].map((runner) => runner.stop(this.#graceMs)));
+    await this.#containers.stop(this.#graceMs);
   }
 
   #rest(): void {

@@ -8,6 +8,7 @@ import {
 } from '#lib/resources';
 import type { ContainerView } from '../container/container-view.js';
 import { kubeTime } from '../kube-time.js';
+import { isSidecar } from './pod-containers.js';
 
 export type PodPhase = 'Pending' | 'Running' | 'Succeeded' | 'Failed';
 
@@ -30,11 +31,15 @@ export function summarizePod(pod: Pod, view: PodView, now: Date): PodStatus {
   if (view.rejection) return rejectedStatus(view.startTime, view.rejection);
   const phase = phaseOf(pod, view);
   const isOver = phase === 'Succeeded' || phase === 'Failed';
-  const isInitialized = view.init.every(
-    ({ phase: at }) => at.kind === 'terminated' && at.result.exitCode === 0,
+  const goesOn = sidecarNames(pod);
+  const isInitialized = view.init.every(({ name, isStarted, last, phase: at }) =>
+    // one that is started again was started
+    goesOn.has(name) ? isStarted || last !== undefined : at.kind === 'terminated' && at.result.exitCode === 0,
   );
-  const areReady = !isOver && view.containers.every(({ isReady }) => isReady);
-  const notReady = view.containers.filter(({ isReady }) => !isReady).map(({ name }) => name);
+  // a sidecar counts as the containers beside it
+  const judged = [...view.init.filter(({ name }) => goesOn.has(name)), ...view.containers];
+  const areReady = !isOver && judged.every(({ isReady }) => isReady);
+  const notReady = judged.filter(({ isReady }) => !isReady).map(({ name }) => name);
   const readiness: Draft = areReady
     ? { status: 'True' }
     : phase === 'Succeeded'
@@ -72,6 +77,10 @@ function rejectedStatus(startTime: Date, { reason, message }: NonNullable<PodVie
   };
 }
 
+function sidecarNames({ spec }: Pod): ReadonlySet<string> {
+  return new Set((spec.initContainers ?? []).filter(isSidecar).map(({ name }) => name));
+}
+
 type Draft = Pick<PodCondition, 'status' | 'reason' | 'message'>;
 
 /** Ours after those of others (the scheduler's `PodScheduled`); the time moves only with the status. */
@@ -93,14 +102,18 @@ function phaseOf(pod: Pod, { init, containers, verdict, isTerminating }: PodView
   const hasFailed = ({ phase }: ContainerView): boolean =>
     phase.kind === 'terminated' && phase.result.exitCode !== 0;
   const { restartPolicy = 'Always' } = pod.spec;
-  const areAllEnded = containers.every((container) => isEnded(container) || !hasRun(container));
+  const goesOn = sidecarNames(pod);
+  // a sidecar is asked to end only after the others have
+  const isLeft = init.some(({ name, phase }) => goesOn.has(name) && phase.kind === 'running');
+  const areAllEnded = !isLeft && containers.every((container) => isEnded(container) || !hasRun(container));
 
   if (verdict && containers.every(({ phase }) => phase.kind !== 'running')) return 'Failed';
-  if (restartPolicy === 'Never' && init.some(hasFailed)) return 'Failed';
+  if (restartPolicy === 'Never' && init.some((one) => !goesOn.has(one.name) && hasFailed(one)))
+    return 'Failed';
   if (!containers.some(hasRun)) return 'Pending';
   if (isTerminating && areAllEnded) return containers.some(hasFailed) ? 'Failed' : 'Succeeded';
   if (!containers.every(hasRun)) return 'Pending';
-  if (restartPolicy === 'Always' || !containers.every(isEnded)) return 'Running';
+  if (restartPolicy === 'Always' || isLeft || !containers.every(isEnded)) return 'Running';
   if (containers.some(hasFailed)) return restartPolicy === 'Never' ? 'Failed' : 'Running';
   return 'Succeeded';
 }

@@ -40,7 +40,7 @@ export interface Container {
   readonly volumeMounts?: readonly VolumeMount[];
   /** Security settings, as in a pod. */
   readonly securityContext?: Readonly<Record<string, unknown>>;
-  /** Restart policy of a sidecar. */
+  /** Always makes it a sidecar of Kubernetes' own kind, started before the agent and ended after it; OnFailure is refused. */
   readonly restartPolicy?: 'Always' | 'OnFailure';
 }
 
