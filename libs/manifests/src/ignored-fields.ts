@@ -1,6 +1,11 @@
-import type { AgentDeploymentSpec, ResourceSpec, SourceConfig } from '#lib/resources';
+import {
+  type AgentDeploymentSpec,
+  PLATFORM_PREFIX,
+  type ResourceSpec,
+  type SourceConfig,
+} from '#lib/resources';
 import { queueRange, wantedReplicas } from './revision-workload.js';
-import { isPlatformName, PLATFORM_PREFIX } from './user-metadata.js';
+import { isPlatformName } from './user-metadata.js';
 
 /** A field of `sourceConfig` or of its `resourceSpec` that has a value and drives nothing. */
 export interface IgnoredField {
@@ -73,35 +78,40 @@ function ofSource(field: 'installCommand' | 'buildCommand'): IgnoredField {
 }
 
 function judged(field: keyof ResourceSpec, spec: ResourceSpec): readonly IgnoredField[] {
-  const because = spec[field] === undefined ? undefined : (NEVER[field] ?? becauseOfOthers(field, spec));
+  const because = spec[field] === undefined ? undefined : (NEVER[field] ?? SOMETIMES[field]?.(spec));
   return because === undefined ? [] : [{ field, because }];
-}
-
-/** Fields that drive something with some values, or beside some others. */
-function becauseOfOthers(field: keyof ResourceSpec, spec: ResourceSpec): string | undefined {
-  const wanted = { spec: { resourceSpec: spec } };
-  const queue = queueRange(wanted);
-  switch (field) {
-    case 'minScale':
-      return spec.minScale === 0 ? ONE_POD : undefined;
-    case 'queueMinScale':
-      return spec.queueMinScale === 0 ? ONE_POD : undefined;
-    case 'queueMaxScale':
-      return spec.queueMaxScale === 0 ? ONE_POD : undefined;
-    case 'maxScale':
-      // as many pods as there always are is what it gets
-      if (queue ? spec.queueMaxScale === undefined : spec.maxScale === wantedReplicas(wanted))
-        return undefined;
-      return 'pods that answer HTTP are as many as minScale says; only those of a queue follow the runs';
-    case 'labels':
-    case 'annotations':
-      return Object.keys(spec[field] ?? {}).some(isPlatformName)
-        ? `those that begin with ${PLATFORM_PREFIX} are the platform's and are left out`
-        : undefined;
-    default:
-      return undefined;
-  }
 }
 
 const ONE_POD =
   '0 is taken as 1, since nothing would start the first pod; suspend the deployment to have none';
+const NOT_OURS = `those that begin with ${PLATFORM_PREFIX} are the platform's and are left out`;
+const NOTHING_SCALES =
+  'pods that answer HTTP are as many as minScale says; only those of a queue follow the runs';
+
+type Judge = (spec: ResourceSpec) => string | undefined;
+
+const ofZero =
+  (field: 'minScale' | 'queueMinScale' | 'queueMaxScale'): Judge =>
+  (spec) =>
+    spec[field] === 0 ? ONE_POD : undefined;
+const ofNames =
+  (field: 'labels' | 'annotations'): Judge =>
+  (spec) =>
+    Object.keys(spec[field] ?? {}).some(isPlatformName) ? NOT_OURS : undefined;
+
+/** Fields that drive something with some values, or beside some others. */
+const SOMETIMES: Readonly<Partial<Record<keyof ResourceSpec, Judge>>> = {
+  minScale: ofZero('minScale'),
+  queueMinScale: ofZero('queueMinScale'),
+  queueMaxScale: ofZero('queueMaxScale'),
+  maxScale: (spec) => {
+    const wanted = { spec: { resourceSpec: spec } };
+    // as many pods as there always are is what it gets
+    const isMet = queueRange(wanted)
+      ? spec.queueMaxScale === undefined
+      : spec.maxScale === wantedReplicas(wanted);
+    return isMet ? undefined : NOTHING_SCALES;
+  },
+  labels: ofNames('labels'),
+  annotations: ofNames('annotations'),
+};

@@ -1,7 +1,4 @@
-import type { ResourceSpec } from '#lib/resources';
-
-/** Labels and annotations below it are the platform's: selectors, informers and the node read them. */
-export const PLATFORM_PREFIX = 'agentplane.dev/';
+import { PLATFORM_PREFIX, type ResourceSpec } from '#lib/resources';
 
 type Entries = Readonly<Record<string, string>>;
 type Wanted = Pick<ResourceSpec, 'labels' | 'annotations'>;
@@ -50,7 +47,7 @@ function withoutPlatform(entries: Entries = {}): Entries {
   return Object.fromEntries(Object.entries(entries).filter(([name]) => !isPlatformName(name)));
 }
 
-/** Whether a label or an annotation of this name is the platform's. */
+/** Whether a label or an annotation of this name is the platform's: selectors, informers and the node read them. */
 export function isPlatformName(name: string): boolean {
   return name.startsWith(PLATFORM_PREFIX);
 }

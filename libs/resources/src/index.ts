@@ -106,7 +106,15 @@ export type {
 export type { Workspace, WorkspaceSpec, WorkspaceStatus } from './generated/workspace.js';
 export { isDeleting, type KubeObject } from './kube-object.js';
 export { SECRET_TYPE } from './secret-type.js';
-export { ANNOTATION, COMPONENT, FIELD_MANAGER, FINALIZER, LABEL, MANAGED_BY } from './label.js';
+export {
+  ANNOTATION,
+  COMPONENT,
+  FIELD_MANAGER,
+  FINALIZER,
+  LABEL,
+  MANAGED_BY,
+  PLATFORM_PREFIX,
+} from './label.js';
 export { keyOf, keyText, parseKey, type ObjectKey } from './object-key.js';
 export {
   databaseSecretName,

@@ -1,3 +1,6 @@
+/** What the names of the platform's own labels and annotations begin with. */
+export const PLATFORM_PREFIX = 'agentplane.dev/';
+
 /** Labels; values are metadata names unless said otherwise. */
 export const LABEL = {
   deployment: 'agentplane.dev/deployment',

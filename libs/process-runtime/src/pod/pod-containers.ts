@@ -47,7 +47,7 @@ export class PodContainers {
       make(
         container,
         status?.containerStatuses,
-        isSidecar(container) ? 'Always' : ((spec.restartPolicy ?? 'Always') as RestartPolicy),
+        isSidecar(container) ? 'Always' : (spec.restartPolicy ?? 'Always'),
       ),
     );
   }

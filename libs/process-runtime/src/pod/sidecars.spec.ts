@@ -79,7 +79,7 @@ describe('a sidecar of a pod', () => {
     await desk.remove(pod);
   });
 
-  it('is started again when it ends, and the pod is not ready until then', async () => {
+  it('restarts when it ends, and leaves its pod unready until then', async () => {
     const pod = await desk.run(
       'here',
       { command: ['sleep', '60'] },
