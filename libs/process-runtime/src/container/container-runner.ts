@@ -15,6 +15,7 @@ import { ContainerConfigError } from './environment.js';
 import { ExpansionError } from './expand.js';
 import type { Launch } from '../user/launch.js';
 import { ImageMissingError, type PodSurroundings, prepareLaunch } from './prepare-launch.js';
+import { excessText, memoryLimit } from './memory-limit.js';
 import { RestartBackoff } from './restart-backoff.js';
 import { readLogEnd, readTerminationMessage } from './termination-message.js';
 
@@ -33,6 +34,9 @@ export interface ContainerRunnerOptions {
   /** An earlier life of this node had started it. */
   readonly wasStarted: boolean;
 }
+
+/** The reason of a container that used too much memory. */
+const OOM_KILLED = 'OOMKilled';
 
 /** Longest pause before a missing image, Secret or key is looked for again. */
 const MAX_CONFIG_PAUSE_MS = 20_000;
@@ -175,17 +179,45 @@ export class ContainerRunner {
     }
     this.#process = process;
     if (process.identity) this.#startProbes(launch);
+    const bound = this.#boundMemory(process);
     this.#set({ kind: 'running', startedAt });
     if (this.#stopping.signal.aborted) void process.stop(this.#graceMs); // asked while the process was being started
     const exit = await process.ended;
     this.#process = undefined;
+    bound.end();
     this.#probes?.stop();
     log.close();
     const logTail = (): string =>
       readLogEnd(attemptFiles(files.logFolder(container.name), this.#restartCount).newest);
-    const message = exit.startFailure ?? this.#message(messageFile, exit, logTail);
-    this.#set({ kind: 'terminated', result: this.#termination(exit, startedAt, message) });
+    const excess = bound.excess();
+    const message = excess ?? exit.startFailure ?? this.#message(messageFile, exit, logTail);
+    const result = this.#termination(exit, startedAt, message);
+    this.#set({
+      kind: 'terminated',
+      result: excess === undefined ? result : { ...result, reason: OOM_KILLED },
+    });
     return clock.monotonicMs() - startedMs;
+  }
+
+  /** Ends a process that uses more memory than its limit. */
+  #boundMemory(process: ContainerProcess): {
+    readonly end: () => void;
+    readonly excess: () => string | undefined;
+  } {
+    const { context, container } = this.#options;
+    const maxBytes = memoryLimit(container);
+    let excess: string | undefined;
+    if (maxBytes === undefined || process.pid === undefined)
+      return { end: () => undefined, excess: () => undefined };
+    const end = context.memoryWatch.watch({
+      ...{ pid: process.pid, maxBytes },
+      onExceeded: (usedBytes) => {
+        excess = excessText(usedBytes, maxBytes);
+        this.#event('Warning', OOM_KILLED, `Container ${container.name} ${excess}`);
+        void process.stop(0);
+      },
+    });
+    return { end, excess: () => excess };
   }
 
   #openLog(): LogFile {

@@ -8,6 +8,7 @@ import { NODE_MARKER, POD_MARKER } from '../strays/process-marker.js';
 import { ContainerConfigError, resolveEnvironment } from './environment.js';
 import { Expander } from './expand.js';
 import { FIRST_SOCKET, type Launch } from '../user/launch.js';
+import { heapArguments } from './memory-limit.js';
 
 /** What a pod has before any of its containers runs. */
 export interface PodSurroundings {
@@ -75,7 +76,8 @@ export async function prepareLaunch(
   const [command, ...before] = (container.command ?? []).map((text) => expander.expand(text, environment));
   if (command !== undefined) return { command, args: [...before, ...args], ...how };
   const { command: node, args: flags } = context.runtime;
-  return { command: node, args: [...flags, image.entryPoint, ...args], ...how };
+  const heap = heapArguments(container, environment);
+  return { command: node, args: [...flags, ...heap, image.entryPoint, ...args], ...how };
 }
 
 /** The agent server listens while its graphs load, ends that, and listens once more. */

@@ -6,6 +6,7 @@ import type { Clock } from '#lib/time';
 import type { LoopbackPorts } from '../port/loopback-ports.js';
 import type { PodUser } from '../user/pod-user.js';
 import type { Tools } from '../user/spawn-request.js';
+import type { MemoryWatch } from '../container/memory-watch.js';
 import type { SleepWatch } from './sleep-watch.js';
 
 /** What the node starts for an image. */
@@ -51,6 +52,7 @@ export interface NodeContext {
   readonly log: Logger;
   readonly ports: LoopbackPorts;
   readonly sleepWatch: SleepWatch;
+  readonly memoryWatch: Pick<MemoryWatch, 'watch'>;
   /** What pods may need together. */
   readonly allocatable: Amounts;
   /** `node/pods` of the data folder. */

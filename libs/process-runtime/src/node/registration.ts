@@ -21,7 +21,7 @@ export interface RegistrationOptions {
 
 const HEARTBEAT_MS = 60_000;
 
-/** The Node object: its labels, what it can hold, and that it is ready. Memory and CPU of pods are not limited. */
+/** The Node object: its labels, what it can hold, and that it is ready. CPU of pods is not limited. */
 export class Registration {
   readonly #options: RegistrationOptions;
   #cancel: () => void = () => undefined;

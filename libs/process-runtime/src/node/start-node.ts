@@ -9,6 +9,7 @@ import type { Stoppable } from '#lib/lifecycle';
 import { FIELD_MANAGER, type Pod, PODS } from '#lib/resources';
 import { type Logger, metrics } from '#lib/telemetry';
 import { type Clock, systemClock } from '#lib/time';
+import { MemoryWatch } from '../container/memory-watch.js';
 import { mayReadLogs } from '../log/may-read-logs.js';
 import { LogServer, type ServingIdentity } from '../log/log-server.js';
 import { LoopbackPorts } from '../port/loopback-ports.js';
@@ -95,6 +96,7 @@ export async function startNode(options: NodeOptions): Promise<RunningNode> {
     ...{ client, connection, clock, log, podsFolder, sleepWatch, images: options.images },
     events: new EventRecorder({ client, component: FIELD_MANAGER.node, log, clock }),
     ports: new LoopbackPorts(),
+    memoryWatch: new MemoryWatch(clock),
     allocatable: parseAmounts(nodeCapacity()),
     runtime: { command: process.execPath, args: options.nodeArguments ?? [] },
     environment: machineEnvironment(),

@@ -175,7 +175,7 @@ export const POD_FIELDS: Readonly<Record<PodSection, Readonly<Record<string, Fie
     envFrom: honoured('Secrets and ConfigMaps'),
     ports: inside('ContainerPort'),
     resources: inside('ResourceRequirements'),
-    resizePolicy: ignored('resources are not limited'),
+    resizePolicy: ignored('a container is not resized'),
     livenessProbe: inside('Probe'),
     readinessProbe: inside('Probe'),
     startupProbe: inside('Probe'),
@@ -258,7 +258,10 @@ export const POD_FIELDS: Readonly<Record<PodSection, Readonly<Record<string, Fie
   },
   ResourceRequirements: {
     requests: SCHEDULER,
-    limits: ignored('processes are not limited'),
+    limits: honoured(
+      'memory, on Linux: a container that uses more is ended (`OOMKilled`), looked at twice a second, and programs of Node ' +
+        'get 0.7 of it as their heap; CPU and others are not limited',
+    ),
     claims: refused(CLUSTER),
   },
   EnvVar: {
