@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseAllDocuments } from 'yaml';
-import { buildListenerObjects } from '#lib/manifests';
+import { buildListenerObjects, buildLogsBinding } from '#lib/manifests';
 import type { Listener, PolicyRule } from '#lib/resources';
 
 /** A role of ours, wherever it is written down. */
@@ -53,6 +53,7 @@ describe('rights of the platform’s programs', () => {
   it('finds the rights of every program', () => {
     expect(roles.map(({ name }) => name)).toEqual([
       'ClusterRole agentplane-api',
+      'ClusterRole agentplane-api-logs',
       'ClusterRole agentplane-controller',
       'ClusterRole agentplane-view',
       'ClusterRole agentplane-edit',
@@ -81,6 +82,18 @@ describe('rights of the platform’s programs', () => {
     const controller = roles.find(({ name }) => name.endsWith('agentplane-controller'));
     const held = new Set(grants(controller?.rules ?? []));
     expect(grants(listenerRole.rules).filter((grant) => !held.has(grant))).toEqual([]);
+  });
+
+  it('those to read logs are none that the controller does not hold, and bound in single namespaces', () => {
+    const controller = roles.find(({ name }) => name.endsWith('agentplane-controller'));
+    const logs = roles.find(({ name }) => name.endsWith('agentplane-api-logs'));
+    const held = new Set(grants(controller?.rules ?? []));
+    expect(grants(logs?.rules ?? []).filter((grant) => !held.has(grant))).toEqual([]);
+    const bindings = parseAllDocuments(readFileSync(join(DEPLOY, 'system.yaml'), 'utf8'))
+      .map((document) => document.toJS() as { kind?: string; roleRef?: { name: string } })
+      .filter(({ kind }) => kind === 'ClusterRoleBinding');
+    expect(bindings.map(({ roleRef }) => roleRef?.name)).toEqual(['agentplane-api', 'agentplane-controller']);
+    expect(buildLogsBinding('ws-x', 'agentplane-system').roleRef.name).toBe('agentplane-api-logs');
   });
 
   it('the listener sees no Secret at all', () => {

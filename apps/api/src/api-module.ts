@@ -4,6 +4,7 @@ import { BulkExportModule } from './bulk-export/bulk-export-module.js';
 import { type ApiParts, CoreModule } from './core/core-module.js';
 import { DatasetModule } from './dataset/dataset-module.js';
 import { DeploymentModule } from './deployment/deployment-module.js';
+import { DeploymentLogModule } from './deployment-log/deployment-log-module.js';
 import { FeedbackModule } from './feedback/feedback-module.js';
 import { KeyModule } from './key/key-module.js';
 import { ListenerModule } from './listener/listener-module.js';
@@ -30,6 +31,7 @@ const FEATURES = [
   DatasetModule,
   ThreadsModule,
   DeploymentModule,
+  DeploymentLogModule,
   ListenerModule,
   BulkExportModule,
 ];

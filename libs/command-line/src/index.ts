@@ -6,7 +6,6 @@
 export { BACKUP, BACKUP_VERIFY, RESTORE } from './backup-commands.js';
 export { command, type ArgumentSpec, type Command, type CommandSpec, type Needs } from './command.js';
 export { completionScript, SHELLS, type Shell } from './completion-script.js';
-export { parseDuration } from './duration.js';
 export { type ExitName } from './exit-meaning.js';
 export {
   defaulted,

@@ -24,4 +24,5 @@ export {
   wantedReplicas,
   type WorkloadReplicas,
 } from './revision-workload.js';
+export { buildLogsBinding } from './logs-binding.js';
 export { buildRevisionOutput, type ContainerOutput } from './revision-output.js';

@@ -1,10 +1,12 @@
-import { type AgentRevision, type ConfigMap, revisionOutputName } from '#lib/resources';
+import { type AgentRevision, ANNOTATION, type ConfigMap, revisionOutputName } from '#lib/resources';
 import { revisionLabels } from './revision-workload.js';
 import { annotationsPart, userLabels } from './user-metadata.js';
 
 /** The end of what one container has printed. */
 export interface ContainerOutput {
+  readonly pod: string;
   readonly container: string;
+  /** Each line begins with its time. */
   readonly text: string;
 }
 
@@ -24,7 +26,10 @@ export function buildRevisionOutput(
       name: revisionOutputName(name),
       ...(namespace === undefined ? {} : { namespace }),
       labels: { ...userLabels(revision.spec.resourceSpec), ...revisionLabels(revision) },
-      ...annotationsPart(revision.spec.resourceSpec),
+      annotations: {
+        ...annotationsPart(revision.spec.resourceSpec).annotations,
+        ...(outputs[0] ? { [ANNOTATION.pod]: outputs[0].pod } : {}),
+      },
     },
     data: Object.fromEntries(outputs.map(({ container, text }) => [`${container}.log`, text])),
   };

@@ -44,6 +44,8 @@ export const ANNOTATION = {
   loopbackPorts: 'agentplane.dev/loopback-ports',
   /** On a Service: the real port when it has one, else JSON, port → real port. */
   loopbackPort: 'agentplane.dev/loopback-port',
+  /** On the ConfigMap with the last output of a revision: the pod that printed it. */
+  pod: 'agentplane.dev/pod',
   /** On a revision: hash of what it was made from. */
   revisionHash: 'agentplane.dev/revision-hash',
   /** On an applied object: hash of the configuration that was applied last. */

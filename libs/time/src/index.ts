@@ -1,5 +1,6 @@
 export { Backoff, type BackoffOptions } from './backoff.js';
 export { keepProcessAlive, systemClock, type Clock } from './clock.js';
+export { parseDuration } from './duration.js';
 export {
   dayOf,
   formatInstant,

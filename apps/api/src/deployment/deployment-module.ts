@@ -21,5 +21,6 @@ import { IntegrationsController } from './integrations-controller.js';
         new Deployments(homes, workspaces, store.projects, clock),
     },
   ],
+  exports: [Deployments],
 })
 export class DeploymentModule {}

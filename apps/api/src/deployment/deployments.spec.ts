@@ -3,6 +3,7 @@ import { describe, expect, it } from '@jest/globals';
 import { type AgentDeployment, type AgentRevision, ANNOTATION, RESOURCES, SECRETS } from '#lib/resources';
 import { waitFor } from '#lib/testing';
 import { deploymentBody } from '../testdata/deployment-body.js';
+import { makeRevision as createRevision } from '../testdata/make-revision.js';
 import { problemsIn } from '../testdata/problems-in.js';
 import { testApi } from '../testdata/test-api.js';
 
@@ -19,45 +20,12 @@ describe('REST routes of deployments', () => {
   const resource = (name: string) =>
     api.client.get<AgentDeployment>(RESOURCES.AgentDeployment, { namespace: tenant.namespace, name });
   /** What the controller would do. */
-  const makeRevision = async (
+  const makeRevision = (
     name: string,
     id: string,
     number: number,
     more: Partial<AgentRevision['spec']> = {},
-  ) => {
-    const made = await api.client.create<AgentRevision>(RESOURCES.AgentRevision, {
-      metadata: {
-        name: `${name}-0000${number}`,
-        namespace: tenant.namespace,
-        annotations: { 'agentplane.dev/id': id },
-      },
-      spec: {
-        deploymentName: name,
-        deploymentWireName: name,
-        tenantId: tenant.tenantId,
-        number,
-        source: 'internal_image',
-        imageUri: 'sample-agent',
-        envSecretName: `${name}-0000${number}-env`,
-        databaseSecretName: `${name}-database`,
-        platformSecretName: `${name}-platform`,
-        listenerName: 'default',
-        ...more,
-      },
-    });
-    await api.client.mergeStatus(
-      RESOURCES.AgentDeployment,
-      { namespace: tenant.namespace, name },
-      {
-        status: {
-          handledRevisionRequestId: id,
-          latestRevisionId: id,
-          latestRevisionName: made.metadata.name,
-        },
-      },
-    );
-    return made;
-  };
+  ) => createRevision(api.client, tenant, { name, id, number }, more);
   it('creates a deployment with a revision that can be read at once', async () => {
     const made = await create({ secrets: [{ name: 'TOKEN', value: 'top secret' }] });
     expect(made).toMatchObject({

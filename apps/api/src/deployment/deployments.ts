@@ -90,7 +90,7 @@ export class Deployments {
   }
 
   async get(caller: Caller, id: string): Promise<DeploymentAnswer> {
-    return this.#render(caller, this.#deployment(caller, id));
+    return this.#render(caller, this.find(caller, id));
   }
 
   async list(caller: Caller, query: DeploymentsQuery): Promise<Page<DeploymentAnswer>> {
@@ -138,7 +138,7 @@ export class Deployments {
   }
 
   async delete(caller: Caller, id: string, withProject: boolean): Promise<void> {
-    const deployment = this.#deployment(caller, id);
+    const deployment = this.find(caller, id);
     // by its name: a project that was deleted and made again by a run has another id than the status
     const projectId = (await this.projects.find(caller.tenantId, { name: wireName(deployment) }))?.id;
     await this.homes.deployments.delete(deployment);
@@ -146,8 +146,8 @@ export class Deployments {
   }
 
   listRevisions(caller: Caller, id: string, query: RevisionsQuery): Page<RevisionAnswer> {
-    const deployment = this.#deployment(caller, id);
-    const made = this.#revisionsOf(deployment);
+    const deployment = this.find(caller, id);
+    const made = this.revisionsOf(deployment);
     const pending = pendingRevision(deployment);
     const skipped = this.#skipped(deployment, made);
     const wanted = (status: string) => query.status === undefined || query.status.includes(status);
@@ -160,9 +160,9 @@ export class Deployments {
   }
 
   getRevision(caller: Caller, id: string, revisionId: string): RevisionAnswer {
-    const deployment = this.#deployment(caller, id);
+    const deployment = this.find(caller, id);
     const pending = pendingRevision(deployment);
-    const all = this.#revisionsOf(deployment);
+    const all = this.revisionsOf(deployment);
     const made = all.find((revision) => idOf(revision) === revisionId);
     if (made) return renderRevision(made, deployment);
     if (pending?.id === revisionId) return renderPendingRevision(deployment, pending);
@@ -173,7 +173,7 @@ export class Deployments {
 
   async redeploy(caller: Caller, id: string, revisionId: string): Promise<DeploymentAnswer> {
     const deployment = this.#changeable(caller, id);
-    const made = this.#revisionsOf(deployment);
+    const made = this.revisionsOf(deployment);
     const of = made.find((revision) => idOf(revision) === revisionId);
     if (!of) {
       if (this.#skipped(deployment, made).some((one) => one.id === revisionId))
@@ -228,8 +228,8 @@ export class Deployments {
     return { id: randomUUID(), at: this.clock.now().toISOString() };
   }
 
-  /** @throws PublicError not_found, the same for missing and foreign ones */
-  #deployment(caller: Caller, id: string): AgentDeployment {
+  /** The resource itself. @throws PublicError not_found, the same for missing and foreign ones */
+  find(caller: Caller, id: string): AgentDeployment {
     const { namespace } = this.workspaces.homeOf(caller.tenantId);
     const found = this.homes.deployments.find(namespace, id);
     if (!found) throw new PublicError('not_found', `Deployment with ID ${id} not found`);
@@ -238,7 +238,7 @@ export class Deployments {
 
   /** @throws PublicError not_found, bad_request when it is being deleted: what is asked for now would never be done */
   #changeable(caller: Caller, id: string): AgentDeployment {
-    const deployment = this.#deployment(caller, id);
+    const deployment = this.find(caller, id);
     if (deployment.metadata.deletionTimestamp !== undefined)
       throw new PublicError('bad_request', `Deployment with ID ${id} is being deleted`);
     return deployment;
@@ -252,8 +252,8 @@ export class Deployments {
       .map((one) => renderSuperseded(deployment, one));
   }
 
-  /** Newest first. */
-  #revisionsOf(deployment: AgentDeployment): AgentRevision[] {
+  /** Those that the controller has made, newest first. */
+  revisionsOf(deployment: AgentDeployment): AgentRevision[] {
     const { name, namespace = '' } = deployment.metadata;
     return this.homes.revisions
       .list(namespace)

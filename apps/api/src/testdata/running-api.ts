@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 import { AuditLog } from '#lib/audit-log';
-import { createApiServer } from '#lib/embedded-kube';
+import { createApiServer, type NodeLogDialer } from '#lib/embedded-kube';
 import type { ServerLimits } from '#lib/http';
 import { Informers, KubeClient, loadKubeConnection } from '#lib/kube';
 import {
@@ -82,7 +82,8 @@ async function call(
   const text = await response.text();
   let json: unknown;
   try {
-    json = JSON.parse(text);
+    // JSON lines are no JSON, though one alone would be
+    if (!response.headers.get('content-type')?.startsWith('application/x-ndjson')) json = JSON.parse(text);
   } catch {
     json = undefined;
   }
@@ -103,6 +104,8 @@ export interface ApiOptions {
   readonly limits?: ServerLimits;
   /** Of the audit log; none is written without. */
   readonly auditPath?: string;
+  /** Who answers logs of pods; without, no node does. */
+  readonly nodeLogDialer?: NodeLogDialer;
   /** None are kept without. */
   readonly attachments?: AttachmentStore;
 }
@@ -111,10 +114,13 @@ export interface ApiOptions {
 export async function runApi(
   storeUri: string,
   kubeUri: string,
-  { log = createLogger('api-test', 'error'), limits, auditPath, attachments }: ApiOptions = {},
+  { log = createLogger('api-test', 'error'), limits, auditPath, attachments, nodeLogDialer }: ApiOptions = {},
 ): Promise<RunningApi> {
   const folder = await mkdtemp(join(tmpdir(), 'api-test-'));
-  const kube = createApiServer({ databaseUri: kubeUri, port: 0, pkiFolder: join(folder, 'pki'), log });
+  const kube = createApiServer({
+    ...{ databaseUri: kubeUri, port: 0, pkiFolder: join(folder, 'pki'), log },
+    ...(nodeLogDialer ? { nodeLogDialer } : {}),
+  });
   await kube.start();
   const kubeconfigPath = join(folder, 'kubeconfig');
   await writeFile(kubeconfigPath, await kube.adminKubeconfig());

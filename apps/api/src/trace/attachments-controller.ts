@@ -11,10 +11,17 @@ import { verifyAttachment } from '../attachment/attachment-token.js';
 import { ATTACHMENT_STORE, CLOCK, TRACE_STORE } from '../core/tokens.js';
 import { Workspaces } from '../tenancy/workspaces.js';
 import { Described } from '../wire/described.js';
+import { leaving } from '../wire/leaving.js';
 import { Operation } from '../wire/operation.js';
+import { TenantPlaces } from '../wire/tenant-places.js';
 import { AnswerBudget } from './answer-budget.js';
-import { DownloadPlaces } from './download-places.js';
 
+/** Each holds a connection to the object store; fewer than a store's client opens, so that none waits for one. */
+const PLACES = {
+  most: 12,
+  mostOfTenant: 4,
+  busy: 'Too many attachments are read at once; finish reading others, or try again',
+};
 /** What a download holds: buffers of the two connections. */
 const HELD_BYTES = 262_144;
 const SUMMARY = 'The bytes of an attachment, by a URL that a run was answered with; no key is needed';
@@ -25,7 +32,7 @@ const GONE = 'The attachment does not exist, or its URL is no longer valid; read
 @Described(({ ApiTags }) => ApiTags('Runs'))
 @Controller('attachments')
 export class AttachmentsController {
-  readonly #places = new DownloadPlaces();
+  readonly #places = new TenantPlaces(PLACES);
 
   constructor(
     @Inject(ATTACHMENT_STORE) private readonly attachments: AttachmentStore | undefined,
@@ -55,7 +62,7 @@ export class AttachmentsController {
     if (!attachments || !grant || !this.workspaces.has(grant.tenantId))
       throw new PublicError('not_found', GONE);
     const { tenantId, runId, objectId, share } = grant;
-    const leaving = this.#enter(reply, tenantId);
+    const client = leaving(reply, this.#places.take(tenantId));
     try {
       await this.answers.send(reply, tenantId, async ({ hold }) => {
         hold(HELD_BYTES);
@@ -64,29 +71,14 @@ export class AttachmentsController {
         const found = await this.store.attachments.find(tenantId, runId, objectId);
         if (!found) throw new PublicError('not_found', GONE);
         const isHead = request.method === 'HEAD';
-        const bytes = isHead ? Readable.from([]) : await read(attachments, tenantId, found, leaving.signal);
+        const bytes = isHead ? Readable.from([]) : await read(attachments, tenantId, found, client.signal);
         void reply.headers(headersOf(found));
         return bytes;
       });
     } catch (error) {
-      leaving.abort(error);
+      client.abort(error);
       throw error;
     }
-  }
-
-  /**
-   * Takes a place, before anything is asked for.
-   * @returns aborted when the client has its answer or goes away: reading ends, and the place is given back
-   * @throws PublicError too_many, unavailable
-   */
-  #enter({ raw }: FastifyReply, tenantId: string): AbortController {
-    const left = new PublicError('unavailable', 'The client has gone');
-    // it would never be heard to close
-    if (raw.destroyed) throw left;
-    const leaving = new AbortController();
-    leaving.signal.addEventListener('abort', this.#places.take(tenantId), { once: true });
-    raw.once('close', () => leaving.abort(left));
-    return leaving;
   }
 }
 

@@ -131,6 +131,8 @@ export const ROUTE_SCOPES: Readonly<Record<string, readonly KeyScope[]>> = {
   'DELETE /v2/deployments/{deployment_id}': WORKSPACE,
   'GET /v2/deployments/{deployment_id}/revisions': READ,
   'GET /v2/deployments/{deployment_id}/revisions/{revision_id}': READ,
+  'GET /v2/deployments/{deployment_id}/logs': READ,
+  'GET /v2/deployments/{deployment_id}/revisions/{revision_id}/logs': READ,
   'POST /v2/deployments/{deployment_id}/revisions/{revision_id}/redeploy': WORKSPACE,
   'GET /v1/integrations/git_host/install': WORKSPACE,
   'GET /v2/listeners': WORKSPACE,

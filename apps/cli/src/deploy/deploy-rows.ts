@@ -1,4 +1,5 @@
-import { type Command, command, optional, parseDuration, toggle } from '#lib/command-line';
+import { type Command, command, optional, toggle } from '#lib/command-line';
+import { parseDuration } from '#lib/time';
 import { TARGET_OPTIONS } from '../context/target.js';
 import { NAMESPACE_OPTION } from '../objects/object-rows.js';
 

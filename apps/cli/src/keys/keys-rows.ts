@@ -1,5 +1,6 @@
 import { CHOSEN_SCOPES, type ChosenScope } from '#lib/auth';
-import { type Command, command, optional, parsed, parseDuration, toggle } from '#lib/command-line';
+import { type Command, command, optional, parsed, toggle } from '#lib/command-line';
+import { parseDuration } from '#lib/time';
 import { TARGET_OPTIONS } from '../context/target.js';
 import { oneOf } from '../one-of.js';
 import { OUTPUT } from '../output/output-option.js';

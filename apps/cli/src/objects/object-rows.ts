@@ -1,4 +1,5 @@
-import { type Command, command, optional, parsed, parseDuration, toggle } from '#lib/command-line';
+import { type Command, command, optional, parsed, toggle } from '#lib/command-line';
+import { parseDuration } from '#lib/time';
 import { TARGET_OPTIONS } from '../context/target.js';
 import { OUTPUT } from '../output/output-option.js';
 

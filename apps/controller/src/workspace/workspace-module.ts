@@ -11,7 +11,8 @@ import {
 import { LABEL, type Namespace, type ObjectKey, RESOURCES, type ServiceAccount } from '#lib/resources';
 import type { Clock } from '#lib/time';
 import type { Caches } from '../caches.js';
-import { CACHES, CLOCK } from '../core/tokens.js';
+import type { ControllerConfig } from '../config.js';
+import { CACHES, CLOCK, CONTROLLER_CONFIG } from '../core/tokens.js';
 import { WorkspaceReconciler } from './workspace-reconciler.js';
 
 export const WORKSPACE_CONTROLLER = Symbol('controller of Workspaces');
@@ -47,9 +48,13 @@ function ofAccount({ metadata: { namespace = '' } }: ServiceAccount): readonly O
   providers: [
     {
       provide: WorkspaceReconciler,
-      inject: [CACHES, KubeClient, CLOCK],
-      useFactory: (caches: Caches, client: KubeClient, clock: Clock) =>
-        new WorkspaceReconciler(caches, client, clock),
+      inject: [CACHES, KubeClient, CLOCK, CONTROLLER_CONFIG],
+      useFactory: (
+        caches: Caches,
+        client: KubeClient,
+        clock: Clock,
+        { systemNamespace }: Pick<ControllerConfig, 'systemNamespace'>,
+      ) => new WorkspaceReconciler(caches, client, clock, systemNamespace),
     },
     {
       provide: WORKSPACE_CONTROLLER,

@@ -1,4 +1,5 @@
 import { addFinalizer, isAlreadyExists, type KubeClient, removeFinalizer, StatusWriter } from '#lib/kube';
+import { buildLogsBinding } from '#lib/manifests';
 import { done, finalizerStep, observedGeneration, type Result, wait } from '#lib/reconcile';
 import {
   CONDITION,
@@ -8,6 +9,7 @@ import {
   type ObjectKey,
   REASON,
   RESOURCES,
+  ROLE_BINDINGS,
   type Workspace,
   workspaceNamespace,
   type WorkspaceStatus,
@@ -28,11 +30,14 @@ export class WorkspaceReconciler {
   readonly #client: KubeClient;
   readonly #clock: Clock;
   readonly #status: StatusWriter;
+  readonly #systemNamespace: string;
 
-  constructor(caches: WorkspaceCaches, client: KubeClient, clock: Clock) {
+  /** @param systemNamespace that of the api's account */
+  constructor(caches: WorkspaceCaches, client: KubeClient, clock: Clock, systemNamespace: string) {
     this.#caches = caches;
     this.#client = client;
     this.#clock = clock;
+    this.#systemNamespace = systemNamespace;
     this.#status = new StatusWriter(client);
   }
 
@@ -53,6 +58,7 @@ export class WorkspaceReconciler {
     });
     if (decision.kind === 'create-namespace') await this.#createNamespace(workspace, name);
     await this.#report(workspace, decision);
+    if (decision.kind === 'ready') await this.#letLogsBeRead(name);
     // a refusal ends when the other object is deleted, which does not wake this one
     if (decision.kind === 'refuse') return wait(decision.reason, 30_000);
     return decision.kind === 'ready' ? done() : wait(REASON.pending, LOOK_AGAIN_MS);
@@ -63,6 +69,17 @@ export class WorkspaceReconciler {
       await this.#client.create(NAMESPACES, { metadata: { name, labels: namespaceLabels(workspace) } });
     } catch (error) {
       // its owner will be seen in the cache
+      if (!isAlreadyExists(error)) throw error;
+    }
+  }
+
+  /** The api reads logs of pods in the namespaces of workspaces alone. */
+  async #letLogsBeRead(namespace: string): Promise<void> {
+    const binding = buildLogsBinding(namespace, this.#systemNamespace);
+    if (await this.#client.find(ROLE_BINDINGS, binding.metadata)) return;
+    try {
+      await this.#client.create(ROLE_BINDINGS, binding);
+    } catch (error) {
       if (!isAlreadyExists(error)) throw error;
     }
   }

@@ -27,7 +27,7 @@ export async function podOutput(
   const signal = AbortSignal.timeout(TIMEOUT_MS);
   for (const status of containerStatuses(pod).slice(0, MAX_CONTAINERS)) {
     const text = await outputOf(client, pod, status, signal);
-    if (text !== '') outputs.push({ container: status.name, text });
+    if (text !== '') outputs.push({ pod: pod.metadata.name, container: status.name, text });
   }
   return outputs;
 }
@@ -48,6 +48,7 @@ async function outputOf(
     const log = await client.podLogs(keyOf(pod), {
       container: name,
       previous,
+      timestamps: true,
       tailLines: TAIL_LINES,
       signal,
     });

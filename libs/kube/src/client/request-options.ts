@@ -64,6 +64,8 @@ export interface LogOptions extends ReadOptions {
   readonly previous?: boolean;
   readonly tailLines?: number;
   readonly sinceSeconds?: number;
+  /** RFC 3339; the API takes whole seconds and ignores the rest. */
+  readonly sinceTime?: string;
   readonly timestamps?: boolean;
 }
 

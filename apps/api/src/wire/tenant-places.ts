@@ -1,23 +1,32 @@
 import { PublicError } from '#lib/errors';
 
-/** Each holds a connection to the object store; fewer than a store's client opens, so that none waits for one. */
-const MOST = 12;
-const MOST_OF_TENANT = 4;
-const BUSY = 'Too many attachments are read at once; finish reading others, or try again';
+export interface PlaceLimits {
+  /** In this process. */
+  readonly most: number;
+  readonly mostOfTenant: number;
+  /** What a caller is told when all are taken. */
+  readonly busy: string;
+}
 
-/** How many attachments are read at once: whoever has a URL needs no key. */
-export class DownloadPlaces {
+/** How many requests of a costly kind are under way at once. */
+export class TenantPlaces {
+  readonly #limits: PlaceLimits;
   readonly #takenBy = new Map<string, number>();
   #taken = 0;
+
+  constructor(limits: PlaceLimits) {
+    this.#limits = limits;
+  }
 
   /**
    * @returns gives the place back; calling it again does nothing
    * @throws PublicError too_many
    */
   take(tenantId: string): () => void {
+    const { most, mostOfTenant, busy } = this.#limits;
     const own = this.#takenBy.get(tenantId) ?? 0;
-    if (own >= MOST_OF_TENANT || this.#taken >= MOST)
-      throw new PublicError('too_many', BUSY, [], { retryAfterSeconds: 1 });
+    if (own >= mostOfTenant || this.#taken >= most)
+      throw new PublicError('too_many', busy, [], { retryAfterSeconds: 1 });
     this.#change(tenantId, 1);
     let isTaken = true;
     return () => {

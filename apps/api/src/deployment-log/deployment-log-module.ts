@@ -1,0 +1,24 @@
+import { Module } from '@nestjs/common';
+import { KubeClient } from '#lib/kube';
+import type { Clock } from '#lib/time';
+import { CLOCK } from '../core/tokens.js';
+import { DeploymentModule } from '../deployment/deployment-module.js';
+import { Deployments } from '../deployment/deployments.js';
+import { TraceModule } from '../trace/trace-module.js';
+import { DeploymentLogs } from './deployment-logs.js';
+import { LogsController } from './logs-controller.js';
+
+/** Logs of deployments and their revisions. */
+@Module({
+  imports: [DeploymentModule, TraceModule],
+  controllers: [LogsController],
+  providers: [
+    {
+      provide: DeploymentLogs,
+      inject: [KubeClient, Deployments, CLOCK],
+      useFactory: (client: KubeClient, deployments: Deployments, clock: Clock) =>
+        new DeploymentLogs(client, deployments, clock),
+    },
+  ],
+})
+export class DeploymentLogModule {}

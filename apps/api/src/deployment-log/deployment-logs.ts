@@ -1,0 +1,169 @@
+import type { Caller } from '#lib/auth';
+import { PublicError } from '#lib/errors';
+import type { KubeClient } from '#lib/kube';
+import {
+  byTime,
+  containersOf,
+  followLogs,
+  LastLines,
+  type LogLine,
+  type LogSource,
+  logSources,
+  readLogs,
+} from '#lib/pod-logs';
+import type { Pod } from '#lib/resources';
+import type { Clock } from '#lib/time';
+import type { Deployments } from '../deployment/deployments.js';
+import { invalid } from '../wire/request-pipe.js';
+import { type LogsQuery, parseSince } from './log-query.js';
+import type { LogRecord } from './log-record.js';
+import {
+  findLogged,
+  isThere,
+  keptOutput,
+  listPods,
+  type LoggedObjects,
+  type LogTarget,
+} from './logged-pods.js';
+
+/** Of the lines of one answer that does not follow. */
+const MAX_BYTES = 4_194_304;
+/** Containers whose logs are read at once. */
+const MAX_SOURCES = 64;
+const HEARTBEAT_MS = 15_000;
+/** Then the reader asks again, and its key is looked at again. */
+const MAX_FOLLOW_MS = 3_600_000;
+
+/** A request for logs. */
+export interface LogRequest {
+  readonly caller: Caller;
+  readonly target: LogTarget;
+  readonly query: LogsQuery;
+  /** Aborted when the reader has gone. */
+  readonly signal: AbortSignal;
+}
+
+type Client = Pick<KubeClient, 'podLogs' | 'list' | 'find'>;
+
+/** Logs of deployments, read from the pods of the caller's own namespace as they are asked for. */
+export class DeploymentLogs {
+  constructor(
+    private readonly client: Client,
+    private readonly deployments: Pick<Deployments, 'find' | 'get' | 'getRevision' | 'revisionsOf'>,
+    private readonly clock: Clock,
+  ) {}
+
+  /**
+   * The records of an answer, as many at once as there are.
+   * @throws what is wrong with the request, before there is one
+   */
+  async open(request: LogRequest): Promise<AsyncIterable<readonly LogRecord[]>> {
+    const { caller, target, query, signal } = request;
+    if (query.follow === true && query.previous === true)
+      throw invalid([
+        {
+          loc: ['query', 'previous'],
+          msg: 'A container that has ended cannot be followed',
+          type: 'value_error',
+        },
+      ]);
+    const logged = findLogged(this.deployments, caller, target);
+    const pods = await listPods(this.client, logged, query, signal);
+    const kept = await keptOutput(this.client, logged, pods, query);
+    checkNames(query, logged, pods, kept);
+    const since = query.since === undefined ? undefined : parseSince(query.since, this.clock.now());
+    const wanted = since === undefined ? kept : kept.filter(({ time }) => time >= since);
+    if (query.follow === true) return this.#follow(request, logged, { kept: wanted, since });
+    return once(await this.#read(request, logged, { pods, kept: wanted, since }));
+  }
+
+  async #read(
+    { query, signal }: LogRequest,
+    logged: LoggedObjects,
+    { pods, kept, since }: { pods: readonly Pod[]; kept: readonly LogLine[]; since: string | undefined },
+  ): Promise<readonly LogRecord[]> {
+    const { tail, container, previous = false } = query;
+    const notes: string[] = [];
+    const sources = bounded(logSources(pods, { container, previous }), notes);
+    const last = new LastLines(tail, MAX_BYTES);
+    const options = { tail, since, previous, signal, onNote: (message: string) => notes.push(message) };
+    for await (const lines of readLogs(this.client, sources, options)) last.add(lines);
+    const lines = [...kept, ...last.lines()].sort(byTime);
+    if (last.isCut)
+      notes.push(`fewer than ${tail} lines are shown: an answer has ${MAX_BYTES} bytes at most`);
+    if (sources.length === 0 && kept.length === 0) notes.push(emptyText(logged, previous));
+    const shown = lines.slice(Math.max(0, lines.length - tail));
+    return [...notes.map(noteOf), ...shown.map(lineOf)];
+  }
+
+  async *#follow(
+    { caller, target, query, signal }: LogRequest,
+    logged: LoggedObjects,
+    { kept, since }: { kept: readonly LogLine[]; since: string | undefined },
+  ): AsyncGenerator<readonly LogRecord[], void, void> {
+    const endsAtMs = this.clock.monotonicMs() + MAX_FOLLOW_MS;
+    const isOver = (): boolean => this.clock.monotonicMs() > endsAtMs;
+    const notes: string[] = [];
+    const batches = followLogs({
+      client: this.client,
+      pods: async () =>
+        isOver() || !isThere(this.deployments, caller, target)
+          ? undefined
+          : await listPods(this.client, logged, query, signal),
+      ...{ container: query.container, tail: query.tail, since, signal, clock: this.clock },
+      ...{ endsWithPods: false, idleMs: HEARTBEAT_MS },
+      onNote: (message) => notes.push(message),
+    });
+    // at once, so that the reader has the head of the answer
+    yield [{ kind: 'heartbeat' }, ...kept.slice(Math.max(0, kept.length - query.tail)).map(lineOf)];
+    for await (const lines of batches) {
+      const records = [...notes.splice(0).map(noteOf), ...lines.map(lineOf)];
+      yield records.length > 0 ? records : [{ kind: 'heartbeat' }];
+    }
+    yield [
+      noteOf(isOver() ? 'an answer ends after an hour; ask again with since' : `${logged.title} was deleted`),
+    ];
+  }
+}
+
+async function* once(records: readonly LogRecord[]): AsyncGenerator<readonly LogRecord[], void, void> {
+  yield records;
+}
+
+function lineOf(line: LogLine): LogRecord {
+  return { kind: 'line', line };
+}
+
+function noteOf(message: string): LogRecord {
+  return { kind: 'note', message };
+}
+
+function bounded(sources: readonly LogSource[], notes: string[]): readonly LogSource[] {
+  if (sources.length <= MAX_SOURCES) return sources;
+  notes.push(
+    `the logs of ${MAX_SOURCES} of ${sources.length} containers are shown; name a pod or a container for others`,
+  );
+  return sources.slice(-MAX_SOURCES);
+}
+
+function emptyText({ title, reason }: LoggedObjects, previous: boolean): string {
+  const found = previous
+    ? 'no container has been restarted'
+    : 'no container has started, and no output is kept';
+  return `${title} has no logs: ${found}${reason === undefined ? '' : ` (${reason})`}`;
+}
+
+/** @throws PublicError not_found for a pod or a container that the target does not have */
+function checkNames(
+  { pod, container }: LogsQuery,
+  { title }: LoggedObjects,
+  pods: readonly Pod[],
+  kept: readonly LogLine[],
+): void {
+  if (kept.length > 0) return;
+  if (pod !== undefined && pods.length === 0)
+    throw new PublicError('not_found', `${title} has no pod ${pod}`);
+  const names = containersOf(pods);
+  if (container !== undefined && pods.length > 0 && !names.includes(container))
+    throw new PublicError('not_found', `${title} has no container ${container}: it has ${names.join(', ')}`);
+}

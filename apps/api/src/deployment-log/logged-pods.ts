@@ -1,0 +1,127 @@
+import type { Caller } from '#lib/auth';
+import { PublicError } from '#lib/errors';
+import type { KubeClient } from '#lib/kube';
+import {
+  type AgentDeployment,
+  type AgentRevision,
+  CONDITION,
+  CONFIG_MAPS,
+  idOf,
+  isConditionTrue,
+  LABEL,
+  type Pod,
+  PODS,
+  revisionOutputName,
+} from '#lib/resources';
+import { keptLines, type LogLine } from '#lib/pod-logs';
+import type { Deployments } from '../deployment/deployments.js';
+import type { LogsQuery } from './log-query.js';
+
+/** Whose logs are asked for. */
+export interface LogTarget {
+  readonly deploymentId: string;
+  /** Absent: the whole deployment. */
+  readonly revisionId?: string;
+}
+
+/** The objects that a target means, as they were when it was asked for. */
+export interface LoggedObjects {
+  readonly namespace: string;
+  /** Undefined for a revision that was never made: it has no pods. */
+  readonly labelSelector: string | undefined;
+  /** Whose kept output belongs to the answer, once its pods are gone. */
+  readonly failed: AgentRevision | undefined;
+  /** For people, such as `revision weather-00003`. */
+  readonly title: string;
+  /** Why there may be no lines; undefined where nothing is known. */
+  readonly reason: string | undefined;
+}
+
+type Found = Pick<Deployments, 'find' | 'get' | 'getRevision' | 'revisionsOf'>;
+
+/** The objects of a target in the workspace of the caller. @throws PublicError not_found */
+export function findLogged(
+  deployments: Found,
+  caller: Caller,
+  { deploymentId, revisionId }: LogTarget,
+): LoggedObjects {
+  const deployment = deployments.find(caller, deploymentId);
+  const { name, namespace = '' } = deployment.metadata;
+  const made = deployments.revisionsOf(deployment);
+  if (revisionId === undefined) {
+    const [newest] = made;
+    const shown = newest && deployments.getRevision(caller, deploymentId, idOf(newest) ?? '');
+    return {
+      namespace,
+      labelSelector: `${LABEL.deployment}=${name}`,
+      failed: newest && hasFailed(newest) ? newest : undefined,
+      title: `deployment ${name}`,
+      reason: shown && reasonText(shown),
+    };
+  }
+  const shown = deployments.getRevision(caller, deploymentId, revisionId);
+  const revision = made.find((one) => idOf(one) === revisionId);
+  return {
+    namespace,
+    labelSelector:
+      revision &&
+      `${LABEL.deployment}=${name},${LABEL.revision}=${revision.status?.workload ?? revision.metadata.name}`,
+    failed: revision && hasFailed(revision) ? revision : undefined,
+    title: revision ? `revision ${revision.metadata.name}` : `revision ${revisionId}`,
+    reason: reasonText(shown),
+  };
+}
+
+/** Those that are wanted of the target's pods. */
+export async function listPods(
+  client: Pick<KubeClient, 'list'>,
+  { namespace, labelSelector }: LoggedObjects,
+  { pod }: Pick<LogsQuery, 'pod'>,
+  signal: AbortSignal,
+): Promise<readonly Pod[]> {
+  if (labelSelector === undefined) return [];
+  const { items } = await client.list(PODS, { namespace, labelSelector, signal });
+  return items.filter(({ metadata }) => pod === undefined || metadata.name === pod);
+}
+
+/** What is kept of a revision that failed; nothing while it has pods, whose logs tell the same. */
+export async function keptOutput(
+  client: Pick<KubeClient, 'find'>,
+  { namespace, failed }: LoggedObjects,
+  pods: readonly Pod[],
+  { pod, container, previous }: Pick<LogsQuery, 'pod' | 'container' | 'previous'>,
+): Promise<readonly LogLine[]> {
+  if (!failed || previous) return [];
+  const { name } = failed.metadata;
+  if (pods.some(({ metadata }) => metadata.labels?.[LABEL.revision] === name)) return [];
+  const kept = await client.find(CONFIG_MAPS, { namespace, name: revisionOutputName(name) });
+  const lines = kept ? keptLines(kept, container) : [];
+  return lines.filter((line) => pod === undefined || line.pod === pod);
+}
+
+/** Whether there is still such a deployment: who follows its logs ends with it. */
+export function isThere(
+  deployments: Found,
+  caller: Caller,
+  { deploymentId }: LogTarget,
+): AgentDeployment | undefined {
+  try {
+    return deployments.find(caller, deploymentId);
+  } catch (error) {
+    if (error instanceof PublicError && error.code === 'not_found') return undefined;
+    throw error;
+  }
+}
+
+function hasFailed({ status }: AgentRevision): boolean {
+  return isConditionTrue(status?.conditions, CONDITION.failed);
+}
+
+function reasonText(shown: {
+  readonly status: string;
+  readonly status_reason: string | null;
+  readonly status_message: string | null;
+}): string {
+  const { status, status_reason: reason, status_message: message } = shown;
+  return [status, reason, message].filter((part) => part !== null && part !== '').join(': ');
+}

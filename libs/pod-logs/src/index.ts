@@ -1,0 +1,10 @@
+/**
+ * Logs of pods as one stream of lines: merged by time over pods and containers, read on where they were when a connection
+ * breaks, and what is kept of a revision that failed. For the REST interface and the command line.
+ */
+export { followLogs, type FollowOptions } from './follow-logs.js';
+export { keptLines } from './kept-output.js';
+export { LastLines } from './last-lines.js';
+export { byTime, lineTime, type LogLine } from './log-line.js';
+export { containersOf, logSources, type LogSource } from './log-source.js';
+export { readLogs, type ReadOptions } from './read-logs.js';

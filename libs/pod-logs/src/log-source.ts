@@ -1,0 +1,71 @@
+import type { ContainerStatus, Pod } from '#lib/resources';
+
+/** A container whose log can be read. */
+export interface LogSource {
+  readonly namespace: string;
+  readonly pod: string;
+  readonly container: string;
+  /** Differs from one attempt of the container to the next, and once that has ended. */
+  readonly attempt: string;
+  /** Whether this attempt prints no more. */
+  readonly hasEnded: boolean;
+}
+
+/** Which containers are meant. */
+export interface SourceChoice {
+  /** Every container when absent. */
+  readonly container?: string | undefined;
+  /** The attempt before the last restart, of containers that have been restarted. */
+  readonly previous?: boolean;
+}
+
+/** The containers of pods that have a log, those of the oldest pod first. */
+export function logSources(
+  pods: readonly Pod[],
+  { container, previous = false }: SourceChoice,
+): readonly LogSource[] {
+  return pods.toSorted(byAge).flatMap((pod) =>
+    statusesOf(pod)
+      .filter((status) => container === undefined || status.name === container)
+      .filter((status) => (previous ? status.restartCount > 0 : hasBegun(status)))
+      .map((status) => sourceOf(pod, status)),
+  );
+}
+
+/** Names of the containers of pods, each once. */
+export function containersOf(pods: readonly Pod[]): readonly string[] {
+  const names = pods.flatMap(({ spec }) => [...(spec.initContainers ?? []), ...spec.containers]);
+  return [...new Set(names.map(({ name }) => name))];
+}
+
+const ENDED: ReadonlySet<string | undefined> = new Set(['Succeeded', 'Failed']);
+
+/** Whether nothing of these pods will print again. */
+export function haveEnded(pods: readonly Pod[]): boolean {
+  return pods.every(({ status }) => ENDED.has(status?.phase));
+}
+
+function sourceOf({ metadata }: Pod, { name, restartCount, state }: ContainerStatus): LogSource {
+  const hasEnded = state?.running === undefined;
+  return {
+    namespace: metadata.namespace ?? '',
+    pod: metadata.name,
+    container: name,
+    attempt: `${restartCount}${hasEnded ? ' ended' : ''}`,
+    hasEnded,
+  };
+}
+
+function statusesOf({ status }: Pod): readonly ContainerStatus[] {
+  return [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])];
+}
+
+/** The node refuses the log of a container that waits for its first start. */
+function hasBegun({ state, lastState }: ContainerStatus): boolean {
+  return [state?.running, state?.terminated, lastState?.terminated].some((one) => one !== undefined);
+}
+
+function byAge(a: Pod, b: Pod): number {
+  const created = ({ metadata }: Pod): string => metadata.creationTimestamp ?? '';
+  return created(a).localeCompare(created(b)) || a.metadata.name.localeCompare(b.metadata.name);
+}
