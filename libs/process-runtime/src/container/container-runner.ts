@@ -11,7 +11,7 @@ import { ContainerProbes } from '../probe/container-probes.js';
 import type { ProcessRecord } from '../strays/end-strays.js';
 import { ContainerProcess, type ProcessExit } from './container-process.js';
 import type { ContainerPhase, ContainerView, Termination } from './container-view.js';
-import { ContainerConfigError } from './environment.js';
+import { ContainerConfigError } from '../pod-values/container-config-error.js';
 import { ExpansionError } from './expand.js';
 import type { Launch } from '../user/launch.js';
 import { ImageMissingError, type PodSurroundings, prepareLaunch } from './prepare-launch.js';

@@ -1,11 +1,8 @@
 import type { KubeClient } from '#lib/kube';
 import { CONFIG_MAPS, type EnvironmentVariable, type Pod, type PodContainer, SECRETS } from '#lib/resources';
+import { ContainerConfigError } from '../pod-values/container-config-error.js';
+import { fieldOf, ownValue } from '../pod-values/pod-field.js';
 import type { Expander } from './expand.js';
-
-/** A reference that cannot be resolved now; the pod waits with this text and tries again. */
-export class ContainerConfigError extends Error {
-  override readonly name = 'ContainerConfigError';
-}
 
 type Values = Readonly<Record<string, string>>;
 
@@ -56,30 +53,6 @@ async function valueOf(
   throw new ContainerConfigError(
     `environment variable ${name}: its source is not supported by the process runtime`,
   );
-}
-
-/** Downward fields; of the status only those that exist on loopback. */
-function fieldOf(pod: Pod, path: string): string {
-  const { metadata, spec } = pod;
-  const member = /^metadata\.(labels|annotations)\['([^']+)'\]$/.exec(path);
-  if (member) return ownValue(metadata[member[1] as 'labels' | 'annotations'], member[2] ?? '') ?? '';
-  switch (path) {
-    case 'metadata.name':
-      return metadata.name;
-    case 'metadata.namespace':
-      return metadata.namespace ?? '';
-    case 'metadata.uid':
-      return metadata.uid ?? '';
-    case 'spec.nodeName':
-      return spec.nodeName ?? '';
-    case 'spec.serviceAccountName':
-      return spec.serviceAccountName ?? '';
-    case 'status.hostIP':
-    case 'status.podIP':
-      return '127.0.0.1';
-    default:
-      throw new ContainerConfigError(`fieldRef ${path} is not supported by the process runtime`);
-  }
 }
 
 /** Reads each Secret and ConfigMap once. One at a time by name: a node may not list them. */
@@ -142,11 +115,6 @@ interface KeyReference {
   readonly name: string;
   readonly key: string;
   readonly optional?: boolean;
-}
-
-/** Names come from specs; every object has a `constructor` that is none of its keys. */
-function ownValue(values: Values | undefined, key: string): string | undefined {
-  return values && Object.hasOwn(values, key) ? values[key] : undefined;
 }
 
 function required<T>(found: T | undefined, problem: string, optional: boolean): T | undefined {

@@ -5,9 +5,11 @@ import type { NodeContext } from '../context/node-context.js';
 import type { PodFiles } from '../pod-files/pod-files.js';
 import type { PodUser } from '../user/pod-user.js';
 import { NODE_MARKER, POD_MARKER } from '../strays/process-marker.js';
-import { ContainerConfigError, resolveEnvironment } from './environment.js';
+import { ContainerConfigError } from '../pod-values/container-config-error.js';
+import { resolveEnvironment } from './environment.js';
 import { Expander } from './expand.js';
 import { FIRST_SOCKET, type Launch } from '../user/launch.js';
+import { prepareMounts } from '../volume/prepare-mounts.js';
 import { heapArguments } from './memory-limit.js';
 
 /** What a pod has before any of its containers runs. */
@@ -27,7 +29,7 @@ export class ImageMissingError extends Error {
 
 /**
  * Turns a container's spec into what to start: the image's program, or the spec's own command, in the image's folder.
- * Volumes are not made: processes share the machine's file system, so there is nothing to mount them into.
+ * Volumes appear in mounts of its own.
  * @throws ImageMissingError
  * @throws ContainerConfigError when its environment or working directory is missing now
  * @throws ExpansionError
@@ -57,17 +59,22 @@ export async function prepareLaunch(
     ...platformVariables(context, pod, container, surroundings),
     ...sockets.environment,
   };
+  const mounts = await prepareMounts(pod, container, {
+    ...{ client: context.client, files },
+    expand: (text) => expander.expand(text, environment),
+  });
   const folder = container.workingDir ?? image.folder ?? files.workingFolder;
   // a user of its own is told by the kernel, which does not tell it what lies in closed folders
   const isJudgedAsUser = user.isOwn && container.workingDir !== undefined;
-  if (!isJudgedAsUser && !existsSync(folder))
+  if (!mounts && !isJudgedAsUser && !existsSync(folder))
     throw new ContainerConfigError(`working directory ${folder} does not exist on this machine`);
   const how = {
     ...{ folder, environment, user, isFolderNamed: container.workingDir !== undefined },
     noNewPrivileges: isEscalationOff(container),
     sockets: sockets.stdio,
+    mounts,
   };
-  if (isJudgedAsUser && !context.tools.env)
+  if (!mounts && isJudgedAsUser && !context.tools.env)
     throw new ContainerConfigError(
       `workingDir ${folder} needs the command env of this machine; install coreutils`,
     );

@@ -6,7 +6,7 @@ import type { Clock } from '#lib/time';
 import type { LoopbackPorts } from '../port/loopback-ports.js';
 import type { PodUser } from '../user/pod-user.js';
 import type { Tools } from '../user/spawn-request.js';
-import type { MemoryWatch } from '../container/memory-watch.js';
+import type { MemoryWatch } from './memory-watch.js';
 import type { SleepWatch } from './sleep-watch.js';
 
 /** What the node starts for an image. */
@@ -63,4 +63,6 @@ export interface NodeContext {
   readonly environment: Readonly<Record<string, string>>;
   readonly users: Users;
   readonly tools: Tools;
+  /** Why processes of pods can have no mounts of their own; undefined when they can. */
+  readonly mountProblem: string | undefined;
 }

@@ -9,7 +9,7 @@ import type { Stoppable } from '#lib/lifecycle';
 import { FIELD_MANAGER, type Pod, PODS } from '#lib/resources';
 import { type Logger, metrics } from '#lib/telemetry';
 import { type Clock, systemClock } from '#lib/time';
-import { MemoryWatch } from '../container/memory-watch.js';
+import { MemoryWatch } from '../context/memory-watch.js';
 import { mayReadLogs } from '../log/may-read-logs.js';
 import { LogServer, type ServingIdentity } from '../log/log-server.js';
 import { LoopbackPorts } from '../port/loopback-ports.js';
@@ -17,6 +17,7 @@ import { PodWorkers } from '../pod/pod-workers.js';
 import { endStrays } from '../strays/end-strays.js';
 import type { ImageResolver, NodeContext } from '../context/node-context.js';
 import { findTools } from '../user/spawn-request.js';
+import { findMountProblem } from '../user/mount-script.js';
 import { chooseUsers, type UserOptions } from './choose-users.js';
 import { nodeCapacity } from './node-capacity.js';
 import { NodeLease } from './node-lease.js';
@@ -101,7 +102,7 @@ export async function startNode(options: NodeOptions): Promise<RunningNode> {
     runtime: { command: process.execPath, args: options.nodeArguments ?? [] },
     environment: machineEnvironment(),
     users,
-    tools: findTools(),
+    ...startTools(folder, users.areOwn, log),
   };
   const workers = new PodWorkers(context);
   const logServer = new LogServer({
@@ -157,6 +158,23 @@ export async function startNode(options: NodeOptions): Promise<RunningNode> {
       await Promise.all([client.close(), leaseClient.close()]);
     },
   };
+}
+
+/** The number of `nobody`, who is as good as any user of a pod. */
+const NOBODY = 65_534;
+
+/** What processes are started with, and whether they can have mounts. */
+function startTools(
+  folder: string,
+  areOwn: boolean,
+  log: Logger,
+): Pick<NodeContext, 'tools' | 'mountProblem'> {
+  const tools = findTools();
+  const stage = join(folder, 'mounts.probe');
+  mkdirSync(stage, { recursive: true, mode: 0o755 });
+  const mountProblem = findMountProblem(tools.unshare, stage, areOwn ? NOBODY : undefined);
+  if (mountProblem !== undefined) log.info({ mountProblem }, 'pods with volumes are refused');
+  return { tools, mountProblem };
 }
 
 /** The folder of this Node comes first, so that `node` in a command is the one that everything is built for. */

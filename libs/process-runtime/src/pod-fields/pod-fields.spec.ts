@@ -13,6 +13,7 @@ const PLACES: Readonly<Record<PodSection, string>> = {
   PodDNSConfig: 'dnsConfig',
   Volume: 'volumes.0',
   Container: 'containers.0',
+  VolumeMount: 'containers.0.volumeMounts.0',
   SecurityContext: 'containers.0.securityContext',
   Capabilities: 'containers.0.securityContext.capabilities',
   SeccompProfile: 'containers.0.securityContext.seccompProfile',
@@ -143,6 +144,25 @@ describe('POD_FIELDS', () => {
       hostNetwork: false,
     } as PodSpec;
     expect(pathsOf({ metadata: { name: 'p' }, spec })).toEqual([]);
+  });
+
+  it('accepts volumes that it makes, where processes can have mounts', () => {
+    const sources = [{ configMap: { name: 'c' } }, { downwardAPI: { items: [{ path: 'p' }] } }];
+    const made = [{ emptyDir: {} }, { configMap: {} }, { secret: {} }, { projected: { sources } }];
+    const other = [
+      { nfs: { server: 's', path: '/' } },
+      { persistentVolumeClaim: { claimName: 'c' } },
+      { csi: { driver: 'd' } },
+      { downwardAPI: { items: [{ path: 'p', resourceFieldRef: {} }] } },
+      { projected: { sources: [{ serviceAccountToken: { path: 't', audience: 'a' } }] } },
+    ];
+    const judge = (volume: object, hasMounts: boolean): number =>
+      refusedFields(podWith('volumes.0', { name: 'v', ...volume }), { ...USER, hasMounts }).length;
+    expect(made.map((volume) => judge(volume, true))).toEqual(made.map(() => 0));
+    expect(other.map((volume) => judge(volume, true))).toEqual(other.map(() => 1));
+    expect([...made, ...other].map((volume) => judge(volume, false))).toEqual(
+      [...made, ...other].map(() => 1),
+    );
   });
 
   it('names the first of many fields, cuts long values and counts the rest', () => {

@@ -1,8 +1,12 @@
+import { isTokenVolume } from './token-volume.js';
+
 /** What a node knows of itself when it judges a pod. */
 export interface ProcessUser {
   /** The user that the pod's processes run as; undefined where the machine has no such numbers. */
   readonly uid: number | undefined;
   readonly gid: number | undefined;
+  /** Whether its processes can have mounts of their own. */
+  readonly hasMounts?: boolean;
 }
 
 /** What the process runtime does with one field of a pod. */
@@ -29,6 +33,7 @@ export type PodSection =
   | 'PodDNSConfig'
   | 'Volume'
   | 'Container'
+  | 'VolumeMount'
   | 'SecurityContext'
   | 'Capabilities'
   | 'SeccompProfile'
@@ -60,7 +65,8 @@ const only = (...values: readonly unknown[]): ((value: unknown) => boolean) => {
 
 const CLUSTER = 'run it on a cluster';
 const NO_VOLUMES =
-  'a process has no file system of its own; pass values in env or envFrom, files in the image, or run it on a cluster';
+  'use emptyDir, configMap, secret, projected or downwardAPI where the machine lets users make namespaces; pass values in env or envFrom, files in the image, or run it on a cluster';
+const WITH_MOUNTS = 'where the machine lets users make namespaces (Linux), as of the start of each container';
 const SCHEDULER = honoured('by the scheduler');
 const ONE_MACHINE = ignored('one machine has one choice');
 const NOT_ROOT = 'drop it: no process gets more rights than the user it runs as';
@@ -139,10 +145,10 @@ export const POD_FIELDS: Readonly<Record<PodSection, Readonly<Record<string, Fie
   PodSecurityContext: {
     ...RUN_AS,
     fsGroup: refused(OWN_USER, 'the group that the pod runs as anyway', isOwnGroup),
-    fsGroupChangePolicy: ignored('there are no volumes'),
+    fsGroupChangePolicy: ignored('volumes belong to the user of the pod'),
     supplementalGroups: refused(OWN_USER),
     supplementalGroupsPolicy: ignored('there are no supplemental groups'),
-    seLinuxChangePolicy: ignored('there are no volumes'),
+    seLinuxChangePolicy: ignored('volumes have no labels'),
     sysctls: refused('set it on the machine, or run it on a cluster'),
   },
   PodDNSConfig: {
@@ -152,14 +158,22 @@ export const POD_FIELDS: Readonly<Record<PodSection, Readonly<Record<string, Fie
   },
   Volume: {
     name: honoured('named in messages'),
+    emptyDir: refused(NO_VOLUMES, `${WITH_MOUNTS}; medium and sizeLimit have no effect`, isMountable),
+    configMap: refused(NO_VOLUMES, WITH_MOUNTS, isMountable),
+    secret: refused(NO_VOLUMES, WITH_MOUNTS, isMountable),
+    downwardAPI: refused(NO_VOLUMES, `${WITH_MOUNTS}; fields of metadata and names`, isMountable),
     // what API servers of clusters add to every pod; the kubeconfig stands for it
-    projected: refused(NO_VOLUMES, 'the token volume that API servers add', isTokenVolume),
+    projected: refused(
+      NO_VOLUMES,
+      `the token volume that API servers add; configMap, secret and downwardAPI ${WITH_MOUNTS}`,
+      (value, user) => isTokenVolume(value) || isMountable(value, user),
+    ),
     ...Object.fromEntries(
       [
-        ...['awsElasticBlockStore', 'azureDisk', 'azureFile', 'cephfs', 'cinder', 'configMap', 'csi'],
-        ...['downwardAPI', 'emptyDir', 'ephemeral', 'fc', 'flexVolume', 'flocker', 'gcePersistentDisk'],
+        ...['awsElasticBlockStore', 'azureDisk', 'azureFile', 'cephfs', 'cinder', 'csi'],
+        ...['ephemeral', 'fc', 'flexVolume', 'flocker', 'gcePersistentDisk'],
         ...['gitRepo', 'glusterfs', 'hostPath', 'image', 'iscsi', 'nfs', 'persistentVolumeClaim'],
-        ...['photonPersistentDisk', 'portworxVolume', 'quobyte', 'rbd', 'scaleIO', 'secret', 'storageos'],
+        ...['photonPersistentDisk', 'portworxVolume', 'quobyte', 'rbd', 'scaleIO', 'storageos'],
         'vsphereVolume',
       ].map((type) => [type, { kind: 'refused', instead: NO_VOLUMES, allows: () => false } as const]),
     ),
@@ -193,7 +207,18 @@ export const POD_FIELDS: Readonly<Record<PodSection, Readonly<Record<string, Fie
     terminationMessagePath: ignored('the file is named in `TERMINATION_MESSAGE_PATH`'),
     terminationMessagePolicy: honoured('`File` and `FallbackToLogsOnError`'),
     volumeDevices: refused(CLUSTER),
-    volumeMounts: ignored('a volume is refused by its own type'),
+    volumeMounts: inside('VolumeMount'),
+  },
+  VolumeMount: {
+    name: honoured('a volume that is not made is refused by its own type'),
+    mountPath: honoured(
+      'in a root of the container’s own; folders that are missing are made there, not on the machine',
+    ),
+    subPath: honoured('as in a cluster'),
+    subPathExpr: honoured('with `$(NAME)` expanded'),
+    readOnly: honoured('volumes of objects are read-only anyway'),
+    recursiveReadOnly: refused('drop it', '`Disabled`, `IfPossible`', only('Disabled', 'IfPossible')),
+    mountPropagation: refused('drop it, or run it on a cluster', '`None`', only('None')),
   },
   SecurityContext: {
     ...RUN_AS,
@@ -276,7 +301,7 @@ export const POD_FIELDS: Readonly<Record<PodSection, Readonly<Record<string, Fie
       'fields of metadata, `spec.nodeName`, `spec.serviceAccountName`; addresses are 127.0.0.1',
     ),
     resourceFieldRef: refused('write the value'),
-    fileKeyRef: refused(NO_VOLUMES),
+    fileKeyRef: refused('write the value, or use a Secret or ConfigMap'),
   },
 };
 
@@ -284,19 +309,19 @@ function jsonName(value: unknown): unknown {
   return typeof value === 'object' && value !== null && 'name' in value ? value.name : undefined;
 }
 
-/** `kube-api-access-…`, by what it projects: a user's volume may have any name. */
-function isTokenVolume(value: unknown): boolean {
-  const { sources } = value as { readonly sources?: readonly Readonly<Record<string, unknown>>[] };
-  // a token for somebody else is not what the kubeconfig holds
-  const isOwnToken = (token: unknown): boolean =>
-    typeof token === 'object' && token !== null && !('audience' in token && token.audience !== '');
-  const isCa = (source: unknown): boolean => jsonName(source) === 'kube-root-ca.crt';
-  return (
-    sources?.every(
-      (source) =>
-        isOwnToken(source['serviceAccountToken']) || 'downwardAPI' in source || isCa(source['configMap']),
-    ) === true && sources.some((source) => 'serviceAccountToken' in source)
-  );
+/** Whether a volume is made, where mounts can be. */
+function isMountable(value: unknown, { hasMounts = false }: ProcessUser): boolean {
+  const { sources = [], items = [] } = value as {
+    readonly sources?: readonly Readonly<Record<string, unknown>>[];
+    readonly items?: readonly object[];
+  };
+  const isKnown = (source: Readonly<Record<string, unknown>>): boolean =>
+    Object.entries(source).every(
+      ([name, part]) =>
+        ['configMap', 'secret', 'downwardAPI'].includes(name) &&
+        (name !== 'downwardAPI' || isMountable(part, { hasMounts, uid: undefined, gid: undefined })),
+    );
+  return hasMounts && sources.every(isKnown) && !items.some((item) => 'resourceFieldRef' in item);
 }
 
 function isSleep(value: unknown): boolean {

@@ -10,11 +10,15 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import type { PodUser } from '../user/pod-user.js';
 import { removeAsOwner } from './remove-as-owner.js';
 
 const WORK = 'work';
+/** Volumes that begin empty, which the pod writes. */
+const EMPTY = 'empty';
+/** Volumes that the node writes, and the pod reads. */
+const VOLUMES = 'volumes';
 
 /** What is kept of a pod on disk, so that a restarted node finds its ports and its processes again. */
 export interface PodRecord {
@@ -94,6 +98,55 @@ export class PodFiles {
     writeWhole(file, text, this.#user.isOwn ? this.#user.gid : undefined);
   }
 
+  /** On which the root of a container with mounts is made, in a namespace of its own: here it stays empty. */
+  get stageFolder(): string {
+    const stage = join(this.folder, 'stage');
+    mkdirSync(stage, { recursive: true, mode: 0o755 });
+    return stage;
+  }
+
+  /** The folder of a volume that begins empty and lives as long as the pod. */
+  emptyVolume(name: string): string {
+    const all = join(this.folder, EMPTY);
+    const folder = join(all, name);
+    // whatever its user made of it since stays
+    if (lstatSync(folder, { throwIfNoEntry: false })) return folder;
+    mkdirSync(all, { recursive: true, mode: 0o711 });
+    mkdirSync(folder, { mode: 0o777 });
+    if (this.#user.isOwn) {
+      chmodSync(all, 0o711);
+      chownSync(folder, this.#user.uid, this.#user.gid);
+    }
+    return folder;
+  }
+
+  /** The folder of a volume with exactly these files. */
+  writeVolume(
+    name: string,
+    files: ReadonlyMap<string, { readonly bytes: Buffer; readonly mode: number }>,
+  ): string {
+    const all = join(this.folder, VOLUMES);
+    const folder = join(all, name);
+    mkdirSync(folder, { recursive: true, mode: 0o755 });
+    chmodSync(all, this.#user.isOwn ? 0o750 : 0o700);
+    if (this.#user.isOwn) chownSync(all, process.getuid?.() ?? 0, this.#user.gid);
+    for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
+      const path = join(entry.parentPath, entry.name);
+      if (entry.isFile() && !files.has(relative(folder, path))) rmSync(path, { force: true });
+    }
+    for (const [path, { bytes, mode }] of files) {
+      const file = join(folder, path);
+      mkdirSync(dirname(file), { recursive: true, mode: 0o755 });
+      const partial = `${file}.new`;
+      rmSync(partial, { force: true });
+      writeFileSync(partial, bytes, { mode });
+      chmodSync(partial, mode);
+      if (this.#user.isOwn) chownSync(partial, this.#user.uid, this.#user.gid);
+      renameSync(partial, file);
+    }
+    return folder;
+  }
+
   readRecord(): PodRecord | undefined {
     return readJson<PodRecord>(this.recordFile);
   }
@@ -109,10 +162,16 @@ export class PodFiles {
 
 /** Removes what is left of a pod, whoever it ran as. */
 export async function removePodFolder(folder: string): Promise<void> {
-  const work = join(folder, WORK);
-  const owner = lstatSync(work, { throwIfNoEntry: false })?.uid;
-  if (owner !== undefined && owner !== process.getuid?.()) await removeAsOwner(work);
+  for (const path of [join(folder, WORK), ...entriesOf(join(folder, EMPTY))]) {
+    const owner = lstatSync(path, { throwIfNoEntry: false })?.uid;
+    if (owner !== undefined && owner !== process.getuid?.()) await removeAsOwner(path);
+  }
   rmSync(folder, { recursive: true, force: true, maxRetries: 3 });
+}
+
+function entriesOf(folder: string): readonly string[] {
+  if (!lstatSync(folder, { throwIfNoEntry: false })) return [];
+  return readdirSync(folder).map((name) => join(folder, name));
 }
 
 /** A node that was started before pods had users of their own, or with other numbers, left files of another user. */

@@ -250,7 +250,8 @@ export class PodWorker {
 
   /** Says so where the spec asks for what a process cannot have: nothing of it is started then. */
   #isRefused(): boolean {
-    const refused = refusedFields(this.#pod, this.#runningUser);
+    const hasMounts = this.#context.mountProblem === undefined;
+    const refused = refusedFields(this.#pod, { ...this.#runningUser, hasMounts });
     if (refused.length === 0 && !(this.#user instanceof Error)) return false;
     const message = this.#user instanceof Error ? this.#user.message : refusalText(refused);
     this.#refusal = message;

@@ -4,6 +4,14 @@ import type { PodUser } from './pod-user.js';
 /** Descriptors before it are the standard streams and the channel to the node. */
 export const FIRST_SOCKET = 4;
 
+/** How a process gets files that only it sees. */
+export interface Mounts {
+  /** An empty folder of the pod, on which its root is made. */
+  readonly stage: string;
+  /** Words of `MOUNT_SCRIPT`. */
+  readonly steps: readonly string[];
+}
+
 /** What to start. */
 export interface Launch {
   readonly command: string;
@@ -17,4 +25,5 @@ export interface Launch {
   readonly noNewPrivileges: boolean;
   /** Sockets that the node holds for it, as descriptors from `FIRST_SOCKET`. */
   readonly sockets: Inheritance['stdio'];
+  readonly mounts?: Mounts | undefined;
 }

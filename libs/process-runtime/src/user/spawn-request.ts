@@ -1,7 +1,8 @@
 import { accessSync, constants, existsSync, statSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
 import type { SpawnOptions } from 'node:child_process';
-import type { Launch } from './launch.js';
+import { mountCommand } from './mount-script.js';
+import type { Launch, Mounts } from './launch.js';
 
 /** What `spawn` is called with. */
 export interface SpawnRequest {
@@ -16,6 +17,8 @@ export interface Tools {
   readonly setpriv: string | undefined;
   /** Of coreutils: changes the folder as the user, not before it becomes one. */
   readonly env: string | undefined;
+  /** Of util-linux: gives a process mounts of its own. */
+  readonly unshare?: string | undefined;
 }
 
 /** A `PATH` on which no command is: by its name, and only root could make it. */
@@ -30,7 +33,11 @@ const FOLDERS = ['/usr/bin', '/bin', '/usr/sbin', '/sbin'];
 /** The machine's own, never what `PATH` of a pod names. */
 export function findTools(): Tools {
   if (process.platform !== 'linux') return { setpriv: undefined, env: undefined };
-  return { setpriv: findIn(FOLDERS, 'setpriv'), env: findIn(FOLDERS, 'env') };
+  return {
+    setpriv: findIn(FOLDERS, 'setpriv'),
+    env: findIn(FOLDERS, 'env'),
+    unshare: findIn(FOLDERS, 'unshare'),
+  };
 }
 
 /**
@@ -39,6 +46,7 @@ export function findTools(): Tools {
  */
 export function spawnRequest(launch: Launch, tools: Tools): SpawnRequest {
   const { command, args, folder, environment, user, isFolderNamed, noNewPrivileges } = launch;
+  if (launch.mounts) return mountedRequest(launch, launch.mounts, tools);
   const searched = searchedFolders(environment.PATH ?? '');
   const isMissing = findCommand(command, searched, folder) === undefined;
   const entersFolder = user.isOwn && isFolderNamed;
@@ -56,6 +64,22 @@ export function spawnRequest(launch: Launch, tools: Tools): SpawnRequest {
       env: isMissing ? { ...environment, PATH: NOWHERE } : environment,
       ...(user.isOwn ? { uid: user.uid, gid: user.gid } : {}),
     },
+  };
+}
+
+/** With mounts of its own: the command may lie in one, so it is looked for from within, as the pod's user. */
+function mountedRequest(launch: Launch, { stage, steps }: Mounts, tools: Tools): SpawnRequest {
+  const { command, args, folder, environment, user, noNewPrivileges } = launch;
+  const { uid = 0, gid = 0 } = user;
+  const [first = '', ...rest] = [
+    ...((user.isOwn || noNewPrivileges) && tools.setpriv ? [tools.setpriv, '--no-new-privs', '--'] : []),
+    ...mountCommand(tools.unshare ?? 'unshare'),
+    ...[stage, String(uid), String(gid), folder, ...steps, '--', command, ...args],
+  ];
+  return {
+    command: first,
+    args: rest,
+    options: { cwd: '/', env: environment, ...(user.isOwn ? { uid, gid } : {}) },
   };
 }
 

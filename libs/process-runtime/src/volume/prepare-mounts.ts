@@ -1,0 +1,85 @@
+import { realpathSync, statSync } from 'node:fs';
+import { dirname, join, normalize } from 'node:path';
+import type { KubeClient } from '#lib/kube';
+import type { Pod, PodContainer } from '#lib/resources';
+import { ContainerConfigError } from '../pod-values/container-config-error.js';
+import type { PodFiles } from '../pod-files/pod-files.js';
+import { isTokenVolume } from '../pod-fields/token-volume.js';
+import type { Mounts } from '../user/launch.js';
+import { type Bind, mountSteps } from './mount-steps.js';
+import type { Volume } from './volume.js';
+import { volumeFiles } from './volume-files.js';
+
+export interface MountOptions {
+  readonly client: Pick<KubeClient, 'find'>;
+  readonly files: PodFiles;
+  /** Replaces `$(NAME)` by variables of the container. */
+  readonly expand: (text: string) => string;
+}
+
+type VolumeMount = NonNullable<PodContainer['volumeMounts']>[number];
+
+/**
+ * Makes the volumes that a container mounts, as their objects are now, and says how they get to their places; undefined
+ * for a container without any.
+ * @throws ContainerConfigError when an object is missing, or a path cannot be
+ */
+export async function prepareMounts(
+  pod: Pod,
+  container: PodContainer,
+  { client, files, expand }: MountOptions,
+): Promise<Mounts | undefined> {
+  const volumes = new Map((pod.spec.volumes as readonly Volume[] | undefined)?.map((one) => [one.name, one]));
+  const binds: Bind[] = [];
+  const made = new Map<string, string>();
+  for (const mount of container.volumeMounts ?? []) {
+    const volume = volumes.get(mount.name);
+    if (!volume) throw new ContainerConfigError(`volumeMount ${mount.name} names no volume of the pod`);
+    // what API servers of clusters add to every pod; the kubeconfig stands for it
+    if (volume.projected && isTokenVolume(volume.projected)) continue;
+    const found = made.has(volume.name) ? undefined : await volumeFiles(client, pod, volume);
+    const isEmpty = volume.emptyDir !== undefined;
+    const folder =
+      made.get(volume.name) ??
+      (found ? files.writeVolume(volume.name, found) : files.emptyVolume(volume.name));
+    made.set(volume.name, folder);
+    const part = partOf(mount, expand);
+    binds.push({
+      source: part === '' ? folder : join(folder, part),
+      target: targetOf(mount.mountPath),
+      isReadOnly: !isEmpty || mount.readOnly === true,
+      isSourceMade: isEmpty && part !== '',
+    });
+  }
+  if (binds.length === 0) return undefined;
+  return { stage: files.stageFolder, steps: mountSteps(binds, isFolder, exists) };
+}
+
+function partOf({ subPath, subPathExpr }: VolumeMount, expand: (text: string) => string): string {
+  const part = subPathExpr === undefined ? (subPath ?? '') : expand(subPathExpr);
+  if (part.startsWith('/') || part.split('/').includes('..'))
+    throw new ContainerConfigError(`subPath ${JSON.stringify(part)} must be relative and without ".."`);
+  return part;
+}
+
+/** Without links in what exists of it: in the root of a container they would lead to the machine's. */
+function targetOf(mountPath: string): string {
+  const path = normalize(`/${mountPath}`).replace(/(.)\/$/, '$1');
+  if (path === '/') throw new ContainerConfigError('mountPath / is not supported by the process runtime');
+  const rest: string[] = [];
+  for (let at = path; ; at = dirname(at)) {
+    try {
+      return join(realpathSync(at), ...rest);
+    } catch {
+      rest.unshift(at.slice(at.lastIndexOf('/') + 1));
+    }
+  }
+}
+
+function isFolder(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+}
+
+function exists(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false }) !== undefined;
+}

@@ -1,0 +1,123 @@
+import type { KubeClient } from '#lib/kube';
+import { CONFIG_MAPS, type Pod, SECRETS } from '#lib/resources';
+import { ContainerConfigError } from '../pod-values/container-config-error.js';
+import { fieldOf } from '../pod-values/pod-field.js';
+import type { DownwardSource, KeySource, ProjectedSource, Volume } from './volume.js';
+
+export interface VolumeFile {
+  readonly bytes: Buffer;
+  readonly mode: number;
+}
+
+/** By their path in the volume. */
+export type VolumeFiles = ReadonlyMap<string, VolumeFile>;
+
+const DEFAULT_MODE = 0o644;
+
+type Bytes = Readonly<Record<string, Buffer>>;
+
+/**
+ * What a volume that is made of objects holds now; undefined for one that begins empty.
+ * @throws ContainerConfigError when an object or a key does not exist
+ */
+export async function volumeFiles(
+  client: Pick<KubeClient, 'find'>,
+  pod: Pod,
+  { configMap, secret, downwardAPI, projected }: Volume,
+): Promise<VolumeFiles | undefined> {
+  const sources: readonly ProjectedSource[] | undefined =
+    (configMap && [{ configMap }]) ??
+    (secret && [
+      { secret: { ...secret, ...(secret.secretName === undefined ? {} : { name: secret.secretName }) } },
+    ]) ??
+    (downwardAPI && [{ downwardAPI }]) ??
+    projected?.sources;
+  if (!sources) return undefined;
+  const mode = (configMap ?? secret ?? downwardAPI ?? projected)?.defaultMode ?? DEFAULT_MODE;
+  const files = new Map<string, VolumeFile>();
+  for (const source of sources)
+    for (const [path, file] of await filesOf(client, pod, source, mode)) files.set(checked(path), file);
+  return files;
+}
+
+async function filesOf(
+  client: Pick<KubeClient, 'find'>,
+  pod: Pod,
+  { configMap, secret, downwardAPI }: ProjectedSource,
+  mode: number,
+): Promise<readonly (readonly [string, VolumeFile])[]> {
+  const { namespace = '' } = pod.metadata;
+  if (configMap) {
+    const found = await client.find(CONFIG_MAPS, { namespace, name: configMap.name ?? '' });
+    const { data, binaryData } = (found ?? {}) as ConfigMapData;
+    const values = { ...bytesOf(data, 'utf8'), ...bytesOf(binaryData, 'base64') };
+    return picked(`ConfigMap ${configMap.name ?? ''}`, found && values, configMap, mode);
+  }
+  if (secret) {
+    const found = await client.find(SECRETS, { namespace, name: secret.name ?? '' });
+    return picked(`Secret ${secret.name ?? ''}`, found && bytesOf(found.data, 'base64'), secret, mode);
+  }
+  return downwardFiles(pod, downwardAPI ?? {}, mode);
+}
+
+interface ConfigMapData {
+  readonly data?: Readonly<Record<string, string>>;
+  readonly binaryData?: Readonly<Record<string, string>>;
+}
+
+function bytesOf(values: Readonly<Record<string, string>> | undefined, encoding: BufferEncoding): Bytes {
+  return Object.fromEntries(
+    Object.entries(values ?? {}).map(([key, value]) => [key, Buffer.from(value, encoding)]),
+  );
+}
+
+function picked(
+  object: string,
+  values: Bytes | undefined,
+  { items, optional = false }: KeySource,
+  mode: number,
+): readonly (readonly [string, VolumeFile])[] {
+  if (!values) {
+    if (optional) return [];
+    throw new ContainerConfigError(`${object} not found; create it`);
+  }
+  if (!items) return Object.entries(values).map(([key, bytes]) => [key, { bytes, mode }]);
+  return items.flatMap(({ key, path, mode: own }) => {
+    const bytes = Object.hasOwn(values, key) ? values[key] : undefined;
+    if (bytes) return [[path, { bytes, mode: own ?? mode }] as const];
+    if (optional) return [];
+    throw new ContainerConfigError(`${object} has no key ${key}`);
+  });
+}
+
+function downwardFiles(
+  pod: Pod,
+  { items = [] }: DownwardSource,
+  mode: number,
+): readonly (readonly [string, VolumeFile])[] {
+  return items.map(({ path, mode: own, fieldRef }) => {
+    const text = downwardText(pod, fieldRef?.fieldPath ?? '');
+    return [path, { bytes: Buffer.from(text, 'utf8'), mode: own ?? mode }];
+  });
+}
+
+/** Maps as a kubelet writes them: a line `KEY="VALUE"` each, sorted. */
+function downwardText(pod: Pod, path: string): string {
+  if (path !== 'metadata.labels' && path !== 'metadata.annotations') return fieldOf(pod, path);
+  const entries = Object.entries(
+    (path === 'metadata.labels' ? pod.metadata.labels : pod.metadata.annotations) ?? {},
+  );
+  return entries
+    .map(([key, value]) => `${key}=${JSON.stringify(value)}`)
+    .sort()
+    .join('\n');
+}
+
+/** A path of a spec must stay in its volume. */
+function checked(path: string): string {
+  if (path === '' || path.startsWith('/') || path.split('/').includes('..'))
+    throw new ContainerConfigError(
+      `path ${JSON.stringify(path)} of a volume must be relative and without ".."`,
+    );
+  return path;
+}
