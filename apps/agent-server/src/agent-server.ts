@@ -180,7 +180,8 @@ export class AgentServer {
     const beganMs = clock.monotonicMs();
     await services.worker.drain(config.drainMs);
     // what was asked for a moment ago is done elsewhere now
-    await http.settle(Math.min(config.settleMs, config.drainMs - (clock.monotonicMs() - beganMs)));
+    const stopMs = Math.max(config.drainMs, config.settleMs);
+    await http.settle(Math.min(config.settleMs, stopMs - (clock.monotonicMs() - beganMs)));
     await services.keeper.stop();
     await sweeper.stop();
     await services.webhooks.stop();

@@ -147,7 +147,7 @@ const fields = {
   }),
   settleMs: integer(
     'AGENTPLANE_SETTLE_MS',
-    'Milliseconds of these that those who wait for runs of other servers are not cut off.',
+    'Milliseconds of these that those who wait for runs of other servers are not cut off; more than these lengthen the stop.',
     { fallback: 2_000 },
   ),
   startPatienceMs: integer(

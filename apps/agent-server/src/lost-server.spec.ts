@@ -402,6 +402,19 @@ describe('a server that stops', () => {
     expect(first.child.exitCode).toBe(0);
   });
 
+  it('answers those who wait for a run that another server continues after the drain', async () => {
+    const first = await start({ AGENTPLANE_DRAIN_MS: '50', AGENTPLANE_SETTLE_MS: '20000' });
+    const file = newFile();
+    const { thread_id } = await first.client().threads.create();
+    const values = first.client().runs.wait(thread_id, 'slow', { input: { waitMs: 1_000, file } });
+    await reached(file, 'first 1');
+    first.signal('SIGTERM');
+    await start();
+    expect(await values).toMatchObject({ steps: ['first', 'second', 'third'] });
+    await first.exited;
+    expect(stepsIn(file).at(-1)).toBe('third 2');
+  });
+
   it('hands back what takes too long, and another continues at once', async () => {
     const env = { AGENTPLANE_DRAIN_MS: '50', AGENTPLANE_RUN_LEASE_MS: '60000' };
     const [first] = await Promise.all([start(env), start(env)]);

@@ -10,9 +10,6 @@ import type { Guardian } from './guardian.js';
 
 const PROGRAM = join(INSTALLATION, 'dist', 'apps', 'agent-server', 'src', 'main.js');
 
-/** Milliseconds that an agent server gets to end by itself. */
-const STOP_MS = 12_000;
-
 export interface AgentRequest {
   /** Real path of the agent's folder. */
   readonly folder: string;
@@ -80,10 +77,10 @@ export class AgentProcess {
     return this.#started.promise;
   }
 
-  /** Lets it drain, with what it is at work on; after a time it is killed. */
-  async stop(): Promise<void> {
+  /** Lets it drain, with what it is at work on; after that time it is killed. */
+  async stop(longestMs: number): Promise<void> {
     this.#signal('SIGTERM');
-    const cancel = this.request.clock.after(STOP_MS, () => this.kill());
+    const cancel = this.request.clock.after(longestMs, () => this.kill());
     await this.#ended.promise;
     cancel();
   }

@@ -30,8 +30,9 @@ export function devEnvironment(
     AGENTPLANE_REPORTS: 'true',
     AGENTPLANE_DEPLOYMENT: basename(agent),
     AGENTPLANE_DRAIN_MS: '8000',
-    // the next server, which has the code that was changed, takes the runs that are waited for here
-    AGENTPLANE_SETTLE_MS: '8000',
+    // the next server, which has the code that was changed, takes the runs that are waited for here; on a busy machine it
+    // is not up before these eight seconds are over
+    AGENTPLANE_SETTLE_MS: '18000',
   };
 }
 

@@ -18,6 +18,12 @@ const LOOK_MS = 500;
 /** After a reload, so that the answers come first. */
 const SPARE_AFTER_MS = 300;
 
+/** An agent server gets so long to end when another follows: those of `devEnvironment`, and its grace for answers. */
+const REPLACED_MS = 24_000;
+
+/** And when none follows, which would take the runs that are waited for. */
+const STOP_MS = 12_000;
+
 /** Packages that read no settings while they are evaluated, and take most of the time of a load. */
 const PRELOADED = /\/node_modules\/(@langchain\/|langchain\/|zod\/|langsmith\/)/;
 
@@ -115,7 +121,7 @@ export class DevSession {
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#spare?.kill();
-    this.#leave();
+    this.#leave(STOP_MS);
     await Promise.all([...this.#ending, this.#spare?.ended]);
   }
 
@@ -167,12 +173,12 @@ export class DevSession {
   }
 
   /** Ends the present server, in its own time when it serves. */
-  #leave(): void {
+  #leave(longestMs = REPLACED_MS): void {
     const agent = this.#current;
     this.#current = undefined;
     if (!agent) return;
     if (this.#state.kind !== 'serving') agent.kill();
-    const ending = agent.stop().finally(() => this.#ending.delete(ending));
+    const ending = agent.stop(longestMs).finally(() => this.#ending.delete(ending));
     this.#ending.add(ending);
   }
 
