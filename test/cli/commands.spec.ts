@@ -366,10 +366,36 @@ describe('agentplane with a platform', () => {
   describe('logs', () => {
     it('prints the log of every pod of a deployment', async () => {
       expect(await run('logs', 'sample-agent')).toContain('"msg":"ready"');
-      // one line of each pod; a former revision stays warm for a while
-      const lines = (await run('logs', 'adep/sample-agent', '--tail', '1')).trimEnd().split('\n');
-      const pods = lines.map((line) => /^\[[^\]]+\]/.exec(line)?.[0] ?? 'the only pod');
-      expect(new Set(pods).size).toBe(lines.length);
+      const last = await run('logs', 'adep/sample-agent', '--tail', '2', '--timestamps', '--since', '1h');
+      expect(last.trimEnd().split('\n')).toHaveLength(2);
+      expect(last).toMatch(/^(\[[^\]]+\] )?\d{4}-\d\d-\d\dT/);
+    });
+
+    it('prints the log of one revision, by number as by id', async () => {
+      const ready = await run('logs', 'sample-agent', '--revision', '1');
+      expect(ready).toContain('"msg":"ready"');
+      const { items } = await client.list(RESOURCES.AgentRevision, { namespace: 'ws-default' });
+      const first = items.find(({ metadata }) => metadata.name === 'sample-agent-00001');
+      const id = first?.metadata.annotations?.['agentplane.dev/id'] ?? first?.metadata.uid ?? '';
+      expect(await run('logs', 'sample-agent', '--revision', id)).toContain('"msg":"ready"');
+    });
+
+    it('prints the same by REST where the context has no kubeconfig', async () => {
+      const { restUrl, apiKey } = platform.credentials;
+      await agentplane(['contexts', 'add', 'rest-alone', '--address', restUrl, '--key-file', '-'], {
+        environment: contexts,
+        cwd: folder,
+        input: apiKey,
+      });
+      const surroundings = { environment: { ...contexts, AGENTPLANE_CONTEXT: 'rest-alone' }, cwd: folder };
+      const { code, output } = await agentplane(['logs', 'sample-agent', '--tail', '10000'], surroundings);
+      expect([code, output.includes('"msg":"ready"')]).toEqual([0, true]);
+      const listener = await agentplane(['logs', 'lsn/default'], surroundings);
+      expect([listener.code, listener.complaint]).toEqual([
+        2,
+        expect.stringMatching(/need the Kubernetes API, and the context has no kubeconfig/),
+      ]);
+      await agentplane(['contexts', 'remove', 'rest-alone'], surroundings);
     });
 
     it('follows a log until Ctrl-C', async () => {
@@ -387,6 +413,19 @@ describe('agentplane with a platform', () => {
         /has no pods: "agentplane describe adep incomplete"/,
       ],
       ['a kind without logs', ['logs', 'wsp/default'], 2, /names nothing with logs/],
+      [
+        'a container that does not exist',
+        ['logs', 'sample-agent', '-c', 'none'],
+        3,
+        /has no container none: it has agent/,
+      ],
+      [
+        'a revision that does not exist',
+        ['logs', 'sample-agent', '--revision', '99'],
+        3,
+        /AgentDeployment sample-agent has no revision 99/,
+      ],
+      ['the end of what goes on', ['logs', 'sample-agent', '-f', '-p'], 2, /leave out --follow/],
     ])('refuses %s', async (_what, words, code, message) => {
       const ending = await attempt(...words);
       expect([ending.code, ending.complaint]).toEqual([code, expect.stringMatching(message)]);

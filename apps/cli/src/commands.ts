@@ -19,6 +19,7 @@ import { DEV_COMMAND } from './dev/dev-rows.js';
 import { EXPORT_COMMANDS } from './export/export-rows.js';
 import { IMAGE_COMMANDS } from './image/image-rows.js';
 import { KEY_COMMANDS } from './keys/keys-rows.js';
+import { LOGS_COMMANDS } from './logs/logs-rows.js';
 import { NEW_COMMAND } from './new/new-rows.js';
 import { OBJECT_COMMANDS } from './objects/object-rows.js';
 import { OUTPUT } from './output/output-option.js';
@@ -121,6 +122,7 @@ export const COMMANDS: readonly Command[] = [
   STATUS,
   DASHBOARD,
   ...OBJECT_COMMANDS,
+  ...LOGS_COMMANDS,
   DEPLOY_COMMAND,
   ...EXPORT_COMMANDS,
   ...PRICE_COMMANDS,

@@ -8,3 +8,4 @@ export { LastLines } from './last-lines.js';
 export { byTime, lineTime, type LogLine } from './log-line.js';
 export { containersOf, logSources, type LogSource } from './log-source.js';
 export { readLogs, type ReadOptions } from './read-logs.js';
+export { SeenLines } from './seen-lines.js';

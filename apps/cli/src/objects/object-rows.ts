@@ -1,5 +1,4 @@
-import { type Command, command, optional, parsed, toggle } from '#lib/command-line';
-import { parseDuration } from '#lib/time';
+import { type Command, command, optional, toggle } from '#lib/command-line';
 import { TARGET_OPTIONS } from '../context/target.js';
 import { OUTPUT } from '../output/output-option.js';
 
@@ -7,11 +6,6 @@ export const NAMESPACE_OPTION = optional(
   '-n, --namespace <name>',
   'namespace; by default that of the kubeconfig',
 );
-
-function parseCount(text: string): number {
-  if (!/^\d{1,9}$/.test(text)) throw new Error('must be a whole number');
-  return Number(text);
-}
 
 /** Verbs over every kind of object. */
 export const OBJECT_COMMANDS: readonly Command[] = [
@@ -54,26 +48,5 @@ export const OBJECT_COMMANDS: readonly Command[] = [
       needs: 'kubernetes',
     },
     async (words, flags) => (await import('./describe-command.js')).describeObject(words, flags),
-  ),
-  command(
-    {
-      words: 'logs',
-      about: 'print the logs of a deployment, a revision, an export run, a listener or a pod',
-      arguments: [{ name: 'name', about: 'name, or KIND/NAME where several kinds have it' }],
-      options: {
-        follow: toggle('-f, --follow', 'go on until Ctrl-C'),
-        previous: toggle('-p, --previous', 'of the container before its last restart'),
-        tail: parsed('--tail <lines>', 'so many last lines of each pod', parseCount),
-        since: parsed('--since <duration>', 'what is newer: 30s, 10m, 2h', parseDuration),
-        timestamps: toggle('--timestamps', 'a time before each line'),
-        container: optional('-c, --container <name>', 'container; by default the first'),
-        namespace: NAMESPACE_OPTION,
-        ...TARGET_OPTIONS,
-      },
-      examples: ['logs sample-agent -f', 'logs bxr/nightly-20260501 --tail 50'],
-      exits: ['notFound', 'unreachable', 'refused', 'interrupted'],
-      needs: 'kubernetes',
-    },
-    async ([name = ''], flags) => (await import('./logs-command.js')).printLogs(name, flags),
   ),
 ];

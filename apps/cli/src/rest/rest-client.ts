@@ -1,4 +1,5 @@
 import { errorText } from '#lib/errors';
+import { systemClock } from '#lib/time';
 import { CommandError } from '../command-error.js';
 import { RestError } from './rest-error.js';
 
@@ -27,15 +28,13 @@ export class RestClient {
    * @throws RestError when the request was refused, CommandError `unreachable` when there was no answer
    */
   async request<T>(method: RestMethod, path: string, body?: unknown): Promise<T> {
-    const { url, key, tenantId } = this.#access;
     let response: Response;
     let text: string;
     try {
-      response = await fetch(url + path, {
+      response = await fetch(this.#access.url + path, {
         method,
         headers: {
-          'x-api-key': key,
-          ...(tenantId === undefined ? {} : { 'x-tenant-id': tenantId }),
+          ...this.#identity(),
           ...(body === undefined ? {} : { 'content-type': 'application/json' }),
         },
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
@@ -43,18 +42,71 @@ export class RestClient {
       });
       text = await response.text();
     } catch (error) {
-      throw new CommandError(
-        'unreachable',
-        `the REST interface at ${url} did not answer (${errorText(error)}); "agentplane status" shows what runs`,
-        { cause: error },
-      );
+      throw this.#unreachable(error);
     }
     const answer = parseJson(text);
     if (response.ok) return answer as T;
-    throw new RestError(
-      response.status,
-      `${refusalOf(response.status, answer)} (${method} ${path} at ${url})`,
+    throw this.#refusal(response.status, answer, `${method} ${path}`);
+  }
+
+  /**
+   * The lines of an answer in JSON lines as they come, as many at once as have.
+   * @throws RestError when the request was refused, CommandError `unreachable` when there was no answer, what the
+   * connection says when it breaks or when nothing comes for `silentMs`
+   */
+  async *lines<T>(
+    path: string,
+    { silentMs }: { readonly silentMs: number },
+  ): AsyncGenerator<readonly T[], void, void> {
+    const stopping = new AbortController();
+    const give = (): void => stopping.abort(new Error(`nothing came for ${silentMs / 1_000} s`));
+    let cancel = systemClock.after(silentMs, give);
+    try {
+      const response = await this.#open(path, stopping.signal);
+      const decoder = new TextDecoder();
+      let rest = '';
+      for await (const chunk of response.body ?? []) {
+        cancel();
+        cancel = systemClock.after(silentMs, give);
+        const lines = (rest + decoder.decode(chunk, { stream: true })).split('\n');
+        rest = lines.pop() ?? '';
+        if (lines.length > 0) yield lines.filter((line) => line !== '').map((line) => JSON.parse(line) as T);
+      }
+    } finally {
+      cancel();
+      stopping.abort();
+    }
+  }
+
+  async #open(path: string, signal: AbortSignal): Promise<Response> {
+    let response: Response;
+    try {
+      response = await fetch(this.#access.url + path, {
+        headers: { ...this.#identity(), accept: 'application/x-ndjson' },
+        signal,
+      });
+    } catch (error) {
+      throw this.#unreachable(error);
+    }
+    if (response.ok) return response;
+    throw this.#refusal(response.status, parseJson(await response.text()), `GET ${path}`);
+  }
+
+  #identity(): Readonly<Record<string, string>> {
+    const { key, tenantId } = this.#access;
+    return { 'x-api-key': key, ...(tenantId === undefined ? {} : { 'x-tenant-id': tenantId }) };
+  }
+
+  #unreachable(error: unknown): CommandError {
+    return new CommandError(
+      'unreachable',
+      `the REST interface at ${this.#access.url} did not answer (${errorText(error)}); "agentplane status" shows what runs`,
+      { cause: error },
     );
+  }
+
+  #refusal(status: number, answer: unknown, request: string): RestError {
+    return new RestError(status, `${refusalOf(status, answer)} (${request} at ${this.#access.url})`);
   }
 }
 

@@ -1,0 +1,96 @@
+import type { KubeClient } from '#lib/kube';
+import {
+  containersOf,
+  followLogs,
+  keptLines,
+  LastLines,
+  type LogLine,
+  logSources,
+  readLogs,
+} from '#lib/pod-logs';
+import { CONFIG_MAPS, LABEL, type Pod, PODS, revisionOutputName } from '#lib/resources';
+import { systemClock } from '#lib/time';
+import { CommandError } from '../command-error.js';
+import type { LogOwner } from './log-owner.js';
+import type { LogsFlags } from './logs-flags.js';
+
+const IDLE_MS = 60_000;
+
+export interface KubeLogs {
+  readonly client: KubeClient;
+  readonly owner: LogOwner;
+  readonly flags: LogsFlags;
+  readonly signal: AbortSignal;
+  readonly onNote: (message: string) => void;
+}
+
+/**
+ * The lines of an owner's pods by time; of a revision that failed and has none, what is kept of it.
+ * @throws CommandError `notFound` when there is neither, or no container of the name
+ */
+export async function* kubeLogs(logs: KubeLogs): AsyncGenerator<readonly LogLine[], void, void> {
+  const { client, owner, flags, signal, onNote } = logs;
+  const { container, follow, previous, tail } = flags;
+  const pods = await listPods(logs);
+  const kept = previous ? [] : await keptOutput(logs, pods);
+  const since = flags.since === undefined ? undefined : sinceText(flags.since);
+  checkNames(logs, pods, kept);
+  const shown = since === undefined ? kept : kept.filter(({ time }) => time >= since);
+  const before = shown.slice(tail === undefined ? 0 : Math.max(0, shown.length - tail));
+  if (before.length > 0) yield before;
+  const options = { client, container, tail, since, signal, onNote };
+  if (follow) {
+    const { endsWithPods } = owner;
+    const more = { endsWithPods, idleMs: IDLE_MS, clock: systemClock, pods: () => listPods(logs) };
+    yield* followLogs({ ...options, ...more });
+    return;
+  }
+  const sources = logSources(pods, { container, previous });
+  if (sources.length === 0 && kept.length === 0)
+    onNote(previous ? 'no container has been restarted' : 'no container has started yet');
+  const lines = readLogs(client, sources, { ...options, previous });
+  if (tail === undefined) return yield* lines;
+  const last = new LastLines(tail);
+  for await (const batch of lines) last.add(batch);
+  yield last.lines();
+}
+
+/** RFC 3339 with the digits that times of lines have, so that both compare as texts. */
+export function sinceText(ms: number): string {
+  const from = new Date(systemClock.now().getTime() - ms).toISOString();
+  return from.replace(/Z$/, '000000Z');
+}
+
+async function listPods({ client, owner }: KubeLogs): Promise<readonly Pod[]> {
+  return (await client.list(PODS, owner.selection)).items;
+}
+
+async function keptOutput(
+  { client, owner: { failed, namespace }, flags: { container } }: KubeLogs,
+  pods: readonly Pod[],
+): Promise<readonly LogLine[]> {
+  if (!failed) return [];
+  const { name } = failed.metadata;
+  if (pods.some(({ metadata }) => metadata.labels?.[LABEL.revision] === name)) return [];
+  const kept = await client.find(CONFIG_MAPS, { namespace, name: revisionOutputName(name) });
+  return kept ? keptLines(kept, container) : [];
+}
+
+function checkNames(
+  { owner, flags: { container, follow } }: KubeLogs,
+  pods: readonly Pod[],
+  kept: readonly LogLine[],
+): void {
+  if (kept.length > 0) return;
+  if (pods.length === 0 && (!follow || owner.endsWithPods))
+    throw new CommandError(
+      'notFound',
+      `${owner.title} has no pods: "agentplane describe ${owner.describedBy}" shows its state`,
+    );
+  const names = containersOf(pods);
+  if (container !== undefined && pods.length > 0 && !names.includes(container))
+    throw new CommandError(
+      'notFound',
+      `${owner.title} has no container ${container}: it has ${names.join(', ')}`,
+    );
+}
