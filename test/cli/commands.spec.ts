@@ -432,6 +432,30 @@ describe('agentplane with a platform', () => {
     });
   });
 
+  describe('events', () => {
+    it('shows what happened to a deployment, newest last', async () => {
+      const table = await run('events', 'sample-agent');
+      expect(table).toMatch(/^LAST +TYPE +COUNT +REASON +OBJECT +MESSAGE\n/);
+      expect(table).toMatch(/TrafficSwitched +AgentDeployment\/sample-agent/);
+      expect(table).toMatch(/Pod\/sample-agent-0000\d-/);
+      const events = JSON.parse(
+        await run('events', 'sample-agent', '-o', 'json', '--limit', '2'),
+      ) as object[];
+      expect(events).toHaveLength(2);
+    });
+
+    it('watches until Ctrl-C', async () => {
+      const watching = startAgentplane(['events', 'sample-agent', '-w', '--data', platform.dataFolder]);
+      await waitFor(() => watching.output().includes('REASON'), { what: 'the table', timeoutMs: 60_000 });
+      expect(await watching.stop()).not.toBe(1);
+    });
+
+    it('refuses a deployment that does not exist', async () => {
+      const { code, complaint } = await attempt('events', 'none');
+      expect([code, complaint]).toEqual([3, 'deployment none does not exist in this workspace\n']);
+    });
+  });
+
   describe('traces', () => {
     const [trace, child] = [randomUUID(), randomUUID()];
     const project = 'traced';

@@ -270,6 +270,7 @@ export const REST_REQUESTS: Readonly<Record<string, RouteRequest>> = {
   'DELETE /v2/deployments/{deployment_id}': { query: 'delete_tracing_project=true' },
   'GET /v2/deployments/{deployment_id}/revisions': NOTHING,
   'GET /v2/deployments/{deployment_id}/revisions/{revision_id}': NOTHING,
+  'GET /v2/deployments/{deployment_id}/events': { query: 'limit=10' },
   'GET /v2/deployments/{deployment_id}/logs': { query: 'tail=10' },
   'GET /v2/deployments/{deployment_id}/revisions/{revision_id}/logs': { query: 'tail=10' },
   'POST /v2/deployments/{deployment_id}/revisions/{revision_id}/redeploy': NOTHING,

@@ -4,6 +4,7 @@ import { BulkExportModule } from './bulk-export/bulk-export-module.js';
 import { type ApiParts, CoreModule } from './core/core-module.js';
 import { DatasetModule } from './dataset/dataset-module.js';
 import { DeploymentModule } from './deployment/deployment-module.js';
+import { DeploymentEventModule } from './deployment-event/deployment-event-module.js';
 import { DeploymentLogModule } from './deployment-log/deployment-log-module.js';
 import { FeedbackModule } from './feedback/feedback-module.js';
 import { KeyModule } from './key/key-module.js';
@@ -32,6 +33,7 @@ const FEATURES = [
   ThreadsModule,
   DeploymentModule,
   DeploymentLogModule,
+  DeploymentEventModule,
   ListenerModule,
   BulkExportModule,
 ];

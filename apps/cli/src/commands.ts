@@ -16,6 +16,7 @@ import { CONTEXT_COMMANDS } from './context/contexts-rows.js';
 import { TARGET_OPTIONS } from './context/target.js';
 import { DEPLOY_COMMAND } from './deploy/deploy-rows.js';
 import { DEV_COMMAND } from './dev/dev-rows.js';
+import { EVENTS_COMMAND } from './events/events-rows.js';
 import { EXPORT_COMMANDS } from './export/export-rows.js';
 import { IMAGE_COMMANDS } from './image/image-rows.js';
 import { KEY_COMMANDS } from './keys/keys-rows.js';
@@ -123,6 +124,7 @@ export const COMMANDS: readonly Command[] = [
   DASHBOARD,
   ...OBJECT_COMMANDS,
   ...LOGS_COMMANDS,
+  EVENTS_COMMAND,
   DEPLOY_COMMAND,
   ...EXPORT_COMMANDS,
   ...PRICE_COMMANDS,
