@@ -47,6 +47,6 @@ function renderEvent(event: KubeEvent): EventAnswer {
     first_time: event.firstTimestamp ?? made,
     last_time: series?.lastObservedTime ?? event.lastTimestamp ?? made,
     object: { kind: involvedObject.kind ?? '', name: involvedObject.name ?? '' },
-    source: source?.component ?? event.reportingComponent ?? null,
+    source: [source?.component, event.reportingComponent].find((name) => (name ?? '') !== '') ?? null,
   };
 }
