@@ -264,7 +264,7 @@ describe('a request for a deployment', () => {
     'https://u@example.com:8443/x',
     'ssh://git@example.com/x',
     'git@example.com:a/b.git',
-  ])('takes %s as a repository', async (repository) => {
+  ])('has nothing against %s as a repository, but builds none', async (repository) => {
     const answer = await tenant.call('POST', '/v2/deployments', {
       name: `git-${randomUUID()}`,
       source: 'git_host',
@@ -272,7 +272,50 @@ describe('a request for a deployment', () => {
       source_revision_config: { repo_ref: 'refs/tags/v1.2.x/y', graph_config_path: 'a/..b/langgraph.json' },
       secrets: [],
     });
-    expect(answer.json).toMatchObject({ source: 'git_host' });
+    expect([answer.status, problemsIn(answer)]).toEqual([422, ['body.source value_error']]);
+    expect(answer.json.detail[0].msg).toBe('source git_host is not supported yet; build an image');
+  });
+
+  it.each<[string, object, string, RegExp]>([
+    [
+      'a foreign namespace',
+      { listener_config: { cluster_namespace: 'elsewhere' } },
+      'listener_config.cluster_namespace value_error',
+      /run in the namespace of their workspace, ws-/,
+    ],
+    [
+      'a service account whose name is none',
+      { resource_spec: { service_account_name: 'My Account' } },
+      'resource_spec.service_account_name string_pattern_mismatch',
+      /the name of an object: lower case letters/,
+    ],
+    [
+      'a Secret of a registry whose name is none',
+      { resource_spec: { image_pull_secrets: [{ name: 'a/b' }] } },
+      'resource_spec.image_pull_secrets.0.name string_pattern_mismatch',
+      /the name of an object: lower case letters/,
+    ],
+  ])('refuses %s, which would never run', async (_what, config, problem, sentence) => {
+    const body = deploymentBody({
+      ...{ source: 'external_image', source_revision_config: { image_uri: 'registry.example/a:1' } },
+      source_config: config,
+    });
+    const answer = await tenant.call('POST', '/v2/deployments', body);
+    expect([answer.status, problemsIn(answer)]).toEqual([422, [`body.source_config.${problem}`]]);
+    expect(answer.json.detail[0].msg).toMatch(sentence);
+  });
+
+  it('refuses a listener that does not exist, and takes the namespace of the workspace', async () => {
+    const body = (source_config: object) =>
+      deploymentBody({
+        ...{ source: 'external_image', source_revision_config: { image_uri: 'registry.example/a:1' } },
+        source_config,
+      });
+    const listener_id = randomUUID();
+    const unknown = await tenant.call('POST', '/v2/deployments', body({ listener_id }));
+    expect([unknown.status, unknown.json.detail]).toEqual([400, `Listener with ID ${listener_id} not found`]);
+    const own = { listener_config: { cluster_namespace: tenant.namespace } };
+    expect((await tenant.call('POST', '/v2/deployments', body(own))).status).toBe(201);
   });
 
   it('refuses reserved and doubled secrets, and immutable fields', async () => {

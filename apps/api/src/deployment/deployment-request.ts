@@ -25,7 +25,7 @@ export class ListenerConfigRequest {
     maxLength: 63,
     pattern: DNS_LABEL,
     patternText: 'String should be a DNS label',
-    about: 'Namespace to deploy into; immutable',
+    about: 'Namespace to deploy into: that of the workspace, since no other is supported; immutable',
   })
   cluster_namespace?: string | null;
 }
@@ -105,7 +105,10 @@ export class CreateDeploymentRequest {
   @Nested(() => SourceRevisionConfigRequest, { required: true })
   source_revision_config: SourceRevisionConfigRequest;
 
-  @NestedList(() => SecretRequest, { maxSize: 500, about: 'Environment variables of the agent' })
+  @NestedList(() => SecretRequest, {
+    maxSize: 500,
+    about: 'Environment variables of the agent; absent or null, as some clients send it, means none',
+  })
   secrets?: SecretRequest[] | null;
 
   @Whole({

@@ -2,6 +2,7 @@ import type { FieldProblem } from '#lib/errors';
 import {
   type AgentDeploymentSpec,
   type AgentRevision,
+  GIT_HOST_REFUSAL,
   isDangerousEnvironment,
   isReservedEnvironment,
   type ResourceSpec,
@@ -181,6 +182,24 @@ function fromWireKeys(config: SourceConfig): Readonly<Record<(typeof IMMUTABLE)[
     deployment_type: config.deploymentType,
     listener_id: config.listenerId,
   };
+}
+
+/** What a deployment may ask for by its resource, and what would never run: nobody should have to wait to learn that. */
+export function neverRunningProblems(
+  { source, source_config: { listener_config } }: CreateDeploymentRequest,
+  namespace: string,
+): readonly FieldProblem[] {
+  const wanted = listener_config?.cluster_namespace ?? namespace;
+  const found: FieldProblem[] = [];
+  if (source === 'git_host')
+    found.push({ loc: ['body', 'source'], msg: GIT_HOST_REFUSAL, type: 'value_error' });
+  if (wanted !== namespace)
+    found.push({
+      loc: ['body', 'source_config', 'listener_config', 'cluster_namespace'],
+      msg: `deployments run in the namespace of their workspace, ${namespace}; leave it out`,
+      type: 'value_error',
+    });
+  return found;
 }
 
 /** Names that are reserved, come twice, or are dangerous in a workspace that does not allow them. */

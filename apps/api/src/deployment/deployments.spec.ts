@@ -310,15 +310,20 @@ describe('REST routes of deployments', () => {
   it('keeps what a PATCH does not name, also inside of listener_config', async () => {
     const made = await create({
       source: 'external_image',
-      source_config: { listener_config: { cluster_namespace: 'there' } },
+      source_config: { listener_config: { cluster_namespace: tenant.namespace } },
     });
-    for (const listener_config of [{}, { cluster_namespace: null }, { cluster_namespace: 'there' }, null]) {
+    for (const listener_config of [
+      {},
+      { cluster_namespace: null },
+      { cluster_namespace: tenant.namespace },
+      null,
+    ]) {
       const answer = await tenant.call('PATCH', `/v2/deployments/${made.id}`, {
         source_config: { listener_config },
       });
       expect([answer.status, answer.json.source_config?.listener_config]).toEqual([
         200,
-        { cluster_namespace: 'there' },
+        { cluster_namespace: tenant.namespace },
       ]);
     }
   });

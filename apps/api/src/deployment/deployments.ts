@@ -26,6 +26,7 @@ import {
   buildSpec,
   immutableProblems,
   makesRevision,
+  neverRunningProblems,
   patchSpec,
   redeployedSpec,
   secretProblems,
@@ -81,11 +82,11 @@ export class Deployments {
       },
       spec: buildSpec(request, { revision, secretName, listenerName }) as AgentDeployment['spec'],
     };
-    // judged before anything is written, so that a wrong request leaves no Secret behind
+    // judged before anything is written
     await this.homes.deployments.dryRun(draft);
-    if (values && secretName !== undefined)
-      await this.homes.secrets.create({ namespace, name: secretName }, 'user-secrets', values);
-    const created = await this.#createOrCleanUp(draft, namespace, secretName);
+    refuse(neverRunningProblems(request, namespace));
+    const created = await this.homes.deployments.create(draft);
+    if (values && secretName !== undefined) await this.#giveSecret(created, secretName, values);
     return renderDeployment(created, caller.tenantId, Object.keys(values ?? {}).sort());
   }
 
@@ -275,20 +276,18 @@ export class Deployments {
     return renderDeployment(deployment, caller.tenantId, names);
   }
 
-  async #createOrCleanUp(
-    draft: Parameters<ResourceHome<AgentDeployment>['create']>[0],
-    namespace: string,
-    secretName: string | undefined,
-  ): Promise<AgentDeployment> {
-    let created: AgentDeployment;
+  /**
+   * The Secret that a new deployment names, owned by it from the start: whatever ends this program in between, no values stay
+   * behind without a resource. Until then the deployment waits with `SecretMissing`.
+   */
+  async #giveSecret(deployment: AgentDeployment, name: string, values: Values): Promise<void> {
+    const { namespace = '' } = deployment.metadata;
     try {
-      created = await this.homes.deployments.create(draft);
+      await this.homes.secrets.create({ namespace, name }, 'user-secrets', values, deployment);
     } catch (error) {
-      if (secretName !== undefined) await this.homes.secrets.delete({ namespace, name: secretName });
+      await this.homes.deployments.delete(deployment);
       throw error;
     }
-    if (secretName !== undefined) await this.homes.secrets.adopt({ namespace, name: secretName }, created);
-    return created;
   }
 }
 

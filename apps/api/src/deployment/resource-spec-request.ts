@@ -13,6 +13,11 @@ import {
 } from '../wire/fields.js';
 
 export const DNS_LABEL = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
+const SUBDOMAIN = {
+  maxLength: 253,
+  pattern: /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/,
+  patternText: 'String should be the name of an object: lower case letters, digits, - and .',
+};
 const ENV_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
 const MAX_MEMORY_MB = 1_048_576;
 const MAX_SCALE = 1000;
@@ -20,7 +25,7 @@ const MAX_PATH = 1024;
 const MAX_VALUE = 32_768;
 
 export class LocalObjectReferenceRequest {
-  @Text({ required: true, minLength: 1, maxLength: 253 })
+  @Text({ ...SUBDOMAIN, required: true })
   name: string;
 }
 
@@ -172,7 +177,7 @@ export class ResourceSpecRequest {
   @memory('Memory of the cache deployment in MB') cache_memory_mb?: number | null;
   @TextMap({ maxEntries: 64, maxLength: 63 }) labels?: Record<string, string> | null;
   @TextMap({ maxEntries: 64, maxLength: 16_384 }) annotations?: Record<string, string> | null;
-  @Text({ maxLength: 253 }) service_account_name?: string | null;
+  @Text(SUBDOMAIN) service_account_name?: string | null;
   @NestedList(() => LocalObjectReferenceRequest, { maxSize: 16 })
   image_pull_secrets?: LocalObjectReferenceRequest[] | null;
   @NestedList(() => VolumeRequest, { maxSize: 32 }) volumes?: VolumeRequest[] | null;

@@ -4,12 +4,13 @@ import {
   type ControllerSpec,
   EventRecorder,
   failureEvents,
+  fromMapped,
   fromObjects,
   fromOwned,
   isDesiredChange,
   KubeClient,
 } from '#lib/kube';
-import { RESOURCES } from '#lib/resources';
+import { keyOf, RESOURCES } from '#lib/resources';
 import type { Clock } from '#lib/time';
 import type { TraceStore } from '#lib/trace-store';
 import type { Caches } from '../caches.js';
@@ -32,6 +33,12 @@ function agentDeploymentController(
     sources: [
       fromObjects(caches.deployments, isDesiredChange),
       fromOwned(caches.revisions, RESOURCES.AgentDeployment),
+      // one that is made or deleted; what it reports of itself concerns no deployment
+      fromMapped(
+        caches.listeners,
+        ({ metadata: { namespace = '' } }) => caches.deployments.list(namespace).map(keyOf),
+        ({ kind }) => kind !== 'changed',
+      ),
     ],
   };
 }

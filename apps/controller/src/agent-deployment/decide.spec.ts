@@ -71,6 +71,16 @@ describe('decideDeployment', () => {
       },
       { kind: 'settled' },
     ],
+    [
+      'reports that the listener of its newest revision was deleted',
+      { lostListener: 'far', revisions: [READY] },
+      { kind: 'refuse', refusal: { type: 'RevisionReady', reason: 'ListenerMissing' } },
+    ],
+    [
+      'makes a revision for another listener in place of one whose listener was deleted',
+      { lostListener: 'far', revisions: [revision(1, 'VariablesReady')] },
+      { kind: 'make-revision', listenerName: 'far' },
+    ],
     ['mints a key that was lost', { platformKey: undefined }, { kind: 'ensure-key-and-database' }],
     [
       'looks for a missing Secret soon',

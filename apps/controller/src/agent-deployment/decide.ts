@@ -9,7 +9,7 @@ import {
 import { untilSecretLook } from '../secret-look.js';
 import { decideRevision, type NewRevision } from './decide-revision.js';
 import { type DeploymentWorld, hasVariables, type Variables } from './observe.js';
-import { admitDeployment, admitRevision, type Refusal } from './refusal.js';
+import { admitDeployment, admitRevision, type Refusal, refuseLostListener } from './refusal.js';
 import { revisionHash } from './revision-hash.js';
 import { revisionsToForget } from './revisions-to-forget.js';
 
@@ -80,8 +80,10 @@ export function decideDeployment(world: DeploymentWorld): DeploymentDecision {
     const listenerName = listener.metadata.name;
     return { kind: 'make-revision', revision: next.revision, tenantId, listenerName, hash };
   }
+  const lost = refuseLostListener(world);
   return (
     decideVariables(world, environment) ??
+    (lost && refuse(lost)) ??
     decideForgetting(world) ?? { kind: 'settled', lookAgainMs: lookAgainMs ?? PROJECT_LOOK_MS }
   );
 }

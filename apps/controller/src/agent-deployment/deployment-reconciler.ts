@@ -147,6 +147,7 @@ export class DeploymentReconciler {
   async #report(world: DeploymentWorld, decision: DeploymentDecision, outcome: Outcome): Promise<void> {
     const status = summarizeDeployment(world, decision, outcome, this.#tools.clock.now());
     this.#warnOfIgnored(world.deployment, status);
+    this.#warnOfRefusal(world.deployment, decision);
     const written = await this.#status.apply(RESOURCES.AgentDeployment, world.deployment, status, OWNED);
     await this.#caches.deployments.seen(written);
   }
@@ -163,6 +164,15 @@ export class DeploymentReconciler {
       reason,
       message: now,
     });
+  }
+
+  /** Once for each refusal, before the status has it. */
+  #warnOfRefusal(deployment: AgentDeployment, decision: DeploymentDecision): void {
+    if (decision.kind !== 'refuse') return;
+    const { type, reason, message } = decision.refusal;
+    const before = findCondition(deployment.status?.conditions, type);
+    if (before?.reason === reason && before.message === message) return;
+    this.#tools.events.record(RESOURCES.AgentDeployment, deployment, { type: 'Warning', reason, message });
   }
 }
 

@@ -38,6 +38,8 @@ export interface DeploymentWorld {
   /** By number, oldest first. */
   readonly revisions: readonly AgentRevision[];
   readonly listener: Listener | undefined;
+  /** The Listener that should run the newest revision and does not exist. */
+  readonly lostListener: string | undefined;
   /** The tracing project of the deployment's name as it is now, or as it was seen last while the store is unavailable. */
   readonly tracingProjectId: string | undefined;
   /** The other deployments of the namespace. */
@@ -93,6 +95,7 @@ export async function observeDeployment(
     tracingProjectId: await presentProject(provisioning, deployment, workspace?.spec.tenantId),
     revisions,
     listener: listeners.find(({ metadata }) => metadata.name === listenerName),
+    lostListener: lostListener(revisions.at(-1), listeners),
     siblings: caches.deployments.list(namespace).filter(({ metadata }) => metadata.uid !== uid),
     platformKey: secretValue(ownedBy(deployment, platformSecret), PLATFORM_KEY),
     database: await provisioning.findDatabase(deployment),
@@ -140,6 +143,11 @@ async function repeatedVariables(
   if (!latest || hasVariables(latest)) return undefined;
   const of = revisions.find(({ metadata }) => metadata.name === latest.spec.redeployOf);
   return of && variablesOf(await findSecret(of.spec.envSecretName));
+}
+
+function lostListener(latest: AgentRevision | undefined, listeners: readonly Listener[]): string | undefined {
+  const name = latest?.spec.listenerName;
+  return listeners.some(({ metadata }) => metadata.name === name) ? undefined : name;
 }
 
 function variablesOf(secret: Secret | undefined): Variables | undefined {

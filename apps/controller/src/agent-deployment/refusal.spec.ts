@@ -1,6 +1,6 @@
 import { listenerNameOf } from './observe.js';
-import { admitDeployment, admitRevision } from './refusal.js';
-import { deployment, LISTENER, TRUSTING, world } from './testdata/sample-world.js';
+import { admitDeployment, admitRevision, refuseLostListener } from './refusal.js';
+import { deployment, LISTENER, revision, TRUSTING, world } from './testdata/sample-world.js';
 
 describe('refusal', () => {
   const older = deployment({ name: 'a' }, { name: 'b', uid: 'v', creationTimestamp: '2026-01-01T00:00:00Z' });
@@ -36,6 +36,21 @@ describe('refusal', () => {
     ],
   ])('refuses a revision because of %s', (_, one, expected) => {
     expect(admitRevision(one).refusal?.reason).toBe(expected);
+  });
+
+  it('reports a listener that does not exist while its revision serves', () => {
+    const one = revision(1, 'Ready', 'Active');
+    const serving = { ...one, status: { ...one.status, serving: true } };
+    const untended = 'the pods of a-1 run on, and what happens to them is not reported or mended';
+    expect(admitRevision(world({ listener: undefined, revisions: [serving] })).refusal?.message).toBe(
+      `Listener default does not exist in this namespace; create it or name another; ${untended}`,
+    );
+    expect(refuseLostListener(world({ lostListener: 'far', revisions: [serving] }))).toEqual({
+      type: 'RevisionReady',
+      reason: 'ListenerMissing',
+      message: `Listener far of revision a-1 does not exist in this namespace; create it, or request a new revision for another; ${untended}`,
+    });
+    expect(refuseLostListener(world({ revisions: [serving] }))).toBeUndefined();
   });
 
   it.each([

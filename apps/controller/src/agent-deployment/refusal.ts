@@ -1,7 +1,9 @@
 import {
   type AgentDeployment,
+  type AgentRevision,
   CONDITION,
   DEFAULT_LISTENER,
+  GIT_HOST_REFUSAL,
   isDangerousEnvironment,
   isDeleting,
   isReservedEnvironment,
@@ -10,7 +12,6 @@ import {
   type Workspace,
 } from '#lib/resources';
 import { isOlder } from '../identity/decide-id.js';
-import { GIT_HOST_REFUSAL } from '../git-host-refusal.js';
 import type { DeploymentWorld, Variables } from './observe.js';
 import { wireName } from './wire-name.js';
 
@@ -59,6 +60,7 @@ function wantedListener({ listenerRef, sourceConfig }: AgentDeployment['spec']):
 export function admitRevision({
   deployment,
   workspace,
+  revisions,
   listener,
   environment,
   isSecretOfPlatform,
@@ -77,7 +79,7 @@ export function admitRevision({
     return refuse(
       type,
       REASON.listenerMissing,
-      `Listener ${wantedListener(spec)} does not exist in this namespace; create it or name another`,
+      `Listener ${wantedListener(spec)} does not exist in this namespace; create it or name another${untendedText(revisions)}`,
     );
   if (!environment)
     return refuse(
@@ -106,6 +108,26 @@ export function admitRevision({
       `Secret ${spec.secretsRef?.name ?? ''} sets ${dangerous.join(', ')}, which can run code or give trust away; remove it, or set spec.allowDangerousEnvironment of the Workspace`,
     );
   return { listener, environment };
+}
+
+/** Why a deployment whose newest revision nobody runs is not ready. */
+export function refuseLostListener({ lostListener, revisions }: DeploymentWorld): Refusal | undefined {
+  const latest = revisions.at(-1);
+  if (lostListener === undefined || !latest) return undefined;
+  const { name } = latest.metadata;
+  return {
+    type: CONDITION.revisionReady,
+    reason: REASON.listenerMissing,
+    message: `Listener ${lostListener} of revision ${name} does not exist in this namespace; create it, or request a new revision for another${untendedText(revisions)}`,
+  };
+}
+
+/** What becomes of pods without their listener. */
+function untendedText(revisions: readonly AgentRevision[]): string {
+  const serving = revisions.findLast(({ status }) => status?.serving === true);
+  return serving === undefined
+    ? ''
+    : `; the pods of ${serving.metadata.name} run on, and what happens to them is not reported or mended`;
 }
 
 function refuse(type: Refusal['type'], reason: string, message: string): { readonly refusal: Refusal } {

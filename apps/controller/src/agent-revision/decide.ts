@@ -1,5 +1,4 @@
-import { type AgentRevision, CONDITION, isConditionTrue, REASON } from '#lib/resources';
-import { GIT_HOST_REFUSAL } from '../git-host-refusal.js';
+import { type AgentRevision, CONDITION, GIT_HOST_REFUSAL, isConditionTrue, REASON } from '#lib/resources';
 import { type ImageIndex, pinImage } from './image-index.js';
 
 /** Everything that the image of a revision depends on. */

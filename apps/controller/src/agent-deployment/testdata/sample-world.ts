@@ -87,6 +87,7 @@ export function world(more: Partial<DeploymentWorld> = {}): DeploymentWorld {
     workspace: WORKSPACE,
     revisions: [],
     listener: LISTENER,
+    lostListener: undefined,
     tracingProjectId: 'p',
     siblings: [],
     platformKey: 'key',
