@@ -79,7 +79,7 @@ describe('ignoredFields', () => {
     [
       'a queue of no pods',
       { queueMinScale: 0, queueMaxScale: 0 },
-      'queueMinScale, queueMaxScale have no effect',
+      'queueMaxScale, queueMinScale have no effect',
     ],
     [
       'a most that nothing scales to',

@@ -15,8 +15,7 @@ export interface IgnoredField {
 }
 
 const NO_SUCH_WORKLOAD = 'the platform has no such workload';
-const SHARED_DATABASE =
-  'the database lies on a Postgres server that the platform shares or was given; size that server';
+const SHARED_DATABASE = 'the database lies on a Postgres server that the platform shares or was given';
 
 const NEVER: Readonly<Partial<Record<keyof ResourceSpec, string>>> = {
   orchestratorCpu: NO_SUCH_WORKLOAD,
@@ -38,7 +37,7 @@ const NEVER: Readonly<Partial<Record<keyof ResourceSpec, string>>> = {
 };
 
 /**
- * Every field that a deployment sets and that drives nothing, in the order of the spec. All other fields change what is
+ * Every field that a deployment sets and that drives nothing, fields of the resource spec by their names. All other fields change what is
  * built: a test compares them with the manifests.
  */
 export function ignoredFields({
@@ -49,7 +48,9 @@ export function ignoredFields({
   if (source === 'git_host') return [];
   const { installCommand, buildCommand, resourceSpec = {} } = sourceConfig;
   return [
-    ...Object.keys(resourceSpec).flatMap((name) => judged(name as keyof ResourceSpec, resourceSpec)),
+    ...Object.keys(resourceSpec)
+      .sort()
+      .flatMap((name) => judged(name as keyof ResourceSpec, resourceSpec)),
     ...(installCommand === undefined ? [] : [ofSource('installCommand')]),
     ...(buildCommand === undefined ? [] : [ofSource('buildCommand')]),
   ];
@@ -86,7 +87,7 @@ const ONE_POD =
   '0 is taken as 1, since nothing would start the first pod; suspend the deployment to have none';
 const NOT_OURS = `those that begin with ${PLATFORM_PREFIX} are the platform's and are left out`;
 const NOTHING_SCALES =
-  'pods that answer HTTP are as many as minScale says; only those of a queue follow the runs';
+  'pods that answer HTTP are as many as minScale says, and only those of a queue follow the runs';
 
 type Judge = (spec: ResourceSpec) => string | undefined;
 

@@ -177,6 +177,24 @@ describe('Deployment of a revision', () => {
     ]);
     expect(pod.containers.map(({ name }) => name)).toEqual(['agent', 'plain']);
   });
+  it('runs the agent’s own image beside it, where a container names it as the deployment does', () => {
+    const wanted = revision({
+      sidecars: [
+        { name: 's', image: 'agent' },
+        { name: 't', image: 'other' },
+      ],
+    });
+    const spec = { ...wanted.spec, source: 'internal_image', imageUri: 'agent' } as const;
+    const imagesOf = (one: AgentRevision) =>
+      buildRevisionDeployment(one, 1, SETTINGS).spec.template.spec.containers.map(({ image }) => image);
+    const own = 'registry/agent@sha256:1';
+    expect(imagesOf({ ...wanted, spec })).toEqual([own, own, 'other']);
+    expect(imagesOf({ ...wanted, spec: { ...spec, source: 'external_image' } })).toEqual([
+      own,
+      'agent',
+      'other',
+    ]);
+  });
   it('runs one pod at minScale 0, since nothing would scale it up', () => {
     expect(
       [undefined, 0, 3].map((minScale) =>

@@ -8,7 +8,6 @@ import {
   LABEL,
   type PodContainer,
   type Probe,
-  type ResourceSpec,
 } from '#lib/resources';
 import { addressOf } from './address-of.js';
 import { CONTAINER_SECURITY, platformLabels, POD_SECURITY } from './object-labels.js';
@@ -206,10 +205,10 @@ function buildWorkload(
           ...(wanted.serviceAccountName ? { serviceAccountName: wanted.serviceAccountName } : {}),
           ...(wanted.imagePullSecrets ? { imagePullSecrets: wanted.imagePullSecrets } : {}),
           ...(wanted.volumes ? { volumes: wanted.volumes.map((volume) => ({ ...volume })) } : {}),
-          ...initContainersPart(wanted),
+          ...initContainersPart(revision),
           containers: [
             agentContainer(revision, settings, role, resources),
-            ...(wanted.sidecars ?? []).filter((one) => !isNative(one)).map(besides),
+            ...(wanted.sidecars ?? []).filter((one) => !isNative(one)).map((one) => besides(one, revision)),
           ],
         },
       },
@@ -296,18 +295,22 @@ function isNative({ restartPolicy }: Container): boolean {
   return restartPolicy === 'Always';
 }
 
-function initContainersPart({ initContainers = [], sidecars = [] }: ResourceSpec): {
-  readonly initContainers?: readonly PodContainer[];
-} {
+function initContainersPart(revision: AgentRevision): { readonly initContainers?: readonly PodContainer[] } {
+  const { initContainers = [], sidecars = [] } = revision.spec.resourceSpec ?? {};
   const all = [...initContainers, ...sidecars.filter(isNative)];
-  return all.length === 0 ? {} : { initContainers: all.map(besides) };
+  return all.length === 0 ? {} : { initContainers: all.map((one) => besides(one, revision)) };
 }
 
-/** A user's container as it is: the interface's shape is a pod's own, so the API server judges its free-form parts. */
-function besides(container: Container): PodContainer {
-  const { env, envFrom, ...rest } = container;
+/**
+ * A user's container as it is: the interface's shape is a pod's own, so the API server judges its free-form parts. The name
+ * of an image of the platform's own store means what it means for the agent, pinned with the revision; nodes know no other.
+ */
+function besides(container: Container, { spec, status }: AgentRevision): PodContainer {
+  const { env, envFrom, image, ...rest } = container;
+  const isOwn = spec.source === 'internal_image' && image === spec.imageUri;
   return {
     ...rest,
+    image: isOwn ? (status?.image ?? image) : image,
     ...(env ? { env } : {}),
     ...(envFrom ? { envFrom } : {}),
   };

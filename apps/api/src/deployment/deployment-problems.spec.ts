@@ -144,7 +144,7 @@ describe('a request for a deployment', () => {
     );
     const warning =
       '299 - "cache_memory_mb has no effect: a deployment has no cache of its own; ' +
-      'orchestrator_cpu, executor_cpu have no effect: the platform has no such workload; ' +
+      'executor_cpu, orchestrator_cpu have no effect: the platform has no such workload; ' +
       'build_command has no effect: an image is installed and built already"';
     const path = `/v2/deployments/${made.json.id}`;
     const patch = (spec: object) => tenant.call('PATCH', path, { source_config: { resource_spec: spec } });

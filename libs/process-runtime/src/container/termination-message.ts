@@ -13,9 +13,10 @@ export function readTerminationMessage(file: string): string {
 
 /** The last lines of a log file, for `terminationMessagePolicy: FallbackToLogsOnError`. */
 export function readLogEnd(file: string): string {
-  const lines = readEnd(file, MAX_LOG_BYTES * 2, 'end')
-    .split('\n')
-    .slice(1);
+  const text = readEnd(file, MAX_LOG_BYTES * 2, 'end');
+  // the first line of what was cut off is a part of one
+  const isCut = Buffer.byteLength(text) >= MAX_LOG_BYTES * 2;
+  const lines = text.split('\n').slice(isCut ? 1 : 0);
   // time, stream and tag stand before each line
   return lines
     .map((line) => line.replace(/^\S+ \S+ \S /, ''))

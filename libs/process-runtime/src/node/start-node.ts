@@ -171,7 +171,7 @@ function startTools(
 ): Pick<NodeContext, 'tools' | 'mountProblem'> {
   const tools = findTools();
   const stage = join(folder, 'mounts.probe');
-  mkdirSync(stage, { recursive: true, mode: 0o755 });
+  mkdirSync(stage, { recursive: true });
   const mountProblem = findMountProblem(tools.unshare, stage, areOwn ? NOBODY : undefined);
   if (mountProblem !== undefined) log.info({ mountProblem }, 'pods with volumes are refused');
   return { tools, mountProblem };

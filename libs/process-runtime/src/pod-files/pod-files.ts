@@ -127,7 +127,7 @@ export class PodFiles {
   ): string {
     const all = join(this.folder, VOLUMES);
     const folder = join(all, name);
-    mkdirSync(folder, { recursive: true, mode: 0o755 });
+    makeOpenFolders(all, name);
     chmodSync(all, this.#user.isOwn ? 0o750 : 0o700);
     if (this.#user.isOwn) chownSync(all, process.getuid?.() ?? 0, this.#user.gid);
     for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
@@ -136,7 +136,7 @@ export class PodFiles {
     }
     for (const [path, { bytes, mode }] of files) {
       const file = join(folder, path);
-      mkdirSync(dirname(file), { recursive: true, mode: 0o755 });
+      makeOpenFolders(folder, dirname(path));
       const partial = `${file}.new`;
       rmSync(partial, { force: true });
       writeFileSync(partial, bytes, { mode });
@@ -167,6 +167,17 @@ export async function removePodFolder(folder: string): Promise<void> {
     if (owner !== undefined && owner !== process.getuid?.()) await removeAsOwner(path);
   }
   rmSync(folder, { recursive: true, force: true, maxRetries: 3 });
+}
+
+/** Below `base`, for any user to pass and list, whatever the umask of the platform closes. */
+function makeOpenFolders(base: string, path: string): void {
+  mkdirSync(base, { recursive: true });
+  let folder = base;
+  for (const name of path.split('/')) {
+    folder = join(folder, name);
+    mkdirSync(folder, { recursive: true });
+    chmodSync(folder, 0o755);
+  }
 }
 
 function entriesOf(folder: string): readonly string[] {

@@ -30,11 +30,13 @@ if (problem !== undefined) process.stderr.write(`SKIPPED: volumes of processes: 
   const folder = temporaryFolder();
   let desk: PodDesk;
   let made = 0;
+  let umask = 0;
 
   beforeAll(async () => {
     chmodSync(folder, 0o711);
     desk = new PodDesk(server.kubeconfigPath, folder, users ? { users } : {});
     await desk.open('here');
+    umask = process.umask(0o077); // as the platform's
     await desk.client.create(CONFIG_MAPS, {
       metadata: { namespace: 'here', name: 'settings' },
       data: { 'a.txt': 'one', 'b.txt': 'two' },
@@ -44,7 +46,10 @@ if (problem !== undefined) process.stderr.write(`SKIPPED: volumes of processes: 
       data: { key: Buffer.from([0xff, 0x00, 0x41]).toString('base64') },
     });
   }, 90_000);
-  afterAll(() => desk.close());
+  afterAll(async () => {
+    process.umask(umask);
+    await desk.close();
+  });
 
   /** What a line of shell prints in a container with these mounts. */
   async function shell(
@@ -57,7 +62,12 @@ if (problem !== undefined) process.stderr.write(`SKIPPED: volumes of processes: 
     writeFileSync(file, '');
     chmodSync(file, 0o666);
     const command = ['sh', '-c', `exec >${file} 2>&1; ${line}; cp ${file} "$TERMINATION_MESSAGE_PATH" || :`];
-    const pod = await desk.run('here', { command, volumeMounts }, { volumes, ...spec });
+    const terminationMessagePolicy = 'FallbackToLogsOnError';
+    const pod = await desk.run(
+      'here',
+      { command, volumeMounts, terminationMessagePolicy },
+      { volumes, ...spec },
+    );
     const over = await desk.until(pod, 'to end', (now) => mainOf(now)?.state?.terminated !== undefined);
     const { message = '', exitCode } = mainOf(over)?.state?.terminated ?? {};
     expect([exitCode, message]).toEqual([0, message]);

@@ -1,0 +1,164 @@
+import { execFileSync } from 'node:child_process';
+import { join } from 'node:path';
+import { Client } from '@langchain/langgraph-sdk';
+import { waitFor } from '#lib/testing';
+import { findKubectl, findRealKubernetes, Kubectl, leaveOut } from '../support/kubectl.js';
+import {
+  newDataFolder,
+  type Platform,
+  removeDataFolder,
+  repository,
+  startPlatform,
+} from '../support/platform.js';
+
+const realHome = findRealKubernetes();
+const binary = findKubectl();
+
+function cluster(...args: string[]): void {
+  execFileSync('bash', [join(repository, 'test/cluster/cluster.sh'), ...args], {
+    env: { ...process.env, KUBE_HOME: realHome ?? '' },
+    stdio: 'ignore',
+    timeout: 120_000,
+  });
+}
+
+const shell = (name: string, line: string, more: object) => ({
+  ...{ name, image: 'sample-agent', command: ['sh', '-c', line], ...more },
+});
+const SCRATCH = { name: 'scratch', mountPath: '/agentplane-scratch' };
+const SETTINGS = { name: 'settings', mountPath: '/etc/agentplane-fields', readOnly: true };
+
+/** A value of every field. */
+const EVERY_FIELD = {
+  ...{ minScale: 1, maxScale: 2, cpu: 0.2, cpuLimit: 1, memoryMb: 300, memoryLimitMb: 900 },
+  ...{ queueMinScale: 1, queueMaxScale: 2, queueCpu: 0.1, queueCpuLimit: 1 },
+  ...{ queueMemoryMb: 310, queueMemoryLimitMb: 910 },
+  ...{ orchestratorCpu: 1, orchestratorCpuLimit: 1, orchestratorMemoryMb: 1, orchestratorMemoryLimitMb: 1 },
+  ...{ orchestratorMinScale: 1, orchestratorMaxScale: 1 },
+  ...{ executorCpu: 1, executorCpuLimit: 1, executorMemoryMb: 1, executorMemoryLimitMb: 1 },
+  ...{ cacheMemoryMb: 1, labels: { team: 'fields' }, annotations: { note: 'every field' } },
+  ...{ serviceAccountName: 'mine', imagePullSecrets: [{ name: 'registry' }] },
+  volumes: [
+    { name: 'scratch', emptyDir: {} },
+    { name: 'settings', projected: { sources: [{ configMap: { name: 'settings' } }] } },
+  ],
+  volumeMounts: [SCRATCH, SETTINGS],
+  initContainers: [
+    shell('first', 'cat /etc/agentplane-fields/word > /agentplane-scratch/word', {
+      volumeMounts: [SCRATCH, SETTINGS],
+    }),
+  ],
+  sidecars: [
+    shell('native', 'cat /agentplane-scratch/word; echo; sleep 3600', {
+      ...{ restartPolicy: 'Always', volumeMounts: [SCRATCH] },
+    }),
+    shell('beside', 'echo beside; sleep 3600', {}),
+  ],
+  ...{ dbCpu: 1, dbCpuLimit: 1, dbMemoryMb: 1, dbMemoryLimitMb: 1, dbStorageGi: 1, dbMaxConnections: 60 },
+};
+
+const HOMES = [
+  { name: 'one machine', isReal: false, isThere: binary !== undefined },
+  { name: 'a real API server', isReal: true, isThere: realHome !== undefined },
+];
+
+describe.each(HOMES)('a deployment with every field on $name', ({ name, isReal, isThere }) => {
+  const dataFolder = newDataFolder();
+  let platform: Platform | undefined;
+  let kubectl: Kubectl;
+
+  beforeAll(async () => {
+    if (!isThere) return leaveOut(name);
+    if (isReal) {
+      cluster('down', '--purge');
+      cluster('up');
+    }
+    const more = isReal ? ['--kubeconfig', join(realHome ?? '', 'run', 'admin.kubeconfig')] : [];
+    platform = await startPlatform(dataFolder, { more });
+    const program = isReal ? join(realHome ?? '', 'bin', 'kubectl') : (binary ?? '');
+    kubectl = new Kubectl(program, platform.credentials.kubeconfig);
+    await kubectl.run(['create', 'serviceaccount', 'mine']);
+    await kubectl.run(['create', 'configmap', 'settings', '--from-literal=word=from the map']);
+  }, 240_000);
+
+  afterAll(async () => {
+    await platform?.stop();
+    if (isThere && isReal) cluster('down', '--purge');
+    removeDataFolder(dataFolder);
+  }, 120_000);
+
+  (isThere ? it : it.skip)(
+    'drives something by each, or names it as ignored',
+    async () => {
+      const resource = {
+        ...{ apiVersion: 'agentplane.dev/v1alpha1', kind: 'AgentDeployment', metadata: { name: 'every' } },
+        spec: {
+          source: 'internal_image',
+          sourceConfig: { resourceSpec: EVERY_FIELD },
+          sourceRevisionConfig: { imageUri: 'sample-agent' },
+        },
+      };
+      await kubectl.run(['apply', '-f', '-'], { input: JSON.stringify(resource) });
+      await kubectl.run(['wait', '--for=condition=Ready', 'adep/every', '--timeout=120s']);
+      const read = async (...args: string[]): Promise<string> => (await kubectl.run(['get', ...args])).trim();
+
+      const ignored = await read(
+        ...['adep', 'every', '-o', "jsonpath={.status.conditions[?(@.type=='FieldsIgnored')].message}"],
+      );
+      expect(ignored.split('; ').map((one) => one.split(/ ha(?:s|ve) no effect/)[0])).toEqual([
+        'cacheMemoryMb',
+        'dbCpu, dbCpuLimit, dbMemoryLimitMb, dbMemoryMb, dbStorageGi',
+        'executorCpu, executorCpuLimit, executorMemoryLimitMb, executorMemoryMb, orchestratorCpu, ' +
+          'orchestratorCpuLimit, orchestratorMaxScale, orchestratorMemoryLimitMb, orchestratorMemoryMb, orchestratorMinScale',
+        'maxScale',
+      ]);
+      await waitFor(async () => (await read('events')).includes('FieldsIgnored'));
+
+      expect((await read('deploy,svc,secret', '-l', 'team=fields', '-o', 'name')).split('\n').sort()).toEqual(
+        [
+          'deployment.apps/every-00001',
+          'deployment.apps/every-00001-queue',
+          'secret/every-00001-env',
+          'secret/every-database',
+          'secret/every-platform',
+          'service/every',
+        ],
+      );
+      expect(await read('svc', 'every', '-o', 'jsonpath={.metadata.annotations.note}')).toBe('every field');
+      const agent = '{.spec.template.spec.containers[0].resources}';
+      const resources = await read(
+        'deploy',
+        'every-00001',
+        'every-00001-queue',
+        '-o',
+        `jsonpath={range .items[*]}${agent}{"\\n"}{end}`,
+      );
+      expect(resources.split('\n').map((line) => JSON.parse(line) as unknown)).toEqual([
+        { requests: { cpu: '200m', memory: '300Mi' }, limits: { cpu: '1', memory: '900Mi' } },
+        { requests: { cpu: '100m', memory: '310Mi' }, limits: { cpu: '1', memory: '910Mi' } },
+      ]);
+      expect(await kubectl.run(['logs', 'deploy/every-00001', '-c', 'native'])).toContain('from the map');
+      expect(await kubectl.run(['logs', 'deploy/every-00001', '-c', 'beside'])).toContain('beside');
+      const pod = await read(
+        'pods',
+        '-l',
+        'team=fields',
+        '-o',
+        'jsonpath={.items[0].spec.serviceAccountName}',
+      );
+      expect(pod).toBe('mine');
+
+      const apiUrl = await read('adep', 'every', '-o', 'jsonpath={.status.url}');
+      const apiKey = platform?.credentials.apiKey ?? '';
+      const client = new Client({ apiUrl, apiKey, callerOptions: { maxRetries: 0 } });
+      const input = { messages: [{ role: 'user', content: 'what is 2 + 40?' }] };
+      expect(JSON.stringify(await client.runs.wait(null, 'agent', { input }))).toContain('42');
+      await kubectl.run(['delete', 'adep', 'every', '--timeout=90s']);
+      await waitFor(async () => (await read('deploy,pods,svc', '-l', 'team=fields', '-o', 'name')) === '', {
+        what: 'its objects to go',
+        timeoutMs: 60_000,
+      });
+    },
+    300_000,
+  );
+});
