@@ -40,14 +40,16 @@ const PASSWORD = 'temporary';
  * Starts a server for tests and measurements: initdb runs once for each machine and its result is copied, nothing is
  * flushed, and the server ends with this process however that ends (a shell holds it and reads our pipe).
  * @param environment of the server, beside what it needs
+ * @param parent of the folder that holds its data
  */
 export async function startTemporaryPostgres(
   environment: Readonly<Record<string, string>> = {},
+  parent = tmpdir(),
 ): Promise<TemporaryPostgres> {
   const user = serverUser();
   const binaries = findBinaries(user, join(tmpdir(), 'agentplane-postgres-binaries'));
   const template = await ensureTemplate(binaries, user);
-  const folder = mkdtempSync(join(tmpdir(), 'agentplane-postgres-'));
+  const folder = mkdtempSync(join(parent, 'agentplane-postgres-'));
   const pgdata = join(folder, 'data');
   if (user) chownSync(folder, user.uid, user.gid);
   await copyFolder(template, pgdata);

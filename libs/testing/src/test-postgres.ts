@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll } from '@jest/globals';
 import pg from 'pg';
+import { folderInMemory } from './folder-in-memory.js';
 import { startTemporaryPostgres, type TemporaryPostgres } from '#lib/embedded-postgres';
 
 export interface FreshDatabase {
@@ -28,7 +29,7 @@ export function testPostgres(environment?: Readonly<Record<string, string>>): Te
   let server: TemporaryPostgres | undefined;
   const templates = new Map<(uri: string) => Promise<void>, Promise<string>>();
   beforeAll(async () => {
-    server = await startTemporaryPostgres(environment);
+    server = await startTemporaryPostgres(environment, folderInMemory());
   });
   afterAll(async () => {
     await server?.stop();
