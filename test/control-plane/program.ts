@@ -28,7 +28,12 @@ export class Program {
 
   constructor(app: string, env: Readonly<Record<string, string>>) {
     this.#child = spawn(process.execPath, [join(process.cwd(), 'dist', 'apps', app, 'src', 'main.js')], {
-      env: { PATH: process.env['PATH'], AGENTPLANE_LOG_LEVEL: 'info', ...env },
+      env: {
+        PATH: process.env['PATH'],
+        NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'],
+        AGENTPLANE_LOG_LEVEL: 'info',
+        ...env,
+      },
       stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
     });
     this.#ended = once(this.#child, 'close');

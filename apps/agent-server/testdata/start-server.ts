@@ -97,6 +97,7 @@ function spawnServer(uri: string, folder: string, env: Readonly<Record<string, s
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
     env: {
       PATH: process.env.PATH,
+      NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE,
       HOST: '127.0.0.1',
       PORT: '0',
       POSTGRES_URI: uri,

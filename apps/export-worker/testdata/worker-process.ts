@@ -18,7 +18,7 @@ export class WorkerProcess {
 
   constructor(env: Readonly<Record<string, string>>) {
     this.child = spawn(process.execPath, [main], {
-      env: { PATH: process.env['PATH'], ...env },
+      env: { PATH: process.env['PATH'], NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'], ...env },
       stdio: ['ignore', 'ignore', 'pipe'],
     });
     if (this.child.stderr)
