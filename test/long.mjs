@@ -1,5 +1,13 @@
-// npm run test:long [-- JEST ARGUMENTS]: tests that take longer than every change can wait. docs/long-tests.md keeps the last result.
+// npm run test:long [-- JEST ARGUMENTS]: tests that take longer than every change can wait, which are those of test/long
+// and the files that have some beside others (`itLong`). docs/long-tests.md keeps the last result.
 import { spawnSync } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+const MARK = /\bitLong\b/;
+const marked = ['apps', 'libs', 'test']
+  .flatMap((root) => readdirSync(root, { recursive: true }).map((name) => join(root, name)))
+  .filter((path) => /\.spec\.tsx?$/.test(path) && MARK.test(readFileSync(path, 'utf8')));
 
 const build = spawnSync(process.execPath, ['bin/build.js'], { stdio: 'inherit' });
 if (build.status !== 0) process.exit(1);
@@ -11,10 +19,11 @@ const run = spawnSync(
     'node_modules/jest/bin/jest.js',
     '--testMatch',
     '**/test/long/*.long.ts',
+    ...marked.map((path) => `**/${path}`),
     '--runInBand',
     '--forceExit',
     ...process.argv.slice(2),
   ],
-  { stdio: 'inherit' },
+  { stdio: 'inherit', env: { ...process.env, AGENTPLANE_LONG_TESTS: '1' } },
 );
 process.exit(run.status ?? 1);

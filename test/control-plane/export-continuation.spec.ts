@@ -258,7 +258,7 @@ describe('an export that continues another', () => {
   it('continues one that ran out of time, as a resource', async () => {
     await startController({ AGENTPLANE_EXPORT_TIMEOUT_MS: '4000' });
     plane.fault = (target) =>
-      isPart(target) && target.key.includes('day=1/part-00003') ? { kind: 'delay', ms: 60_000 } : undefined;
+      isPart(target) && target.key.includes('day=1/part-00003') ? { kind: 'delay', ms: 20_000 } : undefined;
     const first = await begin();
     await ended(first, 'TIMEDOUT');
     plane.fault = undefined;

@@ -501,12 +501,12 @@ describe('first light', () => {
       const agents = await waitFor(
         () => {
           const found = programsBelow(platform.process.pid ?? 0, 'agent-server').map(({ pid }) => pid);
-          return found.length === 1 && found;
+          // a former revision stays warm for two minutes at most
+          return found.length > 0 && found;
         },
-        // a former revision stays warm for two minutes at most
-        { what: 'one agent server', timeoutMs: 130_000 },
+        { what: 'an agent server', timeoutMs: 60_000 },
       );
-      expect(former).not.toContain(agents[0]);
+      expect(agents.filter((pid) => former.includes(pid))).toEqual([]);
       expect(listProcesses().filter(({ pid }) => former.includes(pid))).toEqual([]);
       const client = agentAt(await urlOf(deployment.id));
       await waitFor(

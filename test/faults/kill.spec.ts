@@ -23,10 +23,6 @@ describe('a platform whose programs are killed or stand still', () => {
     600_000,
   );
 
-  it('fails no revision and loses nothing when Postgres stands still for 40 s during a rollout', async () => {
-    await expectWhole(['postgres'], { kind: 'stop', ms: 40_000 });
-  }, 600_000);
-
   it('hands the runs of an agent server that stands still to another, and completes them once', async () => {
     await expectWhole(['agent-server'], { kind: 'stop', ms: 20_000 });
   }, 600_000);

@@ -2,7 +2,7 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { cpSync, existsSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { beforeAll, describe, expect, it } from '@jest/globals';
-import { temporaryFolder } from '#lib/testing';
+import { itLong, temporaryFolder } from '#lib/testing';
 
 const NEST = join('node_modules', '@nestjs', 'cli', 'bin', 'nest.js');
 /** Its compiler is the slow one: half a minute on a busy machine. */
@@ -51,7 +51,7 @@ describe('nest-cli.json', () => {
     COMPILES_MS,
   );
 
-  it(
+  itLong(
     'hands the configuration of the environment to a program of the platform',
     () => {
       const { status, stderr } = nest('start', 'controller');

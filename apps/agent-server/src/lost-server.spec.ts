@@ -1,8 +1,9 @@
-import { testPostgres, temporaryFolder, waitFor } from '#lib/testing';
+import { itLong, testPostgres, temporaryFolder, waitFor } from '#lib/testing';
 import { existsSync, readFileSync } from 'node:fs';
 import { once } from 'node:events';
 import { request, type IncomingMessage } from 'node:http';
 import { join } from 'node:path';
+import type { Client } from '@langchain/langgraph-sdk';
 import pg from 'pg';
 import { ServerProcess } from '../testdata/start-server.js';
 
@@ -157,11 +158,9 @@ describe('a run whose server is killed', () => {
     });
   });
 
-  it.each([
-    ['before', { interruptBefore: ['second'] }],
-    ['after', { interruptAfter: ['first'] }],
-    ['before any', { interruptBefore: '*' as const, input: null }],
-  ])('still waits for a person when it had stopped %s a node', async (_title, options) => {
+  type Stop = Omit<Parameters<Client['runs']['create']>[2] & object, 'input'> & { readonly input?: null };
+
+  async function expectWaiting(_title: string, options: Stop): Promise<void> {
     const first = await start();
     const file = newFile();
     const client = first.client();
@@ -182,7 +181,13 @@ describe('a run whose server is killed', () => {
     expect(await second.client().runs.wait(thread_id, 'slow', { input: null })).toMatchObject({
       steps: ['first', 'second', 'third'],
     });
-  });
+  }
+  const name = 'still waits for a person when it had stopped %s a node';
+  it.each([['before', { interruptBefore: ['second'] }]])(name, expectWaiting);
+  itLong.each<[string, Stop]>([
+    ['after', { interruptAfter: ['first'] }],
+    ['before any', { interruptBefore: '*', input: null }],
+  ])(name, expectWaiting);
 
   it('keeps its thread to itself until it has ended', async () => {
     const first = await start();

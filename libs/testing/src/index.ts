@@ -2,6 +2,7 @@ export { parseExposition, type ExpositionFamily } from './exposition.js';
 export { FakeClock } from './fake-clock.js';
 export { freePort } from './free-port.js';
 export { startOtlpReceiver, type OtlpReceiver, type ReceivedSpan } from './otlp-receiver.js';
+export { itLong } from './it-long.js';
 export { sendRaw, type RawAnswer } from './send-raw.js';
 export { sendUnread } from './send-unread.js';
 export { type SteppedClock, steppedClock } from './stepped-clock.js';
