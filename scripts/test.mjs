@@ -1,13 +1,18 @@
-// npm test: unit tests, then everything under test/ (those start whole platforms, and wait much): two files at a time.
+// npm test: unit tests, then everything under test/, three files at a time: a file that starts servers and waits for
+// them keeps half a processor busy (measured), so two would leave half of two processors idle.
 // npm test -- ARGUMENTS hands the arguments to Jest.
-// Where reports are asked for (.ci/run), up to three files that failed run once more, alone: a machine that is busy
+// Where reports are asked for (.ci/run), up to four files that failed run once more, alone: a machine that is busy
 // with something else must not refuse a change. Each that passes then is named as FLAKY, so that it gets mended.
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { join, relative } from 'node:path';
+import { join, relative, resolve } from 'node:path';
 
-const MOST_FILES_AGAIN = 3;
+/** At a time. */
+const FILES = 3;
+const MOST_FILES_AGAIN = 4;
 const results = process.env.AGENTPLANE_TEST_RESULTS;
+// each of some thousand starts of our programs would compile the same modules anew
+process.env.NODE_COMPILE_CACHE ??= resolve('node_modules', '.cache', 'compiled');
 
 function jest(name, args) {
   const report = results ? ['--json', `--outputFile=${join(results, `${name}.json`)}`] : [];
@@ -51,7 +56,7 @@ const build = spawnSync(process.execPath, ['bin/build.js'], { stdio: 'inherit' }
 if (build.status !== 0) process.exit(1);
 const given = process.argv.slice(2);
 if (given.length > 0) process.exit(jest('given', given) ? 0 : 1);
-const units = suite('units', ['apps', 'libs', '--maxWorkers=2']);
+const units = suite('units', ['apps', 'libs', `--maxWorkers=${FILES}`]);
 // clients of the SDKs keep sockets and timers for a while after the last test
-const borders = suite('borders', ['test/', '--maxWorkers=2', '--forceExit']);
+const borders = suite('borders', ['test/', `--maxWorkers=${FILES}`, '--forceExit']);
 process.exit(units && borders ? 0 : 1);
