@@ -1,8 +1,12 @@
 import { BACKSLASH, QUOTE } from '#lib/json';
 
-const NULL = Buffer.from('null');
+const NULL = 'null';
 /** As Python's own serialiser writes them. */
 const WORDS = ['NaN', '-Infinity', 'Infinity'].map((word) => Buffer.from(word));
+/** No word begins with another byte. */
+const FIRST = new Set(WORDS.map((word) => word[0]));
+/** The shortest word grows by a third. */
+const GROWTH = NULL.length / Math.min(...WORDS.map((word) => word.length));
 
 /** Whether the JSON text may hold one of the words. */
 function mayHold(json: Buffer): boolean {
@@ -19,14 +23,21 @@ function afterString(json: Buffer, at: number): number {
   }
 }
 
+function isAt(json: Buffer, at: number, word: Buffer): boolean {
+  for (let i = 0; i < word.length; i++) if (json[at + i] !== word[i]) return false;
+  return true;
+}
+
 /**
- * Puts `null` where JSON has no word for a number: NaN, Infinity, -Infinity, but not inside of strings.
+ * Puts `null` where JSON has no word for a number: NaN, Infinity, -Infinity, but not inside of strings. A payload may be
+ * nothing but such words, millions of them: none of them takes memory but in the one new text.
  * @param json text whose grammar is not looked at otherwise
  * @returns the new text; undefined where there is nothing to replace
  */
 export function replaceNonFinite(json: Buffer): Buffer | undefined {
   if (!mayHold(json)) return undefined;
-  const parts: Buffer[] = [];
+  let replaced: Buffer | undefined;
+  let length = 0;
   let from = 0;
   for (let at = 0; at < json.length;) {
     const byte = json[at];
@@ -34,17 +45,18 @@ export function replaceNonFinite(json: Buffer): Buffer | undefined {
       at = afterString(json, at);
       continue;
     }
-    const word =
-      byte === 0x4e || byte === 0x49 || byte === 0x2d
-        ? WORDS.find((one) => json.subarray(at, at + one.length).equals(one))
-        : undefined;
+    const word = FIRST.has(byte) ? WORDS.find((one) => isAt(json, at, one)) : undefined;
     if (!word) {
       at++;
       continue;
     }
-    parts.push(json.subarray(from, at), NULL);
+    replaced ??= Buffer.allocUnsafe(Math.ceil(json.length * GROWTH));
+    length += json.copy(replaced, length, from, at);
+    length += replaced.write(NULL, length, 'latin1');
     at += word.length;
     from = at;
   }
-  return parts.length === 0 ? undefined : Buffer.concat([...parts, json.subarray(from)]);
+  if (!replaced) return undefined;
+  length += json.copy(replaced, length, from);
+  return replaced.subarray(0, length);
 }

@@ -1,0 +1,33 @@
+import { describe, expect, it } from '@jest/globals';
+import { replaceNonFinite } from './replace-non-finite.js';
+
+describe('replaceNonFinite', () => {
+  it.each([
+    ['[NaN,-Infinity,Infinity,-1]', '[null,null,null,-1]'],
+    ['{"NaN":"Infinity","a":NaN}', '{"NaN":"Infinity","a":null}'],
+    ['NaN', 'null'],
+    ['["\\"NaN",NaN]', '["\\"NaN",null]'],
+  ])('replaces the words of %s', (given, expected) => {
+    expect(replaceNonFinite(Buffer.from(given))?.toString()).toBe(expected);
+  });
+
+  it('leaves a text alone that has the words in strings only', () => {
+    expect(replaceNonFinite(Buffer.from('{"a":"NaN -Infinity"}'))).toBeUndefined();
+  });
+
+  it('makes no piece of its own for each of a million words', () => {
+    const json = Buffer.from(`[${'NaN,'.repeat(1_000_000)}1]`);
+    const { subarray } = Buffer.prototype;
+    let pieces = 0;
+    Buffer.prototype.subarray = function (from?: number, to?: number) {
+      pieces++;
+      return subarray.call(this, from, to);
+    };
+    try {
+      expect(replaceNonFinite(json)).toHaveLength(5_000_003);
+    } finally {
+      Buffer.prototype.subarray = subarray;
+    }
+    expect(pieces).toBeLessThan(10);
+  });
+});
