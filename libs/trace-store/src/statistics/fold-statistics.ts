@@ -8,15 +8,21 @@ import { addSumsRow, SUMS_COLUMNS, type SumsRow } from './sums-row.js';
 const FOLDED_AT_ONCE = 200;
 const HOURS_AT_ONCE = 20;
 
-/** Rows of batches, of one tenant after the other. Those that another process folds are left to it. */
+/** The next tenant behind one that has rows of batches: a step in the index for each, however many rows it has. */
+const NEXT_TENANT = `
+SELECT tenant_id FROM run_statistics WHERE span = ${SPAN.unfolded} AND tenant_id > $1
+ORDER BY tenant_id LIMIT 1`;
+const BEFORE_ALL = '00000000-0000-0000-0000-000000000000';
+
+/** Rows of batches of a tenant. Those that another process folds are left to it. */
 const TAKE_UNFOLDED = `
 DELETE FROM run_statistics s WHERE ctid = ANY (ARRAY(
   SELECT t.ctid FROM (
-    SELECT DISTINCT tenant_id, project_id, hour FROM run_statistics WHERE span = ${SPAN.unfolded}
+    SELECT DISTINCT tenant_id, project_id, hour FROM run_statistics WHERE span = ${SPAN.unfolded} AND tenant_id = $1
     ORDER BY tenant_id, project_id, hour LIMIT ${HOURS_AT_ONCE}
   ) p JOIN run_statistics t USING (tenant_id, project_id, hour)
   WHERE t.span = ${SPAN.unfolded} LIMIT ${FOLDED_AT_ONCE} FOR UPDATE OF t SKIP LOCKED
-)) RETURNING s.tenant_id, ${SUMS_COLUMNS}`;
+)) RETURNING ${SUMS_COLUMNS}`;
 
 /** Sums of the same hours or days. A row that is locked stays: who reads adds the two. */
 const TAKE_FOLDED = `
@@ -26,25 +32,40 @@ DELETE FROM run_statistics s WHERE ctid = ANY (ARRAY(
   WHERE t.span > 0 FOR UPDATE OF t SKIP LOCKED
 )) RETURNING ${SUMS_COLUMNS}`;
 
-/** Folds what batches have added into sums of hours and of days, some rows in a transaction. */
+/**
+ * Folds what batches have added into sums of hours and of days, some rows of each tenant in a transaction and in turns:
+ * one that adds rows faster than they are folded keeps nobody else's waiting.
+ */
 export async function foldStatistics(pool: Pool): Promise<void> {
-  while ((await inTransaction(pool, foldSome)) > 0);
+  for (let folded = true; folded;) {
+    folded = false;
+    for (let tenantId = await nextTenant(pool, BEFORE_ALL); tenantId !== undefined;) {
+      const current = tenantId;
+      if ((await inTransaction(pool, (client) => foldSome(client, current))) > 0) folded = true;
+      tenantId = await nextTenant(pool, current);
+    }
+  }
+}
+
+async function nextTenant(pool: Pool, after: string): Promise<string | undefined> {
+  const { rows } = await pool.query<{ tenant_id: string }>(NEXT_TENANT, [after]);
+  return rows[0]?.tenant_id;
 }
 
 /** @returns how many rows it took */
-async function foldSome(client: Connection): Promise<number> {
-  const { rows: taken } = await client.query<SumsRow & { readonly tenant_id: string }>({
+async function foldSome(client: Connection, tenantId: string): Promise<number> {
+  const { rows: taken } = await client.query<SumsRow>({
     text: TAKE_UNFOLDED,
+    values: [tenantId],
     types: textTypes,
   });
-  for (const [tenantId, rows] of Map.groupBy(taken, (row) => row.tenant_id)) {
-    const hours = new KeyedSums();
-    await addRows(hours, rows);
-    // before the hours have those that were folded earlier: the days have these already
-    const days = hours.byDay();
-    await replace(client, tenantId, hours, SPAN.hour);
-    await replace(client, tenantId, days, SPAN.day);
-  }
+  if (taken.length === 0) return 0;
+  const hours = new KeyedSums();
+  await addRows(hours, taken);
+  // before the hours have those that were folded earlier: the days have these already
+  const days = hours.byDay();
+  await replace(client, tenantId, hours, SPAN.hour);
+  await replace(client, tenantId, days, SPAN.day);
   return taken.length;
 }
 

@@ -10,6 +10,7 @@ import { KeyedSums } from './run-statistics-table.js';
 import { addSumsRow } from './sums-row.js';
 import { sumRuns } from './sum-runs.js';
 import { fillStatistics } from './fill-statistics.js';
+import { foldStatistics } from './fold-statistics.js';
 
 const postgres = testPostgres();
 const log = createLogger('test', 'error');
@@ -183,6 +184,34 @@ describe('the store of statistics', () => {
     await compare();
     const { rowCount } = await pool.query('SELECT FROM run_statistics WHERE project_id = $1', [project?.id]);
     expect(rowCount).toBe(0);
+  });
+
+  it('folds some rows of each tenant in turns, however many another has', async () => {
+    const [many, few] = [randomUUID(), randomUUID()].sort() as [string, string];
+    const runAt = (hour: number) =>
+      operation({
+        ...{ id: randomUUID(), name: 'r', run_type: 'llm', session_name: 'p' },
+        start_time: new Date(Date.UTC(2026, 10, 1, hour)).toISOString(),
+      });
+    await store.ingest(many, { post: Array.from({ length: 200 }, (_, hour) => runAt(hour)), patch: [] });
+    await store.ingest(few, { post: [runAt(0)], patch: [] });
+    const left = async (tenant: string): Promise<number> => {
+      const text = 'SELECT count(*)::int AS n FROM run_statistics WHERE tenant_id = $1 AND span = 0';
+      return (await pool.query<{ n: number }>(text, [tenant])).rows[0]?.n ?? -1;
+    };
+    let transactions = 0;
+    const short = {
+      query: pool.query.bind(pool),
+      connect: async () => {
+        if (transactions++ === 5) throw new Error('enough');
+        return pool.connect();
+      },
+    } as unknown as Pool;
+    await expect(foldStatistics(short)).rejects.toThrow('enough');
+    expect([await left(many), await left(few)]).toEqual([expect.any(Number), 0]);
+    expect(await left(many)).toBeGreaterThan(0);
+    await foldStatistics(pool);
+    expect(await left(many)).toBe(0);
   });
 
   it('folds few hours in a transaction, since a full one is large', async () => {
