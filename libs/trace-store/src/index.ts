@@ -27,6 +27,7 @@ export { EXPORT_COLUMNS, type ExportColumn } from './export/export-columns.js';
 export type {
   ArchivedExport,
   ArchivedRun,
+  ArchivedRunsPart,
   ArchivePlace,
   ArchiveRecords,
   ArchiveSearch,

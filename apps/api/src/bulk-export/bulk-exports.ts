@@ -154,16 +154,14 @@ export class BulkExports {
 
   /** By time of their window, oldest first. */
   async listRuns(caller: Caller, id: string, query: ExportsQuery): Promise<readonly ExportRunAnswer[]> {
-    const { offset = 0, limit = Infinity } = query;
     const found = await this.#export(caller, id);
-    const runs = await this.#history.runsOf(this.#owner(caller), found);
-    return this.#renderRuns(found.bulkExport, runs.slice(offset, offset + limit));
+    const runs = await this.#history.runsOf(this.#owner(caller), found, query);
+    return this.#renderRuns(found.bulkExport, runs);
   }
 
   async getRun(caller: Caller, id: string, runId: string): Promise<ExportRunAnswer> {
     const found = await this.#export(caller, id);
-    const runs = await this.#history.runsOf(this.#owner(caller), found);
-    const run = runs.find((one) => idOf(one) === runId);
+    const [run] = await this.#history.runsOf(this.#owner(caller), found, { id: runId });
     const [rendered] = run ? await this.#renderRuns(found.bulkExport, [run]) : [];
     if (!rendered) throw new PublicError('not_found', `Export run with ID ${runId} not found`);
     return rendered;

@@ -1,7 +1,13 @@
 import { parseJson } from '#lib/json';
 import type { BulkExport, BulkExportRun } from '#lib/resources';
 import { idOf, isFinishedExport, exportWireStatus } from '#lib/resources';
-import type { ArchivedExport, ArchivePlace, ArchiveSearch, TraceStore } from '#lib/trace-store';
+import type {
+  ArchivedExport,
+  ArchivedRunsPart,
+  ArchivePlace,
+  ArchiveSearch,
+  TraceStore,
+} from '#lib/trace-store';
 import type { ResourceHome } from '../kubernetes/resource-home.js';
 
 /** An export, wherever it is kept. */
@@ -74,20 +80,23 @@ export class ExportHistory {
     return archived && ofArchive(archived);
   }
 
-  /** By time of their window. */
+  /** By time of their window. Of an archived export no more are read than are asked for. */
   async runsOf(
     { tenantId, namespace }: ExportOwner,
     { bulkExport, archived }: FoundExport,
+    part: ArchivedRunsPart = {},
   ): Promise<BulkExportRun[]> {
     if (archived) {
-      const runs = await this.archive.runs(tenantId, idOf(bulkExport) ?? '');
+      const runs = await this.archive.runs(tenantId, idOf(bulkExport) ?? '', part);
       return runs.map(({ object }) => parse<BulkExportRun>(object));
     }
     const { name } = bulkExport.metadata;
+    const { id, offset = 0, limit = Infinity } = part;
     return this.runs
-      .filter(namespace, (run) => run.spec.exportName === name)
+      .filter(namespace, (run) => run.spec.exportName === name && (id === undefined || idOf(run) === id))
       .map((run) => ({ run, startMs: Date.parse(run.spec.startTime) }))
       .sort((a, b) => a.startMs - b.startMs)
+      .slice(offset, offset + limit)
       .map(({ run }) => run);
   }
 

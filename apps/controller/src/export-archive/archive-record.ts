@@ -93,5 +93,8 @@ export function archivedRun(run: BulkExportRun): ArchivedRun & ArchiveRecords {
       errors: last && { [last[0]]: shortened(last[1]) },
     },
   };
-  return { id: idOf(run) ?? '', uid: run.metadata.uid ?? '', startTime, ...records(run, small) };
+  // of thousands of runs each has the filter of the export, which nothing shows of a run
+  const { filter: _filter, ...spec } = run.spec;
+  const full = { ...run, spec };
+  return { id: idOf(run) ?? '', uid: run.metadata.uid ?? '', startTime, ...records(full, small) };
 }

@@ -7,7 +7,7 @@ export function archiveInTurns(archive: ExportArchive, turns: TenantTurns): Expo
     find: (tenantId, id) => turns.run(tenantId, () => archive.find(tenantId, id)),
     findNamed: (tenantId, name) => turns.run(tenantId, () => archive.findNamed(tenantId, name)),
     list: (tenantId, search) => turns.run(tenantId, () => archive.list(tenantId, search)),
-    runs: (tenantId, exportId) => turns.run(tenantId, () => archive.runs(tenantId, exportId)),
+    runs: (tenantId, ...given) => turns.run(tenantId, () => archive.runs(tenantId, ...given)),
     lastWindowEnd: (tenantId, sourceId) =>
       turns.run(tenantId, () => archive.lastWindowEnd(tenantId, sourceId)),
   };

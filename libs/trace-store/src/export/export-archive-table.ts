@@ -4,6 +4,7 @@ import { limitedRead, type ReadLimit } from '../limited-read.js';
 import type {
   ArchivedExport,
   ArchivedRun,
+  ArchivedRunsPart,
   ArchiveRecords,
   ArchiveSearch,
   ExportArchive,
@@ -172,11 +173,16 @@ export class ExportArchiveTable implements ExportArchive {
     return result.rows.map(parse);
   }
 
-  async runs(tenantId: string, exportId: string): Promise<readonly ArchivedRun[]> {
+  async runs(
+    tenantId: string,
+    exportId: string,
+    { id, offset = 0, limit }: ArchivedRunsPart = {},
+  ): Promise<readonly ArchivedRun[]> {
     const result = await this.#pool.query<Row>({
-      text: `SELECT id, uid, start_time, coalesce(object, small) AS object FROM archived_export_runs WHERE tenant_id = $1 AND export_id = $2
-        ORDER BY start_time`,
-      values: [tenantId, exportId],
+      text: `SELECT id, uid, start_time, coalesce(object, small) AS object FROM archived_export_runs
+        WHERE tenant_id = $1 AND export_id = $2 AND ($3::uuid IS NULL OR id = $3)
+        ORDER BY start_time, id OFFSET $4 LIMIT $5`,
+      values: [tenantId, exportId, id ?? null, offset, limit ?? null],
       types: textTypes,
     });
     return result.rows.map((row) => ({

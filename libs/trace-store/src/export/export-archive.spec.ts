@@ -63,6 +63,20 @@ describe('the archive of exports', () => {
     expect(await store.exportArchive.lastWindowEnd(stranger, source)).toBeUndefined();
   });
 
+  it('reads no more runs of an export than are asked for', async () => {
+    const ended = anExport(1);
+    const runs = [1, 2, 3].map((day) => ({ ...aRun(), startTime: `2026-05-0${day}T00:00:00Z` }));
+    await store.exportArchive.store(tenant, ended, runs.toReversed());
+    const ids = async (part: object) =>
+      (await store.exportArchive.runs(tenant, ended.id, part)).map(({ id }) => id);
+    const [first, second, third] = runs.map(({ id }) => id);
+    expect(await ids({})).toEqual([first, second, third]);
+    expect(await ids({ offset: 1, limit: 1 })).toEqual([second]);
+    expect(await ids({ offset: 2 })).toEqual([third]);
+    expect(await ids({ id: third })).toEqual([third]);
+    expect(await ids({ id: randomUUID() })).toEqual([]);
+  });
+
   it('lists newest first, by page and by what is wanted', async () => {
     const other = randomUUID();
     const all = [1, 2, 3, 4].map((number) =>

@@ -38,6 +38,14 @@ export interface ArchivedRun {
   readonly object: string;
 }
 
+/** Which runs of an archived export are wanted. */
+export interface ArchivedRunsPart {
+  readonly id?: string | undefined;
+  readonly offset?: number | undefined;
+  /** Absent: all that are left. */
+  readonly limit?: number | undefined;
+}
+
 /** A place in the list of exports. */
 export interface ArchivePlace {
   readonly createdAt: string;
@@ -79,8 +87,8 @@ export interface ExportArchive {
    * @throws PublicError bad_request when finding them takes too long
    */
   list(tenantId: string, search: ArchiveSearch): Promise<readonly ArchivedExport[]>;
-  /** By time of their window. */
-  runs(tenantId: string, exportId: string): Promise<readonly ArchivedRun[]>;
+  /** By time of their window; all of them, which may be thousands, unless a part is asked for. */
+  runs(tenantId: string, exportId: string, part?: ArchivedRunsPart): Promise<readonly ArchivedRun[]>;
   /** The end of the latest window that is archived of a schedule. */
   lastWindowEnd(tenantId: string, sourceId: string): Promise<Instant | undefined>;
 }
