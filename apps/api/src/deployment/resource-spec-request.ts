@@ -146,9 +146,10 @@ const scale = () => Whole({ min: 0, max: MAX_SCALE });
 const memory = (about?: string) => Whole({ min: 1, max: MAX_MEMORY_MB, ...(about ? { about } : {}) });
 const request = () => Decimal({ min: 0.1, max: 8, about: 'Cores; rounded to one decimal place' });
 const limit = () => Decimal({ min: 0.1, max: 16, about: 'Cores; twice the request when absent' });
-const unused = () => Decimal({ min: 0, about: 'Do not use' });
-const unusedMemory = () => Whole({ min: 0, max: MAX_MEMORY_MB, about: 'Do not use' });
-const unusedScale = () => Whole({ min: 0, max: MAX_SCALE, about: 'Do not use' });
+const SHARED = 'No effect: databases share a server';
+const unused = () => Decimal({ min: 0, about: 'Do not use; it has no effect' });
+const unusedMemory = () => Whole({ min: 0, max: MAX_MEMORY_MB, about: 'Do not use; it has no effect' });
+const unusedScale = () => Whole({ min: 0, max: MAX_SCALE, about: 'Do not use; it has no effect' });
 
 /** `source_config.resource_spec`. */
 export class ResourceSpecRequest {
@@ -174,7 +175,7 @@ export class ResourceSpecRequest {
   @unused() executor_cpu_limit?: number | null;
   @unusedMemory() executor_memory_mb?: number | null;
   @unusedMemory() executor_memory_limit_mb?: number | null;
-  @memory('Memory of the cache deployment in MB') cache_memory_mb?: number | null;
+  @memory('No effect: a deployment has no cache of its own') cache_memory_mb?: number | null;
   @TextMap({ maxEntries: 64, maxLength: 63 }) labels?: Record<string, string> | null;
   @TextMap({ maxEntries: 64, maxLength: 16_384 }) annotations?: Record<string, string> | null;
   @Text(SUBDOMAIN) service_account_name?: string | null;
@@ -184,10 +185,10 @@ export class ResourceSpecRequest {
   @NestedList(() => VolumeMountRequest, { maxSize: 32 }) volume_mounts?: VolumeMountRequest[] | null;
   @NestedList(() => ContainerRequest, { maxSize: 16 }) init_containers?: ContainerRequest[] | null;
   @NestedList(() => ContainerRequest, { maxSize: 16 }) sidecars?: ContainerRequest[] | null;
-  @Decimal({ min: 0.1 }) db_cpu?: number | null;
-  @Decimal({ min: 0.1 }) db_cpu_limit?: number | null;
-  @memory() db_memory_mb?: number | null;
-  @memory() db_memory_limit_mb?: number | null;
-  @Whole({ min: 1, max: 65_536 }) db_storage_gi?: number | null;
+  @Decimal({ min: 0.1, about: SHARED }) db_cpu?: number | null;
+  @Decimal({ min: 0.1, about: SHARED }) db_cpu_limit?: number | null;
+  @memory(SHARED) db_memory_mb?: number | null;
+  @memory(SHARED) db_memory_limit_mb?: number | null;
+  @Whole({ min: 1, max: 65_536, about: SHARED }) db_storage_gi?: number | null;
   @Whole({ min: 1, max: 10_000 }) db_max_connections?: number | null;
 }

@@ -4,8 +4,18 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { findProcess, isRunning } from '#lib/process-identity';
 import { temporaryFolder, testEmbeddedKube, waitFor } from '#lib/testing';
-import type { Pod } from '#lib/resources';
+import { type Pod, SECRETS } from '#lib/resources';
 import { mainOf, PodDesk } from '../testdata/pod-desk.js';
+import { findMountProblem } from '../user/mount-script.js';
+import { findTools } from '../user/spawn-request.js';
+
+const hasMounts = findMountProblem(findTools().unshare, temporaryFolder()) === undefined;
+const OF_VOLUMES = [
+  ['the volumes of another pod', 'volumes'],
+  ['a volume of another pod', 'volumes/keys'],
+  ['a file in a volume of another pod', 'volumes/keys/key'],
+  ['what another pod wrote into a volume', 'empty/scratch/'],
+] as const;
 
 const FIRST = 60_900;
 const SECRET = 'a secret of the platform';
@@ -32,10 +42,22 @@ if (!isRoot)
     await desk.open('red', 'blue', 'green');
     const line = 'cd; echo mine > private; umask 022; echo open > note; echo ready; exec sleep 1000';
     const env = [{ name: 'RED_SECRET', value: SECRET }];
+    await desk.client.create(SECRETS, {
+      metadata: { namespace: 'red', name: 'keys' },
+      data: { key: Buffer.from(SECRET).toString('base64') },
+    });
+    const volumes = [
+      { name: 'keys', secret: { secretName: 'keys' } },
+      { name: 'scratch', emptyDir: {} },
+    ];
+    const volumeMounts = [
+      { name: 'keys', mountPath: '/agentplane-keys' },
+      { name: 'scratch', mountPath: '/agentplane-scratch' },
+    ];
     victim = await desk.run(
       'red',
-      { command: ['sh', '-c', line], env },
-      { automountServiceAccountToken: true },
+      { command: ['sh', '-c', line], env, ...(hasMounts ? { volumeMounts } : {}) },
+      { automountServiceAccountToken: true, ...(hasMounts ? { volumes } : {}) },
     );
     await desk.until(victim, 'to run', ({ status }) => status?.phase === 'Running');
     await waitFor(() => existsSync(join(desk.podFolder(victim), 'work', 'note')));
@@ -74,6 +96,10 @@ if (!isRoot)
     ['the files of another workspace', () => `cat ${desk.podFolder(victim)}/work/note`],
     ['the token of another pod', () => `cat ${desk.podFolder(victim)}/token`],
     ['the kubeconfig of another pod', () => `cat ${desk.podFolder(victim)}/kubeconfig`],
+    ...(hasMounts
+      ? OF_VOLUMES.map(([what, path]) => [what, () => `ls ${desk.podFolder(victim)}/${path}`] as const)
+      : []),
+    ['the root of another process', () => `ls /proc/${victimPid}/root/`],
     ['the record of another pod', () => `cat ${desk.podFolder(victim)}/pod.json`],
     ['the log of another pod', () => `ls ${desk.podFolder(victim)}/logs`],
     ['the environment of another process', () => `cat /proc/${victimPid}/environ`],

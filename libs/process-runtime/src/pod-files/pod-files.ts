@@ -112,7 +112,8 @@ export class PodFiles {
     // whatever its user made of it since stays
     if (lstatSync(folder, { throwIfNoEntry: false })) return folder;
     mkdirSync(all, { recursive: true, mode: 0o711 });
-    mkdirSync(folder, { mode: 0o777 });
+    // all containers of the pod have one user, and other pods none of its files
+    mkdirSync(folder, { mode: 0o700 });
     if (this.#user.isOwn) {
       chmodSync(all, 0o711);
       chownSync(folder, this.#user.uid, this.#user.gid);

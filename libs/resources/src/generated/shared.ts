@@ -101,9 +101,9 @@ export interface ResourceRequirements {
 
 /** What the workloads of a deployment get. CPU in cores, memory in MB. */
 export interface ResourceSpec {
-  /** Fewest replicas. */
+  /** Fewest replicas; 0 is taken as 1. */
   readonly minScale?: number;
-  /** Most replicas. */
+  /** Most replicas of the queue, where one is asked for and queueMaxScale is unset; no effect else. */
   readonly maxScale?: number;
   /** Cores requested for each replica, rounded to one decimal place. */
   readonly cpu?: number;
@@ -125,27 +125,27 @@ export interface ResourceSpec {
   readonly queueMemoryMb?: number;
   /** Most memory in MB of a replica of the queue; twice queueMemoryMb when unset. */
   readonly queueMemoryLimitMb?: number;
-  /** Do not use. */
+  /** Do not use; it has no effect. */
   readonly orchestratorCpu?: number;
-  /** Do not use. */
+  /** Do not use; it has no effect. */
   readonly orchestratorCpuLimit?: number;
-  /** Do not use. */
+  /** Do not use; it has no effect. */
   readonly orchestratorMemoryMb?: number;
-  /** Do not use. */
+  /** Do not use; it has no effect. */
   readonly orchestratorMemoryLimitMb?: number;
-  /** Do not use. */
+  /** Do not use; it has no effect. */
   readonly orchestratorMinScale?: number;
-  /** Do not use. */
+  /** Do not use; it has no effect. */
   readonly orchestratorMaxScale?: number;
-  /** Do not use. */
+  /** Do not use; it has no effect. */
   readonly executorCpu?: number;
-  /** Do not use. */
+  /** Do not use; it has no effect. */
   readonly executorCpuLimit?: number;
-  /** Do not use. */
+  /** Do not use; it has no effect. */
   readonly executorMemoryMb?: number;
-  /** Do not use. */
+  /** Do not use; it has no effect. */
   readonly executorMemoryLimitMb?: number;
-  /** Memory in MB of the cache deployment. */
+  /** No effect, since a deployment has no cache of its own. */
   readonly cacheMemoryMb?: number;
   /** Extra labels on created resources; those of the platform win. */
   readonly labels?: Readonly<Record<string, string>>;
@@ -163,15 +163,15 @@ export interface ResourceSpec {
   readonly initContainers?: readonly Container[];
   /** Containers that run beside the agent. */
   readonly sidecars?: readonly Container[];
-  /** Cores requested for the database. */
+  /** Cores requested for the database; no effect, since databases share a server. */
   readonly dbCpu?: number;
-  /** Most cores of the database; twice dbCpu when unset. */
+  /** Most cores of the database; no effect, since databases share a server. */
   readonly dbCpuLimit?: number;
-  /** Memory in MB requested for the database. */
+  /** Memory in MB requested for the database; no effect, since databases share a server. */
   readonly dbMemoryMb?: number;
-  /** Most memory in MB of the database; twice dbMemoryMb when unset. */
+  /** Most memory in MB of the database; no effect, since databases share a server. */
   readonly dbMemoryLimitMb?: number;
-  /** Storage of the database in GiB. */
+  /** Storage of the database in GiB; no effect, since databases share a server. */
   readonly dbStorageGi?: number;
   /** Most connections to the database. */
   readonly dbMaxConnections?: number;
