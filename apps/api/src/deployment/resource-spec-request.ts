@@ -25,7 +25,7 @@ const MAX_PATH = 1024;
 const MAX_VALUE = 32_768;
 
 export class LocalObjectReferenceRequest {
-  @Text({ ...SUBDOMAIN, required: true })
+  @Text({ ...SUBDOMAIN, minLength: 1, required: true })
   name: string;
 }
 
