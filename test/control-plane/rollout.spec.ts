@@ -567,6 +567,26 @@ describe('control plane', () => {
     expect(after).toEqual(before);
   });
 
+  it('reports by a deployment that its Listener was deleted', async () => {
+    await plane.client.create(RESOURCES.Listener, {
+      ...{ metadata: at('gone'), spec: { computeType: 'cluster', computeId: 'elsewhere' } },
+    });
+    await deploy('untended', { listenerRef: { name: 'gone' } });
+    await waitFor(async () => (await revisions('untended')).length === 1);
+    await plane.client.delete(RESOURCES.Listener, at('gone'));
+    const ready = await waitFor(
+      async () => {
+        const { status } = await plane.client.get(RESOURCES.AgentDeployment, at('untended'));
+        const found = findCondition(status?.conditions, 'Ready');
+        return found?.reason === 'ListenerMissing' && found;
+      },
+      // at once, and not with the next look at the tracing project
+      { timeoutMs: 20_000 },
+    );
+    expect(ready.message).toMatch(/^Listener gone does not exist in this namespace; create it/);
+    await waitFor(async () => (await said('untended')).includes('ListenerMissing'));
+  });
+
   it('ends without warnings or errors in the logs', async () => {
     expect(plane.complaints).toEqual([]);
   });

@@ -159,9 +159,13 @@ export function renderSuperseded(
   };
 }
 
+/** Reasons that hold up what is asked for while `Ready` is unknown; others are about the revision before. */
+const HOLDS_UP: ReadonlySet<string> = new Set([REASON.dependencyUnavailable, REASON.progressing]);
+
 /** What holds a requested revision up is what keeps its deployment from being ready. */
 function pendingReason(deployment: AgentDeployment): StatusReason {
-  const isObjected = findCondition(deployment.status?.conditions, CONDITION.ready)?.status === 'False';
+  const ready = findCondition(deployment.status?.conditions, CONDITION.ready);
+  const isObjected = ready?.status === 'False' || HOLDS_UP.has(ready?.reason ?? '');
   const objection = isObjected ? statusReason(deployment) : undefined;
   return objection ?? { reason: REASON.pending, message: 'the controller has not created the revision yet' };
 }
