@@ -89,6 +89,14 @@ function activeDraft({ world, fate }: PlannedRevision): Draft | undefined {
   );
 }
 
+/** Of a revision without an image: that it will never have one, where the builder says so. */
+function waitingDraft({ revision }: PlannedRevision['world']): Draft {
+  const built = findCondition(revision.status?.conditions, CONDITION.built);
+  return built?.status === 'False'
+    ? { status: 'False', reason: built.reason, message: built.message }
+    : { status: 'Unknown', reason: REASON.pending, message: 'waiting for the image' };
+}
+
 function readyDraft(planned: PlannedRevision): Draft {
   const { fate } = planned;
   switch (fate.kind) {
@@ -107,7 +115,7 @@ function readyDraft(planned: PlannedRevision): Draft {
         message: `${fate.by} was made before this revision was ready`,
       };
     case 'waiting':
-      return { status: 'Unknown', reason: REASON.pending, message: 'waiting for the image' };
+      return waitingDraft(planned.world);
     case 'deploying':
       return { status: 'False', reason: REASON.deploying, message: progressText(planned.world) };
     case 'retiring':

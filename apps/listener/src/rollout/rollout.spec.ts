@@ -535,6 +535,20 @@ describe('summarizeRevision', () => {
       Ready: 'True Serving',
     }));
 
+  it.each([
+    ['waits for its image', [], 'Unknown Pending'],
+    ['will never have an image', [condition('Built', 'False', 'RevisionMissing')], 'False RevisionMissing'],
+  ])('reports a revision that %s', (_what, conditions, ready) => {
+    const unbuilt = {
+      ...revision({ number: 1, workload: 'none' }),
+      revision: {
+        ...{ metadata: { name: 'a-00001', generation: 1 }, spec: { number: 1 } },
+        status: { conditions },
+      } as unknown as AgentRevision,
+    };
+    expect(summary(world(undefined, unbuilt), 0)).toEqual({ Ready: ready });
+  });
+
   it('calls a deploying revision unknown, from which its deadline counts', () =>
     expect(summary(world(undefined, revision({ number: 1 })), 0)).toEqual({
       WorkloadsReady: 'Unknown Deploying',
