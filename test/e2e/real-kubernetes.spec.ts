@@ -78,6 +78,29 @@ function cluster(...args: string[]): void {
     expect(logs.length).toBeGreaterThan(0);
   });
 
+  it('answers logs and events of a deployment by REST, with the rights of the api alone', async () => {
+    const { restUrl, apiKey } = platform.credentials;
+    const get = async (path: string): Promise<string> => {
+      const answer = await fetch(restUrl + path, { headers: { 'x-api-key': apiKey } });
+      const text = await answer.text();
+      expect([path, answer.status, answer.ok ? '' : text]).toEqual([path, 200, '']);
+      return text;
+    };
+    const { resources } = JSON.parse(await get('/v2/deployments?name_contains=sample-agent')) as {
+      resources: { id: string; name: string }[];
+    };
+    const id = resources.find(({ name }) => name === 'sample-agent')?.id ?? '';
+    const lines = (await get(`/v2/deployments/${id}/logs`)).trimEnd().split('\n');
+    const last = JSON.parse(lines.at(-1) ?? '') as object;
+    expect(last).toMatchObject({ type: 'line', pod: expect.stringMatching(/^sample-agent-0000\d-/) });
+    expect(lines.join('\n')).toContain('\\"msg\\":\\"ready\\"');
+    const events = JSON.parse(await get(`/v2/deployments/${id}/events`)) as {
+      resources: { reason: string; object: { kind: string } }[];
+    };
+    expect(events.resources.map(({ reason }) => reason)).toEqual(expect.arrayContaining(['TrafficSwitched']));
+    expect(events.resources.map(({ object }) => object.kind)).toContain('Pod');
+  });
+
   it('switches the Service to a new revision without a failed request', async () => {
     await kubectl.run(['create', 'secret', 'generic', 'words', '--from-literal=GREETING=hello']);
     const client = await agent(); // the address stays, whatever revision serves
