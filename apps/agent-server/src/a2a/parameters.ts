@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { isJsonObject, type JsonObject } from '#lib/json';
+import { MAX_NAMES } from '../run/request-shapes.js';
 import { A2aError, invalidParam, type Violation } from './a2a-error.js';
 import { isTaskState } from './task-states.js';
 import type { MessageHead, Part } from './task.js';
@@ -68,7 +69,13 @@ const messageHead = {
   extensions: names,
   referenceTaskIds: names,
 };
-const parts = <T extends z.ZodType>(part: T) => z.array(part).min(1, 'must have at least one part');
+/** Of one message. */
+const MAX_PARTS = 1_000;
+const parts = <T extends z.ZodType>(part: T) =>
+  z
+    .array(part)
+    .min(1, 'must have at least one part')
+    .max(MAX_PARTS, `must not have more than ${MAX_PARTS} parts`);
 
 const part03 = z.discriminatedUnion('kind', [
   z.looseObject({ kind: z.literal('text'), text: z.string() }),
@@ -82,7 +89,7 @@ const part10 = z
   );
 
 const configuration = {
-  acceptedOutputModes: z.array(text).nullish(),
+  acceptedOutputModes: z.array(text).max(MAX_NAMES).nullish(),
   historyLength,
 };
 const send03 = z.looseObject({

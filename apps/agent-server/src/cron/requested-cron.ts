@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { UUID_PATTERN } from '#lib/resources';
-import { document, parseBody, text, unsupported } from '../run/request-shapes.js';
+import { document, MAX_NAMES, parseBody, text, unsupported } from '../run/request-shapes.js';
 import { parseRequestedRun, requestedRun, type RequestedRun } from '../run/requested-run.js';
 
 const uuid = z.string().regex(UUID_PATTERN, 'must be a uuid');
@@ -51,7 +51,7 @@ const search = z.object({
     .enum(['cron_id', 'assistant_id', 'thread_id', 'created_at', 'updated_at', 'next_run_date'])
     .nullish(),
   sort_order: z.enum(['asc', 'desc']).nullish(),
-  select: z.array(z.enum(FIELDS)).nullish(),
+  select: z.array(z.enum(FIELDS)).max(MAX_NAMES).nullish(),
 });
 
 /** Parts of a request for a run that a cron keeps. */

@@ -4,7 +4,7 @@ import { PublicError } from '#lib/errors';
 import { UUID_PATTERN } from '#lib/resources';
 import type { Clock } from '#lib/time';
 import type { Questions } from '../protocol/questions.js';
-import { document, parseBody, text } from '../run/request-shapes.js';
+import { document, MAX_NAMES, parseBody, text } from '../run/request-shapes.js';
 import { runConfig } from '../run/requested-run.js';
 import { uuid7 } from '../run/uuid7.js';
 import type { Assistants } from '../assistant/assistants.js';
@@ -31,7 +31,7 @@ const search = z.object({
   offset: z.int().min(0).nullish(),
   sort_by: z.enum(['assistant_id', 'graph_id', 'name', 'created_at', 'updated_at']).nullish(),
   sort_order: z.enum(['asc', 'desc']).nullish(),
-  select: z.array(z.enum(FIELDS)).nullish(),
+  select: z.array(z.enum(FIELDS)).max(MAX_NAMES).nullish(),
 });
 /** Kept as it is given; what its runs could not have is refused here. */
 const config = document.superRefine((given, context) => {
@@ -100,7 +100,7 @@ export function registerAssistantRoutes(app: FastifyInstance, parts: AssistantRo
       countAssistants(scopeOf(request), sql, wanted),
     ]);
     paginate(reply, page, found.length, total);
-    return found.map((assistant) => selected(assistant, body.select));
+    return selected(found, body.select);
   });
   app.post('/assistants/count', access('assistants:search'), async (request) =>
     countAssistants(scopeOf(request), sql, searchOf(parseBody(z.object(matching), request.body))),

@@ -66,7 +66,7 @@ export function registerCronRoutes(app: FastifyInstance, { sql, crons }: CronRou
       countCrons(scopeOf(request), sql, wanted),
     ]);
     paginate(reply, page, found.length, total);
-    return found.map((cron) => selected(cron, body.select));
+    return selected(found, body.select);
   });
   app.post('/runs/crons/count', access('crons:search'), async (request) =>
     countCrons(scopeOf(request), sql, searchOf(parseCronSearch(request.body))),

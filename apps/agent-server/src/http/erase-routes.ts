@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { PublicError } from '#lib/errors';
 import type { JsonObject, MutableJsonObject } from '#lib/json';
-import { requireLabels } from '../memory/item-limits.js';
+import { MAX_GIVEN_LABELS, requireLabels } from '../memory/item-limits.js';
 import { document, parseBody, parseInput, text } from '../run/request-shapes.js';
 import { countCrons } from '../store/cron/count-crons.js';
 import { removeCrons } from '../store/cron/remove-crons.js';
@@ -29,7 +29,7 @@ const MAX_THREADS = 1_000;
 const MAX_ITEMS = 10_000;
 const MAX_NAMESPACES = 100;
 
-const prefixShape = z.array(text).min(1);
+const prefixShape = z.array(text).min(1).max(MAX_GIVEN_LABELS);
 const erasing = z.object({
   metadata: document.refine((given) => Object.keys(given).length > 0, 'must name something'),
   namespaces: z.array(prefixShape).max(MAX_NAMESPACES).nullish(),

@@ -1,8 +1,10 @@
 import { z } from 'zod';
-import { valueAt, type JsonStep, type JsonWalk } from '#lib/json';
+import { isJsonObject, valueAt, type JsonStep, type JsonWalk } from '#lib/json';
+import { sizedFirst } from '../run/request-shapes.js';
 import { THREAD_FIELDS, type ThreadField, type ThreadText } from '../store/row/thread-row.js';
 
 const MAX_PATHS = 10;
+const MAX_PATH_CHARS = 4_096;
 /** Of one path: no body nests deeper. */
 const MAX_STEPS = 128;
 /** `values.messages[-1].content`: names and positions, from the end when negative. */
@@ -11,15 +13,21 @@ const PATH = /^(values|metadata|config|interrupts|error)(\.[^.[\]]+|\[-?\d+\])*$
 const STEP = /\[(-?\d+)\]|([^.[\]]+)/g;
 
 /** Names of a caller's choice → paths into a thread. */
-export const extraction = z
-  .record(
+export const extraction = sizedFirst(
+  z.record(
     z.string(),
     z
       .string()
+      // nothing that comes after it reads a longer one
+      .max(MAX_PATH_CHARS, { abort: true, error: `must not be longer than ${MAX_PATH_CHARS} characters` })
       .regex(PATH, 'must be a path such as values.messages[-1].content')
       .refine((path) => stepsOf(path).length <= MAX_STEPS, `must not have more than ${MAX_STEPS} steps`),
-  )
-  .refine((paths) => Object.keys(paths).length <= MAX_PATHS, `must not have more than ${MAX_PATHS} paths`);
+  ),
+  (given) =>
+    isJsonObject(given) && Object.keys(given).length > MAX_PATHS
+      ? `must not have more than ${MAX_PATHS} paths`
+      : undefined,
+);
 
 type Extraction = z.infer<typeof extraction>;
 

@@ -6,7 +6,7 @@ import { inTurns } from '#lib/json';
 import type { RunOutputs } from '../run/run-outputs.js';
 import type { RunReader } from '../run/run-reader.js';
 import { THREAD_MODES, ThreadReading, type ThreadReadingParts } from '../run/thread-reading.js';
-import { parseInput } from '../run/request-shapes.js';
+import { MAX_NAMES, parseInput } from '../run/request-shapes.js';
 import { parseRequestedRun } from '../run/requested-run.js';
 import type { Asker, RunOrder, RunService, Submitted } from '../run/run-service.js';
 import { RUN_FIELDS, runText } from '../store/row/run-row.js';
@@ -88,14 +88,14 @@ const runList = z.object({
   limit: z.coerce.number().int().min(1).max(1000).nullish(),
   offset: z.coerce.number().int().min(0).nullish(),
   status: z.enum(['pending', 'running', 'success', 'error', 'timeout', 'interrupted']).nullish(),
-  select: z.preprocess(listOf, z.array(z.enum(RUN_FIELDS)).nullish()),
+  select: z.preprocess(listOf, z.array(z.enum(RUN_FIELDS)).max(MAX_NAMES).nullish()),
 });
 const joinModes = z.object({
-  stream_mode: z.preprocess(listOf, z.array(z.enum(STREAM_MODE_NAMES)).nullish()),
+  stream_mode: z.preprocess(listOf, z.array(z.enum(STREAM_MODE_NAMES)).max(MAX_NAMES).nullish()),
 });
 
 const threadModes = z.object({
-  stream_mode: z.preprocess(listOf, z.array(z.enum(THREAD_MODES)).nullish()),
+  stream_mode: z.preprocess(listOf, z.array(z.enum(THREAD_MODES)).max(MAX_NAMES).nullish()),
 });
 
 function modesOf(given: unknown): StreamMode[] | undefined {

@@ -1,10 +1,14 @@
 import { setImmediate } from 'node:timers/promises';
 import type { FastifyReply } from 'fastify';
 
-/** The fields of a row that were asked for; without names, all. */
-export function selected(row: object, names: readonly string[] | null | undefined): object {
-  if (!names || names.length === 0) return row;
-  return Object.fromEntries(Object.entries(row).filter(([name]) => names.includes(name)));
+/** The fields of rows that were asked for; without names, all. */
+export function selected(
+  rows: readonly object[],
+  names: readonly string[] | null | undefined,
+): readonly object[] {
+  if (!names || names.length === 0) return rows;
+  const wanted = new Set(names);
+  return rows.map((row) => Object.fromEntries(Object.entries(row).filter(([name]) => wanted.has(name))));
 }
 
 /** Says in headers how many there are, and where the next page begins when there is one. */

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
 import { isJsonObject, type JsonObject } from '#lib/json';
-import { requireLabels, requirePlace } from '../memory/item-limits.js';
+import { MAX_GIVEN_LABELS, requireLabels, requirePlace } from '../memory/item-limits.js';
 import type { ItemStore } from '../memory/item-store.js';
 import { parseBody, parseInput } from '../run/request-shapes.js';
 import type { StoredItem } from '../store/row/item-row.js';
@@ -17,7 +17,7 @@ const MAX_TTL_MINUTES = 52_560_000;
 
 /** Not a record of zod, which leaves out what is named `__proto__`. */
 const object = z.custom<JsonObject>(isJsonObject, 'must be an object');
-const labels = z.array(z.string());
+const labels = z.array(z.string()).max(MAX_GIVEN_LABELS);
 const page = {
   limit: z.int().min(1).max(MAX_ITEMS).nullish(),
   offset: z.int().min(0).nullish(),

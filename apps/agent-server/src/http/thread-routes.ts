@@ -1,10 +1,18 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import { inTurns } from '#lib/json';
+import { inTurns, isJsonObject } from '#lib/json';
 import { UUID_PATTERN } from '#lib/resources';
 import type { Clock } from '#lib/time';
 import { isStateField, STATE_FIELDS } from '../protocol/state-selection.js';
-import { checkpointShape, document, parseBody, parseInput, text } from '../run/request-shapes.js';
+import {
+  checkpointShape,
+  document,
+  MAX_NAMES,
+  parseBody,
+  parseInput,
+  sizedFirst,
+  text,
+} from '../run/request-shapes.js';
 import { command } from '../run/requested-run.js';
 import { uuid7 } from '../run/uuid7.js';
 import type { CallerScope, Scope } from '../store/scope.js';
@@ -32,6 +40,12 @@ import { registerThreadUpkeep } from './thread-upkeep.js';
 /** Of a thread that is created: each is a state of its own. */
 const MAX_SUPERSTEPS = 1_000;
 
+/** Of all its supersteps together. */
+const MAX_UPDATES = 10_000;
+
+/** Threads that a search names; no page of it has more. */
+const MAX_IDS = 1_000;
+
 /** A thousand years. */
 const MAX_TTL_MINUTES = 525_960_000;
 
@@ -51,18 +65,27 @@ const superstep = z.object({
     )
     .min(1),
 });
+function updatesOf(step: unknown): number {
+  const updates = isJsonObject(step) ? step['updates'] : undefined;
+  return Array.isArray(updates) ? updates.length : 0;
+}
+const supersteps = sizedFirst(z.array(superstep).max(MAX_SUPERSTEPS), (given) =>
+  Array.isArray(given) && given.reduce((sum: number, step) => sum + updatesOf(step), 0) > MAX_UPDATES
+    ? `must not have more than ${MAX_UPDATES} updates together`
+    : undefined,
+);
 
 const creation = z.object({
   thread_id: uuid.nullish(),
   metadata: document.nullish(),
   if_exists: z.enum(['raise', 'do_nothing']).nullish(),
-  supersteps: z.array(superstep).max(MAX_SUPERSTEPS).nullish(),
+  supersteps: supersteps.nullish(),
   ttl: lifetime.nullish(),
 });
 const change = z.object({ metadata: document.nullish(), ttl: lifetime.nullish() });
 const inclusion = z.object({ include: z.enum(['ttl', '']).nullish() });
 const search = z.object({
-  ids: z.array(uuid).nullish(),
+  ids: z.array(uuid).max(MAX_IDS).nullish(),
   metadata: document.nullish(),
   values: document.nullish(),
   status: z.enum(['idle', 'busy', 'interrupted', 'error']).nullish(),
@@ -70,7 +93,7 @@ const search = z.object({
   offset: z.int().min(0).nullish(),
   sort_by: z.enum(['thread_id', 'status', 'created_at', 'updated_at', 'state_updated_at']).nullish(),
   sort_order: z.enum(['asc', 'desc']).nullish(),
-  select: z.array(z.enum(THREAD_FIELDS)).nullish(),
+  select: z.array(z.enum(THREAD_FIELDS)).max(MAX_NAMES).nullish(),
   extract: extraction.nullish(),
 });
 const update = z.object({

@@ -6,6 +6,8 @@ import type { ItemPlace } from '../store/row/item-row.js';
 /** With the next, what an entry of the table's key can hold. */
 const MAX_PLACE_BYTES = 2_000;
 const MAX_LABELS = 20;
+/** Of the lists that requests bring: longer ones are not read at all. */
+export const MAX_GIVEN_LABELS = 100;
 const MAX_VALUE_BYTES = 8 * 1024 * 1024;
 const MAX_VALUE_DEPTH = 128;
 
@@ -28,13 +30,12 @@ function textProblem(text: string): string | undefined {
 }
 
 function namespaceProblems(field: string, labels: readonly unknown[]): FieldProblem[] {
-  const found = labels.flatMap((label, index) => {
+  // the labels of a list that is too long are not looked at: there may be millions
+  if (labels.length > MAX_LABELS) return [problem([field], `must not have more than ${MAX_LABELS} labels`)];
+  return labels.flatMap((label, index) => {
     const msg = labelProblem(label);
     return msg === undefined ? [] : [problem([field, index], msg)];
   });
-  if (labels.length > MAX_LABELS)
-    found.push(problem([field], `must not have more than ${MAX_LABELS} labels`));
-  return found;
 }
 
 function refuseAny(problems: readonly FieldProblem[]): void {

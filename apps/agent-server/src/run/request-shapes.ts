@@ -25,23 +25,47 @@ export const checkpointShape = z.object({
   checkpoint_map: record.nullish(),
 });
 
+/** Entries of a list that says how something is shown, tagged or streamed. */
+export const MAX_NAMES = 1_000;
+
+/**
+ * A shape whose size is looked at before its items are, as zod does it for `max` of a list alone: a body holds millions of
+ * wrong ones, and each would be a problem of its own.
+ * @param problemOf what is wrong with the size; undefined for nothing, and for what is of another type
+ */
+export function sizedFirst<T extends z.ZodType>(shape: T, problemOf: (given: unknown) => string | undefined) {
+  const requireSize = (given: unknown, context: z.RefinementCtx): unknown => {
+    const message = problemOf(given);
+    if (message === undefined) return given;
+    context.addIssue({ code: 'custom', message });
+    return z.NEVER;
+  };
+  return z.preprocess(requireSize, shape);
+}
+
 /** A field of the wire that the server cannot honour: accepting it would be a lie. */
 export const unsupported = z
   .unknown()
   .refine((value) => value === undefined || value === null, 'is not supported by this server yet')
   .optional();
 
-function problems(error: z.ZodError, place: string): FieldProblem[] {
-  return error.issues.map((issue) => ({
+/** Of one answer. */
+const MAX_PROBLEMS = 100;
+
+function problems({ issues }: z.ZodError, place: string): FieldProblem[] {
+  const shown = issues.slice(0, MAX_PROBLEMS).map((issue) => ({
     loc: [place, ...issue.path.map((part) => (typeof part === 'symbol' ? String(part) : part))],
     msg: issue.message,
     type: issue.code,
   }));
+  const left = issues.length - shown.length;
+  if (left > 0) shown.push({ loc: [place], msg: `${left} more problems are not shown`, type: 'custom' });
+  return shown;
 }
 
 /**
  * Parses what a request brought against a shape.
- * @throws PublicError `invalid` naming every wrong field
+ * @throws PublicError `invalid` naming the wrong fields
  */
 export function parseInput<T>(shape: z.ZodType<T>, given: unknown, place: 'body' | 'query'): T {
   const parsed = shape.safeParse(given ?? {});

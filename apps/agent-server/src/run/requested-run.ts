@@ -1,12 +1,20 @@
 import { z } from 'zod';
 import { isJsonObject } from '#lib/json';
 import { STREAM_MODE_NAMES } from '../stream/stream-modes.js';
-import { checkpointShape, document, parseBody, record, text, unsupported } from './request-shapes.js';
+import {
+  checkpointShape,
+  document,
+  MAX_NAMES,
+  parseBody,
+  record,
+  text,
+  unsupported,
+} from './request-shapes.js';
 
-const nodes = z.union([z.literal('*'), z.array(z.string())]);
+const nodes = z.union([z.literal('*'), z.array(z.string()).max(MAX_NAMES)]);
 const modes = z.preprocess(
   (given) => (typeof given === 'string' ? [given] : given),
-  z.array(z.enum(STREAM_MODE_NAMES)),
+  z.array(z.enum(STREAM_MODE_NAMES)).max(MAX_NAMES),
 );
 
 /** Ten years; no timer and no row needs to look further. */
@@ -30,7 +38,7 @@ const input = z
 
 /** How a graph is called, as runs and assistants give it. */
 export const runConfig = z.looseObject({
-  tags: z.array(z.string()).nullish(),
+  tags: z.array(z.string()).max(MAX_NAMES).nullish(),
   recursion_limit: z.int().min(1).nullish(),
   run_name: z.string().nullish(),
   configurable: record.nullish(),

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { sizedFirst } from '../../run/request-shapes.js';
 import type { EventAddress } from '../../stream/thread-protocol.js';
 import { isChannel } from '../../stream/thread-protocol.js';
 
@@ -11,6 +12,10 @@ const MAX_PREFIX_CHARACTERS = 56 * 1024;
 
 function charactersOf(texts: readonly string[]): number {
   return texts.reduce((sum, { length }) => sum + length, 0);
+}
+
+function segmentsOf(namespaces: readonly unknown[]): number {
+  return namespaces.reduce((sum: number, given) => sum + (Array.isArray(given) ? given.length : 0), 0);
 }
 
 const namespace = z.array(z.string().max(1_000)).max(100);
@@ -26,18 +31,19 @@ const subscription = z.strictObject({
       `must not have more than ${MAX_CHANNEL_CHARACTERS} characters together; subscribe to custom for all channels of the graph`,
     ),
   /** Events below one of these; all without any. */
-  namespaces: z
-    .array(namespace)
-    .max(1_000)
-    .refine(
-      (given) => given.reduce((sum, { length }) => sum + length, 0) <= MAX_SEGMENTS,
-      `must not have more than ${MAX_SEGMENTS} segments together; subscribe to a prefix that they share`,
-    )
-    .refine(
-      (given) => charactersOf(given.flat()) <= MAX_PREFIX_CHARACTERS,
-      `must not have more than ${MAX_PREFIX_CHARACTERS} characters together; subscribe to a prefix that they share`,
-    )
-    .nullish(),
+  namespaces: sizedFirst(
+    z
+      .array(namespace)
+      .max(1_000)
+      .refine(
+        (given) => charactersOf(given.flat()) <= MAX_PREFIX_CHARACTERS,
+        `must not have more than ${MAX_PREFIX_CHARACTERS} characters together; subscribe to a prefix that they share`,
+      ),
+    (given) =>
+      Array.isArray(given) && segmentsOf(given) > MAX_SEGMENTS
+        ? `must not have more than ${MAX_SEGMENTS} segments together; subscribe to a prefix that they share`
+        : undefined,
+  ).nullish(),
   /** Levels below the namespace. */
   depth: z.int().min(0).nullish(),
 });
