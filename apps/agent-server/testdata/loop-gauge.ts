@@ -21,11 +21,18 @@ if (process.send) {
     last = now;
     most = Math.max(most, process.memoryUsage.rss());
   }, 1).unref();
-  process.on('message', (asked) => {
-    if (asked !== 'gauge') return;
-    process.send({ blockedMs, grownBytes: most - first });
+  const collect = () => {
     setFlagsFromString('--expose-gc');
     runInNewContext('gc')();
+  };
+  process.on('message', (asked) => {
+    if (asked === 'kept') {
+      collect();
+      process.send(process.memoryUsage().heapUsed);
+    }
+    if (asked !== 'gauge') return;
+    process.send({ blockedMs, grownBytes: most - first });
+    collect();
     setTimeout(() => {
       blockedMs = 0;
       last = usedMs();
@@ -47,5 +54,13 @@ export async function gauge(child: ChildProcess): Promise<Gauge> {
   child.send('gauge');
   const [found] = (await answered) as [Gauge];
   await once(child, 'message');
+  return found;
+}
+
+/** Bytes of the heap of a program, all of them in use. */
+export async function keptBytes(child: ChildProcess): Promise<number> {
+  const answered = once(child, 'message');
+  child.send('kept');
+  const [found] = (await answered) as [number];
   return found;
 }

@@ -28,7 +28,8 @@ export interface TaskStreamParts {
  */
 export class TaskStream implements OutputReader {
   readonly kind = 'output';
-  #task: Task | undefined;
+  /** Not the task: its history has what the client sent. */
+  #task: Pick<Task, 'id' | 'contextId'> | undefined;
   #isWorking = false;
   #messageId: unknown;
   #sent: string | undefined;
@@ -44,7 +45,7 @@ export class TaskStream implements OutputReader {
 
   /** Before it, the output waits. */
   begin(task: Task): void {
-    this.#task = task;
+    this.#task = { id: task.id, contextId: task.contextId };
     this.#isWorking = task.status.state === 'working';
     this.parts.emit({ kind: 'task', task });
     this.more();

@@ -108,7 +108,7 @@ export class A2aRoutes {
 
   async #perform(call: Call): Promise<unknown> {
     const { tasks, sql } = this.parts;
-    const { id, wire, operation, params, request, caller, agent, reply } = call;
+    const { id, wire, operation, params, request, caller, agent } = call;
     switch (operation) {
       case 'send':
         return this.#send(call);
@@ -136,13 +136,8 @@ export class A2aRoutes {
         const scope = await authorize(request, 'threads:search', value);
         return renderResult(id, await renderTaskList(scope, agent, wanted, options));
       }
-      case 'cancel': {
-        const { id: taskId } = parseTask(params);
-        const value = { action: 'interrupt', metadata: { run_ids: [taskId], status: 'pending' } };
-        const scope = await authorize(request, 'threads:update', value);
-        const cancelled = tasks.cancel(scope, agent, taskId);
-        return this.#whenKnown(call, reply, cancelled.then(wire.renderTask), () => undefined);
-      }
+      case 'cancel':
+        return this.#cancel(call);
       case 'push':
         throw new A2aError('pushNotSupported', 'Push notifications are not supported');
       case 'extendedCard':
@@ -154,9 +149,18 @@ export class A2aRoutes {
     }
   }
 
+  async #cancel(call: Call): Promise<FastifyReply> {
+    const { wire, agent, params, request } = call;
+    const { id: taskId } = parseTask(params);
+    const value = { action: 'interrupt', metadata: { run_ids: [taskId], status: 'pending' } };
+    const scope = await authorize(request, 'threads:update', value);
+    const cancelled = this.parts.tasks.cancel(scope, agent, taskId);
+    return this.#whenKnown(call, cancelled.then(wire.renderTask), doNothing);
+  }
+
   async #send(call: Call): Promise<unknown> {
     const { tasks } = this.parts;
-    const { id, wire, agent, caller, reply } = call;
+    const { id, wire, agent, caller } = call;
     const parameters = wire.parseSend(call.params);
     const { isBlocking, historyLength } = parameters;
     const options = { restartsTasks: wire.restartsTasks, isStreamed: !isBlocking };
@@ -166,26 +170,29 @@ export class A2aRoutes {
     }
     const { promise: ended, resolve } = Promise.withResolvers<void>();
     const reader = { kind: 'result', ended: () => resolve() } as const;
-    const begun = await tasks.send(caller, agent, options, parameters, reader);
-    const result = ended.then(async () => {
-      const task = await tasks.get(begun.scope, agent, begun.task.id);
-      return wire.renderSent(withHistory(task, historyLength));
-    });
-    return this.#whenKnown(call, reply, result, begun.stopReading);
+    // of the task its id alone: its history has the message
+    const {
+      task: { id: taskId },
+      scope,
+      stopReading,
+    } = await tasks.send(caller, agent, options, parameters, reader);
+    const result = ended.then(async () =>
+      wire.renderSent(withHistory(await tasks.get(scope, agent, taskId), historyLength)),
+    );
+    return this.#whenKnown(call, result, stopReading);
   }
 
-  /** Answers with a result that may come much later. */
-  async #whenKnown(
-    { id, wire, request }: Call,
-    reply: FastifyReply,
+  /** Answers with a result that may come much later; holds nothing of the request until then. */
+  #whenKnown(
+    { id, wire, request, reply }: Call,
     result: Promise<ReturnType<Wire['renderTask']>>,
     onLeft: () => void,
-  ): Promise<FastifyReply> {
+  ): FastifyReply {
     dropBody(request);
     const answer = result
       .then((known) => renderResult(id, known))
       .catch((error: unknown) => renderError(wire, id, this.#shown(error)));
-    await this.#slow.send(reply, answer.then(JSON.stringify), onLeft);
+    this.#slow.send(reply, answer.then(JSON.stringify), onLeft);
     return reply;
   }
 
@@ -200,14 +207,13 @@ export class A2aRoutes {
       clock: this.parts.clock,
       hasRoom: () => stream.hasRoom,
       emit: (event) => stream.send(JSON.stringify(renderResult(id, wire.renderEvent(event)))),
-      readTask: (taskId) => this.parts.tasks.get(begun.scope, agent, taskId), // once it has begun
+      readTask: (taskId) => this.parts.tasks.get(scope, agent, taskId), // once it has begun
       ended: (error) => {
         if (error !== undefined) stream.send(JSON.stringify(renderError(wire, id, this.#shown(error))));
         stream.end();
       },
     });
-    const begun = await begin(reader);
-    const { task, stopReading } = begun;
+    const { task, scope, stopReading } = await begin(reader);
     reply.hijack();
     dropBody(request);
     const left = (): void => {
@@ -235,6 +241,9 @@ export class A2aRoutes {
     return error;
   }
 }
+
+/** A method of its own would hold the call that it is made in. */
+function doNothing(): void {}
 
 function callerOf(request: FastifyRequest): Caller & Required<Pick<Caller, 'assistantScope'>> {
   const { caller, server } = request;

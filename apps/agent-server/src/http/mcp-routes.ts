@@ -48,6 +48,15 @@ interface Answer {
   readonly body: JsonObject;
 }
 
+/** What an answer needs of the run that it waits for. */
+interface Shown {
+  readonly id: string | number | null;
+  readonly scope: Scope;
+  readonly runId: string;
+  readonly threadId: string;
+  readonly stopReading: () => void;
+}
+
 /** Assistants as tools of the Model Context Protocol: Streamable HTTP without sessions, answers as JSON. */
 export class McpRoutes {
   readonly #slow: SlowAnswers;
@@ -145,6 +154,17 @@ export class McpRoutes {
       throw error;
     }
     dropBody(request);
+    const { run, stopReading } = submitted;
+    this.#show(reply, ended, { id, scope, runId: run.run_id, threadId: run.thread_id, stopReading });
+    return reply;
+  }
+
+  /** Answers what a run ends with; holds nothing of the request. */
+  #show(
+    reply: FastifyReply,
+    ended: Promise<RunResult>,
+    { id, scope, runId, threadId, stopReading }: Shown,
+  ): void {
     const render = (result: RunResult): Promise<string> =>
       this.parts.sql.lookIfSmall(scope, async (mayBeLarge) =>
         mayBeLarge || result.body.length <= SMALL_BYTES
@@ -155,15 +175,10 @@ export class McpRoutes {
       .then(render)
       .then((result) => mcpResultText(id, result))
       .catch((error: unknown) => JSON.stringify(this.#shown(error, id).body));
-    await this.#slow.send(reply, answer, () => {
-      submitted.stopReading();
-      this.#cancel(scope, submitted);
+    this.#slow.send(reply, answer, () => {
+      stopReading();
+      void this.parts.runs.cancel(scope, runId, threadId, 'interrupt').catch(() => undefined); // it ended in the meantime
     });
-    return reply;
-  }
-
-  #cancel(scope: Scope, { run }: Submitted): void {
-    void this.parts.runs.cancel(scope, run.run_id, run.thread_id, 'interrupt').catch(() => undefined); // it ended in the meantime
   }
 
   #shown(thrown: unknown, id: string | number | null): Answer {

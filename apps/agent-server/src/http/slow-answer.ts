@@ -18,11 +18,12 @@ export class SlowAnswers {
   }
 
   /**
-   * Answers with the JSON text that comes, by status 200.
-   * @param answer never rejects
+   * Answers with the JSON text that comes, by status 200. It returns at once, so that nothing of the request is kept until
+   * then but what `answer` and `onLeft` hold.
+   * @param answer cuts the client off when it rejects
    * @param onLeft called when the client leaves before
    */
-  async send(reply: FastifyReply, answer: Promise<string>, onLeft: () => void): Promise<void> {
+  send(reply: FastifyReply, answer: Promise<string>, onLeft: () => void): void {
     const { raw } = reply;
     const left = (): void => {
       this.#waiting.delete(raw);
@@ -43,11 +44,16 @@ export class SlowAnswers {
     if (raw.destroyed) left();
     else beatLater();
     raw.once('close', () => cancelBeat?.());
-    const body = await answer;
-    cancelBeat?.();
-    this.#waiting.delete(raw);
-    raw.off('close', left);
-    if (raw.destroyed) return;
+    const end = (body: string): void => {
+      cancelBeat?.();
+      this.#waiting.delete(raw);
+      raw.off('close', left);
+      if (!raw.destroyed) this.#end(raw, body);
+    };
+    answer.then(end).catch(() => raw.destroy());
+  }
+
+  #end(raw: ServerResponse, body: string): void {
     const bytes = Buffer.byteLength(body);
     this.parts.unsent.open(raw).owe(bytes);
     if (!raw.headersSent)

@@ -31,8 +31,11 @@ export interface McpMessage {
   readonly params: JsonObject;
 }
 
+/** A call keeps its id as long as it waits. */
+const MAX_ID_CHARS = 1_024;
+
 function isId(id: unknown): id is string | number {
-  return typeof id === 'string' || Number.isSafeInteger(id);
+  return typeof id === 'string' ? id.length <= MAX_ID_CHARS : Number.isSafeInteger(id);
 }
 
 /**
@@ -45,7 +48,8 @@ export function parseMessage(body: unknown): McpMessage {
   if (!isJsonObject(body)) throw invalid('the body must be a JSON object');
   const { jsonrpc, id, method, params = {} } = body;
   if (jsonrpc !== '2.0') throw invalid('jsonrpc must be "2.0"');
-  if (id !== undefined && !isId(id)) throw invalid('id must be a text or an integer');
+  if (id !== undefined && !isId(id))
+    throw invalid(`id must be a text of at most ${MAX_ID_CHARS} characters or an integer`);
   if (method === undefined && ('result' in body || 'error' in body))
     return { id: undefined, method: undefined, params: {} };
   if (typeof method !== 'string') throw invalid('method must be a text');
