@@ -9,34 +9,40 @@ const SUMS = `sum(c.total_tokens) AS total_tokens, sum(c.prompt_tokens) AS promp
   sum(c.completion_tokens) AS completion_tokens, sum(c.total_cost) AS total_cost, sum(c.prompt_cost) AS prompt_cost,
   sum(c.completion_cost) AS completion_cost`;
 
-/** Calls of models in the traces of these runs; to a root belong all of its trace, to another those below it. */
+/**
+ * Calls of models in the traces of these runs; to a root belong all of its trace (`id` is null), to another those below it,
+ * also where runs in between are missing.
+ *
+ * Keys say between which times a trace lies, so its partitions. Its rows are found by the trace: by the primary key, which
+ * an equal project would make the planner choose, each of them would be a look-up of its own.
+ */
 const QUERY = `
-WITH p AS (
-  SELECT * FROM unnest($2::uuid[], $3::uuid[], $4::uuid[], $5::boolean[]) AS p(project_id, trace_id, id, is_root)
+WITH d AS (
+  SELECT project_id, trace_id, bool_or(is_root) AS is_whole
+  FROM unnest($2::uuid[], $3::uuid[], $4::boolean[]) AS p(project_id, trace_id, is_root) GROUP BY 1, 2
 ), c AS MATERIALIZED (
-  SELECT t.project_id, t.trace_id, t.parent_run_ids, t.total_tokens, t.prompt_tokens, t.completion_tokens, t.total_cost,
-    t.prompt_cost, t.completion_cost
-  FROM (SELECT DISTINCT p.project_id, p.trace_id FROM p) AS d
-  CROSS JOIN LATERAL (
-    SELECT k.start_time, k.id FROM run_keys k
-    WHERE k.tenant_id = $1 AND k.trace_id = d.trace_id AND k.project_id = d.project_id ${FENCE}
-  ) k CROSS JOIN LATERAL (
-    SELECT * FROM runs t WHERE t.tenant_id = $1 AND t.project_id = d.project_id AND t.start_time = k.start_time
-      AND t.id = k.id AND t.trace_id = d.trace_id LIMIT 1
-  ) t
-  WHERE t.run_type = 'llm' AND (t.total_tokens IS NOT NULL OR t.total_cost IS NOT NULL)
+  SELECT d.is_whole, t.* FROM d CROSS JOIN LATERAL (
+    SELECT min(k.start_time) AS first, max(k.start_time) AS last FROM run_keys k
+    WHERE k.tenant_id = $1 AND k.trace_id = d.trace_id AND k.project_id = d.project_id
+  ) AS k CROSS JOIN LATERAL (
+    SELECT t.project_id, t.trace_id, t.parent_run_ids, t.total_tokens, t.prompt_tokens, t.completion_tokens, t.total_cost,
+      t.prompt_cost, t.completion_cost
+    FROM runs t WHERE t.tenant_id = $1 AND t.trace_id = d.trace_id AND t.project_id IS NOT DISTINCT FROM d.project_id
+      AND t.start_time >= k.first AND t.start_time <= k.last
+      AND t.run_type = 'llm' AND (t.total_tokens IS NOT NULL OR t.total_cost IS NOT NULL) ${FENCE}
+  ) AS t
 )
-SELECT p.trace_id, p.id, ${SUMS} FROM p JOIN c ON c.project_id = p.project_id AND c.trace_id = p.trace_id
-WHERE p.is_root GROUP BY p.trace_id, p.id
+SELECT c.project_id, c.trace_id, NULL::uuid AS id, ${SUMS} FROM c WHERE c.is_whole GROUP BY 1, 2
 UNION ALL
-SELECT p.trace_id, p.id, ${SUMS}
-FROM c CROSS JOIN LATERAL (SELECT DISTINCT a FROM unnest(c.parent_run_ids) AS a) AS a(id)
-JOIN p ON p.project_id = c.project_id AND p.trace_id = c.trace_id AND p.id = a.id
-WHERE NOT p.is_root GROUP BY p.trace_id, p.id`;
+SELECT c.project_id, c.trace_id, a.id, ${SUMS}
+FROM c CROSS JOIN LATERAL (
+  SELECT DISTINCT a.id FROM unnest(c.parent_run_ids) AS a(id) WHERE a.id = ANY ($5::uuid[])
+) AS a GROUP BY 1, 2, 3`;
 
 type TotalsRow = Readonly<
-  Record<'trace_id' | 'id', string> &
+  Record<'project_id' | 'trace_id', string> &
     Record<
+      | 'id'
       | 'total_tokens'
       | 'prompt_tokens'
       | 'completion_tokens'
@@ -66,16 +72,18 @@ export async function withTotals(
     tenantId,
     wanted.map(({ projectId }) => projectId),
     wanted.map(({ traceId }) => traceId),
-    wanted.map(({ id }) => id),
     wanted.map(({ isRoot }) => isRoot),
+    wanted.filter(({ isRoot }) => !isRoot).map(({ id }) => id),
   ];
   try {
     const found = await inLimitedTransaction(pool, { limitMs: TIME_LIMIT_MS }, (client) =>
       client.query<TotalsRow>({ text: QUERY, values, types: textTypes }),
     );
-    const totals = new Map(found.rows.map((row) => [`${row.trace_id} ${row.id}`, row] as const));
+    const totals = new Map(
+      found.rows.map((row) => [`${row.project_id} ${row.trace_id} ${row.id ?? ''}`, row] as const),
+    );
     return rows.map((row) => {
-      const sums = totals.get(`${row.traceId} ${row.id}`);
+      const sums = totals.get(`${row.projectId} ${row.traceId} ${row.isRoot ? '' : row.id}`);
       return sums && isWithoutOwn(row) ? { ...row, ...usageOf(sums) } : row;
     });
   } catch (error) {
