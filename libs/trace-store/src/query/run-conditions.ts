@@ -17,7 +17,7 @@ export class Parameters implements SqlValues {
 
 /** What a search asks of a row of `runs` named `r`, its projects, ids and filters left out. */
 export function runConditions(search: RunSearch, parameters: Parameters): string[] {
-  const { parentRunId, referenceExampleIds, threadId, isRoot, runType, hasError, from, to } = search;
+  const { parentRunId, referenceExampleIds, threadId, isRoot, runType, hasError } = search;
   const all: string[] = [];
   if (parentRunId !== undefined) all.push(`r.parent_run_id = ${parameters.add(parentRunId)}::uuid`);
   if (referenceExampleIds)
@@ -26,8 +26,19 @@ export function runConditions(search: RunSearch, parameters: Parameters): string
   if (isRoot !== undefined) all.push(isRoot ? 'r.is_root' : 'NOT r.is_root');
   if (runType !== undefined) all.push(`r.run_type = ${parameters.add(runType)}`);
   if (hasError !== undefined) all.push(hasError ? 'r.is_failed' : 'NOT r.is_failed');
-  if (from !== undefined) all.push(`r.start_time >= ${parameters.add(formatInstant(from))}::timestamptz`);
-  if (to !== undefined) all.push(`r.start_time <= ${parameters.add(formatInstant(to))}::timestamptz`);
+  return [...all, ...timeConditions('r', search, parameters)];
+}
+
+/** When they began, of rows of `runs` or of their keys. */
+export function timeConditions(
+  table: 'k' | 'r',
+  { from, to }: Pick<RunSearch, 'from' | 'to'>,
+  parameters: Parameters,
+): string[] {
+  const all: string[] = [];
+  if (from !== undefined)
+    all.push(`${table}.start_time >= ${parameters.add(formatInstant(from))}::timestamptz`);
+  if (to !== undefined) all.push(`${table}.start_time <= ${parameters.add(formatInstant(to))}::timestamptz`);
   return all;
 }
 

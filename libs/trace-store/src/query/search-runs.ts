@@ -6,7 +6,7 @@ import type { PayloadStore } from '../run/payload-store.js';
 import { readRuns, RUN_COLUMNS } from '../run/run-table.js';
 import type { RunRow } from '../run/stored-run.js';
 import { limitedRead, type ReadLimit } from '../limited-read.js';
-import { keyConditions, Parameters, runConditions } from './run-conditions.js';
+import { keyConditions, Parameters, runConditions, timeConditions } from './run-conditions.js';
 import { withChildren } from './with-children.js';
 import { withTotals } from './with-totals.js';
 import { deletedProjects } from '../project/project-deletions.js';
@@ -89,21 +89,34 @@ function cursorOf(row: RunRow | undefined): RunPage['next'] {
 function pageQuery({ tenantId, search, page }: SearchRequest, parameters: Parameters): string {
   const { order, limit } = page;
   const direction = order === 'ascending' ? 'ASC' : 'DESC';
-  const inOrder = `ORDER BY r.start_time ${direction}, r.id ${direction}, r.trace_id ${direction} LIMIT ${parameters.add(limit + 1)}`;
+  const orderOf = (table: 'k' | 'r'): string =>
+    `ORDER BY ${table}.start_time ${direction}, ${table}.id ${direction}, ${table}.trace_id ${direction}`;
+  const most = parameters.add(limit + 1);
+  const inOrder = `${orderOf('r')} LIMIT ${most}`;
   const tenant = parameters.add(tenantId);
   const projects = search.projectIds && `${parameters.add(search.projectIds)}::uuid[]`;
   const of = (table: string): string =>
     `${table}.tenant_id = ${tenant} AND ${projects ? `${table}.project_id = ANY(${projects})` : `${table}.project_id <> ALL (${deletedProjects(tenant)})`}`;
-  const wanted = [...conditions(search, page, parameters), filterSql(search.filters ?? {}, parameters)]
+  const wanted = [
+    ...runConditions(search, parameters),
+    ...placeConditions('r', page, parameters),
+    filterSql(search.filters ?? {}, parameters),
+  ]
     .map((condition) => ` AND ${condition}`)
     .join('');
   if (search.ids || search.traceId !== undefined) {
-    const named = keyConditions(search, parameters);
-    // keys say in which partition a run lies
-    return `SELECT ${RUN_COLUMNS} FROM run_keys k CROSS JOIN LATERAL (
+    const named = [
+      ...keyConditions(search, parameters),
+      ...timeConditions('k', search, parameters),
+      ...placeConditions('k', page, parameters),
+    ];
+    // keys say in which partition a run lies; they are in the page's order, so that no run is looked up beyond its end
+    return `SELECT ${RUN_COLUMNS} FROM (
+      SELECT * FROM run_keys k WHERE ${of('k')} AND ${named.join(' AND ')} ${orderOf('k')}
+    ) k CROSS JOIN LATERAL (
       SELECT * FROM runs r WHERE r.tenant_id = ${tenant} AND r.project_id = k.project_id
         AND r.start_time = k.start_time AND r.id = k.id AND r.trace_id = k.trace_id${wanted} LIMIT 1
-    ) r WHERE ${of('k')} AND ${named.join(' AND ')} ${inOrder}`;
+    ) r ${orderOf('k')} LIMIT ${most}`;
   }
   if (search.parentRunId !== undefined)
     // else the planner might go through the project in its order, to find the few children of a run
@@ -118,15 +131,18 @@ function pageQuery({ tenantId, search, page }: SearchRequest, parameters: Parame
   ) r ${inOrder}`;
 }
 
-function conditions(search: RunSearch, { order, after }: RunPageOptions, parameters: Parameters): string[] {
-  const all = runConditions(search, parameters);
-  if (!after) return all;
+/** The page's place in the order, of rows of `runs` or of their keys. */
+function placeConditions(
+  table: 'k' | 'r',
+  { order, after }: RunPageOptions,
+  parameters: Parameters,
+): string[] {
+  if (!after) return [];
   const time = `${parameters.add(formatInstant(after.startTime))}::timestamptz`;
   const [id, traceId] = [parameters.add(after.id), parameters.add(after.traceId)];
   const way = order === 'ascending' ? '>' : '<';
   // the first of them says which partitions are left
   return [
-    ...all,
-    `r.start_time ${way}= ${time} AND (r.start_time, r.id, r.trace_id) ${way} (${time}, ${id}::uuid, ${traceId}::uuid)`,
+    `${table}.start_time ${way}= ${time} AND (${table}.start_time, ${table}.id, ${table}.trace_id) ${way} (${time}, ${id}::uuid, ${traceId}::uuid)`,
   ];
 }
