@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { adoptEnvironment, inheritedEnvironment, PLATFORM_VERSION } from '#lib/config';
 import { TerminalError } from '#lib/errors';
+import type { GraphLanguage } from '#lib/graph-configuration';
 import { WrongKeys } from '#lib/http';
 import { Notifications } from '#lib/postgres';
 import { REASON } from '#lib/resources';
@@ -22,6 +23,8 @@ import { HttpSide } from './http/http-side.js';
 import { connectNotifications, type NotificationWord } from './run/connect-notifications.js';
 import { redisSecrets } from './fan-out/redis-places.js';
 import { hostEmbedder } from './hosting/host-embedder.js';
+import { nodeHost, pythonHost } from './hosting/host-program.js';
+import { StateKeeper } from './hosting/state-keeper.js';
 import { ItemIndex } from './memory/item-index.js';
 import { ItemStore } from './memory/item-store.js';
 import { ItemSweeper } from './memory/item-sweeper.js';
@@ -33,7 +36,9 @@ import { MAX_PARSED_CHARS } from './store/document-bytes.js';
 import { Readiness } from './start/readiness.js';
 import { UiAssets } from './ui/ui-assets.js';
 import { Database } from './store/database.js';
+import type { Sql } from './store/sql.js';
 import { CHANNEL } from './store/channel.js';
+import { StateWriter } from './store/checkpoint/state-writer.js';
 import { signingSecretsOf } from './webhook/build-webhooks.js';
 import { SecretWords } from './wire/secret-words.js';
 
@@ -88,7 +93,9 @@ export class AgentServer {
     const { config, clock, log } = options;
     const verifier = buildVerifier(config, clock);
     const ownUrl = Promise.withResolvers<string>();
-    const { agent, graphs, hosts, app, ui, authorization } = await loadAgent(options, ownUrl.promise);
+    const states = Promise.withResolvers<StateKeeper>();
+    const loaded = await loadAgent(options, ownUrl.promise, states.promise);
+    const { agent, graphs, hosts, app, ui, authorization } = loaded;
     const { postgresUri: uri } = config;
     const database = buildDatabase(options);
     const { sql } = database;
@@ -96,10 +103,9 @@ export class AgentServer {
     const readiness = new Readiness();
 
     const secrets = secretsOf(config);
-    const { ttl, index: settings } = agent.store;
-    const index = settings && new ItemIndex({ ...settings, embedder: hostEmbedder(hosts), clock });
-    const items = new ItemStore({ sql, ttl, index, log });
-    const sweeper = new ItemSweeper({ sql, intervalMinutes: ttl.sweepIntervalMinutes, clock, log });
+    const items = buildItems(loaded, sql, options);
+    states.resolve(new StateKeeper({ writer: new StateWriter(sql), items, clock }));
+    const sweeper = new ItemSweeper({ sql, ...sweepsOf(agent), clock, log });
     const { webhooks: webhookSettings, threadTtl } = agent;
     const services = buildServices({
       ...{ app, hasApp: agent.http.app !== undefined },
@@ -126,7 +132,7 @@ export class AgentServer {
       ...{ app, ui, redis: services.redis, isQueue: config.role === 'queue', loads: services.loads },
       version: PLATFORM_VERSION,
       cors: await loadCors(config.corsOrigins, agent.http.cors),
-      info: infoOf(config),
+      info: infoOf(config, agent.language),
       readiness,
       unreadBytes: config.unreadMegabytes * 2 ** 20,
       clock,
@@ -211,6 +217,20 @@ function buildVerifier(config: ServerConfig, clock: Clock): KeyVerifier | undefi
   return new KeyVerifier(authUrl, { tenantId, deployment }, wrongKeys, clock);
 }
 
+function sweepsOf({ store }: GraphFolder): { readonly intervalMinutes: number } {
+  return { intervalMinutes: store.ttl.sweepIntervalMinutes };
+}
+
+function buildItems(
+  { agent, hosts }: Pick<LoadedAgent, 'agent' | 'hosts'>,
+  sql: Sql,
+  { clock, log }: AgentServerOptions,
+): ItemStore {
+  const { ttl, index: settings } = agent.store;
+  const index = settings && new ItemIndex({ ...settings, embedder: hostEmbedder(hosts), clock });
+  return new ItemStore({ sql, ttl, index, log });
+}
+
 function buildDatabase({ config, clock, log }: AgentServerOptions): Database {
   return new Database({
     uri: config.postgresUri,
@@ -238,9 +258,18 @@ interface LoadedAgent {
   readonly authorization: Authorization | undefined;
 }
 
-async function loadAgent(options: AgentServerOptions, ownUrl: Promise<string>): Promise<LoadedAgent> {
+async function loadAgent(
+  options: AgentServerOptions,
+  ownUrl: Promise<string>,
+  keeper: Promise<StateKeeper>,
+): Promise<LoadedAgent> {
   const { config, folder, reports, clock, log } = options;
   const agent = await readGraphFolder(folder);
+  if (agent.language === 'python' && agent.store.index)
+    throw new TerminalError(
+      REASON.graphLoadFailed,
+      'langgraph.json: "store.index" is not there for Python graphs; remove it',
+    );
   for (const note of agent.notes) log.warn({ note }, 'setting of the agent drives nothing');
   // what the deployment sets comes first
   adoptEnvironment({ ...agent.variables, ...inheritedEnvironment(Object.keys(agent.variables)) });
@@ -256,6 +285,8 @@ async function loadAgent(options: AgentServerOptions, ownUrl: Promise<string>): 
       maxTextBytes: config.eventMegabytes * 2 ** 20,
       modules: agent.modules,
     },
+    program: agent.language === 'python' ? pythonHost(agent.folder, config.python) : nodeHost(),
+    keeper,
     reports,
     ownUrl,
     // without runs they only tell of graphs and states
@@ -320,11 +351,11 @@ export function secretsOf(config: ServerConfig): SecretWords {
   return new SecretWords(secretWords(config));
 }
 
-function infoOf(config: ServerConfig): unknown {
+function infoOf(config: ServerConfig, language: GraphLanguage): unknown {
   return {
     version: SERVER_VERSION,
     agentplane_version: PLATFORM_VERSION,
-    context: 'js',
+    context: language === 'python' ? 'python' : 'js',
     deployment: config.deployment ?? null,
     revision: config.revision ?? null,
     flags: { assistants: true, crons: true, langsmith: true },

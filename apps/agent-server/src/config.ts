@@ -32,6 +32,11 @@ const fields = {
     { fallback: '/dev/termination-log' },
   ),
 
+  python: optionalText(
+    'AGENTPLANE_PYTHON',
+    'Python that runs the graphs of an agent without an environment of its own (`.venv`).',
+  ),
+
   hasReports: flag(
     'AGENTPLANE_REPORTS',
     'Whether the parent process gets reports of what was loaded, as `agentplane dev` does.',

@@ -2,6 +2,7 @@ export {
   parseGraphConfiguration,
   type GraphConfiguration,
   type GraphEntry,
+  type GraphLanguage,
 } from './parse-graph-configuration.js';
 export type { AppSettings, HeaderChoice, HttpSettings, RouteGroup } from './http-settings.js';
 export type { CorsSettings } from './cors-settings.js';

@@ -87,8 +87,14 @@ const SETTINGS: Readonly<Record<string, Judge>> = {
   ),
 };
 
+/** What drives something where the graphs are Python: packages are installed, and a Python is chosen. */
+const DRIVES_PYTHON = new Set(['dependencies', 'python_version', 'pip_config_file', 'pip_installer']);
+
 /** Judges every key of a `langgraph.json`; texts begin with the key. */
-export function judgeSettings(settings: JsonObject): {
+export function judgeSettings(
+  settings: JsonObject,
+  language: 'javascript' | 'python' = 'javascript',
+): {
   readonly refusals: readonly string[];
   readonly notes: readonly string[];
 } {
@@ -96,6 +102,7 @@ export function judgeSettings(settings: JsonObject): {
   const notes: string[] = [];
   for (const [key, value] of Object.entries(settings)) {
     if (value === null || value === undefined) continue;
+    if (language === 'python' && DRIVES_PYTHON.has(key)) continue;
     const judge = Object.hasOwn(SETTINGS, key) ? SETTINGS[key] : note('it is not a known setting');
     const judgement = judge?.(value);
     if (judgement && 'refusal' in judgement) refusals.push(`"${key}": ${judgement.refusal}`);

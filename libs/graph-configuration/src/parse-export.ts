@@ -8,6 +8,17 @@ export interface ModuleExport {
 }
 
 const SOURCE_FILE = /\.([cm]?[jt]s|[jt]sx)$/;
+const PYTHON_FILE = /\.py$/;
+const PYTHON_MODULE = /^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$/;
+
+/** Parses `FILE.py:NAME` or `MODULE:NAME`; undefined for what is neither. */
+export function parsePythonExport(path: string): ModuleExport | undefined {
+  const colon = path.lastIndexOf(':');
+  const [file, exportName] = [path.slice(0, Math.max(0, colon)), path.slice(colon + 1)];
+  // `agent.ts` would be a name of a module too
+  const isPython = !SOURCE_FILE.test(file) && (PYTHON_FILE.test(file) || PYTHON_MODULE.test(file));
+  return isPython && /^[A-Za-z_]\w*$/.test(exportName) ? { file, exportName } : undefined;
+}
 
 /**
  * Parses `FILE:EXPORT`; without an export it is the default one.

@@ -7,9 +7,29 @@ const parse = (more: object = {}): ReturnType<typeof parseGraphConfiguration> =>
   parseGraphConfiguration(JSON.stringify({ graphs: GRAPHS, ...more }));
 
 describe('langgraph.json', () => {
+  it('names graphs in Python by file or module', () => {
+    const text = JSON.stringify({
+      graphs: { a: './src/a.py:graph', b: 'pkg.agent:make' },
+      dependencies: ['.', 'langchain-openai'],
+      python_version: '3.12',
+    });
+    expect(parseGraphConfiguration(text, ['javascript', 'python'])).toMatchObject({
+      language: 'python',
+      graphs: [
+        { graphId: 'a', file: './src/a.py', exportName: 'graph' },
+        { graphId: 'b', file: 'pkg.agent', exportName: 'make' },
+      ],
+      notes: [],
+    });
+    expect(() => parseGraphConfiguration(text)).toThrow(/a\.py is Python/);
+    const both = JSON.stringify({ graphs: { a: 'a.py:graph', b: 'b.ts:graph' } });
+    expect(() => parseGraphConfiguration(both, ['javascript', 'python'])).toThrow(/a\.py is Python/);
+  });
+
   it('names graphs by file and export', () => {
     const graphs = { a: './src/a.ts:graph', b: { path: 'b.js', description: 'B' } };
     expect(parse({ graphs })).toEqual({
+      language: 'javascript',
       graphs: [
         { graphId: 'a', file: './src/a.ts', exportName: 'graph' },
         { graphId: 'b', file: 'b.js', exportName: 'default', description: 'B' },

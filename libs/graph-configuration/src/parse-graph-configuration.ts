@@ -6,7 +6,7 @@ import { judgeSettings } from './judge-settings.js';
 import { parseStoreSettings, type StoreSettings } from './store-settings.js';
 import { parseWebhookSettings, type WebhookSettings } from './parse-webhook-settings.js';
 import { parseAuthSettings, type AuthSettings } from './parse-auth-settings.js';
-import { parseExport, type ModuleExport } from './parse-export.js';
+import { parseExport, parsePythonExport, type ModuleExport } from './parse-export.js';
 import { parseUiSettings, uiNotes, type UiSettings } from './parse-ui-settings.js';
 
 /** One graph that `langgraph.json` names. */
@@ -15,8 +15,12 @@ export interface GraphEntry extends ModuleExport {
   readonly description?: string;
 }
 
+/** What the graphs of an agent are written in: TypeScript counts as JavaScript. */
+export type GraphLanguage = 'javascript' | 'python';
+
 /** What `langgraph.json` says, as far as it drives something here. */
 export interface GraphConfiguration {
+  readonly language: GraphLanguage;
   readonly graphs: readonly GraphEntry[];
   /** A file of `NAME=value` lines, relative to the folder, or the variables themselves. */
   readonly env: string | Readonly<Record<string, string>> | undefined;
@@ -32,13 +36,23 @@ export interface GraphConfiguration {
   readonly notes: readonly string[];
 }
 
-function parseGraph(graphId: string, given: unknown): GraphEntry {
+function pathOf(given: unknown): unknown {
+  return isJsonObject(given) ? given['path'] : given;
+}
+
+function isPython(given: unknown): boolean {
+  const path = pathOf(given);
+  return typeof path === 'string' && parsePythonExport(path) !== undefined;
+}
+
+function parseGraph(graphId: string, given: unknown, language: GraphLanguage): GraphEntry {
   const { path, description } = isJsonObject(given) ? given : { path: given };
   if (typeof path !== 'string' || path === '')
     throw failed(`graph "${graphId}" must be "FILE:EXPORT", for example "./src/agent.ts:graph"`);
   return {
     graphId,
-    ...parseExport(`graph "${graphId}"`, path),
+    ...((language === 'python' ? parsePythonExport(path) : undefined) ??
+      parseExport(`graph "${graphId}"`, path)),
     ...(typeof description === 'string' ? { description } : {}),
   };
 }
@@ -53,9 +67,13 @@ function parseEnv(given: unknown): GraphConfiguration['env'] {
 /**
  * Reads the text of a `langgraph.json`. What this version cannot do is refused by name, never let through: an agent
  * that counts on its own authentication must not run without it.
+ * @param languages that whoever reads it can do something with; of one alone by default
  * @throws TerminalError (`GraphLoadFailed`) saying what was found, where, and what to do
  */
-export function parseGraphConfiguration(text: string): GraphConfiguration {
+export function parseGraphConfiguration(
+  text: string,
+  languages: readonly GraphLanguage[] = ['javascript'],
+): GraphConfiguration {
   let document: unknown;
   try {
     document = JSON.parse(text);
@@ -67,10 +85,13 @@ export function parseGraphConfiguration(text: string): GraphConfiguration {
   if (!isJsonObject(graphs) || Object.keys(graphs).length === 0)
     throw failed('it names no graph: it needs {"graphs": {"NAME": "FILE:EXPORT"}}');
   // first: what else a Python project says makes no sense here
-  const entries = Object.entries(graphs).map(([graphId, given]) => parseGraph(graphId, given));
-  const { refusals, notes } = judgeSettings(settings);
+  const isAllPython = languages.includes('python') && Object.values(graphs).every(isPython);
+  const language: GraphLanguage = isAllPython ? 'python' : 'javascript';
+  const entries = Object.entries(graphs).map(([graphId, given]) => parseGraph(graphId, given, language));
+  const { refusals, notes } = judgeSettings(settings, language);
   if (refusals.length > 0) throw failed(refusals.join('; '));
   return {
+    language,
     graphs: entries,
     env: parseEnv(env),
     store: parseStoreSettings(store),

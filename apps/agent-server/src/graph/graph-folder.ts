@@ -9,7 +9,7 @@ import { REASON } from '#lib/resources';
 /** Where one graph comes from. */
 export interface GraphSource {
   readonly graphId: string;
-  /** Absolute path of the module. */
+  /** Absolute path of the module; of a Python one maybe its dotted name. */
   readonly file: string;
   /** Name of its export. */
   readonly exportName: string;
@@ -29,6 +29,13 @@ export interface GraphFolder extends Omit<GraphConfiguration, 'graphs' | 'env'> 
 
 function failed(message: string, cause?: unknown): TerminalError {
   return new TerminalError(REASON.graphLoadFailed, `langgraph.json: ${message}`, { cause });
+}
+
+/** Modules of Python may be named as they are imported. */
+function placeOf(folder: string, file: string): string {
+  return file.includes('/') || file.includes('.py') || /\.[cm]?[jt]sx?$/.test(file)
+    ? resolve(folder, file)
+    : file;
 }
 
 /** A file of variables may be missing: it often is kept out of what is deployed, and its secrets are given otherwise. */
@@ -59,13 +66,13 @@ export async function readGraphFolder(folder: string): Promise<GraphFolder> {
   } catch (error) {
     throw failed('the file cannot be read', error);
   }
-  const { env, ...configuration } = parseGraphConfiguration(text);
+  const { env, ...configuration } = parseGraphConfiguration(text, ['javascript', 'python']);
   const { graphs, auth, http, store, notes } = configuration;
   const read = await readVariables(real, env);
   return {
     ...configuration,
     folder: real,
-    graphs: graphs.map((graph) => ({ ...graph, file: resolve(real, graph.file) })),
+    graphs: graphs.map((graph) => ({ ...graph, file: placeOf(real, graph.file) })),
     auth: auth && { ...auth, file: resolve(real, auth.file) },
     http: { ...http, app: http.app && { ...http.app, file: resolve(real, http.app.file) } },
     variables: read.variables,

@@ -110,6 +110,9 @@ export class GraphHost {
         return this.#ownServer.serves(message.url);
       case 'leave':
         return void this.#leave();
+      case 'fetched':
+      case 'denied':
+        return undefined; // it asks for nothing: it has a database of its own
       default:
         return message satisfies never;
     }

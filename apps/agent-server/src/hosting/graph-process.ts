@@ -1,7 +1,5 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import type { Duplex, Readable } from 'node:stream';
-import { fileURLToPath } from 'node:url';
-import { wholeEnvironment } from '#lib/config';
 import { PublicError, TerminalError } from '#lib/errors';
 import { REASON } from '#lib/resources';
 import type { Logger } from '#lib/telemetry';
@@ -11,18 +9,19 @@ import { Channel } from '../protocol/channel.js';
 import { FRAMES_FD, WATCH_FD } from '../protocol/descriptors.js';
 import { attemptText } from '../protocol/attempted-run.js';
 import type { Outcome, OutputSink } from '../protocol/execution.js';
+import type { Fetch } from '../protocol/fetch.js';
 import { FrameError, type Frame } from '../protocol/frame.js';
 import { parseFromHost, toHost, type LoadOrder, type ToHost, type Trouble } from '../protocol/messages.js';
 import type { QuestionKind, Questions } from '../protocol/questions.js';
 import { parseOutcome } from '../protocol/wire-outcome.js';
 import type { ClaimedRun } from '../store/row/claimed-run.js';
+import type { HostProgram } from './host-program.js';
 import { LastLines } from './last-lines.js';
 import { LoadView } from './load-view.js';
 import type { HostLoad } from './run-capacity.js';
 import { onLines } from './on-lines.js';
 import { parseHang } from './parse-hang.js';
-
-const PROGRAM = fileURLToPath(new URL('../host/main.js', import.meta.url));
+import { denialOf, type StateKeeper } from './state-keeper.js';
 
 /** Of a frame beside its text. */
 const FRAME_EXTRA_BYTES = 2 ** 20;
@@ -40,6 +39,9 @@ export interface LoadListener {
 export interface GraphProcessParts {
   readonly onLoad?: LoadListener;
   readonly order: LoadOrder;
+  readonly program: HostProgram;
+  /** Reads and writes for hosts without a database of their own. */
+  readonly keeper: Promise<StateKeeper>;
   /** Learns what the graphs are made of. */
   readonly reports: SeenSources;
   /** Where the server of these graphs is; resolves once that listens. */
@@ -97,13 +99,13 @@ export class GraphProcess {
 
   constructor(parts: GraphProcessParts) {
     this.#parts = parts;
-    const { order, clock } = parts;
+    const { order, program, clock } = parts;
     this.#load = new LoadView(order.folder, clock);
     this.#heardAtMs = clock.monotonicMs();
-    this.#child = spawn(process.execPath, [...process.execArgv, PROGRAM], {
+    this.#child = spawn(program.command, program.args, {
       cwd: order.folder,
       stdio: ['ignore', 'inherit', 'pipe', 'pipe', 'pipe'],
-      env: wholeEnvironment({}),
+      env: program.environment,
     });
     this.loaded = this.#loading.promise;
     this.loaded.catch(() => undefined); // whoever waits for it hears of it
@@ -116,7 +118,7 @@ export class GraphProcess {
       (frame) => this.#receive(frame),
       (error) => this.#closed(error),
     );
-    this.#channel.send(toHost({ kind: 'load', ...order }));
+    this.#channel.send(toHost({ kind: 'load', ...order, ...program.instead }));
     this.#channel.flush();
     void parts.ownUrl.then((url) => this.send({ kind: 'serving', url }, 0)).catch(() => undefined);
     this.#readLines();
@@ -272,10 +274,25 @@ export class GraphProcess {
         for (const url of message.packages) this.#parts.reports.package(url);
         this.#isLoaded = true;
         return this.#loading.resolve();
+      case 'fetch':
+        return void this.#fetch(message, id, body);
       case 'refused':
         return this.#loading.reject(new TerminalError(REASON.graphLoadFailed, message.message));
       default:
         return message satisfies never;
+    }
+  }
+
+  /** In the order of arrival where it matters: a run waits for what it writes. */
+  async #fetch(asked: Fetch, id: number, body: Buffer): Promise<void> {
+    try {
+      // the bytes are a view of what was read
+      const bytes = Buffer.from(body);
+      const keeper = await this.#parts.keeper;
+      const found = await keeper.fetch(asked, bytes, (run) => this.#runs.get(run)?.run);
+      this.#channel.send(toHost({ kind: 'fetched', ...found.head }, id, found.body));
+    } catch (error) {
+      this.#channel.send(toHost(denialOf(error), id));
     }
   }
 

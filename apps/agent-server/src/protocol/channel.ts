@@ -1,5 +1,5 @@
 import type { Duplex } from 'node:stream';
-import { encodeFrames, FrameReader, type Frame } from './frame.js';
+import { encodeFrames, FrameReader, type Frame, type Sent } from './frame.js';
 
 /** More than this unsent, and a sender should wait. */
 const HIGH_WATER_BYTES = 4 * 2 ** 20;
@@ -10,7 +10,7 @@ const FLUSH_CHARS = 2 ** 20;
 /** Frames over a socket or pipe. What is sent in one turn of the event loop leaves in one write. */
 export class Channel {
   readonly #socket: Duplex;
-  #waiting: Frame<string>[] = [];
+  #waiting: Frame<Sent>[] = [];
   #waitingChars = 0;
   #isScheduled = false;
   #drained: Promise<void> | undefined;
@@ -40,7 +40,7 @@ export class Channel {
   }
 
   /** To nobody once the other side has closed. */
-  send(frame: Frame<string>): void {
+  send(frame: Frame<Sent>): void {
     if (this.#socket.destroyed) return;
     this.#waiting.push(frame);
     this.#waitingChars += frame.body.length;

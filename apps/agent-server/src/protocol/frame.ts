@@ -26,11 +26,14 @@ const LARGE_BYTES = 64 * 1024;
 /** A length beyond it is no length: the other side speaks something else. */
 const LONGEST_FRAME_BYTES = 2 ** 31 - 1;
 
+/** A body that is sent: a text, or bytes that were read as such. */
+export type Sent = string | Buffer;
+
 /** The other side sends what is no frame, or one that is too large. */
 export class FrameError extends Error {}
 
 /** Frames as bytes, in one piece: what is sent in one turn leaves in one write. */
-export function encodeFrames(frames: readonly Frame<string>[]): Buffer {
+export function encodeFrames(frames: readonly Frame<Sent>[]): Buffer {
   const sizes = frames.map(({ head, body }) => [Buffer.byteLength(head), Buffer.byteLength(body)] as const);
   const total = sizes.reduce((sum, [head, body]) => sum + LENGTH_BYTES + FIXED_BYTES + head + body, 0);
   const bytes = Buffer.allocUnsafe(total);
@@ -42,7 +45,7 @@ export function encodeFrames(frames: readonly Frame<string>[]): Buffer {
     at = bytes.writeUInt32LE(id, at);
     at = bytes.writeUInt32LE(headBytes, at);
     at += bytes.write(head, at, 'utf8');
-    at += bytes.write(body, at, 'utf8');
+    at += typeof body === 'string' ? bytes.write(body, at, 'utf8') : body.copy(bytes, at);
   }
   return bytes;
 }

@@ -3,7 +3,8 @@ import type { StoreSettings } from '#lib/graph-configuration';
 import { parseShort, type JsonObject } from '#lib/json';
 import type { GraphSource } from '../graph/graph-folder.js';
 import type { CancelAction } from '../store/row/run-row.js';
-import type { Frame } from './frame.js';
+import type { Fetch, Fetched } from './fetch.js';
+import type { Frame, Sent } from './frame.js';
 import type { QuestionKind } from './questions.js';
 import type { RunEnd } from '../store/row/run-end.js';
 
@@ -75,7 +76,10 @@ export type ToHost =
   /** Where the server of the graphs is, which calls itself by no name. */
   | Message<'serving', { url: string }>
   /** Send what waits elsewhere, and end. */
-  | Message<'leave'>;
+  | Message<'leave'>
+  /** What a host asked for; its bytes stand in the body. */
+  | Message<'fetched', Fetched>
+  | Message<'denied', { trouble: 'fenced' | 'refused' | 'unavailable' | 'failed'; message: string }>;
 
 /** What a host sends. */
 export type FromHost =
@@ -93,14 +97,31 @@ export type FromHost =
   | Message<'echo'>
   | Message<'trouble', { trouble: Trouble }>
   /** Sent twice a second: how late its timers are, and its heap. */
-  | Message<'health', { lagMs: number; heapShare: number }>;
+  | Message<'health', { lagMs: number; heapShare: number }>
+  /** A host without a database of its own asks for states and items; bytes stand in the body. */
+  | Message<'fetch', Fetch>;
 
 /** Heads are small but for lists of files. */
 const MAX_HEAD_CHARS = 16 * 1024 * 1024;
 
-const TO_HOST = ['load', 'perform', 'stop', 'wanted', 'hold', 'ask', 'echo', 'serving', 'leave'] as const;
+// python/agentplane_worker/frames.py has the same order
+const TO_HOST = [
+  ...['load', 'perform', 'stop', 'wanted', 'hold', 'ask', 'echo', 'serving', 'leave', 'fetched', 'denied'],
+] as const;
 const FROM_HOST = [
-  ...['sources', 'loading', 'loaded', 'refused', 'event', 'outcome', 'answer', 'echo', 'trouble', 'health'],
+  ...[
+    'sources',
+    'loading',
+    'loaded',
+    'refused',
+    'event',
+    'outcome',
+    'answer',
+    'echo',
+    'trouble',
+    'health',
+    'fetch',
+  ],
 ] as const;
 
 interface Received<M> {
@@ -113,8 +134,8 @@ function render(
   kinds: readonly string[],
   id: number,
   { kind, ...head }: { kind: string },
-  body: string,
-): Frame<string> {
+  body: Sent,
+): Frame<Sent> {
   return { kind: kinds.indexOf(kind), id, head: JSON.stringify(head), body };
 }
 
@@ -142,11 +163,11 @@ function parse(kinds: readonly string[], { kind, id, head, body }: Frame): Recei
   return { id, body, message: { ...(parseShort(head, MAX_HEAD_CHARS) as JsonObject), kind: name } };
 }
 
-export function toHost(message: ToHost, id = 0, body = ''): Frame<string> {
+export function toHost(message: ToHost, id = 0, body: Sent = ''): Frame<Sent> {
   return render(TO_HOST, id, message, body);
 }
 
-export function fromHost(message: FromHost, id = 0, body = ''): Frame<string> {
+export function fromHost(message: FromHost, id = 0, body: Sent = ''): Frame<Sent> {
   if (message.kind === 'event') {
     const { event } = message;
     return { kind: EVENT, id, head: kept(headsOfEvents, event, () => JSON.stringify({ event })), body };

@@ -1,0 +1,151 @@
+import { errorText } from '#lib/errors';
+import { parseJson } from '#lib/json';
+import { postgresTrouble } from '#lib/postgres';
+import type { Clock } from '#lib/time';
+import type { ItemStore } from '../memory/item-store.js';
+import type { Fetch, Fetched, FetchedCheckpoint } from '../protocol/fetch.js';
+import type { ToHost } from '../protocol/messages.js';
+import {
+  findCheckpoints,
+  type CheckpointSearch,
+  type FoundCheckpoint,
+} from '../store/checkpoint/find-checkpoints.js';
+import { putThreadCheckpoint, putThreadWrites } from '../store/checkpoint/put-thread-state.js';
+import type { StateWrite } from '../store/checkpoint/put-states.js';
+import type { StateWriter } from '../store/checkpoint/state-writer.js';
+import { FencedError } from '../store/fenced-error.js';
+import { mayPass } from '../store/may-pass.js';
+import { PATIENCE_MS, persevere } from '../store/persevere.js';
+import type { Fence } from '../store/row/fence.js';
+import { WORKER } from '../store/worker-scope.js';
+import { performItems } from './perform-items.js';
+
+export interface StateKeeperParts {
+  readonly writer: StateWriter;
+  readonly items: ItemStore;
+  readonly clock: Clock;
+}
+
+/** What a host gets for what it asked. */
+export interface FetchAnswer {
+  readonly head: Fetched;
+  readonly body: Buffer;
+}
+
+type Denial = Extract<ToHost, { kind: 'denied' }>;
+
+/**
+ * States of threads and items of the store for hosts that have no database of their own. Values are bytes that nobody
+ * here looks into. A database that is unavailable is waited for.
+ */
+export class StateKeeper {
+  constructor(private readonly parts: StateKeeperParts) {}
+
+  /**
+   * @param fenceOf the attempt that a host's number names; undefined once it is not at work there
+   * @throws FencedError, errors of the database, PublicError
+   */
+  async fetch(asked: Fetch, body: Buffer, fenceOf: (run: number) => Fence | undefined): Promise<FetchAnswer> {
+    switch (asked.what) {
+      case 'put-checkpoint':
+      case 'put-writes':
+        await this.#put(asked.run, writeOf(asked, body), fenceOf);
+        return { head: {}, body: Buffer.alloc(0) };
+      case 'get-checkpoint':
+        return this.#find({ ...asked, limit: 1 });
+      case 'list-checkpoints':
+        return this.#find({ ...asked, metadata: asked.filter });
+      case 'items': {
+        const found = await performItems(this.parts.items, parseJson(body.toString()), this.parts.clock);
+        return { head: {}, body: Buffer.from(found) };
+      }
+      default:
+        return asked satisfies never;
+    }
+  }
+
+  async #put(
+    run: number | undefined,
+    dumped: Write,
+    fenceOf: (run: number) => Fence | undefined,
+  ): Promise<void> {
+    const { writer, clock } = this.parts;
+    if (run === undefined) {
+      await persevere(clock, PATIENCE_MS, () =>
+        dumped.kind === 'checkpoint'
+          ? putThreadCheckpoint(WORKER, writer.sql, dumped.dumped)
+          : putThreadWrites(WORKER, writer.sql, dumped.dumped),
+      );
+      return;
+    }
+    const fence = fenceOf(run);
+    if (!fence) throw new FencedError(`number ${run}`, 0);
+    if (!(await persevere(clock, PATIENCE_MS, () => writer.put({ ...dumped, fence }))))
+      throw new FencedError(fence.runId, fence.attempt);
+  }
+
+  async #find(search: CheckpointSearch): Promise<FetchAnswer> {
+    const found = await persevere(this.parts.clock, PATIENCE_MS, () =>
+      findCheckpoints(WORKER, this.parts.writer.sql, search),
+    );
+    const parts: Buffer[] = [];
+    const tuples = found.map((one) => renderCheckpoint(search.namespace, one, parts));
+    return { head: { tuples }, body: Buffer.concat(parts) };
+  }
+}
+
+/** Why a host does not get what it asked for. */
+export function denialOf(error: unknown): Denial {
+  const message = errorText(error);
+  if (error instanceof FencedError) return { kind: 'denied', trouble: 'fenced', message };
+  if (mayPass(error)) return { kind: 'denied', trouble: 'unavailable', message: 'Database unavailable' };
+  const isRefused = postgresTrouble(error) === 'refused';
+  return { kind: 'denied', trouble: isRefused ? 'refused' : 'failed', message };
+}
+
+type Write =
+  | Omit<Extract<StateWrite, { kind: 'checkpoint' }>, 'fence'>
+  | Omit<Extract<StateWrite, { kind: 'writes' }>, 'fence'>;
+
+function writeOf(asked: Extract<Fetch, { what: 'put-checkpoint' | 'put-writes' }>, body: Buffer): Write {
+  let at = 0;
+  const take = (bytes: number): Buffer => body.subarray(at, (at += bytes));
+  const { threadId, namespace, checkpointId } = asked;
+  if (asked.what === 'put-writes') {
+    const { taskId, replaces } = asked;
+    const writes = asked.writes.map(({ idx, channel, type, bytes }) => ({
+      ...{ idx, channel, type },
+      blob: take(bytes),
+    }));
+    return { kind: 'writes', dumped: { threadId, namespace, checkpointId, taskId, replaces, writes } };
+  }
+  const checkpoint = take(asked.checkpointBytes).toString();
+  const metadata = take(asked.metadataBytes).toString();
+  const blobs = asked.blobs.map(({ channel, version, type, bytes }) => ({
+    ...{ channel, version, type },
+    bytes: type === 'empty' ? null : take(bytes),
+  }));
+  const { parentId } = asked;
+  return {
+    kind: 'checkpoint',
+    dumped: { threadId, namespace, checkpointId, parentId, checkpoint, metadata, blobs },
+  };
+}
+
+function renderCheckpoint(namespace: string, found: FoundCheckpoint, parts: Buffer[]): FetchedCheckpoint {
+  const [checkpoint, metadata] = [Buffer.from(found.checkpoint), Buffer.from(found.metadata)];
+  parts.push(checkpoint, metadata, ...found.blobs.map(({ bytes }) => bytes));
+  parts.push(...found.writes.map(({ bytes }) => bytes));
+  return {
+    namespace,
+    checkpointId: found.checkpointId,
+    parentId: found.parentId,
+    checkpointBytes: checkpoint.length,
+    metadataBytes: metadata.length,
+    blobs: found.blobs.map(({ channel, type, bytes }) => ({ channel, type, bytes: bytes.length })),
+    writes: found.writes.map(({ taskId, channel, type, bytes }) => ({
+      ...{ taskId, channel, type },
+      bytes: bytes.length,
+    })),
+  };
+}

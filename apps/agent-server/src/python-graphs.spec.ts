@@ -1,0 +1,157 @@
+import { execFileSync } from 'node:child_process';
+import { join } from 'node:path';
+import { describe, expect, it } from '@jest/globals';
+import { waitFor } from '#lib/testing';
+import { testServer } from '../testdata/test-server.js';
+
+const python = process.env['AGENTPLANE_TEST_PYTHON'];
+if (!python) process.stderr.write('SKIPPED: graphs in Python: AGENTPLANE_TEST_PYTHON names no interpreter\n');
+
+(python ? describe : describe.skip)('a graph in Python', () => {
+  const server = testServer({
+    folder: join(import.meta.dirname, '..', 'testdata', 'python-agent'),
+    env: { AGENTPLANE_PYTHON: python ?? '' },
+  });
+
+  it('answers, and keeps the thread', async () => {
+    const client = server.client();
+    const { thread_id: id } = await client.threads.create();
+    for (const content of ['one', 'two'])
+      await client.runs.wait(id, 'echo', { input: { messages: [{ type: 'human', content }] } });
+    const { values } = await client.threads.getState<{ messages: { type: string; content: string }[] }>(id);
+    expect(values.messages.map(({ type, content }) => [type, content])).toEqual([
+      ['human', 'one'],
+      ['ai', 'you said one'],
+      ['human', 'two'],
+      ['ai', 'you said two'],
+    ]);
+    expect(await client.threads.getHistory(id)).toHaveLength(6);
+  });
+
+  it('streams tokens of a model', async () => {
+    const events: string[] = [];
+    let text = '';
+    const input = { messages: [{ type: 'human', content: 'a' }] };
+    const modes: ['messages-tuple', 'updates'] = ['messages-tuple', 'updates'];
+    for await (const { event, data } of server
+      .client()
+      .runs.stream(null, 'echo', { input, streamMode: modes })) {
+      events.push(event);
+      if (event === 'messages') text += (data as unknown as [{ content: string }])[0].content;
+    }
+    expect(text).toBe('you said a');
+    expect(events[0]).toBe('metadata');
+    expect(events.at(-1)).toBe('updates');
+  });
+
+  it('waits for a person, and goes on', async () => {
+    const client = server.client();
+    const { thread_id: id } = await client.threads.create();
+    await client.runs.wait(id, 'asks', { input: {} });
+    const state = await client.threads.getState(id);
+    expect(state.next).toEqual(['ask']);
+    expect(state.tasks[0]?.interrupts).toMatchObject([{ value: { question: 'who?' } }]);
+    const values = await client.runs.wait(id, 'asks', { command: { resume: 'you' } });
+    expect(values).toEqual({ answer: 'you' });
+  });
+
+  it('calls the function that makes it for each run', async () => {
+    const config = { configurable: { word: 'hello' } };
+    expect(await server.client().runs.wait(null, 'made', { input: { text: '' }, config })).toEqual({
+      text: 'hello',
+    });
+  });
+
+  it('keeps items in the store', async () => {
+    const client = server.client();
+    await client.runs.wait(null, 'remembers', { input: { text: 'first' } });
+    expect(await client.runs.wait(null, 'remembers', { input: { text: 'second' } })).toEqual({
+      text: 'first',
+    });
+    expect((await client.store.getItem(['notes'], 'last'))?.value).toEqual({ text: 'second' });
+  });
+
+  it('fails by name and message', async () => {
+    const client = server.client();
+    const { thread_id: id } = await client.threads.create();
+    const { run_id: runId } = await client.runs.create(id, 'fails', { input: { text: 'this' } });
+    await client.runs.join(id, runId).catch(() => undefined);
+    expect((await client.runs.get(id, runId)).status).toBe('error');
+    expect(await client.threads.get(id)).toMatchObject({
+      error: { error: 'ValueError', message: 'cannot take this' },
+    });
+  });
+
+  it('stops when its run is cancelled', async () => {
+    const client = server.client();
+    const { thread_id: id } = await client.threads.create();
+    const { run_id: runId } = await client.runs.create(id, 'slow', { input: { ms: 500 } });
+    await client.runs.cancel(id, runId, true);
+    expect((await client.runs.get(id, runId)).status).toBe('interrupted');
+  });
+
+  it('answers with its schemas and its drawing', async () => {
+    const client = server.client();
+    const schemas = await client.assistants.getSchemas('echo');
+    expect(schemas.input_schema).toMatchObject({ properties: { messages: { type: 'array' } } });
+    const drawn = await client.assistants.getGraph('echo');
+    expect(drawn.nodes.map(({ id }) => id)).toEqual(['__start__', 'answer', '__end__']);
+  });
+
+  it('has its state changed from outside', async () => {
+    const client = server.client();
+    const { thread_id: id } = await client.threads.create();
+    await client.runs.wait(id, 'shouts', { input: { text: 'a' } });
+    await client.threads.updateState(id, { values: { text: 'b' }, asNode: 'shout' });
+    expect((await client.threads.getState(id)).values).toEqual({ text: 'b' });
+    expect((await client.threads.get(id)).values).toEqual({ text: 'b' });
+  });
+
+  it('goes on in another process when its own is killed', async () => {
+    const client = server.client();
+    const { thread_id: id } = await client.threads.create();
+    const ended = client.runs.wait(id, 'slow', { input: { ms: 1_500 } });
+    await waitFor(
+      async () => (await client.threads.getState<{ steps?: string[] }>(id)).values.steps?.length === 1,
+    );
+    const worker = execFileSync('pgrep', ['-P', String(server.child.pid), '-f', 'agent-server/python'], {
+      encoding: 'utf8',
+    });
+    process.kill(Number(worker.trim()), 'SIGKILL');
+    expect(await ended).toEqual({ ms: 1_500, steps: ['first', 'second'] });
+    const [run] = await client.runs.list(id);
+    expect(run?.status).toBe('success');
+  }, 30_000);
+
+  it('refuses a stream mode that Python does not have', async () => {
+    const client = server.client();
+    const streamMode: ['tools'] = ['tools'];
+    const found: unknown[] = [];
+    for await (const { event, data } of client.runs.stream(null, 'shouts', {
+      input: { text: 'a' },
+      streamMode,
+    }))
+      if (event === 'error') found.push(data);
+    expect(found).toMatchObject([
+      { error: 'NotImplementedError', message: expect.stringContaining('"tools"') as unknown },
+    ]);
+  });
+
+  it('gets no secret of the database', async () => {
+    const { text } = (await server.client().runs.wait(null, 'environment', { input: { text: '' } })) as {
+      text: string;
+    };
+    expect(text).toContain('PATH');
+    expect(text).not.toContain('POSTGRES_URI');
+  });
+
+  it('gets what looks like an object of a library as the equal value', async () => {
+    const client = server.client();
+    const { thread_id: id } = await client.threads.create();
+    const lc = { lc: 1, type: 'constructor', id: ['langchain_core', 'messages', 'AIMessage'], kwargs: {} };
+    const message = { type: 'human', content: 'a', additional_kwargs: { lc } };
+    await client.runs.wait(id, 'echo', { input: { messages: [message] } });
+    const { values } = await client.threads.getState<{ messages: { additional_kwargs: unknown }[] }>(id);
+    expect(values.messages[0]?.additional_kwargs).toEqual({ lc });
+  });
+});

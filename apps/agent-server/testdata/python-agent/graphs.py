@@ -1,0 +1,104 @@
+"""Graphs in Python that the tests use."""
+
+import asyncio
+import os
+import time
+from typing import Annotated, TypedDict
+
+from langchain_core.language_models import GenericFakeChatModel
+from langchain_core.messages import AIMessage, AnyMessage
+from langchain_core.runnables import RunnableConfig
+from langgraph.graph import END, START, StateGraph
+from langgraph.graph.message import add_messages
+from langgraph.runtime import Runtime
+from langgraph.types import interrupt
+
+
+class Conversation(TypedDict):
+    messages: Annotated[list[AnyMessage], add_messages]
+
+
+def _answer(state: Conversation) -> dict:
+    said = state["messages"][-1].content
+    model = GenericFakeChatModel(messages=iter([AIMessage(f"you said {said}")]))
+    return {"messages": [model.invoke(state["messages"])]}
+
+
+echo = StateGraph(Conversation).add_node("answer", _answer).add_edge(START, "answer").add_edge("answer", END)
+
+
+class Question(TypedDict):
+    answer: str
+
+
+def _ask(state: Question) -> dict:
+    return {"answer": interrupt({"question": "who?"})}
+
+
+asks = StateGraph(Question).add_node("ask", _ask).add_edge(START, "ask").compile()
+
+
+class Text(TypedDict):
+    text: str
+
+
+async def make_graph(config: RunnableConfig):
+    async def tell(state: Text) -> dict:
+        return {"text": config["configurable"].get("word", "no word")}
+
+    return StateGraph(Text).add_node("tell", tell).add_edge(START, "tell").compile()
+
+
+async def _shout(state: Text) -> dict:
+    await asyncio.sleep(0)
+    return {"text": state["text"].upper()}
+
+
+shouts = StateGraph(Text).add_node("shout", _shout).add_edge(START, "shout").compile()
+
+
+async def _remember(state: Text, runtime: Runtime) -> dict:
+    assert runtime.store is not None
+    before = await runtime.store.aget(("notes",), "last")
+    await runtime.store.aput(("notes",), "last", {"text": state["text"]})
+    return {"text": before.value["text"] if before else "nothing"}
+
+
+remembers = StateGraph(Text).add_node("remember", _remember).add_edge(START, "remember").compile()
+
+
+def _fail(state: Text) -> dict:
+    raise ValueError(f"cannot take {state['text']}")
+
+
+fails = StateGraph(Text).add_node("fail", _fail).add_edge(START, "fail").compile()
+
+
+class Steps(TypedDict):
+    ms: int
+    steps: Annotated[list[str], lambda old, new: old + new]
+
+
+def _step(name: str):
+    def step(state: Steps) -> dict:
+        time.sleep(state["ms"] / 1000)
+        return {"steps": [name]}
+
+    return step
+
+
+slow = (
+    StateGraph(Steps)
+    .add_node("first", _step("first"))
+    .add_node("second", _step("second"))
+    .add_edge(START, "first")
+    .add_edge("first", "second")
+    .compile()
+)
+
+
+def _environment(state: Text) -> dict:
+    return {"text": " ".join(os.environ)}
+
+
+environment = StateGraph(Text).add_node("tell", _environment).add_edge(START, "tell").compile()
