@@ -5,7 +5,6 @@ import {
   boundConnections,
   ConnectionRoom,
   limitServer,
-  Pieces,
   protectAnswer,
   SERVER_LIMITS,
   serverOptions,
@@ -18,7 +17,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import { ApiError, badRequest, internalError } from '#lib/kube-semantics';
-import type { UserInfo } from '../authn/user.js';
+import { MASTERS, type UserInfo } from '../authn/user.js';
 import { AnswerStreams } from './answer-streams.js';
 import { piecesOf, writePieces } from './write-parts.js';
 import type { Audit } from './audited-request.js';
@@ -26,7 +25,9 @@ import { parseAccept } from './media-type.js';
 import type { Handler, Reply, RequestContext } from './request-context.js';
 import { type KnowsResource, observeRequest } from './observe-request.js';
 import { parseRequestInfo } from './request-info.js';
-import { UserRequests } from './user-requests.js';
+import { FairTurns } from './fair-turns.js';
+import { bodyBudget, readBody } from './request-body.js';
+import { holderOf, UserRequests } from './user-requests.js';
 import { warningHeader } from './warning-header.js';
 
 /** Says who makes a request; throws 401 when credentials are given that are not good. */
@@ -47,9 +48,6 @@ export interface TlsListenerOptions {
   /** Connections at once; default 4,000. */
   readonly maxConnections?: number;
 }
-
-/** As large as a real API server takes: 3 MB. */
-const MAX_BODY_BYTES = 3 * 1024 * 1024;
 
 /** Reasons of what the parser of HTTP refuses, as a Status names them. */
 const REFUSED: Readonly<Record<number, string>> = {
@@ -88,11 +86,14 @@ export class TlsListener {
   readonly #active = new Set<AbortController>();
   readonly #streams = new AnswerStreams();
   readonly #ofUsers: UserRequests;
+  readonly #turns: FairTurns;
+  readonly #bodies = bodyBudget();
   #isStopping = false;
 
   constructor(options: TlsListenerOptions) {
     this.#options = options;
     const { limits = SERVER_LIMITS, clock, log, maxConnections: most = MAX_CONNECTIONS } = options;
+    this.#turns = new FairTurns(clock);
     this.#ofUsers = new UserRequests(most * SHARE_OF_USER, most * SHARE_OF_USERS);
     this.#server = createServer(
       {
@@ -181,23 +182,36 @@ export class TlsListener {
       const info = parseRequestInfo(request.method ?? 'GET', path, query);
       observeRequest(info, response, this.#options.knowsResource);
       const user = await this.#options.authenticate(request);
-      const context: RequestContext = {
-        ...{ info, query },
-        headers: request.headers,
-        user,
-        signal: gone.signal,
-        readBody: () => readBody(request),
-        warn: (text) => warnings.push(text),
-      };
+      const parts = { info, query, headers: request.headers, user, signal: gone.signal };
+      const warn = (text: string): void => void warnings.push(text);
       const audited = { request, response, info, user, isDryRun: query.getAll('dryRun').includes('All') };
-      const reply = await this.#options.audit(audited, async () => {
-        this.#ofUsers.begin(user, gone.signal);
-        return this.#options.handler(context);
-      });
+      const reply = await this.#options.audit(audited, () => this.#handle(request, { ...parts, warn }));
       if (this.#isStopping) response.setHeader('Connection', 'close');
       await writeReply(reply, request, response, { warnings, streams: this.#streams });
     } catch (error) {
       await this.#fail(error, request, response, warnings);
+    }
+  }
+
+  /** The platform's own programs need not wait for their turn: they are what keeps everything alive. */
+  async #handle(request: IncomingMessage, parts: Omit<RequestContext, 'readBody'>): Promise<Reply> {
+    const { user, signal } = parts;
+    const { handler } = this.#options;
+    if (user.groups.includes(MASTERS))
+      return handler({ ...parts, readBody: () => readBody(request, undefined) });
+    const holder = holderOf(user);
+    const account = this.#bodies.open(holder);
+    try {
+      this.#ofUsers.begin(user, signal);
+      await this.#turns.take(holder, signal);
+      const takenBody = async (): Promise<Buffer> => {
+        const body = await readBody(request, account);
+        await this.#turns.take(holder, signal);
+        return body;
+      };
+      return await handler({ ...parts, readBody: takenBody });
+    } finally {
+      account.keep(0);
     }
   }
 
@@ -228,21 +242,6 @@ export class TlsListener {
 function splitOnce(text: string, separator: string): readonly string[] {
   const index = text.indexOf(separator);
   return index < 0 ? [text] : [text.slice(0, index), text.slice(index + 1)];
-}
-
-async function readBody(request: IncomingMessage): Promise<Buffer> {
-  const pieces = new Pieces();
-  for await (const piece of request as AsyncIterable<Buffer>) {
-    if (pieces.length + piece.length > MAX_BODY_BYTES) {
-      throw new ApiError(
-        413,
-        'RequestEntityTooLarge',
-        `Request entity too large: limit is ${MAX_BODY_BYTES}`,
-      );
-    }
-    pieces.add(piece);
-  }
-  return pieces.whole();
 }
 
 async function writeReply(

@@ -1,0 +1,112 @@
+import { Agent, request } from 'node:https';
+import { createLogger } from '#lib/telemetry';
+import { temporaryFolder } from '#lib/testing';
+import { systemClock } from '#lib/time';
+import { CertificateAuthority } from '../pki/certificate-authority.js';
+import { json } from './request-context.js';
+import { TlsListener } from './tls-listener.js';
+
+const WORK_MS = 20;
+const MANY = 100;
+const AGENT = new Agent({ keepAlive: true, rejectUnauthorized: false });
+
+const folder = temporaryFolder();
+let listener: TlsListener;
+let port: number;
+let release: () => void = () => undefined;
+
+beforeAll(async () => {
+  const authority = await CertificateAuthority.open(folder, systemClock.now());
+  const serving = await authority.issue({ kind: 'server', commonName: 'kube', names: ['127.0.0.1'] });
+  listener = new TlsListener({
+    audit: async (_audited, work) => work(),
+    key: serving.privateKey,
+    certificate: serving.certificate,
+    clientCa: authority.certificate,
+    authenticate: async ({ headers }) => ({
+      username: String(headers['x-user']),
+      groups: headers['x-user'] === 'platform' ? ['system:masters'] : [],
+    }),
+    knowsResource: () => true,
+    handler: async ({ info, readBody }) => {
+      if (info.path === '/held') {
+        const { length } = await readBody();
+        await new Promise<void>((resolve) => {
+          const before = release;
+          release = () => (before(), resolve());
+        });
+        return json({ length });
+      }
+      const startMs = systemClock.monotonicMs();
+      while (info.path === '/work' && systemClock.monotonicMs() - startMs < WORK_MS);
+      return json({ ok: true });
+    },
+    log: createLogger('test', 'silent'),
+    clock: systemClock,
+  });
+  port = await listener.listen('127.0.0.1', 0);
+});
+
+afterAll(async () => {
+  AGENT.destroy();
+  await listener.close();
+});
+
+interface Answer {
+  readonly status: number;
+  readonly retryAfter: string | undefined;
+  readonly ms: number;
+}
+
+function ask(user: string, path: string, body?: Buffer): Promise<Answer> {
+  const startMs = systemClock.monotonicMs();
+  return new Promise((resolve, reject) => {
+    const call = request(
+      {
+        ...{ host: '127.0.0.1', port, path, agent: AGENT, method: body ? 'POST' : 'GET' },
+        headers: { 'x-user': user },
+      },
+      (response) =>
+        response.resume().on('end', () => {
+          const { statusCode: status = 0, headers } = response;
+          resolve({ status, retryAfter: headers['retry-after'], ms: systemClock.monotonicMs() - startMs });
+        }),
+    );
+    call.on('error', reject).end(body);
+  });
+}
+
+describe('the API server, busy with the requests of one user', () => {
+  it('serves another user and the platform in between', async () => {
+    // connections first: handshakes are no part of what is measured
+    await Promise.all(Array.from({ length: MANY + 2 }, () => ask('greedy', '/')));
+    const greedy = Array.from({ length: MANY }, () => ask('greedy', '/work'));
+    // at once: clients and server share one event loop here, which stands still while the server works
+    const others = await Promise.all([ask('modest', '/work'), ask('platform', '/work')]);
+    for (const { status, ms } of others) {
+      expect(status).toBe(200);
+      expect(ms).toBeLessThan((MANY * WORK_MS) / 3);
+    }
+    const statuses = (await Promise.all(greedy)).map(({ status }) => status);
+    expect(new Set(statuses)).toEqual(new Set([200]));
+  });
+
+  it('refuses bodies of a user who fills half of the memory for them, and none of others', async () => {
+    const body = Buffer.alloc(3_000_000);
+    const greedy = Array.from({ length: 15 }, () => ask('greedy', '/held', body));
+    const refused = await Promise.race(greedy);
+    expect(refused).toMatchObject({ status: 429, retryAfter: '1' });
+    const others = [ask('modest', '/held', body), ask('platform', '/held', body)];
+    await systemClock.sleep(500);
+    release();
+    const statuses = (await Promise.all(greedy)).map(({ status }) => status);
+    expect(statuses.filter((status) => status === 200).length).toBeGreaterThan(5);
+    expect((await Promise.all(others)).map(({ status }) => status)).toEqual([200, 200]);
+    // what was held is given back
+    release = () => undefined;
+    const again = ask('greedy', '/held', body);
+    await systemClock.sleep(200);
+    release();
+    expect((await again).status).toBe(200);
+  });
+});

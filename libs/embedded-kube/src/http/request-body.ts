@@ -1,0 +1,50 @@
+import { PublicError } from '#lib/errors';
+import { bodyPieces, BufferBudget, type BufferAccount, Pieces } from '#lib/http';
+import { ApiError } from '#lib/kube-semantics';
+import type { IncomingMessage } from 'node:http';
+
+/** As large as a real API server takes: 3 MB. */
+const MAX_BODY_BYTES = 3 * 1024 * 1024;
+/** Of all bodies that are received or decoded, of which one user gets half, the next a half of the rest. */
+const MAX_BYTES_OF_ALL = 64 * 1024 * 1024;
+
+const TOO_MUCH =
+  'the bodies of requests under way fill the memory that there is for them; send fewer or smaller ones at a time';
+
+/** What the bodies of all requests may hold of the memory. */
+export function bodyBudget(maxBytes = MAX_BYTES_OF_ALL): BufferBudget {
+  return new BufferBudget(maxBytes, TOO_MUCH);
+}
+
+/**
+ * The whole body. The rest of one that is refused is received and dropped, so that its sender learns why.
+ * @param account what it holds of the memory; undefined for those who are not counted
+ * @throws ApiError 413, 429
+ */
+export async function readBody(
+  request: IncomingMessage,
+  account: BufferAccount | undefined,
+): Promise<Buffer> {
+  const pieces = new Pieces();
+  for await (const piece of bodyPieces(request)) {
+    if (pieces.length + piece.length > MAX_BODY_BYTES) {
+      throw new ApiError(
+        413,
+        'RequestEntityTooLarge',
+        `Request entity too large: limit is ${MAX_BODY_BYTES}`,
+      );
+    }
+    hold(account, piece.length);
+    pieces.add(piece);
+  }
+  return pieces.whole();
+}
+
+function hold(account: BufferAccount | undefined, bytes: number): void {
+  try {
+    account?.hold(bytes);
+  } catch (error) {
+    if (!(error instanceof PublicError)) throw error;
+    throw new ApiError(429, 'TooManyRequests', error.message, { retryAfterSeconds: 1 });
+  }
+}
