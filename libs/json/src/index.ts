@@ -14,6 +14,7 @@ export {
 } from './json-codes.js';
 export { isTextDeeperThan, isValueDeeperThan } from './json-depth.js';
 export {
+  atOnce,
   inTurns,
   itemsOf,
   membersOf,

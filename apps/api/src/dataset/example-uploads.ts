@@ -1,6 +1,7 @@
 import type { Caller } from '#lib/auth';
 import { PublicError, type FieldProblem } from '#lib/errors';
 import type { BufferBudget } from '#lib/http';
+import { inTurns, type JsonWalk } from '#lib/json';
 import { isUuid } from '#lib/resources';
 import { parseExample, type ExampleWrite, type SentExample, type TraceStore } from '#lib/trace-store';
 import type { AttachmentKeeper } from '../attachment/attachment-keeper.js';
@@ -19,6 +20,8 @@ const MAX_PART_BYTES = 16_777_216 + 65_536;
 /** Of one attachment, as of those of runs. */
 const MAX_ATTACHMENT_BYTES = 67_108_864;
 const MAX_NAME = 200;
+/** Short examples that are parsed between two pauses. */
+const PARSED_AT_ONCE = 10;
 
 const NAME = /^([0-9a-fA-F-]{36})(?:\.(inputs|outputs|attachments_operations|attachment\.(.{0,1000})))?$/s;
 
@@ -51,7 +54,7 @@ export class ExampleUploads {
     const held = new HeldBody(body, this.budget.open(tenantId), this.maxBodyBytes);
     try {
       const intake = new ExampleAttachmentIntake(this.keeper, tenantId);
-      const { examples: parsed, mended } = parseAll(await this.#read(held, boundary, intake));
+      const { examples: parsed, mended } = await inTurns(parseAll(await this.#read(held, boundary, intake)));
       const examples = parsed.map((one) => ({ ...one, attachments: intake.changeOf(one.id) }));
       if (examples.length === 0) throw new PublicError('bad_request', 'The body has no examples');
       const { ids, asOf } = await this.store.examples[kind](tenantId, datasetId, examples);
@@ -143,14 +146,15 @@ function refused(name: string, msg: string, type: string): PublicError {
 }
 
 /** @throws PublicError invalid with the first hundred problems */
-function parseAll(sent: readonly SentExample[]): {
+function* parseAll(sent: readonly SentExample[]): JsonWalk<{
   readonly examples: readonly ExampleWrite[];
   readonly mended: readonly FieldProblem[];
-} {
+}> {
   const [problems, mended]: [FieldProblem[], FieldProblem[]] = [[], []];
   const examples: ExampleWrite[] = [];
-  for (const one of sent) {
-    const parsed = parseExample(one);
+  for (const [at, one] of sent.entries()) {
+    if (at % PARSED_AT_ONCE === PARSED_AT_ONCE - 1) yield undefined;
+    const parsed = yield* parseExample(one);
     examples.push(parsed.example);
     problems.push(...parsed.problems);
     if (mended.length < MAX_PROBLEMS) mended.push(...parsed.mended);

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Caller } from '#lib/auth';
 import { type BufferBudget, joinPieces } from '#lib/http';
 import { PublicError, type FieldProblem } from '#lib/errors';
+import { inTurns } from '#lib/json';
 import {
   JsonSyntaxError,
   splitBatch,
@@ -149,7 +150,7 @@ export class TraceIngestion {
   /** @throws JsonSyntaxError, PublicError */
   async #split(caller: Caller, bytes: Buffer): Promise<RunBatch> {
     try {
-      return splitBatch(bytes, ['body']);
+      return await inTurns(splitBatch(bytes, ['body']));
     } catch (error) {
       if (error instanceof JsonSyntaxError) await this.#refuseWhole(caller, 'json_invalid', error.message);
       else if (error instanceof PublicError)

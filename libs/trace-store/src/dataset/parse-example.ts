@@ -1,8 +1,15 @@
-import { parseJson } from '#lib/json';
+import { type JsonWalk, parseJson } from '#lib/json';
 import { isUtf8 } from 'node:buffer';
 import type { FieldProblem } from '#lib/errors';
 import { isUuid } from '#lib/resources';
-import { eachMember, expectEnd, JsonSyntaxError, skipSpace, validateJson } from '../wire/json-scanner.js';
+import {
+  type ByteRange,
+  eachMember,
+  expectEnd,
+  JsonSyntaxError,
+  skipSpace,
+  validatingJson,
+} from '../wire/json-scanner.js';
 import { repairSurrogates } from '../wire/repair-surrogates.js';
 import { replaceNonFinite } from '../wire/replace-non-finite.js';
 import { parseWireTime } from '../wire/wire-time.js';
@@ -41,8 +48,8 @@ const MAX_DEPTH = 126;
 const SPLIT = 'dataset_split';
 const NULL = Buffer.from('null');
 
-/** Parses an example of an upload. Problems name its part, `body.ID.inputs`. */
-export function parseExample(sent: SentExample): ParsedExample {
+/** Parses an example of an upload, which may be long. Problems name its part, `body.ID.inputs`. */
+export function parseExample(sent: SentExample): JsonWalk<ParsedExample> {
   return new ExampleReader(sent).read();
 }
 
@@ -52,18 +59,18 @@ class ExampleReader {
 
   constructor(private readonly sent: SentExample) {}
 
-  read(): ParsedExample {
+  *read(): JsonWalk<ParsedExample> {
     const { id, inputs, outputs } = this.sent;
-    const members = this.#members();
+    const members = yield* this.#members();
     const metadata = members.get('metadata');
-    const { object, splits: named } = metadata ? this.#metadata(metadata) : {};
+    const { object, splits: named } = metadata ? yield* this.#metadata(metadata) : {};
     const example: ExampleWrite = {
       id: id.toLowerCase(),
       ...this.#light(members),
       splits: members.has('split') ? this.#splits('split', members.get('split')) : named,
       metadata: object,
-      inputs: inputs && this.#object('inputs', inputs),
-      outputs: outputs && this.#object('outputs', outputs),
+      inputs: inputs && (yield* this.#object('inputs', inputs)),
+      outputs: outputs && (yield* this.#object('outputs', outputs)),
     };
     const bytes = [example.inputs, example.outputs].reduce((sum, part) => sum + (part?.length ?? 0), 0);
     if (bytes > MAX_EXAMPLE_BYTES)
@@ -72,35 +79,32 @@ class ExampleReader {
   }
 
   /** Bytes of the members of its own part; null is the clients' word for "not said". */
-  #members(): ReadonlyMap<string, Buffer> {
+  *#members(): JsonWalk<ReadonlyMap<string, Buffer>> {
     const members = new Map<string, Buffer>();
     const { body } = this.sent;
     if (!body) return members;
-    this.#checked(undefined, () => {
-      if (!isUtf8(body)) throw new JsonSyntaxError('the text is not UTF-8', 0);
-      const end = eachMember(
-        body,
-        0,
-        (name, { start, end: to }) => {
-          const value = body.subarray(start, to);
-          const max = name === 'metadata' ? MAX_METADATA_BYTES : MAX_LIGHT_BYTES;
-          if (value.equals(NULL)) return;
-          if (!KNOWN.has(name))
-            this.#refuse(name.slice(0, 100), 'Extra inputs are not permitted', 'extra_forbidden');
-          else if (value.length > max) this.#refuse(name, `${name} is at most ${max} bytes long`, 'too_long');
-          else members.set(name, value);
-        },
-        { isLenient: true },
-      );
-      expectEnd(body, end);
-    });
+    yield* this.#checked(undefined, () => this.#ownMembers(body, members));
     return members;
+  }
+
+  *#ownMembers(body: Buffer, members: Map<string, Buffer>): JsonWalk<void> {
+    if (!isUtf8(body)) throw new JsonSyntaxError('the text is not UTF-8', 0);
+    const visit = (name: string, { start, end }: ByteRange): void => {
+      const value = body.subarray(start, end);
+      const max = name === 'metadata' ? MAX_METADATA_BYTES : MAX_LIGHT_BYTES;
+      if (value.equals(NULL)) return;
+      if (!KNOWN.has(name))
+        this.#refuse(name.slice(0, 100), 'Extra inputs are not permitted', 'extra_forbidden');
+      else if (value.length > max) this.#refuse(name, `${name} is at most ${max} bytes long`, 'too_long');
+      else members.set(name, value);
+    };
+    expectEnd(body, yield* eachMember(body, 0, visit, { isLenient: true }));
   }
 
   #light(members: ReadonlyMap<string, Buffer>): Pick<ExampleWrite, 'createdAt' | 'sourceRunId'> {
     const value = (name: string): unknown => {
       const bytes = members.get(name);
-      return bytes && this.#checked(name, () => parseJson(bytes.toString()));
+      return bytes && this.#parsed(name, bytes);
     };
     const [created, run] = [value('created_at'), value('source_run_id')];
     const createdAt = created === undefined ? undefined : parseWireTime(created);
@@ -125,12 +129,12 @@ class ExampleReader {
   }
 
   /** Metadata without the splits that they name. */
-  #metadata(bytes: Buffer): { readonly object?: Buffer; readonly splits?: readonly string[] } {
-    const object = this.#object('metadata', bytes);
+  *#metadata(bytes: Buffer): JsonWalk<{ readonly object?: Buffer; readonly splits?: readonly string[] }> {
+    const object = yield* this.#object('metadata', bytes);
     if (!object) return {};
     let named: Buffer | undefined;
     const others: string[] = [];
-    eachMember(object, 0, (name, { start, end }) => {
+    yield* eachMember(object, 0, (name, { start, end }) => {
       const value = object.subarray(start, end);
       if (name === SPLIT) named = value;
       else others.push(`${JSON.stringify(name)}:${value.toString()}`);
@@ -141,7 +145,7 @@ class ExampleReader {
   }
 
   #splits(name: string, bytes: Buffer | undefined): readonly string[] | undefined {
-    const value: unknown = bytes && this.#checked(name, () => parseJson(bytes.toString()));
+    const value: unknown = bytes && this.#parsed(name, bytes);
     const splits: readonly unknown[] = Array.isArray(value) ? value : [value];
     const isRight = (one: unknown): one is string =>
       typeof one === 'string' &&
@@ -160,26 +164,28 @@ class ExampleReader {
   }
 
   /** A JSON object as it is to be stored; undefined for null. */
-  #object(name: string, given: Buffer): Buffer | undefined {
-    return this.#checked(name, () => {
-      const bytes = trimmed(given);
-      if (bytes.equals(NULL)) return undefined;
-      if (!isUtf8(bytes)) throw new JsonSyntaxError('the text is not UTF-8', 0);
-      const json = this.#finite(name, bytes);
-      if (json[0] !== 0x7b) throw new JsonSyntaxError('an object was expected', 0);
-      repairSurrogates(json);
-      return json;
-    });
+  *#object(name: string, given: Buffer): JsonWalk<Buffer | undefined> {
+    return yield* this.#checked(name, () => this.#stored(name, given));
   }
 
-  #finite(name: string, bytes: Buffer): Buffer {
+  *#stored(name: string, given: Buffer): JsonWalk<Buffer | undefined> {
+    const bytes = trimmed(given);
+    if (bytes.equals(NULL)) return undefined;
+    if (!isUtf8(bytes)) throw new JsonSyntaxError('the text is not UTF-8', 0);
+    const json = yield* this.#finite(name, bytes);
+    if (json[0] !== 0x7b) throw new JsonSyntaxError('an object was expected', 0);
+    yield* repairSurrogates(json);
+    return json;
+  }
+
+  *#finite(name: string, bytes: Buffer): JsonWalk<Buffer> {
     try {
-      validateJson(bytes, MAX_DEPTH);
+      yield* validatingJson(bytes, MAX_DEPTH);
       return bytes;
     } catch (error) {
-      const finite = error instanceof JsonSyntaxError ? replaceNonFinite(bytes) : undefined;
+      const finite = error instanceof JsonSyntaxError ? yield* replaceNonFinite(bytes) : undefined;
       if (!finite) throw error;
-      validateJson(finite, MAX_DEPTH);
+      yield* validatingJson(finite, MAX_DEPTH);
       this.#mended.push({
         loc: [...this.sent.place, name],
         msg: 'NaN and Infinity, which JSON has no words for, were replaced by null',
@@ -189,14 +195,26 @@ class ExampleReader {
     }
   }
 
-  #checked<T>(name: string | undefined, work: () => T): T | undefined {
+  /** Of a short text. */
+  #parsed(name: string, bytes: Buffer): unknown {
     try {
-      return work();
+      return parseJson(bytes.toString());
     } catch (error) {
-      if (!(error instanceof SyntaxError || error instanceof JsonSyntaxError)) throw error;
-      this.#refuse(name, error.message, 'json_invalid');
-      return undefined;
+      return this.#refuseUnreadable(name, error);
     }
+  }
+
+  *#checked<T>(name: string | undefined, work: () => JsonWalk<T>): JsonWalk<T | undefined> {
+    try {
+      return yield* work();
+    } catch (error) {
+      return this.#refuseUnreadable(name, error);
+    }
+  }
+
+  #refuseUnreadable(name: string | undefined, error: unknown): undefined {
+    if (!(error instanceof SyntaxError || error instanceof JsonSyntaxError)) throw error;
+    this.#refuse(name, error.message, 'json_invalid');
   }
 
   #refuse(name: string | undefined, msg: string, type: string): void {

@@ -35,7 +35,7 @@ export class EarlyUpdates {
     const updates: EarlyUpdate[] = [];
     for (const [at, patch] of found.entries()) {
       if (at > 0 && at % READ_AT_ONCE === 0) await setImmediate();
-      for (const parsed of parseWaiting([patch])) updates.push({ at, patch, parsed });
+      for (const parsed of await parseWaiting([patch])) updates.push({ at, patch, parsed });
     }
     return new EarlyUpdates(updates);
   }

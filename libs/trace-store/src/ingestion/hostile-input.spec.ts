@@ -5,6 +5,7 @@ import { openPool, type Queryable } from '#lib/postgres';
 import { createLogger } from '#lib/telemetry';
 import { testPostgres, waitFor } from '#lib/testing';
 import { instantOf, systemClock } from '#lib/time';
+import { atOnce } from '#lib/json';
 import { openTraceStore, splitBatch, type RunOperation, type TraceStore } from '../index.js';
 import { findRun } from '../query/find-run.js';
 import { ControlTables } from '../control/control-tables.js';
@@ -81,7 +82,7 @@ describe('a trace store under hostile input', () => {
     const [inBatch, alone] = [ids[0], ids[1]].map((id) =>
       runOf(id).toString().replace(/}$/, `,"outputs":${deep}}`),
     );
-    await store.ingest(TENANT, splitBatch(Buffer.from(`{"post":[${inBatch ?? ''}]}`)));
+    await store.ingest(TENANT, atOnce(splitBatch(Buffer.from(`{"post":[${inBatch ?? ''}]}`))));
     await post({ run: Buffer.from(alone ?? '') });
     await post({ run: runOf(ids[2]), fields: { outputs: Buffer.from(deep) } });
     for (const id of ids) expect(await outputsOf(id)).toBe(deep);
@@ -99,7 +100,7 @@ describe('a trace store under hostile input', () => {
       runOf(good),
       Buffer.from(']}'),
     ]);
-    const result = await store.ingest(TENANT, splitBatch(body));
+    const result = await store.ingest(TENANT, atOnce(splitBatch(body)));
     expect(result).toMatchObject({ accepted: 1, refused: [{ loc: ['post', 0], type: 'json_invalid' }] });
     expect(await store.runs.get(TENANT, good)).toBeDefined();
   });
@@ -192,9 +193,11 @@ describe('a trace store under hostile input', () => {
   });
 
   it('refuses batches of more than 20,000 operations', () => {
-    expect(() => splitBatch(Buffer.from(`{"post":[${'{},'.repeat(50_000)}{}]}`))).toThrow(/20000/);
+    expect(() => atOnce(splitBatch(Buffer.from(`{"post":[${'{},'.repeat(50_000)}{}]}`)))).toThrow(/20000/);
     expect(() =>
-      splitBatch(Buffer.from(`{"post":[${'{},'.repeat(15_000)}{}],"patch":[${'1,'.repeat(15_000)}1]}`)),
+      atOnce(
+        splitBatch(Buffer.from(`{"post":[${'{},'.repeat(15_000)}{}],"patch":[${'1,'.repeat(15_000)}1]}`)),
+      ),
     ).toThrow(/20000/);
   });
 

@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import type { FieldProblem } from '#lib/errors';
+import { inTurns } from '#lib/json';
 import type { IngestReport } from '../problem/ingest-report.js';
 import { parseOperation } from '../wire/parse-operation.js';
 import type { RunBatch } from '../wire/run-operation.js';
@@ -39,7 +40,7 @@ export async function parseBatch(
         await setImmediate();
         cost = 0;
       }
-      const parsed = parseOperation(kind, operation, members);
+      const parsed = await inTurns(parseOperation(kind, operation, members));
       if ('change' in parsed) {
         operations.push({ change: parsed.change, operation });
         report.note(parsed.change, parsed.notes);
@@ -57,9 +58,11 @@ export async function parseBatch(
 }
 
 /** They were read once when they came, so they can be read now. */
-export function parseWaiting(patches: readonly FoundPatch[]): readonly ParsedOperation[] {
-  return patches.flatMap(({ operation }) => {
-    const parsed = parseOperation('patch', operation);
-    return 'change' in parsed ? [{ change: parsed.change, operation }] : [];
-  });
+export async function parseWaiting(patches: readonly FoundPatch[]): Promise<readonly ParsedOperation[]> {
+  const operations: ParsedOperation[] = [];
+  for (const { operation } of patches) {
+    const parsed = await inTurns(parseOperation('patch', operation));
+    if ('change' in parsed) operations.push({ change: parsed.change, operation });
+  }
+  return operations;
 }

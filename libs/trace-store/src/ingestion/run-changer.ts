@@ -106,7 +106,7 @@ export class RunChanger {
   /** The run's key is locked. */
   async #mergeWaiting(client: Connection, place: RunPlace): Promise<void> {
     const found = await findWaitingAt(client, place);
-    const mine = groupByRun(parseWaiting(found)).find(
+    const mine = groupByRun(await parseWaiting(found)).find(
       ({ traceId }) => traceId === undefined || traceId === place.traceId,
     );
     if (mine) await this.#changeKnown(client, place.tenantId, [[mine, place]]);

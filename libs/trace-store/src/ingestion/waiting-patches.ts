@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
-import { CLOSE_OBJECT } from '#lib/json';
+import { atOnce, CLOSE_OBJECT } from '#lib/json';
 import { type Connection, CopyBinaryWriter, copyIn, type Queryable } from '#lib/postgres';
 import { runKey } from '../run/run-keys.js';
 import type { RunPlace } from '../run/run-place.js';
-import { eachMember, JsonSyntaxError, skipSpace } from '../wire/json-scanner.js';
+import { type ByteRange, eachMember, JsonSyntaxError, skipSpace } from '../wire/json-scanner.js';
 import { parseOperation } from '../wire/parse-operation.js';
 import type { ProjectReference } from '../project/project-reference.js';
 import type { RunOperation } from '../wire/run-operation.js';
@@ -157,21 +157,17 @@ function projectNamedIn(runId: string, text: string): ProjectReference | undefin
   const bytes = Buffer.from(text);
   const members = new Map<string, string>();
   try {
-    eachMember(
-      bytes,
-      0,
-      (name, { start, end }) => {
-        if (PROJECT_MEMBERS.has(name)) members.set(name, bytes.toString('utf8', start, end));
-      },
-      { isLenient: true },
-    );
+    const visit = (name: string, { start, end }: ByteRange): void => {
+      if (PROJECT_MEMBERS.has(name)) members.set(name, bytes.toString('utf8', start, end));
+    };
+    atOnce(eachMember(bytes, 0, visit, { isLenient: true }));
   } catch (error) {
     // ends in the middle
     if (!(error instanceof JsonSyntaxError)) throw error;
   }
   // read as they were when they came
   const run = Buffer.from(`{${[...members].map(([name, value]) => `"${name}":${value}`).join()}}`);
-  const parsed = parseOperation('patch', { run, id: runId });
+  const parsed = atOnce(parseOperation('patch', { run, id: runId }));
   return 'change' in parsed ? parsed.change.project : undefined;
 }
 

@@ -1,11 +1,14 @@
+import { atOnce } from '#lib/json';
 import { eachMember, type ByteRange } from '../wire/json-scanner.js';
 
 /** The member `metadata` of a stored `extra`, as its bytes; of several the last, as parsers take it. */
 export function metadataOf(extra: Buffer): Buffer | undefined {
   if (extra[0] !== '{'.charCodeAt(0)) return undefined;
   let found: ByteRange | undefined;
-  eachMember(extra, 0, (name, range) => {
-    if (name === 'metadata') found = range;
-  });
+  atOnce(
+    eachMember(extra, 0, (name, range) => {
+      if (name === 'metadata') found = range;
+    }),
+  );
   return found && extra.subarray(found.start, found.end);
 }

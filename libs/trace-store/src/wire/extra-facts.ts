@@ -1,4 +1,4 @@
-import { OPEN_OBJECT, QUOTE, parseJson } from '#lib/json';
+import { type JsonWalk, OPEN_OBJECT, QUOTE, parseJson } from '#lib/json';
 import { DEFAULT_MEMBERS } from '../price/model-price.js';
 import { eachMember, expectEnd, type ByteRange } from './json-scanner.js';
 import { validatePayload, WHOLE_PAYLOAD } from './whole-payload.js';
@@ -60,18 +60,21 @@ class ModelSearch {
  * @throws JsonSyntaxError
  * @param members that may name the model beside `ls_model_name`, first match wins
  */
-export function factsInExtra(extra: Buffer, members: readonly string[] = DEFAULT_MEMBERS): ExtraFacts {
+export function* factsInExtra(
+  extra: Buffer,
+  members: readonly string[] = DEFAULT_MEMBERS,
+): JsonWalk<ExtraFacts> {
   const threads = new Map<string, string>();
   const models = new ModelSearch(members);
   let usage: Usage | undefined;
   let provider: string | undefined;
-  if (extra[0] !== OPEN_OBJECT) return validatePayload(extra) ?? {};
-  const visit = (name: string, range: ByteRange): void => {
-    if (extra[range.start] !== OPEN_OBJECT) return;
+  if (extra[0] !== OPEN_OBJECT) return (yield* validatePayload(extra)) ?? {};
+  const visit = (name: string, range: ByteRange): JsonWalk<unknown> | void => {
+    if (extra[range.start] !== OPEN_OBJECT) return undefined;
     if (name === 'invocation_params')
-      eachMember(extra, range.start, (inner, at) => models.look(extra, inner, at, false));
-    if (name !== 'metadata') return;
-    eachMember(extra, range.start, (inner, innerRange) => {
+      return eachMember(extra, range.start, (inner, at) => models.look(extra, inner, at, false));
+    if (name !== 'metadata') return undefined;
+    return eachMember(extra, range.start, (inner, innerRange) => {
       if (inner === 'usage_metadata') usage = usageOf(parseRange(extra, innerRange));
       else if (inner === 'ls_provider') provider = shortText(extra, innerRange);
       else if (THREAD_NAMES.includes(inner)) {
@@ -82,7 +85,7 @@ export function factsInExtra(extra: Buffer, members: readonly string[] = DEFAULT
       } else models.look(extra, inner, innerRange, true);
     });
   };
-  expectEnd(extra, eachMember(extra, 0, visit, WHOLE_PAYLOAD));
+  expectEnd(extra, yield* eachMember(extra, 0, visit, WHOLE_PAYLOAD));
   const threadName = THREAD_NAMES.find((name) => threads.has(name));
   const threadId = threadName === undefined ? undefined : threads.get(threadName);
   return { usage, threadId, model: models.found, provider };

@@ -1,5 +1,14 @@
 import fc from 'fast-check';
-import { eachItem, eachMember, JsonSyntaxError, MAX_JSON_DEPTH, validateJson } from './json-scanner.js';
+import { atOnce } from '#lib/json';
+import {
+  type ByteRange,
+  eachItem,
+  eachMember,
+  JsonSyntaxError,
+  MAX_JSON_DEPTH,
+  validateJson,
+  validatingJson,
+} from './json-scanner.js';
 
 const judge = (text: string): boolean => {
   try {
@@ -97,9 +106,10 @@ describe('the JSON scanner', () => {
     const found: Record<string, string> = {};
     const text = '{ "a" : 1.0 ,"b":[ 1 , 2 ],"\\u0063 d":{"a":"}"},"é":"\\/" }';
     const bytes = Buffer.from(`  ${text}`);
-    eachMember(bytes, 0, (name, { start, end }) => {
+    const visit = (name: string, { start, end }: ByteRange): void => {
       found[name] = bytes.toString('utf8', start, end);
-    });
+    };
+    atOnce(eachMember(bytes, 0, visit));
     expect(found).toEqual({ a: '1.0', b: '[ 1 , 2 ]', 'c d': '{"a":"}"}', é: '"\\/"' });
   });
 
@@ -107,10 +117,11 @@ describe('the JSON scanner', () => {
     const items: string[] = [];
     const visit = (text: string) => {
       const bytes = Buffer.from(text);
-      eachItem(bytes, 0, ({ start, end }) => {
+      const take = ({ start, end }: ByteRange): boolean => {
         items.push(bytes.toString('utf8', start, end));
         return items.length < 2;
-      });
+      };
+      atOnce(eachItem(bytes, 0, take));
     };
     visit('[1, {"a":2} ,3]');
     expect(items).toEqual(['1', '{"a":2}']);
@@ -135,11 +146,51 @@ describe('the JSON scanner', () => {
     try {
       const bytes = Buffer.from(`{${Array.from({ length: 500 }, (_, n) => `"a${n}":[1,{}]`).join()}}`);
       made = 0;
-      eachMember(bytes, 0, (_name, { start }) => void eachItem(bytes, start, () => true));
+      atOnce(eachMember(bytes, 0, (_name, { start }) => eachItem(bytes, start, () => true)));
     } finally {
       globalThis.Uint8Array = real;
     }
     expect(made).toBe(0);
+  });
+
+  it('finds the same in texts of many stretches, whatever others scan in its pauses', () => {
+    const word = fc.constantFrom('a', '\\', '"', 'é', '\n', 'x'.repeat(70_000), '\\'.repeat(70_001));
+    const text = fc.oneof(
+      word,
+      fc.tuple(word, word).map(([one, other]) => one + other),
+    );
+    const { value } = fc.letrec((tie) => ({
+      value: fc.oneof(
+        { maxDepth: 4 },
+        fc.constantFrom<unknown>(null, 1, -1.5e300, [], {}),
+        text,
+        fc.array(tie('value'), { maxLength: 3 }),
+        fc
+          .array(fc.tuple(text, tie('value')), { maxLength: 3 })
+          .map((members) => Object.fromEntries(members)),
+        fc.constant(Array.from({ length: 40_000 }, (_, n) => n % 9)),
+      ),
+    }));
+    const other = '[{"a":[{"b":[{}]}]}]';
+    fc.assert(
+      fc.property(value, fc.constantFrom('', '}', ']', ',', '"', '\\'), (given, extra) => {
+        const whole = JSON.stringify([given, { last: given }]);
+        for (const json of [whole, whole + extra, whole.slice(0, -1) + extra, whole.slice(0, -2)]) {
+          const walk = validatingJson(Buffer.from(json));
+          const found = (): boolean => {
+            try {
+              while (!walk.next().done) validateJson(Buffer.from(other));
+              return true;
+            } catch (error) {
+              if (error instanceof JsonSyntaxError) return false;
+              throw error;
+            }
+          };
+          expect(found()).toBe(parses(json));
+        }
+      }),
+      { numRuns: 60 },
+    );
   });
 
   it('keeps objects and lists apart below levels that an earlier value left open', () => {

@@ -7,13 +7,16 @@ import {
   OPEN_ARRAY,
   OPEN_OBJECT,
   QUOTE,
+  atOnce,
   parseJson,
+  type JsonWalk,
 } from '#lib/json';
 
 /**
  * A validating JSON scanner over bytes. It finds where members and items begin and end without building values, so
  * that payloads can be stored as the bytes that arrived: parsing and printing again would change numbers, key order,
- * escapes and duplicates. What it accepts is JSON (RFC 8259) to the letter, nested no deeper than allowed.
+ * escapes and duplicates. What it accepts is JSON (RFC 8259) to the letter, nested no deeper than allowed. A text may be
+ * as long as a body may be: scans of whole texts are walks, which yield where others may have their turn.
  */
 
 /** The text is not JSON, or is nested too deeply. */
@@ -55,12 +58,20 @@ export function skipSpace(bytes: Uint8Array, at: number): number {
   }
 }
 
-function skipString(bytes: Uint8Array, at: number): number {
-  if (bytes[at] !== QUOTE) fail(bytes, at);
-  const end = bytes.length;
-  let i = at + 1;
+/** Bytes between two pauses: some milliseconds where the text is at its worst. */
+const STRETCH = 64 * 1024;
+
+/**
+ * The offset after the string within which `at` lies, outside of an escape.
+ * @param until where the scan pauses
+ * @returns of a string that goes on there `~` of the place, a negative number
+ */
+function endOfString(bytes: Uint8Array, at: number, until: number): number {
+  const end = Math.min(bytes.length, until);
+  let i = at;
   for (;;) {
     while (i < end && STOPS_STRING[bytes[i] as number] === 0) i++;
+    if (i >= until) return ~i;
     const byte = bytes[i];
     if (byte === QUOTE) return i + 1;
     if (byte !== BACKSLASH) fail(bytes, i);
@@ -101,14 +112,20 @@ const WORDS = ['true', 'false', 'null'].map((word) => Buffer.from(word));
 /** What Python's serialiser writes for numbers that JSON has no word for. */
 const NON_FINITE = ['NaN', 'Infinity', '-Infinity'].map((word) => Buffer.from(word));
 
-function skipNonFinite(bytes: Uint8Array, at: number): number | undefined {
-  const word = NON_FINITE.find((one) => one.every((byte, i) => bytes[at + i] === byte));
-  return word && at + word.length;
+/** Whether `word` stands at `at`. */
+export function isAt(bytes: Uint8Array, at: number, word: Uint8Array): boolean {
+  for (let i = 0; i < word.length; i++) if (bytes[at + i] !== word[i]) return false;
+  return true;
 }
 
+function skipNonFinite(bytes: Uint8Array, at: number): number | undefined {
+  for (const word of NON_FINITE) if (isAt(bytes, at, word)) return at + word.length;
+  return undefined;
+}
+
+/** Anything but a string. */
 function skipScalar(bytes: Uint8Array, at: number, isLenient: boolean): number {
   const byte = bytes[at];
-  if (byte === QUOTE) return skipString(bytes, at);
   if (isLenient && (byte === 0x4e || byte === 0x49 || (byte === 0x2d && bytes[at + 1] === 0x49))) {
     const end = skipNonFinite(bytes, at);
     if (end !== undefined) return end;
@@ -122,8 +139,16 @@ function skipScalar(bytes: Uint8Array, at: number, isLenient: boolean): number {
   return fail(bytes, at);
 }
 
-function skipKey(bytes: Uint8Array, at: number): number {
-  at = skipSpace(bytes, skipString(bytes, skipSpace(bytes, at)));
+/** As {@link endOfString}, of the name that begins at `at`. */
+function skipName(bytes: Uint8Array, at: number, until: number): number {
+  at = skipSpace(bytes, at);
+  if (bytes[at] !== QUOTE) fail(bytes, at);
+  return endOfString(bytes, at + 1, until);
+}
+
+/** The offset after the colon that follows a name. */
+function skipColon(bytes: Uint8Array, at: number): number {
+  at = skipSpace(bytes, at);
   if (bytes[at] !== COLON) fail(bytes, at);
   return at + 1;
 }
@@ -131,44 +156,102 @@ function skipKey(bytes: Uint8Array, at: number): number {
 /** Of each open level of the value that is being skipped, whether it is an object. One for all: no value is skipped inside of another. */
 let isObject = new Uint8Array(MAX_JSON_DEPTH + 1);
 
+type Within = 'value' | 'string' | 'name';
+
+/** Where the scan of a value paused: before a value, or within a string or a name, at so many open levels. */
+const paused = { at: 0, depth: 0, within: 'value' as Within };
+
+function pause(within: Within, at: number, depth: number): -1 {
+  paused.within = within;
+  paused.at = at;
+  paused.depth = depth;
+  return -1;
+}
+
+/** How a value is skipped. */
+interface SkipRules {
+  /** How many levels of nesting the value may have. */
+  readonly levels: number;
+  /** Whether NaN and Infinity pass for numbers. */
+  readonly isLenient: boolean;
+}
+
 /**
- * Validates the value that begins at `at` (white space before it is allowed).
- * @param levels how many levels of nesting the value may have
- * @param isLenient whether NaN and Infinity pass for numbers
- * @returns the offset after its last byte
+ * Validates the value that begins at `at` (white space before it is allowed), or the rest of one that paused there.
+ * @returns the offset after its last byte; -1 after a stretch, with the place in {@link paused}
  * @throws JsonSyntaxError
  */
-function skipValue(bytes: Uint8Array, at: number, levels = MAX_JSON_DEPTH, isLenient = false): number {
+function skipValue(
+  bytes: Uint8Array,
+  at: number,
+  { levels, isLenient }: SkipRules,
+  within: Within = 'value',
+  depth = 0,
+): number {
+  const until = at + STRETCH;
   // a value may be two bytes long: memory of its own for each would take a hundred times its bytes
   if (isObject.length <= levels) isObject = new Uint8Array(levels + 1);
-  let depth = 0;
+  let hasEnded = within === 'string';
+  if (within !== 'value') {
+    at = endOfString(bytes, at, until);
+    if (at < 0) return pause(within, ~at, depth);
+    if (within === 'name') at = skipColon(bytes, at);
+  }
   for (;;) {
-    at = skipSpace(bytes, at);
-    const byte = bytes[at];
-    if (byte === OPEN_OBJECT || byte === OPEN_ARRAY) {
-      if (++depth > levels) throw new JsonSyntaxError(`nested deeper than ${levels} levels`, at);
-      isObject[depth] = byte === OPEN_OBJECT ? 1 : 0;
-      const next = skipSpace(bytes, at + 1);
-      const isEmpty = bytes[next] === (byte === OPEN_OBJECT ? CLOSE_OBJECT : CLOSE_ARRAY);
-      if (!isEmpty) {
-        at = byte === OPEN_OBJECT ? skipKey(bytes, next) : next;
-        continue;
-      }
-      at = next + 1;
-      depth--;
-    } else at = skipScalar(bytes, at, isLenient);
+    if (!hasEnded) {
+      at = skipSpace(bytes, at);
+      if (at >= until) return pause('value', at, depth);
+      const byte = bytes[at];
+      if (byte === OPEN_OBJECT || byte === OPEN_ARRAY) {
+        if (++depth > levels) throw new JsonSyntaxError(`nested deeper than ${levels} levels`, at);
+        isObject[depth] = byte === OPEN_OBJECT ? 1 : 0;
+        const next = skipSpace(bytes, at + 1);
+        const isEmpty = bytes[next] === (byte === OPEN_OBJECT ? CLOSE_OBJECT : CLOSE_ARRAY);
+        if (!isEmpty) {
+          at = next;
+          if (byte === OPEN_ARRAY) continue;
+          at = skipName(bytes, at, until);
+          if (at < 0) return pause('name', ~at, depth);
+          at = skipColon(bytes, at);
+          continue;
+        }
+        at = next + 1;
+        depth--;
+      } else if (byte === QUOTE) {
+        at = endOfString(bytes, at + 1, until);
+        if (at < 0) return pause('string', ~at, depth);
+      } else at = skipScalar(bytes, at, isLenient);
+    }
+    hasEnded = false;
     // a value has ended: close whatever ends with it
     for (;;) {
       if (depth === 0) return at;
       at = skipSpace(bytes, at);
       if (bytes[at] === COMMA) {
-        at = isObject[depth] === 1 ? skipKey(bytes, at + 1) : at + 1;
+        at++;
+        if (isObject[depth] === 0) break;
+        at = skipName(bytes, at, until);
+        if (at < 0) return pause('name', ~at, depth);
+        at = skipColon(bytes, at);
         break;
       }
       if (bytes[at] !== (isObject[depth] === 1 ? CLOSE_OBJECT : CLOSE_ARRAY)) fail(bytes, at);
       at++;
       depth--;
     }
+  }
+}
+
+/** The rest of a value whose scan has just paused. @returns the offset after its last byte. @throws JsonSyntaxError */
+function* skipRest(bytes: Uint8Array, rules: SkipRules): JsonWalk<number> {
+  for (;;) {
+    const { at, depth, within } = paused;
+    const levels = isObject.slice(0, depth + 1);
+    yield undefined;
+    // others skipped theirs meanwhile
+    isObject.set(levels);
+    const end = skipValue(bytes, at, rules, within, depth);
+    if (end >= 0) return end;
   }
 }
 
@@ -187,27 +270,39 @@ export interface ScanOptions {
 }
 
 /**
- * Calls `visit` with the name and place of each member of the object at `at`, after validating the member's value.
+ * Calls `visit` with the name and place of each member of the object at `at`, after validating the member's value; a walk
+ * that it answers is gone before the next.
  * @returns the offset after the object
  * @throws JsonSyntaxError, also when it is no object
  */
-export function eachMember(
+export function* eachMember(
   bytes: Buffer,
   at: number,
-  visit: (name: string, range: ByteRange) => void,
+  visit: (name: string, range: ByteRange) => JsonWalk<unknown> | void,
   { levels = MAX_JSON_DEPTH, isLenient = false }: ScanOptions = {},
-): number {
+): JsonWalk<number> {
+  const rules: SkipRules = { levels: levels - 1, isLenient };
   at = skipSpace(bytes, at);
   if (bytes[at] !== OPEN_OBJECT) throw new JsonSyntaxError('an object was expected', at);
   at = skipSpace(bytes, at + 1);
   if (bytes[at] === CLOSE_OBJECT) return at + 1;
+  let pausedAt = at;
   for (;;) {
     const nameStart = skipSpace(bytes, at);
-    const valueAt = skipKey(bytes, nameStart);
-    const nameEnd = bytes.lastIndexOf(QUOTE, valueAt - 1);
-    const start = skipSpace(bytes, valueAt);
-    const end = skipValue(bytes, start, levels - 1, isLenient);
-    visit(readName(bytes, nameStart, nameEnd + 1), { start, end });
+    let nameEnd = skipName(bytes, nameStart, nameStart + STRETCH);
+    while (nameEnd < 0) {
+      yield undefined;
+      nameEnd = endOfString(bytes, ~nameEnd, ~nameEnd + STRETCH);
+    }
+    const start = skipSpace(bytes, skipColon(bytes, nameEnd));
+    let end = skipValue(bytes, start, rules);
+    if (end < 0) end = yield* skipRest(bytes, rules);
+    const work = visit(readName(bytes, nameStart, nameEnd), { start, end });
+    if (work) yield* work;
+    if (end - pausedAt > STRETCH) {
+      yield undefined;
+      pausedAt = end;
+    }
     at = skipSpace(bytes, end);
     if (bytes[at] === CLOSE_OBJECT) return at + 1;
     if (bytes[at] !== COMMA) fail(bytes, at);
@@ -215,7 +310,11 @@ export function eachMember(
   }
 }
 
+/** Of a longer name the beginning stands for it: none that is known is as long. */
+const MAX_NAME_BYTES = 65_536;
+
 function readName(bytes: Buffer, start: number, end: number): string {
+  if (end - start > MAX_NAME_BYTES) return bytes.toString('utf8', start + 1, start + MAX_NAME_BYTES);
   const plain = bytes.toString('latin1', start + 1, end - 1);
   if (/^[\w.-]*$/.test(plain)) return plain;
   // making a parser takes four times as long as the name
@@ -225,25 +324,35 @@ function readName(bytes: Buffer, start: number, end: number): string {
 
 /**
  * Calls `visit` with the place of each item of the array at `at`, after validating it; `false` from `visit` means that
- * no more items are wanted, the rest is only validated.
+ * no more items are wanted, the rest is only validated. A walk that it answers is gone before the next.
  * @returns the offset after the array
  * @throws JsonSyntaxError, also when it is no array
  */
-export function eachItem(
+export function* eachItem(
   bytes: Buffer,
   at: number,
-  visit: (range: ByteRange) => boolean | void,
+  visit: (range: ByteRange) => JsonWalk<boolean | void> | boolean | void,
   { levels = MAX_JSON_DEPTH, isLenient = false }: ScanOptions = {},
-): number {
+): JsonWalk<number> {
+  const rules: SkipRules = { levels: levels - 1, isLenient };
   at = skipSpace(bytes, at);
   if (bytes[at] !== OPEN_ARRAY) throw new JsonSyntaxError('an array was expected', at);
   at = skipSpace(bytes, at + 1);
   if (bytes[at] === CLOSE_ARRAY) return at + 1;
   let wanted = true;
+  let pausedAt = at;
   for (;;) {
     const start = skipSpace(bytes, at);
-    const end = skipValue(bytes, start, levels - 1, isLenient);
-    if (wanted) wanted = visit({ start, end }) !== false;
+    let end = skipValue(bytes, start, rules);
+    if (end < 0) end = yield* skipRest(bytes, rules);
+    if (wanted) {
+      const answer = visit({ start, end });
+      wanted = (typeof answer === 'object' ? yield* answer : answer) !== false;
+    }
+    if (end - pausedAt > STRETCH) {
+      yield undefined;
+      pausedAt = end;
+    }
     at = skipSpace(bytes, end);
     if (bytes[at] === CLOSE_ARRAY) return at + 1;
     if (bytes[at] !== COMMA) fail(bytes, at);
@@ -255,8 +364,16 @@ export function eachItem(
  * Validates that `bytes` hold one JSON value and nothing after it but white space.
  * @throws JsonSyntaxError
  */
+export function* validatingJson(bytes: Uint8Array, levels = MAX_JSON_DEPTH): JsonWalk<void> {
+  const rules: SkipRules = { levels, isLenient: false };
+  let end = skipValue(bytes, 0, rules);
+  if (end < 0) end = yield* skipRest(bytes, rules);
+  expectEnd(bytes, end);
+}
+
+/** As {@link validatingJson}, at once. @throws JsonSyntaxError */
 export function validateJson(bytes: Uint8Array, levels = MAX_JSON_DEPTH): void {
-  expectEnd(bytes, skipValue(bytes, 0, levels));
+  atOnce(validatingJson(bytes, levels));
 }
 
 /** @throws JsonSyntaxError when something other than white space follows `at` */

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from '@jest/globals';
+import { atOnce } from '#lib/json';
 import { parseOperation } from './parse-operation.js';
 import type { RunOperation } from './run-operation.js';
 
@@ -12,7 +13,7 @@ describe('parseOperation', () => {
         throw new TypeError('a fault');
       },
     };
-    expect(parseOperation('post', operation)).toEqual({
+    expect(atOnce(parseOperation('post', operation))).toEqual({
       id,
       problems: [
         { loc: ['post', 3], msg: expect.stringContaining('TypeError: a fault'), type: 'unreadable' },

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import type { FieldProblem } from '#lib/errors';
-import { parseJson, QUOTE } from '#lib/json';
+import { atOnce, type JsonWalk, parseJson, QUOTE } from '#lib/json';
 import { isUuid } from '#lib/resources';
 import type { Instant } from '#lib/time';
 import { parseDottedOrder, type DottedOrder } from './dotted-order.js';
@@ -9,6 +9,7 @@ import { type LightMembers, MemberReader, storable } from './member-reader.js';
 import type { MemberNote } from './member-note.js';
 import { replaceNonFinite } from './replace-non-finite.js';
 import { repairSurrogates } from './repair-surrogates.js';
+import { textPieces } from './text-pieces.js';
 import type { ProjectReference } from '../project/project-reference.js';
 import type { RunChange } from './run-change.js';
 import { PAYLOAD_FIELDS, type PayloadField } from '../run/payload-field.js';
@@ -93,7 +94,7 @@ function smallMembers(run: Buffer): LightMembers | undefined {
 }
 
 /** Splits the run's object into small parsed members and payload bytes, which are not strictly checked yet. @throws JsonSyntaxError */
-function split({ run }: RunOperation): SplitRun {
+function* split({ run }: RunOperation): JsonWalk<SplitRun> {
   const small = smallMembers(run);
   if (small) return { light: small, payloads: {}, tooLong: [], nonFinite: [], unknown: [] };
   const light: Record<string, unknown> = {};
@@ -114,14 +115,14 @@ function split({ run }: RunOperation): SplitRun {
         light[name] = parseJson(value.toString());
       } catch (error) {
         // the scanner let it pass, so it is JSON but for its numbers
-        const finite = replaceNonFinite(value);
+        const finite = atOnce(replaceNonFinite(value));
         if (!finite) throw error;
         nonFinite.push(name);
         light[name] = parseJson(finite.toString());
       }
     }
   };
-  const end = eachMember(run, 0, visit, { isLenient: true });
+  const end = yield* eachMember(run, 0, visit, { isLenient: true });
   expectEnd(run, end);
   return { light, payloads, tooLong, nonFinite, unknown };
 }
@@ -136,9 +137,14 @@ function trimmed(bytes: Buffer): Buffer {
 }
 
 /** `error` is a JSON string on the wire and plain text in the store; anything else is kept as its JSON text. */
-function errorText(json: Buffer): Buffer {
+function* errorText(json: Buffer): JsonWalk<Buffer> {
   if (json[0] !== QUOTE) return json;
-  return Buffer.from(storable(parseJson(json.toString()) as string));
+  const texts: Buffer[] = [];
+  for (const piece of textPieces(json)) {
+    if (texts.length > 0) yield undefined;
+    texts.push(Buffer.from(storable(parseJson(`"${piece.toString()}"`) as string)));
+  }
+  return texts.length === 1 ? (texts[0] as Buffer) : Buffer.concat(texts);
 }
 
 interface Derived {
@@ -160,40 +166,44 @@ interface PayloadFacts {
 }
 
 /** Walks through a payload once, to validate it and for what it says. @throws JsonSyntaxError */
-function walk(field: PayloadField, json: Buffer, members: readonly string[] | undefined): PayloadFacts {
+function* walk(
+  field: PayloadField,
+  json: Buffer,
+  members: readonly string[] | undefined,
+): JsonWalk<PayloadFacts> {
   switch (field) {
     case 'outputs':
-      return { ofOutputs: usageInOutputs(json) };
+      return { ofOutputs: yield* usageInOutputs(json) };
     case 'extra':
-      return { ofExtra: factsInExtra(json, members) };
+      return { ofExtra: yield* factsInExtra(json, members) };
     case 'events':
-      return { firstTokenTime: firstTokenTime(json) };
+      return { firstTokenTime: yield* firstTokenTime(json) };
     case 'inputs':
     case 'error':
     case 'serialized':
-      return validatePayload(json) ?? {};
+      return (yield* validatePayload(json)) ?? {};
   }
 }
 
 /** The payload as valid JSON, with what it says; undefined where nothing is left of it. @throws JsonSyntaxError */
-function walked(
+function* walked(
   reader: MemberReader,
   field: PayloadField,
   bytes: Buffer,
   members: readonly string[] | undefined,
-): { readonly json: Buffer; readonly said: PayloadFacts } | undefined {
+): JsonWalk<{ readonly json: Buffer; readonly said: PayloadFacts } | undefined> {
   try {
-    return { json: bytes, said: walk(field, bytes, members) };
+    return { json: bytes, said: yield* walk(field, bytes, members) };
   } catch (error) {
-    const json = error instanceof JsonSyntaxError ? replaceNonFinite(bytes) : undefined;
+    const json = error instanceof JsonSyntaxError ? yield* replaceNonFinite(bytes) : undefined;
     if (!json) throw error;
-    const said = walk(field, json, members);
+    const said = yield* walk(field, json, members);
     reader.note(field, NOT_FINITE, 'not_finite');
     return json.equals(NULL) ? undefined : { json, said };
   }
 }
 
-function derive(reader: MemberReader, raw: Payloads, members?: readonly string[]): Derived {
+function* derive(reader: MemberReader, raw: Payloads, members?: readonly string[]): JsonWalk<Derived> {
   const payloads: { -readonly [K in keyof RunPayloads]: RunPayloads[K] } = {};
   let facts: PayloadFacts = {};
   for (const field of PAYLOAD_FIELDS) {
@@ -203,10 +213,10 @@ function derive(reader: MemberReader, raw: Payloads, members?: readonly string[]
     if (bytes.equals(NULL)) continue;
     try {
       if (!isUtf8(bytes)) throw new JsonSyntaxError('the text is not UTF-8', 0);
-      const found = walked(reader, field, bytes, members);
+      const found = yield* walked(reader, field, bytes, members);
       if (found === undefined) continue;
-      repairSurrogates(found.json);
-      payloads[field] = field === 'error' ? errorText(found.json) : found.json;
+      yield* repairSurrogates(found.json);
+      payloads[field] = field === 'error' ? yield* errorText(found.json) : found.json;
       facts = { ...facts, ...found.said };
     } catch (error) {
       if (!(error instanceof JsonSyntaxError)) throw error;
@@ -302,13 +312,13 @@ interface Unparsed extends Partial<Pick<RunChange, 'id' | 'project'>> {
  * Reads one operation of a batch; one that cannot be read, whatever the reason, is refused alone.
  * @param members that may name the model, beside `ls_model_name`
  */
-export function parseOperation(
+export function* parseOperation(
   kind: 'post' | 'patch',
   operation: RunOperation,
   members?: readonly string[],
-): Parsed | Unparsed {
+): JsonWalk<Parsed | Unparsed> {
   try {
-    return read(kind, operation, members);
+    return yield* read(kind, operation, members);
   } catch (error) {
     const msg = `The run could not be read: ${String(error)}; this is a fault of the server, please report it`;
     const problems = [{ loc: operation.place ?? [], msg, type: 'unreadable' }];
@@ -317,15 +327,15 @@ export function parseOperation(
 }
 
 /** @throws whatever is wrong here and not with the operation */
-function read(
+function* read(
   kind: 'post' | 'patch',
   operation: RunOperation,
   members?: readonly string[],
-): Parsed | Unparsed {
+): JsonWalk<Parsed | Unparsed> {
   const { place = [] } = operation;
-  let parts: ReturnType<typeof split>;
+  let parts: SplitRun;
   try {
-    parts = split(operation);
+    parts = yield* split(operation);
   } catch (error) {
     if (!(error instanceof JsonSyntaxError)) throw error;
     const problems = [{ loc: place, msg: error.message, type: 'json_invalid' }];
@@ -347,7 +357,7 @@ function read(
 
   if (kind === 'post') for (const name of ['name', 'run_type']) reader.require(name);
   checkOrder(reader, id, dottedOrder);
-  const derived = derive(reader, { ...parts.payloads, ...operation.fields }, members);
+  const derived = yield* derive(reader, { ...parts.payloads, ...operation.fields }, members);
   const change = {
     kind,
     place,

@@ -1,15 +1,17 @@
-import { BACKSLASH } from '#lib/json';
+import { BACKSLASH, type JsonWalk } from '#lib/json';
 
 const LETTER_U = 0x75;
 /** How escapes of U+D000 to U+DFFF begin. */
 const STARTS = [Buffer.from('\\ud'), Buffer.from('\\uD')];
 const ESCAPE_BYTES = 6;
+/** Bytes between two pauses. */
+const STRETCH = 64 * 1024;
 const REPLACEMENT = 'fffd';
 
 type Half = 'high' | 'low' | undefined;
 
 /** Which half the escape at `at` stands for, by its second digit; undefined for anything else that lies there. */
-function halfAt(json: Buffer, at: number): Half {
+export function halfAt(json: Buffer, at: number): Half {
   if (json[at] !== BACKSLASH || json[at + 1] !== LETTER_U || ((json[at + 2] ?? 0) | 0x20) !== 0x64)
     return undefined;
   const digit = (json[at + 3] ?? 0) | 0x20;
@@ -38,8 +40,12 @@ function isAlone(json: Buffer, at: number): boolean {
  * would make a whole exported file unreadable.
  * @param json valid JSON
  */
-export function repairSurrogates(json: Buffer): void {
+export function* repairSurrogates(json: Buffer): JsonWalk<void> {
   for (const start of STARTS)
-    for (let at = json.indexOf(start); at >= 0; at = json.indexOf(start, at + 2))
-      if (isAlone(json, at)) json.write(REPLACEMENT, at + 2, 'latin1');
+    for (let from = 0; from < json.length; from += STRETCH) {
+      if (from > 0) yield undefined;
+      const piece = json.subarray(from, from + STRETCH + start.length - 1);
+      for (let at = piece.indexOf(start); at >= 0; at = piece.indexOf(start, at + 2))
+        if (isAlone(json, from + at)) json.write(REPLACEMENT, from + at + 2, 'latin1');
+    }
 }

@@ -1,10 +1,13 @@
-import { BACKSLASH, QUOTE } from '#lib/json';
+import { BACKSLASH, type JsonWalk, QUOTE } from '#lib/json';
+import { isAt } from './json-scanner.js';
 
 const NULL = 'null';
 /** As Python's own serialiser writes them. */
 const WORDS = ['NaN', '-Infinity', 'Infinity'].map((word) => Buffer.from(word));
 /** No word begins with another byte. */
 const FIRST = new Set(WORDS.map((word) => word[0]));
+/** Bytes between two pauses. */
+const STRETCH = 64 * 1024;
 /** The shortest word grows by a third. */
 const GROWTH = NULL.length / Math.min(...WORDS.map((word) => word.length));
 
@@ -23,23 +26,23 @@ function afterString(json: Buffer, at: number): number {
   }
 }
 
-function isAt(json: Buffer, at: number, word: Buffer): boolean {
-  for (let i = 0; i < word.length; i++) if (json[at + i] !== word[i]) return false;
-  return true;
-}
-
 /**
  * Puts `null` where JSON has no word for a number: NaN, Infinity, -Infinity, but not inside of strings. A payload may be
  * nothing but such words, millions of them: none of them takes memory but in the one new text.
  * @param json text whose grammar is not looked at otherwise
  * @returns the new text; undefined where there is nothing to replace
  */
-export function replaceNonFinite(json: Buffer): Buffer | undefined {
+export function* replaceNonFinite(json: Buffer): JsonWalk<Buffer | undefined> {
   if (!mayHold(json)) return undefined;
   let replaced: Buffer | undefined;
   let length = 0;
   let from = 0;
+  let pausedAt = 0;
   for (let at = 0; at < json.length;) {
+    if (at - pausedAt > STRETCH) {
+      yield undefined;
+      pausedAt = at;
+    }
     const byte = json[at];
     if (byte === QUOTE) {
       at = afterString(json, at);

@@ -1,9 +1,10 @@
 import { PublicError } from '#lib/errors';
+import { atOnce } from '#lib/json';
 import { splitBatch } from './split-batch.js';
 
 const problemsOf = (text: string): readonly (readonly [string, string])[] => {
   try {
-    splitBatch(Buffer.from(text));
+    atOnce(splitBatch(Buffer.from(text)));
     return [];
   } catch (error) {
     if (!(error instanceof PublicError)) throw error;

@@ -1,4 +1,5 @@
 import { PublicError, type FieldProblem } from '#lib/errors';
+import type { JsonWalk } from '#lib/json';
 import { eachItem, eachMember, expectEnd, type ByteRange } from './json-scanner.js';
 import type { RunBatch, RunOperation } from './run-operation.js';
 
@@ -21,9 +22,9 @@ function refuse(problems: readonly FieldProblem[]): never {
  * @throws JsonSyntaxError when it is no JSON of that shape. PublicError too_large; invalid for other members, and for neither
  * of the two: runs under a misspelt name would be lost
  */
-export function splitBatch(body: Buffer, place: readonly (string | number)[] = []): RunBatch {
+export function* splitBatch(body: Buffer, place: readonly (string | number)[] = []): JsonWalk<RunBatch> {
   const batch: { post: RunOperation[]; patch: RunOperation[] } = { post: [], patch: [] };
-  const take = (name: 'post' | 'patch', range: ByteRange): void => {
+  function* take(name: 'post' | 'patch', range: ByteRange): JsonWalk<void> {
     if (range.end - range.start === 4 && body.toString('latin1', range.start, range.end) === 'null') return;
     const operations = batch[name];
     const visit = (item: ByteRange): void => {
@@ -34,8 +35,8 @@ export function splitBatch(body: Buffer, place: readonly (string | number)[] = [
         place: [...place, name, operations.length],
       });
     };
-    eachItem(body, range.start, visit, SPLIT);
-  };
+    yield* eachItem(body, range.start, visit, SPLIT);
+  }
   const unknown = new Set<string>();
   const refuseUnknown = (): never =>
     refuse(
@@ -46,14 +47,14 @@ export function splitBatch(body: Buffer, place: readonly (string | number)[] = [
       })),
     );
   let members = 0;
-  const visit = (name: string, range: ByteRange): void => {
-    if (name === 'post' || name === 'patch') take(name, range);
-    else unknown.add(name.slice(0, MAX_NAME));
-    if (++members < MAX_MEMBERS) return;
+  const visit = (name: string, range: ByteRange): JsonWalk<void> | void => {
+    const work = name === 'post' || name === 'patch' ? take(name, range) : undefined;
+    if (!work) unknown.add(name.slice(0, MAX_NAME));
+    if (++members < MAX_MEMBERS) return work;
     if (unknown.size > 0) refuseUnknown();
     refuse([{ loc: [...place, name], msg: 'Member sent too often; send it once', type: 'value_error' }]);
   };
-  const end = eachMember(body, 0, visit, SPLIT);
+  const end = yield* eachMember(body, 0, visit, SPLIT);
   expectEnd(body, end);
   if (members === 0)
     refuse([{ loc: [...place, 'post'], msg: 'Field required: post or patch', type: 'missing' }]);

@@ -1,4 +1,5 @@
 import { jest } from '@jest/globals';
+import { atOnce } from '#lib/json';
 import { formatInstant } from '#lib/time';
 import { firstTokenTime, usageInOutputs } from './usage.js';
 
@@ -7,7 +8,7 @@ const event = (name: string, n: number): object => ({
   time: new Date(Date.UTC(2026, 0, 1) + n).toISOString(),
 });
 const read = (events: readonly object[]): string | undefined => {
-  const time = firstTokenTime(Buffer.from(JSON.stringify(events)));
+  const time = atOnce(firstTokenTime(Buffer.from(JSON.stringify(events))));
   return time === undefined ? undefined : formatInstant(time);
 };
 const many = (count: number): readonly object[] => Array.from({ length: count }, (_, n) => event('other', n));
@@ -34,7 +35,7 @@ describe('the time of the first token', () => {
 });
 
 describe('the usage in outputs', () => {
-  const usage = (outputs: object) => usageInOutputs(Buffer.from(JSON.stringify(outputs)));
+  const usage = (outputs: object) => atOnce(usageInOutputs(Buffer.from(JSON.stringify(outputs))));
   const message = (input_tokens: number, output_tokens: number) => ({
     text: '"usage_metadata"',
     message: { kwargs: { usage_metadata: { input_tokens, output_tokens } } },

@@ -1,4 +1,4 @@
-import { OPEN_ARRAY, OPEN_OBJECT } from '#lib/json';
+import { type JsonWalk, OPEN_ARRAY, OPEN_OBJECT } from '#lib/json';
 import type { Instant } from '#lib/time';
 import { parseRange } from './parse-range.js';
 import { cacheTokensApart, type UsageDetails, usageDetailsOf } from '../usage/usage-details.js';
@@ -74,14 +74,14 @@ const USAGE_NAME = Buffer.from('"usage_metadata"');
 const MAX_GENERATIONS = 1_000;
 
 /** The value under a path of names. */
-function findValue(bytes: Buffer, at: number, path: readonly string[]): unknown {
+function* findValue(bytes: Buffer, at: number, path: readonly string[]): JsonWalk<unknown> {
   const [wanted, ...rest] = path;
   let found: unknown;
   if (bytes[at] !== OPEN_OBJECT) return undefined;
-  eachMember(bytes, at, (name, range) => {
-    if (name !== wanted) return;
-    found = rest.length === 0 ? parseRange(bytes, range) : findValue(bytes, range.start, rest);
-  });
+  function* look(range: ByteRange): JsonWalk<void> {
+    found = rest.length === 0 ? parseRange(bytes, range) : yield* findValue(bytes, range.start, rest);
+  }
+  yield* eachMember(bytes, at, (name, range) => (name === wanted ? look(range) : undefined));
   return found;
 }
 
@@ -90,14 +90,14 @@ function added(one: number | undefined, other: number | undefined): number | und
 }
 
 /** The usage of all `generations[][].message.kwargs.usage_metadata` together, as later versions of the library state it. */
-function usageInGenerations(outputs: Buffer, { start, end }: ByteRange): Usage | undefined {
+function* usageInGenerations(outputs: Buffer, { start, end }: ByteRange): JsonWalk<Usage | undefined> {
   // most generations have none, and need not be taken apart again
   const first = outputs.indexOf(USAGE_NAME, start);
   if (first < 0 || first >= end || outputs[start] !== OPEN_ARRAY) return undefined;
   let sum: Usage | undefined;
   let left = MAX_GENERATIONS;
-  const visit = (item: ByteRange): boolean => {
-    const usage = usageOf(findValue(outputs, item.start, IN_GENERATION));
+  function* visit(item: ByteRange): JsonWalk<boolean> {
+    const usage = usageOf(yield* findValue(outputs, item.start, IN_GENERATION));
     if (usage)
       sum = clamped({
         ...{ ...usage, ...sum },
@@ -106,9 +106,9 @@ function usageInGenerations(outputs: Buffer, { start, end }: ByteRange): Usage |
         totalTokens: added(sum?.totalTokens, usage.totalTokens),
       });
     return --left > 0;
-  };
-  eachItem(outputs, start, (prompt) => {
-    if (outputs[prompt.start] === OPEN_ARRAY) eachItem(outputs, prompt.start, visit);
+  }
+  yield* eachItem(outputs, start, function* (prompt) {
+    if (outputs[prompt.start] === OPEN_ARRAY) yield* eachItem(outputs, prompt.start, visit);
     return left > 0;
   });
   return sum;
@@ -119,23 +119,27 @@ function usageInGenerations(outputs: Buffer, { start, end }: ByteRange): Usage |
  * own clients answer it, else the `llm_output.token_usage` of older clients. Validates the JSON.
  * @throws JsonSyntaxError
  */
-export function usageInOutputs(outputs: Buffer): Usage | undefined {
+export function* usageInOutputs(outputs: Buffer): JsonWalk<Usage | undefined> {
   let usage: Usage | undefined;
   let generated: Usage | undefined;
   let own: Usage | undefined;
   let older: Usage | undefined;
-  if (outputs[0] !== OPEN_OBJECT) return validatePayload(outputs);
-  const visit = (name: string, range: ByteRange): void => {
+  if (outputs[0] !== OPEN_OBJECT) return yield* validatePayload(outputs);
+  function* generations(range: ByteRange): JsonWalk<void> {
+    generated = yield* usageInGenerations(outputs, range);
+  }
+  const visit = (name: string, range: ByteRange): JsonWalk<unknown> | void => {
     if (name === 'usage_metadata') usage = usageOf(parseRange(outputs, range));
     else if (name === 'usage') own = usageOf(parseRange(outputs, range));
-    else if (name === 'generations') generated = usageInGenerations(outputs, range);
+    else if (name === 'generations') return generations(range);
     else if (name === 'llm_output' && outputs[range.start] === OPEN_OBJECT)
-      eachMember(outputs, range.start, (inner, innerRange) => {
+      return eachMember(outputs, range.start, (inner, innerRange) => {
         if (inner === 'token_usage' || inner === 'tokenUsage')
           older = usageOf(camelToSnake(parseRange(outputs, innerRange)));
       });
+    return undefined;
   };
-  expectEnd(outputs, eachMember(outputs, 0, visit, WHOLE_PAYLOAD));
+  expectEnd(outputs, yield* eachMember(outputs, 0, visit, WHOLE_PAYLOAD));
   return usage ?? generated ?? own ?? older;
 }
 
@@ -153,22 +157,22 @@ function camelToSnake(value: unknown): unknown {
 const MAX_EVENTS = 1000;
 
 /** Time of the first `new_token` event. Validates the JSON. @throws JsonSyntaxError */
-export function firstTokenTime(events: Buffer): Instant | undefined {
+export function* firstTokenTime(events: Buffer): JsonWalk<Instant | undefined> {
   let time: Instant | undefined;
   let left = MAX_EVENTS;
-  if (events[0] !== OPEN_ARRAY) return validatePayload(events);
-  const visit = (item: ByteRange): boolean => {
+  if (events[0] !== OPEN_ARRAY) return yield* validatePayload(events);
+  function* visit(item: ByteRange): JsonWalk<boolean> {
     if (left-- <= 0) return false;
     if (events[item.start] !== OPEN_OBJECT) return true;
     let isToken = false;
     let at: ByteRange | undefined;
-    eachMember(events, item.start, (name, range) => {
+    yield* eachMember(events, item.start, (name, range) => {
       if (name === 'name') isToken = parseRange(events, range) === 'new_token';
       else if (name === 'time') at = range;
     });
     if (isToken && at) time = parseWireTime(parseRange(events, at));
     return !isToken;
-  };
-  expectEnd(events, eachItem(events, 0, visit, WHOLE_PAYLOAD));
+  }
+  expectEnd(events, yield* eachItem(events, 0, visit, WHOLE_PAYLOAD));
   return time;
 }

@@ -1,4 +1,5 @@
-import { MAX_JSON_DEPTH, validateJson } from './json-scanner.js';
+import type { JsonWalk } from '#lib/json';
+import { MAX_JSON_DEPTH, validatingJson } from './json-scanner.js';
 
 /** A payload is nested no deeper beside its run than it may be inside of it: waiting updates are stored in one piece. */
 const MAX_PAYLOAD_DEPTH = MAX_JSON_DEPTH - 1;
@@ -7,6 +8,6 @@ const MAX_PAYLOAD_DEPTH = MAX_JSON_DEPTH - 1;
 export const WHOLE_PAYLOAD = { levels: MAX_PAYLOAD_DEPTH };
 
 /** A payload of which nothing is read. @throws JsonSyntaxError */
-export function validatePayload(payload: Buffer): undefined {
-  validateJson(payload, MAX_PAYLOAD_DEPTH);
+export function* validatePayload(payload: Buffer): JsonWalk<undefined> {
+  yield* validatingJson(payload, MAX_PAYLOAD_DEPTH);
 }
