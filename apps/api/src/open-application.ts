@@ -1,4 +1,5 @@
 import 'reflect-metadata';
+import type { Socket } from 'node:net';
 import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { SchedulerRegistry } from '@nestjs/schedule';
@@ -124,11 +125,20 @@ function buildAdapter(maxBodyBytes: number, limits: ServerLimits): FastifyAdapte
   });
 }
 
-/** A connection whose request was under way when closing began would otherwise be kept alive, and the server with it. */
+/**
+ * A connection whose request was under way when closing began would otherwise be kept alive, and the server with it. So
+ * would one that browsers open ahead: without a first request it does not count as idle.
+ */
 function endConnectionsWhenClosing(server: FastifyInstance): void {
   let isClosing = false;
+  const sockets = new Set<Socket>();
+  server.server.on('connection', (socket: Socket) => {
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
+  });
   server.addHook('preClose', async () => {
     isClosing = true;
+    for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy();
   });
   server.addHook('onSend', async (_request, reply) => {
     if (isClosing) void reply.header('connection', 'close');
