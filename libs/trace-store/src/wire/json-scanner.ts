@@ -67,7 +67,7 @@ const STRETCH = 64 * 1024;
  * @returns of a string that goes on there `~` of the place, a negative number
  */
 function endOfString(bytes: Uint8Array, at: number, until: number): number {
-  const end = Math.min(bytes.length, until);
+  const end = bytes.length < until ? bytes.length : until;
   let i = at;
   for (;;) {
     while (i < end && STOPS_STRING[bytes[i] as number] === 0) i++;
