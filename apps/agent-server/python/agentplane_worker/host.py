@@ -92,7 +92,12 @@ class Host:
                 await loading
         except GraphRefused as error:
             return self.channel.send("refused", 0, dumps({"message": str(error)}))
+        except BaseException as error:
+            message = f"the graphs do not load: {type(error).__name__}: {error}"
+            return self.channel.send("refused", 0, dumps({"message": message}))
         server = self.server
+        # the server reads three texts of that size at once
+        server.max_body_bytes = 2 * order["maxTextBytes"]
         self._worker = Worker(
             server, self.channel, graphs, ServerStore(server), SecretWords(order["secrets"]), order["maxTextBytes"]
         )

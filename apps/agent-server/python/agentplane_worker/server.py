@@ -36,6 +36,8 @@ class Server:
 
     def __init__(self, channel: Channel) -> None:
         self._channel = channel
+        #: Of what is to be kept at once: the server ends a worker that sends more than it reads.
+        self.max_body_bytes = 0
         self._numbers = itertools.count(1)
         self._waiting: dict[int, asyncio.Future[Frame]] = {}
         self.loop = asyncio.get_running_loop()
@@ -45,6 +47,8 @@ class Server:
 
         Raises Fenced, StoreRefused or ServerUnavailable.
         """
+        if len(body) > self.max_body_bytes:
+            raise StoreRefused(f"a state of {len(body)} bytes; the limit is {self.max_body_bytes} (AGENTPLANE_EVENT_MB)")
         number = next(self._numbers) & 0xFFFFFFFF
         answer: asyncio.Future[Frame] = self.loop.create_future()
         self._waiting[number] = answer

@@ -5,7 +5,7 @@ import { parseOperation } from '../wire/parse-operation.js';
 import { PAYLOAD_FIELDS } from '../run/payload-field.js';
 import { splitBatch } from '../wire/split-batch.js';
 
-const BYTES = 16 << 20;
+const BYTES = 8 << 20;
 const ID = '7a1e0d3c-8d5b-4a54-9c7f-0f3f5f0e6b11';
 /** All of it at once takes many times as long, a piece a few milliseconds. */
 const LONGEST_MS = 100;
