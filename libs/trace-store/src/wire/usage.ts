@@ -92,8 +92,7 @@ function added(one: number | undefined, other: number | undefined): number | und
 /** The usage of all `generations[][].message.kwargs.usage_metadata` together, as later versions of the library state it. */
 function* usageInGenerations(outputs: Buffer, { start, end }: ByteRange): JsonWalk<Usage | undefined> {
   // most generations have none, and need not be taken apart again
-  const first = outputs.indexOf(USAGE_NAME, start);
-  if (first < 0 || first >= end || outputs[start] !== OPEN_ARRAY) return undefined;
+  if (outputs[start] !== OPEN_ARRAY || !outputs.subarray(start, end).includes(USAGE_NAME)) return undefined;
   let sum: Usage | undefined;
   let left = MAX_GENERATIONS;
   function* visit(item: ByteRange): JsonWalk<boolean> {
