@@ -137,6 +137,32 @@ if (!python) process.stderr.write('SKIPPED: graphs in Python: AGENTPLANE_TEST_PY
     ]);
   });
 
+  it('ends a run whose values raise when they are shown', async () => {
+    const found: unknown[] = [];
+    const streamMode: ['custom', 'values'] = ['custom', 'values'];
+    for await (const { event, data } of server
+      .client()
+      .runs.stream(null, 'awkward', { input: { text: '' }, streamMode }))
+      if (event !== 'metadata') found.push([event, data]);
+    expect(found).toEqual([
+      ['values', { text: '' }],
+      ['custom', { __unserializable__: 'TypeError: Type is not JSON serializable: Awkward' }],
+      ['values', { text: 'done' }],
+    ]);
+  });
+
+  it('outlives half of a surrogate pair', async () => {
+    const client = server.client();
+    const { thread_id: id } = await client.threads.create();
+    const half = { text: '\ud800' };
+    const ends = (): number => server.log.filter(({ msg }) => /graph host ended/.test(msg)).length;
+    const before = ends();
+    await expect(client.threads.updateState(id, { values: half, asNode: 'shout' })).rejects.toThrow();
+    await client.runs.wait(null, 'shouts', { input: half }).catch(() => undefined);
+    expect(await client.runs.wait(null, 'shouts', { input: { text: 'a' } })).toEqual({ text: 'A' });
+    expect(ends()).toBe(before);
+  });
+
   it('gets no secret of the database', async () => {
     const { text } = (await server.client().runs.wait(null, 'environment', { input: { text: '' } })) as {
       text: string;

@@ -11,10 +11,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-import orjson
-
 from .channel import Channel
-from .execution import RunExecution, Stop, Worker
+from .execution import Outcome, RunExecution, Stop, Worker
 from .frames import Frame
 from .graphs import GraphRefused, GraphRegistry, GraphSource
 from .logs import log, open_log, run_fields
@@ -22,7 +20,7 @@ from .questions import Public, Questions
 from .server import Server, ServerUnavailable, StoreRefused
 from .store import ServerStore
 from .watch import stack_of
-from .wire import SecretWords, dumps
+from .wire import SecretWords, dumps, error_on_wire, loads, utf16_length
 
 _HEALTH_S = 0.25
 #: Runs that were just given have begun by then, and show whether they compute.
@@ -53,18 +51,36 @@ class Host:
         task.add_done_callback(self._tasks.discard)
 
     def _receive(self, frame: Frame) -> None:
+        """A frame that cannot be read harms nobody but whom it is about: an exception here would close the channel."""
+        try:
+            self._handle(frame)
+        except Exception as error:
+            log.error("a message of the server was refused", exc_info=error)
+            if frame.kind == "ask":
+                self.channel.send("trouble", frame.id, dumps({"trouble": _trouble_of(error)}))
+            elif frame.kind == "perform":
+                self._end_refused(frame.id, error)
+
+    def _end_refused(self, number: int, error: Exception) -> None:
+        shown = error_on_wire(error)
+        body = dumps({"__error__": shown})
+        end = {"status": "error", "threadStatus": "error", "error": shown}
+        counts = {"bodyChars": utf16_length(body), "interruptsChars": 0, "values": "none"}
+        self.channel.send("outcome", number, dumps({"outcome": {"kind": "ended", "end": end, **counts}}), body)
+
+    def _handle(self, frame: Frame) -> None:
         kind, number = frame.kind, frame.id
         if kind in ("fetched", "denied"):
             return self.server.receive(frame)
-        head = orjson.loads(frame.head) if frame.head else {}
+        head = loads(frame.head) if frame.head else {}
         run = self._runs.get(number)
         match kind:
             case "load":
                 self._begin(self._load(head))
             case "perform":
-                self._begin(self._perform(number, orjson.loads(frame.body), head))
+                self._begin(self._perform(number, loads(frame.body), head))
             case "ask":
-                self._begin(self._answer(number, head["question"], orjson.loads(frame.body)))
+                self._begin(self._answer(number, head["question"], loads(frame.body)))
             case "stop" if run:
                 reason = Stop(head["reason"], head.get("action", ""), head.get("limitMs", 0), "the server stopped the run")
                 run.stop(reason)
@@ -128,7 +144,12 @@ class Host:
         run_fields.set({"run_id": run["runId"], "thread_id": run["threadId"]})
         execution = RunExecution(number, run, wanted, self._worker)
         self._runs[number] = execution
-        outcome = await execution.perform()
+        try:
+            outcome = await execution.perform()
+        except BaseException as error:
+            # whatever goes wrong here, the server hears of it: another attempt goes on
+            log.error("a run could not be ended", exc_info=error)
+            outcome = Outcome({"kind": "lost", "message": error_on_wire(error)["message"]})
         del self._runs[number]
         self.channel.send("outcome", number, dumps({"outcome": outcome.head}), outcome.body)
 

@@ -19,6 +19,7 @@ from langgraph.checkpoint.base import (
 
 from .serializer import StateSerializer
 from .server import Server
+from .wire import loads
 
 _PAGE = 8
 
@@ -176,8 +177,8 @@ class ServerSaver(BaseCheckpointSaver[float]):
             return body[at - count : at]
 
         for one in head["tuples"]:
-            checkpoint = orjson.loads(take(one["checkpointBytes"]))
-            metadata = orjson.loads(take(one["metadataBytes"]))
+            checkpoint = loads(take(one["checkpointBytes"]))
+            metadata = loads(take(one["metadataBytes"]))
             values = {
                 blob["channel"]: self.serde.loads_typed((blob["type"], take(blob["bytes"])))
                 for blob in one["blobs"]

@@ -10,6 +10,7 @@ import orjson
 
 from .channel import Channel
 from .frames import Frame
+from .wire import loads
 
 
 class Fenced(Exception):
@@ -57,7 +58,7 @@ class Server:
             frame = await answer
         finally:
             self._waiting.pop(number, None)
-        return orjson.loads(frame.head), frame.body
+        return loads(frame.head), frame.body
 
     def receive(self, frame: Frame) -> None:
         """An answer."""
@@ -67,7 +68,7 @@ class Server:
         if frame.kind == "fetched":
             waiting.set_result(frame)
             return
-        trouble = orjson.loads(frame.head)
+        trouble = loads(frame.head)
         raised = _TROUBLES.get(trouble["trouble"], RuntimeError)
         waiting.set_exception(raised(trouble["message"]))
 

@@ -21,6 +21,7 @@ from langgraph.store.base import (
 )
 
 from .server import Server
+from .wire import loads
 
 
 def _labels(op: ListNamespacesOp, kind: str) -> list[str]:
@@ -103,7 +104,7 @@ class ServerStore(BaseStore):
         all_of_them = list(ops)
         body = orjson.dumps([_asked(op) for op in all_of_them], option=orjson.OPT_NON_STR_KEYS)
         _, answer = await self._server.fetch("items", {}, body)
-        return [_result(op, found) for op, found in zip(all_of_them, orjson.loads(answer), strict=True)]
+        return [_result(op, found) for op, found in zip(all_of_them, loads(answer), strict=True)]
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
         return self._server.wait(self.abatch(ops))

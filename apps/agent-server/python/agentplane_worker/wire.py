@@ -78,11 +78,19 @@ def dumps(value: Any) -> bytes:
     """JSON text of a value, in one line. What has no JSON says so instead of failing the run."""
     try:
         return orjson.dumps(value, default=_plain, option=_OPTIONS)
-    except (TypeError, ValueError, RecursionError) as first:
+    except Exception as first:  # objects of the agent raise what they like
         try:
             return json.dumps(_repaired(value), ensure_ascii=False, allow_nan=False).encode()
-        except (TypeError, ValueError, RecursionError):
-            return orjson.dumps({"__unserializable__": str(first)})
+        except Exception:
+            return orjson.dumps({"__unserializable__": f"{type(first).__name__}: {error_on_wire(first)['message']}"})
+
+
+def loads(text: bytes) -> Any:
+    """A JSON text as a value, also one with half of a surrogate pair, which JSON permits in an escape."""
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return json.loads(text)
 
 
 def error_on_wire(thrown: BaseException) -> dict[str, str]:

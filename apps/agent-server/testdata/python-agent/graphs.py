@@ -102,3 +102,18 @@ def _environment(state: Text) -> dict:
 
 
 environment = StateGraph(Text).add_node("tell", _environment).add_edge(START, "tell").compile()
+
+
+class Awkward:
+    """Raises when it is shown."""
+
+    def model_dump(self) -> dict:
+        raise KeyError("nothing")
+
+
+def _awkward(state: Text, runtime: Runtime) -> dict:
+    runtime.stream_writer(Awkward())
+    return {"text": "done"}
+
+
+awkward = StateGraph(Text).add_node("awkward", _awkward).add_edge(START, "awkward").compile()
