@@ -44,6 +44,17 @@ describe('EventSeries', () => {
     ]);
   });
 
+  it('keeps the beginning of a long message alone', () => {
+    const series = new EventSeries(new FakeClock());
+    const steps = Array.from({ length: 100 }, (_, at) =>
+      series.next(`o${at}`, text(`${at} ${'x'.repeat(10 ** 6)}`)),
+    );
+    expect(steps[0]).toMatchObject({
+      text: { message: expect.stringMatching(/^0 x{4094}… \(\d+ more letters\)$/) as unknown },
+    });
+    expect(series.next('o1', text(`1 ${'x'.repeat(10 ** 6)}`)).kind).toBe('repeat');
+  });
+
   it('cuts an object short that reports without end', async () => {
     const clock = new FakeClock();
     const series = new EventSeries(clock);

@@ -45,7 +45,8 @@ export class EventSeries {
   }
 
   /** What becomes of one more event about `subject`. */
-  next(subject: string, text: EventText): SeriesStep {
+  next(subject: string, given: EventText): SeriesStep {
+    const text = shortened(given);
     const now = this.#clock.monotonicMs();
     const combined = this.#combined(subject, text, now);
     if (!this.#isAllowed(subject, now)) return { kind: 'drop' };
@@ -89,6 +90,16 @@ export class EventSeries {
     remember(this.#allowances, subject, { tokens: isAllowed ? tokens - 1 : tokens, atMs: now });
     return isAllowed;
   }
+}
+
+/** A message may quote what a user wrote, a megabyte of it, and is kept here for as long as it may be repeated. */
+const MAX_MESSAGE_CHARS = 4_096;
+
+function shortened(text: EventText): EventText {
+  if (text.message.length <= MAX_MESSAGE_CHARS) return text;
+  // a copy: a slice keeps the whole text in memory
+  const kept = Buffer.from(text.message.slice(0, MAX_MESSAGE_CHARS).toWellFormed()).toString();
+  return { ...text, message: `${kept}… (${text.message.length - MAX_MESSAGE_CHARS} more letters)` };
 }
 
 /** Keeps the most recently used. */
