@@ -17,6 +17,12 @@ export interface MountOptions {
   readonly expand: (text: string) => string;
 }
 
+/** Each place is looked for on the machine, part by part. */
+const MAX_MOUNTS = 256;
+const MAX_PATH_LETTERS = 4_096;
+const MAX_PATH_PARTS = 256;
+const SHOWN_LETTERS = 200;
+
 type VolumeMount = NonNullable<PodContainer['volumeMounts']>[number];
 
 /**
@@ -31,8 +37,11 @@ export async function prepareMounts(
 ): Promise<Mounts | undefined> {
   const volumes = new Map((pod.spec.volumes as readonly Volume[] | undefined)?.map((one) => [one.name, one]));
   const binds: Bind[] = [];
+  const mounts = container.volumeMounts ?? [];
+  if (mounts.length > MAX_MOUNTS)
+    throw new ContainerConfigError(`a container has ${mounts.length} mounts; the limit is ${MAX_MOUNTS}`);
   const made = new Map<string, string>();
-  for (const mount of container.volumeMounts ?? []) {
+  for (const mount of mounts) {
     const volume = volumes.get(mount.name);
     if (!volume) throw new ContainerConfigError(`volumeMount ${mount.name} names no volume of the pod`);
     // what API servers of clusters add to every pod; the kubeconfig stands for it
@@ -55,8 +64,17 @@ export async function prepareMounts(
   return { stage: files.stageFolder, steps: mountSteps(binds, isFolder, exists) };
 }
 
+/** @throws ContainerConfigError for a path that no file system takes */
+function requireShort(what: string, path: string): void {
+  if (path.length <= MAX_PATH_LETTERS && path.split('/').length <= MAX_PATH_PARTS) return;
+  throw new ContainerConfigError(
+    `${what} ${JSON.stringify(path.slice(0, SHOWN_LETTERS))}… has ${path.length} letters; the limit is ${MAX_PATH_LETTERS}, and ${MAX_PATH_PARTS} parts`,
+  );
+}
+
 function partOf({ subPath, subPathExpr }: VolumeMount, expand: (text: string) => string): string {
   const part = subPathExpr === undefined ? (subPath ?? '') : expand(subPathExpr);
+  requireShort('subPath', part);
   if (part.startsWith('/') || part.split('/').includes('..'))
     throw new ContainerConfigError(`subPath ${JSON.stringify(part)} must be relative and without ".."`);
   return part;
@@ -64,6 +82,7 @@ function partOf({ subPath, subPathExpr }: VolumeMount, expand: (text: string) =>
 
 /** Without links in what exists of it: in the root of a container they would lead to the machine's. */
 function targetOf(mountPath: string): string {
+  requireShort('mountPath', mountPath);
   const path = normalize(`/${mountPath}`).replace(/(.)\/$/, '$1');
   if (path === '/') throw new ContainerConfigError('mountPath / is not supported by the process runtime');
   const rest: string[] = [];

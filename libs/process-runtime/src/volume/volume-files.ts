@@ -14,6 +14,15 @@ export type VolumeFiles = ReadonlyMap<string, VolumeFile>;
 
 const DEFAULT_MODE = 0o644;
 
+/** Of one volume: what is larger is a mistake, or made to fill the disk and the memory of the machine. */
+const MAX_FILES = 1_000;
+const MAX_BYTES = 8 * 2 ** 20;
+const MAX_SOURCES = 64;
+const MAX_PATH_LETTERS = 1_024;
+const MAX_PATH_PARTS = 32;
+/** Of what a spec says, in an error. */
+const SHOWN_LETTERS = 200;
+
 type Bytes = Readonly<Record<string, Buffer>>;
 
 /**
@@ -33,11 +42,26 @@ export async function volumeFiles(
     (downwardAPI && [{ downwardAPI }]) ??
     projected?.sources;
   if (!sources) return undefined;
+  if (sources.length > MAX_SOURCES) throw tooMuch(`${sources.length} sources`, `${MAX_SOURCES}`);
   const mode = (configMap ?? secret ?? downwardAPI ?? projected)?.defaultMode ?? DEFAULT_MODE;
   const files = new Map<string, VolumeFile>();
+  let bytes = 0;
   for (const source of sources)
-    for (const [path, file] of await filesOf(client, pod, source, mode)) files.set(checked(path), file);
+    for (const [path, file] of await filesOf(client, pod, source, mode)) {
+      files.set(checked(path), file);
+      bytes += file.bytes.length;
+      if (files.size > MAX_FILES) throw tooManyFiles(files.size);
+      if (bytes > MAX_BYTES) throw tooMuch('more bytes', `${MAX_BYTES / 2 ** 20} MiB`);
+    }
   return files;
+}
+
+function tooMuch(found: string, limit: string): ContainerConfigError {
+  return new ContainerConfigError(`a volume has ${found}; the limit is ${limit}`);
+}
+
+function tooManyFiles(count: number): ContainerConfigError {
+  return tooMuch(`${count} files`, `${MAX_FILES}`);
 }
 
 async function filesOf(
@@ -81,6 +105,7 @@ function picked(
     if (optional) return [];
     throw new ContainerConfigError(`${object} not found; create it`);
   }
+  if ((items?.length ?? 0) > MAX_FILES) throw tooManyFiles(items?.length ?? 0);
   if (!items) return Object.entries(values).map(([key, bytes]) => [key, { bytes, mode }]);
   return items.flatMap(({ key, path, mode: own }) => {
     const bytes = Object.hasOwn(values, key) ? values[key] : undefined;
@@ -95,9 +120,14 @@ function downwardFiles(
   { items = [] }: DownwardSource,
   mode: number,
 ): readonly (readonly [string, VolumeFile])[] {
+  if (items.length > MAX_FILES) throw tooManyFiles(items.length);
+  // annotations may be long, and named often
+  const texts = new Map<string, Buffer>();
   return items.map(({ path, mode: own, fieldRef }) => {
-    const text = downwardText(pod, fieldRef?.fieldPath ?? '');
-    return [path, { bytes: Buffer.from(text, 'utf8'), mode: own ?? mode }];
+    const field = fieldRef?.fieldPath ?? '';
+    const bytes = texts.get(field) ?? Buffer.from(downwardText(pod, field), 'utf8');
+    texts.set(field, bytes);
+    return [path, { bytes, mode: own ?? mode }];
   });
 }
 
@@ -115,9 +145,12 @@ function downwardText(pod: Pod, path: string): string {
 
 /** A path of a spec must stay in its volume. */
 function checked(path: string): string {
-  if (path === '' || path.startsWith('/') || path.split('/').includes('..'))
+  const shown = JSON.stringify(path.slice(0, SHOWN_LETTERS));
+  if (path.length > MAX_PATH_LETTERS || path.split('/').length > MAX_PATH_PARTS)
     throw new ContainerConfigError(
-      `path ${JSON.stringify(path)} of a volume must be relative and without ".."`,
+      `path ${shown}… of a volume has ${path.length} letters; the limit is ${MAX_PATH_LETTERS}, and ${MAX_PATH_PARTS} parts`,
     );
+  if (path === '' || path.startsWith('/') || path.split('/').includes('..'))
+    throw new ContainerConfigError(`path ${shown} of a volume must be relative and without ".."`);
   return path;
 }

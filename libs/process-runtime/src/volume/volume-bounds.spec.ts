@@ -1,0 +1,75 @@
+import { describe, expect, it } from '@jest/globals';
+import type { Pod, PodContainer } from '#lib/resources';
+import { ContainerConfigError } from '../pod-values/container-config-error.js';
+import { prepareMounts } from './prepare-mounts.js';
+import { volumeFiles } from './volume-files.js';
+
+const LONG = 'x'.repeat(250_000);
+const pod = {
+  metadata: { name: 'a', namespace: 'team', annotations: { long: LONG } },
+  spec: { containers: [] },
+} as unknown as Pod;
+/** One object with a large value, whatever is asked for. */
+const client = {
+  find: () => Promise.resolve({ data: { key: Buffer.from(LONG).toString('base64') } } as never),
+};
+const many = <T>(count: number, item: (at: number) => T): T[] =>
+  Array.from({ length: count }, (_, at) => item(at));
+const item = (path: string): object => ({ key: 'key', path });
+
+describe('the process runtime', () => {
+  it.each<[string, object, RegExp]>([
+    [
+      'names a field in thousands of files',
+      {
+        downwardAPI: {
+          items: many(24_000, (at) => ({ path: `f${at}`, fieldRef: { fieldPath: 'metadata.annotations' } })),
+        },
+      },
+      /24000 files; the limit is 1000/,
+    ],
+    [
+      'names a long field in hundreds of files',
+      {
+        downwardAPI: {
+          items: many(500, (at) => ({ path: `f${at}`, fieldRef: { fieldPath: 'metadata.annotations' } })),
+        },
+      },
+      /more bytes; the limit is 8 MiB/,
+    ],
+    [
+      'names a key in thousands of files',
+      { secret: { secretName: 's', items: many(1_001, (at) => item(`f${at}`)) } },
+      /1001 files/,
+    ],
+    [
+      'has thousands of sources',
+      { projected: { sources: many(5_000, () => ({ secret: { name: 's' } })) } },
+      /5000 sources/,
+    ],
+    ['has a deep path', { secret: { secretName: 's', items: [item('a/'.repeat(40) + 'b')] } }, /32 parts/],
+    ['has a long path', { secret: { secretName: 's', items: [item('b'.repeat(2_000))] } }, /2000 letters/],
+  ])('refuses one that %s', async (_title, volume, message) => {
+    const before = process.memoryUsage.rss();
+    const error = await volumeFiles(client, pod, { name: 'v', ...volume }).catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(ContainerConfigError);
+    expect((error as Error).message).toMatch(message);
+    expect((error as Error).message.length).toBeLessThan(500);
+    expect(process.memoryUsage.rss() - before).toBeLessThan(100 * 2 ** 20);
+  });
+
+  it.each<[string, object[], RegExp]>([
+    ['thousands of mounts', many(5_000, (at) => ({ name: 'v', mountPath: `/m${at}` })), /5000 mounts/],
+    [
+      'a mount below thousands of folders',
+      [{ name: 'v', mountPath: '/a'.repeat(10_000) }],
+      /letters; the limit is 4096/,
+    ],
+  ])('refuses %s', async (_title, volumeMounts, message) => {
+    const mounted = { ...pod, spec: { ...pod.spec, volumes: [{ name: 'v', emptyDir: {} }] } } as Pod;
+    const files = { emptyVolume: () => '/', writeVolume: () => '/', stageFolder: '/' } as never;
+    const container = { name: 'c', volumeMounts } as unknown as PodContainer;
+    const options = { client, files, expand: (text: string) => text };
+    await expect(prepareMounts(mounted, container, options)).rejects.toThrow(message);
+  });
+});
