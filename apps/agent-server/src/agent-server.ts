@@ -103,9 +103,8 @@ export class AgentServer {
     const readiness = new Readiness();
 
     const secrets = secretsOf(config);
-    const items = buildItems(loaded, sql, options);
+    const { items, sweeper } = buildItems(loaded, sql, options);
     states.resolve(new StateKeeper({ writer: new StateWriter(sql), items, clock }));
-    const sweeper = new ItemSweeper({ sql, ...sweepsOf(agent), clock, log });
     const { webhooks: webhookSettings, threadTtl } = agent;
     const services = buildServices({
       ...{ app, hasApp: agent.http.app !== undefined },
@@ -217,18 +216,17 @@ function buildVerifier(config: ServerConfig, clock: Clock): KeyVerifier | undefi
   return new KeyVerifier(authUrl, { tenantId, deployment }, wrongKeys, clock);
 }
 
-function sweepsOf({ store }: GraphFolder): { readonly intervalMinutes: number } {
-  return { intervalMinutes: store.ttl.sweepIntervalMinutes };
-}
-
 function buildItems(
   { agent, hosts }: Pick<LoadedAgent, 'agent' | 'hosts'>,
   sql: Sql,
   { clock, log }: AgentServerOptions,
-): ItemStore {
+): { readonly items: ItemStore; readonly sweeper: ItemSweeper } {
   const { ttl, index: settings } = agent.store;
   const index = settings && new ItemIndex({ ...settings, embedder: hostEmbedder(hosts), clock });
-  return new ItemStore({ sql, ttl, index, log });
+  return {
+    items: new ItemStore({ sql, ttl, index, log }),
+    sweeper: new ItemSweeper({ sql, intervalMinutes: ttl.sweepIntervalMinutes, clock, log }),
+  };
 }
 
 function buildDatabase({ config, clock, log }: AgentServerOptions): Database {

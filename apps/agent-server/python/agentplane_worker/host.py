@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import resource
 import sys
 import threading
 import time
@@ -195,8 +194,7 @@ def _own_files(folder: Path) -> list[str]:
 
 
 def _memory_share() -> float:
-    """Used part of what the process may use: of the limit of its container, else of the machine."""
-    used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    """Used part of the machine's memory."""
     with open("/proc/self/statm", encoding="ascii") as file:
         used = int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

@@ -9,8 +9,6 @@ import sys
 import threading
 import time
 
-from .logs import run_fields
-
 _HANG_S = 5.0
 _LOOK_S = 0.5
 _SHOWN_FRAMES = 8
@@ -54,10 +52,5 @@ class Watch:
             if time.monotonic() - beat < _HANG_S or told == beat:
                 continue
             told = beat
-            line = {"stack": stack_of(self._thread_id), **_run()}
+            line = {"stack": stack_of(self._thread_id)}
             os.write(self._fd, f"{json.dumps(line)}\n".encode())
-
-
-def _run() -> dict[str, str]:
-    fields = run_fields.get() or {}
-    return {"runId": fields["run_id"]} if "run_id" in fields else {}

@@ -8,6 +8,7 @@ import { isTokenVolume } from '../pod-fields/token-volume.js';
 import type { Mounts } from '../user/launch.js';
 import { type Bind, mountSteps } from './mount-steps.js';
 import type { Volume } from './volume.js';
+import { requireShort } from './require-short.js';
 import { volumeFiles } from './volume-files.js';
 
 export interface MountOptions {
@@ -19,9 +20,7 @@ export interface MountOptions {
 
 /** Each place is looked for on the machine, part by part. */
 const MAX_MOUNTS = 256;
-const MAX_PATH_LETTERS = 4_096;
-const MAX_PATH_PARTS = 256;
-const SHOWN_LETTERS = 200;
+const PATH_BOUNDS = { letters: 4_096, parts: 256 };
 
 type VolumeMount = NonNullable<PodContainer['volumeMounts']>[number];
 
@@ -64,17 +63,9 @@ export async function prepareMounts(
   return { stage: files.stageFolder, steps: mountSteps(binds, isFolder, exists) };
 }
 
-/** @throws ContainerConfigError for a path that no file system takes */
-function requireShort(what: string, path: string): void {
-  if (path.length <= MAX_PATH_LETTERS && path.split('/').length <= MAX_PATH_PARTS) return;
-  throw new ContainerConfigError(
-    `${what} ${JSON.stringify(path.slice(0, SHOWN_LETTERS))}… has ${path.length} letters; the limit is ${MAX_PATH_LETTERS}, and ${MAX_PATH_PARTS} parts`,
-  );
-}
-
 function partOf({ subPath, subPathExpr }: VolumeMount, expand: (text: string) => string): string {
   const part = subPathExpr === undefined ? (subPath ?? '') : expand(subPathExpr);
-  requireShort('subPath', part);
+  requireShort('subPath', part, PATH_BOUNDS);
   if (part.startsWith('/') || part.split('/').includes('..'))
     throw new ContainerConfigError(`subPath ${JSON.stringify(part)} must be relative and without ".."`);
   return part;
@@ -82,7 +73,7 @@ function partOf({ subPath, subPathExpr }: VolumeMount, expand: (text: string) =>
 
 /** Without links in what exists of it: in the root of a container they would lead to the machine's. */
 function targetOf(mountPath: string): string {
-  requireShort('mountPath', mountPath);
+  requireShort('mountPath', mountPath, PATH_BOUNDS);
   const path = normalize(`/${mountPath}`).replace(/(.)\/$/, '$1');
   if (path === '/') throw new ContainerConfigError('mountPath / is not supported by the process runtime');
   const rest: string[] = [];

@@ -2,6 +2,7 @@ import type { KubeClient } from '#lib/kube';
 import { CONFIG_MAPS, type Pod, SECRETS } from '#lib/resources';
 import { ContainerConfigError } from '../pod-values/container-config-error.js';
 import { fieldOf } from '../pod-values/pod-field.js';
+import { requireShort } from './require-short.js';
 import type { DownwardSource, KeySource, ProjectedSource, Volume } from './volume.js';
 
 export interface VolumeFile {
@@ -18,10 +19,7 @@ const DEFAULT_MODE = 0o644;
 const MAX_FILES = 1_000;
 const MAX_BYTES = 8 * 2 ** 20;
 const MAX_SOURCES = 64;
-const MAX_PATH_LETTERS = 1_024;
-const MAX_PATH_PARTS = 32;
-/** Of what a spec says, in an error. */
-const SHOWN_LETTERS = 200;
+const PATH_BOUNDS = { letters: 1_024, parts: 32 };
 
 type Bytes = Readonly<Record<string, Buffer>>;
 
@@ -145,12 +143,10 @@ function downwardText(pod: Pod, path: string): string {
 
 /** A path of a spec must stay in its volume. */
 function checked(path: string): string {
-  const shown = JSON.stringify(path.slice(0, SHOWN_LETTERS));
-  if (path.length > MAX_PATH_LETTERS || path.split('/').length > MAX_PATH_PARTS)
-    throw new ContainerConfigError(
-      `path ${shown}… of a volume has ${path.length} letters; the limit is ${MAX_PATH_LETTERS}, and ${MAX_PATH_PARTS} parts`,
-    );
+  requireShort('a path of a volume', path, PATH_BOUNDS);
   if (path === '' || path.startsWith('/') || path.split('/').includes('..'))
-    throw new ContainerConfigError(`path ${shown} of a volume must be relative and without ".."`);
+    throw new ContainerConfigError(
+      `path ${JSON.stringify(path)} of a volume must be relative and without ".."`,
+    );
   return path;
 }
