@@ -374,7 +374,7 @@ export class Ingestion {
       const posts = group.operations.filter(({ change }) => change.kind === 'post');
       const patches = group.operations.filter(({ change }) => change.kind === 'patch');
       const changes = [...posts, ...early, ...patches].map(({ change }) => change);
-      return buildRun(place, changes, { parentOrder, traceTier: tierOf(place.projectId) });
+      return { changes, ...buildRun(place, changes, { parentOrder, traceTier: tierOf(place.projectId) }) };
     });
     const rows = await this.options.pricing.priced(
       client,
@@ -386,9 +386,9 @@ export class Ingestion {
       this.payloads.newRows(runs.map(({ row, payloads }) => ({ place: row, payloads }))),
       newSumsRows(tenantId, rows),
     ];
-    const pairs = runs.map(({ row, payloads }) => ({
+    const pairs = runs.map(({ row, changes, payloads: { extra } }) => ({
       place: row,
-      pairs: () => metadataPairs(payloads.extra),
+      pairs: metadataPairs(changes, extra),
     }));
     for await (const some of newPairRows(pairs)) {
       copies.push(some);

@@ -124,7 +124,7 @@ export class RunChanger {
     const updates = known.flatMap(([{ operations }, place]) => {
       const before: RunRow | undefined = byKey.get(runKey(place));
       const changes = operations.map(({ change }) => change);
-      return before ? [{ before, ...changeRun(before, changes) }] : [];
+      return before ? [{ before, changes, ...changeRun(before, changes) }] : [];
     });
     const replaced = await this.payloads.replace(
       client,
@@ -143,12 +143,13 @@ export class RunChanger {
       updates.map(({ before }) => before),
       after,
     );
+    const changesOf = new Map(updates.map(({ row, changes }) => [runKey(row), changes]));
     // one list after the other: a run may be in both
     for (const changed of [replaced, filled])
       await replacePairs(
         client,
         changed.flatMap(({ place, payloads: { extra } }) =>
-          extra ? [{ place, pairs: metadataPairs(extra) }] : [],
+          extra ? [{ place, pairs: metadataPairs(changesOf.get(runKey(place)) ?? [], extra) }] : [],
         ),
       );
   }

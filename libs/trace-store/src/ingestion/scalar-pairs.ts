@@ -6,10 +6,11 @@ const MAX_PAIRS = 100;
 /** Characters of a value; a key that is longer has no pair. */
 const MAX_CHARS = 250;
 /** What lies further behind is not looked at: a conversation may be megabytes long. */
-const MAX_BYTES = 65_536;
+export const MAX_PAIRS_BYTES = 65_536;
 /** An escape takes six bytes for a character. */
 const MAX_VALUE_BYTES = MAX_CHARS * 6;
 
+const LETTER_N = 0x6e;
 const ESCAPED: Readonly<Record<string, string>> = { b: '\b', f: '\f', n: '\n', r: '\r', t: '\t' };
 
 /** A scalar of a JSON value with the names that lead to it. */
@@ -36,9 +37,10 @@ class PairReader {
   #at: number;
 
   constructor(bytes: Buffer, from: number) {
-    this.#bytes = bytes;
-    this.#at = skipSpace(bytes, from);
-    this.#end = Math.min(bytes.length, from + MAX_BYTES);
+    this.#end = Math.min(bytes.length, from + MAX_PAIRS_BYTES);
+    // a value that begins before the end is read as far as it is kept; where a longer one ends does not matter
+    this.#bytes = bytes.subarray(0, this.#end + MAX_VALUE_BYTES + 2);
+    this.#at = skipSpace(this.#bytes, from);
   }
 
   readObject(): void {
@@ -86,6 +88,7 @@ class PairReader {
 
   /** @param path undefined where a name is too long to be one */
   #value(path: string | undefined): void {
+    if (this.#at >= this.#end) return;
     const first = this.#bytes[this.#at];
     if (first === OPEN_OBJECT) this.#object(path ?? '\0');
     else if (first === OPEN_ARRAY) this.#list(path);
@@ -105,8 +108,8 @@ class PairReader {
       const byte = this.#bytes[this.#at] ?? 0;
       if (byte === COMMA || byte === CLOSE_OBJECT || byte === CLOSE_ARRAY || byte <= 0x20) break;
     }
-    const text = this.#bytes.toString('latin1', start, Math.min(this.#at, start + MAX_CHARS));
-    return text === 'null' ? undefined : text;
+    if (this.#bytes[start] === LETTER_N) return undefined;
+    return this.#bytes.toString('latin1', start, Math.min(this.#at, start + MAX_CHARS));
   }
 
   /**
@@ -115,13 +118,19 @@ class PairReader {
    */
   #string(isCut = false): string | undefined {
     const start = this.#at + 1;
-    let end = this.#bytes.indexOf(QUOTE, start);
-    while (isEscaped(this.#bytes, end, start)) end = this.#bytes.indexOf(QUOTE, end + 1);
+    const end = this.#endOfString(start);
     this.#at = end + 1;
     if (!isCut && end - start > MAX_VALUE_BYTES) return undefined;
     const text = unescaped(this.#bytes.toString('utf8', start, Math.min(end, start + MAX_VALUE_BYTES)));
     if (text.length > MAX_CHARS && !isCut) return undefined;
     return text.slice(0, MAX_CHARS).replaceAll('\0', '\uFFFD').toWellFormed();
+  }
+
+  /** Where the string that begins at `start` has its closing quote, or where reading ends. */
+  #endOfString(start: number): number {
+    for (let at = this.#bytes.indexOf(QUOTE, start); at >= 0; at = this.#bytes.indexOf(QUOTE, at + 1))
+      if (!isEscaped(this.#bytes, at, start)) return at;
+    return this.#bytes.length;
   }
 }
 

@@ -13,21 +13,36 @@ export interface RunPair {
   readonly value: string;
 }
 
+/** Pairs that are read when they are written: three hundred bytes of metadata have a hundred. */
+export interface PairsToRead {
+  /** How much is looked at for them. */
+  readonly bytes: number;
+  readonly read: () => readonly RunPair[];
+}
+
 /** All pairs that a run has. */
 export interface PlacedPairs {
   readonly place: RunPlace;
-  readonly pairs: readonly RunPair[];
+  readonly pairs: PairsToRead;
 }
 
-/** The same, made when they are written: three hundred bytes of metadata have a hundred pairs. */
-interface PairsToMake {
-  readonly place: RunPlace;
-  readonly pairs: () => readonly RunPair[];
-}
-
-/** Pairs of one statement, and runs that are looked at before other requests have their turn. */
+/** Pairs of one statement. */
 const PAIRS_AT_ONCE = 5_000;
-const RUNS_AT_ONCE = 500;
+/** Bytes that are looked at before other requests have their turn, some milliseconds, and what a run costs besides its own. */
+const BYTES_AT_ONCE = 128 << 10;
+const RUN_COST = 256;
+
+/** Lets others have their turn after so much work. */
+class ReadingTurns {
+  #bytes = 0;
+
+  async after({ bytes }: PairsToRead): Promise<void> {
+    this.#bytes += bytes + RUN_COST;
+    if (this.#bytes < BYTES_AT_ONCE) return;
+    this.#bytes = 0;
+    await setImmediate();
+  }
+}
 
 const COLUMNS = [
   'tenant_id',
@@ -41,10 +56,11 @@ const COLUMNS = [
 ] as const;
 
 /** Pairs of new runs, in portions that are to be sent before the next is made. */
-export async function* newPairRows(entries: readonly PairsToMake[]): AsyncGenerator<CopyPart, void, void> {
+export async function* newPairRows(entries: readonly PlacedPairs[]): AsyncGenerator<CopyPart, void, void> {
   let [rows, written] = [new CopyBinaryWriter(), 0];
-  for (const [at, { place, pairs }] of entries.entries()) {
-    for (const { key, value } of pairs()) {
+  const turns = new ReadingTurns();
+  for (const { place, pairs } of entries) {
+    for (const { key, value } of pairs.read()) {
       written++;
       rows
         .row(COLUMNS.length)
@@ -57,7 +73,7 @@ export async function* newPairRows(entries: readonly PairsToMake[]): AsyncGenera
         .text(key)
         .text(value);
     }
-    if ((at + 1) % RUNS_AT_ONCE === 0) await setImmediate();
+    await turns.after(pairs);
     if (written < PAIRS_AT_ONCE) continue;
     yield { table: 'run_pairs', columns: COLUMNS, rows };
     [rows, written] = [new CopyBinaryWriter(), 0];
@@ -88,16 +104,18 @@ export async function replacePairs(client: Connection, entries: readonly PlacedP
     types: textTypes,
   });
   const stored = Map.groupBy(rows, ({ run_id: id, trace_id: traceId }) => runKey({ id, traceId }));
-  const added: PairsToMake[] = [];
+  const added: PlacedPairs[] = [];
   const removed: ({ place: RunPlace } & RunPair)[] = [];
+  const turns = new ReadingTurns();
   for (const { place, pairs } of entries) {
     const before = new Map(
       (stored.get(runKey(place)) ?? []).map(
         ({ key, value }) => [textOf({ key, value }), { key, value }] as const,
       ),
     );
-    const missing = pairs.filter((pair) => !before.delete(textOf(pair)));
-    added.push({ place, pairs: () => missing });
+    const missing = pairs.read().filter((pair) => !before.delete(textOf(pair)));
+    await turns.after(pairs);
+    added.push({ place, pairs: { bytes: 0, read: () => missing } });
     for (const pair of before.values()) removed.push({ place, ...pair });
   }
   if (removed.length > 0)

@@ -17,6 +17,8 @@ export interface ExtraFacts {
   readonly threadId?: string | undefined;
   readonly model?: ModelFacts | undefined;
   readonly provider?: string | undefined;
+  /** The member `metadata` as it came, a view; of several the last, as parsers take it. */
+  readonly metadata?: Buffer | undefined;
 }
 
 /** Names under which clients put the thread of a run into its metadata, first match wins. */
@@ -68,8 +70,10 @@ export function* factsInExtra(
   const models = new ModelSearch(members);
   let usage: Usage | undefined;
   let provider: string | undefined;
+  let metadata: ByteRange | undefined;
   if (extra[0] !== OPEN_OBJECT) return (yield* validatePayload(extra)) ?? {};
   const visit = (name: string, range: ByteRange): JsonWalk<unknown> | void => {
+    if (name === 'metadata') metadata = range;
     if (extra[range.start] !== OPEN_OBJECT) return undefined;
     if (name === 'invocation_params')
       return eachMember(extra, range.start, (inner, at) => models.look(extra, inner, at, false));
@@ -88,5 +92,9 @@ export function* factsInExtra(
   expectEnd(extra, yield* eachMember(extra, 0, visit, WHOLE_PAYLOAD));
   const threadName = THREAD_NAMES.find((name) => threads.has(name));
   const threadId = threadName === undefined ? undefined : threads.get(threadName);
-  return { usage, threadId, model: models.found, provider };
+  return {
+    ...{ usage, threadId, provider },
+    model: models.found,
+    metadata: metadata && extra.subarray(metadata.start, metadata.end),
+  };
 }

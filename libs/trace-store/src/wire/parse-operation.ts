@@ -153,6 +153,7 @@ interface Derived {
   readonly threadId: string | undefined;
   readonly model: RunChange['model'];
   readonly provider: string | undefined;
+  readonly metadata: Buffer | undefined;
   readonly firstTokenTime: Instant | undefined;
 }
 
@@ -235,6 +236,7 @@ function* derive(reader: MemberReader, raw: Payloads, members?: readonly string[
     threadId: ofExtra?.threadId,
     model: ofExtra?.model,
     provider: ofExtra?.provider,
+    metadata: ofExtra?.metadata,
     firstTokenTime: facts.firstTokenTime,
   };
 }

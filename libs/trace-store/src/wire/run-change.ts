@@ -29,5 +29,7 @@ export interface RunChange {
   readonly usage: Usage | undefined;
   readonly model: ModelFacts | undefined;
   readonly provider: string | undefined;
+  /** Of its `extra`, a view. */
+  readonly metadata: Buffer | undefined;
   readonly payloads: RunPayloads;
 }
