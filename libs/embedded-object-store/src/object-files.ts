@@ -1,6 +1,17 @@
 import { createHash } from 'node:crypto';
 import type { BigIntStats } from 'node:fs';
-import { mkdir, open, readFile, rename, rm, rmdir, stat, writeFile, type FileHandle } from 'node:fs/promises';
+import {
+  lstat,
+  mkdir,
+  open,
+  readFile,
+  rename,
+  rm,
+  rmdir,
+  stat,
+  writeFile,
+  type FileHandle,
+} from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { folderCandidates, keySegments, objectCandidates } from './key-path.js';
 import { S3Error } from './s3-error.js';
@@ -29,7 +40,7 @@ export interface WriteCondition {
  * Objects as plain files. The facts about one lie beside the buckets, under a name made of the key and of the file's
  * own size and time: they are written first, and the rename of the file makes both valid at once. A file without
  * facts (put there by hand, or restored from a copy that lost times) is served too, with an etag made of its size
- * and time.
+ * and time. A link is no object, and no folder for a new key.
  */
 export class ObjectFiles {
   readonly #folder: StoreFolder;
@@ -172,7 +183,7 @@ const yes = (): boolean => true;
 const no = (): boolean => false;
 
 async function statFile(path: string): Promise<BigIntStats | undefined> {
-  const found = await stat(path, { bigint: true }).catch((error: unknown) => {
+  const found = await lstat(path, { bigint: true }).catch((error: unknown) => {
     if (isMissing(error)) return undefined;
     throw error;
   });
@@ -181,7 +192,7 @@ async function statFile(path: string): Promise<BigIntStats | undefined> {
 
 async function firstFolder(paths: readonly string[]): Promise<string | undefined> {
   for (const path of paths) {
-    const found = await stat(path).catch(() => undefined);
+    const found = await lstat(path).catch(() => undefined);
     if (found?.isDirectory()) return path;
   }
   return undefined;

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { mkdir, open, readdir, rm, rmdir, stat } from 'node:fs/promises';
+import { lstat, mkdir, open, readdir, rm, rmdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { S3Error } from './s3-error.js';
 
@@ -24,6 +24,17 @@ export async function syncFolder(path: string): Promise<void> {
 }
 
 /**
+ * With the folders above it.
+ * @throws Error when a link or a file has its place: a rename to behind a link would not be atomic, and lead out of the store
+ */
+async function ensureFolder(path: string): Promise<'created' | 'existed'> {
+  const made = await mkdir(path, { recursive: true });
+  if (!(await lstat(path)).isDirectory())
+    throw new Error(`${path} is a link: put the folder itself in its place`);
+  return made === undefined ? 'existed' : 'created';
+}
+
+/**
  * The places of the store: a folder for each bucket, and the store's own folder for what is unfinished and for facts
  * about objects. Everything lies under one root, so that a rename is atomic. One process owns the root.
  */
@@ -37,8 +48,10 @@ export class StoreFolder {
 
   /** Clears what a killed process left half written. */
   async prepare(): Promise<void> {
-    await rm(join(this.#root, OWN, 'tmp'), { recursive: true, force: true });
-    await mkdir(join(this.#root, OWN, 'tmp'), { recursive: true });
+    const own = join(this.#root, OWN);
+    await ensureFolder(own);
+    await rm(join(own, 'tmp'), { recursive: true, force: true });
+    for (const name of ['tmp', 'facts', 'uploads']) await ensureFolder(join(own, name));
   }
 
   bucketPath(bucket: string): string {
@@ -71,16 +84,16 @@ export class StoreFolder {
 
   async createBucket(bucket: string): Promise<'created' | 'existed'> {
     if (!BUCKET_NAME.test(bucket)) throw new S3Error('InvalidBucketName', 'The bucket name is not valid.');
-    const made = await mkdir(this.bucketPath(bucket), { recursive: true });
-    await mkdir(this.factsPath(bucket), { recursive: true });
-    await mkdir(this.uploadsPath(bucket), { recursive: true });
-    return made === undefined ? 'existed' : 'created';
+    const made = await ensureFolder(this.bucketPath(bucket));
+    await ensureFolder(this.factsPath(bucket));
+    await ensureFolder(this.uploadsPath(bucket));
+    return made;
   }
 
   /** @throws S3Error (NoSuchBucket) */
   async requireBucket(bucket: string): Promise<void> {
     if (!BUCKET_NAME.test(bucket)) throw new S3Error('NoSuchBucket', 'The specified bucket does not exist.');
-    const found = await stat(this.bucketPath(bucket)).catch(() => undefined);
+    const found = await lstat(this.bucketPath(bucket)).catch(() => undefined);
     if (!found?.isDirectory()) throw new S3Error('NoSuchBucket', 'The specified bucket does not exist.');
   }
 

@@ -3,7 +3,9 @@ import {
   chmodSync,
   chownSync,
   existsSync,
+  lstatSync,
   mkdirSync,
+  readdirSync,
   readFileSync,
   realpathSync,
   statSync,
@@ -81,6 +83,10 @@ function requireOwn(noted: string, dataFolder: string): void {
     throw new Error(
       `the databases of ${here} lie in ${noted}, which does not exist: copy that folder here too, and write its path into ${note}`,
     );
+  if (!holdsDatabases(noted))
+    throw new Error(
+      `${note} names ${noted}, which is no folder of databases: write the path of the one that belongs to ${here} into the note`,
+    );
   const ownerFile = join(dirname(noted), OWNER);
   const owner = dataOwner(noted) ?? here;
   const ownersNote = join(owner, NOTE);
@@ -89,6 +95,13 @@ function requireOwn(noted: string, dataFolder: string): void {
       `the databases in ${noted} belong to ${owner}, of which ${here} is a copy: copy that folder as well, and write the path of its copy into ${note}`,
     );
   writeFileSync(ownerFile, `${here}\n`);
+}
+
+/** The note may be anybody's text, and the folder that it names is given to the server's user. */
+function holdsDatabases(folder: string): boolean {
+  if (!lstatSync(folder).isDirectory()) return false;
+  const names = readdirSync(folder);
+  return names.length === 0 || names.some((name) => /^data-\d+(\.|$)/.test(name));
 }
 
 /** Lets only the user pass through the folder: agents' traces and files lie in it too. */

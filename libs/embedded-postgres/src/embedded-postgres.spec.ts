@@ -1,5 +1,14 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import pg from 'pg';
 import { findProcess, isRunning } from '#lib/process-identity';
@@ -177,6 +186,20 @@ describe('a database folder outside of its data folder', () => {
     expect(() => locateData(copy, undefined)).toThrow(/belong to .*, of which .* is a copy/);
     rmSync(original, { recursive: true });
     expect(locateData(copy, undefined)).toBe(noted);
+  });
+
+  it('leaves a folder alone that holds no databases', () => {
+    const folder = dataFolder();
+    const strange = join(place, 'strange');
+    mkdirSync(strange);
+    writeFileSync(join(strange, 'passwd'), '');
+    symlinkSync(noted, join(place, 'way'));
+    for (const path of [strange, join(place, 'way')]) {
+      writeFileSync(join(folder, 'postgres.location'), path);
+      const user = { name: 'nobody', uid: 65_534, gid: 65_534 };
+      expect(() => locateData(folder, user)).toThrow(/names .*, which is no folder of databases/);
+      expect(statSync(path).uid).toBe(process.getuid?.());
+    }
   });
 });
 

@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { lstatSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { temporaryFolder } from '#lib/testing';
 import { Passwords } from './passwords.js';
@@ -12,6 +12,16 @@ describe('Passwords', () => {
     expect(password.length).toBeGreaterThan(20);
     expect(new Passwords(file).ensure('kube')).toBe(password);
     expect(new Passwords(file).ensure('other')).not.toBe(password);
+  });
+
+  it('writes through no link that lies in the place of its draft', () => {
+    const file = join(folder, 'linked.json');
+    const other = join(folder, 'other');
+    writeFileSync(other, 'kept');
+    symlinkSync(other, `${file}.new`);
+    new Passwords(file).ensure('kube');
+    expect(readFileSync(other, 'utf8')).toBe('kept');
+    expect(lstatSync(file).isFile()).toBe(true);
   });
 
   it('names a broken file without showing its content', () => {

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 
 /** Passwords of the roles of one cluster, in a file that only its owner reads. Made when first asked for. */
@@ -22,7 +22,10 @@ export class Passwords {
     if (known[role] === password) return;
     mkdirSync(dirname(this.#file), { recursive: true, mode: 0o700 });
     const partial = `${this.#file}.new`;
-    writeFileSync(partial, `${JSON.stringify({ ...known, [role]: password }, null, 2)}\n`, { mode: 0o600 });
+    // in place of what lies there, which may be a link
+    rmSync(partial, { force: true });
+    const text = `${JSON.stringify({ ...known, [role]: password }, null, 2)}\n`;
+    writeFileSync(partial, text, { mode: 0o600, flag: 'wx' });
     renameSync(partial, this.#file);
   }
 

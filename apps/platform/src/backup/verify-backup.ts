@@ -1,3 +1,4 @@
+import { kindOfPart, onlyOf } from './content/part-entries.js';
 import type { OpenBackup } from './format/backup-manifest.js';
 import { readPart } from './part/read-part.js';
 import type { BackupWatch } from './take/backup-watch.js';
@@ -9,7 +10,7 @@ export interface VerifiedBackup {
   readonly contentBytes: number;
 }
 
-/** Reads a backup to its end: every checksum, every archive, every count. @throws DamagedPart with file and place */
+/** Reads a backup to its end: every checksum, every archive, every count, every place. @throws Error with file and place */
 export async function verifyBackup(
   { folder, manifest, key }: OpenBackup,
   watch: BackupWatch,
@@ -18,7 +19,8 @@ export async function verifyBackup(
   let contentBytes = 0;
   for (const part of manifest.parts) {
     watch.stage(part.name, part.bytes);
-    for await (const { entry } of readPart(folder, part, key, (bytes) => watch.bytes(bytes))) {
+    const items = readPart(folder, part, key, (bytes) => watch.bytes(bytes));
+    for await (const { entry } of onlyOf(kindOfPart(part), items)) {
       entries++;
       contentBytes += entry.bytes;
     }

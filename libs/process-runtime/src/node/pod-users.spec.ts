@@ -23,7 +23,7 @@ const uidOf = (namespace: string) => `uid-of-${namespace}`;
 describe('PodUsers', () => {
   const folder = temporaryFolder();
   const [second, third, own] = [temporaryFolder(), temporaryFolder(), temporaryFolder()];
-  const [fourth, fifth] = [temporaryFolder(), temporaryFolder()];
+  const [fourth, fifth, strange] = [temporaryFolder(), temporaryFolder(), temporaryFolder()];
 
   it('gives a namespace one user, and a service account whose token is held another', () => {
     const users = new PodUsers(folder, join(folder, 'pods'), [RANGE]);
@@ -85,6 +85,15 @@ describe('PodUsers', () => {
     const users = new PodUsers(own, join(own, 'pods'), [{ first: 0, last: 1_000_000 }]);
     const { uid } = users.of(pod('a'), uidOf('a'));
     expect(foreignRanges().some(({ first, last }) => first <= (uid ?? 0) && (uid ?? 0) <= last)).toBe(false);
+  });
+
+  it('uses no number of a file that it would not have given', () => {
+    const given = { root: 0, person: 1_000, half: 60_800.5, text: '60801', kept: 60_802 };
+    const users = Object.fromEntries(Object.entries(given).map(([name, uid]) => [`${name}@x`, uid]));
+    writeFileSync(join(strange, 'users.json'), JSON.stringify({ users }));
+    const read = new PodUsers(strange, join(strange, 'pods'), [{ first: 60_800, last: 60_810 }]);
+    const uids = Object.keys(given).map((name) => read.of(pod(name), 'x').uid);
+    expect(uids).toEqual([60_800, 60_801, 60_803, 60_804, 60_802]);
   });
 
   it('gives the service accounts of one namespace no more than their share', () => {

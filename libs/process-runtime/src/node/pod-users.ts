@@ -22,7 +22,8 @@ interface Given {
 /**
  * Gives every namespace a user of its own, and every service account whose token its pods hold another: an agent must not
  * read the token of the listener beside it. A namespace that was deleted and made again under its name is another one:
- * files and processes of the former may be left. Kept in `users.json`, because files outlive the node. No entry in `/etc/passwd`
+ * files and processes of the former may be left. Kept in `users.json`, because files outlive the node; a number there that
+ * is of none of the ranges counts as not given. No entry in `/etc/passwd`
  * is needed; the group has the user's number.
  */
 export class PodUsers implements Users {
@@ -37,7 +38,7 @@ export class PodUsers implements Users {
     this.#file = join(folder, 'users.json');
     this.#podsFolder = podsFolder;
     this.#ranges = ranges;
-    this.#users = readGiven(this.#file);
+    this.#users = usable(readGiven(this.#file), ranges);
   }
 
   /** @throws Error when every number of the range is given, or the namespace has had its share */
@@ -103,6 +104,23 @@ export class PodUsers implements Users {
     writeWhole(this.#file, `${JSON.stringify({ users } satisfies Given, undefined, 2)}\n`);
     this.#users = users;
   }
+}
+
+/**
+ * Those that this node would give. A number of other ranges, or that the machine has given to somebody since, is not
+ * used again: the file may come from another machine or from a backup that others wrote, and name root.
+ */
+function usable(users: Given['users'], ranges: readonly UserRange[]): Given['users'] {
+  const foreign = foreignRanges();
+  const isIn = (uid: number, { first, last }: UserRange): boolean => first <= uid && uid <= last;
+  return Object.fromEntries(
+    Object.entries(users).filter(
+      ([, uid]) =>
+        Number.isSafeInteger(uid) &&
+        ranges.some((range) => isIn(uid, range)) &&
+        !foreign.some((range) => isIn(uid, range)),
+    ),
+  );
 }
 
 /** As people know it, without the uid of the namespace. */

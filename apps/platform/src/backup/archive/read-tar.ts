@@ -20,7 +20,7 @@ export async function* readTar(source: AsyncIterable<Buffer>): AsyncGenerator<Ta
     const header = parseHeader(block);
     if (!header) return feed.drain();
     if (header.type === 'x') {
-      if (header.bytes > MAX_RECORDS_BYTES) throw new Error('a header has too many records');
+      if (!(header.bytes <= MAX_RECORDS_BYTES)) throw new Error('a header has too many records');
       records = parseRecords(await feed.take(header.bytes));
       await feed.take(paddingOf(header.bytes));
       continue;

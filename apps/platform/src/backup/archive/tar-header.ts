@@ -135,7 +135,7 @@ export function entryOf(header: TarHeader, records: ReadonlyMap<string, string>)
   switch (header.type) {
     case '0':
     case '\0':
-      return { ...base, kind: 'file', bytes: Number(records.get('size') ?? header.bytes) };
+      return { ...base, kind: 'file', bytes: sizeOf(path, Number(records.get('size') ?? header.bytes)) };
     case '5':
       return { ...base, kind: 'folder', bytes: 0 };
     case '2':
@@ -143,4 +143,10 @@ export function entryOf(header: TarHeader, records: ReadonlyMap<string, string>)
     default:
       throw new Error(`${path} is of the kind ${JSON.stringify(header.type)}, which no backup holds`);
   }
+}
+
+/** A size that is no number would pass every comparison. */
+function sizeOf(path: string, bytes: number): number {
+  if (Number.isSafeInteger(bytes) && bytes >= 0) return bytes;
+  throw new Error(`${path} has a size that is no number of bytes`);
 }

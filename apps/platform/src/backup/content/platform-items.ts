@@ -3,26 +3,19 @@ import { join } from 'node:path';
 import type { DataPaths } from '#lib/data-folder';
 import type { TarItem } from '../archive/tar-entry.js';
 import { folderItems } from './folder-items.js';
-
-/** Small files: what a start writes anew is among them where addresses or keys depend on it. */
-const FILES = ['format.json', 'credentials.json', 'ports.json', 'kubeconfig', 'secrets', 'kube'];
-/** Half written. */
-const DRAFT = /\.(draft|new)$/;
-/** Imports that are under way, locks, and copies that are made from `closed/` when they are needed. */
-const NOT_AN_IMAGE = /^images\/((closed|dependencies)\/)?\.|^images\/user-\d+$/;
+import { FILES, isDraft, isOfImages } from './part-entries.js';
 
 /** The image store; its index first, since contents that it names are older than it. */
 export async function* imageItems({ root }: DataPaths): AsyncGenerator<TarItem> {
   yield* folderItems(root, 'images/index.json', () => false);
-  yield* folderItems(root, 'images', (path) => path === 'images/index.json' || NOT_AN_IMAGE.test(path));
+  yield* folderItems(root, 'images', (path) => path === 'images/index.json' || !isOfImages(path));
 }
 
 /** Keys, passwords, addresses and the identity of the node; none of its pods. */
 export async function* fileItems({ root }: DataPaths): AsyncGenerator<TarItem> {
-  for (const name of FILES) yield* folderItems(root, name, (path) => DRAFT.test(path));
+  for (const name of FILES) yield* folderItems(root, name, isDraft);
   const node = await readdir(join(root, 'node'), { withFileTypes: true }).catch(() => []);
-  for (const entry of node)
-    if (entry.isFile()) yield* folderItems(root, `node/${entry.name}`, (path) => DRAFT.test(path));
+  for (const entry of node) if (entry.isFile()) yield* folderItems(root, `node/${entry.name}`, isDraft);
 }
 
 /** The audit log, current and rotated files. */

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { type FileHandle, open } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { pipeline, Readable } from 'node:stream';
 import { createZstdDecompress } from 'node:zlib';
 import { errorText } from '#lib/errors';
@@ -18,8 +18,8 @@ interface Place {
 }
 
 /**
- * The entries of a part. No byte is unpacked before the piece that it lies in was compared with its checksum; at the end
- * the counts are.
+ * The entries of a part. No byte is unpacked before the piece that it lies in was compared with its checksum, and no more
+ * entries and bytes come than the record names.
  * @param onBytes called with the bytes of the file so far
  * @throws DamagedPart
  */
@@ -29,7 +29,7 @@ export async function* readPart(
   key: BackupKey | undefined,
   onBytes: (bytes: number) => void = () => undefined,
 ): AsyncGenerator<TarItem> {
-  const path = join(folder, record.file);
+  const path = partPath(folder, record);
   const handle = await openPart(path, record);
   const place: Place = { bytes: 0 };
   const count = { entries: 0, contentBytes: 0 };
@@ -39,6 +39,9 @@ export async function* readPart(
     for await (const item of readTar(decompressed(pieces))) {
       count.entries++;
       count.contentBytes += item.entry.bytes;
+      // before its content: what the record adds up to was compared with the disk
+      if (count.entries > record.entries || count.contentBytes > record.contentBytes)
+        throw wrongCount(path, record, count, 'at least ');
       yield item;
     }
   } catch (error) {
@@ -50,14 +53,23 @@ export async function* readPart(
     await handle.close();
   }
   if (count.entries !== record.entries || count.contentBytes !== record.contentBytes)
-    throw new DamagedPart(
-      `${path} is damaged: found ${count.entries} entries with ${count.contentBytes} bytes, expected ${record.entries} with ${record.contentBytes}`,
-    );
+    throw wrongCount(path, record, count);
+}
+
+function wrongCount(
+  path: string,
+  expected: Pick<PartRecord, 'entries' | 'contentBytes'>,
+  found: Pick<PartRecord, 'entries' | 'contentBytes'>,
+  least = '',
+): DamagedPart {
+  return new DamagedPart(
+    `${path} is damaged: found ${least}${found.entries} entries with ${found.contentBytes} bytes, expected ${expected.entries} with ${expected.contentBytes}`,
+  );
 }
 
 /** Whether the file of a part is there with the right checksums; nothing is unpacked. */
 export async function isWhole(folder: string, record: PartRecord): Promise<boolean> {
-  const path = join(folder, record.file);
+  const path = partPath(folder, record);
   let handle: FileHandle | undefined;
   try {
     handle = await openPart(path, record);
@@ -72,6 +84,12 @@ export async function isWhole(folder: string, record: PartRecord): Promise<boole
   } finally {
     await handle?.close();
   }
+}
+
+/** @throws DamagedPart for a file elsewhere: one that is no file may never end */
+function partPath(folder: string, { file }: PartRecord): string {
+  if (basename(file) === file && file !== '..') return join(folder, file);
+  throw new DamagedPart(`${JSON.stringify(file)} is no file of the backup ${folder}`);
 }
 
 function overheadOf({ file }: PartRecord): number {

@@ -12,6 +12,7 @@ import {
   UNFINISHED_RESTORE,
 } from '../../data-folder/unfinished-restore.js';
 import { restoreObjects } from '../content/object-items.js';
+import { kindOfPart, onlyOf } from '../content/part-entries.js';
 import { type BackupManifest, type OpenBackup, thisMachine } from '../format/backup-manifest.js';
 import { readPart } from '../part/read-part.js';
 import type { PartRecord } from '../part/part-record.js';
@@ -152,8 +153,9 @@ function requireSpace({ root }: DataPaths, { parts }: BackupManifest): void {
 async function restorePart(part: PartRecord, paths: DataPaths, request: RestoreRequest): Promise<void> {
   const { backup, watch } = request;
   watch.stage(part.name, part.bytes);
-  const items = readPart(backup.folder, part, backup.key, (bytes) => watch.bytes(bytes));
-  const kind = part.name.replace(/-.*/, '');
+  const kind = kindOfPart(part);
+  const read = readPart(backup.folder, part, backup.key, (bytes) => watch.bytes(bytes));
+  const items = onlyOf(kind, read);
   switch (kind) {
     case 'objects':
     case 'changes':

@@ -7,6 +7,7 @@ import type { TarItem } from '../archive/tar-entry.js';
 import { readTar } from '../archive/read-tar.js';
 import { sumOfFiles } from '../content/folder-items.js';
 import { ObjectItems, sumOfObjects } from '../content/object-items.js';
+import { onlyOf } from '../content/part-entries.js';
 import { auditItems, fileItems, imageItems } from '../content/platform-items.js';
 import {
   type BackupHead,
@@ -192,7 +193,7 @@ class Taking {
     watch.stage('databases', undefined);
     const part = await withBaseBackup(source.superuserUri, ({ archive, expectedBytes }) => {
       watch.stage('databases', expectedBytes);
-      return this.#write('databases', readTar(archive), (bytes) => watch.bytes(bytes));
+      return this.#write('databases', onlyOf('databases', readTar(archive)), (bytes) => watch.bytes(bytes));
     });
     this.#add(part);
   }
@@ -201,7 +202,7 @@ class Taking {
     if (this.#has(name)) return;
     const { watch } = this.#request;
     watch.stage(name, await sumOfFiles(items()));
-    this.#add(await this.#write(name, items(), (bytes) => watch.bytes(bytes)));
+    this.#add(await this.#write(name, onlyOf(name, items()), (bytes) => watch.bytes(bytes)));
   }
 
   #write(name: string, items: AsyncIterable<TarItem>, onBytes: (bytes: number) => void): Promise<PartRecord> {
