@@ -36,5 +36,5 @@ export async function readRun(
   if (!found) return undefined;
   const [row = found.row] = options.totals ? await withTotals(pool, options.tenantId, [found.row]) : [];
   const run = { ...found, row };
-  return options.children ? (await withChildren(pool, options.tenantId, [run]))[0] : run;
+  return options.children ? (await withChildren(pool, options.tenantId, [run], options.hold))[0] : run;
 }

@@ -25,7 +25,7 @@ export async function searchRuns(
   { tenantId, search, page }: SearchRequest,
 ): Promise<RunPage> {
   const found = await limitedRead(pool, (db) => readPage(db, payloads, { tenantId, search, page }), LIMIT);
-  const runs = page.children ? await withChildren(pool, tenantId, found.runs) : found.runs;
+  const runs = page.children ? await withChildren(pool, tenantId, found.runs, page.hold) : found.runs;
   if (page.totals !== true) return { ...found, runs };
   const rows = await withTotals(
     pool,
