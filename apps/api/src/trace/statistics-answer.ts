@@ -10,13 +10,17 @@ const MEMBERS: Readonly<
   Record<string, readonly [shape: Shape, about: string, of: (found: RunStatistics) => unknown]>
 > = {
   run_count: [WHOLE, 'Runs; of a project its traces', ({ counts }) => counts.runs],
-  latency_p50: [orNull(NUMBER), `Seconds, ${PERCENTILE}`, (found) => found.percentile('latency', 0.5)],
-  latency_p99: [orNull(NUMBER), `Seconds, ${PERCENTILE}`, (found) => found.percentile('latency', 0.99)],
-  first_token_p50: [orNull(NUMBER), `Seconds, ${PERCENTILE}`, (found) => found.percentile('firstToken', 0.5)],
+  latency_p50: [orNull(NUMBER), `Seconds, ${PERCENTILE}`, ({ percentiles }) => percentiles.latency.p50],
+  latency_p99: [orNull(NUMBER), `Seconds, ${PERCENTILE}`, ({ percentiles }) => percentiles.latency.p99],
+  first_token_p50: [
+    orNull(NUMBER),
+    `Seconds, ${PERCENTILE}`,
+    ({ percentiles }) => percentiles.firstToken.p50,
+  ],
   first_token_p99: [
     orNull(NUMBER),
     `Seconds, ${PERCENTILE}`,
-    (found) => found.percentile('firstToken', 0.99),
+    ({ percentiles }) => percentiles.firstToken.p99,
   ],
   total_tokens: [WHOLE, 'Of roots: those of the calls of models', ({ tokens }) => tokens.totalTokens],
   prompt_tokens: [WHOLE, 'Likewise', ({ tokens }) => tokens.promptTokens],
@@ -24,20 +28,20 @@ const MEMBERS: Readonly<
   median_tokens: [
     orNull(WHOLE),
     `Of a run, ${PERCENTILE}`,
-    (found) => whole(found.percentile('totalTokens', 0.5)),
+    ({ percentiles }) => whole(percentiles.totalTokens.p50),
   ],
-  tokens_p99: [orNull(WHOLE), 'Likewise', (found) => whole(found.percentile('totalTokens', 0.99))],
-  prompt_tokens_p50: [orNull(WHOLE), 'Likewise', (found) => whole(found.percentile('promptTokens', 0.5))],
-  prompt_tokens_p99: [orNull(WHOLE), 'Likewise', (found) => whole(found.percentile('promptTokens', 0.99))],
+  tokens_p99: [orNull(WHOLE), 'Likewise', ({ percentiles }) => whole(percentiles.totalTokens.p99)],
+  prompt_tokens_p50: [orNull(WHOLE), 'Likewise', ({ percentiles }) => whole(percentiles.promptTokens.p50)],
+  prompt_tokens_p99: [orNull(WHOLE), 'Likewise', ({ percentiles }) => whole(percentiles.promptTokens.p99)],
   completion_tokens_p50: [
     orNull(WHOLE),
     'Likewise',
-    (found) => whole(found.percentile('completionTokens', 0.5)),
+    ({ percentiles }) => whole(percentiles.completionTokens.p50),
   ],
   completion_tokens_p99: [
     orNull(WHOLE),
     'Likewise',
-    (found) => whole(found.percentile('completionTokens', 0.99)),
+    ({ percentiles }) => whole(percentiles.completionTokens.p99),
   ],
   last_run_start_time: [
     orNull(TIME),
@@ -64,8 +68,12 @@ const MEMBERS: Readonly<
   total_cost: [orNull(TEXT), 'Decimal; null where no run has a cost', ({ costs }) => costs?.totalCost],
   prompt_cost: [orNull(TEXT), 'Likewise', ({ costs }) => costs?.promptCost],
   completion_cost: [orNull(TEXT), 'Likewise', ({ costs }) => costs?.completionCost],
-  cost_p50: [orNull(TEXT), `Of a run, ${PERCENTILE}`, (found) => decimal(found.percentile('totalCost', 0.5))],
-  cost_p99: [orNull(TEXT), 'Likewise', (found) => decimal(found.percentile('totalCost', 0.99))],
+  cost_p50: [
+    orNull(TEXT),
+    `Of a run, ${PERCENTILE}`,
+    ({ percentiles }) => decimal(percentiles.totalCost.p50),
+  ],
+  cost_p99: [orNull(TEXT), 'Likewise', ({ percentiles }) => decimal(percentiles.totalCost.p99)],
 };
 
 function parsed(json: string | undefined): unknown {

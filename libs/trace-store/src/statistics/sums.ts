@@ -26,6 +26,18 @@ export const MEASURES = [
 ] as const;
 export type Measure = (typeof MEASURES)[number];
 
+/** Something of every measure. */
+export function eachMeasure<T>(of: (measure: Measure) => T): Readonly<Record<Measure, T>> {
+  return {
+    latency: of('latency'),
+    firstToken: of('firstToken'),
+    totalTokens: of('totalTokens'),
+    promptTokens: of('promptTokens'),
+    completionTokens: of('completionTokens'),
+    totalCost: of('totalCost'),
+  };
+}
+
 /** Of a run that is counted. */
 export interface CountedRun {
   readonly startTime: Instant;
@@ -109,11 +121,11 @@ export class Sums {
     return this.totals[TOTALS.indexOf(name)] ?? 0n;
   }
 
-  distribution(name: Measure): Distribution {
-    const from = MEASURES.indexOf(name) * BUCKETS;
-    return this.#sorted()
-      .filter(([key]) => key >= from && key < from + BUCKETS)
-      .map(([key, count]) => [key - from, count] as const);
+  /** Of every measure, sorted by bucket: all of them in one pass. */
+  distributions(): Readonly<Record<Measure, Distribution>> {
+    const found = MEASURES.map((): [bucket: number, count: number][] => []);
+    for (const [key, count] of this.#sorted()) found[Math.floor(key / BUCKETS)]?.push([key % BUCKETS, count]);
+    return eachMeasure((name) => found[MEASURES.indexOf(name)] ?? []);
   }
 
   #sorted(): [key: number, count: number][] {

@@ -1,9 +1,9 @@
 import type { Instant } from '#lib/time';
 import type { RunSearch } from '../query/run-search.js';
 import type { ProjectFeedback } from '../feedback/project-feedback-stats.js';
-import { percentileOf } from '../statistics/distribution.js';
+import { type Distribution, percentileOf } from '../statistics/distribution.js';
 import type { KeyedSums } from '../statistics/run-statistics-table.js';
-import { type Measure, Sums, type Total } from '../statistics/sums.js';
+import { eachMeasure, type Measure, Sums, type Total } from '../statistics/sums.js';
 
 /** What some runs add up to. */
 export interface RunStatistics {
@@ -12,14 +12,16 @@ export interface RunStatistics {
   readonly tokens: Readonly<Record<'totalTokens' | 'promptTokens' | 'completionTokens', number>>;
   /** Decimal texts; undefined where no run has a cost. */
   readonly costs: Readonly<Record<'totalCost' | 'promptCost' | 'completionCost', string>> | undefined;
-  /**
-   * Within 0.8 %; undefined where no run has such a value.
-   * @returns seconds, tokens, or a cost
-   */
-  percentile(measure: Measure, fraction: number): number | undefined;
+  readonly percentiles: Readonly<Record<Measure, Percentiles>>;
   readonly lastStartTime: Instant | undefined;
   /** Of a project alone. */
   readonly feedback?: ProjectFeedback | undefined;
+}
+
+/** Seconds, tokens, or a cost, within 0.8 %; undefined where no run has such a value. */
+export interface Percentiles {
+  readonly p50: number | undefined;
+  readonly p99: number | undefined;
 }
 
 /** A time that is summed up, with those of its projects. */
@@ -86,11 +88,18 @@ export function summarize(
   return statisticsOf(runs, calls, lastStartTime);
 }
 
-/** @param usage of which tokens and costs are taken */
+/**
+ * Plain values: distributions of ten thousands of counts are not kept until an answer is written.
+ * @param usage of which tokens and costs are taken
+ */
 export function statisticsOf(runs: Sums, usage: Sums, lastStartTime: Instant | undefined): RunStatistics {
   const count = (name: Total): number => Number(runs.total(name));
   const tokens = (name: Total): number => Number(usage.total(name));
-  const hasCosts = usage.distribution('totalCost').length > 0;
+  const own = runs.distributions();
+  const ofUsage = usage === runs ? own : usage.distributions();
+  const hasCosts = ofUsage.totalCost.length > 0;
+  const of = (measure: Measure): Percentiles =>
+    percentilesOf(measure, (measure === 'latency' || measure === 'firstToken' ? own : ofUsage)[measure]);
   return {
     counts: { runs: count('runs'), failed: count('failed'), streamed: count('streamed') },
     tokens: {
@@ -105,11 +114,15 @@ export function statisticsOf(runs: Sums, usage: Sums, lastStartTime: Instant | u
           completionCost: decimalOf(usage.total('completionCost')),
         }
       : undefined,
-    percentile(measure, fraction) {
-      const from = measure === 'latency' || measure === 'firstToken' ? runs : usage;
-      const value = percentileOf(from.distribution(measure), fraction);
-      return value === undefined ? undefined : value / UNITS_OF[measure];
-    },
+    percentiles: eachMeasure(of),
     lastStartTime,
   };
+}
+
+function percentilesOf(measure: Measure, sorted: Distribution): Percentiles {
+  const [p50, p99] = [0.5, 0.99].map((fraction) => {
+    const value = percentileOf(sorted, fraction);
+    return value === undefined ? undefined : value / UNITS_OF[measure];
+  });
+  return { p50, p99 };
 }
