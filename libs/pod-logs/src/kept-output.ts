@@ -2,20 +2,36 @@ import { ANNOTATION, type ConfigMap } from '#lib/resources';
 import { byTime, lineTime, type LogLine } from './log-line.js';
 
 const SUFFIX = '.log';
+/** Of each container: no more is kept, and whoever may write ConfigMaps may write more. */
+const MAX_LINES = 2_000;
+const MAX_LETTERS = 262_144;
+const MAX_CONTAINERS = 8;
+
+export interface KeptChoice {
+  /** The only container that is wanted. */
+  readonly container?: string | undefined;
+  /** Last lines of each container. */
+  readonly tail?: number | undefined;
+}
 
 /**
- * The lines of a ConfigMap `REVISION-output`, by time. One that was written without times has that of its last change.
- * @param container the only one that is wanted
+ * The last lines of a ConfigMap `REVISION-output`, by time. One that was written without times has that of its creation. Read
+ * from the end, so that a text of megabytes costs what is wanted of it.
  */
-export function keptLines({ metadata, data = {} }: ConfigMap, container?: string): readonly LogLine[] {
+export function keptLines(
+  { metadata, data = {} }: ConfigMap,
+  { container, tail = MAX_LINES }: KeptChoice = {},
+): readonly LogLine[] {
   const pod = metadata.annotations?.[ANNOTATION.pod] ?? metadata.name.replace(/-output$/, '');
   const made = lineTime(metadata.creationTimestamp ?? '') ?? '';
   return Object.entries(data)
+    .filter(([key]) => key.endsWith(SUFFIX))
+    .slice(0, MAX_CONTAINERS)
     .map(([key, text]) => ({ container: key.slice(0, -SUFFIX.length), text }))
     .filter((one) => container === undefined || one.container === container)
     .flatMap(({ container: name, text }) => {
       let last = made;
-      return linesOf(text).map((line): LogLine => {
+      return linesOf(text, Math.min(tail, MAX_LINES)).map((line): LogLine => {
         const space = line.indexOf(' ');
         const time = space === -1 ? undefined : lineTime(line.slice(0, space));
         last = time ?? last;
@@ -25,7 +41,21 @@ export function keptLines({ metadata, data = {} }: ConfigMap, container?: string
     .sort(byTime);
 }
 
-function linesOf(text: string): readonly string[] {
-  const lines = text.split('\n');
-  return lines.at(-1) === '' ? lines.slice(0, -1) : lines;
+/** The last lines, oldest first. */
+function linesOf(whole: string, wanted: number): readonly string[] {
+  const text = whole.length > MAX_LETTERS ? endOf(whole) : whole;
+  const lines: string[] = [];
+  let end = text.endsWith('\n') ? text.length - 1 : text === '' ? -1 : text.length;
+  while (end >= 0 && lines.length < wanted) {
+    const before = end === 0 ? -1 : text.lastIndexOf('\n', end - 1);
+    lines.push(text.slice(before + 1, end));
+    end = before;
+  }
+  return lines.reverse();
+}
+
+/** Whole lines of the end; a copy, since a part of a text keeps all of it in memory. */
+function endOf(text: string): string {
+  const end = Buffer.from(text.slice(-MAX_LETTERS)).toString();
+  return end.slice(end.slice(0, -1).indexOf('\n') + 1);
 }

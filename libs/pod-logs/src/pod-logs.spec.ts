@@ -303,6 +303,34 @@ describe('logs that are followed', () => {
 });
 
 describe('kept output', () => {
+  const keptOf = (data: Readonly<Record<string, string>>) => ({
+    metadata: { name: 'w-00001-output', creationTimestamp: '2026-11-23T10:00:09Z' },
+    data,
+  });
+
+  it('reads the end of a text that is longer than what is kept', () => {
+    const lines = keptLines(keptOf({ 'a.log': '\n'.repeat(3_000_000) }), { tail: 1_000 });
+    expect(lines.length).toBe(1_000);
+    const numbered = Array.from({ length: 9_000 }, (_, n) => `${second(1)} ${n}\n`).join('');
+    const all = keptLines(keptOf({ 'a.log': numbered })).map(({ text }) => text);
+    expect([all.length, all[0], all.at(-1)]).toEqual([2_000, '7000', '8999']);
+    const long = keptLines(keptOf({ 'a.log': `${'x'.repeat(3_000_000)}\n${second(2)} end` }));
+    expect(long.map(({ text }) => text)).toEqual(['end']);
+    expect(keptLines(keptOf({ 'a.log': 'one\n\ntwo\n', 'b.log': '' })).map(({ text }) => text)).toEqual([
+      'one',
+      '',
+      'two',
+    ]);
+    expect(keptLines(keptOf({ 'a.log': 'one\n' }), { tail: 0 })).toEqual([]);
+  });
+
+  it('leaves out what is no log, and containers beyond those that are kept', () => {
+    const data = Object.fromEntries(Array.from({ length: 20 }, (_, n) => [`c${n}.log`, 'x\n']));
+    expect(keptLines(keptOf({ note: 'y', ...data })).map(({ container }) => container)).toEqual(
+      Array.from({ length: 8 }, (_, n) => `c${n}`),
+    );
+  });
+
   it('reads the times, pod and containers of its lines', () => {
     const kept = {
       metadata: {
@@ -321,6 +349,6 @@ describe('kept output', () => {
       [second(3), 'w-1', 'main', 'three'],
       [second(9), 'w-1', 'side', 'untimed'],
     ]);
-    expect(keptLines(kept, 'side').map(({ text }) => text)).toEqual(['untimed']);
+    expect(keptLines(kept, { container: 'side' }).map(({ text }) => text)).toEqual(['untimed']);
   });
 });

@@ -1,9 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from '@jest/globals';
-import { EVENTS, type KubeEvent, RESOURCES } from '#lib/resources';
+import type { Caller } from '#lib/auth';
+import type { KubeClient } from '#lib/kube';
+import { type AgentDeployment, EVENTS, type KubeEvent, RESOURCES } from '#lib/resources';
+import { FakeClock } from '#lib/testing';
 import { deploymentBody } from '../testdata/deployment-body.js';
 import { problemsIn } from '../testdata/problems-in.js';
 import { testApi } from '../testdata/test-api.js';
+import { DeploymentEvents } from './deployment-events.js';
 
 /** After what the tests make. */
 const minute = (n: number): string => `2030-11-23T10:${String(n).padStart(2, '0')}:00Z`;
@@ -66,6 +70,47 @@ describe('events by REST', () => {
       'BackOff',
     ]);
     expect((await eventsOf(other)).map((one: { reason: string }) => one.reason)).toEqual(['OfTheOther']);
+  });
+
+  it('reads pages that are small, holds what is wanted, and cuts long texts', async () => {
+    const sizes: (number | undefined)[] = [];
+    let live = 0;
+    const eventOf = (n: number): KubeEvent => ({
+      metadata: { name: `e-${n}`, uid: `${n}` },
+      involvedObject: { kind: 'Pod', name: 'tide-00001-x' },
+      ...{ reason: 'x'.repeat(9_000), message: 'y'.repeat(9_000), lastTimestamp: minute(n % 60) },
+    });
+    async function* pages(_ref: object, { pageSize = 500 }) {
+      sizes.push(pageSize);
+      for (let at = 0; at < 2_000; at += pageSize) {
+        live++;
+        yield { items: Array.from({ length: pageSize }, (_, n) => eventOf(at + n)), resourceVersion: '1' };
+      }
+    }
+    const deployment = {
+      metadata: { name: 'tide', namespace: 'ws', creationTimestamp: minute(0) },
+    } as AgentDeployment;
+    const events = new DeploymentEvents(
+      { pages: pages as unknown as KubeClient['pages'] },
+      { find: () => deployment },
+      { list: () => [deployment] },
+      new FakeClock(),
+    );
+    const { resources } = await events.list({} as Caller, 'id', { limit: 10 });
+    expect(resources.map(({ last_time: time }) => time)).toEqual(
+      Array.from({ length: 10 }, () => minute(59)),
+    );
+    expect([resources[0]?.reason.length, resources[0]?.message.length]).toEqual([257, 1_025]);
+    expect([sizes, live]).toEqual([[50], 40]);
+  });
+
+  it('refuses more lists than a workspace may read at once', async () => {
+    const id = await deploy('flood');
+    const answers = await Promise.all(
+      Array.from({ length: 12 }, () => tenant.call('GET', `/v2/deployments/${id}/events`)),
+    );
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200, 429]));
+    expect((await tenant.call('GET', `/v2/deployments/${id}/events`)).status).toBe(200);
   });
 
   it('has nothing for another workspace, and takes a limit from 1 to 1000', async () => {

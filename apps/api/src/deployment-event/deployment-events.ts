@@ -1,36 +1,77 @@
 import type { Caller } from '#lib/auth';
 import type { KubeClient } from '#lib/kube';
+import type { Clock } from '#lib/time';
 import { type AgentDeployment, EVENTS, idOf, type KubeEvent } from '#lib/resources';
 import type { Deployments } from '../deployment/deployments.js';
+import { RestingTurns } from '../kubernetes/resting-turns.js';
 import type { ResourceHome } from '../kubernetes/resource-home.js';
 import type { EventAnswer, EventList } from './event-answer.js';
 import type { EventsQuery } from './event-query.js';
 import { isAbout } from './is-about.js';
 
+/** Events are small, and whoever may write them may write large ones. */
+const PAGE_SIZE = 50;
+/** The messages of the API server's own reporters end there too. */
+const MAX_MESSAGE = 1_024;
+const MAX_WORD = 256;
+
 /** Events of deployments, as the Kubernetes API has them: it forgets them after some time. */
 export class DeploymentEvents {
+  readonly #turns: RestingTurns;
+
   constructor(
-    private readonly client: Pick<KubeClient, 'list'>,
+    private readonly client: Pick<KubeClient, 'pages'>,
     private readonly deployments: Pick<Deployments, 'find'>,
     private readonly home: Pick<ResourceHome<AgentDeployment>, 'list'>,
-  ) {}
+    clock: Clock,
+  ) {
+    this.#turns = new RestingTurns(clock);
+  }
 
-  /** The newest, newest last. @throws PublicError not_found */
-  async list(caller: Caller, deploymentId: string, { limit }: EventsQuery): Promise<EventList> {
+  /**
+   * The newest, newest last. All events of the namespace are read for it, a page at a time, and no more are held than are
+   * wanted.
+   * @param signal aborted when the reader has gone
+   * @throws PublicError not_found
+   */
+  async list(
+    caller: Caller,
+    deploymentId: string,
+    { limit }: EventsQuery,
+    signal?: AbortSignal,
+  ): Promise<EventList> {
     const deployment = this.deployments.find(caller, deploymentId);
+    const { namespace = '' } = deployment.metadata;
+    const work = (): Promise<readonly EventAnswer[]> => this.#newest(deployment, limit, signal);
+    return { resources: await this.#turns.take(namespace, work, signal) };
+  }
+
+  async #newest(
+    deployment: AgentDeployment,
+    limit: number,
+    signal: AbortSignal | undefined,
+  ): Promise<readonly EventAnswer[]> {
     const { namespace = '', creationTimestamp = '' } = deployment.metadata;
-    const { items } = await this.client.list(EVENTS, { namespace });
     const others = this.home
       .list(namespace)
       .filter((other) => idOf(other) !== idOf(deployment))
       .map(({ metadata }) => metadata.name);
-    const events = items
-      .filter((event) => isAbout(event, deployment, others))
-      .map(renderEvent)
-      // of children of a former deployment of the name
-      .filter(({ last_time: last }) => Date.parse(last) >= Date.parse(creationTimestamp))
-      .sort((a, b) => Date.parse(a.last_time) - Date.parse(b.last_time));
-    return { resources: events.slice(-limit) };
+    let newest: EventAnswer[] = [];
+    for await (const { items } of this.client.pages(EVENTS, {
+      ...{ namespace, pageSize: PAGE_SIZE },
+      ...(signal ? { signal } : {}),
+    })) {
+      const events = items
+        .filter((event) => isAbout(event, deployment, others))
+        .map(renderEvent)
+        // of children of a former deployment of the name
+        .filter(({ last_time: last }) => Date.parse(last) >= Date.parse(creationTimestamp));
+      if (events.length > 0)
+        newest = [...newest, ...events]
+          .sort((a, b) => Date.parse(a.last_time) - Date.parse(b.last_time))
+          .slice(-limit);
+    }
+    return newest;
   }
 }
 
@@ -39,14 +80,24 @@ function renderEvent(event: KubeEvent): EventAnswer {
   const { metadata, involvedObject, series, eventTime, source } = event;
   const made = eventTime ?? metadata.creationTimestamp ?? '';
   return {
-    id: metadata.uid ?? metadata.name,
+    id: cut(metadata.uid ?? metadata.name, MAX_WORD),
     type: event.type === 'Warning' ? 'Warning' : 'Normal',
-    reason: event.reason ?? '',
-    message: event.message ?? '',
+    reason: cut(event.reason, MAX_WORD),
+    message: cut(event.message, MAX_MESSAGE),
     count: series?.count ?? event.count ?? 1,
     first_time: event.firstTimestamp ?? made,
     last_time: series?.lastObservedTime ?? event.lastTimestamp ?? made,
-    object: { kind: involvedObject.kind ?? '', name: involvedObject.name ?? '' },
-    source: [source?.component, event.reportingComponent].find((name) => (name ?? '') !== '') ?? null,
+    object: { kind: cut(involvedObject.kind, MAX_WORD), name: cut(involvedObject.name, MAX_WORD) },
+    source:
+      cut(
+        [source?.component, event.reportingComponent].find((name) => (name ?? '') !== ''),
+        MAX_WORD,
+      ) || null,
   };
+}
+
+function cut(text = '', letters: number): string {
+  if (text.length <= letters) return text;
+  // a copy: a part of a text keeps all of it in memory
+  return Buffer.from(`${text.slice(0, letters)}…`).toString();
 }

@@ -1,29 +1,60 @@
-import { Controller, Get, Query } from '@nestjs/common';
+import { Controller, Get, Query, Res } from '@nestjs/common';
+import { RouteConfig } from '@nestjs/platform-fastify';
+import type { FastifyReply } from 'fastify';
 import type { Caller } from '#lib/auth';
 import { FromCaller } from '../tenancy/caller.js';
+import { AnswerBudget } from '../trace/answer-budget.js';
 import { Described } from '../wire/described.js';
+import { leaving } from '../wire/leaving.js';
 import { Operation } from '../wire/operation.js';
 import { PathId } from '../wire/path-id.js';
+import { TenantPlaces } from '../wire/tenant-places.js';
 import { DeploymentEvents } from './deployment-events.js';
 import { EventList } from './event-answer.js';
 import { EventsQuery } from './event-query.js';
+
+/** Each reads all events of a namespace. */
+const PLACES = {
+  most: 16,
+  mostOfTenant: 4,
+  busy: 'Too many lists of events are read at once; try again',
+};
+/** A page of large events while it is read, and then the answer. */
+const HELD_BYTES = 8_388_608;
 
 /** What happened to deployments. */
 @Described(({ ApiTags }) => ApiTags('Deployments (v2)'))
 @Controller('v2/deployments/:deployment_id/events')
 export class EventsController {
-  constructor(private readonly events: DeploymentEvents) {}
+  readonly #places = new TenantPlaces(PLACES);
+
+  constructor(
+    private readonly events: DeploymentEvents,
+    private readonly answers: AnswerBudget,
+  ) {}
 
   @Get()
+  @RouteConfig({ countsAnswer: true })
   @Operation({
     summary: 'What happened to a deployment, its revisions and their pods, newest last',
     answer: EventList,
+    refuses: { 404: 'There is no such deployment', 429: 'Too many lists of events are read at once' },
   })
-  list(
+  async list(
     @FromCaller() caller: Caller,
     @PathId('deployment_id') deploymentId: string,
     @Query() query: EventsQuery,
-  ): Promise<EventList> {
-    return this.events.list(caller, deploymentId, query);
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const client = leaving(reply, this.#places.take(caller.tenantId));
+    try {
+      await this.answers.send(reply, caller.tenantId, async ({ hold }) => {
+        hold(HELD_BYTES);
+        return await this.events.list(caller, deploymentId, query, client.signal);
+      });
+    } catch (error) {
+      client.abort(error);
+      throw error;
+    }
   }
 }

@@ -15,16 +15,18 @@ import type { Pod } from '#lib/resources';
 import type { Clock } from '#lib/time';
 import type { Deployments } from '../deployment/deployments.js';
 import { invalid } from '../wire/request-pipe.js';
+import { RestingTurns } from '../kubernetes/resting-turns.js';
 import { type LogsQuery, parseSince } from './log-query.js';
 import type { LogRecord } from './log-record.js';
 import {
   findLogged,
   isThere,
   keptOutput,
-  listPods,
   type LoggedObjects,
   type LogTarget,
+  selectionOf,
 } from './logged-pods.js';
+import { MAX_PODS, type PodList, PodLists } from './pod-lists.js';
 
 /** Of the lines of one answer that does not follow. */
 const MAX_BYTES = 4_194_304;
@@ -33,6 +35,9 @@ const MAX_SOURCES = 64;
 const HEARTBEAT_MS = 15_000;
 /** Then the reader asks again, and its key is looked at again. */
 const MAX_FOLLOW_MS = 3_600_000;
+const CUT = `the logs of ${MAX_PODS} pods are looked at; name a pod for others`;
+/** Named where there is no such container. */
+const MAX_NAMES = 32;
 
 /** A request for logs. */
 export interface LogRequest {
@@ -43,15 +48,29 @@ export interface LogRequest {
   readonly signal: AbortSignal;
 }
 
-type Client = Pick<KubeClient, 'podLogs' | 'list' | 'find'>;
+type Client = Pick<KubeClient, 'podLogs' | 'pages' | 'find'>;
+
+/** A target and what was found of it. */
+interface Found {
+  readonly logged: LoggedObjects;
+  readonly list: PodList;
+  readonly kept: readonly LogLine[];
+  readonly since: string | undefined;
+}
 
 /** Logs of deployments, read from the pods of the caller's own namespace as they are asked for. */
 export class DeploymentLogs {
+  readonly #turns: RestingTurns;
+  readonly #lists: PodLists;
+
   constructor(
     private readonly client: Client,
     private readonly deployments: Pick<Deployments, 'find' | 'get' | 'getRevision' | 'revisionsOf'>,
     private readonly clock: Clock,
-  ) {}
+  ) {
+    this.#turns = new RestingTurns(clock);
+    this.#lists = new PodLists(client, this.#turns, clock);
+  }
 
   /**
    * The records of an answer, as many at once as there are.
@@ -68,23 +87,36 @@ export class DeploymentLogs {
         },
       ]);
     const logged = findLogged(this.deployments, caller, target);
-    const pods = await listPods(this.client, logged, query, signal);
-    const kept = await keptOutput(this.client, logged, pods, query);
-    checkNames(query, logged, pods, kept);
+    const { namespace } = logged;
+    const list = await this.#list(logged, query, { isRecent: false });
+    const kept = await this.#turns.take(
+      namespace,
+      () => keptOutput(this.client, logged, list.pods, query),
+      signal,
+    );
+    checkNames(query, logged, list.pods, kept);
     const since = query.since === undefined ? undefined : parseSince(query.since, this.clock.now());
     const wanted = since === undefined ? kept : kept.filter(({ time }) => time >= since);
-    if (query.follow === true) return this.#follow(request, logged, { kept: wanted, since });
-    return once(await this.#read(request, logged, { pods, kept: wanted, since }));
+    const found = { logged, list, kept: wanted, since };
+    return query.follow === true ? this.#follow(request, found) : once(await this.#read(request, found));
+  }
+
+  async #list(
+    logged: LoggedObjects,
+    query: LogsQuery,
+    how: { readonly isRecent: boolean },
+  ): Promise<PodList> {
+    const selection = selectionOf(logged, query);
+    return selection ? await this.#lists.find(selection, how) : { pods: [], isCut: false };
   }
 
   async #read(
     { query, signal }: LogRequest,
-    logged: LoggedObjects,
-    { pods, kept, since }: { pods: readonly Pod[]; kept: readonly LogLine[]; since: string | undefined },
+    { logged, list, kept, since }: Found,
   ): Promise<readonly LogRecord[]> {
     const { tail, container, previous = false } = query;
-    const notes: string[] = [];
-    const sources = bounded(logSources(pods, { container, previous }), notes);
+    const notes = list.isCut ? [CUT] : [];
+    const sources = bounded(logSources(list.pods, { container, previous }), notes);
     const last = new LastLines(tail, MAX_BYTES);
     const options = { tail, since, previous, signal, onNote: (message: string) => notes.push(message) };
     for await (const lines of readLogs(this.client, sources, options)) last.add(lines);
@@ -98,18 +130,17 @@ export class DeploymentLogs {
 
   async *#follow(
     { caller, target, query, signal }: LogRequest,
-    logged: LoggedObjects,
-    { kept, since }: { kept: readonly LogLine[]; since: string | undefined },
+    { logged, list, kept, since }: Found,
   ): AsyncGenerator<readonly LogRecord[], void, void> {
     const endsAtMs = this.clock.monotonicMs() + MAX_FOLLOW_MS;
     const isOver = (): boolean => this.clock.monotonicMs() > endsAtMs;
-    const notes: string[] = [];
+    const notes = list.isCut ? [CUT] : [];
     const batches = followLogs({
       client: this.client,
       pods: async () =>
         isOver() || !isThere(this.deployments, caller, target)
           ? undefined
-          : await listPods(this.client, logged, query, signal),
+          : (await this.#list(logged, query, { isRecent: true })).pods,
       ...{ container: query.container, tail: query.tail, since, signal, clock: this.clock },
       ...{ endsWithPods: false, idleMs: HEARTBEAT_MS },
       onNote: (message) => notes.push(message),
@@ -165,5 +196,8 @@ function checkNames(
     throw new PublicError('not_found', `${title} has no pod ${pod}`);
   const names = containersOf(pods);
   if (container !== undefined && pods.length > 0 && !names.includes(container))
-    throw new PublicError('not_found', `${title} has no container ${container}: it has ${names.join(', ')}`);
+    throw new PublicError(
+      'not_found',
+      `${title} has no container ${container}: it has ${names.slice(0, MAX_NAMES).join(', ')}`,
+    );
 }

@@ -10,12 +10,12 @@ import {
   isConditionTrue,
   LABEL,
   type Pod,
-  PODS,
   revisionOutputName,
 } from '#lib/resources';
 import { keptLines, type LogLine } from '#lib/pod-logs';
 import type { Deployments } from '../deployment/deployments.js';
 import type { LogsQuery } from './log-query.js';
+import type { PodSelection } from './pod-lists.js';
 
 /** Whose logs are asked for. */
 export interface LogTarget {
@@ -72,30 +72,26 @@ export function findLogged(
   };
 }
 
-/** Those that are wanted of the target's pods. */
-export async function listPods(
-  client: Pick<KubeClient, 'list'>,
+/** The pods of a target, or the one of them that is asked for. */
+export function selectionOf(
   { namespace, labelSelector }: LoggedObjects,
   { pod }: Pick<LogsQuery, 'pod'>,
-  signal: AbortSignal,
-): Promise<readonly Pod[]> {
-  if (labelSelector === undefined) return [];
-  const { items } = await client.list(PODS, { namespace, labelSelector, signal });
-  return items.filter(({ metadata }) => pod === undefined || metadata.name === pod);
+): PodSelection | undefined {
+  return labelSelector === undefined ? undefined : { namespace, labelSelector, pod };
 }
 
-/** What is kept of a revision that failed; nothing while it has pods, whose logs tell the same. */
+/** The end of what is kept of a revision that failed; nothing while it has pods, whose logs tell the same. */
 export async function keptOutput(
   client: Pick<KubeClient, 'find'>,
   { namespace, failed }: LoggedObjects,
   pods: readonly Pod[],
-  { pod, container, previous }: Pick<LogsQuery, 'pod' | 'container' | 'previous'>,
+  { pod, container, previous, tail }: Pick<LogsQuery, 'pod' | 'container' | 'previous' | 'tail'>,
 ): Promise<readonly LogLine[]> {
   if (!failed || previous) return [];
   const { name } = failed.metadata;
   if (pods.some(({ metadata }) => metadata.labels?.[LABEL.revision] === name)) return [];
   const kept = await client.find(CONFIG_MAPS, { namespace, name: revisionOutputName(name) });
-  const lines = kept ? keptLines(kept, container) : [];
+  const lines = kept ? keptLines(kept, { container, tail }) : [];
   return lines.filter((line) => pod === undefined || line.pod === pod);
 }
 

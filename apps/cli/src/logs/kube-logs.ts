@@ -66,14 +66,14 @@ async function listPods({ client, owner }: KubeLogs): Promise<readonly Pod[]> {
 }
 
 async function keptOutput(
-  { client, owner: { failed, namespace }, flags: { container } }: KubeLogs,
+  { client, owner: { failed, namespace }, flags: { container, tail } }: KubeLogs,
   pods: readonly Pod[],
 ): Promise<readonly LogLine[]> {
   if (!failed) return [];
   const { name } = failed.metadata;
   if (pods.some(({ metadata }) => metadata.labels?.[LABEL.revision] === name)) return [];
   const kept = await client.find(CONFIG_MAPS, { namespace, name: revisionOutputName(name) });
-  return kept ? keptLines(kept, container) : [];
+  return kept ? keptLines(kept, { container, tail }) : [];
 }
 
 function checkNames(

@@ -1,0 +1,131 @@
+import type { KubeClient } from '#lib/kube';
+import {
+  type ContainerState,
+  type ContainerStatus,
+  LABEL,
+  type Pod,
+  type PodContainer,
+  PODS,
+} from '#lib/resources';
+import type { Clock } from '#lib/time';
+import type { RestingTurns } from '../kubernetes/resting-turns.js';
+
+/** Of one selection; the rest is left out. */
+export const MAX_PODS = 500;
+/** Of one pod, init containers apart: as many as logs of are read at once. */
+const MAX_CONTAINERS = 64;
+/** What a pod can be called; another text would be a selector of its own. */
+const POD_NAME = /^[a-z0-9.-]+$/;
+/** A pod may have a megabyte and more, and a page is parsed as a whole. */
+const PAGE_SIZE = 10;
+/** A list is shared for so long. */
+const SHARED_MS = 2_000;
+
+/** Which pods are meant. */
+export interface PodSelection {
+  readonly namespace: string;
+  readonly labelSelector: string;
+  readonly pod?: string | undefined;
+}
+
+export interface PodList {
+  /** What logs need of them: names, containers, which of those have begun and ended. */
+  readonly pods: readonly Pod[];
+  /** Whether there are more than `pods`. */
+  readonly isCut: boolean;
+}
+
+interface Shared {
+  /** Undefined until it has begun. */
+  beganMs: number | undefined;
+  readonly list: Promise<PodList>;
+}
+
+/**
+ * Lists of pods for the readers of logs. All readers of the same pods share one list, a namespace has one under way at a
+ * time and rests after it, and of each pod the little is kept that logs need: the objects may be large, and who follows
+ * logs looks at them for hours.
+ */
+export class PodLists {
+  readonly #shared = new Map<string, Shared>();
+
+  constructor(
+    private readonly client: Pick<KubeClient, 'pages'>,
+    private readonly turns: RestingTurns,
+    private readonly clock: Pick<Clock, 'monotonicMs' | 'after'>,
+  ) {}
+
+  /** @param how `isRecent`: a list that began within the last two seconds will do; otherwise one that begins after the call */
+  find(selection: PodSelection, { isRecent }: { readonly isRecent: boolean }): Promise<PodList> {
+    const key = JSON.stringify([selection.namespace, selection.labelSelector, selection.pod]);
+    const known = this.#shared.get(key);
+    const oldestMs = this.clock.monotonicMs() - (isRecent ? SHARED_MS : 0);
+    if (known && (known.beganMs === undefined || known.beganMs > oldestMs)) return known.list;
+    const made: Shared = {
+      beganMs: undefined,
+      list: this.turns.take(selection.namespace, () => {
+        made.beganMs = this.clock.monotonicMs();
+        return this.#read(selection);
+      }),
+    };
+    this.#shared.set(key, made);
+    const forget = (): void => {
+      if (this.#shared.get(key) === made) this.#shared.delete(key);
+    };
+    made.list.then(() => this.clock.after(SHARED_MS, forget), forget);
+    return made.list;
+  }
+
+  async #read({ namespace, labelSelector, pod }: PodSelection): Promise<PodList> {
+    const pods: Pod[] = [];
+    if (pod !== undefined && !POD_NAME.test(pod)) return { pods, isCut: false };
+    const pages = this.client.pages<Pod>(PODS, {
+      ...{ namespace, labelSelector, pageSize: PAGE_SIZE },
+      ...(pod === undefined ? {} : { fieldSelector: `metadata.name=${pod}` }),
+    });
+    for await (const { items } of pages) {
+      if (pods.length + items.length > MAX_PODS) return { pods, isCut: true };
+      for (const item of items) pods.push(partOf(item));
+    }
+    return { pods, isCut: false };
+  }
+}
+
+function partOf({ metadata, spec, status }: Pod): Pod {
+  const { name, namespace, creationTimestamp, labels } = metadata;
+  const revision = labels?.[LABEL.revision];
+  return {
+    metadata: {
+      name,
+      ...(namespace === undefined ? {} : { namespace }),
+      ...(creationTimestamp === undefined ? {} : { creationTimestamp }),
+      ...(revision === undefined ? {} : { labels: { [LABEL.revision]: revision } }),
+    },
+    spec: { containers: namesOf(spec.containers), initContainers: namesOf(spec.initContainers) },
+    status: {
+      ...(status?.phase === undefined ? {} : { phase: status.phase }),
+      containerStatuses: statesOf(status?.containerStatuses),
+      initContainerStatuses: statesOf(status?.initContainerStatuses),
+    },
+  };
+}
+
+function namesOf(containers: readonly PodContainer[] = []): readonly PodContainer[] {
+  return containers.slice(0, MAX_CONTAINERS).map(({ name }) => ({ name }));
+}
+
+function statesOf(statuses: readonly ContainerStatus[] = []): readonly ContainerStatus[] {
+  return statuses.slice(0, MAX_CONTAINERS).map(({ name, ready, restartCount, state, lastState }) => ({
+    ...{ name, ready, restartCount, image: '', imageID: '' },
+    state: kindOf(state),
+    lastState: kindOf(lastState),
+  }));
+}
+
+/** Without messages and times. */
+function kindOf({ running, terminated }: ContainerState = {}): ContainerState {
+  return {
+    ...(running === undefined ? {} : { running: {} }),
+    ...(terminated === undefined ? {} : { terminated: { exitCode: terminated.exitCode } }),
+  };
+}

@@ -1,0 +1,39 @@
+import type { Clock } from '#lib/time';
+
+/** Of the time that one owner's work took: so it gets a tenth of the time at most. */
+const REST = 9;
+const LONGEST_REST_MS = 60_000;
+/** After work that failed: it took the time of a server that does not answer, and not ours. */
+const FAILED_REST_MS = 2_000;
+
+/**
+ * Costly reads of the Kubernetes API for one owner after another, and after each a rest as long as it was costly. What such
+ * a read costs is decided by those who may write objects in the namespace; the thread that parses it serves all tenants.
+ */
+export class RestingTurns {
+  readonly #last = new Map<string, Promise<void>>();
+
+  constructor(private readonly clock: Pick<Clock, 'monotonicMs' | 'after'>) {}
+
+  /** @throws what `work` throws, or what `signal` was aborted with before its turn */
+  async take<T>(owner: string, work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+    const before = this.#last.get(owner);
+    const rested = Promise.withResolvers<void>();
+    this.#last.set(owner, rested.promise);
+    await before;
+    const beganMs = this.clock.monotonicMs();
+    let longestMs = FAILED_REST_MS;
+    try {
+      signal?.throwIfAborted();
+      const result = await work();
+      longestMs = LONGEST_REST_MS;
+      return result;
+    } finally {
+      const restMs = Math.min(REST * (this.clock.monotonicMs() - beganMs), longestMs);
+      this.clock.after(restMs, () => {
+        if (this.#last.get(owner) === rested.promise) this.#last.delete(owner);
+        rested.resolve();
+      });
+    }
+  }
+}
