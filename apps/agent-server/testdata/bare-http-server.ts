@@ -9,7 +9,7 @@ import { UnsentOutput } from '../src/http/unsent-output.js';
 export function bareHttpServer(parts: Partial<HttpServerParts> = {}): FastifyInstance {
   return buildHttpServer({
     verifier: undefined,
-    readiness: { notReady: undefined, notStarted: undefined },
+    readiness: { notReady: undefined, notServing: undefined },
     replies: new OpenReplies(),
     unsent: new UnsentOutput({
       clock: systemClock,

@@ -67,7 +67,7 @@ export interface HttpServerParts extends Omit<ProbeParts, 'readiness'> {
   readonly authorization?: Authorization | undefined;
   /** Whether a studio may call beside the agent's own users; yes by default. */
   readonly admitsStudio?: boolean;
-  readonly readiness: Pick<Readiness, 'notReady' | 'notStarted'>;
+  readonly readiness: Pick<Readiness, 'notReady' | 'notServing'>;
   readonly replies: OpenReplies;
   readonly unsent: UnsentOutput;
   /** Which pages may read answers; any by default. */
@@ -253,7 +253,7 @@ export function buildHttpServer(parts: HttpServerParts): FastifyInstance {
     const own = { isFound: !request.is404 && group === undefined, isOpen };
     const isForApp = !passed && front?.wants(request.url, own) === true;
     if (isOpen && !isForApp) return undefined;
-    if (readiness.notStarted) throw new PublicError('unavailable', readiness.notStarted.detail);
+    if (readiness.notServing) throw new PublicError('unavailable', readiness.notServing.detail);
     if (isForApp) {
       const caller = front.authenticatesFirst(own) ? await authentication.callerOf(request) : undefined;
       return toApp(front, request, reply, caller, () => authentication.callerOf(request));

@@ -179,11 +179,19 @@ export class HttpSide {
     this.#readiness.drain();
   }
 
-  /** Lets those who wait for runs get their results, which may come from another server in a moment. */
+  /**
+   * Lets those who wait for runs get their results, which may come from another server in a moment, and takes no request
+   * after it: its answer would be cut off.
+   */
   async settle(longestMs: number): Promise<void> {
     const untilMs = this.#clock.monotonicMs() + longestMs;
-    while (this.#routes.isAwaited && this.#clock.monotonicMs() < untilMs)
-      await this.#clock.sleep(SETTLE_LOOK_MS);
+    while (this.#isAwaited && this.#clock.monotonicMs() < untilMs) await this.#clock.sleep(SETTLE_LOOK_MS);
+    this.#readiness.close();
+  }
+
+  get #isAwaited(): boolean {
+    const waited = [this.#routes, this.#a2a, this.#mcp];
+    return this.#replies.hasUnanswered || waited.some(({ isAwaited }) => isAwaited);
   }
 
   /** Cuts off those who wait for runs that end elsewhere, lets finished answers be read, and closes. */

@@ -80,6 +80,11 @@ export class McpRoutes {
     });
   }
 
+  /** Whether somebody waits for the result of a run. */
+  get isAwaited(): boolean {
+    return this.#slow.isAwaited;
+  }
+
   /** Cuts off who waits for runs that will end at another server. */
   stop(): void {
     this.#slow.stop();

@@ -17,6 +17,12 @@ export class OpenReplies {
     });
   }
 
+  /** Whether the answer to a request has not begun: its run may just be stored. */
+  get hasUnanswered(): boolean {
+    for (const { headersSent, destroyed } of this.#open) if (!headersSent && !destroyed) return true;
+    return false;
+  }
+
   /** Waits until all have arrived or their clients have left, for `longestMs` at most. */
   async arrived(clock: Clock, longestMs: number): Promise<void> {
     if (this.#open.size === 0) return;

@@ -12,6 +12,11 @@ export class SlowAnswers {
 
   constructor(private readonly parts: StreamParts) {}
 
+  /** Whether somebody waits for an answer. */
+  get isAwaited(): boolean {
+    return this.#waiting.size > 0;
+  }
+
   /** Cuts off who still waits: what they wait for ends at another server. */
   stop(): void {
     for (const response of this.#waiting) response.destroy();

@@ -4,15 +4,16 @@ import type { NotReady } from '#lib/lifecycle';
 export class Readiness {
   #starting: NotReady | undefined = { detail: 'starting' };
   #isDraining = false;
+  #isClosing = false;
 
   /** Why the server takes no new work; undefined while it does. */
   get notReady(): NotReady | undefined {
     return this.#isDraining ? { detail: 'draining' } : this.#starting;
   }
 
-  /** Why no request can be served yet; undefined once the start is complete, also while the server drains. */
-  get notStarted(): NotReady | undefined {
-    return this.#starting;
+  /** Why no request can be served; undefined from the end of the start until the server closes, also while it drains. */
+  get notServing(): NotReady | undefined {
+    return this.#isClosing ? { detail: 'the server is stopping; retry' } : this.#starting;
   }
 
   waits(why: NotReady): void {
@@ -25,5 +26,9 @@ export class Readiness {
 
   drain(): void {
     this.#isDraining = true;
+  }
+
+  close(): void {
+    this.#isClosing = true;
   }
 }
