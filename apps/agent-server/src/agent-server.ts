@@ -7,6 +7,7 @@ import { Notifications } from '#lib/postgres';
 import { REASON } from '#lib/resources';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
+import { signingSecretsOf } from '#lib/webhook';
 import { ThreadReader } from './store/thread/thread-reader.js';
 import { ThreadWriter } from './store/thread/thread-writer.js';
 import { Assistants } from './assistant/assistants.js';
@@ -39,7 +40,6 @@ import { Database } from './store/database.js';
 import type { Sql } from './store/sql.js';
 import { CHANNEL } from './store/channel.js';
 import { StateWriter } from './store/checkpoint/state-writer.js';
-import { signingSecretsOf } from './webhook/build-webhooks.js';
 import { SecretWords } from './wire/secret-words.js';
 
 /** Look-ups that are left for unknown keys of sources that sent too many wrong ones. */
@@ -340,7 +340,7 @@ function ownUrlOf(host: string, port: number, prefix: string): string {
 function secretWords(config: ServerConfig): string[] {
   const { postgresUri, platformKey, redisUri } = config;
   const redis = redisUri === undefined ? [] : redisSecrets(redisUri);
-  const words = [postgresUri, platformKey, ...redis, ...signingSecretsOf(config)];
+  const words = [postgresUri, platformKey, ...redis, ...signingSecretsOf(config.webhookSecret)];
   return words.filter((word) => word !== undefined);
 }
 

@@ -30,7 +30,7 @@ import { Worker } from './run/worker.js';
 import { buildWebhooks } from './webhook/build-webhooks.js';
 import { TraceEraser } from './erasure/trace-eraser.js';
 import { ThreadSweeper } from './upkeep/thread-sweeper.js';
-import type { OwnApp } from './webhook/post-webhook.js';
+import type { OwnApp } from './webhook/post-to-own-app.js';
 import type { WebhookSender } from './webhook/webhook-sender.js';
 import type { Database } from './store/database.js';
 import type { ServerIdentity } from './store/server-identity.js';

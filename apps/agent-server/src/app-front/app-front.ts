@@ -6,7 +6,7 @@ import { Seat } from '../hosting/seat.js';
 import { AppProcess, type AppProcessParts } from './app-process.js';
 import { MOST_REQUESTS, PASS_HEADER } from './control.js';
 import { isForApp, needsCaller, type OwnRoute } from './way-of.js';
-import type { OwnCall } from '../webhook/post-webhook.js';
+import type { OwnCall } from '../webhook/post-to-own-app.js';
 import { postToApp } from './post-to-app.js';
 import { answerFor, forward, type ForwardedRequest, type ForwardLimits } from './forward.js';
 

@@ -1,6 +1,6 @@
 import { constants } from 'node:http2';
 import type { Clock } from '#lib/time';
-import type { OwnCall } from '../webhook/post-webhook.js';
+import type { OwnCall } from '../webhook/post-to-own-app.js';
 import type { AppProcess } from './app-process.js';
 import { CALLER_HEADER, callerText, goesOn, HOST_HEADER } from './control.js';
 

@@ -4,11 +4,11 @@ import { webhookHeaders, webhookVariables, type WebhookSettings } from '#lib/gra
 import { REASON } from '#lib/resources';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
+import { signingSecretsOf, webhookGuard } from '#lib/webhook';
 import type { ServerConfig } from '../config.js';
 import type { Database } from '../store/database.js';
 import type { SecretWords } from '../wire/secret-words.js';
-import type { OwnApp } from './post-webhook.js';
-import { webhookGuard } from './webhook-guard.js';
+import type { OwnApp } from './post-to-own-app.js';
 import { WebhookPolicy } from './webhook-policy.js';
 import { WebhookSender } from './webhook-sender.js';
 
@@ -26,14 +26,6 @@ interface WebhookParts {
   readonly secrets: SecretWords;
   readonly clock: Clock;
   readonly log: Logger;
-}
-
-/** The secrets of a setting: new ones before old ones while receivers change over. */
-export function signingSecretsOf({ webhookSecret }: Pick<ServerConfig, 'webhookSecret'>): string[] {
-  return (webhookSecret ?? '')
-    .split(',')
-    .map((secret) => secret.trim())
-    .filter((secret) => secret !== '');
 }
 
 /** @throws TerminalError `GraphLoadFailed` when a header names a variable that is not set */
@@ -55,7 +47,10 @@ export function buildWebhooks(parts: WebhookParts): {
   readonly sender: WebhookSender;
 } {
   const { config, webhookSettings: settings, hasApp, app, database, secrets, clock, log } = parts;
-  const guard = webhookGuard(config.webhookPrivateAddresses);
+  const guard = webhookGuard({
+    allowPrivate: config.webhookPrivateAddresses,
+    advice: 'set RUN_WEBHOOK_PRIVATE_ADDRESSES=true for the deployment to allow these',
+  });
   const headers = headersOf(settings);
   if (Object.keys(headers).length > 0 && !settings.allowedDomains)
     log.warn('webhooks.headers go to every URL that a caller names; set webhooks.url.allowed_domains');
@@ -64,7 +59,7 @@ export function buildWebhooks(parts: WebhookParts): {
     sender: new WebhookSender({
       ...{ sql: database.sql, guard, secrets, clock, log },
       ...{ app, callsApp: config.role !== 'queue', headers },
-      signingSecrets: signingSecretsOf(config),
+      signingSecrets: signingSecretsOf(config.webhookSecret),
       retryMs: config.webhookRetrySeconds * 1000,
     }),
   };

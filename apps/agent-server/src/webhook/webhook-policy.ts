@@ -2,9 +2,7 @@ import { PublicError } from '#lib/errors';
 import type { WebhookSettings } from '#lib/graph-configuration';
 import type { AddressGuard } from '#lib/outbound';
 import type { Clock } from '#lib/time';
-
-/** Longer than name servers take; a name that is not known by then is judged when it is called. */
-const RESOLVE_MS = 2_000;
+import { hostOf, judgeHosts, parseWebhookUrl, portOf } from '#lib/webhook';
 
 /** Of one request: each is a question to name servers, asked on behalf of somebody else. */
 const MAX_HOSTS = 32;
@@ -61,25 +59,10 @@ export class WebhookPolicy {
       throw refused(
         `the request names ${hosts.length} hosts of webhooks; name at most ${MAX_HOSTS}, and send the other runs in a request of their own`,
       );
-    const refusals = await this.#judgeHosts(hosts);
+    const refusals = await judgeHosts(hosts, this.parts.guard, this.parts.clock);
     const refusal = refusals.find((found) => found !== undefined);
     if (refusal) throw refused(refusal.message);
     return admitted.map(({ href }) => href);
-  }
-
-  async #judgeHosts(hosts: readonly string[]): Promise<(Error | undefined)[]> {
-    const { promise: tooLate, resolve } = Promise.withResolvers<undefined>();
-    const { clock, guard } = this.parts;
-    const cancel = clock.after(RESOLVE_MS, () => resolve(undefined));
-    try {
-      return await Promise.all(
-        hosts.map((host) =>
-          Promise.race([tooLate, new Promise<Error | undefined>((judged) => guard.judgeAhead(host, judged))]),
-        ),
-      );
-    } finally {
-      cancel();
-    }
   }
 
   #judge(given: string): Admitted {
@@ -108,30 +91,17 @@ export class WebhookPolicy {
 
   #judgeForeign(given: string): Admitted {
     const { requiresHttps, allowedDomains, allowedPorts } = this.parts.settings;
-    if (!URL.canParse(given)) throw refused('it is not an absolute URL');
-    const url = new URL(given);
-    if (!/^https?:$/.test(url.protocol)) throw refused('only http and https URLs can be called');
+    const url = parseWebhookUrl(given, 'use webhooks.headers of langgraph.json');
+    if (typeof url === 'string') throw refused(url);
     if (requiresHttps && url.protocol !== 'https:')
       throw refused('it is not https, which webhooks.url.require_https asks for');
-    if (url.username !== '' || url.password !== '')
-      throw refused('it holds a user name or a password; use webhooks.headers of langgraph.json');
     const host = hostOf(url);
     if (allowedDomains && !allowedDomains.some((domain) => covers(domain, host)))
       throw refused('its host is not among webhooks.url.allowed_domains');
     if (allowedPorts && !allowedPorts.includes(portOf(url)))
       throw refused('its port is not among webhooks.url.allowed_ports');
-    url.hash = '';
     return { href: url.href, host };
   }
-}
-
-/** The host as guards and sockets take it: without the brackets of IPv6. */
-export function hostOf({ hostname }: URL): string {
-  return hostname.replace(/^\[|\]$/g, '');
-}
-
-export function portOf({ port, protocol }: URL): number {
-  return Number(port || (protocol === 'https:' ? 443 : 80));
 }
 
 function covers(domain: string, host: string): boolean {

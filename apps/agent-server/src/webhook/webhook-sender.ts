@@ -4,6 +4,7 @@ import { inTurns, isJsonObject, membersOf, parseShort, valueAt, type JsonWalk } 
 import type { AddressGuard } from '#lib/outbound';
 import { metrics, type Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
+import { postWebhook, signatureHeaders, webhookPauseMs } from '#lib/webhook';
 import type { AuthUser } from '../authorization/auth-user.js';
 import { withoutCaller } from '../store/row/run-row.js';
 import type { Sql } from '../store/sql.js';
@@ -18,9 +19,8 @@ import { settleWebhook, type WebhookResult } from '../store/webhook/settle-webho
 import { sweepWebhooks } from '../store/webhook/sweep-webhooks.js';
 import { WORKER } from '../store/worker-scope.js';
 import type { SecretWords } from '../wire/secret-words.js';
-import { postToOwnApp, postWebhook, type OwnApp } from './post-webhook.js';
+import { postToOwnApp, type OwnApp } from './post-to-own-app.js';
 import { isOwnPath } from './webhook-policy.js';
-import { signatureHeaders } from './webhook-signature.js';
 
 /** Milliseconds between two looks without a notification. */
 const POLL_MS = 5_000;
@@ -49,9 +49,6 @@ const MAX_QUICK_HOSTS = 1_000;
 
 /** Longer than a call takes: after it another server makes the call of one that died. */
 const LEASE_MS = 15_000;
-
-const FIRST_PAUSE_MS = 2_000;
-const LONGEST_PAUSE_MS = 3_600_000;
 
 export interface WebhookSenderParts {
   readonly sql: Sql;
@@ -237,16 +234,10 @@ export class WebhookSender {
       : await postWebhook({ ...call, url }, guard);
     if (answer.kind === 'accepted') return { kind: 'delivered' };
     const error = secrets.hide(answer.why);
-    const pauseMs = pauseAfter(webhook.attempt);
+    const pauseMs = webhookPauseMs(webhook.attempt);
     const isOver = answer.isFinal || webhook.ageMs + pauseMs > retryMs;
     return isOver ? { kind: 'failed', error } : { kind: 'again', pauseMs, error };
   }
-}
-
-/** Twice as long after every attempt, give or take a fifth, so that many do not come back at once. */
-function pauseAfter(attempt: number): number {
-  const pauseMs = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.min(attempt - 1, 30));
-  return pauseMs * (0.8 + 0.4 * Math.random());
 }
 
 /** Of a user, whose size is bounded, and of the headers of its request. */

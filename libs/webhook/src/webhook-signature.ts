@@ -5,6 +5,14 @@ function keyOf(secret: string): Buffer {
   return secret.startsWith('whsec_') ? Buffer.from(secret.slice(6), 'base64') : Buffer.from(secret);
 }
 
+/** The secrets of a setting: several, separated by commas, while receivers change over from one to another. */
+export function signingSecretsOf(setting: string | undefined): string[] {
+  return (setting ?? '')
+    .split(',')
+    .map((secret) => secret.trim())
+    .filter((secret) => secret !== '');
+}
+
 /** What a call says of itself beside its body. */
 export interface SignedCall {
   readonly id: string;

@@ -1,0 +1,22 @@
+/**
+ * A URL that a webhook can have, without its fragment. Which addresses its host has is judged elsewhere.
+ * @param headers what to use instead of a user name in the URL, as the end of a sentence
+ * @returns a text with the reason for one that it cannot have
+ */
+export function parseWebhookUrl(given: string, headers: string): URL | string {
+  if (!URL.canParse(given)) return 'it is not an absolute URL';
+  const url = new URL(given);
+  if (!/^https?:$/.test(url.protocol)) return 'only http and https URLs can be called';
+  if (url.username !== '' || url.password !== '') return `it holds a user name or a password; ${headers}`;
+  url.hash = '';
+  return url;
+}
+
+/** The host as guards and sockets take it: without the brackets of IPv6. */
+export function hostOf({ hostname }: URL): string {
+  return hostname.replace(/^\[|\]$/g, '');
+}
+
+export function portOf({ port, protocol }: URL): number {
+  return Number(port || (protocol === 'https:' ? 443 : 80));
+}
