@@ -569,6 +569,22 @@ describe('agentplane with a platform', () => {
       expect([again.code, again.complaint]).toEqual([1, expect.stringMatching(/"walk" already exists/)]);
     });
 
+    it('gives an export a webhook', async () => {
+      const words = ['--project', 'sample-agent', '--last', '1h', '--webhook-secret', 'signing'];
+      const url = 'https://receiver.invalid/hook';
+      await run('export', 'create', 'called', ...words, '--webhook', url);
+      const shown = await run(
+        'get',
+        'bx',
+        'called',
+        '-o',
+        'jsonpath={.spec.webhook.url} {.spec.webhook.secretRef.name}',
+      );
+      expect(shown).toBe(`${url} signing`);
+      const alone = await attempt('export', 'create', 'alone', ...words);
+      expect([alone.code, alone.complaint]).toEqual([2, expect.stringContaining('--webhook')]);
+    });
+
     it('estimates an export without making it', async () => {
       const before = await run('get', 'bx', '-o', 'name');
       const words = ['--project', 'sample-agent', '--last', '2d', '--dry-run'];

@@ -304,29 +304,37 @@ describe('control plane', () => {
     await serve('sharing', 1);
   });
 
-  it.each(['elsewhere', 'secretive-platform', 'secretive-database', 'secretive-00001-env', 'marked'])(
-    'gives the Secret %s of the platform to no agent',
-    async (name) => {
-      const type = 'agentplane.dev/destination-credentials';
-      if (name === 'marked')
-        await plane.client.create(SECRETS, { metadata: at(name), type, data: { A: 'MQ==' } });
-      if (name === 'elsewhere') {
-        const { apiVersion = '', kind = '', metadata } = await destinationWith('nowhere', name);
-        const owner = { apiVersion, kind, name: metadata.name, uid: metadata.uid ?? '' };
-        const made = { ...at(name), ownerReferences: [owner] };
-        await plane.client.create(SECRETS, { metadata: made, data: { A: 'MQ==' } });
-      }
-      // what a person could do to take a mark off
-      await plane.client.merge(SECRETS, at(name), { metadata: { labels: null } });
-      await deploy(`takes-${name}`, { secretsRef: { name } });
-      await waitFor(async () => {
-        const { status } = await plane.client.get(RESOURCES.AgentDeployment, at(`takes-${name}`));
-        const ready = findCondition(status?.conditions, 'Ready');
-        return ready?.status === 'False' && ready.reason === 'SecretRefused';
-      });
-      expect(await revisions(`takes-${name}`)).toEqual([]);
-    },
-  );
+  it.each([
+    'elsewhere',
+    'secretive-platform',
+    'secretive-database',
+    'secretive-00001-env',
+    'marked',
+    'signing',
+  ])('gives the Secret %s of the platform to no agent', async (name) => {
+    const types: Readonly<Record<string, string>> = {
+      marked: 'agentplane.dev/destination-credentials',
+      signing: 'agentplane.dev/webhook-secret',
+    };
+    const type = types[name];
+    if (type !== undefined)
+      await plane.client.create(SECRETS, { metadata: at(name), type, data: { A: 'MQ==' } });
+    if (name === 'elsewhere') {
+      const { apiVersion = '', kind = '', metadata } = await destinationWith('nowhere', name);
+      const owner = { apiVersion, kind, name: metadata.name, uid: metadata.uid ?? '' };
+      const made = { ...at(name), ownerReferences: [owner] };
+      await plane.client.create(SECRETS, { metadata: made, data: { A: 'MQ==' } });
+    }
+    // what a person could do to take a mark off
+    await plane.client.merge(SECRETS, at(name), { metadata: { labels: null } });
+    await deploy(`takes-${name}`, { secretsRef: { name } });
+    await waitFor(async () => {
+      const { status } = await plane.client.get(RESOURCES.AgentDeployment, at(`takes-${name}`));
+      const ready = findCondition(status?.conditions, 'Ready');
+      return ready?.status === 'False' && ready.reason === 'SecretRefused';
+    });
+    expect(await revisions(`takes-${name}`)).toEqual([]);
+  });
 
   it('keeps the database of a deployment from another that names its id', async () => {
     const uriOf = async (name: string): Promise<string> => {

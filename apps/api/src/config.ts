@@ -47,6 +47,11 @@ const FIELDS = {
     'whether destinations may lead into private networks and to this machine',
     { fallback: false },
   ),
+  exportWebhookPrivateAddresses: flag(
+    'AGENTPLANE_EXPORT_WEBHOOK_PRIVATE_ADDRESSES',
+    'whether webhooks of exports may lead into private networks and to this machine',
+    { fallback: false },
+  ),
   dataFolder: optionalText(
     'AGENTPLANE_DATA',
     'folder whose disk holds the stores; GET /ok reports when it has no space left. Absent in a cluster',

@@ -30,6 +30,11 @@ export const CONFIG = {
     'whether destinations may lead into private networks and to this machine',
     { fallback: false },
   ),
+  exportWebhookPrivateAddresses: flag(
+    'AGENTPLANE_EXPORT_WEBHOOK_PRIVATE_ADDRESSES',
+    'whether webhooks of exports may lead into private networks and to this machine',
+    { fallback: false },
+  ),
   imagePrefix: text('AGENTPLANE_IMAGE_PREFIX', 'put before the names of platform images', { fallback: '' }),
   identity: text('AGENTPLANE_IDENTITY', 'name of this candidate for leadership; the pod’s name', {
     fallback: FIELD_MANAGER.controller,

@@ -23,6 +23,7 @@ import {
   EXPORT_SCHEDULE_CONTROLLER,
   ExportScheduleModule,
 } from './export-schedule/export-schedule-module.js';
+import { EXPORT_WEBHOOK_CONTROLLER, ExportWebhookModule } from './export-webhook/export-webhook-module.js';
 import {
   FORMER_CREDENTIALS_CONTROLLER,
   FormerCredentialsModule,
@@ -42,6 +43,7 @@ const KINDS = [
   BulkExportModule,
   BulkExportRunModule,
   ExportScheduleModule,
+  ExportWebhookModule,
   ExportArchiveModule,
   FormerCredentialsModule,
 ];
@@ -56,6 +58,7 @@ const CONTROLLERS = [
   BULK_EXPORT_CONTROLLER,
   BULK_EXPORT_RUN_CONTROLLER,
   EXPORT_SCHEDULE_CONTROLLER,
+  EXPORT_WEBHOOK_CONTROLLER,
   EXPORT_ARCHIVE_CONTROLLER,
   FORMER_CREDENTIALS_CONTROLLER,
 ];

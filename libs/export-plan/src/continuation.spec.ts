@@ -59,6 +59,10 @@ describe('findContinuationProblem', () => {
       'one whose continuation was refused',
       { others: [anExport('c', {}, { conditions: [failed('NotContinuable')] })] },
     ],
+    [
+      'one with another webhook',
+      { continuation: anExport('bb', { ...CONTINUES, webhook: { url: 'https://receiver.example/' } }) },
+    ],
     ['one that a younger export continues too', { others: [anExport('ccc')] }],
   ])('continues %s', (_name, change) => expect(why(change)).toBe('none'));
 

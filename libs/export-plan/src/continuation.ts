@@ -39,6 +39,8 @@ const FREE: ReadonlySet<string> = new Set([
   // by its resolved id
   'tracingProject',
   ...['startTime', 'endTime', 'last'],
+  // who hears of its end
+  'webhook',
 ]);
 
 /**

@@ -11,5 +11,8 @@ export {
   type FileAddress,
 } from './object-key.js';
 export { countPartitions, MAX_PARTITIONS, partitionByDay, type Partition } from './partition.js';
+export { type ExportLinks, renderExport, updatedAt } from './render-export.js';
+export { webhookState } from './render-webhook.js';
+export type { RenderedExport, RenderedSchedule, RenderedWebhook, WebhookState } from './rendered-export.js';
 export { openWindow, schedulePosition, type SchedulePlan, type SchedulePosition } from './schedule.js';
 export { resolveWindow, type Window } from './window.js';

@@ -29,6 +29,9 @@ export const CONDITION = {
   completed: 'Completed',
   /** Exists only while true. */
   failed: 'Failed',
+  // BulkExport with a webhook
+  /** Unknown as long as calls are made, False once they are given up. */
+  webhookDelivered: 'WebhookDelivered',
 } as const;
 
 /** Reasons that programs look at or that several places write. */
@@ -122,6 +125,10 @@ export const REASON = {
   runRefused: 'RunRefused',
   timedOut: 'TimedOut',
   cancelled: 'Cancelled',
+  // BulkExport with a webhook
+  delivered: 'Delivered',
+  deliveryPending: 'DeliveryPending',
+  deliveryFailed: 'DeliveryFailed',
   // in logs only
   conflict: 'Conflict',
   invalidSpec: 'InvalidSpec',

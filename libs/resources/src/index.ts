@@ -102,11 +102,12 @@ export type {
   TracingProjectReference,
   Volume,
   VolumeMount,
+  WebhookDelivery,
   WorkspaceLimits,
 } from './generated/shared.js';
 export type { Workspace, WorkspaceSpec, WorkspaceStatus } from './generated/workspace.js';
 export { isDeleting, type KubeObject } from './kube-object.js';
-export { SECRET_TYPE } from './secret-type.js';
+export { SECRET_TYPE, WEBHOOK_SECRET_KEY } from './secret-type.js';
 export {
   ANNOTATION,
   COMPONENT,

@@ -52,6 +52,8 @@ export const ANNOTATION = {
   applied: 'agentplane.dev/applied',
   /** On an export that was requested with an idempotency key: hash of the request. */
   requestHash: 'agentplane.dev/request-hash',
+  /** On an export: name of the Secret that was made for its webhook, which goes with it. */
+  webhookSecret: 'agentplane.dev/webhook-secret',
   /** On a destination: another value asks for another test. */
   testRequest: 'agentplane.dev/test-request',
   /** On a destination: NAME@TIME of Secrets that it had before, which are deleted once nothing needs them. */

@@ -5,4 +5,14 @@
 export const SECRET_TYPE = {
   /** The keys of a BulkExportDestination; export workers get copies of their own, in the system namespace. */
   destinationCredentials: 'agentplane.dev/destination-credentials',
+  /** What signs the calls of webhooks of BulkExports. No other Secret does: a type is its maker's consent. */
+  webhookSecret: 'agentplane.dev/webhook-secret',
+} as const;
+
+/** Keys of a Secret that signs webhooks. */
+export const WEBHOOK_SECRET_KEY = {
+  /** Several values, separated by commas, sign each call. */
+  secret: 'secret',
+  /** Optional: the one URL whose calls it signs. */
+  url: 'url',
 } as const;

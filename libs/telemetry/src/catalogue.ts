@@ -318,6 +318,13 @@ export const METRICS = catalogue({
     labels: { outcome: ['completed', 'failed'] },
     programs: ['controller'],
   },
+  exportWebhookCalls: {
+    kind: 'counter',
+    name: 'agentplane_export_webhook_calls_total',
+    help: 'Calls of webhooks of ended exports, by outcome: `again` is followed by another attempt, `failed` is not.',
+    labels: { outcome: ['delivered', 'again', 'failed'] },
+    programs: ['controller'],
+  },
   exportLag: {
     kind: 'gauge',
     name: 'agentplane_export_lag_seconds',

@@ -1,6 +1,7 @@
 import { Module } from '@nestjs/common';
 import type { Clock } from '#lib/time';
 import type { TraceStore } from '#lib/trace-store';
+import { webhookGuard } from '#lib/webhook';
 import type { ApiConfig } from '../config.js';
 import { API_CONFIG, CLOCK, HOMES, TRACE_STORE } from '../core/tokens.js';
 import type { Homes } from '../kubernetes/homes.js';
@@ -9,6 +10,7 @@ import { Workspaces } from '../tenancy/workspaces.js';
 import { BulkExports } from './bulk-exports.js';
 import { BulkExportsController } from './bulk-exports-controller.js';
 import { Destinations } from './destinations.js';
+import { ExportWebhooks } from './export-webhooks.js';
 
 /** Exports, their runs and their destinations. */
 @Module({
@@ -26,10 +28,27 @@ import { Destinations } from './destinations.js';
       ) => new Destinations(destinations, secrets, workspaces, allowPrivateEndpoints, clock),
     },
     {
+      provide: ExportWebhooks,
+      inject: [HOMES, API_CONFIG, CLOCK],
+      useFactory: (
+        { secrets }: Homes,
+        { exportWebhookPrivateAddresses: allowPrivate }: Pick<ApiConfig, 'exportWebhookPrivateAddresses'>,
+        clock: Clock,
+      ) => {
+        const advice = 'set AGENTPLANE_EXPORT_WEBHOOK_PRIVATE_ADDRESSES=true for the platform to allow these';
+        return new ExportWebhooks({ secrets, clock, guard: webhookGuard({ allowPrivate, advice }) });
+      },
+    },
+    {
       provide: BulkExports,
-      inject: [HOMES, Workspaces, TRACE_STORE, CLOCK],
-      useFactory: (homes: Homes, workspaces: Workspaces, store: TraceStore, clock: Clock) =>
-        new BulkExports(homes, workspaces, store, clock),
+      inject: [HOMES, Workspaces, TRACE_STORE, ExportWebhooks, CLOCK],
+      useFactory: (
+        homes: Homes,
+        workspaces: Workspaces,
+        store: TraceStore,
+        webhooks: ExportWebhooks,
+        clock: Clock,
+      ) => new BulkExports(homes, workspaces, store, webhooks, clock),
     },
   ],
 })

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Caller } from '#lib/auth';
 import { PublicError } from '#lib/errors';
+import { renderExport } from '#lib/export-plan';
 import { parseFilter } from '#lib/filter-language';
 import {
   ANNOTATION,
@@ -29,9 +30,10 @@ import {
   type PatchExportRequest,
 } from './export-request.js';
 import { ExportHistory, type ExportOwner, type FoundExport } from './export-history.js';
+import type { ExportWebhooks } from './export-webhooks.js';
 import type { RepeatKey } from './repeat-key.js';
 import { isListed } from './is-listed.js';
-import { renderExport, renderExportRun } from './render-export.js';
+import { renderExportRun } from './render-export-run.js';
 
 export interface ExportHomes {
   readonly exports: ResourceHome<BulkExport>;
@@ -53,6 +55,7 @@ export class BulkExports {
       TraceStore,
       'projects' | 'exportCounts' | 'exportProgress' | 'exportArchive'
     >,
+    private readonly webhooks: ExportWebhooks,
     private readonly clock: Pick<Clock, 'now'>,
   ) {
     this.#history = new ExportHistory(homes.exports, homes.runs, store.exportArchive);
@@ -65,7 +68,7 @@ export class BulkExports {
   async create(caller: Caller, request: CreateExportRequest, repeatKey?: RepeatKey): Promise<ExportAnswer> {
     const { namespace, spec } = await this.#check(caller, request);
     const id = randomUUID();
-    const draft = {
+    const plain = {
       metadata: {
         name: `export-${id.slice(0, 13)}`,
         namespace,
@@ -74,10 +77,23 @@ export class BulkExports {
       },
       spec,
     };
-    if (!repeatKey) return this.#render(caller, { bulkExport: await this.homes.exports.create(draft) });
-    const archived = (name: string): Promise<FoundExport | undefined> =>
-      this.#history.findArchived(this.#owner(caller), name);
-    return this.#render(caller, await repeatKey.createOnce({ home: this.homes.exports, archived }, draft));
+    const { draft, body, sign } = this.webhooks.prepare(plain, request.webhook ?? undefined);
+    if (repeatKey) {
+      const archived = (name: string): Promise<FoundExport | undefined> =>
+        this.#history.findArchived(this.#owner(caller), name);
+      const found = await repeatKey.createOnce({ home: this.homes.exports, archived }, draft, body);
+      // also of one whose first request ended before its Secret was made
+      if (!found.archived) await sign(found.bulkExport);
+      return this.#render(caller, found);
+    }
+    const bulkExport = await this.homes.exports.create(draft);
+    try {
+      await sign(bulkExport);
+    } catch (error) {
+      await this.homes.exports.delete(bulkExport);
+      throw error;
+    }
+    return this.#render(caller, { bulkExport });
   }
 
   /** What the export of a request would have. Nothing is made. @throws PublicError as `create` does */
@@ -147,6 +163,7 @@ export class BulkExports {
       predecessor: found.bulkExport,
       runs: await this.#history.runsOf(owner, found),
       destination: this.homes.destinations.findByName(metadata.namespace ?? '', spec.destinationRef.name),
+      keepsWebhook: await this.webhooks.canSign(found.bulkExport),
       others: await this.#history.continuationsOf(owner, idOf(found.bulkExport) ?? ''),
     });
     return this.#render(caller, { bulkExport: made });
@@ -170,7 +187,8 @@ export class BulkExports {
   #check(caller: Caller, request: CreateExportRequest): Promise<CheckedExport> {
     const { destinations } = this.homes;
     const { projects } = this.store;
-    const world = { destinations, projects, workspaces: this.workspaces, now: this.clock.now() };
+    const { workspaces, webhooks, clock } = this;
+    const world = { destinations, projects, workspaces, webhooks, now: clock.now() };
     return checkExportRequest(caller, request, world);
   }
 

@@ -10,12 +10,14 @@ import type { Workspaces } from '../tenancy/workspaces.js';
 import { invalid } from '../wire/request-pipe.js';
 import { requireExportPlan } from './destinations.js';
 import type { CreateExportRequest } from './export-request.js';
+import type { ExportWebhooks } from './export-webhooks.js';
 
 /** What a request for an export is checked against. */
 export interface ExportRequestWorld {
   readonly destinations: Pick<ResourceHome<BulkExportDestination>, 'find'>;
   readonly workspaces: Pick<Workspaces, 'homeOf'>;
   readonly projects: Pick<TraceStore['projects'], 'find'>;
+  readonly webhooks: Pick<ExportWebhooks, 'problems'>;
   readonly now: Date;
 }
 
@@ -31,10 +33,15 @@ export interface CheckedExport {
 export async function checkExportRequest(
   caller: Caller,
   request: CreateExportRequest,
-  { destinations, workspaces, projects, now }: ExportRequestWorld,
+  { destinations, workspaces, projects, webhooks, now }: ExportRequestWorld,
 ): Promise<CheckedExport> {
   const { namespace } = requireExportPlan(workspaces.homeOf(caller.tenantId));
-  const problems = [...windowProblems(request, now), ...filterProblems(request), ...filesProblems(request)];
+  const problems = [
+    ...windowProblems(request, now),
+    ...filterProblems(request),
+    ...filesProblems(request),
+    ...(await webhooks.problems(request.webhook ?? undefined)),
+  ];
   if (problems.length > 0) throw invalid(problems);
   const destinationId = request.bulk_export_destination_id.toLowerCase();
   const destination = destinations.find(namespace, destinationId);

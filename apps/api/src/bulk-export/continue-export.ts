@@ -20,6 +20,8 @@ export interface Continued {
   readonly predecessor: BulkExport;
   readonly runs: readonly BulkExportRun[];
   readonly destination: BulkExportDestination | undefined;
+  /** Whether its webhook, if it has one, can still be called as it asks. */
+  readonly keepsWebhook: boolean;
   /** Exports that continue it, whatever became of them. */
   readonly others: readonly BulkExport[];
 }
@@ -58,9 +60,9 @@ function refusalOf({ reason, message }: ContinuationProblem): PublicError {
   return new PublicError(reason === REASON.alreadyContinued ? 'conflict' : 'bad_request', message);
 }
 
-function draftOf(id: string, { namespace, predecessor, others }: Continued): Draft<BulkExport> {
+function draftOf(id: string, { namespace, predecessor, keepsWebhook, others }: Continued): Draft<BulkExport> {
   const { spec, status } = predecessor;
-  const { last: _, sourceExport: _schedule, continues: _before, ...fixed } = spec;
+  const { last: _, sourceExport: _schedule, continues: _before, webhook, ...fixed } = spec;
   const window = { startTime: status?.startTime, endTime: status?.endTime };
   return {
     metadata: {
@@ -69,6 +71,9 @@ function draftOf(id: string, { namespace, predecessor, others }: Continued): Dra
       annotations: { [ANNOTATION.id]: randomUUID() },
       labels: { [LABEL.managedBy]: MANAGED_BY },
     },
-    spec: { ...fixed, ...window, continues: { id }, cancel: false, suspend: false },
+    spec: {
+      ...{ ...fixed, ...window, ...(webhook && keepsWebhook ? { webhook } : {}) },
+      ...{ continues: { id }, cancel: false, suspend: false },
+    },
   };
 }

@@ -1,5 +1,7 @@
+import type { RenderedExport } from '#lib/export-plan';
 import type { ExportWireStatus } from '#lib/resources';
 import { ScheduleAnswer } from './schedule-answer.js';
+import { WebhookAnswer } from './webhook-answer.js';
 import {
   Answered,
   FLAG,
@@ -50,7 +52,7 @@ export class DestinationAnswer {
 }
 
 /** An export on the wire. */
-export class ExportAnswer {
+export class ExportAnswer implements RenderedExport {
   @Answered(UUID) readonly id: string;
   @Answered(UUID) readonly tenant_id: string;
   @Answered(orNull(UUID)) readonly bulk_export_destination_id: string | null;
@@ -79,6 +81,8 @@ export class ExportAnswer {
   readonly source_trigger: 'interval' | 'request' | null;
   @Answered(orNull(object(() => ScheduleAnswer)), 'Where a schedule stands; null for other exports')
   readonly schedule: ScheduleAnswer | null;
+  @Answered(orNull(object(() => WebhookAnswer)), 'What is called at its end')
+  readonly webhook: WebhookAnswer | null;
 }
 
 /** What an export would have, on the wire. */

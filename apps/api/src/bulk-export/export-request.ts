@@ -1,8 +1,22 @@
 import { Transform, Type } from 'class-transformer';
 import { EXPORT_COLUMNS } from '#lib/trace-store';
-import { Choice, Flag, Text, TextList, Time, Uuid, Whole } from '../wire/fields.js';
+import { Choice, Flag, Nested, Text, TextList, Time, Uuid, Whole } from '../wire/fields.js';
 
 const COMPRESSIONS = ['none', 'gzip', 'snappy', 'zstd', 'zstandard'] as const;
+
+/** What an export calls at its end. */
+export class ExportWebhookRequest {
+  @Text({ required: true, minLength: 1, maxLength: 2048, about: 'Called with a POST, over http or https' })
+  url: string;
+
+  @Text({
+    minLength: 16,
+    maxLength: 1024,
+    about:
+      'Signs every call as Standard Webhooks describes; several, separated by commas, sign it each. It is never shown. Absent: calls are not signed',
+  })
+  secret?: string | null;
+}
 
 /** Body of `POST /api/v1/bulk-exports`. */
 export class CreateExportRequest {
@@ -60,6 +74,11 @@ export class CreateExportRequest {
       'Makes it a schedule: an export is made for each window of so many hours, one after the other from start_time on',
   })
   interval_hours?: number | null;
+
+  @Nested(() => ExportWebhookRequest, {
+    about: 'Called once the export has ended, however; of a schedule, for each export that it makes',
+  })
+  webhook?: ExportWebhookRequest | null;
 }
 
 /** Body of `PATCH /api/v1/bulk-exports/{id}`: exactly one of the fields. */

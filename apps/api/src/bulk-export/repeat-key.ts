@@ -14,7 +14,7 @@ function hashOf(value: unknown): string {
 
 /** Where the export of a key may be. */
 export interface KeyedExports {
-  readonly home: ResourceHome<BulkExport>;
+  readonly home: Pick<ResourceHome<BulkExport>, 'findByName' | 'change' | 'create'>;
   /** The newest of a name in the archive. */
   readonly archived: (name: string) => Promise<FoundExport | undefined>;
 }
@@ -40,13 +40,18 @@ export class RepeatKey {
 
   /**
    * Looks in the archive after the API server: an export is stored there before it is deleted here.
+   * @param requested what repetitions have in common
    * @throws PublicError conflict when the export of the key was made of another body
    */
-  async createOnce({ home, archived }: KeyedExports, draft: Draft<BulkExport>): Promise<FoundExport> {
-    const { metadata, spec } = draft;
+  async createOnce(
+    { home, archived }: KeyedExports,
+    draft: Draft<BulkExport>,
+    requested: unknown,
+  ): Promise<FoundExport> {
+    const { metadata } = draft;
     const { namespace = '' } = metadata;
     const name = `export-key-${hashOf(this.#key)}`;
-    const body = hashOf(spec);
+    const body = hashOf(requested);
     const live = home.findByName(namespace, name);
     const former = live ? { bulkExport: live } : await archived(name);
     if (former) return this.#repeated(former, body);

@@ -20,6 +20,7 @@ export interface ApiParts {
     | 'maxBodyBytes'
     | 'maxBufferedBytes'
     | 'allowPrivateEndpoints'
+    | 'exportWebhookPrivateAddresses'
     | 'operatorKey'
     | 'wrongKeysPerMinute'
     | 'corsOrigins'

@@ -4,7 +4,13 @@ import type { Clock } from '#lib/time';
 import { TenantTurns } from '#lib/trace-store';
 
 /** Written into `LABEL.component` of Secrets that hold what users sent. */
-export type SecretPurpose = 'user-secrets' | 'destination-credentials';
+export type SecretPurpose = 'user-secrets' | 'destination-credentials' | 'webhook-secret';
+
+const TYPES: Readonly<Record<SecretPurpose, string>> = {
+  'user-secrets': 'Opaque',
+  'destination-credentials': SECRET_TYPE.destinationCredentials,
+  'webhook-secret': SECRET_TYPE.webhookSecret,
+};
 
 type Place = { readonly namespace: string; readonly name: string };
 
@@ -42,7 +48,7 @@ export class SecretHome {
         labels: { [LABEL.managedBy]: MANAGED_BY, [LABEL.component]: purpose },
         ...(owner ? { ownerReferences: [ownerReference(owner)] } : {}),
       },
-      type: purpose === 'destination-credentials' ? SECRET_TYPE.destinationCredentials : 'Opaque',
+      type: TYPES[purpose],
       immutable: true,
       data: Object.fromEntries(encoded) as Record<string, string>,
     });

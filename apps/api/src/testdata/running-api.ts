@@ -136,6 +136,7 @@ export async function runApi(
     maxBodyBytes: 33_554_432,
     maxBufferedBytes: 134_217_728,
     allowPrivateEndpoints: true,
+    exportWebhookPrivateAddresses: false,
     operatorKey: OPERATOR_KEY,
     wrongKeysPerMinute: 100,
     corsOrigins: [PAGE],

@@ -31,6 +31,9 @@ export interface ExportCreateFlags extends TargetFlags {
   readonly compression: BulkExport['spec']['compression'] | undefined;
   readonly filter: string | undefined;
   readonly fields: string | undefined;
+  readonly webhook: string | undefined;
+  /** Name of a Secret. */
+  readonly webhookSecret: string | undefined;
   readonly namespace: string | undefined;
   readonly feedback: boolean;
   readonly dryRun: boolean;
@@ -75,9 +78,19 @@ function specOf(project: string, flags: ExportCreateFlags): BulkExport['spec'] {
     ...(format === undefined ? {} : { formatVersion: format }),
     ...(compression === undefined ? {} : { compression }),
     ...(filter === undefined ? {} : { filter }),
+    ...webhookOf(flags),
     ...(feedback ? { resources: ['runs', 'feedback'] } : {}),
     ...(fields === undefined ? {} : { exportFields: fields.split(',').map((field) => field.trim()) }),
   } as BulkExport['spec'];
+}
+
+function webhookOf({ webhook, webhookSecret }: ExportCreateFlags): Pick<BulkExport['spec'], 'webhook'> {
+  if (webhook === undefined) {
+    if (webhookSecret === undefined) return {};
+    throw new CommandError('usage', '--webhook-secret signs the calls of --webhook; give that too');
+  }
+  const signed = webhookSecret === undefined ? {} : { secretRef: { name: webhookSecret } };
+  return { webhook: { url: webhook, ...signed } };
 }
 
 /** A name of its own for each export of a project. */

@@ -1,4 +1,5 @@
 import { type Command, command, defaulted, optional, parsed, toggle } from '#lib/command-line';
+import { SECRET_TYPE } from '#lib/resources';
 import { TARGET_OPTIONS } from '../context/target.js';
 import { timeoutOption } from '../deploy/deploy-rows.js';
 import { NAMESPACE_OPTION } from '../objects/object-rows.js';
@@ -78,6 +79,11 @@ export const EXPORT_COMMANDS: readonly Command[] = [
         filter: optional('--filter <text>', 'condition on the runs, such as \'eq(status, "error")\''),
         fields: optional('--fields <columns>', 'columns, separated by commas; all by default'),
         dryRun: toggle('--dry-run', 'print rows, bytes and time that it would have, and create nothing'),
+        webhook: optional('--webhook <url>', 'URL that is called once it has ended, however'),
+        webhookSecret: optional(
+          '--webhook-secret <name>',
+          `Secret of type ${SECRET_TYPE.webhookSecret} whose key "secret" signs the calls of --webhook`,
+        ),
         feedback: toggle('--feedback', 'export the feedback of the runs too, in files of its own'),
         wait: toggle('--wait', 'wait until it is complete, with progress'),
         timeout: timeoutOption('1h'),

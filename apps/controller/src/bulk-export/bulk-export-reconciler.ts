@@ -21,7 +21,7 @@ import { ensureId } from '../identity/ensure-id.js';
 import { buildExportRun, destinationSnapshot } from './build-run.js';
 import { decideExport, type ExportDecision } from './decide.js';
 import { isFinished, isSchedule } from './export-phase.js';
-import { summarizeExport } from './export-status.js';
+import { EXPORT_CONDITIONS, summarizeExport } from './export-status.js';
 import { findPredecessor } from './find-predecessor.js';
 import { limitsOf } from './workspace-limits.js';
 import type { ExportWorld, PredecessorWorld } from './world.js';
@@ -50,7 +50,10 @@ export class BulkExportReconciler {
 
   constructor(deps: BulkExportDependencies) {
     this.#deps = deps;
-    this.#status = new StatusWriter(deps.client, { fieldManager: 'agentplane-controller-export' });
+    this.#status = new StatusWriter(deps.client, {
+      fieldManager: 'agentplane-controller-export',
+      conditionTypes: EXPORT_CONDITIONS,
+    });
   }
 
   async reconcile(key: ObjectKey): Promise<Result> {

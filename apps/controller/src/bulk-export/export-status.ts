@@ -24,6 +24,14 @@ const NEEDS: Pick<ReadyRule, 'needs' | 'failures'> = {
   failures: [CONDITION.failed],
 };
 
+/** The condition of its webhook is another reconciler's. */
+export const EXPORT_CONDITIONS: readonly string[] = [
+  CONDITION.accepted,
+  CONDITION.completed,
+  CONDITION.failed,
+  CONDITION.ready,
+];
+
 function countRuns(runs: ExportWorld['runs'], total: number): RunCounts {
   const counts = { created: 0, running: 0, completed: 0, failed: 0, cancelled: 0, timedOut: 0 };
   for (const run of runs) counts[runPhase(run)]++;
@@ -107,7 +115,7 @@ function conditionsOf(
   // once it has ended, what it says is about the rows that it read then
   const note = decision.kind === 'finished' ? '' : retentionNote(world, window);
   const conditions = updateConditions(
-    status?.conditions,
+    status?.conditions?.filter(({ type }) => EXPORT_CONDITIONS.includes(type)),
     drafts(decision, note),
     metadata.generation,
     world.now,

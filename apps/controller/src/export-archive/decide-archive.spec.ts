@@ -9,8 +9,16 @@ function anExport(name: string, endedMs?: number): BulkExport {
   const at = endedMs === undefined ? undefined : new Date(endedMs).toISOString();
   return {
     metadata: { name, uid: name, namespace: 'ws' },
+    spec: {},
     status: at ? { finishedAt: at, conditions: [{ type: 'Completed', status: 'True' }] } : {},
   } as unknown as BulkExport;
+}
+
+function withWebhook(delivered: string): BulkExport {
+  const { status, ...rest } = anExport('x', END);
+  const conditions = [...(status?.conditions ?? []), { type: 'WebhookDelivered', status: delivered }];
+  const spec = { webhook: { url: 'https://receiver.example/' } };
+  return { ...rest, spec, status: { ...status, conditions } } as unknown as BulkExport;
 }
 
 function aRun(isDone: boolean): BulkExportRun {
@@ -37,6 +45,13 @@ describe('decideArchive', () => {
     ['archives it afterwards', {}, 24 * HOUR_MS, 'archive'],
     ['keeps one that has not ended', { bulkExport: anExport('x') }, 99 * HOUR_MS, 'keep'],
     ['waits until what its runs left is cleared away', { isSettled: false }, 24 * HOUR_MS, 'later 60000'],
+    ['waits for its webhook', { bulkExport: withWebhook('Unknown') }, 24 * HOUR_MS, 'later 60000'],
+    [
+      'archives it once the webhook was given up',
+      { bulkExport: withWebhook('False') },
+      24 * HOUR_MS,
+      'archive',
+    ],
     ['waits for the end of every run', { runs: [aRun(true), aRun(false)] }, 99 * HOUR_MS, 'keep'],
     [
       'archives the oldest early where more have ended than are kept',

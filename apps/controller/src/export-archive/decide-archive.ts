@@ -1,5 +1,6 @@
 import { type BulkExport, type BulkExportRun, CONDITION, findCondition, isDeleting } from '#lib/resources';
 import { isFinished } from '../bulk-export/export-phase.js';
+import { isHeld } from '../export-webhook/delivery.js';
 
 /** How long and how many ended exports stay in the API server. */
 export interface ExportHistory {
@@ -56,12 +57,13 @@ export function beyondHistory(siblings: readonly BulkExport[], keptExports: numb
 
 /** Decides whether an export goes to the archive. Pure: the same world gives the same answer. */
 export function decideArchive(world: ArchiveWorld): ArchiveDecision {
-  const { bulkExport, runs, history, isSettled, now } = world;
+  const { bulkExport, runs, siblings, history, isSettled, now } = world;
   // the runs of an export that was cancelled or failed end after it, and what they wrote last belongs into the archive
   if (!isFinished(bulkExport) || isDeleting(bulkExport) || !runs.every((run) => isFinished(run)))
     return { kind: 'keep' };
   const leftMs = endedAtMs(bulkExport) + history.keptMs - now.getTime();
   if (leftMs > 0 && !isPushedOut(world)) return { kind: 'later', ms: Math.min(leftMs, LONGEST_MS) };
+  if (isHeld(bulkExport, siblings)) return { kind: 'later', ms: SETTLING_LOOK_MS };
   return isSettled ? { kind: 'archive' } : { kind: 'later', ms: SETTLING_LOOK_MS };
 }
 

@@ -38,6 +38,9 @@ const ATTACHMENT_VARIABLES = [
   'AGENTPLANE_ATTACHMENT_URL_KEY',
 ];
 
+/** For the api, which refuses addresses, and for the controller, which calls them. */
+const WEBHOOK_VARIABLES = ['AGENTPLANE_EXPORT_WEBHOOK_PRIVATE_ADDRESSES'];
+
 /** Limits of exports, all of them the controller's; it hands those of files on to the workers. */
 const EXPORT_VARIABLES = [
   'AGENTPLANE_EXPORT_RETRIES',
@@ -132,6 +135,7 @@ export function apiEnvironment(from: Surroundings, kubeconfig: string): Environm
       'AGENTPLANE_CORS_ORIGINS',
       'AGENTPLANE_PUBLIC_URL',
       'AGENTPLANE_ATTACHMENT_BYTES_PER_WORKSPACE',
+      ...WEBHOOK_VARIABLES,
     ]),
     ...attachmentEnvironment(from),
     AGENTPLANE_DATA: from.paths.root,
@@ -165,7 +169,7 @@ export function controllerEnvironment(from: Surroundings, kubeconfig: string): E
     AGENTPLANE_INTERNAL_PORT: String(from.ports.controller),
     AGENTPLANE_IMAGE_STORE: from.paths.images,
     AGENTPLANE_EXPORT_ALL_RUNS: String(mostExportRuns()),
-    ...inheritedEnvironment(EXPORT_VARIABLES),
+    ...inheritedEnvironment([...EXPORT_VARIABLES, ...WEBHOOK_VARIABLES]),
     AGENTPLANE_ALLOW_PRIVATE_ENDPOINTS: 'true',
   };
 }

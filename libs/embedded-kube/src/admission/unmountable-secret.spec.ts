@@ -3,10 +3,10 @@ import { textAt } from '#lib/kube-semantics';
 import { testApi, type TestClient } from '../testdata/test-api.js';
 
 const SPACE = '/api/v1/namespaces/space';
-const TYPE = 'agentplane.dev/destination-credentials';
+const TYPES = ['agentplane.dev/destination-credentials', 'agentplane.dev/webhook-secret'];
 const RBAC = '/apis/rbac.authorization.k8s.io/v1';
 
-describe('a Secret that is for no pod', () => {
+describe.each(TYPES)('a Secret of type %s', (type) => {
   const api = testApi();
   let tenant: TestClient;
   let node: TestClient;
@@ -16,7 +16,7 @@ describe('a Secret that is for no pod', () => {
     await api.admin.create(`${SPACE}/serviceaccounts`, { metadata: { name: 'default' } });
     await api.admin.create(`${SPACE}/secrets`, {
       metadata: { name: 'keys' },
-      type: TYPE,
+      type,
       data: { a: 'MQ==' },
     });
     await api.admin.create(`${SPACE}/secrets`, { metadata: { name: 'plain' }, data: { a: 'MQ==' } });
@@ -66,7 +66,7 @@ describe('a Secret that is for no pod', () => {
     const refused = await make('keys');
     expect(refused.code).toBe(403);
     expect(textAt(refused.body, ['message'])).toContain(
-      `Secret "keys" of type ${TYPE} cannot be used by pods`,
+      `Secret "keys" of type ${type} cannot be used by pods`,
     );
     expect((await make('plain')).code).toBe(201);
   });
@@ -87,7 +87,7 @@ describe('a Secret that is for no pod', () => {
     expect((await tenant.create(`${SPACE}/pods`, early)).code).toBe(201);
     await api.admin.create(`${SPACE}/secrets`, {
       metadata: { name: 'late' },
-      type: TYPE,
+      type,
       data: { a: 'MQ==' },
     });
     expect((await node.get(`${SPACE}/secrets/late`)).code).toBe(403);

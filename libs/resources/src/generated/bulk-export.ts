@@ -1,6 +1,6 @@
 // Generated from crds/ by `npm run generate`. Do not edit.
 import type { ObjectMeta } from '../object-meta.js';
-import type { Condition, ContinuedExport, ExportRunRequest, LocalObjectReference, RunCounts, SourceExport, TracingProjectReference } from './shared.js';
+import type { Condition, ContinuedExport, ExportRunRequest, ExportWebhook, LocalObjectReference, RunCounts, SourceExport, TracingProjectReference, WebhookDelivery } from './shared.js';
 
 /** What to export and where to. */
 export interface BulkExportSpec {
@@ -36,6 +36,8 @@ export interface BulkExportSpec {
   readonly runRequest?: ExportRunRequest;
   /** The export, FAILED or TIMEDOUT, that this one continues. Its finished files are adopted, wherever they lie under the prefix, and only what is missing is exported. Everything else in spec must be as it is there. */
   readonly continues?: ContinuedExport;
+  /** A URL that is called with a POST when the export has ended, however. A schedule calls nothing itself; the exports that it makes do. */
+  readonly webhook?: ExportWebhook;
   /** The schedule that made this export. It is a link and no ownership; the export stays when the schedule is deleted. */
   readonly sourceExport?: SourceExport;
 }
@@ -44,7 +46,7 @@ export interface BulkExportSpec {
 export interface BulkExportStatus {
   /** The newest generation of the spec that was fully handled. */
   readonly observedGeneration?: number;
-  /** What is known about the resource, one fact each, of the types Accepted, Completed, Failed and Ready. Their reasons are explained in docs/reference/bulk-export.md. */
+  /** What is known about the resource, one fact each, of the types Accepted, Completed, Failed, WebhookDelivered and Ready. Their reasons are explained in docs/reference/bulk-export.md. */
   readonly conditions?: readonly Condition[];
   /** Resolved first instant of the window, inclusive. */
   readonly startTime?: string;
@@ -78,6 +80,8 @@ export interface BulkExportStatus {
   readonly unfinishedExports?: number;
   /** Of a schedule, the newest runRequest.id that was handled. */
   readonly handledRunRequestId?: string;
+  /** How far the calls of spec.webhook came. */
+  readonly webhook?: WebhookDelivery;
 }
 
 /** A copy of the runs of one tracing project, in a window of time, as Parquet files. */

@@ -80,6 +80,14 @@ export interface ExportRunRequest {
   readonly id: string;
 }
 
+/** A URL that is called with a POST when the export has ended, however. A schedule calls nothing itself; the exports that it makes do. */
+export interface ExportWebhook {
+  /** What is called, over http or https. Its query is in no message. */
+  readonly url: string;
+  /** A Secret of the namespace, of the type agentplane.dev/webhook-secret. Its key secret signs every call; several values, separated by commas, sign it each. Where it has a key url, it signs calls of this URL alone. Without a reference calls are not signed; as long as the Secret is missing or another, none is made. */
+  readonly secretRef?: LocalObjectReference;
+}
+
 /** Settings for the listener; only for external_image. */
 export interface ListenerConfig {
   /** Namespace to deploy into; immutable. */
@@ -299,6 +307,22 @@ export interface VolumeMount {
   readonly mountPropagation?: string;
   /** Mounts it read-only. */
   readonly readOnly?: boolean;
+}
+
+/** How far the calls of spec.webhook came. */
+export interface WebhookDelivery {
+  /** Calls that were begun. */
+  readonly attempts?: number;
+  /** When the first one was begun. Calls are given up a day later. */
+  readonly firstAttemptAt?: string;
+  /** When the newest one was begun. */
+  readonly lastAttemptAt?: string;
+  /** When the next one is due; absent while one is in progress, and at the end. */
+  readonly nextAttemptAt?: string;
+  /** Why the newest call that failed did. */
+  readonly lastError?: string;
+  /** When the receiver accepted a call. */
+  readonly deliveredAt?: string;
 }
 
 /** Lower limits than those of the platform. */

@@ -1,8 +1,8 @@
 import { type BulkExport, exportWireStatus, isFinishedExport } from '#lib/resources';
-import type { ScheduleAnswer } from './schedule-answer.js';
+import type { RenderedSchedule } from './rendered-export.js';
 
 /** Where a schedule stands; null for every other export. */
-export function renderSchedule(bulkExport: BulkExport, now: Date): ScheduleAnswer | null {
+export function renderSchedule(bulkExport: BulkExport, now: Date): RenderedSchedule | null {
   const { spec, status } = bulkExport;
   if (spec.intervalHours === undefined) return null;
   const isLive = !isFinishedExport(exportWireStatus(bulkExport));

@@ -1,9 +1,7 @@
+import { updatedAt } from '#lib/export-plan';
 import {
-  type BulkExport,
   type BulkExportRun,
   exportRunWireStatus,
-  exportStatusReason,
-  exportWireStatus,
   idOf,
   isFinishedExport,
   statusReason,
@@ -11,54 +9,7 @@ import {
 import { formatInstant } from '#lib/time';
 import { type ExportProgressRecord, writtenSoFar } from '#lib/trace-store';
 import { renderReason } from '../wire/render-reason.js';
-import type { ExportAnswer, ExportRunAnswer } from './export-answer.js';
-import { renderSchedule } from './render-schedule.js';
-
-/** Ids of the wire that a BulkExport refers to by name. */
-export interface ExportLinks {
-  readonly tenantId: string;
-  readonly destinationId: string | null;
-  readonly now: Date;
-}
-
-function updatedAt(object: BulkExport | BulkExportRun): string {
-  const { metadata, status } = object;
-  const changes = (status?.conditions ?? []).map((condition) => condition.lastTransitionTime).sort();
-  return changes.at(-1) ?? metadata.creationTimestamp ?? '';
-}
-
-/** An export on the wire. */
-export function renderExport(bulkExport: BulkExport, links: ExportLinks): ExportAnswer {
-  const { metadata, spec, status } = bulkExport;
-  const wireStatus = exportWireStatus(bulkExport);
-  const source = spec.sourceExport;
-  return {
-    id: idOf(bulkExport) ?? '',
-    tenant_id: links.tenantId,
-    bulk_export_destination_id: links.destinationId,
-    session_id: status?.tracingProjectId ?? spec.tracingProject.id ?? null,
-    start_time: spec.startTime ?? status?.startTime ?? null,
-    end_time: spec.endTime ?? (spec.intervalHours === undefined ? status?.endTime : undefined) ?? null,
-    filter: spec.filter ?? null,
-    format: spec.format === 'jsonl' ? 'JSONL' : 'Parquet',
-    format_version: spec.formatVersion,
-    compression: spec.compression,
-    resources: spec.resources ?? ['runs'],
-    export_fields: spec.exportFields ?? null,
-    interval_hours: spec.intervalHours ?? null,
-    status: wireStatus,
-    ...renderReason(exportStatusReason(bulkExport)),
-    rows_exported: status?.rows ?? 0,
-    percent: wireStatus === 'COMPLETED' ? 100 : (status?.percent ?? 0),
-    created_at: metadata.creationTimestamp ?? '',
-    updated_at: updatedAt(bulkExport),
-    finished_at: isFinishedExport(wireStatus) ? (status?.finishedAt ?? null) : null,
-    source_bulk_export_id: source?.id ?? null,
-    continues_bulk_export_id: spec.continues?.id ?? null,
-    source_trigger: source ? (source.runRequestId === undefined ? 'interval' : 'request') : null,
-    schedule: renderSchedule(bulkExport, links.now),
-  };
-}
+import type { ExportRunAnswer } from './export-answer.js';
 
 /** A run of an export on the wire. Progress comes from the store, the rest from the resource. */
 export function renderExportRun(

@@ -1,0 +1,61 @@
+import {
+  type BulkExport,
+  type BulkExportRun,
+  exportStatusReason,
+  exportWireStatus,
+  idOf,
+  isFinishedExport,
+} from '#lib/resources';
+import { renderSchedule } from './render-schedule.js';
+import { renderWebhook } from './render-webhook.js';
+import type { RenderedExport } from './rendered-export.js';
+
+/** Ids of the wire that a BulkExport refers to by name. */
+export interface ExportLinks {
+  readonly tenantId: string;
+  readonly destinationId: string | null;
+  readonly now: Date;
+}
+
+/** When a condition of an export or a run changed last, else when it was made. */
+export function updatedAt(object: BulkExport | BulkExportRun): string {
+  const { metadata, status } = object;
+  const changes = (status?.conditions ?? []).map((condition) => condition.lastTransitionTime).sort();
+  return changes.at(-1) ?? metadata.creationTimestamp ?? '';
+}
+
+/** An export on the wire. */
+export function renderExport(bulkExport: BulkExport, links: ExportLinks): RenderedExport {
+  const { metadata, spec, status } = bulkExport;
+  const wireStatus = exportWireStatus(bulkExport);
+  const source = spec.sourceExport;
+  const reason = exportStatusReason(bulkExport);
+  return {
+    id: idOf(bulkExport) ?? '',
+    tenant_id: links.tenantId,
+    bulk_export_destination_id: links.destinationId,
+    session_id: status?.tracingProjectId ?? spec.tracingProject.id ?? null,
+    start_time: spec.startTime ?? status?.startTime ?? null,
+    end_time: spec.endTime ?? (spec.intervalHours === undefined ? status?.endTime : undefined) ?? null,
+    filter: spec.filter ?? null,
+    format: spec.format === 'jsonl' ? 'JSONL' : 'Parquet',
+    format_version: spec.formatVersion,
+    compression: spec.compression,
+    resources: spec.resources ?? ['runs'],
+    export_fields: spec.exportFields ?? null,
+    interval_hours: spec.intervalHours ?? null,
+    status: wireStatus,
+    status_reason: reason?.reason ?? null,
+    status_message: reason?.message ?? null,
+    rows_exported: status?.rows ?? 0,
+    percent: wireStatus === 'COMPLETED' ? 100 : (status?.percent ?? 0),
+    created_at: metadata.creationTimestamp ?? '',
+    updated_at: updatedAt(bulkExport),
+    finished_at: isFinishedExport(wireStatus) ? (status?.finishedAt ?? null) : null,
+    source_bulk_export_id: source?.id ?? null,
+    continues_bulk_export_id: spec.continues?.id ?? null,
+    source_trigger: source ? (source.runRequestId === undefined ? 'interval' : 'request') : null,
+    schedule: renderSchedule(bulkExport, links.now),
+    webhook: renderWebhook(bulkExport),
+  };
+}

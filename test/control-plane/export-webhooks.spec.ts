@@ -1,0 +1,232 @@
+import { createHmac } from 'node:crypto';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import {
+  type BulkExport,
+  type BulkExportSpec,
+  CONDITION,
+  findCondition,
+  idOf,
+  RESOURCES,
+  SECRET_TYPE,
+  SECRETS,
+} from '#lib/resources';
+import { temporaryFolder, testEmbeddedKube, testPostgres, waitFor } from '#lib/testing';
+import { type ReceivedCall, WebhookReceiver } from '../../apps/agent-server/testdata/webhook-receiver.js';
+import { startTlsFront } from '../support/tls-front.js';
+import { ControlPlane, NAMESPACE } from './control-plane.js';
+
+const SOON = { timeoutMs: 30_000 };
+const PRIVATE = { AGENTPLANE_EXPORT_WEBHOOK_PRIVATE_ADDRESSES: 'true' };
+const SECRET = 'a secret of the receiver';
+
+describe('the controller of webhooks of exports', () => {
+  const server = testEmbeddedKube();
+  const postgres = testPostgres();
+  const folder = temporaryFolder();
+  let plane: ControlPlane;
+  let projectId: string;
+  let url: string;
+  let key: string;
+  let receiver: WebhookReceiver;
+  let count = 0;
+  let name: string;
+
+  beforeAll(async () => {
+    const { uri } = await postgres.freshDatabase();
+    plane = await ControlPlane.start({ kubeconfigPath: server.kubeconfigPath, databaseUri: uri, folder });
+    await restart();
+    projectId = (await plane.traces.projects.ensure(plane.tenantId, 'p')).id;
+    url = await plane.startApi(PRIVATE);
+    ({ key } = await plane.traces.apiKeys.mint(plane.tenantId, { name: 'test', scope: 'workspace' }));
+    await makeSecret('signing', { secret: `${SECRET}, another` });
+  }, 180_000);
+  afterAll(() => plane.stop());
+  beforeEach(async () => {
+    name = `w${++count}`;
+    receiver = await WebhookReceiver.start();
+  });
+  afterEach(() => receiver.stop());
+
+  const at = (object: string) => ({ namespace: NAMESPACE, name: object });
+  const theExport = (): Promise<BulkExport> => plane.client.get(RESOURCES.BulkExport, at(name));
+
+  function makeSecret(
+    object: string,
+    values: Readonly<Record<string, string>>,
+    type: string = SECRET_TYPE.webhookSecret,
+  ): Promise<unknown> {
+    const encoded = Object.entries(values).map(([one, value]) => [
+      one,
+      Buffer.from(value).toString('base64'),
+    ]);
+    const data = Object.fromEntries(encoded) as Record<string, string>;
+    return plane.client.create(SECRETS, { metadata: at(object), type, data });
+  }
+
+  async function restart(
+    more: Readonly<Record<string, string>> = {},
+    signal: 'SIGTERM' | 'SIGKILL' = 'SIGTERM',
+  ): Promise<void> {
+    await plane.program('controller').end(signal);
+    await plane.startController({ ...PRIVATE, ...more });
+  }
+
+  /** One that is cancelled before it begins: its window ends in a century. */
+  async function end(webhook: BulkExportSpec['webhook']): Promise<string> {
+    const spec = {
+      ...{ destinationRef: { name: 'local' }, tracingProject: { id: projectId }, webhook },
+      ...{ startTime: '2126-05-01T00:00:00Z', endTime: '2126-05-02T00:00:00Z' },
+    };
+    await plane.client.create(RESOURCES.BulkExport, { metadata: at(name), spec: spec as BulkExportSpec });
+    const id = await waitFor(async () => idOf(await theExport()), SOON);
+    await plane.client.merge(RESOURCES.BulkExport, at(name), { spec: { cancel: true } });
+    return id;
+  }
+
+  /** The export, once its condition has the reason. */
+  const until = (reason: string): Promise<BulkExport> =>
+    waitFor(
+      async () => {
+        const found = await theExport();
+        const condition = findCondition(found.status?.conditions, CONDITION.webhookDelivered);
+        return condition?.reason === reason && found;
+      },
+      { ...SOON, what: `${name} to be ${reason}` },
+    );
+  const lastError = (): Promise<string> =>
+    waitFor(async () => (await theExport()).status?.webhook?.lastError, SOON);
+  const called = (times: number): Promise<readonly ReceivedCall[]> =>
+    waitFor(() => Promise.resolve(receiver.calls.length >= times && receiver.calls), SOON);
+
+  it('sends the export as REST answers it, signed with each secret', async () => {
+    const id = await end({ url: receiver.url, secretRef: { name: 'signing' } });
+    const { status } = await until('Delivered');
+    expect(status?.webhook).toMatchObject({ attempts: 1, deliveredAt: expect.any(String) as unknown });
+    const [call] = receiver.calls;
+    const { event_type, event_id, webhook_sent_at, updated_at: _, ...sent } = call?.body ?? {};
+    expect({ event_type, event_id }).toEqual({
+      event_type: 'bulk_export.ended',
+      event_id: `bulk-export-ended-${id}`,
+    });
+    expect(webhook_sent_at).toEqual(expect.any(String));
+    const response = await fetch(`${url}/api/v1/bulk-exports/${id}`, { headers: { 'x-api-key': key } });
+    const { webhook, updated_at: __, ...answered } = (await response.json()) as Record<string, unknown>;
+    expect(sent).toEqual(answered);
+    expect(sent).toMatchObject({ id, status: 'CANCELLED' });
+    expect(webhook).toMatchObject({ status: 'DELIVERED', attempts: 1, signed: true });
+    const headers = call?.headers ?? {};
+    const signed = `${String(headers['webhook-id'])}.${String(headers['webhook-timestamp'])}.${call?.text}`;
+    const expected = [SECRET, 'another'].map(
+      (secret) => `v1,${createHmac('sha256', secret).update(signed).digest('base64')}`,
+    );
+    expect(headers['webhook-signature']).toBe(expected.join(' '));
+  });
+
+  it('calls again under the same id until the receiver accepts', async () => {
+    receiver.answers((response, nth) => response.writeHead(nth < 3 ? 500 : 204).end());
+    const id = await end({ url: receiver.url });
+    const { status } = await until('Delivered');
+    expect(status?.webhook).toMatchObject({ attempts: 3, lastError: 'the receiver answered 500' });
+    expect(status?.webhook?.nextAttemptAt).toBeUndefined();
+    const ids = receiver.calls.map(({ headers }) => headers['webhook-id']);
+    expect(ids).toEqual(Array(3).fill(`bulk-export-ended-${id}`));
+  });
+
+  it('gives up at once where the receiver answers 410', async () => {
+    receiver.answers((response) => response.writeHead(410).end());
+    await end({ url: receiver.url });
+    const { status } = await until('DeliveryFailed');
+    expect(status?.webhook).toMatchObject({ attempts: 1, lastError: 'the receiver answered 410' });
+    expect(findCondition(status?.conditions, CONDITION.failed)?.reason).toBe('Cancelled');
+    expect(receiver.calls).toHaveLength(1);
+  });
+
+  it('never calls without the signature that the export asks for', async () => {
+    await end({ url: receiver.url, secretRef: { name: `late-${name}` } });
+    expect(await lastError()).toContain(`Secret late-${name} does not exist`);
+    expect(receiver.calls).toHaveLength(0);
+    await makeSecret(`late-${name}`, { secret: SECRET });
+    await until('Delivered');
+    expect(receiver.calls[0]?.headers['webhook-signature']).toMatch(/^v1,/);
+  });
+
+  it.each<[string, Readonly<Record<string, string>>, string | undefined, string]>([
+    ['of a person', { secret: SECRET }, 'Opaque', 'is not of the type agentplane.dev/webhook-secret'],
+    [
+      'of a destination',
+      { secret: SECRET },
+      'agentplane.dev/destination-credentials',
+      'is not of the type agentplane.dev/webhook-secret',
+    ],
+    [
+      'for another URL',
+      { secret: SECRET, url: 'https://receiver.example/' },
+      undefined,
+      'signs calls of another URL alone',
+    ],
+  ])('signs with no Secret %s', async (_name, values, type, why) => {
+    await makeSecret(`no-${name}`, values, type);
+    await end({ url: receiver.url, secretRef: { name: `no-${name}` } });
+    expect(await lastError()).toContain(why);
+    expect(receiver.calls).toHaveLength(0);
+  });
+
+  it('signs with a Secret for its URL', async () => {
+    await makeSecret(`for-${name}`, { secret: SECRET, url: receiver.url });
+    await end({ url: receiver.url, secretRef: { name: `for-${name}` } });
+    await until('Delivered');
+    expect(receiver.calls[0]?.headers['webhook-signature']).toMatch(/^v1,/);
+  });
+
+  it('repeats the call of a controller that was killed in it', async () => {
+    receiver.answers((response, nth) => (nth === 1 ? undefined : response.writeHead(204).end()));
+    await end({ url: receiver.url });
+    await called(1);
+    await restart({}, 'SIGKILL');
+    const { status } = await until('Delivered');
+    expect(status?.webhook?.attempts).toBe(2);
+    const [first, second] = receiver.calls.map(({ headers }) => headers['webhook-id']);
+    expect(second).toBe(first);
+  }, 90_000);
+
+  it('refuses a certificate that the controller does not trust', async () => {
+    const front = await startTlsFront('localhost', receiver.url);
+    try {
+      await end({ url: `https://localhost:${front.port}/hook` });
+      expect(await lastError()).toContain('calling failed');
+      expect(receiver.calls).toHaveLength(0);
+    } finally {
+      front.stop();
+    }
+  });
+
+  it('refuses private addresses unless the platform allows them', async () => {
+    await restart({ AGENTPLANE_EXPORT_WEBHOOK_PRIVATE_ADDRESSES: 'false' });
+    try {
+      await end({ url: receiver.url });
+      const { status } = await until('DeliveryFailed');
+      expect(status?.webhook?.lastError).toContain('loopback or a private network');
+      expect(status?.webhook?.lastError).not.toContain('a=b');
+      expect(receiver.calls).toHaveLength(0);
+    } finally {
+      await restart();
+    }
+  }, 90_000);
+
+  it('holds an ended export in the API server as long as its webhook is open', async () => {
+    await restart({ AGENTPLANE_EXPORT_HISTORY_MS: '1000' });
+    try {
+      receiver.answers((response) => response.writeHead(500).end());
+      await end({ url: receiver.url });
+      await called(2);
+      expect((await theExport()).status?.webhook?.attempts).toBeGreaterThan(0);
+      receiver.answers((response) => response.writeHead(204).end());
+      // archived by its next look, a minute later at most
+      await waitFor(async () => !(await plane.client.find(RESOURCES.BulkExport, at(name))), {
+        timeoutMs: 120_000,
+      });
+    } finally {
+      await restart();
+    }
+  }, 200_000);
+});
