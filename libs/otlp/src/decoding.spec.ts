@@ -38,17 +38,19 @@ const FULL = request(
   [attribute('service.name', { stringValue: 'shop' })],
 );
 
-const decoded = (spans: Iterable<ReceivedSpan>): unknown =>
-  [...spans].map((one) => ({
-    ...one,
-    resource: [...one.resource],
-    span: {
-      ...one.span,
-      attributes: [...one.span.attributes],
-      events: one.span.events.map((event) => ({ ...event, attributes: [...event.attributes] })),
-      links: one.span.links.map((link) => ({ ...link, attributes: [...link.attributes] })),
-    },
-  }));
+const decoded = (spans: Iterable<ReceivedSpan | undefined>): unknown =>
+  [...spans]
+    .filter((one) => one !== undefined)
+    .map((one) => ({
+      ...one,
+      resource: [...one.resource],
+      span: {
+        ...one.span,
+        attributes: [...one.span.attributes],
+        events: one.span.events.map((event) => ({ ...event, attributes: [...event.attributes] })),
+        links: one.span.links.map((link) => ({ ...link, attributes: [...link.attributes] })),
+      },
+    }));
 const fromJson = (value: unknown) => [...jsonSpans(Buffer.from(JSON.stringify(value)))];
 const whyNot = (read: () => unknown): UnreadableRequestError => {
   try {
@@ -173,6 +175,60 @@ describe('decoding of spans', () => {
     expect(whyNot(() => [...protobufSpans(nested)]).isTooLarge).toBe(true);
   });
 
+  const inMessages = (body: Buffer, ...fields: readonly number[]): Buffer =>
+    fields.reduce((inner, field) => {
+      const length = [0, 7, 14, 21].map((shift) => (inner.length >> shift) & 0x7f);
+      return Buffer.concat([
+        Buffer.from([field * 8 + 2, ...length.map((byte, at) => (at < 3 ? 0x80 | byte : byte))]),
+        inner,
+      ]);
+    }, body);
+  const NAME = [0x2a, 0x00];
+  const UNKNOWN = [0xf8, 0x06, 0x00];
+
+  it.each<[string, readonly number[], readonly number[]]>([
+    ['names', NAME, [2, 2, 1]],
+    ['ids', [0x0a, 0x00], [2, 2, 1]],
+    ['fields that it does not know', UNKNOWN, [2, 2, 1]],
+    ['statuses', [0x1a, 0x00], [15, 2, 2, 1]],
+    ['fields of an attribute', NAME, [9, 2, 2, 1]],
+    ['fields of a value', UNKNOWN, [2, 9, 2, 2, 1]],
+    ['fields of an event', UNKNOWN, [11, 2, 2, 1]],
+    ['fields of a scope', NAME, [1, 2, 1]],
+    ['fields of a group of a scope', UNKNOWN, [2, 1]],
+    ['fields of a resource', UNKNOWN, [1, 1]],
+    ['fields of a group of a resource', UNKNOWN, [1]],
+    ['fields of the request', UNKNOWN, []],
+  ])('refuses far too many %s in one place', (_what, field, fields) => {
+    const some = (count: number) =>
+      inMessages(Buffer.alloc(count * field.length, Buffer.from(field)), ...fields);
+    expect(() => [...protobufSpans(some(199_000))]).not.toThrow();
+    expect(whyNot(() => [...protobufSpans(some(200_001))]).isTooLarge).toBe(true);
+  });
+
+  it('refuses far too long names in one span', () => {
+    const name = inMessages(Buffer.alloc(60_000, 'x'), 5);
+    expect(
+      whyNot(() => [...protobufSpans(inMessages(Buffer.concat(Array(250).fill(name) as Buffer[]), 2, 2, 1))])
+        .isTooLarge,
+    ).toBe(true);
+  });
+
+  it('pauses within a request of many parts, with spans and without', () => {
+    const many = (part: Buffer, count: number) => Buffer.concat(Array(count).fill(part) as Buffer[]);
+    const fields = Buffer.alloc(3 * 1_000, Buffer.from(UNKNOWN));
+    for (const [part, spans] of [
+      [inMessages(fields, 1, 1), 0],
+      [inMessages(fields, 1, 2, 1), 0],
+      [inMessages(fields, 2, 2, 1), 1],
+    ] as const) {
+      const found = [...protobufSpans(many(part, 500))];
+      expect(found.filter((one) => one !== undefined)).toHaveLength(500 * spans);
+      // 50,000 fields each
+      expect(found.filter((one) => one === undefined).length).toBeGreaterThan(7);
+    }
+  });
+
   it('refuses too many spans and groups as too large', () => {
     // two bytes each
     const scopes = Buffer.alloc(2 * 20_001, Buffer.from([0x12, 0x00]));
@@ -204,7 +260,8 @@ describe('decoding of spans', () => {
       for (let change = 0; change <= draw(4); change++) body[draw(body.length)] = draw(256);
       const cut = draw(4) === 0 ? body.subarray(0, draw(body.length)) : body;
       try {
-        for (const received of isJson ? jsonSpans(cut) : protobufSpans(cut)) runOfSpan(received, 'p');
+        for (const received of isJson ? jsonSpans(cut) : protobufSpans(cut))
+          if (received) runOfSpan(received, 'p');
       } catch (error) {
         if (!(error instanceof UnreadableRequestError)) throw error;
         expect(error.message.isWellFormed()).toBe(true);

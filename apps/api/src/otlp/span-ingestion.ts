@@ -75,7 +75,7 @@ export class SpanIngestion {
 
   async #storeAll(
     caller: Caller,
-    spans: Iterable<ReceivedSpan>,
+    spans: Iterable<ReceivedSpan | undefined>,
     batch: SpanBatch,
     project: string | undefined,
   ): Promise<StoredSpans> {
@@ -91,7 +91,8 @@ export class SpanIngestion {
     const invalid: string[] = [];
     let [seen, beyond] = [0, 0];
     for (const received of spans) {
-      if (++seen % MAPPED_AT_ONCE === 0 || batch.isLong) await setImmediate();
+      if (!received || ++seen % MAPPED_AT_ONCE === 0 || batch.isLong) await setImmediate();
+      if (!received) continue;
       if (batch.mappedBytes > this.maxBodyBytes) {
         beyond++;
         continue;

@@ -9,7 +9,7 @@ import { SpanCount } from '../span-bounds.js';
 import { UnreadableRequestError } from '../unreadable-request-error.js';
 import { readScope, readSpan } from './read-span.js';
 import { readAttributes } from './read-values.js';
-import { WIRE, WireReader } from './wire-reader.js';
+import { FieldCount, WIRE, WireReader } from './wire-reader.js';
 
 /** Places of a repeated field of a message, and of another that stands once. */
 interface Parts {
@@ -47,32 +47,52 @@ class GroupCount {
   }
 }
 
+/** Fields that are read between two pauses, some milliseconds. */
+const FIELDS_AT_ONCE = 50_000;
+
 /**
  * The spans of an `ExportTraceServiceRequest`, each decoded when it is asked for. The whole is checked to its end only as
  * far as it is read.
+ * @yields undefined where others may have their turn: a request may be nothing but groups without spans
  * @throws UnreadableRequestError
  */
-export function* protobufSpans(body: Buffer): Generator<ReceivedSpan, void, void> {
+export function* protobufSpans(body: Buffer): Generator<ReceivedSpan | undefined, void, void> {
   const groups = new GroupCount(MAX_GROUPS, 'groups of spans');
   const spans = new GroupCount(MAX_SPANS, 'spans');
-  const request = new WireReader(body);
+  const fields = new FieldCount();
+  let pausedAt = 0;
+  const isLong = (): boolean => {
+    if (fields.read - pausedAt < FIELDS_AT_ONCE) return false;
+    pausedAt = fields.read;
+    return true;
+  };
+  const request = new WireReader(body, fields);
   for (let r = 0; request.next();) {
     if (request.field !== 1 || request.type !== WIRE.bytes) {
       request.skip();
       continue;
     }
     groups.add();
+    fields.begin();
     const { one, many } = partsOf(request.message(), groups);
+    fields.begin();
     const resource: Attributes = one ? readAttributes(one, 1, new SpanCount()) : new Map();
     for (const [s, scopeSpans] of many.entries()) {
+      fields.begin();
       const parts = partsOf(scopeSpans, spans);
       const scope: InstrumentationScope = parts.one ? readScope(parts.one) : { name: '', version: '' };
-      for (const [at, span] of parts.many.entries())
+      for (const [at, span] of parts.many.entries()) {
+        fields.begin();
         yield {
           ...{ resource, scope, span: readSpan(span) },
           place: ['resourceSpans', r, 'scopeSpans', s, 'spans', at],
         };
+        if (isLong()) yield undefined;
+      }
+      if (isLong()) yield undefined;
     }
+    if (isLong()) yield undefined;
+    fields.begin();
     r++;
   }
 }

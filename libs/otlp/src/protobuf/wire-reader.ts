@@ -5,6 +5,34 @@ const MAX_NAME_BYTES = 65_536;
 /** Types of fields on the wire. */
 export const WIRE = { varint: 0, fixed64: 1, bytes: 2, fixed32: 5 } as const;
 
+/** Fields that a part of a request may have which is read in one go: a span, a resource, a group without what is in it. */
+const MAX_FIELDS = 200_000;
+/** Bytes of a name that cost as much as a field. */
+const NAME_BYTES = 64;
+
+/** Counts the fields of a request, also those that are skipped: each takes time, however few bytes it has. */
+export class FieldCount {
+  #read = 0;
+  #most = MAX_FIELDS;
+
+  get read(): number {
+    return this.#read;
+  }
+
+  /** A part of its own begins. */
+  begin(): void {
+    this.#most = this.#read + MAX_FIELDS;
+  }
+
+  /** @throws UnreadableRequestError */
+  add(fields: number): void {
+    this.#read += fields;
+    if (this.#read <= this.#most) return;
+    const what = `a span, a resource or a group of spans has over ${MAX_FIELDS} fields (names count by their length)`;
+    throw new UnreadableRequestError(`${what}; send fewer in one`, true);
+  }
+}
+
 /** Reads the fields of one protobuf message, which lies from `at` to before `end`. */
 export class WireReader {
   /** Number of the field that is to be read or skipped. */
@@ -14,6 +42,7 @@ export class WireReader {
 
   constructor(
     readonly buffer: Buffer,
+    private readonly count: FieldCount,
     public at = 0,
     readonly end = buffer.length,
   ) {}
@@ -21,6 +50,7 @@ export class WireReader {
   /** Goes to the next field; false at the end of the message. @throws UnreadableRequestError */
   next(): boolean {
     if (this.at >= this.end) return false;
+    this.count.add(1);
     const tag = this.#whole();
     this.field = Math.floor(tag / 8);
     this.type = tag % 8;
@@ -62,13 +92,15 @@ export class WireReader {
 
   /** Of a name: bytes that are not UTF-8 become U+FFFD, and what comes after its first 64 KiB is cut off. */
   name(): string {
-    return this.bytes().toString('utf8', 0, MAX_NAME_BYTES);
+    const bytes = this.bytes();
+    this.count.add(Math.floor(Math.min(bytes.length, MAX_NAME_BYTES) / NAME_BYTES));
+    return bytes.toString('utf8', 0, MAX_NAME_BYTES);
   }
 
   message(): WireReader {
     const length = this.#whole();
     const start = this.#take(length);
-    return new WireReader(this.buffer, start, start + length);
+    return new WireReader(this.buffer, this.count, start, start + length);
   }
 
   /** Passes over the field. Groups, which no version of OTLP has, are refused. */
