@@ -7,11 +7,11 @@ import {
   eachMember,
   expectEnd,
   JsonSyntaxError,
-  skipSpace,
   validatingJson,
 } from '../wire/json-scanner.js';
 import { repairSurrogates } from '../wire/repair-surrogates.js';
 import { replaceNonFinite } from '../wire/replace-non-finite.js';
+import { trimmed } from '../wire/whole-payload.js';
 import { parseWireTime } from '../wire/wire-time.js';
 import type { ExampleWrite } from './example.js';
 
@@ -227,10 +227,3 @@ const KNOWN: ReadonlySet<string> = new Set([
   ...['id', 'dataset_id', 'created_at', 'metadata', 'split', 'source_run_id'],
   ...['use_source_run_io', 'use_source_run_attachments'],
 ]);
-
-/** Without the white space around the value. */
-function trimmed(bytes: Buffer): Buffer {
-  let end = bytes.length;
-  while (end > 0 && (bytes[end - 1] ?? 0) <= 0x20) end--;
-  return bytes.subarray(skipSpace(bytes, 0), end);
-}

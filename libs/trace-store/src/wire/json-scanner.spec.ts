@@ -134,6 +134,17 @@ describe('the JSON scanner', () => {
     expect(judge('['.repeat(5_000_000))).toBe(false);
   });
 
+  it.each([
+    ['white space', ' '],
+    ['digits', '1'],
+  ])('refuses a text with too many %s in one place, which it would read without a pause', (what, one) => {
+    const textWith = (bytes: number) =>
+      Buffer.from(`[0.${one === '1' ? one.repeat(bytes) : `1${one.repeat(bytes)}`}]`);
+    expect(() => validateJson(textWith(1 << 20))).not.toThrow();
+    expect(() => validateJson(textWith((1 << 20) + 1))).toThrow(`more than 1048576 bytes of ${what}`);
+    expect(() => validateJson(Buffer.from(`[1]${one.repeat(2 << 20)}`))).toThrow(JsonSyntaxError);
+  });
+
   it('takes no memory of its own for a value', () => {
     const real = globalThis.Uint8Array;
     let made = 0;

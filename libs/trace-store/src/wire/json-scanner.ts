@@ -49,12 +49,22 @@ function fail(bytes: Uint8Array, at: number): never {
   throw new JsonSyntaxError(at >= bytes.length ? 'the JSON ends too early' : 'unexpected character', at);
 }
 
-/** Offset of the first byte at or after `at` that is not white space. */
-export function skipSpace(bytes: Uint8Array, at: number): number {
-  for (;;) {
+/**
+ * Bytes of white space in one place, and digits of a number, a millisecond's work: scans pause between values, and within
+ * strings alone.
+ */
+const MAX_PLAIN = 1 << 20;
+
+function failTooLong(what: string, at: number): never {
+  throw new JsonSyntaxError(`more than ${MAX_PLAIN} bytes of ${what}`, at);
+}
+
+/** Offset of the first byte at or after `from` that is not white space. @throws JsonSyntaxError where it is very far */
+export function skipSpace(bytes: Uint8Array, from: number): number {
+  for (let at = from; ; at++) {
     const byte = bytes[at];
     if (byte !== 0x20 && byte !== 0x0a && byte !== 0x0d && byte !== 0x09) return at;
-    at++;
+    if (at - from >= MAX_PLAIN) failTooLong('white space', from);
   }
 }
 
@@ -88,9 +98,10 @@ function isDigit(byte: number | undefined): boolean {
   return byte !== undefined && byte >= 0x30 && byte <= 0x39;
 }
 
-function skipDigits(bytes: Uint8Array, at: number): number {
+function skipDigits(bytes: Uint8Array, from: number): number {
+  let at = from;
   if (!isDigit(bytes[at])) fail(bytes, at);
-  do at++;
+  do if (++at - from > MAX_PLAIN) failTooLong('digits', from);
   while (isDigit(bytes[at]));
   return at;
 }

@@ -4,7 +4,7 @@ import { atOnce, type JsonWalk, parseJson, QUOTE } from '#lib/json';
 import { isUuid } from '#lib/resources';
 import type { Instant } from '#lib/time';
 import { parseDottedOrder, type DottedOrder } from './dotted-order.js';
-import { type ByteRange, eachMember, expectEnd, JsonSyntaxError, skipSpace } from './json-scanner.js';
+import { type ByteRange, eachMember, expectEnd, JsonSyntaxError } from './json-scanner.js';
 import { type LightMembers, MemberReader, storable } from './member-reader.js';
 import type { MemberNote } from './member-note.js';
 import { replaceNonFinite } from './replace-non-finite.js';
@@ -18,7 +18,7 @@ import type { RunPayloads } from '../run/stored-run.js';
 import { type ExtraFacts, factsInExtra } from './extra-facts.js';
 import { firstTokenTime, MAX_TOKENS, usageInOutputs, usageOf } from './usage.js';
 import { cost } from '../usage/usage-values.js';
-import { validatePayload } from './whole-payload.js';
+import { trimmed, validatePayload } from './whole-payload.js';
 
 type Payloads = Partial<Record<PayloadField, Buffer>>;
 
@@ -129,13 +129,6 @@ function* split({ run }: RunOperation): JsonWalk<SplitRun> {
 
 const NULL = Buffer.from('null');
 
-/** Without the white space around the value. */
-function trimmed(bytes: Buffer): Buffer {
-  let end = bytes.length;
-  while (end > 0 && (bytes[end - 1] ?? 0) <= 0x20) end--;
-  return bytes.subarray(skipSpace(bytes, 0), end);
-}
-
 /** `error` is a JSON string on the wire and plain text in the store; anything else is kept as its JSON text. */
 function* errorText(json: Buffer): JsonWalk<Buffer> {
   if (json[0] !== QUOTE) return json;
@@ -210,9 +203,9 @@ function* derive(reader: MemberReader, raw: Payloads, members?: readonly string[
   for (const field of PAYLOAD_FIELDS) {
     const given = raw[field];
     if (given === undefined) continue;
-    const bytes = trimmed(given);
-    if (bytes.equals(NULL)) continue;
     try {
+      const bytes = trimmed(given);
+      if (bytes.equals(NULL)) continue;
       if (!isUtf8(bytes)) throw new JsonSyntaxError('the text is not UTF-8', 0);
       const found = yield* walked(reader, field, bytes, members);
       if (found === undefined) continue;

@@ -16,6 +16,21 @@ describe('replaceNonFinite', () => {
     expect(atOnce(replaceNonFinite(Buffer.from('{"a":"NaN -Infinity"}')))).toBeUndefined();
   });
 
+  it.each([
+    ['quotes', '[NaN,"', '\\"', '"]', true],
+    ['beginnings of a word', '["', 'N', '"]', false],
+    ['words', '[', 'NaN,', '1]', true],
+  ])('pauses within a text of %s', (_title, open, part, close, isReplaced) => {
+    const json = Buffer.from(open + part.repeat((4 << 20) / part.length) + close);
+    const walk = replaceNonFinite(json);
+    let steps = 0;
+    let step = walk.next();
+    for (; !step.done; step = walk.next()) steps++;
+    expect(step.value !== undefined).toBe(isReplaced);
+    // 64 KiB each
+    expect(steps).toBeGreaterThan(60);
+  });
+
   it('makes no piece of its own for each of a million words', () => {
     const json = Buffer.from(`[${'NaN,'.repeat(1_000_000)}1]`);
     const { subarray } = Buffer.prototype;

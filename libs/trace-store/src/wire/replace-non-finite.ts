@@ -11,21 +11,6 @@ const STRETCH = 64 * 1024;
 /** The shortest word grows by a third. */
 const GROWTH = NULL.length / Math.min(...WORDS.map((word) => word.length));
 
-/** Whether the JSON text may hold one of the words. */
-function mayHold(json: Buffer): boolean {
-  return json.includes('NaN') || json.includes('Infinity');
-}
-
-function afterString(json: Buffer, at: number): number {
-  for (let i = at + 1; ; i++) {
-    i = json.indexOf(QUOTE, i);
-    if (i < 0) return json.length;
-    let escapes = 0;
-    while (json[i - 1 - escapes] === BACKSLASH) escapes++;
-    if (escapes % 2 === 0) return i + 1;
-  }
-}
-
 /**
  * Puts `null` where JSON has no word for a number: NaN, Infinity, -Infinity, but not inside of strings. A payload may be
  * nothing but such words, millions of them: none of them takes memory but in the one new text.
@@ -33,21 +18,23 @@ function afterString(json: Buffer, at: number): number {
  * @returns the new text; undefined where there is nothing to replace
  */
 export function* replaceNonFinite(json: Buffer): JsonWalk<Buffer | undefined> {
-  if (!mayHold(json)) return undefined;
   let replaced: Buffer | undefined;
   let length = 0;
   let from = 0;
   let pausedAt = 0;
+  let isInString = false;
   for (let at = 0; at < json.length;) {
     if (at - pausedAt > STRETCH) {
       yield undefined;
       pausedAt = at;
     }
     const byte = json[at];
-    if (byte === QUOTE) {
-      at = afterString(json, at);
+    if (isInString) {
+      at += byte === BACKSLASH ? 2 : 1;
+      isInString = byte !== QUOTE;
       continue;
     }
+    if (byte === QUOTE) isInString = true;
     const word = FIRST.has(byte) ? WORDS.find((one) => isAt(json, at, one)) : undefined;
     if (!word) {
       at++;
