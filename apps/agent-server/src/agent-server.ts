@@ -113,11 +113,11 @@ export class AgentServer {
     const { worker, watches, keeper, follower, runs, outputs, state, crons, webhooks, agents, tasks, watch } =
       services;
     const http = new HttpSide({
+      ...{ activity: services.activity, rest: services.rest },
       ...{ verifier, authorization, admitsStudio: agent.auth?.admitsStudio ?? true },
       security: agent.auth?.openapi,
       ...{ sql, assistants, graphs, threads: new ThreadWriter(sql), reader: new ThreadReader(sql) },
-      ...{ hosts, traces: services.traceEraser },
-      ...{ runs, outputs },
+      ...{ hosts, traces: services.traceEraser, runs, outputs },
       crons,
       state,
       watch,

@@ -16,6 +16,9 @@ import { ThreadState } from './http/thread-state.js';
 import { CronService } from './cron/cron-service.js';
 import { CronTicker } from './cron/cron-ticker.js';
 import { LeaseKeeper } from './run/lease-keeper.js';
+import { Activity } from './http/activity.js';
+import type { RestDesk } from './http/probe-route.js';
+import { Rest } from './run/rest.js';
 import { RunLoads } from './run/run-loads.js';
 import { RunFollower } from './run/run-follower.js';
 import { RunLogs } from './run/run-logs.js';
@@ -64,6 +67,9 @@ export interface Services {
   readonly worker: Worker;
   readonly watches: WatchAnswers;
   readonly loads: RunLoads;
+  readonly activity: Activity;
+  /** Undefined where nobody may ask whether the server may rest. */
+  readonly rest: RestDesk | undefined;
   readonly keeper: LeaseKeeper;
   readonly follower: RunFollower;
   readonly runs: RunService;
@@ -112,13 +118,7 @@ export function buildServices(parts: ServiceParts): Services {
     limits: runLimits,
     takesRuns: config.role !== 'api',
     runTimeoutMs: config.runTimeoutSeconds * 1000,
-    temporary,
-    onThreads,
-    relay,
-    logs,
-    followed: follower,
-    clock,
-    log,
+    ...{ temporary, onThreads, relay, logs, followed: follower, clock, log },
   });
   const watch = new ThreadWatch({ sql, clock, log });
   const outputs = new RunOutputs({ sql, logs, follower, worker, clock, log });
@@ -132,10 +132,13 @@ export function buildServices(parts: ServiceParts): Services {
   const { authUrl, platformKey } = config;
   const platform =
     authUrl !== '' && platformKey !== undefined ? { url: authUrl, key: platformKey } : undefined;
+  const activity = new Activity(clock);
   const state = new ThreadState({ sql, assistants, graphs, hosts, clock });
   return {
     ...{ server, logs, worker },
     loads: new RunLoads({ sql, server, worker, clock }),
+    activity,
+    rest: restDesk(config, new Rest({ sql, server, worker, activity, erases: platform !== undefined })),
     watches: new WatchAnswers({ worker, logs, relay, clock }),
     follower,
     keeper: new LeaseKeeper({ sql, renewals, server, temporary, relay, worker, kept: limits, clock, log }),
@@ -161,6 +164,11 @@ export function buildServices(parts: ServiceParts): Services {
     agents: new Agents(assistants, hosts),
     tasks: new Tasks({ sql, runs, outputs, states: state, contexts: new ContextThreads(sql), clock }),
   };
+}
+
+/** A server that only takes runs is none that requests wait for. */
+function restDesk({ restToken: token, role }: ServerConfig, rest: Rest): RestDesk | undefined {
+  return token === undefined || role === 'queue' ? undefined : { token, ask: (close) => rest.ask(close) };
 }
 
 interface Redis {

@@ -57,6 +57,11 @@ const fields = {
   tenantId: text('AGENTPLANE_TENANT_ID', 'Tenant whose API keys may call this server.', { fallback: '' }),
   deployment: optionalText('AGENTPLANE_DEPLOYMENT', 'Name of the deployment, for /info.'),
   revision: optionalText('AGENTPLANE_REVISION', 'Name of the revision, for /info.'),
+  restToken: optionalText(
+    'AGENTPLANE_REST_TOKEN',
+    'With it a listener asks whether the server may be stopped for want of work; set by the platform.',
+    { secret: true },
+  ),
 
   corsOrigins: list(
     'CORS_ALLOW_ORIGINS',

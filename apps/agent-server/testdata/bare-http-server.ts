@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import { createLogger } from '#lib/telemetry';
 import { systemClock } from '#lib/time';
 import { buildHttpServer, type HttpServerParts } from '../src/http/http-server.js';
+import { Activity } from '../src/http/activity.js';
 import { OpenReplies } from '../src/http/open-replies.js';
 import { UnsentOutput } from '../src/http/unsent-output.js';
 
@@ -11,6 +12,7 @@ export function bareHttpServer(parts: Partial<HttpServerParts> = {}): FastifyIns
     verifier: undefined,
     readiness: { notReady: undefined, notServing: undefined },
     replies: new OpenReplies(),
+    activity: new Activity(systemClock),
     unsent: new UnsentOutput({
       clock: systemClock,
       limits: { softBytes: 1e9, hardBytes: 1e9, lookMs: 500 },

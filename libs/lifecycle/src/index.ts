@@ -17,6 +17,7 @@ export {
   readRunLoad,
   type RunLoad,
 } from './readiness-answer.js';
+export { formatRest, readRest, REST_HEADER, type RestAnswer } from './rest-answer.js';
 export {
   EXIT_DEPENDENCY_UNAVAILABLE,
   EXIT_GRAPH_LOAD_FAILED,

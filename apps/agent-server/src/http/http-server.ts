@@ -34,6 +34,7 @@ import { allowOrigins, ANY_PAGE, type CorsPolicy } from './cors.js';
 import { parseJsonBody } from './json-body.js';
 import { withoutPrefix } from './mount-prefix.js';
 import { type ProbeParts, registerProbe } from './probe-route.js';
+import type { Activity } from './activity.js';
 import type { OpenReplies } from './open-replies.js';
 import { serveUpgrades, UPGRADES } from './socket-upgrades.js';
 import { access } from './route-access.js';
@@ -69,6 +70,8 @@ export interface HttpServerParts extends Omit<ProbeParts, 'readiness'> {
   readonly admitsStudio?: boolean;
   readonly readiness: Pick<Readiness, 'notReady' | 'notServing'>;
   readonly replies: OpenReplies;
+  /** What is asked of the server. */
+  readonly activity: Pick<Activity, 'add' | 'isClosed'>;
   readonly unsent: UnsentOutput;
   /** Which pages may read answers; any by default. */
   readonly cors?: CorsPolicy;
@@ -202,9 +205,15 @@ function parseBodies(app: FastifyInstance, clock: Clock): void {
   });
 }
 
+/** A client that keeps its connection would find the same server again. */
+function goingToSleep(reply: FastifyReply): PublicError {
+  void reply.header('connection', 'close');
+  return new PublicError('unavailable', 'The deployment is idle and going to sleep; retry');
+}
+
 /** The HTTP side of the server without its routes: authentication, errors, probes, CORS. */
 export function buildHttpServer(parts: HttpServerParts): FastifyInstance {
-  const { readiness, replies, unsent, cors = ANY_PAGE, info, log, limits = SERVER_LIMITS } = parts;
+  const { readiness, replies, activity, unsent, cors = ANY_PAGE, info, log, limits = SERVER_LIMITS } = parts;
   const { verifier, authorization, admitsStudio = true, app: front } = parts;
   const authentication = new Authentication({ verifier, authorization, admitsStudio });
   const app = Fastify({
@@ -253,7 +262,9 @@ export function buildHttpServer(parts: HttpServerParts): FastifyInstance {
     const own = { isFound: !request.is404 && group === undefined, isOpen };
     const isForApp = !passed && front?.wants(request.url, own) === true;
     if (isOpen && !isForApp) return undefined;
+    activity.add(request.raw, reply.raw);
     if (readiness.notServing) throw new PublicError('unavailable', readiness.notServing.detail);
+    if (activity.isClosed) throw goingToSleep(reply);
     if (isForApp) {
       const caller = front.authenticatesFirst(own) ? await authentication.callerOf(request) : undefined;
       return toApp(front, request, reply, caller, () => authentication.callerOf(request));

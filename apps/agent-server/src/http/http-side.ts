@@ -25,6 +25,8 @@ import { registerStoreRoutes, type StoreRouteParts } from './store-routes.js';
 import { registerUiRoutes, type UiRouteParts } from './ui-routes.js';
 import { registerThreadRoutes, type ThreadRouteParts } from './thread-routes.js';
 import { ThreadStreamRoutes, type ThreadStreamParts } from './thread-stream-routes.js';
+import type { RestDesk } from './probe-route.js';
+import type { Activity } from './activity.js';
 import { UnsentOutput } from './unsent-output.js';
 
 /** Milliseconds that answers get to be read to their end. */
@@ -56,6 +58,9 @@ export interface HttpSideParts
   /** Whether the server only takes runs. */
   readonly isQueue: boolean;
   readonly loads: { read(): Promise<RunLoad> };
+  readonly activity: Activity;
+  /** Undefined where nobody may ask whether the server may rest. */
+  readonly rest: RestDesk | undefined;
   /** What the agent says about its routes. */
   readonly settings: HttpSettings;
   /** Version that the server says it has. */
@@ -110,6 +115,8 @@ export class HttpSide {
       authorization,
       admitsStudio,
       replies: this.#replies,
+      activity: parts.activity,
+      rest: parts.rest,
       unsent: this.#unsent,
       cors: parts.cors,
       disabled: settings.disabled,

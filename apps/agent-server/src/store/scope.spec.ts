@@ -99,6 +99,7 @@ const WORKER_STATEMENTS = [
   'findCancel',
   'findCheckpoints',
   'findLastEvent',
+  'findNextWork',
   'finishRun',
   'finishRuns',
   'getContextKey',

@@ -1,0 +1,50 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Clock } from '#lib/time';
+import { isUpgrade } from './socket-upgrades.js';
+
+/** Nobody stopped a server that agreed to rest: whoever asked has died, and it serves again. */
+const CLOSED_MS = 60_000;
+
+/** What is asked of the server, but for probes: what decides whether it may rest. */
+export class Activity {
+  #open = 0;
+  #lastMs: number;
+  #closedAtMs: number | undefined;
+
+  constructor(private readonly clock: Clock) {
+    this.#lastMs = clock.monotonicMs();
+  }
+
+  /** A request, until its answer has arrived or its socket has closed. */
+  add(request: IncomingMessage, response: ServerResponse): void {
+    this.#open++;
+    // an answer that became a socket ends with that
+    (isUpgrade(request) ? request.socket : response).once('close', () => {
+      this.#open--;
+      this.touch();
+    });
+  }
+
+  /** Something that is no request keeps the server busy. */
+  touch(): void {
+    this.#lastMs = this.clock.monotonicMs();
+  }
+
+  /** For how many milliseconds nothing has been asked; 0 while a request is open. */
+  get idleMs(): number {
+    return this.#open > 0 ? 0 : this.clock.monotonicMs() - this.#lastMs;
+  }
+
+  /** Whether requests are refused, since the server is about to be stopped. */
+  get isClosed(): boolean {
+    return this.#closedAtMs !== undefined && this.clock.monotonicMs() - this.#closedAtMs < CLOSED_MS;
+  }
+
+  close(): void {
+    this.#closedAtMs = this.clock.monotonicMs();
+  }
+
+  reopen(): void {
+    this.#closedAtMs = undefined;
+  }
+}

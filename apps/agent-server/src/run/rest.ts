@@ -1,0 +1,66 @@
+import type { RestAnswer } from '#lib/lifecycle';
+import { findNextWork, type NextWork } from '../store/run/find-next-work.js';
+import type { ServerIdentity } from '../store/server-identity.js';
+import type { Sql } from '../store/sql.js';
+import { WORKER } from '../store/worker-scope.js';
+
+/** Nobody rests for less: to stop and to start again takes as long. */
+const SHORTEST_MS = 10_000;
+
+/** What may be late wakes a deployment this often at most. */
+const UPKEEP_MS = 3_600_000;
+
+export interface RestParts {
+  readonly sql: Sql;
+  readonly server: ServerIdentity;
+  readonly activity: {
+    readonly idleMs: number;
+    readonly isClosed: boolean;
+    touch(): void;
+    close(): void;
+    reopen(): void;
+  };
+  /** Runs at work at this server. */
+  readonly worker: { readonly runs: readonly unknown[] };
+  /** Whether traces are erased at the platform. */
+  readonly erases: boolean;
+}
+
+/**
+ * Whether this server, and with it its deployment, may rest, for the listener that stops it then. It is closed before the
+ * database is looked at, so that no request stores something in between that nobody would ever do.
+ */
+export class Rest {
+  constructor(private readonly parts: RestParts) {}
+
+  /** @param close refuse requests from now on, if there is nothing to do; ends by itself after a minute */
+  async ask(close: boolean): Promise<RestAnswer> {
+    const { activity } = this.parts;
+    // asked again: what it answered then holds no longer
+    activity.reopen();
+    if (close && activity.idleMs > 0) activity.close();
+    try {
+      const work = await this.#look();
+      if (work.isBusy) activity.reopen();
+      return { ...work, idleMs: activity.idleMs, isClosed: activity.isClosed };
+    } catch (error) {
+      activity.reopen();
+      throw error;
+    }
+  }
+
+  async #look(): Promise<Pick<RestAnswer, 'isBusy' | 'workInMs'>> {
+    const { sql, server, worker, activity, erases } = this.parts;
+    const work = await findNextWork(WORKER, sql, server, erases);
+    const isWorking = work.isAtWork || worker.runs.length > 0;
+    const isBusy = isWorking || (work.dueInMs !== undefined && work.dueInMs < SHORTEST_MS);
+    if (isWorking) activity.touch();
+    return { isBusy, workInMs: workInMs(work) };
+  }
+}
+
+function workInMs({ dueInMs, upkeepInMs }: NextWork): number | undefined {
+  const upkeepMs = upkeepInMs === undefined ? Infinity : Math.max(UPKEEP_MS, upkeepInMs);
+  const nextMs = Math.min(dueInMs ?? Infinity, upkeepMs);
+  return Number.isFinite(nextMs) ? Math.max(0, nextMs) : undefined;
+}

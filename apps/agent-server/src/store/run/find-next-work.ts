@@ -1,0 +1,57 @@
+import type { WorkerScope } from '../scope.js';
+import type { ServerIdentity } from '../server-identity.js';
+import type { Sql } from '../sql.js';
+
+/** What the servers of a deployment have to do, now and later. */
+export interface NextWork {
+  /** Whether a run is at work at one of them. */
+  readonly isAtWork: boolean;
+  /** Milliseconds until something is due by the database's time, negative for what is due; undefined: nothing will be. */
+  readonly dueInMs: number | undefined;
+  /** The same for what may be late: threads and items whose time is over. */
+  readonly upkeepInMs: number | undefined;
+}
+
+interface Row {
+  readonly at_work: boolean;
+  readonly due_in_ms: number | null;
+  readonly upkeep_in_ms: number | null;
+}
+
+const until = (moment: string): string =>
+  `(EXTRACT(EPOCH FROM ${moment} - clock_timestamp()) * 1000)::float8`;
+
+/** Each part is one step into an index, but for runs that wait. Runs and crons of other revisions' graphs wait for those. */
+const NEXT = `
+SELECT EXISTS (SELECT 1 FROM agentplane.runs r WHERE r.status = 'running') AS at_work,
+  ${until('w.due')} AS due_in_ms, ${until('w.upkeep')} AS upkeep_in_ms
+FROM (SELECT
+  least(
+    (SELECT min(r.start_after) FROM agentplane.runs r WHERE r.status = 'pending' AND r.graph_id = ANY ($1)),
+    (SELECT c.next_run_date FROM agentplane.crons c LEFT JOIN agentplane.assistants a ON a.assistant_id = c.assistant_id
+      WHERE c.enabled AND c.next_run_date IS NOT NULL AND (a.graph_id IS NULL OR a.graph_id = ANY ($1))
+      ORDER BY c.next_run_date LIMIT 1),
+    (SELECT min(h.next_attempt_at) FROM agentplane.webhooks h WHERE h.state = 'pending'),
+    (SELECT min(e.next_attempt_at) FROM agentplane.trace_erasures e WHERE $2)) AS due,
+  least(
+    (SELECT min(x.check_at) FROM agentplane.thread_ttls x),
+    (SELECT min(i.expires_at) FROM agentplane.store_items i WHERE i.expires_at IS NOT NULL)) AS upkeep) w`;
+
+/**
+ * When there is work next: runs, crons, webhooks, erasures of traces.
+ * @param erases whether the servers erase traces at the platform; what they cannot do wakes none
+ */
+export async function findNextWork(
+  scope: WorkerScope,
+  sql: Sql,
+  { graphIds }: ServerIdentity,
+  erases: boolean,
+): Promise<NextWork> {
+  const { rows } = await sql.asWorker<Row>(scope, { text: NEXT, values: [graphIds, erases] });
+  const [row] = rows;
+  return {
+    isAtWork: row?.at_work ?? false,
+    dueInMs: row?.due_in_ms ?? undefined,
+    upkeepInMs: row?.upkeep_in_ms ?? undefined,
+  };
+}
