@@ -9,6 +9,7 @@ import { ensureCluster, SUPERUSER } from './cluster.js';
 import { requireMajor } from './cluster-version.js';
 import { type EmbeddedDatabases, embeddedDatabases } from './databases.js';
 import { MAX_MUTE } from './guard/mute-sessions.js';
+import { MAX_QUEUE_PAGES } from './guard/notification-queue.js';
 import { locateData, SHARED_FOLDER } from './data-location.js';
 import { keepCopy } from './keep-copy.js';
 import { serverUser } from './os-user.js';
@@ -60,6 +61,7 @@ const SETTINGS: Readonly<Record<string, string>> = {
   unix_socket_directories: '', // its default, the temp folder, would be shared with every other server
   authentication_timeout: '10s', // who does not log in holds a connection too
   max_locks_per_transaction: '128',
+  max_notify_queue_pages: String(MAX_QUEUE_PAGES),
   shared_buffers: '64MB',
   work_mem: '8MB',
   maintenance_work_mem: '64MB',

@@ -185,6 +185,81 @@ describe('a Postgres that the platform shares with roles of agents', () => {
     await works(uris.agent, 'the role of the agent to be let in again');
   });
 
+  describe('whose agent keeps the queue of notifications', () => {
+    let uri = '';
+    beforeAll(async () => {
+      uri = await agent('agent_queue');
+    });
+
+    const usage = async (): Promise<number> => {
+      const [row] = await connections.query(
+        postgres.superuserUri,
+        'SELECT pg_notification_queue_usage() AS used',
+      );
+      return Number(row?.used);
+    };
+
+    /** More than may wait for a listener. */
+    async function fill(): Promise<void> {
+      const client = await connections.to(uri);
+      for (let round = 0; round < 10 && (await usage()) < 0.1; round++) {
+        const sent = client.query(
+          `SELECT pg_notify('x', repeat('a', 7900) || g) FROM generate_series(1, 600) AS g`,
+        );
+        if (
+          await sent.then(
+            () => false,
+            () => true,
+          )
+        )
+          return;
+      }
+    }
+
+    async function listen(): Promise<pg.Client> {
+      const listener = await connections.to(uri);
+      await listener.query('LISTEN x');
+      return listener;
+    }
+
+    it('ends its listener that stands in a transaction, and no older transaction of the platform', async () => {
+      const other = await connections.to(uris.agentplane);
+      await other.query('BEGIN');
+      await other.query('SELECT 1');
+      const listener = await listen();
+      await listener.query('SET idle_in_transaction_session_timeout = 0');
+      await listener.query('BEGIN');
+      await listener.query('SELECT 1');
+      await fill();
+      await waitFor(async () => (await usage()) < 0.01, { timeoutMs: 15_000, what: 'room in the queue' });
+      await expect(listener.query('SELECT 1')).rejects.toThrow();
+      await other.query(`NOTIFY y, 'of another'`);
+      await other.query('COMMIT');
+      await waitFor(() => logged().includes('notifications of all databases waited'));
+    });
+
+    it('suspends its role when a listener that does not read keeps it again', async () => {
+      const listener = await listen();
+      listener.connection.stream.pause();
+      await fill();
+      await waitFor(
+        () =>
+          connections.to(uri).then(
+            () => false,
+            (error: Error) => /not permitted/.test(error.message),
+          ),
+        {
+          timeoutMs: 15_000,
+          what: 'the role of the agent to be suspended',
+        },
+      );
+      expect(await usage()).toBeLessThan(0.01);
+      listener.connection.stream.destroy();
+      skippedMs += 61_000;
+      await works(uri, 'the role of the agent to be let in again');
+    });
+  });
+
   it('lets suspended roles in again when the platform starts', async () => {
     await attackUntilSuspended();
     await postgres.stop();

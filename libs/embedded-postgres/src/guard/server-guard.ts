@@ -14,6 +14,7 @@ import {
   readLockBudget,
 } from './lock-holders.js';
 import { MAX_MUTE, MuteSessions } from './mute-sessions.js';
+import { NotificationQueue } from './notification-queue.js';
 import { findRoleName, listHosts, listSuspended, restoreRole, suspendRole } from './role-suspension.js';
 
 export interface ServerGuardOptions {
@@ -59,10 +60,10 @@ function codeOf(error: unknown): unknown {
 /**
  * Keeps the lock table of a shared server free for all: every role may fill it, no setting limits one role's part, and
  * while it is full no other session can even begin. One session of a superuser is held open for that and looks every
- * second, with statements that take no entry of the table. What it holds against one workspace with all connections is
- * a class of its own (ConnectionShares).
+ * second, with statements that take no entry of the table. What it holds against one workspace with all connections, and
+ * against a full queue of notifications, are classes of their own (ConnectionShares, NotificationQueue).
  *
- * A guest within the budget has no standing → holds too much: its largest backends are ended, it is `warned` → again
+ * A guest within the budget has no standing → holds too much, of locks or of the queue: backends are ended, it is `warned` → again
  * within five minutes: `suspended` (NOLOGIN, all its backends are ended) → after a minute `warned` again, so that the
  * next time suspends at once. A suspension is marked in the database; a new session lifts those that it does not know.
  */
@@ -76,11 +77,13 @@ export class ServerGuard {
   #isFailing = false;
   readonly #mute = new MuteSessions();
   readonly #shares: ConnectionShares;
+  readonly #queue: NotificationQueue;
   #muteLoggedMs = -Infinity;
 
   constructor(options: ServerGuardOptions) {
     this.#options = options;
     const { log, clock } = options;
+    this.#queue = new NotificationQueue(options);
     this.#shares = new ConnectionShares({ log, clock, change: (work) => this.#change(work) });
   }
 
@@ -107,6 +110,7 @@ export class ServerGuard {
       const { connection, budget, hosts } = session;
       const ended = backendsToEnd(await listLockHolders(connection, budget, hosts), budget);
       if (ended.length > 0) await this.#end(connection, ended);
+      await this.#lookAtQueue(connection, hosts);
       for (const [role, standing] of this.#standings) await this.#advance(connection, role, standing);
       await this.#shares.look(connection, hosts);
       this.#isFailing = false;
@@ -186,6 +190,15 @@ export class ServerGuard {
     }
   }
 
+  async #lookAtQueue(connection: OwnConnection, hosts: readonly string[]): Promise<void> {
+    const holder = await this.#queue.look(connection, hosts);
+    if (!holder || !this.#judge(holder.role, [holder.pid])) return;
+    this.#options.log.warn(
+      { role: await findRoleName(connection, holder.role) },
+      'ended a connection of an agent: notifications of all databases waited for it; find what listens in a long transaction, or does not read, in the deployment whose id follows agent_ in the role',
+    );
+  }
+
   /** Whether this is news: an ended backend may still hold its locks at the next look. */
   #judge(role: string, pids: readonly number[]): boolean {
     const now = this.#options.clock.monotonicMs();
@@ -222,7 +235,7 @@ export class ServerGuard {
       this.#standings.set(role, { ...standing, isApplied: true });
       log.warn(
         { role: name, seconds: SUSPENDED_MS / 1_000 },
-        'suspended the role of an agent: it held too many locks again; mend or suspend the deployment whose id follows agent_ in the role',
+        'suspended the role of an agent: it held too many locks, or the queue of notifications, again; mend or suspend the deployment whose id follows agent_ in the role',
       );
     }
   }
