@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { describe, expect, it } from '@jest/globals';
 import { temporaryFolder } from '#lib/testing';
+import { ROUTE_SCOPES } from '../wire/route-access.js';
 import { OPERATOR_KEY } from '../testdata/running-api.js';
 import { testApi } from '../testdata/test-api.js';
 
@@ -15,8 +16,10 @@ describe('the audit log of REST', () => {
 
   const read = (file: string): string => readFileSync(file, { encoding: 'utf8', flag: 'a+' });
   const ofTenant = (): string => join(folder, 'audit-api', `${tenant.tenantId}.log`);
-  /** Of the tenant, then of the platform. */
-  const text = (): string => `${existsSync(ofTenant()) ? read(ofTenant()) : ''}${read(path)}`;
+  const ofLimited = (): string => join(folder, 'audit-api', `${tenant.tenantId}-limited.log`);
+  /** Of the tenant, of its keys of other scopes, then of the platform. */
+  const text = (): string =>
+    [ofTenant(), ofLimited(), path].map((file) => (existsSync(file) ? read(file) : '')).join('');
   const records = (): unknown[] =>
     text()
       .split('\n')
@@ -95,6 +98,37 @@ describe('the audit log of REST', () => {
     expect(read(path)).not.toContain('"kind":"api-key"');
     expect(read(join(folder, 'audit-api', 'refused.log'))).toContain('a guess');
     expect(read(ofTenant())).not.toContain('operator-key');
+  });
+
+  it.each([
+    ['read', []],
+    ['ingest', ['POST /feedback/tokens']],
+  ] as const)('leaves out every question and what is data of a key of scope %s', async (scope, recorded) => {
+    const { key } = (await tenant.call('POST', '/api/v1/api-key', { description: 'x', scope })).json;
+    const routes = Object.entries(ROUTE_SCOPES)
+      .filter(([route, scopes]) => !route.startsWith('GET') && scopes.includes(scope))
+      .map(([route]) => route);
+    expect(routes.length).toBeGreaterThan(5);
+    const before = text();
+    for (const route of routes) {
+      const [method = '', pattern = ''] = route.split(' ');
+      await tenant.call(method, pattern.replace(/{\w+}/g, randomUUID()), {}, { 'x-api-key': key });
+    }
+    const found = text();
+    for (const route of routes) {
+      const target = JSON.stringify({ target: route.slice(route.indexOf(' ') + 1) }).slice(1, -1);
+      const isNew = found.split(target).length > before.split(target).length;
+      expect([route, isNew]).toEqual([route, recorded.some((one) => one === route)]);
+    }
+  });
+
+  it('records what keys of other scopes change in a file of their own', async () => {
+    const { key } = (await tenant.call('POST', '/api/v1/api-key', { description: 'x', scope: 'ingest' }))
+      .json;
+    const before = read(ofTenant());
+    await tenant.call('POST', '/sessions', { name: 'of-a-program' }, { 'x-api-key': key });
+    expect(read(ofTenant())).toBe(before);
+    expect(read(ofLimited())).toContain('"scope":"ingest"');
   });
 
   it('leaves out reads, runs, and requests without a valid key', async () => {

@@ -3,15 +3,15 @@ import { type AuditActor, type AuditLog, type AuditRecord, shortened } from '#li
 import { isJsonObject, type JsonObject, parseJson } from '#lib/json';
 import { REQUEST_ID_HEADER } from '#lib/telemetry';
 import { OPERATOR, findCaller } from '../tenancy/caller.js';
-import { ROUTE_SCOPES, routeName } from '../wire/route-access.js';
+import { ROUTE_SCOPES, routeName, scopesOf } from '../wire/route-access.js';
 
 const READS = new Set(['GET', 'HEAD', 'OPTIONS']);
-/** What agents record is data, and a question changes nothing. */
-const NOT_AUDITED = new Set([
-  'POST /auth/verify',
+/** What agents record is data. */
+const DATA = new Set([
   'POST /runs',
   'POST /runs/batch',
   'POST /runs/multipart',
+  'POST /otel/v1/traces',
   'PATCH /runs/{run_id}',
   'POST /feedback',
   'PATCH /feedback/{feedback_id}',
@@ -28,14 +28,15 @@ export function auditRequests(server: FastifyInstance, audit: AuditLog | undefin
   if (!audit) return;
   server.addHook('onSend', async (request, reply, payload) => {
     const route = routeName(request.method, request.routeOptions.url ?? '');
-    const isRecorded =
-      !READS.has(request.method) &&
-      Object.hasOwn(ROUTE_SCOPES, route) &&
-      !NOT_AUDITED.has(route) &&
-      !ANONYMOUS.has(reply.statusCode);
+    const isRecorded = !READS.has(request.method) && mayChange(route) && !ANONYMOUS.has(reply.statusCode);
     if (isRecorded) record(audit, { request, reply, route, answer: parsed(payload) });
     return payload;
   });
+}
+
+/** Whether it is control, and no question: those are open to keys that only read. */
+function mayChange(route: string): boolean {
+  return Object.hasOwn(ROUTE_SCOPES, route) && !DATA.has(route) && !scopesOf(route).includes('read');
 }
 
 interface Answered {
@@ -69,9 +70,12 @@ function record(audit: AuditLog, { request, reply, route, answer }: Answered): v
   audit.write(recorded, ownerOf(actor));
 }
 
-/** Whose files the record goes to; a key that opens nothing is nobody's, and must not push out what others did. */
+/**
+ * Whose files the record goes to. A key that opens nothing is nobody's, and must not push out what others did; nor must
+ * the keys of agents and of programs that may do little.
+ */
 function ownerOf(actor: AuditActor): string {
-  if (actor.kind === 'api-key') return actor.tenant;
+  if (actor.kind === 'api-key') return actor.scope === 'workspace' ? actor.tenant : `${actor.tenant}-limited`;
   return actor.kind === 'refused-key' ? 'refused' : '';
 }
 
