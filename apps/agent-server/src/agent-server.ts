@@ -263,7 +263,7 @@ async function loadAgent(
 ): Promise<LoadedAgent> {
   const { config, folder, reports, clock, log } = options;
   const agent = await readGraphFolder(folder);
-  if (agent.language === 'python' && agent.store.index)
+  if (agent.python && agent.store.index)
     throw new TerminalError(
       REASON.graphLoadFailed,
       'langgraph.json: "store.index" is not there for Python graphs; remove it',
@@ -282,8 +282,9 @@ async function loadAgent(
       store: agent.store,
       maxTextBytes: config.eventMegabytes * 2 ** 20,
       modules: agent.modules,
+      importFolders: [],
     },
-    program: agent.language === 'python' ? pythonHost(agent.folder, config.python) : nodeHost(),
+    program: agent.python ? pythonHost(agent.folder, agent.python, config.python) : nodeHost(),
     keeper,
     reports,
     ownUrl,

@@ -11,4 +11,5 @@ export type { ThreadTtlSettings, ThreadTtlStrategy } from './checkpointer-settin
 export { webhookHeaders, webhookVariables, type WebhookSettings } from './parse-webhook-settings.js';
 export type { AuthSettings, OpenapiSecurity } from './parse-auth-settings.js';
 export type { UiEntry, UiSettings } from './parse-ui-settings.js';
-export type { ModuleExport } from './parse-export.js';
+export { isModuleName, type ModuleExport } from './parse-export.js';
+export type { PythonSettings } from './parse-python-settings.js';

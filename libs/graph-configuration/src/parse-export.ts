@@ -11,6 +11,11 @@ const SOURCE_FILE = /\.([cm]?[jt]s|[jt]sx)$/;
 const PYTHON_FILE = /\.py$/;
 const PYTHON_MODULE = /^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$/;
 
+/** Whether an export is named by its module, as Python imports it, and not by a file. */
+export function isModuleName(file: string): boolean {
+  return !SOURCE_FILE.test(file) && !PYTHON_FILE.test(file) && PYTHON_MODULE.test(file);
+}
+
 /** Parses `FILE.py:NAME` or `MODULE:NAME`; undefined for what is neither. */
 export function parsePythonExport(path: string): ModuleExport | undefined {
   const colon = path.lastIndexOf(':');

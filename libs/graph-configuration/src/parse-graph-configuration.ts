@@ -7,6 +7,7 @@ import { parseStoreSettings, type StoreSettings } from './store-settings.js';
 import { parseWebhookSettings, type WebhookSettings } from './parse-webhook-settings.js';
 import { parseAuthSettings, type AuthSettings } from './parse-auth-settings.js';
 import { parseExport, parsePythonExport, type ModuleExport } from './parse-export.js';
+import { parsePythonSettings, type PythonSettings } from './parse-python-settings.js';
 import { parseUiSettings, uiNotes, type UiSettings } from './parse-ui-settings.js';
 
 /** One graph that `langgraph.json` names. */
@@ -21,6 +22,8 @@ export type GraphLanguage = 'javascript' | 'python';
 /** What `langgraph.json` says, as far as it drives something here. */
 export interface GraphConfiguration {
   readonly language: GraphLanguage;
+  /** Undefined where the graphs are not Python. */
+  readonly python: PythonSettings | undefined;
   readonly graphs: readonly GraphEntry[];
   /** A file of `NAME=value` lines, relative to the folder, or the variables themselves. */
   readonly env: string | Readonly<Record<string, string>> | undefined;
@@ -92,6 +95,7 @@ export function parseGraphConfiguration(
   if (refusals.length > 0) throw failed(refusals.join('; '));
   return {
     language,
+    python: language === 'python' ? parsePythonSettings(settings) : undefined,
     graphs: entries,
     env: parseEnv(env),
     store: parseStoreSettings(store),

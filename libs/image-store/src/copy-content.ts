@@ -4,7 +4,10 @@ import { dirname, isAbsolute, join, relative, resolve } from 'node:path';
 import { TerminalError } from '#lib/errors';
 
 /** Never a part of an image: what installs and tools make beside the sources. */
-const LEFT_OUT = new Set(['node_modules', '.git', '.agentplane']);
+const LEFT_OUT = new Set([
+  ...['node_modules', '.git', '.agentplane'],
+  ...['.venv', '__pycache__', '.pytest_cache', '.mypy_cache', '.ruff_cache'],
+]);
 
 /**
  * Copies a folder and answers the digest of what was copied: over the sorted relative paths, the executable bits and

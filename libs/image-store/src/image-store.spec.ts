@@ -206,9 +206,9 @@ describe('image store', () => {
     ['a folder that is not there', 'a', () => join(root, 'missing'), /is not a folder/],
     ['a folder without a graph configuration', 'a', () => installation, /no langgraph.json/],
     [
-      'a Python graph',
+      'a Python graph beside others',
       'a',
-      () => agentFolder({ 'langgraph.json': '{"graphs": {"a": "a.py:g"}}' }),
+      () => agentFolder({ 'langgraph.json': '{"graphs": {"a": "a.py:g", "b": "b.ts:g"}}' }),
       /is Python/,
     ],
     [

@@ -3,7 +3,7 @@ import { existsSync, readFileSync, statSync } from 'node:fs';
 import { mkdir, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { TerminalError } from '#lib/errors';
-import { parseGraphConfiguration } from '#lib/graph-configuration';
+import { type GraphConfiguration, isModuleName, parseGraphConfiguration } from '#lib/graph-configuration';
 import { findProcess } from '#lib/process-identity';
 import { type Clock, systemClock } from '#lib/time';
 import { ClosedContents, type ImageReader } from './closed-contents.js';
@@ -12,6 +12,7 @@ import { decideOwners } from './decide-owners.js';
 import type { ImageEntry } from './image-entries.js';
 import { ImageIndex } from './image-index.js';
 import { installDependencies } from './dependencies/install-dependencies.js';
+import { hasLostPython, installPython } from './python/install-python.js';
 import { IMAGE_NAME, parseImageReference, pinnedReference } from './reference.js';
 import { workspaceNames } from './workspace-names.js';
 
@@ -46,8 +47,12 @@ export interface StoredImage {
 export interface ImportOptions {
   /** Who shall have the image. Default: who has the name already, or every namespace of the machine. */
   readonly namespaces?: readonly string[];
-  /** Called before npm begins to install what a lock file names, which may take minutes. */
+  /** Whether packages of Python without a wheel are built, which runs code of their authors. */
+  readonly builds?: boolean;
+  /** Called before packages are installed, which may take minutes. */
   readonly onInstall?: () => void;
+  /** Gets what the installer of Python packages says meanwhile. */
+  readonly onLine?: (line: string) => void;
 }
 
 /** The images of one machine: folders kept by the digest of their content. */
@@ -73,6 +78,10 @@ export function openImageStore({ folder, installation, clock = systemClock }: Im
   const index = new ImageIndex(folder, clock);
   const program = (app: string): string => join(installation, 'dist', 'apps', app, 'src', 'main.js');
   const closed = new ClosedContents(folder, clock);
+  const places = {
+    shared: join(folder, 'dependencies'),
+    platformModules: join(installation, 'node_modules'),
+  };
   const openFolderOf = (digest: string): string => join(folder, digest.replace(':', '-'));
 
   async function list(): Promise<readonly StoredImage[]> {
@@ -92,30 +101,26 @@ export function openImageStore({ folder, installation, clock = systemClock }: Im
     list,
     find,
 
-    async import(name, source, { namespaces: wanted, onInstall } = {}) {
-      requireImportable(name, source);
+    async import(name, source, options = {}) {
+      const { namespaces: wanted } = options;
+      const configuration = requireImportable(name, source);
       const decide = (before: ImageEntry | undefined): readonly string[] | undefined =>
         decideOwners(name, before, wanted);
       const namespaces = decide(await index.find(name));
       const place = namespaces ? closed.folder : folder;
       await mkdir(place, { recursive: true, mode: 0o700 }); // an agent's folder may hold secrets
-      for (const one of [folder, closed.folder, join(folder, 'dependencies')]) await removePartials(one);
+      for (const one of [folder, closed.folder, places.shared]) await removePartials(one);
       const partial = join(place, `.partial-${process.pid}-${randomBytes(4).toString('hex')}`);
       try {
         const digest = await copyContent(source, partial);
         if (namespaces && existsSync(openFolderOf(digest))) throw contentIsOpen(name, namespaces);
         const target = namespaces ? closed.folderOf(digest) : openFolderOf(digest);
         if (!existsSync(target)) {
-          await installDependencies({
-            folder: partial,
-            shared: join(folder, 'dependencies'),
-            platformModules: join(installation, 'node_modules'),
-            ...(onInstall ? { onInstall } : {}),
-          });
+          await install(partial, places, configuration, options);
           await rename(partial, target).catch((error: unknown) => {
             if (!existsSync(target)) throw error; // else another import of the same content was faster
           });
-        }
+        } else if (await hasLostPython(target)) await install(target, places, configuration, options);
         await index.set(name, digest, namespaces, decide);
         if (namespaces) await closed.give(digest, namespaces);
       } finally {
@@ -147,7 +152,18 @@ export function openImageStore({ folder, installation, clock = systemClock }: Im
   };
 }
 
-function requireImportable(name: string, source: string): void {
+/** Gives an image the packages that it asks for. */
+async function install(
+  folder: string,
+  { shared, platformModules }: { readonly shared: string; readonly platformModules: string },
+  { python }: GraphConfiguration,
+  { builds = false, onInstall, onLine }: ImportOptions,
+): Promise<void> {
+  if (python) return installPython({ folder, shared, settings: python, builds, onInstall, onLine });
+  await installDependencies({ folder, shared, platformModules, ...(onInstall ? { onInstall } : {}) });
+}
+
+function requireImportable(name: string, source: string): GraphConfiguration {
   if (!IMAGE_NAME.test(name))
     throw new TerminalError(
       'ImageNameInvalid',
@@ -158,7 +174,8 @@ function requireImportable(name: string, source: string): void {
   const configuration = join(source, 'langgraph.json');
   if (!existsSync(configuration))
     throw new TerminalError('NotAnAgent', `${source} has no langgraph.json; an agent's folder needs one`);
-  const { graphs, auth, http, ui } = parseGraphConfiguration(readFileSync(configuration, 'utf8'));
+  const read = parseGraphConfiguration(readFileSync(configuration, 'utf8'), ['javascript', 'python']);
+  const { graphs, auth, http, ui } = read;
   const named = graphs.map(({ graphId, file }) => ({ what: `graph "${graphId}"`, file }));
   const others = [
     ...(auth ? [{ what: '"auth.path"', file: auth.file }] : []),
@@ -166,8 +183,9 @@ function requireImportable(name: string, source: string): void {
     ...ui.entries.map(({ name, file }) => ({ what: `"ui": ${name}`, file })),
   ];
   for (const { what, file } of [...named, ...others])
-    if (!existsSync(join(source, file)))
+    if (!isModuleName(file) && !existsSync(join(source, file)))
       throw new TerminalError('NotAnAgent', `langgraph.json: ${what}: ${file} does not exist`);
+  return read;
 }
 
 /** Whoever knows its digest could run it and read its files: a promise to close it could not be kept. */

@@ -95,7 +95,8 @@ class Host:
     async def _load(self, order: dict[str, Any]) -> None:
         open_log(order["logLevel"])
         folder = Path(order["folder"])
-        sys.path.insert(0, str(folder))
+        # before the packages, as the agent's own
+        sys.path[:0] = dict.fromkeys([*order["importFolders"], str(folder)])
         graphs = GraphRegistry(folder)
         sources = [GraphSource(one["graphId"], one["file"], one["exportName"]) for one in order["graphs"]]
         try:

@@ -3,7 +3,7 @@ import { readFile, realpath } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { parseEnv } from 'node:util';
 import { TerminalError } from '#lib/errors';
-import { parseGraphConfiguration, type GraphConfiguration } from '#lib/graph-configuration';
+import { isModuleName, parseGraphConfiguration, type GraphConfiguration } from '#lib/graph-configuration';
 import { REASON } from '#lib/resources';
 
 /** Where one graph comes from. */
@@ -33,9 +33,7 @@ function failed(message: string, cause?: unknown): TerminalError {
 
 /** Modules of Python may be named as they are imported. */
 function placeOf(folder: string, file: string): string {
-  return file.includes('/') || file.includes('.py') || /\.[cm]?[jt]sx?$/.test(file)
-    ? resolve(folder, file)
-    : file;
+  return isModuleName(file) ? file : resolve(folder, file);
 }
 
 /** A file of variables may be missing: it often is kept out of what is deployed, and its secrets are given otherwise. */

@@ -1,7 +1,10 @@
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
+import { accessSync, constants, existsSync, lstatSync, readlinkSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { wholeEnvironment } from '#lib/config';
+import { TerminalError } from '#lib/errors';
+import type { PythonSettings } from '#lib/graph-configuration';
+import { REASON } from '#lib/resources';
 import type { LoadOrder } from '../protocol/messages.js';
 
 /** How a process that runs graphs is started. */
@@ -30,17 +33,53 @@ export function nodeHost(): HostProgram {
   };
 }
 
+/** Where the code of a folder of the agent is imported from: a package itself, one below it, or below `src`. */
+function importFolders(folder: string, settings: PythonSettings): readonly string[] {
+  return settings.folders.flatMap((given) => {
+    const place = resolve(folder, given);
+    if (place !== folder && existsSync(join(place, '__init__.py'))) return [dirname(place)];
+    const source = join(place, 'src');
+    return existsSync(source) ? [source, place] : [place];
+  });
+}
+
+/** @throws TerminalError when the environment of the agent has no interpreter that this user can start */
+function ownInterpreter(folder: string): string | undefined {
+  const environment = join(folder, '.venv');
+  if (!lstatSync(environment, { throwIfNoEntry: false })) return undefined;
+  const own = join(environment, 'bin', 'python');
+  try {
+    accessSync(own, constants.X_OK);
+    return own;
+  } catch (error) {
+    const link = lstatSync(own, { throwIfNoEntry: false })?.isSymbolicLink() ? readlinkSync(own) : undefined;
+    const isClosed = (error as NodeJS.ErrnoException).code === 'EACCES';
+    const cure = isClosed
+      ? 'install Python where every user of the machine can reach it (Debian: apt-get install python3 python3-venv), then add the image again'
+      : 'install that Python again, then add the image again (in a folder of your own: make .venv again)';
+    throw new TerminalError(
+      REASON.graphLoadFailed,
+      `the agent's .venv cannot start: its interpreter ${link ?? own} ${isClosed ? 'is closed to the user of this process' : 'does not exist'}; ${cure}`,
+      { cause: error },
+    );
+  }
+}
+
 /**
  * Graphs in Python, by the interpreter of the agent's own environment (`.venv`), or the one that is named, or the
  * machine's. It gets no database: it asks its server.
+ * @throws TerminalError (`GraphLoadFailed`) when its own environment cannot start
  */
-export function pythonHost(folder: string, interpreter: string | undefined): HostProgram {
-  const own = join(folder, '.venv', 'bin', 'python');
+export function pythonHost(
+  folder: string,
+  settings: PythonSettings,
+  interpreter: string | undefined,
+): HostProgram {
   const { POSTGRES_URI: _uri, REDIS_URI: _redis, ...environment } = wholeEnvironment({});
   return {
-    command: existsSync(own) ? own : (interpreter ?? 'python3'),
+    command: ownInterpreter(folder) ?? interpreter ?? 'python3',
     args: [PYTHON_FOLDERS.find((place) => existsSync(place)) ?? 'python'],
     environment,
-    instead: { postgresUri: '', poolSize: 0 },
+    instead: { postgresUri: '', poolSize: 0, importFolders: importFolders(folder, settings) },
   };
 }

@@ -22,6 +22,8 @@ export interface LoadOrder {
   readonly secrets: readonly string[];
   /** Other files of the agent that are imported. */
   readonly modules: readonly string[];
+  /** Of Python: folders from which the agent's packages are imported. */
+  readonly importFolders: readonly string[];
   readonly store: StoreSettings;
   /** Of one event, result or answer. */
   readonly maxTextBytes: number;

@@ -50,12 +50,6 @@ describe('the check of graphs', () => {
       {},
       /\.\.\/outside\.ts lies outside the folder.*move the file into it/,
     ],
-    [
-      'a Python project, before anything else that it says',
-      './agent.py:graph',
-      { 'langgraph.json': '{"dependencies": ["./my_agent"], "graphs": {"agent": "./agent.py:graph"}}' },
-      /agent\.py is Python; agents are written in TypeScript or JavaScript/,
-    ],
   ])('refuses %s', async (_name, graph, files, message) => {
     writeFileSync(join(root, 'outside.ts'), 'export const graph = 1;');
     await expect(checkGraphs(agent(graph, files))).rejects.toThrow(message);

@@ -69,7 +69,9 @@ async function troubleOf(
 export async function checkGraphs(given: string): Promise<void> {
   if (!existsSync(join(given, 'langgraph.json'))) return;
   const folder = realpathSync(given);
-  const { graphs } = parseGraphConfiguration(readFileSync(join(folder, 'langgraph.json'), 'utf8'));
+  const text = readFileSync(join(folder, 'langgraph.json'), 'utf8');
+  const { graphs, language } = parseGraphConfiguration(text, ['javascript', 'python']);
+  if (language === 'python') return; // its files are looked for by the image store
   for (const graph of graphs) {
     if (!existsSync(resolve(folder, graph.file))) continue;
     const trouble = await troubleOf(folder, graph);

@@ -36,6 +36,7 @@ const SHAPE: Shape<StoredImage> = {
 interface AddFlags {
   readonly data: string;
   readonly deploy?: boolean;
+  readonly buildPackages?: boolean;
   readonly workspace?: readonly string[];
 }
 
@@ -43,7 +44,7 @@ interface AddFlags {
 export async function addImage(
   name: string,
   folder: string,
-  { data, deploy = false, workspace = [] }: AddFlags,
+  { data, deploy = false, buildPackages = false, workspace = [] }: AddFlags,
 ): Promise<number> {
   const { root, images } = dataPaths(data);
   const platform = findRunningPlatform(data);
@@ -55,7 +56,9 @@ export async function addImage(
     const store = openImageStore({ folder: images, installation: INSTALLATION, clock: systemClock });
     const image = await store.import(name, resolve(folder), {
       ...(workspace.length > 0 ? { namespaces: workspace.map(workspaceNamespace) } : {}),
-      onInstall: () => process.stderr.write('Installing the dependencies of its lock file …\n'),
+      builds: buildPackages,
+      onInstall: () => process.stderr.write('Installing its dependencies …\n'),
+      onLine: showProgress,
     });
     process.stdout.write(`${image.reference}\n`);
     warnOfUnlocked(folder);
@@ -68,6 +71,12 @@ export async function addImage(
     const exit = error instanceof WaitingError ? 'unreachable' : 'failed';
     throw new CommandError(exit, `adding ${folder} failed`, { cause: error });
   }
+}
+
+/** Lines of pip that say how far it is. */
+function showProgress(line: string): void {
+  if (/^(Collecting|Downloading|Installing|Building) /.test(line.trim()))
+    process.stderr.write(`  ${line.trim()}\n`);
 }
 
 /** What becomes of the deployments that name the image; undefined when there are none. */

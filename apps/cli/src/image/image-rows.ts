@@ -24,6 +24,10 @@ export const IMAGE_COMMANDS: readonly Command[] = [
           'the workspace that has it, and no other; may be given again. By default those that it has, and all for a new one',
           parseWorkspace,
         ),
+        buildPackages: toggle(
+          '--build-packages',
+          'build Python packages that have no wheel, which runs code of their authors as this user',
+        ),
         data: DATA_OPTION,
       },
       examples: [

@@ -1,0 +1,46 @@
+import { spawn } from 'node:child_process';
+import { createInterface } from 'node:readline';
+import { withUmask } from '#lib/process-identity';
+
+export interface ProgramRequest {
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly folder: string;
+  readonly environment: Readonly<Record<string, string>>;
+  /** Gets each line that it writes on its standard output. */
+  readonly onLine?: ((line: string) => void) | undefined;
+}
+
+export interface ProgramEnd {
+  readonly code: number | null;
+  /** The end of what it wrote on both streams. */
+  readonly output: string;
+}
+
+/** The code of a failure comes before its stack. */
+const KEPT_CHARACTERS = 20_000;
+const SHOWN_CHARACTERS = 2_000;
+
+/** The part of an output that a message shows. */
+export function endOfOutput(output: string): string {
+  return output.trim().slice(-SHOWN_CHARACTERS);
+}
+
+/**
+ * Runs a program that makes files for agents, who may be other users than the platform.
+ * @throws when it cannot be started
+ */
+export function runProgram(request: ProgramRequest): Promise<ProgramEnd> {
+  const { command, args, folder, environment, onLine } = request;
+  return new Promise((resolve, reject) => {
+    const child = withUmask(0o022, () =>
+      spawn(command, args, { cwd: folder, env: environment, stdio: ['ignore', 'pipe', 'pipe'] }),
+    );
+    let output = '';
+    for (const stream of [child.stdout, child.stderr])
+      stream.on('data', (chunk: Buffer) => (output = (output + chunk.toString()).slice(-KEPT_CHARACTERS)));
+    if (onLine) createInterface({ input: child.stdout }).on('line', onLine);
+    child.on('error', reject);
+    child.on('close', (code) => resolve({ code, output }));
+  });
+}

@@ -1,0 +1,105 @@
+import { execFile } from 'node:child_process';
+import { accessSync, constants, statSync } from 'node:fs';
+import { delimiter, dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+import { inheritedEnvironment } from '#lib/config';
+import { TerminalError } from '#lib/errors';
+
+/** An interpreter of this machine. */
+export interface Python {
+  /** Of the interpreter itself, with no link on the way. */
+  readonly path: string;
+  /** `3.12.4` */
+  readonly version: string;
+}
+
+/** What the newest LangGraph runs on. */
+const OLDEST = [3, 10] as const;
+const ASK = 'import os, platform, sys; print(platform.python_version(), os.path.realpath(sys.executable))';
+const ANSWER_MS = 10_000;
+const USUAL_FOLDERS = ['/usr/local/bin', '/usr/bin'];
+
+async function ask(command: string): Promise<Python | undefined> {
+  try {
+    // isolated: files of the folder and variables of the user are none of its business
+    const { stdout } = await promisify(execFile)(command, ['-I', '-c', ASK], { timeout: ANSWER_MS });
+    const [, version, path] = /^(\S+) (.+)$/m.exec(stdout.trim()) ?? [];
+    return version === undefined || path === undefined ? undefined : { version, path };
+  } catch {
+    return undefined; // a name for none, as version managers leave them
+  }
+}
+
+/** Commands of a name, in the order of `PATH`. */
+export function findCommands(name: string): readonly string[] {
+  const { PATH = '' } = inheritedEnvironment(['PATH']);
+  const folders = [...new Set([...PATH.split(delimiter), ...USUAL_FOLDERS])];
+  return folders
+    .filter((folder) => folder.startsWith('/'))
+    .map((folder) => join(folder, name))
+    .filter(isExecutable);
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return statSync(path).isFile();
+  } catch {
+    return false;
+  }
+}
+
+function isNewEnough([major = 0, minor = 0]: readonly number[]): boolean {
+  return major > OLDEST[0] || (major === OLDEST[0] && minor >= OLDEST[1]);
+}
+
+/** Whether users who own nothing on the way may execute it: agents may be such users. */
+function isOpenToAll(path: string): boolean {
+  for (let at = path; ; at = dirname(at)) {
+    if ((statSync(at).mode & 0o001) === 0) return false;
+    if (dirname(at) === at) return true;
+  }
+}
+
+/** Every interpreter that commands of these names start, once. */
+async function* pythons(names: readonly string[]): AsyncGenerator<Python> {
+  const seen = new Set<string>();
+  for (const name of names)
+    for (const command of findCommands(name)) {
+      const python = await ask(command);
+      if (!python || seen.has(python.path)) continue;
+      seen.add(python.path);
+      yield python;
+    }
+}
+
+/**
+ * The Python of this machine that runs an agent and for which its packages are installed. Of several that fit, one that
+ * every user of the machine can reach comes first where this process is root: pods have users of their own then.
+ * @param asked `python_version` of `langgraph.json`, as `3.12`; undefined for whichever there is
+ * @throws TerminalError `PythonMissing`, with what was found and what to install
+ */
+export async function findPython(asked: string | undefined): Promise<Python> {
+  const found: Python[] = [];
+  let closed: Python | undefined;
+  for await (const python of pythons([
+    ...(asked === undefined ? [] : [`python${asked}`]),
+    'python3',
+    'python',
+  ])) {
+    found.push(python);
+    const fits = asked === undefined || `${python.version}.`.startsWith(`${asked}.`);
+    if (!fits || !isNewEnough(python.version.split('.').map(Number))) continue;
+    if (process.getuid?.() !== 0 || isOpenToAll(python.path)) return python;
+    closed ??= python;
+  }
+  if (closed) return closed;
+  const wanted = asked === undefined ? `Python ${OLDEST.join('.')} or newer` : `Python ${asked}`;
+  const minor = /^\d+\.\d+/.exec(asked ?? '')?.[0] ?? '3';
+  const has = found.map(({ version, path }) => `${version} (${path})`).join(', ') || 'none';
+  throw new TerminalError(
+    'PythonMissing',
+    `langgraph.json: the graphs need ${wanted}; this machine has ${has}. Install it ` +
+      `(Debian: apt-get install python${minor} python${minor}-venv) or change "python_version"`,
+  );
+}

@@ -1,0 +1,136 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { existsSync, readFileSync } from 'node:fs';
+import { chmod, lstat, mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises';
+import { dirname, join, relative } from 'node:path';
+import { inheritedEnvironment } from '#lib/config';
+import { TerminalError } from '#lib/errors';
+import type { PythonSettings } from '#lib/graph-configuration';
+import { endOfOutput, runProgram } from '../dependencies/run-program.js';
+import { findPython, type Python } from './find-python.js';
+import { mendScripts } from './mend-scripts.js';
+import { chooseInstaller, findPip, type PackageInstaller } from './package-installer.js';
+import { pythonPackages, type PythonPackages } from './python-packages.js';
+
+export interface PythonOptions {
+  /** The image that is made. */
+  readonly folder: string;
+  /** Keeps what was installed, for images that ask for the same. */
+  readonly shared: string;
+  readonly settings: PythonSettings;
+  /** Whether packages without a wheel are built, which runs code of their authors. */
+  readonly builds: boolean;
+  /** Called before an installation begins, which may take minutes. */
+  readonly onInstall?: (() => void) | undefined;
+  /** Gets what the installer says. */
+  readonly onLine?: ((line: string) => void) | undefined;
+}
+
+/** Of what is in the folder, where packages lie beside the code. */
+const BESIDE_CODE = /(--find-links|-f)[\s=]+(?!https?:)|file:|^\.{0,2}\/|@\s*\.{0,2}\//m;
+
+function keyOf(options: PythonOptions, python: Python, packages: PythonPackages): string {
+  const { folder, settings, builds } = options;
+  const { pipConfigFile: file } = settings;
+  const hash = createHash('sha256').update(
+    JSON.stringify([
+      ...[python.path, /^\d+\.\d+/.exec(python.version)?.[0], process.platform, process.arch],
+      ...[packages, builds, settings.keepsPip],
+      file === undefined ? undefined : readFileSync(join(folder, file), 'utf8'),
+      // the name of a partial image: another each time
+      BESIDE_CODE.test([...packages.locked, ...packages.open].join('\n')) ? folder : undefined,
+    ]),
+  );
+  return hash.digest('hex');
+}
+
+async function makeVenv(python: Python, venv: string): Promise<void> {
+  const { code, output } = await runProgram({
+    command: python.path,
+    args: ['-I', '-m', 'venv', '--without-pip', venv],
+    folder: '/',
+    environment: inheritedEnvironment(['PATH', 'HOME', 'TMPDIR']),
+  });
+  if (code !== 0)
+    throw new TerminalError(
+      'PythonIncomplete',
+      `${python.path} makes no virtual environment: ${endOfOutput(output)}; install its venv module (Debian: apt-get install python3-venv)`,
+    );
+}
+
+async function fill(
+  venv: string,
+  options: PythonOptions,
+  packages: PythonPackages,
+  installer: PackageInstaller,
+): Promise<void> {
+  const { folder, settings, builds, onLine } = options;
+  const list = async (name: string, lines: readonly string[]): Promise<string> => {
+    const path = join(venv, name);
+    await writeFile(path, lines.map((line) => `${line}\n`).join(''));
+    return path;
+  };
+  const install = (lists: readonly string[]): Promise<void> =>
+    installer.install({ venv, folder, lists, builds, onLine });
+  const { locked, open, constraints } = packages;
+  if (locked.length > 0) await install(['--no-deps', '-r', await list('locked.txt', locked)]);
+  const pinned = locked
+    .map((line) => line.replace(/\s+--hash.*$/, ''))
+    .filter((line) => /^[^@]+==/.test(line));
+  const added = settings.keepsPip ? [...open, 'pip'] : open;
+  if (added.length === 0) return;
+  const limits = [...constraints, ...pinned];
+  const limited = limits.length > 0 ? ['-c', await list('constraints.txt', limits)] : [];
+  await install([...limited, '-r', await list('requirements.txt', added)]);
+}
+
+/** Installs beside the images, once for each list; answers the folder that is the environment. */
+async function installShared(options: PythonOptions): Promise<string> {
+  const { shared, folder, settings, builds } = options;
+  const python = await findPython(settings.version);
+  const reader = await findPip(python, shared);
+  const installer = chooseInstaller(folder, settings, reader);
+  const packages = await pythonPackages(folder, settings, { python, reader, builds });
+  const target = join(shared, keyOf(options, python, packages));
+  if (existsSync(target)) return target;
+  options.onInstall?.();
+  const partial = join(shared, `.partial-${process.pid}-${randomBytes(4).toString('hex')}`);
+  await mkdir(partial, { recursive: true, mode: 0o700 });
+  // agents may be other users than the platform
+  await chmod(shared, 0o711);
+  await chmod(partial, 0o755);
+  try {
+    await makeVenv(python, partial);
+    await fill(partial, options, packages, installer);
+    await mendScripts(partial);
+    await rename(partial, target).catch((error: unknown) => {
+      if (!existsSync(target)) throw error; // else another import of the same list was faster
+    });
+  } finally {
+    await rm(partial, { recursive: true, force: true });
+  }
+  return target;
+}
+
+/** Whether the environment of an image has lost its interpreter, as when Python was removed or came in another place. */
+export async function hasLostPython(image: string): Promise<boolean> {
+  const isThere = await lstat(join(image, '.venv')).then(
+    () => true,
+    () => false,
+  );
+  return isThere && !existsSync(join(image, '.venv', 'bin', 'python'));
+}
+
+/**
+ * Gives an image its `.venv`: what `dependencies` of `langgraph.json` lists, for the Python that it asks for. Installed
+ * once for each list, so that an edit of the code installs nothing again.
+ * @throws WaitingError when the package index is unavailable, TerminalError with the end of the output when the packages cannot be installed, or no Python fits
+ */
+export async function installPython(options: PythonOptions): Promise<void> {
+  const { folder } = options;
+  const installed = await installShared(options);
+  const link = join(folder, '.venv');
+  const made = `${link}-${randomBytes(4).toString('hex')}`;
+  // relative: a data folder may be moved
+  await symlink(relative(dirname(link), installed), made, 'dir');
+  await rename(made, link);
+}

@@ -1,0 +1,181 @@
+import { existsSync } from 'node:fs';
+import { mkdir, rename, rm } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { inheritedEnvironment } from '#lib/config';
+import { TerminalError, WaitingError } from '#lib/errors';
+import type { PythonSettings } from '#lib/graph-configuration';
+import { endOfOutput, type ProgramEnd, runProgram } from '../dependencies/run-program.js';
+import { findCommands, type Python } from './find-python.js';
+import { indexOutage } from './index-outage.js';
+
+const NETWORK = [
+  ...['HTTP_PROXY', 'HTTPS_PROXY', 'NO_PROXY', 'ALL_PROXY'].flatMap((name) => [name, name.toLowerCase()]),
+  ...['SSL_CERT_FILE', 'SSL_CERT_DIR', 'REQUESTS_CA_BUNDLE', 'CURL_CA_BUNDLE', 'NETRC'],
+];
+const PLACES = [
+  'PATH',
+  'HOME',
+  'TMPDIR',
+  'LANG',
+  'LC_ALL',
+  'XDG_CONFIG_HOME',
+  'XDG_CONFIG_DIRS',
+  'XDG_CACHE_HOME',
+];
+/** What leads pip to its index here as it does everywhere else on this machine, and nothing that is a secret of ours. */
+const OF_PIP = [
+  ...['CONFIG_FILE', 'INDEX_URL', 'EXTRA_INDEX_URL', 'NO_INDEX', 'FIND_LINKS', 'TRUSTED_HOST', 'CERT'],
+  ...['CLIENT_CERT', 'PROXY', 'CONSTRAINT', 'KEYRING_PROVIDER'],
+].map((name) => `PIP_${name}`);
+const HOW_PIP_WORKS = [
+  ...['PIP_CACHE_DIR', 'PIP_TIMEOUT', 'PIP_DEFAULT_TIMEOUT', 'PIP_RETRIES'],
+  ...['PIP_DISABLE_PIP_VERSION_CHECK', 'PIP_NO_CACHE_DIR'],
+];
+const OF_UV = [
+  ...['DEFAULT_INDEX', 'INDEX', 'INDEX_URL', 'EXTRA_INDEX_URL', 'INDEX_STRATEGY', 'FIND_LINKS', 'NO_INDEX'],
+  ...['INSECURE_HOST', 'NATIVE_TLS', 'SYSTEM_CERTS', 'CONFIG_FILE', 'CACHE_DIR', 'OFFLINE', 'HTTP_TIMEOUT'],
+  ...['KEYRING_PROVIDER', 'CONSTRAINT'],
+].map((name) => `UV_${name}`);
+
+/** pip has tried several times before it gives up. */
+const RETRY_MS = 30_000;
+
+/** Installs packages for an interpreter. */
+export interface PackageInstaller {
+  readonly name: 'pip' | 'uv';
+  /** @param lists arguments that name what is installed */
+  install(request: {
+    readonly venv: string;
+    readonly folder: string;
+    readonly lists: readonly string[];
+    readonly builds: boolean;
+    readonly onLine: ((line: string) => void) | undefined;
+  }): Promise<void>;
+}
+
+/** Whether pip was told of an index, a proxy or a certificate of its own, of which uv knows nothing. */
+function hasPipSettings(settings: PythonSettings, environment: Readonly<Record<string, string>>): boolean {
+  const { HOME = '/', XDG_CONFIG_HOME = join(HOME, '.config') } = environment;
+  const files = [join(XDG_CONFIG_HOME, 'pip', 'pip.conf'), join(HOME, '.pip', 'pip.conf'), '/etc/pip.conf'];
+  return (
+    settings.pipConfigFile !== undefined ||
+    OF_PIP.some((name) => environment[name] !== undefined) ||
+    files.some((file) => existsSync(file))
+  );
+}
+
+/**
+ * uv where the machine has it and pip has no settings of its own; else pip.
+ * @param pip an interpreter that has pip
+ * @throws TerminalError when the agent asks for uv and there is none
+ */
+export function chooseInstaller(image: string, settings: PythonSettings, pip: Python): PackageInstaller {
+  const environment = inheritedEnvironment([...PLACES, ...NETWORK, ...OF_PIP, ...HOW_PIP_WORKS, ...OF_UV]);
+  const [uv] = settings.installer === 'pip' ? [] : findCommands('uv');
+  if (settings.installer === 'uv' && uv === undefined)
+    throw new TerminalError(
+      'InstallerMissing',
+      'langgraph.json: "pip_installer" is "uv", which this machine does not have; install uv, or set "pip"',
+    );
+  const isUv = uv !== undefined && (settings.installer === 'uv' || !hasPipSettings(settings, environment));
+  const { pipConfigFile } = settings;
+  if (pipConfigFile !== undefined && !existsSync(join(image, pipConfigFile)))
+    throw new TerminalError(
+      'NotAnAgent',
+      `langgraph.json: "pip_config_file": ${pipConfigFile} does not exist`,
+    );
+  const own: Record<string, string> =
+    pipConfigFile === undefined ? {} : { PIP_CONFIG_FILE: resolve(image, pipConfigFile) };
+  return {
+    name: isUv ? 'uv' : 'pip',
+    async install({ venv, folder, lists, builds, onLine }) {
+      const python = join(venv, 'bin', 'python');
+      const wheels = builds ? [] : ['--only-binary', ':all:'];
+      const [command, args] = isUv
+        ? [uv, ['pip', 'install', '--python', python, '--compile-bytecode', ...wheels, ...lists]]
+        : [
+            pip.path,
+            [
+              '-m',
+              'pip',
+              '--python',
+              python,
+              'install',
+              '--no-input',
+              '--progress-bar=off',
+              ...wheels,
+              ...lists,
+            ],
+          ];
+      const end = await runProgram({
+        ...{ command, args, folder, onLine },
+        environment: { ...environment, ...own, PYTHONSAFEPATH: '1', PYTHONNOUSERSITE: '1' },
+      });
+      if (end.code !== 0) throw failureOf(isUv ? 'uv' : 'pip', end, builds);
+    },
+  };
+}
+
+function failureOf(name: string, { code, output }: ProgramEnd, builds: boolean): Error {
+  const outage = indexOutage(output);
+  const end = endOfOutput(output);
+  if (outage !== undefined)
+    return new WaitingError(
+      'DependencyUnavailable',
+      `${name} could not install the packages of the agent: the package index is unavailable (${outage}); run the same again once it answers, or check its address and the proxy: ${end}`,
+      RETRY_MS,
+    );
+  const isSource =
+    !builds &&
+    /No matching distribution|no usable wheels|has no wheels|building from source is disabled/i.test(output);
+  const hint = isSource ? ' A package without a wheel for this machine is built with --build-packages.' : '';
+  return new TerminalError(
+    'InstallFailed',
+    `${name} could not install the packages of the agent (exit code ${code}): ${end}${hint}`,
+  );
+}
+
+/** What an interpreter needs to install packages for another one: a pip that knows `--python`. */
+const ASK_PIP =
+  'import pip; print(pip.__version__); raise SystemExit(int(pip.__version__.split(".")[0]) < 23)';
+
+async function hasPip(path: string): Promise<boolean> {
+  const end = await runProgram({
+    ...{ command: path, args: ['-I', '-c', ASK_PIP], folder: '/' },
+    environment: inheritedEnvironment(PLACES),
+  }).catch(() => undefined);
+  return end?.code === 0;
+}
+
+/**
+ * An interpreter that has pip: the agent's own, another of this machine, or one that is made of what comes with Python.
+ * @param shared where it is made, once
+ * @throws TerminalError `PipMissing`
+ */
+export async function findPip(python: Python, shared: string): Promise<Python> {
+  for (const path of [python.path, ...findCommands('python3')])
+    if (await hasPip(path)) return { ...python, path };
+  const tools = join(shared, `pip-${python.version}`);
+  const path = join(tools, 'bin', 'python');
+  if (existsSync(path)) return { ...python, path };
+  const partial = join(shared, `.partial-${process.pid}-pip`);
+  try {
+    await mkdir(shared, { recursive: true, mode: 0o700 });
+    const environment = inheritedEnvironment(PLACES);
+    const { code, output } = await runProgram({
+      ...{ command: python.path, args: ['-I', '-m', 'venv', partial], folder: '/', environment },
+    });
+    if (code !== 0)
+      throw new TerminalError(
+        'PipMissing',
+        `no Python of this machine has pip 23 or newer, and ${python.path} cannot make one: ${endOfOutput(output)}. ` +
+          'Install pip (Debian: apt-get install python3-pip python3-venv)',
+      );
+    await rename(partial, tools).catch((error: unknown) => {
+      if (!existsSync(tools)) throw error; // else another import was faster
+    });
+  } finally {
+    await rm(partial, { recursive: true, force: true });
+  }
+  return { ...python, path };
+}
