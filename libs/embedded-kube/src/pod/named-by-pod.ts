@@ -17,8 +17,22 @@ const PLACES = {
   },
 } as const;
 
+type Kind = keyof typeof PLACES;
+
+/** Objects never change; a node asks for each name, and each question is about all pods of the namespace. */
+const known: Readonly<Record<Kind, WeakMap<KubeObject, ReadonlySet<string>>>> = {
+  secrets: new WeakMap(),
+  configmaps: new WeakMap(),
+};
+
 /** The names of all Secrets or ConfigMaps that a pod asks for. */
-export function namedByPod(pod: KubeObject, resource: 'secrets' | 'configmaps'): ReadonlySet<string> {
+export function namedByPod(pod: KubeObject, resource: Kind): ReadonlySet<string> {
+  const found = known[resource].get(pod) ?? namesIn(pod, resource);
+  known[resource].set(pod, found);
+  return found;
+}
+
+function namesIn(pod: KubeObject, resource: Kind): ReadonlySet<string> {
   const places = PLACES[resource];
   const containers = [...listAt(pod, 'spec', 'initContainers'), ...listAt(pod, 'spec', 'containers')];
   const volumes = listAt(pod, 'spec', 'volumes');
