@@ -18,6 +18,19 @@ const pod = (
 });
 
 describe('decidePodGc', () => {
+  it('removes the finished pods of the namespace that has most', () => {
+    const of = (namespace: string, count: number): Pod[] =>
+      Array.from({ length: count }, (_, n) => {
+        const made = pod(`${namespace}${n}`, 'Succeeded', 'n');
+        return { ...made, metadata: { ...made.metadata, namespace } };
+      });
+    const pods = [...of('busy', 9), ...of('quiet', 1), ...of('other', 4)];
+    const removals = decidePodGc({ pods, nodeNames: new Set(['n']), maxFinished: 8 });
+    expect(removals.map(({ pod: one }) => one.metadata.name).sort()).toEqual([
+      ...['busy0', 'busy1', 'busy2', 'busy3', 'busy4', 'busy5'],
+    ]);
+  });
+
   it.each<[string, Pod[], string[]]>([
     ['leaves what runs', [pod('a1', 'Running', 'n')], []],
     ['keeps finished pods up to the bound', [pod('a1', 'Succeeded', 'n'), pod('a2', 'Failed', 'n')], []],
