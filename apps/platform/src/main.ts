@@ -1,5 +1,5 @@
 import { PLATFORM_VERSION } from '#lib/config';
-import { BACKUP, BACKUP_VERIFY, command, RESTORE, runCommandLine, UP } from '#lib/command-line';
+import { BACKUP, BACKUP_VERIFY, command, RESTORE, runCommandLine, UP, visibleText } from '#lib/command-line';
 import { errorText } from '#lib/errors';
 import { EXIT } from '#lib/lifecycle';
 
@@ -26,7 +26,7 @@ await runCommandLine(
       ),
     ],
     report: (error) => {
-      process.stderr.write(`${errorText(error)}\n`);
+      process.stderr.write(`${visibleText(errorText(error))}\n`);
       return EXIT.failed;
     },
   },

@@ -81,7 +81,7 @@ async function main(): Promise<number> {
 main().then(
   (code) => process.exit(code),
   (error: unknown) => {
-    process.stderr.write(`the dashboard failed to start: ${errorText(error)}\n`);
+    process.stderr.write(`the dashboard failed to start: ${visibleText(errorText(error))}\n`);
     process.exit(EXIT.failed);
   },
 );

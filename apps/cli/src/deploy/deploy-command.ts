@@ -9,6 +9,7 @@ import { withKube } from '../context/open-kube.js';
 import { resolveTarget, type TargetFlags } from '../context/target.js';
 import { findKind } from '../objects/find-kind.js';
 import { qualifiedName } from '../objects/qualified-name.js';
+import { print } from '../output/print.js';
 import type { Wanted } from './decide-rollout.js';
 import { readManifest } from './read-manifest.js';
 import { waitForRollout } from './wait-for-rollout.js';
@@ -43,14 +44,14 @@ export async function deploy(name: string | undefined, flags: DeployFlags): Prom
         ? [await deployImage(client, { namespace, name: name ?? '' }, image)]
         : await deployManifest(client, file, namespace);
     for (const { key, verb } of written)
-      process.stdout.write(`${qualifiedName(RESOURCES.AgentDeployment, key.name)} ${verb}\n`);
+      print(`${qualifiedName(RESOURCES.AgentDeployment, key.name)} ${verb}\n`);
     if (!flags.wait) return EXIT.ok;
     for (const one of written) {
       const { revision, url } = await waitForRollout(client, one.key, one, {
         timeoutMs: flags.timeout,
         onProgress: (message) => process.stderr.write(`${one.key.name}: ${visibleText(message)}\n`),
       });
-      process.stdout.write(`${revision} serves at ${url}\n`);
+      print(`${revision} serves at ${url}\n`);
     }
     return EXIT.ok;
   });

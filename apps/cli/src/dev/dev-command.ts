@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { relative, resolve } from 'node:path';
+import { visibleLine } from '#lib/command-line';
 import { startEmbeddedPostgres } from '#lib/embedded-postgres';
 import { errorText } from '#lib/errors';
 import { EXIT, type ProgramContext, runProgram } from '#lib/lifecycle';
@@ -30,8 +31,9 @@ const MORE_PORTS = 20;
 
 const clock = systemClock;
 
+/** Lines of the agent carry text of its callers. */
 function say(line: string): void {
-  process.stderr.write(`${line}\n`);
+  process.stderr.write(`${visibleLine(line)}\n`);
 }
 
 /** Listens on the port that was asked for, or on the usual one or the next that is free. */

@@ -7,6 +7,7 @@ import { resolveTarget, type TargetFlags } from '../context/target.js';
 import { findObject } from '../objects/find-object.js';
 import { findKind } from '../objects/find-kind.js';
 import { qualifiedName } from '../objects/qualified-name.js';
+import { print } from '../output/print.js';
 
 export interface ExportChangeFlags extends TargetFlags {
   readonly namespace: string | undefined;
@@ -59,7 +60,7 @@ export async function changeExport(
       throw new CommandError('failed', `${label} is no schedule: it has no intervalHours`);
     const key = { name: found.metadata.name, namespace };
     await client.merge(RESOURCES.BulkExport, key, { spec: changeTo(change) });
-    process.stdout.write(`${label} ${DONE[change]}\n`);
+    print(`${label} ${DONE[change]}\n`);
     return EXIT.ok;
   });
 }

@@ -3,6 +3,7 @@ import { isUuid } from '#lib/resources';
 import { CommandError } from '../command-error.js';
 import { resolveTarget, type TargetFlags } from '../context/target.js';
 import { RestClient } from '../rest/rest-client.js';
+import { print } from '../output/print.js';
 
 /** `agentplane export continue ID`. By REST, which has the exports of the archive too. */
 export async function continueExport(id: string, flags: TargetFlags): Promise<number> {
@@ -10,6 +11,6 @@ export async function continueExport(id: string, flags: TargetFlags): Promise<nu
     throw new CommandError('usage', `export continue needs the id of an export, which "${id}" is not`);
   const rest = new RestClient(resolveTarget(flags).rest);
   const made = await rest.request<{ readonly id: string }>('POST', `/api/v1/bulk-exports/${id}/continue`);
-  process.stdout.write(`export ${made.id} continues ${id}\n`);
+  print(`export ${made.id} continues ${id}\n`);
   return EXIT.ok;
 }

@@ -17,6 +17,8 @@ import { resolveTarget, type TargetFlags } from '../context/target.js';
 import { RestClient } from '../rest/rest-client.js';
 import { qualifiedName } from '../objects/qualified-name.js';
 import { followObject } from '../waiting/follow-object.js';
+import { visibleText } from '#lib/command-line';
+import { print } from '../output/print.js';
 import { printEstimate } from './print-estimate.js';
 
 export interface ExportCreateFlags extends TargetFlags {
@@ -60,7 +62,7 @@ export async function createExport(name: string | undefined, flags: ExportCreate
     }
     const metadata = { name: name ?? nameFor(project), namespace };
     const made = await client.create(RESOURCES.BulkExport, { metadata, spec });
-    process.stdout.write(`${qualifiedName(RESOURCES.BulkExport, made.metadata.name)} created\n`);
+    print(`${qualifiedName(RESOURCES.BulkExport, made.metadata.name)} created\n`);
     if (!flags.wait) return EXIT.ok;
     await waitForExport(client, { name: made.metadata.name, namespace }, flags.timeout);
     return EXIT.ok;
@@ -125,7 +127,7 @@ async function waitForExport(client: KubeClient, key: ObjectKey, timeoutMs: numb
     if (!found) throw new CommandError('notFound', `BulkExport ${key.name} was deleted while it ran`);
     const status = exportWireStatus(found);
     if (status === 'COMPLETED') {
-      process.stdout.write(`${key.name} completed: ${amountText(found)}\n`);
+      print(`${key.name} completed: ${amountText(found)}\n`);
       return;
     }
     const reported = exportStatusReason(found);
@@ -135,7 +137,7 @@ async function waitForExport(client: KubeClient, key: ObjectKey, timeoutMs: numb
         `export ${key.name} ended as ${status} (${reported?.reason ?? 'Unknown'}): ${reported?.message ?? ''}; "agentplane describe bx ${key.name}" shows more`,
       );
     const progress = progressText(found);
-    if (progress !== last) process.stderr.write(`${key.name}: ${progress}\n`);
+    if (progress !== last) process.stderr.write(visibleText(`${key.name}: ${progress}\n`));
     last = progress;
   }
   throw new CommandError(

@@ -1,6 +1,7 @@
 import { EXIT } from '#lib/lifecycle';
 import { type ObjectStore, ObjectStoreError, openObjectStore } from '#lib/object-store';
 import { CommandError } from '../command-error.js';
+import { print } from '../output/print.js';
 import { resolveTarget, type Target, type TargetFlags } from '../context/target.js';
 import { RestClient } from '../rest/rest-client.js';
 import {
@@ -55,12 +56,12 @@ export async function verifyExport(id: string, flags: ExportVerifyFlags): Promis
       ...(await inStore(found, runs, rest)),
     ];
     if (differences.length === 0) {
-      process.stdout.write(
+      print(
         `${id} verified: ${found.rows_exported} rows of ${runs.length} ${runs.length === 1 ? 'day' : 'days'}\n`,
       );
       return EXIT.ok;
     }
-    process.stdout.write(differences.map((difference) => `${difference}\n`).join(''));
+    print(differences.map((difference) => `${difference}\n`).join(''));
     throw new CommandError(
       'failed',
       `export ${id} is not as it should be: ${differences.length} difference${differences.length === 1 ? '' : 's'}`,

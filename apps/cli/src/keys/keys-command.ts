@@ -8,6 +8,7 @@ import { resolveTarget, type Target, type TargetFlags } from '../context/target.
 import type { OutputFormat } from '../output/output-format.js';
 import { renderItems, type Shape } from '../output/print-items.js';
 import { RestClient } from '../rest/rest-client.js';
+import { print } from '../output/print.js';
 
 const PATH = '/api/v1/api-key';
 
@@ -100,7 +101,7 @@ export async function createKey(
       ? {}
       : { expires_at: new Date(systemClock.now().getTime() + expires).toISOString() }),
   });
-  process.stdout.write(`${key}\n`);
+  print(`${key}\n`);
   process.stderr.write(`The key is shown this once. "agentplane keys revoke ${id}" revokes it.\n`);
   return EXIT.ok;
 }

@@ -1,4 +1,4 @@
-import { renderDocument } from './print-items.js';
+import { renderDocument, renderItems } from './print-items.js';
 
 const ODD = { message: '\u001b]0;x\u0007 \u009b31m \u202e \n' };
 
@@ -21,6 +21,18 @@ describe('renderDocument', () => {
       } finally {
         process.stdout.isTTY = isTTY;
       }
+    },
+  );
+});
+
+describe('renderItems', () => {
+  it.each([{ kind: 'table' } as const, { kind: 'name' } as const])(
+    'shows a terminal nothing that it obeys: $kind',
+    async (format) => {
+      const shape = { nameOf: () => 'a\u001b[2J\nb', columns: [{ heading: 'X', cell: () => 'a\u001b[2J' }] };
+      const text = await renderItems(format, [1], shape);
+      expect(text).toContain('a\\u001b[2J');
+      expect(text.split('\n').length).toBe(format.kind === 'name' ? 2 : 3);
     },
   );
 });

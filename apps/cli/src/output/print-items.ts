@@ -16,7 +16,7 @@ export interface Shape<T> {
   readonly nameOf: (item: T) => string;
 }
 
-/** A list in the wished format. */
+/** A list in the wished format, in which a terminal finds nothing to obey. */
 export async function renderItems<T>(
   format: OutputFormat,
   items: readonly T[],
@@ -28,11 +28,11 @@ export async function renderItems<T>(
       const shown = columns.filter(({ isWide }) => format.kind === 'wide' || !isWide);
       return renderTable(
         shown.map(({ heading }) => heading),
-        items.map((item) => shown.map(({ cell }) => cell(item))),
+        items.map((item) => shown.map(({ cell }) => visibleText(cell(item)))),
       );
     }
     case 'name':
-      return items.map((item) => `${nameOf(item)}\n`).join('');
+      return items.map((item) => `${visibleText(nameOf(item)).replaceAll('\n', ' ')}\n`).join('');
     case 'json':
     case 'yaml':
     case 'jsonpath':

@@ -9,6 +9,7 @@ import { RestClient } from '../rest/rest-client.js';
 import { RestError } from '../rest/rest-error.js';
 import { projectIdOf } from '../rest/project-id.js';
 import { timeText } from '../traces/run-cells.js';
+import { print } from '../output/print.js';
 
 const PATH = '/model-price-map';
 
@@ -170,7 +171,7 @@ export async function setPrice(name: string, flags: PriceFlags): Promise<number>
     ...(provider === undefined ? {} : { provider }),
     ...(from === undefined ? {} : { start_time: from }),
   });
-  process.stdout.write(`${id}\n`);
+  print(`${id}\n`);
   process.stderr.write(
     'Runs that are stored keep their costs: "agentplane prices apply" prices them again.\n',
   );

@@ -4,6 +4,8 @@ import { CommandError } from '../command-error.js';
 import { RestError } from './rest-error.js';
 
 const TIMEOUT_MS = 30_000;
+/** Of one answer, or one line of an answer in lines. */
+const MAX_ANSWER_BYTES = 67_108_864;
 
 /** Address and key of a REST interface. */
 export interface RestAccess {
@@ -38,15 +40,16 @@ export class RestClient {
           ...(body === undefined ? {} : { 'content-type': 'application/json' }),
         },
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+        redirect: 'manual',
         signal: AbortSignal.timeout(TIMEOUT_MS),
       });
-      text = await response.text();
+      text = await textOf(response);
     } catch (error) {
       throw this.#unreachable(error);
     }
     const answer = parseJson(text);
     if (response.ok) return answer as T;
-    throw this.#refusal(response.status, answer, `${method} ${path}`);
+    throw this.#refusal(response, answer, `${method} ${path}`);
   }
 
   /**
@@ -64,13 +67,17 @@ export class RestClient {
     try {
       const response = await this.#open(path, stopping.signal);
       const decoder = new TextDecoder();
-      let rest = '';
+      let begun = new UnfinishedLine();
       for await (const chunk of response.body ?? []) {
         cancel();
         cancel = systemClock.after(silentMs, give);
-        const lines = (rest + decoder.decode(chunk, { stream: true })).split('\n');
-        rest = lines.pop() ?? '';
-        if (lines.length > 0) yield lines.filter((line) => line !== '').map((line) => JSON.parse(line) as T);
+        const text = decoder.decode(chunk, { stream: true });
+        const end = text.lastIndexOf('\n');
+        const whole = end === -1 ? '' : begun.text + text.slice(0, end);
+        if (end !== -1) begun = new UnfinishedLine();
+        begun.add(text.slice(end + 1));
+        const lines = whole.split('\n').filter((line) => line !== '');
+        if (lines.length > 0) yield lines.map((line) => JSON.parse(line) as T);
       }
     } finally {
       cancel();
@@ -83,13 +90,14 @@ export class RestClient {
     try {
       response = await fetch(this.#access.url + path, {
         headers: { ...this.#identity(), accept: 'application/x-ndjson' },
+        redirect: 'manual',
         signal,
       });
     } catch (error) {
       throw this.#unreachable(error);
     }
     if (response.ok) return response;
-    throw this.#refusal(response.status, parseJson(await response.text()), `GET ${path}`);
+    throw this.#refusal(response, parseJson(await textOf(response)), `GET ${path}`);
   }
 
   #identity(): Readonly<Record<string, string>> {
@@ -105,9 +113,45 @@ export class RestClient {
     );
   }
 
-  #refusal(status: number, answer: unknown, request: string): RestError {
+  /** A redirect is none to follow: the key would go to wherever it leads. */
+  #refusal({ status, headers }: Response, answer: unknown, request: string): RestError | CommandError {
+    const location = headers.get('location');
+    if (status >= 300 && status < 400)
+      return new CommandError(
+        'unreachable',
+        `the REST interface at ${this.#access.url} redirects to ${location ?? 'nowhere'} (HTTP ${status}); give the address that it moved to`,
+      );
     return new RestError(status, `${refusalOf(status, answer)} (${request} at ${this.#access.url})`);
   }
+}
+
+/** The pieces of a line whose end has not come; joined once, since each piece would copy all before it. */
+class UnfinishedLine {
+  readonly #pieces: string[] = [];
+  #length = 0;
+
+  add(piece: string): void {
+    this.#pieces.push(piece);
+    this.#length += piece.length;
+    if (this.#length > MAX_ANSWER_BYTES) throw new Error(TOO_LONG);
+  }
+
+  get text(): string {
+    return this.#pieces.join('');
+  }
+}
+
+const TOO_LONG = `the answer is longer than ${MAX_ANSWER_BYTES} bytes`;
+
+async function textOf(response: Response): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of response.body ?? []) {
+    chunks.push(chunk);
+    bytes += chunk.length;
+    if (bytes > MAX_ANSWER_BYTES) throw new Error(TOO_LONG);
+  }
+  return Buffer.concat(chunks).toString();
 }
 
 function parseJson(text: string): unknown {

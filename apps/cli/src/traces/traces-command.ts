@@ -8,6 +8,7 @@ import { renderDocument, renderItems, type Shape } from '../output/print-items.j
 import { cellText } from '../output/render-table.js';
 import { RestClient } from '../rest/rest-client.js';
 import { projectIdOf } from '../rest/project-id.js';
+import { print } from '../output/print.js';
 import { type ReadRun, readRuns, type RunsWanted, readWholeRun } from './read-runs.js';
 import { costText, errorLine, latencyText, timeText, tokensText } from './run-cells.js';
 import { treeRows, type TreeRow } from './trace-tree.js';
@@ -111,7 +112,7 @@ export async function showTrace(
   const rows = treeRows(runs, systemClock.now().getTime());
   const { output, values } = flags;
   if (output.kind === 'table' || output.kind === 'wide') {
-    process.stdout.write(`trace ${trace}, project ${String(named['session_id'])}\n\n`);
+    print(`trace ${trace}, project ${String(named['session_id'])}\n\n`);
     process.stdout.write(await renderItems(output, rows, TREE_SHAPE));
     if (values) await printValues(named);
   } else if (output.kind === 'name') process.stdout.write(await renderItems(output, rows, TREE_SHAPE));
@@ -129,7 +130,7 @@ async function printValues(run: Readonly<Record<string, unknown>>): Promise<void
     const value = run[name];
     if (value === null || value === undefined) continue;
     const text = typeof value === 'string' ? `${value}\n` : await renderDocument({ kind: 'yaml' }, value);
-    process.stdout.write(`\n${name} of ${String(run['name'])}:\n${visibleText(text)}`);
+    print(`\n${name} of ${String(run['name'])}:\n${visibleText(text)}`);
   }
 }
 

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import type { BACKUP, BACKUP_VERIFY, FlagsOf, RESTORE } from '#lib/command-line';
+import { type BACKUP, type BACKUP_VERIFY, type FlagsOf, type RESTORE, visibleText } from '#lib/command-line';
 import { dataPaths } from '#lib/data-folder';
 import { EXIT } from '#lib/lifecycle';
 import { createLogger } from '#lib/telemetry';
@@ -15,8 +15,9 @@ import { verifyBackup } from './verify-backup.js';
 /** Postgres has its own log; what its start says belongs to no terminal. */
 const log = createLogger('backup', 'silent');
 
+/** Names in a backup are of who wrote it, and a terminal obeys what it reads. */
 function say(text: string): void {
-  process.stdout.write(`${text}\n`);
+  process.stdout.write(`${visibleText(text)}\n`);
 }
 
 /** Files are for their owner alone, and an interrupt says how to go on. */

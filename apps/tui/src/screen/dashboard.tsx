@@ -106,7 +106,7 @@ export function Dashboard({ feed, clock, rates, place, qualified }: DashboardPro
         </Box>
       </Box>
       {snapshot.trouble === undefined ? null : (
-        <Text color="red" wrap="truncate">{` ${snapshot.trouble}`}</Text>
+        <Text color="red" wrap="truncate">{` ${visibleText(snapshot.trouble)}`}</Text>
       )}
       {isHelping ? (
         <Help />

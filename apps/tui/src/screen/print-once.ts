@@ -27,7 +27,7 @@ function lines(title: string, columns: readonly string[], rows: readonly Row[]):
 export function printOnce(snapshot: Snapshot, now: Date, qualified = false): string {
   const options = { ...ALL_OPEN, qualified };
   return [
-    ...(snapshot.trouble === undefined ? [] : [snapshot.trouble, '']),
+    ...(snapshot.trouble === undefined ? [] : [visibleText(snapshot.trouble), '']),
     ...lines('DEPLOYMENTS', headingsOf(DEPLOYMENT_COLUMNS), deploymentRows(snapshot, now, options)),
     '',
     ...lines('EXPORTS', headingsOf(EXPORT_COLUMNS), exportRows(snapshot, { ratesOf: () => [] }, options)),

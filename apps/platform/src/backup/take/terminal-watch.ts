@@ -1,3 +1,4 @@
+import { visibleText } from '#lib/command-line';
 import type { Clock } from '#lib/time';
 import type { BackupWatch } from './backup-watch.js';
 
@@ -29,7 +30,8 @@ export class TerminalWatch implements BackupWatch {
     this.#clock = clock;
   }
 
-  stage(name: string, expected: number | undefined): void {
+  stage(given: string, expected: number | undefined): void {
+    const name = visibleText(given);
     if (this.#stage?.name === name) this.#stage = { ...this.#stage, expected };
     else {
       this.end();
@@ -46,7 +48,7 @@ export class TerminalWatch implements BackupWatch {
 
   note(text: string): void {
     this.#clear();
-    this.#out.write(`Note: ${text}\n`);
+    this.#out.write(`Note: ${visibleText(text)}\n`);
     this.#draw();
   }
 
