@@ -2,13 +2,14 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { constants } from 'node:os';
 import type { Readable } from 'node:stream';
-import { findProcess, type ProcessIdentity, sendSignal } from '#lib/process-identity';
+import { findProcess, isRunning, type ProcessIdentity, sendSignal } from '#lib/process-identity';
 import type { Clock } from '#lib/time';
 import type { LogFile } from '../log/log-file.js';
 import { markedProcesses } from '../strays/marked-processes.js';
 import { ATTEMPT_MARKER } from '../strays/process-marker.js';
 import { spawnRequest, startFailure, type Tools } from '../user/spawn-request.js';
 import type { Launch } from '../user/launch.js';
+import type { PodUser } from '../user/pod-user.js';
 
 /** `code` is 128 + the signal's number for a process that a signal ended. */
 export interface ProcessExit {
@@ -48,9 +49,11 @@ export class ContainerProcess {
   constructor(launch: Launch, tools: Tools, log: LogFile, clock: Clock) {
     this.#clock = clock;
     const { command, args, options } = spawnRequest(launch, tools);
+    const { [ATTEMPT_MARKER]: _claimed, ...others } = options.env ?? {};
     this.#child = spawn(command, args, {
       ...options,
-      env: { ...options.env, ...CHANNEL, [ATTEMPT_MARKER]: this.#attempt },
+      // the marker first: it is looked for in every process of the user
+      env: { [ATTEMPT_MARKER]: this.#attempt, ...others, ...CHANNEL },
       stdio: ['ignore', 'pipe', 'pipe', 'pipe', ...launch.sockets],
       detached: true,
     });
@@ -81,7 +84,7 @@ export class ContainerProcess {
   }
 
   #watch(launch: Launch, log: LogFile): Promise<ProcessExit> {
-    const { promise, resolve } = Promise.withResolvers<ProcessExit>();
+    const { promise, resolve, reject } = Promise.withResolvers<ProcessExit>();
     const child = this.#child;
     const { stdout, stderr, pid } = child;
     for (const [name, stream] of [
@@ -98,11 +101,12 @@ export class ContainerProcess {
     child.once('exit', (code, signal) => {
       this.#hasEnded = true;
       for (const stream of [stdout, stderr]) stream?.resume(); // what is left is little
-      if (pid !== undefined) this.#killRest(pid);
+      const killed = pid === undefined ? Promise.resolve() : this.#killRest(pid, launch.user);
       child.stdio[3]?.destroy(); // its end would never be seen: nobody reads
       const exit = { code: code ?? 128 + (signal ? constants.signals[signal] : 0) };
-      const cancel = this.#clock.after(DRAIN_MS, () => resolve(exit));
-      child.once('close', () => (cancel(), resolve(exit)));
+      const end = (): void => void killed.then(() => resolve(exit), reject);
+      const cancel = this.#clock.after(DRAIN_MS, end);
+      child.once('close', () => (cancel(), end()));
     });
     return promise.finally(() => {
       for (const stream of [stdout, stderr, child.stdio[3]]) stream?.destroy();
@@ -124,10 +128,11 @@ export class ContainerProcess {
   }
 
   /** What it left behind: in its group, and in groups of their own (a browser, a daemon). They may still be forking. */
-  #killRest(pid: number): void {
+  async #killRest(pid: number, user: PodUser): Promise<void> {
     sendSignal(pid, 'SIGKILL', true);
+    const options = { clock: this.#clock, uid: user.isOwn ? user.uid : undefined };
     for (let round = 0; round < MAX_ROUNDS; round++) {
-      const left = markedProcesses(ATTEMPT_MARKER, this.#attempt);
+      const left = (await markedProcesses(ATTEMPT_MARKER, this.#attempt, options)).filter(isRunning);
       if (left.length === 0) return;
       for (const process of left) sendSignal(process.pid, 'SIGKILL', false);
     }

@@ -57,6 +57,15 @@ if (!isLinux) process.stderr.write('SKIPPED: limits of memory are enforced on Li
     await desk.remove(pod);
   });
 
+  it('counts pages once that processes share', async () => {
+    // three shells with the same 80 MiB; a line that is no single command keeps its shell
+    const line = 'kept=$(head -c 83886080 /dev/zero | tr "\\0" x); (sleep 2; :) & (sleep 2; :) & wait';
+    const pod = await desk.run('here', { ...limited('200Mi'), command: commandOf(line) });
+    const over = await desk.until(pod, 'to end', (now) => mainOf(now)?.state?.terminated !== undefined);
+    expect(mainOf(over)?.state?.terminated).toMatchObject({ exitCode: 0, reason: 'Completed' });
+    await desk.remove(pod);
+  });
+
   it('bounds the heap of the program of an image', async () => {
     const pod = await desk.run('here', { ...limited('200Mi'), ports: [{ containerPort: 8000 }] });
     await desk.until(pod, 'to run', (now) => mainOf(now)?.state?.running !== undefined);

@@ -1,5 +1,7 @@
-import { readdirSync, readFileSync } from 'node:fs';
 import type { Clock } from '#lib/time';
+import { Pace } from '../pace.js';
+import { processNumbers, textOf } from '../strays/process-status.js';
+import { ProcessTree } from './process-tree.js';
 
 /** A container whose processes may use so much together. */
 export interface MemoryBound {
@@ -13,17 +15,15 @@ export interface MemoryBound {
 /** Long enough to cost nothing that is measured, short enough that little is used beyond a limit. */
 const LOOK_MS = 500;
 
-interface Process {
-  readonly pid: number;
-  readonly parent: number;
-  readonly group: number;
-}
+/** A tenth of the node's one thread at most: pods choose how many processes are looked at. */
+const REST_RATIO = 9;
 
 /**
  * Holds containers to their limit of memory without any right: it looks at their processes and reports the one that uses
  * too much. Counted is what the kernel could not take back, as a cgroup counts it when it ends a container: anonymous,
- * shared and swapped pages of all processes of the group, and of all that descend from its leader. A process that has left
- * both is not counted. Linux only: elsewhere nothing is watched.
+ * shared and swapped pages of all processes of the group, and of all that descend from its leader. Pages that several of
+ * them share, as after a fork, count once: that is looked at where the sum of all is above the limit. A process that has
+ * left both is not counted. Linux only: elsewhere nothing is watched.
  */
 export class MemoryWatch {
   readonly #bounds = new Set<MemoryBound>();
@@ -42,58 +42,72 @@ export class MemoryWatch {
     return () => void this.#bounds.delete(bound);
   }
 
-  #schedule(): void {
-    this.#cancel ??= this.#clock.after(LOOK_MS, () => {
-      this.#cancel = undefined;
-      if (this.#bounds.size === 0) return;
-      this.#look();
-      this.#schedule();
+  #schedule(ms = LOOK_MS): void {
+    this.#cancel ??= this.#clock.after(ms, () => {
+      if (this.#bounds.size === 0) {
+        this.#cancel = undefined;
+        return;
+      }
+      void this.#look().then((workedMs) => {
+        this.#cancel = undefined;
+        this.#schedule(Math.max(LOOK_MS, workedMs * REST_RATIO));
+      });
     });
   }
 
-  #look(): void {
-    const all = runningProcesses();
+  /** @returns how long it worked, in milliseconds */
+  async #look(): Promise<number> {
+    const pace = new Pace(this.#clock);
+    const tree = await runningProcesses(pace);
     for (const bound of this.#bounds) {
-      const usedBytes = processesOf(bound.pid, all).reduce((sum, { pid }) => sum + usedBy(pid), 0);
-      if (usedBytes <= bound.maxBytes) continue;
-      this.#bounds.delete(bound);
+      const pids = tree.below(bound.pid);
+      let usedBytes = await sumOf(pids, usedBy, pace);
+      if (usedBytes > bound.maxBytes) usedBytes = await sumOf(pids, partUsedBy, pace);
+      if (usedBytes <= bound.maxBytes || !this.#bounds.delete(bound)) continue;
       bound.onExceeded(usedBytes);
     }
+    return pace.workedMs;
   }
 }
 
-function runningProcesses(): readonly Process[] {
-  return readdirSync('/proc').flatMap((name) => {
-    const pid = Number(name);
-    if (!Number.isInteger(pid)) return [];
+async function runningProcesses(pace: Pace): Promise<ProcessTree> {
+  const tree = new ProcessTree();
+  for (const pid of processNumbers()) {
+    await pace.step();
     // after the name of the program, which may hold anything: state, parent, group
     const stat = textOf(`/proc/${pid}/stat`);
     const [, parent, group] = stat.slice(stat.lastIndexOf(')') + 2).split(' ', 3);
-    return stat === '' ? [] : [{ pid, parent: Number(parent), group: Number(group) }];
-  });
+    if (stat !== '') tree.add({ pid, parent: Number(parent), group: Number(group) });
+  }
+  return tree;
 }
 
-function processesOf(leader: number, all: readonly Process[]): readonly Process[] {
-  const found = new Set([leader]);
-  // parents may have higher numbers than their children, once numbers begin anew
-  for (let before = 0; before < found.size;) {
-    before = found.size;
-    for (const { pid, parent, group } of all) if (group === leader || found.has(parent)) found.add(pid);
+async function sumOf(
+  pids: ReadonlySet<number>,
+  bytesOf: (pid: number) => number,
+  pace: Pace,
+): Promise<number> {
+  let sum = 0;
+  for (const pid of pids) {
+    await pace.step();
+    sum += bytesOf(pid);
   }
-  return all.filter(({ pid }) => found.has(pid));
+  return sum;
 }
 
 const COUNTED = /^(?:RssAnon|RssShmem|VmSwap):\s+(\d+) kB$/gm;
+const PARTS = /^(?:Pss_Anon|Pss_Shmem|SwapPss):\s+(\d+) kB$/gm;
 
 function usedBy(pid: number): number {
-  const status = textOf(`/proc/${pid}/status`);
-  return [...status.matchAll(COUNTED)].reduce((sum, [, kilobytes]) => sum + Number(kilobytes) * 1024, 0);
+  return bytesIn(textOf(`/proc/${pid}/status`), COUNTED);
 }
 
-function textOf(path: string): string {
-  try {
-    return readFileSync(path, 'utf8');
-  } catch {
-    return ''; // gone
-  }
+/** Each shared page divided by those who share it: a walk over all of its memory. Where that may not be read, all. */
+function partUsedBy(pid: number): number {
+  const parts = textOf(`/proc/${pid}/smaps_rollup`);
+  return parts.includes('Pss_Anon') ? bytesIn(parts, PARTS) : usedBy(pid);
+}
+
+function bytesIn(text: string, counted: RegExp): number {
+  return [...text.matchAll(counted)].reduce((sum, [, kilobytes]) => sum + Number(kilobytes) * 1024, 0);
 }

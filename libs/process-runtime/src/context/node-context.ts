@@ -27,6 +27,15 @@ export interface ImageResolver {
   ): Promise<FoundImage | undefined>;
 }
 
+/** Whose processes end. */
+export interface EndedUser {
+  /** Undefined: all users of pods. */
+  readonly user?: PodUser;
+  readonly clock: Clock;
+  /** Asked before each process is killed: whether still no pod runs as that user. */
+  readonly isIdle: () => boolean;
+}
+
 /** Knows whom pods run as. */
 export interface Users {
   /** Whether `of` wants to know which namespace of its name it is. */
@@ -37,7 +46,7 @@ export interface Users {
    * Kills what still runs as this user of pods, or as any, when no pod of it does: a process can take off every other
    * sign of where it came from. Answers how many those were.
    */
-  endProcesses(ended?: PodUser): number;
+  endProcesses(ending: EndedUser): Promise<number>;
   /** Why pods of this node, which is root, run as root; undefined when they do not. */
   readonly problem?: string | undefined;
 }

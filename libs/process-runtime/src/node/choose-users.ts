@@ -10,7 +10,7 @@ import type { UserRange } from '../user/foreign-ranges.js';
 import { PodUsers } from './pod-users.js';
 
 function asNode(problem?: string): Users {
-  return { areOwn: false, of: nodeUser, endProcesses: () => 0, problem };
+  return { areOwn: false, of: nodeUser, endProcesses: () => Promise.resolve(0), problem };
 }
 
 export interface UserOptions {

@@ -6,7 +6,7 @@ import { writeWhole } from '../pod-files/pod-files.js';
 import { endProcessesOf } from '../strays/user-processes.js';
 import { foreignRanges, type UserRange } from '../user/foreign-ranges.js';
 import type { PodUser } from '../user/pod-user.js';
-import type { Users } from '../context/node-context.js';
+import type { EndedUser, Users } from '../context/node-context.js';
 
 /** Numbers are never given back: one namespace must not use up those of all. */
 const MAX_ACCOUNTS = 16;
@@ -53,10 +53,11 @@ export class PodUsers implements Users {
     return { uid: number, gid: number, isOwn: true };
   }
 
-  endProcesses(ended?: PodUser): number {
-    if (ended?.isOwn === false) return 0;
-    const uids = ended ? [ended.uid] : Object.values(this.#users);
-    return endProcessesOf(uids, this.#podsFolder, this.#file);
+  async endProcesses(ending: EndedUser): Promise<number> {
+    const { user, clock, isIdle } = ending;
+    if (user?.isOwn === false) return 0;
+    const uids = user ? [user.uid] : Object.values(this.#users);
+    return endProcessesOf({ uids, podsFolder: this.#podsFolder, usersFile: this.#file, clock, isIdle });
   }
 
   /** Numbers of people and of their containers (`/etc/subuid`) are passed over, whatever the ranges say. */

@@ -83,7 +83,7 @@ export async function startNode(options: NodeOptions): Promise<RunningNode> {
   mkdirSync(podsFolder, { recursive: true, mode: 0o700 });
   await endStrays(podsFolder, clock, log);
   const users = chooseUsers(options.users ?? OWN_USER, { folder, podsFolder, log });
-  const left = users.endProcesses();
+  const left = await users.endProcesses({ clock, isIdle: () => true });
   if (left > 0) log.warn({ processes: left }, 'ended processes that pods of an earlier node left behind');
 
   const client = new KubeClient(connection, { fieldManager: FIELD_MANAGER.node, clock });
@@ -147,7 +147,7 @@ export async function startNode(options: NodeOptions): Promise<RunningNode> {
     async stop() {
       endReading();
       await workers.stop(options.stopGraceMs ?? STOP_GRACE_MS);
-      users.endProcesses();
+      await users.endProcesses({ clock, isIdle: () => true });
       context.ports.sockets.releaseAll();
       await informer.stop();
       sleepWatch.stop();

@@ -36,7 +36,7 @@ interface PodWorkerOptions {
   /** Why the node does not take the pod. */
   readonly rejection: PodRejection | undefined;
   /** No container of the pod runs any more, nor will. */
-  readonly onIdle: (user: PodUser) => void;
+  readonly onIdle: (user: PodUser) => Promise<void>;
 }
 
 const NOT_SUPPORTED = 'NotSupported';
@@ -82,7 +82,7 @@ export class PodWorker {
   #graceMs = Number.POSITIVE_INFINITY;
   #isVanished = false;
   readonly #nodeStops = new AbortController();
-  readonly #onIdle: (user: PodUser) => void;
+  readonly #onIdle: (user: PodUser) => Promise<void>;
   #isIdle = false;
 
   constructor(context: NodeContext, pod: Pod, { previous, rejection, onIdle }: PodWorkerOptions) {
@@ -207,7 +207,7 @@ export class PodWorker {
     const cancelDeadline = this.#watchDeadline();
     const isCompleted = await Promise.race([work.then(() => true), this.#ending.promise.then(() => false)]);
     cancelDeadline();
-    if (isCompleted) this.#rest();
+    if (isCompleted) await this.#rest();
     const cause = await this.#ending.promise;
     if (!isCompleted) {
       const isLost = cause.kind === 'node-stops' && this.#pod.spec.restartPolicy !== 'Always';
@@ -215,7 +215,7 @@ export class PodWorker {
         this.#verdict ??= { reason: 'NodeShutdown', message: 'The node stopped while the pod ran.' };
       await this.#stopContainers(graceOf(cause, this.#pod));
       await work;
-      this.#rest();
+      await this.#rest();
     }
     this.#kubeconfig.stop();
     await this.#finish(cause);
@@ -319,9 +319,9 @@ export class PodWorker {
     await this.#containers.stop(this.#graceMs);
   }
 
-  #rest(): void {
+  #rest(): Promise<void> {
     this.#isIdle = true;
-    this.#onIdle(this.#runningUser);
+    return this.#onIdle(this.#runningUser);
   }
 
   async #finish(cause: Ending): Promise<void> {

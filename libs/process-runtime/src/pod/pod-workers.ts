@@ -83,10 +83,11 @@ export class PodWorkers {
   }
 
   /** What a pod left running can only be told from other pods of its user when none of these runs. */
-  #endProcesses(user: PodUser): void {
-    const { users, log } = this.#context;
-    if (!user.isOwn || [...this.#workers.values()].some((other) => other.mayRunAs(user))) return;
-    const ended = users.endProcesses(user);
+  async #endProcesses(user: PodUser): Promise<void> {
+    const { users, log, clock } = this.#context;
+    const isIdle = (): boolean => ![...this.#workers.values()].some((other) => other.mayRunAs(user));
+    if (!user.isOwn || !isIdle()) return;
+    const ended = await users.endProcesses({ user, clock, isIdle });
     if (ended > 0) log.warn({ uid: user.uid, processes: ended }, 'ended processes that pods left behind');
   }
 

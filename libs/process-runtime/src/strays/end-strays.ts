@@ -28,7 +28,7 @@ export async function endStrays(podsFolder: string, clock: Clock, log: Logger): 
   await Promise.all(
     recorded.map((identity) => endProcess(identity, { clock, graceMs: GRACE_MS, group: true })),
   );
-  const marked = markedProcesses(NODE_MARKER, podsFolder);
+  const marked = await markedProcesses(NODE_MARKER, podsFolder, { clock });
   if (marked.length > 0)
     log.warn({ pids: marked.map(({ pid }) => pid) }, 'ending unrecorded processes of an earlier node');
   await Promise.all(marked.map((identity) => endProcess(identity, { clock, graceMs: 0 })));

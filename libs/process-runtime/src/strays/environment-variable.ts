@@ -13,26 +13,28 @@ export function variableOf(pid: number, name: string): string | undefined {
 export function variableIn(file: string, name: string): string | undefined {
   const start = `\0${name}=`;
   try {
-    const bytes = readStart(file);
-    const at = bytes.indexOf(start);
-    if (at < 0) return undefined;
-    const from = at + Buffer.byteLength(start);
-    const end = bytes.indexOf(0, from);
-    return bytes.toString('utf8', from, end < 0 ? bytes.length : end);
+    return readVariable(file, start);
   } catch {
     return undefined;
   }
 }
 
-/** After a zero, so that every variable begins with one. */
-function readStart(path: string): Buffer {
+/** No further than to the end of its value. */
+function readVariable(path: string, start: string): string | undefined {
   const file = openSync(path, 'r');
   try {
+    // after a zero, so that every variable begins with one
     let buffer = Buffer.alloc(FIRST_BYTES);
-    for (let filled = 1; ;) {
+    for (let filled = 1, searched = 0; ;) {
       const read = readSync(file, buffer, filled, buffer.length - filled, null);
       filled += read;
-      if (read === 0 || filled >= MAX_BYTES) return buffer.subarray(0, filled);
+      const isWhole = read === 0 || filled >= MAX_BYTES;
+      const at = buffer.subarray(0, filled).indexOf(start, searched);
+      const from = at + Buffer.byteLength(start);
+      const end = at < 0 ? -1 : buffer.subarray(0, filled).indexOf(0, from);
+      if (at >= 0 && (end >= 0 || isWhole)) return buffer.toString('utf8', from, end < 0 ? filled : end);
+      if (isWhole) return undefined;
+      searched = at < 0 ? Math.max(0, filled - start.length) : at;
       if (filled === buffer.length) buffer = Buffer.concat([buffer], filled * 2);
     }
   } finally {

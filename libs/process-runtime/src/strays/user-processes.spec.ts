@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { findProcess, type ProcessIdentity, isRunning } from '#lib/process-identity';
 import { temporaryFolder, waitFor } from '#lib/testing';
+import { systemClock } from '#lib/time';
 import { NODE_MARKER } from './process-marker.js';
 import { endProcessesOf } from './user-processes.js';
 
@@ -27,7 +28,11 @@ const isRoot = process.platform === 'linux' && process.getuid?.() === 0;
     return identity;
   }
 
-  const end = (): number => endProcessesOf([USER], join(own, 'pods'), usersFile);
+  const end = (isIdle = () => true): Promise<number> =>
+    endProcessesOf({
+      ...{ uids: [USER], podsFolder: join(own, 'pods'), usersFile },
+      ...{ clock: systemClock, isIdle },
+    });
 
   it.each([
     [
@@ -41,26 +46,33 @@ const isRoot = process.platform === 'linux' && process.getuid?.() === 0;
     mkdirSync(join(folder, name));
     make();
     const claiming = orphan(name);
-    expect(end()).toBe(1);
+    expect(await end()).toBe(1);
     await waitFor(() => !isRunning(claiming));
   });
 
   it('kills a process that claims this node by another path', async () => {
     symlinkSync(own, join(folder, 'alias'));
     const claiming = orphan('alias');
-    expect(end()).toBe(1);
+    expect(await end()).toBe(1);
     await waitFor(() => !isRunning(claiming));
   });
 
-  it('leaves a process of another node alone', () => {
+  it('leaves a process of another node alone', async () => {
     mkdirSync(join(folder, 'other'));
     writeFileSync(join(folder, 'other/users.json'), '{}');
     const claiming = orphan('other');
     try {
-      expect(end()).toBe(0);
+      expect(await end()).toBe(0);
       expect(isRunning(claiming)).toBe(true);
     } finally {
       process.kill(claiming.pid, 'SIGKILL');
     }
+  });
+
+  it('leaves processes alone once a pod of their user runs again', async () => {
+    const claiming = orphan('none');
+    expect(await end(() => false)).toBe(0);
+    expect(isRunning(claiming)).toBe(true);
+    expect(await end()).toBe(1);
   });
 });

@@ -1,33 +1,49 @@
-import { lstatSync, readdirSync, readFileSync, type Stats } from 'node:fs';
+import { lstatSync, type Stats } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { findProcess, sendSignal } from '#lib/process-identity';
+import type { Clock } from '#lib/time';
+import { Pace } from '../pace.js';
 import { variableOf } from './environment-variable.js';
 import { NODE_MARKER } from './process-marker.js';
+import { processNumbers, statusOf, textOf } from './process-status.js';
 
 /** Processes that fork while they are killed are found in the next round. */
 const MAX_ROUNDS = 50;
+
+export interface EndingOfUsers {
+  readonly uids: readonly number[];
+  readonly podsFolder: string;
+  /** Of this node. */
+  readonly usersFile: string;
+  readonly clock: Clock;
+  /** Asked before each is killed: whether still no pod runs as one of these users. */
+  readonly isIdle: () => boolean;
+}
 
 /**
  * Kills whatever runs as one of these users of pods, also what has left its group and cleared its environment: nothing
  * but its user tells then where it came from. Another node of this machine may give the same numbers to its own pods;
  * their marker says so, and they are left alone; so is what this process started itself and will end.
- * @param usersFile of this node
  * @returns how many it has killed
  */
-export function endProcessesOf(given: readonly number[], podsFolder: string, usersFile: string): number {
+export async function endProcessesOf(ending: EndingOfUsers): Promise<number> {
+  const { podsFolder, usersFile, clock, isIdle } = ending;
   const people = usersOfPeople();
-  const uids = new Set(given.filter((uid) => !people.has(uid)));
+  const uids = new Set(ending.uids.filter((uid) => !people.has(uid)));
   if (process.platform !== 'linux' || uids.size === 0) return 0;
+  const pace = new Pace(clock);
   const killed = new Set<number>();
   for (let round = 0; round < MAX_ROUNDS; round++) {
-    const left = readdirSync('/proc')
-      .map(Number)
-      .filter((pid) => pid > 0 && isOfUsers(pid, uids) && !isOfAnotherNode(pid, podsFolder, usersFile));
-    if (left.length === 0) break;
-    for (const pid of left) {
+    let found = 0;
+    for (const pid of processNumbers()) {
+      await pace.step();
+      if (!isOfUsers(pid, uids) || isOfAnotherNode(pid, podsFolder, usersFile)) continue;
+      if (!isIdle()) return killed.size;
+      found++;
       killed.add(pid);
       sendSignal(pid, 'SIGKILL', false);
     }
+    if (found === 0) break;
   }
   return killed.size;
 }
@@ -43,12 +59,13 @@ function usersOfPeople(): ReadonlySet<number> {
 
 /** By its status, which every process shows: the owner of its folder in `/proc` is root once it may not be traced. */
 function isOfUsers(pid: number, uids: ReadonlySet<number>): boolean {
-  const status = textOf(`/proc/${pid}/status`);
-  const numbers = /^Uid:\s+(.*)$/m.exec(status)?.[1]?.split(/\s+/) ?? [];
-  const parent = Number(/^PPid:\s+(\d+)$/m.exec(status)?.[1]);
+  const status = statusOf(pid);
   // one that is over waits for its parent
   return (
-    parent !== process.pid && numbers.some((uid) => uids.has(Number(uid))) && findProcess(pid) !== undefined
+    status !== undefined &&
+    status.parent !== process.pid &&
+    status.uids.some((uid) => uids.has(uid)) &&
+    findProcess(pid) !== undefined
   );
 }
 
@@ -69,13 +86,5 @@ function fileAt(path: string): Stats | undefined {
     return found.isFile() ? found : undefined;
   } catch {
     return undefined; // not there, or gone by now
-  }
-}
-
-function textOf(path: string): string {
-  try {
-    return readFileSync(path, 'utf8');
-  } catch {
-    return ''; // gone
   }
 }

@@ -1,0 +1,31 @@
+import { spawn } from 'node:child_process';
+import { describe, expect, it } from '@jest/globals';
+import { systemClock } from '#lib/time';
+import { markedProcesses } from './marked-processes.js';
+
+const USER = 61_986;
+const isRoot = process.platform === 'linux' && process.getuid?.() === 0;
+
+(isRoot ? describe : describe.skip)('markedProcesses', () => {
+  it('reads the variables of the processes of one user alone', async () => {
+    const env = { PATH: '/usr/bin:/bin', MARK: 'this' };
+    const own = spawn('sleep', ['1000'], { uid: USER, gid: USER, cwd: '/', env, stdio: 'ignore' });
+    const foreign = spawn('sleep', ['1000'], { cwd: '/', env, stdio: 'ignore' });
+    const readPids: number[] = [];
+    const read = (pid: number): string | undefined => {
+      readPids.push(pid);
+      return 'this';
+    };
+    try {
+      const options = { clock: systemClock, uid: USER };
+      const found = await markedProcesses('MARK', 'this', options);
+      expect(found.map(({ pid }) => pid)).toEqual([own.pid]);
+      await markedProcesses('MARK', 'this', { ...options, read });
+      expect(readPids).toEqual([own.pid]);
+      const all = await markedProcesses('MARK', 'this', { clock: systemClock });
+      expect(all.map(({ pid }) => pid).sort()).toEqual([own.pid, foreign.pid].sort());
+    } finally {
+      for (const child of [own, foreign]) child.kill('SIGKILL');
+    }
+  });
+});
