@@ -224,9 +224,26 @@ describe('a search', () => {
     ['an offset below 0', { offset: -1 }, />=0/],
     ['a period in a label', { namespace_prefix: ['a.b'] }, /must not hold a period/],
     ['an unknown kind of query', { query: 5 }, /expected string/],
+    ['a query that no model takes', { query: 'q'.repeat(200_001) }, /more than 200000 characters/],
+    [
+      'a filter of more than a megabyte',
+      { filter: { n: { $in: Array.from({ length: 300 }, () => 'v'.repeat(4_000)) } } },
+      /more than 1048576 characters/,
+    ],
+    [
+      'long names before many conditions',
+      { filter: { ['n'.repeat(200_000)]: { a: 1, b: 2, c: 3 } } },
+      /more than 1048576 characters/,
+    ],
   ])('refuses %s', async (_title, body, message) => {
     const answer = await send('POST', '/store/items/search', body);
     expect([answer.status, JSON.stringify(answer.body)]).toEqual([422, expect.stringMatching(message)]);
+  });
+
+  it('quotes no more than the beginning of long names', async () => {
+    const long = 'x'.repeat(100_000);
+    const answer = await send('POST', '/store/items/search', { filter: { [long]: { [`$${long}`]: 1 } } });
+    expect([answer.status, JSON.stringify(answer.body).length < 1_000]).toEqual([422, true]);
   });
 
   it('refuses a filter of ten thousand levels', async () => {

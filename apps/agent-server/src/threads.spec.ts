@@ -87,6 +87,15 @@ describe('cancelling many runs', () => {
     expect(await client.runs.list(second.thread_id)).toEqual([]);
   });
 
+  it('cancels more than one look finds', async () => {
+    const { thread_id: id } = await client.threads.create();
+    await Promise.all(Array.from({ length: 210 }, () => client.runs.create(id, 'counter', delayed)));
+    await client.runs.cancelMany({ threadId: id, status: 'all' });
+    expect(await client.runs.list(id, { status: 'pending' })).toEqual([]);
+    const { length } = await client.runs.list(id, { status: 'interrupted', limit: 1_000 });
+    expect(length).toBe(210);
+  });
+
   it('refuses to guess which are meant', async () => {
     await expect(client.runs.cancelMany({})).rejects.toMatchObject({ status: 422 });
   });

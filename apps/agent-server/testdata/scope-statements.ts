@@ -346,7 +346,7 @@ const CALLER_STATEMENTS: Readonly<Record<string, CallerStatement>> = {
     absent: [undefined, undefined],
   },
   listActiveRuns: {
-    ask: (scope, { threadId }, store) => listActiveRuns(scope, store.sql, 'running', threadId),
+    ask: (scope, { threadId }, store) => listActiveRuns(scope, store.sql, { status: 'running', threadId }),
     absent: [],
   },
   findRunPlace: {

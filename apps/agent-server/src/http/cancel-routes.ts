@@ -6,7 +6,8 @@ import { parseBody } from '../run/request-shapes.js';
 import type { RunOutputs } from '../run/run-outputs.js';
 import type { RunService } from '../run/run-service.js';
 import type { CancelAction } from '../store/row/run-row.js';
-import { listActiveRuns } from '../store/run/list-active-runs.js';
+import { type ActiveRun, type ActiveRunSearch, listActiveRuns } from '../store/run/list-active-runs.js';
+import type { Scope } from '../store/scope.js';
 import type { Sql } from '../store/sql.js';
 import { scopeOf } from './caller-scope.js';
 import { isTrue, pathId, queryOf, threadIdOf } from './request-parts.js';
@@ -44,13 +45,28 @@ function ignoreGone(error: unknown): void {
   if (!(error instanceof PublicError) || error.code !== 'not_found') throw error;
 }
 
+/** Those that are active by now, however many. */
+async function cancelActive(
+  scope: Scope,
+  search: Pick<ActiveRunSearch, 'status' | 'threadId'>,
+  action: CancelAction,
+  { runs, sql }: Pick<CancelParts, 'runs' | 'sql'>,
+): Promise<void> {
+  let after: ActiveRun | undefined;
+  do {
+    const portion = await listActiveRuns(scope, sql, { ...search, after });
+    for (const { runId, threadId } of portion)
+      await runs.cancel(scope, runId, threadId, action).catch(ignoreGone);
+    after = portion.at(-1);
+  } while (after);
+}
+
 async function cancelMany(request: FastifyRequest, { runs, sql }: CancelParts): Promise<void> {
   const { thread_id: threadId, run_ids: runIds, status } = parseBody(cancellation, request.body);
   const [scope, action] = [scopeOf(request), actionOf(request)];
   for (const runId of runIds ?? []) await runs.cancel(scope, runId, threadId ?? '', action);
   for (const one of status === 'all' ? (['pending', 'running'] as const) : status ? [status] : [])
-    for (const { runId, threadId: of } of await listActiveRuns(scope, sql, one, threadId ?? undefined))
-      await runs.cancel(scope, runId, of, action).catch(ignoreGone);
+    await cancelActive(scope, { status: one, threadId: threadId ?? undefined }, action, { runs, sql });
 }
 
 async function cancelOne(

@@ -10,6 +10,8 @@ const MAX_LABELS = 20;
 export const MAX_GIVEN_LABELS = 100;
 const MAX_VALUE_BYTES = 8 * 1024 * 1024;
 const MAX_VALUE_DEPTH = 128;
+/** More than models embed, of which the largest take some 30,000 tokens. */
+const MAX_QUERY_CHARS = 200_000;
 
 function problem(loc: FieldProblem['loc'], msg: string): FieldProblem {
   return { loc: ['body', ...loc], msg, type: 'value_error' };
@@ -70,4 +72,14 @@ export function requireValue(value: unknown): asserts value is JsonObject {
     refuseAny([problem(['value'], `must not nest deeper than ${MAX_VALUE_DEPTH} levels`)]);
   if (documentBytes(value) > MAX_VALUE_BYTES)
     throw new PublicError('too_large', `store: a value must not be larger than ${MAX_VALUE_BYTES} bytes`);
+}
+
+/** @throws PublicError `invalid` for what no model embeds */
+export function requireQuery(query: unknown): void {
+  if (query === undefined) return;
+  if (typeof query !== 'string') refuseAny([problem(['query'], 'must be a text')]);
+  else if (query.length > MAX_QUERY_CHARS)
+    refuseAny([
+      problem(['query'], `must not have more than ${MAX_QUERY_CHARS} characters, and has ${query.length}`),
+    ]);
 }

@@ -13,7 +13,7 @@ import type { ItemSearch } from '../store/row/item-search.js';
 import type { Scope } from '../store/scope.js';
 import type { Sql } from '../store/sql.js';
 import type { ItemIndex } from './item-index.js';
-import { requireLabels, requirePlace, requireValue } from './item-limits.js';
+import { requireLabels, requirePlace, requireQuery, requireValue } from './item-limits.js';
 import { NearestItems } from './nearest-items.js';
 
 /** An item as it is given. */
@@ -79,6 +79,7 @@ export class ItemStore {
   /** @throws PublicError `invalid` for what is no filter */
   async search(scope: Scope, search: AskedSearch): Promise<RankedItem[]> {
     requireLabels('namespace_prefix', search.prefix);
+    requireQuery(search.query);
     const { sql, ttl } = this.parts;
     const ranked = await this.#rank(scope, search);
     const found = ranked
