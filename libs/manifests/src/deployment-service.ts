@@ -1,4 +1,11 @@
-import { type AgentRevision, LABEL, type Service } from '#lib/resources';
+import {
+  type AgentRevision,
+  ANNOTATION,
+  formatSleepNote,
+  LABEL,
+  type Service,
+  type SleepNote,
+} from '#lib/resources';
 import { platformLabels } from './object-labels.js';
 import { agentSelector } from './revision-workload.js';
 import { annotationsPart, userLabels } from './user-metadata.js';
@@ -8,8 +15,13 @@ import { annotationsPart, userLabels } from './user-metadata.js';
  * that revision that answer HTTP. Written by the place half of the listener only: what serves is this object and
  * nothing else.
  * @param workload name of the Deployment that runs the revision
+ * @param sleep while requests wait in front of the Service
  */
-export function buildDeploymentService(revision: AgentRevision, workload: string): Service {
+export function buildDeploymentService(
+  revision: AgentRevision,
+  workload: string,
+  sleep?: SleepNote,
+): Service {
   const { deploymentName, listenerName, resourceSpec } = revision.spec;
   return {
     apiVersion: 'v1',
@@ -25,7 +37,7 @@ export function buildDeploymentService(revision: AgentRevision, workload: string
           [LABEL.listener]: listenerName,
         }),
       },
-      ...annotationsPart(resourceSpec),
+      ...annotationsPart(resourceSpec, sleep && { [ANNOTATION.sleep]: formatSleepNote(sleep) }),
     },
     spec: {
       type: 'ClusterIP',

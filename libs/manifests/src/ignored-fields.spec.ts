@@ -75,7 +75,11 @@ describe('ignoredFields', () => {
   });
 
   it.each<[string, ResourceSpec, string]>([
-    ['a fewest of no pods', { minScale: 0 }, 'minScale has no effect: 0 is taken as 1'],
+    [
+      'a fewest of no pods beside a queue that has some',
+      { minScale: 0, queueMinScale: 1 },
+      'minScale has no effect: 0 is taken as 1',
+    ],
     [
       'a queue of no pods',
       { queueMinScale: 0, queueMaxScale: 0 },
@@ -95,6 +99,8 @@ describe('ignoredFields', () => {
   it.each<[string, ResourceSpec]>([
     ['as many pods as there are anyway', { minScale: 2, maxScale: 2 }],
     ['one pod at most', { maxScale: 1 }],
+    ['a fewest of no pods', { minScale: 0 }],
+    ['a fewest of no pods, in the queue too', { minScale: 0, queueMinScale: 0 }],
     ['an empty spec', {}],
   ])('names nothing of %s', (_what, spec) => {
     expect(ignoredIn(spec)).toBe('');

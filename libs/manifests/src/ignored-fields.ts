@@ -4,7 +4,7 @@ import {
   type ResourceSpec,
   type SourceConfig,
 } from '#lib/resources';
-import { queueRange, wantedReplicas } from './revision-workload.js';
+import { maySleep, queueRange, wantedReplicas } from './revision-workload.js';
 import { isPlatformName } from './user-metadata.js';
 
 /** A field of `sourceConfig` or of its `resourceSpec` that has a value and drives nothing. */
@@ -83,8 +83,8 @@ function judged(field: keyof ResourceSpec, spec: ResourceSpec): readonly Ignored
   return because === undefined ? [] : [{ field, because }];
 }
 
-const ONE_POD =
-  '0 is taken as 1, since nothing would start the first pod; suspend the deployment to have none';
+const ONE_POD = '0 is taken as 1: the queue sleeps with its deployment, which minScale 0 allows';
+const QUEUE_STAYS = '0 is taken as 1, since the queue has pods at all times (queueMinScale)';
 const NOT_OURS = `those that begin with ${PLATFORM_PREFIX} are the platform's and are left out`;
 const NOTHING_SCALES =
   'pods that answer HTTP are as many as minScale says, and only those of a queue follow the runs';
@@ -92,9 +92,10 @@ const NOTHING_SCALES =
 type Judge = (spec: ResourceSpec) => string | undefined;
 
 const ofZero =
-  (field: 'minScale' | 'queueMinScale' | 'queueMaxScale'): Judge =>
+  (field: 'queueMinScale' | 'queueMaxScale'): Judge =>
   (spec) =>
-    spec[field] === 0 ? ONE_POD : undefined;
+    spec[field] === 0 && !sleeps(spec) ? ONE_POD : undefined;
+const sleeps = (spec: ResourceSpec): boolean => maySleep({ spec: { resourceSpec: spec } });
 const ofNames =
   (field: 'labels' | 'annotations'): Judge =>
   (spec) =>
@@ -102,7 +103,7 @@ const ofNames =
 
 /** Fields that drive something with some values, or beside some others. */
 const SOMETIMES: Readonly<Partial<Record<keyof ResourceSpec, Judge>>> = {
-  minScale: ofZero('minScale'),
+  minScale: (spec) => (spec.minScale === 0 && !sleeps(spec) ? QUEUE_STAYS : undefined),
   queueMinScale: ofZero('queueMinScale'),
   queueMaxScale: ofZero('queueMaxScale'),
   maxScale: (spec) => {

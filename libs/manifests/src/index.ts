@@ -14,11 +14,13 @@ export type { AddressMode, PlatformSettings } from './platform-settings.js';
 export {
   buildQueueDeployment,
   buildRevisionDeployment,
+  maySleep,
   queueName,
   revisionLabels,
   podsThatConnect,
   type PodRange,
   queueRange,
+  restToken,
   wantedConnections,
   wantedQueueReplicas,
   wantedReplicas,

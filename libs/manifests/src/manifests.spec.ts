@@ -195,7 +195,7 @@ describe('Deployment of a revision', () => {
       'other',
     ]);
   });
-  it('runs one pod at minScale 0, since nothing would scale it up', () => {
+  it('runs one pod at minScale 0 while it is awake', () => {
     expect(
       [undefined, 0, 3].map((minScale) =>
         wantedReplicas(revision(minScale === undefined ? undefined : { minScale })),

@@ -38,7 +38,15 @@ interface Wanting {
   readonly spec: Pick<AgentRevision['spec'], 'resourceSpec'>;
 }
 
-/** Pods that a revision needs when it runs: at least one, since without an autoscaler nothing scales it up from zero. */
+/**
+ * Whether the pods of a revision are stopped while nobody uses it. A queue that always has pods could do what is due, but
+ * not without those that answer HTTP.
+ */
+export function maySleep({ spec: { resourceSpec = {} } }: Wanting): boolean {
+  return resourceSpec.minScale === 0 && (resourceSpec.queueMinScale ?? 0) === 0;
+}
+
+/** Pods that a revision needs when it runs: at least one. */
 export function wantedReplicas(revision: Wanting): number {
   return Math.max(1, revision.spec.resourceSpec?.minScale ?? 1);
 }
@@ -270,8 +278,17 @@ function agentEnvironment(
     { name: 'AGENTPLANE_TENANT_ID', value: spec.tenantId },
     { name: 'AGENTPLANE_DEPLOYMENT', value: spec.deploymentWireName },
     { name: 'AGENTPLANE_REVISION', value: metadata.name },
+    ...(maySleep(revision) ? [{ name: 'AGENTPLANE_REST_TOKEN', value: restToken(revision) }] : []),
     ...telemetryEnvironment(settings, true),
   ];
+}
+
+/**
+ * With it a listener asks a pod whether it may be stopped. Other agents, and whoever calls this one, do not know it; who may
+ * read revisions may suspend them as well.
+ */
+export function restToken({ metadata: { uid = '' } }: AgentRevision): string {
+  return uid;
 }
 
 /** On one machine the port of the Service is not known yet, and whoever calls it names it. */

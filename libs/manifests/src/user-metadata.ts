@@ -14,8 +14,11 @@ export function userAnnotations({ annotations }: Wanted = {}): Entries {
 }
 
 /** For the metadata of an object that has no annotations of the platform. */
-export function annotationsPart(resourceSpec: Wanted | undefined): { readonly annotations?: Entries } {
-  const annotations = userAnnotations(resourceSpec);
+export function annotationsPart(
+  resourceSpec: Wanted | undefined,
+  own: Entries = {},
+): { readonly annotations?: Entries } {
+  const annotations = { ...userAnnotations(resourceSpec), ...own };
   return Object.keys(annotations).length === 0 ? {} : { annotations };
 }
 

@@ -75,6 +75,10 @@ export const REASON = {
   scaledDown: 'ScaledDown',
   serving: 'Serving',
   replaced: 'Replaced',
+  /** Nobody uses the deployment: no pods until somebody does. */
+  asleep: 'Asleep',
+  /** The pods of a deployment that slept are being started. */
+  waking: 'Waking',
   /** On the revision that failed while it served: an earlier one serves again. */
   rolledBack: 'RolledBack',
   /** A container of a revision that serves ended, and is started again. */

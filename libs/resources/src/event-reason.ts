@@ -11,5 +11,7 @@ export const EVENT = {
   fieldsIgnored: 'FieldsIgnored',
   rolledBack: 'RolledBack',
   revisionCreated: 'RevisionCreated',
+  fellAsleep: 'FellAsleep',
+  woken: 'Woken',
   trafficSwitched: 'TrafficSwitched',
 } as const;

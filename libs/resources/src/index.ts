@@ -147,6 +147,7 @@ export {
   type ExportWireStatus,
   type RevisionWireStatus,
 } from './wire-status.js';
+export { formatSleepNote, isWakeAsked, type SleepNote, sleepNoteOf } from './sleep-note.js';
 export { isUuid, UUID_PATTERN } from './uuid.js';
 export {
   formerCredentials,

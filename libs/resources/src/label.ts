@@ -62,6 +62,10 @@ export const ANNOTATION = {
   supersededRevisions: 'agentplane.dev/superseded-revisions',
   /** On a deployment, the Secret of its database and its pods: changes when the URI of the database does. */
   database: 'agentplane.dev/database',
+  /** On the Service of a deployment that sleeps, or is about to or wakes up: JSON, a `SleepNote`. Requests wait. */
+  sleep: 'agentplane.dev/sleep',
+  /** On a Service, by what holds a request: `since` of the sleep that the request ends. */
+  wake: 'agentplane.dev/wake',
   /** On the Secret of a deployment's database: its connections, where the server has fewer than were asked for. */
   databaseConnections: 'agentplane.dev/database-connections',
 } as const;

@@ -76,6 +76,11 @@ export class DeploymentAnswer {
   @Answered(orNull(WHOLE), 'How long a new revision must stay ready before it takes over; 5 when null')
   readonly min_ready_seconds: number | null;
   @Answered(
+    orNull(WHOLE),
+    'With a min_scale of 0: how long nothing may be asked until it sleeps; 300 when null',
+  )
+  readonly idle_seconds: number | null;
+  @Answered(
     orNull(FLAG),
     'Whether a revision that fails while it serves is left for the former one; true when null',
   )

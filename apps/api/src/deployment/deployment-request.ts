@@ -118,6 +118,14 @@ export class CreateDeploymentRequest {
   })
   min_ready_seconds?: number | null;
 
+  @Whole({
+    min: 1,
+    max: 604_800,
+    about:
+      'With a min_scale of 0: how long nothing may be asked until the deployment goes to sleep; 300 when unset',
+  })
+  idle_seconds?: number | null;
+
   @Flag({ about: 'Go back to the former revision when the one that took over fails; true when unset' })
   rollback_on_failure?: boolean | null;
 }
@@ -145,6 +153,14 @@ export class PatchDeploymentRequest {
     about: 'How long a new revision must stay ready before it takes over; 5 when unset',
   })
   min_ready_seconds?: number | null;
+
+  @Whole({
+    min: 1,
+    max: 604_800,
+    about:
+      'With a min_scale of 0: how long nothing may be asked until the deployment goes to sleep; 300 when unset',
+  })
+  idle_seconds?: number | null;
 
   @Flag({ about: 'Go back to the former revision when the one that took over fails; true when unset' })
   rollback_on_failure?: boolean | null;

@@ -54,13 +54,16 @@ export interface NewRevision {
   readonly fromRevisionId?: string;
 }
 
-type RolloutRequest = Pick<CreateDeploymentRequest, 'min_ready_seconds' | 'rollback_on_failure'>;
+type RolloutRequest = Pick<
+  CreateDeploymentRequest,
+  'min_ready_seconds' | 'rollback_on_failure' | 'idle_seconds'
+>;
 
-/** How revisions take over: what a request says of it. */
-function rolloutOf({ min_ready_seconds, rollback_on_failure }: RolloutRequest) {
-  return fromWire({ min_ready_seconds, rollback_on_failure }) as Pick<
+/** How revisions take over, and when they sleep: what a request says of it. */
+function rolloutOf({ min_ready_seconds, rollback_on_failure, idle_seconds }: RolloutRequest) {
+  return fromWire({ min_ready_seconds, rollback_on_failure, idle_seconds }) as Pick<
     AgentDeploymentSpec,
-    'minReadySeconds' | 'rollbackOnFailure'
+    'minReadySeconds' | 'rollbackOnFailure' | 'idleSeconds'
   >;
 }
 

@@ -108,6 +108,7 @@ export function renderDeployment(
     latest_revision_id: pendingRevision(deployment)?.id ?? status?.latestRevisionId ?? null,
     active_revision_id: status?.activeRevisionId ?? null,
     min_ready_seconds: spec.minReadySeconds ?? null,
+    idle_seconds: spec.idleSeconds ?? null,
     rollback_on_failure: spec.rollbackOnFailure ?? null,
     image_version: null,
     url: status?.url ?? null,

@@ -57,7 +57,7 @@ export function summarizeDeployment(
     conditions: conditionsOf(
       status?.conditions,
       [...found, ...fieldsIgnored(deployment)],
-      { needs: STAGES, message: 'the newest revision serves' },
+      { needs: STAGES, message: 'the newest revision serves', ...ofSleep(latest) },
       generation,
       now,
       keeps,
@@ -161,6 +161,13 @@ function rolledBack(latest: AgentRevision | undefined): readonly ConditionDraft[
   return [{ type: CONDITION.rolledBack, status: 'True', reason: failed.reason, message }];
 }
 
+/** What the newest revision says of its sleep, in the same words wherever it is read. */
+function ofSleep(latest: AgentRevision | undefined): Pick<ConditionDraft, 'reason' | 'message'> | undefined {
+  const ready = findCondition(latest?.status?.conditions, CONDITION.ready);
+  const isAsleep = ready?.reason === REASON.asleep || ready?.reason === REASON.waking;
+  return isAsleep ? { reason: ready.reason, message: ready.message } : undefined;
+}
+
 /** The text of a database's or server's error belongs in the log: it may name hosts and users. */
 function passing(error: unknown): Pick<ConditionDraft, 'reason' | 'message'> {
   return postgresTrouble(error) === 'unavailable'
@@ -203,7 +210,13 @@ export function revisionCondition(
     return { type, status: 'False', reason: failed.reason, message: `${name}: ${failed.message}` };
   const ready = findCondition(latest.status?.conditions, CONDITION.ready);
   if (ready?.status === 'True')
-    return { type, status: 'True', reason: REASON.serving, message: `${name} serves` };
+    return {
+      type,
+      status: 'True',
+      reason: REASON.serving,
+      message: `${name} serves`,
+      ...ofSleep(latest),
+    };
   // a revision that served and lost its pods is not ready; one that is deploying is not known yet
   const wasActive = findCondition(latest.status?.conditions, CONDITION.active) !== undefined;
   return {

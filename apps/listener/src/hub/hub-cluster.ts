@@ -34,7 +34,7 @@ import { LISTENER_CONDITIONS } from './listener-conditions.js';
 const BY_DEPLOYMENT = 'deployment';
 const SECRET_LOOK_MS = 2_000;
 /** Optional fields of the status that must go when they have no value. */
-const OWNED: readonly (keyof AgentRevisionStatus)[] = ['url', 'workload'];
+const OWNED: readonly (keyof AgentRevisionStatus)[] = ['url', 'workload', 'asleepSince', 'wakeAt'];
 
 /** The hub as one namespace of a cluster. */
 export class HubCluster implements Hub {

@@ -1,4 +1,11 @@
-import { readNotReady, readRunLoad, type RunLoad } from '#lib/lifecycle';
+import {
+  readNotReady,
+  readRest,
+  readRunLoad,
+  REST_HEADER,
+  type RestAnswer,
+  type RunLoad,
+} from '#lib/lifecycle';
 import type { PodAnswer } from './place.js';
 
 /** A program that cannot say this soon why it is not ready has another trouble. */
@@ -36,8 +43,23 @@ export async function askLoad(address: string | undefined): Promise<RunLoad | un
   }
 }
 
-async function bodyOf(url: string): Promise<unknown> {
-  const response = await fetch(url, { signal: AbortSignal.timeout(TIMEOUT_MS), redirect: 'manual' });
+/** Whether the agent server at this address may rest; undefined when it gives no answer that can be read. */
+export async function askRest(
+  address: string | undefined,
+  token: string,
+  question: 'ask' | 'close',
+): Promise<RestAnswer | undefined> {
+  if (address === undefined) return undefined;
+  try {
+    return readRest(await bodyOf(`${address}/ok?rest=${question}`, { [REST_HEADER]: token }));
+  } catch {
+    return undefined;
+  }
+}
+
+async function bodyOf(url: string, headers: Readonly<Record<string, string>> = {}): Promise<unknown> {
+  const signal = AbortSignal.timeout(TIMEOUT_MS);
+  const response = await fetch(url, { headers, signal, redirect: 'manual' });
   return JSON.parse(await firstBytes(response)) as unknown;
 }
 

@@ -10,8 +10,15 @@ import {
   type ManagingOwner,
   type Source,
 } from '#lib/kube';
-import type { RunLoad } from '#lib/lifecycle';
-import { addressOf, type AddressMode, type ContainerOutput, podAddressOf, queueName } from '#lib/manifests';
+import type { RestAnswer, RunLoad } from '#lib/lifecycle';
+import {
+  addressOf,
+  type AddressMode,
+  type ContainerOutput,
+  podAddressOf,
+  queueName,
+  restToken,
+} from '#lib/manifests';
 import {
   type AgentDeployment,
   type AgentRevision,
@@ -33,7 +40,7 @@ import {
   SERVICES,
 } from '#lib/resources';
 import type { RevisionSecrets } from '../hub/hub.js';
-import { askLoad, askPod } from './ask-pod.js';
+import { askLoad, askPod, askRest } from './ask-pod.js';
 import type { Place, PodAnswer } from './place.js';
 import { podOutput } from './pod-output.js';
 
@@ -99,6 +106,10 @@ export class PlaceCluster implements Place {
 
   askLoad(pod: Pod): Promise<RunLoad | undefined> {
     return askLoad(podAddressOf(pod, this.#options.addresses));
+  }
+
+  askRest(pod: Pod, revision: AgentRevision, question: 'ask' | 'close'): Promise<RestAnswer | undefined> {
+    return askRest(podAddressOf(pod, this.#options.addresses), restToken(revision), question);
   }
 
   outputOf(pods: readonly Pod[]): Promise<readonly ContainerOutput[]> {

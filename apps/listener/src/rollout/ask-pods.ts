@@ -1,13 +1,14 @@
 import { COMPONENT, LABEL, type Pod } from '#lib/resources';
-import type { RunLoad } from '#lib/lifecycle';
+import type { RestAnswer, RunLoad } from '#lib/lifecycle';
 import type { Place, PodAnswer } from '../place/place.js';
 import { isScaled } from './queue-scaler.js';
+import { restQuestion } from './sleep.js';
 import type { RevisionWorld, RolloutWorld } from './world.js';
 
 /** Pods of one revision wait for the same: a few of them say it as well as hundreds. */
 const MAX_ASKED = 5;
 
-type Asked = Pick<Place, 'ask' | 'askLoad'>;
+type Asked = Pick<Place, 'ask' | 'askLoad' | 'askRest'>;
 
 /** Whether a container of the pod runs and is not ready: then it may say why. */
 export function mayAnswer({ status }: Pod): boolean {
@@ -16,10 +17,15 @@ export function mayAnswer({ status }: Pod): boolean {
 
 /**
  * The world with what pods answer: those that are not ready, since their status says that they are not, never why; and
- * one that takes runs, where their number decides how many such pods there are.
+ * one that takes runs, where their number decides how many such pods there are; and the one that may have to be stopped.
  */
-export async function askPods(world: RolloutWorld, place: Asked): Promise<RolloutWorld> {
-  const revisions = await Promise.all(world.revisions.map((revision) => withAnswers(revision, place)));
+export async function askPods(world: RolloutWorld, place: Asked, now: Date): Promise<RolloutWorld> {
+  const revisions = await Promise.all(
+    world.revisions.map(async (one) => {
+      const [asked, rest] = await Promise.all([withAnswers(one, place), askRest(world, one, place, now)]);
+      return { ...asked, rest };
+    }),
+  );
   return { ...world, revisions };
 }
 
@@ -32,6 +38,23 @@ async function withAnswers(world: RevisionWorld, place: Asked): Promise<Revision
   const asked = world.pods.filter(mayAnswer).slice(0, MAX_ASKED).map(ask);
   const [load] = await Promise.all([askLoad(world, place), ...asked]);
   return { ...world, answers, load };
+}
+
+/** Of the one pod that answers requests: a second one means that its Deployment changes just now. */
+async function askRest(
+  world: RolloutWorld,
+  one: RevisionWorld,
+  place: Asked,
+  now: Date,
+): Promise<RestAnswer | undefined> {
+  const question = restQuestion(world, one, now);
+  const [pod, ...others] = one.pods.filter(answersRequests);
+  if (!question || !pod || others.length > 0) return undefined;
+  return place.askRest(pod, one.origin, question);
+}
+
+function answersRequests({ metadata: { labels } }: Pod): boolean {
+  return labels?.[LABEL.component] === COMPONENT.agentApi;
 }
 
 /** Of the first pod that answers: all know the same database. */

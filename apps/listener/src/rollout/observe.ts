@@ -74,15 +74,15 @@ function worldOf(
   const origin = origins.get(name) ?? revision;
   const [lentTo] = [...origins].find(([other, of]) => other !== name && of === revision) ?? [];
   const isLent = origin === revision && lentTo !== undefined;
+  const pods = isLent ? [] : place.podsOf({ namespace, name: origin.metadata.name });
   return {
     revision,
     origin,
     lentTo: isLent ? lentTo : undefined,
     workload: isLent ? undefined : workloads.get(origin.metadata.name),
     queue: isLent ? undefined : place.findQueue(origin),
-    pods: isLent
-      ? []
-      : place.podsOf({ namespace, name: origin.metadata.name }).filter((pod) => isPresent(pod, origin)),
+    pods: pods.filter((pod) => isPresent(pod, origin)),
+    ending: pods.filter(isDeleting).length,
   };
 }
 

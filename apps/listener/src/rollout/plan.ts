@@ -3,6 +3,7 @@ import { deployingSince, findOutage, judgeProspect, judgeServing, type RevisionF
 import { mayAnswer } from './ask-pods.js';
 import { servedBy } from './observe.js';
 import { isScaled } from './queue-scaler.js';
+import { decideSleep, type Sleep } from './sleep.js';
 import { isWorkloadReady } from './workload-ready.js';
 import type { RevisionWorld, RolloutPatience, RolloutWorld } from './world.js';
 
@@ -12,7 +13,8 @@ import type { RevisionWorld, RolloutPatience, RolloutWorld } from './world.js';
  * - **waiting**: not built yet; no pods
  * - **deploying**: its workload runs and is not ready yet, or has not been ready for long enough to take over
  * - **held**: as deploying, but something outside of it is unavailable: no deadline counts until that is back
- * - **serving**: the Service points to it
+ * - **serving**: the Service points to it; awake, or on its way into sleep or out of it
+ * - **asleep**: the Service points to it and holds requests; it has no pods until one comes, or its work is due
  * - **retiring**: the Service pointed to it a moment ago; connections may still be open
  * - **warm**: the revision that served last; its pods stay for a rollback within a second
  * - **standby**: served once; its Deployment is kept at zero pods for a rollback, or runs a repeat of it
@@ -25,7 +27,8 @@ export type RevisionFate =
   | { readonly kind: 'waiting' }
   | { readonly kind: 'deploying' }
   | { readonly kind: 'held'; readonly failure: RevisionFailure }
-  | { readonly kind: 'serving' }
+  | { readonly kind: 'serving'; readonly sleep: Exclude<Sleep, { readonly kind: 'asleep' }> }
+  | { readonly kind: 'asleep'; readonly sleep: Extract<Sleep, { readonly kind: 'asleep' }> }
   | { readonly kind: 'retiring'; readonly untilMs: number }
   | { readonly kind: 'warm'; readonly untilMs: number }
   | { readonly kind: 'standby' }
@@ -177,6 +180,8 @@ interface Situation {
   /** How much longer revisions that are ready must stay so, by their names. */
   readonly probations: ReadonlyMap<string, number>;
   readonly newest: string | undefined;
+  /** Of the revision that serves. */
+  readonly sleep: Sleep;
   readonly isSuspended: boolean;
   readonly now: Date;
   readonly patience: RolloutPatience;
@@ -187,18 +192,22 @@ function decideRetired(world: RevisionWorld, retiredAt: number, situation: Situa
   const { former, isSuspended, now, patience, servesSinceMs } = situation;
   // its Deployment runs a repeat of it
   if (isSuspended || world.lentTo !== undefined) return { kind: 'standby' };
+  // it was replaced in its sleep
+  if (world.workload?.spec.replicas === 0) return { kind: 'standby' };
   // infinitely late: the status still says active, so the switch happened a moment ago
   const since = Math.min(retiredAt, now.getTime());
   const retiresMs = since + patience.retireMs;
   if (retiresMs > now.getTime()) return { kind: 'retiring', untilMs: retiresMs };
-  // those of a revision that is cold already stay cold, whatever becomes of the one that serves
-  const hasPods = (world.workload?.spec.replicas ?? 1) > 0;
-  // and none stays warm for more than twice the time: what serves may be unready for reasons that it shares
-  const unprovenMs = hasPods ? Math.max(0, servesSinceMs - since) : 0;
+  // none stays warm for more than twice the time: what serves may be unready for reasons that it shares
+  const unprovenMs = Math.max(0, servesSinceMs - since);
   const coldMs = since + patience.standbyWarmMs + Math.min(unprovenMs, patience.standbyWarmMs);
   if (world.revision.metadata.name === former && coldMs > now.getTime())
     return { kind: 'warm', untilMs: coldMs };
   return { kind: 'standby' };
+}
+
+function servingFate(sleep: Sleep): RevisionFate {
+  return sleep.kind === 'asleep' ? { kind: 'asleep', sleep } : { kind: 'serving', sleep };
 }
 
 function decideFate(world: RevisionWorld, situation: Situation): RevisionFate {
@@ -206,7 +215,7 @@ function decideFate(world: RevisionWorld, situation: Situation): RevisionFate {
   const { name } = revision.metadata;
   const { serving, newest, isSuspended, now, patience, fall, probations } = situation;
   if (name === fall?.from) return { kind: 'failed', failure: fall.failure, servesInstead: fall.to };
-  if (name === serving) return { kind: isSuspended ? 'suspended' : 'serving' };
+  if (name === serving) return isSuspended ? { kind: 'suspended' } : servingFate(situation.sleep);
   // a failure stays: suspending must not forget it
   const reported = reportedFailure(revision);
   if (reported) return { kind: 'failed', failure: reported, servesInstead: serving };
@@ -248,6 +257,8 @@ function lookAgain(revisions: readonly PlannedRevision[], situation: Situation):
     const readyBy = deployingSince(world, now, patience) + patience.readinessMs;
     return [Math.min(LOOK_MS, patience.imagePullMs, Math.max(1000, readyBy - now.getTime() + 1000))];
   });
+  const { lookMs } = situation.sleep;
+  if (lookMs !== undefined) waits.push(lookMs);
   return waits.length === 0 ? undefined : Math.max(100, Math.min(...waits));
 }
 
@@ -275,7 +286,9 @@ export function planRollout(world: RolloutWorld, now: Date, patience: RolloutPat
       ? fallBack(world, chosen, now, patience)
       : undefined;
   const serving = fall?.to ?? chosen;
+  const server = world.revisions.find(({ revision }) => revision.metadata.name === serving);
   const situation: Situation = {
+    sleep: server ? decideSleep(world, server, now) : { kind: 'awake' },
     serving,
     former: formerOf(world, serving)?.revision.metadata.name,
     servesSinceMs: readySince(world, serving, now),

@@ -12,6 +12,7 @@ import {
 import { LISTENER_CONDITIONS } from '../hub/listener-conditions.js';
 import { findProgress, findTrouble } from './failure.js';
 import type { PlannedRevision } from './plan.js';
+import { type Sleep, sleepText } from './sleep.js';
 import { isWorkloadReady } from './workload-ready.js';
 
 type Draft = Omit<ConditionDraft, 'type'>;
@@ -30,6 +31,12 @@ function workloadsDraft({ world, fate }: PlannedRevision): Draft | undefined {
       if (isWorkloadReady(world))
         return { status: 'True', reason: REASON.available, message: 'every pod is ready' };
       return unreadyDraft(world);
+    case 'asleep':
+      return {
+        status: 'True',
+        reason: REASON.asleep,
+        message: 'scaled to zero while the deployment is idle',
+      };
     case 'standby':
     case 'suspended':
       return { status: 'False', reason: REASON.scaledDown, message: 'scaled to zero' };
@@ -71,7 +78,7 @@ function podsOf({ workload, queue }: PlannedRevision['world']): { wanted: number
 
 function activeDraft({ world, fate }: PlannedRevision): Draft | undefined {
   const before = findCondition(world.revision.status?.conditions, CONDITION.active);
-  if (fate.kind === 'serving')
+  if (fate.kind === 'serving' || fate.kind === 'asleep')
     return { status: 'True', reason: REASON.serving, message: 'the Service points to this revision' };
   // neither moves the Service
   if (fate.kind === 'suspended' || fate.kind === 'blocked')
@@ -97,13 +104,21 @@ function waitingDraft({ revision }: PlannedRevision['world']): Draft {
     : { status: 'Unknown', reason: REASON.pending, message: 'waiting for the image' };
 }
 
+/** One that wakes up is as good as one that is awake, as long as its start goes well. */
+function servingDraft(world: PlannedRevision['world'], sleep: Sleep): Draft {
+  if (isWorkloadReady(world)) return { status: 'True', reason: REASON.serving, message: 'serving' };
+  return sleep.kind === 'waking' && sleep.note.problem === undefined
+    ? { status: 'True', reason: REASON.waking, message: sleepText(sleep) }
+    : unreadyDraft(world);
+}
+
 function readyDraft(planned: PlannedRevision): Draft {
   const { fate } = planned;
   switch (fate.kind) {
     case 'serving':
-      return isWorkloadReady(planned.world)
-        ? { status: 'True', reason: REASON.serving, message: 'serving' }
-        : unreadyDraft(planned.world);
+      return servingDraft(planned.world, fate.sleep);
+    case 'asleep':
+      return { status: 'True', reason: REASON.asleep, message: sleepText(fate.sleep) };
     case 'held':
     case 'failed':
     case 'blocked':
@@ -170,6 +185,8 @@ export function summarizeRevision(
     ...(isServing(planned) && address !== undefined ? { url: address } : {}),
     ...(workload ? { workload: workload.metadata.name } : {}),
     serving: isServing(planned),
+    ...(fate.kind === 'asleep' ? { asleepSince: fate.sleep.since } : {}),
+    ...(fate.kind === 'asleep' && fate.sleep.wakeAt !== undefined ? { wakeAt: fate.sleep.wakeAt } : {}),
     replicas: workload ? podsOf(world).wanted : 0,
     readyReplicas: workload ? podsOf(world).ready : 0,
   };
@@ -178,7 +195,7 @@ export function summarizeRevision(
 /** Whether the Service points to it, pods or not: neither suspending nor an obstacle moves the Service. */
 function isServing({ world: { revision }, fate }: PlannedRevision): boolean {
   if (fate.kind === 'suspended' || fate.kind === 'blocked') return revision.status?.serving ?? false;
-  return fate.kind === 'serving';
+  return fate.kind === 'serving' || fate.kind === 'asleep';
 }
 
 function ownConditions(revision: AgentRevision): readonly Condition[] {

@@ -28,6 +28,7 @@ import { type PlannedRevision, planRollout, type RevisionFate } from './plan.js'
 import { QueueScaler, roomFor } from './queue-scaler.js';
 import { ReadySpans } from './ready-spans.js';
 import { summarizeRevision } from './revision-status.js';
+import { sleepText } from './sleep.js';
 import { Wakefulness } from './wakefulness.js';
 import { isWorkloadReady } from './workload-ready.js';
 import type { RolloutPatience, RolloutWorld } from './world.js';
@@ -64,6 +65,7 @@ function replicasFor(fate: RevisionFate, revision: AgentRevision): number | unde
     case 'warm':
     case 'blocked':
       return wantedReplicas(revision);
+    case 'asleep':
     case 'standby':
     case 'suspended':
       return 0;
@@ -116,11 +118,14 @@ export class RolloutReconciler {
     if (seen.revisions.some(({ revision }) => this.#hub.isBehind(revision)))
       return wait(REASON.pending, BEHIND_MS);
     if (await holdOwners(this.#hub, this.#place, seen)) return after(0);
-    const world = this.#readySpans.look(key, await askPods(seen, this.#place), clock.monotonicMs());
+    const holdsRequests = this.#deps.settings.addresses === 'loopback';
+    const asked = await askPods({ ...seen, holdsRequests }, this.#place, clock.now());
+    const world = this.#readySpans.look(key, asked, clock.monotonicMs());
     const now = clock.now();
     const awake = this.#wakefulness.look(now, this.#deps.isBlind());
     const plan = planRollout(world, now, { ...patience, ...awake });
     if (plan.fallen) await this.#reportFall(world, plan.fallen, now);
+    await this.#reportSleep(world, plan.revisions, now);
     const revisions = await this.#act(world, plan.revisions, plan.serving);
     await this.#report(world, revisions, now);
     for (const planned of revisions) await this.#removeWorkload(planned);
@@ -234,9 +239,14 @@ export class RolloutReconciler {
     this.#copied.set(uid, now);
   }
 
-  async #applyService(world: RolloutWorld, { world: { revision, origin } }: PlannedRevision): Promise<void> {
+  async #applyService(
+    world: RolloutWorld,
+    { world: { revision, origin }, fate }: PlannedRevision,
+  ): Promise<void> {
     const { deployment, service } = world;
-    const desired = buildDeploymentService(revision, origin.metadata.name);
+    const sleep = fate.kind === 'serving' || fate.kind === 'asleep' ? fate.sleep : undefined;
+    const note = sleep?.kind === 'awake' ? undefined : sleep?.note;
+    const desired = buildDeploymentService(revision, origin.metadata.name, note);
     await this.#place.applyService(deployment, desired, service);
     const { name } = revision.metadata;
     if (servedBy(service)?.revision === name) return;
@@ -255,11 +265,41 @@ export class RolloutReconciler {
     this.#hub.record(deployment, { type: 'Warning', reason: EVENT.rolledBack, message });
   }
 
+  /** Before the last pod goes: nothing but this says when the deployment must wake. */
+  async #reportSleep(
+    { deployment }: RolloutWorld,
+    revisions: readonly PlannedRevision[],
+    now: Date,
+  ): Promise<void> {
+    const service = this.#place.findService(deployment);
+    for (const planned of revisions) {
+      const { fate, world } = planned;
+      const { revision } = world;
+      const { name } = revision.metadata;
+      if (fate.kind === 'asleep' && world.workload?.spec.replicas !== 0) {
+        await this.#hub.report(
+          revision,
+          summarizeRevision(planned, service && this.#place.addressOf(service), now),
+        );
+        const message = `${name}: ${sleepText(fate.sleep)}`;
+        this.#hub.record(deployment, { type: 'Normal', reason: EVENT.fellAsleep, message });
+      }
+      if (
+        fate.kind === 'serving' &&
+        fate.sleep.kind === 'waking' &&
+        revision.status?.asleepSince !== undefined
+      ) {
+        const message = `${name}: ${sleepText(fate.sleep)}`;
+        this.#hub.record(deployment, { type: 'Normal', reason: EVENT.woken, message });
+      }
+    }
+  }
+
   async #report(world: RolloutWorld, revisions: readonly PlannedRevision[], now: Date): Promise<void> {
     const service = this.#place.findService(world.deployment);
     const address = service && this.#place.addressOf(service);
     // the one that serves first: a reader in between finds two that are active and never none
-    const serving = revisions.filter(({ fate }) => fate.kind === 'serving');
+    const serving = revisions.filter(({ fate }) => fate.kind === 'serving' || fate.kind === 'asleep');
     for (const planned of serving) this.#warn(world, planned);
     for (const planned of new Set([...serving, ...revisions]))
       await this.#hub.report(planned.world.revision, summarizeRevision(planned, address, now));

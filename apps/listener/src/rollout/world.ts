@@ -1,5 +1,5 @@
 import type { AgentDeployment, AgentRevision, Deployment, Pod, Service } from '#lib/resources';
-import type { RunLoad } from '#lib/lifecycle';
+import type { RestAnswer, RunLoad } from '#lib/lifecycle';
 import type { PodAnswer } from '../place/place.js';
 
 /** One revision with the Deployment that runs it. */
@@ -21,6 +21,10 @@ export interface RevisionWorld {
   readonly readyForMs?: number | undefined;
   /** Its runs, where their Deployment is scaled by them and a pod of it answers. */
   readonly load?: RunLoad | undefined;
+  /** Pods of both Deployments that are being deleted. */
+  readonly ending?: number;
+  /** Whether it may rest, where that was asked and its pod answers. */
+  readonly rest?: RestAnswer | undefined;
 }
 
 /** The revision that the Service names and the Deployment whose pods it selects. */
@@ -37,6 +41,8 @@ export interface RolloutWorld {
   /** The other revisions of the deployment: another listener's, from before or after it was handed over. */
   readonly elsewhere: readonly AgentRevision[];
   readonly service: Service | undefined;
+  /** Whether something holds requests to a Service whose deployment sleeps: else none sleeps. */
+  readonly holdsRequests?: boolean;
 }
 
 /** Patience, in milliseconds. */

@@ -289,6 +289,11 @@ describe('an attacker with the certificate of the Service proxy', () => {
     expect(recordAt(body, 'metadata', 'annotations')).toEqual(metadata.annotations);
   });
 
+  it('asks for the wake of a deployment, with the status of its Service', async () => {
+    const metadata = { annotations: { 'agentplane.dev/wake': '2026-01-01T00:00:00.000Z' } };
+    expect((await proxy.merge(`${SPACE}/services/web/status`, { metadata })).code).toBe(200);
+  });
+
   it('reads Services and pods', async () => {
     expect((await proxy.get('/api/v1/services')).code).toBe(200);
     expect((await proxy.get('/api/v1/pods?watch=true&timeoutSeconds=1')).code).toBe(200);

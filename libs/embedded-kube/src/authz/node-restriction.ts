@@ -61,7 +61,7 @@ function checkPodStatus(next: KubeObject, old: KubeObject, node: string, refuse:
   if (!jsonEquals(next.metadata.labels ?? {}, old.metadata.labels ?? {}))
     refuse(`${name} labels through pod status`);
   // the real ports of a pod are the node's to say
-  if (!isSameBut(ANNOTATION.loopbackPorts, next.metadata.annotations, old.metadata.annotations))
+  if (!isSameBut([ANNOTATION.loopbackPorts], next.metadata.annotations, old.metadata.annotations))
     refuse(`${name} annotations through pod status`);
   if (!jsonEquals(next.metadata.finalizers ?? [], old.metadata.finalizers ?? []))
     refuse(`${name} finalizers through pod status`);
@@ -97,16 +97,16 @@ function isWithin(domain: string, parent: string): boolean {
 function checkService(type: ResourceName, next: KubeObject, old: KubeObject): void {
   const { annotations, managedFields: _fields, ...rest } = next.metadata;
   const { annotations: former, managedFields: _former, ...before } = old.metadata;
-  const isOnlyPort =
-    isSameBut(ANNOTATION.loopbackPort, annotations, former) &&
+  const isOnlyItsOwn =
+    isSameBut([ANNOTATION.loopbackPort, ANNOTATION.wake], annotations, former) &&
     jsonEquals({ ...next, metadata: rest }, { ...old, metadata: before });
-  if (isOnlyPort) return;
-  const why = `the Service proxy can only write the annotation ${ANNOTATION.loopbackPort}`;
+  if (isOnlyItsOwn) return;
+  const why = `the Service proxy can only write the annotations ${ANNOTATION.loopbackPort} and ${ANNOTATION.wake}`;
   throw forbidden(type, textAt(old, ['metadata', 'name']), why);
 }
 
-function isSameBut(name: string, next: Texts = {}, old: Texts = {}): boolean {
-  return changedNames(next, old).every((changed) => changed === name);
+function isSameBut(names: readonly string[], next: Texts = {}, old: Texts = {}): boolean {
+  return changedNames(next, old).every((changed) => names.includes(changed));
 }
 
 function changedNames(next: Texts, old: Texts): readonly string[] {

@@ -4,6 +4,7 @@ import type { Duplex } from 'node:stream';
 import { protectAnswer } from '#lib/http';
 import { plainHttp } from '../plain-http.js';
 import { type EndpointChoice, MAX_WAITING } from './endpoint-choice.js';
+import type { SleepGate } from './sleep-gate.js';
 
 /** How long a request waits for a ready pod before it is answered with 503. */
 const PATIENCE_MS = 5_000;
@@ -27,7 +28,7 @@ function refuse(response: ServerResponse, message: string, status = 503): void {
   response.writeHead(status, {
     'content-type': 'application/json; charset=utf-8',
     'content-length': Buffer.byteLength(body),
-    ...(status === 503 ? { 'retry-after': '1' } : {}),
+    ...(status === 503 || status === 429 ? { 'retry-after': '1' } : {}),
   });
   response.end(body);
 }
@@ -76,6 +77,22 @@ function answer(from: IncomingMessage, to: ServerResponse): void {
   from.once('error', () => to.destroy());
 }
 
+/** What monitors ask again and again, without a key. */
+function isProbe({ method, url }: IncomingMessage): boolean {
+  return method === 'GET' && url === '/ok';
+}
+
+/** For a deployment that sleeps, which is as it should be and must not be woken for this. */
+function answerProbe(response: ServerResponse): void {
+  const body = JSON.stringify({ ok: true, asleep: true });
+  protectAnswer(response);
+  response.writeHead(200, {
+    'content-type': 'application/json; charset=utf-8',
+    'content-length': Buffer.byteLength(body),
+  });
+  response.end(body);
+}
+
 /**
  * Forwards one request to a ready pod behind the Service: headers as they came, bodies streamed both ways. One connection
  * a request, so that none is found closed when it is used again.
@@ -84,10 +101,14 @@ export async function forwardHttp(
   incoming: IncomingMessage,
   response: ServerResponse,
   endpoints: EndpointChoice,
+  gate: SleepGate,
   serviceName: string,
 ): Promise<void> {
+  if (gate.isShut && isProbe(incoming)) return void answerProbe(response);
   const gone = new AbortController();
   response.once('close', () => gone.abort());
+  const refusal = await gate.pass(incoming, gone.signal);
+  if (refusal) return refuse(response, `Service ${serviceName}: ${refusal.message}`, refusal.status);
   const socket = await connectToPod(endpoints, gone.signal);
   if (!socket) {
     const crowd = endpoints.isCrowded ? ` and ${MAX_WAITING} requests that wait for one` : '';
@@ -128,11 +149,13 @@ export async function forwardUpgrade(
   client: Duplex,
   head: Buffer,
   endpoints: EndpointChoice,
+  gate: SleepGate,
 ): Promise<void> {
   const gone = new AbortController();
   client.once('close', () => gone.abort());
   client.once('error', () => client.destroy());
-  const socket = await connectToPod(endpoints, gone.signal);
+  const refusal = await gate.pass(incoming, gone.signal);
+  const socket = refusal ? undefined : await connectToPod(endpoints, gone.signal);
   if (!socket)
     return void client.end(
       'HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\nconnection: close\r\n\r\n',

@@ -16,6 +16,7 @@ import { plainHttp } from '../plain-http.js';
 import type { Endpoint, ServicePort } from './endpoint.js';
 import { EndpointChoice } from './endpoint-choice.js';
 import { forwardHttp, forwardUpgrade, joinSockets } from './forward-http.js';
+import { SleepGate, type SleepGateOptions } from './sleep-gate.js';
 
 /** How often, and with what pause, a wished port is tried. */
 const WISHED_TRIES = 30;
@@ -34,12 +35,16 @@ const LIMITS: ServerLimits = {
   answerStallMs: SERVER_LIMITS.answerStallMs + 15_000,
 };
 
+const AWAKE = { note: () => undefined, wake: () => Promise.resolve() };
+
 export interface ServiceListenerOptions {
   /** `namespace/name`, for messages. */
   readonly serviceName: string;
   readonly port: ServicePort;
   /** The endpoints at this moment. */
   readonly endpoints: () => readonly Endpoint[];
+  /** How the deployment behind it sleeps; without it requests wait for nothing. */
+  readonly sleep?: Pick<SleepGateOptions, 'note' | 'wake' | 'limits'>;
   /** Of the namespace's Services together. */
   readonly room: ConnectionRoom;
   readonly clock: Clock;
@@ -118,6 +123,7 @@ export class ServiceListener {
 
 function httpServer(choice: EndpointChoice, options: ServiceListenerOptions): HttpServer {
   const { serviceName, room, clock, log, limits = LIMITS } = options;
+  const gate = new SleepGate({ ...(options.sleep ?? AWAKE), clock });
   const server = plainHttp.createServer({
     ...serverOptions(limits),
     // the pod answers for itself
@@ -129,11 +135,11 @@ function httpServer(choice: EndpointChoice, options: ServiceListenerOptions): Ht
   // what cannot be passed on is the trouble of this connection alone
   server.on('request', (incoming, response) => {
     response.once('close', room.begin(incoming.socket));
-    forwardHttp(incoming, response, choice, serviceName).catch(() => response.destroy());
+    forwardHttp(incoming, response, choice, gate, serviceName).catch(() => response.destroy());
   });
   server.on('upgrade', (incoming, client, head) => {
     room.begin(incoming.socket);
-    forwardUpgrade(incoming, client, head, choice).catch(() => client.destroy());
+    forwardUpgrade(incoming, client, head, choice, gate).catch(() => client.destroy());
   });
   return server;
 }

@@ -1,8 +1,27 @@
-import { type ControllerSpec, fromObjects, type Informers, isNotFound, type KubeClient } from '#lib/kube';
+import {
+  type ControllerSpec,
+  fromObjects,
+  type Informer,
+  type Informers,
+  isNotFound,
+  type KubeClient,
+} from '#lib/kube';
 import { ConnectionRoom } from '#lib/http';
 import type { Stoppable } from '#lib/lifecycle';
 import { done, type Result } from '#lib/reconcile';
-import { ANNOTATION, keyText, type ObjectKey, type Pod, PODS, type Service, SERVICES } from '#lib/resources';
+import {
+  ANNOTATION,
+  isWakeAsked,
+  keyText,
+  type ObjectKey,
+  type Pod,
+  PODS,
+  type Service,
+  SERVICES,
+  type SleepNote,
+  sleepNoteOf,
+} from '#lib/resources';
+import { errorText } from '#lib/errors';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import { findEndpoints, type ServicePort } from './endpoint.js';
@@ -110,6 +129,13 @@ export function createServiceProxy(options: ServiceProxyOptions): ServiceProxy {
       serviceName: keyText(key),
       port,
       ...{ clock, log, room: roomOf(key) },
+      sleep: {
+        note: () => {
+          const service = services.find(key);
+          return service && sleepNoteOf(service);
+        },
+        wake: (note) => askForWake(options, services, key, note),
+      },
       endpoints: () => {
         const service = services.find(key);
         const current = service?.spec.ports?.find((one) => one.port === port.port);
@@ -136,14 +162,7 @@ export function createServiceProxy(options: ServiceProxyOptions): ServiceProxy {
     remembered.keep(service, Object.fromEntries(real), services.list());
     const text = annotationText(real);
     if (service.metadata.annotations?.[ANNOTATION.loopbackPort] === text) return done();
-    try {
-      // with the status, because the proxy may not change what a Service is
-      await client.mergeStatus(SERVICES, key, {
-        metadata: { annotations: { [ANNOTATION.loopbackPort]: text } },
-      });
-    } catch (error) {
-      if (!isNotFound(error)) throw error;
-    }
+    await annotate(client, key, ANNOTATION.loopbackPort, text);
     return done();
   }
 
@@ -155,6 +174,31 @@ export function createServiceProxy(options: ServiceProxyOptions): ServiceProxy {
       listening.clear();
     },
   };
+}
+
+/** A request ends this very sleep: the listener, which stopped the pods, reads it. */
+async function askForWake(
+  { client, log }: ServiceProxyOptions,
+  services: Informer<Service>,
+  key: ObjectKey,
+  note: SleepNote,
+): Promise<void> {
+  const service = services.find(key);
+  if (!service || isWakeAsked(service, note)) return;
+  try {
+    await annotate(client, key, ANNOTATION.wake, note.since);
+  } catch (error) {
+    log.warn({ service: keyText(key), error: errorText(error) }, 'asking for the wake of a Service failed');
+  }
+}
+
+/** With the status, because the proxy may not change what a Service is. */
+async function annotate(client: KubeClient, key: ObjectKey, name: string, text: string): Promise<void> {
+  try {
+    await client.mergeStatus(SERVICES, key, { metadata: { annotations: { [name]: text } } });
+  } catch (error) {
+    if (!isNotFound(error)) throw error;
+  }
 }
 
 function shapeOf(port: ServicePort): string {

@@ -20,6 +20,8 @@ export interface AgentDeploymentSpec {
   readonly suspend: boolean;
   /** How long a new revision must stay ready before it takes over from one that serves. A first revision, and one that repeats a revision that has served, take over as soon as they are ready. 5 when unset. */
   readonly minReadySeconds?: number;
+  /** With minScale 0: how long nothing may be asked of the deployment until it goes to sleep, which stops its pods. The next request, cron or run starts them. 300 when unset. */
+  readonly idleSeconds?: number;
   /** Whether the Service goes back to the former revision when the one that took over fails while the pods of the former one are still there. True when unset. */
   readonly rollbackOnFailure?: boolean;
   /** Revisions to keep beside the active one. */

@@ -48,6 +48,10 @@ export interface AgentRevisionStatus {
   readonly replicas?: number;
   /** Pods that are ready, those of the queue included. */
   readonly readyReplicas?: number;
+  /** Since when it has had no pods because nobody uses it. */
+  readonly asleepSince?: string;
+  /** While it sleeps, when a cron, a run or another work of its own starts it; missing while none is due. */
+  readonly wakeAt?: string;
 }
 
 /** One deployable version of an AgentDeployment. Made by the platform, never changed. */

@@ -109,7 +109,7 @@ export interface ResourceRequirements {
 
 /** What the workloads of a deployment get. CPU in cores, memory in MB. */
 export interface ResourceSpec {
-  /** Fewest replicas; 0 is taken as 1. */
+  /** Fewest replicas. With 0 a deployment that nobody uses goes to sleep (idleSeconds), unless its queue may not (queueMinScale); 1 when unset. */
   readonly minScale?: number;
   /** Most replicas of the queue, where one is asked for and queueMaxScale is unset; no effect else. */
   readonly maxScale?: number;

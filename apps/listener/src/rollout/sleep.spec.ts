@@ -1,0 +1,171 @@
+import type { RestAnswer } from '#lib/lifecycle';
+import { type Deployment, formatSleepNote, type Pod, type SleepNote } from '#lib/resources';
+import { decideSleep, restQuestion, type Sleep } from './sleep.js';
+import { NOW, revision, SECONDS, world } from './testdata/sample-rollout.js';
+import type { RevisionWorld, RolloutWorld } from './world.js';
+
+const IDLE: RestAnswer = { idleMs: 300_000, isBusy: false, workInMs: undefined, isClosed: false };
+const CLOSED: RestAnswer = { ...IDLE, isClosed: true };
+const inSeconds = (seconds: number): string => SECONDS(-seconds);
+
+interface Scene {
+  readonly replicas?: 0 | 1;
+  readonly isReady?: boolean;
+  readonly rest?: RestAnswer;
+  readonly note?: SleepNote;
+  /** Value of the annotation by which requests ask. */
+  readonly wake?: string;
+  readonly asleepSince?: string;
+  readonly wakeAt?: string;
+  readonly ending?: number;
+  readonly minScale?: number;
+  readonly isHeld?: boolean;
+  readonly suspend?: boolean;
+  readonly idleSeconds?: number;
+  /** What became of its container. */
+  readonly exitCode?: number;
+  readonly others?: readonly RevisionWorld[];
+}
+
+function scene(given: Scene): { readonly world: RolloutWorld; readonly one: RevisionWorld } {
+  const { replicas = 1, isReady = replicas === 1, minScale = 0, note } = given;
+  const container =
+    given.exitCode === undefined
+      ? undefined
+      : { restartCount: 1, lastState: { terminated: { exitCode: given.exitCode } } };
+  const base = revision({ number: 1, ready: isReady, ...(container ? { container } : {}) });
+  const own = {
+    ...base.revision,
+    spec: { ...base.revision.spec, resourceSpec: { minScale } },
+    status: {
+      ...base.revision.status,
+      ...(given.asleepSince === undefined ? {} : { asleepSince: given.asleepSince }),
+      ...(given.wakeAt === undefined ? {} : { wakeAt: given.wakeAt }),
+    },
+  };
+  const workload = { ...base.workload, spec: { replicas } } as Deployment;
+  const one = { ...base, revision: own, origin: own, workload, ending: given.ending ?? 0, rest: given.rest };
+  const { service, ...rest } = world(1, one, ...(given.others ?? []));
+  const annotations = {
+    ...(note ? { 'agentplane.dev/sleep': formatSleepNote(note) } : {}),
+    ...(given.wake === undefined ? {} : { 'agentplane.dev/wake': given.wake }),
+  };
+  const deployment = {
+    ...rest.deployment,
+    spec: { suspend: given.suspend ?? false, idleSeconds: given.idleSeconds ?? 300 },
+  } as RolloutWorld['deployment'];
+  return {
+    one,
+    world: {
+      ...{ ...rest, deployment, holdsRequests: given.isHeld ?? true },
+      service: service && { ...service, metadata: { ...service.metadata, annotations } },
+    },
+  };
+}
+
+function decided(given: Scene): Sleep {
+  const { world: seen, one } = scene(given);
+  return decideSleep(seen, one, NOW);
+}
+
+const since = SECONDS(10);
+const note: SleepNote = { since };
+
+describe('decideSleep', () => {
+  it.each<[string, Scene, Sleep['kind']]>([
+    ['leaves a deployment alone that may not sleep', { minScale: 1, rest: IDLE }, 'awake'],
+    ['leaves a deployment alone whose requests nothing would hold', { rest: IDLE, isHeld: false }, 'awake'],
+    ['leaves a suspended one alone', { suspend: true, rest: IDLE }, 'awake'],
+    ['stays awake until it was idle for long enough', { rest: { ...IDLE, idleMs: 299_000 } }, 'awake'],
+    ['stays awake while it has something to do', { rest: { ...IDLE, isBusy: true } }, 'awake'],
+    ['stays awake when its pod gives no answer', {}, 'awake'],
+    ['stays awake while pods of it are ending', { rest: IDLE, ending: 1 }, 'awake'],
+    ['dozes once it was idle for the time', { rest: IDLE }, 'dozing'],
+    ['dozes for a second', { note: { since: SECONDS(0.5) } }, 'dozing'],
+    ['falls asleep when the server agrees', { note, rest: CLOSED }, 'asleep'],
+    ['wakes when the server does not agree', { note, rest: { ...CLOSED, isClosed: false } }, 'awake'],
+    ['wakes when the server gives no answer', { note }, 'awake'],
+    ['wakes when a request came while it dozed', { note, wake: since, rest: CLOSED }, 'awake'],
+    ['wakes when its pod is lost while it dozes', { note, isReady: false }, 'awake'],
+    ['wakes when its clock was set back', { note: { since: inSeconds(100) }, rest: CLOSED }, 'awake'],
+    ['sleeps on', { replicas: 0, note, asleepSince: since }, 'asleep'],
+    [
+      'sleeps until its work is due',
+      { replicas: 0, note, asleepSince: since, wakeAt: inSeconds(3) },
+      'asleep',
+    ],
+    ['wakes shortly before', { replicas: 0, note, asleepSince: since, wakeAt: inSeconds(1.5) }, 'waking'],
+    ['wakes for a request', { replicas: 0, note, asleepSince: since, wake: since }, 'waking'],
+    [
+      'ignores a request that an earlier sleep was ended for',
+      { replicas: 0, note, asleepSince: since, wake: SECONDS(1000) },
+      'asleep',
+    ],
+    ['wakes when nothing says when it must', { replicas: 0, note }, 'awake'],
+    ['wakes when its note was removed', { replicas: 0, asleepSince: since }, 'awake'],
+    [
+      'goes on waking when its start was begun',
+      { isReady: false, note: { since, wakingSince: SECONDS(1) }, asleepSince: since },
+      'waking',
+    ],
+    ['is awake once its pods are ready', { note: { since, wakingSince: SECONDS(1) } }, 'awake'],
+    ['is awake with ready pods that were begun for a request', { note, wake: since }, 'awake'],
+  ])('%s', (_what, given, kind) => {
+    expect(decided(given).kind).toBe(kind);
+  });
+
+  it('stays awake while another revision has pods', () => {
+    const newer = revision({ number: 2, ready: true });
+    const pods = [{ metadata: { name: 'x' }, spec: { containers: [] } } as unknown as Pod];
+    expect(decided({ rest: IDLE, others: [{ ...newer, pods }] }).kind).toBe('awake');
+  });
+
+  it('records the time of its next work by the clock of the listener', () => {
+    expect(decided({ note, rest: { ...CLOSED, workInMs: 90_000 } })).toMatchObject({
+      kind: 'asleep',
+      since,
+      wakeAt: inSeconds(90),
+    });
+  });
+
+  it('looks again when the time may be over', () => {
+    expect(decided({ rest: { ...IDLE, idleMs: 299_000 } })).toEqual({ kind: 'awake', lookMs: 1_000 });
+    const asleep = { replicas: 0, note, asleepSince: since, wakeAt: inSeconds(100) } as const;
+    expect(decided(asleep)).toMatchObject({ lookMs: 98_000 });
+    expect(decided({ replicas: 0, note, asleepSince: since })).toMatchObject({ lookMs: undefined });
+  });
+
+  it('has the trouble of a start in its note, and that it takes too long', () => {
+    const waking = { isReady: false, note: { since, wakingSince: SECONDS(1) } };
+    expect(decided(waking)).toMatchObject({ note: { since, wakingSince: SECONDS(1) } });
+    expect(decided({ ...waking, exitCode: 78 })).toMatchObject({
+      note: { problem: 'a graph failed to load' },
+    });
+    expect(decided({ ...waking, note: { since, wakingSince: SECONDS(61) } })).toMatchObject({
+      note: { problem: expect.stringMatching(/^no pod was ready within 60 s/) as string },
+    });
+  });
+});
+
+describe('restQuestion', () => {
+  const asked = (given: Scene) => {
+    const { world: seen, one } = scene(given);
+    return restQuestion(seen, one, NOW);
+  };
+
+  it('asks a server that is awake, has it close once it dozed, and asks no other', () => {
+    expect(asked({})).toBe('ask');
+    expect(asked({ note })).toBe('close');
+    const silent: Scene[] = [
+      { note: { since: SECONDS(0.5) } },
+      { note, wake: since },
+      { note: { since, wakingSince: since } },
+      { replicas: 0, note },
+      { isReady: false },
+      { minScale: 1 },
+      { suspend: true },
+      { ending: 1 },
+    ];
+    expect(silent.map(asked)).toEqual(silent.map(() => undefined));
+  });
+});

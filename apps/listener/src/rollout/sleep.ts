@@ -1,0 +1,178 @@
+import type { RestAnswer } from '#lib/lifecycle';
+import { maySleep } from '#lib/manifests';
+import { isWakeAsked, type SleepNote, sleepNoteOf } from '#lib/resources';
+import { findProgress, findTrouble } from './failure.js';
+import { servedBy } from './observe.js';
+import { isWorkloadReady } from './workload-ready.js';
+import type { RevisionWorld, RolloutWorld } from './world.js';
+
+/** `idleSeconds` when unset. */
+const IDLE_SECONDS = 300;
+/** So long after its Service began to hold requests the pods have all that were let through. */
+const DOZE_MS = 1_000;
+/** A start takes about that long: what is due is done in time. */
+const AHEAD_MS = 2_000;
+/** Pods that are not ready by then, and say nothing, are in trouble. */
+const START_MS = 60_000;
+/** How often is looked at a deployment that has something to do. */
+const BUSY_LOOK_MS = 30_000;
+/** How often is looked at one whose server gives no answer. */
+const SILENT_LOOK_MS = 10_000;
+
+/**
+ * Whether the revision that serves has pods, and whether requests reach them:
+ *
+ * - **awake**: its pods are as many as they should be, and the Service leads to them
+ * - **dozing**: the same pods, and the Service holds requests, until the server has agreed to rest
+ * - **asleep**: no pods; the Service holds requests
+ * - **waking**: its pods are being started; the Service holds requests until they are ready
+ *
+ * The note on the Service, the status of the revision and the replicas of its Deployment say which. Any two that do not
+ * fit together are a program that ended in between, and mean that it is awake or becomes so.
+ */
+export type Sleep =
+  | { readonly kind: 'awake'; readonly lookMs?: number | undefined }
+  | { readonly kind: 'dozing'; readonly note: SleepNote; readonly lookMs: number }
+  | {
+      readonly kind: 'asleep';
+      readonly note: SleepNote;
+      readonly since: string;
+      readonly wakeAt: string | undefined;
+      readonly lookMs: number | undefined;
+    }
+  | { readonly kind: 'waking'; readonly note: SleepNote; readonly cause: string; readonly lookMs: number };
+
+const AWAKE: Sleep = { kind: 'awake' };
+
+/** What is asked of the pods of a revision in this pass. */
+export type RestQuestion = 'ask' | 'close';
+
+/** The note of this revision's own sleep: one that serves instead of it has not slept yet. */
+function noteOf({ service }: RolloutWorld, { revision }: RevisionWorld): SleepNote | undefined {
+  const isServed = servedBy(service)?.revision === revision.metadata.name;
+  return service && isServed ? sleepNoteOf(service) : undefined;
+}
+
+function mayRest({ deployment, holdsRequests }: RolloutWorld, { origin }: RevisionWorld): boolean {
+  return holdsRequests === true && maySleep(origin) && deployment.spec.suspend !== true;
+}
+
+function hasPods({ workload }: RevisionWorld): boolean {
+  return workload?.spec.replicas !== 0;
+}
+
+/** Other pods of the deployment work on the same runs, those that are ending included: they may hand runs back. */
+function isAlone({ revisions, elsewhere }: RolloutWorld, world: RevisionWorld): boolean {
+  return (
+    (world.ending ?? 0) === 0 &&
+    elsewhere.every(({ status }) => (status?.replicas ?? 0) === 0) &&
+    revisions.every(
+      (one) =>
+        one === world || ((one.pods.length === 0 || one.origin === world.origin) && (one.ending ?? 0) === 0),
+    )
+  );
+}
+
+/** Why the deployment has to wake up, if anything says so. */
+function wakeCause(world: RolloutWorld, one: RevisionWorld, note: SleepNote, now: Date): string | undefined {
+  if (world.service && isWakeAsked(world.service, note)) return 'a request came';
+  const { wakeAt } = one.revision.status ?? {};
+  const isDue = wakeAt !== undefined && Date.parse(wakeAt) - AHEAD_MS <= now.getTime();
+  return isDue ? `work is due at ${wakeAt}` : undefined;
+}
+
+/** What to ask the pods of the revision that serves; undefined: nothing. */
+export function restQuestion(world: RolloutWorld, one: RevisionWorld, now: Date): RestQuestion | undefined {
+  if (!mayRest(world, one)) return undefined;
+  if (servedBy(world.service)?.revision !== one.revision.metadata.name) return undefined;
+  if (!hasPods(one) || !isWorkloadReady(one) || !isAlone(world, one)) return undefined;
+  const note = noteOf(world, one);
+  if (!note) return 'ask';
+  if (note.wakingSince !== undefined || wakeCause(world, one, note, now) !== undefined) return undefined;
+  return now.getTime() - Date.parse(note.since) >= DOZE_MS ? 'close' : undefined;
+}
+
+/**
+ * Decides about the revision that serves.
+ * @param one with what its pod answered to `restQuestion`
+ */
+export function decideSleep(world: RolloutWorld, one: RevisionWorld, now: Date): Sleep {
+  if (!mayRest(world, one)) return AWAKE;
+  const note = noteOf(world, one);
+  if (!hasPods(one)) return note ? sleepOn(world, one, note, now) : AWAKE;
+  if (!note) return fallAsleep(world, one, now);
+  const cause = note.wakingSince === undefined ? wakeCause(world, one, note, now) : 'it was begun';
+  if (cause !== undefined) return isWorkloadReady(one) ? AWAKE : wakeUp(one, note, cause, now);
+  return dozeOff(world, one, note, now);
+}
+
+/** No pods: until somebody or something wants it. */
+function sleepOn(world: RolloutWorld, one: RevisionWorld, note: SleepNote, now: Date): Sleep {
+  const { asleepSince, wakeAt } = one.revision.status ?? {};
+  if (note.wakingSince !== undefined) return wakeUp(one, note, 'it was begun', now);
+  const cause = wakeCause(world, one, note, now);
+  if (cause !== undefined) return wakeUp(one, note, cause, now);
+  // when it must wake is not on record
+  if (asleepSince !== note.since) return AWAKE;
+  const lookMs = wakeAt === undefined ? undefined : Date.parse(wakeAt) - AHEAD_MS - now.getTime();
+  return { kind: 'asleep', note, since: note.since, wakeAt, lookMs };
+}
+
+function wakeUp(one: RevisionWorld, note: SleepNote, cause: string, now: Date): Sleep {
+  const wakingSince = note.wakingSince ?? now.toISOString();
+  const leftMs = Date.parse(wakingSince) + START_MS - now.getTime();
+  const problem = hasPods(one) ? problemOf(one, leftMs) : undefined;
+  return {
+    kind: 'waking',
+    note: { since: note.since, wakingSince, ...(problem === undefined ? {} : { problem }) },
+    cause,
+    lookMs: leftMs > 0 ? leftMs + 100 : BUSY_LOOK_MS,
+  };
+}
+
+function problemOf(one: RevisionWorld, leftMs: number): string | undefined {
+  const trouble = findTrouble(one)?.message;
+  if (trouble !== undefined || leftMs > 0) return trouble;
+  const progress = findProgress(one);
+  return `no pod was ready within ${START_MS / 1000} s${progress === undefined ? '' : `; ${progress}`}`;
+}
+
+function fallAsleep(world: RolloutWorld, one: RevisionWorld, now: Date): Sleep {
+  // a change of its pods brings it here again
+  if (!isWorkloadReady(one)) return AWAKE;
+  if (!isAlone(world, one) || !one.rest) return { kind: 'awake', lookMs: SILENT_LOOK_MS };
+  const idleMs = (world.deployment.spec.idleSeconds ?? IDLE_SECONDS) * 1000;
+  if (one.rest.isBusy) return { kind: 'awake', lookMs: Math.min(idleMs, BUSY_LOOK_MS) };
+  const leftMs = idleMs - one.rest.idleMs;
+  if (leftMs > 0) return { kind: 'awake', lookMs: Math.max(100, leftMs) };
+  return { kind: 'dozing', note: { since: now.toISOString() }, lookMs: DOZE_MS };
+}
+
+function dozeOff(world: RolloutWorld, one: RevisionWorld, note: SleepNote, now: Date): Sleep {
+  const dozedMs = now.getTime() - Date.parse(note.since);
+  // the clock was set back
+  if (dozedMs < 0 || !isWorkloadReady(one) || !isAlone(world, one)) return AWAKE;
+  if (dozedMs < DOZE_MS) return { kind: 'dozing', note, lookMs: DOZE_MS - dozedMs };
+  const { rest } = one;
+  if (!rest?.isClosed || rest.isBusy) return AWAKE;
+  const wakeAt = wakeTime(rest, now);
+  return { kind: 'asleep', note, since: note.since, wakeAt, lookMs: undefined };
+}
+
+function wakeTime({ workInMs }: RestAnswer, now: Date): string | undefined {
+  return workInMs === undefined ? undefined : new Date(now.getTime() + workInMs).toISOString();
+}
+
+/** The sentence that REST, `kubectl` and the command line show of a revision that sleeps or wakes up. */
+export function sleepText(sleep: Exclude<Sleep, { readonly kind: 'awake' | 'dozing' }>): string {
+  switch (sleep.kind) {
+    case 'asleep':
+      return sleep.wakeAt === undefined
+        ? `asleep since ${sleep.since}; the next request starts it`
+        : `asleep since ${sleep.since}; the next request starts it, or what is due at ${sleep.wakeAt}`;
+    case 'waking':
+      return `asleep since ${sleep.note.since}; starting, since ${sleep.cause}`;
+    default:
+      return sleep satisfies never;
+  }
+}

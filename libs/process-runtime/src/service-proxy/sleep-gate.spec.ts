@@ -1,0 +1,77 @@
+import type { IncomingMessage } from 'node:http';
+import { describe, expect, it } from '@jest/globals';
+import type { SleepNote } from '#lib/resources';
+import { FakeClock } from '#lib/testing';
+import { SLEEP_LIMITS, SleepGate } from './sleep-gate.js';
+
+const stays = new AbortController().signal;
+const requestOf = (key: string): IncomingMessage => ({ headers: { 'x-api-key': key } }) as never;
+
+function gateOf() {
+  const clock = new FakeClock();
+  const state: { note: SleepNote | undefined; asked: string[] } = { note: { since: 'monday' }, asked: [] };
+  const wake = (note: SleepNote): Promise<void> => {
+    state.asked.push(note.since);
+    return Promise.resolve();
+  };
+  return { clock, state, gate: new SleepGate({ note: () => state.note, wake, clock }) };
+}
+
+describe('SleepGate', () => {
+  it('lets requests pass to a deployment that is awake', async () => {
+    const { state, gate } = gateOf();
+    state.note = undefined;
+    expect(await gate.pass(requestOf('a'), stays)).toBeUndefined();
+    expect(state.asked).toEqual([]);
+  });
+
+  it('asks once for all that wait, repeats that each second, and lets all pass in the end', async () => {
+    const { clock, state, gate } = gateOf();
+    const waiting = Array.from({ length: 50 }, () => gate.pass(requestOf('a'), stays));
+    await clock.advance(900);
+    expect(state.asked).toEqual(['monday']);
+    await clock.advance(200);
+    expect(state.asked).toEqual(['monday', 'monday']);
+    state.note = { since: 'monday', wakingSince: 'tuesday' };
+    await clock.advance(5_000);
+    expect(state.asked).toHaveLength(2);
+    state.note = undefined;
+    await clock.advance(25);
+    expect(await Promise.all(waiting)).toEqual(waiting.map(() => undefined));
+  });
+
+  it('refuses with the reason when the start is in trouble', async () => {
+    const { clock, state, gate } = gateOf();
+    const waiting = gate.pass(requestOf('a'), stays);
+    state.note = { since: 'monday', wakingSince: 'monday', problem: 'a graph failed to load' };
+    await clock.advance(25);
+    expect(await waiting).toEqual({
+      status: 503,
+      message: 'the deployment slept and does not start: a graph failed to load',
+    });
+  });
+
+  it('refuses after the time that it waits at most', async () => {
+    const { clock, gate } = gateOf();
+    const waiting = gate.pass(requestOf('a'), stays);
+    await clock.advance(SLEEP_LIMITS.waitMs + 50);
+    expect(await waiting).toMatchObject({ status: 503 });
+  });
+
+  it('limits how many wait, of each caller and of all, and forgets those who left', async () => {
+    const { clock, gate } = gateOf();
+    const left = new AbortController();
+    const { most, mostOfCaller } = SLEEP_LIMITS;
+    const fill = (key: string): unknown =>
+      Array.from({ length: mostOfCaller }, () => gate.pass(requestOf(key), left.signal));
+    fill('a');
+    expect(await gate.pass(requestOf('a'), stays)).toMatchObject({ status: 429 });
+    for (let caller = 1; caller < most / mostOfCaller; caller++) fill(String(caller));
+    expect(await gate.pass(requestOf('z'), stays)).toMatchObject({ status: 429 });
+    left.abort();
+    await clock.advance(50);
+    const waiting = gate.pass(requestOf('a'), stays);
+    await clock.advance(SLEEP_LIMITS.waitMs + 50);
+    expect(await waiting).toMatchObject({ status: 503 });
+  });
+});

@@ -1,0 +1,124 @@
+import { createHash } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
+import type { SleepNote } from '#lib/resources';
+import type { Clock } from '#lib/time';
+
+const LOOK_EVERY_MS = 25;
+/** A write that was lost is repeated while somebody waits. */
+const ASK_EVERY_MS = 1_000;
+
+/** How requests wait for a deployment that sleeps. */
+export interface SleepLimits {
+  /** Longer than any start that succeeds. */
+  readonly waitMs: number;
+  /** Of one Service. */
+  readonly most: number;
+  /** Of one caller: its credentials. */
+  readonly mostOfCaller: number;
+}
+
+export const SLEEP_LIMITS: SleepLimits = { waitMs: 75_000, most: 1_000, mostOfCaller: 100 };
+
+export interface SleepGateOptions {
+  /** What the Service says at this moment; undefined while its requests go to its pods. */
+  readonly note: () => SleepNote | undefined;
+  /** Writes onto the Service that a request ends this sleep. */
+  readonly wake: (note: SleepNote) => Promise<void>;
+  readonly limits?: SleepLimits;
+  readonly clock: Clock;
+}
+
+/** What keeps a request from its pods. */
+export interface Refusal {
+  readonly status: 429 | 503;
+  readonly message: string;
+}
+
+/**
+ * Holds requests to a deployment that sleeps, and asks for its wake. Nothing of a request is read meanwhile, so that one
+ * that waits is its socket and what the first reads brought.
+ */
+export class SleepGate {
+  readonly #options: SleepGateOptions;
+  readonly #limits: SleepLimits;
+  readonly #waiting = new Map<string, number>();
+  #count = 0;
+  #look: Promise<void> | undefined;
+  #askedAtMs = -Infinity;
+  #asked: string | undefined;
+
+  constructor(options: SleepGateOptions) {
+    this.#options = options;
+    this.#limits = options.limits ?? SLEEP_LIMITS;
+  }
+
+  get isShut(): boolean {
+    return this.#options.note() !== undefined;
+  }
+
+  /** Waits until the requests of the Service go to its pods; answers why they do not, in the end. */
+  async pass(request: IncomingMessage, signal: AbortSignal): Promise<Refusal | undefined> {
+    if (!this.isShut) return undefined;
+    const caller = callerOf(request);
+    const { most, mostOfCaller } = this.#limits;
+    const ofCaller = this.#waiting.get(caller) ?? 0;
+    if (this.#count >= most || ofCaller >= mostOfCaller)
+      return {
+        status: 429,
+        message: `the deployment sleeps, and ${ofCaller >= mostOfCaller ? `${ofCaller} requests of this caller` : `${this.#count} requests`} wait for it already; retry in a moment`,
+      };
+    this.#count++;
+    this.#waiting.set(caller, ofCaller + 1);
+    try {
+      return await this.#wait(signal);
+    } finally {
+      this.#count--;
+      const left = (this.#waiting.get(caller) ?? 1) - 1;
+      if (left > 0) this.#waiting.set(caller, left);
+      else this.#waiting.delete(caller);
+    }
+  }
+
+  async #wait(signal: AbortSignal): Promise<Refusal | undefined> {
+    const { clock, note: read } = this.#options;
+    const untilMs = clock.monotonicMs() + this.#limits.waitMs;
+    while (!signal.aborted) {
+      const note = read();
+      if (!note) return undefined;
+      if (note.problem !== undefined)
+        return { status: 503, message: `the deployment slept and does not start: ${note.problem}` };
+      if (clock.monotonicMs() >= untilMs)
+        return {
+          status: 503,
+          message: `the deployment slept and was not ready within ${Math.round(this.#limits.waitMs / 1000)} s; retry`,
+        };
+      this.#ask(note);
+      await this.#nextLook();
+    }
+    return undefined;
+  }
+
+  /** Once for all that wait, and again while nothing comes of it. */
+  #ask(note: SleepNote): void {
+    if (note.wakingSince !== undefined) return;
+    const nowMs = this.#options.clock.monotonicMs();
+    if (this.#asked === note.since && nowMs - this.#askedAtMs < ASK_EVERY_MS) return;
+    this.#asked = note.since;
+    this.#askedAtMs = nowMs;
+    void this.#options.wake(note);
+  }
+
+  #nextLook(): Promise<void> {
+    this.#look ??= this.#options.clock.sleep(LOOK_EVERY_MS).then(() => {
+      this.#look = undefined;
+    });
+    return this.#look;
+  }
+}
+
+/** Callers are told apart by their credentials; of those without any nothing is known on one machine. */
+function callerOf({ headers }: IncomingMessage): string {
+  const { authorization = '', cookie = '' } = headers;
+  const given = `${String(headers['x-api-key'] ?? '')}\n${authorization}\n${cookie}`;
+  return createHash('sha256').update(given).digest('base64');
+}

@@ -1,0 +1,47 @@
+import type { ObjectMeta } from './object-meta.js';
+import { ANNOTATION } from './label.js';
+
+/** What the Service of a deployment says while requests to it wait: annotation `ANNOTATION.sleep`. */
+export interface SleepNote {
+  /** When the deployment began to doze off: the name of this sleep. */
+  readonly since: string;
+  /** Since when its pods are being started. */
+  readonly wakingSince?: string;
+  /** Why they do not become ready: requests are refused with this sentence. */
+  readonly problem?: string;
+}
+
+interface Noted {
+  readonly metadata: Pick<ObjectMeta, 'annotations'>;
+}
+
+/** Undefined for a Service whose requests go to its pods. */
+export function sleepNoteOf({ metadata: { annotations } }: Noted): SleepNote | undefined {
+  const text = annotations?.[ANNOTATION.sleep];
+  if (text === undefined) return undefined;
+  try {
+    const note: unknown = JSON.parse(text);
+    if (typeof note !== 'object' || note === null) return undefined;
+    const [since, wakingSince, problem] = ['since', 'wakingSince', 'problem'].map((name): unknown =>
+      Reflect.get(note, name),
+    );
+    if (typeof since !== 'string') return undefined;
+    return {
+      since,
+      ...(typeof wakingSince === 'string' ? { wakingSince } : {}),
+      ...(typeof problem === 'string' ? { problem } : {}),
+    };
+  } catch {
+    return undefined;
+  }
+}
+
+/** The same note is the same text. */
+export function formatSleepNote({ since, wakingSince, problem }: SleepNote): string {
+  return JSON.stringify({ since, wakingSince, problem });
+}
+
+/** Whether a request has asked for the end of this very sleep. */
+export function isWakeAsked({ metadata: { annotations } }: Noted, { since }: SleepNote): boolean {
+  return annotations?.[ANNOTATION.wake] === since;
+}

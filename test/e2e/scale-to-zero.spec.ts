@@ -1,0 +1,108 @@
+import { Client } from '@langchain/langgraph-sdk';
+import { waitFor } from '#lib/testing';
+import { findKubectl, Kubectl, leaveOut } from '../support/kubectl.js';
+import { newDataFolder, type Platform, removeDataFolder, startPlatform } from '../support/platform.js';
+import { Rest } from '../support/rest.js';
+
+interface Deployment {
+  readonly id: string;
+  readonly status: string;
+  readonly status_reason: string | null;
+  readonly status_message: string | null;
+  readonly latest_revision_id: string;
+  readonly url: string;
+}
+
+interface Revision {
+  readonly status: string;
+  readonly status_reason: string | null;
+}
+
+const PATIENT = { timeoutMs: 60_000 };
+
+describe('a deployment with a min_scale of 0 on one machine', () => {
+  const dataFolder = newDataFolder();
+  const binary = findKubectl();
+  let platform: Platform;
+  let rest: Rest;
+  let kubectl: Kubectl | undefined;
+
+  beforeAll(async () => {
+    platform = await startPlatform(dataFolder);
+    rest = new Rest(platform.credentials);
+    if (binary) kubectl = new Kubectl(binary, platform.credentials.kubeconfig);
+    else leaveOut('kubectl');
+  }, 180_000);
+
+  afterAll(async () => {
+    await platform.stop();
+    removeDataFolder(dataFolder);
+  }, 60_000);
+
+  async function create(name: string, more: object = {}): Promise<string> {
+    const { status, body } = await rest.post<Deployment>('/v2/deployments', {
+      name,
+      source: 'internal_image',
+      source_config: { resource_spec: { min_scale: 0 } },
+      source_revision_config: { image_uri: 'sample-agent' },
+      idle_seconds: 3,
+      ...more,
+    });
+    expect(status).toBe(201);
+    return body.id;
+  }
+
+  async function get(id: string): Promise<Deployment> {
+    return (await rest.get<Deployment>(`/v2/deployments/${id}`)).body;
+  }
+
+  /** The deployment once its reason is one of these. */
+  async function until(id: string, ...reasons: string[]): Promise<Deployment> {
+    return waitFor(
+      async () => {
+        const found = await get(id);
+        if (reasons.includes(found.status_reason ?? '')) return found;
+        throw new Error(`${found.status} ${found.status_reason}: ${found.status_message}`);
+      },
+      { ...PATIENT, what: `${reasons.join(' or ')} of ${id}` },
+    );
+  }
+
+  const clientOf = ({ url }: Deployment): Client =>
+    new Client({
+      ...{ apiUrl: url, apiKey: platform.credentials.apiKey },
+      callerOptions: { maxRetries: 0 },
+    });
+
+  const podsOf = async (name: string): Promise<string> =>
+    (await kubectl?.run(['get', 'pods', '-l', `agentplane.dev/deployment=${name}`, '-o', 'name']))?.trim() ??
+    '';
+
+  it('proves itself, falls asleep, wakes for a request that waits, and says all of it alike', async () => {
+    const id = await create('napper');
+    const asleep = await until(id, 'Asleep');
+    expect(asleep.status).toBe('READY');
+    expect(asleep.status_message).toMatch(/^asleep since .*; the next request starts it$/);
+    const revision = `/v2/deployments/${id}/revisions/${asleep.latest_revision_id}`;
+    expect((await rest.get<Revision>(revision)).body).toMatchObject({
+      status: 'DEPLOYED',
+      status_reason: 'Asleep',
+    });
+    await waitFor(async () => (await podsOf('napper')) === '', PATIENT);
+    if (kubectl) {
+      const shown = await kubectl.run(['get', 'adep', 'napper']);
+      expect(shown).toContain('Asleep');
+      expect(await kubectl.run(['get', 'adep', 'napper', '-o', 'yaml'])).not.toContain('FieldsIgnored');
+    }
+    const probe = await fetch(`${asleep.url}/ok`);
+    expect(await probe.json()).toEqual({ ok: true, asleep: true });
+    expect((await get(id)).status_reason).toBe('Asleep');
+
+    const client = clientOf(asleep);
+    const { thread_id: threadId } = await client.threads.create();
+    expect((await until(id, 'Ready')).status_message).toBe('the newest revision serves');
+    await client.runs.create(threadId, 'agent', { input: { messages: [] }, afterSeconds: 25 });
+    const { body: events } = await rest.get<unknown>(`/v2/deployments/${id}/events`);
+    for (const reason of ['FellAsleep', 'Woken']) expect(JSON.stringify(events)).toContain(reason);
+  }, 180_000);
+});
