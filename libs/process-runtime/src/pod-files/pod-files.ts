@@ -140,9 +140,9 @@ export class PodFiles {
       makeOpenFolders(folder, dirname(path));
       const partial = `${file}.new`;
       rmSync(partial, { force: true });
-      writeFileSync(partial, bytes, { mode });
-      chmodSync(partial, mode);
+      writeFileSync(partial, bytes, { mode: 0o600, flag: 'wx' });
       if (this.#user.isOwn) chownSync(partial, this.#user.uid, this.#user.gid);
+      chmodSync(partial, mode);
       renameSync(partial, file);
     }
     return folder;

@@ -122,3 +122,16 @@ describe('conditions of a pod', () => {
     );
   });
 });
+
+describe('status of a container', () => {
+  it.each<[string, Partial<ContainerView>]>([
+    ['what it waits for', { phase: { kind: 'waiting', reason: 'ErrImagePull', message: 'm'.repeat(1e6) } }],
+    ['how it ended', { phase: { kind: 'terminated', result: { exitCode: 1, message: 'm'.repeat(1e6) } } }],
+    ['how it ended before', { last: { exitCode: 1, message: 'm'.repeat(1e6) } }],
+    ['its image', { image: 'i'.repeat(1e6) }],
+  ])('stays small, however long %s is', (_what, more) => {
+    const status = summarizePod(pod(), view([container(WAITING, more)]), NOW);
+    expect(JSON.stringify(status).length).toBeLessThan(12_000);
+    expect(JSON.stringify(status)).toMatch(/[im]{4096}/);
+  });
+});

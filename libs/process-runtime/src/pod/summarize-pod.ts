@@ -118,8 +118,16 @@ function phaseOf(pod: Pod, { init, containers, verdict, isTerminating }: PodView
   return 'Succeeded';
 }
 
+/** A status that holds what a spec says in full is refused as too large, and then reported again without end. */
+const MAX_LETTERS = 4_096;
+
+function short(text: string): string {
+  return text.slice(0, MAX_LETTERS);
+}
+
 function statusOf(view: ContainerView): ContainerStatus {
-  const { name, image, containerId, phase, last, restartCount, isReady, isStarted } = view;
+  const { name, containerId, phase, last, restartCount, isReady, isStarted } = view;
+  const image = short(view.image);
   return {
     name,
     image,
@@ -129,20 +137,27 @@ function statusOf(view: ContainerView): ContainerStatus {
     started: isStarted,
     restartCount,
     state: stateOf(view),
-    lastState: last ? { terminated: last } : {},
+    lastState: last ? { terminated: shortened(last) } : {},
   };
+}
+
+function shortened<T extends { readonly message?: string }>(state: T): T {
+  return state.message === undefined ? state : { ...state, message: short(state.message) };
 }
 
 function stateOf({ phase }: ContainerView): ContainerState {
   switch (phase.kind) {
     case 'waiting':
       return {
-        waiting: { reason: phase.reason, ...(phase.message === undefined ? {} : { message: phase.message }) },
+        waiting: shortened({
+          reason: phase.reason,
+          ...(phase.message === undefined ? {} : { message: phase.message }),
+        }),
       };
     case 'running':
       return { running: { startedAt: kubeTime(phase.startedAt) } };
     case 'terminated':
-      return { terminated: phase.result };
+      return { terminated: shortened(phase.result) };
     default:
       return phase satisfies never;
   }

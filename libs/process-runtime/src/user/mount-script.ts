@@ -3,7 +3,8 @@ import { spawnSync } from 'node:child_process';
 /**
  * Makes the files of one container, in a mount namespace of its own, and becomes its program. Run by `unshare` as the
  * pod's user, who is root in its own user namespace only: nothing in it has more rights than the program has.
- * Words: stage, uid, gid, working folder, then three for each step, `--`, command.
+ * Of a folder that is mirrored the entries are bound; what is written beside them lies in memory that no limit counts, so
+ * that it is little. Words: stage, uid, gid, working folder, then three for each step, `--`, command.
  */
 const MOUNT_SCRIPT = `
 set -eu
@@ -18,7 +19,7 @@ while [ "$1" != -- ]; do
   step=$1 one=$2 two=$3; shift 3
   case $step in
     mirror)
-      mount -t tmpfs -o mode=755 none "$stage$one"
+      mount -t tmpfs -o mode=755,size=8m,nr_inodes=64k none "$stage$one"
       for entry in "$one"/* "$one"/.[!.]* "$one"/..?*; do
         entry=/\${entry#\${entry%%[!/]*}}
         if [ -e "$entry" ] || [ -L "$entry" ]; then enter "$entry" "$stage$entry" 2>/dev/null || :; fi

@@ -48,6 +48,12 @@ describe('the process runtime', () => {
       /5000 sources/,
     ],
     ['has a deep path', { secret: { secretName: 's', items: [item('a/'.repeat(40) + 'b')] } }, /32 parts/],
+    [
+      'asks for a set-user-id file',
+      { secret: { secretName: 's', items: [{ ...item('a'), mode: 0o4755 }] } },
+      /mode 2541 .* from 0 to 0777/,
+    ],
+    ['asks for a mode that is none', { secret: { secretName: 's', defaultMode: 1.5 } }, /mode 1\.5/],
     ['has a long path', { secret: { secretName: 's', items: [item('b'.repeat(2_000))] } }, /2000 letters/],
   ])('refuses one that %s', async (_title, volume, message) => {
     const before = process.memoryUsage.rss();

@@ -47,6 +47,7 @@ export async function volumeFiles(
   for (const source of sources)
     for (const [path, file] of await filesOf(client, pod, source, mode)) {
       files.set(checked(path), file);
+      requireMode(file.mode);
       bytes += file.bytes.length;
       if (files.size > MAX_FILES) throw tooManyFiles(files.size);
       if (bytes > MAX_BYTES) throw tooMuch('more bytes', `${MAX_BYTES / 2 ** 20} MiB`);
@@ -139,6 +140,14 @@ function downwardText(pod: Pod, path: string): string {
     .map(([key, value]) => `${key}=${JSON.stringify(value)}`)
     .sort()
     .join('\n');
+}
+
+/** More would be rights of the owner for whoever runs the file. */
+function requireMode(mode: number): void {
+  if (Number.isInteger(mode) && mode >= 0 && mode <= 0o777) return;
+  throw new ContainerConfigError(
+    `the mode ${JSON.stringify(mode)} of a file of a volume must be a number from 0 to 0777`,
+  );
 }
 
 /** A path of a spec must stay in its volume. */

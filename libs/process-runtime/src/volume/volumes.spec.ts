@@ -123,6 +123,16 @@ if (problem !== undefined) process.stderr.write(`SKIPPED: volumes of processes: 
     await waitFor(() => readdirSync(join(folder, 'node', 'pods')).length === 0);
   });
 
+  it('leaves little room beside it, where no limit of memory counts', async () => {
+    const line =
+      'echo x > /agentplane-large && cat /agentplane-large; ' +
+      'head -c 16000000 /dev/zero > /agentplane-large 2>/dev/null || echo full';
+    const mounts = [{ name: 'scratch', mountPath: '/agentplane-scratch' }];
+    const text = await shell(line, [{ name: 'scratch', emptyDir: {} }], mounts);
+    expect(text.split('\n')).toEqual(['x', 'full']);
+    expect(existsSync('/agentplane-large')).toBe(false);
+  });
+
   it('holds facts of the pod, and several sources together', async () => {
     const items = [
       { path: 'name', fieldRef: { fieldPath: 'metadata.name' } },

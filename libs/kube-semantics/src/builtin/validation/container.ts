@@ -9,6 +9,8 @@ import {
   invalid,
   notFound,
   required,
+  tooLong,
+  tooMany,
 } from '../../schema/field-error.js';
 import { dnsLabel, portName, portNumber } from '../../schema/names.js';
 import { eachItem, named, oneOf, problems } from './checks.js';
@@ -18,6 +20,13 @@ import { validateProbes } from './container-probes.js';
 const PULL_POLICIES = ['Always', 'IfNotPresent', 'Never'];
 const PROTOCOLS = ['SCTP', 'TCP', 'UDP'];
 
+/**
+ * Kubernetes has no limits for these; what is larger is no program. A status names each container and its image twice, and
+ * has to fit into a request beside the pod.
+ */
+const MAX_CONTAINERS = 256;
+const MAX_IMAGE_LENGTH = 4_096;
+
 /** The containers of a pod; `volumes` are the names that may be mounted, `taken` the names others have. */
 export function validateContainers(
   list: unknown,
@@ -26,6 +35,8 @@ export function validateContainers(
   taken: ReadonlySet<string> = new Set(),
 ): readonly FieldError[] {
   const seen = new Set(taken);
+  if (Array.isArray(list) && list.length > MAX_CONTAINERS)
+    return [tooMany(path, list.length, MAX_CONTAINERS)];
   return eachItem(list, path, (item, at) => {
     const name = textAt(item, ['name']);
     const repeated = seen.has(name) && name !== '' ? [duplicate(`${at}.name`, name)] : [];
@@ -45,6 +56,9 @@ function validateContainer(
 ): readonly FieldError[] {
   return [
     ...named(container['image'], `${path}.image`),
+    ...(textAt(container, ['image']).length > MAX_IMAGE_LENGTH
+      ? [tooLong(`${path}.image`, MAX_IMAGE_LENGTH)]
+      : []),
     ...validatePorts(container['ports'], `${path}.ports`),
     ...validateEnv(container['env'], `${path}.env`),
     ...validateEnvFrom(container['envFrom'], `${path}.envFrom`),
