@@ -92,6 +92,10 @@ describe('an export with a filter', () => {
     await store.close();
     const bounds = { startTime: at('2026-11-20'), endTime: at('2026-11-24') };
     window = { tenantId: TENANT, projectId, ...bounds };
+    await pool.query(
+      `INSERT INTO feedback (tenant_id, id, project_id, trace_id, run_id, start_time, key)
+      SELECT tenant_id, gen_random_uuid(), project_id, trace_id, id, start_time, 'k' FROM runs`,
+    );
   });
   afterAll(() => pool.end());
 
@@ -112,6 +116,23 @@ describe('an export with a filter', () => {
       expect(recorded.copies()).toBeGreaterThanOrEqual(RUNS / 10);
     },
   );
+
+  it.each([
+    ['no row', NONE, 0],
+    ['two rows of three', SOME, 27],
+  ])('reads feedback by bounded statements when %s matches', async (_name, filter, expected) => {
+    const recorded = recording(pool);
+    const rows = await source(10, recorded.pool).readFeedback({ ...window, filter });
+    expect(await cursorsOf(rows)).toHaveLength(expected);
+    expect(recorded.copies()).toBeGreaterThanOrEqual(RUNS / 10);
+  });
+
+  it('reads feedback from a row on, no more than is asked for', async () => {
+    const all = await cursorsOf(await source(7).readFeedback({ ...window, filter: SOME }));
+    const [, , after] = all;
+    const page = { ...window, filter: SOME, after, maxRows: 9 } as const;
+    expect(await cursorsOf(await source(7).readFeedback(page))).toEqual(all.slice(3, 12));
+  });
 
   it('looks at fewer rows after a statement that took long', async () => {
     const recorded = recording(pool);

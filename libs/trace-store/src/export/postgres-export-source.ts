@@ -22,7 +22,7 @@ import {
 } from './export-query.js';
 import type { ExportRead, ExportRows, ExportSource, ExportWindow } from './export-source.js';
 import { FEEDBACK_COLUMNS_OF_EXPORTS } from './feedback-columns.js';
-import { feedbackQuery } from './feedback-export-query.js';
+import { feedbackKeyQuery, feedbackQuery } from './feedback-export-query.js';
 import { joinCopies } from './join-copies.js';
 
 /**
@@ -62,10 +62,12 @@ const STATEMENT_LIMIT = '4h';
 /** SQLSTATE of a value that the server does not take, such as a check of connections that its system cannot make. */
 const INVALID_VALUE = '22023';
 
+/** How the rows of a read are found, of runs or of feedback. */
 interface Statements {
   readonly read: ExportRead;
-  readonly columns: readonly ExportColumn[];
-  readonly filter: string;
+  /** The key of the row that is number `$1 + 1` after the last, whether it meets the filter or not. */
+  readonly key: (isAfter: boolean) => string;
+  readonly rows: (stretch: Stretch) => string;
 }
 
 /** Reads exports straight from the tables. */
@@ -95,25 +97,28 @@ export class PostgresExportSource implements ExportSource {
       : this.#columns;
     const values = new SettingValues();
     const filter = filterSql(read, values);
+    const rows = (stretch: Stretch): string => rowsQuery(this.#payloads, columns, stretch, filter);
     const client = await this.#open(read, values, PLAN);
-    const statements = { read, columns, filter };
-    const stream = read.filter
-      ? joinCopies(this.#filtered(client, statements))
-      : copyOut(client, this.#query(statements, { isAfter: read.after !== undefined, isUntil: false }));
-    releaseAfter(stream, client);
-    return { columns, stream };
+    return { columns, stream: this.#stream(client, { read, key: keyQuery, rows }) };
   }
 
   async readFeedback(asked: Omit<ExportRead, 'fields'>): Promise<ExportRows> {
     const read = withinWindow(asked);
+    const columns = FEEDBACK_COLUMNS_OF_EXPORTS;
     const values = new SettingValues();
     const filter = read.filter ? filterSql(read, values) : undefined;
+    const rows = (stretch: Stretch): string => feedbackQuery(columns, stretch, filter);
     const client = await this.#open(read, values, FEEDBACK_PLAN);
-    const columns = FEEDBACK_COLUMNS_OF_EXPORTS;
-    const stretch = { isAfter: read.after !== undefined, isLimited: read.maxRows !== undefined };
-    const stream = copyOut(client, feedbackQuery(columns, stretch, filter));
+    return { columns, stream: this.#stream(client, { read, key: feedbackKeyQuery, rows }) };
+  }
+
+  #stream(client: Connection, statements: Statements): Readable {
+    const { read } = statements;
+    const stream = read.filter
+      ? joinCopies(this.#filtered(client, statements))
+      : copyOut(client, this.#query(statements, { isAfter: read.after !== undefined, isUntil: false }));
     releaseAfter(stream, client);
-    return { columns, stream };
+    return stream;
   }
 
   /** A connection in a transaction that has the settings of a read. */
@@ -149,7 +154,7 @@ export class PostgresExportSource implements ExportSource {
     let rows = this.#limits.rowsPerStatement;
     for (let left = read.maxRows; ;) {
       const startedMs = systemClock.monotonicMs();
-      const until = await this.#lastKey(client, after !== undefined, rows);
+      const until = await this.#lastKey(client, statements.key(after !== undefined), rows);
       await applySettings(client, [...keySettings('until', until), ...limitSettings(left)]);
       const stretch = { isAfter: after !== undefined, isUntil: until !== undefined };
       const copy = copyOut(client, this.#query(statements, stretch));
@@ -165,10 +170,8 @@ export class PostgresExportSource implements ExportSource {
   }
 
   /** The last row that a statement over so many rows looks at; undefined when the window has fewer left. */
-  async #lastKey(client: Connection, isAfter: boolean, count: number): Promise<RowKey | undefined> {
-    const { rows } = await client.query<{ time: string; id: string; trace: string }>(keyQuery(isAfter), [
-      count - 1,
-    ]);
+  async #lastKey(client: Connection, query: string, count: number): Promise<RowKey | undefined> {
+    const { rows } = await client.query<{ time: string; id: string; trace: string }>(query, [count - 1]);
     return rows[0];
   }
 
@@ -179,9 +182,8 @@ export class PostgresExportSource implements ExportSource {
     return Math.min(most, rows * 2);
   }
 
-  #query({ read, columns, filter }: Statements, stretch: Omit<Stretch, 'isLimited'>): string {
-    const isLimited = read.maxRows !== undefined;
-    return rowsQuery(this.#payloads, columns, { ...stretch, isLimited }, filter);
+  #query({ read, rows }: Statements, stretch: Omit<Stretch, 'isLimited'>): string {
+    return rows({ ...stretch, isLimited: read.maxRows !== undefined });
   }
 
   async #prepare(client: Connection, plan: string, settings: Settings): Promise<void> {
