@@ -2,16 +2,19 @@
 export { jsonContains } from './json-contains.js';
 export { findInvalidUtf8 } from './find-invalid-utf8.js';
 export { hasMoreValues } from './has-more-values.js';
+export { BACKSLASH, CLOSE_ARRAY, CLOSE_OBJECT, COMMA, OPEN_ARRAY, OPEN_OBJECT, QUOTE } from './json-codes.js';
 export {
-  BACKSLASH,
-  CLOSE_ARRAY,
-  CLOSE_OBJECT,
-  COLON,
-  COMMA,
-  OPEN_ARRAY,
-  OPEN_OBJECT,
-  QUOTE,
-} from './json-codes.js';
+  type ByteRange,
+  eachItem,
+  eachMember,
+  expectEnd,
+  isAt,
+  JsonSyntaxError,
+  MAX_JSON_DEPTH,
+  skipSpace,
+  validateJson,
+  validatingJson,
+} from './json-scanner.js';
 export { isTextDeeperThan, isValueDeeperThan } from './json-depth.js';
 export {
   atOnce,

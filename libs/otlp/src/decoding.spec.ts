@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { atOnce } from '#lib/json';
 import { jsonSpans, protobufSpans, type ReceivedSpan, runOfSpan, UnreadableRequestError } from './index.js';
 import { encodeRequest } from './testdata/encode-request.js';
 
@@ -261,7 +262,7 @@ describe('decoding of spans', () => {
       const cut = draw(4) === 0 ? body.subarray(0, draw(body.length)) : body;
       try {
         for (const received of isJson ? jsonSpans(cut) : protobufSpans(cut))
-          if (received) runOfSpan(received, 'p');
+          if (received) atOnce(runOfSpan(received, 'p'));
       } catch (error) {
         if (!(error instanceof UnreadableRequestError)) throw error;
         expect(error.message.isWellFormed()).toBe(true);

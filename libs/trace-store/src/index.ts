@@ -49,7 +49,6 @@ export type { FeedbackGrant, NewFeedbackToken } from './feedback/feedback-tokens
 export { FEEDBACK_LIMITS } from './feedback/feedback-limits.js';
 export type { FeedbackChange, FeedbackSearch, NewFeedback, StoredFeedback } from './feedback/feedback.js';
 export type { RunFilters } from './filter/filter-sql.js';
-export { JsonSyntaxError, validateJson } from './wire/json-scanner.js';
 export { metadataOf } from './query/metadata-of.js';
 export { openTraceStore } from './open-trace-store.js';
 export { parsePrice } from './price/decimal.js';

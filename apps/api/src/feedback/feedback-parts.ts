@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { PublicError, type FieldProblem } from '#lib/errors';
-import { isJsonObject } from '#lib/json';
-import { JsonSyntaxError, type NewFeedback } from '#lib/trace-store';
+import { isJsonObject, JsonSyntaxError } from '#lib/json';
+import { type NewFeedback } from '#lib/trace-store';
 import { parseBody } from '../wire/body-parsers.js';
 import { RequestPipe } from '../wire/request-pipe.js';
 import { CreateFeedbackRequest } from './feedback-request.js';

@@ -2,6 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import type { Caller } from '#lib/auth';
 import { PublicError, type FieldProblem } from '#lib/errors';
 import { type BufferBudget, joinPieces } from '#lib/http';
+import { inTurns } from '#lib/json';
 import {
   jsonSpans,
   protobufSpans,
@@ -97,7 +98,7 @@ export class SpanIngestion {
         beyond++;
         continue;
       }
-      const run = runOfSpan(received, project);
+      const run = await inTurns(runOfSpan(received, project));
       if ('message' in run) {
         const problem = { loc: [...run.place, run.member], msg: run.message, type: 'otlp_invalid' };
         outcome.refuse(1, [problem]);

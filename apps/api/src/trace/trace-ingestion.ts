@@ -2,14 +2,8 @@ import { randomUUID } from 'node:crypto';
 import type { Caller } from '#lib/auth';
 import { type BufferBudget, joinPieces } from '#lib/http';
 import { PublicError, type FieldProblem } from '#lib/errors';
-import { inTurns } from '#lib/json';
-import {
-  JsonSyntaxError,
-  splitBatch,
-  type RunBatch,
-  type RunOperation,
-  type TraceStore,
-} from '#lib/trace-store';
+import { inTurns, JsonSyntaxError } from '#lib/json';
+import { splitBatch, type RunBatch, type RunOperation, type TraceStore } from '#lib/trace-store';
 import { readFeedbackParts } from '../feedback/feedback-parts.js';
 import { invalid } from '../wire/request-pipe.js';
 import { UnreadableError } from './byte-reader.js';

@@ -2,8 +2,14 @@ import type { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { PublicError } from '#lib/errors';
 import { bodyTooLarge, type BufferBudget, readBody } from '#lib/http';
-import { findInvalidUtf8, findJsonTrouble, parseJson, renderTrouble } from '#lib/json';
-import { JsonSyntaxError, validateJson } from '#lib/trace-store';
+import {
+  findInvalidUtf8,
+  findJsonTrouble,
+  JsonSyntaxError,
+  parseJson,
+  renderTrouble,
+  validateJson,
+} from '#lib/json';
 
 /** Bodies of all routes but those of traces. */
 const MAX_PLAIN_BYTES = 1_048_576;

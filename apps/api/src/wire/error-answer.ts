@@ -1,3 +1,4 @@
+import { JsonSyntaxError } from '#lib/json';
 import { HttpException } from '@nestjs/common';
 import { HTTP_STATUS, PublicError, type FieldProblem } from '#lib/errors';
 import {
@@ -10,7 +11,6 @@ import {
   KubeUnreachableError,
 } from '#lib/kube';
 import { isStorageFull, postgresTrouble } from '#lib/postgres';
-import { JsonSyntaxError } from '#lib/trace-store';
 import { problemsOfInvalid } from './kube-problems.js';
 
 /** An error as its caller sees it. */

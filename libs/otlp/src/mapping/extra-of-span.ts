@@ -1,6 +1,6 @@
-import { isJsonObject, parseJson } from '#lib/json';
+import { isJsonObject, type JsonWalk, parseJson } from '#lib/json';
 import type { AttributeValue, Attributes, Origin, Span } from '../span.js';
-import { asJson, jsonObject, jsonOf } from './json-text.js';
+import { type JsonMember, jsonMembers, jsonObject, jsonOf } from './json-text.js';
 import type { TakenAttributes } from './taken-attributes.js';
 import { usageOf } from './usage.js';
 
@@ -31,7 +31,7 @@ function add(members: Members, name: string, value: AttributeValue): void {
 
 /** Attributes of a resource as members of metadata. */
 interface ResourceMembers {
-  readonly members: readonly (readonly [name: string, json: string])[];
+  readonly members: readonly JsonMember[];
   /** Attributes that were too many. */
   readonly leftOut: number;
 }
@@ -42,7 +42,7 @@ const known = new WeakMap<Attributes, ResourceMembers>();
 export function resourceMembers(resource: Attributes): ResourceMembers {
   const before = known.get(resource);
   if (before) return before;
-  const members: (readonly [string, string])[] = [];
+  const members: JsonMember[] = [];
   let bytes = 0;
   for (const [name, value] of resource) {
     const json = JSON.stringify(value);
@@ -57,30 +57,41 @@ export function resourceMembers(resource: Attributes): ResourceMembers {
 }
 
 /** JSON of a tool that was offered: OpenInference sends the text of its schema, below two names. */
-function toolText(value: AttributeValue): string {
+function* toolText(value: AttributeValue): JsonWalk<string> {
   const tool = isJsonObject(value) ? value['tool'] : undefined;
   const schema = isJsonObject(tool) ? tool['json_schema'] : undefined;
-  return typeof schema === 'string' ? jsonOf(schema).text : JSON.stringify(value);
+  return typeof schema === 'string' ? (yield* jsonOf(schema)).text : JSON.stringify(value);
 }
 
-function invocationParameters(span: TakenAttributes): Members {
-  const parameters: Members = new Map();
+/** Members of an attribute that is an object, or the text of one; `name` alone where it is another value. */
+function* membersOf(name: string, whole: AttributeValue | undefined): JsonWalk<readonly JsonMember[]> {
+  if (whole === undefined) return [];
+  if (typeof whole === 'string') {
+    const members = yield* jsonMembers(whole);
+    if (members === undefined) return [[name, JSON.stringify(whole)]];
+    return 'kind' in members ? [[name, members.text]] : members;
+  }
+  if (!isJsonObject(whole)) return [[name, JSON.stringify(whole)]];
+  return Object.entries(whole).map(([member, value]) => [member, JSON.stringify(value)] as const);
+}
+
+function* invocationParameters(span: TakenAttributes): JsonWalk<Members> {
   const whole = span.take('llm.invocation_parameters');
-  const json = typeof whole === 'string' ? asJson(whole) : undefined;
-  const parsed: unknown = json?.kind === 'object' ? parseJson(json.text) : whole;
-  if (isJsonObject(parsed))
-    for (const [name, value] of Object.entries(parsed)) parameters.set(name, JSON.stringify(value));
+  const parameters: Members = new Map(yield* membersOf('invocation_parameters', whole));
   for (const [name, value] of span.takeBelow(REQUEST)) add(parameters, RENAMED.get(name) ?? name, value);
   for (const [attribute, name] of Object.entries(PARAMETERS)) {
     const value = span.take(attribute);
-    if (value !== undefined) parameters.set(name, jsonOf(value).text);
+    if (value !== undefined) parameters.set(name, (yield* jsonOf(value)).text);
   }
   for (const [list, name] of [
     ['llm.tools', 'tools'],
     ['llm.request.functions', 'functions'],
   ] as const) {
     const values = span.takeList(list);
-    if (values) parameters.set(name, `[${values.map(toolText).join()}]`);
+    if (!values) continue;
+    const tools: string[] = [];
+    for (const tool of values) tools.push(yield* toolText(tool));
+    parameters.set(name, `[${tools.join()}]`);
   }
   // the model that answered stands among the metadata, too
   const model = span.take('llm.model_name') ?? span.look('gen_ai.response.model');
@@ -89,21 +100,15 @@ function invocationParameters(span: TakenAttributes): Members {
 }
 
 /** What the application says of the run, what the resource and the scope say, and every attribute that is nothing else. */
-function metadataOf(
+function* metadataOf(
   span: TakenAttributes,
   model: string | undefined,
-  resource: Iterable<readonly [string, string]>,
-): Members {
+  resource: Iterable<JsonMember>,
+): JsonWalk<Members> {
   const metadata: Members = new Map(resource);
-  const given: Members = new Map();
-  const whole = span.take('metadata');
-  const json = typeof whole === 'string' ? asJson(whole) : undefined;
-  const parsed: unknown = json?.kind === 'object' ? parseJson(json.text) : whole;
-  if (isJsonObject(parsed))
-    for (const [name, value] of Object.entries(parsed)) given.set(name, JSON.stringify(value));
-  else if (whole !== undefined) add(given, 'metadata', whole);
+  const given: Members = new Map(yield* membersOf('metadata', span.take('metadata')));
   for (const prefix of METADATA)
-    for (const [name, value] of span.takeBelow(prefix)) given.set(name, jsonOf(value).text);
+    for (const [name, value] of span.takeBelow(prefix)) given.set(name, (yield* jsonOf(value)).text);
   const provider = span.takeText(
     'gen_ai.provider.name',
     'gen_ai.system',
@@ -117,9 +122,9 @@ function metadataOf(
     const value = span.takeText(...attributes);
     if (value !== undefined) add(metadata, name, value);
   }
-  const usage = usageOf(span);
-  if (usage) metadata.set('usage_metadata', JSON.stringify(usage));
-  for (const [name, value] of span.left) metadata.set(name, jsonOf(value).text);
+  const usage = yield* usageOf(span);
+  if (usage !== undefined) metadata.set('usage_metadata', usage);
+  for (const [name, value] of span.left) metadata.set(name, (yield* jsonOf(value)).text);
   for (const [name, value] of given) metadata.set(name, value);
   return metadata;
 }
@@ -132,6 +137,8 @@ const THREADS = [
 ] as const;
 
 /** How the span was made, for those who go back to it. */
+/** Characters of the JSON of a model's name; what is longer is none. */
+const MAX_MODEL_CHARS = 65_536;
 /** Characters of the name of a scope, or of its version. */
 const MAX_SCOPE_NAME = 200;
 
@@ -163,15 +170,16 @@ function originOf({ kind, links, traceState }: Span, { scope }: Origin): Members
  * `extra` of a span's run. To be made last: what was not taken before becomes metadata.
  * @param resource what `resourceMembers` made of it
  */
-export function extraOfSpan(
+export function* extraOfSpan(
   span: Span,
   origin: Origin,
   taken: TakenAttributes,
   resource: ResourceMembers,
-): string {
-  const parameters = invocationParameters(taken);
-  const model: unknown = parseJson(parameters.get('model') ?? 'null');
-  const metadata = metadataOf(taken, typeof model === 'string' ? model : undefined, resource.members);
+): JsonWalk<string> {
+  const parameters = yield* invocationParameters(taken);
+  const named = parameters.get('model');
+  const model = named !== undefined && named.length <= MAX_MODEL_CHARS ? parseJson(named) : undefined;
+  const metadata = yield* metadataOf(taken, typeof model === 'string' ? model : undefined, resource.members);
   const members: [string, string][] = [['metadata', jsonObject(metadata)]];
   if (parameters.size > 0) members.push(['invocation_params', jsonObject(parameters)]);
   const made = originOf(span, origin);

@@ -1,6 +1,6 @@
-import { parseJson } from '#lib/json';
+import { type ByteRange, eachItem, eachMember, type JsonWalk, OPEN_OBJECT } from '#lib/json';
 import type { AttributeValue, SpanEvent } from '../span.js';
-import { asJson, jsonObject, jsonOf, jsonPayload, jsonScalar } from './json-text.js';
+import { asJson, type JsonMember, jsonObject, jsonOf, jsonPayload, jsonScalar } from './json-text.js';
 import { nestAttributes } from './nest-attributes.js';
 import type { TakenAttributes } from './taken-attributes.js';
 
@@ -10,83 +10,89 @@ export interface InputsAndOutputs {
   readonly outputs: string | undefined;
 }
 
-type Member = readonly [name: string, json: string];
-type Way = (span: TakenAttributes) => string | undefined;
+type Way = (span: TakenAttributes) => JsonWalk<string | undefined>;
 
-function messages(list: readonly AttributeValue[] | undefined): Member[] {
+function messages(list: readonly AttributeValue[] | undefined): JsonMember[] {
   return list === undefined ? [] : [['messages', JSON.stringify(list)]];
 }
 
-function member(name: string, value: AttributeValue | undefined): Member[] {
-  return value === undefined ? [] : [[name, jsonOf(value).text]];
+function* member(name: string, value: AttributeValue | undefined): JsonWalk<JsonMember[]> {
+  return value === undefined ? [] : [[name, (yield* jsonOf(value)).text]];
 }
 
-function objectOf(...members: readonly (readonly Member[])[]): string | undefined {
+function objectOf(...members: readonly (readonly JsonMember[])[]): string | undefined {
   const all = members.flat();
   return all.length === 0 ? undefined : jsonObject(all);
 }
 
 /** The whole of inputs or outputs in one attribute. */
 function whole(name: 'input' | 'output', ...attributes: readonly string[]): Way {
-  return (span) => {
-    const value = span.takeFirst(attributes);
-    return value === undefined ? undefined : jsonPayload(value, name);
-  };
+  return (span) => payloadAt(span.takeFirst(attributes), name);
 }
 
 /** The same of a convention whose values are JSON whatever they are: a text comes in quotes. */
 function wholeJson(name: 'input' | 'output', attribute: string): Way {
-  return (span) => {
+  return function* (span) {
     const value = span.take(attribute);
     if (value === undefined || value === '') return undefined;
-    const scalar = typeof value === 'string' ? jsonScalar(value) : undefined;
-    return scalar === undefined ? jsonPayload(value, name) : jsonObject([[name, scalar]]);
+    const scalar = typeof value === 'string' ? yield* jsonScalar(value) : undefined;
+    return scalar === undefined ? yield* jsonPayload(value, name) : jsonObject([[name, scalar]]);
   };
 }
 
 /** Messages of OpenInference, with the value that they were taken from. */
 function openInference(name: 'input' | 'output'): Way {
-  return (span) => {
+  return function* (span) {
     const list = span.takeList(`llm.${name}_messages`);
     const value = span.take(`${name}.value`);
     span.take(`${name}.mime_type`);
-    if (list === undefined) return value === undefined ? undefined : jsonPayload(value, name);
-    return objectOf(messages(list), member('value', value));
+    if (list === undefined) return yield* payloadAt(value, name);
+    return objectOf(messages(list), yield* member('value', value));
   };
 }
 
 /** Documents as the clients of LangChain spell them. */
-function documents(span: TakenAttributes): string | undefined {
+function* documents(span: TakenAttributes): JsonWalk<string | undefined> {
   const list = span.takeList('retrieval.documents') ?? span.takeList('reranker.output_documents');
   if (list === undefined) return undefined;
-  const spelled = list.map((document) => {
-    if (typeof document !== 'object' || document === null || Array.isArray(document))
-      return JSON.stringify(document);
-    return jsonObject(
-      Object.entries(document).map(([part, value]) =>
-        part === 'document.content' || part === 'content'
-          ? ['page_content', JSON.stringify(value)]
-          : [part, part === 'metadata' ? jsonOf(value).text : JSON.stringify(value)],
-      ),
-    );
-  });
+  const spelled: string[] = [];
+  for (const document of list) spelled.push(yield* spelledDocument(document));
   const value = span.take('output.value');
-  return objectOf([['documents', `[${spelled.join()}]`]], member('value', value));
+  return objectOf([['documents', `[${spelled.join()}]`]], yield* member('value', value));
+}
+
+function* spelledDocument(document: AttributeValue): JsonWalk<string> {
+  if (typeof document !== 'object' || document === null || Array.isArray(document))
+    return JSON.stringify(document);
+  const members: JsonMember[] = [];
+  for (const [part, value] of Object.entries(document))
+    if (part === 'document.content' || part === 'content')
+      members.push(['page_content', JSON.stringify(value)]);
+    else members.push([part, part === 'metadata' ? (yield* jsonOf(value)).text : JSON.stringify(value)]);
+  return jsonObject(members);
+}
+
+/** A payload of one member. */
+function one(name: string, valueOf: (span: TakenAttributes) => AttributeValue | undefined): Way {
+  return function* (span) {
+    return objectOf(yield* member(name, valueOf(span)));
+  };
 }
 
 const INPUTS: readonly Way[] = [
   whole('input', 'gen_ai.prompt'),
-  (span) =>
-    objectOf(
-      member('messages', span.take('gen_ai.input.messages')),
-      member('system_instructions', span.take('gen_ai.system_instructions')),
-    ),
-  (span) => objectOf(messages(span.takeList('gen_ai.prompt'))),
+  function* (span) {
+    const asked = yield* member('messages', span.take('gen_ai.input.messages'));
+    return objectOf(asked, yield* member('system_instructions', span.take('gen_ai.system_instructions')));
+  },
+  function* (span) {
+    return objectOf(messages(span.takeList('gen_ai.prompt')));
+  },
   openInference('input'),
-  (span) => objectOf(member('documents', span.takeList('reranker.input_documents'))),
+  one('documents', (span) => span.takeList('reranker.input_documents')),
   wholeJson('input', 'traceloop.entity.input'),
   whole('input', 'gen_ai.tool.call.arguments'),
-  (span) => objectOf(member('messages', span.take('ai.prompt.messages'))),
+  one('messages', (span) => span.take('ai.prompt.messages')),
   whole('input', 'ai.prompt', 'ai.toolCall.args', 'ai.toolCall.input'),
   whole('input', 'prompt', 'request_data', 'tool_arguments'),
 ];
@@ -94,26 +100,28 @@ const INPUTS: readonly Way[] = [
 const OUTPUTS: readonly Way[] = [
   documents,
   whole('output', 'gen_ai.completion'),
-  (span) => objectOf(member('messages', span.take('gen_ai.output.messages'))),
-  (span) => objectOf(messages(span.takeList('gen_ai.completion'))),
+  one('messages', (span) => span.take('gen_ai.output.messages')),
+  function* (span) {
+    return objectOf(messages(span.takeList('gen_ai.completion')));
+  },
   openInference('output'),
-  (span) => objectOf(member('embeddings', span.takeList('embedding.embeddings'))),
+  one('embeddings', (span) => span.takeList('embedding.embeddings')),
   wholeJson('output', 'traceloop.entity.output'),
   whole('output', 'gen_ai.tool.call.result'),
-  (span) => {
+  function* (span) {
     const text = span.take('ai.response.text');
     const calls = span.take('ai.response.toolCalls');
-    if (calls === undefined) return text === undefined ? undefined : jsonPayload(text, 'output');
-    return objectOf(member('text', text), member('tool_calls', calls));
+    if (calls === undefined) return yield* payloadAt(text, 'output');
+    return objectOf(yield* member('text', text), yield* member('tool_calls', calls));
   },
   whole('output', 'ai.response.object', 'ai.toolCall.result', 'ai.toolCall.output'),
   whole('output', 'all_messages_events', 'pydantic_ai.all_messages', 'response_data'),
 ];
 
 /** The first way that finds something. What others would find in the same span stays among its metadata. */
-function firstOf(ways: readonly Way[], span: TakenAttributes): string | undefined {
+function* firstOf(ways: readonly Way[], span: TakenAttributes): JsonWalk<string | undefined> {
   for (const way of ways) {
-    const found = way(span);
+    const found = yield* way(span);
     if (found !== undefined) return found;
   }
   return undefined;
@@ -138,9 +146,9 @@ export function isOfConversation(event: Pick<SpanEvent, 'name'>): boolean {
   return CONVERSATION.has(event.name);
 }
 
-function messageOf({ name, attributes }: SpanEvent): string {
+function* messageOf({ name, attributes }: SpanEvent): JsonWalk<string> {
   const body = attributes.get('gen_ai.event.content') ?? attributes.get('body');
-  if (typeof body === 'string' && body !== '') return jsonOf(body).text;
+  if (typeof body === 'string' && body !== '') return (yield* jsonOf(body)).text;
   const members = [...attributes].filter(([key]) => key !== 'gen_ai.system' && key !== 'event.name');
   const nested = nestAttributes(members);
   const role = /^gen_ai\.(\w+)\.message$/.exec(name)?.[1];
@@ -149,20 +157,21 @@ function messageOf({ name, attributes }: SpanEvent): string {
 }
 
 /** What the events of a span say of its inputs and outputs. */
-function ofEvents(events: readonly SpanEvent[]): InputsAndOutputs {
+function* ofEvents(events: readonly SpanEvent[]): JsonWalk<InputsAndOutputs> {
   const [asked, answered, choices]: [string[], string[], string[]] = [[], [], []];
   let inputs: string | undefined;
   let outputs: string | undefined;
   for (const event of events) {
     const { name, attributes } = event;
-    if (INPUT_EVENTS.has(name)) asked.push(messageOf(event));
-    else if (OUTPUT_EVENTS.has(name)) answered.push(messageOf(event));
-    else if (name === CHOICE) choices.push(messageOf(event));
-    else if (name === CONTENT_PROMPT) inputs = payloadAt(attributes.get('gen_ai.prompt'), 'input');
-    else if (name === CONTENT_COMPLETION) outputs = payloadAt(attributes.get('gen_ai.completion'), 'output');
+    if (INPUT_EVENTS.has(name)) asked.push(yield* messageOf(event));
+    else if (OUTPUT_EVENTS.has(name)) answered.push(yield* messageOf(event));
+    else if (name === CHOICE) choices.push(yield* messageOf(event));
+    else if (name === CONTENT_PROMPT) inputs = yield* payloadAt(attributes.get('gen_ai.prompt'), 'input');
+    else if (name === CONTENT_COMPLETION)
+      outputs = yield* payloadAt(attributes.get('gen_ai.completion'), 'output');
     else if (name === DETAILS) {
-      inputs = objectOf(member('messages', attributes.get('gen_ai.input.messages'))) ?? inputs;
-      outputs = objectOf(member('messages', attributes.get('gen_ai.output.messages'))) ?? outputs;
+      inputs = objectOf(yield* member('messages', attributes.get('gen_ai.input.messages'))) ?? inputs;
+      outputs = objectOf(yield* member('messages', attributes.get('gen_ai.output.messages'))) ?? outputs;
     }
   }
   // where a span tells what it answered, the turns before are what it was asked
@@ -178,37 +187,59 @@ function ofEvents(events: readonly SpanEvent[]): InputsAndOutputs {
   };
 }
 
-function payloadAt(value: AttributeValue | undefined, name: 'input' | 'output'): string | undefined {
-  return value === undefined ? undefined : jsonPayload(value, name);
+function* payloadAt(
+  value: AttributeValue | undefined,
+  name: 'input' | 'output',
+): JsonWalk<string | undefined> {
+  return value === undefined ? undefined : yield* jsonPayload(value, name);
 }
 
 function listed(lists: readonly (readonly [name: string, items: readonly string[]])[]): string | undefined {
   return objectOf(
-    lists.flatMap(([name, items]): Member[] => (items.length === 0 ? [] : [[name, `[${items.join()}]`]])),
+    lists.flatMap(([name, items]): JsonMember[] => (items.length === 0 ? [] : [[name, `[${items.join()}]`]])),
   );
 }
 
+/** Events of one attribute that are told apart. */
+const MAX_LISTED = 5_000;
+
 /** Logfire sends the events of a conversation in one attribute. */
-function ofEventsAttribute(span: TakenAttributes): InputsAndOutputs {
+function* ofEventsAttribute(span: TakenAttributes): JsonWalk<InputsAndOutputs> {
   const value = span.look('events');
-  const json = typeof value === 'string' ? asJson(value) : undefined;
+  const json = typeof value === 'string' ? yield* asJson(value) : undefined;
   if (json?.kind !== 'array') return { inputs: undefined, outputs: undefined };
   span.take('events');
   const [asked, choices]: [string[], string[]] = [[], []];
-  for (const event of parseJson(json.text) as readonly unknown[]) {
-    const isChoice =
-      typeof event === 'object' && event !== null && Reflect.get(event, 'event.name') === CHOICE;
-    (isChoice ? choices : asked).push(JSON.stringify(event));
-  }
+  const bytes = Buffer.from(json.text);
+  let left = MAX_LISTED;
+  yield* eachItem(bytes, 0, function* (item) {
+    if (--left < 0) return false;
+    const isChoice = yield* isChoiceAt(bytes, item);
+    (isChoice ? choices : asked).push(bytes.toString('utf8', item.start, item.end));
+    return true;
+  });
+  if (left < 0) return { inputs: jsonObject([['messages', json.text]]), outputs: undefined };
   return { inputs: listed([['messages', asked]]), outputs: listed([['choices', choices]]) };
 }
 
+function* isChoiceAt(bytes: Buffer, item: ByteRange): JsonWalk<boolean> {
+  if (bytes[item.start] !== OPEN_OBJECT) return false;
+  let isChoice = false;
+  yield* eachMember(bytes, item.start, (name, { start, end }) => {
+    if (name === 'event.name') isChoice = bytes.toString('utf8', start, end) === JSON.stringify(CHOICE);
+  });
+  return isChoice;
+}
+
 /** Inputs and outputs in whichever way the span has them. */
-export function inputsAndOutputs(span: TakenAttributes, events: readonly SpanEvent[]): InputsAndOutputs {
-  const conversation = ofEvents(events);
-  const listedEvents = ofEventsAttribute(span);
+export function* inputsAndOutputs(
+  span: TakenAttributes,
+  events: readonly SpanEvent[],
+): JsonWalk<InputsAndOutputs> {
+  const conversation = yield* ofEvents(events);
+  const listedEvents = yield* ofEventsAttribute(span);
   return {
-    inputs: firstOf(INPUTS, span) ?? listedEvents.inputs ?? conversation.inputs,
-    outputs: firstOf(OUTPUTS, span) ?? listedEvents.outputs ?? conversation.outputs,
+    inputs: (yield* firstOf(INPUTS, span)) ?? listedEvents.inputs ?? conversation.inputs,
+    outputs: (yield* firstOf(OUTPUTS, span)) ?? listedEvents.outputs ?? conversation.outputs,
   };
 }

@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { atOnce } from '#lib/json';
 import { jsonSpans } from '../json/json-spans.js';
 import { runOfSpan } from './run-of-span.js';
 
@@ -34,7 +35,7 @@ function runOf(attributes: Attributes, { span, resource = {}, events = [] }: Giv
   const resourceSpans = [{ resource: { attributes: list(resource) }, scopeSpans: [{ spans: [sent] }] }];
   const [received] = [...jsonSpans(Buffer.from(JSON.stringify({ resourceSpans })))];
   if (!received) throw new Error('no span was read');
-  const run = runOfSpan(received, project);
+  const run = atOnce(runOfSpan(received, project));
   if ('message' in run) throw new Error(run.message);
   const fields = Object.entries(run.fields).map(([name, json]) => [name, JSON.parse(json.toString())]);
   const read = { ...JSON.parse(run.run.toString()), ...Object.fromEntries(fields) };
@@ -255,7 +256,7 @@ describe('the run of a span', () => {
     const scope = { name: 'n'.repeat(1_000_000), version: `${'v'.repeat(199)}\u{1F600}` };
     const resourceSpans = [{ scopeSpans: [{ scope, spans }] }];
     const [received] = [...jsonSpans(Buffer.from(JSON.stringify({ resourceSpans })))];
-    const run = received && runOfSpan(received, undefined);
+    const run = received && atOnce(runOfSpan(received, undefined));
     if (!run || 'message' in run) throw new Error('no run was made');
     const extra = JSON.parse(String(run.fields.extra));
     expect(extra.otel.scope).toEqual({ name: 'n'.repeat(200), version: `${'v'.repeat(199)}\uFFFD` });
@@ -266,7 +267,7 @@ describe('the run of a span', () => {
     const attributes = list({ 'gen_ai.prompt': text });
     const resourceSpans = [{ scopeSpans: [{ spans: [{ traceId: TRACE, spanId: SPAN, attributes }] }] }];
     const [received] = [...jsonSpans(Buffer.from(JSON.stringify({ resourceSpans })))];
-    const run = received && runOfSpan(received);
+    const run = received && atOnce(runOfSpan(received));
     expect(run && 'fields' in run && run.fields.inputs?.toString()).toBe(text);
   });
 

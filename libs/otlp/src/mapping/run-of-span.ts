@@ -1,3 +1,4 @@
+import type { JsonWalk } from '#lib/json';
 import { isUuid } from '#lib/resources';
 import { formatInstant } from '#lib/time';
 import type { ReceivedSpan, Span, SpanEvent, SpanPlace } from '../span.js';
@@ -120,10 +121,10 @@ function placement(span: Span, taken: TakenAttributes): Readonly<Record<string, 
 }
 
 /**
- * The run of a span.
+ * The run of a span. Texts of it may be megabytes long, and are looked at whether they are JSON.
  * @param project for spans that name none
  */
-export function runOfSpan(received: ReceivedSpan, project?: string): SpanOperation | RefusedSpan {
+export function* runOfSpan(received: ReceivedSpan, project?: string): JsonWalk<SpanOperation | RefusedSpan> {
   const { span, resource, place } = received;
   if (!TRACE_ID.test(span.traceId))
     return { place, member: 'traceId', message: 'traceId should be 16 bytes, not all of them zero' };
@@ -143,13 +144,13 @@ export function runOfSpan(received: ReceivedSpan, project?: string): SpanOperati
     reference_example_id: taken.takeText('langsmith.reference_example_id'),
     tags: tagsOf(taken),
   };
-  const { inputs, outputs } = inputsAndOutputs(taken, span.events);
+  const { inputs, outputs } = yield* inputsAndOutputs(taken, span.events);
   const fields = {
     inputs,
     outputs,
     events: eventsOf(span.events),
     error: error === undefined ? undefined : JSON.stringify(error),
-    extra: extraOfSpan(span, received, taken, resourceMembers(resource)),
+    extra: yield* extraOfSpan(span, received, taken, resourceMembers(resource)),
   };
   const given = Object.entries(fields).flatMap(([name, json]) =>
     json === undefined ? [] : [[name, Buffer.from(json)] as const],

@@ -1,4 +1,4 @@
-import { parseJson } from '#lib/json';
+import type { JsonWalk } from '#lib/json';
 import type { AttributeValue } from '../span.js';
 import { asJson } from './json-text.js';
 import type { TakenAttributes } from './taken-attributes.js';
@@ -76,10 +76,11 @@ function numbers(
   return found.length === 0 ? undefined : Object.fromEntries(found);
 }
 
-/** Tokens and costs as the clients of LangChain state them, from which the columns of a run are taken. */
-export function usageOf(span: TakenAttributes): object | undefined {
+/** Tokens and costs as the clients of LangChain state them, from which the columns of a run are taken: JSON. */
+export function* usageOf(span: TakenAttributes): JsonWalk<string | undefined> {
   const own = span.take('langsmith.usage_metadata');
-  if (typeof own === 'string' && asJson(own)?.kind === 'object') return parseJson(own) as object;
+  const json = typeof own === 'string' ? yield* asJson(own) : undefined;
+  if (json?.kind === 'object') return json.text;
   const [input, output] = [number(span.takeFirst(INPUT)), number(span.takeFirst(OUTPUT))];
   const total = number(span.takeFirst(TOTAL));
   const sum = input === undefined && output === undefined ? undefined : (input ?? 0) + (output ?? 0);
@@ -91,5 +92,5 @@ export function usageOf(span: TakenAttributes): object | undefined {
     output_token_details: numbers(span, OUTPUT_DETAILS),
     ...numbers(span, COSTS),
   };
-  return Object.values(usage).some((value) => value !== undefined) ? usage : undefined;
+  return Object.values(usage).some((value) => value !== undefined) ? JSON.stringify(usage) : undefined;
 }

@@ -1,14 +1,15 @@
-import { type JsonWalk, parseJson } from '#lib/json';
-import { isUtf8 } from 'node:buffer';
-import type { FieldProblem } from '#lib/errors';
-import { isUuid } from '#lib/resources';
 import {
   type ByteRange,
   eachMember,
   expectEnd,
   JsonSyntaxError,
+  type JsonWalk,
+  parseJson,
   validatingJson,
-} from '../wire/json-scanner.js';
+} from '#lib/json';
+import { isUtf8 } from 'node:buffer';
+import type { FieldProblem } from '#lib/errors';
+import { isUuid } from '#lib/resources';
 import { repairSurrogates } from '../wire/repair-surrogates.js';
 import { replaceNonFinite } from '../wire/replace-non-finite.js';
 import { trimmed } from '../wire/whole-payload.js';

@@ -5,7 +5,7 @@ import { openPool, type Queryable } from '#lib/postgres';
 import { createLogger } from '#lib/telemetry';
 import { testPostgres, waitFor } from '#lib/testing';
 import { instantOf, systemClock } from '#lib/time';
-import { atOnce } from '#lib/json';
+import { atOnce, MAX_JSON_DEPTH } from '#lib/json';
 import { openTraceStore, splitBatch, type RunOperation, type TraceStore } from '../index.js';
 import { findRun } from '../query/find-run.js';
 import { ControlTables } from '../control/control-tables.js';
@@ -14,7 +14,6 @@ import { ProjectDirectory } from '../project/project-directory.js';
 import { ProjectTable } from '../project/project-table.js';
 import { PostgresPayloadStore } from '../run/payload-store.js';
 import { findPlaces } from '../run/run-keys.js';
-import { MAX_JSON_DEPTH } from '../wire/json-scanner.js';
 import { DayPartitions } from './day-partitions.js';
 
 const postgres = testPostgres();

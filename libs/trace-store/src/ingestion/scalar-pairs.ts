@@ -1,5 +1,13 @@
-import { BACKSLASH, CLOSE_ARRAY, CLOSE_OBJECT, COMMA, OPEN_ARRAY, OPEN_OBJECT, QUOTE } from '#lib/json';
-import { skipSpace } from '../wire/json-scanner.js';
+import {
+  BACKSLASH,
+  CLOSE_ARRAY,
+  CLOSE_OBJECT,
+  COMMA,
+  OPEN_ARRAY,
+  OPEN_OBJECT,
+  QUOTE,
+  skipSpace,
+} from '#lib/json';
 
 /** Pairs that are taken from one value. */
 const MAX_PAIRS = 100;

@@ -1,9 +1,8 @@
 import { createHash } from 'node:crypto';
-import { atOnce, CLOSE_OBJECT } from '#lib/json';
+import { atOnce, type ByteRange, CLOSE_OBJECT, eachMember, JsonSyntaxError, skipSpace } from '#lib/json';
 import { type Connection, CopyBinaryWriter, copyIn, type Queryable } from '#lib/postgres';
 import { runKey } from '../run/run-keys.js';
 import type { RunPlace } from '../run/run-place.js';
-import { type ByteRange, eachMember, JsonSyntaxError, skipSpace } from '../wire/json-scanner.js';
 import { parseOperation } from '../wire/parse-operation.js';
 import type { ProjectReference } from '../project/project-reference.js';
 import type { RunOperation } from '../wire/run-operation.js';

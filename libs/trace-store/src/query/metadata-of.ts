@@ -1,5 +1,4 @@
-import { atOnce } from '#lib/json';
-import { eachMember, type ByteRange } from '../wire/json-scanner.js';
+import { atOnce, type ByteRange, eachMember } from '#lib/json';
 
 /** The member `metadata` of a stored `extra`, as its bytes; of several the last, as parsers take it. */
 export function metadataOf(extra: Buffer): Buffer | undefined {

@@ -1,6 +1,13 @@
-import { type JsonWalk, OPEN_OBJECT, QUOTE, parseJson } from '#lib/json';
+import {
+  type ByteRange,
+  eachMember,
+  expectEnd,
+  type JsonWalk,
+  OPEN_OBJECT,
+  parseJson,
+  QUOTE,
+} from '#lib/json';
 import { DEFAULT_MEMBERS } from '../price/model-price.js';
-import { eachMember, expectEnd, type ByteRange } from './json-scanner.js';
 import { validatePayload, WHOLE_PAYLOAD } from './whole-payload.js';
 import { parseRange } from './parse-range.js';
 import { type Usage, usageOf } from './usage.js';

@@ -1,10 +1,18 @@
 import { isUtf8 } from 'node:buffer';
 import type { FieldProblem } from '#lib/errors';
-import { atOnce, type JsonWalk, parseJson, QUOTE } from '#lib/json';
+import {
+  atOnce,
+  type ByteRange,
+  eachMember,
+  expectEnd,
+  JsonSyntaxError,
+  type JsonWalk,
+  parseJson,
+  QUOTE,
+} from '#lib/json';
 import { isUuid } from '#lib/resources';
 import type { Instant } from '#lib/time';
 import { parseDottedOrder, type DottedOrder } from './dotted-order.js';
-import { type ByteRange, eachMember, expectEnd, JsonSyntaxError } from './json-scanner.js';
 import { type LightMembers, MemberReader, storable } from './member-reader.js';
 import type { MemberNote } from './member-note.js';
 import { replaceNonFinite } from './replace-non-finite.js';

@@ -1,5 +1,4 @@
-import { parseJson } from '#lib/json';
-import type { ByteRange } from './json-scanner.js';
+import { type ByteRange, parseJson } from '#lib/json';
 
 /** Facts are short. A long value is none, and building it would take many times the memory of its text. */
 const MAX_FACT_BYTES = 65_536;

@@ -1,5 +1,4 @@
-import { BACKSLASH, type JsonWalk, QUOTE } from '#lib/json';
-import { isAt } from './json-scanner.js';
+import { BACKSLASH, isAt, type JsonWalk, QUOTE } from '#lib/json';
 
 const NULL = 'null';
 /** As Python's own serialiser writes them. */

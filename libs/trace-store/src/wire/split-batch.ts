@@ -1,6 +1,5 @@
 import { PublicError, type FieldProblem } from '#lib/errors';
-import type { JsonWalk } from '#lib/json';
-import { eachItem, eachMember, expectEnd, type ByteRange } from './json-scanner.js';
+import { type ByteRange, eachItem, eachMember, expectEnd, type JsonWalk } from '#lib/json';
 import type { RunBatch, RunOperation } from './run-operation.js';
 
 /** Clients send a hundred at a time. Each costs many times its bytes in memory while it is looked at. */

@@ -1,10 +1,17 @@
-import { type JsonWalk, OPEN_ARRAY, OPEN_OBJECT } from '#lib/json';
+import {
+  type ByteRange,
+  eachItem,
+  eachMember,
+  expectEnd,
+  type JsonWalk,
+  OPEN_ARRAY,
+  OPEN_OBJECT,
+} from '#lib/json';
 import type { Instant } from '#lib/time';
 import { parseRange } from './parse-range.js';
 import { cacheTokensApart, type UsageDetails, usageDetailsOf } from '../usage/usage-details.js';
 import { cost, tokens } from '../usage/usage-values.js';
 import { parseWireTime } from './wire-time.js';
-import { eachItem, eachMember, expectEnd, type ByteRange } from './json-scanner.js';
 import { validatePayload, WHOLE_PAYLOAD } from './whole-payload.js';
 
 /** Tokens and costs of one call of a model, as far as they are known. Costs are decimal texts. */

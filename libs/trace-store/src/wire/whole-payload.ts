@@ -1,5 +1,4 @@
-import type { JsonWalk } from '#lib/json';
-import { MAX_JSON_DEPTH, skipSpace, validatingJson } from './json-scanner.js';
+import { type JsonWalk, MAX_JSON_DEPTH, skipSpace, validatingJson } from '#lib/json';
 
 /** A payload is nested no deeper beside its run than it may be inside of it: waiting updates are stored in one piece. */
 const MAX_PAYLOAD_DEPTH = MAX_JSON_DEPTH - 1;

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { atOnce } from '#lib/json';
+import { atOnce } from './json-walk.js';
 import {
   type ByteRange,
   eachItem,

@@ -7,10 +7,9 @@ import {
   OPEN_ARRAY,
   OPEN_OBJECT,
   QUOTE,
-  atOnce,
-  parseJson,
-  type JsonWalk,
-} from '#lib/json';
+} from './json-codes.js';
+import { atOnce, type JsonWalk } from './json-walk.js';
+import { parseJson } from './parse-json.js';
 
 /**
  * A validating JSON scanner over bytes. It finds where members and items begin and end without building values, so
