@@ -1,6 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import type { Duplex, Readable } from 'node:stream';
-import { PublicError, TerminalError } from '#lib/errors';
+import { errorText, PublicError, TerminalError } from '#lib/errors';
 import { REASON } from '#lib/resources';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
@@ -10,7 +10,7 @@ import { FRAMES_FD, WATCH_FD } from '../protocol/descriptors.js';
 import { attemptText } from '../protocol/attempted-run.js';
 import type { Outcome, OutputSink } from '../protocol/execution.js';
 import type { Fetch } from '../protocol/fetch.js';
-import { FrameError, type Frame } from '../protocol/frame.js';
+import type { Frame } from '../protocol/frame.js';
 import { parseFromHost, toHost, type LoadOrder, type ToHost, type Trouble } from '../protocol/messages.js';
 import type { QuestionKind, Questions } from '../protocol/questions.js';
 import { parseOutcome } from '../protocol/wire-outcome.js';
@@ -296,10 +296,16 @@ export class GraphProcess {
     }
   }
 
-  /** The end of the process follows; one that sends what is no frame is ended, and its runs go on in another. */
+  /**
+   * The end of the process follows where its socket broke. One that sends what cannot be read is ended, since it may
+   * compute for long before it looks at its socket, and its runs go on in another.
+   */
   #closed(error: Error | undefined): void {
-    if (!(error instanceof FrameError)) return;
-    this.#parts.log.error({ error: error.message }, 'frame of the graph host refused; its process is killed');
+    if (!error || 'syscall' in error) return;
+    this.#parts.log.error(
+      { error: errorText(error) },
+      'message of the graph host refused; its process is killed',
+    );
     this.#child.kill('SIGKILL');
   }
 

@@ -4,10 +4,15 @@ import { GraphProcess, type GraphProcessParts } from './graph-process.js';
 
 /** Runs that are tried again together in a host of their own. */
 interface Group {
+  /** By the monotonic clock, in milliseconds. */
+  readonly sinceMs: number;
   users: number;
   host: Promise<GraphProcess> | undefined;
   release: (() => void) | undefined;
 }
+
+/** A run that has not come back by then was cancelled, or another server has it. */
+const FORGOTTEN_MS = 60 * 60_000;
 
 /** A run's place in a host of its group. */
 export interface QuarantinePlace {
@@ -33,11 +38,17 @@ export class Quarantine {
 
   /** The host of these runs ended; they come back as further attempts, or never. */
   accuse(runIds: readonly string[]): void {
+    this.#forget();
     const size = Math.max(1, Math.floor(Math.sqrt(runIds.length)));
     for (let at = 0; at < runIds.length; at += size) {
-      const group: Group = { users: 0, host: undefined, release: undefined };
+      const group = this.#newGroup();
       for (const runId of runIds.slice(at, at + size)) this.#groups.set(runId, group);
     }
+  }
+
+  /** How many runs are to be tried again. */
+  get size(): number {
+    return this.#groups.size;
   }
 
   has(runId: string): boolean {
@@ -46,7 +57,7 @@ export class Quarantine {
 
   /** Waits for the turn of the run's group, whose host it then shares. */
   enter(runId: string): QuarantinePlace {
-    const group = this.#groups.get(runId) ?? { users: 0, host: undefined, release: undefined };
+    const group = this.#groups.get(runId) ?? this.#newGroup();
     this.#groups.set(runId, group);
     group.users++;
     group.host ??= this.#open(group);
@@ -58,6 +69,18 @@ export class Quarantine {
         if (group.users === 0) group.release?.();
       },
     };
+  }
+
+  #newGroup(): Group {
+    const sinceMs = this.parts.clock.monotonicMs();
+    return { sinceMs, users: 0, host: undefined, release: undefined };
+  }
+
+  /** A host may end again and again under runs that never come back. */
+  #forget(): void {
+    const untilMs = this.parts.clock.monotonicMs() - FORGOTTEN_MS;
+    for (const [runId, { sinceMs, users }] of this.#groups)
+      if (users === 0 && sinceMs < untilMs) this.#groups.delete(runId);
   }
 
   #open(group: Group): Promise<GraphProcess> {

@@ -24,7 +24,8 @@ export function isChannel(name: string): boolean {
 
 /** The name under which an event stands in the output of its run: it tells who wants the event before its data is read. */
 export function eventNameOf({ channel, namespace }: EventAddress): string {
-  return PREFIX + [channel, ...namespace].map(encodeURIComponent).join('|');
+  // a graph may name a channel by half a character, which has no such name
+  return PREFIX + [channel, ...namespace].map((name) => encodeURIComponent(name.toWellFormed())).join('|');
 }
 
 /** Names of events are few beside the events: most are met again by the next event, and by the next reader. */

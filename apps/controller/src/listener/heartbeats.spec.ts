@@ -48,6 +48,17 @@ describe('Heartbeats', () => {
     }
   });
 
+  it('forgets listeners that were deleted', () => {
+    const clock = new FakeClock(START);
+    const heartbeats = new Heartbeats(clock);
+    for (let made = 0; made < 50; made++) {
+      const listener = beating('2026-01-01T11:59:59Z');
+      heartbeats.isFresh({ ...listener, metadata: { ...listener.metadata, uid: `u${made}` } });
+      heartbeats.keep(new Set(['u0', `u${made}`]));
+    }
+    expect(heartbeats.size).toBe(2);
+  });
+
   it('does not believe in an old heartbeat that it meets first', () => {
     expect(new Heartbeats(new FakeClock(START)).isFresh(beating('2026-01-01T11:59:00Z'))).toBe(false);
   });

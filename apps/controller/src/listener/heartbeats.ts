@@ -15,12 +15,22 @@ interface Seen {
  * not seen arrive.
  */
 export class Heartbeats {
-  /** By uid. As many as there were listeners in the life of this program. */
+  /** By uid. */
   readonly #seen = new Map<string, Seen>();
   readonly #clock: Clock;
 
   constructor(clock: Clock) {
     this.#clock = clock;
+  }
+
+  /** Forgets listeners that do not exist any more. @param uids of those that do */
+  keep(uids: ReadonlySet<string>): void {
+    for (const uid of this.#seen.keys()) if (!uids.has(uid)) this.#seen.delete(uid);
+  }
+
+  /** How many listeners it has seen. */
+  get size(): number {
+    return this.#seen.size;
   }
 
   isFresh({ metadata: { uid = '' }, status }: Listener): boolean {

@@ -51,6 +51,8 @@ export class ListenerReconciler {
 
   async reconcile(key: ObjectKey): Promise<Result> {
     const found = this.#caches.listeners.find(key);
+    if (!found)
+      this.#heartbeats.keep(new Set(this.#caches.listeners.list().map(({ metadata: { uid = '' } }) => uid)));
     if (!found || isDeleting(found)) return done();
     // a namespace that is being deleted takes no new objects, and the listener is deleted with it
     const namespace = this.#caches.namespaces.find({ name: found.metadata.namespace ?? '' });
