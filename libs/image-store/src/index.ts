@@ -1,4 +1,9 @@
-export { findPackageManager, hasLockFile, readManifest } from './dependencies/package-manager.js';
+export {
+  findPackageManager,
+  hasLockFile,
+  readManifest,
+  withDevelopment,
+} from './dependencies/package-manager.js';
 export { isOpenTo, readImageEntries } from './image-entries.js';
 export {
   openImageStore,

@@ -93,6 +93,18 @@ export const REASON = {
   invalidWorkload: 'InvalidWorkload',
   podRefused: 'PodRefused',
   newerRevision: 'NewerRevision',
+  // AgentRevision that is built from git
+  /** Waits for its turn behind other builds. */
+  buildQueued: 'BuildQueued',
+  awaitingBuild: 'AwaitingBuild',
+  building: 'Building',
+  buildFailed: 'BuildFailed',
+  buildTimedOut: 'BuildTimedOut',
+  buildRefused: 'BuildRefused',
+  integrationMissing: 'IntegrationMissing',
+  repositoryUnavailable: 'RepositoryUnavailable',
+  repositoryRefused: 'RepositoryRefused',
+  refNotFound: 'RefNotFound',
   // BulkExportDestination
   usable: 'Usable',
   refused: 'Refused',

@@ -1,6 +1,7 @@
 export { parseExposition, type ExpositionFamily } from './exposition.js';
 export { FakeClock } from './fake-clock.js';
 export { freePort } from './free-port.js';
+export { gitServer, type GitRepository, type GitServer } from './git-server.js';
 export { startOtlpReceiver, type OtlpReceiver, type ReceivedSpan } from './otlp-receiver.js';
 export { itLong } from './it-long.js';
 export { sendRaw, type RawAnswer } from './send-raw.js';

@@ -134,3 +134,9 @@ export function findPackageManager(folder: string, manifest: JsonObject): Packag
   const lock = readFileSync(join(folder, chosen.lockFile), 'utf8');
   return { ...chosen, ...(chosen.name === 'pnpm' ? pnpm(lock, version) : yarn(lock, version)) };
 }
+
+/** The same with the packages for development, which a build command may need. */
+export function withDevelopment(manager: PackageManager): PackageManager {
+  const left = new Set(['--omit=dev', '--prod', '--production']);
+  return { ...manager, args: manager.args.filter((arg) => !left.has(arg)) };
+}

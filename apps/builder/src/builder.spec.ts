@@ -1,0 +1,214 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { existsSync, readFileSync, statSync } from 'node:fs';
+import { mkdir } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { readTerminationMessage } from '#lib/lifecycle';
+import { type GitRepository, type GitServer, gitServer, temporaryFolder } from '#lib/testing';
+
+const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..', '..');
+const main = join(root, 'dist', 'apps', 'builder', 'src', 'main.js');
+const TOKEN = 'token-of-the-integration';
+const LANGGRAPH = JSON.stringify({ graphs: { agent: './graph.js:graph' } });
+const AGENT = { 'langgraph.json': LANGGRAPH, 'graph.js': 'export const graph = {};' };
+
+interface Ended {
+  readonly code: number | null;
+  readonly log: string;
+  readonly message: string;
+}
+
+describe('the builder', () => {
+  let server: GitServer;
+  let count = 0;
+  const folder = temporaryFolder();
+
+  beforeAll(async () => {
+    spawnSync(process.execPath, [join(root, 'bin', 'build.js')], { stdio: ['ignore', 'ignore', 'inherit'] });
+    server = await gitServer();
+  });
+  afterAll(() => server.close());
+
+  /** A pod's working folder. */
+  const work = async (): Promise<string> => {
+    const path = join(folder, `work-${count++}`);
+    await mkdir(path);
+    return path;
+  };
+  const step = (name: string, at: string, settings: Readonly<Record<string, string>>): Promise<Ended> => {
+    const message = join(at, 'termination');
+    const child = spawn(process.execPath, [main, name], {
+      cwd: at,
+      env: {
+        PATH: process.env['PATH'],
+        NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'],
+        AGENTPLANE_BUILD_GRAPH_CONFIG: 'langgraph.json',
+        AGENTPLANE_GIT_CA: server.ca,
+        TERMINATION_MESSAGE_PATH: message,
+        ...settings,
+      },
+    });
+    let log = '';
+    for (const stream of [child.stdout, child.stderr])
+      stream.on('data', (chunk: Buffer) => (log += chunk.toString()));
+    return new Promise((resolve) =>
+      child.on('close', (code) => {
+        const text = existsSync(message) ? readFileSync(message, 'utf8') : '';
+        resolve({ code, log, message: readTerminationMessage(text) });
+      }),
+    );
+  };
+  const settingsOf = (
+    repository: GitRepository,
+    commit: string,
+    more: object = {},
+  ): Record<string, string> => ({
+    AGENTPLANE_BUILD_REPOSITORY: repository.url,
+    AGENTPLANE_BUILD_COMMIT: commit,
+    ...more,
+  });
+
+  it('fetches one commit with a token that no argument and no line of the log holds', async () => {
+    const repository = await server.repository('closed', TOKEN);
+    const first = await repository.commit(AGENT);
+    await repository.commit({ 'later.txt': 'later' });
+    const at = await work();
+    const ended = await step('fetch', at, settingsOf(repository, first, { AGENTPLANE_GIT_TOKEN: TOKEN }));
+    expect(ended).toMatchObject({ code: 0 });
+    expect(readFileSync(join(at, 'source', 'langgraph.json'), 'utf8')).toBe(LANGGRAPH);
+    expect(existsSync(join(at, 'source', 'later.txt'))).toBe(false);
+    expect(existsSync(join(at, 'source', '.git', 'shallow'))).toBe(true);
+    expect(ended.log).not.toContain(TOKEN);
+    const left = spawnSync('grep', ['-r', TOKEN, at], { encoding: 'utf8' });
+    expect(left.stdout).toBe('');
+  });
+
+  it('fails without the token and names the repository', async () => {
+    const repository = await server.repository('closed-again', TOKEN);
+    const commit = await repository.commit(AGENT);
+    const ended = await step('fetch', await work(), settingsOf(repository, commit));
+    expect(ended.code).toBe(1);
+    expect(ended.message).toMatch(/fetching https:.*closed-again\.git failed: git ended with exit code 128/);
+  });
+
+  it('refuses submodules by their paths', async () => {
+    const inner = await server.repository('inner');
+    await inner.commit({ 'a.txt': 'a' });
+    const repository = await server.repository('outer');
+    await repository.commit(AGENT);
+    await repository.git(
+      '-c',
+      'protocol.file.allow=always',
+      'submodule',
+      '--quiet',
+      'add',
+      inner.folder,
+      'vendor/inner',
+    );
+    const commit = await repository.commit({});
+    const at = await work();
+    const ended = await step('fetch', at, settingsOf(repository, commit));
+    expect(ended.code).toBe(1);
+    expect(ended.message).toMatch(/^submodules are not supported: vendor\/inner; put their files/);
+  });
+
+  it('refuses files of LFS, and no page that is about it', async () => {
+    const pointer = 'version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n';
+    const repository = await server.repository('lfs');
+    const about = await repository.commit({ ...AGENT, 'README.md': `A pointer begins so:\n\n${pointer}` });
+    expect(await step('fetch', await work(), settingsOf(repository, about))).toMatchObject({ code: 0 });
+    const commit = await repository.commit({ 'model.bin': pointer });
+    const ended = await step('fetch', await work(), settingsOf(repository, commit));
+    expect(ended.message).toMatch(/^files of LFS are not supported: model\.bin; /);
+  });
+
+  it('names what the root has when the graph configuration is missing', async () => {
+    const repository = await server.repository('elsewhere');
+    const commit = await repository.commit({ 'apps/agent/langgraph.json': LANGGRAPH, 'README.md': '' });
+    const ended = await step('fetch', await work(), settingsOf(repository, commit));
+    expect(ended.message).toMatch(
+      /^langgraph\.json does not exist .* its root has README\.md, apps: correct/,
+    );
+  });
+
+  it('runs no hook and no helper of the machine', async () => {
+    const repository = await server.repository('hooks');
+    const commit = await repository.commit(AGENT);
+    const at = await work();
+    const global = join(at, '.gitconfig');
+    spawnSync('git', ['config', '--file', global, 'url.https://elsewhere.invalid/.insteadOf', 'https://']);
+    const ended = await step(
+      'fetch',
+      at,
+      settingsOf(repository, commit, { HOME: at, GIT_CONFIG_GLOBAL: global }),
+    );
+    expect(ended.code).toBe(0);
+  });
+
+  it('installs from the root, builds in the folder of the agent, and hands its own settings to neither', async () => {
+    const repository = await server.repository('monorepo');
+    const commit = await repository.commit({ 'apps/agent/langgraph.json': LANGGRAPH });
+    const at = await work();
+    const settings = settingsOf(repository, commit, {
+      AGENTPLANE_BUILD_GRAPH_CONFIG: 'apps/agent/langgraph.json',
+      AGENTPLANE_BUILD_INSTALL: 'pwd > installed-in; echo installing',
+      AGENTPLANE_BUILD_COMMAND: 'pwd > built-in; env > environment',
+    });
+    await step('fetch', at, settings);
+    const ended = await step('build', at, settings);
+    expect(ended).toMatchObject({ code: 0 });
+    expect(ended.log).toMatch(/install command: pwd.*\ninstalling\nbuild command: pwd/);
+    expect(readFileSync(join(at, 'source', 'installed-in'), 'utf8').trim()).toBe(join(at, 'source'));
+    const agent = join(at, 'source', 'apps', 'agent');
+    expect(readFileSync(join(agent, 'built-in'), 'utf8').trim()).toBe(agent);
+    const environment = readFileSync(join(agent, 'environment'), 'utf8');
+    expect(environment).toContain(`HOME=${at}\n`);
+    expect(environment).not.toMatch(/AGENTPLANE|GIT_|TERMINATION/);
+  });
+
+  it('reports the command that failed and its exit code', async () => {
+    const repository = await server.repository('broken');
+    const settings = settingsOf(repository, await repository.commit(AGENT), {
+      AGENTPLANE_BUILD_COMMAND: 'echo no such thing >&2; exit 7',
+    });
+    const at = await work();
+    await step('fetch', at, settings);
+    const ended = await step('build', at, settings);
+    expect(ended.code).toBe(1);
+    expect(ended.log).toContain('no such thing');
+    expect(ended.message).toBe('build command failed: exit code 7; its output is in the log of the build');
+  });
+
+  it.each([
+    [
+      'npm',
+      'package-lock.json',
+      { lockfileVersion: 3, packages: { '': { name: 'agent', version: '1.0.0' } } },
+    ],
+  ])('installs what a lock file of %s names', async (_, lockFile, lock) => {
+    const repository = await server.repository('locked');
+    const settings = settingsOf(
+      repository,
+      await repository.commit({
+        ...AGENT,
+        'package.json': JSON.stringify({ name: 'agent', version: '1.0.0' }),
+        [lockFile]: JSON.stringify({ name: 'agent', version: '1.0.0', ...lock }),
+      }),
+    );
+    const at = await work();
+    await step('fetch', at, settings);
+    const ended = await step('build', at, settings);
+    expect(ended).toMatchObject({ code: 0 });
+    expect(ended.log).toContain('installing what package-lock.json names with npm');
+  });
+
+  it('installs nothing without a lock file', async () => {
+    const repository = await server.repository('plain');
+    const settings = settingsOf(repository, await repository.commit(AGENT));
+    const at = await work();
+    await step('fetch', at, settings);
+    const ended = await step('build', at, settings);
+    expect(ended.log).toContain('no lock file: the packages of the platform are used');
+    expect(statSync(join(at, 'source', 'graph.js')).isFile()).toBe(true);
+  });
+});

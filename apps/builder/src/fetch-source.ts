@@ -1,0 +1,128 @@
+import { chmodSync, existsSync, mkdirSync, readdirSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { join, relative } from 'node:path';
+import { BuildError } from './build-error.js';
+import type { BuilderConfig } from './config.js';
+import { refuseIncomplete } from './refuse-incomplete.js';
+import { runCommand } from './run-command.js';
+
+/**
+ * No protocol but https, no redirect to another host, no helper, hook or setting of the machine. What git can be made to
+ * run by a repository (hooks, filters, submodules) is off or refused.
+ */
+const SETTINGS = [
+  'protocol.allow=never',
+  'protocol.https.allow=always',
+  'http.followRedirects=false',
+  'credential.helper=',
+  'core.hooksPath=/dev/null',
+  'core.fsmonitor=false',
+  'fetch.fsckObjects=true',
+  'submodule.recurse=false',
+  'gc.auto=0',
+  'advice.detachedHead=false',
+];
+
+/** Prints what git asks for; the values are in its environment, never in an argument. */
+const ASK_PASS =
+  '#!/bin/sh\ncase "$1" in Username*) printf %s "$BUILD_GIT_USERNAME" ;; *) printf %s "$BUILD_GIT_TOKEN" ;; esac\n';
+
+/** `source` in the working folder: what the pod leaves. */
+export function sourceFolder(): string {
+  return join(process.cwd(), 'source');
+}
+
+function environmentOf({ username, token, ca }: BuilderConfig): Readonly<Record<string, string>> {
+  const own = join(process.cwd(), '.build');
+  mkdirSync(own, { recursive: true, mode: 0o700 });
+  const [askPass, caFile] = [join(own, 'ask-pass'), join(own, 'ca.pem')];
+  writeFileSync(askPass, ASK_PASS);
+  chmodSync(askPass, 0o700);
+  if (ca !== undefined) writeFileSync(caFile, ca);
+  return {
+    GIT_CONFIG_NOSYSTEM: '1',
+    GIT_CONFIG_GLOBAL: '/dev/null',
+    GIT_TERMINAL_PROMPT: '0',
+    GIT_LFS_SKIP_SMUDGE: '1',
+    ...(token === undefined
+      ? { GIT_ASKPASS: '/bin/false' }
+      : { GIT_ASKPASS: askPass, BUILD_GIT_USERNAME: username, BUILD_GIT_TOKEN: token }),
+    ...(ca === undefined ? {} : { GIT_SSL_CAINFO: caFile }),
+  };
+}
+
+/** Runs git in the source; with `isRemote` it may ask for the token. */
+class Git {
+  readonly #folder: string;
+  readonly #remote: Readonly<Record<string, string>>;
+
+  constructor(folder: string, config: BuilderConfig) {
+    this.#folder = folder;
+    this.#remote = environmentOf(config);
+  }
+
+  async run(args: readonly string[], what: string): Promise<string> {
+    let output = '';
+    const program = 'git';
+    const settings = SETTINGS.flatMap((one) => ['-c', one]);
+    const code = await runCommand({
+      ...{ program, args: [...settings, ...args], folder: this.#folder, environment: this.#remote },
+      onOutput: (text) => (output += text),
+    }).catch((cause: unknown) => {
+      throw new BuildError('git could not be started; install git on this machine', {
+        cause,
+      });
+    });
+    // git grep ends with 1 when nothing is found
+    if (code !== 0 && !(code === 1 && args[0] === 'grep'))
+      throw new BuildError(`${what} failed: git ended with exit code ${code}; see the log`);
+    return output;
+  }
+}
+
+/**
+ * Clones one commit, without its history, into `source`.
+ * @throws BuildError when the host refuses, and for what would be missing in silence: submodules, LFS, the graph configuration
+ */
+export async function fetchSource(config: BuilderConfig): Promise<void> {
+  const folder = sourceFolder();
+  rmSync(folder, { recursive: true, force: true }); // of an attempt that was cut short
+  mkdirSync(folder, { mode: 0o700 });
+  const git = new Git(folder, config);
+  print(`fetching ${config.commit} of ${config.repository}`);
+  await git.run(['init', '-q'], 'making the checkout');
+  await git.run(
+    [
+      'fetch',
+      '-q',
+      '--depth',
+      '1',
+      '--no-tags',
+      '--no-recurse-submodules',
+      '--',
+      config.repository,
+      config.commit,
+    ],
+    `fetching ${config.repository}`,
+  );
+  await refuseIncomplete((args, what) => git.run(args, what));
+  await git.run(['checkout', '-q', '--detach', 'FETCH_HEAD'], 'checking out');
+  requireGraphConfig(folder, config);
+  print('fetched');
+}
+
+function requireGraphConfig(folder: string, { graphConfig }: BuilderConfig): void {
+  const path = join(folder, graphConfig);
+  if (!existsSync(path)) {
+    const found = readdirSync(folder).filter((name) => name !== '.git');
+    throw new BuildError(
+      `${graphConfig} does not exist in the repository; its root has ${found.sort().slice(0, 20).join(', ') || 'no files'}: correct graph_config_path`,
+    );
+  }
+  if (relative(realpathSync(folder), realpathSync(path)).startsWith('..'))
+    throw new BuildError(`${graphConfig} is a link that leaves the repository`);
+}
+
+/** A line of the build's log. */
+export function print(line: string): void {
+  process.stdout.write(`${line}\n`);
+}
