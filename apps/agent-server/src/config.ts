@@ -26,6 +26,11 @@ const fields = {
   logLevel: choice('LOG_LEVEL', 'Least severe level that is logged.', ['debug', 'info', 'warn', 'error'], {
     fallback: 'info',
   }),
+  agentFolder: text(
+    'AGENTPLANE_AGENT_FOLDER',
+    'folder of the agent in its image, where that is a whole repository',
+    { fallback: '.' },
+  ),
   terminationMessagePath: text(
     'TERMINATION_MESSAGE_PATH',
     'File that receives the reason why this process ended.',

@@ -39,6 +39,8 @@ runProgram({ log, stopTimeoutMs: 25_000, unhandledRejections: 'log' }, async (co
     }),
   );
   try {
+    // of an image that is a whole repository; the code of the agent finds its files where it lies
+    process.chdir(config.agentFolder);
     const folder = process.cwd();
     const server = await AgentServer.start({ config, folder, reports, clock: systemClock, log });
     context.own({ name: 'agent-server', stop: () => server.stop() });

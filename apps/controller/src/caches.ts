@@ -36,6 +36,8 @@ export interface Caches {
   readonly runs: Informer<BulkExportRun>;
   /** Jobs of export workers; they run in the platform's own namespace. */
   readonly exportJobs: Informer<Job>;
+  /** Jobs that build revisions from git, in the namespaces of workspaces. */
+  readonly buildJobs: Informer<Job>;
   readonly namespaces: Informer<Namespace>;
   /** Only those named `default`. */
   readonly defaultAccounts: Informer<ServiceAccount>;
@@ -60,6 +62,7 @@ export function openCaches(informers: Informers, systemNamespace: string): Cache
     exports: informers.of(RESOURCES.BulkExport),
     runs: informers.of(RESOURCES.BulkExportRun),
     exportJobs: informers.of(JOBS, { namespace: systemNamespace, labelSelector: LABEL.exportRun }),
+    buildJobs: informers.of(JOBS, { labelSelector: `${LABEL.component}=${COMPONENT.builder}` }),
     namespaces: informers.of(NAMESPACES),
     defaultAccounts: informers.of(SERVICE_ACCOUNTS, { fieldSelector: 'metadata.name=default' }),
     listenerWorkloads: informers.of(DEPLOYMENTS, ofListeners),

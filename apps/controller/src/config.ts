@@ -25,6 +25,27 @@ export const CONFIG = {
     fallback: 'cluster-dns',
   }),
   imageStore: optionalText('AGENTPLANE_IMAGE_STORE', 'folder of the image store; missing in a cluster'),
+  podFolders: optionalText(
+    'AGENTPLANE_POD_FOLDERS',
+    'folder in which the process runtime keeps those of pods; missing in a cluster',
+  ),
+  builds: integer('AGENTPLANE_BUILDS', 'builds from git at a time', { fallback: 2, min: 1, max: 100 }),
+  buildTimeoutMs: integer('AGENTPLANE_BUILD_TIMEOUT_MS', 'longest build from git, milliseconds', {
+    fallback: 900_000,
+    min: 1000,
+  }),
+  buildMemoryMb: integer('AGENTPLANE_BUILD_MEMORY_MB', 'most memory of a build from git', {
+    fallback: 2048,
+    min: 256,
+  }),
+  buildImageMegabytes: integer('AGENTPLANE_BUILD_IMAGE_MB', 'largest result of a build from git', {
+    fallback: 2048,
+    min: 1,
+  }),
+  npmRegistry: optionalText(
+    'AGENTPLANE_BUILD_NPM_REGISTRY',
+    'registry of packages for builds from git, without a password; the one of npm when missing',
+  ),
   allowPrivateEndpoints: flag(
     'AGENTPLANE_ALLOW_PRIVATE_ENDPOINTS',
     'whether destinations may lead into private networks and to this machine',

@@ -44,13 +44,16 @@ async function copyEntry(from: string, to: string, root: string, hash: Hash): Pr
     // hashed from the copy: what counts is what will run, even if the source is edited meanwhile
     await copyFile(from, to);
     await chmod(to, isExecutable ? 0o755 : 0o644);
-    entry(hash, isExecutable ? 'executable' : 'file', path, await readFile(to));
+    const bytes = await readFile(to);
+    writeEntry(hash, isExecutable ? 'executable' : 'file', path, bytes.length);
+    hash.update(bytes);
   } else if (found.isSymbolicLink()) {
     const goal = await readlink(from);
     if (leadsOut(goal, dirname(from), root))
       throw new TerminalError('LinkLeavesImage', `the link ${path} leads out of the folder, to ${goal}`);
     await symlink(goal, to);
-    entry(hash, 'link', path, Buffer.from(goal));
+    writeEntry(hash, 'link', path, Buffer.byteLength(goal));
+    hash.update(goal);
   } else {
     throw new TerminalError('NotAFile', `${path} is neither a file, a folder nor a link`);
   }
@@ -60,7 +63,7 @@ async function copyEntry(from: string, to: string, root: string, hash: Hash): Pr
  * An absolute goal would stay in the folder that was copied. A step up behind a name could leave through another link:
  * `a/..` is somewhere else when `a` is one.
  */
-function leadsOut(goal: string, folder: string, root: string): boolean {
+export function leadsOut(goal: string, folder: string, root: string): boolean {
   const steps = goal.split(/[\\/]/).filter((step) => step !== '' && step !== '.');
   const firstName = steps.findIndex((step) => step !== '..');
   const isWinding = firstName >= 0 && steps.slice(firstName).includes('..');
@@ -68,9 +71,13 @@ function leadsOut(goal: string, folder: string, root: string): boolean {
   return isAbsolute(goal) || isWinding || first === '..';
 }
 
-/** Lengths come first, so that no two different trees give the same stream of bytes. */
-function entry(hash: Hash, kind: string, path: string, bytes: Buffer): void {
+/** What comes before the bytes of an entry: with their length, so that no two different trees give the same stream. */
+export function writeEntry(
+  hash: Hash,
+  kind: 'file' | 'executable' | 'link',
+  path: string,
+  length: number,
+): void {
   const name = path.split('\\').join('/');
-  hash.update(`${kind} ${Buffer.byteLength(name)} ${bytes.length} ${name}\n`);
-  hash.update(bytes);
+  hash.update(`${kind} ${Buffer.byteLength(name)} ${length} ${name}\n`);
 }

@@ -5,13 +5,15 @@ import { join } from 'node:path';
 import { TerminalError } from '#lib/errors';
 import { type GraphConfiguration, isModuleName, parseGraphConfiguration } from '#lib/graph-configuration';
 import { findProcess } from '#lib/process-identity';
+import { REASON } from '#lib/resources';
 import { type Clock, systemClock } from '#lib/time';
+import { type BuiltFolder, hasPackages, takeBuilt } from './built-image.js';
 import { ClosedContents, type ImageReader } from './closed-contents.js';
 import { copyContent } from './copy-content.js';
 import { decideOwners } from './decide-owners.js';
 import type { ImageEntry } from './image-entries.js';
 import { ImageIndex } from './image-index.js';
-import { installDependencies } from './dependencies/install-dependencies.js';
+import { installDependencies, linkPlatform } from './dependencies/install-dependencies.js';
 import { hasLostPython, installPython } from './python/install-python.js';
 import { IMAGE_NAME, parseImageReference, pinnedReference } from './reference.js';
 import { workspaceNames } from './workspace-names.js';
@@ -62,6 +64,13 @@ export interface ImageStore {
    * @throws WaitingError when the package registry is unavailable, TerminalError when the name or the folder cannot be an image, its dependencies cannot be installed, or the name would be taken from somebody
    */
   import(name: string, source: string, options?: ImportOptions): Promise<StoredImage>;
+  /**
+   * Takes what an untrusted build left, packages included, for these namespaces alone. No name points to it.
+   * @param name of the reference, for people
+   * @returns the reference
+   * @throws TerminalError when it cannot be an image
+   */
+  importBuilt(name: string, built: BuiltFolder, namespaces: readonly string[]): Promise<string>;
   /** By name. */
   list(): Promise<readonly StoredImage[]>;
   /** What the name means now. */
@@ -131,6 +140,9 @@ export function openImageStore({ folder, installation, clock = systemClock }: Im
       return image;
     },
 
+    importBuilt: (name, built, namespaces) =>
+      storeBuilt(name, built, { closed, namespaces, platformModules: places.platformModules }),
+
     async resolve(text, reader) {
       const reference = parseImageReference(text);
       switch (reference?.kind) {
@@ -150,6 +162,41 @@ export function openImageStore({ folder, installation, clock = systemClock }: Im
       }
     },
   };
+}
+
+const PYTHON_REFUSED =
+  'graphs in Python are not built from git yet; add the folder with "agentplane image add NAME FOLDER" and deploy it as internal_image';
+
+interface BuiltPlaces {
+  readonly closed: ClosedContents;
+  readonly namespaces: readonly string[];
+  readonly platformModules: string;
+}
+
+async function storeBuilt(
+  name: string,
+  built: BuiltFolder,
+  { closed, namespaces, platformModules }: BuiltPlaces,
+): Promise<string> {
+  await mkdir(closed.folder, { recursive: true, mode: 0o700 });
+  await removePartials(closed.folder);
+  const partial = join(closed.folder, `.partial-${process.pid}-${randomBytes(4).toString('hex')}`);
+  try {
+    const { digest, agent } = await takeBuilt(built, partial);
+    const target = closed.folderOf(digest);
+    if (!existsSync(target)) {
+      const { python } = requireImportable(name, agent);
+      if (python) throw new TerminalError(REASON.buildRefused, PYTHON_REFUSED);
+      if (!hasPackages(partial, agent)) await linkPlatform(agent, platformModules);
+      await rename(partial, target).catch((error: unknown) => {
+        if (!existsSync(target)) throw error; // else another build of the same content was faster
+      });
+    }
+    await closed.give(digest, namespaces);
+    return pinnedReference(name, digest);
+  } finally {
+    await rm(partial, { recursive: true, force: true });
+  }
 }
 
 /** Gives an image the packages that it asks for. */

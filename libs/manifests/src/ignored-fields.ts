@@ -44,15 +44,13 @@ export function ignoredFields({
   source,
   sourceConfig,
 }: Pick<AgentDeploymentSpec, 'source' | 'sourceConfig'>): readonly IgnoredField[] {
-  // refused as a whole
-  if (source === 'git_host') return [];
   const { installCommand, buildCommand, resourceSpec = {} } = sourceConfig;
   return [
     ...Object.keys(resourceSpec)
       .sort()
       .flatMap((name) => judged(name as keyof ResourceSpec, resourceSpec)),
-    ...(installCommand === undefined ? [] : [ofSource('installCommand')]),
-    ...(buildCommand === undefined ? [] : [ofSource('buildCommand')]),
+    ...(installCommand === undefined || source === 'git_host' ? [] : [ofSource('installCommand')]),
+    ...(buildCommand === undefined || source === 'git_host' ? [] : [ofSource('buildCommand')]),
   ];
 }
 

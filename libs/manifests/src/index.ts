@@ -28,3 +28,10 @@ export {
 } from './revision-workload.js';
 export { buildLogsBinding } from './logs-binding.js';
 export { buildRevisionOutput, type ContainerOutput } from './revision-output.js';
+export { buildGitJob, buildGitOutput, buildGitSecret, type GitBuild, type GitLogin } from './git-build.js';
+export {
+  formatGitIntegration,
+  GIT_INTEGRATIONS,
+  type GitIntegration,
+  parseGitIntegration,
+} from './git-integrations.js';

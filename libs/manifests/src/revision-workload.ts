@@ -279,6 +279,7 @@ function agentEnvironment(
     { name: 'AGENTPLANE_DEPLOYMENT', value: spec.deploymentWireName },
     { name: 'AGENTPLANE_REVISION', value: metadata.name },
     ...(maySleep(revision) ? [{ name: 'AGENTPLANE_REST_TOKEN', value: restToken(revision) }] : []),
+    ...agentFolder(revision),
     ...telemetryEnvironment(settings, true),
   ];
 }
@@ -289,6 +290,12 @@ function agentEnvironment(
  */
 export function restToken({ metadata: { uid = '' } }: AgentRevision): string {
   return uid;
+}
+
+/** The image of a build is the whole repository. */
+function agentFolder({ spec: { git } }: AgentRevision): readonly EnvironmentVariable[] {
+  const folder = git?.graphConfigPath.split('/').slice(0, -1).join('/') ?? '';
+  return folder === '' ? [] : [{ name: 'AGENTPLANE_AGENT_FOLDER', value: folder.replaceAll('$', '$$$$') }];
 }
 
 /** On one machine the port of the Service is not known yet, and whoever calls it names it. */

@@ -7,5 +7,7 @@ export { keptLines } from './kept-output.js';
 export { LastLines } from './last-lines.js';
 export { byTime, lineTime, type LogLine } from './log-line.js';
 export { containersOf, logSources, type LogSource } from './log-source.js';
+export { containerStatuses, endsOf } from './container-statuses.js';
+export { podOutput } from './pod-output.js';
 export { readLogs, type ReadOptions } from './read-logs.js';
 export { SeenLines } from './seen-lines.js';

@@ -63,7 +63,6 @@ export const REASON = {
   listenerMissing: 'ListenerMissing',
   noRevision: 'NoRevision',
   revisionMissing: 'RevisionMissing',
-  sourceNotSupported: 'SourceNotSupported',
   workspaceMissing: 'WorkspaceMissing',
   noEffect: 'NoEffect',
   // AgentRevision

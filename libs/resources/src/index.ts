@@ -15,7 +15,6 @@ export {
 } from './built-in/core.js';
 export { CUSTOM_RESOURCE_DEFINITIONS, type CustomResourceDefinition } from './built-in/crd.js';
 export { LEASES, type Lease } from './built-in/lease.js';
-export { GIT_HOST_REFUSAL } from './git-host-refusal.js';
 export { NODES, PODS_RUN_AS_ROOT, type Node, type NodeCondition, type Taint } from './built-in/node.js';
 export {
   PODS,
@@ -125,6 +124,7 @@ export {
   exportRunName,
   listenerObjectName,
   platformSecretName,
+  revisionBuildName,
   revisionEnvSecretName,
   revisionName,
   revisionOutputName,

@@ -32,6 +32,8 @@ export const COMPONENT = {
   /** The agent server that takes runs, of revisions that ask for one of its own. */
   agentQueue: 'agent-queue',
   listener: 'listener',
+  /** Builds a revision from git. */
+  builder: 'builder',
 } as const;
 
 /** Value of `LABEL.managedBy`. */

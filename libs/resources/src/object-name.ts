@@ -28,6 +28,11 @@ export function revisionEnvSecretName(revision: string): string {
   return `${revision}-env`;
 }
 
+/** Job, Secret and ConfigMap with the log of a revision's build from git. */
+export function revisionBuildName(revision: string): string {
+  return `${revision}-build`;
+}
+
 /** ConfigMap with the last output of a revision that failed. */
 export function revisionOutputName(revision: string): string {
   return `${revision}-output`;

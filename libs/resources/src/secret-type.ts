@@ -7,6 +7,8 @@ export const SECRET_TYPE = {
   destinationCredentials: 'agentplane.dev/destination-credentials',
   /** What signs the calls of webhooks of BulkExports. No other Secret does: a type is its maker's consent. */
   webhookSecret: 'agentplane.dev/webhook-secret',
+  /** The git integrations of a workspace; a build gets the token of one, in a Secret of its own. */
+  gitIntegrations: 'agentplane.dev/git-integrations',
 } as const;
 
 /** Keys of a Secret that signs webhooks. */

@@ -37,6 +37,13 @@ export function deploymentWireStatus(
   return deployment.spec.suspend ? 'UNUSED' : 'READY';
 }
 
+/** By the reason of `Built` while it is unknown. */
+const BUILDING: Readonly<Record<string, RevisionWireStatus>> = {
+  [REASON.buildQueued]: 'QUEUED',
+  [REASON.awaitingBuild]: 'AWAITING_BUILD',
+  [REASON.building]: 'BUILDING',
+};
+
 /** The status of a revision on the wire. One that was ever active stays DEPLOYED. */
 export function revisionWireStatus(revision: Pick<AgentRevision, 'status'>): RevisionWireStatus {
   const conditions = revision.status?.conditions;
@@ -45,7 +52,7 @@ export function revisionWireStatus(revision: Pick<AgentRevision, 'status'>): Rev
   if (isConditionTrue(conditions, CONDITION.superseded)) return 'SKIPPED';
   if (isConditionTrue(conditions, CONDITION.ready) || findCondition(conditions, CONDITION.active))
     return 'DEPLOYED';
-  if (built === undefined || built.status === 'Unknown') return 'CREATING';
+  if (built === undefined || built.status === 'Unknown') return BUILDING[built?.reason ?? ''] ?? 'CREATING';
   if (built.status === 'False') return 'BUILD_FAILED';
   return findCondition(conditions, CONDITION.workloadsReady) ? 'DEPLOYING' : 'AWAITING_DEPLOY';
 }

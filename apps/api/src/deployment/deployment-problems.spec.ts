@@ -6,6 +6,12 @@ import { deploymentBody } from '../testdata/deployment-body.js';
 import { problemsIn } from '../testdata/problems-in.js';
 import { testApi } from '../testdata/test-api.js';
 
+const gitBody = (repository: string) => ({
+  ...{ name: `git-${randomUUID()}`, source: 'git_host', secrets: [] },
+  source_config: { repo_url: repository },
+  source_revision_config: { repo_ref: 'refs/tags/v1.2.x/y', graph_config_path: 'a/..b/langgraph.json' },
+});
+
 describe('a request for a deployment', () => {
   const { api, tenant } = testApi();
 
@@ -260,20 +266,28 @@ describe('a request for a deployment', () => {
   });
 
   it.each([
-    'https://example.com/x.git',
+    'ssh://git@example.com/x.git',
+    'git@example.com:x.git',
     'https://u@example.com:8443/x',
-    'ssh://git@example.com/x',
-    'git@example.com:a/b.git',
-  ])('has nothing against %s as a repository, but builds none', async (repository) => {
-    const answer = await tenant.call('POST', '/v2/deployments', {
-      name: `git-${randomUUID()}`,
-      source: 'git_host',
-      source_config: { repo_url: repository },
-      source_revision_config: { repo_ref: 'refs/tags/v1.2.x/y', graph_config_path: 'a/..b/langgraph.json' },
-      secrets: [],
+    'https://u:password@example.com/x',
+  ])('refuses %s as a repository: a token belongs into an integration', async (repository) => {
+    const answer = await tenant.call('POST', '/v2/deployments', gitBody(repository));
+    expect(answer.status).toBe(422);
+    expect(JSON.stringify(answer.json)).toMatch(
+      /must be a URL that begins with https:\/\/ and names no user/,
+    );
+  });
+
+  it('takes an agent in git, and needs the path of its graph configuration', async () => {
+    const taken = await tenant.call('POST', '/v2/deployments', gitBody('https://example.com/x.git'));
+    expect([taken.status, taken.json.source]).toEqual([201, 'git_host']);
+    const body = gitBody('https://example.com/x.git');
+    const refused = await tenant.call('POST', '/v2/deployments', {
+      ...body,
+      source_revision_config: { repo_ref: 'main' },
     });
-    expect([answer.status, problemsIn(answer)]).toEqual([422, ['body.source value_error']]);
-    expect(answer.json.detail[0].msg).toBe('source git_host is not supported yet; build an image');
+    expect(refused.status).toBe(422);
+    expect(JSON.stringify(refused.json)).toContain('graph_config_path is required for source git_host');
   });
 
   it.each<[string, object, string, RegExp]>([

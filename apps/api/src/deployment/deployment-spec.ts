@@ -2,7 +2,6 @@ import type { FieldProblem } from '#lib/errors';
 import {
   type AgentDeploymentSpec,
   type AgentRevision,
-  GIT_HOST_REFUSAL,
   isDangerousEnvironment,
   isReservedEnvironment,
   type ResourceSpec,
@@ -138,13 +137,18 @@ export function redeployedSpec(
   secretsRef: AgentDeploymentSpec['secretsRef'] | null,
 ): AgentDeploymentSpec {
   const { resourceSpec: _former, ...sourceConfig } = spec.sourceConfig;
-  const { imageUri, resourceSpec } = of.spec;
+  const { imageUri, git, resourceSpec } = of.spec;
   const { secretsRef: kept, ...rest } = spec;
   const secrets = secretsRef === null ? kept : secretsRef;
   return {
     ...rest,
     sourceConfig: { ...sourceConfig, ...(resourceSpec ? { resourceSpec } : {}) },
-    sourceRevisionConfig: { ...spec.sourceRevisionConfig, ...(imageUri === undefined ? {} : { imageUri }) },
+    sourceRevisionConfig: {
+      ...spec.sourceRevisionConfig,
+      ...(imageUri === undefined ? {} : { imageUri }),
+      ...(git ? { graphConfigPath: git.graphConfigPath } : {}),
+      ...(git?.repoRef === undefined ? {} : { repoRef: git.repoRef }),
+    },
     revisionRequest,
     ...(secrets ? { secretsRef: secrets } : {}),
   };
@@ -189,13 +193,11 @@ function fromWireKeys(config: SourceConfig): Readonly<Record<(typeof IMMUTABLE)[
 
 /** What a deployment may ask for by its resource, and what would never run: nobody should have to wait to learn that. */
 export function neverRunningProblems(
-  { source, source_config: { listener_config } }: CreateDeploymentRequest,
+  { source_config: { listener_config } }: CreateDeploymentRequest,
   namespace: string,
 ): readonly FieldProblem[] {
   const wanted = listener_config?.cluster_namespace ?? namespace;
   const found: FieldProblem[] = [];
-  if (source === 'git_host')
-    found.push({ loc: ['body', 'source'], msg: GIT_HOST_REFUSAL, type: 'value_error' });
   if (wanted !== namespace)
     found.push({
       loc: ['body', 'source_config', 'listener_config', 'cluster_namespace'],

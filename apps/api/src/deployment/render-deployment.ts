@@ -129,6 +129,15 @@ export function shownRevisionStatus(
   return own === 'DEPLOYED' && isActive && !isToldOf ? 'DEPLOYING' : own;
 }
 
+/** While there is no image: what `Ready` says as well, once the listener has seen it. */
+function buildReason({ status }: AgentRevision): StatusReason | undefined {
+  const built = findCondition(status?.conditions, CONDITION.built);
+  const isOver = isConditionTrue(status?.conditions, CONDITION.superseded);
+  return built === undefined || built.status === 'True' || isOver
+    ? undefined
+    : { reason: built.reason, message: built.message };
+}
+
 /** A revision on the wire. */
 export function renderRevision(revision: AgentRevision, deployment: AgentDeployment): RevisionAnswer {
   const { metadata, spec, status } = revision;
@@ -138,9 +147,14 @@ export function renderRevision(revision: AgentRevision, deployment: AgentDeploym
     created_at: wholeSeconds(metadata.creationTimestamp ?? ''),
     updated_at: wholeSeconds(changes.at(-1) ?? metadata.creationTimestamp ?? ''),
     status: shownRevisionStatus(revision, deployment),
-    ...renderReason(statusReason(revision)),
+    ...renderReason(buildReason(revision) ?? statusReason(revision)),
     source: spec.source,
-    source_revision_config: { ...NO_REVISION_CONFIG, image_uri: spec.imageUri ?? null },
+    source_revision_config: {
+      image_uri: spec.imageUri ?? null,
+      repo_ref: spec.git?.repoRef ?? null,
+      graph_config_path: spec.git?.graphConfigPath ?? null,
+      repo_commit_sha: status?.repoCommitSha ?? null,
+    },
   };
 }
 

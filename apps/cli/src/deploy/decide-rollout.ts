@@ -31,9 +31,14 @@ const REFUSALS: ReadonlySet<string> = new Set([
   REASON.notOurs,
   REASON.listenerMissing,
   REASON.revisionMissing,
-  REASON.sourceNotSupported,
   REASON.suspended,
   REASON.imagePullFailed,
+  REASON.buildFailed,
+  REASON.buildTimedOut,
+  REASON.buildRefused,
+  REASON.integrationMissing,
+  REASON.repositoryRefused,
+  REASON.refNotFound,
 ]);
 
 /** What the status of a deployment says about the rollout of what was asked for. */

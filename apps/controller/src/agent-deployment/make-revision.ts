@@ -76,23 +76,40 @@ function buildRevision(deployment: AgentDeployment, decision: MakeRevision): Age
   return { ...revision, metadata: { ...revision.metadata, labels: revisionLabels(revision) } };
 }
 
-type Snapshot = Pick<AgentRevisionSpec, 'source' | 'imageUri' | 'resourceSpec' | 'redeployOf'>;
+type Snapshot = Pick<AgentRevisionSpec, 'source' | 'imageUri' | 'git' | 'resourceSpec' | 'redeployOf'>;
 
 function snapshot({ spec }: AgentDeployment, { repeats }: NewRevision): Snapshot {
   if (repeats) {
-    const { source, imageUri, resourceSpec } = repeats.spec;
+    const { source, imageUri, git, resourceSpec } = repeats.spec;
     return {
       source,
       redeployOf: repeats.metadata.name,
       ...(imageUri === undefined ? {} : { imageUri }),
+      ...(git ? { git } : {}),
       ...(resourceSpec ? { resourceSpec } : {}),
     };
   }
   const { imageUri } = spec.sourceRevisionConfig;
+  const git = gitSource(spec);
   const { resourceSpec } = spec.sourceConfig;
   return {
     source: spec.source,
     ...(imageUri === undefined ? {} : { imageUri }),
+    ...(git ? { git } : {}),
     ...(resourceSpec ? { resourceSpec } : {}),
+  };
+}
+
+/** What a revision is built from; undefined for images. */
+function gitSource({ source, sourceConfig, sourceRevisionConfig }: AgentDeployment['spec']): Snapshot['git'] {
+  if (source !== 'git_host') return undefined;
+  const { repoUrl = '', integrationId, installCommand, buildCommand } = sourceConfig;
+  const { repoRef, graphConfigPath = '' } = sourceRevisionConfig;
+  return {
+    ...{ repoUrl, graphConfigPath },
+    ...(repoRef === undefined ? {} : { repoRef }),
+    ...(integrationId === undefined ? {} : { integrationId }),
+    ...(installCommand === undefined ? {} : { installCommand }),
+    ...(buildCommand === undefined ? {} : { buildCommand }),
   };
 }

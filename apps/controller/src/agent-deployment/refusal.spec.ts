@@ -19,7 +19,6 @@ describe('refusal', () => {
 
   it.each([
     ['nothing', world(), undefined],
-    ['git', world({ deployment: deployment({ source: 'git_host' }) }), 'SourceNotSupported'],
     ['a missing listener', world({ listener: undefined }), 'ListenerMissing'],
     ['a missing Secret', world({ environment: undefined }), 'SecretMissing'],
     ['a variable of the platform', world({ environment: { PORT: 'MQ==' } }), 'ReservedEnvironment'],

@@ -3,7 +3,6 @@ import {
   type AgentRevision,
   CONDITION,
   DEFAULT_LISTENER,
-  GIT_HOST_REFUSAL,
   isDangerousEnvironment,
   isDeleting,
   isReservedEnvironment,
@@ -67,7 +66,6 @@ export function admitRevision({
 }: DeploymentWorld): Admission<{ readonly listener: Listener; readonly environment: Variables }> {
   const { spec, metadata } = deployment;
   const type = CONDITION.revisionReady;
-  if (spec.source === 'git_host') return refuse(type, REASON.sourceNotSupported, GIT_HOST_REFUSAL);
   const wanted = spec.sourceConfig.listenerConfig?.clusterNamespace;
   if (wanted !== undefined && wanted !== metadata.namespace)
     return refuse(

@@ -1,10 +1,18 @@
 import { Module } from '@nestjs/common';
-import { type ControllerSpec, EventRecorder, failureEvents, fromObjects, KubeClient } from '#lib/kube';
+import {
+  type ControllerSpec,
+  EventRecorder,
+  failureEvents,
+  fromObjects,
+  fromOwned,
+  KubeClient,
+} from '#lib/kube';
 import { RESOURCES } from '#lib/resources';
 import type { Clock } from '#lib/time';
 import type { Caches } from '../caches.js';
 import type { ControllerConfig } from '../config.js';
 import { CACHES, CLOCK, CONTROLLER_CONFIG } from '../core/tokens.js';
+import { openGitBuilds } from '../git-build/open-git-builds.js';
 import { BuildReconciler } from './build-reconciler.js';
 import { readImageIndex } from './image-index.js';
 
@@ -16,15 +24,11 @@ export const AGENT_REVISION_CONTROLLER = Symbol('controller of AgentRevisions');
     {
       provide: BuildReconciler,
       inject: [CACHES, KubeClient, CLOCK, CONTROLLER_CONFIG],
-      useFactory: (
-        { revisions }: Caches,
-        client: KubeClient,
-        clock: Clock,
-        { imageStore }: ControllerConfig,
-      ) =>
-        new BuildReconciler(revisions, {
+      useFactory: (caches: Caches, client: KubeClient, clock: Clock, config: ControllerConfig) =>
+        new BuildReconciler(caches.revisions, {
           ...{ client, clock },
-          readImages: (namespace) => readImageIndex(imageStore, namespace),
+          readImages: (namespace) => readImageIndex(config.imageStore, namespace),
+          gitBuilds: openGitBuilds(caches, client, clock, config),
         }),
     },
     {
@@ -32,14 +36,14 @@ export const AGENT_REVISION_CONTROLLER = Symbol('controller of AgentRevisions');
       inject: [BuildReconciler, CACHES, EventRecorder],
       useFactory: (
         reconciler: BuildReconciler,
-        { revisions }: Caches,
+        { revisions, buildJobs }: Caches,
         events: EventRecorder,
       ): ControllerSpec => ({
         name: 'agent-revision',
         reconcile: (key) => reconciler.reconcile(key),
         onFailure: failureEvents(events, RESOURCES.AgentRevision, revisions),
         // the condition that its variables are stored is a change of the status that matters
-        sources: [fromObjects(revisions)],
+        sources: [fromObjects(revisions), fromOwned(buildJobs, RESOURCES.AgentRevision)],
       }),
     },
   ],

@@ -1,4 +1,4 @@
-import { type KubeClient, type Reader, StatusWriter } from '#lib/kube';
+import { type Informer, type KubeClient, StatusWriter } from '#lib/kube';
 import { done, type Result } from '#lib/reconcile';
 import {
   type AgentRevision,
@@ -6,12 +6,14 @@ import {
   type ConditionDraft,
   FIELD_MANAGER,
   isDeleting,
+  keyOf,
   type ObjectKey,
   REASON,
   RESOURCES,
   setCondition,
 } from '#lib/resources';
 import type { Clock } from '#lib/time';
+import type { BuildFinding, GitBuilds } from '../git-build/git-builds.js';
 import { type BuildDecision, decideBuild } from './decide.js';
 import type { ImageIndex } from './image-index.js';
 
@@ -21,6 +23,7 @@ export interface BuildTools {
   readonly clock: Clock;
   /** The images that a namespace has. */
   readonly readImages: (namespace: string) => Promise<ImageIndex>;
+  readonly gitBuilds: Pick<GitBuilds, 'reconcile'>;
 }
 
 /**
@@ -28,11 +31,11 @@ export interface BuildTools {
  * under a field manager of its own, so that another builder can take its place; the listener begins once `Built` is True.
  */
 export class BuildReconciler {
-  readonly #revisions: Pick<Reader<AgentRevision>, 'find'>;
+  readonly #revisions: Pick<Informer<AgentRevision>, 'find' | 'seen'>;
   readonly #tools: BuildTools;
   readonly #status: StatusWriter;
 
-  constructor(revisions: Pick<Reader<AgentRevision>, 'find'>, tools: BuildTools) {
+  constructor(revisions: Pick<Informer<AgentRevision>, 'find' | 'seen'>, tools: BuildTools) {
     this.#revisions = revisions;
     this.#tools = tools;
     this.#status = new StatusWriter(tools.client, {
@@ -43,32 +46,58 @@ export class BuildReconciler {
 
   async reconcile(key: ObjectKey): Promise<Result> {
     const revision = this.#revisions.find(key);
+    if (!revision || isDeleting(revision)) return done();
+    const { redeployOf, source } = revision.spec;
     // Most passes find the image known: they shall not read the index of the store.
-    if (!revision || isDeleting(revision) || revision.status?.image !== undefined) return done();
-    const { redeployOf } = revision.spec;
-    const decision = decideBuild({
-      revision,
-      repeated: redeployOf === undefined ? undefined : this.#revisions.find({ ...key, name: redeployOf }),
-      images: await this.#tools.readImages(key.namespace ?? ''),
-    });
-    await this.#report(revision, decision);
+    if (revision.status?.image !== undefined && source !== 'git_host') return done();
+    const repeated =
+      redeployOf === undefined ? undefined : this.#revisions.find({ ...key, name: redeployOf });
+    const images = await this.#tools.readImages(key.namespace ?? '');
+    const decision = decideBuild({ revision, repeated, images });
+    // one that is built may have left a Job behind
+    if (decision.kind === 'build' || (decision.kind === 'nothing' && revision.status?.build))
+      return await this.#tools.gitBuilds.reconcile(revision, repeated, (finding) =>
+        this.#write(revision, finding),
+      );
+    await this.#report(revision, decision, repeated);
     return done();
   }
 
-  async #report(revision: AgentRevision, decision: BuildDecision): Promise<void> {
+  async #report(
+    revision: AgentRevision,
+    decision: Exclude<BuildDecision, { readonly kind: 'build' }>,
+    repeated: AgentRevision | undefined,
+  ): Promise<void> {
     if (decision.kind === 'nothing') return;
+    if (decision.kind === 'refuse')
+      return await this.#write(revision, { draft: { ...decision, status: 'False' } });
+    const { image } = decision;
+    const message = `image resolved to ${image}`;
+    const { repoCommitSha } = repeated?.status ?? {};
+    await this.#write(revision, {
+      ...{ image, draft: { status: 'True', reason: REASON.image, message } },
+      ...(repoCommitSha === undefined ? {} : { repoCommitSha }),
+    });
+  }
+
+  /** An applied status owns what it names: what was found out earlier is named again. */
+  async #write(given: AgentRevision, { draft, ...found }: BuildFinding): Promise<void> {
+    const revision = this.#revisions.find(keyOf(given)) ?? given;
+    const { image, repoCommitSha, build, conditions } = revision.status ?? {};
     const { generation } = revision.metadata;
-    const draft: ConditionDraft = {
-      ...(decision.kind === 'resolve'
-        ? { status: 'True' as const, reason: REASON.image, message: `image resolved to ${decision.image}` }
-        : { status: 'False' as const, reason: decision.reason, message: decision.message }),
-      type: CONDITION.built,
+    const { status, reason, message } = draft;
+    const condition: ConditionDraft = {
+      ...{ type: CONDITION.built, status, reason, message },
       ...(generation === undefined ? {} : { observedGeneration: generation }),
     };
-    const before = revision.status?.conditions?.filter(({ type }) => type === CONDITION.built);
-    await this.#status.apply(RESOURCES.AgentRevision, revision, {
-      ...(decision.kind === 'resolve' ? { image: decision.image } : {}),
-      conditions: setCondition(before, draft, this.#tools.clock.now()),
+    const before = conditions?.filter(({ type }) => type === CONDITION.built);
+    const written = await this.#status.apply(RESOURCES.AgentRevision, revision, {
+      ...(image === undefined ? {} : { image }),
+      ...(repoCommitSha === undefined ? {} : { repoCommitSha }),
+      ...(build === undefined ? {} : { build }),
+      ...found,
+      conditions: setCondition(before, condition, this.#tools.clock.now()),
     });
+    await this.#revisions.seen(written);
   }
 }

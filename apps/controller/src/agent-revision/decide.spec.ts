@@ -47,11 +47,7 @@ describe('decideBuild', () => {
       { revision: revision({ redeployOf: 'a-1' }) },
       { kind: 'refuse', reason: 'RevisionMissing' },
     ],
-    [
-      'refuses git',
-      { revision: revision({ source: 'git_host' }) },
-      { kind: 'refuse', reason: 'SourceNotSupported' },
-    ],
+    ['builds from git', { revision: revision({ source: 'git_host' }) }, { kind: 'build' }],
   ])('%s', (_, more, expected) => {
     const world: BuildWorld = {
       revision: revision(),

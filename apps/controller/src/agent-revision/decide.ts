@@ -1,4 +1,4 @@
-import { type AgentRevision, CONDITION, GIT_HOST_REFUSAL, isConditionTrue, REASON } from '#lib/resources';
+import { type AgentRevision, CONDITION, isConditionTrue, REASON } from '#lib/resources';
 import { type ImageIndex, pinImage } from './image-index.js';
 
 /** Everything that the image of a revision depends on. */
@@ -13,6 +13,8 @@ export type BuildDecision =
   /** Built already, or its variables are not stored yet: a listener may begin as soon as it is built. */
   | { readonly kind: 'nothing' }
   | { readonly kind: 'resolve'; readonly image: string }
+  /** From git, which takes a pod and some minutes. */
+  | { readonly kind: 'build' }
   | { readonly kind: 'refuse'; readonly reason: string; readonly message: string };
 
 /** The image of a revision, decided once. A repeat gets the digest of the revision that it repeats. */
@@ -34,7 +36,7 @@ export function decideBuild({ revision, repeated, images }: BuildWorld): BuildDe
     case 'internal_image':
       return { kind: 'resolve', image: pinImage(imageUri, images) };
     case 'git_host':
-      return { kind: 'refuse', reason: REASON.sourceNotSupported, message: GIT_HOST_REFUSAL };
+      return { kind: 'build' };
     default:
       return source satisfies never;
   }

@@ -19,6 +19,7 @@ import {
   queueName,
   restToken,
 } from '#lib/manifests';
+import { podOutput } from '#lib/pod-logs';
 import {
   type AgentDeployment,
   type AgentRevision,
@@ -42,7 +43,6 @@ import {
 import type { RevisionSecrets } from '../hub/hub.js';
 import { askLoad, askPod, askRest } from './ask-pod.js';
 import type { Place, PodAnswer } from './place.js';
-import { podOutput } from './pod-output.js';
 
 const BY_WORKLOAD = 'workload';
 const AGENT_PODS: ReadonlySet<string> = new Set([COMPONENT.agentApi, COMPONENT.agentQueue]);

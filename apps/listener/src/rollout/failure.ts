@@ -6,6 +6,7 @@ import {
   parseTerminationMessage,
   readTerminationMessage,
 } from '#lib/lifecycle';
+import { containerStatuses, endsOf } from '#lib/pod-logs';
 import {
   CONDITION,
   type ContainerState,
@@ -17,7 +18,6 @@ import {
   POD_SUPPORTED,
   REASON,
 } from '#lib/resources';
-import { containerStatuses, endsOf } from '../place/container-statuses.js';
 import type { PodAnswer } from '../place/place.js';
 import type { RevisionWorld, RolloutPatience } from './world.js';
 

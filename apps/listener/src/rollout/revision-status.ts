@@ -96,11 +96,11 @@ function activeDraft({ world, fate }: PlannedRevision): Draft | undefined {
   );
 }
 
-/** Of a revision without an image: that it will never have one, where the builder says so. */
+/** Of a revision without an image: how far its build is, or that it will never have one, where the builder says so. */
 function waitingDraft({ revision }: PlannedRevision['world']): Draft {
   const built = findCondition(revision.status?.conditions, CONDITION.built);
-  return built?.status === 'False'
-    ? { status: 'False', reason: built.reason, message: built.message }
+  return built
+    ? { status: built.status === 'False' ? 'False' : 'Unknown', reason: built.reason, message: built.message }
     : { status: 'Unknown', reason: REASON.pending, message: 'waiting for the image' };
 }
 

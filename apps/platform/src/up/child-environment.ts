@@ -56,6 +56,15 @@ const EXPORT_VARIABLES = [
   'AGENTPLANE_EXPORT_FILE_ROWS',
 ];
 
+/** Limits of builds from git. */
+const BUILD_VARIABLES = [
+  'AGENTPLANE_BUILDS',
+  'AGENTPLANE_BUILD_TIMEOUT_MS',
+  'AGENTPLANE_BUILD_MEMORY_MB',
+  'AGENTPLANE_BUILD_IMAGE_MB',
+  'AGENTPLANE_BUILD_NPM_REGISTRY',
+];
+
 /** What the environments of the programs are made from. */
 export interface Surroundings {
   readonly paths: DataPaths;
@@ -168,6 +177,8 @@ export function controllerEnvironment(from: Surroundings, kubeconfig: string): E
     AGENTPLANE_ADDRESSES: 'loopback',
     AGENTPLANE_INTERNAL_PORT: String(from.ports.controller),
     AGENTPLANE_IMAGE_STORE: from.paths.images,
+    AGENTPLANE_POD_FOLDERS: join(from.paths.node, 'pods'),
+    ...inheritedEnvironment(BUILD_VARIABLES),
     AGENTPLANE_EXPORT_ALL_RUNS: String(mostExportRuns()),
     ...inheritedEnvironment([...EXPORT_VARIABLES, ...WEBHOOK_VARIABLES]),
     AGENTPLANE_ALLOW_PRIVATE_ENDPOINTS: 'true',

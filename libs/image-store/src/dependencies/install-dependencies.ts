@@ -92,6 +92,15 @@ function requireFromPlatform(manifest: JsonObject, platformModules: string): voi
 }
 
 /**
+ * Gives a folder without a lock file the platform's packages.
+ * @throws TerminalError when its package.json names others
+ */
+export async function linkPlatform(folder: string, platformModules: string): Promise<void> {
+  requireFromPlatform(readManifest(folder) ?? {}, platformModules);
+  await symlink(platformModules, join(folder, 'node_modules'), 'dir');
+}
+
+/**
  * Gives an image its `node_modules`: from its own lock file (npm, pnpm or yarn), or else the platform's. What a lock
  * file names is installed once, so that an edit of the code installs nothing again.
  * @throws WaitingError when the package registry is unavailable, TerminalError with the end of the output when the lock file cannot be installed, or one is missing
@@ -102,8 +111,7 @@ export async function installDependencies(options: InstallOptions): Promise<void
   const manager = findPackageManager(folder, manifest);
   const modules = join(folder, 'node_modules');
   if (!manager) {
-    requireFromPlatform(manifest, platformModules);
-    await symlink(platformModules, modules, 'dir');
+    await linkPlatform(folder, platformModules);
   } else if (isOfLockAlone(manifest)) {
     const installed = await installShared(folder, manager, options);
     // relative: a data folder may be moved

@@ -6,7 +6,7 @@ import type { Condition, LocalObjectReference, RevisionRequest, SourceConfig, So
 export interface AgentDeploymentSpec {
   /** Name on the wire and of the tracing project; immutable; the name of the resource when absent. */
   readonly name?: string;
-  /** Where the agent comes from, immutable. internal_image is a folder that "agentplane image add" took in, external_image a reference that a cluster pulls; git_host is not supported yet. */
+  /** Where the agent comes from, immutable. internal_image is a folder that "agentplane image add" took in, external_image a reference that a cluster pulls, git_host a git repository that the platform builds. */
   readonly source: 'git_host' | 'external_image' | 'internal_image';
   /** What holds for all revisions. */
   readonly sourceConfig: SourceConfig;

@@ -1,6 +1,6 @@
 // Generated from crds/ by `npm run generate`. Do not edit.
 import type { ObjectMeta } from '../object-meta.js';
-import type { Condition, ResourceSpec } from './shared.js';
+import type { BuildState, Condition, GitSource, ResourceSpec } from './shared.js';
 
 /** What was asked for; what was found out about it is in the status. */
 export interface AgentRevisionSpec {
@@ -16,6 +16,8 @@ export interface AgentRevisionSpec {
   readonly source: 'git_host' | 'external_image' | 'internal_image';
   /** Image reference as it was asked for. */
   readonly imageUri?: string;
+  /** What a revision of source git_host is built from. */
+  readonly git?: GitSource;
   /** What the workloads of a deployment get. CPU in cores, memory in MB. */
   readonly resourceSpec?: ResourceSpec;
   /** Immutable Secret with the variables of this revision. */
@@ -38,6 +40,10 @@ export interface AgentRevisionStatus {
   readonly conditions?: readonly Condition[];
   /** The image that the pods run, resolved once when the revision was built. */
   readonly image?: string;
+  /** The commit that is built, resolved once; only for source git_host. */
+  readonly repoCommitSha?: string;
+  /** The build from git, written before its Job is made. */
+  readonly build?: BuildState;
   /** Address of the revision while it serves, as the listener sees it. */
   readonly url?: string;
   /** Name of the Deployment that runs it; that of an earlier revision when this one repeats it. */

@@ -1,5 +1,11 @@
 // Generated from crds/ by `npm run generate`. Do not edit.
 
+/** The build from git, written before its Job is made. */
+export interface BuildState {
+  /** When it got its place. */
+  readonly startedAt: string;
+}
+
 /** One fact about a resource. */
 export interface Condition {
   /** What the condition is about, for example Ready. */
@@ -86,6 +92,22 @@ export interface ExportWebhook {
   readonly url: string;
   /** A Secret of the namespace, of the type agentplane.dev/webhook-secret. Its key secret signs every call; several values, separated by commas, sign it each. Where it has a key url, it signs calls of this URL alone. Without a reference calls are not signed; as long as the Secret is missing or another, none is made. */
   readonly secretRef?: LocalObjectReference;
+}
+
+/** What a revision of source git_host is built from. */
+export interface GitSource {
+  /** https URL of the repository. */
+  readonly repoUrl: string;
+  /** Branch, or tag as refs/tags/NAME; the default branch when absent. */
+  readonly repoRef?: string;
+  /** Path of the graph configuration file in the repository. */
+  readonly graphConfigPath: string;
+  /** Id of the git integration. */
+  readonly integrationId?: string;
+  /** Run in the root of the repository; else the lock file decides. */
+  readonly installCommand?: string;
+  /** Run in the folder of the graph configuration. */
+  readonly buildCommand?: string;
 }
 
 /** Settings for the listener; only for external_image. */
@@ -225,7 +247,7 @@ export interface RunDestination {
 export interface SourceConfig {
   /** Id of the git integration; immutable; only for git_host. */
   readonly integrationId?: string;
-  /** URL of the git repository, by https or ssh; immutable; only for git_host. */
+  /** https URL of the git repository, without a user in it; immutable; only for git_host. */
   readonly repoUrl?: string;
   /** Size of the deployment; immutable; only for git_host. */
   readonly deploymentType?: 'dev_free' | 'dev' | 'prod';
@@ -255,7 +277,7 @@ export interface SourceExport {
 
 /** What the next revision is made from. */
 export interface SourceRevisionConfig {
-  /** A branch, or a tag as refs/tags/NAME; only for git_host. */
+  /** A branch, or a tag as refs/tags/NAME; the default branch when absent; only for git_host. */
   readonly repoRef?: string;
   /** Path of the graph configuration file in the repository; only for git_host. */
   readonly graphConfigPath?: string;

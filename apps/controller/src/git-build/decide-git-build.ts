@@ -1,0 +1,121 @@
+import { readTerminationMessage } from '#lib/lifecycle';
+import {
+  type AgentRevision,
+  CONDITION,
+  type ContainerStatus,
+  findCondition,
+  type Job,
+  type Pod,
+  POD_SUPPORTED,
+  REASON,
+} from '#lib/resources';
+import { isJobFinished } from '../bulk-export-run/attempt-end.js';
+
+/** Everything that the build of a revision depends on. */
+export interface GitBuildWorld {
+  readonly revision: AgentRevision;
+  /** Whether a newer revision of the deployment exists: this one will never run. */
+  readonly isSuperseded: boolean;
+  readonly job: Job | undefined;
+  readonly pod: Pod | undefined;
+  /** Builds that have begun, or wait for longer; this one not among them. */
+  readonly ahead: number;
+  /** Builds at a time. */
+  readonly places: number;
+  readonly timeoutMs: number;
+  readonly now: Date;
+}
+
+/**
+ * From the revision to its image: **resolve** the commit, **queue** for a place, **begin** (the intent, then the Job),
+ * **watch**, and **collect** what the pod left, or **fail**. **ensure-job** where the intent stands and no Job does;
+ * **skip** once a newer revision exists; **finished** has nothing left to do but to clear away.
+ */
+export type GitBuildDecision =
+  | { readonly kind: 'finished' | 'skip' | 'resolve' | 'begin' | 'ensure-job' }
+  | { readonly kind: 'queue'; readonly message: string }
+  | { readonly kind: 'watch'; readonly reason: string; readonly message: string }
+  | { readonly kind: 'collect'; readonly pod: Pod }
+  | { readonly kind: 'fail'; readonly reason: string; readonly message: string };
+
+/** Whether the build has come to its end, however. */
+export function isBuildOver({ status }: AgentRevision): boolean {
+  return (
+    status?.image !== undefined || findCondition(status?.conditions, CONDITION.built)?.status === 'False'
+  );
+}
+
+export function decideGitBuild(world: GitBuildWorld): GitBuildDecision {
+  const { revision, isSuperseded, job, pod, ahead, places, timeoutMs, now } = world;
+  const { repoCommitSha, build } = revision.status ?? {};
+  if (isBuildOver(revision)) return { kind: 'finished' };
+  if (isSuperseded) return { kind: 'skip' };
+  if (repoCommitSha === undefined) return { kind: 'resolve' };
+  if (build === undefined)
+    return ahead < places
+      ? { kind: 'begin' }
+      : { kind: 'queue', message: `waiting for ${ahead} builds before this one; ${places} run at a time` };
+  if (!job) return { kind: 'ensure-job' };
+  if (isJobFinished(job)) return judgeEnd(job, pod);
+  if (now.getTime() - Date.parse(build.startedAt) > timeoutMs)
+    return {
+      kind: 'fail',
+      reason: REASON.buildTimedOut,
+      message: `the build was ended after ${Math.round(timeoutMs / 1000)} s, the longest that a build may take; its log says how far it came`,
+    };
+  return watch(pod);
+}
+
+function watch(pod: Pod | undefined): GitBuildDecision {
+  const refusal = pod?.status?.conditions?.find(
+    ({ type, status }) => type === POD_SUPPORTED && status === 'False',
+  );
+  if (refusal) return failed(`the pod of the build was refused: ${refusal.message ?? 'no reason given'}`);
+  const running = statusesOf(pod).find(({ state }) => state?.running !== undefined);
+  if (running)
+    return {
+      kind: 'watch',
+      reason: REASON.building,
+      message: running.name === 'fetch' ? 'fetching the commit' : 'installing and building',
+    };
+  const waiting = statusesOf(pod)
+    .map(({ state }) => state?.waiting)
+    .find((one) => one?.message !== undefined);
+  return {
+    kind: 'watch',
+    reason: REASON.awaitingBuild,
+    message: `waiting for the pod of the build${waiting?.message === undefined ? '' : `: ${waiting.message}`}`,
+  };
+}
+
+function judgeEnd(job: Job, pod: Pod | undefined): GitBuildDecision {
+  const isComplete = job.status?.conditions?.some(
+    ({ type, status }) => type === 'Complete' && status === 'True',
+  );
+  if (!pod)
+    return failed('the pod of the build was removed before its result was taken; request a new revision');
+  if (isComplete === true) return { kind: 'collect', pod };
+  const ended = statusesOf(pod)
+    .map(({ state }) => state?.terminated)
+    .find((one) => one !== undefined && one.exitCode !== 0);
+  if (!ended)
+    return failed(
+      `the pod of the build ended: ${[pod.status?.reason, pod.status?.message].filter(Boolean).join(': ') || 'no reason given'}`,
+    );
+  if (ended.reason === 'OOMKilled')
+    return failed(
+      `the build ran out of memory (limit ${pod.spec.containers[0]?.resources?.limits?.['memory'] ?? 'unknown'}): ${ended.message ?? 'killed'}`,
+    );
+  const message = readTerminationMessage(ended.message ?? '');
+  return failed(message === '' ? `the build ended with exit code ${ended.exitCode}; see its log` : message);
+}
+
+const MAX_MESSAGE = 2_000;
+
+function failed(message: string): GitBuildDecision {
+  return { kind: 'fail', reason: REASON.buildFailed, message: message.slice(0, MAX_MESSAGE) };
+}
+
+function statusesOf(pod: Pod | undefined): readonly ContainerStatus[] {
+  return [...(pod?.status?.initContainerStatuses ?? []), ...(pod?.status?.containerStatuses ?? [])];
+}

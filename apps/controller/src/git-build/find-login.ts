@@ -1,0 +1,40 @@
+import { TerminalError } from '#lib/errors';
+import type { KubeClient } from '#lib/kube';
+import { GIT_INTEGRATIONS, type GitLogin, parseGitIntegration } from '#lib/manifests';
+import { REASON, SECRETS } from '#lib/resources';
+
+/** What names a repository and the integration that it is read with. */
+export interface GitSource {
+  readonly repoUrl: string;
+  readonly integrationId?: string;
+}
+
+/**
+ * What the host of a repository lets the platform in with; nothing without an integration.
+ * @throws TerminalError when the integration does not exist, or is for another host: its token must not reach this one
+ */
+export async function findLogin(
+  client: Pick<KubeClient, 'find'>,
+  namespace: string,
+  { repoUrl, integrationId }: GitSource,
+): Promise<GitLogin> {
+  if (integrationId === undefined) return {};
+  const id = integrationId.toLowerCase();
+  const secret = await client.find(SECRETS, { namespace, name: GIT_INTEGRATIONS });
+  const data = secret?.data ?? {};
+  const value = Object.hasOwn(data, id) ? data[id] : undefined;
+  const found = value === undefined ? undefined : parseGitIntegration(value);
+  if (!found)
+    throw new TerminalError(
+      REASON.integrationMissing,
+      `git integration ${id} does not exist in this workspace; create it, or deploy with another integration_id`,
+    );
+  const { host } = new URL(repoUrl);
+  if (found.host.toLowerCase() !== host.toLowerCase())
+    throw new TerminalError(
+      REASON.integrationMissing,
+      `git integration ${found.name} is for ${found.host}, and the repository is at ${host}; name the integration of that host`,
+    );
+  const { username, token, ca } = found;
+  return { token, ...(username === undefined ? {} : { username }), ...(ca === undefined ? {} : { ca }) };
+}

@@ -1,0 +1,58 @@
+import { join } from 'node:path';
+import { INSTALLATION } from '#lib/data-folder';
+import { TerminalError } from '#lib/errors';
+import { openImageStore } from '#lib/image-store';
+import type { KubeClient } from '#lib/kube';
+import { AddressGuard } from '#lib/outbound';
+import { REASON } from '#lib/resources';
+import type { Clock } from '#lib/time';
+import type { Caches } from '../caches.js';
+import { type ControllerConfig, platformSettings } from '../config.js';
+import { GitBuilds, type TakeImage } from './git-builds.js';
+
+const MAX_ENTRIES = 200_000;
+const MEGABYTE = 1_048_576;
+const UID = /^[0-9a-zA-Z-]{1,63}$/;
+
+/** Builds as this program is set. */
+export function openGitBuilds(
+  { revisions, buildJobs: jobs }: Caches,
+  client: KubeClient,
+  clock: Clock,
+  config: ControllerConfig,
+): GitBuilds {
+  const guard = new AddressGuard({
+    allowPrivate: config.allowPrivateEndpoints,
+    refuse: (why) =>
+      new TerminalError(
+        REASON.repositoryRefused,
+        `the host of the repository may not be dialled (${why}); use a public address, or set AGENTPLANE_ALLOW_PRIVATE_ENDPOINTS`,
+      ),
+  });
+  const { builds: places, buildTimeoutMs: timeoutMs, buildMemoryMb: memoryMb, npmRegistry } = config;
+  return new GitBuilds({
+    ...{ client, clock, guard, revisions, jobs },
+    limits: { places, timeoutMs, memoryMb, registry: npmRegistry },
+    settings: platformSettings(config),
+    takeImage: imageTaker(config),
+  });
+}
+
+/** The image of what lies in the folder of a pod that has ended. */
+function imageTaker({ imageStore, podFolders, buildImageMegabytes }: ControllerConfig): TakeImage {
+  return async ({ metadata, spec }, podUid) => {
+    if (imageStore === undefined || podFolders === undefined)
+      throw new TerminalError(
+        REASON.buildRefused,
+        'builds from git need the image store of one machine, which this controller has not; build an image and deploy it as external_image',
+      );
+    if (!UID.test(podUid)) throw new Error(`the pod of the build has the uid ${JSON.stringify(podUid)}`);
+    const built = {
+      source: join(podFolders, podUid, 'work', 'source'),
+      graphConfig: spec.git?.graphConfigPath ?? '',
+      limits: { maxBytes: buildImageMegabytes * MEGABYTE, maxEntries: MAX_ENTRIES },
+    };
+    const store = openImageStore({ folder: imageStore, installation: INSTALLATION });
+    return await store.importBuilt(spec.deploymentName, built, [metadata.namespace ?? '']);
+  };
+}

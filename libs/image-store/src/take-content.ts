@@ -1,0 +1,138 @@
+import { createHash, type Hash } from 'node:crypto';
+import { constants, existsSync } from 'node:fs';
+import { chmod, type FileHandle, mkdir, open, readdir, readlink, symlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import { TerminalError } from '#lib/errors';
+import { REASON } from '#lib/resources';
+import { leadsOut, writeEntry } from './copy-content.js';
+
+/** Never a part of an image; packages are, since whoever made the folder installed them for it alone. */
+const LEFT_OUT = new Set(['.git', '.agentplane']);
+const MAX_DEPTH = 100;
+const CHUNK = 256 * 1024;
+/** A pipe is opened without waiting for its other end, and refused then. */
+const SAFELY = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+
+/** What may be taken at most. */
+export interface TakeLimits {
+  readonly maxBytes: number;
+  readonly maxEntries: number;
+}
+
+/**
+ * Copies a folder that belongs to somebody else, who may still change it, and answers the digest of the copy (as
+ * `copyContent` has it). Each name is opened in a folder that is open already and is never followed, so that no link leads
+ * the platform, which may be root, to files of others; an entry of another owner than the folder's is refused, since it
+ * may be a second name of such a file.
+ * @returns `sha256:HEX`
+ * @throws TerminalError for what is no file, folder or link that stays inside, and beyond the limits
+ */
+export async function takeContent(source: string, target: string, limits: TakeLimits): Promise<string> {
+  const root = await open(source, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_DIRECTORY);
+  try {
+    const taking = new Taking(source, limits, (await root.stat()).uid);
+    await taking.folder(root, source, target, '', 0);
+    return `sha256:${taking.hash.digest('hex')}`;
+  } finally {
+    await root.close();
+  }
+}
+
+class Taking {
+  readonly hash: Hash = createHash('sha256');
+  readonly #root: string;
+  readonly #limits: TakeLimits;
+  readonly #owner: number;
+  #bytes = 0;
+  #entries = 0;
+
+  constructor(root: string, limits: TakeLimits, owner: number) {
+    this.#root = root;
+    this.#limits = limits;
+    this.#owner = owner;
+  }
+
+  async folder(handle: FileHandle, from: string, to: string, path: string, depth: number): Promise<void> {
+    if (depth > MAX_DEPTH) throw refused(`${path} lies deeper than ${MAX_DEPTH} folders`);
+    await mkdir(to, { recursive: true });
+    await chmod(to, 0o755);
+    const here = placeOf(handle, from);
+    const names = (await readdir(here)).filter((name) => !LEFT_OUT.has(name)).sort();
+    for (const name of names) {
+      this.#entries++;
+      if (this.#entries > this.#limits.maxEntries)
+        throw refused(`it has more than ${this.#limits.maxEntries} files and folders`);
+      const inner = path === '' ? name : `${path}/${name}`;
+      await this.#entry(join(here, name), join(from, name), join(to, name), inner, depth);
+    }
+  }
+
+  /** @param at the name in its open folder; @param from where it lies by its path */
+  async #entry(at: string, from: string, to: string, path: string, depth: number): Promise<void> {
+    let handle: FileHandle;
+    try {
+      handle = await open(at, SAFELY);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ELOOP') return await this.#link(at, from, to, path);
+      throw refused(`${path} cannot be read: ${(error as NodeJS.ErrnoException).code ?? 'unknown error'}`);
+    }
+    try {
+      const found = await handle.stat();
+      if (found.uid !== this.#owner) throw refused(`${path} belongs to another user`);
+      if (found.isDirectory()) await this.folder(handle, from, to, path, depth + 1);
+      else if (found.isFile()) await this.#file(handle, found, to, path);
+      else throw refused(`${path} is neither a file, a folder nor a link`);
+    } finally {
+      await handle.close();
+    }
+  }
+
+  async #link(at: string, from: string, to: string, path: string): Promise<void> {
+    const goal = await readlink(at);
+    if (leadsOut(goal, join(from, '..'), this.#root))
+      throw refused(`the link ${path} leads out of the repository, to ${goal}`);
+    await symlink(goal, to);
+    writeEntry(this.hash, 'link', path, Buffer.byteLength(goal));
+    this.hash.update(goal);
+  }
+
+  /** What is hashed is what is written: neither is read again. */
+  async #file(
+    handle: FileHandle,
+    { size, mode }: { readonly size: number; readonly mode: number },
+    to: string,
+    path: string,
+  ): Promise<void> {
+    this.#bytes += size;
+    if (this.#bytes > this.#limits.maxBytes)
+      throw refused(`it has more than ${Math.floor(this.#limits.maxBytes / 1_048_576)} MB`);
+    const isExecutable = (mode & 0o111) !== 0;
+    writeEntry(this.hash, isExecutable ? 'executable' : 'file', path, size);
+    const copy = await open(to, 'wx', isExecutable ? 0o755 : 0o644);
+    try {
+      const chunk = Buffer.alloc(Math.min(CHUNK, size));
+      for (let left = size; left > 0;) {
+        const { bytesRead } = await handle.read(chunk, 0, Math.min(chunk.length, left));
+        if (bytesRead === 0) throw refused(`${path} was changed while it was copied`);
+        const read = chunk.subarray(0, bytesRead);
+        this.hash.update(read);
+        await copy.write(read);
+        left -= bytesRead;
+      }
+      // whatever the umask of the platform closes
+      await copy.chmod(isExecutable ? 0o755 : 0o644);
+    } finally {
+      await copy.close();
+    }
+  }
+}
+
+/** The folder that is open, whatever its path leads to meanwhile; its path where there is no /proc, and no other users. */
+function placeOf(handle: FileHandle, path: string): string {
+  const open = `/proc/self/fd/${handle.fd}`;
+  return existsSync(open) ? open : path;
+}
+
+function refused(what: string): TerminalError {
+  return new TerminalError(REASON.buildRefused, `the result of the build cannot become an image: ${what}`);
+}

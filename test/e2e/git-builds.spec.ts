@@ -1,0 +1,165 @@
+import { randomUUID } from 'node:crypto';
+import { cpSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { spawnSync } from 'node:child_process';
+import { KubeClient, loadKubeConnection } from '#lib/kube';
+import { formatGitIntegration, GIT_INTEGRATIONS } from '#lib/manifests';
+import { type AgentRevision, CONFIG_MAPS, JOBS, RESOURCES, SECRET_TYPE, SECRETS } from '#lib/resources';
+import { type GitRepository, type GitServer, gitServer, waitFor } from '#lib/testing';
+import {
+  newDataFolder,
+  type Platform,
+  removeDataFolder,
+  repository,
+  startPlatform,
+} from '../support/platform.js';
+import { Rest } from '../support/rest.js';
+
+interface Deployment {
+  readonly id: string;
+  readonly latest_revision_id: string;
+  readonly url: string | null;
+}
+interface Revision {
+  readonly status: string;
+  readonly status_reason: string | null;
+  readonly status_message: string | null;
+  readonly source_revision_config: Readonly<Record<string, string | null>>;
+}
+
+const NAMESPACE = 'ws-default';
+const TOKEN = 'token-of-the-git-host';
+const FOLDER = 'agents/weather';
+const PATIENT = { timeoutMs: 120_000, intervalMs: 100 };
+
+describe('deployments from git', () => {
+  const dataFolder = newDataFolder();
+  const integration = randomUUID();
+  let git: GitServer;
+  let source: GitRepository;
+  let commit: string;
+  let platform: Platform;
+  let client: KubeClient;
+  let rest: Rest;
+
+  beforeAll(async () => {
+    git = await gitServer();
+    source = await git.repository('weather', TOKEN);
+    await source.commit({ 'README.md': 'An agent in a folder.' });
+    for (const name of ['langgraph.json', 'src'])
+      cpSync(join(repository, 'examples', 'agent', name), join(source.folder, FOLDER, name), {
+        recursive: true,
+      });
+    commit = await source.commit({});
+    platform = await startPlatform(dataFolder);
+    rest = new Rest(platform.credentials);
+    const { kubeconfig: kubeconfigPath } = platform.credentials;
+    client = new KubeClient(await loadKubeConnection({ kubeconfigPath }), { fieldManager: 'test' });
+    await client.create(SECRETS, {
+      metadata: { name: GIT_INTEGRATIONS, namespace: NAMESPACE },
+      type: SECRET_TYPE.gitIntegrations,
+      data: {
+        [integration]: formatGitIntegration({ name: 'ours', host: git.host, token: TOKEN, ca: git.ca }),
+      },
+    });
+  }, 180_000);
+  afterAll(async () => {
+    await client?.close();
+    await platform?.stop();
+    await git?.close();
+    removeDataFolder(dataFolder);
+  }, 60_000);
+
+  const deploy = async (name: string, config: object = {}, revision: object = {}): Promise<Deployment> => {
+    const { status, body } = await rest.post<Deployment>('/v2/deployments', {
+      ...{ name, source: 'git_host' },
+      source_config: { repo_url: source.url, integration_id: integration, ...config },
+      source_revision_config: {
+        repo_ref: 'main',
+        graph_config_path: `${FOLDER}/langgraph.json`,
+        ...revision,
+      },
+      secrets: [],
+    });
+    expect([status, body]).toEqual([201, expect.anything()]);
+    return body;
+  };
+  /** Until it has ended, with every status on the way. */
+  const follow = async ({ id, latest_revision_id: revision }: Deployment) => {
+    const seen = new Set<string>();
+    const last = await waitFor(async () => {
+      const { body } = await rest.get<Revision>(`/v2/deployments/${id}/revisions/${revision}`);
+      seen.add(body.status);
+      return /DEPLOYED|FAILED|SKIPPED/.test(body.status) && body;
+    }, PATIENT);
+    return { last, seen: [...seen] };
+  };
+  const arev = (name: string) =>
+    client.get<AgentRevision>(RESOURCES.AgentRevision, { namespace: NAMESPACE, name });
+
+  it('builds a folder of a private repository, and serves it', async () => {
+    const deployment = await deploy('from-git', { build_command: 'echo "in $(pwd)"; sleep 1; touch built' });
+    const { last, seen } = await follow(deployment);
+    expect(last).toMatchObject({
+      status: 'DEPLOYED',
+      source_revision_config: {
+        repo_ref: 'main',
+        graph_config_path: `${FOLDER}/langgraph.json`,
+        image_uri: null,
+        repo_commit_sha: commit,
+      },
+    });
+    expect(seen).toEqual(expect.arrayContaining(['AWAITING_BUILD', 'BUILDING']));
+    const { body } = await rest.get<Deployment>(`/v2/deployments/${deployment.id}`);
+    expect((await fetch(`${body.url}/ok`)).status).toBe(200);
+    const revision = await arev('from-git-00001');
+    expect(revision.status?.image).toMatch(/^local\/from-git@sha256:[0-9a-f]{64}$/);
+    const kept = await client.get(CONFIG_MAPS, { namespace: NAMESPACE, name: 'from-git-00001-build' });
+    expect(kept.data?.['fetch.log']).toContain(`fetching ${commit}`);
+    expect(kept.data?.['build.log']).toMatch(/in \/.*\/source\/agents\/weather\n/);
+    // nothing of the build is left
+    await waitFor(async () => {
+      const key = { namespace: NAMESPACE, name: 'from-git-00001-build' };
+      return !(await client.find(JOBS, key)) && !(await client.find(SECRETS, key));
+    });
+    const images = join(dataFolder, 'images', 'closed');
+    expect(readdirSync(images).filter((name) => name.endsWith('.json'))).toHaveLength(1);
+    expect(
+      spawnSync('grep', ['-rl', TOKEN, images, join(dataFolder, 'logs')], { encoding: 'utf8' }).stdout,
+    ).toBe('');
+  }, 180_000);
+
+  it.each<[string, object, object, string, RegExp]>([
+    [
+      'a build command that fails',
+      { build_command: 'echo what went wrong >&2; exit 3' },
+      {},
+      'BuildFailed',
+      /^build command failed: exit code 3; its output is in the log of the build$/,
+    ],
+    [
+      'a branch that does not exist',
+      {},
+      { repo_ref: 'none' },
+      'RefNotFound',
+      /^none does not exist in https:/,
+    ],
+  ])(
+    'reports %s by REST and on the resources',
+    async (_, config, ref, reason, message) => {
+      const name = `broken-${randomUUID().slice(0, 8)}`;
+      const { last } = await follow(await deploy(name, config, ref));
+      expect(last).toMatchObject({ status: 'BUILD_FAILED', status_reason: reason });
+      expect(last.status_message).toMatch(message);
+      await waitFor(async () => {
+        const { status } = await arev(`${name}-00001`);
+        const ready = status?.conditions?.find(({ type }) => type === 'Ready');
+        return ready?.status === 'False' && ready.reason === reason && ready.message === last.status_message;
+      }, PATIENT);
+      if (!('build_command' in config)) return;
+      const kept = await client.get(CONFIG_MAPS, { namespace: NAMESPACE, name: `${name}-00001-build` });
+      expect(kept.data?.['build.log']).toContain('what went wrong');
+    },
+    120_000,
+  );
+});
