@@ -5,6 +5,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync
 import { dirname, join } from 'node:path';
 import { parse } from 'yaml';
 import { ensureBuilt } from '../bin/ensure-built.js';
+import { chartFiles } from './generate/chart.mjs';
 import { commandPage } from './generate/command-page.mjs';
 import { compatibilityPage } from './generate/compatibility-page.mjs';
 import { filterPage } from './generate/filter-page.mjs';
@@ -52,16 +53,21 @@ async function settleDocuments() {
   reference.files.set('cli.md', await commandPage(root));
   reference.files.set('filter-language.md', await filterPage());
   reference.files.set('langsmith-compatibility.md', compatibilityPage());
+  const chart = chartFiles(root, crds, version);
+  for (const [path, text] of chart.files)
+    if (path.startsWith('docs/reference/')) reference.files.set(path.slice('docs/reference/'.length), text);
+    else settleFile(path, text);
   reference.files.set('metrics.md', await metricsPage(root));
   reference.files.set('pods.md', await podsPage(root));
   reference.files.set('audit-log.md', readFileSync(join(root, 'scripts/reference/audit-log.md'), 'utf8'));
   settleFolder(reference);
-  return reference.problems;
+  return [...reference.problems, ...chart.problems];
 }
+
+const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 
 /** The version of package.json for programs, which would have to find the file otherwise. */
 function platformVersion() {
-  const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
   return `// Generated from package.json by \`npm run generate\`. Do not edit.
 
 /** Version of the platform and of everything in it. */

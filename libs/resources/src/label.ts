@@ -93,4 +93,6 @@ export const FIELD_MANAGER = {
   leader: 'agentplane-leader',
   node: 'agentplane-node',
   up: 'agentplane-up',
+  /** Of the hooks of the chart. */
+  setup: 'agentplane-setup',
 } as const;

@@ -80,12 +80,22 @@ export async function namespaceOfFirstWorkspace(
   });
   if (ready !== undefined) return ready;
   const status = await find();
-  if (status?.namespace === undefined)
-    throw new Error(
-      `the first workspace did not get its namespace ${IN_TIME}; see the logs in the data folder`,
-    );
-  troubles.add(notInTime(`Workspace ${FIRST_WORKSPACE}`, 'ready', CONDITION.ready, status.conditions));
+  const trouble = notInTime(`Workspace ${FIRST_WORKSPACE}`, 'ready', CONDITION.ready, status?.conditions);
+  if (status?.namespace === undefined) throw new Error(trouble);
+  troubles.add(trouble);
   return status.namespace;
+}
+
+/** The listener of the first Workspace. */
+export async function ensureFirstListener(
+  client: KubeClient,
+  namespace: string,
+  troubles: Troubles,
+): Promise<void> {
+  await troubles.attempt(`Listener ${namespace}/${DEFAULT_LISTENER}`, async () => {
+    const { metadata, ...listener } = firstListener(namespace);
+    await client.apply(RESOURCES.Listener, { metadata, spec: listener.spec });
+  });
 }
 
 /** Listener and destination of the first Workspace. */
@@ -96,10 +106,7 @@ export async function fillFirstWorkspace(
   users: StoreUserFile,
   troubles: Troubles,
 ): Promise<void> {
-  await troubles.attempt(`Listener ${namespace}/${DEFAULT_LISTENER}`, async () => {
-    const { metadata, ...listener } = firstListener(namespace);
-    await client.apply(RESOURCES.Listener, { metadata, spec: listener.spec });
-  });
+  await ensureFirstListener(client, namespace, troubles);
   await troubles.attempt(
     `BulkExportDestination ${namespace}/${LOCAL_DESTINATION} and its Secret`,
     async () => {

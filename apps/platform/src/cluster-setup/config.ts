@@ -1,0 +1,23 @@
+import { choice, optionalText, text } from '#lib/config';
+
+/** Settings of the setup in a cluster. */
+export const CONFIG = {
+  kubeconfigPath: optionalText(
+    'KUBECONFIG',
+    'path of a kubeconfig; the mounted service account when missing',
+  ),
+  databaseUri: optionalText('AGENTPLANE_DATABASE_URI', 'URI of the trace store; not for the step kinds', {
+    secret: true,
+  }),
+  step: choice(
+    'AGENTPLANE_SETUP_STEP',
+    'kinds: CustomResourceDefinitions; schema: the database of traces, both before the programs start; workspace: the first workspace with a listener and an API key, once they run',
+    ['kinds', 'schema', 'workspace'],
+  ),
+  systemNamespace: text('AGENTPLANE_SYSTEM_NAMESPACE', 'namespace of the platform itself', {
+    fallback: 'agentplane-system',
+  }),
+  firstKeySecret: text('AGENTPLANE_FIRST_KEY_SECRET', 'name of the Secret for the first API key', {
+    fallback: 'agentplane-first-key',
+  }),
+};

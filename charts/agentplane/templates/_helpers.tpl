@@ -1,0 +1,132 @@
+{{- define "agentplane.fullname" -}}
+{{- if contains .Chart.Name .Release.Name -}}
+{{ .Release.Name | trunc 50 | trimSuffix "-" }}
+{{- else -}}
+{{ printf "%s-%s" .Release.Name .Chart.Name | trunc 50 | trimSuffix "-" }}
+{{- end -}}
+{{- end }}
+
+{{- define "agentplane.selector" -}}
+app.kubernetes.io/name: agentplane
+app.kubernetes.io/instance: {{ .root.Release.Name }}
+app.kubernetes.io/component: {{ .component }}
+{{- end }}
+
+{{- define "agentplane.labels" -}}
+{{ include "agentplane.selector" . }}
+app.kubernetes.io/version: {{ .root.Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .root.Release.Service }}
+app.kubernetes.io/part-of: agentplane
+helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version }}
+{{- end }}
+
+{{- define "agentplane.image" -}}
+{{ printf "%sagentplane/%s:%s" .root.Values.image.prefix .program (.root.Values.image.tag | default .root.Chart.AppVersion) }}
+{{- end }}
+
+{{- define "agentplane.databaseSecret" -}}
+{{- if .Values.database.existingSecret -}}
+{{ .Values.database.existingSecret }}
+{{- else if .Values.trial.postgres.enabled -}}
+{{ include "agentplane.fullname" . }}-trial-postgres
+{{- else -}}
+{{ fail "database.existingSecret is empty: name a Secret with the keys uri and admin-uri of a Postgres, or set trial.postgres.enabled to try the platform" }}
+{{- end -}}
+{{- end }}
+
+{{- define "agentplane.databaseUri" -}}
+- name: AGENTPLANE_DATABASE_URI
+  valueFrom:
+    secretKeyRef: { name: {{ include "agentplane.databaseSecret" . }}, key: {{ .Values.database.uriKey }} }
+{{- end }}
+
+{{- define "agentplane.operatorSecret" -}}
+{{ .Values.operatorKey.existingSecret | default (printf "%s-operator-key" (include "agentplane.fullname" .)) }}
+{{- end }}
+
+{{- define "agentplane.apiUrl" -}}
+http://{{ include "agentplane.fullname" . }}-api.{{ .Release.Namespace }}.svc:{{ .Values.api.service.port }}
+{{- end }}
+
+{{/* Restricted by the Pod Security Standards; images bring no user of their own. */}}
+{{- define "agentplane.podSecurity" -}}
+runAsNonRoot: true
+runAsUser: 10001
+runAsGroup: 10001
+fsGroup: 10001
+seccompProfile: { type: RuntimeDefault }
+{{- end }}
+
+{{- define "agentplane.containerSecurity" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities: { drop: [ALL] }
+{{- end }}
+
+{{/* What all pods of the platform's own programs have in common. Arguments: root, component. */}}
+{{- define "agentplane.podSpec" -}}
+enableServiceLinks: false
+securityContext:
+  {{- include "agentplane.podSecurity" . | nindent 2 }}
+{{- with .root.Values.image.pullSecrets }}
+imagePullSecrets:
+  {{- range . }}
+  - name: {{ . }}
+  {{- end }}
+{{- end }}
+{{- with .root.Values.priorityClassName }}
+priorityClassName: {{ . }}
+{{- end }}
+{{- with .root.Values.nodeSelector }}
+nodeSelector:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .root.Values.tolerations }}
+tolerations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .root.Values.affinity }}
+affinity:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+volumes:
+  - name: tmp
+    emptyDir: { sizeLimit: 256Mi }
+{{- end }}
+
+{{/* One pod stays on another node or in another zone where there are any. */}}
+{{- define "agentplane.spread" -}}
+topologySpreadConstraints:
+  {{- range list "kubernetes.io/hostname" "topology.kubernetes.io/zone" }}
+  - maxSkew: 1
+    topologyKey: {{ . }}
+    whenUnsatisfiable: ScheduleAnyway
+    labelSelector:
+      matchLabels:
+        {{- include "agentplane.selector" $ | nindent 8 }}
+  {{- end }}
+{{- end }}
+
+{{- define "agentplane.podMetadata" -}}
+labels:
+  {{- include "agentplane.labels" . | nindent 2 }}
+  {{- with .root.Values.podLabels }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+annotations:
+  prometheus.io/scrape: 'true'
+  prometheus.io/port: '9464'
+  prometheus.io/path: /metrics
+  {{- with .root.Values.podAnnotations }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+{{- end }}
+
+{{- define "agentplane.commonEnv" -}}
+- { name: AGENTPLANE_SYSTEM_NAMESPACE, value: {{ .Release.Namespace }} }
+- { name: AGENTPLANE_LOG_LEVEL, value: {{ .Values.logLevel }} }
+- { name: AGENTPLANE_ALLOW_PRIVATE_ENDPOINTS, value: {{ .Values.allowPrivateEndpoints | quote }} }
+- name: AGENTPLANE_METRICS_HOST
+  valueFrom: { fieldRef: { fieldPath: status.podIP } }
+- { name: AGENTPLANE_METRICS_PORT, value: '9464' }
+{{- end }}

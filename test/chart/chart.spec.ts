@@ -1,0 +1,160 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseAllDocuments } from 'yaml';
+import { buildListenerObjects } from '#lib/manifests';
+import { hasRealKubernetes, temporaryFolder, testApiServer } from '#lib/testing';
+import { findHelm, Helm, type Rendered } from '../support/helm.js';
+import { findBuiltKubectl, Kubectl, leaveOut } from '../support/kubectl.js';
+import { repository } from '../support/platform.js';
+
+const binary = findHelm();
+const kubectlBinary = findBuiltKubectl();
+
+const DATABASE = { database: { existingSecret: 'postgres' } };
+/** By what it shows. */
+const VALUES: Readonly<Record<string, object>> = {
+  'the least': DATABASE,
+  everything: {
+    ...DATABASE,
+    image: { prefix: 'registry.example.com/', tag: '1.2.3', pullSecrets: ['registry'] },
+    attachments: { bucket: 'b', endpoint: 'https://s3.example.com', region: 'r', existingSecret: 'store' },
+    api: {
+      publicUrl: 'https://agentplane.example.com',
+      corsOrigins: ['https://app.example.com'],
+      service: { type: 'LoadBalancer', annotations: { note: 'n' } },
+      autoscaling: { enabled: true },
+      env: [{ name: 'AGENTPLANE_KEYS_PER_WORKSPACE', value: '10' }],
+    },
+    ingress: { enabled: true, className: 'nginx', tlsSecret: 'tls', annotations: { issuer: 'i' } },
+    serviceAccounts: { apiAnnotations: { 'eks.amazonaws.com/role-arn': 'arn:aws:iam::1:role/x' } },
+    ...{ podAnnotations: { a: 'b' }, podLabels: { team: 'x' }, nodeSelector: { pool: 'p' } },
+    ...{ tolerations: [{ key: 'k', operator: 'Exists' }], priorityClassName: 'system-cluster-critical' },
+    affinity: { nodeAffinity: {} },
+    networkPolicies: { metricsFrom: { matchLabels: { name: 'monitoring' } } },
+    metrics: { serviceMonitor: { enabled: true, labels: { l: 'm' } }, rules: { enabled: true } },
+  },
+  'a trial': { trial: { postgres: { enabled: true } }, api: { replicas: 1 }, controller: { replicas: 1 } },
+};
+
+if (!binary) leaveOut('helm');
+
+(binary ? describe : describe.skip)('the chart', () => {
+  const helm = new Helm(binary ?? '', temporaryFolder());
+  const named = (objects: readonly Rendered[], kind: string): string[] =>
+    objects.filter((object) => object.kind === kind).map(({ metadata }) => metadata.name);
+
+  it.each(Object.entries(VALUES))('satisfies the checks of Helm with %s', (_what, values) => {
+    const { code, text } = helm.try(['lint', '--strict'], values);
+    expect([code, text]).toEqual([0, expect.stringContaining('0 chart(s) failed')]);
+  });
+
+  it('refuses a value that drives nothing, and one of another kind', () => {
+    const misspelt = helm.try(['template', 'x'], { ...DATABASE, api: { replica: 3 } });
+    expect([misspelt.code, misspelt.text]).toEqual([1, expect.stringMatching(/replica.*not allowed/s)]);
+    const text = helm.try(['template', 'x'], { ...DATABASE, api: { replicas: 'many' } });
+    expect([text.code, text.text]).toEqual([1, expect.stringMatching(/api.replicas|\/api\/replicas/)]);
+  });
+
+  it('says what to do without a database', () => {
+    const { code, text } = helm.try(['template', 'x'], {});
+    expect([code, text]).toEqual([
+      1,
+      expect.stringContaining('name a Secret with the keys uri and admin-uri'),
+    ]);
+  });
+
+  it('gives the rights that the platform has on one machine', () => {
+    const rights = (objects: readonly Rendered[]): [string, unknown][] =>
+      objects
+        .filter(({ rules }) => rules)
+        .map(({ kind, metadata, rules }) => [`${kind} ${metadata.name}`, rules]);
+    const text = readFileSync(join(repository, 'deploy', 'system.yaml'), 'utf8');
+    const own = rights(parseAllDocuments(text).map((document) => document.toJS() as Rendered));
+    const rendered = new Map(rights(helm.render(DATABASE)));
+    for (const [name, rules] of own) expect([name, rendered.get(name)]).toEqual([name, rules]);
+    const others = [...rendered.keys()].filter((name) => !own.some(([known]) => known === name));
+    expect(others).toEqual(['ClusterRole agentplane-setup', 'Role agentplane-setup']);
+  });
+
+  it('keeps kinds, keys and a Postgres to try out of what an uninstallation removes', () => {
+    const objects = helm.render(VALUES['a trial'] ?? {});
+    expect(named(objects, 'CustomResourceDefinition')).toEqual([]);
+    const secrets = objects.filter(({ kind }) => kind === 'Secret');
+    expect(
+      secrets.map(({ metadata }) => [metadata.name, metadata.annotations?.['helm.sh/resource-policy']]),
+    ).toEqual([
+      ['agentplane-operator-key', 'keep'],
+      ['agentplane-trial-postgres', 'keep'],
+    ]);
+  });
+
+  it('names images that the Containerfile has a stage for', () => {
+    const stages = [
+      ...readFileSync(join(repository, 'Containerfile'), 'utf8').matchAll(/^FROM \S+ AS (\S+)/gm),
+    ].map(([, name]) => `agentplane/${name}:0.1.0`);
+    const settings = { version: '0.1.0', apiUrl: 'http://api', addresses: 'cluster-dns' } as const;
+    const listener = buildListenerObjects(
+      {
+        ...{ apiVersion: 'agentplane.dev/v1alpha1', kind: 'Listener' },
+        metadata: { name: 'l', namespace: 'n' },
+        spec: { computeType: 'cluster', computeId: 'c' },
+      },
+      settings,
+    ).deployment.spec.template.spec.containers;
+    const ours = helm
+      .render(DATABASE)
+      .flatMap(({ spec }) => spec?.template?.spec.containers ?? [])
+      .map(({ image }) => image);
+    const images = [...ours, ...listener.map(({ image = '' }) => image), 'agentplane/export-worker:0.1.0'];
+    expect(images.length).toBeGreaterThan(4);
+    expect(images.filter((image) => !stages.includes(image))).toEqual([]);
+  });
+
+  (hasRealKubernetes && kubectlBinary ? describe : describe.skip)('on a real API server', () => {
+    const server = testApiServer();
+    let kubectl: Kubectl;
+
+    beforeAll(async () => {
+      kubectl = new Kubectl(kubectlBinary ?? '', server.kubeconfigPath);
+      await kubectl.run(['create', 'namespace', 'plane']);
+      // a controller manager would
+      await kubectl.run(['-n', 'plane', 'create', 'serviceaccount', 'default']);
+      await kubectl.run(['label', 'namespace', 'plane', 'pod-security.kubernetes.io/enforce=restricted']);
+    });
+
+    it.each(Object.entries(VALUES))('satisfies the API server with %s', async (_what, values) => {
+      const objects = helm.render(values).filter(({ apiVersion }) => !apiVersion.startsWith('monitoring.'));
+      const input = objects.map((object) => JSON.stringify(object)).join('\n---\n');
+      const said = await kubectl.run(['apply', '--server-side', '--dry-run=server', '-f', '-'], { input });
+      expect(said.trim().split('\n')).toHaveLength(objects.length);
+    });
+
+    it('makes pods that the restricted Pod Security Standard allows', async () => {
+      for (const values of Object.values(VALUES))
+        for (const { kind, metadata, spec } of helm.render(values)) {
+          if (!spec?.template) continue;
+          const pod = {
+            apiVersion: 'v1',
+            kind: 'Pod',
+            metadata: { name: 'p', namespace: 'plane' },
+            spec: {
+              ...spec.template.spec,
+              serviceAccountName: 'default',
+              volumes: [
+                ...(spec.template.spec.volumes ?? []),
+                // a StatefulSet's controller would
+                ...(spec.volumeClaimTemplates ?? []).map((claim) => ({
+                  name: claim.metadata.name,
+                  emptyDir: {},
+                })),
+              ],
+            },
+          };
+          const answer = await kubectl.try(['create', '--dry-run=server', '-f', '-'], {
+            input: JSON.stringify(pod),
+          });
+          expect([kind, metadata.name, answer.stderr]).toEqual([kind, metadata.name, '']);
+        }
+    });
+  });
+});

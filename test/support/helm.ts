@@ -1,0 +1,77 @@
+import { spawnSync } from 'node:child_process';
+import { existsSync, writeFileSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { parseAllDocuments } from 'yaml';
+import { repository } from './platform.js';
+
+const home = process.env.KUBE_HOME ?? join(homedir(), '.cache', 'agentplane', 'kube');
+const CHART = join(repository, 'charts', 'agentplane');
+
+/** A rendered object; of its members those that tests look at. */
+export interface Rendered {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: {
+    readonly name: string;
+    readonly namespace?: string;
+    readonly labels?: Readonly<Record<string, string>>;
+    readonly annotations?: Readonly<Record<string, string>>;
+  };
+  readonly rules?: readonly unknown[];
+  readonly spec?: {
+    readonly template?: { readonly metadata: object; readonly spec: PodSpec };
+    readonly volumeClaimTemplates?: readonly { readonly metadata: { readonly name: string } }[];
+  };
+}
+
+export interface PodSpec {
+  readonly serviceAccountName?: string;
+  readonly volumes?: readonly object[];
+  readonly containers: readonly {
+    readonly name: string;
+    readonly image: string;
+    readonly env?: readonly Variable[];
+  }[];
+}
+
+export interface Variable {
+  readonly name: string;
+  readonly value?: string;
+  readonly valueFrom?: {
+    readonly secretKeyRef?: { readonly name: string; readonly key: string };
+    readonly fieldRef?: { readonly fieldPath: string };
+  };
+}
+
+/** The helm that test/cluster/install.sh builds, or undefined. */
+export function findHelm(): string | undefined {
+  const built = join(home, 'bin', 'helm');
+  return existsSync(built) ? built : undefined;
+}
+
+/** Helm on the chart of this repository. */
+export class Helm {
+  /** @param folder for files of values */
+  constructor(
+    private readonly binary: string,
+    private readonly folder: string,
+  ) {}
+
+  /** Runs a command with values; never throws. */
+  try(command: readonly string[], values: object): { readonly code: number | null; readonly text: string } {
+    const file = join(this.folder, 'values.yaml');
+    writeFileSync(file, JSON.stringify(values)); // JSON is YAML too
+    const ran = spawnSync(this.binary, [...command, CHART, '--values', file], { encoding: 'utf8' });
+    return { code: ran.status, text: `${ran.stdout}${ran.stderr}` };
+  }
+
+  /** What an installation into the namespace `plane` would apply, hooks included. */
+  render(values: object): Rendered[] {
+    const { code, text } = this.try(['template', 'agentplane', '--namespace', 'plane'], values);
+    if (code !== 0) throw new Error(text);
+    return parseAllDocuments(text)
+      .map((document) => document.toJS() as Rendered | null)
+      .filter((object) => object !== null);
+  }
+}
