@@ -60,7 +60,7 @@ export async function prepareLaunch(
     ...sockets.environment,
   };
   const mounts = await prepareMounts(pod, container, {
-    ...{ client: context.client, files },
+    ...{ client: context.client, files, user },
     expand: (text) => expander.expand(text, environment),
   });
   const folder = container.workingDir ?? image.folder ?? files.workingFolder;

@@ -135,6 +135,35 @@ if (!isRoot)
     await desk.remove(pod);
   });
 
+  it.each(['note', 'missing'])('cannot learn whether a closed folder has the command %s', async (name) => {
+    const pod = await desk.run('blue', { command: [`${open}/${name}`] });
+    const over = await desk.until(pod, 'to end', (now) => mainOf(now)?.state?.terminated !== undefined);
+    const { exitCode, reason, message } = mainOf(over)?.state?.terminated ?? {};
+    expect({ exitCode, reason, message }).toEqual({ exitCode: 126, reason: 'Error', message: undefined });
+    await desk.remove(pod);
+  });
+
+  (hasMounts ? it : it.skip).each(['note', 'missing/deep'])(
+    'cannot learn whether a closed folder has the place of a mount, %s',
+    async (name) => {
+      const pod = await desk.run(
+        'blue',
+        { command: ['true'], volumeMounts: [{ name: 'v', mountPath: `${open}/${name}` }] },
+        { volumes: [{ name: 'v', emptyDir: {} }] },
+      );
+      const waits = await desk.until(
+        pod,
+        'to wait',
+        (now) => mainOf(now)?.state?.waiting?.message !== undefined,
+      );
+      expect(mainOf(waits)?.state?.waiting).toEqual({
+        reason: 'CreateContainerConfigError',
+        message: expect.stringContaining(`leads into ${join(folder, 'secrets')}, which is closed`) as unknown,
+      });
+      await desk.remove(pod);
+    },
+  );
+
   it('cannot make the node follow a link: message, log, record, token', async () => {
     const line = `cd "$(dirname "$TERMINATION_MESSAGE_PATH")"
       for file in main.termination main.process.json pod.json pod.json.new token token.new logs; do

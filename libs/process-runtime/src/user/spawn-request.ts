@@ -3,6 +3,8 @@ import { basename, join, resolve } from 'node:path';
 import type { SpawnOptions } from 'node:child_process';
 import { mountCommand } from './mount-script.js';
 import type { Launch, Mounts } from './launch.js';
+import { lookAs } from './look-as.js';
+import type { PodUser } from './pod-user.js';
 
 /** What `spawn` is called with. */
 export interface SpawnRequest {
@@ -48,7 +50,7 @@ export function spawnRequest(launch: Launch, tools: Tools): SpawnRequest {
   const { command, args, folder, environment, user, isFolderNamed, noNewPrivileges } = launch;
   if (launch.mounts) return mountedRequest(launch, launch.mounts, tools);
   const searched = searchedFolders(environment.PATH ?? '');
-  const isMissing = findCommand(command, searched, folder) === undefined;
+  const isMissing = findCommand(command, searched, folder, user) === undefined;
   const entersFolder = user.isOwn && isFolderNamed;
   const words = [
     ...((user.isOwn || noNewPrivileges) && tools.setpriv ? [tools.setpriv, '--no-new-privs', '--'] : []),
@@ -95,16 +97,23 @@ function searchedFolders(path: string): readonly string[] {
   return whole.split(':', MAX_FOLDERS);
 }
 
-function findCommand(command: string, searched: readonly string[], folder: string): string | undefined {
+/** A command in a folder that is closed to its user counts as found: the kernel answers the user, who learns nothing. */
+function findCommand(
+  command: string,
+  searched: readonly string[],
+  folder: string,
+  user: PodUser,
+): string | undefined {
+  const isKept = (file: string): boolean => !user.isOwn || lookAs(file, user).kind === 'found';
   if (command.includes('/')) {
     const file = resolve(folder, command);
-    return existsSync(file) ? file : undefined;
+    const isMissing = user.isOwn ? lookAs(file, user).kind === 'missing' : !existsSync(file);
+    return isMissing ? undefined : file;
   }
   // an empty one is the folder that the process begins in
-  return findIn(
-    searched.map((one) => resolve(folder, one)),
-    command,
-  );
+  return searched
+    .map((one) => join(resolve(folder, one), command))
+    .find((file) => isKept(file) && isExecutable(file));
 }
 
 function findIn(folders: readonly string[], name: string): string | undefined {

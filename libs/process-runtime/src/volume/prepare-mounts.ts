@@ -6,6 +6,8 @@ import { ContainerConfigError } from '../pod-values/container-config-error.js';
 import type { PodFiles } from '../pod-files/pod-files.js';
 import { isTokenVolume } from '../pod-fields/token-volume.js';
 import type { Mounts } from '../user/launch.js';
+import { lookAs } from '../user/look-as.js';
+import type { PodUser } from '../user/pod-user.js';
 import { type Bind, mountSteps } from './mount-steps.js';
 import type { Volume } from './volume.js';
 import { requireShort } from './require-short.js';
@@ -14,6 +16,7 @@ import { volumeFiles } from './volume-files.js';
 export interface MountOptions {
   readonly client: Pick<KubeClient, 'find'>;
   readonly files: PodFiles;
+  readonly user: PodUser;
   /** Replaces `$(NAME)` by variables of the container. */
   readonly expand: (text: string) => string;
 }
@@ -32,7 +35,7 @@ type VolumeMount = NonNullable<PodContainer['volumeMounts']>[number];
 export async function prepareMounts(
   pod: Pod,
   container: PodContainer,
-  { client, files, expand }: MountOptions,
+  { client, files, user, expand }: MountOptions,
 ): Promise<Mounts | undefined> {
   const volumes = new Map((pod.spec.volumes as readonly Volume[] | undefined)?.map((one) => [one.name, one]));
   const binds: Bind[] = [];
@@ -54,7 +57,7 @@ export async function prepareMounts(
     const part = partOf(mount, expand);
     binds.push({
       source: part === '' ? folder : join(folder, part),
-      target: targetOf(mount.mountPath),
+      target: targetOf(mount.mountPath, user),
       isReadOnly: !isEmpty || mount.readOnly === true,
       isSourceMade: isEmpty && part !== '',
     });
@@ -72,10 +75,11 @@ function partOf({ subPath, subPathExpr }: VolumeMount, expand: (text: string) =>
 }
 
 /** Without links in what exists of it: in the root of a container they would lead to the machine's. */
-function targetOf(mountPath: string): string {
+function targetOf(mountPath: string, user: PodUser): string {
   requireShort('mountPath', mountPath, PATH_BOUNDS);
   const path = normalize(`/${mountPath}`).replace(/(.)\/$/, '$1');
   if (path === '/') throw new ContainerConfigError('mountPath / is not supported by the process runtime');
+  if (user.isOwn) return seenTarget(path, user);
   const rest: string[] = [];
   for (let at = path; ; at = dirname(at)) {
     try {
@@ -84,6 +88,14 @@ function targetOf(mountPath: string): string {
       rest.unshift(at.slice(at.lastIndexOf('/') + 1));
     }
   }
+}
+
+function seenTarget(path: string, user: PodUser & { readonly isOwn: true }): string {
+  const sight = lookAs(path, user);
+  if (sight.kind !== 'closed') return sight.path;
+  throw new ContainerConfigError(
+    `mountPath ${JSON.stringify(path)} leads into ${sight.path}, which is closed to the user of the pod; choose another path`,
+  );
 }
 
 function isFolder(path: string): boolean {

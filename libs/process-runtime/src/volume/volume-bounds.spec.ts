@@ -75,7 +75,8 @@ describe('the process runtime', () => {
     const mounted = { ...pod, spec: { ...pod.spec, volumes: [{ name: 'v', emptyDir: {} }] } } as Pod;
     const files = { emptyVolume: () => '/', writeVolume: () => '/', stageFolder: '/' } as never;
     const container = { name: 'c', volumeMounts } as unknown as PodContainer;
-    const options = { client, files, expand: (text: string) => text };
+    const user = { uid: 0, gid: 0, isOwn: false } as never;
+    const options = { client, files, user, expand: (text: string) => text };
     await expect(prepareMounts(mounted, container, options)).rejects.toThrow(message);
   });
 });

@@ -1,0 +1,82 @@
+import { lstatSync, readFileSync, readlinkSync, type Stats } from 'node:fs';
+import { dirname, join } from 'node:path';
+import type { PodUser } from './pod-user.js';
+
+/** What a user finds at a path. `path` has no links in what exists of it; of a closed one it is the part that is closed. */
+export interface Sight {
+  readonly kind: 'found' | 'missing' | 'closed';
+  readonly path: string;
+}
+
+type OwnUser = Extract<PodUser, { readonly isOwn: true }>;
+
+const MAX_LINKS = 40;
+/** More is no path for the kernel either. */
+const MAX_LETTERS = 4_096;
+
+/**
+ * Looks for a path with the eyes of a user of pods, from the root down: the node may be root, and whether something
+ * exists below a folder that is closed to the user is no pod's to know. So are links of other processes, in `/proc`. A
+ * folder that is mounted once it is looked at (autofs) is not looked at: that may take for ever.
+ */
+export function lookAs(absolute: string, user: OwnUser): Sight {
+  if (absolute.length > MAX_LETTERS) return { kind: 'missing', path: absolute };
+  const rest = partsOf(absolute);
+  const unseen = new Set(['/proc', ...automounts()]);
+  let folder = '/';
+  let found: Stats | undefined = lstatSync('/');
+  for (let links = 0; ;) {
+    const name = rest.shift();
+    if (name === undefined) return { kind: 'found', path: folder };
+    if (!mayPass(found, user)) return { kind: 'closed', path: folder };
+    const path = name === '..' ? dirname(folder) : join(folder, name);
+    if (unseen.has(path)) return { kind: 'closed', path };
+    found = statOf(path);
+    if (!found) return missing(path, rest);
+    if (!found.isSymbolicLink()) {
+      folder = path;
+      continue;
+    }
+    const goal = readlinkSync(path);
+    if (++links > MAX_LINKS) return { kind: 'closed', path };
+    rest.unshift(...partsOf(goal));
+    if (goal.startsWith('/')) folder = '/';
+    found = lstatSync(folder);
+  }
+}
+
+/** Undefined too for what no path can be: below a file, too long, with a zero. */
+function statOf(path: string): Stats | undefined {
+  try {
+    return lstatSync(path);
+  } catch {
+    return undefined;
+  }
+}
+
+/** A step back from what is missing could lead anywhere. */
+function missing(path: string, rest: readonly string[]): Sight {
+  return rest.includes('..') ? { kind: 'closed', path } : { kind: 'missing', path: join(path, ...rest) };
+}
+
+function partsOf(path: string): string[] {
+  return path.split('/').filter((part) => part !== '' && part !== '.');
+}
+
+/** What is no folder is passed by nobody: what is asked for below it does not exist, and the next look says so. */
+function mayPass(found: Stats, { uid, gid }: OwnUser): boolean {
+  if (!found.isDirectory()) return true;
+  const bit = found.uid === uid ? 0o100 : found.gid === gid ? 0o010 : 0o001;
+  return (found.mode & bit) !== 0;
+}
+
+function automounts(): readonly string[] {
+  let text: string;
+  try {
+    text = readFileSync('/proc/self/mountinfo', 'utf8');
+  } catch {
+    return []; // no Linux
+  }
+  const lines = text.split('\n').filter((line) => line.includes(' - autofs '));
+  return lines.map((line) => line.split(' ')[4] ?? '');
+}
