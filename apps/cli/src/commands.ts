@@ -25,6 +25,7 @@ import { NEW_COMMAND } from './new/new-rows.js';
 import { OBJECT_COMMANDS } from './objects/object-rows.js';
 import { OUTPUT } from './output/output-option.js';
 import { PRICE_COMMANDS } from './prices/prices-rows.js';
+import { ROLLOUT_COMMANDS } from './rollout/rollout-rows.js';
 import { TRACE_COMMANDS } from './traces/traces-rows.js';
 
 /** What each noun with verbs is about. */
@@ -126,6 +127,7 @@ export const COMMANDS: readonly Command[] = [
   ...LOGS_COMMANDS,
   EVENTS_COMMAND,
   DEPLOY_COMMAND,
+  ...ROLLOUT_COMMANDS,
   ...EXPORT_COMMANDS,
   ...PRICE_COMMANDS,
   ...TRACE_COMMANDS,

@@ -1,0 +1,151 @@
+import { EXIT } from '#lib/lifecycle';
+import { systemClock } from '#lib/time';
+import { CommandError } from '../command-error.js';
+import { resolveTarget, type TargetFlags } from '../context/target.js';
+import type { OutputFormat } from '../output/output-format.js';
+import { print } from '../output/print.js';
+import { renderItems, type Shape } from '../output/print-items.js';
+import { RestClient } from '../rest/rest-client.js';
+import {
+  type Deployment,
+  findRevision,
+  formerRevision,
+  readDeployment,
+  readRevisions,
+  type Revision,
+} from './revisions.js';
+import { type RestWait, waitForRevision, waitUntilServing } from './wait-for-revision.js';
+
+export interface WaitFlags extends TargetFlags {
+  readonly wait: boolean;
+  readonly timeout: number;
+}
+
+/** Which revision a new one is made from. */
+export type Origin = 'active' | 'former' | 'latest';
+
+type Listed = Revision & { readonly serves: boolean };
+
+const SHAPE: Shape<Listed> = {
+  nameOf: ({ id }) => id,
+  columns: [
+    { heading: '', cell: ({ serves }) => (serves ? '*' : '') },
+    { heading: 'ID', cell: ({ id }) => id },
+    { heading: 'STATUS', cell: ({ status }) => status },
+    { heading: 'CREATED', cell: ({ created_at: at }) => at },
+    { heading: 'SOURCE', cell: ({ source_revision_config: from }) => from.image_uri ?? from.repo_ref ?? '' },
+    { heading: 'REASON', cell: ({ status_reason: reason }) => reason ?? '' },
+    {
+      heading: 'MESSAGE',
+      isWide: true,
+      cell: ({ status_message: text }) => (text ?? '').replaceAll('\n', ' '),
+    },
+  ],
+};
+
+function openRest(flags: TargetFlags): RestClient {
+  return new RestClient(resolveTarget(flags).rest);
+}
+
+/** `agentplane revisions NAME`. */
+export async function listRevisions(
+  name: string,
+  {
+    output,
+    limit,
+    ...flags
+  }: TargetFlags & { readonly output: OutputFormat; readonly limit: number | undefined },
+): Promise<number> {
+  const rest = openRest(flags);
+  const deployment = await readDeployment(rest, name);
+  const revisions = (await readRevisions(rest, deployment)).map((one) => ({
+    ...one,
+    serves: one.id === deployment.active_revision_id,
+  }));
+  process.stdout.write(await renderItems(output, revisions.slice(0, limit), SHAPE));
+  return EXIT.ok;
+}
+
+/** `agentplane rollback|redeploy|restart NAME`: a new revision as an earlier one was. */
+export async function makeRevisionFrom(
+  origin: Origin,
+  name: string,
+  { revision, ...flags }: WaitFlags & { readonly revision: string | undefined },
+): Promise<number> {
+  const rest = openRest(flags);
+  const deployment = await readDeployment(rest, name);
+  refuseSuspended(deployment);
+  const revisions = await readRevisions(rest, deployment);
+  const from =
+    revision === undefined
+      ? originOf(origin, deployment, revisions)
+      : findRevision(name, revisions, revision);
+  const path = `/v2/deployments/${deployment.id}/revisions/${from.id}/redeploy`;
+  const { latest_revision_id: made } = await rest.request<Deployment>('POST', path);
+  if (made === null) throw new CommandError('failed', `deployment ${name} was deleted meanwhile`);
+  print(`${deployment.name}: revision ${made} is made from ${from.id}\n`);
+  if (!flags.wait) return EXIT.ok;
+  await waitForRevision(waiting(rest, flags), deployment, made);
+  const { url } = await readDeployment(rest, deployment.id);
+  print(`${deployment.name} serves at ${url ?? 'no address yet'}\n`);
+  return EXIT.ok;
+}
+
+/** `agentplane suspend NAME`: its pods end; database, revisions and address stay. */
+export async function suspend(name: string, flags: TargetFlags): Promise<number> {
+  const rest = openRest(flags);
+  const deployment = await readDeployment(rest, name);
+  await rest.request('PATCH', `/v2/deployments/${deployment.id}`, { suspend: true });
+  print(`${deployment.name} suspended: "agentplane resume ${deployment.name}" starts its pods again\n`);
+  return EXIT.ok;
+}
+
+/** `agentplane resume NAME`. */
+export async function resume(name: string, flags: WaitFlags): Promise<number> {
+  const rest = openRest(flags);
+  const deployment = await readDeployment(rest, name);
+  await rest.request('PATCH', `/v2/deployments/${deployment.id}`, { suspend: false });
+  print(`${deployment.name} resumed\n`);
+  if (!flags.wait) return EXIT.ok;
+  await waitUntilServing(waiting(rest, flags), deployment);
+  const { url } = await readDeployment(rest, deployment.id);
+  print(`${deployment.name} serves at ${url ?? 'no address yet'}\n`);
+  return EXIT.ok;
+}
+
+function waiting(rest: RestClient, { timeout }: WaitFlags): RestWait {
+  const onProgress = (message: string): boolean => process.stderr.write(`${message}\n`);
+  return { rest, clock: systemClock, timeoutMs: timeout, onProgress };
+}
+
+function refuseSuspended({ name, status }: Deployment): void {
+  if (status === 'UNUSED')
+    throw new CommandError(
+      'failed',
+      `deployment ${name} is suspended: run "agentplane resume ${name}" first`,
+    );
+}
+
+function originOf(origin: Origin, deployment: Deployment, revisions: readonly Revision[]): Revision {
+  const { name, active_revision_id: active } = deployment;
+  switch (origin) {
+    case 'former':
+      return formerRevision(deployment, revisions);
+    case 'active':
+      if (active !== null) return findRevision(name, revisions, active);
+      throw new CommandError(
+        'failed',
+        `no revision of deployment ${name} serves: "agentplane redeploy ${name}" makes one as the newest is`,
+      );
+    case 'latest': {
+      const [latest] = revisions.filter(({ status }) => status !== 'SKIPPED');
+      if (latest) return latest;
+      throw new CommandError(
+        'failed',
+        `deployment ${name} has no revision yet: "agentplane events ${name}" shows why`,
+      );
+    }
+    default:
+      return origin satisfies never;
+  }
+}

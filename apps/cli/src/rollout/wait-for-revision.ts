@@ -1,0 +1,82 @@
+import { visibleText } from '#lib/command-line';
+import type { Clock } from '#lib/time';
+import { CommandError } from '../command-error.js';
+import type { RestClient } from '../rest/rest-client.js';
+import type { Deployment, Revision } from './revisions.js';
+
+const LOOK_MS = 1_000;
+/** Reason of the condition Ready while it is true. */
+const READY = 'Ready';
+const FAILED: ReadonlySet<string> = new Set([
+  ...['CREATE_FAILED', 'BUILD_FAILED', 'DEPLOY_FAILED', 'SKIPPED', 'INTERRUPTED'],
+]);
+
+export interface RestWait {
+  readonly rest: Pick<RestClient, 'request'>;
+  readonly clock: Clock;
+  readonly timeoutMs: number;
+  /** One line, each time that something else is waited for. */
+  readonly onProgress: (message: string) => void;
+}
+
+/** What was found: an end, or what is waited for. */
+type Look = { readonly kind: 'done' } | { readonly kind: 'pending'; readonly message: string };
+
+/**
+ * Waits until a revision serves.
+ * @throws CommandError `failed` with the reason, `timedOut`
+ */
+export async function waitForRevision(
+  wait: RestWait,
+  { id, name }: Deployment,
+  revisionId: string,
+): Promise<void> {
+  await look(wait, name, async () => {
+    const path = `/v2/deployments/${id}/revisions/${revisionId}`;
+    const { status, ...found } = await wait.rest.request<Revision>('GET', path);
+    const why = reasonText(found);
+    if (FAILED.has(status))
+      throw new CommandError(
+        'failed',
+        `revision ${revisionId} of ${name} is ${status}${why}; "agentplane events ${name}" and "agentplane logs ${name} --revision ${revisionId}" show more`,
+      );
+    return status === 'DEPLOYED' ? { kind: 'done' } : { kind: 'pending', message: `${status}${why}` };
+  });
+}
+
+/** Waits until a deployment serves as it is asked to. @throws CommandError `timedOut` */
+export async function waitUntilServing(wait: RestWait, { id, name }: Deployment): Promise<void> {
+  await look(wait, name, async () => {
+    const found = await wait.rest.request<Deployment>('GET', `/v2/deployments/${id}`);
+    return found.status === 'READY' && found.status_reason === READY
+      ? { kind: 'done' }
+      : { kind: 'pending', message: `${found.status}${reasonText(found)}` };
+  });
+}
+
+async function look(
+  { clock, timeoutMs, onProgress }: RestWait,
+  name: string,
+  once: () => Promise<Look>,
+): Promise<void> {
+  const untilMs = clock.monotonicMs() + timeoutMs;
+  for (let last = ''; ; await clock.sleep(LOOK_MS)) {
+    const found = await once();
+    if (found.kind === 'done') return;
+    if (found.message !== last) onProgress(`${name}: ${found.message}`);
+    last = found.message;
+    if (clock.monotonicMs() >= untilMs)
+      throw new CommandError(
+        'timedOut',
+        `${name} does not serve after ${timeoutMs / 1_000} s: ${last}; it goes on, and "agentplane revisions ${name}" shows how far`,
+      );
+  }
+}
+
+function reasonText({
+  status_reason: reason,
+  status_message: message,
+}: Pick<Revision, 'status_reason' | 'status_message'>): string {
+  const parts = [reason, message].filter((part) => part !== null && part !== '');
+  return parts.length === 0 ? '' : visibleText(` (${parts.join(': ').replaceAll('\n', ' ')})`);
+}

@@ -1,0 +1,87 @@
+import { newDataFolder, type Platform, removeDataFolder, startPlatform } from '../support/platform.js';
+import { agentplane, type Ending } from './agentplane.js';
+
+/** What is done to a deployment that is there, against one platform in this order. */
+describe('agentplane with a deployment', () => {
+  let platform: Platform;
+
+  beforeAll(async () => {
+    platform = await startPlatform(newDataFolder());
+    await run('deploy', 'sample-agent');
+    await run('deploy', 'sample-agent');
+  }, 240_000);
+  afterAll(async () => {
+    await platform?.stop();
+    removeDataFolder(platform?.dataFolder);
+  }, 60_000);
+
+  const attempt = (...words: string[]): Promise<Ending> =>
+    agentplane([...words, '--data', platform.dataFolder]);
+  async function run(...words: string[]): Promise<string> {
+    const ending = await attempt(...words);
+    if (ending.code !== 0)
+      throw new Error(`${words.join(' ')} ended with ${ending.code}: ${ending.complaint}`);
+    return ending.output;
+  }
+  interface Listed {
+    readonly id: string;
+    readonly status: string;
+    readonly serves: boolean;
+  }
+  const revisions = async (): Promise<Listed[]> =>
+    JSON.parse(await run('revisions', 'sample-agent', '-o', 'json')) as Listed[];
+
+  it('lists revisions, goes back to the one before, and makes new ones as others were', async () => {
+    const before = await revisions();
+    expect(before.map(({ status, serves }) => [status, serves])).toEqual([
+      ['DEPLOYED', true],
+      ['DEPLOYED', false],
+    ]);
+    const [second, first] = before.map(({ id }) => id);
+    const table = await run('revisions', 'sample-agent', '--limit', '1');
+    expect(table).toMatch(new RegExp(`^ +ID +STATUS +CREATED +SOURCE +REASON\\n\\* +${second} +DEPLOYED`));
+    expect(table.trimEnd().split('\n')).toHaveLength(2);
+
+    const back = await attempt('rollback', 'sample-agent');
+    expect(back.output).toMatch(
+      new RegExp(`^sample-agent: revision \\S+ is made from ${first}\nsample-agent serves at http:`),
+    );
+    expect(back.complaint).toMatch(/^sample-agent: (CREATING|AWAITING_DEPLOY|DEPLOYING)/m);
+    const [third] = await revisions();
+    expect(third?.serves).toBe(true);
+
+    expect(await run('redeploy', 'sample-agent', '--revision', second?.slice(0, 8) ?? '')).toContain(
+      `is made from ${second}`,
+    );
+    const [fourth] = await revisions();
+    expect(await run('restart', 'sample-agent', '--no-wait')).toMatch(
+      new RegExp(`^sample-agent: revision \\S+ is made from ${fourth?.id}\n$`),
+    );
+  }, 240_000);
+
+  it('suspends and resumes', async () => {
+    expect(await run('suspend', 'sample-agent')).toMatch(/^sample-agent suspended/);
+    const refused = await attempt('restart', 'sample-agent');
+    expect([refused.code, refused.complaint]).toEqual([
+      1,
+      expect.stringContaining('is suspended: run "agentplane resume sample-agent" first'),
+    ]);
+    expect(await run('resume', 'sample-agent')).toMatch(
+      /^sample-agent resumed\nsample-agent serves at http:/,
+    );
+  }, 240_000);
+
+  it.each([
+    ['a deployment that does not exist', ['rollback', 'none'], 3, /deployment none does not exist/],
+    [
+      'a revision that does not exist',
+      ['redeploy', 'sample-agent', '--revision', 'ffffffff'],
+      3,
+      /has no revision ffffffff: "agentplane revisions sample-agent"/,
+    ],
+    ['a limit that is none', ['revisions', 'sample-agent', '--limit', '0'], 2, /must be a number from 1/],
+  ])('refuses %s', async (_what, words, code, message) => {
+    const ending = await attempt(...words);
+    expect([ending.code, ending.complaint]).toEqual([code, expect.stringMatching(message)]);
+  });
+});
