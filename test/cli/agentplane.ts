@@ -13,18 +13,20 @@ export interface Surroundings {
   readonly environment?: Readonly<Record<string, string>>;
   readonly input?: string;
   readonly cwd?: string;
+  /** Then it is killed; 90 s by default. */
+  readonly timeoutMs?: number;
 }
 
 const PROGRAM = join(repository, 'bin', 'agentplane.js');
 
 /** Runs `agentplane WORDS` as a person would. */
 export function agentplane(words: readonly string[], surroundings: Surroundings = {}): Promise<Ending> {
-  const { environment = {}, input, cwd = repository } = surroundings;
+  const { environment = {}, input, cwd = repository, timeoutMs = 90_000 } = surroundings;
   return new Promise((resolve) => {
     const child = execFile(
       process.execPath,
       [PROGRAM, ...words],
-      { timeout: 90_000, cwd, env: { ...process.env, ...environment }, maxBuffer: 64 << 20 },
+      { timeout: timeoutMs, cwd, env: { ...process.env, ...environment }, maxBuffer: 64 << 20 },
       (error, output, complaint) =>
         resolve({ code: typeof error?.code === 'number' ? error.code : error ? -1 : 0, output, complaint }),
     );

@@ -16,6 +16,7 @@ import { CONTEXT_COMMANDS } from './context/contexts-rows.js';
 import { TARGET_OPTIONS } from './context/target.js';
 import { DEPLOY_COMMAND } from './deploy/deploy-rows.js';
 import { DEV_COMMAND } from './dev/dev-rows.js';
+import { DOCTOR_COMMAND } from './doctor/doctor-rows.js';
 import { EVENTS_COMMAND } from './events/events-rows.js';
 import { EXPORT_COMMANDS } from './export/export-rows.js';
 import { IMAGE_COMMANDS } from './image/image-rows.js';
@@ -122,6 +123,7 @@ export const COMMANDS: readonly Command[] = [
   DEV_COMMAND,
   UP_COMMAND,
   STATUS,
+  DOCTOR_COMMAND,
   DASHBOARD,
   ...OBJECT_COMMANDS,
   ...LOGS_COMMANDS,

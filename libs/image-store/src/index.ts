@@ -12,5 +12,6 @@ export {
   type ResolvedImage,
   type StoredImage,
 } from './image-store.js';
+export { findPython, type Python } from './python/find-python.js';
 export { type ImageReference } from './reference.js';
 export { workspaceNames } from './workspace-names.js';

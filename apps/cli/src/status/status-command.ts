@@ -1,18 +1,25 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import { errorText } from '#lib/errors';
-import { findDiskTrouble } from '#lib/data-folder';
+import { dataPaths, findDiskTrouble, readJson } from '#lib/data-folder';
 import { isJsonObject } from '#lib/json';
 import { KubeClient, loadKubeConnection } from '#lib/kube';
 import { EXIT } from '#lib/lifecycle';
 import { CONDITION, findCondition, NODES, PODS_RUN_AS_ROOT, RESOURCES } from '#lib/resources';
-import { resolveTarget, type TargetFlags } from '../context/target.js';
+import { resolveTarget, type Target, type TargetFlags } from '../context/target.js';
 import type { OutputFormat } from '../output/output-format.js';
 import { renderItems, type Shape } from '../output/print-items.js';
 
-interface Part {
+/** One part of a platform. */
+export interface Part {
   readonly part: string;
+  /** `ok` and `ready` are healthy. */
   readonly state: string;
   readonly detail: string;
 }
+
+/** Length, then the number by which a client asks for TLS: answered N or S before any password. */
+const SSL_REQUEST = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47]);
 
 /** @param isHealthy what the status means; an object store that refuses anonymous requests is healthy */
 async function serverState(
@@ -52,6 +59,29 @@ async function metricsState(program: string, url: string): Promise<Part> {
   const isHealthy = (code: number): boolean => code === 200;
   const found = await serverState(`metrics/${program}`, { url: origin, path: '/healthz', isHealthy });
   return found.state === 'ok' ? { ...found, detail: url } : found;
+}
+
+/** The embedded Postgres: whether a server answers at its port as Postgres does. */
+async function postgresState(folder: string): Promise<Part> {
+  const { ports } = dataPaths(folder);
+  const { postgres: port } = readJson<{ readonly postgres?: number }>(ports) ?? {};
+  const part = 'postgres';
+  if (port === undefined) return { part, state: 'unknown', detail: `${ports} names no port of it` };
+  const socket = connect({ host: '127.0.0.1', port, timeout: 3000 });
+  try {
+    await once(socket, 'connect');
+    socket.write(SSL_REQUEST);
+    const answer = once(socket, 'data').then(([data]: Buffer[]) => data?.toString('latin1'));
+    const silence = once(socket, 'timeout').then(() => undefined);
+    const said = await Promise.race([answer, silence]);
+    return /^[NS]/.test(said ?? '')
+      ? { part, state: 'ok', detail: `127.0.0.1:${port}` }
+      : { part, state: 'unreachable', detail: `127.0.0.1:${port} does not answer as Postgres does` };
+  } catch (error) {
+    return { part, state: 'unreachable', detail: errorText(error) };
+  } finally {
+    socket.destroy();
+  }
 }
 
 /** Nodes, listeners and deployments as the API server knows them. */
@@ -114,16 +144,21 @@ export async function printStatus({
   output,
   ...flags
 }: TargetFlags & { readonly output: OutputFormat }): Promise<number> {
-  const { local, rest, kubeconfig } = resolveTarget(flags);
+  const parts = await readParts(resolveTarget(flags));
+  process.stdout.write(await renderItems(output, parts, SHAPE));
+  return parts.every(({ state }) => state === 'ok' || state === 'ready') ? EXIT.ok : EXIT.failed;
+}
+
+/** Every part of a platform, as far as its target reaches. */
+export async function readParts({ local, rest, kubeconfig }: Target): Promise<readonly Part[]> {
   const groups = await Promise.all([
     local ? [{ part: 'supervisor', state: 'ok', detail: `process ${local.supervisorPid}` }] : [],
     local ? diskState(local.root) : [],
+    local ? postgresState(local.root) : [],
     serverState('rest', { url: rest.url, path: '/ok', isHealthy: (code) => code === 200 }),
     local ? serverState('object-store', { url: local.credentials.objectStore.endpoint }) : [],
     ...Object.entries(local?.credentials.metrics ?? {}).map(([program, url]) => metricsState(program, url)),
     kubeconfig === undefined ? [] : resourceStates(kubeconfig),
   ]);
-  const parts: readonly Part[] = groups.flat();
-  process.stdout.write(await renderItems(output, parts, SHAPE));
-  return parts.every(({ state }) => state === 'ok' || state === 'ready') ? EXIT.ok : EXIT.failed;
+  return groups.flat();
 }

@@ -1,0 +1,13 @@
+/** What was found of one thing that the platform needs. */
+export interface Finding {
+  readonly check: string;
+  /** `warning`: something cannot be used; `failed`: the platform does not work. */
+  readonly state: 'ok' | 'warning' | 'failed';
+  readonly found: string;
+  /** What to do; empty when all is well. */
+  readonly advice: string;
+}
+
+export function ok(check: string, found: string): Finding {
+  return { check, state: 'ok', found, advice: '' };
+}
