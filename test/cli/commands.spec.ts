@@ -632,6 +632,12 @@ describe('agentplane with a platform', () => {
       expect(await run('export', 'create', 'lines', ...words, '--wait')).toMatch(/completed: 1 rows/);
       const made = await run('get', 'bx', 'lines', '-o', 'jsonpath={.metadata.uid}');
       expect(await run('export', 'verify', made)).toMatch(/verified: 1 rows of \d days?\n$/);
+      expect(await run('export', 'late', made, '--export')).toBe(`0 late runs of export ${made}\n`);
+      expect(await post('/runs/batch', { post: [], patch: [{ id, trace_id: id, name: 'late' }] })).toBe(true);
+      expect(await run('export', 'late', made)).toMatch(/^1 late run of export .*\nDAY .*\n\S+ +1 /);
+      expect(await run('export', 'late', made, '--export')).toMatch(
+        new RegExp(`^export \\S+ exports the late runs of ${made}$`, 'm'),
+      );
       const store = openObjectStore({ ...objectStore, allowPrivateEndpoints: true });
       const keys: string[] = [];
       for await (const { key } of store.list(objectStore.bucket, '')) if (key.includes(made)) keys.push(key);

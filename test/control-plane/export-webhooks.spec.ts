@@ -1,4 +1,7 @@
 import { createHmac } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import type { ServerResponse } from 'node:http';
+import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import {
   type BulkExport,
@@ -10,7 +13,7 @@ import {
   SECRET_TYPE,
   SECRETS,
 } from '#lib/resources';
-import { temporaryFolder, testEmbeddedKube, testPostgres, waitFor } from '#lib/testing';
+import { itLong, temporaryFolder, testEmbeddedKube, testPostgres, waitFor } from '#lib/testing';
 import { type ReceivedCall, WebhookReceiver } from '../../apps/agent-server/testdata/webhook-receiver.js';
 import { startTlsFront } from '../support/tls-front.js';
 import { ControlPlane, NAMESPACE } from './control-plane.js';
@@ -48,7 +51,8 @@ describe('the controller of webhooks of exports', () => {
   afterEach(() => receiver.stop());
 
   const at = (object: string) => ({ namespace: NAMESPACE, name: object });
-  const theExport = (): Promise<BulkExport> => plane.client.get(RESOURCES.BulkExport, at(name));
+  const theExport = (object = name): Promise<BulkExport> =>
+    plane.client.get(RESOURCES.BulkExport, at(object));
 
   function makeSecret(
     object: string,
@@ -72,26 +76,26 @@ describe('the controller of webhooks of exports', () => {
   }
 
   /** One that is cancelled before it begins: its window ends in a century. */
-  async function end(webhook: BulkExportSpec['webhook']): Promise<string> {
+  async function end(webhook: BulkExportSpec['webhook'], object = name): Promise<string> {
     const spec = {
       ...{ destinationRef: { name: 'local' }, tracingProject: { id: projectId }, webhook },
       ...{ startTime: '2126-05-01T00:00:00Z', endTime: '2126-05-02T00:00:00Z' },
     };
-    await plane.client.create(RESOURCES.BulkExport, { metadata: at(name), spec: spec as BulkExportSpec });
-    const id = await waitFor(async () => idOf(await theExport()), SOON);
-    await plane.client.merge(RESOURCES.BulkExport, at(name), { spec: { cancel: true } });
+    await plane.client.create(RESOURCES.BulkExport, { metadata: at(object), spec: spec as BulkExportSpec });
+    const id = await waitFor(async () => idOf(await theExport(object)), SOON);
+    await plane.client.merge(RESOURCES.BulkExport, at(object), { spec: { cancel: true } });
     return id;
   }
 
   /** The export, once its condition has the reason. */
-  const until = (reason: string): Promise<BulkExport> =>
+  const until = (reason: string, object = name): Promise<BulkExport> =>
     waitFor(
       async () => {
-        const found = await theExport();
+        const found = await theExport(object);
         const condition = findCondition(found.status?.conditions, CONDITION.webhookDelivered);
         return condition?.reason === reason && found;
       },
-      { ...SOON, what: `${name} to be ${reason}` },
+      { ...SOON, what: `${object} to be ${reason}` },
     );
   const lastError = (): Promise<string> =>
     waitFor(async () => (await theExport()).status?.webhook?.lastError, SOON);
@@ -199,6 +203,90 @@ describe('the controller of webhooks of exports', () => {
       front.stop();
     }
   });
+
+  it('calls over TLS where the controller trusts the authority', async () => {
+    const front = await startTlsFront('localhost', receiver.url);
+    const caFile = join(folder, 'ca.pem');
+    writeFileSync(caFile, front.ca);
+    await restart({ NODE_EXTRA_CA_CERTS: caFile });
+    try {
+      await end({ url: `https://localhost:${front.port}/hook` });
+      await until('Delivered');
+      expect(receiver.calls).toHaveLength(1);
+    } finally {
+      front.stop();
+      await restart();
+    }
+  }, 90_000);
+
+  it('makes two calls of a workspace at a time', async () => {
+    const open: ServerResponse[] = [];
+    receiver.answers((response) => open.push(response));
+    const names = [0, 1, 2, 3, 4].map((n) => `${name}-${n}`);
+    for (const one of names) await end({ url: receiver.url }, one);
+    // each waits for its turn: what is answered makes room for one more
+    for (let answered = 0; answered < names.length; answered++) {
+      await called(Math.min(answered + 2, names.length));
+      expect(receiver.calls.length - answered).toBeLessThanOrEqual(2);
+      open.shift()?.writeHead(204).end();
+    }
+    for (const one of names) await until('Delivered', one);
+    expect(receiver.calls).toHaveLength(names.length);
+  }, 60_000);
+
+  it('calls for each export of a schedule, and nothing for the schedule', async () => {
+    await makeSecret(`for-${name}`, { secret: SECRET, url: receiver.url });
+    const hour = new Date(Date.now() - 3 * 3_600_000).toISOString().slice(0, 14);
+    await plane.client.create(RESOURCES.BulkExport, {
+      metadata: at(name),
+      spec: {
+        ...{ destinationRef: { name: 'local' }, tracingProject: { id: projectId } },
+        ...{ startTime: `${hour}00:00Z`, intervalHours: 1 },
+        webhook: { url: receiver.url, secretRef: { name: `for-${name}` } },
+      } as BulkExportSpec,
+    });
+    const scheduleId = await waitFor(async () => idOf(await theExport()), SOON);
+    const children = await waitFor(async () => {
+      const { items } = await plane.client.list(RESOURCES.BulkExport, { namespace: NAMESPACE });
+      const own = items.filter(({ spec }) => spec.sourceExport?.id === scheduleId);
+      return own.length >= 2 && own.slice(0, 2);
+    }, SOON);
+    for (const one of [name, ...children.map(({ metadata }) => metadata.name)])
+      await plane.client.merge(RESOURCES.BulkExport, at(one), { spec: { cancel: true } });
+    for (const { metadata } of children) await until('Delivered', metadata.name);
+    const own = children.map((one) => idOf(one)).sort();
+    const told = receiver.calls.filter(({ body }) => own.includes(String(body['id'])));
+    expect(told.map(({ body }) => body['source_bulk_export_id'])).toEqual([scheduleId, scheduleId]);
+    expect(told.every(({ headers }) => headers['webhook-signature'] !== undefined)).toBe(true);
+    expect(receiver.calls.some(({ body }) => body['id'] === scheduleId)).toBe(false);
+    expect((await theExport()).status?.webhook).toBeUndefined();
+  }, 90_000);
+
+  itLong(
+    'gives up the oldest where more than 200 are open',
+    async () => {
+      const names = Array.from({ length: 203 }, (_, n) => `${name}-${n}`);
+      for (const one of names) await end({ url: receiver.url, secretRef: { name: 'missing' } }, one);
+      const states = (): Promise<(string | undefined)[]> =>
+        Promise.all(
+          names.map(async (one) => {
+            const { status } = await theExport(one);
+            return findCondition(status?.conditions, CONDITION.webhookDelivered)?.reason;
+          }),
+        );
+      const failed = await waitFor(
+        async () => {
+          const all = await states();
+          return all.filter((one) => one === 'DeliveryFailed').length >= 3 && all;
+        },
+        { timeoutMs: 120_000 },
+      );
+      expect(failed.filter((one) => one === 'DeliveryFailed')).toHaveLength(3);
+      const given = names.filter((_, at) => failed[at] === 'DeliveryFailed');
+      expect((await theExport(given[0])).status?.webhook?.lastError).toContain('too many webhooks');
+    },
+    300_000,
+  );
 
   it('refuses private addresses unless the platform allows them', async () => {
     await restart({ AGENTPLANE_EXPORT_WEBHOOK_PRIVATE_ADDRESSES: 'false' });

@@ -293,6 +293,8 @@ export const REST_REQUESTS: Readonly<Record<string, RouteRequest>> = {
   'GET /api/v1/bulk-exports/{export_id}': NOTHING,
   'PATCH /api/v1/bulk-exports/{export_id}': { bodies: () => [{ status: 'CANCELLED' }] },
   'POST /api/v1/bulk-exports/{export_id}/continue': NOTHING,
+  'GET /api/v1/bulk-exports/{export_id}/late': NOTHING,
+  'POST /api/v1/bulk-exports/{export_id}/late': NOTHING,
   'GET /api/v1/bulk-exports/{export_id}/runs': NOTHING,
   'GET /api/v1/bulk-exports/{export_id}/runs/{run_id}': EXPORT_RUN,
 };

@@ -1,6 +1,8 @@
+import { TerminalError } from '#lib/errors';
 import type { ObjectStore } from '#lib/object-store';
+import { REASON } from '#lib/resources';
 import type { Logger } from '#lib/telemetry';
-import type { TraceStore } from '#lib/trace-store';
+import type { ExportProgressRecord, TraceStore } from '#lib/trace-store';
 import { checkAdopted } from './check-adopted.js';
 import type { ExportTask } from './export-task.js';
 import { renderManifest } from './manifest.js';
@@ -28,13 +30,28 @@ export async function runAttempt(task: ExportTask, tools: AttemptTools): Promise
   const claimed = await journal.claim();
   await traceStore.exportSource.checkProject(task.window);
   await settleIntent(claimed, task, store, journal, log);
-  await writeParts(task, { source: traceStore.exportSource, store, journal, log, signal }, traceStore);
+  await writeParts(
+    lateOnly(task, claimed),
+    { source: traceStore.exportSource, store, journal, log, signal },
+    traceStore,
+  );
   signal.throwIfAborted();
   await traceStore.exportSource.checkProject(task.window);
   const files = await traceStore.exportProgress.files(task.runUid);
   await putManifest(task, renderManifest(task, files), store, journal);
   await journal.finish();
   log.info({ files: files.length }, 'export run completed');
+}
+
+/** @throws TerminalError for a run of late rows whose progress does not say which these are */
+function lateOnly(task: ExportTask, { changedSince }: ExportProgressRecord): ExportTask {
+  if (task.spec.lateOfUid === undefined) return task;
+  if (changedSince === undefined)
+    throw new TerminalError(
+      REASON.lateRunsUnknown,
+      'reading the late runs failed: nothing says which these are; make a new export of the window',
+    );
+  return { ...task, window: { ...task.window, changedSince } };
 }
 
 /** From where the former attempt came to, file after file, first of runs and then of feedback. */

@@ -102,8 +102,11 @@ function findChange(spec: BulkExportSpec, predecessor: BulkExport): string | und
   return differing(fixed(spec), fixed(predecessor.spec)) ?? findOtherWindow(spec, predecessor);
 }
 
-/** `last` of the predecessor was resolved when that one was made: its window is meant, said in either way. */
-function findOtherWindow(
+/**
+ * `last` of the predecessor was resolved when that one was made: its window is meant, said in either way.
+ * @returns the name of the field that says another one
+ */
+export function findOtherWindow(
   { last, startTime, endTime }: BulkExportSpec,
   { spec, status }: BulkExport,
 ): string | undefined {

@@ -1,4 +1,5 @@
 export { findContinuationProblem, type ContinuationProblem } from './continuation.js';
+export { findLateRunsProblem } from './late-runs.js';
 export { DEFAULT_EXPORT_LIMITS, type ExportLimits, renderLimit } from './limits.js';
 export { decideNextAttempt, isExportOverdue, overdueText, type AttemptEnd } from './next-attempt.js';
 export {

@@ -54,6 +54,7 @@ export function renderExport(bulkExport: BulkExport, links: ExportLinks): Render
     finished_at: isFinishedExport(wireStatus) ? (status?.finishedAt ?? null) : null,
     source_bulk_export_id: source?.id ?? null,
     continues_bulk_export_id: spec.continues?.id ?? null,
+    late_runs_of_bulk_export_id: spec.lateRunsOf?.id ?? null,
     source_trigger: source ? (source.runRequestId === undefined ? 'interval' : 'request') : null,
     schedule: renderSchedule(bulkExport, links.now),
     webhook: renderWebhook(bulkExport),

@@ -51,6 +51,7 @@ export interface RenderedExport {
   readonly finished_at: string | null;
   readonly source_bulk_export_id: string | null;
   readonly continues_bulk_export_id: string | null;
+  readonly late_runs_of_bulk_export_id: string | null;
   readonly source_trigger: 'interval' | 'request' | null;
   readonly schedule: RenderedSchedule | null;
   readonly webhook: RenderedWebhook | null;

@@ -125,6 +125,8 @@ export const REASON = {
   predecessorSettling: 'PredecessorSettling',
   notContinuable: 'NotContinuable',
   alreadyContinued: 'AlreadyContinued',
+  /** BulkExport of the late runs of another, and its runs. */
+  lateRunsUnknown: 'LateRunsUnknown',
   notSupported: 'NotSupported',
   invalidWindow: 'InvalidWindow',
   invalidFilter: 'InvalidFilter',

@@ -1,6 +1,7 @@
 import type { Pool, Queryable } from '#lib/postgres';
 import type { Attachments } from './attachment/attachments.js';
 import { inTurns } from './datasets-in-turns.js';
+import { countLate } from './export/count-late.js';
 import { countRows } from './export/count-rows.js';
 import { FeedbackConfigTable } from './feedback/feedback-config-table.js';
 import { FeedbackTable } from './feedback/feedback-table.js';
@@ -189,7 +190,10 @@ export function statisticsInTurns(
       ofProjects: (tenantId, ...given) =>
         turns.run(tenantId, () => statisticsOfProjects(pool, tenantId, ...given)),
     },
-    exportCounts: { count: (window) => turns.run(window.tenantId, () => countRows(pool, window)) },
+    exportCounts: {
+      count: (window) => turns.run(window.tenantId, () => countRows(pool, window)),
+      countLate: (windows) => turns.run(windows[0]?.tenantId ?? '', () => countLate(pool, windows)),
+    },
     threads: {
       list: (tenantId, ...given) => turns.run(tenantId, () => readThreads(pool, tenantId, ...given)),
     },

@@ -40,7 +40,7 @@ export type {
   ExportProgressRecord,
   ExportResource,
 } from './export/export-progress.js';
-export type { ExportCount, ExportCounts } from './export/export-counts.js';
+export type { ExportCount, ExportCounts, LateCount, UnknownLate } from './export/export-counts.js';
 export { finishedFile, type FinishedFile } from './export/finished-file.js';
 export { writtenSoFar } from './export/written-so-far.js';
 export type { ExportRows, ExportSource, ExportWindow } from './export/export-source.js';

@@ -12,6 +12,7 @@ import {
   ListedExportsQuery,
   PatchExportRequest,
 } from './export-request.js';
+import { LateRunsAnswer } from './late-runs-answer.js';
 import { RepeatKey } from './repeat-key.js';
 import { Described } from '../wire/described.js';
 import { Operation } from '../wire/operation.js';
@@ -180,6 +181,36 @@ export class BulkExportsController {
   })
   continue(@FromCaller() caller: Caller, @PathId('export_id') id: string): Promise<ExportAnswer> {
     return this.exports.continue(caller, id);
+  }
+
+  @Get(':export_id/late')
+  @Operation({
+    summary: 'Counts the runs that came or changed after a completed export had begun to read their day',
+    answer: LateRunsAnswer,
+    refuses: { 400: 'The export is not COMPLETED' },
+  })
+  reportLate(@FromCaller() caller: Caller, @PathId('export_id') id: string): Promise<LateRunsAnswer> {
+    return this.exports.reportLate(caller, id);
+  }
+
+  @Post(':export_id/late')
+  @HttpCode(200)
+  @Operation({
+    summary: 'Creates an export of just these runs, with the settings of the export, without feedback',
+    answer: ExportAnswer,
+    refuses: {
+      400: 'The export is not COMPLETED, or nothing says what it has read',
+      403: 'The plan does not allow exports, or the key is that of a deployment',
+      409: 'The Idempotency-Key was used with another body',
+    },
+  })
+  @Described(({ ApiHeader }) => ApiHeader(IDEMPOTENCY_KEY))
+  async exportLate(
+    @FromCaller() caller: Caller,
+    @PathId('export_id') id: string,
+    @Headers('idempotency-key') key?: string,
+  ): Promise<ExportAnswer> {
+    return this.exports.exportLate(caller, id, RepeatKey.parse(key));
   }
 
   @Get(':export_id/runs')

@@ -31,7 +31,9 @@ import {
 } from './export-request.js';
 import { ExportHistory, type ExportOwner, type FoundExport } from './export-history.js';
 import type { ExportWebhooks } from './export-webhooks.js';
-import type { RepeatKey } from './repeat-key.js';
+import { type FormerExport, lateExportDraft, reportLateRuns } from './late-runs.js';
+import type { LateRunsAnswer } from './late-runs-answer.js';
+import type { KeyedExports, RepeatKey } from './repeat-key.js';
 import { isListed } from './is-listed.js';
 import { renderExportRun } from './render-export-run.js';
 
@@ -79,9 +81,7 @@ export class BulkExports {
     };
     const { draft, body, sign } = this.webhooks.prepare(plain, request.webhook ?? undefined);
     if (repeatKey) {
-      const archived = (name: string): Promise<FoundExport | undefined> =>
-        this.#history.findArchived(this.#owner(caller), name);
-      const found = await repeatKey.createOnce({ home: this.homes.exports, archived }, draft, body);
+      const found = await repeatKey.createOnce(this.#keyed(this.#owner(caller)), draft, body);
       // also of one whose first request ended before its Secret was made
       if (!found.archived) await sign(found.bulkExport);
       return this.#render(caller, found);
@@ -169,6 +169,30 @@ export class BulkExports {
     return this.#render(caller, { bulkExport: made });
   }
 
+  /** How many runs came or changed after a completed export had read their day. */
+  async reportLate(caller: Caller, id: string): Promise<LateRunsAnswer> {
+    const owner = this.#owner(caller);
+    return reportLateRuns(
+      this.store,
+      owner.tenantId,
+      await this.#former(owner, await this.#export(caller, id)),
+    );
+  }
+
+  /**
+   * Makes an export of just those runs.
+   * @param repeatKey as of `create`
+   */
+  async exportLate(caller: Caller, id: string, repeatKey?: RepeatKey): Promise<ExportAnswer> {
+    requireExportPlan(this.workspaces.homeOf(caller.tenantId));
+    const owner = this.#owner(caller);
+    const former = await this.#former(owner, await this.#export(caller, id));
+    const keepsWebhook = await this.webhooks.canSign(former.bulkExport);
+    const draft = await lateExportDraft(this.store, owner.namespace, former, keepsWebhook);
+    if (!repeatKey) return this.#render(caller, { bulkExport: await this.homes.exports.create(draft) });
+    return this.#render(caller, await repeatKey.createOnce(this.#keyed(owner), draft, draft.spec));
+  }
+
   /** By time of their window, oldest first. */
   async listRuns(caller: Caller, id: string, query: ExportsQuery): Promise<readonly ExportRunAnswer[]> {
     const found = await this.#export(caller, id);
@@ -190,6 +214,17 @@ export class BulkExports {
     const { workspaces, webhooks, clock } = this;
     const world = { destinations, projects, workspaces, webhooks, now: clock.now() };
     return checkExportRequest(caller, request, world);
+  }
+
+  /** Where the export of an `Idempotency-Key` may be. */
+  #keyed(owner: ExportOwner): KeyedExports {
+    const archived = (name: string): Promise<FoundExport | undefined> =>
+      this.#history.findArchived(owner, name);
+    return { home: this.homes.exports, archived };
+  }
+
+  async #former(owner: ExportOwner, found: FoundExport): Promise<FormerExport> {
+    return { bulkExport: found.bulkExport, runs: await this.#history.runsOf(owner, found) };
   }
 
   #owner({ tenantId }: Caller): ExportOwner {

@@ -77,6 +77,8 @@ export class ExportAnswer implements RenderedExport {
   @Answered(orNull(TIME)) readonly finished_at: string | null;
   @Answered(orNull(UUID), 'The schedule that made it') readonly source_bulk_export_id: string | null;
   @Answered(orNull(UUID), 'The export that it continues') readonly continues_bulk_export_id: string | null;
+  @Answered(orNull(UUID), 'The export whose late runs it has')
+  readonly late_runs_of_bulk_export_id: string | null;
   @Answered(orNull(words(['interval', 'request'])), 'Why the schedule made it: a window ended, or run_now')
   readonly source_trigger: 'interval' | 'request' | null;
   @Answered(orNull(object(() => ScheduleAnswer)), 'Where a schedule stands; null for other exports')

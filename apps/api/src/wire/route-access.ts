@@ -150,6 +150,8 @@ export const ROUTE_SCOPES: Readonly<Record<string, readonly KeyScope[]>> = {
   'GET /api/v1/bulk-exports/{export_id}': READ,
   'PATCH /api/v1/bulk-exports/{export_id}': WORKSPACE,
   'POST /api/v1/bulk-exports/{export_id}/continue': WORKSPACE,
+  'GET /api/v1/bulk-exports/{export_id}/late': READ,
+  'POST /api/v1/bulk-exports/{export_id}/late': WORKSPACE,
   'GET /api/v1/bulk-exports/{export_id}/runs': READ,
   'GET /api/v1/bulk-exports/{export_id}/runs/{run_id}': READ,
 };

@@ -116,6 +116,21 @@ export const EXPORT_COMMANDS: readonly Command[] = [
   ),
   command(
     {
+      words: 'export late',
+      about: 'count the runs that came or changed after an export, by day; export just these',
+      arguments: [{ name: 'id', about: 'id of a completed export' }],
+      options: {
+        export: toggle('--export', 'create an export of just these, unless there are none'),
+        ...TARGET_OPTIONS,
+      },
+      examples: ['export late 2f0d4a6e-5b1c-4f0e-9a53-0c4f5d1c9a11'],
+      exits: ['notFound', 'unreachable', 'refused'],
+      needs: 'rest',
+    },
+    async ([id = ''], flags) => (await import('./export-late-command.js')).exportLate(id, flags),
+  ),
+  command(
+    {
       words: 'export verify',
       about: 'compare an export with what lies in its bucket: manifests, files, sizes, checksums, rows',
       arguments: [{ name: 'id', about: 'id of a completed export' }],

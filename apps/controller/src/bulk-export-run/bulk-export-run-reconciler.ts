@@ -36,7 +36,7 @@ import { isFinished } from '../bulk-export/export-phase.js';
 import { workspaceOf } from '../caches.js';
 import type { DatabaseTime } from '../database-time.js';
 import { isJobFinished } from './attempt-end.js';
-import { blockedByCredentials, decideRun, PREDECESSOR_GONE, type RunDecision } from './decide.js';
+import { blockedByCredentials, decideRun, MARK_GONE, PREDECESSOR_GONE, type RunDecision } from './decide.js';
 import type { LeftUploads } from './left-uploads.js';
 import { countDecision } from './observe-export-runs.js';
 import type { RunPlaces } from './run-places.js';
@@ -117,7 +117,10 @@ export class BulkExportRunReconciler {
   async #decide(world: ExportRunWorld): Promise<RunDecision> {
     const decision = decideRun(world);
     const hasBegun = (world.run.status?.attempt ?? 0) > 0;
-    if (!hasBegun && decision.kind !== 'fail' && !(await this.#adopt(world.run))) return PREDECESSOR_GONE;
+    if (!hasBegun && decision.kind !== 'fail') {
+      if (!(await this.#adopt(world.run))) return PREDECESSOR_GONE;
+      if (!(await this.#beginLate(world.run))) return MARK_GONE;
+    }
     if (decision.kind !== 'start' && decision.kind !== 'ensureJob') return decision;
     const { problem } = await this.#credentialsOf(world.run);
     return problem === undefined ? decision : blockedByCredentials(problem);
@@ -128,6 +131,11 @@ export class BulkExportRunReconciler {
     return (
       predecessorUid === undefined || (await this.#deps.traceStore.exportProgress.adopt(uid, predecessorUid))
     );
+  }
+
+  /** After what is adopted, which is older. @returns whether it knows which rows to leave out */
+  async #beginLate({ metadata: { uid = '' }, spec: { lateOfUid } }: BulkExportRun): Promise<boolean> {
+    return lateOfUid === undefined || (await this.#deps.traceStore.exportProgress.beginLate(uid, lateOfUid));
   }
 
   async #observe(run: BulkExportRun): Promise<ExportRunWorld> {

@@ -84,6 +84,14 @@ export const PREDECESSOR_GONE: RunDecision = {
     'what the export that is continued had finished was removed before this run adopted it; make a new export',
 };
 
+/** What becomes of a run of late rows where nothing says what the run of its day has read. */
+export const MARK_GONE: RunDecision = {
+  kind: 'fail',
+  reason: REASON.lateRunsUnknown,
+  message:
+    'nothing says what the run of this day in the export of spec.lateRunsOf has read: it was deleted, or made by an earlier version or in another database; make a new export of the window',
+};
+
 const SHUT_OUT: RunDecision = {
   kind: 'fail',
   reason: REASON.cancelled,

@@ -22,7 +22,7 @@ export function destinationSnapshot({ spec }: BulkExportDestination): BulkExport
 export function buildExportRun(
   bulkExport: BulkExport,
   destination: BulkExportRunSpec['destination'],
-  identity: Pick<BulkExportRunSpec, 'tenantId' | 'projectId' | 'predecessorUid'>,
+  identity: Pick<BulkExportRunSpec, 'tenantId' | 'projectId' | 'predecessorUid' | 'lateOfUid'>,
   partition: Partition,
 ): Omit<BulkExportRun, 'status'> {
   const { metadata, spec } = bulkExport;

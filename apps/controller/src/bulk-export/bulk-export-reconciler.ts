@@ -22,9 +22,9 @@ import { buildExportRun, destinationSnapshot } from './build-run.js';
 import { decideExport, type ExportDecision } from './decide.js';
 import { isFinished, isSchedule } from './export-phase.js';
 import { EXPORT_CONDITIONS, summarizeExport } from './export-status.js';
-import { findPredecessor } from './find-predecessor.js';
+import { findLateOf, findPredecessor } from './find-predecessor.js';
 import { limitsOf } from './workspace-limits.js';
-import type { ExportWorld, PredecessorWorld } from './world.js';
+import type { ExportWorld, FormerWorld, PredecessorWorld } from './world.js';
 
 export interface BulkExportDependencies {
   readonly client: KubeClient;
@@ -100,7 +100,7 @@ export class BulkExportReconciler {
       // its runs name the project already
       project: runs.length > 0 ? undefined : await this.#findProject(bulkExport, workspace),
       runs: runs.sort((a, b) => a.spec.startTime.localeCompare(b.spec.startTime)),
-      predecessor: await this.#findPredecessor(bulkExport, workspace, runs.length),
+      ...(await this.#findFormers(bulkExport, workspace, runs.length)),
       siblings: exports.list(namespace),
       now: await time.now(),
       limits: limitsOf(limits, workspace),
@@ -108,14 +108,21 @@ export class BulkExportReconciler {
   }
 
   /** As long as runs are to be made of its own. */
-  async #findPredecessor(
+  async #findFormers(
     bulkExport: BulkExport,
     workspace: Workspace | undefined,
     made: number,
-  ): Promise<PredecessorWorld | undefined> {
+  ): Promise<{
+    readonly predecessor?: PredecessorWorld | undefined;
+    readonly lateOf?: FormerWorld | undefined;
+  }> {
     const total = bulkExport.status?.runs?.total ?? 0;
-    if (!workspace || isFinished(bulkExport) || (total > 0 && made >= total)) return undefined;
-    return await findPredecessor(bulkExport, workspace.spec.tenantId.toLowerCase(), this.#deps);
+    if (!workspace || isFinished(bulkExport) || (total > 0 && made >= total)) return {};
+    const tenantId = workspace.spec.tenantId.toLowerCase();
+    return {
+      predecessor: await findPredecessor(bulkExport, tenantId, this.#deps),
+      lateOf: await findLateOf(bulkExport, tenantId, this.#deps),
+    };
   }
 
   /** Asked of the server before its absence ends an export: a cache may have missed it. */
@@ -167,22 +174,24 @@ export class BulkExportReconciler {
   }
 
   async #makeRuns(
-    { bulkExport, destination, workspace, predecessor, runs: made }: ExportWorld,
+    { bulkExport, destination, workspace, predecessor, lateOf, runs: made }: ExportWorld,
     { next, projectId }: ExportDecision & { kind: 'run' },
   ): Promise<void> {
     if (next.length === 0 || !destination || !workspace) return;
     const { client, runs } = this.#deps;
     // those that a crash left out go where the others go
     const snapshot = made[0]?.spec.destination ?? destinationSnapshot(destination);
-    const formers = new Map(
-      predecessor?.runs.map(({ metadata, spec }) => [Date.parse(spec.startTime), metadata.uid]),
-    );
+    const formers = uidsByStart(predecessor);
+    const lateOfs = uidsByStart(lateOf);
     let newest: BulkExportRun | undefined;
     for (const partition of next) {
-      const predecessorUid = formers.get(Number(partition.start / 1000n));
+      const startMs = Number(partition.start / 1000n);
+      const [predecessorUid, lateOfUid] = [formers.get(startMs), lateOfs.get(startMs)];
       const identity = {
         ...{ tenantId: workspace.spec.tenantId, projectId },
         ...(predecessorUid === undefined ? {} : { predecessorUid }),
+        // without the run of its day it fails, and reads no rows that it should leave out
+        ...(lateOf ? { lateOfUid: lateOfUid ?? '' } : {}),
       };
       const run = buildExportRun(bulkExport, snapshot, identity, partition);
       const owner = controllerReference(RESOURCES.BulkExport, bulkExport);
@@ -206,4 +215,9 @@ export class BulkExportReconciler {
     if (isDeleting(existing)) throw new WaitingError(REASON.deleting, message, FORMER_LOOK_MS);
     throw new TerminalError(REASON.notOurs, `${message}; remove it`);
   }
+}
+
+/** Uids of the runs of an export, by the begin of their windows. */
+function uidsByStart(former: Pick<FormerWorld, 'runs'> | undefined): ReadonlyMap<number, string | undefined> {
+  return new Map(former?.runs.map(({ metadata, spec }) => [Date.parse(spec.startTime), metadata.uid]));
 }

@@ -84,6 +84,18 @@ function continuing(isSettled: boolean, project = 'project'): Partial<ExportWorl
   };
 }
 
+/** An export of the late runs of one whose window was `last`. */
+function late(former: object = {}, project = 'project'): Partial<ExportWorld> {
+  const window = { startTime: undefined, endTime: undefined, last: '24h' };
+  const resolved = { startTime: '2026-04-01T06:00:00Z', endTime: '2026-04-02T06:00:00Z' };
+  const status = { ...resolved, conditions: [condition('Completed')], tracingProjectId: project };
+  const runs = [{ metadata: { name: 'r', uid: 'r' }, spec: {} } as unknown as BulkExportRun];
+  return {
+    bulkExport: anExport({ ...window, lateRunsOf: { id: 'former' } }),
+    lateOf: { bulkExport: anExport(window, { ...status, ...former }, 'former'), runs },
+  };
+}
+
 const BOTH = [aRun('2026-05-01'), aRun('2026-05-02')];
 const DONE = [condition('Completed')];
 
@@ -95,6 +107,14 @@ describe('decideExport', () => {
 
   it('has the window that was resolved for the export that it continues', () => {
     const decision = decideExport(world(continuing(true)));
+    expect(decision.kind === 'run' && decision.missing.map(({ day }) => day)).toEqual([
+      '2026-04-01',
+      '2026-04-02',
+    ]);
+  });
+
+  it('has the window that was resolved for the export whose late runs it has', () => {
+    const decision = decideExport(world(late()));
     expect(decision.kind === 'run' && decision.missing.map(({ day }) => day)).toEqual([
       '2026-04-01',
       '2026-04-02',
@@ -125,6 +145,13 @@ describe('decideExport', () => {
     [
       'continues no export that is unknown',
       { ...continuing(true), predecessor: { bulkExport: undefined, runs: [], others: [], isSettled: true } },
+      'fail PredecessorMissing',
+    ],
+    ['has no late runs of another project', late({}, 'other'), 'fail LateRunsUnknown'],
+    ['has no late runs of one that is not completed', late({ conditions: [] }), 'fail LateRunsUnknown'],
+    [
+      'has no late runs of one that is unknown',
+      { ...late(), lateOf: { bulkExport: undefined, runs: [] } },
       'fail PredecessorMissing',
     ],
     ['needs a plan', { workspace: { spec: { plan: 'developer' } } as Workspace }, 'fail PlanNotAllowed'],

@@ -2,6 +2,7 @@ import { findFilterProblem } from '#lib/filter-language';
 import {
   countPartitions,
   findContinuationProblem,
+  findLateRunsProblem,
   isExportOverdue,
   MAX_PARTITIONS,
   overdueText,
@@ -132,15 +133,31 @@ function decideContinuation({
   return undefined;
 }
 
+/** What must hold before an export of late runs begins. */
+function decideLate({ bulkExport, lateOf, project }: ExportWorld): Obstacle | undefined {
+  const { lateRunsOf } = bulkExport.spec;
+  if (!lateRunsOf || !lateOf) return undefined;
+  const { bulkExport: former, runs } = lateOf;
+  const problem = findLateRunsProblem({ id: lateRunsOf.id, former, runs, late: bulkExport });
+  if (problem) return fail(problem.reason, problem.message);
+  if (project && project.id !== former?.status?.tracingProjectId)
+    return fail(
+      REASON.lateRunsUnknown,
+      `finding the late runs of export ${lateRunsOf.id} failed: spec.tracingProject is another than that of the export; give it the same, or make a new export`,
+    );
+  return undefined;
+}
+
 function notReadyText(destination: BulkExportDestination): string {
   const { message = '' } = isStatusCurrent(destination) ? (statusReason(destination) ?? {}) : {};
   return message === '' ? 'it was not tested yet' : message;
 }
 
 /** The window, resolved once: `last` counts from the creation, and what stands in the status is never computed again. */
-function decideWindow({ bulkExport, predecessor }: ExportWorld): Window | ExportDecision {
+function decideWindow({ bulkExport, predecessor, lateOf }: ExportWorld): Window | ExportDecision {
   const { spec, status, metadata } = bulkExport;
-  const resolved = [status, predecessor?.bulkExport?.status].find((one) => one?.startTime !== undefined);
+  const formers = [predecessor?.bulkExport, lateOf?.bulkExport].map((one) => one?.status);
+  const resolved = [status, ...formers].find((one) => one?.startTime !== undefined);
   const wanted =
     resolved?.startTime !== undefined && resolved.endTime !== undefined
       ? { startTime: resolved.startTime, endTime: resolved.endTime }
@@ -199,6 +216,8 @@ function decideRunning(world: ExportWorld, window: Window, projectId: string): E
   if (missing.length > 0 && !world.workspace) return NO_WORKSPACE;
   if (missing.length > 0 && bulkExport.spec.continues && !world.predecessor?.bulkExport)
     return decideContinuation(world) ?? NO_WORKSPACE;
+  if (missing.length > 0 && bulkExport.spec.lateRunsOf && !world.lateOf?.bulkExport)
+    return decideLate(world) ?? NO_WORKSPACE;
   return (
     (missing.length > 0 && decideDestination(world)) || {
       kind: 'run',
@@ -252,7 +271,9 @@ export function decideExport(world: ExportWorld): ExportDecision {
   if (bulkExport.spec.cancel) return { kind: 'cancel' };
   const isUnderWay = world.runs.length > 0;
   // what an export began with is in its runs: a destination that changes later no longer matters, unless it is deleted
-  const obstacle = isUnderWay ? undefined : (decideAcceptance(world) ?? decideContinuation(world));
+  const obstacle = isUnderWay
+    ? undefined
+    : (decideAcceptance(world) ?? decideContinuation(world) ?? decideLate(world));
   if (obstacle) return obstacle;
   const window = decideWindow(world);
   if ('kind' in window) return window;

@@ -3,7 +3,7 @@ import type { Informer } from '#lib/kube';
 import { type BulkExport, type BulkExportRun, idOf, isDeleting } from '#lib/resources';
 import type { TraceStore } from '#lib/trace-store';
 import { isFinished } from './export-phase.js';
-import type { PredecessorWorld } from './world.js';
+import type { FormerWorld, PredecessorWorld } from './world.js';
 
 export interface PredecessorSources {
   readonly exports: Pick<Informer<BulkExport>, 'list'>;
@@ -37,19 +37,45 @@ export async function findPredecessor(
   };
   const archived = await traceStore.exportArchive.list(tenantId, search);
   const all = [...others, ...archived.map(({ object }) => parseJson(object) as BulkExport)];
-  const live = ofWorkspace.find((one) => idOf(one)?.toLowerCase() === id && !isDeleting(one));
-  if (!live) {
-    const found = await traceStore.exportArchive.find(tenantId, id);
-    if (!found) return { bulkExport: undefined, runs: [], others: all, isSettled: true };
-    const kept = await traceStore.exportArchive.runs(tenantId, id);
-    const parsed = kept.map(({ object }) => parseJson(object) as BulkExportRun);
-    // only what is settled is archived
-    return { bulkExport: parseJson(found.object) as BulkExport, runs: parsed, others: all, isSettled: true };
-  }
-  const owned = runs.ownedBy(live);
+  const found = await findFormer(bulkExport, id, tenantId, { exports, runs, traceStore });
+  // only what is settled is archived
+  if (!found.isLive) return { ...found, others: all, isSettled: true };
+  const isSettled = found.runs.every(isFinished) && (await isCleared(found.runs, traceStore));
+  return { ...found, others: all, isSettled };
+}
+
+/**
+ * The export whose late runs an export has, in the API server or in the archive.
+ * @returns undefined for an export of no late runs
+ */
+export async function findLateOf(
+  bulkExport: BulkExport,
+  tenantId: string,
+  sources: PredecessorSources,
+): Promise<FormerWorld | undefined> {
+  const id = bulkExport.spec.lateRunsOf?.id.toLowerCase();
+  return id === undefined ? undefined : await findFormer(bulkExport, id, tenantId, sources);
+}
+
+async function findFormer(
+  { metadata: { namespace } }: BulkExport,
+  id: string,
+  tenantId: string,
+  { exports, runs, traceStore: { exportArchive } }: PredecessorSources,
+): Promise<{
+  readonly bulkExport: BulkExport | undefined;
+  readonly runs: readonly BulkExportRun[];
+  readonly isLive: boolean;
+}> {
+  const live = exports.list(namespace).find((one) => idOf(one)?.toLowerCase() === id && !isDeleting(one));
+  if (live) return { bulkExport: live, runs: runs.ownedBy(live), isLive: true };
+  const found = await exportArchive.find(tenantId, id);
+  if (!found) return { bulkExport: undefined, runs: [], isLive: false };
+  const kept = await exportArchive.runs(tenantId, id);
   return {
-    ...{ bulkExport: live, runs: owned, others: all },
-    isSettled: owned.every(isFinished) && (await isCleared(owned, traceStore)),
+    bulkExport: parseJson(found.object) as BulkExport,
+    runs: kept.map(({ object }) => parseJson(object) as BulkExportRun),
+    isLive: false,
   };
 }
 

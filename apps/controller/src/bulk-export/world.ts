@@ -13,6 +13,13 @@ export interface PredecessorWorld {
   readonly isSettled: boolean;
 }
 
+/** An export whose late runs are exported. */
+export interface FormerWorld {
+  /** Undefined when the workspace has none of the id. */
+  readonly bulkExport: BulkExport | undefined;
+  readonly runs: readonly Pick<BulkExportRun, 'metadata' | 'spec'>[];
+}
+
 /** Everything that one BulkExport depends on, read in one go. */
 export interface ExportWorld {
   readonly bulkExport: BulkExport;
@@ -23,6 +30,8 @@ export interface ExportWorld {
   readonly runs: readonly BulkExportRun[];
   /** Undefined for an export that continues none, and once its runs are made. */
   readonly predecessor?: PredecessorWorld | undefined;
+  /** Undefined for an export of no late runs, and once its runs are made. */
+  readonly lateOf?: FormerWorld | undefined;
   /** Every export of the workspace, itself included. */
   readonly siblings: readonly BulkExport[];
   /** The database's clock. */

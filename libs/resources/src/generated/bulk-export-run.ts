@@ -14,6 +14,8 @@ export interface BulkExportRunSpec {
   readonly projectId: string;
   /** The uid of the run of this window in the export that its export continues. What that run has finished is adopted. */
   readonly predecessorUid?: string;
+  /** The uid of the run of this window in the export whose late runs are exported. What that run has read is left out. */
+  readonly lateOfUid?: string;
   /** First instant of the window, inclusive. */
   readonly startTime: string;
   /** End of the window, exclusive. */

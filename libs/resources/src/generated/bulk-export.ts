@@ -1,6 +1,6 @@
 // Generated from crds/ by `npm run generate`. Do not edit.
 import type { ObjectMeta } from '../object-meta.js';
-import type { Condition, ContinuedExport, ExportRunRequest, ExportWebhook, LocalObjectReference, RunCounts, SourceExport, TracingProjectReference, WebhookDelivery } from './shared.js';
+import type { Condition, ContinuedExport, ExportRunRequest, ExportWebhook, LateRunsOf, LocalObjectReference, RunCounts, SourceExport, TracingProjectReference, WebhookDelivery } from './shared.js';
 
 /** What to export and where to. */
 export interface BulkExportSpec {
@@ -36,6 +36,8 @@ export interface BulkExportSpec {
   readonly runRequest?: ExportRunRequest;
   /** The export, FAILED or TIMEDOUT, that this one continues. Its finished files are adopted, wherever they lie under the prefix, and only what is missing is exported. Everything else in spec must be as it is there. */
   readonly continues?: ContinuedExport;
+  /** The export, COMPLETED, whose late runs are exported, those that came or changed after it had begun to read their day. Project, window and filter must be as they are there. */
+  readonly lateRunsOf?: LateRunsOf;
   /** A URL that is called with a POST when the export has ended, however. A schedule calls nothing itself; the exports that it makes do. */
   readonly webhook?: ExportWebhook;
   /** The schedule that made this export. It is a link and no ownership; the export stays when the schedule is deleted. */

@@ -110,6 +110,12 @@ export interface GitSource {
   readonly buildCommand?: string;
 }
 
+/** The export, COMPLETED, whose late runs are exported, those that came or changed after it had begun to read their day. Project, window and filter must be as they are there. */
+export interface LateRunsOf {
+  /** Id of the export. */
+  readonly id: string;
+}
+
 /** Settings for the listener; only for external_image. */
 export interface ListenerConfig {
   /** Namespace to deploy into; immutable. */

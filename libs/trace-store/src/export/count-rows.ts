@@ -72,7 +72,10 @@ async function countWindow(pool: Pool, window: ExportWindow, limits: CountLimits
 }
 
 /** Tenant, project and times of a window, on rows of `runs` named `r`. */
-function inWindow({ tenantId, projectId, startTime, endTime }: ExportWindow, parameters: Parameters): string {
+export function inWindow(
+  { tenantId, projectId, startTime, endTime }: ExportWindow,
+  parameters: Parameters,
+): string {
   return `r.tenant_id = ${parameters.add(tenantId)} AND r.project_id = ${parameters.add(projectId)}
     AND r.start_time >= ${parameters.add(formatInstant(startTime))}::timestamptz
     AND r.start_time < ${parameters.add(formatInstant(endTime))}::timestamptz`;

@@ -1,3 +1,4 @@
+import type { Instant } from '#lib/time';
 import type { ExportWindow } from './export-source.js';
 
 /** How many rows an export of a window would have. */
@@ -7,7 +8,28 @@ export interface ExportCount {
   readonly isExact: boolean;
 }
 
+/** The window of a run of an export, by whose mark rows are late. */
+export interface ExportedWindow extends ExportWindow {
+  readonly runUid: string;
+}
+
+/** Rows that came or changed after a run of an export had begun. */
+export interface LateCount {
+  readonly rows: number;
+  /** Of their start times; undefined without rows. */
+  readonly first: Instant | undefined;
+  readonly last: Instant | undefined;
+}
+
+/** Why nothing is known of late rows: counting took too long, or the run has no mark that means anything here. */
+export type UnknownLate = 'too long' | 'no mark';
+
 export interface ExportCounts {
+  /**
+   * Counts late rows of runs of one tenant, within five seconds together, the last ones first.
+   * @returns one for each, in their order
+   */
+  countLate(windows: readonly ExportedWindow[]): Promise<readonly (LateCount | UnknownLate)[]>;
   /**
    * Counts the runs of a window as they are now, within a few seconds: from the statistics by hour, with a filter by
    * looking at the runs, and where these are too many for that, from a sample.

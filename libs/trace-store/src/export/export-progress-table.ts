@@ -15,8 +15,14 @@ import { StaleAttemptError } from './stale-attempt-error.js';
 
 type TextRow = Readonly<Record<string, string | null>>;
 
+/**
+ * Whether a run's mark says something about this database: after a restore from a dump transactions are numbered anew, and
+ * a mark of before lies ahead of them.
+ */
+export const HAS_MARK = 'pg_snapshot_xmax(read_from) <= pg_snapshot_xmax(pg_current_snapshot())';
+
 const COLUMNS = `p.run_uid, p.attempt, p.state, p.cursor_start_time, p.cursor_id, p.cursor_trace_id, p.resource, p.feedback_rows, p.rows, p.bytes, p.part,
-  p.intent, p.error, p.is_whole, p.updated_at, (SELECT count(*) FROM export_files f WHERE f.run_uid = p.run_uid) AS files`;
+  p.intent, p.error, p.is_whole, p.changed_since, COALESCE(${HAS_MARK}, false) AS has_mark, p.updated_at, (SELECT count(*) FROM export_files f WHERE f.run_uid = p.run_uid) AS files`;
 
 function time(text: string | null | undefined): Instant | undefined {
   return text === null || text === undefined ? undefined : parseInstant(text, { zone: 'optional' });
@@ -41,6 +47,8 @@ function parse(row: TextRow): ExportProgressRecord {
     error: row['error'] ?? undefined,
     files: Number(row['files']),
     isWhole: row['is_whole'] === 't',
+    changedSince: row['changed_since'] ?? undefined,
+    hasMark: row['has_mark'] === 't',
     updatedAt: new Date(Number((time(row['updated_at']) ?? 0n) / 1000n)),
   };
 }
@@ -77,9 +85,9 @@ export class ExportProgressTable implements ExportProgress {
       made AS (
         INSERT INTO export_progress
           (run_uid, attempt, state, resource, cursor_start_time, cursor_id, cursor_trace_id, rows, feedback_rows, bytes,
-            part, is_whole)
+            part, is_whole, read_from, changed_since)
         SELECT $1, 0, 'running', resource, cursor_start_time, cursor_id, cursor_trace_id, rows, feedback_rows, bytes,
-          part, is_whole OR state = 'completed'
+          part, is_whole OR state = 'completed', read_from, changed_since
         FROM former ON CONFLICT (run_uid) DO NOTHING RETURNING run_uid),
       files AS (
         INSERT INTO export_files
@@ -93,10 +101,29 @@ export class ExportProgressTable implements ExportProgress {
     return (result.rowCount ?? 0) > 0;
   }
 
+  async beginLate(runUid: string, ofUid: string): Promise<boolean> {
+    const result = await this.#pool.query(
+      `WITH former AS (SELECT read_from FROM export_progress WHERE run_uid = $2 AND ${HAS_MARK}),
+      made AS (
+        INSERT INTO export_progress AS p (run_uid, attempt, state, changed_since)
+        SELECT $1, 0, 'running', read_from FROM former
+        ON CONFLICT (run_uid) DO UPDATE SET changed_since = excluded.changed_since
+        WHERE p.changed_since IS NULL AND p.attempt = 0)
+      SELECT 1 FROM former UNION ALL
+      SELECT 1 FROM export_progress WHERE run_uid = $1 AND changed_since IS NOT NULL`,
+      [runUid, ofUid],
+    );
+    return (result.rowCount ?? 0) > 0;
+  }
+
   async claim(runUid: string, attempt: number): Promise<ExportProgressRecord> {
     const result = await this.#pool.query<TextRow>({
-      text: `INSERT INTO export_progress AS p (run_uid, attempt, state) VALUES ($1, $2, 'running')
-        ON CONFLICT (run_uid) DO UPDATE SET attempt = $2, state = 'running', error = NULL, updated_at = now()
+      text: `INSERT INTO export_progress AS p (run_uid, attempt, state, read_from)
+        VALUES ($1, $2, 'running', pg_current_snapshot())
+        ON CONFLICT (run_uid) DO UPDATE SET attempt = $2, state = 'running', error = NULL, updated_at = now(),
+          -- what an earlier attempt has read, or adopted of another run, is as old as that one
+          read_from = CASE WHEN p.attempt = 0 AND p.part = 0 AND NOT p.is_whole THEN excluded.read_from
+            ELSE p.read_from END
         WHERE p.attempt < $2 AND p.state IN ('running', 'failed')
         RETURNING ${COLUMNS}`,
       values: [runUid, attempt],

@@ -72,6 +72,10 @@ export interface ExportProgressRecord {
   readonly files: number;
   /** Every row of the window is in finished objects, which it adopted: only the manifest is to be written. */
   readonly isWhole: boolean;
+  /** The mark of a run of another export: only rows that came or changed after it are exported. */
+  readonly changedSince: string | undefined;
+  /** Whether it is known what it has read, so that rows which came or changed later can be found. */
+  readonly hasMark: boolean;
   readonly updatedAt: Date;
 }
 
@@ -96,6 +100,12 @@ export interface ExportProgress {
    * @returns false when there is nothing known of the other run
    */
   adopt(runUid: string, fromUid: string): Promise<boolean>;
+  /**
+   * Controller: has a run that was never claimed export the rows alone that came or changed after another run, of the
+   * same window, had begun. Once for a run: repetitions change nothing.
+   * @returns false when nothing says what the other run has read
+   */
+  beginLate(runUid: string, ofUid: string): Promise<boolean>;
   /**
    * Takes the run over for this attempt (1, 2, …), keeping cursor, part and intent of the former one.
    * @throws StaleAttemptError when this or a newer attempt has claimed already, or the run is completed or cancelled

@@ -63,8 +63,19 @@ export function keyQuery(isAfter: boolean): string {
 WHERE ${runsOf({ isAfter, isUntil: false })} ORDER BY r.start_time, r.id, r.trace_id OFFSET $1 LIMIT 1`;
 }
 
-export function windowSettings({ tenantId, projectId, startTime, endTime }: ExportWindow): Settings {
+/**
+ * Rows that a mark of a run does not see, as SQL. A mark is a snapshot: of transactions that were at work then it tells
+ * apart those that had committed, whatever order they began in.
+ * @param mark of the type pg_snapshot, as SQL
+ */
+export function changedAfter(mark: string): string {
+  return `NOT pg_visible_in_snapshot(r.changed_in, ${mark})`;
+}
+
+export function windowSettings(window: ExportWindow): Settings {
+  const { tenantId, projectId, startTime, endTime, changedSince } = window;
   return [
+    ...(changedSince === undefined ? [] : [[SETTING.since, changedSince] as const]),
     [SETTING.tenant, tenantId],
     [SETTING.project, projectId],
     [SETTING.start, formatInstant(startTime)],

@@ -10,6 +10,7 @@ export const SETTING = {
   untilTime: 'agentplane.export_until_time',
   untilId: 'agentplane.export_until_id',
   untilTrace: 'agentplane.export_until_trace',
+  since: 'agentplane.export_since',
   limit: 'agentplane.export_limit',
 } as const;
 

@@ -13,6 +13,8 @@ export interface ExportWindow {
   /** Exclusive. */
   readonly endTime: Instant;
   readonly filter?: Filter | undefined;
+  /** Only rows that came or changed after this mark of a run (`ExportProgressRecord.changedSince`). */
+  readonly changedSince?: string | undefined;
 }
 
 export interface ExportRead extends ExportWindow {

@@ -10,6 +10,7 @@ import type { PayloadQuery, PayloadStore } from '../run/payload-store.js';
 import { EXPORT_COLUMNS, type ExportColumn } from './export-columns.js';
 import {
   applySettings,
+  changedAfter,
   keyOf,
   keyQuery,
   keySettings,
@@ -21,6 +22,7 @@ import {
   windowSettings,
 } from './export-query.js';
 import type { ExportRead, ExportRows, ExportSource, ExportWindow } from './export-source.js';
+import { setting } from './export-settings.js';
 import { FEEDBACK_COLUMNS_OF_EXPORTS } from './feedback-columns.js';
 import { feedbackKeyQuery, feedbackQuery } from './feedback-export-query.js';
 import { joinCopies } from './join-copies.js';
@@ -96,7 +98,7 @@ export class PostgresExportSource implements ExportSource {
       ? this.#columns.filter(({ name, cursor }) => fields.includes(name) || cursor !== undefined)
       : this.#columns;
     const values = new SettingValues();
-    const filter = filterSql(read, values);
+    const filter = conditionOf(read, values);
     const rows = (stretch: Stretch): string => rowsQuery(this.#payloads, columns, stretch, filter);
     const client = await this.#open(read, values, PLAN);
     return { columns, stream: this.#stream(client, { read, key: keyQuery, rows }) };
@@ -106,7 +108,7 @@ export class PostgresExportSource implements ExportSource {
     const read = withinWindow(asked);
     const columns = FEEDBACK_COLUMNS_OF_EXPORTS;
     const values = new SettingValues();
-    const filter = read.filter ? filterSql(read, values) : undefined;
+    const filter = isSelective(read) ? conditionOf(read, values) : undefined;
     const rows = (stretch: Stretch): string => feedbackQuery(columns, stretch, filter);
     const client = await this.#open(read, values, FEEDBACK_PLAN);
     return { columns, stream: this.#stream(client, { read, key: feedbackKeyQuery, rows }) };
@@ -114,7 +116,7 @@ export class PostgresExportSource implements ExportSource {
 
   #stream(client: Connection, statements: Statements): Readable {
     const { read } = statements;
-    const stream = read.filter
+    const stream = isSelective(read)
       ? joinCopies(this.#filtered(client, statements))
       : copyOut(client, this.#query(statements, { isAfter: read.after !== undefined, isUntil: false }));
     releaseAfter(stream, client);
@@ -207,6 +209,18 @@ export class PostgresExportSource implements ExportSource {
       if (sqlState(error) !== INVALID_VALUE) throw error;
     }
   }
+}
+
+/** Whether rows of the window may be left out: then no row may come for long. */
+function isSelective({ filter, changedSince }: ExportWindow): boolean {
+  return filter !== undefined || changedSince !== undefined;
+}
+
+function conditionOf(window: ExportWindow, values: SettingValues): string {
+  const filter = filterSql(window, values);
+  return window.changedSince === undefined
+    ? filter
+    : `${filter} AND ${changedAfter(setting('since', 'pg_snapshot'))}`;
 }
 
 /** A cursor before the window excludes no row, and would widen it. */

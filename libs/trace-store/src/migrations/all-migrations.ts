@@ -11,6 +11,7 @@ import { feedbackMembers } from './feedback-members.js';
 import { feedbackStats } from './feedback-stats.js';
 import { datasetTables } from './datasets.js';
 import { feedbackTokens } from './feedback-tokens.js';
+import { exportMarks } from './export-marks.js';
 import { ingestProblemTables } from './ingest-problem-tables.js';
 import { modelPrices } from './model-prices.js';
 import { payloadPairs, runIndexes, runKeysByTime, runSearch } from './run-search.js';
@@ -69,5 +70,6 @@ export function allMigrations(control: Pick<ControlTables, 'migrate'>): readonly
     smallArchiveRecords,
     feedbackExports,
     exportContinuations,
+    exportMarks,
   ];
 }

@@ -1,0 +1,53 @@
+import { EXIT } from '#lib/lifecycle';
+import { isUuid } from '#lib/resources';
+import { CommandError } from '../command-error.js';
+import { resolveTarget, type TargetFlags } from '../context/target.js';
+import { renderTable } from '../output/render-table.js';
+import { RestClient } from '../rest/rest-client.js';
+
+export interface ExportLateFlags extends TargetFlags {
+  /** Whether an export of the late runs is to be made. */
+  readonly export: boolean;
+}
+
+interface LateDay {
+  readonly start_time: string;
+  readonly late_runs: number | null;
+  readonly first_start_time: string | null;
+  readonly last_start_time: string | null;
+  readonly unknown: string | null;
+}
+
+interface LateRuns {
+  readonly late_runs: number;
+  readonly exact: boolean;
+  readonly days: readonly LateDay[];
+}
+
+/** `agentplane export late ID`. By REST, which has the exports of the archive too. */
+export async function exportLate(id: string, flags: ExportLateFlags): Promise<number> {
+  if (!isUuid(id))
+    throw new CommandError('usage', `export late needs the id of an export, which "${id}" is not`);
+  const rest = new RestClient(resolveTarget(flags).rest);
+  const path = `/api/v1/bulk-exports/${id}/late`;
+  const found = await rest.request<LateRuns>('GET', path);
+  process.stdout.write(renderLate(id, found));
+  if (!flags.export || (found.exact && found.late_runs === 0)) return EXIT.ok;
+  const made = await rest.request<{ readonly id: string }>('POST', path);
+  process.stdout.write(`export ${made.id} exports the late runs of ${id}\n`);
+  return EXIT.ok;
+}
+
+/** Days without late runs are left out. */
+function renderLate(id: string, { late_runs, exact, days }: LateRuns): string {
+  const shown = days.filter(({ late_runs: count }) => count !== 0);
+  const sum = `${exact ? '' : 'at least '}${late_runs} late ${late_runs === 1 ? 'run' : 'runs'} of export ${id}\n`;
+  if (shown.length === 0) return sum;
+  const rows = shown.map((day) => [
+    day.start_time.slice(0, 10),
+    day.late_runs === null ? `unknown: ${day.unknown?.replaceAll('_', ' ') ?? ''}` : String(day.late_runs),
+    day.first_start_time ?? '',
+    day.last_start_time ?? '',
+  ]);
+  return `${sum}${renderTable(['DAY', 'LATE RUNS', 'FIRST', 'LAST'], rows)}`;
+}
