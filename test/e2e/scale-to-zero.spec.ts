@@ -99,10 +99,54 @@ describe('a deployment with a min_scale of 0 on one machine', () => {
     expect((await get(id)).status_reason).toBe('Asleep');
 
     const client = clientOf(asleep);
-    const { thread_id: threadId } = await client.threads.create();
+    await client.threads.create();
     expect((await until(id, 'Ready')).status_message).toBe('the newest revision serves');
-    await client.runs.create(threadId, 'agent', { input: { messages: [] }, afterSeconds: 25 });
     const { body: events } = await rest.get<unknown>(`/v2/deployments/${id}/events`);
     for (const reason of ['FellAsleep', 'Woken']) expect(JSON.stringify(events)).toContain(reason);
   }, 180_000);
+
+  it('wakes for a cron, which fires once', async () => {
+    const id = await create('clockwork');
+    await until(id, 'Asleep');
+    const client = clientOf(await get(id));
+    // far enough ahead to fall asleep before, and of the next minute only
+    const at = new Date(Date.now() + 28_000);
+    const schedule = `${at.getUTCSeconds()} ${at.getUTCMinutes()} ${at.getUTCHours()} * * *`;
+    await client.crons.create('agent', { schedule, input: { messages: [] }, onRunCompleted: 'keep' });
+    const asleep = await until(id, 'Asleep');
+    expect(asleep.status_message).toMatch(/or what is due at 20.*Z$/);
+    await waitFor(async () => (await podsOf('clockwork')) === '', PATIENT);
+    const dueMs = Math.floor(at.getTime() / 1000) * 1000;
+    expect(Date.now()).toBeLessThan(dueMs);
+    await until(id, 'Waking', 'Ready');
+    await waitFor(() => Date.now() > dueMs + 1_500, PATIENT);
+    // a request is held until its pod is ready
+    const threads = await waitFor(async () => {
+      const found = await client.threads.search();
+      return found.length > 0 && found;
+    }, PATIENT);
+    expect(threads).toHaveLength(1);
+    const [run, ...others] = await client.runs.list(threads[0]?.thread_id ?? '');
+    expect(others).toEqual([]);
+    expect(Date.parse(run?.created_at ?? '') - dueMs).toBeLessThan(30_000);
+    await until(id, 'Asleep');
+    expect((await client.threads.search()).length).toBe(1);
+  }, 240_000);
+
+  it('sleeps through a killed platform, and wakes for the first request to the next', async () => {
+    const id = await create('sleeper');
+    await until(id, 'Asleep');
+    const { url } = await get(id);
+    await platform.kill();
+    platform = await startPlatform(dataFolder);
+    rest = new Rest(platform.credentials);
+    expect((await get(id)).status_reason).toBe('Asleep');
+    expect(await podsOf('sleeper')).toBe('');
+    const answer = await fetch(`${url}/threads/search`, {
+      method: 'POST',
+      headers: { 'x-api-key': platform.credentials.apiKey, 'content-type': 'application/json' },
+      body: '{}',
+    });
+    expect([answer.status, await answer.json()]).toEqual([200, []]);
+  }, 240_000);
 });

@@ -1,0 +1,124 @@
+// Deployments at zero on one machine: the memory that they take and the writes that they cause while nobody uses them, and
+// how long the first request to one waits.
+// npm run bench -- scale-to-zero [DEPLOYMENTS]: 100 by default; each is started once, which takes most of the time.
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { loadavg, tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { execFileSync } from 'node:child_process';
+import { costOf, processes, start } from './platform-cost.mjs';
+
+const count = Number(process.argv[2] ?? 100);
+const IDLE_MS = 60_000;
+const AT_ONCE = 4;
+const WAKES = 25;
+const sleep = (ms) => new Promise((resume) => setTimeout(resume, ms));
+
+const dataFolder = mkdtempSync(join(tmpdir(), 'agentplane-bench-'));
+const platform = await start(resolve(import.meta.dirname, '..', '..'), dataFolder);
+const { restUrl, apiKey, tenantId, kubeconfig } = JSON.parse(
+  readFileSync(join(dataFolder, 'credentials.json'), 'utf8'),
+);
+
+async function call(method, path, body) {
+  const answer = await fetch(restUrl + path, {
+    method,
+    headers: { 'x-api-key': apiKey, 'x-tenant-id': tenantId, 'content-type': 'application/json' },
+    ...(body ? { body: JSON.stringify(body) } : {}),
+  });
+  if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${await answer.text()}`);
+  return answer.json();
+}
+
+/** The API server counts its writes, of all kinds together. */
+function writes() {
+  const raw = ['--kubeconfig', kubeconfig, 'get', '--raw', '/api/v1/namespaces?limit=1'];
+  return Number(JSON.parse(execFileSync('kubectl', raw, { encoding: 'utf8' })).metadata.resourceVersion);
+}
+
+/** Memory that nobody shares, MB, of the platform and all its pods, and the writes of a minute. */
+async function idleCost() {
+  await sleep(30_000);
+  const before = writes();
+  await sleep(IDLE_MS);
+  const written = writes() - before;
+  const byName = {};
+  let anonymousMb = 0;
+  for (const { pid, args } of processes(dataFolder, platform.pid)) {
+    const name = /apps\/([a-z-]+)\/src/.exec(args)?.[1] ?? (/postgres/.test(args) ? 'postgres' : 'other');
+    const mb = costOf(pid).anonymousMb;
+    byName[name] = (byName[name] ?? 0) + mb;
+    anonymousMb += mb;
+  }
+  const rounded = Object.entries(byName).map(([name, mb]) => `${name} ${mb.toFixed(1)}`);
+  return { anonymousMb, written, text: rounded.join(', ') };
+}
+
+async function until(id, reason) {
+  for (;;) {
+    const found = await call('GET', `/v2/deployments/${id}`);
+    if (found.status_reason === reason) return found;
+    await sleep(250);
+  }
+}
+
+async function deploy(n) {
+  const { id } = await call('POST', '/v2/deployments', {
+    name: `idle-${n}`,
+    source: 'internal_image',
+    source_config: { resource_spec: { min_scale: 0 } },
+    source_revision_config: { image_uri: 'sample-agent' },
+    idle_seconds: 4,
+  });
+  return until(id, 'Asleep');
+}
+
+/** Milliseconds from a request to the first byte of its answer. */
+async function wake({ url }) {
+  const began = performance.now();
+  const answer = await fetch(`${url}/threads/search`, {
+    method: 'POST',
+    headers: { 'x-api-key': apiKey, 'content-type': 'application/json' },
+    body: '{}',
+  });
+  const tookMs = performance.now() - began;
+  if (answer.status !== 200) throw new Error(`${answer.status} ${await answer.text()}`);
+  await answer.text();
+  return tookMs;
+}
+
+try {
+  const bare = await idleCost();
+  process.stdout.write(
+    `no deployment: ${bare.anonymousMb.toFixed(1)} MB, ${bare.written} writes a minute\n  ${bare.text}\n`,
+  );
+  const deployments = [];
+  const next = Array.from({ length: count }, (_none, n) => n);
+  await Promise.all(
+    Array.from({ length: AT_ONCE }, async () => {
+      for (let n = next.shift(); n !== undefined; n = next.shift()) deployments.push(await deploy(n));
+    }),
+  );
+  const idle = await idleCost();
+  process.stdout.write(
+    `${count} deployments at zero: ${idle.anonymousMb.toFixed(1)} MB, ${idle.written} writes a minute\n  ${idle.text}\n`,
+  );
+  process.stdout.write(
+    `beyond the idle platform: ${(idle.anonymousMb - bare.anonymousMb).toFixed(1)} MB, ${idle.written - bare.written} writes a minute\n`,
+  );
+  const times = [];
+  const load = loadavg()[0].toFixed(1);
+  for (let n = 0; n < WAKES; n++) {
+    const deployment = deployments[n % deployments.length];
+    await until(deployment.id, 'Asleep');
+    times.push(await wake(deployment));
+    await sleep(1_000);
+  }
+  times.sort((a, b) => a - b);
+  const at = (share) => Math.round(times[Math.floor((times.length - 1) * share)]);
+  process.stdout.write(
+    `wake to first byte, ms: fastest ${at(0)}, p50 ${at(0.5)}, p95 ${at(0.95)} of ${WAKES}, load before ${load}\n`,
+  );
+} finally {
+  await platform.stop();
+  rmSync(dataFolder, { recursive: true, force: true });
+}
