@@ -14,6 +14,7 @@ import { allInformers } from './all-informers.js';
 import { CONFIG, type ListenerConfig } from './config.js';
 import { Heartbeat } from './heartbeat/heartbeat.js';
 import { HubCluster } from './hub/hub-cluster.js';
+import type { Activator } from './place/activator.js';
 import { type Clusters, openClusters } from './open-clusters.js';
 import { PlaceCluster } from './place/place-cluster.js';
 import { DEFAULT_PATIENCE } from './rollout/world.js';
@@ -25,12 +26,16 @@ function rolloutController(
   events: EventRecorder,
   clock: Clock,
   namespace: string,
+  activator: Activator | undefined,
 ): ControllerSpec {
   const { apiUrl, addresses } = config;
   const { hub: own, place, ownership } = clusters;
   const { client, informers } = own;
   const hub = new HubCluster(client, informers, events, namespace);
-  const runs = new PlaceCluster(place.client, place.informers, { namespace, ownership, addresses });
+  const runs = new PlaceCluster(place.client, place.informers, {
+    ...{ namespace, ownership, addresses, activator },
+    listenerName: config.listener,
+  });
   const reconciler = new RolloutReconciler(hub, runs, {
     clock,
     settings: { version: PLATFORM_VERSION, apiUrl, addresses, tracing: podTracingVariables() },
@@ -52,6 +57,17 @@ function rolloutController(
   };
 }
 
+/** On one machine the proxy of Services holds requests to deployments that sleep. */
+async function openActivator(
+  { addresses }: ListenerConfig,
+  clock: Clock,
+  log: Logger,
+): Promise<Activator | undefined> {
+  if (addresses === 'loopback') return undefined;
+  const { Activator } = await import('./place/activator.js');
+  return new Activator({ host: '0.0.0.0', clock, log });
+}
+
 async function start(config: ListenerConfig, log: Logger, context: ProgramContext): Promise<void> {
   const clock = systemClock;
   const clusters = await openClusters(config, log, clock, context);
@@ -66,8 +82,10 @@ async function start(config: ListenerConfig, log: Logger, context: ProgramContex
   });
   const events = new EventRecorder({ client, component: FIELD_MANAGER.listener, log, clock });
   context.own({ name: 'events', stop: () => events.flush() });
+  const activator = await openActivator(config, clock, log);
+  if (activator) context.own({ name: 'activator', stop: () => activator.stop() });
   const controllers = config.namespaces.map((namespace) =>
-    rolloutController(config, clusters, events, clock, namespace),
+    rolloutController(config, clusters, events, clock, namespace, activator),
   );
   const caches = clusters.place === clusters.hub ? [informers] : [informers, clusters.place.informers];
   const running = context.own(

@@ -70,10 +70,15 @@ describe('listener between two clusters', () => {
       namespace: NAMESPACE,
       ownership: 'label',
       addresses: 'cluster-dns',
+      listenerName: 'default',
     });
     const reconciler = new RolloutReconciler(hubHalf, placeHalf, {
       clock: systemClock,
-      settings: { version: '1', apiUrl: 'http://127.0.0.1:9', addresses: 'cluster-dns' },
+      settings: {
+        version: '1',
+        apiUrl: 'http://127.0.0.1:9',
+        addresses: 'cluster-dns',
+      },
       listenerName: 'far',
       patience: DEFAULT_PATIENCE,
       isBlind: () => false,

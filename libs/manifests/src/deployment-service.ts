@@ -10,17 +10,27 @@ import { platformLabels } from './object-labels.js';
 import { agentSelector } from './revision-workload.js';
 import { annotationsPart, userLabels } from './user-metadata.js';
 
+/** What holds requests to a deployment that sleeps, where the Service itself must lead to it. */
+export interface RequestHolder {
+  /** Of its pod. */
+  readonly selector: Readonly<Record<string, string>>;
+  /** Of that pod. */
+  readonly port: number;
+}
+
 /**
  * The Service of an AgentDeployment, of its name. Its label names the revision that serves, its selector the pods of
  * that revision that answer HTTP. Written by the place half of the listener only: what serves is this object and
  * nothing else.
  * @param workload name of the Deployment that runs the revision
  * @param sleep while requests wait in front of the Service
+ * @param holder where the Service leads meanwhile; its own pods, where something before the Service holds requests
  */
 export function buildDeploymentService(
   revision: AgentRevision,
   workload: string,
   sleep?: SleepNote,
+  holder?: RequestHolder,
 ): Service {
   const { deploymentName, listenerName, resourceSpec } = revision.spec;
   return {
@@ -37,12 +47,15 @@ export function buildDeploymentService(
           [LABEL.listener]: listenerName,
         }),
       },
-      ...annotationsPart(resourceSpec, sleep && { [ANNOTATION.sleep]: formatSleepNote(sleep) }),
+      ...annotationsPart(
+        resourceSpec,
+        sleep && { [ANNOTATION.sleep]: formatSleepNote(holder ? { ...sleep, workload } : sleep) },
+      ),
     },
     spec: {
       type: 'ClusterIP',
-      selector: agentSelector(workload),
-      ports: [{ name: 'http', port: 80, targetPort: 'http', protocol: 'TCP' }],
+      selector: holder?.selector ?? agentSelector(workload),
+      ports: [{ name: 'http', port: 80, targetPort: holder?.port ?? 'http', protocol: 'TCP' }],
     },
   };
 }

@@ -6,7 +6,7 @@ export {
   DATABASE_KEY,
   PLATFORM_KEY,
 } from './deployment-secrets.js';
-export { buildDeploymentService } from './deployment-service.js';
+export { buildDeploymentService, type RequestHolder } from './deployment-service.js';
 export { buildExportJob, buildExportSecret, type ExportAttempt } from './export-attempt.js';
 export { ignoredFields, ignoredText } from './ignored-fields.js';
 export { buildListenerObjects } from './listener-objects.js';

@@ -5,6 +5,8 @@ import { ANNOTATION } from './label.js';
 export interface SleepNote {
   /** When the deployment began to doze off: the name of this sleep. */
   readonly since: string;
+  /** Name of the Deployment whose pods the Service leads to when it is awake, where its selector says something else now. */
+  readonly workload?: string;
   /** Since when its pods are being started. */
   readonly wakingSince?: string;
   /** Why they do not become ready: requests are refused with this sentence. */
@@ -22,12 +24,13 @@ export function sleepNoteOf({ metadata: { annotations } }: Noted): SleepNote | u
   try {
     const note: unknown = JSON.parse(text);
     if (typeof note !== 'object' || note === null) return undefined;
-    const [since, wakingSince, problem] = ['since', 'wakingSince', 'problem'].map((name): unknown =>
-      Reflect.get(note, name),
+    const [since, workload, wakingSince, problem] = ['since', 'workload', 'wakingSince', 'problem'].map(
+      (name): unknown => Reflect.get(note, name),
     );
     if (typeof since !== 'string') return undefined;
     return {
       since,
+      ...(typeof workload === 'string' ? { workload } : {}),
       ...(typeof wakingSince === 'string' ? { wakingSince } : {}),
       ...(typeof problem === 'string' ? { problem } : {}),
     };
@@ -37,8 +40,8 @@ export function sleepNoteOf({ metadata: { annotations } }: Noted): SleepNote | u
 }
 
 /** The same note is the same text. */
-export function formatSleepNote({ since, wakingSince, problem }: SleepNote): string {
-  return JSON.stringify({ since, wakingSince, problem });
+export function formatSleepNote({ since, workload, wakingSince, problem }: SleepNote): string {
+  return JSON.stringify({ since, workload, wakingSince, problem });
 }
 
 /** Whether a request has asked for the end of this very sleep. */

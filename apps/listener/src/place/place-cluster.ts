@@ -17,17 +17,21 @@ import {
   type ContainerOutput,
   podAddressOf,
   queueName,
+  type RequestHolder,
   restToken,
 } from '#lib/manifests';
 import { podOutput } from '#lib/pod-logs';
 import {
   type AgentDeployment,
   type AgentRevision,
+  ANNOTATION,
   COMPONENT,
+  CONDITION,
   type Deployment,
   DEPLOYMENTS,
   FINALIZER,
   keyOf,
+  keyText,
   type KubeObject,
   LABEL,
   type ObjectKey,
@@ -39,9 +43,11 @@ import {
   SECRETS,
   type Service,
   SERVICES,
+  sleepNoteOf,
 } from '#lib/resources';
 import type { RevisionSecrets } from '../hub/hub.js';
 import { askLoad, askPod, askRest } from './ask-pod.js';
+import type { Activator, Behind } from './activator.js';
 import type { Place, PodAnswer } from './place.js';
 
 const BY_WORKLOAD = 'workload';
@@ -53,11 +59,16 @@ export interface PlaceOptions {
   readonly namespace: string;
   readonly ownership: Place['ownership'];
   readonly addresses: AddressMode;
+  /** In front of the Services of deployments that sleep, where no proxy of the platform is. */
+  readonly activator?: Activator | undefined;
+  /** Of the listener, whose pod the activator runs in. */
+  readonly listenerName: string;
 }
 
 /** The place as one namespace of a cluster. Of built-in kinds only what the platform made is kept in memory. */
 export class PlaceCluster implements Place {
   readonly ownership: Place['ownership'];
+  readonly heldBy: Place['heldBy'];
   readonly sources: readonly Source[];
   readonly #client: KubeClient;
   readonly #options: PlaceOptions;
@@ -68,6 +79,7 @@ export class PlaceCluster implements Place {
   constructor(client: KubeClient, informers: Informers, options: PlaceOptions) {
     const ours = { namespace: options.namespace, labelSelector: LABEL.deployment };
     this.ownership = options.ownership;
+    this.heldBy = heldBy(options);
     this.#client = client;
     this.#options = options;
     this.#workloads = informers.of(DEPLOYMENTS, ours);
@@ -123,6 +135,39 @@ export class PlaceCluster implements Place {
 
   addressOf(service: Service): string | undefined {
     return addressOf(service, this.#options.addresses);
+  }
+
+  async holderOf({ metadata: { name } }: AgentDeployment): Promise<RequestHolder | undefined> {
+    const { activator, listenerName } = this.#options;
+    if (!activator || this.heldBy !== 'activator') return undefined;
+    const selector = { [LABEL.listener]: listenerName, [LABEL.component]: COMPONENT.listener };
+    return { selector, port: await activator.portOf(this.#keyOf(name), this.#behind(name)) };
+  }
+
+  async forget({ name }: ObjectKey): Promise<void> {
+    await this.#options.activator?.forget(this.#keyOf(name));
+  }
+
+  #keyOf(name: string): string {
+    return keyText({ namespace: this.#options.namespace, name });
+  }
+
+  #behind(name: string): Behind {
+    const key = { namespace: this.#options.namespace, name };
+    const find = (): Service | undefined => this.#services.find(key);
+    return {
+      note: () => {
+        const service = find();
+        return service && sleepNoteOf(service);
+      },
+      wake: async ({ since }) => {
+        await this.#client.merge(SERVICES, key, { metadata: { annotations: { [ANNOTATION.wake]: since } } });
+      },
+      pods: () => {
+        const workload = find()?.spec.selector?.[LABEL.revision];
+        return workload === undefined ? [] : this.#pods.byIndex(BY_WORKLOAD, workload).filter(takesRequests);
+      },
+    };
   }
 
   async applyWorkload(
@@ -189,6 +234,20 @@ export class PlaceCluster implements Place {
         return this.ownership satisfies never;
     }
   }
+}
+
+/** The Service of another cluster cannot lead to a pod of the listener's own. */
+function heldBy({ addresses, ownership, activator }: PlaceOptions): Place['heldBy'] {
+  if (addresses === 'loopback') return 'proxy';
+  return activator && ownership === 'reference' ? 'activator' : undefined;
+}
+
+function takesRequests({ metadata, status }: Pod): boolean {
+  return (
+    metadata.deletionTimestamp === undefined &&
+    metadata.labels?.[LABEL.component] === COMPONENT.agentApi &&
+    status?.conditions?.some(({ type, status: is }) => type === CONDITION.ready && is === 'True') === true
+  );
 }
 
 /** The deployment that a workload, a pod or a Service belongs to. */

@@ -1,6 +1,6 @@
 import type { Source } from '#lib/kube';
 import type { RestAnswer, RunLoad } from '#lib/lifecycle';
-import type { ContainerOutput } from '#lib/manifests';
+import type { ContainerOutput, RequestHolder } from '#lib/manifests';
 import type { AgentDeployment, AgentRevision, Deployment, ObjectKey, Pod, Service } from '#lib/resources';
 import type { RevisionSecrets } from '../hub/hub.js';
 
@@ -22,6 +22,8 @@ export interface Place {
    * by label in another cluster, where `clear` does.
    */
   readonly ownership: 'reference' | 'label';
+  /** What holds requests to deployments that sleep; undefined: nothing does. */
+  readonly heldBy: 'proxy' | 'activator' | undefined;
   /** What wakes the rollout of a deployment. */
   readonly sources: readonly Source[];
   /** The Deployment of the revision's name, if it was made for this very revision. */
@@ -45,6 +47,10 @@ export interface Place {
   findService(deployment: AgentDeployment): Service | undefined;
   /** Where the Service is called; undefined while it has no address. */
   addressOf(service: Service): string | undefined;
+  /** Where the Service of a deployment that sleeps leads; undefined where something in front of it holds requests. */
+  holderOf(deployment: AgentDeployment): Promise<RequestHolder | undefined>;
+  /** The deployment does not exist any longer, or has nothing here. */
+  forget(deployment: ObjectKey): Promise<void>;
   /** @throws TerminalError `NotOurs` when the name belongs to another owner */
   applyWorkload(
     revision: AgentRevision,

@@ -8,6 +8,7 @@ import {
   type ObjectKey,
   type Pod,
   type Service,
+  sleepNoteOf,
 } from '#lib/resources';
 import type { Hub } from '../hub/hub.js';
 import type { Place } from '../place/place.js';
@@ -47,7 +48,7 @@ export function observeRollout(
 
 /** What the Service of a deployment names and selects. */
 export function servedBy(service: Service | undefined): Served | undefined {
-  const workload = service?.spec.selector?.[LABEL.revision];
+  const workload = service?.spec.selector?.[LABEL.revision] ?? (service && sleepNoteOf(service)?.workload);
   if (workload === undefined) return undefined;
   return { workload, revision: service?.metadata.labels?.[LABEL.revision] ?? workload };
 }

@@ -112,14 +112,14 @@ export class RolloutReconciler {
     const seen = observeRollout(this.#hub, this.#place, key, listenerName);
     if (!seen || seen.revisions.length === 0) {
       this.#readySpans.forget(key);
+      await this.#place.forget(key);
       return isClearing ? wait(REASON.deleting, CLEARING_MS) : done();
     }
     // a pass that cannot see that a revision has failed would begin it anew
     if (seen.revisions.some(({ revision }) => this.#hub.isBehind(revision)))
       return wait(REASON.pending, BEHIND_MS);
     if (await holdOwners(this.#hub, this.#place, seen)) return after(0);
-    const holdsRequests = this.#deps.settings.addresses === 'loopback';
-    const asked = await askPods({ ...seen, holdsRequests }, this.#place, clock.now());
+    const asked = await askPods({ ...seen, heldBy: this.#place.heldBy }, this.#place, clock.now());
     const world = this.#readySpans.look(key, asked, clock.monotonicMs());
     const now = clock.now();
     const awake = this.#wakefulness.look(now, this.#deps.isBlind());
@@ -246,7 +246,8 @@ export class RolloutReconciler {
     const { deployment, service } = world;
     const sleep = fate.kind === 'serving' || fate.kind === 'asleep' ? fate.sleep : undefined;
     const note = sleep?.kind === 'awake' ? undefined : sleep?.note;
-    const desired = buildDeploymentService(revision, origin.metadata.name, note);
+    const holder = note && (await this.#place.holderOf(deployment));
+    const desired = buildDeploymentService(revision, origin.metadata.name, note, holder);
     await this.#place.applyService(deployment, desired, service);
     const { name } = revision.metadata;
     if (servedBy(service)?.revision === name) return;

@@ -57,7 +57,7 @@ function scene(given: Scene): { readonly world: RolloutWorld; readonly one: Revi
   return {
     one,
     world: {
-      ...{ ...rest, deployment, holdsRequests: given.isHeld ?? true },
+      ...{ ...rest, deployment, heldBy: (given.isHeld ?? true) ? 'proxy' : undefined },
       service: service && { ...service, metadata: { ...service.metadata, annotations } },
     },
   };
@@ -131,7 +131,7 @@ describe('decideSleep', () => {
   it('looks again when the time may be over', () => {
     expect(decided({ rest: { ...IDLE, idleMs: 299_000 } })).toEqual({ kind: 'awake', lookMs: 1_000 });
     const asleep = { replicas: 0, note, asleepSince: since, wakeAt: inSeconds(100) } as const;
-    expect(decided(asleep)).toMatchObject({ lookMs: 98_000 });
+    expect(decided(asleep)).toMatchObject({ lookMs: 98_000 / 1.1 });
     expect(decided({ replicas: 0, note, asleepSince: since })).toMatchObject({ lookMs: undefined });
   });
 

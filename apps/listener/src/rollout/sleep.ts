@@ -8,12 +8,14 @@ import type { RevisionWorld, RolloutWorld } from './world.js';
 
 /** `idleSeconds` when unset. */
 const IDLE_SECONDS = 300;
-/** So long after its Service began to hold requests the pods have all that were let through. */
-const DOZE_MS = 1_000;
+/** So long after its Service began to hold requests the pods have all that were let through: every node must know. */
+const DOZE_MS = { proxy: 1_000, activator: 3_000 } as const;
 /** A start takes about that long: what is due is done in time. */
 const AHEAD_MS = 2_000;
 /** Pods that are not ready by then, and say nothing, are in trouble. */
 const START_MS = 60_000;
+/** The loop that looks again adds up to a tenth of the time: of hours that would be minutes. */
+const JITTER = 1.1;
 /** How often is looked at a deployment that has something to do. */
 const BUSY_LOOK_MS = 30_000;
 /** How often is looked at one whose server gives no answer. */
@@ -53,8 +55,12 @@ function noteOf({ service }: RolloutWorld, { revision }: RevisionWorld): SleepNo
   return service && isServed ? sleepNoteOf(service) : undefined;
 }
 
-function mayRest({ deployment, holdsRequests }: RolloutWorld, { origin }: RevisionWorld): boolean {
-  return holdsRequests === true && maySleep(origin) && deployment.spec.suspend !== true;
+function mayRest({ deployment, heldBy }: RolloutWorld, { origin }: RevisionWorld): boolean {
+  return heldBy !== undefined && maySleep(origin) && deployment.spec.suspend !== true;
+}
+
+function dozeMs({ heldBy = 'activator' }: RolloutWorld): number {
+  return DOZE_MS[heldBy];
 }
 
 function hasPods({ workload }: RevisionWorld): boolean {
@@ -89,7 +95,7 @@ export function restQuestion(world: RolloutWorld, one: RevisionWorld, now: Date)
   const note = noteOf(world, one);
   if (!note) return 'ask';
   if (note.wakingSince !== undefined || wakeCause(world, one, note, now) !== undefined) return undefined;
-  return now.getTime() - Date.parse(note.since) >= DOZE_MS ? 'close' : undefined;
+  return now.getTime() - Date.parse(note.since) >= dozeMs(world) ? 'close' : undefined;
 }
 
 /**
@@ -114,7 +120,9 @@ function sleepOn(world: RolloutWorld, one: RevisionWorld, note: SleepNote, now: 
   if (cause !== undefined) return wakeUp(one, note, cause, now);
   // when it must wake is not on record
   if (asleepSince !== note.since) return AWAKE;
-  const lookMs = wakeAt === undefined ? undefined : Date.parse(wakeAt) - AHEAD_MS - now.getTime();
+  const leftMs = wakeAt === undefined ? undefined : Date.parse(wakeAt) - AHEAD_MS - now.getTime();
+  // several looks, each nearer, instead of one that is late
+  const lookMs = leftMs === undefined ? undefined : leftMs / JITTER;
   return { kind: 'asleep', note, since: note.since, wakeAt, lookMs };
 }
 
@@ -145,14 +153,15 @@ function fallAsleep(world: RolloutWorld, one: RevisionWorld, now: Date): Sleep {
   if (one.rest.isBusy) return { kind: 'awake', lookMs: Math.min(idleMs, BUSY_LOOK_MS) };
   const leftMs = idleMs - one.rest.idleMs;
   if (leftMs > 0) return { kind: 'awake', lookMs: Math.max(100, leftMs) };
-  return { kind: 'dozing', note: { since: now.toISOString() }, lookMs: DOZE_MS };
+  return { kind: 'dozing', note: { since: now.toISOString() }, lookMs: dozeMs(world) };
 }
 
 function dozeOff(world: RolloutWorld, one: RevisionWorld, note: SleepNote, now: Date): Sleep {
   const dozedMs = now.getTime() - Date.parse(note.since);
   // the clock was set back
   if (dozedMs < 0 || !isWorkloadReady(one) || !isAlone(world, one)) return AWAKE;
-  if (dozedMs < DOZE_MS) return { kind: 'dozing', note, lookMs: DOZE_MS - dozedMs };
+  const leftMs = dozeMs(world) - dozedMs;
+  if (leftMs > 0) return { kind: 'dozing', note, lookMs: leftMs };
   const { rest } = one;
   if (!rest?.isClosed || rest.isBusy) return AWAKE;
   const wakeAt = wakeTime(rest, now);

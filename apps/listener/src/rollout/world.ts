@@ -41,8 +41,8 @@ export interface RolloutWorld {
   /** The other revisions of the deployment: another listener's, from before or after it was handed over. */
   readonly elsewhere: readonly AgentRevision[];
   readonly service: Service | undefined;
-  /** Whether something holds requests to a Service whose deployment sleeps: else none sleeps. */
-  readonly holdsRequests?: boolean;
+  /** What holds requests to a Service whose deployment sleeps; undefined: nothing does, and none sleeps. */
+  readonly heldBy?: 'proxy' | 'activator' | undefined;
 }
 
 /** Patience, in milliseconds. */

@@ -6,7 +6,7 @@ import { sendSignal } from '#lib/process-identity';
 import type { PodContainer, Probe } from '#lib/resources';
 import { systemClock } from '#lib/time';
 import type { Launch } from '../user/launch.js';
-import { plainHttp } from '../plain-http.js';
+import { plainHttp } from '#lib/service-front';
 import { spawnRequest, startFailure, type Tools } from '../user/spawn-request.js';
 
 /** Undefined when the probe succeeded, else what was found. */

@@ -1,13 +1,7 @@
 import { ANNOTATION, type Pod, type Service } from '#lib/resources';
+import type { Endpoint } from '#lib/service-front';
 
 export type ServicePort = NonNullable<Service['spec']['ports']>[number];
-
-/** A ready pod's address on this machine. */
-export interface Endpoint {
-  readonly pod: string;
-  /** Loopback port. */
-  readonly port: number;
-}
 
 /** What the node noted on a pod: container port → real port. */
 function loopbackPorts(pod: Pod): Readonly<Record<string, number>> {

@@ -13,8 +13,8 @@ import type { Pod, Service } from '#lib/resources';
 import { createLogger } from '#lib/telemetry';
 import { FakeClock, sendRaw, sendUnread, waitFor } from '#lib/testing';
 import { type Clock, systemClock } from '#lib/time';
-import { type Endpoint, findEndpoints } from './endpoint.js';
-import { ServiceListener } from './service-listener.js';
+import { type Endpoint, ServiceListener } from '#lib/service-front';
+import { findEndpoints } from './endpoint.js';
 
 const stops: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
@@ -58,7 +58,7 @@ async function proxy(
 ): Promise<number> {
   const listener = new ServiceListener({
     serviceName: 'ws/a',
-    port: { name, port: 80 },
+    port: { name },
     endpoints,
     room,
     clock: systemClock,

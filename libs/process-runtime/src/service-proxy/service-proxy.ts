@@ -22,11 +22,11 @@ import {
   sleepNoteOf,
 } from '#lib/resources';
 import { errorText } from '#lib/errors';
+import { ServiceListener } from '#lib/service-front';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import { findEndpoints, type ServicePort } from './endpoint.js';
 import { RememberedPorts } from './remembered-ports.js';
-import { ServiceListener } from './service-listener.js';
 
 /** Of one namespace. Whoever is on this machine may connect, without a key, and each takes one to a pod as well. */
 const MAX_CONNECTIONS = 4_000;

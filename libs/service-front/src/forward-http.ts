@@ -2,7 +2,8 @@ import type { ClientRequest, IncomingMessage, ServerResponse } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { protectAnswer } from '#lib/http';
-import { plainHttp } from '../plain-http.js';
+import type { Endpoint } from './endpoint.js';
+import { plainHttp } from './plain-http.js';
 import { type EndpointChoice, MAX_WAITING } from './endpoint-choice.js';
 import type { SleepGate } from './sleep-gate.js';
 
@@ -37,9 +38,9 @@ function refuse(response: ServerResponse, message: string, status = 503): void {
  * A connection to a pod, or undefined when none answers. Connecting first means that nothing of the request is
  * sent before the pod accepts, so trying the next pod repeats nothing.
  */
-function connected(port: number): Promise<Socket | undefined> {
+function connected({ host = '127.0.0.1', port }: Endpoint): Promise<Socket | undefined> {
   return new Promise((resolve) => {
-    const socket = connect({ host: '127.0.0.1', port, noDelay: true });
+    const socket = connect({ host, port, noDelay: true });
     socket.once('connect', () => {
       socket.removeAllListeners('error');
       resolve(socket);
@@ -49,15 +50,15 @@ function connected(port: number): Promise<Socket | undefined> {
 }
 
 async function connectToPod(endpoints: EndpointChoice, signal: AbortSignal): Promise<Socket | undefined> {
-  const tried = new Set<number>();
+  const tried = new Set<string>();
   while (tried.size < MAX_PODS_TRIED && !signal.aborted) {
     const endpoint = await endpoints.choose(tried, PATIENCE_MS, signal);
     if (!endpoint) return undefined;
-    const socket = await connected(endpoint.port);
+    const socket = await connected(endpoint);
     // the client left meanwhile: a connection opened now would never be closed
     if (socket && signal.aborted) socket.destroy();
     else if (socket) return socket;
-    tried.add(endpoint.port);
+    tried.add(endpoint.pod);
   }
   return undefined;
 }

@@ -31,7 +31,7 @@ export class EndpointChoice {
    * in a moment. Undefined when there is none, and at once when too many wait.
    */
   async choose(
-    tried: ReadonlySet<number>,
+    tried: ReadonlySet<string>,
     patienceMs: number,
     signal: AbortSignal,
   ): Promise<Endpoint | undefined> {
@@ -47,7 +47,7 @@ export class EndpointChoice {
   }
 
   async #wait(
-    tried: ReadonlySet<number>,
+    tried: ReadonlySet<string>,
     deadlineMs: number,
     signal: AbortSignal,
   ): Promise<Endpoint | undefined> {
@@ -69,8 +69,8 @@ export class EndpointChoice {
     return this.#look;
   }
 
-  #pick(endpoints: readonly Endpoint[], tried: ReadonlySet<number>): Endpoint | undefined {
-    const fresh = endpoints.filter(({ port }) => !tried.has(port));
+  #pick(endpoints: readonly Endpoint[], tried: ReadonlySet<string>): Endpoint | undefined {
+    const fresh = endpoints.filter(({ pod }) => !tried.has(pod));
     return fresh.length > 0 ? fresh[this.#next++ % fresh.length] : undefined;
   }
 }

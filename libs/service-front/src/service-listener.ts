@@ -12,8 +12,8 @@ import { claimAddress, depositSocket, withdrawSocket } from '#lib/held-sockets';
 import { findStablePort } from '#lib/stable-port';
 import { type Logger, recordCuts } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
-import { plainHttp } from '../plain-http.js';
-import type { Endpoint, ServicePort } from './endpoint.js';
+import type { Endpoint } from './endpoint.js';
+import { plainHttp } from './plain-http.js';
 import { EndpointChoice } from './endpoint-choice.js';
 import { forwardHttp, forwardUpgrade, joinSockets } from './forward-http.js';
 import { SleepGate, type SleepGateOptions } from './sleep-gate.js';
@@ -40,7 +40,10 @@ const AWAKE = { note: () => undefined, wake: () => Promise.resolve() };
 export interface ServiceListenerOptions {
   /** `namespace/name`, for messages. */
   readonly serviceName: string;
-  readonly port: ServicePort;
+  /** Of the Service. */
+  readonly port: { readonly name?: string | undefined };
+  /** Address to listen on; that of this machine alone by default. */
+  readonly host?: string;
   /** The endpoints at this moment. */
   readonly endpoints: () => readonly Endpoint[];
   /** How the deployment behind it sleeps; without it requests wait for nothing. */
@@ -60,6 +63,7 @@ export interface ServiceListenerOptions {
 export class ServiceListener {
   readonly #server: Server;
   readonly #isHttp: boolean;
+  readonly #host: string;
   readonly #clock: Clock;
   readonly #sockets = new Set<Socket>();
 
@@ -67,6 +71,7 @@ export class ServiceListener {
     const { port, endpoints, room, clock } = options;
     const choice = new EndpointChoice(endpoints, clock);
     this.#clock = clock;
+    this.#host = options.host ?? '127.0.0.1';
     this.#isHttp = /^http(-|$)/.test(port.name ?? '');
     this.#server = this.#isHttp
       ? httpServer(choice, options)
@@ -111,7 +116,7 @@ export class ServiceListener {
     return new Promise((resolve) => {
       const failed = (): void => resolve(false);
       this.#server.once('error', failed);
-      this.#server.listen({ ...claimAddress({ host: '127.0.0.1', port }), backlog: 1024 }, () => {
+      this.#server.listen({ ...claimAddress({ host: this.#host, port }), backlog: 1024 }, () => {
         this.#server.off('error', failed);
         // clients send keys there: no other program may have it while this one is started again
         depositSocket(this.#server);
@@ -152,5 +157,5 @@ async function tcp(client: Socket, choice: EndpointChoice): Promise<void> {
   client.setTimeout(TCP_IDLE_MS, () => client.destroy());
   const endpoint = await choice.choose(new Set(), 2_000, gone.signal);
   if (!endpoint) return void client.destroy();
-  joinSockets(client, connect({ host: '127.0.0.1', port: endpoint.port, noDelay: true }));
+  joinSockets(client, connect({ host: endpoint.host ?? '127.0.0.1', port: endpoint.port, noDelay: true }));
 }

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { FakeClock } from '#lib/testing';
 import { EndpointChoice, MAX_WAITING } from './endpoint-choice.js';
 
-const NONE: ReadonlySet<number> = new Set();
+const NONE: ReadonlySet<string> = new Set();
 
 describe('EndpointChoice, while no pod is ready', () => {
   const stays = new AbortController().signal;

@@ -1,0 +1,107 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { DEPLOYMENTS, findCondition, PODS, RESOURCES, SERVICES } from '#lib/resources';
+import { temporaryFolder, testEmbeddedKube, testPostgres, waitFor as waitWithin } from '#lib/testing';
+import { ServerProcess } from '../../apps/agent-server/testdata/start-server.js';
+import { ControlPlane, NAMESPACE, PATIENT } from './control-plane.js';
+
+const waitFor = <T>(probe: () => T | Promise<T>) => waitWithin(probe, PATIENT);
+
+/** Where the pod listens: an address of this machine that no other test has. */
+const POD_IP = '127.0.0.9';
+const IN_CLUSTER = { AGENTPLANE_ADDRESSES: 'cluster-dns' };
+const KEY = { namespace: NAMESPACE, name: 'zero' };
+const REVISION = 'zero-00001';
+
+describe('a deployment with a minScale of 0 on a cluster', () => {
+  const server = testEmbeddedKube();
+  const postgres = testPostgres();
+  const folder = temporaryFolder();
+  let plane: ControlPlane;
+  let agentUri: string;
+  let pod: ServerProcess | undefined;
+
+  beforeAll(async () => {
+    const { uri } = await postgres.freshDatabase();
+    agentUri = (await postgres.freshDatabase()).uri;
+    plane = await ControlPlane.start({ kubeconfigPath: server.kubeconfigPath, databaseUri: uri, folder });
+    await restartListener('SIGTERM');
+  }, 90_000);
+  afterAll(async () => {
+    await pod?.stop();
+    await plane.stop();
+  });
+
+  async function restartListener(signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
+    await plane.program('listener').end(signal);
+    await plane.startListener({}, IN_CLUSTER);
+  }
+
+  const revision = () => plane.client.get(RESOURCES.AgentRevision, { ...KEY, name: REVISION });
+  const reason = async () => findCondition((await revision()).status?.conditions, 'Ready')?.reason;
+  const service = () => plane.client.get(SERVICES, KEY);
+  const leadsToAgent = async () =>
+    (await service()).spec.selector?.['agentplane.dev/revision'] === REVISION &&
+    (await service()).spec.ports?.[0]?.targetPort === 'http';
+  const replicas = async () =>
+    (await plane.client.get(DEPLOYMENTS, { ...KEY, name: REVISION })).spec.replicas;
+
+  /** What a node does with the pod that the revision has now. */
+  async function runPod(): Promise<void> {
+    const [made] = await waitFor(async () => {
+      const pods = await plane.podsOf(REVISION);
+      return pods.length > 0 && pods;
+    });
+    const token = (await revision()).metadata.uid ?? '';
+    const env = { HOST: POD_IP, PORT: '8000', AGENTPLANE_REST_TOKEN: token };
+    pod = await ServerProcess.start({ uri: agentUri, env });
+    const name = made?.metadata.name ?? '';
+    await plane.client.mergeStatus(PODS, { ...KEY, name }, { status: { podIP: POD_IP } });
+    await plane.report(REVISION, { ready: true });
+  }
+
+  /** The port of the activator that the Service leads to while the deployment sleeps. */
+  async function heldPort(): Promise<number> {
+    const { selector, ports } = (await service()).spec;
+    expect(selector).toEqual({
+      'agentplane.dev/listener': 'default',
+      'app.kubernetes.io/component': 'listener',
+    });
+    return Number(ports?.[0]?.targetPort);
+  }
+
+  async function fallAsleep(): Promise<void> {
+    await waitFor(async () => (await reason()) === 'Asleep');
+    // on record before the pods go
+    await waitFor(async () => (await replicas()) === 0);
+    await waitFor(async () => (await plane.podsOf(REVISION)).length === 0);
+    await pod?.stop();
+  }
+
+  it('leads its Service to the listener while it sleeps, which holds requests and starts it', async () => {
+    await plane.client.create(RESOURCES.AgentDeployment, {
+      metadata: KEY,
+      spec: {
+        source: 'external_image',
+        sourceConfig: { resourceSpec: { minScale: 0 } },
+        sourceRevisionConfig: { imageUri: 'example.org/agent:1' },
+        ...{ suspend: false, revisionHistoryLimit: 10, minReadySeconds: 0, idleSeconds: 2 },
+      },
+    });
+    await runPod();
+    await waitFor(leadsToAgent);
+    await fallAsleep();
+    const before = await heldPort();
+    await restartListener('SIGKILL');
+    await waitFor(async () => (await heldPort()) !== before);
+    expect(await replicas()).toBe(0);
+    expect(await (await fetch(`http://127.0.0.1:${await heldPort()}/ok`)).json()).toEqual({
+      ...{ ok: true, asleep: true },
+    });
+    const answer = fetch(`http://127.0.0.1:${await heldPort()}/threads`, { method: 'POST', body: '{}' });
+    await runPod();
+    expect((await answer).status).toBe(415);
+    await waitFor(leadsToAgent);
+    expect(await reason()).toBe('Serving');
+    await fallAsleep();
+  }, 240_000);
+});
