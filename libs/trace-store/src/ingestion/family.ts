@@ -76,7 +76,7 @@ export class Family {
         ...{
           parentOrder: undefined,
           order: given.text,
-          ancestors: given.parentRunIds.length,
+          ancestors: given.ancestors,
           isPlaced: true,
         },
       };

@@ -47,8 +47,8 @@ import { patchesWithoutErased } from './without-erased.js';
 /** A row found no partition: its day was dropped since it was looked up. */
 const NO_PARTITION = '23514';
 const ATTEMPTS = 4;
-/** A dotted order is also held as a list of ids, and read from the text of the parent's. */
-const HELD_PER_ORDER = 16;
+/** Runs that are made at once, some milliseconds; one may have a thousand ancestors, which are a list of ids as well. */
+const MADE_AT_ONCE = { runs: 500, orderChars: 1 << 20 };
 
 /** A group with the place it asks for. */
 interface Opening {
@@ -315,7 +315,8 @@ export class Ingestion {
       .map(({ group, place }) => ({ ...group, ...place }));
     const portions = portionsByWaiting(fresh, bytesWaiting, {
       maxBytes: this.options.waiting.bytesOfRun,
-      ownBytes: ({ parentOrder = '' }) => parentOrder.length * HELD_PER_ORDER,
+      ownShare: ({ group, parentOrder = firstOf(group, 'dottedOrder')?.text ?? '' }) =>
+        1 / MADE_AT_ONCE.runs + parentOrder.length / MADE_AT_ONCE.orderChars,
     });
     for (const portion of portions) await this.#insert(client, sender.tenantId, portion);
     await addUnplaced(client, sender.tenantId, fresh.flatMap(unplacedOf));
@@ -326,7 +327,8 @@ export class Ingestion {
       return !isElsewhere;
     });
     // a place that is neither won nor taken: the project was deleted since it was looked up
-    if (late.some((group) => unknown.includes(group))) throw new ProjectVanished();
+    const unknownOnes: ReadonlySet<RunGroup> = new Set(unknown);
+    if (late.some((group) => unknownOnes.has(group))) throw new ProjectVanished();
     const waiting = await this.#wait(client, sender, unknown);
     const kept = new Set(opening);
     const gone = placed.filter((one) => !kept.has(one)).map(({ group }) => group);

@@ -1,5 +1,5 @@
 import type { Instant } from '#lib/time';
-import { buildDottedOrder, parseDottedOrder } from '../wire/dotted-order.js';
+import { ancestorsIn, buildDottedOrder } from '../wire/dotted-order.js';
 import type { RunChange } from '../wire/run-change.js';
 import type { RunPayloads, RunRow, RunStatus } from '../run/stored-run.js';
 
@@ -28,9 +28,7 @@ export function newRun(identity: RunIdentity, first: RunChange): RunRow {
     status: 'pending',
     isRoot: first.parentRunId === undefined,
     parentRunId: first.parentRunId,
-    parentRunIds:
-      parseDottedOrder(dottedOrder)?.parentRunIds ??
-      (first.parentRunId === undefined ? [] : [first.parentRunId]),
+    parentRunIds: ancestorsIn(dottedOrder),
     dottedOrder,
     tags: [],
     threadId: undefined,

@@ -151,8 +151,40 @@ describe('ingestion in any order', () => {
     }));
     const arriving = fresh.map(({ place }) => ({ ...place, threadId: undefined }));
     const { waiting } = await lookUpArriving(client, tenant, arriving);
-    const portions = portionsByWaiting(fresh, waiting, { maxBytes: 4_000, ownBytes: () => 1 });
+    const portions = portionsByWaiting(fresh, waiting, { maxBytes: 4_000, ownShare: () => 0 });
     expect(portions.map(({ runs }) => runs.length)).toEqual([51]);
+  });
+
+  it('makes many runs, and runs with long ways to their roots, in several portions', async () => {
+    const query = jest.spyOn(pg.Client.prototype, 'query');
+    const copied = (): number => {
+      const copies = query.mock.calls.filter(([given]) =>
+        (given as { readonly text?: string }).text?.includes('COPY runs '),
+      );
+      query.mockClear();
+      return copies.length;
+    };
+    try {
+      await creates(...Array.from({ length: 100 }, () => post(randomUUID())));
+      expect(copied()).toBe(1);
+      await creates(...Array.from({ length: 1_100 }, () => post(randomUUID())));
+      expect(copied()).toBe(3);
+      const segment = (of: string) => `20261120T100000000000Z${of}`;
+      const above = Array.from({ length: 999 }, () => randomUUID());
+      const deep = Array.from({ length: 40 }, () => randomUUID());
+      const order = (id: string) => [...above, id].map(segment).join('.');
+      await creates(...deep.map((id) => post(id, { dotted_order: order(id), trace_id: above[0] })));
+      // 59,000 characters each, of a MiB
+      expect(copied()).toBe(3);
+      const { rows } = await client.query<{ ids: string[] }>(
+        'SELECT parent_run_ids::text[] AS ids FROM runs WHERE tenant_id = $1 AND id = ANY ($2::uuid[])',
+        [tenant, deep],
+      );
+      expect(rows).toHaveLength(40);
+      for (const { ids } of rows) expect(ids).toEqual(above);
+    } finally {
+      query.mockRestore();
+    }
   });
 
   it('sends the pairs of many runs in several statements', async () => {

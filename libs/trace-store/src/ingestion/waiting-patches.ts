@@ -237,12 +237,12 @@ export interface Portion<T> {
  * Cuts a list of new runs into portions whose waiting updates may be held in memory together.
  * @param found what waits for them
  * @param maxBytes of a portion; a run with more is a portion of its own
- * @param ownBytes what a run itself adds to what came
+ * @param ownShare what part of a portion a run takes by itself
  */
 export function portionsByWaiting<T extends { readonly place: WaitingPlace }>(
   fresh: readonly T[],
   found: readonly BytesOfRun[],
-  { maxBytes, ownBytes }: { readonly maxBytes: number; readonly ownBytes: (one: T) => number },
+  { maxBytes, ownShare }: { readonly maxBytes: number; readonly ownShare: (one: T) => number },
 ): readonly Portion<T>[] {
   const bytes = new Map(
     found.map((one) => [
@@ -260,7 +260,7 @@ export function portionsByWaiting<T extends { readonly place: WaitingPlace }>(
   let held = 0;
   for (const one of fresh) {
     const waiting = take(one.place.id) + take(runKey(one.place));
-    const own = waiting + ownBytes(one);
+    const own = waiting + maxBytes * ownShare(one);
     if (portions.length === 0 || (held > 0 && held + own > maxBytes)) {
       portions.push({ runs: [], awaited: [] });
       held = 0;

@@ -1,7 +1,7 @@
 import { inTransaction, type Connection, type Pool } from '#lib/postgres';
 import { findPlaces, runKey } from '../run/run-keys.js';
 import { placeRuns, selectParents, type ParentRow } from '../run/run-table.js';
-import { buildDottedOrder, MAX_KNOWN_ANCESTORS, parseDottedOrder } from '../wire/dotted-order.js';
+import { ancestorsIn, buildDottedOrder, MAX_KNOWN_ANCESTORS } from '../wire/dotted-order.js';
 import {
   findChildren,
   giveUpOverdue,
@@ -100,7 +100,7 @@ async function place(
     // below too many ancestors it stays where it is, and what is below it is placed there
     if (above?.dottedOrder === undefined) return [];
     const dottedOrder = buildDottedOrder(child.startTime, child.id, above.dottedOrder);
-    return [{ place: child, dottedOrder, parentRunIds: parseDottedOrder(dottedOrder)?.parentRunIds ?? [] }];
+    return [{ place: child, dottedOrder, parentRunIds: ancestorsIn(dottedOrder) }];
   });
   await placeRuns(client, tenantId, moved);
   await removeUnplaced(

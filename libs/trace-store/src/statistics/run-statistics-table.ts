@@ -37,17 +37,36 @@ export function hourOf(time: Instant): Instant {
 /** A run with what it is summed by. */
 type KeyedRun = CountedRun & Pick<StatisticsKey, 'projectId' | 'isRoot' | 'runType'>;
 
+interface KeyedEntry {
+  readonly key: StatisticsKey;
+  readonly sums: Sums;
+}
+
+function isSameKey(one: StatisticsKey, other: StatisticsKey): boolean {
+  return (
+    one.hour === other.hour &&
+    one.runType === other.runType &&
+    one.isRoot === other.isRoot &&
+    one.projectId === other.projectId
+  );
+}
+
 /** Sums by what they are of. */
 export class KeyedSums {
-  readonly #byKey = new Map<string, { readonly key: StatisticsKey; readonly sums: Sums }>();
+  readonly #byKey = new Map<string, KeyedEntry>();
+  /** Runs of a batch are mostly of one key: its text need not be made for each. */
+  #last: KeyedEntry | undefined;
 
   of(key: StatisticsKey): Sums {
+    const last = this.#last;
+    if (last && isSameKey(last.key, key)) return last.sums;
     const text = `${key.projectId} ${key.hour} ${key.isRoot} ${key.runType}`;
     let found = this.#byKey.get(text);
     if (!found) {
       found = { key, sums: new Sums() };
       this.#byKey.set(text, found);
     }
+    this.#last = found;
     return found.sums;
   }
 

@@ -7,7 +7,10 @@ import { formatInstant, type Instant, parseInstant } from '#lib/time';
 export interface DottedOrder {
   readonly text: string;
   readonly traceId: string;
-  readonly parentRunIds: readonly string[];
+  /** Undefined for a root. */
+  readonly parentRunId: string | undefined;
+  /** How many; their ids are read by `ancestorsIn` where they are written. */
+  readonly ancestors: number;
   readonly id: string;
   /** Time in the run's own segment. */
   readonly startTime: Instant;
@@ -29,18 +32,32 @@ const MAX_SEGMENTS = 1000;
 export function parseDottedOrder(text: string): DottedOrder | undefined {
   const segments = text.split('.', MAX_SEGMENTS + 1);
   if (segments.length > MAX_SEGMENTS) return undefined;
-  const ids: string[] = [];
-  let last: RegExpExecArray | undefined;
-  for (const segment of segments) {
-    last = SEGMENT.exec(segment) ?? undefined;
-    if (!last) return undefined;
-    ids.push((last[8] ?? '').toLowerCase());
-  }
-  const [traceId] = ids;
-  const id = ids.at(-1);
-  const startTime = last && timeOf(last);
-  if (traceId === undefined || id === undefined || startTime === undefined) return undefined;
-  return { text, traceId, parentRunIds: ids.slice(0, -1), id, startTime };
+  const last = SEGMENT.exec(segments.pop() ?? '');
+  const startTime = last ? timeOf(last) : undefined;
+  if (!last || startTime === undefined || !segments.every((segment) => SEGMENT.test(segment)))
+    return undefined;
+  const id = (last[8] ?? '').toLowerCase();
+  const [root] = segments;
+  const parent = segments.at(-1);
+  return {
+    ...{ text, id, startTime, ancestors: segments.length },
+    traceId: root === undefined ? id : idIn(root),
+    parentRunId: parent === undefined ? undefined : idIn(parent),
+  };
+}
+
+const ID_CHARS = 36;
+
+function idIn(segment: string): string {
+  return segment.slice(-ID_CHARS).toLowerCase();
+}
+
+/**
+ * Ids of the ancestors, root first. Ten times as long in memory as a child's own order: to be read when they are written.
+ * @param order of the documented form
+ */
+export function ancestorsIn(order: string): readonly string[] {
+  return order.split('.').slice(0, -1).map(idIn);
 }
 
 function timeOf([, year, month, day, hour, minute, second, fraction]: RegExpExecArray): Instant | undefined {

@@ -292,7 +292,7 @@ function checkOrder(reader: MemberReader, id: string | undefined, order: DottedO
     reader.refuse('dotted_order', 'the last segment should end with the id of the run', 'value_error');
   if (stated.trace_id !== undefined && stated.trace_id !== order.traceId)
     reader.refuse('dotted_order', 'the first segment should end with the trace id', 'value_error');
-  if (stated.parent_run_id !== undefined && stated.parent_run_id !== order.parentRunIds.at(-1))
+  if (stated.parent_run_id !== undefined && stated.parent_run_id !== order.parentRunId)
     reader.refuse(
       'dotted_order',
       'the last but one segment should end with the parent run id',
@@ -365,7 +365,7 @@ function* read(
     kind,
     place,
     traceId: reader.uuid('trace_id') ?? dottedOrder?.traceId,
-    parentRunId: reader.uuid('parent_run_id') ?? dottedOrder?.parentRunIds.at(-1),
+    parentRunId: reader.uuid('parent_run_id') ?? dottedOrder?.parentRunId,
     dottedOrder,
     project: projectOf(reader),
     startTime: reader.time('start_time') ?? (kind === 'post' ? dottedOrder?.startTime : undefined),
