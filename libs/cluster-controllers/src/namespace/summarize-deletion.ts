@@ -26,7 +26,7 @@ export function summarizeDeletion(
           'NamespaceDeletionContentFailure',
           true,
           'ContentDeletionFailed',
-          `Failed to delete all resource types, ${remaining.problems.length} remaining: ${remaining.problems.join(', ')}`,
+          `Failed to delete all resource types, ${remaining.problems.length} remaining: ${firstOf(remaining.problems)}`,
         )
       : flag(
           'NamespaceDeletionContentFailure',
@@ -68,8 +68,13 @@ function flag(type: string, isTrue: boolean, reason: string, message: string): C
 }
 
 function counted(counts: ReadonlyMap<string, number>, verb: string, what: string): string {
-  return [...counts]
-    .map(([name, count]) => `${name} ${verb} ${count} ${what}`)
-    .sort()
-    .join(', ');
+  return firstOf([...counts].map(([name, count]) => `${name} ${verb} ${count} ${what}`).sort());
+}
+
+/** Objects name finalizers as they like: a status with all would be too large to be stored, and be tried again. */
+const MAX_NAMED = 20;
+
+function firstOf(texts: readonly string[]): string {
+  const named = texts.slice(0, MAX_NAMED).join(', ');
+  return texts.length > MAX_NAMED ? `${named}, and ${texts.length - MAX_NAMED} more` : named;
 }

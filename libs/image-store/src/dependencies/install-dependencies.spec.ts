@@ -63,6 +63,13 @@ describe('installing the dependencies of an image', () => {
     120_000,
   );
 
+  it('keeps no token of a registry beside what it installed', async () => {
+    const folder = imageOf('npm');
+    writeFileSync(join(folder, '.npmrc'), '//registry.example/:_authToken=secret\n');
+    await install(folder);
+    expect(readdirSync(dirname(realpathSync(join(folder, 'node_modules'))))).toEqual(['node_modules']);
+  });
+
   it('installs once for a lock file, whatever the code is', async () => {
     const first = imageOf('npm');
     const second = imageOf('npm');

@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { chmod, copyFile, mkdir, readFile, rename, rm, symlink } from 'node:fs/promises';
+import { chmod, copyFile, mkdir, readdir, readFile, rename, rm, symlink } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import { TerminalError } from '#lib/errors';
 import { isJsonObject, type JsonObject } from '#lib/json';
@@ -68,6 +68,7 @@ async function installShared(
       if (existsSync(join(folder, name))) await copyFile(join(folder, name), join(partial, name));
     await runPackageManager(partial, manager);
     await mkdir(join(partial, 'node_modules'), { recursive: true }); // a lock file may name nothing
+    await keepModules(partial);
     await rename(partial, target).catch((error: unknown) => {
       if (!existsSync(target)) throw error; // else another import with the same lock file was faster
     });
@@ -75,6 +76,12 @@ async function installShared(
     await rm(partial, { recursive: true, force: true });
   }
   return target;
+}
+
+/** What was only needed to install may hold the token of a registry (`.npmrc`), and every pod can read this folder. */
+async function keepModules(folder: string): Promise<void> {
+  for (const name of await readdir(folder))
+    if (name !== 'node_modules') await rm(join(folder, name), { recursive: true, force: true });
 }
 
 /** Without a lock file the agent runs on the platform's packages, as a sample of two files does. */
