@@ -1,4 +1,5 @@
 import type { FieldProblem } from '#lib/errors';
+import type { ModelMembers } from '../price/model-members.js';
 import { IngestReport } from '../problem/ingest-report.js';
 import type { RunBatch } from '../wire/run-operation.js';
 import { bytesOf } from './observe-ingestion.js';
@@ -19,7 +20,7 @@ export interface IngestRequest {
 }
 
 /** @param members that may name the model of a run */
-export async function readRequest(batch: RunBatch, members: readonly string[]): Promise<IngestRequest> {
+export async function readRequest(batch: RunBatch, members: ModelMembers): Promise<IngestRequest> {
   const report = new IngestReport();
   const { operations, refused } = await parseBatch(batch, report, members);
   const groups = groupByRun(operations);

@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import type { FieldProblem } from '#lib/errors';
 import { inTurns } from '#lib/json';
+import type { ModelMembers } from '../price/model-members.js';
 import type { IngestReport } from '../problem/ingest-report.js';
 import { parseOperation } from '../wire/parse-operation.js';
 import type { RunBatch } from '../wire/run-operation.js';
@@ -28,7 +29,7 @@ export interface ParsedBatch {
 export async function parseBatch(
   batch: RunBatch,
   report: IngestReport,
-  members: readonly string[],
+  members: ModelMembers,
 ): Promise<ParsedBatch> {
   const operations: ParsedOperation[] = [];
   const refused: FieldProblem[] = [];

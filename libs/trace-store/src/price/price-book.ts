@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Instant } from '#lib/time';
-import { DEFAULT_MEMBERS, type ModelPrice } from './model-price.js';
+import { type ModelMembers, modelMembers } from './model-members.js';
+import type { ModelPrice } from './model-price.js';
 import { compilePattern, knownPattern } from './price-pattern.js';
 
 /** The model of a run, as its sender names it. */
@@ -51,13 +52,11 @@ export class PriceBook {
   /** By model, the rules that meet it, whenever they begin. */
   readonly #known = new Map<string, readonly Rule[]>();
   #bytes = 0;
-  /** Members that may name a model, first match wins. */
-  readonly members: readonly string[];
+  readonly members: ModelMembers;
 
   private constructor(rules: readonly Rule[]) {
     this.#rules = rules;
-    const own = rules.flatMap(({ price }) => price.matchPath);
-    this.members = [...new Set([...DEFAULT_MEMBERS, ...own])];
+    this.members = modelMembers(rules.flatMap(({ price }) => price.matchPath));
   }
 
   static of(prices: readonly ModelPrice[]): PriceBook {

@@ -7,7 +7,7 @@ import {
   parseJson,
   QUOTE,
 } from '#lib/json';
-import { DEFAULT_MEMBERS } from '../price/model-price.js';
+import { type ModelMembers, modelMembers } from '../price/model-members.js';
 import { validatePayload, WHOLE_PAYLOAD } from './whole-payload.js';
 import { parseRange } from './parse-range.js';
 import { type Usage, usageOf } from './usage.js';
@@ -43,18 +43,20 @@ function shortText(bytes: Buffer, { start, end }: ByteRange): string | undefined
   return text.replaceAll('\0', '\uFFFD').toWellFormed();
 }
 
+const DEFAULT_MODEL_MEMBERS = modelMembers();
+
 /** Keeps the model that comes first: of `ls_model_name`, of parameters of the call, of metadata. */
 class ModelSearch {
   found: ModelFacts | undefined;
   #rank = Number.POSITIVE_INFINITY;
 
-  constructor(private readonly members: readonly string[]) {}
+  constructor(private readonly members: ModelMembers) {}
 
   look(bytes: Buffer, member: string, range: ByteRange, isMetadata: boolean): void {
     const isOwn = isMetadata && member === 'ls_model_name';
-    const at = isOwn ? 0 : this.members.indexOf(member);
-    if (at < 0) return;
-    const rank = isOwn ? -1 : isMetadata ? this.members.length + at : at;
+    const at = isOwn ? -1 : this.members.get(member);
+    if (at === undefined) return;
+    const rank = isOwn || !isMetadata ? at : this.members.size + at;
     if (rank >= this.#rank) return;
     const model = shortText(bytes, range);
     if (model === undefined) return;
@@ -67,11 +69,11 @@ class ModelSearch {
  * Usage, thread id, model and provider from `extra.metadata`; the model also from `extra.invocation_params`. Validates the
  * JSON.
  * @throws JsonSyntaxError
- * @param members that may name the model beside `ls_model_name`, first match wins
+ * @param members that may name the model beside `ls_model_name`
  */
 export function* factsInExtra(
   extra: Buffer,
-  members: readonly string[] = DEFAULT_MEMBERS,
+  members: ModelMembers = DEFAULT_MODEL_MEMBERS,
 ): JsonWalk<ExtraFacts> {
   const threads = new Map<string, string>();
   const models = new ModelSearch(members);

@@ -12,6 +12,7 @@ import {
 } from '#lib/json';
 import { isUuid } from '#lib/resources';
 import type { Instant } from '#lib/time';
+import type { ModelMembers } from '../price/model-members.js';
 import { parseDottedOrder, type DottedOrder } from './dotted-order.js';
 import { type LightMembers, MemberReader, storable } from './member-reader.js';
 import type { MemberNote } from './member-note.js';
@@ -168,11 +169,7 @@ interface PayloadFacts {
 }
 
 /** Walks through a payload once, to validate it and for what it says. @throws JsonSyntaxError */
-function* walk(
-  field: PayloadField,
-  json: Buffer,
-  members: readonly string[] | undefined,
-): JsonWalk<PayloadFacts> {
+function* walk(field: PayloadField, json: Buffer, members: ModelMembers | undefined): JsonWalk<PayloadFacts> {
   switch (field) {
     case 'outputs':
       return { ofOutputs: yield* usageInOutputs(json) };
@@ -192,7 +189,7 @@ function* walked(
   reader: MemberReader,
   field: PayloadField,
   bytes: Buffer,
-  members: readonly string[] | undefined,
+  members: ModelMembers | undefined,
 ): JsonWalk<{ readonly json: Buffer; readonly said: PayloadFacts } | undefined> {
   try {
     return { json: bytes, said: yield* walk(field, bytes, members) };
@@ -205,7 +202,7 @@ function* walked(
   }
 }
 
-function* derive(reader: MemberReader, raw: Payloads, members?: readonly string[]): JsonWalk<Derived> {
+function* derive(reader: MemberReader, raw: Payloads, members?: ModelMembers): JsonWalk<Derived> {
   const payloads: { -readonly [K in keyof RunPayloads]: RunPayloads[K] } = {};
   let facts: PayloadFacts = {};
   for (const field of PAYLOAD_FIELDS) {
@@ -318,7 +315,7 @@ interface Unparsed extends Partial<Pick<RunChange, 'id' | 'project'>> {
 export function* parseOperation(
   kind: 'post' | 'patch',
   operation: RunOperation,
-  members?: readonly string[],
+  members?: ModelMembers,
 ): JsonWalk<Parsed | Unparsed> {
   try {
     return yield* read(kind, operation, members);
@@ -333,7 +330,7 @@ export function* parseOperation(
 function* read(
   kind: 'post' | 'patch',
   operation: RunOperation,
-  members?: readonly string[],
+  members?: ModelMembers,
 ): JsonWalk<Parsed | Unparsed> {
   const { place = [] } = operation;
   let parts: SplitRun;
