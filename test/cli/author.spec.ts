@@ -1,4 +1,4 @@
-import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import {
   chmodSync,
   existsSync,
@@ -15,35 +15,7 @@ import { waitFor } from '#lib/testing';
 import { descendants, listProcesses } from '../support/process-tree.js';
 import { repository } from '../support/platform.js';
 import { agentplane } from './agentplane.js';
-
-const PROGRAM = join(repository, 'bin', 'agentplane.js');
-
-/** `agentplane dev`, left running. */
-class Dev {
-  output = '';
-  readonly child: ChildProcess;
-  readonly ended: Promise<number | null>;
-
-  constructor(folder: string, ...words: string[]) {
-    this.child = spawn(process.execPath, [PROGRAM, 'dev', folder, ...words], {
-      cwd: repository,
-      stdio: ['ignore', 'pipe', 'pipe'],
-      env: { ...process.env, NODE_OPTIONS: '' },
-    });
-    for (const stream of [this.child.stdout, this.child.stderr])
-      stream?.setEncoding('utf8').on('data', (text: string) => (this.output += text));
-    this.ended = new Promise((resolve) => this.child.once('exit', resolve));
-  }
-
-  async ready(): Promise<string> {
-    await waitFor(() => /^ready in/m.test(this.output), {
-      what: 'the agent',
-      timeoutMs: 30_000,
-      intervalMs: 20,
-    });
-    return /API +(\S+)/.exec(this.output)?.[1] ?? '';
-  }
-}
+import { Dev } from './dev-program.js';
 
 /** Processes that name the folder, with everything below the given ones. */
 function processesOf(folder: string): readonly string[] {

@@ -4,13 +4,14 @@ import { describe, expect, it } from '@jest/globals';
 import { waitFor } from '#lib/testing';
 import { testServer } from '../testdata/test-server.js';
 
+const KEY = 'a-secret-of-the-server';
 const python = process.env['AGENTPLANE_TEST_PYTHON'];
 if (!python) process.stderr.write('SKIPPED: graphs in Python: AGENTPLANE_TEST_PYTHON names no interpreter\n');
 
 (python ? describe : describe.skip)('a graph in Python', () => {
   const server = testServer({
     folder: join(import.meta.dirname, '..', 'testdata', 'python-agent'),
-    env: { AGENTPLANE_PYTHON: python ?? '' },
+    env: { AGENTPLANE_PYTHON: python ?? '', RUN_WEBHOOK_SECRET: KEY },
   });
 
   it('answers, and keeps the thread', async () => {
@@ -169,6 +170,25 @@ if (!python) process.stderr.write('SKIPPED: graphs in Python: AGENTPLANE_TEST_PY
     };
     expect(text).toContain('PATH');
     expect(text).not.toContain('POSTGRES_URI');
+  });
+
+  it('logs without the secrets of the server, and no text of any length', async () => {
+    const text = `of ${KEY}, `;
+    await server.client().runs.wait(null, 'logs', { input: { text } });
+    const line = await waitFor(() => server.log.find(({ msg }) => /^logged of/.test(msg)), {
+      what: 'a line',
+    });
+    expect(JSON.stringify(line)).not.toContain(KEY);
+    expect(line.msg).toMatch(/^logged of \[hidden\], x+…$/);
+    expect(line.msg.length).toBeLessThan(8_200);
+    expect(line).toMatchObject({
+      ...{ level: 'error', agent: { logger: 'mine' }, run_id: expect.any(String) as unknown },
+      err: { type: 'ValueError', message: 'raised of [hidden], ' },
+    });
+    const { stack } = (line as unknown as { err: { stack: string } }).err;
+    expect(stack).toMatch(
+      /^ValueError: raised of \[hidden\], \n {4}at _log \(.*python-agent\/graphs\.py:\d+\)$/,
+    );
   });
 
   it('gets what looks like an object of a library as the equal value', async () => {

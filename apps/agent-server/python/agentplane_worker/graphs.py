@@ -17,6 +17,8 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.graph import StateGraph
 from langgraph.pregel import Pregel
 
+from .wire import error_on_wire
+
 
 class GraphRefused(Exception):
     """A graph does not load; the message says which, why and what to do."""
@@ -93,7 +95,9 @@ def load_graph(source: GraphSource, folder: Path) -> Any:
             f"{what}: module {error.name} is missing{_where(error, folder)}; add it to the agent's dependencies"
         ) from error
     except BaseException as error:
-        shown = "".join(str(error).splitlines()[:1])
+        # that of a syntax error names its place in words of its own
+        text = error.msg if isinstance(error, SyntaxError) else error_on_wire(error)["message"]
+        shown = "".join(text.splitlines()[:1])
         raise GraphRefused(f"{what}: {type(error).__name__}: {shown}{_where(error, folder)}") from error
     found = getattr(module, source.export, None)
     if found is None:

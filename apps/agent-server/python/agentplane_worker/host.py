@@ -93,7 +93,8 @@ class Host:
                 self._begin(self._leave())
 
     async def _load(self, order: dict[str, Any]) -> None:
-        open_log(order["logLevel"])
+        secrets = SecretWords(order["secrets"])
+        open_log(order["logLevel"], secrets)
         folder = Path(order["folder"])
         # before the packages, as the agent's own
         sys.path[:0] = dict.fromkeys([*order["importFolders"], str(folder)])
@@ -115,7 +116,7 @@ class Host:
         # the server reads three texts of that size at once
         server.max_body_bytes = 2 * order["maxTextBytes"]
         self._worker = Worker(
-            server, self.channel, graphs, ServerStore(server), SecretWords(order["secrets"]), order["maxTextBytes"]
+            server, self.channel, graphs, ServerStore(server), secrets, order["maxTextBytes"]
         )
         self._questions = Questions(self._worker)
         self.channel.send("sources", 0, dumps({"files": _own_files(folder)}))

@@ -11,6 +11,7 @@ import re
 from collections import deque
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import unquote, urlsplit
 from zoneinfo import ZoneInfo
 
 import orjson
@@ -119,12 +120,22 @@ def checkpoint_of(config: Any) -> dict[str, Any] | None:
     }
 
 
+def _parts_of(secret: str) -> list[str]:
+    """Of an address the password alone counts too, as it stands there and as it is meant."""
+    try:
+        password = urlsplit(secret).password or ""
+    except ValueError:
+        password = ""  # no address
+    return [secret, password, unquote(password)]
+
+
 class SecretWords:
     """Takes the server's own secrets out of texts that leave it."""
 
     def __init__(self, words: list[str]) -> None:
         # longest first: a password may be a part of its address
-        self._words = sorted({word for word in words if len(word) >= 6}, key=len, reverse=True)
+        parts = {part for word in words for part in _parts_of(word) if len(part) >= 6}
+        self._words = sorted(parts, key=len, reverse=True)
 
     def hide(self, text: str) -> str:
         for word in self._words:

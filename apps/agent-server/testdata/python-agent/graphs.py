@@ -1,6 +1,7 @@
 """Graphs in Python that the tests use."""
 
 import asyncio
+import logging
 import os
 import time
 from typing import Annotated, TypedDict
@@ -117,3 +118,14 @@ def _awkward(state: Text, runtime: Runtime) -> dict:
 
 
 awkward = StateGraph(Text).add_node("awkward", _awkward).add_edge(START, "awkward").compile()
+
+
+def _log(state: Text) -> dict:
+    try:
+        raise ValueError(f"raised {state['text']}")
+    except ValueError:
+        logging.getLogger("mine").exception("logged %s", state["text"] + "x" * 20_000)
+    return {"text": "done"}
+
+
+logs = StateGraph(Text).add_node("log", _log).add_edge(START, "log").compile()

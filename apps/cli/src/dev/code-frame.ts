@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 
-const PLACE = /(?<file>[^\s:()'"]+\.(?:[cm]?[jt]sx?|json)):(?<line>\d+)(?::(?<column>\d+))?/g;
+const PLACE = /(?<file>[^\s:()'"]+\.(?:[cm]?[jt]sx?|json|py)):(?<line>\d+)(?::(?<column>\d+))?/g;
 
 /** Lines shown before and after the one that is meant. */
 const AROUND = 2;
@@ -18,7 +18,7 @@ export function codeFrame(text: string, folder: string): string | undefined {
       Number(groups?.['column']),
     ];
     const path = resolve(folder, file);
-    if (!path.startsWith(`${folder}/`) || path.includes('/node_modules/')) continue;
+    if (!path.startsWith(`${folder}/`) || /\/(node_modules|site-packages)\//.test(path)) continue;
     const frame = frameOf(path, line, column);
     if (frame !== undefined)
       return `  ${path.slice(folder.length + 1)}:${line}${column ? `:${column}` : ''}\n${frame}`;

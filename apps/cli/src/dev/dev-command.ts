@@ -76,7 +76,10 @@ function watchSources(
     (paths) => {
       const settings = new Set(agentSettings(folder, envFile).files);
       const found = paths.find(
-        (path) => sources.has(path) || settings.has(path) || (session().hasFailed && !path.includes('/.')),
+        (path) =>
+          sources.has(path) ||
+          settings.has(path) ||
+          (session().hasFailed && !/\/(\.|__pycache__)/.test(path)),
       );
       if (found === undefined) return;
       say(`${relative(folder, found)} changed, reloading`);

@@ -36,6 +36,11 @@ export function devEnvironment(
   };
 }
 
+const SETTINGS = [
+  ...['langgraph.json', 'package.json', 'tsconfig.json'],
+  ...['pyproject.toml', 'requirements.txt'],
+];
+
 /** Files beside its sources that decide how an agent is loaded, and the graphs that it names. */
 export function agentSettings(
   agent: string,
@@ -46,11 +51,12 @@ export function agentSettings(
   /** Pages that it names in `http.cors`. */
   readonly origins: readonly string[];
 } {
-  const files = ['langgraph.json', 'package.json', 'tsconfig.json'].map((name) => join(agent, name));
+  const files = SETTINGS.map((name) => join(agent, name));
   if (envFile !== undefined) files.push(resolve(envFile));
   try {
     const { env, graphs, http } = parseGraphConfiguration(
       readFileSync(join(agent, 'langgraph.json'), 'utf8'),
+      ['javascript', 'python'],
     );
     files.push(resolve(agent, typeof env === 'string' ? env : '.env'));
     return { files, graphIds: graphs.map(({ graphId }) => graphId), origins: http.cors?.origins ?? [] };

@@ -1,4 +1,4 @@
-import { copyFileSync, cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { copyFileSync, cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
 import { shellWord } from '#lib/command-line';
 import { INSTALLATION } from '#lib/data-folder';
@@ -6,7 +6,8 @@ import { errorText } from '#lib/errors';
 import { EXIT } from '#lib/lifecycle';
 import { CommandError } from '../command-error.js';
 
-const TEMPLATE = join(INSTALLATION, 'examples', 'new-agent');
+const template = (isPython: boolean): string =>
+  join(INSTALLATION, 'examples', isPython ? 'new-python-agent' : 'new-agent');
 
 /** The agent's name in the template. */
 const PLACEHOLDER = 'my-agent';
@@ -18,7 +19,7 @@ const NAME = /^[a-z][a-z0-9-]{0,61}[a-z0-9]$/;
 const NAMED = ['package.json', 'README.md'];
 
 /** What running the template leaves in it. */
-const LEFT_BEHIND = /[\\/](node_modules|\.agentplane|\.env)$/;
+const LEFT_BEHIND = /[\\/](node_modules|\.agentplane|\.env|\.venv|__pycache__)$/;
 
 /** Makes the folder, which must not exist: nothing is written over. */
 function makeFolder(folder: string): void {
@@ -39,8 +40,18 @@ function programWords(): string {
   return `node ${shellWord(join(INSTALLATION, 'bin', 'agentplane.js'))}`;
 }
 
+/** What makes the packages that the folder names. */
+function installing(given: string, isPython: boolean): readonly string[] {
+  const word = (path: string): string => shellWord(join(given, path));
+  if (!isPython) return [`npm install --prefix ${shellWord(given)}`];
+  return [
+    `python3 -m venv ${word('.venv')}`,
+    `${word('.venv/bin/pip')} install -r ${word('requirements.txt')}`,
+  ];
+}
+
 /** `agentplane new NAME`: makes an agent's folder; the exit code. */
-export function makeAgent(given: string): number {
+export function makeAgent(given: string, isPython: boolean): number {
   const folder = resolve(given);
   const name = basename(folder);
   if (!NAME.test(name))
@@ -49,9 +60,10 @@ export function makeAgent(given: string): number {
       `${JSON.stringify(name)} cannot name an agent: use a-z, 0-9 and "-", beginning with a letter, 2 to 63 characters`,
     );
   makeFolder(folder);
-  cpSync(TEMPLATE, folder, { recursive: true, filter: (path) => !LEFT_BEHIND.test(path) });
+  cpSync(template(isPython), folder, { recursive: true, filter: (path) => !LEFT_BEHIND.test(path) });
   for (const file of NAMED) {
     const path = join(folder, file);
+    if (!existsSync(path)) continue;
     writeFileSync(path, readFileSync(path, 'utf8').replaceAll(PLACEHOLDER, name));
   }
   copyFileSync(join(folder, '.env.example'), join(folder, '.env'));
@@ -60,7 +72,7 @@ export function makeAgent(given: string): number {
       `Made ${folder}.`,
       '',
       '  Try next:',
-      `    npm install --prefix ${shellWord(given)}`,
+      ...installing(given, isPython).map((words) => `    ${words}`),
       `    ${programWords()} dev ${shellWord(given)}`,
       '',
     ].join('\n'),

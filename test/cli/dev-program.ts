@@ -1,0 +1,33 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { join } from 'node:path';
+import { waitFor } from '#lib/testing';
+import { repository } from '../support/platform.js';
+
+const PROGRAM = join(repository, 'bin', 'agentplane.js');
+
+/** `agentplane dev`, left running. */
+export class Dev {
+  output = '';
+  readonly child: ChildProcess;
+  readonly ended: Promise<number | null>;
+
+  constructor(folder: string, ...words: string[]) {
+    this.child = spawn(process.execPath, [PROGRAM, 'dev', folder, ...words], {
+      cwd: repository,
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: { ...process.env, NODE_OPTIONS: '' },
+    });
+    for (const stream of [this.child.stdout, this.child.stderr])
+      stream?.setEncoding('utf8').on('data', (text: string) => (this.output += text));
+    this.ended = new Promise((resolve) => this.child.once('exit', resolve));
+  }
+
+  async ready(timeoutMs = 30_000): Promise<string> {
+    await waitFor(() => /^ready in/m.test(this.output), {
+      what: 'the agent',
+      timeoutMs,
+      intervalMs: 20,
+    });
+    return /API +(\S+)/.exec(this.output)?.[1] ?? '';
+  }
+}
