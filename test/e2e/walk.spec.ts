@@ -1,5 +1,7 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { execFile, execFileSync } from 'node:child_process';
+import { existsSync, readFileSync, realpathSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
 import { Client } from '@langchain/langgraph-sdk';
 import { Client as TraceClient } from 'langsmith';
 import { waitFor } from '#lib/testing';
@@ -44,6 +46,12 @@ function mentions(pid: number, text: string): boolean {
     return false;
   }
 }
+
+const python = process.env['AGENTPLANE_TEST_PYTHON'];
+if (!python)
+  process.stderr.write(
+    'SKIPPED: deploying an agent in Python: AGENTPLANE_TEST_PYTHON names no interpreter\n',
+  );
 
 /** What a new user does, in the order of the README, on the started platform. */
 describe('first light', () => {
@@ -202,6 +210,47 @@ describe('first light', () => {
         { what: 'revisions and pods to go', timeoutMs: 60_000 },
       );
     }, 90_000);
+  });
+
+  (python ? describe : describe.skip)('an agent in Python', () => {
+    it('deploys from its folder, answers the LangGraph SDK and sends traces to its own project', async () => {
+      const wheels = join(dataFolder, 'wheels');
+      const pack = join(repository, 'libs/image-store/testdata/python/pack-wheels.py');
+      execFileSync(python ?? '', [pack, wheels]);
+      const folder = join(repository, 'examples', 'new-python-agent');
+      const words = ['bin/agentplane.js', 'image', 'add', 'python-agent', folder, '--data', dataFolder];
+      const PATH = `${dirname(realpathSync(python ?? ''))}:/usr/bin:/bin`;
+      const env = { ...process.env, PATH, PIP_NO_INDEX: '1', PIP_FIND_LINKS: wheels };
+      await promisify(execFile)(process.execPath, words, { cwd: repository, env });
+      const { body: made } = await rest.post<Deployment>('/v2/deployments', {
+        name: 'snake',
+        source: 'internal_image',
+        source_config: {},
+        source_revision_config: { image_uri: 'python-agent' },
+        secrets: [],
+      });
+      await deployed(made.id, made.latest_revision_id ?? '');
+      const client = agentAt(await urlOf(made.id));
+      const { thread_id: threadId } = await client.threads.create();
+      const input = { messages: [{ role: 'user', content: 'weather in Rome' }] };
+      let runId = '';
+      for await (const { event, data } of client.runs.stream(threadId, 'agent', { input }))
+        if (event === 'metadata') runId = (data as { run_id: string }).run_id;
+      const { values } = await client.threads.getState<{ messages: { content: string }[] }>(threadId);
+      expect(values.messages.at(-1)?.content).toBe('Done: sunny in Rome.');
+      const { restUrl: apiUrl, apiKey } = platform.credentials;
+      const traces = new TraceClient({ apiUrl, apiKey });
+      const run = await waitFor(
+        async () => {
+          const found = await traces.readRun(runId);
+          return found.end_time ? found : undefined;
+        },
+        { what: 'the trace', timeoutMs: 30_000, intervalMs: 100 },
+      );
+      const { body: projects } = await rest.get<{ id: string }[]>('/sessions?name=snake');
+      expect(projects.map(({ id }) => id)).toEqual([run.session_id]);
+      expect(run).toMatchObject({ status: 'success', run_type: 'chain' });
+    }, 300_000);
   });
 
   describe('REST, the agent, its traces and their export', () => {
