@@ -1,73 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import type { Client } from '@langchain/langgraph-sdk';
 import { testServer } from '../testdata/test-server.js';
+import { endsRun, namesOf, threadEvents } from '../testdata/thread-events.js';
 
 const server = testServer();
+const { post, give, eventsUntil } = threadEvents(() => server.url);
 let client: Client;
 
 beforeAll(() => {
   client = server.client();
 });
-
-interface WireEvent {
-  readonly event_id: string;
-  readonly seq: number;
-  readonly method: string;
-  readonly params: { readonly namespace: readonly string[]; readonly data: Record<string, unknown> };
-}
-
-async function post(path: string, body: unknown): Promise<{ status: number; body: Record<string, unknown> }> {
-  const response = await fetch(`${server.url}${path}`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify(body),
-  });
-  return { status: response.status, body: (await response.json()) as Record<string, unknown> };
-}
-
-async function give(threadId: string, method: string, params?: unknown) {
-  return (await post(`/threads/${threadId}/commands`, { id: 7, method, params })).body;
-}
-
-/** Events of a thread until one fits. */
-async function eventsUntil(
-  threadId: string,
-  request: object,
-  isLast: (event: WireEvent) => boolean,
-  url = server.url,
-): Promise<WireEvent[]> {
-  const response = await fetch(`${url}/threads/${threadId}/stream/events`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', accept: 'text/event-stream' },
-    body: JSON.stringify(request),
-    signal: AbortSignal.timeout(20_000),
-  });
-  const found: WireEvent[] = [];
-  let text = '';
-  for await (const chunk of response.body ?? []) {
-    text += Buffer.from(chunk).toString();
-    for (let end = text.indexOf('\n\n'); end >= 0; end = text.indexOf('\n\n')) {
-      const data = /^data: (.*)$/m.exec(text.slice(0, end))?.[1];
-      text = text.slice(end + 2);
-      if (data === undefined) continue;
-      const event = JSON.parse(data) as WireEvent;
-      found.push(event);
-      if (isLast(event)) return found;
-    }
-  }
-  throw new Error(`the stream ended after ${JSON.stringify(found)}`);
-}
-
-function endsRun({ method, params: { namespace, data } }: WireEvent): boolean {
-  return (
-    method === 'lifecycle' &&
-    namespace.length === 0 &&
-    ['completed', 'failed', 'interrupted'].includes(String(data['event']))
-  );
-}
-
-const named = (events: readonly WireEvent[]): string[] =>
-  events.map(({ method, params: { data } }) => (method === 'lifecycle' ? String(data['event']) : method));
 
 describe('the stream of a thread', () => {
   it('numbers events over all runs, and repeats those after the one that a reader names', async () => {
@@ -77,7 +19,7 @@ describe('the stream of a thread', () => {
       await give(threadId, 'run.start', { assistant_id: 'counter', input: {} });
     let ends = 0;
     const events = await eventsUntil(threadId, { channels }, (event) => endsRun(event) && ++ends === 2);
-    expect(named(events).filter((name) => name === 'running' || name === 'completed')).toEqual([
+    expect(namesOf(events).filter((name) => name === 'running' || name === 'completed')).toEqual([
       ...['running', 'completed', 'running', 'completed'],
     ]);
     const numbers = events.map(({ seq }) => seq);
@@ -95,14 +37,14 @@ describe('the stream of a thread', () => {
     const waiting = eventsUntil(
       threadId,
       { channels: ['values', 'lifecycle'], namespaces: [['child']] },
-      (event) => named([event]).includes('completed'),
+      (event) => namesOf([event]).includes('completed'),
     );
     await give(threadId, 'run.start', { assistant_id: 'nested', input: { steps: [] } });
     const events = await waiting;
     expect(new Set(events.map(({ params }) => params.namespace[0]?.split(':')[0]))).toEqual(
       new Set(['child']),
     );
-    expect(named(events)).toContain('values');
+    expect(namesOf(events)).toContain('values');
   });
 
   it('shows how a run failed and how one was cancelled', async () => {

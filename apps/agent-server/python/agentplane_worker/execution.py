@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import warnings
 from typing import Any, NamedTuple
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
@@ -16,6 +17,7 @@ from .inputs import graph_input
 from .logs import log
 from .modes import RunEvent, library_modes_of
 from .output import StreamOutput
+from .protocol_output import ProtocolOutput, transformers
 from .saver import ServerSaver
 from .serializer import StateSerializer
 from .server import Fenced, Server, ServerUnavailable, StoreRefused
@@ -79,7 +81,11 @@ class RunExecution:
         self._abandoned: asyncio.Future[None] = worker.server.loop.create_future()
         self._flowing = asyncio.Event()
         self._flowing.set()
-        self._output = StreamOutput(run["kwargs"]["stream_mode"], self._emit, self._is_wanted, worker.secrets)
+        self._output: StreamOutput | ProtocolOutput = (
+            ProtocolOutput(run["graphId"], self._emit, worker.secrets)
+            if run["kwargs"].get("protocol")
+            else StreamOutput(run["kwargs"]["stream_mode"], self._emit, self._is_wanted, worker.secrets)
+        )
         if run.get("cancel"):
             self._stop = Stop("cancelled", action=run["cancel"])
 
@@ -156,12 +162,7 @@ class RunExecution:
             return self._failed(error_on_wire(error), "error")
 
     def _require_known(self) -> None:
-        kwargs = self.run["kwargs"]
-        if kwargs.get("protocol"):
-            raise NotImplementedError(
-                "the thread stream protocol is not there for Python graphs; stream the run by /runs/stream"
-            )
-        if "tools" in kwargs["stream_mode"]:
+        if "tools" in self.run["kwargs"]["stream_mode"]:
             raise NotImplementedError('the stream mode "tools" is not there for Python graphs')
 
     def _saver(self) -> BaseCheckpointSaver[Any]:
@@ -203,8 +204,10 @@ class RunExecution:
         if continues:
             state = await graph.aget_state(self._thread_config(saver))
             if await is_at_breakpoint(saver, state, kwargs):
-                return self._output.stopped(state.values)
+                return self._output.state.stopped(state.values)
         given = None if continues else graph_input(kwargs)
+        if isinstance(self._output, ProtocolOutput):
+            return await self._stream_protocol(library, given, self._output)
         options = {**call_options(self.run), "stream_mode": library_modes_of(kwargs["stream_mode"])}
         if "events" not in kwargs["stream_mode"]:
             async for chunk in graph.astream(given, config, **options):
@@ -217,6 +220,19 @@ class RunExecution:
             self._output.library_event(event)
             await self._room()
 
+    async def _stream_protocol(self, library: _Library, given: Any, output: ProtocolOutput) -> None:
+        options = call_options(self.run)
+        del options["subgraphs"]  # always shown
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that it may change
+            events = await library.graph.astream_events(
+                given, library.config, version="v3", transformers=transformers(), **options
+            )
+        async with events:
+            async for event in events:
+                output.event(event)
+                await self._room()
+
     async def _room(self) -> None:
         if not self._flowing.is_set():
             await self._flowing.wait()
@@ -228,24 +244,26 @@ class RunExecution:
 
     def _values_text(self) -> bytes | None:
         """Only a thread keeps values, and only a reader or a webhook wants them."""
-        if not self._output.has_values:
+        if not self._output.state.has_values:
             return None
         is_read = self.wanted["isWanted"] or self.wanted["isAwaited"] or self.run["kwargs"].get("webhook")
-        return None if self.run["isTemporary"] and not is_read else dumps(self._output.last_values)
+        return None if self.run["isTemporary"] and not is_read else dumps(self._output.state.values)
 
     async def _finished(self, library: _Library, saver: BaseCheckpointSaver[Any]) -> Outcome:
         output = self._output
+        output.finished()
+        state = output.state
         values = self._values_text()
         message = values and self._too_large("the result", values)
         if message:
             return self._stopped(Stop("too-large", message=message))
-        if output.interrupts is None:
+        if state.interrupts is None:
             return _ended({"status": "success", "threadStatus": "idle"}, values or b"null", values)
         interrupts = b"{}"
         if not self.run["isTemporary"]:
             interrupts = dumps(interrupts_by_task(await library.graph.aget_state(self._thread_config(saver))))
-        last = output.last_values if isinstance(output.last_values, dict) else {}
-        body = dumps({**last, "__interrupt__": output.interrupts})
+        last = state.values if isinstance(state.values, dict) else {}
+        body = dumps({**last, "__interrupt__": state.interrupts})
         message = self._too_large("the result", body)
         if message:
             return self._stopped(Stop("too-large", message=message))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from .modes import Namespace, Render, RunEvent, modes_of
+from .state import LastState
 from .wire import SecretWords
 
 
@@ -27,11 +28,7 @@ class StreamOutput:
             for source, render in mode.renderers().items():
                 outlet = (render, mode.needs_everything, mode.may_carry_errors)
                 self._outlets.setdefault(source, []).append(outlet)
-        #: The newest full state of the outermost graph.
-        self.last_values: Any = None
-        self.has_values = False
-        #: What the graph stopped for; None when it went on to its end.
-        self.interrupts: list[Any] | None = None
+        self.state = LastState()
 
     def chunk(self, chunk: Any) -> None:
         """One chunk of `astream`: `(mode, payload)`, or `(namespace, mode, payload)`."""
@@ -41,26 +38,15 @@ class StreamOutput:
         else:
             namespace, (source, payload) = (), chunk
         if source == "values" and not namespace:
-            self._note(payload)
+            self.state.note(payload)
         self._show(source, payload, namespace)
 
     def library_event(self, event: Any) -> None:
         """One event of `astream_events`."""
         self._show("events", event, ())
 
-    def stopped(self, values: Any) -> None:
-        """The graph is not called at all: it had stopped in this state already."""
-        self.last_values, self.has_values, self.interrupts = values, True, []
-
-    def _note(self, values: Any) -> None:
-        interrupts = values.get("__interrupt__") if isinstance(values, Mapping) else None
-        if not isinstance(interrupts, (list, tuple)):
-            self.last_values, self.has_values = values, True
-            return
-        self.interrupts = [*(self.interrupts or []), *interrupts]
-        rest = {key: value for key, value in values.items() if key != "__interrupt__"}
-        if rest:
-            self.last_values, self.has_values = rest, True
+    def finished(self) -> None:
+        """The answer ends with the run."""
 
     def _show(self, source: str, payload: Any, namespace: Namespace) -> None:
         for render, needs_everything, may_carry_errors in self._outlets.get(source, ()):
