@@ -64,6 +64,7 @@ const OWN_VIEW = [
   '/v2/deployments?limit=100',
   '/v2/deployments/{deployment_id}/revisions',
   '/v2/listeners',
+  '/v1/integrations/git_host/install',
   '/sessions',
   '/runs/{run_id}',
   '/runs/{posted_run_id}',

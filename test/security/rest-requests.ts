@@ -275,6 +275,10 @@ export const REST_REQUESTS: Readonly<Record<string, RouteRequest>> = {
   'GET /v2/deployments/{deployment_id}/revisions/{revision_id}/logs': { query: 'tail=10' },
   'POST /v2/deployments/{deployment_id}/revisions/{revision_id}/redeploy': NOTHING,
   'GET /v1/integrations/git_host/install': NOTHING,
+  'POST /v1/integrations/git_host': {
+    bodies: () => [{ name: 'attack', host: 'example.org', token: 'attack' }],
+  },
+  'DELETE /v1/integrations/git_host/{integration_id}': NOTHING,
   'GET /v2/listeners': NOTHING,
   'GET /v2/listeners/{listener_id}': NOTHING,
   'GET /api/v1/bulk-exports/destinations': NOTHING,

@@ -30,6 +30,7 @@ export interface TenantIds {
   readonly revision_id: string;
   readonly listener_id: string;
   readonly destination_id: string;
+  readonly integration_id: string;
   readonly export_id: string;
   readonly export_run_id: string;
   readonly assistant_id: string;
@@ -93,6 +94,9 @@ export async function fillTenant(
     what: 'the end of a key',
     timeoutMs: 60_000,
   });
+  const integration = await make(rest, '/v1/integrations/git_host', {
+    ...{ name: 'canary', host: 'example.org', token: secret },
+  });
   const listeners = (await rest.get<{ resources: Body[] }>('/v2/listeners')).body.resources;
   return {
     name,
@@ -107,6 +111,7 @@ export async function fillTenant(
       ...agent,
       ...traces,
       ...exported,
+      integration_id: text(integration, 'id'),
       api_key_id,
       listener_id: text(listeners[0] ?? {}, 'id'),
     },

@@ -35,3 +35,4 @@ export {
   type GitIntegration,
   parseGitIntegration,
 } from './git-integrations.js';
+export { wantedResourceSpec } from './deployment-types.js';

@@ -3,7 +3,7 @@
  * breaks, and what is kept of a revision that failed. For the REST interface and the command line.
  */
 export { followLogs, type FollowOptions } from './follow-logs.js';
-export { keptLines } from './kept-output.js';
+export { keptLines, keptNames } from './kept-output.js';
 export { LastLines } from './last-lines.js';
 export { byTime, lineTime, type LogLine } from './log-line.js';
 export { containersOf, logSources, type LogSource } from './log-source.js';

@@ -1,4 +1,13 @@
-import { ANNOTATION, type ConfigMap } from '#lib/resources';
+import {
+  type AgentRevision,
+  ANNOTATION,
+  COMPONENT,
+  type ConfigMap,
+  LABEL,
+  type Pod,
+  revisionBuildName,
+  revisionOutputName,
+} from '#lib/resources';
 import { byTime, lineTime, type LogLine } from './log-line.js';
 
 const SUFFIX = '.log';
@@ -58,4 +67,27 @@ function linesOf(whole: string, wanted: number): readonly string[] {
 function endOf(text: string): string {
   const end = Buffer.from(text.slice(-MAX_LETTERS)).toString();
   return end.slice(end.slice(0, -1).indexOf('\n') + 1);
+}
+
+/**
+ * Names of the ConfigMaps whose lines belong to the logs of revisions: that of a build whose pod is gone, and that of a
+ * revision that failed and has no pods. What has pods is read from them.
+ */
+export function keptNames(
+  {
+    built,
+    failed,
+  }: { readonly built: AgentRevision | undefined; readonly failed: AgentRevision | undefined },
+  pods: readonly Pod[],
+): readonly string[] {
+  const hasPods = (revision: AgentRevision, isOfBuild: boolean): boolean =>
+    pods.some(
+      ({ metadata: { labels } }) =>
+        labels?.[LABEL.revision] === revision.metadata.name &&
+        (labels[LABEL.component] === COMPONENT.builder) === isOfBuild,
+    );
+  return [
+    ...(built?.status?.build && !hasPods(built, true) ? [revisionBuildName(built.metadata.name)] : []),
+    ...(failed && !hasPods(failed, false) ? [revisionOutputName(failed.metadata.name)] : []),
+  ];
 }

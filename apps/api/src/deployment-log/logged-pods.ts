@@ -10,9 +10,8 @@ import {
   isConditionTrue,
   LABEL,
   type Pod,
-  revisionOutputName,
 } from '#lib/resources';
-import { keptLines, type LogLine } from '#lib/pod-logs';
+import { byTime, keptLines, keptNames, type LogLine } from '#lib/pod-logs';
 import type { Deployments } from '../deployment/deployments.js';
 import type { LogsQuery } from './log-query.js';
 import type { PodSelection } from './pod-lists.js';
@@ -31,6 +30,8 @@ export interface LoggedObjects {
   readonly labelSelector: string | undefined;
   /** Whose kept output belongs to the answer, once its pods are gone. */
   readonly failed: AgentRevision | undefined;
+  /** Whose build from git belongs to the answer: its log is kept once its pod is gone. */
+  readonly built: AgentRevision | undefined;
   /** For people, such as `revision weather-00003`. */
   readonly title: string;
   /** Why there may be no lines; undefined where nothing is known. */
@@ -55,6 +56,7 @@ export function findLogged(
       namespace,
       labelSelector: `${LABEL.deployment}=${name}`,
       failed: newest && hasFailed(newest) ? newest : undefined,
+      built: newest && !hasImage(newest) ? newest : undefined,
       title: `deployment ${name}`,
       reason: shown && reasonText(shown),
     };
@@ -67,6 +69,7 @@ export function findLogged(
       revision &&
       `${LABEL.deployment}=${name},${LABEL.revision}=${revision.status?.workload ?? revision.metadata.name}`,
     failed: revision && hasFailed(revision) ? revision : undefined,
+    built: revision,
     title: revision ? `revision ${revision.metadata.name}` : `revision ${revisionId}`,
     reason: reasonText(shown),
   };
@@ -80,19 +83,18 @@ export function selectionOf(
   return labelSelector === undefined ? undefined : { namespace, labelSelector, pod };
 }
 
-/** The end of what is kept of a revision that failed; nothing while it has pods, whose logs tell the same. */
+/** The end of what is kept of a revision that failed, and of its build; nothing of what has pods, whose logs tell the same. */
 export async function keptOutput(
   client: Pick<KubeClient, 'find'>,
-  { namespace, failed }: LoggedObjects,
+  { namespace, failed, built }: LoggedObjects,
   pods: readonly Pod[],
   { pod, container, previous, tail }: Pick<LogsQuery, 'pod' | 'container' | 'previous' | 'tail'>,
 ): Promise<readonly LogLine[]> {
-  if (!failed || previous) return [];
-  const { name } = failed.metadata;
-  if (pods.some(({ metadata }) => metadata.labels?.[LABEL.revision] === name)) return [];
-  const kept = await client.find(CONFIG_MAPS, { namespace, name: revisionOutputName(name) });
-  const lines = kept ? keptLines(kept, { container, tail }) : [];
-  return lines.filter((line) => pod === undefined || line.pod === pod);
+  if (previous) return [];
+  const names = keptNames({ built, failed }, pods);
+  const found = await Promise.all(names.map((name) => client.find(CONFIG_MAPS, { namespace, name })));
+  const lines = found.flatMap((kept) => (kept ? keptLines(kept, { container, tail }) : []));
+  return lines.filter((line) => pod === undefined || line.pod === pod).sort(byTime);
 }
 
 /** Whether there is still such a deployment: who follows its logs ends with it. */
@@ -107,6 +109,10 @@ export function isThere(
     if (error instanceof PublicError && error.code === 'not_found') return undefined;
     throw error;
   }
+}
+
+function hasImage({ status }: AgentRevision): boolean {
+  return status?.image !== undefined;
 }
 
 function hasFailed({ status }: AgentRevision): boolean {

@@ -1,4 +1,5 @@
 import { Module } from '@nestjs/common';
+import { KubeClient } from '#lib/kube';
 import type { Clock } from '#lib/time';
 import type { TraceStore } from '#lib/trace-store';
 import { CLOCK, HOMES, TRACE_STORE } from '../core/tokens.js';
@@ -7,6 +8,7 @@ import { TenancyModule } from '../tenancy/tenancy-module.js';
 import { Workspaces } from '../tenancy/workspaces.js';
 import { Deployments } from './deployments.js';
 import { DeploymentsController } from './deployments-controller.js';
+import { Integrations } from './integrations.js';
 import { IntegrationsController } from './integrations-controller.js';
 
 /** Deployments and their revisions. */
@@ -19,6 +21,11 @@ import { IntegrationsController } from './integrations-controller.js';
       inject: [HOMES, Workspaces, TRACE_STORE, CLOCK],
       useFactory: (homes: Homes, workspaces: Workspaces, store: TraceStore, clock: Clock) =>
         new Deployments(homes, workspaces, store.projects, clock),
+    },
+    {
+      provide: Integrations,
+      inject: [KubeClient, Workspaces],
+      useFactory: (client: KubeClient, workspaces: Workspaces) => new Integrations(client, workspaces),
     },
   ],
   exports: [Deployments],

@@ -1,6 +1,8 @@
-import { Answered, UUID } from '../wire/shape.js';
+import { Answered, TEXT, UUID } from '../wire/shape.js';
 
-/** A git integration on the wire. */
+/** A git integration on the wire: all but its token. */
 export class IntegrationAnswer {
-  @Answered(UUID) readonly id: string;
+  @Answered(UUID, 'What source_config.integration_id names') readonly id: string;
+  @Answered(TEXT) readonly name: string;
+  @Answered(TEXT, 'The only host that gets the token') readonly host: string;
 }

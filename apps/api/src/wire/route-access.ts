@@ -136,6 +136,8 @@ export const ROUTE_SCOPES: Readonly<Record<string, readonly KeyScope[]>> = {
   'GET /v2/deployments/{deployment_id}/revisions/{revision_id}/logs': READ,
   'POST /v2/deployments/{deployment_id}/revisions/{revision_id}/redeploy': WORKSPACE,
   'GET /v1/integrations/git_host/install': WORKSPACE,
+  'POST /v1/integrations/git_host': WORKSPACE,
+  'DELETE /v1/integrations/git_host/{integration_id}': WORKSPACE,
   'GET /v2/listeners': WORKSPACE,
   'GET /v2/listeners/{listener_id}': WORKSPACE,
   'GET /api/v1/bulk-exports/destinations': READ,

@@ -1,14 +1,16 @@
 import type { KubeClient } from '#lib/kube';
 import {
+  byTime,
   containersOf,
   followLogs,
   keptLines,
+  keptNames,
   LastLines,
   type LogLine,
   logSources,
   readLogs,
 } from '#lib/pod-logs';
-import { CONFIG_MAPS, LABEL, type Pod, PODS, revisionOutputName } from '#lib/resources';
+import { CONFIG_MAPS, type Pod, PODS } from '#lib/resources';
 import { systemClock } from '#lib/time';
 import { CommandError } from '../command-error.js';
 import type { LogOwner } from './log-owner.js';
@@ -66,14 +68,12 @@ async function listPods({ client, owner }: KubeLogs): Promise<readonly Pod[]> {
 }
 
 async function keptOutput(
-  { client, owner: { failed, namespace }, flags: { container, tail } }: KubeLogs,
+  { client, owner: { failed, built, namespace }, flags: { container, tail } }: KubeLogs,
   pods: readonly Pod[],
 ): Promise<readonly LogLine[]> {
-  if (!failed) return [];
-  const { name } = failed.metadata;
-  if (pods.some(({ metadata }) => metadata.labels?.[LABEL.revision] === name)) return [];
-  const kept = await client.find(CONFIG_MAPS, { namespace, name: revisionOutputName(name) });
-  return kept ? keptLines(kept, { container, tail }) : [];
+  const names = keptNames({ built, failed }, pods);
+  const found = await Promise.all(names.map((name) => client.find(CONFIG_MAPS, { namespace, name })));
+  return found.flatMap((kept) => (kept ? keptLines(kept, { container, tail }) : [])).sort(byTime);
 }
 
 function checkNames(

@@ -74,6 +74,8 @@ export interface LogOwner {
   readonly namespace: string;
   readonly selection: Selection;
   readonly endsWithPods: boolean;
+  /** The revision whose build from git belongs to the answer: its log is kept once its pod is gone. */
+  readonly built: AgentRevision | undefined;
   /** The revision of which something may be kept, since it has failed. */
   readonly failed: AgentRevision | undefined;
 }
@@ -126,6 +128,7 @@ function ownerOf(
     // a revision that repeats another may run on the Deployment of that one
     selection: kind.pods(isRevision ? (revision?.status?.workload ?? name) : name, namespace),
     endsWithPods: kind.ends === true,
+    built: isRevision || revision?.status?.image === undefined ? revision : undefined,
     failed: revision && isConditionTrue(revision.status?.conditions, CONDITION.failed) ? revision : undefined,
   };
 }

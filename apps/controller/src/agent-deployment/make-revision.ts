@@ -1,6 +1,6 @@
 import { TerminalError } from '#lib/errors';
 import { isAlreadyExists, type KubeClient } from '#lib/kube';
-import { revisionLabels } from '#lib/manifests';
+import { revisionLabels, wantedResourceSpec } from '#lib/manifests';
 import { controllerReference, isOwnedBy } from '#lib/reconcile';
 import {
   type AgentDeployment,
@@ -91,7 +91,7 @@ function snapshot({ spec }: AgentDeployment, { repeats }: NewRevision): Snapshot
   }
   const { imageUri } = spec.sourceRevisionConfig;
   const git = gitSource(spec);
-  const { resourceSpec } = spec.sourceConfig;
+  const resourceSpec = wantedResourceSpec(spec);
   return {
     source: spec.source,
     ...(imageUri === undefined ? {} : { imageUri }),

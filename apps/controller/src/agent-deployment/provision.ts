@@ -8,6 +8,7 @@ import {
   DATABASE_KEY,
   PLATFORM_KEY,
   wantedConnections,
+  wantedResourceSpec,
 } from '#lib/manifests';
 import { isOwnedBy } from '#lib/reconcile';
 import {
@@ -105,7 +106,7 @@ export class DeploymentProvisioning {
     const existing = await this.#findOwn(deployment, databaseSecretName(deployment.metadata.name));
     const before = secretValue(existing, DATABASE_KEY);
     const password = passwordOf(before);
-    const { resourceSpec } = deployment.spec.sourceConfig;
+    const resourceSpec = wantedResourceSpec(deployment.spec);
     const maxConnections = resourceSpec?.dbMaxConnections ?? wantedConnections(resourceSpec);
     const { uri, connections } = await this.#stores.databases.ensure({
       adminUri: this.#stores.adminUri,

@@ -1,5 +1,5 @@
 import { TerminalError } from '#lib/errors';
-import { ignoredFields, ignoredText, wantedConnections } from '#lib/manifests';
+import { ignoredFields, ignoredText, wantedConnections, wantedResourceSpec } from '#lib/manifests';
 import { postgresTrouble } from '#lib/postgres';
 import {
   type AgentDeployment,
@@ -190,7 +190,7 @@ function ensured(type: Stage, world: DeploymentWorld): ConditionDraft {
 function databaseMessage({ deployment, database }: DeploymentWorld): string {
   const given = database?.connections;
   if (given === undefined) return 'database exists';
-  const { resourceSpec } = deployment.spec.sourceConfig;
+  const resourceSpec = wantedResourceSpec(deployment.spec);
   const wanted = resourceSpec?.dbMaxConnections ?? wantedConnections(resourceSpec);
   return `database exists, with ${given} connections at most instead of ${wanted}: the server has no more for one agent; lower dbMaxConnections`;
 }

@@ -1,0 +1,90 @@
+import { randomUUID } from 'node:crypto';
+import type { Caller } from '#lib/auth';
+import { PublicError } from '#lib/errors';
+import { isAlreadyExists, type KubeClient } from '#lib/kube';
+import { formatGitIntegration, GIT_INTEGRATIONS, parseGitIntegration } from '#lib/manifests';
+import { LABEL, MANAGED_BY, type Secret, SECRET_TYPE, SECRETS } from '#lib/resources';
+import type { Workspaces } from '../tenancy/workspaces.js';
+import type { IntegrationAnswer } from './integration-answer.js';
+import type { CreateIntegrationRequest } from './integration-request.js';
+
+/** All of them lie in one Secret, which has a megabyte. */
+const MAX_INTEGRATIONS = 50;
+
+/** Git integrations of a workspace: one Secret of a type that no pod gets, a key for each. */
+export class Integrations {
+  constructor(
+    private readonly client: Pick<KubeClient, 'create' | 'find' | 'merge'>,
+    private readonly workspaces: Pick<Workspaces, 'homeOf'>,
+  ) {}
+
+  /** By name. */
+  async list(caller: Caller): Promise<IntegrationAnswer[]> {
+    const { data = {} } = (await this.#find(caller)) ?? {};
+    return Object.entries(data)
+      .flatMap(([id, value]) => {
+        const found = parseGitIntegration(value);
+        return found ? [{ id, name: found.name, host: found.host }] : [];
+      })
+      .sort((a, b) => a.name.localeCompare(b.name) || a.id.localeCompare(b.id));
+  }
+
+  /** @throws PublicError conflict when the workspace has as many as it may */
+  async create(caller: Caller, request: CreateIntegrationRequest): Promise<IntegrationAnswer> {
+    const { name, host, token, username, ca_certificate: ca } = request;
+    const id = randomUUID();
+    const value = formatGitIntegration({
+      ...{ name, host: host.toLowerCase(), token },
+      ...(username ? { username } : {}),
+      ...(ca ? { ca } : {}),
+    });
+    const existing = await this.#find(caller);
+    if (Object.keys(existing?.data ?? {}).length >= MAX_INTEGRATIONS)
+      throw new PublicError(
+        'conflict',
+        `The workspace has ${MAX_INTEGRATIONS} git integrations, as many as it may; delete one that no deployment needs`,
+      );
+    if (existing || !(await this.#begin(caller, { [id]: value }))) await this.#merge(caller, { [id]: value });
+    return { id, name, host: host.toLowerCase() };
+  }
+
+  /** @throws PublicError not_found */
+  async delete(caller: Caller, id: string): Promise<void> {
+    const { data = {} } = (await this.#find(caller)) ?? {};
+    if (!Object.hasOwn(data, id)) throw new PublicError('not_found', `Integration with ID ${id} not found`);
+    await this.#merge(caller, { [id]: null });
+  }
+
+  #placeOf({ tenantId }: Caller) {
+    return { namespace: this.workspaces.homeOf(tenantId).namespace, name: GIT_INTEGRATIONS };
+  }
+
+  /** @throws PublicError conflict for a Secret of another type, which pods may have */
+  async #find(caller: Caller): Promise<Secret | undefined> {
+    const found = await this.client.find(SECRETS, this.#placeOf(caller));
+    if (found && found.type !== SECRET_TYPE.gitIntegrations)
+      throw new PublicError(
+        'conflict',
+        `Secret ${GIT_INTEGRATIONS} of the workspace has the type ${found.type ?? 'Opaque'} instead of ${SECRET_TYPE.gitIntegrations}; rename it`,
+      );
+    return found;
+  }
+
+  /** @returns whether it was made; else another request was first */
+  async #begin(caller: Caller, data: Readonly<Record<string, string>>): Promise<boolean> {
+    const labels = { [LABEL.managedBy]: MANAGED_BY, [LABEL.component]: GIT_INTEGRATIONS };
+    const type = SECRET_TYPE.gitIntegrations;
+    try {
+      await this.client.create(SECRETS, { metadata: { ...this.#placeOf(caller), labels }, type, data });
+      return true;
+    } catch (error) {
+      if (isAlreadyExists(error)) return false;
+      throw error;
+    }
+  }
+
+  /** Other keys stay as they are, whoever writes at the same time. */
+  async #merge(caller: Caller, data: Readonly<Record<string, string | null>>): Promise<void> {
+    await this.client.merge(SECRETS, this.#placeOf(caller), { data });
+  }
+}

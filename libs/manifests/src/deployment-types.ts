@@ -1,0 +1,20 @@
+import type { AgentDeploymentSpec, ResourceSpec, SourceConfig } from '#lib/resources';
+
+/** What the sizes of deployments from git mean; docs/design/resource-spec.md has them as a table. */
+export const DEPLOYMENT_TYPES: Readonly<
+  Record<NonNullable<SourceConfig['deploymentType']>, Readonly<ResourceSpec>>
+> = {
+  dev_free: { minScale: 1, cpu: 0.1, memoryMb: 256, memoryLimitMb: 1024 },
+  dev: { minScale: 1, cpu: 0.5, memoryMb: 512, memoryLimitMb: 2048 },
+  prod: { minScale: 2, cpu: 1, memoryMb: 1024, memoryLimitMb: 4096 },
+};
+
+/** What the workloads of a deployment get: its own resource spec, or, from git, what its size means. */
+export function wantedResourceSpec({
+  source,
+  sourceConfig: { resourceSpec, deploymentType },
+}: Pick<AgentDeploymentSpec, 'source' | 'sourceConfig'>): ResourceSpec | undefined {
+  return source === 'git_host' && deploymentType !== undefined
+    ? DEPLOYMENT_TYPES[deploymentType]
+    : resourceSpec;
+}
