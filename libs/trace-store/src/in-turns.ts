@@ -31,7 +31,7 @@ import type { PayloadStore } from './run/payload-store.js';
 import type { TraceStore } from './trace-store.js';
 import type { InTurns, TenantTurns } from './tenant-turns.js';
 
-/** Whose turns the progress of exports takes: it is asked for by run, and not by tenant. */
+/** Whose turns the progress of exports takes that the platform's programs write and read: they know runs, and no tenants. */
 const EXPORTS = 'exports';
 const LINKS = 'links';
 
@@ -236,9 +236,11 @@ export function priceApplicationsInTurns(
   };
 }
 
-/** For the progress of exports. */
-export function queryInTurns(pool: Pool, turns: TenantTurns): Queryable {
-  const query = (...given: Parameters<Queryable['query']>) =>
-    turns.run(EXPORTS, async () => pool.query(...given));
-  return { query: query as Queryable['query'] };
+/** For the progress of exports: a tenant that asks for much of it delays no other. */
+export function queriesInTurns(pool: Pick<Pool, 'query'>, turns: InTurns): (tenantId?: string) => Queryable {
+  return (tenantId = EXPORTS) => {
+    const query = (...given: Parameters<Queryable['query']>) =>
+      turns.run(tenantId, async () => pool.query(...given));
+    return { query: query as Queryable['query'] };
+  };
 }

@@ -23,7 +23,7 @@ import {
   pricesInTurns,
   problemsInTurns,
   projectsInTurns,
-  queryInTurns,
+  queriesInTurns,
   sharesInTurns,
   statisticsInTurns,
   retentionInTurns,
@@ -119,7 +119,7 @@ export function openTraceStore(options: TraceStoreOptions): TraceStore {
     prices: pricesInTurns(new PriceTable(pool, (tenantId) => pricing.forget(tenantId)), turns),
     priceApplications: priceApplicationsInTurns(pool, turns, () => repricing.begin()),
     apiKeys: keysInTurns(new ApiKeyTable(control, keyPool, options.maxApiKeys), turns),
-    exportProgress: new ExportProgressTable(queryInTurns(pool, turns)),
+    exportProgress: new ExportProgressTable(queriesInTurns(pool, reads)),
     exportArchive: archiveInTurns(new ExportArchiveTable(pool), turns),
     exportSource: new PostgresExportSource(pool, payloads),
     async tidy() {

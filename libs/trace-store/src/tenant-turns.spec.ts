@@ -1,4 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
+import type { Pool } from '#lib/postgres';
+import { queriesInTurns } from './in-turns.js';
 import { TenantTurns } from './tenant-turns.js';
 
 /** Work that begins when it has its turn, and ends when it is told to. */
@@ -58,5 +60,18 @@ describe('turns of tenants', () => {
     held.resolve();
     await expect(next).resolves.toBe('served');
     await first;
+  });
+
+  it('lets a tenant that asks for much progress of exports delay no other', async () => {
+    const asked: unknown[] = [];
+    const query = (...given: unknown[]): Promise<never> => {
+      asked.push(given[1]);
+      return new Promise(() => undefined);
+    };
+    const queries = queriesInTurns({ query } as Pick<Pool, 'query'>, new TenantTurns(4));
+    for (const tenant of ['a', 'a', 'a', 'a', 'b', undefined])
+      void queries(tenant).query('SELECT $1', [tenant]);
+    await new Promise(setImmediate);
+    expect(asked).toEqual([['a'], ['a'], ['b'], [undefined]]);
   });
 });

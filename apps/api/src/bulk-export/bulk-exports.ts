@@ -197,13 +197,13 @@ export class BulkExports {
   async listRuns(caller: Caller, id: string, query: ExportsQuery): Promise<readonly ExportRunAnswer[]> {
     const found = await this.#export(caller, id);
     const runs = await this.#history.runsOf(this.#owner(caller), found, query);
-    return this.#renderRuns(found.bulkExport, runs);
+    return this.#renderRuns(caller, found.bulkExport, runs);
   }
 
   async getRun(caller: Caller, id: string, runId: string): Promise<ExportRunAnswer> {
     const found = await this.#export(caller, id);
     const [run] = await this.#history.runsOf(this.#owner(caller), found, { id: runId });
-    const [rendered] = run ? await this.#renderRuns(found.bulkExport, [run]) : [];
+    const [rendered] = run ? await this.#renderRuns(caller, found.bulkExport, [run]) : [];
     if (!rendered) throw new PublicError('not_found', `Export run with ID ${runId} not found`);
     return rendered;
   }
@@ -239,13 +239,14 @@ export class BulkExports {
   }
 
   async #renderRuns(
+    { tenantId }: Caller,
     bulkExport: BulkExport,
     runs: readonly BulkExportRun[],
   ): Promise<readonly ExportRunAnswer[]> {
     const uids = runs.map((run) => run.metadata.uid ?? '');
     const [progress, keys] = await Promise.all([
-      this.store.exportProgress.list(uids),
-      this.store.exportProgress.keys(uids),
+      this.store.exportProgress.list(uids, tenantId),
+      this.store.exportProgress.keys(uids, tenantId),
     ]);
     return runs.map((run) => {
       const uid = run.metadata.uid ?? '';

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { parseJson } from '#lib/json';
 import type { BulkExport, BulkExportRun } from '#lib/resources';
 import { idOf, isFinishedExport, exportWireStatus } from '#lib/resources';
@@ -35,6 +36,27 @@ const MOST_CONTINUATIONS = 100;
 
 function parse<T>(text: string): T {
   return parseJson(text) as T;
+}
+
+/** Of objects that are parsed one after another: a page of a thousand may have 64 MB. */
+const PARSED_AT_ONCE = 256 * 1024;
+
+/** Parses stored objects in pieces between which others are served. */
+async function eachInTurn<T extends { readonly object: string }, R>(
+  stored: readonly T[],
+  parseOne: (one: T) => R,
+): Promise<R[]> {
+  const found: R[] = [];
+  let chars = 0;
+  for (const one of stored) {
+    chars += one.object.length;
+    if (chars > PARSED_AT_ONCE) {
+      await setImmediate();
+      chars = one.object.length;
+    }
+    found.push(parseOne(one));
+  }
+  return found;
 }
 
 function ofArchive({ object, destinationId }: ArchivedExport): FoundExport {
@@ -88,7 +110,7 @@ export class ExportHistory {
   ): Promise<BulkExportRun[]> {
     if (archived) {
       const runs = await this.archive.runs(tenantId, idOf(bulkExport) ?? '', part);
-      return runs.map(({ object }) => parse<BulkExportRun>(object));
+      return eachInTurn(runs, ({ object }) => parse<BulkExportRun>(object));
     }
     const { name } = bulkExport.metadata;
     const { id, offset = 0, limit = Infinity } = part;
@@ -106,7 +128,7 @@ export class ExportHistory {
     const except = live.map((one) => idOf(one) ?? '');
     const search = { continuesId: id, except, offset: 0, limit: MOST_CONTINUATIONS };
     const archived = await this.archive.list(tenantId, search);
-    return [...live, ...archived.map((one) => ofArchive(one).bulkExport)];
+    return [...live, ...(await eachInTurn(archived, (one) => ofArchive(one).bulkExport))];
   }
 
   /** A page of those that are wanted of both, newest first. */
@@ -128,7 +150,7 @@ export class ExportHistory {
       offset: first,
       limit: offset + limit - first,
     });
-    const merged = merge(live, archived.map(ofArchive));
+    const merged = merge(live, await eachInTurn(archived, ofArchive));
     return merged.slice(offset - first, offset - first + limit);
   }
 }

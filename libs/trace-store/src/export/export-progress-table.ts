@@ -74,9 +74,12 @@ const IN_FORCE = `run_uid = $1 AND attempt = $2 AND state = 'running'`;
 /** The tables `export_progress` and `export_files`. */
 export class ExportProgressTable implements ExportProgress {
   readonly #pool: Queryable;
+  readonly #askedBy: (tenantId: string | undefined) => Queryable;
 
-  constructor(pool: Queryable) {
-    this.#pool = pool;
+  /** @param askedBy the database for what a tenant asks; undefined: for the platform's programs */
+  constructor(askedBy: (tenantId: string | undefined) => Queryable) {
+    this.#askedBy = askedBy;
+    this.#pool = askedBy(undefined);
   }
 
   async adopt(runUid: string, fromUid: string): Promise<boolean> {
@@ -201,9 +204,12 @@ export class ExportProgressTable implements ExportProgress {
     return (await this.list([runUid])).get(runUid);
   }
 
-  async list(runUids: readonly string[]): Promise<ReadonlyMap<string, ExportProgressRecord>> {
+  async list(
+    runUids: readonly string[],
+    tenantId?: string,
+  ): Promise<ReadonlyMap<string, ExportProgressRecord>> {
     if (runUids.length === 0) return new Map();
-    const result = await this.#pool.query<TextRow>({
+    const result = await this.#askedBy(tenantId).query<TextRow>({
       text: `SELECT ${COLUMNS} FROM export_progress p WHERE p.run_uid = ANY($1)`,
       values: [runUids],
       types: textTypes,
@@ -220,9 +226,9 @@ export class ExportProgressTable implements ExportProgress {
     return result.rows.map(parseFile);
   }
 
-  async keys(runUids: readonly string[]): Promise<ReadonlyMap<string, readonly string[]>> {
+  async keys(runUids: readonly string[], tenantId?: string): Promise<ReadonlyMap<string, readonly string[]>> {
     if (runUids.length === 0) return new Map();
-    const result = await this.#pool.query<{ run_uid: string; keys: string[] }>(
+    const result = await this.#askedBy(tenantId).query<{ run_uid: string; keys: string[] }>(
       `SELECT run_uid, array_agg(key ORDER BY part) AS keys FROM export_files WHERE run_uid = ANY($1) GROUP BY run_uid`,
       [runUids],
     );

@@ -132,12 +132,15 @@ export interface ExportProgress {
   /** Controller: a page of the cancelled runs whose last attempt may have left something in the store, by run uid. */
   unsettled(query: UnsettledQuery): Promise<readonly ExportProgressRecord[]>;
   find(runUid: string): Promise<ExportProgressRecord | undefined>;
-  /** Controller: summaries of many runs in one query, by run uid. */
-  list(runUids: readonly string[]): Promise<ReadonlyMap<string, ExportProgressRecord>>;
+  /**
+   * Summaries of many runs in one query, by run uid.
+   * @param tenantId whose turns it takes; absent: those of the platform's programs
+   */
+  list(runUids: readonly string[], tenantId?: string): Promise<ReadonlyMap<string, ExportProgressRecord>>;
   /** Finished objects in part order. */
   files(runUid: string): Promise<readonly ExportFile[]>;
-  /** Keys of finished objects of many runs in one query, by run uid, in part order. */
-  keys(runUids: readonly string[]): Promise<ReadonlyMap<string, readonly string[]>>;
+  /** Keys of finished objects of many runs in one query, by run uid, in part order. @param tenantId as of `list` */
+  keys(runUids: readonly string[], tenantId?: string): Promise<ReadonlyMap<string, readonly string[]>>;
   /** Removes what is kept of these runs; that of archived ones stays. */
   forget(runUids: readonly string[]): Promise<void>;
 }
