@@ -1,6 +1,17 @@
-import { Body, Controller, Delete, Get, HttpCode, Inject, Patch, Post, Put, Query } from '@nestjs/common';
+import {
+  Body,
+  Controller,
+  Delete,
+  Get,
+  Header,
+  HttpCode,
+  Inject,
+  Patch,
+  Post,
+  Put,
+  Query,
+} from '@nestjs/common';
 import type { Caller } from '#lib/auth';
-import { parseJson } from '#lib/json';
 import { formatInstant } from '#lib/time';
 import type { Dataset, DatasetVersion, TraceStore } from '#lib/trace-store';
 import { TRACE_STORE } from '../core/tokens.js';
@@ -9,6 +20,7 @@ import { StoredAnswer } from '../trace/run-answer.js';
 import { Described } from '../wire/described.js';
 import { Operation } from '../wire/operation.js';
 import { PathId } from '../wire/path-id.js';
+import { JSON_TYPE, jsonListOf, jsonWith } from '../wire/stored-json.js';
 import { DatasetAnswer, DatasetVersionAnswer, DifferenceAnswer } from './dataset-answer.js';
 import {
   AsOfQuery,
@@ -26,16 +38,13 @@ import { DatasetRequests, parseAsOf } from './dataset-requests.js';
 
 const TAKEN = 'There is another one of that name';
 
-function renderDataset(dataset: Dataset): DatasetAnswer {
-  const json = (text: string | undefined): unknown => (text === undefined ? null : parseJson(text));
+/** JSON text of a {@link DatasetAnswer}. */
+function renderDataset(dataset: Dataset): string {
   const { lastSessionStartTime: last } = dataset;
-  return {
+  const answer = {
     ...{ id: dataset.id, tenant_id: dataset.tenantId, name: dataset.name },
     description: dataset.description ?? null,
     data_type: dataset.dataType,
-    inputs_schema_definition: json(dataset.inputsSchema),
-    outputs_schema_definition: json(dataset.outputsSchema),
-    metadata: json(dataset.metadata),
     created_at: formatInstant(dataset.createdAt),
     modified_at: formatInstant(dataset.modifiedAt),
     example_count: dataset.exampleCount,
@@ -44,6 +53,11 @@ function renderDataset(dataset: Dataset): DatasetAnswer {
     externally_managed: false,
     transformations: null,
   };
+  return jsonWith(answer, {
+    inputs_schema_definition: dataset.inputsSchema,
+    outputs_schema_definition: dataset.outputsSchema,
+    metadata: dataset.metadata,
+  });
 }
 
 function renderVersion({ asOf, tags }: DatasetVersion): DatasetVersionAnswer {
@@ -57,32 +71,33 @@ export class DatasetsController {
   constructor(private readonly datasets: DatasetRequests) {}
 
   @Get()
+  @Header('content-type', JSON_TYPE)
   @Operation({ summary: 'Datasets, newest first', answer: [DatasetAnswer] })
-  async list(@FromCaller() { tenantId }: Caller, @Query() query: DatasetsQuery): Promise<DatasetAnswer[]> {
-    return (await this.datasets.list(tenantId, query)).map(renderDataset);
+  async list(@FromCaller() { tenantId }: Caller, @Query() query: DatasetsQuery): Promise<string> {
+    return jsonListOf(await this.datasets.list(tenantId, query), renderDataset);
   }
 
   @Post()
   @HttpCode(200)
+  @Header('content-type', JSON_TYPE)
   @Operation({ summary: 'Creates a dataset', answer: DatasetAnswer, refuses: { 409: TAKEN } })
-  async create(
-    @FromCaller() { tenantId }: Caller,
-    @Body() body: CreateDatasetRequest,
-  ): Promise<DatasetAnswer> {
+  async create(@FromCaller() { tenantId }: Caller, @Body() body: CreateDatasetRequest): Promise<string> {
     return renderDataset(await this.datasets.create(tenantId, body));
   }
 
   @Get(':dataset_id')
+  @Header('content-type', JSON_TYPE)
   @Operation({ summary: 'A dataset', answer: DatasetAnswer })
   async get(
     @FromCaller() { tenantId }: Caller,
     @PathId('dataset_id') id: string,
     @Query() _query: DatasetQuery,
-  ): Promise<DatasetAnswer> {
+  ): Promise<string> {
     return renderDataset(await this.datasets.get(tenantId, id));
   }
 
   @Patch(':dataset_id')
+  @Header('content-type', JSON_TYPE)
   @Operation({
     summary: 'Changes a dataset; what is null or absent stays as it is',
     answer: DatasetAnswer,
@@ -92,7 +107,7 @@ export class DatasetsController {
     @FromCaller() { tenantId }: Caller,
     @PathId('dataset_id') id: string,
     @Body() body: UpdateDatasetRequest,
-  ): Promise<DatasetAnswer> {
+  ): Promise<string> {
     return renderDataset(await this.datasets.update(tenantId, id, body));
   }
 

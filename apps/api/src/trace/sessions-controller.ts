@@ -1,9 +1,9 @@
-import { Body, Controller, Delete, Get, HttpCode, Patch, Post, Query } from '@nestjs/common';
+import { Body, Controller, Delete, Get, Header, HttpCode, Patch, Post, Query } from '@nestjs/common';
 import type { Caller } from '#lib/auth';
-import { parseJson } from '#lib/json';
 import type { Project, RunStatistics } from '#lib/trace-store';
 import { FromCaller } from '../tenancy/caller.js';
 import { PathId } from '../wire/path-id.js';
+import { JSON_TYPE, jsonListOf, jsonWith } from '../wire/stored-json.js';
 import {
   CreateSessionQuery,
   CreateSessionRequest,
@@ -18,15 +18,15 @@ import { Traces } from './traces.js';
 import { Described } from '../wire/described.js';
 import { Operation } from '../wire/operation.js';
 
-function renderProject(project: Project, statistics?: RunStatistics): ProjectAnswer {
-  return {
+/** JSON text of a {@link ProjectAnswer}. */
+function renderProject(project: Project, statistics?: RunStatistics): string {
+  const answer = {
     id: project.id,
     tenant_id: project.tenantId,
     name: project.name,
     description: project.description ?? null,
     start_time: (project.startTime ?? project.createdAt).toISOString(),
     end_time: project.endTime?.toISOString() ?? null,
-    extra: project.extra === undefined ? null : parseJson(project.extra),
     default_dataset_id: null,
     reference_dataset_id: project.referenceDatasetId ?? null,
     test_run_number: project.testRunNumber ?? null,
@@ -34,6 +34,7 @@ function renderProject(project: Project, statistics?: RunStatistics): ProjectAns
     trace_tier: project.traceTier ?? null,
     ...(statistics ? renderStatistics(statistics) : {}),
   };
+  return jsonWith(answer, { extra: project.extra });
 }
 
 /** Tracing projects, `session` on the wire. */
@@ -43,15 +44,17 @@ export class SessionsController {
   constructor(private readonly traces: Traces) {}
 
   @Get()
+  @Header('content-type', JSON_TYPE)
   @Operation({ summary: 'Tracing projects', answer: [ProjectAnswer] })
-  async list(@FromCaller() caller: Caller, @Query() query: SessionsQuery): Promise<ProjectAnswer[]> {
+  async list(@FromCaller() caller: Caller, @Query() query: SessionsQuery): Promise<string> {
     const projects = await this.traces.listProjects(caller.tenantId, query);
     const statistics = await this.traces.statisticsOf(caller.tenantId, projects, query);
-    return projects.map((project) => renderProject(project, statistics.get(project.id)));
+    return jsonListOf(projects, (project) => renderProject(project, statistics.get(project.id)));
   }
 
   @Post()
   @HttpCode(200)
+  @Header('content-type', JSON_TYPE)
   @Operation({
     summary: 'Creates a tracing project',
     answer: ProjectAnswer,
@@ -61,23 +64,25 @@ export class SessionsController {
     @FromCaller() caller: Caller,
     @Body() body: CreateSessionRequest,
     @Query() { upsert }: CreateSessionQuery,
-  ): Promise<ProjectAnswer> {
+  ): Promise<string> {
     return renderProject(await this.traces.createProject(caller.tenantId, body, upsert === true));
   }
 
   @Get(':session_id')
+  @Header('content-type', JSON_TYPE)
   @Operation({ summary: 'A tracing project', answer: ProjectAnswer })
   async get(
     @FromCaller() caller: Caller,
     @PathId('session_id') id: string,
     @Query() query: OneSessionQuery,
-  ): Promise<ProjectAnswer> {
+  ): Promise<string> {
     const project = await this.traces.getProject(caller.tenantId, id);
     const statistics = await this.traces.statisticsOf(caller.tenantId, [project], query);
     return renderProject(project, statistics.get(project.id));
   }
 
   @Patch(':session_id')
+  @Header('content-type', JSON_TYPE)
   @Operation({
     summary: 'Changes a tracing project; what is null or absent stays as it is',
     answer: ProjectAnswer,
@@ -87,7 +92,7 @@ export class SessionsController {
     @FromCaller() caller: Caller,
     @PathId('session_id') id: string,
     @Body() body: UpdateSessionRequest,
-  ): Promise<ProjectAnswer> {
+  ): Promise<string> {
     return renderProject(await this.traces.updateProject(caller.tenantId, id, body));
   }
 
