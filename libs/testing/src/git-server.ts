@@ -1,4 +1,3 @@
-import 'reflect-metadata';
 import { execFile, spawn } from 'node:child_process';
 import { webcrypto } from 'node:crypto';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -8,7 +7,6 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import * as x509 from '@peculiar/x509';
 
 const run = promisify(execFile);
 const ALGORITHM = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' };
@@ -150,6 +148,9 @@ function begin(response: ServerResponse, head: string): void {
 }
 
 async function selfSigned(): Promise<{ readonly key: string; readonly certificate: string }> {
+  // here, since every spec loads this library and few start a git host
+  await import('reflect-metadata');
+  const x509 = await import('@peculiar/x509');
   const keys = await webcrypto.subtle.generateKey(ALGORITHM, true, ['sign', 'verify']);
   const made = await x509.X509CertificateGenerator.createSelfSigned({
     name: 'CN=git.test',
