@@ -285,6 +285,4 @@ const EXPECTED: Readonly<Record<string, readonly number[]>> = {
   'POST /api/v1/bulk-exports/destinations': [422],
   'PATCH /api/v1/bulk-exports/{export_id}': [400],
   'POST /api/v1/bulk-exports/{export_id}/continue': [400],
-  'GET /api/v1/bulk-exports/{export_id}/late': [400],
-  'POST /api/v1/bulk-exports/{export_id}/late': [400],
 };
