@@ -78,12 +78,13 @@ const COUNTERPARTS: readonly Counterpart[] = [
     path: [],
     renamed: { session_id: 'tracingProject.id' },
     // a destination has an id on the wire and a name in the resource
-    wireOnly: ['bulk_export_destination_id', 'format'],
+    // a webhook has its secret on the wire and the name of a Secret in the resource
+    wireOnly: ['bulk_export_destination_id', 'format', 'webhook'],
     // the kind of the files is a part of the format on the wire; what a schedule says of the exports that it makes, PATCH
-    // of what it is asked for, and a request to continue of what it continues
+    // of what it is asked for, and requests to continue, and for late runs, of the export that they name
     resourceOnly: [
-      ...['destinationRef', 'tracingProject', 'format', 'last', 'cancel', 'suspend'],
-      ...['sourceExport', 'runRequest', 'continues'],
+      ...['destinationRef', 'tracingProject', 'format', 'last', 'cancel', 'suspend', 'webhook'],
+      ...['sourceExport', 'runRequest', 'continues', 'lateRunsOf'],
     ],
     spellings: { compression: ['zstandard'] },
   },
