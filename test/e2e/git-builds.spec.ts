@@ -98,7 +98,7 @@ describe('deployments from git', () => {
     client.get<AgentRevision>(RESOURCES.AgentRevision, { namespace: NAMESPACE, name });
 
   it('builds a folder of a private repository, and serves it', async () => {
-    const deployment = await deploy('from-git', { build_command: 'echo "in $(pwd)"; sleep 1; touch built' });
+    const deployment = await deploy('from-git', { build_command: 'echo "in $(pwd)"; sleep 3; touch built' });
     const { last, seen } = await follow(deployment);
     expect(last).toMatchObject({
       status: 'DEPLOYED',
