@@ -79,12 +79,16 @@ interface SplitRun {
 /** What clients send beside payloads that have parts of their own is shorter. */
 const MAX_SMALL_BYTES = 16_384;
 
+/** Most runs of a batch have one of them, and would be parsed in vain. */
+const PAYLOAD_NAMES = ['"inputs"', '"outputs"', '"extra"'];
+
 /**
  * All members of a short run that has nothing but known scalars and tags: the engine's own parser takes a tenth of the
  * scanner's time. Undefined for any other, whatever is the matter with it.
  */
 function smallMembers(run: Buffer): LightMembers | undefined {
-  if (run.length > MAX_SMALL_BYTES || !isUtf8(run)) return undefined;
+  if (run.length > MAX_SMALL_BYTES || PAYLOAD_NAMES.some((name) => run.includes(name)) || !isUtf8(run))
+    return undefined;
   let members: unknown;
   try {
     members = parseJson(run.toString());
