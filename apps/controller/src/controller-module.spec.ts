@@ -68,12 +68,18 @@ describe('ControllerModule', () => {
   });
   afterAll(() => release(module));
 
-  it('wires a controller for each kind and one each for schedules, the archive and former credentials, before anything answers', () => {
+  it('wires a controller for each kind and one each for schedules, webhooks, the archive and former credentials, before anything answers', () => {
     const kebab = (kind: string): string => kind.replace(/(?<!^)([A-Z])/g, '-$1').toLowerCase();
     const kinds = Object.keys(RESOURCES);
     const controllers = module.get<readonly ControllerSpec[]>(ALL_CONTROLLERS);
     expect(controllers.map(({ name }) => name).sort()).toEqual(
-      [...kinds.map(kebab), 'export-archive', 'export-schedule', 'former-credentials'].sort(),
+      [
+        ...kinds.map(kebab),
+        'export-archive',
+        'export-schedule',
+        'export-webhook',
+        'former-credentials',
+      ].sort(),
     );
   });
 
