@@ -57,7 +57,7 @@ export interface ServiceListenerOptions {
 }
 
 /**
- * One loopback port of a Service. A port named `http` (or `http-…`) is forwarded request by request, so that a client's
+ * One port of a Service. A port named `http` (or `http-…`) is forwarded request by request, so that a client's
  * kept connection follows a switch at once; any other byte by byte.
  */
 export class ServiceListener {

@@ -116,7 +116,7 @@ export class SleepGate {
   }
 }
 
-/** Callers are told apart by their credentials; of those without any nothing is known on one machine. */
+/** Callers differ by their credentials: their addresses are those of loopback, or of the network of a cluster. */
 function callerOf({ headers }: IncomingMessage): string {
   const { authorization = '', cookie = '' } = headers;
   const given = `${String(headers['x-api-key'] ?? '')}\n${authorization}\n${cookie}`;
