@@ -4,7 +4,7 @@ import { controllerEnvironment, type Surroundings } from './child-environment.js
 
 const SURROUNDINGS = {
   ports: { controller: 1 },
-  paths: { images: '/images' },
+  paths: { images: '/images', node: '/node' },
 } as unknown as Surroundings;
 
 describe('the environment of the controller', () => {
