@@ -1,4 +1,14 @@
-import { choice, type Config, flag, integer, optionalText, PLATFORM_VERSION, text, url } from '#lib/config';
+import {
+  choice,
+  type Config,
+  flag,
+  integer,
+  list,
+  optionalText,
+  PLATFORM_VERSION,
+  text,
+  url,
+} from '#lib/config';
 import { DEFAULT_EXPORT_LIMITS, type ExportLimits } from '#lib/export-plan';
 import type { PlatformSettings } from '#lib/manifests';
 import { FIELD_MANAGER } from '#lib/resources';
@@ -57,6 +67,12 @@ export const CONFIG = {
     { fallback: false },
   ),
   imagePrefix: text('AGENTPLANE_IMAGE_PREFIX', 'put before the names of platform images', { fallback: '' }),
+  imageTag: optionalText('AGENTPLANE_IMAGE_TAG', 'tag of platform images; the version when missing'),
+  imagePullSecrets: list(
+    'AGENTPLANE_IMAGE_PULL_SECRETS',
+    'names of Secrets with keys of registries, separated by commas, in the namespaces of the platform and of workspaces',
+    { fallback: [] },
+  ),
   identity: text('AGENTPLANE_IDENTITY', 'name of this candidate for leadership; the pod’s name', {
     fallback: FIELD_MANAGER.controller,
   }),
@@ -143,9 +159,11 @@ export function exportHistory({ exportHistoryMs, exportHistoryCount }: Controlle
 
 /** What goes into the objects that this program makes. */
 export function platformSettings(config: ControllerConfig): PlatformSettings {
-  const { apiUrl, addresses, imagePrefix, allowPrivateEndpoints, exportFileBytes, exportFileRows } = config;
+  const { apiUrl, addresses, allowPrivateEndpoints, exportFileBytes, exportFileRows } = config;
+  const { imagePrefix, imageTag, imagePullSecrets } = config;
   return {
-    ...{ version: PLATFORM_VERSION, apiUrl, addresses, imagePrefix, allowPrivateEndpoints },
+    ...{ version: PLATFORM_VERSION, apiUrl, addresses, allowPrivateEndpoints },
+    ...{ imagePrefix, imageTag, imagePullSecrets },
     tracing: podTracingVariables(),
     exportFiles: {
       ...(exportFileBytes === 0 ? {} : { AGENTPLANE_EXPORT_FILE_BYTES: String(exportFileBytes) }),

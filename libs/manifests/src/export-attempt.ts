@@ -7,7 +7,7 @@ import {
   type Secret,
 } from '#lib/resources';
 import { CONTAINER_SECURITY, platformLabels, POD_SECURITY } from './object-labels.js';
-import { platformImage, type PlatformSettings } from './platform-settings.js';
+import { platformImage, pullSecrets, type PlatformSettings } from './platform-settings.js';
 import { METRICS_ANNOTATIONS, METRICS_CONTAINER_PORT, telemetryEnvironment } from './pod-telemetry.js';
 
 /** What the Secret of an attempt holds; it lies in the system namespace, out of reach of agents' pods. */
@@ -75,6 +75,7 @@ export function buildExportJob(attempt: ExportAttempt, settings: PlatformSetting
           automountServiceAccountToken: false,
           enableServiceLinks: false,
           securityContext: POD_SECURITY,
+          ...pullSecrets(settings),
           terminationGracePeriodSeconds: 30,
           containers: [
             {

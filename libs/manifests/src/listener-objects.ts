@@ -11,7 +11,7 @@ import {
   type ServiceAccount,
 } from '#lib/resources';
 import { CONTAINER_SECURITY, platformLabels, POD_SECURITY } from './object-labels.js';
-import { platformImage, type PlatformSettings } from './platform-settings.js';
+import { platformImage, pullSecrets, type PlatformSettings } from './platform-settings.js';
 import { METRICS_ANNOTATIONS, METRICS_CONTAINER_PORT, telemetryEnvironment } from './pod-telemetry.js';
 
 /** Everything that a Listener becomes, all in its own namespace. */
@@ -111,6 +111,7 @@ function listenerDeployment(
           automountServiceAccountToken: true,
           enableServiceLinks: false,
           securityContext: POD_SECURITY,
+          ...pullSecrets(settings),
           containers: [
             {
               name: 'listener',

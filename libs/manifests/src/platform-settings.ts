@@ -1,7 +1,13 @@
+import type { PodSpec } from '#lib/resources';
+
 /** What manifests know of their home: configuration, never a question asked of the cluster. */
 export interface PlatformSettings {
-  /** Version of the platform, which is the tag of its images. */
+  /** Version of the platform. */
   readonly version: string;
+  /** Tag of its images; the version when absent. */
+  readonly imageTag?: string | undefined;
+  /** Names of Secrets with keys of registries, in every namespace that pods of the platform are in. */
+  readonly imagePullSecrets?: readonly string[];
   /** Where agents send traces and verify keys, no slash at its end. */
   readonly apiUrl: string;
   readonly addresses: AddressMode;
@@ -20,5 +26,12 @@ export type AddressMode = 'loopback' | 'cluster-dns';
 
 /** Reference of a platform image. */
 export function platformImage(app: string, settings: PlatformSettings): string {
-  return `${settings.imagePrefix ?? ''}agentplane/${app}:${settings.version}`;
+  return `${settings.imagePrefix ?? ''}agentplane/${app}:${settings.imageTag ?? settings.version}`;
+}
+
+/** What the spec of a pod with such an image has, that it can be fetched. */
+export function pullSecrets({ imagePullSecrets = [] }: PlatformSettings): Pick<PodSpec, 'imagePullSecrets'> {
+  return imagePullSecrets.length === 0
+    ? {}
+    : { imagePullSecrets: imagePullSecrets.map((name) => ({ name })) };
 }

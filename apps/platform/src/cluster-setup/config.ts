@@ -1,4 +1,4 @@
-import { choice, optionalText, text } from '#lib/config';
+import { choice, flag, optionalText, text } from '#lib/config';
 
 /** Settings of the setup in a cluster. */
 export const CONFIG = {
@@ -17,6 +17,11 @@ export const CONFIG = {
   systemNamespace: text('AGENTPLANE_SYSTEM_NAMESPACE', 'namespace of the platform itself', {
     fallback: 'agentplane-system',
   }),
+  allowEnvironmentCredentials: flag(
+    'AGENTPLANE_FIRST_WORKSPACE_ENVIRONMENT',
+    'whether exports of the first workspace, when it is made, may use the credentials of their pods',
+    { fallback: false },
+  ),
   firstKeySecret: text('AGENTPLANE_FIRST_KEY_SECRET', 'name of the Secret for the first API key', {
     fallback: 'agentplane-first-key',
   }),

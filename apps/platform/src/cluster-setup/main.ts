@@ -28,7 +28,7 @@ function openStore(uri: string | undefined, context: ProgramContext): TraceStore
 
 // A hook of the chart: it ends when its step is done, and a step that is done changes nothing when it runs again.
 runProgram({ log, askedExitCode: EXIT.failed }, async (context) => {
-  const { kubeconfigPath, databaseUri, step, systemNamespace, firstKeySecret } = loadConfig(CONFIG);
+  const { kubeconfigPath, databaseUri, step, ...first } = loadConfig(CONFIG);
   switch (step) {
     case 'kinds':
       await setUpKinds({ client: await openClient(kubeconfigPath, context), clock, log }, INSTALLATION);
@@ -39,7 +39,7 @@ runProgram({ log, askedExitCode: EXIT.failed }, async (context) => {
     case 'workspace': {
       const store = openStore(databaseUri, context);
       const client = await openClient(kubeconfigPath, context);
-      await setUpFirstWorkspace({ client, store, clock, log }, { systemNamespace, firstKeySecret });
+      await setUpFirstWorkspace({ client, store, clock, log }, first);
     }
   }
   context.stop(EXIT.ok, `the step ${step} is done`);

@@ -5,7 +5,7 @@ import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import type { TraceStore } from '#lib/trace-store';
 import { applyDefinitions } from '../preparation/apply-manifests.js';
-import { resourceDefinitions } from '../preparation/bootstrap-objects.js';
+import { firstWorkspace, resourceDefinitions } from '../preparation/bootstrap-objects.js';
 import {
   ensureFirstListener,
   ensureFirstWorkspace,
@@ -34,12 +34,20 @@ export async function setUpKinds(
   log.info({ kinds: definitions.length }, 'kinds are served');
 }
 
+export interface FirstWorkspaceSettings {
+  readonly systemNamespace: string;
+  readonly firstKeySecret: string;
+  /** Of a workspace that is made now. */
+  readonly allowEnvironmentCredentials: boolean;
+}
+
 /** The first workspace with a listener, and an API key for it in a Secret of the system namespace; what is there stays. */
 export async function setUpFirstWorkspace(
   { client, store, clock, log }: SetupParts,
-  { systemNamespace, firstKeySecret }: { readonly systemNamespace: string; readonly firstKeySecret: string },
+  { systemNamespace, firstKeySecret, allowEnvironmentCredentials }: FirstWorkspaceSettings,
 ): Promise<void> {
-  const tenantId = await ensureFirstWorkspace(client, randomUUID(), clock);
+  const wanted = firstWorkspace(randomUUID(), allowEnvironmentCredentials);
+  const tenantId = await ensureFirstWorkspace(client, wanted, clock);
   const troubles = new Troubles();
   const namespace = await namespaceOfFirstWorkspace(client, clock, troubles);
   await ensureFirstListener(client, namespace, troubles);

@@ -44,7 +44,8 @@ export function systemObjects(installation: string): ManifestObject[] {
   return parseManifests(join(installation, 'deploy', 'system.yaml'));
 }
 
-export function firstWorkspace(tenantId: string): Workspace {
+/** @param allowEnvironmentCredentials whether its exports may use the credentials of whoever installed the platform */
+export function firstWorkspace(tenantId: string, allowEnvironmentCredentials: boolean): Workspace {
   return {
     apiVersion: API_VERSION,
     kind: 'Workspace',
@@ -53,8 +54,7 @@ export function firstWorkspace(tenantId: string): Workspace {
       tenantId,
       displayName: 'Default workspace',
       plan: 'enterprise',
-      // of whoever installed the platform, whose credentials they are
-      allowEnvironmentCredentials: true,
+      allowEnvironmentCredentials,
     },
   };
 }

@@ -15,13 +15,7 @@ import {
 } from '#lib/resources';
 import type { Clock } from '#lib/time';
 import { retryUnserved } from './apply-manifests.js';
-import {
-  firstListener,
-  firstWorkspace,
-  LOCAL_DESTINATION,
-  localCredentials,
-  localDestination,
-} from './bootstrap-objects.js';
+import { firstListener, LOCAL_DESTINATION, localCredentials, localDestination } from './bootstrap-objects.js';
 import { ensureWriter } from './store-rights.js';
 import type { Troubles } from './troubles.js';
 
@@ -42,17 +36,17 @@ async function until<T>(clock: Clock, ask: () => Promise<T | undefined>): Promis
 /** Makes the first Workspace, once; a tenant id that stands there already stays. Answers the tenant's id. */
 export async function ensureFirstWorkspace(
   client: KubeClient,
-  tenantId: string,
+  wanted: Workspace,
   clock: Clock,
 ): Promise<string> {
   return await retryUnserved(clock, async () => {
     const found = await client.find(RESOURCES.Workspace, { name: FIRST_WORKSPACE });
     if (found) {
-      await allowCredentials(client, found);
+      if (wanted.spec.allowEnvironmentCredentials === true) await allowCredentials(client, found);
       return found.spec.tenantId;
     }
-    await client.create(RESOURCES.Workspace, firstWorkspace(tenantId));
-    return tenantId;
+    await client.create(RESOURCES.Workspace, wanted);
+    return wanted.spec.tenantId;
   });
 }
 

@@ -8,7 +8,7 @@ import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import { openTraceStore } from '#lib/trace-store';
 import { applyDefinitions, applyManifests, writeServiceAccountKubeconfig } from './apply-manifests.js';
-import { resourceDefinitions, systemObjects } from './bootstrap-objects.js';
+import { firstWorkspace, resourceDefinitions, systemObjects } from './bootstrap-objects.js';
 import {
   ensureFirstWorkspace,
   fillFirstWorkspace,
@@ -78,7 +78,7 @@ export function prepareWith({ clock, log }: { clock: Clock; log: Logger }): Prep
         applyDefinitions(client, resourceDefinitions(installation), clock),
         applyManifests(client, systemObjects(installation)),
       ]);
-      const tenant = await ensureFirstWorkspace(client, tenantId, clock);
+      const tenant = await ensureFirstWorkspace(client, firstWorkspace(tenantId, true), clock);
       await Promise.all(
         Object.entries(accounts).map(([name, path]) =>
           writeServiceAccountKubeconfig(client, connection, { namespace: SYSTEM_NAMESPACE, name }, path),
