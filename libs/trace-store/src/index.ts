@@ -12,6 +12,7 @@ export {
   type DatasetSearch,
   type DataType,
 } from './dataset/dataset.js';
+export { MAX_ATTACHMENTS as MAX_EXAMPLE_ATTACHMENTS } from './dataset/attached-examples.js';
 export type { DatasetVersion } from './dataset/dataset-versions.js';
 export type {
   AsOf,

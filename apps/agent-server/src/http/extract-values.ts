@@ -1,9 +1,12 @@
 import { z } from 'zod';
+import { PublicError } from '#lib/errors';
 import { isJsonObject, valueAt, type JsonStep, type JsonWalk } from '#lib/json';
 import { sizedFirst } from '../run/request-shapes.js';
 import { THREAD_FIELDS, type ThreadField, type ThreadText } from '../store/row/thread-row.js';
 
 const MAX_PATHS = 10;
+/** As many may be taken of a thread of any size, whichever paths overlap. */
+const ALWAYS_CHARS = 1 << 20;
 const MAX_PATH_CHARS = 4_096;
 /** Of one path: no body nests deeper. */
 const MAX_STEPS = 128;
@@ -43,11 +46,22 @@ export function extractedFields(paths: Extraction): ThreadField[] {
   return THREAD_FIELDS.filter((field) => roots.has(field));
 }
 
-/** What a thread has at those paths, as the text of a JSON object; null where it has nothing. */
+/**
+ * What a thread has at those paths, as the text of a JSON object; null where it has nothing.
+ * @throws PublicError too_large when the paths name the same parts of a large thread again and again
+ */
 export function* extractValues(thread: ThreadText, paths: Extraction): JsonWalk<string> {
   const members: string[] = [];
+  const most = Math.max(thread.length, ALWAYS_CHARS);
+  let length = 0;
   for (const [name, path] of Object.entries(paths)) {
     const found = yield* valueAt(thread, stepsOf(path));
+    length += found ? found.end - found.start : 0;
+    if (length > most)
+      throw new PublicError(
+        'too_large',
+        `The paths of extract name more than the thread has (${thread.length} characters): name each part once`,
+      );
     members.push(`${JSON.stringify(name)}:${found ? thread.slice(found.start, found.end) : 'null'}`);
   }
   return `{${members.join(',')}}`;

@@ -190,6 +190,25 @@ describe('an example with attachments', () => {
       'no attachment a to retain',
     ],
     [
+      'operations that name an attachment again',
+      'PATCH',
+      (id) => ({ [`${id}.attachments_operations`]: '{"retain":["a","b","a"]}' }),
+      422,
+      'should name each attachment once',
+    ],
+    [
+      'operations on 101 attachments',
+      'PATCH',
+      (id) => ({
+        [`${id}.attachments_operations`]: JSON.stringify({
+          retain: Array.from({ length: 100 }, (_, n) => `a${n}`),
+          rename: { b: 'c' },
+        }),
+      }),
+      422,
+      'names 101 attachments',
+    ],
+    [
       '101 of one example',
       'POST',
       (id) => Object.fromEntries(Array.from({ length: 101 }, (_, n) => [`${id}.attachment.${n}`, 'x'])),

@@ -1,6 +1,6 @@
 import { isJsonObject, parseShort } from '#lib/json';
 import { PublicError } from '#lib/errors';
-import type { AttachmentChange, ExampleAttachment } from '#lib/trace-store';
+import { type AttachmentChange, type ExampleAttachment, MAX_EXAMPLE_ATTACHMENTS } from '#lib/trace-store';
 import type { AttachmentKeeper } from '../attachment/attachment-keeper.js';
 import { nameProblem, typeOf } from '../attachment/attachment-part.js';
 import { NotKeptError } from '../attachment/not-kept-error.js';
@@ -110,6 +110,16 @@ function keptOf(operations: unknown): NonNullable<AttachmentChange['kept']> {
     );
   const renamed = Object.entries((rename ?? {}) as Readonly<Record<string, string>>);
   const retained = (retain ?? []) as readonly string[];
+  const named = new Set([...retained, ...renamed.map(([name]) => name)]).size;
+  // each becomes ten times as long as it was in the part
+  if (named < retained.length + renamed.length)
+    throw new WrongPartError(
+      'attachments_operations should name each attachment once, in retain or in rename',
+    );
+  if (named > MAX_EXAMPLE_ATTACHMENTS)
+    throw new WrongPartError(
+      `attachments_operations names ${named} attachments, and an example has at most ${MAX_EXAMPLE_ATTACHMENTS}`,
+    );
   return [...retained.map((name) => ({ name, as: name })), ...renamed.map(([name, as]) => ({ name, as }))];
 }
 

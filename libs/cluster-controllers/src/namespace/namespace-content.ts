@@ -1,5 +1,9 @@
+import { errorText } from '#lib/errors';
 import { isNotFound, type DiscoveredResource, type KubeClient } from '#lib/kube';
 import { keyOf, type KubeObject } from '#lib/resources';
+
+/** Of one look. */
+const MAX_PROBLEMS = 25;
 
 /** What is left in a namespace that is being deleted. */
 export interface Remaining {
@@ -25,13 +29,21 @@ export async function deleteContent(
     try {
       const { items } = await client.list<KubeObject>(ref, { namespace, metadataOnly: true });
       let remaining = 0;
-      for (const object of items) if (await isLeft(client, ref, object)) remaining++;
+      for (const object of items)
+        try {
+          if (await isLeft(client, ref, object)) remaining++;
+        } catch (error) {
+          if (isNotFound(error)) continue;
+          // one that cannot be deleted keeps none of the others
+          remaining++;
+          if (problems.length < MAX_PROBLEMS) problems.push(errorText(error));
+        }
       if (remaining > 0) left.set(`${ref.plural}.${ref.group}`, remaining);
       for (const name of items.flatMap(({ metadata }) => metadata.finalizers ?? []))
         finalizers.set(name, (finalizers.get(name) ?? 0) + 1);
     } catch (error) {
       // the kind went away meanwhile, and its objects with it
-      if (!isNotFound(error)) problems.push(error instanceof Error ? error.message : String(error));
+      if (!isNotFound(error)) problems.push(errorText(error));
     }
   }
   return { resources: left, finalizers, problems };

@@ -15,6 +15,8 @@ import type { DeleteOptions } from './delete-options.js';
 
 const ORPHAN = 'orphan';
 const FOREGROUND = 'foregroundDeletion';
+/** A spec may have any number; a time so far ahead is none that can be written down. */
+const MAX_GRACE_SECONDS = 2 ** 31 - 1;
 const DEFAULT_POD_GRACE_SECONDS = 30;
 
 /**
@@ -102,7 +104,7 @@ function podGrace(pod: KubeObject, { gracePeriodSeconds }: DeleteOptions): numbe
   const own = numberAt(pod, ['spec', 'terminationGracePeriodSeconds'], DEFAULT_POD_GRACE_SECONDS);
   const current = pod.metadata.deletionGracePeriodSeconds;
   const asked = gracePeriodSeconds ?? current ?? own;
-  return asked < 0 ? 1 : Math.min(asked, current ?? asked);
+  return asked < 0 ? 1 : Math.min(asked, current ?? asked, MAX_GRACE_SECONDS);
 }
 
 function shortenedGrace(metadata: ObjectMeta, grace: number, now: Date): ObjectMeta {

@@ -8,6 +8,7 @@ import { parseRevision } from '../list/revision-option.js';
 import type { Presenter } from '../present/presenter.js';
 import type { ObjectStore } from '../store/object-store.js';
 import type { StoredChange, StoredObject } from '../store/stored-object.js';
+import { asLeft } from './as-left.js';
 import { selectedChange } from './selected-change.js';
 import type { WatchHub } from './watch-hub.js';
 
@@ -133,21 +134,13 @@ class Watch {
     if (type === undefined) return;
     // what leaves a selection is shown as it last matched, with the revision of the change
     const isLeaving = type === 'DELETED' && change.type !== 'DELETED' && change.before !== undefined;
-    this.#send(
-      type,
-      isLeaving && change.before ? atRevision(change.before, change.after.revision) : change.after,
-    );
+    this.#send(type, isLeaving ? asLeft(change) : change.after);
   }
 
   #send(type: string, stored: StoredObject): void {
     this.stream.write(this.request.presenter.event(type, stored, this.#isFirst));
     this.#isFirst = false;
   }
-}
-
-function atRevision({ object }: StoredObject, revision: number): StoredObject {
-  const shown = { ...object, metadata: { ...object.metadata, resourceVersion: String(revision) } };
-  return { object: shown, json: JSON.stringify(shown), revision };
 }
 
 function timeoutSeconds(query: URLSearchParams): number {

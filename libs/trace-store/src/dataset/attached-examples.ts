@@ -7,7 +7,7 @@ import type { AttachmentChange, ExampleAttachment, ExampleWrite } from './exampl
 import type { OpenVersion } from './write-version.js';
 
 /** Of an example. */
-const MAX_ATTACHMENTS = 100;
+export const MAX_ATTACHMENTS = 100;
 
 /** Attachments of a version as its row has them. */
 export type AttachmentColumn = Readonly<Record<string, { readonly object: string; readonly type: string }>>;
@@ -75,7 +75,8 @@ export async function attachmentsOf(
   return new Map(
     some.flatMap(({ id, attachments }) => {
       const current = before.get(id) ?? [];
-      const missing = attachments.kept?.find(({ name }) => !current.some((one) => one.name === name));
+      const names = new Set(current.map(({ name }) => name));
+      const missing = attachments.kept?.find(({ name }) => !names.has(name));
       if (missing)
         throw new PublicError(
           'not_found',
