@@ -5,8 +5,8 @@ import type { RestClient } from '../rest/rest-client.js';
 import type { Deployment, Revision } from './revisions.js';
 
 const LOOK_MS = 1_000;
-/** Reason of the condition Ready while it is true. */
-const READY = 'Ready';
+/** Reasons of the condition Ready while it is true: a deployment at zero pods serves whoever asks. */
+const SERVING: ReadonlySet<string | null | undefined> = new Set(['Ready', 'Asleep', 'Waking']);
 const FAILED: ReadonlySet<string> = new Set([
   ...['CREATE_FAILED', 'BUILD_FAILED', 'DEPLOY_FAILED', 'SKIPPED', 'INTERRUPTED'],
 ]);
@@ -48,7 +48,7 @@ export async function waitForRevision(
 export async function waitUntilServing(wait: RestWait, { id, name }: Deployment): Promise<void> {
   await look(wait, name, async () => {
     const found = await wait.rest.request<Deployment>('GET', `/v2/deployments/${id}`);
-    return found.status === 'READY' && found.status_reason === READY
+    return found.status === 'READY' && SERVING.has(found.status_reason)
       ? { kind: 'done' }
       : { kind: 'pending', message: `${found.status}${reasonText(found)}` };
   });
