@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto';
-import { copyFileSync, existsSync, rmSync } from 'node:fs';
+import { existsSync } from 'node:fs';
+import { copyFile, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
+import { requireSmall } from './read-small-file.js';
 import { type TakeLimits, takeContent } from './take-content.js';
 
 export interface BuiltFolder {
@@ -25,8 +27,11 @@ export async function takeBuilt(
   const name = basename(graphConfig);
   if (name === 'langgraph.json') return { digest, agent };
   const named = join(agent, 'langgraph.json');
-  rmSync(named, { force: true });
-  if (existsSync(join(agent, name))) copyFileSync(join(agent, name), named);
+  await rm(named, { force: true, recursive: true });
+  if (existsSync(join(agent, name))) {
+    requireSmall(join(agent, name), 'NotAnAgent');
+    await copyFile(join(agent, name), named);
+  }
   // the same files with another configuration are another image
   const both = createHash('sha256').update(`${digest} ${graphConfig}`).digest('hex');
   return { digest: `sha256:${both}`, agent };

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { existsSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { mkdir, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { TerminalError } from '#lib/errors';
@@ -8,12 +8,14 @@ import { findProcess } from '#lib/process-identity';
 import { REASON } from '#lib/resources';
 import { type Clock, systemClock } from '#lib/time';
 import { type BuiltFolder, hasPackages, takeBuilt } from './built-image.js';
+import { refusingWhatWasBuilt } from './built-problem.js';
 import { ClosedContents, type ImageReader } from './closed-contents.js';
 import { copyContent } from './copy-content.js';
 import { decideOwners } from './decide-owners.js';
 import type { ImageEntry } from './image-entries.js';
 import { ImageIndex } from './image-index.js';
 import { installDependencies, linkPlatform } from './dependencies/install-dependencies.js';
+import { readSmallFile } from './read-small-file.js';
 import { hasLostPython, installPython } from './python/install-python.js';
 import { IMAGE_NAME, parseImageReference, pinnedReference } from './reference.js';
 import { workspaceNames } from './workspace-names.js';
@@ -182,12 +184,16 @@ async function storeBuilt(
   await removePartials(closed.folder);
   const partial = join(closed.folder, `.partial-${process.pid}-${randomBytes(4).toString('hex')}`);
   try {
-    const { digest, agent } = await takeBuilt(built, partial);
+    const { digest, agent } = await refusingWhatWasBuilt([built.source, partial], () =>
+      takeBuilt(built, partial),
+    );
     const target = closed.folderOf(digest);
     if (!existsSync(target)) {
-      const { python } = requireImportable(name, agent);
-      if (python) throw new TerminalError(REASON.buildRefused, PYTHON_REFUSED);
-      if (!hasPackages(partial, agent)) await linkPlatform(agent, platformModules);
+      await refusingWhatWasBuilt([partial], async () => {
+        const { python } = requireImportable(name, agent);
+        if (python) throw new TerminalError(REASON.buildRefused, PYTHON_REFUSED);
+        if (!hasPackages(partial, agent)) await linkPlatform(agent, platformModules);
+      });
       await rename(partial, target).catch((error: unknown) => {
         if (!existsSync(target)) throw error; // else another build of the same content was faster
       });
@@ -221,7 +227,7 @@ function requireImportable(name: string, source: string): GraphConfiguration {
   const configuration = join(source, 'langgraph.json');
   if (!existsSync(configuration))
     throw new TerminalError('NotAnAgent', `${source} has no langgraph.json; an agent's folder needs one`);
-  const read = parseGraphConfiguration(readFileSync(configuration, 'utf8'), ['javascript', 'python']);
+  const read = parseGraphConfiguration(readSmallFile(configuration, 'NotAnAgent'), ['javascript', 'python']);
   const { graphs, auth, http, ui } = read;
   const named = graphs.map(({ graphId, file }) => ({ what: `graph "${graphId}"`, file }));
   const others = [

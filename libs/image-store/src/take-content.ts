@@ -1,6 +1,6 @@
 import { createHash, type Hash } from 'node:crypto';
 import { constants, existsSync } from 'node:fs';
-import { chmod, type FileHandle, mkdir, open, readdir, readlink, symlink } from 'node:fs/promises';
+import { chmod, type FileHandle, mkdir, open, opendir, readlink, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { TerminalError } from '#lib/errors';
 import { REASON } from '#lib/resources';
@@ -57,14 +57,23 @@ class Taking {
     await mkdir(to, { recursive: true });
     await chmod(to, 0o755);
     const here = placeOf(handle, from);
-    const names = (await readdir(here)).filter((name) => !LEFT_OUT.has(name)).sort();
-    for (const name of names) {
-      this.#entries++;
-      if (this.#entries > this.#limits.maxEntries)
-        throw refused(`it has more than ${this.#limits.maxEntries} files and folders`);
+    for (const name of await this.#names(here)) {
       const inner = path === '' ? name : `${path}/${name}`;
       await this.#entry(join(here, name), join(from, name), join(to, name), inner, depth);
     }
+  }
+
+  /** Sorted. A folder may have more names than fit into memory: each is counted as it is read. */
+  async #names(folder: string): Promise<readonly string[]> {
+    const names: string[] = [];
+    for await (const { name } of await opendir(folder)) {
+      if (LEFT_OUT.has(name)) continue;
+      this.#entries++;
+      if (this.#entries > this.#limits.maxEntries)
+        throw refused(`it has more than ${this.#limits.maxEntries} files and folders`);
+      names.push(name);
+    }
+    return names.sort();
   }
 
   /** @param at the name in its open folder; @param from where it lies by its path */

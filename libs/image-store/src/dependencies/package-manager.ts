@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { TerminalError } from '#lib/errors';
 import { isJsonObject, type JsonObject } from '#lib/json';
+import { readSmallFile } from '../read-small-file.js';
 
 /** Installs exactly what a lock file names, without what is for development alone. */
 export interface PackageManager {
@@ -90,13 +91,17 @@ function yarn(
   };
 }
 
-/** The package.json of a folder; undefined when there is none. */
+/**
+ * The package.json of a folder; undefined when there is none.
+ * @throws TerminalError when it is no JSON object, or larger than 1 MiB
+ */
 export function readManifest(folder: string): JsonObject | undefined {
   const path = join(folder, 'package.json');
   if (!existsSync(path)) return undefined;
+  const text = readSmallFile(path, 'ManifestInvalid');
   let manifest: unknown;
   try {
-    manifest = JSON.parse(readFileSync(path, 'utf8'));
+    manifest = JSON.parse(text);
   } catch (error) {
     throw new TerminalError('ManifestInvalid', 'package.json is not JSON; correct it', { cause: error });
   }
