@@ -2,6 +2,7 @@ import { controllerReference } from '#lib/reconcile';
 import {
   type AgentRevision,
   ANNOTATION,
+  BUILD_LOGIN_TYPE,
   COMPONENT,
   type ConfigMap,
   type EnvironmentVariable,
@@ -81,14 +82,14 @@ export function buildGitJob(build: GitBuild, settings: PlatformSettings): Job {
   };
 }
 
-/** The token, for as long as the Job runs. */
+/** The token, for as long as the Job runs; no deployment can name it as its variables. */
 export function buildGitSecret(revision: AgentRevision, login: GitLogin): Secret {
   const data = Object.entries(login).flatMap(([key, value]: [string, string | undefined]) =>
     value === undefined ? [] : [[key, Buffer.from(value, 'utf8').toString('base64')] as const],
   );
   return {
     ...{ apiVersion: 'v1', kind: 'Secret', metadata: metadataOf(revision) },
-    ...{ type: 'Opaque', data: Object.fromEntries(data) },
+    ...{ type: BUILD_LOGIN_TYPE, data: Object.fromEntries(data) },
   };
 }
 

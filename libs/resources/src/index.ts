@@ -106,7 +106,7 @@ export type {
 } from './generated/shared.js';
 export type { Workspace, WorkspaceSpec, WorkspaceStatus } from './generated/workspace.js';
 export { isDeleting, type KubeObject } from './kube-object.js';
-export { SECRET_TYPE, WEBHOOK_SECRET_KEY } from './secret-type.js';
+export { BUILD_LOGIN_TYPE, SECRET_TYPE, WEBHOOK_SECRET_KEY } from './secret-type.js';
 export {
   ANNOTATION,
   COMPONENT,

@@ -1,3 +1,5 @@
+import { createHash } from 'node:crypto';
+
 /** The namespace of a workspace. */
 export function workspaceNamespace(workspace: string): string {
   return `ws-${workspace}`;
@@ -28,9 +30,18 @@ export function revisionEnvSecretName(revision: string): string {
   return `${revision}-env`;
 }
 
-/** Job, Secret and ConfigMap with the log of a revision's build from git. */
+/** Of names that are values of labels as well. */
+const MAX_LABEL = 63;
+
+/**
+ * Job, Secret and ConfigMap with the log of a revision's build from git. A Job's name is a label of its pods: one that
+ * is too long for that is cut, and eight hex digits of SHA-256 take the place of the rest.
+ */
 export function revisionBuildName(revision: string): string {
-  return `${revision}-build`;
+  const whole = `${revision}-build`;
+  if (whole.length <= MAX_LABEL) return whole;
+  const end = `-${createHash('sha256').update(revision).digest('hex').slice(0, 8)}-build`;
+  return `${revision.slice(0, MAX_LABEL - end.length)}${end}`;
 }
 
 /** ConfigMap with the last output of a revision that failed. */

@@ -11,6 +11,12 @@ export const SECRET_TYPE = {
   gitIntegrations: 'agentplane.dev/git-integrations',
 } as const;
 
+/**
+ * What a build from git fetches with, for as long as its Job exists. The pod of that Job has it, so pods may; no
+ * deployment can name it.
+ */
+export const BUILD_LOGIN_TYPE = 'agentplane.dev/build-login';
+
 /** Keys of a Secret that signs webhooks. */
 export const WEBHOOK_SECRET_KEY = {
   /** Several values, separated by commas, sign each call. */
