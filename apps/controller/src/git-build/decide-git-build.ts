@@ -18,13 +18,20 @@ export interface GitBuildWorld {
   readonly isSuperseded: boolean;
   readonly job: Job | undefined;
   readonly pod: Pod | undefined;
-  /** Builds that have begun, or wait for longer; this one not among them. */
+  /** Builds that have begun, or begin before this one. */
   readonly ahead: number;
   /** Builds at a time. */
   readonly places: number;
   readonly timeoutMs: number;
+  /** Whether this controller has an image store for the result. */
+  readonly canTakeImages: boolean;
   readonly now: Date;
 }
+
+/** After the longest build, for what is left to do: a build that has not come to its end by then never will. */
+const SETTLE_MS = 900_000;
+/** A Job gets its pod at once, unless the quota of its namespace is full. */
+const POD_PATIENCE_MS = 120_000;
 
 /**
  * From the revision to its image: **resolve** the commit, **queue** for a place, **begin** (the intent, then the Job),
@@ -45,11 +52,31 @@ export function isBuildOver({ status }: AgentRevision): boolean {
   );
 }
 
+/** How long a build may have its place, in milliseconds from its begin. */
+export function longestPlaceMs(timeoutMs: number): number {
+  return timeoutMs + SETTLE_MS;
+}
+
 export function decideGitBuild(world: GitBuildWorld): GitBuildDecision {
-  const { revision, isSuperseded, job, pod, ahead, places, timeoutMs, now } = world;
+  const { revision, isSuperseded, job, pod, ahead, places, timeoutMs, canTakeImages, now } = world;
   const { repoCommitSha, build } = revision.status ?? {};
   if (isBuildOver(revision)) return { kind: 'finished' };
   if (isSuperseded) return { kind: 'skip' };
+  if (!canTakeImages)
+    return {
+      kind: 'fail',
+      reason: REASON.buildRefused,
+      message:
+        'builds from git need the image store of one machine, and this controller has none; build an image and deploy it as external_image',
+    };
+  const elapsedMs = now.getTime() - Date.parse(build?.startedAt ?? '');
+  // whatever keeps it from its end: its place is somebody else's now
+  if (elapsedMs > longestPlaceMs(timeoutMs))
+    return {
+      kind: 'fail',
+      reason: REASON.buildTimedOut,
+      message: `the result of the build was not taken within ${seconds(longestPlaceMs(timeoutMs))} s of its start; request a new revision`,
+    };
   if (repoCommitSha === undefined) return { kind: 'resolve' };
   if (build === undefined)
     return ahead < places
@@ -57,13 +84,22 @@ export function decideGitBuild(world: GitBuildWorld): GitBuildDecision {
       : { kind: 'queue', message: `waiting for ${ahead} builds before this one; ${places} run at a time` };
   if (!job) return { kind: 'ensure-job' };
   if (isJobFinished(job)) return judgeEnd(job, pod);
-  if (now.getTime() - Date.parse(build.startedAt) > timeoutMs)
+  if (elapsedMs > timeoutMs)
     return {
       kind: 'fail',
       reason: REASON.buildTimedOut,
-      message: `the build was ended after ${Math.round(timeoutMs / 1000)} s, the longest that a build may take; its log says how far it came`,
+      message: `the build was ended after ${seconds(timeoutMs)} s, the longest that a build may take; its log says how far it came`,
     };
+  // one that is made later would run beside the build that has its place then
+  if (!pod && now.getTime() - Date.parse(job.metadata.creationTimestamp ?? '') > POD_PATIENCE_MS)
+    return failed(
+      `Job ${job.metadata.name} has no pod ${seconds(POD_PATIENCE_MS)} s after it was made: its events name the reason; the quota of the namespace may be full`,
+    );
   return watch(pod);
+}
+
+function seconds(ms: number): number {
+  return Math.round(ms / 1000);
 }
 
 function watch(pod: Pod | undefined): GitBuildDecision {

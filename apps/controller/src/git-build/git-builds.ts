@@ -1,5 +1,12 @@
-import { TerminalError, WaitingError } from '#lib/errors';
-import { isAlreadyExists, isNotFound, type Informer, type KubeClient } from '#lib/kube';
+import { errorText, TerminalError, WaitingError } from '#lib/errors';
+import {
+  isAlreadyExists,
+  isInvalid,
+  isNotFound,
+  isQuotaExceeded,
+  type Informer,
+  type KubeClient,
+} from '#lib/kube';
 import { buildGitJob, buildGitOutput, buildGitSecret, type PlatformSettings } from '#lib/manifests';
 import type { AddressGuard } from '#lib/outbound';
 import { podOutput } from '#lib/pod-logs';
@@ -25,8 +32,10 @@ import {
   type GitBuildDecision,
   type GitBuildWorld,
   isBuildOver,
+  longestPlaceMs,
 } from './decide-git-build.js';
 import { findLogin } from './find-login.js';
+import { findTurn } from './find-turn.js';
 
 /** What one build may use. */
 export interface GitBuildLimits {
@@ -47,7 +56,8 @@ export interface GitBuildTools {
   readonly settings: PlatformSettings;
   readonly revisions: Pick<Informer<AgentRevision>, 'list'>;
   readonly jobs: Pick<Informer<Job>, 'find'>;
-  readonly takeImage: TakeImage;
+  /** Undefined where there is no image store: builds are refused. */
+  readonly takeImage: TakeImage | undefined;
 }
 
 /** What a step found out; what it leaves out stays as it is. */
@@ -62,11 +72,15 @@ const LOOK_MS = 2_000;
 const QUEUE_LOOK_MS = 5_000;
 /** A host that does not answer is asked for as long, from when the revision was made. */
 const PATIENCE_MS = 900_000;
+/** Those behind a build that could not begin do not wait for it for as long: longer than the pauses between its attempts. */
+const STUCK_MS = 900_000;
 const JOB_LABEL = 'batch.kubernetes.io/job-name';
 
 /** Builds revisions from git, one Job each: observe → decide → act → report. Carried on from the status after a crash. */
 export class GitBuilds {
   readonly #tools: GitBuildTools;
+  /** When those that could not begin count again, in milliseconds, by uid. Lost with the process, which tries them again. */
+  readonly #stuck = new Map<string, number>();
 
   constructor(tools: GitBuildTools) {
     this.#tools = tools;
@@ -84,7 +98,10 @@ export class GitBuilds {
       return await this.#act(world, decision, repeated, report);
     } catch (error) {
       if (error instanceof TerminalError) return await this.#fail(world, error, report);
-      if (!(error instanceof WaitingError)) throw error;
+      if (!(error instanceof WaitingError)) {
+        if (decision.kind === 'begin') this.#pass(world);
+        throw error;
+      }
       const { reason, message, delayMs } = error;
       const waitedMs = world.now.getTime() - Date.parse(revision.metadata.creationTimestamp ?? '');
       if (waitedMs > PATIENCE_MS) return await this.#fail(world, { reason, message }, report);
@@ -94,27 +111,29 @@ export class GitBuilds {
   }
 
   async #observe(revision: AgentRevision): Promise<GitBuildWorld> {
-    const { client, clock, jobs, limits, revisions } = this.#tools;
+    const { client, clock, jobs, limits, revisions, takeImage } = this.#tools;
+    const { places, timeoutMs } = limits;
     const { namespace = '', name } = revision.metadata;
     const key = { namespace, name: revisionBuildName(name) };
     const hasBegun = revision.status?.build !== undefined && !isBuildOver(revision);
     const job = jobs.find(key) ?? (hasBegun ? await client.find(JOBS, key) : undefined);
     const ofJob = { namespace, labelSelector: `${JOB_LABEL}=${key.name}` };
+    const now = clock.now();
+    const turn = findTurn(revision, revisions.list(), {
+      beganAfter: new Date(now.getTime() - longestPlaceMs(timeoutMs)),
+      isStuck: ({ metadata: { uid = '' } }) => (this.#stuck.get(uid) ?? 0) > now.getTime(),
+    });
     return {
-      revision,
-      isSuperseded: revisions
-        .list(namespace)
-        .some(
-          ({ spec }) =>
-            spec.deploymentName === revision.spec.deploymentName && spec.number > revision.spec.number,
-        ),
-      job,
-      pod: job && hasBegun ? (await client.list(PODS, ofJob)).items[0] : undefined,
-      ahead: revisions.list().filter((one) => isAhead(one, revision)).length,
-      places: limits.places,
-      timeoutMs: limits.timeoutMs,
-      now: clock.now(),
+      ...{ revision, job, ...turn, places, timeoutMs, now },
+      pod: job ? (await client.list(PODS, ofJob)).items[0] : undefined,
+      canTakeImages: takeImage !== undefined,
     };
+  }
+
+  /** Lets those behind it begin: its workspace may be too full to store that it did. */
+  #pass({ revision, now }: GitBuildWorld): void {
+    for (const [uid, until] of this.#stuck) if (until <= now.getTime()) this.#stuck.delete(uid);
+    this.#stuck.set(revision.metadata.uid ?? '', now.getTime() + STUCK_MS);
   }
 
   async #act(
@@ -126,6 +145,9 @@ export class GitBuilds {
     const { revision, now } = world;
     switch (decision.kind) {
       case 'finished':
+        // its end was reported, and the controller ended before the rest
+        if (world.job) await this.#settle(world);
+        return done();
       case 'skip':
         if (world.job) await this.#clear(revision);
         return done();
@@ -157,7 +179,7 @@ export class GitBuilds {
         await report({ draft: { status: 'Unknown', reason: decision.reason, message: decision.message } });
         return after(LOOK_MS);
       case 'collect':
-        return await this.#collect(revision, decision.pod, report);
+        return await this.#collect(world, decision.pod, report);
       case 'fail':
         return await this.#fail(world, decision, report);
       default:
@@ -177,39 +199,67 @@ export class GitBuilds {
     return await findCommit(remote, git.repoRef, guard);
   }
 
+  /** @throws TerminalError when the namespace can hold no Secret or Job more: it would keep a place until it can */
   async #start(revision: AgentRevision): Promise<void> {
     const { client, limits, settings } = this.#tools;
     const { namespace = '' } = revision.metadata;
     const { repoCommitSha: commit = '' } = revision.status ?? {};
     const { git } = revision.spec;
     const login = git ? await findLogin(client, namespace, git) : {};
-    await ignoring(isAlreadyExists, client.create(SECRETS, buildGitSecret(revision, login)));
     const job = buildGitJob({ ...limits, revision, commit }, settings);
-    await ignoring(isAlreadyExists, client.create(JOBS, job));
+    try {
+      await ignoring(isAlreadyExists, client.create(SECRETS, buildGitSecret(revision, login)));
+      await ignoring(isAlreadyExists, client.create(JOBS, job));
+    } catch (error) {
+      if (!isQuotaExceeded(error) && !isInvalid(error)) throw error;
+      throw new TerminalError(REASON.buildFailed, `the build cannot begin: ${errorText(error)}`);
+    }
   }
 
-  async #collect(revision: AgentRevision, pod: Pod, report: Report): Promise<Result> {
-    await this.#keepOutput(revision, pod);
-    const image = await this.#tools.takeImage(revision, pod.metadata.uid ?? '');
+  async #collect(world: GitBuildWorld, pod: Pod, report: Report): Promise<Result> {
+    const { revision } = world;
+    const image = await this.#tools.takeImage?.(revision, pod.metadata.uid ?? '');
+    if (image === undefined) throw new Error('the controller has no image store');
     const message = `image ${image} was built from commit ${revision.status?.repoCommitSha ?? ''}`;
-    await report({ image, draft: { status: 'True', reason: REASON.image, message } });
-    await this.#clear(revision);
-    return done();
+    return await this.#end(world, { image, draft: { status: 'True', reason: REASON.image, message } }, report);
   }
 
   async #fail(
-    { revision, pod }: GitBuildWorld,
+    world: GitBuildWorld,
     { reason, message }: { readonly reason: string; readonly message: string },
     report: Report,
   ): Promise<Result> {
-    if (pod) await this.#keepOutput(revision, pod);
-    await report({ draft: { status: 'False', reason, message } });
-    await this.#clear(revision);
+    return await this.#end(world, { draft: { status: 'False', reason, message } }, report);
+  }
+
+  /** The report comes first: what follows may be refused, and a build that is over gives its place back. */
+  async #end(world: GitBuildWorld, finding: BuildFinding, report: Report): Promise<Result> {
+    await report(finding);
+    const problem = await this.#settle(world);
+    if (problem !== undefined) {
+      const message = `${finding.draft.message}; its log could not be kept: ${problem}`;
+      await report({ ...finding, draft: { ...finding.draft, message } });
+    }
     return done();
   }
 
+  /** Keeps the log, and clears away. @returns why the log could not be kept */
+  async #settle({ revision, pod }: GitBuildWorld): Promise<string | undefined> {
+    let problem: string | undefined;
+    try {
+      if (pod) await this.#keepOutput(revision, pod);
+    } catch (error) {
+      problem = errorText(error);
+    }
+    await this.#clear(revision);
+    return problem;
+  }
+
+  /** Once: after it has been cleared away, less of it is found. */
   async #keepOutput(revision: AgentRevision, pod: Pod): Promise<void> {
     const { client } = this.#tools;
+    const key = { ...keyOf(revision), name: revisionBuildName(revision.metadata.name) };
+    if (await client.find(CONFIG_MAPS, key)) return;
     const outputs = await podOutput(client, [pod]);
     if (outputs.length > 0) await client.apply(CONFIG_MAPS, buildGitOutput(revision, outputs));
   }
@@ -221,18 +271,6 @@ export class GitBuilds {
     await ignoring(isNotFound, client.delete(SECRETS, key));
     await ignoring(isNotFound, client.delete(JOBS, key, { propagation: 'Background' }));
   }
-}
-
-/** Whether another build takes a place before this one: it has begun, or was asked for earlier. */
-function isAhead(other: AgentRevision, own: AgentRevision): boolean {
-  if (other.spec.source !== 'git_host' || isBuildOver(other)) return false;
-  if (other.metadata.uid === own.metadata.uid || other.status?.repoCommitSha === undefined) return false;
-  if (other.status.build !== undefined) return true;
-  return ageOf(other) < ageOf(own);
-}
-
-function ageOf({ metadata }: AgentRevision): string {
-  return `${metadata.creationTimestamp ?? ''} ${metadata.uid ?? ''}`;
 }
 
 async function ignoring(isExpected: (error: unknown) => boolean, call: Promise<unknown>): Promise<void> {

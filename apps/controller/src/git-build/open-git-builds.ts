@@ -38,14 +38,14 @@ export function openGitBuilds(
   });
 }
 
-/** The image of what lies in the folder of a pod that has ended. */
-function imageTaker({ imageStore, podFolders, buildImageMegabytes }: ControllerConfig): TakeImage {
+/** The image of what lies in the folder of a pod that has ended; undefined without a store. */
+function imageTaker({
+  imageStore,
+  podFolders,
+  buildImageMegabytes,
+}: ControllerConfig): TakeImage | undefined {
+  if (imageStore === undefined || podFolders === undefined) return undefined;
   return async ({ metadata, spec }, podUid) => {
-    if (imageStore === undefined || podFolders === undefined)
-      throw new TerminalError(
-        REASON.buildRefused,
-        'builds from git need the image store of one machine, which this controller has not; build an image and deploy it as external_image',
-      );
     if (!UID.test(podUid)) throw new Error(`the pod of the build has the uid ${JSON.stringify(podUid)}`);
     const built = {
       source: join(podFolders, podUid, 'work', 'source'),
