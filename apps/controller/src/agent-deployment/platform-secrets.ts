@@ -17,10 +17,7 @@ const TYPES: ReadonlySet<string> = new Set([...Object.values(SECRET_TYPE), BUILD
  * or its build got from the platform. Its type decides, which nobody can change, or who names it: labels could be removed.
  * The credentials of a destination that a person keeps in a Secret of his own are his to give to agents as well.
  */
-export function isSecretOfPlatform(
-  { metadata, type = '' }: Secret,
-  caches: Listed,
-): boolean {
+export function isSecretOfPlatform({ metadata, type = '' }: Secret, caches: Listed): boolean {
   const { name, namespace = '' } = metadata;
   return (
     TYPES.has(type) ||

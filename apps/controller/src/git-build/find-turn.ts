@@ -23,7 +23,8 @@ export interface Turn {
  */
 export function findTurn(own: AgentRevision, all: readonly AgentRevision[], rules: TurnRules): Turn {
   const newest = newestNumbers(all);
-  const isSuperseded = (one: AgentRevision): boolean => one.spec.number < (newest.get(deploymentOf(one)) ?? 0);
+  const isSuperseded = (one: AgentRevision): boolean =>
+    one.spec.number < (newest.get(deploymentOf(one)) ?? 0);
   const isOwn = (one: AgentRevision): boolean => one.metadata.uid === own.metadata.uid;
   const others = all.filter((one) => !isOwn(one) && isBuilding(one) && !isSuperseded(one));
   const begun = others.filter(

@@ -221,7 +221,11 @@ export class GitBuilds {
     const image = await this.#tools.takeImage?.(revision, pod.metadata.uid ?? '');
     if (image === undefined) throw new Error('the controller has no image store');
     const message = `image ${image} was built from commit ${revision.status?.repoCommitSha ?? ''}`;
-    return await this.#end(world, { image, draft: { status: 'True', reason: REASON.image, message } }, report);
+    return await this.#end(
+      world,
+      { image, draft: { status: 'True', reason: REASON.image, message } },
+      report,
+    );
   }
 
   async #fail(
