@@ -157,7 +157,9 @@ describe('deployments from git', () => {
         return ready?.status === 'False' && ready.reason === reason && ready.message === last.status_message;
       }, PATIENT);
       if (!('build_command' in config)) return;
-      const kept = await client.get(CONFIG_MAPS, { namespace: NAMESPACE, name: `${name}-00001-build` });
+      // the log is kept once the end is reported
+      const place = { namespace: NAMESPACE, name: `${name}-00001-build` };
+      const kept = await waitFor(() => client.find(CONFIG_MAPS, place), PATIENT);
       expect(kept.data?.['build.log']).toContain('what went wrong');
     },
     120_000,

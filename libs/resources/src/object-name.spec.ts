@@ -1,0 +1,18 @@
+import { revisionBuildName, revisionName } from './object-name.js';
+
+describe('revisionBuildName', () => {
+  it('follows the name of the revision', () => {
+    expect(revisionBuildName(revisionName('a', 1))).toBe('a-00001-build');
+    expect(revisionBuildName(revisionName('a'.repeat(51), 1))).toBe(`${'a'.repeat(51)}-00001-build`);
+  });
+
+  it('fits into a label for the longest deployment, and differs by revision', () => {
+    const names = [1, 2].map((number) => revisionBuildName(revisionName('a'.repeat(57), number)));
+    expect(names).toEqual([
+      expect.stringMatching(/^a{48}-[0-9a-f]{8}-build$/),
+      expect.stringMatching(/^a{48}-[0-9a-f]{8}-build$/),
+    ]);
+    expect(names.map(({ length }) => length)).toEqual([63, 63]);
+    expect(new Set(names).size).toBe(2);
+  });
+});
