@@ -1,6 +1,11 @@
 import type { ObjectMeta } from './object-meta.js';
 import { ANNOTATION } from './label.js';
 
+/** Of an annotation, in characters. It is read for requests: a longer one, which anybody may write, costs all of them. */
+const MAX_NOTE = 4_096;
+/** A sentence; in JSON a character may become six. */
+const MAX_PROBLEM = 500;
+
 /** What the Service of a deployment says while requests to it wait: annotation `ANNOTATION.sleep`. */
 export interface SleepNote {
   /** When the deployment began to doze off: the name of this sleep. */
@@ -17,10 +22,10 @@ interface Noted {
   readonly metadata: Pick<ObjectMeta, 'annotations'>;
 }
 
-/** Undefined for a Service whose requests go to its pods. */
+/** Undefined for a Service whose requests go to its pods, and for a note that is longer than those of the platform. */
 export function sleepNoteOf({ metadata: { annotations } }: Noted): SleepNote | undefined {
   const text = annotations?.[ANNOTATION.sleep];
-  if (text === undefined) return undefined;
+  if (text === undefined || text.length > MAX_NOTE) return undefined;
   try {
     const note: unknown = JSON.parse(text);
     if (typeof note !== 'object' || note === null) return undefined;
@@ -39,9 +44,9 @@ export function sleepNoteOf({ metadata: { annotations } }: Noted): SleepNote | u
   }
 }
 
-/** The same note is the same text. */
+/** The same note is the same text; a long problem is cut. */
 export function formatSleepNote({ since, workload, wakingSince, problem }: SleepNote): string {
-  return JSON.stringify({ since, workload, wakingSince, problem });
+  return JSON.stringify({ since, workload, wakingSince, problem: problem?.slice(0, MAX_PROBLEM) });
 }
 
 /** Whether a request has asked for the end of this very sleep. */

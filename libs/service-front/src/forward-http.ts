@@ -105,7 +105,7 @@ export async function forwardHttp(
   gate: SleepGate,
   serviceName: string,
 ): Promise<void> {
-  if (gate.isShut && isProbe(incoming)) return void answerProbe(response);
+  if (isProbe(incoming) && gate.isShut) return void answerProbe(response);
   const gone = new AbortController();
   response.once('close', () => gone.abort());
   const refusal = await gate.pass(incoming, gone.signal);

@@ -14,7 +14,12 @@ function gateOf() {
     state.asked.push(note.since);
     return Promise.resolve();
   };
-  return { clock, state, gate: new SleepGate({ note: () => state.note, wake, clock }) };
+  const looks = { count: 0 };
+  const note = (): SleepNote | undefined => {
+    looks.count++;
+    return state.note;
+  };
+  return { clock, state, looks, gate: new SleepGate({ note, wake, clock }) };
 }
 
 describe('SleepGate', () => {
@@ -38,6 +43,21 @@ describe('SleepGate', () => {
     state.note = undefined;
     await clock.advance(25);
     expect(await Promise.all(waiting)).toEqual(waiting.map(() => undefined));
+  });
+
+  it('looks at the Service once for all that wait', async () => {
+    const { clock, looks, gate } = gateOf();
+    const left = new AbortController();
+    const { most, mostOfCaller } = SLEEP_LIMITS;
+    const waiting = Array.from({ length: most }, (_, at) =>
+      gate.pass(requestOf(String(at % (most / mostOfCaller))), left.signal),
+    );
+    expect(looks.count).toBe(most);
+    await clock.advance(1_000);
+    expect(looks.count - most).toBeLessThanOrEqual(41);
+    left.abort();
+    await clock.advance(50);
+    await Promise.all(waiting);
   });
 
   it('refuses with the reason when the start is in trouble', async () => {

@@ -43,7 +43,7 @@ export class SleepGate {
   readonly #limits: SleepLimits;
   readonly #waiting = new Map<string, number>();
   #count = 0;
-  #look: Promise<void> | undefined;
+  #look: Promise<SleepNote | undefined> | undefined;
   #askedAtMs = -Infinity;
   #asked: string | undefined;
 
@@ -58,7 +58,8 @@ export class SleepGate {
 
   /** Waits until the requests of the Service go to its pods; answers why they do not, in the end. */
   async pass(request: IncomingMessage, signal: AbortSignal): Promise<Refusal | undefined> {
-    if (!this.isShut) return undefined;
+    const note = this.#options.note();
+    if (!note) return undefined;
     const caller = callerOf(request);
     const { most, mostOfCaller } = this.#limits;
     const ofCaller = this.#waiting.get(caller) ?? 0;
@@ -70,7 +71,7 @@ export class SleepGate {
     this.#count++;
     this.#waiting.set(caller, ofCaller + 1);
     try {
-      return await this.#wait(signal);
+      return await this.#wait(note, signal);
     } finally {
       this.#count--;
       const left = (this.#waiting.get(caller) ?? 1) - 1;
@@ -79,12 +80,11 @@ export class SleepGate {
     }
   }
 
-  async #wait(signal: AbortSignal): Promise<Refusal | undefined> {
-    const { clock, note: read } = this.#options;
+  async #wait(first: SleepNote, signal: AbortSignal): Promise<Refusal | undefined> {
+    const { clock } = this.#options;
     const untilMs = clock.monotonicMs() + this.#limits.waitMs;
-    while (!signal.aborted) {
-      const note = read();
-      if (!note) return undefined;
+    let note: SleepNote | undefined = first;
+    while (note && !signal.aborted) {
       if (note.problem !== undefined)
         return { status: 503, message: `the deployment slept and does not start: ${note.problem}` };
       if (clock.monotonicMs() >= untilMs)
@@ -93,7 +93,7 @@ export class SleepGate {
           message: `the deployment slept and was not ready within ${Math.round(this.#limits.waitMs / 1000)} s; retry`,
         };
       this.#ask(note);
-      await this.#nextLook();
+      note = await this.#nextLook();
     }
     return undefined;
   }
@@ -108,9 +108,11 @@ export class SleepGate {
     void this.#options.wake(note);
   }
 
-  #nextLook(): Promise<void> {
+  /** One for all that wait: a note is a text of whoever may edit the Service. */
+  #nextLook(): Promise<SleepNote | undefined> {
     this.#look ??= this.#options.clock.sleep(LOOK_EVERY_MS).then(() => {
       this.#look = undefined;
+      return this.#options.note();
     });
     return this.#look;
   }

@@ -3,12 +3,25 @@ import type { Endpoint } from '#lib/service-front';
 
 export type ServicePort = NonNullable<Service['spec']['ports']>[number];
 
-/** What the node noted on a pod: container port → real port. */
-function loopbackPorts(pod: Pod): Readonly<Record<string, number>> {
+type Ports = ReadonlyMap<string, number>;
+
+/** By the pod as the cache has it: another object once it changes. */
+const knownPorts = new WeakMap<Pod, Ports>();
+
+/** What the node noted on a pod: container port → real port. Read once: requests ask for it, and its editor may write much. */
+function loopbackPorts(pod: Pod): Ports {
+  const known = knownPorts.get(pod) ?? readPorts(pod);
+  knownPorts.set(pod, known);
+  return known;
+}
+
+function readPorts({ metadata: { annotations } }: Pod): Ports {
   try {
-    return JSON.parse(pod.metadata.annotations?.[ANNOTATION.loopbackPorts] ?? '{}') as Record<string, number>;
+    const noted: unknown = JSON.parse(annotations?.[ANNOTATION.loopbackPorts] ?? '{}');
+    if (typeof noted !== 'object' || noted === null) return new Map();
+    return new Map(Object.entries(noted).filter((one): one is [string, number] => Number.isInteger(one[1])));
   } catch {
-    return {};
+    return new Map();
   }
 }
 
@@ -47,7 +60,7 @@ export function findEndpoints(
     if (pod.metadata.namespace !== service.metadata.namespace || !isSelected(pod, selector) || !isReady(pod))
       return [];
     const container = targetPort(port, pod);
-    const real = container === undefined ? undefined : loopbackPorts(pod)[container];
+    const real = container === undefined ? undefined : loopbackPorts(pod).get(String(container));
     return real === undefined || !hasPort(pod, real) ? [] : [{ pod: pod.metadata.name, port: real }];
   });
 }
