@@ -1,12 +1,13 @@
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { mkdir, rename, rm } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { isAbsolute, join, resolve } from 'node:path';
 import { inheritedEnvironment } from '#lib/config';
 import { TerminalError, WaitingError } from '#lib/errors';
 import type { PythonSettings } from '#lib/graph-configuration';
 import { endOfOutput, type ProgramEnd, runProgram } from '../dependencies/run-program.js';
 import { findCommands, type Python } from './find-python.js';
 import { indexOutage } from './index-outage.js';
+import { requireHarmlessConfig } from './pip-config.js';
 
 const NETWORK = [
   ...['HTTP_PROXY', 'HTTPS_PROXY', 'NO_PROXY', 'ALL_PROXY'].flatMap((name) => [name, name.toLowerCase()]),
@@ -65,6 +66,18 @@ function hasPipSettings(settings: PythonSettings, environment: Readonly<Record<s
 }
 
 /**
+ * uv takes settings of the folder that it works in, which are the image's: they could name an index for all images that
+ * share an environment, or a place to write to. The machine's own are named instead.
+ */
+function uvSettings(environment: Readonly<Record<string, string>>): readonly string[] {
+  const { HOME = '/', XDG_CONFIG_HOME = join(HOME, '.config'), XDG_CONFIG_DIRS = '/etc/xdg' } = environment;
+  const folders = [XDG_CONFIG_HOME, ...XDG_CONFIG_DIRS.split(':'), '/etc'].filter((one) => isAbsolute(one));
+  const files = folders.map((folder) => join(folder, 'uv', 'uv.toml'));
+  const file = environment['UV_CONFIG_FILE'] ?? files.find((one) => existsSync(one));
+  return ['--no-config', ...(file === undefined ? [] : ['--config-file', resolve(file)])];
+}
+
+/**
  * uv where the machine has it and pip has no settings of its own; else pip.
  * @param pip an interpreter that has pip
  * @throws TerminalError when the agent asks for uv and there is none
@@ -84,6 +97,8 @@ export function chooseInstaller(image: string, settings: PythonSettings, pip: Py
       'NotAnAgent',
       `langgraph.json: "pip_config_file": ${pipConfigFile} does not exist`,
     );
+  if (pipConfigFile !== undefined)
+    requireHarmlessConfig(pipConfigFile, readFileSync(join(image, pipConfigFile), 'utf8'));
   const own: Record<string, string> =
     pipConfigFile === undefined ? {} : { PIP_CONFIG_FILE: resolve(image, pipConfigFile) };
   return {
@@ -92,7 +107,7 @@ export function chooseInstaller(image: string, settings: PythonSettings, pip: Py
       const python = join(venv, 'bin', 'python');
       const wheels = builds ? [] : ['--only-binary', ':all:'];
       const [command, args] = isUv
-        ? [uv, ['pip', 'install', '--python', python, '--compile-bytecode', ...wheels, ...lists]]
+        ? [uv, [...uvSettings(environment), 'pip', 'install', '--python', python, ...wheels, ...lists]]
         : [
             pip.path,
             [

@@ -1,0 +1,50 @@
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, describe, expect, it } from '@jest/globals';
+import type { PythonSettings } from '#lib/graph-configuration';
+import { temporaryFolder } from '#lib/testing';
+import { chooseInstaller } from './package-installer.js';
+
+const SETTINGS: PythonSettings = {
+  version: undefined,
+  folders: ['.'],
+  packages: [],
+  keepsPip: false,
+  installer: 'uv',
+  pipConfigFile: undefined,
+};
+
+describe('chooseInstaller', () => {
+  const before = process.env;
+  const root = temporaryFolder();
+  afterEach(() => {
+    process.env = before;
+  });
+
+  /** The words that uv was started with. */
+  async function wordsOf(environment: Readonly<Record<string, string>>): Promise<readonly string[]> {
+    const words = join(root, 'words');
+    const bin = join(root, 'bin');
+    mkdirSync(bin, { recursive: true });
+    writeFileSync(join(bin, 'uv'), `#!/bin/sh\nprintf '%s\\n' "$@" > '${words}'\n`, { mode: 0o755 });
+    process.env = { PATH: `${bin}:/usr/bin:/bin`, XDG_CONFIG_DIRS: root, HOME: root, ...environment };
+    const python = { path: '/usr/bin/python3', version: '3.12.0' };
+    const installer = chooseInstaller(root, SETTINGS, python);
+    await installer.install({
+      ...{ venv: root, folder: root, lists: ['-r', 'x.txt'], builds: false, onLine: undefined },
+    });
+    return readFileSync(words, 'utf8').trim().split('\n');
+  }
+
+  it('keeps settings of the image from uv, and gives it those of the machine', async () => {
+    writeFileSync(join(root, 'uv.toml'), 'index-url = "https://index.test/simple"');
+    expect((await wordsOf({})).slice(0, 3)).toEqual(['--no-config', 'pip', 'install']);
+    const own = join(root, '.config', 'uv', 'uv.toml');
+    mkdirSync(join(root, '.config', 'uv'), { recursive: true });
+    writeFileSync(own, '');
+    expect((await wordsOf({})).slice(0, 4)).toEqual(['--no-config', '--config-file', own, 'pip']);
+    expect((await wordsOf({ UV_CONFIG_FILE: '/etc/own.toml' })).slice(0, 3)).toEqual([
+      ...['--no-config', '--config-file', '/etc/own.toml'],
+    ]);
+  });
+});
