@@ -7,6 +7,7 @@ import { TerminalError } from '#lib/errors';
 import type { PythonSettings } from '#lib/graph-configuration';
 import type { Python } from './find-python.js';
 import { readRequirements } from './requirements-file.js';
+import { requireWheels } from './require-wheels.js';
 
 /** What is to be installed for an agent. */
 export interface PythonPackages {
@@ -81,6 +82,7 @@ export async function pythonPackages(
   { python, reader, builds }: { readonly python: Python; readonly reader: Python; readonly builds: boolean },
 ): Promise<PythonPackages> {
   const [locked, open, constraints]: [string[], string[], string[]] = [[], [...packages], []];
+  for (const line of packages) requireWheels(image, 'langgraph.json: "dependencies"', line, builds);
   const known = new Set(folders.map((folder) => normalize(join(folder, '.'))));
   for (const folder of folders) {
     const list = listOf(image, folder);
@@ -89,6 +91,7 @@ export async function pythonPackages(
       list === 'requirements.txt'
         ? readRequirements(image, join(folder, list), builds)
         : await readList(join(image, folder), list, python, reader);
+    for (const line of found.lines) requireWheels(image, join(folder, list), line, builds);
     const inner =
       'isLocked' in found ? found.folders.map((one) => normalize(join(folder, one))) : found.folders;
     const stranger = inner.find((one) => !known.has(normalize(join(one, '.'))));

@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { TerminalError } from '#lib/errors';
+import { requireWheels } from './require-wheels.js';
 
 /** A requirements file with all that it includes, as one text. */
 export interface Requirements {
@@ -14,8 +15,6 @@ export interface Requirements {
 const INCLUDE = /^(?:-r|--requirement|-c|--constraint)(?:\s*=?\s*)(\S+)$/;
 /** Of a folder, as `-e .`, `./lib` or `--editable ./lib[extra]`. */
 const LOCAL_FOLDER = /^(?:(?:-e|--editable)[\s=]+)?(\.{1,2}(?:\/[^\s[;]*)?)(?:\[[^\]]*\])?$/;
-/** What is made by running code of its author, before anything of it is checked. */
-const BUILT = /(^|@\s*|\s)(git|hg|svn|bzr)\+|^(-e|--editable)\b|^--no-binary\b/;
 const MAX_INCLUDES = 100;
 
 function refused(message: string): TerminalError {
@@ -54,12 +53,10 @@ export function readRequirements(image: string, file: string, builds: boolean): 
         read(next, isConstraint || /^(-c|--constraint)/.test(line));
       } else if (folder !== undefined && !folder.endsWith('.whl')) {
         folders.push(normalize(join(dirname(path), folder)));
-      } else if (BUILT.test(line) && !builds) {
-        throw refused(
-          `${path}: ${JSON.stringify(line)} is built from sources, which runs code of its author on this machine; ` +
-            'name a release that has a wheel, or add the image with --build-packages',
-        );
-      } else (isConstraint ? constraints : lines).push(line);
+      } else {
+        requireWheels(image, path, line, builds);
+        (isConstraint ? constraints : lines).push(line);
+      }
     }
   };
   read(normalize(file), false);
