@@ -30,7 +30,14 @@ if (!python)
   const lines: string[] = [];
 
   beforeAll(() => {
-    const packages = ['langgraph==1.0', 'small==1.0', 'small==2.0', 'asks==1.0:small', 'other==1.0'];
+    const packages = [
+      'langgraph==1.0',
+      'small==1.0',
+      'small==2.0',
+      'asks==1.0:small',
+      'other==1.0',
+      'hook==1.0',
+    ];
     execFileSync(python ?? '', [join(DATA, 'make-wheels.py'), wheels, ...packages]);
     // not the names that a version manager leaves, each of which starts a shell
     const PATH = `${dirname(realpathSync(python ?? ''))}:/usr/bin:/bin`;
@@ -87,6 +94,7 @@ if (!python)
     const environment = realpathSync(join(image, '.venv'));
     expect(statSync(environment).mode & 0o005).toBe(0o005);
     expect(statSync(dirname(environment)).mode & 0o001).toBe(0o001);
+    expect(readdirSync(environment).filter((name) => name.endsWith('.txt'))).toEqual([]);
     const packages = join(
       environment,
       'lib',
@@ -143,6 +151,16 @@ if (!python)
     await expect(add(agentFolder({ 'uv.lock': lock(other) }))).rejects.toThrow(
       /pip could not install .*HASHES/s,
     );
+  });
+
+  it('runs no code of locked packages while it installs the others', async () => {
+    const hash = execFileSync(python ?? '', ['-m', 'pip', 'hash', join(wheels, 'hook-1.0-py3-none-any.whl')]);
+    const digest = /--hash=(\S+)/.exec(hash.toString())?.[1] ?? '';
+    const image = await add(agentFolder({ 'requirements.txt': `hook==1.0 --hash=${digest}\n` }));
+    expect(['hook', 'langgraph'].map((name) => versionIn(image, name))).toEqual(['1.0', '1.0']);
+    // those that were just started, and no installer
+    const ran = readFileSync(join(wheels, 'ran'), 'utf8').trim().split('\n');
+    expect([...new Set(ran)]).toEqual(["['-c']"]);
   });
 
   it.each<[string, Record<string, string>, object, RegExp]>([

@@ -10,6 +10,8 @@ import { findPython, type Python } from './find-python.js';
 import { mendScripts } from './mend-scripts.js';
 import { chooseInstaller, findPip, type PackageInstaller } from './package-installer.js';
 import { pythonPackages, type PythonPackages } from './python-packages.js';
+import { takesFromFolder } from './require-wheels.js';
+import { withoutCode } from './without-code.js';
 
 export interface PythonOptions {
   /** The image that is made. */
@@ -25,19 +27,18 @@ export interface PythonOptions {
   readonly onLine?: ((line: string) => void) | undefined;
 }
 
-/** Of what is in the folder, where packages lie beside the code. */
-const BESIDE_CODE = /(--find-links|-f)[\s=]+(?!https?:)|file:|^\.{0,2}\/|@\s*\.{0,2}\//m;
-
 function keyOf(options: PythonOptions, python: Python, packages: PythonPackages): string {
   const { folder, settings, builds } = options;
   const { pipConfigFile: file } = settings;
+  const { locked, open, constraints } = packages;
+  const config = file === undefined ? '' : readFileSync(join(folder, file), 'utf8');
   const hash = createHash('sha256').update(
     JSON.stringify([
       ...[python.path, /^\d+\.\d+/.exec(python.version)?.[0], process.platform, process.arch],
       ...[packages, builds, settings.keepsPip],
-      file === undefined ? undefined : readFileSync(join(folder, file), 'utf8'),
+      config,
       // the name of a partial image: another each time
-      BESIDE_CODE.test([...packages.locked, ...packages.open].join('\n')) ? folder : undefined,
+      takesFromFolder([...locked, ...open, ...constraints], config) ? folder : undefined,
     ]),
   );
   return hash.digest('hex');
@@ -57,22 +58,37 @@ async function makeVenv(python: Python, venv: string): Promise<void> {
     );
 }
 
+/**
+ * Agents may not write there. By the interpreter itself: that of the environment would run `.pth` files of packages, as
+ * uv has it do.
+ */
+async function compile(python: Python, venv: string): Promise<void> {
+  // what is no Python of this version, such as a template, stays as it is
+  await runProgram({
+    command: python.path,
+    args: ['-I', '-m', 'compileall', '-q', '-j', '0', join(venv, 'lib')],
+    folder: '/',
+    environment: inheritedEnvironment(['PATH', 'HOME', 'TMPDIR']),
+  });
+}
+
+/** @param lists a folder for what the installer reads: lines may have the password of an index */
 async function fill(
-  venv: string,
+  { venv, lists }: { readonly venv: string; readonly lists: string },
   options: PythonOptions,
   packages: PythonPackages,
   installer: PackageInstaller,
 ): Promise<void> {
   const { folder, settings, builds, onLine } = options;
   const list = async (name: string, lines: readonly string[]): Promise<string> => {
-    const path = join(venv, name);
+    const path = join(lists, name);
     await writeFile(path, lines.map((line) => `${line}\n`).join(''));
     return path;
   };
-  const install = (lists: readonly string[]): Promise<void> =>
-    installer.install({ venv, folder, lists, builds, onLine });
+  const install = (...words: readonly string[]): Promise<void> =>
+    installer.install({ venv, folder, lists: words, builds, onLine });
   const { locked, open, constraints } = packages;
-  if (locked.length > 0) await install(['--no-deps', '-r', await list('locked.txt', locked)]);
+  if (locked.length > 0) await install('--no-deps', '-r', await list('locked.txt', locked));
   const pinned = locked
     .map((line) => line.replace(/\s+--hash.*$/, ''))
     .filter((line) => /^[^@]+==/.test(line));
@@ -80,7 +96,10 @@ async function fill(
   if (added.length === 0) return;
   const limits = [...constraints, ...pinned];
   const limited = limits.length > 0 ? ['-c', await list('constraints.txt', limits)] : [];
-  await install([...limited, '-r', await list('requirements.txt', added)]);
+  const more = ['-r', await list('requirements.txt', added)];
+  await (locked.length > 0
+    ? withoutCode(venv, () => install(...limited, ...more))
+    : install(...limited, ...more));
 }
 
 /** Installs beside the images, once for each list; answers the folder that is the environment. */
@@ -94,19 +113,23 @@ async function installShared(options: PythonOptions): Promise<string> {
   if (existsSync(target)) return target;
   options.onInstall?.();
   const partial = join(shared, `.partial-${process.pid}-${randomBytes(4).toString('hex')}`);
+  const lists = `${partial}-lists`;
   await mkdir(partial, { recursive: true, mode: 0o700 });
   // agents may be other users than the platform
   await chmod(shared, 0o711);
   await chmod(partial, 0o755);
   try {
     await makeVenv(python, partial);
-    await fill(partial, options, packages, installer);
+    await mkdir(lists, { mode: 0o700 });
+    await fill({ venv: partial, lists }, options, packages, installer);
+    // pip does it itself
+    if (installer.name === 'uv') await compile(python, partial);
     await mendScripts(partial);
     await rename(partial, target).catch((error: unknown) => {
       if (!existsSync(target)) throw error; // else another import of the same list was faster
     });
   } finally {
-    await rm(partial, { recursive: true, force: true });
+    for (const made of [partial, lists]) await rm(made, { recursive: true, force: true });
   }
   return target;
 }

@@ -1,4 +1,7 @@
-"""Writes wheels of nothing: ``python make-wheels.py FOLDER NAME==VERSION[:REQUIREMENT,...]...``"""
+"""Writes wheels of nothing: ``python make-wheels.py FOLDER NAME==VERSION[:REQUIREMENT,...]...``
+
+That of ``hook`` notes in ``FOLDER/ran`` each start of an interpreter that sees it.
+"""
 
 import sys
 import zipfile
@@ -19,6 +22,10 @@ for asked in sys.argv[2:]:
         f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
         f"{info}/entry_points.txt": f"[console_scripts]\n{module}-command = {module}:main\n",
     }
+    if name == "hook":
+        # run whenever an interpreter starts that sees it
+        ran = str(folder.resolve() / "ran")
+        files["hook.pth"] = f"import sys; open({ran!r}, 'a').write(f'{{sys.argv}}\\n')\n"
     record = "".join(f"{path},,\n" for path in [*files, f"{info}/RECORD"])
     with zipfile.ZipFile(folder / f"{module}-{version}-py3-none-any.whl", "w") as wheel:
         for path, text in {**files, f"{info}/RECORD": record}.items():
