@@ -35,6 +35,9 @@ export function readRest(body: unknown): RestAnswer | undefined {
   return { idleMs, isBusy, workInMs: workInMs ?? undefined, isClosed };
 }
 
+/** A pod runs other people's code, and a time that no date can be would end whoever makes one of it. */
+const MAX_TIME_MS = 11 * 366 * 24 * 3_600_000;
+
 function isTime(value: unknown): value is number {
-  return typeof value === 'number' && Number.isFinite(value) && value >= 0;
+  return typeof value === 'number' && value >= 0 && value <= MAX_TIME_MS;
 }

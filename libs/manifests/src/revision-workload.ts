@@ -286,7 +286,7 @@ function agentEnvironment(
 
 /**
  * With it a listener asks a pod whether it may be stopped. Other agents, and whoever calls this one, do not know it; who may
- * read revisions may suspend them as well.
+ * read revisions does.
  */
 export function restToken({ metadata: { uid = '' } }: AgentRevision): string {
   return uid;
