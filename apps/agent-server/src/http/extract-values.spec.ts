@@ -3,7 +3,7 @@ import type { ThreadText } from '../store/row/thread-row.js';
 import { extractValues } from './extract-values.js';
 
 function extracted(thread: string, paths: Readonly<Record<string, string>>): string {
-  const walk = extractValues(thread as ThreadText, paths);
+  const walk = extractValues(thread, paths);
   for (;;) {
     const { done, value } = walk.next();
     if (done === true) return value;

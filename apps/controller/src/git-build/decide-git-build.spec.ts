@@ -15,7 +15,7 @@ function job(type?: 'Complete' | 'Failed', seconds = 10): Job {
 }
 
 function pod(status: object = {}): Pod {
-  return { metadata: { name: 'p' }, spec: { containers: [{ name: 'build' }] }, status } as unknown as Pod;
+  return { metadata: { name: 'p' }, spec: { containers: [{ name: 'build' }] }, status };
 }
 
 const ended = (terminated: object) => pod({ containerStatuses: [{ name: 'build', state: { terminated } }] });
