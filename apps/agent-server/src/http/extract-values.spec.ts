@@ -1,5 +1,4 @@
 import { describe, expect, it } from '@jest/globals';
-import type { ThreadText } from '../store/row/thread-row.js';
 import { extractValues } from './extract-values.js';
 
 function extracted(thread: string, paths: Readonly<Record<string, string>>): string {
