@@ -260,6 +260,7 @@ describe('bad input', () => {
     expect(parts.map(({ part, state }) => `${part.replace(/^node\/.*/, 'node')} ${state}`)).toEqual([
       'supervisor ok',
       'disk ok',
+      'postgres ok',
       'rest ok',
       'object-store ok',
       'metrics/supervisor ok',
