@@ -15,7 +15,7 @@ import { waitFor } from '#lib/testing';
 import { descendants, listProcesses } from '../support/process-tree.js';
 import { repository } from '../support/platform.js';
 import { agentplane } from './agentplane.js';
-import { Dev } from './dev-program.js';
+import { Dev, edit, sayTo } from './dev-program.js';
 
 /** Processes that name the folder, with everything below the given ones. */
 function processesOf(folder: string): readonly string[] {
@@ -41,21 +41,10 @@ describe("an author's loop", () => {
     rmSync(parent, { recursive: true, force: true });
   }, 30_000);
 
-  const say = async (content: string): Promise<string> => {
-    const input = { messages: [{ role: 'user', content }] };
-    const values = (await client.runs.wait(threadId, 'agent', { input })) as {
-      messages: { content: string }[];
-    };
-    return values.messages.at(-1)?.content ?? '';
-  };
+  const say = (content: string): Promise<string> => sayTo(client, threadId, content);
   const raw = async (path: string): Promise<{ status: number; body: Record<string, string> }> => {
     const answer = await fetch(`${url}${path}`);
     return { status: answer.status, body: (await answer.json()) as Record<string, string> };
-  };
-  const edit = (path: string, from: string, to: string): void => {
-    const text = readFileSync(path, 'utf8');
-    expect(text).toContain(from);
-    writeFileSync(path, text.replace(from, to));
   };
   const reloads = (): number => dev.output.match(/^ready in/gm)?.length ?? 0;
 

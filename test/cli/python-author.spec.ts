@@ -1,18 +1,10 @@
-import {
-  chmodSync,
-  existsSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { Client } from '@langchain/langgraph-sdk';
 import { waitFor } from '#lib/testing';
 import { agentplane } from './agentplane.js';
-import { Dev } from './dev-program.js';
+import { Dev, edit, sayTo } from './dev-program.js';
 
 const python = process.env['AGENTPLANE_TEST_PYTHON'];
 if (!python)
@@ -34,18 +26,7 @@ if (!python)
     rmSync(parent, { recursive: true, force: true });
   }, 180_000);
 
-  const say = async (content: string): Promise<string> => {
-    const input = { messages: [{ role: 'user', content }] };
-    const values = (await client.runs.wait(threadId, 'agent', { input })) as {
-      messages: { content: string }[];
-    };
-    return values.messages.at(-1)?.content ?? '';
-  };
-  const change = (path: string, from: string, to: string): void => {
-    const text = readFileSync(path, 'utf8');
-    expect(text).toContain(from);
-    writeFileSync(path, text.replace(from, to));
-  };
+  const say = (content: string): Promise<string> => sayTo(client, threadId, content);
   const says = (what: string): Promise<unknown> =>
     waitFor(() => dev.output.includes(what), { what, timeoutMs: 90_000, intervalMs: 20 });
 
@@ -75,7 +56,7 @@ if (!python)
   }, 180_000);
 
   it('answers by the new code after an edit, with the thread kept', async () => {
-    change(model, 'You said: ', 'You wrote: ');
+    edit(model, 'You said: ', 'You wrote: ');
     await says('model.py changed, reloading');
     await waitFor(async () => (await say('again')) === 'You wrote: again', {
       what: 'the new code',
@@ -86,7 +67,7 @@ if (!python)
   }, 180_000);
 
   it('shows the line at which a run failed', async () => {
-    change(
+    edit(
       model,
       '    last = messages[-1]\n',
       '    last = messages[-1]\n    assert last.text != "fail", "asked to"\n',
@@ -105,11 +86,11 @@ if (!python)
   }, 180_000);
 
   it('answers with file and line of an error, until it is mended', async () => {
-    change(model, 'import os\n', 'import os import\n');
+    edit(model, 'import os\n', 'import os import\n');
     await says('SyntaxError: invalid syntax (model.py:3)');
     expect(dev.output).toContain('> 3 | import os import');
     await expect(say('again')).rejects.toMatchObject({ status: 503 });
-    change(model, 'import os import\n', 'import os\n');
+    edit(model, 'import os import\n', 'import os\n');
     await waitFor(async () => (await say('again').catch(() => '')) === 'You wrote: again', {
       what: 'the mended code',
       timeoutMs: 90_000,

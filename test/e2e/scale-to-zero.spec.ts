@@ -1,4 +1,6 @@
 import { Client } from '@langchain/langgraph-sdk';
+import { KubeClient, loadKubeConnection } from '#lib/kube';
+import { LABEL, PODS } from '#lib/resources';
 import { waitFor } from '#lib/testing';
 import { findKubectl, Kubectl, leaveOut } from '../support/kubectl.js';
 import { newDataFolder, type Platform, removeDataFolder, startPlatform } from '../support/platform.js';
@@ -26,15 +28,19 @@ describe('a deployment with a min_scale of 0 on one machine', () => {
   let platform: Platform;
   let rest: Rest;
   let kubectl: Kubectl | undefined;
+  let kubernetes: KubeClient;
 
   beforeAll(async () => {
     platform = await startPlatform(dataFolder);
     rest = new Rest(platform.credentials);
+    const connection = await loadKubeConnection({ kubeconfigPath: platform.credentials.kubeconfig });
+    kubernetes = new KubeClient(connection, { fieldManager: 'test' });
     if (binary) kubectl = new Kubectl(binary, platform.credentials.kubeconfig);
     else leaveOut('kubectl');
   }, 180_000);
 
   afterAll(async () => {
+    await kubernetes.close();
     await platform.stop();
     removeDataFolder(dataFolder);
   }, 60_000);
@@ -74,9 +80,10 @@ describe('a deployment with a min_scale of 0 on one machine', () => {
       callerOptions: { maxRetries: 0 },
     });
 
-  const podsOf = async (name: string): Promise<string> =>
-    (await kubectl?.run(['get', 'pods', '-l', `agentplane.dev/deployment=${name}`, '-o', 'name']))?.trim() ??
-    '';
+  const podsOf = async (name: string): Promise<string[]> => {
+    const { items } = await kubernetes.list(PODS, { labelSelector: `${LABEL.deployment}=${name}` });
+    return items.map(({ metadata }) => metadata.name);
+  };
 
   it('proves itself, falls asleep, wakes for a request that waits, and says all of it alike', async () => {
     const id = await create('napper');
@@ -88,7 +95,7 @@ describe('a deployment with a min_scale of 0 on one machine', () => {
       status: 'DEPLOYED',
       status_reason: 'Asleep',
     });
-    await waitFor(async () => (await podsOf('napper')) === '', PATIENT);
+    await waitFor(async () => (await podsOf('napper')).length === 0, PATIENT);
     if (kubectl) {
       const shown = await kubectl.run(['get', 'adep', 'napper']);
       expect(shown).toContain('Asleep');
@@ -115,7 +122,7 @@ describe('a deployment with a min_scale of 0 on one machine', () => {
     await client.crons.create('agent', { schedule, input: { messages: [] }, onRunCompleted: 'keep' });
     const asleep = await until(id, 'Asleep');
     expect(asleep.status_message).toMatch(/or what is due at 20.*Z$/);
-    await waitFor(async () => (await podsOf('clockwork')) === '', PATIENT);
+    await waitFor(async () => (await podsOf('clockwork')).length === 0, PATIENT);
     const dueMs = Math.floor(at.getTime() / 1000) * 1000;
     expect(Date.now()).toBeLessThan(dueMs);
     await until(id, 'Waking', 'Ready');
@@ -141,7 +148,7 @@ describe('a deployment with a min_scale of 0 on one machine', () => {
     platform = await startPlatform(dataFolder);
     rest = new Rest(platform.credentials);
     expect((await get(id)).status_reason).toBe('Asleep');
-    expect(await podsOf('sleeper')).toBe('');
+    expect(await podsOf('sleeper')).toEqual([]);
     const answer = await fetch(`${url}/threads/search`, {
       method: 'POST',
       headers: { 'x-api-key': platform.credentials.apiKey, 'content-type': 'application/json' },

@@ -1,49 +1,22 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { startObjectStore, type EmbeddedObjectStore } from '#lib/embedded-object-store';
+import { describe, expect, it } from '@jest/globals';
 import { ANNOTATION, type BulkExport, idOf, RESOURCES, SECRET_TYPE, SECRETS } from '#lib/resources';
-import { createLogger } from '#lib/telemetry';
-import { temporaryFolder, waitFor } from '#lib/testing';
+import { waitFor } from '#lib/testing';
 import { testApi } from '../testdata/test-api.js';
+import { testBucket } from '../testdata/test-bucket.js';
 
-const KEYS = { accessKeyId: 'AKTEST', secretAccessKey: 'very secret' };
+const WINDOW = { start_time: '2026-05-01T00:00:00Z', end_time: '2026-05-02T00:00:00Z' };
 const PATH = '/api/v1/bulk-exports';
 const SECRET = 'a secret of the receiver';
 /** Public, and called by nobody: no controller runs. */
 const RECEIVER = 'https://223.255.255.255/hook?token=of-the-receiver#part';
 
 describe('the webhook of a requested export', () => {
-  const { api, tenant } = testApi();
-  const folder = temporaryFolder();
-  let objects: EmbeddedObjectStore;
-  let body: Readonly<Record<string, unknown>> = {};
-
-  beforeAll(async () => {
-    const log = createLogger('test', 'error');
-    objects = await startObjectStore({
-      ...{ folder, host: '127.0.0.1', port: 0, log, buckets: ['bucket'] },
-      ...KEYS,
-    });
-    const destination = await tenant.call('POST', `${PATH}/destinations`, {
-      destination_type: 'object_store',
-      display_name: 'Bucket',
-      config: {
-        bucket_name: 'bucket',
-        region: 'us-east-1',
-        endpoint_url: `http://127.0.0.1:${objects.port}`,
-      },
-      credentials: { access_key_id: KEYS.accessKeyId, secret_access_key: KEYS.secretAccessKey },
-    });
-    body = {
-      bulk_export_destination_id: destination.json.id,
-      session_id: (await api.store.projects.ensure(tenant.tenantId, 'project')).id,
-      start_time: '2026-05-01T00:00:00Z',
-      end_time: '2026-05-02T00:00:00Z',
-    };
-  });
-  afterAll(() => objects.stop());
+  const running = testApi();
+  const { api, tenant } = running;
+  const bucket = testBucket(running);
 
   const create = async (webhook: object, headers?: Record<string, string>) =>
-    tenant.call('POST', PATH, { ...body, webhook }, headers);
+    tenant.call('POST', PATH, { ...bucket.request, ...WINDOW, webhook }, headers);
   const resource = async (id: string): Promise<BulkExport> => {
     const { items } = await api.client.list(RESOURCES.BulkExport, { namespace: tenant.namespace });
     const found = items.find((one) => idOf(one) === id);
@@ -65,7 +38,7 @@ describe('the webhook of a requested export', () => {
       ...{ last_attempt_at: null, next_attempt_at: null, delivered_at: null, last_error: null },
     });
     expect(made.text).not.toContain(SECRET);
-    expect((await tenant.call('POST', PATH, body)).json.webhook).toBeNull();
+    expect((await tenant.call('POST', PATH, { ...bucket.request, ...WINDOW })).json.webhook).toBeNull();
   });
 
   it('keeps its secret in a Secret that goes with the export', async () => {

@@ -1,46 +1,20 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { startObjectStore, type EmbeddedObjectStore } from '#lib/embedded-object-store';
+import { describe, expect, it } from '@jest/globals';
 import { type BulkExport, idOf, RESOURCES } from '#lib/resources';
-import { createLogger } from '#lib/telemetry';
-import { temporaryFolder, waitFor } from '#lib/testing';
+import { waitFor } from '#lib/testing';
 import { testApi } from '../testdata/test-api.js';
+import { testBucket } from '../testdata/test-bucket.js';
 
-const KEYS = { accessKeyId: 'AKTEST', secretAccessKey: 'very secret' };
+const WINDOW = { start_time: '2026-11-01T00:00:00Z', interval_hours: 24 };
 const PATH = '/api/v1/bulk-exports';
 const UUID = expect.stringMatching(/^[0-9a-f-]{36}$/);
 
 describe('the routes of scheduled exports', () => {
-  const { api, tenant } = testApi();
-  const folder = temporaryFolder();
-  let objects: EmbeddedObjectStore;
-  let body: Readonly<Record<string, unknown>> = {};
+  const running = testApi();
+  const { api, tenant } = running;
+  const bucket = testBucket(running);
 
-  beforeAll(async () => {
-    const log = createLogger('test', 'error');
-    objects = await startObjectStore({
-      ...{ folder, host: '127.0.0.1', port: 0, log, buckets: ['bucket'] },
-      ...KEYS,
-    });
-    const destination = await tenant.call('POST', `${PATH}/destinations`, {
-      destination_type: 'object_store',
-      display_name: 'Bucket',
-      config: {
-        bucket_name: 'bucket',
-        region: 'us-east-1',
-        endpoint_url: `http://127.0.0.1:${objects.port}`,
-      },
-      credentials: { access_key_id: KEYS.accessKeyId, secret_access_key: KEYS.secretAccessKey },
-    });
-    body = {
-      bulk_export_destination_id: destination.json.id,
-      session_id: (await api.store.projects.ensure(tenant.tenantId, 'project')).id,
-      start_time: '2026-11-01T00:00:00Z',
-      interval_hours: 24,
-    };
-  });
-  afterAll(() => objects.stop());
-
-  const create = async (over: object = {}) => tenant.call('POST', PATH, { ...body, ...over });
+  const create = async (over: object = {}) =>
+    tenant.call('POST', PATH, { ...bucket.request, ...WINDOW, ...over });
   const resource = async (id: string): Promise<BulkExport> => {
     const { items } = await api.client.list(RESOURCES.BulkExport, { namespace: tenant.namespace });
     const found = items.find((one) => idOf(one) === id);

@@ -121,7 +121,8 @@ describe('late rows of an export', () => {
 
   it('orders by commit: what an older transaction wrote is late, what had committed is not', async () => {
     const window = await project();
-    const [before = '', after = '', never = ''] = await add(window, 3);
+    // a third run that nothing changes
+    const [before = '', after = ''] = await add(window, 3);
     const older = new pg.Client({ connectionString: uri });
     await older.connect();
     const touch = `UPDATE runs SET name = 'x', changed_in = pg_current_xact_id() WHERE id = $1`;
@@ -134,7 +135,6 @@ describe('late rows of an export', () => {
     await older.end();
     const { changedSince } = await begin(run.runUid);
     expect(await idsOf({ ...window, changedSince })).toEqual([after]);
-    expect(never).not.toBe('');
     const [counted] = await count({ ...window, runUid: run.runUid });
     expect(counted).toMatchObject({ rows: 1 });
   });
