@@ -2,7 +2,7 @@
 export { judgeHosts } from './judge-hosts.js';
 export { webhookPauseMs } from './pause.js';
 export { postWebhook, renderFailure, CALL_TIMEOUT_MS } from './post-webhook.js';
-export { hostOf, parseWebhookUrl, portOf } from './webhook-address.js';
+export { parseWebhookUrl } from './webhook-address.js';
 export { webhookGuard } from './webhook-guard.js';
 export { answerOf, type WebhookAnswer } from './webhook-answer.js';
 export { signatureHeaders, signingSecretsOf } from './webhook-signature.js';

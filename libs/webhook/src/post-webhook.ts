@@ -1,14 +1,8 @@
 import type http from 'node:http';
-import https from 'node:https';
-import { proxyFor } from '#lib/config';
 import { errorText } from '#lib/errors';
-import { proxyAgent, type AddressGuard } from '#lib/outbound';
-import { hostOf, portOf } from './webhook-address.js';
+import { type AddressGuard, guardedRequest } from '#lib/outbound';
 import { answerOf, type WebhookAnswer } from './webhook-answer.js';
 import { WebhookRefusedError } from './webhook-guard.js';
-
-// not by `import`: that reads every export of it, and one of them loads Node's WebSocket client, 6 MB and 60 ms
-const plainHttp = process.getBuiltinModule('node:http');
 
 /** From the first packet to the status of the answer, DNS and TLS included, milliseconds. */
 export const CALL_TIMEOUT_MS = 10_000;
@@ -42,26 +36,17 @@ export function renderFailure(error: unknown): string {
 }
 
 function statusOf({ url: text, headers, body }: WebhookCall, guard: AddressGuard): Promise<number> {
-  const url = new URL(text);
-  const isTls = url.protocol === 'https:';
-  const [host, port] = [hostOf(url), portOf(url)];
-  guard.checkHost(host);
-  const proxy = proxyFor({ host, port, isTls });
-  const signal = AbortSignal.timeout(CALL_TIMEOUT_MS);
   return new Promise((resolve, reject) => {
-    const agent = proxy === undefined ? undefined : proxyAgent(proxy, isTls, guard);
-    const request = (isTls ? https : plainHttp).request({
-      ...{ method: 'POST', protocol: url.protocol, host, port, path: `${url.pathname}${url.search}` },
-      ...(agent ? { agent } : { agent: false, lookup: guard.lookup }),
-      headers: { ...headers, host: url.host, 'content-length': Buffer.byteLength(body) },
-      signal,
-    });
-    request.on('error', (error) => reject(signal.aborted ? (signal.reason as Error) : error));
-    request.on('close', () => {
-      agent?.destroy();
-      // after an answer this changes nothing; an answer that Node drops has neither an answer nor an error
-      reject(new Error('the connection was closed without an answer'));
-    });
+    const request = guardedRequest(
+      new URL(text),
+      {
+        method: 'POST',
+        headers: { ...headers, 'content-length': Buffer.byteLength(body) },
+        timeoutMs: CALL_TIMEOUT_MS,
+      },
+      guard,
+      reject, // after an answer this changes nothing
+    );
     request.on('upgrade', ({ statusCode }, socket) => {
       socket.destroy();
       resolve(statusCode ?? 0);

@@ -11,12 +11,3 @@ export function parseWebhookUrl(given: string, headers: string): URL | string {
   url.hash = '';
   return url;
 }
-
-/** The host as guards and sockets take it: without the brackets of IPv6. */
-export function hostOf({ hostname }: URL): string {
-  return hostname.replace(/^\[|\]$/g, '');
-}
-
-export function portOf({ port, protocol }: URL): number {
-  return Number(port || (protocol === 'https:' ? 443 : 80));
-}

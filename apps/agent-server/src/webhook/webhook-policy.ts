@@ -1,8 +1,8 @@
 import { PublicError } from '#lib/errors';
 import type { WebhookSettings } from '#lib/graph-configuration';
-import type { AddressGuard } from '#lib/outbound';
+import { type AddressGuard, hostOf, portOf } from '#lib/outbound';
 import type { Clock } from '#lib/time';
-import { hostOf, judgeHosts, parseWebhookUrl, portOf } from '#lib/webhook';
+import { judgeHosts, parseWebhookUrl } from '#lib/webhook';
 
 /** Of one request: each is a question to name servers, asked on behalf of somebody else. */
 const MAX_HOSTS = 32;

@@ -1,9 +1,7 @@
 import type { IncomingMessage } from 'node:http';
-import https from 'node:https';
 import { rootCertificates } from 'node:tls';
-import { proxyFor } from '#lib/config';
 import { TerminalError, WaitingError } from '#lib/errors';
-import { type AddressGuard, proxyAgent } from '#lib/outbound';
+import { type AddressGuard, guardedRequest } from '#lib/outbound';
 import { REASON } from '#lib/resources';
 import { fullRef, RefSearch } from './ref-search.js';
 
@@ -56,24 +54,18 @@ export async function findCommit(
 
 function readRefs(remote: GitRemote, search: RefSearch, guard: AddressGuard): Promise<void> {
   const url = new URL(`${remote.url.replace(/\/+$/, '')}/info/refs?service=git-upload-pack`);
-  const host = url.hostname.replace(/^\[|\]$/g, '');
-  const port = url.port === '' ? 443 : Number(url.port);
-  guard.checkHost(host);
-  const proxy = proxyFor({ host, port, isTls: true });
-  const agent = proxy === undefined ? undefined : proxyAgent(proxy, true, guard);
-  const signal = AbortSignal.timeout(TIMEOUT_MS);
   return new Promise((resolve, reject) => {
-    const request = https.request({
-      ...{ host, port, path: `${url.pathname}${url.search}`, signal },
-      ...(agent ? { agent } : { agent: false, lookup: guard.lookup }),
-      ...(remote.ca === undefined ? {} : { ca: [...rootCertificates, remote.ca] }),
-      headers: { host: url.host, 'user-agent': 'git/agentplane', ...authorization(remote) },
-    });
-    request.on('error', (error) => reject(signal.aborted ? (signal.reason as Error) : error));
-    request.on('close', () => {
-      agent?.destroy();
-      reject(new Error('connection closed'));
-    });
+    const request = guardedRequest(
+      url,
+      {
+        method: 'GET',
+        headers: { 'user-agent': 'git/agentplane', ...authorization(remote) },
+        timeoutMs: TIMEOUT_MS,
+        ...(remote.ca === undefined ? {} : { ca: [...rootCertificates, remote.ca] }),
+      },
+      guard,
+      reject,
+    );
     request.on('response', (response) => {
       const refusal = judge(remote, response);
       if (refusal) reject(refusal);

@@ -1,0 +1,52 @@
+import type http from 'node:http';
+import https from 'node:https';
+import { proxyFor } from '#lib/config';
+import type { AddressGuard } from './address-guard.js';
+import { proxyAgent } from './proxy-agent.js';
+import { hostOf, portOf } from './url-place.js';
+
+// not by `import`: that reads every export of it, and one of them loads Node's WebSocket client, 6 MB and 60 ms
+const plainHttp = process.getBuiltinModule('node:http');
+
+export interface GuardedOptions {
+  readonly method: 'GET' | 'POST';
+  /** Beside `host`. */
+  readonly headers: Readonly<Record<string, string | number>>;
+  /** From the first packet to the end, DNS and TLS included, milliseconds. */
+  readonly timeoutMs: number;
+  /** PEM, in place of the certificates that Node trusts. */
+  readonly ca?: readonly string[];
+}
+
+/**
+ * Begins one request to a URL that somebody wrote. The address that the guard has seen is the one that is dialled, also
+ * through a proxy; redirects are not followed.
+ * @param fail called with a TimeoutError, any other error, and when the connection has closed: nothing follows
+ * @throws the refusal of the guard
+ */
+export function guardedRequest(
+  url: URL,
+  { method, headers, timeoutMs, ca }: GuardedOptions,
+  guard: AddressGuard,
+  fail: (error: Error) => void,
+): http.ClientRequest {
+  const isTls = url.protocol === 'https:';
+  const [host, port] = [hostOf(url), portOf(url)];
+  guard.checkHost(host);
+  const proxy = proxyFor({ host, port, isTls });
+  const agent = proxy === undefined ? undefined : proxyAgent(proxy, isTls, guard);
+  const signal = AbortSignal.timeout(timeoutMs);
+  const request = (isTls ? https : plainHttp).request({
+    ...{ method, protocol: url.protocol, host, port, path: `${url.pathname}${url.search}`, signal },
+    ...(agent ? { agent } : { agent: false, lookup: guard.lookup }),
+    ...(ca === undefined ? {} : { ca: [...ca] }),
+    headers: { ...headers, host: url.host },
+  });
+  request.on('error', (error) => fail(signal.aborted ? (signal.reason as Error) : error));
+  request.on('close', () => {
+    agent?.destroy();
+    // an answer that Node drops has neither an answer nor an error
+    fail(new Error('the connection was closed without an answer'));
+  });
+  return request;
+}
