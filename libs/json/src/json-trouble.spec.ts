@@ -83,7 +83,8 @@ describe('findJsonTrouble', () => {
   });
 
   it('finds nothing in what a serialiser wrote of well-formed text', () => {
-    const text = fc.string({ unit: 'grapheme' }).filter((one) => !one.includes('\0'));
+    const isPlain = (one: string): boolean => !one.includes('\0') && one !== '__proto__';
+    const text = fc.string({ unit: 'grapheme' }).filter(isPlain);
     fc.assert(
       fc.property(fc.jsonValue({ stringUnit: text }), (value) => {
         const json = JSON.stringify(value);
