@@ -1,37 +1,31 @@
 import { spawn } from 'node:child_process';
-import { join } from 'node:path';
-import { inheritedEnvironment } from '#lib/config';
-import { INSTALLATION } from '#lib/data-folder';
+import { existsSync } from 'node:fs';
+import { delimiter, dirname, join, resolve } from 'node:path';
+import { loadConfig, optionalText, wholeEnvironment } from '#lib/config';
+import { findRunningPlatform, INSTALLATION } from '#lib/data-folder';
 import { EXIT } from '#lib/lifecycle';
 import { CommandError } from './command-error.js';
-import { resolveTarget, type TargetFlags } from './context/target.js';
+import { resolveTarget, type Target, type TargetFlags } from './context/target.js';
 
-const INHERITED = [
-  'PATH',
-  'HOME',
-  'LANG',
-  'LC_ALL',
-  'TERM',
-  'COLORTERM',
-  'NO_COLOR',
-  'FORCE_COLOR',
-  'TZ',
-  'CI',
-];
+const FIELDS = {
+  context: optionalText('AGENTPLANE_CONTEXT', 'context to use when --context names none'),
+  kubeconfig: optionalText('KUBECONFIG', 'kubeconfig to use when no flag and no context names a platform'),
+};
 
 /**
- * Its environment. The library that colours knows FORCE_COLOR alone, so NO_COLOR (https://no-color.org) is translated;
- * both at once make Node complain.
+ * Its environment: that of the caller, since plugins of a kubeconfig read their own variables. The library that colours
+ * knows FORCE_COLOR alone, so NO_COLOR (https://no-color.org) is translated; both at once make Node complain.
  */
 export function dashboardEnvironment(
-  own: Readonly<Record<string, string>>,
+  own: Readonly<Record<string, string | undefined>>,
   flags: {
     kubeconfig: string;
     namespace?: string | undefined;
     allNamespaces?: boolean;
     dataFolder?: string | undefined;
+    rest?: Target['rest'] | undefined;
   },
-): Record<string, string> {
+): Record<string, string | undefined> {
   const { NO_COLOR: noColor = '', ...others } = own;
   return {
     ...(noColor === '' ? {} : { FORCE_COLOR: '0' }),
@@ -39,6 +33,9 @@ export function dashboardEnvironment(
     KUBECONFIG: flags.kubeconfig,
     ...(flags.namespace === undefined ? {} : { AGENTPLANE_NAMESPACE: flags.namespace }),
     ...(flags.dataFolder === undefined ? {} : { AGENTPLANE_DATA: flags.dataFolder }),
+    ...(flags.rest === undefined
+      ? {}
+      : { AGENTPLANE_REST_URL: flags.rest.url, AGENTPLANE_REST_KEY: flags.rest.key }),
     ...(flags.allNamespaces ? { AGENTPLANE_ALL_NAMESPACES: 'true' } : {}),
   };
 }
@@ -51,18 +48,48 @@ export function runDashboard(
     readonly allNamespaces: boolean;
   },
 ): Promise<number> {
-  const place = flags.kubeconfig === undefined ? placeOf(flags) : { kubeconfig: flags.kubeconfig };
-  const environment = dashboardEnvironment(inheritedEnvironment(INHERITED), { ...flags, ...place });
+  const place = dashboardPlace(flags);
+  const environment = dashboardEnvironment(wholeEnvironment({}), { ...flags, ...place });
   const program = join(INSTALLATION, 'dist', 'apps', 'tui', 'src', 'main.js');
   const child = spawn(process.execPath, [program], { stdio: 'inherit', env: environment });
   return new Promise((resolve) => child.once('exit', (code) => resolve(code ?? EXIT.failed)));
 }
 
-function placeOf(flags: TargetFlags): {
+/** What the dashboard looks at. */
+interface DashboardPlace {
   readonly kubeconfig: string;
-  readonly dataFolder: string | undefined;
-} {
-  const { kubeconfig, local, title } = resolveTarget(flags);
-  if (kubeconfig !== undefined) return { kubeconfig, dataFolder: local?.root };
+  /** Of a platform on this machine. */
+  readonly dataFolder?: string | undefined;
+  /** Where keys, traces and metrics come from; without it those views say so. */
+  readonly rest?: Target['rest'] | undefined;
+}
+
+/**
+ * The cluster that the flags mean: `--kubeconfig`, `--data`, `--context`, then `AGENTPLANE_CONTEXT`, then `KUBECONFIG`
+ * (of several files the first that exists), then what every other command takes.
+ * @throws CommandError when nothing runs there, or there is no kubeconfig
+ */
+function dashboardPlace(flags: TargetFlags & { readonly kubeconfig: string | undefined }): DashboardPlace {
+  if (flags.kubeconfig !== undefined) return placeOfKubeconfig(flags.kubeconfig);
+  const { context, kubeconfig: fromEnvironment } = loadConfig(FIELDS);
+  const isNamed = [flags.data, flags.context, context].some((one) => one !== undefined);
+  if (fromEnvironment !== undefined && !isNamed)
+    return placeOfKubeconfig(firstExisting(fromEnvironment.split(delimiter)));
+  const { kubeconfig, local, rest, title } = resolveTarget(flags);
+  if (kubeconfig !== undefined) return { kubeconfig, dataFolder: local?.root, rest };
   throw new CommandError('failed', `${title} has no kubeconfig: name one with --kubeconfig`);
+}
+
+function firstExisting(paths: readonly string[]): string {
+  const named = paths.filter((path) => path !== '');
+  return named.find((path) => existsSync(path)) ?? named[0] ?? '';
+}
+
+/** A kubeconfig that a platform of this machine wrote stands for that platform. */
+function placeOfKubeconfig(kubeconfig: string): DashboardPlace {
+  const platform = findRunningPlatform(dirname(resolve(kubeconfig)));
+  if (platform === undefined || resolve(platform.credentials.kubeconfig) !== resolve(kubeconfig))
+    return { kubeconfig };
+  const { restUrl: url, apiKey: key } = platform.credentials;
+  return { kubeconfig, dataFolder: platform.root, rest: { url, key } };
 }

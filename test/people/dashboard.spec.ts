@@ -1,0 +1,54 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { parse } from 'yaml';
+import { KubeClient, loadKubeConnection, type Untyped } from '#lib/kube';
+import { CUSTOM_RESOURCE_DEFINITIONS, type ResourceRef } from '#lib/resources';
+import { testEmbeddedKube } from '#lib/testing';
+import { agentplane, type Ending } from '../cli/agentplane.js';
+import { repository } from '../support/platform.js';
+
+const CRDS = CUSTOM_RESOURCE_DEFINITIONS as ResourceRef as ResourceRef<Untyped>;
+
+/** `agentplane dashboard` against a cluster that no platform of this machine runs, as a person would start it. */
+describe('agentplane dashboard on a cluster', () => {
+  const kube = testEmbeddedKube();
+  const elsewhere = mkdtempSync(join(tmpdir(), 'agentplane-elsewhere-'));
+  afterAll(() => rmSync(elsewhere, { recursive: true, force: true }));
+
+  beforeAll(async () => {
+    const connection = await loadKubeConnection({ kubeconfigPath: kube.kubeconfigPath });
+    const client = new KubeClient(connection, { fieldManager: 'test' });
+    const folder = join(repository, 'crds');
+    for (const name of readdirSync(folder))
+      await client.apply(CRDS, parse(readFileSync(join(folder, name), 'utf8')) as Untyped);
+    await client.close();
+  });
+
+  function dashboard(environment: Record<string, string>, ...words: string[]): Promise<Ending> {
+    return agentplane(['dashboard', ...words], { cwd: elsewhere, environment });
+  }
+
+  it('opens the cluster that KUBECONFIG names', async () => {
+    const { code, output, complaint } = await dashboard({ KUBECONFIG: kube.kubeconfigPath });
+    expect([code, complaint]).toEqual([0, '']);
+    expect(output).toMatch(/DEPLOYMENTS/i);
+  });
+
+  it('takes the first file of a list that exists', async () => {
+    const list = [join(elsewhere, 'nothing'), kube.kubeconfigPath].join(delimiter);
+    expect((await dashboard({ KUBECONFIG: list })).code).toBe(0);
+  });
+
+  it('prefers a data folder that is named to KUBECONFIG', async () => {
+    const { code, complaint } = await dashboard({ KUBECONFIG: kube.kubeconfigPath }, '--data', elsewhere);
+    expect(code).toBe(4);
+    expect(complaint).toContain('no platform runs over the data folder');
+  });
+
+  it('names a file of KUBECONFIG that does not exist', async () => {
+    const { code, complaint } = await dashboard({ KUBECONFIG: join(elsewhere, 'nothing') });
+    expect(code).toBe(1);
+    expect(complaint).toContain(`the kubeconfig ${join(elsewhere, 'nothing')} does not exist`);
+  });
+});
