@@ -20,14 +20,17 @@ const log = createLogger('test', 'silent');
 class WeakSql extends Sql {
   isDown = false;
   statements = 0;
+  /** Statements of callers that are not answered yet. */
+  asked = 0;
 
   constructor(pool: Pool) {
     super(pool);
   }
 
-  override inScope<R extends object>(...given: Parameters<Sql['inScope']>) {
+  override async inScope<R extends object>(...given: Parameters<Sql['inScope']>) {
     this.#note();
-    return super.inScope<R>(...given);
+    this.asked++;
+    return super.inScope<R>(...given).finally(() => this.asked--);
   }
 
   override asWorker<R extends object>(scope: typeof WORKER, statement: Statement) {
@@ -94,7 +97,10 @@ const ways: [string, Follow][] = [
     'the protocol',
     async (parts, threadId) => {
       const thread = { scope: WORKER, threadId, since: undefined, wants: () => true };
-      return new ProtocolReading(thread, () => undefined, parts);
+      const reading = new ProtocolReading(thread, () => undefined, parts);
+      // a run that is made during the first look may be found by it
+      await waitFor(() => parts.sql.asked === 0, { what: 'the first look at the thread' });
+      return reading;
     },
   ],
   [
