@@ -1,17 +1,36 @@
 /** Lets the holders of one key go one after another; different keys do not wait for each other. */
 export class KeyLocks {
-  readonly #tails = new Map<string, Promise<void>>();
+  /** Those that wait for each key that is held. */
+  readonly #waiting = new Map<string, Set<() => void>>();
 
-  async hold<T>(key: string, work: () => Promise<T>): Promise<T> {
-    const before = this.#tails.get(key);
-    const { promise, resolve } = Promise.withResolvers<void>();
-    this.#tails.set(key, promise);
-    if (before) await before;
+  /**
+   * @param abandoned whoever still waits for the key is rejected with its reason, and holds no memory any more
+   */
+  async hold<T>(key: string, work: () => Promise<T>, abandoned?: AbortSignal): Promise<T> {
+    const others = this.#waiting.get(key);
+    if (others) await turnAmong(others, abandoned);
+    else this.#waiting.set(key, new Set());
     try {
       return await work();
     } finally {
-      if (this.#tails.get(key) === promise) this.#tails.delete(key);
-      resolve();
+      this.#passOn(key);
     }
   }
+
+  #passOn(key: string): void {
+    const others = this.#waiting.get(key);
+    const [next] = others ?? [];
+    if (!others || !next) return void this.#waiting.delete(key);
+    others.delete(next);
+    next();
+  }
+}
+
+function turnAmong(others: Set<() => void>, abandoned: AbortSignal | undefined): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  others.add(resolve);
+  abandoned?.addEventListener('abort', () => void (others.delete(resolve) && reject(abandoned.reason)), {
+    once: true,
+  });
+  return promise;
 }

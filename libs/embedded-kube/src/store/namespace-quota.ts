@@ -10,6 +10,7 @@ import {
   recordAt,
   textAt,
 } from '#lib/kube-semantics';
+import { isStepToEnd } from './object-size.js';
 import type { StoredChange } from './stored-object.js';
 
 /** How much one namespace may hold. */
@@ -67,6 +68,7 @@ export class NamespaceUsage {
     const isNew = change.type === 'ADDED';
     const { resource } = change;
     const added = sizeOf(change);
+    if (isStepToEnd(change)) return;
     const slack = isNew ? 1 : GROWTH;
     const most = Math.min(quota.kinds[resource] ?? quota.objects, quota.objects);
     if (isNew) this.#require(change, `count/${resource}`, 1, used.counts.get(resource) ?? 0, most);

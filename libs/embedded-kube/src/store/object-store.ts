@@ -2,15 +2,17 @@ import { parseJson } from '#lib/json';
 import { errorText } from '#lib/errors';
 import type { Logger } from '#lib/telemetry';
 import { Backoff, type Clock } from '#lib/time';
-import { ApiError, type KubeObject, timeout, withMetadata } from '#lib/kube-semantics';
+import { type KubeObject, timeout, withMetadata } from '#lib/kube-semantics';
 import { ChangeHistory } from './change-history.js';
 import { type ChangeLog, type ChangeRecord, DatabaseOwnedError, isConnectionFailure } from './change-log.js';
 import type { JsonCipher } from './json-cipher.js';
 import { KeyLocks } from './key-locks.js';
 import { ObjectIndex } from './object-index.js';
 import { type NamespaceQuota, NamespaceUsage } from './namespace-quota.js';
+import { checkObjectSize } from './object-size.js';
 import { keyText, type ResourceKey } from './resource-key.js';
 import type { StoredChange, StoredObject } from './stored-object.js';
+import { type PendingWrite, WriteQueue, type WriteQueueLimits } from './write-queue.js';
 
 /** What a writer decides after it has seen the committed state. */
 export type Decision =
@@ -26,21 +28,10 @@ export interface ObjectStoreOptions {
   readonly maxChanges: number;
   /** Absent: namespaces hold any number of objects. */
   readonly quota?: NamespaceQuota;
+  /** Of the writes that wait for the database. */
+  readonly queueLimits?: Partial<WriteQueueLimits>;
 }
 
-interface DecidedWrite {
-  readonly key: ResourceKey;
-  readonly before: StoredObject | undefined;
-  readonly decision: Exclude<Decision, { kind: 'keep' }>;
-}
-
-interface PendingWrite extends DecidedWrite {
-  readonly done: PromiseWithResolvers<StoredObject>;
-}
-
-/** As much as etcd takes. */
-const MAX_OBJECT_BYTES = 1.5 * 1024 * 1024;
-const MAX_BATCH = 256;
 const ANSWER_MS = 30_000;
 const PAUSES = { firstMs: 50, longestMs: 1_000 };
 const OWN_ATTEMPTS = 6;
@@ -48,10 +39,11 @@ const OWN_ATTEMPTS = 6;
 /**
  * All objects: read from memory, written through to Postgres.
  *
- * Writers of one key take turns, so each decides on the committed state. What they decide is queued; one loop takes
- * the queue, gives out revisions, commits the batch in one statement, and only then shows it to readers and watches.
- * So the order of revisions is the order of commits, for all kinds together. When the connection breaks inside a
- * commit, the newest revision in the database shows whether the batch was committed; if not, the batch is written again.
+ * Writers of one key take turns, so each decides on the committed state. What they decide gets its revision, counts for
+ * its namespace, and is queued; one loop commits the queue, batch by batch in one statement, and only then shows it to
+ * readers and watches. So the order of revisions is the order of commits, for all kinds together; a write that is not
+ * committed after all leaves a gap. When the connection breaks inside a commit, the newest revision in the database shows
+ * whether the batch was committed; if not, the batch is written again.
  */
 export class ObjectStore {
   readonly #options: ObjectStoreOptions;
@@ -61,15 +53,18 @@ export class ObjectStore {
   readonly #listeners = new Set<(change: StoredChange) => void>();
   readonly #stopped = new AbortController();
   readonly history: ChangeHistory;
-  #queue: PendingWrite[] = [];
+  readonly #queue: WriteQueue;
   #flushing: Promise<void> | undefined;
   #revision = 1;
+  /** Newest revision that a write got, committed or not. */
+  #assigned = 1;
   #compactedInLog = 0;
 
   constructor(options: ObjectStoreOptions) {
     this.#options = options;
     this.history = new ChangeHistory(options.maxChanges);
     this.#usage = new NamespaceUsage(options.quota);
+    this.#queue = new WriteQueue(options.queueLimits);
   }
 
   /** Newest committed revision. */
@@ -108,6 +103,7 @@ export class ObjectStore {
       };
     });
     this.#revision = Math.max(this.#revision, loaded.changes.at(-1)?.revision ?? 0);
+    this.#assigned = this.#revision;
     this.#compactedInLog = (loaded.changes[0]?.revision ?? this.#revision + 1) - 1;
     this.history.restore(changes, this.#compactedInLog);
   }
@@ -139,88 +135,90 @@ export class ObjectStore {
    * object, the last state of a deleted one, or what there was when it was kept. What `decide` throws is thrown. A dry
    * run carries nothing out, answers what there was, and is refused what the write would be refused: for its size, or
    * for what its namespace holds.
+   * @throws ApiError 503 when too much waits for the database, 504 when it does not confirm the write in time
    */
-  change(
+  async change(
     key: ResourceKey,
     decide: (current: StoredObject | undefined) => Decision,
     { isDryRun = false }: { readonly isDryRun?: boolean } = {},
   ): Promise<StoredObject | undefined> {
-    const write = this.#locks.hold(keyText(key), async () => {
-      const current = this.get(key);
-      const decision = decide(current);
-      if (decision.kind === 'keep') return current;
-      if (isDryRun) {
-        this.#usage.check(changeOf({ key, before: current, decision }, this.#revision + 1));
-        return current;
-      }
-      const done = Promise.withResolvers<StoredObject>();
-      this.#queue.push({ key, before: current, decision, done });
-      this.#startFlush();
-      return done.promise;
-    });
-    return this.#answeredInTime(write);
-  }
-
-  /** A write's answer is awaited for a bounded time while the database is unavailable; the write itself stays queued. */
-  async #answeredInTime(write: Promise<StoredObject | undefined>): Promise<StoredObject | undefined> {
-    const late = Promise.withResolvers<never>();
+    const late = new AbortController();
+    const { promise: tooLate, reject } = Promise.withResolvers<never>();
     const cancel = this.#options.clock.after(ANSWER_MS, () => {
-      late.reject(timeout('the database did not confirm the write in time; the write may still be applied'));
+      const error = timeout(
+        'the database did not confirm the write in time; the write may still be applied',
+      );
+      late.abort(error);
+      reject(error);
     });
     try {
-      return await Promise.race([write, late.promise]);
+      const write = async () => this.#write(key, decide, { isDryRun, late: late.signal });
+      return await Promise.race([this.#locks.hold(keyText(key), write, late.signal), tooLate]);
     } finally {
       cancel();
     }
   }
 
+  /** @param late aborted when nobody waits for the answer any more: what is not being committed by then never is */
+  async #write(
+    key: ResourceKey,
+    decide: (current: StoredObject | undefined) => Decision,
+    { isDryRun, late }: { readonly isDryRun: boolean; readonly late: AbortSignal },
+  ): Promise<StoredObject | undefined> {
+    const current = this.get(key);
+    const decision = decide(current);
+    if (decision.kind === 'keep') return current;
+    const change = changeOf(key, current, decision, this.#assigned + 1);
+    checkObjectSize(change);
+    this.#usage.check(change);
+    if (isDryRun) return current;
+    const write: PendingWrite = { change, done: Promise.withResolvers<StoredObject>() };
+    this.#queue.add(write);
+    this.#usage.add(change);
+    this.#assigned = change.after.revision;
+    late.addEventListener('abort', () => this.#withdraw(write, late.reason), { once: true });
+    this.#startFlush();
+    return write.done.promise;
+  }
+
+  #withdraw(write: PendingWrite, reason: unknown): void {
+    if (this.#queue.withdraw(write)) this.#refuse(write, reason);
+  }
+
+  /** Of a write that was not committed. */
+  #refuse({ change, done }: PendingWrite, reason: unknown): void {
+    this.#usage.takeBack(change);
+    done.reject(reason);
+  }
+
   #startFlush(): void {
     this.#flushing ??= this.#flush().finally(() => {
       this.#flushing = undefined;
-      if (this.#queue.length > 0) this.#startFlush(); // queued between the loop's end and here
+      if (!this.#queue.isEmpty) this.#startFlush(); // queued between the loop's end and here
     });
   }
 
   async #flush(): Promise<void> {
     await Promise.resolve(); // writes of the same turn of the loop go into one batch
-    while (this.#queue.length > 0) {
-      const batch = this.#changesOf(this.#queue.slice(0, MAX_BATCH));
-      this.#queue = this.#queue.slice(MAX_BATCH);
-      if (batch.length === 0) continue;
+    while (!this.#queue.isEmpty) {
+      const batch = this.#queue.take();
       try {
         await this.#commit(batch.map(({ change }) => this.#record(change)));
       } catch (error) {
-        for (const { change, write } of batch) {
-          this.#usage.takeBack(change);
-          write.done.reject(error);
-        }
+        for (const write of batch) this.#refuse(write, error);
         continue;
+      } finally {
+        this.#queue.settled(batch);
       }
-      for (const { change, write } of batch) {
+      for (const { change, done } of batch) {
         this.#revision = change.after.revision;
         this.#index.apply(change);
         this.history.add(change);
         this.#publish(change);
-        write.done.resolve(change.after);
+        done.resolve(change.after);
       }
       await this.#compactLog();
     }
-  }
-
-  /** The changes that writes lead to; a write that cannot be one is refused, and costs no other its place. */
-  #changesOf(writes: readonly PendingWrite[]): readonly { write: PendingWrite; change: StoredChange }[] {
-    const batch: { write: PendingWrite; change: StoredChange }[] = [];
-    for (const write of writes) {
-      try {
-        const change = changeOf(write, this.#revision + 1 + batch.length);
-        this.#usage.check(change);
-        this.#usage.add(change);
-        batch.push({ write, change });
-      } catch (error) {
-        write.done.reject(error);
-      }
-    }
-    return batch;
   }
 
   /** A watcher that fails must not end the loop: every later write would hang. */
@@ -240,7 +238,7 @@ export class ObjectStore {
 
   async #commit(batch: readonly ChangeRecord[]): Promise<void> {
     const { log, logger } = this.#options;
-    const last = batch.at(-1)?.revision ?? 0;
+    const [first, last] = [batch[0]?.revision ?? 0, batch.at(-1)?.revision ?? 0];
     try {
       return await log.commit(batch);
     } catch (error) {
@@ -254,7 +252,7 @@ export class ObjectStore {
         await this.#own();
         const committed = await log.lastRevision();
         if (committed === last) return;
-        if (committed > last - batch.length)
+        if (committed >= first)
           throw new DatabaseOwnedError('another program has written to the database of the API server');
         return await log.commit(batch);
       } catch (error) {
@@ -301,13 +299,14 @@ export class ObjectStore {
   }
 }
 
-function changeOf({ key, before, decision }: DecidedWrite, revision: number): StoredChange {
+function changeOf(
+  key: ResourceKey,
+  before: StoredObject | undefined,
+  decision: Exclude<Decision, { kind: 'keep' }>,
+  revision: number,
+): StoredChange {
   const object = withMetadata(decision.object, { resourceVersion: String(revision) });
   const after: StoredObject = { object, json: JSON.stringify(object), revision };
-  // an existing object may be deleted and made smaller, whatever its size
-  const isLarger = after.json.length > (before?.json.length ?? 0) && decision.kind === 'put';
-  if (isLarger && Buffer.byteLength(after.json) > MAX_OBJECT_BYTES)
-    throw new ApiError(500, '', 'etcdserver: request is too large');
   const type = decision.kind === 'delete' ? 'DELETED' : before ? 'MODIFIED' : 'ADDED';
   return { type, ...key, after, before };
 }

@@ -1,0 +1,77 @@
+import { describe, expect, it } from '@jest/globals';
+import { at, parseAmounts, textAt } from '#lib/kube-semantics';
+import { testApi } from '../testdata/test-api.js';
+
+const MAX_BYTES = 1.5 * 1024 * 1024;
+
+describe('an object at the limit of its size', () => {
+  const api = testApi();
+
+  /** Makes an object, and fills it by a patch to the last byte. */
+  async function fill(path: string, object: object, patchOf: (text: string) => object): Promise<void> {
+    const finalizers = ['test.example/a', 'test.example/b'];
+    await api.admin.create(path, { ...object, metadata: { name: 'full', finalizers } });
+    const { text } = await api.admin.merge(`${path}/full`, patchOf('x')); // who wrote which field is a part of it
+    const left = MAX_BYTES - Buffer.byteLength(text);
+    const full = await api.admin.merge(`${path}/full`, patchOf('x'.repeat(left + 1)));
+    expect(Buffer.byteLength(full.text)).toBe(MAX_BYTES);
+  }
+
+  it('is marked for deletion, gives up its finalizers one by one and ends', async () => {
+    const path = '/api/v1/namespaces/default/configmaps';
+    await fill(path, {}, (text) => ({ data: { text } }));
+    expect((await api.admin.merge(`${path}/full`, { metadata: { labels: { a: 'b' } } })).code).toBe(500);
+    const marked = await api.admin.delete(`${path}/full`);
+    expect([marked.code, at(marked.body, 'metadata', 'deletionTimestamp')]).toEqual([
+      200,
+      expect.any(String),
+    ]);
+    for (const finalizers of [['test.example/b'], []]) {
+      const patch = { body: { metadata: { finalizers } }, type: 'application/merge-patch+json' };
+      expect((await api.admin.call('PATCH', `${path}/full?fieldManager=the-one`, patch)).code).toBe(200);
+    }
+    expect((await api.admin.get(`${path}/full`)).code).toBe(404);
+  });
+
+  it('is marked for deletion and reports its end when it is a pod that runs', async () => {
+    await api.admin.create('/api/v1/namespaces/default/serviceaccounts', { metadata: { name: 'default' } });
+    const path = '/api/v1/namespaces/default/pods';
+    const env = [{ name: 'A', value: 'x'.repeat(1_400_000) }];
+    const spec = { nodeName: 'n', containers: [{ name: 'c', image: 'i', env }] };
+    await fill(path, { spec }, (text) => ({ metadata: { annotations: { text } } }));
+    const marked = await api.admin.delete(`${path}/full`);
+    expect([marked.code, at(marked.body, 'metadata', 'deletionGracePeriodSeconds')]).toEqual([200, 30]);
+    const status = { status: { phase: 'Failed', message: 'x'.repeat(4_000) } };
+    expect((await api.admin.merge(`${path}/full/status`, status)).code).toBe(200);
+  });
+});
+
+describe('an object of a namespace that is full', () => {
+  const api = testApi({
+    quota: {
+      appliesTo: (namespace) => namespace === 'full',
+      ...{ objects: 10, kinds: {}, letters: 40_000, ports: 5 },
+      ...{ requests: parseAmounts({}), advice: 'QUOTA' },
+    },
+  });
+
+  it('is marked for deletion and gives up its finalizers', async () => {
+    const path = '/api/v1/namespaces/full/configmaps';
+    await api.admin.create('/api/v1/namespaces', { metadata: { name: 'full' } });
+    const finalizers = ['test.example/a', 'test.example/b'];
+    const made = await api.admin.create(path, {
+      metadata: { name: 'a', finalizers },
+      data: { x: 'x'.repeat(39_000) },
+    });
+    const left = 50_000 - made.text.length;
+    expect(
+      (await api.admin.merge(`${path}/a`, { data: { x: 'x'.repeat(39_000 + left - 20) } })).code,
+    ).toBe(200);
+    expect((await api.admin.merge(`${path}/a`, { data: { y: 'y'.repeat(100) } })).code).toBe(403);
+    const marked = await api.admin.delete(`${path}/a`);
+    expect([marked.code, textAt(marked.body, ['metadata', 'name'])]).toEqual([200, 'a']);
+    for (const kept of [finalizers.slice(1), []])
+      expect((await api.admin.merge(`${path}/a`, { metadata: { finalizers: kept } })).code).toBe(200);
+    expect((await api.admin.get(`${path}/a`)).code).toBe(404);
+  });
+});

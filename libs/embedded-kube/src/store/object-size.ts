@@ -1,0 +1,32 @@
+import { ApiError } from '#lib/kube-semantics';
+import type { StoredChange } from './stored-object.js';
+
+/** As much as etcd takes. */
+const MAX_OBJECT_BYTES = 1.5 * 1024 * 1024;
+/** More for an object that is being deleted: its mark, its last status, and who took a finalizer. */
+const ROOM_TO_END_BYTES = 64 * 1024;
+/** What such a step may add in a namespace that is full. */
+const MAX_STEP_LETTERS = 4 * 1024;
+
+/**
+ * An existing object may be deleted and made smaller, whatever its size.
+ * @throws ApiError 500 in the words of Kubernetes
+ */
+export function checkObjectSize({ type, after, before }: StoredChange): void {
+  if (type === 'DELETED' || after.json.length <= (before?.json.length ?? 0)) return;
+  const isEnding = after.object.metadata.deletionTimestamp !== undefined;
+  if (Buffer.byteLength(after.json) <= MAX_OBJECT_BYTES + (isEnding ? ROOM_TO_END_BYTES : 0)) return;
+  throw new ApiError(500, '', 'etcdserver: request is too large');
+}
+
+/**
+ * Whether a change only brings an object nearer to its deletion: marks it, or takes one of its finalizers. Refused for
+ * what its namespace holds, it would keep the object, and with it the namespace, for ever.
+ */
+export function isStepToEnd({ after, before }: StoredChange): boolean {
+  const { deletionTimestamp, finalizers = [] } = after.object.metadata;
+  if (deletionTimestamp === undefined || before === undefined) return false;
+  if (after.json.length - before.json.length > MAX_STEP_LETTERS) return false;
+  const { metadata } = before.object;
+  return metadata.deletionTimestamp === undefined || finalizers.length < (metadata.finalizers ?? []).length;
+}
