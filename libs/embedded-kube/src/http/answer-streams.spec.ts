@@ -24,7 +24,9 @@ describe('an answer stream', () => {
     opened.push(response);
   });
 
-  async function openOne(): Promise<{ stream: AnswerStream; response: ServerResponse; client: Socket }> {
+  async function openOne(
+    owner?: string,
+  ): Promise<{ stream: AnswerStream; response: ServerResponse; client: Socket }> {
     const count = opened.length;
     const client = connect((server.address() as AddressInfo).port, '127.0.0.1');
     client.on('error', () => undefined);
@@ -34,7 +36,7 @@ describe('an answer stream', () => {
     await waitFor(() => opened.length > count);
     const response = opened[count];
     if (!response) throw new Error('no request arrived');
-    return { stream: streams.open(response), response, client };
+    return { stream: streams.open(response, owner), response, client };
   }
 
   beforeAll(() => new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve)));
@@ -71,6 +73,19 @@ describe('an answer stream', () => {
     await waitFor(() => lazy[2]?.response.writableLength === 0);
     expect(lazy[2]?.stream.write(chunk)).toBe(true);
     expect(reader.stream.write(chunk)).toBe(true);
+  });
+
+  it('counts for its user: one that leaves too much unread on many streams loses the oldest, and others none', async () => {
+    const other = await openOne('modest');
+    const lazy = [await openOne('greedy'), await openOne('greedy')];
+    const fillUp = ({ stream, response }: (typeof lazy)[number], megabytes: number): void => {
+      while (response.writableLength < megabytes * MEGABYTE) if (!stream.write(chunk)) return;
+    };
+    fillUp(other, 4);
+    for (const one of lazy) fillUp(one, 9);
+    expect([other, ...lazy].map(({ response }) => response.destroyed)).toEqual([false, true, false]);
+    for (const { client } of [other, ...lazy]) client.destroy();
+    await waitFor(() => [other, ...lazy].every(({ response }) => response.destroyed));
   });
 
   it('reports when its client has read everything', async () => {

@@ -1,60 +1,75 @@
 import type { ServerResponse } from 'node:http';
 import type { AnswerStream } from './request-context.js';
 
-/** A stream whose client has this much unread is cut off; a watch lists again. */
+/** A stream whose client has this much unread is cut off; a watch lists again. The same for all streams of one user. */
 const MAX_UNREAD_BYTES = 64 * 1024 * 1024;
 /** What the clients of all streams together may leave unread. */
 const MAX_UNREAD_BYTES_OF_ALL = 128 * 1024 * 1024;
 /** Less than this is on its way, not left lying. */
 const UNNOTICED_BYTES = 1024 * 1024;
 
+interface Unread {
+  readonly bytes: number;
+  readonly owner: string | undefined;
+}
+
 /**
  * The answers without an end, and how much of them waits in memory because clients do not read: one that waits for too
- * much is cut off, and when many wait for too much together, those that have not read everything for longest. Whoever
- * reads is not cut off for others who do not: a node or a controller would never get past a large object.
+ * much is cut off, and when many wait for too much together, of one user or of all, those that have not read everything
+ * for longest. Whoever reads is not cut off for others who do not: a node or a controller would never get past a large
+ * object.
  */
 export class AnswerStreams {
   /** Those that left something unread before the others first. */
-  readonly #unread = new Map<ServerResponse, number>();
+  readonly #unread = new Map<ServerResponse, Unread>();
+  readonly #ofOwners = new Map<string, number>();
   #total = 0;
 
-  /** @param limits in bytes, for one stream and for all */
+  /** @param limits in bytes, for one stream or the streams of one user, and for all */
   constructor(
     private readonly limits = { one: MAX_UNREAD_BYTES, all: MAX_UNREAD_BYTES_OF_ALL, least: UNNOTICED_BYTES },
   ) {}
 
-  open(response: ServerResponse): AnswerStream {
-    response.on('drain', () => this.#note(response, 0));
-    response.on('close', () => this.#note(response, 0));
+  /** @param owner whose streams count together; undefined: each for itself */
+  open(response: ServerResponse, owner?: string): AnswerStream {
+    response.on('drain', () => this.#note(response, 0, owner));
+    response.on('close', () => this.#note(response, 0, owner));
     return {
-      write: (chunk) => this.#write(response, chunk),
+      write: (chunk) => this.#write(response, chunk, owner),
       end: () => void response.end(),
       drained: () => drained(response),
     };
   }
 
-  #write(response: ServerResponse, chunk: string | Buffer): boolean {
+  #write(response: ServerResponse, chunk: string | Buffer, owner: string | undefined): boolean {
     if (response.destroyed || response.writableEnded) return false;
     response.write(chunk);
     const { writableLength } = response;
-    this.#note(response, writableLength > this.limits.least ? writableLength : 0);
-    if (writableLength > this.limits.one) this.#cut(response);
-    for (const lazy of this.#unread.keys()) {
-      if (this.#total <= this.limits.all) break;
-      this.#cut(lazy);
+    this.#note(response, writableLength > this.limits.least ? writableLength : 0, owner);
+    if (writableLength > this.limits.one) this.#cut(response, owner);
+    for (const [lazy, of] of this.#unread) {
+      const isTooMuch = this.#total > this.limits.all;
+      const isTooMuchOfOwner = owner !== undefined && (this.#ofOwners.get(owner) ?? 0) > this.limits.one;
+      if (!isTooMuch && !isTooMuchOfOwner) break;
+      if (isTooMuch || of.owner === owner) this.#cut(lazy, of.owner);
     }
     return !response.destroyed;
   }
 
-  #cut(response: ServerResponse): void {
+  #cut(response: ServerResponse, owner: string | undefined): void {
     response.destroy();
-    this.#note(response, 0);
+    this.#note(response, 0, owner);
   }
 
-  #note(response: ServerResponse, bytes: number): void {
-    this.#total += bytes - (this.#unread.get(response) ?? 0);
-    if (bytes > 0) this.#unread.set(response, bytes);
+  #note(response: ServerResponse, bytes: number, owner: string | undefined): void {
+    const change = bytes - (this.#unread.get(response)?.bytes ?? 0);
+    this.#total += change;
+    if (bytes > 0) this.#unread.set(response, { bytes, owner });
     else this.#unread.delete(response);
+    if (owner === undefined) return;
+    const ofOwner = (this.#ofOwners.get(owner) ?? 0) + change;
+    if (ofOwner > 0) this.#ofOwners.set(owner, ofOwner);
+    else this.#ofOwners.delete(owner);
   }
 }
 

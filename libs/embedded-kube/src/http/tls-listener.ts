@@ -94,7 +94,11 @@ export class TlsListener {
     this.#options = options;
     const { limits = SERVER_LIMITS, clock, log, maxConnections: most = MAX_CONNECTIONS } = options;
     this.#turns = new FairTurns(clock);
-    this.#ofUsers = new UserRequests(most * SHARE_OF_USER, most * SHARE_OF_USERS);
+    this.#ofUsers = new UserRequests({
+      most: () => most * SHARE_OF_USER,
+      mostOfAll: most * SHARE_OF_USERS,
+      what: 'requests and watches under way',
+    });
     this.#server = createServer(
       {
         key: options.key,
@@ -174,6 +178,8 @@ export class TlsListener {
     });
     response.on('error', () => gone.abort(new Error('the client disconnected')));
     const warnings: string[] = [];
+    let owner: string | undefined;
+    const streams = { open: (answer: ServerResponse) => this.#streams.open(answer, owner) };
     try {
       if (request.headers.host === undefined && request.httpVersion === '1.1')
         throw badRequest('missing required Host header');
@@ -182,12 +188,13 @@ export class TlsListener {
       const info = parseRequestInfo(request.method ?? 'GET', path, query);
       observeRequest(info, response, this.#options.knowsResource);
       const user = await this.#options.authenticate(request);
+      if (!user.groups.includes(MASTERS)) owner = holderOf(user);
       const parts = { info, query, headers: request.headers, user, signal: gone.signal };
       const warn = (text: string): void => void warnings.push(text);
       const audited = { request, response, info, user, isDryRun: query.getAll('dryRun').includes('All') };
       const reply = await this.#options.audit(audited, () => this.#handle(request, { ...parts, warn }));
       if (this.#isStopping) response.setHeader('Connection', 'close');
-      await writeReply(reply, request, response, { warnings, streams: this.#streams });
+      await writeReply(reply, request, response, { warnings, streams });
     } catch (error) {
       await this.#fail(error, request, response, warnings);
     }
@@ -244,11 +251,13 @@ function splitOnce(text: string, separator: string): readonly string[] {
   return index < 0 ? [text] : [text.slice(0, index), text.slice(index + 1)];
 }
 
+type Streams = Pick<AnswerStreams, 'open'>;
+
 async function writeReply(
   reply: Reply,
   request: IncomingMessage,
   response: ServerResponse,
-  { warnings, streams }: { readonly warnings: readonly string[]; readonly streams: AnswerStreams },
+  { warnings, streams }: { readonly warnings: readonly string[]; readonly streams: Streams },
 ): Promise<void> {
   if (warnings.length > 0) {
     response.setHeader('Warning', warningHeader(warnings));
@@ -274,7 +283,7 @@ async function writeWhole(
   reply: Extract<Reply, { readonly kind: 'json' | 'bytes' }>,
   request: IncomingMessage,
   response: ServerResponse,
-  streams: AnswerStreams,
+  streams: Streams,
 ): Promise<void> {
   const { contentType, body } = reply.kind === 'json' ? await objectText(reply.body, request) : reply;
   const headers = reply.kind === 'bytes' ? reply.headers : {};

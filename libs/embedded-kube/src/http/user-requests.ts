@@ -9,25 +9,25 @@ export function holderOf({ username }: Pick<UserInfo, 'username'>): string {
   return namespace === undefined ? username : `system:serviceaccounts:${namespace}`;
 }
 
+export interface UserLimits {
+  /** Of one user, or of the service accounts of one namespace, at once. */
+  readonly most: (user: UserInfo) => number;
+  /** Of all users together. */
+  readonly mostOfAll: number;
+  /** What is counted, for the refusal. */
+  readonly what: string;
+}
+
 /**
  * Requests of each user that are under way, watches included: each has a connection, and one that gets answers is not cut
  * for a new one. A user who fills its share is refused, and leaves the others to those who come after. The platform's own
  * programs (`system:masters`) are not counted, and all others together leave them a part.
  */
 export class UserRequests {
-  readonly #most: number;
-  readonly #mostOfAll: number;
   readonly #underWay = new Map<string, number>();
   #all = 0;
 
-  /**
-   * @param most of one user, or of the service accounts of one namespace, at once
-   * @param mostOfAll of all users together
-   */
-  constructor(most: number, mostOfAll: number) {
-    this.#most = most;
-    this.#mostOfAll = mostOfAll;
-  }
+  constructor(private readonly limits: UserLimits) {}
 
   /**
    * @param ended aborted once the request has ended
@@ -35,10 +35,11 @@ export class UserRequests {
    */
   begin(user: UserInfo, ended: AbortSignal): void {
     if (user.groups.includes(MASTERS) || ended.aborted) return;
+    const { most, mostOfAll } = this.limits;
     const holder = holderOf(user);
     const count = this.#underWay.get(holder) ?? 0;
-    if (count >= this.#most) throw tooMany(`${holder} has ${count}`);
-    if (this.#all >= this.#mostOfAll) throw tooMany(`all users together have ${this.#all}`);
+    if (count >= most(user)) throw this.#tooMany(`${holder} has ${count}`);
+    if (this.#all >= mostOfAll) throw this.#tooMany(`all users together have ${this.#all}`);
     this.#all++;
     this.#underWay.set(holder, count + 1);
     ended.addEventListener('abort', () => this.#end(holder), { once: true });
@@ -50,13 +51,13 @@ export class UserRequests {
     if (count > 0) this.#underWay.set(holder, count);
     else this.#underWay.delete(holder);
   }
-}
 
-function tooMany(who: string): ApiError {
-  return new ApiError(
-    429,
-    'TooManyRequests',
-    `${who} requests and watches under way, which is the most; end some, or ask again later`,
-    { retryAfterSeconds: 1 },
-  );
+  #tooMany(who: string): ApiError {
+    return new ApiError(
+      429,
+      'TooManyRequests',
+      `${who} ${this.limits.what}, which is the most; end some, or ask again later`,
+      { retryAfterSeconds: 1 },
+    );
+  }
 }

@@ -77,6 +77,18 @@ export class Presenter {
     yield ']}';
   }
 
+  /**
+   * How `event` shows an object, where that takes time: presenters of equal forms make equal texts of it. Undefined when
+   * its JSON is used as it is.
+   */
+  formOf(stored: StoredObject, isFirst: boolean): string | undefined {
+    if (this.#isAsStored(stored)) return undefined;
+    const version = this.format.kind === 'object' ? '' : this.format.version;
+    const second = Math.floor(this.now().getTime() / 1000); // of ages
+    const table = this.#table ? [this.includeObject, isFirst, second] : [];
+    return [this.#apiVersion, this.format.kind, version, ...table].join(' ');
+  }
+
   /** One event of a watch, with its line end. Only the first table of a watch carries its columns. */
   event(type: string, stored: StoredObject, isFirst: boolean): string {
     const text = this.#table

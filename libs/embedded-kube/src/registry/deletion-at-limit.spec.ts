@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { at, parseAmounts, textAt } from '#lib/kube-semantics';
-import { testApi } from '../testdata/test-api.js';
+import { testApi, thingCrd } from '../testdata/test-api.js';
 
 const MAX_BYTES = 1.5 * 1024 * 1024;
 
@@ -17,9 +17,11 @@ describe('an object at the limit of its size', () => {
     expect(Buffer.byteLength(full.text)).toBe(MAX_BYTES);
   }
 
-  it('is marked for deletion, gives up its finalizers one by one and ends', async () => {
-    const path = '/api/v1/namespaces/default/configmaps';
-    await fill(path, {}, (text) => ({ data: { text } }));
+  it('takes the mark of its deletion, gives up its finalizers one by one and ends', async () => {
+    await api.admin.create('/apis/apiextensions.k8s.io/v1/customresourcedefinitions', thingCrd());
+    const path = '/apis/test.agentplane.dev/v1/namespaces/default/things';
+    const thing = { apiVersion: 'test.agentplane.dev/v1', kind: 'Thing' };
+    await fill(path, thing, (text) => ({ spec: { text } }));
     expect((await api.admin.merge(`${path}/full`, { metadata: { labels: { a: 'b' } } })).code).toBe(500);
     const marked = await api.admin.delete(`${path}/full`);
     expect([marked.code, at(marked.body, 'metadata', 'deletionTimestamp')]).toEqual([
@@ -33,7 +35,7 @@ describe('an object at the limit of its size', () => {
     expect((await api.admin.get(`${path}/full`)).code).toBe(404);
   });
 
-  it('is marked for deletion and reports its end when it is a pod that runs', async () => {
+  it('takes the mark of its deletion and reports its end when it is a pod that runs', async () => {
     await api.admin.create('/api/v1/namespaces/default/serviceaccounts', { metadata: { name: 'default' } });
     const path = '/api/v1/namespaces/default/pods';
     const env = [{ name: 'A', value: 'x'.repeat(1_400_000) }];
@@ -55,7 +57,7 @@ describe('an object of a namespace that is full', () => {
     },
   });
 
-  it('is marked for deletion and gives up its finalizers', async () => {
+  it('takes the mark of its deletion and gives up its finalizers', async () => {
     const path = '/api/v1/namespaces/full/configmaps';
     await api.admin.create('/api/v1/namespaces', { metadata: { name: 'full' } });
     const finalizers = ['test.example/a', 'test.example/b'];
@@ -64,9 +66,9 @@ describe('an object of a namespace that is full', () => {
       data: { x: 'x'.repeat(39_000) },
     });
     const left = 50_000 - made.text.length;
-    expect(
-      (await api.admin.merge(`${path}/a`, { data: { x: 'x'.repeat(39_000 + left - 20) } })).code,
-    ).toBe(200);
+    expect((await api.admin.merge(`${path}/a`, { data: { x: 'x'.repeat(39_000 + left - 20) } })).code).toBe(
+      200,
+    );
     expect((await api.admin.merge(`${path}/a`, { data: { y: 'y'.repeat(100) } })).code).toBe(403);
     const marked = await api.admin.delete(`${path}/a`);
     expect([marked.code, textAt(marked.body, ['metadata', 'name'])]).toEqual([200, 'a']);

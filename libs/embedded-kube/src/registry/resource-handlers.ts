@@ -18,15 +18,17 @@ import type { Authorizer } from '../authz/authorizer.js';
 import { checkCreatedByApply } from '../authz/check-created.js';
 import type { EscalationCheck } from '../authz/escalation.js';
 import { checkNodeWrite } from '../authz/node-restriction.js';
+import { nodeOf } from '../authz/node-user.js';
 import { negotiate } from '../http/media-type.js';
 import { json, type Reply, type RequestContext } from '../http/request-context.js';
-import { holderOf } from '../http/user-requests.js';
+import { holderOf, UserRequests } from '../http/user-requests.js';
 import { checkListOptions } from '../list/list-options.js';
 import { ListPages } from '../list/list-pages.js';
 import { checkListRevision, parseCount, parseListRevision } from '../list/revision-option.js';
 import { parseIncludeObject, Presenter } from '../present/presenter.js';
 import type { ObjectStore } from '../store/object-store.js';
 import { serveWatch } from '../watch/serve-watch.js';
+import { SharedTexts } from '../watch/shared-texts.js';
 import type { WatchHub } from '../watch/watch-hub.js';
 import { asObject, readObject } from './body.js';
 import { readDeleteOptions } from './delete-options.js';
@@ -47,9 +49,21 @@ export interface ResourceHandlerParts {
 /** Kinds that PUT may not overwrite blindly: they must say which version they replace. */
 const CONDITIONAL = new Set(['leases.coordination.k8s.io']);
 
+/** Of one user: each change of a kind is offered to all of its watches, while everybody waits. A controller needs one a kind. */
+const MAX_WATCHES = 200;
+/** A node may watch each Secret and ConfigMap of its pods. */
+const MAX_WATCHES_OF_NODE = 1_000;
+const MAX_WATCHES_OF_ALL = 3_000;
+
 /** The REST verbs of stored objects and of their `/status`. */
 export class ResourceHandlers {
   readonly #pages: ListPages;
+  readonly #texts = new SharedTexts();
+  readonly #watches = new UserRequests({
+    most: (user) => (nodeOf(user) === undefined ? MAX_WATCHES : MAX_WATCHES_OF_NODE),
+    mostOfAll: MAX_WATCHES_OF_ALL,
+    what: 'watches open',
+  });
 
   constructor(private readonly parts: ResourceHandlerParts) {
     this.#pages = new ListPages(parts.clock);
@@ -113,10 +127,13 @@ export class ResourceHandlers {
   #watch(context: RequestContext, served: ServedType): Reply {
     const { name } = context.info;
     const selection = { ...selectionOf(context, served), ...(name ? { name } : {}) };
-    return serveWatch(
-      { context, served, selection, presenter: this.#presenter(context, served) },
-      this.parts,
+    const presenter = this.#presenter(context, served);
+    const reply = serveWatch(
+      { context, served, selection, presenter },
+      { ...this.parts, texts: this.#texts },
     );
+    this.#watches.begin(context.user, context.signal);
+    return reply;
   }
 
   async #create(context: RequestContext, served: ServedType): Promise<Reply> {

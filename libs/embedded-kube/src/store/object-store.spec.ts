@@ -84,7 +84,7 @@ describe('the store, whose database confirms nothing', () => {
     const own = put('', 'node');
     log.release();
     expect([await other, await own]).toEqual([200, 200]);
-    expect(tally(await Promise.all(writes))).toEqual({ 200: 16, 503: 84 });
+    expect(tally(await Promise.all(writes))).toEqual({ 200: 17, 503: 83 });
     expect(await put('greedy', 'again', MEGABYTE)).toBe(200);
     expect(Math.max(...log.batches)).toBeLessThanOrEqual(10); // 8 MB
   });
@@ -129,5 +129,23 @@ describe('the store, whose database confirms nothing', () => {
     await store.close();
     await store.open();
     expect(store.list('configmaps').map(({ json }) => json)).toEqual(before);
+  });
+
+  it('pauses while a batch is shown to watches that take long, and keeps its order', async () => {
+    let [turns, isOver] = [0, false];
+    const shown: (readonly [string, number])[] = [];
+    store.subscribe(({ name }) => {
+      shown.push([name, turns]);
+      void clock.standStill(15);
+    });
+    const tick = (): void => void (turns++, isOver || setImmediate(tick));
+    const writes = Array.from({ length: 11 }, (_, index) => put('a', `m${index}`));
+    await waitFor(() => log.batches.length === 1);
+    log.release();
+    setImmediate(tick);
+    await Promise.all(writes);
+    isOver = true;
+    expect(shown.map(([name]) => name)).toEqual(Array.from({ length: 11 }, (_, index) => `m${index}`));
+    expect(new Set(shown.map(([, turn]) => turn)).size).toBeGreaterThanOrEqual(5);
   });
 });

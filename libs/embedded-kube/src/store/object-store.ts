@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { parseJson } from '#lib/json';
 import { errorText } from '#lib/errors';
 import type { Logger } from '#lib/telemetry';
@@ -33,6 +34,8 @@ export interface ObjectStoreOptions {
 }
 
 const ANSWER_MS = 30_000;
+/** Showing a change to thousands of watches takes tens of milliseconds: between two, others get their turn. */
+const MAX_STRETCH_MS = 20;
 const PAUSES = { firstMs: 50, longestMs: 1_000 };
 const OWN_ATTEMPTS = 6;
 
@@ -145,9 +148,7 @@ export class ObjectStore {
     const late = new AbortController();
     const { promise: tooLate, reject } = Promise.withResolvers<never>();
     const cancel = this.#options.clock.after(ANSWER_MS, () => {
-      const error = timeout(
-        'the database did not confirm the write in time; the write may still be applied',
-      );
+      const error = timeout('the database did not confirm the write in time; the write may still be applied');
       late.abort(error);
       reject(error);
     });
@@ -210,14 +211,25 @@ export class ObjectStore {
       } finally {
         this.#queue.settled(batch);
       }
-      for (const { change, done } of batch) {
-        this.#revision = change.after.revision;
-        this.#index.apply(change);
-        this.history.add(change);
-        this.#publish(change);
-        done.resolve(change.after);
-      }
+      await this.#show(batch);
       await this.#compactLog();
+    }
+  }
+
+  /** To readers and watches, in the order of revisions. */
+  async #show(batch: readonly PendingWrite[]): Promise<void> {
+    const { clock } = this.#options;
+    let sinceMs = clock.monotonicMs();
+    for (const { change, done } of batch) {
+      if (clock.monotonicMs() - sinceMs >= MAX_STRETCH_MS) {
+        await setImmediate();
+        sinceMs = clock.monotonicMs();
+      }
+      this.#revision = change.after.revision;
+      this.#index.apply(change);
+      this.history.add(change);
+      this.#publish(change);
+      done.resolve(change.after);
     }
   }
 

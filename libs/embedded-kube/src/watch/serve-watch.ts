@@ -5,11 +5,13 @@ import { isTrue } from '../http/query-flag.js';
 import type { AnswerStream, Reply, RequestContext } from '../http/request-context.js';
 import { checkWatchOptions } from '../list/list-options.js';
 import { parseRevision } from '../list/revision-option.js';
+import { piecesOf } from '../http/write-parts.js';
 import type { Presenter } from '../present/presenter.js';
 import type { ObjectStore } from '../store/object-store.js';
 import type { StoredChange, StoredObject } from '../store/stored-object.js';
 import { asLeft } from './as-left.js';
 import { selectedChange } from './selected-change.js';
+import type { SharedTexts } from './shared-texts.js';
 import type { WatchHub } from './watch-hub.js';
 
 export interface WatchRequest {
@@ -23,6 +25,7 @@ export interface WatchSources {
   readonly store: ObjectStore;
   readonly hub: WatchHub;
   readonly clock: Clock;
+  readonly texts: SharedTexts;
 }
 
 const DEFAULT_TIMEOUT_SECONDS = 1800;
@@ -72,10 +75,13 @@ class Watch {
 
   /** Every object there is, as ADDED. */
   sendObjects(): void {
+    this.#sendMany(this.#objects());
+  }
+
+  *#objects(): Generator<string> {
     const { selection } = this.request;
-    for (const stored of this.sources.store.list(this.#resource, selection.namespace)) {
-      if (isSelected(selection, stored.object)) this.#send('ADDED', stored);
-    }
+    for (const stored of this.sources.store.list(this.#resource, selection.namespace))
+      if (isSelected(selection, stored.object)) yield this.#text('ADDED', stored);
   }
 
   /** The changes after a revision; false when some of them are compacted and the client must list again. */
@@ -88,10 +94,15 @@ class Watch {
       this.stream.end();
       return false;
     }
-    for (const change of changes) {
-      if (change.resource === this.#resource && change.after.revision > revision) this.#offer(change);
-    }
+    this.#sendMany(this.#selected(changes.filter((change) => change.resource === this.#resource)));
     return true;
+  }
+
+  *#selected(changes: readonly StoredChange[]): Generator<string> {
+    for (const change of changes) {
+      const text = this.#textOf(change);
+      if (text !== undefined) yield text;
+    }
   }
 
   /** Every change from now on. */
@@ -130,16 +141,31 @@ class Watch {
   }
 
   #offer(change: StoredChange): void {
-    const type = selectedChange(change, this.request.selection);
-    if (type === undefined) return;
-    // what leaves a selection is shown as it last matched, with the revision of the change
-    const isLeaving = type === 'DELETED' && change.type !== 'DELETED' && change.before !== undefined;
-    this.#send(type, isLeaving ? asLeft(change) : change.after);
+    const text = this.#textOf(change);
+    if (text !== undefined) this.stream.write(text);
   }
 
-  #send(type: string, stored: StoredObject): void {
-    this.stream.write(this.request.presenter.event(type, stored, this.#isFirst));
+  /** Thousands of small texts take as many writes, while everybody waits: together they are few. */
+  #sendMany(texts: Iterable<string>): void {
+    for (const piece of piecesOf(texts)) if (!this.stream.write(piece)) return;
+  }
+
+  /** Undefined when the watch does not see the change. */
+  #textOf(change: StoredChange): string | undefined {
+    const type = selectedChange(change, this.request.selection);
+    if (type === undefined) return undefined;
+    // what leaves a selection is shown as it last matched, with the revision of the change
+    const isLeaving = type === 'DELETED' && change.type !== 'DELETED' && change.before !== undefined;
+    return this.#text(type, isLeaving ? asLeft(change) : change.after);
+  }
+
+  #text(type: string, stored: StoredObject): string {
+    const { presenter } = this.request;
+    const isFirst = this.#isFirst;
     this.#isFirst = false;
+    const print = (): string => presenter.event(type, stored, isFirst);
+    const form = presenter.formOf(stored, isFirst);
+    return form === undefined ? print() : this.sources.texts.get(stored, `${type} ${form}`, print);
   }
 }
 
