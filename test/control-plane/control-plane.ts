@@ -7,6 +7,7 @@ import { startClusterControllers } from '#lib/cluster-controllers';
 import { startObjectStore, type EmbeddedObjectStore, type FaultHook } from '#lib/embedded-object-store';
 import { KubeClient, type KubeConnection, loadKubeConnection, type Untyped } from '#lib/kube';
 import type { Stoppable } from '#lib/lifecycle';
+import { LISTENER_KEY } from '#lib/manifests';
 import {
   CLUSTER_ROLE_BINDINGS,
   CLUSTER_ROLES,
@@ -14,6 +15,7 @@ import {
   CUSTOM_RESOURCE_DEFINITIONS,
   isConditionTrue,
   LABEL,
+  listenerKeyName,
   NAMESPACES,
   type Pod,
   PODS,
@@ -150,9 +152,12 @@ export class ControlPlane {
   ): Promise<void> {
     const account = { namespace: NAMESPACE, name: 'listener-default' };
     await waitFor(() => this.client.find(SERVICE_ACCOUNTS, account), PATIENT);
+    const ofKey = { namespace: NAMESPACE, name: listenerKeyName('default') };
+    const { data } = await waitFor(() => this.client.find(SECRETS, ofKey), PATIENT);
     const program = new Program('listener', {
       KUBECONFIG: await this.#kubeconfigOf(account),
       AGENTPLANE_LISTENER: 'default',
+      AGENTPLANE_IDLE_KEY: Buffer.from(data?.[LISTENER_KEY] ?? '', 'base64').toString('utf8'),
       AGENTPLANE_HOME_NAMESPACE: NAMESPACE,
       AGENTPLANE_NAMESPACES: NAMESPACE,
       AGENTPLANE_API_URL: 'http://127.0.0.1:9',

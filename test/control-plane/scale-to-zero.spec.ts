@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { IDLE_HEADER } from '#lib/lifecycle';
 import { DEPLOYMENTS, findCondition, PODS, RESOURCES, SERVICES } from '#lib/resources';
 import { temporaryFolder, testEmbeddedKube, testPostgres, waitFor as waitWithin } from '#lib/testing';
 import { ServerProcess } from '../../apps/agent-server/testdata/start-server.js';
@@ -45,14 +46,20 @@ describe('a deployment with a minScale of 0 on a cluster', () => {
   const replicas = async () =>
     (await plane.client.get(DEPLOYMENTS, { ...KEY, name: REVISION })).spec.replicas;
 
+  /** What a node reads in the pod's spec, and who may view the namespace. */
+  async function tokenDigest(): Promise<string> {
+    const { spec } = await plane.client.get(DEPLOYMENTS, { ...KEY, name: REVISION });
+    const variables = spec.template.spec.containers.flatMap(({ env = [] }) => env);
+    return variables.find(({ name }) => name === 'AGENTPLANE_IDLE_TOKEN_SHA256')?.value ?? '';
+  }
+
   /** What a node does with the pod that the revision has now. */
   async function runPod(): Promise<void> {
     const [made] = await waitFor(async () => {
       const pods = await plane.podsOf(REVISION);
       return pods.length > 0 && pods;
     });
-    const token = (await revision()).metadata.uid ?? '';
-    const env = { HOST: POD_IP, PORT: '8000', AGENTPLANE_REST_TOKEN: token };
+    const env = { HOST: POD_IP, PORT: '8000', AGENTPLANE_IDLE_TOKEN_SHA256: await tokenDigest() };
     pod = await ServerProcess.start({ uri: agentUri, env });
     const name = made?.metadata.name ?? '';
     await plane.client.mergeStatus(PODS, { ...KEY, name }, { status: { podIP: POD_IP } });
@@ -89,6 +96,11 @@ describe('a deployment with a minScale of 0 on a cluster', () => {
     });
     await runPod();
     await waitFor(leadsToAgent);
+    for (const token of [(await revision()).metadata.uid ?? '', await tokenDigest()]) {
+      const headers = { [IDLE_HEADER]: token };
+      const answer = await fetch(`http://${POD_IP}:8000/ok?idle=close`, { headers });
+      expect(await answer.json()).toEqual({ ok: true });
+    }
     await fallAsleep();
     const before = await heldPort();
     await restartListener('SIGKILL');

@@ -113,7 +113,7 @@ export class AgentServer {
     const { worker, watches, keeper, follower, runs, outputs, state, crons, webhooks, agents, tasks, watch } =
       services;
     const http = new HttpSide({
-      ...{ activity: services.activity, rest: services.rest },
+      ...{ activity: services.activity, idle: services.idle },
       ...{ verifier, authorization, admitsStudio: agent.auth?.admitsStudio ?? true },
       security: agent.auth?.openapi,
       ...{ sql, assistants, graphs, threads: new ThreadWriter(sql), reader: new ThreadReader(sql) },

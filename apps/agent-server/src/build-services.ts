@@ -17,8 +17,8 @@ import { CronService } from './cron/cron-service.js';
 import { CronTicker } from './cron/cron-ticker.js';
 import { LeaseKeeper } from './run/lease-keeper.js';
 import { Activity } from './http/activity.js';
-import type { RestDesk } from './http/probe-route.js';
-import { Rest } from './run/rest.js';
+import type { IdleDesk } from './http/probe-route.js';
+import { IdleCheck } from './run/idle-check.js';
 import { RunLoads } from './run/run-loads.js';
 import { RunFollower } from './run/run-follower.js';
 import { RunLogs } from './run/run-logs.js';
@@ -68,8 +68,8 @@ export interface Services {
   readonly watches: WatchAnswers;
   readonly loads: RunLoads;
   readonly activity: Activity;
-  /** Undefined where nobody may ask whether the server may rest. */
-  readonly rest: RestDesk | undefined;
+  /** Undefined where nobody may ask whether the server is idle. */
+  readonly idle: IdleDesk | undefined;
   readonly keeper: LeaseKeeper;
   readonly follower: RunFollower;
   readonly runs: RunService;
@@ -138,7 +138,7 @@ export function buildServices(parts: ServiceParts): Services {
     ...{ server, logs, worker },
     loads: new RunLoads({ sql, server, worker, clock }),
     activity,
-    rest: restDesk(config, new Rest({ sql, server, worker, activity, erases: platform !== undefined })),
+    idle: idleDesk(config, new IdleCheck({ sql, server, worker, activity, erases: platform !== undefined })),
     watches: new WatchAnswers({ worker, logs, relay, clock }),
     follower,
     keeper: new LeaseKeeper({ sql, renewals, server, temporary, relay, worker, kept: limits, clock, log }),
@@ -167,8 +167,10 @@ export function buildServices(parts: ServiceParts): Services {
 }
 
 /** A server that only takes runs is none that requests wait for. */
-function restDesk({ restToken: token, role }: ServerConfig, rest: Rest): RestDesk | undefined {
-  return token === undefined || role === 'queue' ? undefined : { token, ask: (close) => rest.ask(close) };
+function idleDesk({ idleTokenDigest, role }: ServerConfig, check: IdleCheck): IdleDesk | undefined {
+  return idleTokenDigest === undefined || role === 'queue'
+    ? undefined
+    : { tokenDigest: idleTokenDigest, ask: (close) => check.ask(close) };
 }
 
 interface Redis {

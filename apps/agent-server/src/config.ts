@@ -62,10 +62,9 @@ const fields = {
   tenantId: text('AGENTPLANE_TENANT_ID', 'Tenant whose API keys may call this server.', { fallback: '' }),
   deployment: optionalText('AGENTPLANE_DEPLOYMENT', 'Name of the deployment, for /info.'),
   revision: optionalText('AGENTPLANE_REVISION', 'Name of the revision, for /info.'),
-  restToken: optionalText(
-    'AGENTPLANE_REST_TOKEN',
-    'With it a listener asks whether the server may be stopped for want of work; set by the platform.',
-    { secret: true },
+  idleTokenDigest: optionalText(
+    'AGENTPLANE_IDLE_TOKEN_SHA256',
+    'SHA-256, in hex, of the token with which a listener asks whether the server may be stopped for want of work; set by the platform.',
   ),
 
   corsOrigins: list(

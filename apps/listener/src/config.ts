@@ -15,6 +15,11 @@ export const CONFIG = {
     'AGENTPLANE_PLACE_KUBECONFIG',
     'path of a kubeconfig of the cluster where revisions run; the cluster of the resources when missing',
   ),
+  idleKey: text(
+    'AGENTPLANE_IDLE_KEY',
+    'key of the tokens by which pods are asked whether they are idle, from the Secret that the controller makes',
+    { secret: true },
+  ),
   apiUrl: url('AGENTPLANE_API_URL', 'address of the api program, handed on to agents'),
   addresses: choice('AGENTPLANE_ADDRESSES', 'how Services are reached', ['loopback', 'cluster-dns'], {
     fallback: 'cluster-dns',

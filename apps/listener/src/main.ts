@@ -28,17 +28,17 @@ function rolloutController(
   namespace: string,
   activator: Activator | undefined,
 ): ControllerSpec {
-  const { apiUrl, addresses } = config;
+  const { apiUrl, addresses, idleKey } = config;
   const { hub: own, place, ownership } = clusters;
   const { client, informers } = own;
   const hub = new HubCluster(client, informers, events, namespace);
   const runs = new PlaceCluster(place.client, place.informers, {
-    ...{ namespace, ownership, addresses, activator },
+    ...{ namespace, ownership, addresses, activator, idleKey },
     listenerName: config.listener,
   });
   const reconciler = new RolloutReconciler(hub, runs, {
     clock,
-    settings: { version: PLATFORM_VERSION, apiUrl, addresses, tracing: podTracingVariables() },
+    settings: { version: PLATFORM_VERSION, apiUrl, addresses, idleKey, tracing: podTracingVariables() },
     listenerName: config.listener,
     isBlind: () => informers.problem !== undefined || place.informers.problem !== undefined,
     patience: {

@@ -70,6 +70,7 @@ describe('listener between two clusters', () => {
       namespace: NAMESPACE,
       ownership: 'label',
       addresses: 'cluster-dns',
+      idleKey: 'key',
       listenerName: 'default',
     });
     const reconciler = new RolloutReconciler(hubHalf, placeHalf, {

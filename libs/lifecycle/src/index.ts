@@ -17,7 +17,14 @@ export {
   readRunLoad,
   type RunLoad,
 } from './readiness-answer.js';
-export { formatRest, readRest, REST_HEADER, type RestAnswer } from './rest-answer.js';
+export {
+  digestIdleToken,
+  formatIdle,
+  IDLE_HEADER,
+  type IdleAnswer,
+  isIdleToken,
+  readIdle,
+} from './idle-answer.js';
 export {
   EXIT_DEPENDENCY_UNAVAILABLE,
   EXIT_GRAPH_LOAD_FAILED,

@@ -9,7 +9,8 @@ export {
 export { buildDeploymentService, type RequestHolder } from './deployment-service.js';
 export { buildExportJob, buildExportSecret, type ExportAttempt } from './export-attempt.js';
 export { ignoredFields, ignoredText } from './ignored-fields.js';
-export { buildListenerObjects } from './listener-objects.js';
+export { idleToken } from './idle-token.js';
+export { buildListenerKey, buildListenerObjects, LISTENER_KEY } from './listener-objects.js';
 export type { AddressMode, PlatformSettings } from './platform-settings.js';
 export {
   buildQueueDeployment,
@@ -20,7 +21,6 @@ export {
   podsThatConnect,
   type PodRange,
   queueRange,
-  restToken,
   wantedConnections,
   wantedQueueReplicas,
   wantedReplicas,

@@ -1,13 +1,17 @@
 import {
+  ANNOTATION,
   COMPONENT,
   type Deployment,
   LABEL,
   type Listener,
+  LISTENER_KEY_TYPE,
+  listenerKeyName,
   listenerObjectName,
   type PolicyRule,
   RESOURCES,
   type Role,
   type RoleBinding,
+  type Secret,
   type ServiceAccount,
 } from '#lib/resources';
 import { CONTAINER_SECURITY, platformLabels, POD_SECURITY } from './object-labels.js';
@@ -65,11 +69,40 @@ const RULES: readonly PolicyRule[] = [
   },
 ];
 
-/** The objects of a Listener. It works in its own namespace: others would need rights that a tenant cannot give. */
-export function buildListenerObjects(listener: Listener, settings: PlatformSettings): ListenerObjects {
+/** Key of the listener's key in its Secret. */
+export const LISTENER_KEY = 'key';
+
+/** From this key the listener derives the tokens by which it asks pods whether they are idle. */
+export function buildListenerKey({ metadata }: Listener, key: string): Secret {
+  return {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: {
+      name: listenerKeyName(metadata.name),
+      namespace: metadata.namespace,
+      labels: labelsOf(metadata.name),
+    },
+    type: LISTENER_KEY_TYPE,
+    data: { [LISTENER_KEY]: Buffer.from(key, 'utf8').toString('base64') },
+  };
+}
+
+function labelsOf(listener: string): Readonly<Record<string, string>> {
+  return platformLabels(COMPONENT.listener, { [LABEL.listener]: listener });
+}
+
+/**
+ * The objects of a Listener. It works in its own namespace: others would need rights that a tenant cannot give.
+ * @param keyMark changes with the key in its Secret, which its pod reads once
+ */
+export function buildListenerObjects(
+  listener: Listener,
+  settings: PlatformSettings,
+  keyMark = '',
+): ListenerObjects {
   const name = listenerObjectName(listener.metadata.name);
   const { namespace } = listener.metadata;
-  const labels = platformLabels(COMPONENT.listener, { [LABEL.listener]: listener.metadata.name });
+  const labels = labelsOf(listener.metadata.name);
   const metadata = { name, namespace, labels };
   return {
     serviceAccount: { apiVersion: 'v1', kind: 'ServiceAccount', metadata },
@@ -81,7 +114,7 @@ export function buildListenerObjects(listener: Listener, settings: PlatformSetti
       subjects: [{ kind: 'ServiceAccount', name, ...(namespace === undefined ? {} : { namespace }) }],
       roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name },
     },
-    deployment: listenerDeployment(listener, settings, metadata),
+    deployment: listenerDeployment(listener, settings, metadata, keyMark),
   };
 }
 
@@ -89,6 +122,7 @@ function listenerDeployment(
   listener: Listener,
   settings: PlatformSettings,
   metadata: Deployment['metadata'],
+  keyMark: string,
 ): Deployment {
   const { name, namespace = 'default' } = listener.metadata;
   return {
@@ -104,7 +138,7 @@ function listenerDeployment(
       template: {
         metadata: {
           ...(metadata.labels ? { labels: metadata.labels } : {}),
-          annotations: METRICS_ANNOTATIONS,
+          annotations: { ...METRICS_ANNOTATIONS, [ANNOTATION.listenerKey]: keyMark },
         },
         spec: {
           serviceAccountName: metadata.name,
@@ -125,6 +159,10 @@ function listenerDeployment(
                 {
                   name: 'AGENTPLANE_IDENTITY',
                   valueFrom: { fieldRef: { fieldPath: 'metadata.name' } },
+                },
+                {
+                  name: 'AGENTPLANE_IDLE_KEY',
+                  valueFrom: { secretKeyRef: { name: listenerKeyName(name), key: LISTENER_KEY } },
                 },
                 ...telemetryEnvironment(settings),
               ],

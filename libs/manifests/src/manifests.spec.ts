@@ -1,3 +1,4 @@
+import { digestIdleToken } from '#lib/lifecycle';
 import {
   type AgentRevision,
   ANNOTATION,
@@ -12,9 +13,11 @@ import {
   buildDeploymentService,
   buildExportJob,
   buildExportSecret,
+  buildListenerKey,
   buildListenerObjects,
   buildQueueDeployment,
   buildRevisionDeployment,
+  idleToken,
   podsThatConnect,
   queueRange,
   wantedConnections,
@@ -312,6 +315,28 @@ describe('addressOf', () => {
   });
 });
 
+describe('the token of a revision', () => {
+  const digestOf = (one: AgentRevision, settings: Parameters<typeof buildRevisionDeployment>[2]) =>
+    buildRevisionDeployment(one, 1, settings)
+      .spec.template.spec.containers.flatMap(({ env = [] }) => env)
+      .find(({ name }) => name === 'AGENTPLANE_IDLE_TOKEN_SHA256')?.value;
+  const napping = revision({ minScale: 0 });
+
+  it('reaches pods that may sleep as its digest alone', () => {
+    const settings = { ...SETTINGS, idleKey: 'k' };
+    const token = idleToken(napping, 'k');
+    expect(digestOf(napping, settings)).toBe(digestIdleToken(token));
+    expect(JSON.stringify(buildRevisionDeployment(napping, 1, settings))).not.toContain(token);
+    expect(digestOf(revision(), settings)).toBeUndefined();
+  });
+
+  it('differs by revision and by key', () => {
+    const other = { ...napping, metadata: { ...napping.metadata, uid: 'v' } };
+    const tokens = [idleToken(napping, 'k'), idleToken(other, 'k'), idleToken(napping, 'l')];
+    expect(new Set(tokens).size).toBe(3);
+  });
+});
+
 describe('objects of a listener', () => {
   const listener: Listener = {
     apiVersion: 'agentplane.dev/v1alpha1',
@@ -325,6 +350,21 @@ describe('objects of a listener', () => {
       ({ metadata }) => `${metadata.namespace}/${metadata.name}`,
     );
     expect(new Set(metas)).toEqual(new Set(['ws-x/listener-default']));
+  });
+  it('starts the listener again with another key, which no text of its pod tells', () => {
+    const of = (mark: string) => buildListenerObjects(listener, SETTINGS, mark).deployment.spec.template;
+    expect(of('a').metadata).not.toEqual(of('b').metadata);
+    const [variable] = (of('a').spec.containers[0]?.env ?? []).filter(
+      ({ valueFrom }) => valueFrom?.secretKeyRef,
+    );
+    expect(variable).toEqual({
+      name: 'AGENTPLANE_IDLE_KEY',
+      valueFrom: { secretKeyRef: { name: 'listener-default-key', key: 'key' } },
+    });
+    expect(buildListenerKey(listener, 'k')).toMatchObject({
+      metadata: { name: 'listener-default-key', namespace: 'ws-x' },
+      data: { key: 'aw==' },
+    });
   });
   it('grants no right to read Secrets', () => {
     const resources = objects.role.rules?.flatMap((rule) => rule.resources ?? []);

@@ -9,7 +9,9 @@ import {
   type PodContainer,
   type Probe,
 } from '#lib/resources';
+import { digestIdleToken } from '#lib/lifecycle';
 import { addressOf } from './address-of.js';
+import { idleToken } from './idle-token.js';
 import { CONTAINER_SECURITY, platformLabels, POD_SECURITY } from './object-labels.js';
 import type { PlatformSettings } from './platform-settings.js';
 import { podResources, type WantedResources } from './pod-resources.js';
@@ -278,18 +280,19 @@ function agentEnvironment(
     { name: 'AGENTPLANE_TENANT_ID', value: spec.tenantId },
     { name: 'AGENTPLANE_DEPLOYMENT', value: spec.deploymentWireName },
     { name: 'AGENTPLANE_REVISION', value: metadata.name },
-    ...(maySleep(revision) ? [{ name: 'AGENTPLANE_REST_TOKEN', value: restToken(revision) }] : []),
+    ...idleEnvironment(revision, settings),
     ...agentFolder(revision),
     ...telemetryEnvironment(settings, true),
   ];
 }
 
-/**
- * With it a listener asks a pod whether it may be stopped. Other agents, and whoever calls this one, do not know it; who may
- * read revisions does.
- */
-export function restToken({ metadata: { uid = '' } }: AgentRevision): string {
-  return uid;
+/** By it a pod knows its listener, which asks whether the pod may be stopped. */
+function idleEnvironment(
+  revision: AgentRevision,
+  { idleKey }: PlatformSettings,
+): readonly EnvironmentVariable[] {
+  if (!maySleep(revision) || idleKey === undefined) return [];
+  return [{ name: 'AGENTPLANE_IDLE_TOKEN_SHA256', value: digestIdleToken(idleToken(revision, idleKey)) }];
 }
 
 /** The image of a build is the whole repository. */

@@ -106,7 +106,7 @@ export type {
 } from './generated/shared.js';
 export type { Workspace, WorkspaceSpec, WorkspaceStatus } from './generated/workspace.js';
 export { isDeleting, type KubeObject } from './kube-object.js';
-export { BUILD_LOGIN_TYPE, SECRET_TYPE, WEBHOOK_SECRET_KEY } from './secret-type.js';
+export { BUILD_LOGIN_TYPE, LISTENER_KEY_TYPE, SECRET_TYPE, WEBHOOK_SECRET_KEY } from './secret-type.js';
 export {
   ANNOTATION,
   COMPONENT,
@@ -122,6 +122,7 @@ export {
   DEFAULT_LISTENER,
   exportJobName,
   exportRunName,
+  listenerKeyName,
   listenerObjectName,
   platformSecretName,
   revisionBuildName,

@@ -68,6 +68,8 @@ export const ANNOTATION = {
   sleep: 'agentplane.dev/sleep',
   /** On a Service, by what holds a request: `since` of the sleep that the request ends. */
   wake: 'agentplane.dev/wake',
+  /** On the pod of a listener: hash of its key, so that another key starts it again. */
+  listenerKey: 'agentplane.dev/listener-key',
   /** On the Secret of a deployment's database: its connections, where the server has fewer than were asked for. */
   databaseConnections: 'agentplane.dev/database-connections',
 } as const;

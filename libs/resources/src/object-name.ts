@@ -10,6 +10,11 @@ export function listenerObjectName(listener: string): string {
   return `listener-${listener}`;
 }
 
+/** Secret of a listener, from whose key it derives the tokens by which it asks pods whether they are idle. */
+export function listenerKeyName(listener: string): string {
+  return `${listenerObjectName(listener)}-key`;
+}
+
 /** `DEPLOYMENT-00001`. */
 export function revisionName(deployment: string, number: number): string {
   return `${deployment}-${String(number).padStart(5, '0')}`;

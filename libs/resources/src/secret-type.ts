@@ -17,6 +17,9 @@ export const SECRET_TYPE = {
  */
 export const BUILD_LOGIN_TYPE = 'agentplane.dev/build-login';
 
+/** The key of a Listener, which its pod has, so pods may; no deployment can name it. */
+export const LISTENER_KEY_TYPE = 'agentplane.dev/listener-key';
+
 /** Keys of a Secret that signs webhooks. */
 export const WEBHOOK_SECRET_KEY = {
   /** Several values, separated by commas, sign each call. */

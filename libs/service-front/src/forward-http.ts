@@ -2,6 +2,7 @@ import type { ClientRequest, IncomingMessage, ServerResponse } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { protectAnswer } from '#lib/http';
+import { IDLE_HEADER } from '#lib/lifecycle';
 import type { Endpoint } from './endpoint.js';
 import { plainHttp } from './plain-http.js';
 import { type EndpointChoice, MAX_WAITING } from './endpoint-choice.js';
@@ -11,13 +12,15 @@ import type { SleepGate } from './sleep-gate.js';
 const PATIENCE_MS = 5_000;
 const MAX_PODS_TRIED = 4;
 /** Belong to one hop, not to the message (RFC 9110 §7.6.1), or announce trailers, which are not passed on. */
-const HOP_HEADERS = new Set(['connection', 'keep-alive', 'proxy-connection', 'te', 'trailer', 'upgrade']);
+const HOP_HEADERS = ['connection', 'keep-alive', 'proxy-connection', 'te', 'trailer', 'upgrade'];
+/** Its listener asks a pod at the pod's own address: a question that comes through a Service is somebody else's. */
+const KEPT_BACK = new Set([...HOP_HEADERS, IDLE_HEADER]);
 
 function forwardedHeaders(headers: readonly string[]): string[] {
   const kept: string[] = [];
   for (let at = 0; at < headers.length; at += 2) {
     const name = headers[at] ?? '';
-    if (!HOP_HEADERS.has(name.toLowerCase())) kept.push(name, headers[at + 1] ?? '');
+    if (!KEPT_BACK.has(name.toLowerCase())) kept.push(name, headers[at + 1] ?? '');
   }
   return kept;
 }

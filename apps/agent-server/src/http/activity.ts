@@ -2,10 +2,10 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Clock } from '#lib/time';
 import { isUpgrade } from './socket-upgrades.js';
 
-/** Nobody stopped a server that agreed to rest: whoever asked has died, and it serves again. */
+/** Nobody stopped a server that agreed to be stopped: whoever asked has died, and it serves again. */
 const CLOSED_MS = 60_000;
 
-/** What is asked of the server, but for probes: what decides whether it may rest. */
+/** What is asked of the server, but for probes: what decides whether it is idle. */
 export class Activity {
   #open = 0;
   #lastMs: number;

@@ -25,7 +25,7 @@ import { registerStoreRoutes, type StoreRouteParts } from './store-routes.js';
 import { registerUiRoutes, type UiRouteParts } from './ui-routes.js';
 import { registerThreadRoutes, type ThreadRouteParts } from './thread-routes.js';
 import { ThreadStreamRoutes, type ThreadStreamParts } from './thread-stream-routes.js';
-import type { RestDesk } from './probe-route.js';
+import type { IdleDesk } from './probe-route.js';
 import type { Activity } from './activity.js';
 import { UnsentOutput } from './unsent-output.js';
 
@@ -59,8 +59,8 @@ export interface HttpSideParts
   readonly isQueue: boolean;
   readonly loads: { read(): Promise<RunLoad> };
   readonly activity: Activity;
-  /** Undefined where nobody may ask whether the server may rest. */
-  readonly rest: RestDesk | undefined;
+  /** Undefined where nobody may ask whether the server is idle. */
+  readonly idle: IdleDesk | undefined;
   /** What the agent says about its routes. */
   readonly settings: HttpSettings;
   /** Version that the server says it has. */
@@ -116,7 +116,7 @@ export class HttpSide {
       admitsStudio,
       replies: this.#replies,
       activity: parts.activity,
-      rest: parts.rest,
+      idle: parts.idle,
       unsent: this.#unsent,
       cors: parts.cors,
       disabled: settings.disabled,

@@ -1,11 +1,11 @@
-import { timingSafeEqual } from 'node:crypto';
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyInstance } from 'fastify';
 import {
   formatNotReady,
-  formatRest,
+  formatIdle,
   formatRunLoad,
-  REST_HEADER,
-  type RestAnswer,
+  IDLE_HEADER,
+  type IdleAnswer,
+  isIdleToken,
   type RunLoad,
 } from '#lib/lifecycle';
 import type { Readiness } from '../start/readiness.js';
@@ -19,29 +19,24 @@ export interface ProbeParts {
   readonly note?: () => string | undefined;
   /** How much there is to do for servers that take runs; undefined for one that answers other requests too. */
   readonly load?: (() => Promise<RunLoad>) | undefined;
-  /** Whether the server may rest; undefined where nobody may ask. */
-  readonly rest?: RestDesk | undefined;
+  /** Whether the server is idle; undefined where nobody may ask. */
+  readonly idle?: IdleDesk | undefined;
 }
 
 /** Answers those who have the token. */
-export interface RestDesk {
-  readonly token: string;
+export interface IdleDesk {
+  readonly tokenDigest: string;
   /** @param close refuse requests from now on, if there is nothing to do */
-  ask(close: boolean): Promise<RestAnswer>;
-}
-
-function mayAsk({ headers }: FastifyRequest, { token }: RestDesk): boolean {
-  const [given, wanted] = [headers[REST_HEADER], token].map((text) => Buffer.from(String(text ?? '')));
-  return given?.length === wanted?.length && timingSafeEqual(given ?? Buffer.of(), wanted ?? Buffer.of());
+  ask(close: boolean): Promise<IdleAnswer>;
 }
 
 /**
- * `GET /ok`, with `?load=1` for those who decide how many servers take runs, and with `?rest=ask` or `?rest=close` for
+ * `GET /ok`, with `?load=1` for those who decide how many servers take runs, and with `?idle=ask` or `?idle=close` for
  * the one that stops idle servers.
  */
 export function registerProbe(
   app: FastifyInstance,
-  { readiness, failing, note, load, rest }: ProbeParts,
+  { readiness, failing, note, load, idle }: ProbeParts,
 ): void {
   app.get('/ok', access('open'), async (request, reply) => {
     const { notReady } = readiness;
@@ -49,13 +44,15 @@ export function registerProbe(
     const detail = failing?.();
     if (detail !== undefined) return reply.code(503).send(formatNotReady({ detail }));
     const found = note?.();
-    const asked = request.query as { readonly load?: unknown; readonly rest?: unknown };
-    const isAsked = asked.rest !== undefined && rest !== undefined && mayAsk(request, rest);
+    const asked = request.query as { readonly load?: unknown; readonly idle?: unknown };
+    const mayAsk = idle !== undefined && isIdleToken(request.headers[IDLE_HEADER], idle.tokenDigest);
     return {
       ok: true,
       ...(found === undefined ? {} : { note: found }),
       ...(asked.load === '1' && load ? { load: formatRunLoad(await load()) } : {}),
-      ...(isAsked ? { rest: formatRest(await rest.ask(asked.rest === 'close')) } : {}),
+      ...(mayAsk && asked.idle !== undefined
+        ? { idle: formatIdle(await idle.ask(asked.idle === 'close')) }
+        : {}),
     };
   });
 }

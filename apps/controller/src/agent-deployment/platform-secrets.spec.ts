@@ -1,4 +1,4 @@
-import { BUILD_LOGIN_TYPE, type Secret, SECRET_TYPE } from '#lib/resources';
+import { BUILD_LOGIN_TYPE, LISTENER_KEY_TYPE, type Secret, SECRET_TYPE } from '#lib/resources';
 import { isSecretOfPlatform } from './platform-secrets.js';
 import { deployment, revision } from './testdata/sample-world.js';
 
@@ -13,6 +13,7 @@ describe('isSecretOfPlatform', () => {
   it.each([
     ['the login of a build, by its type', secret('x', BUILD_LOGIN_TYPE), true],
     ['the login of a build, by its revision', secret(`${revision(1).metadata.name}-build`), true],
+    ['the key of a listener', secret('x', LISTENER_KEY_TYPE), true],
     ['the git integrations', secret('x', SECRET_TYPE.gitIntegrations), true],
     ['the database of a deployment', secret(`${deployment().metadata.name}-database`), true],
     ["a person's own Secret", secret('x-build'), false],

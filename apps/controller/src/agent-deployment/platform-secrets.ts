@@ -2,6 +2,7 @@ import {
   BUILD_LOGIN_TYPE,
   databaseSecretName,
   LABEL,
+  LISTENER_KEY_TYPE,
   platformSecretName,
   RESOURCES,
   revisionBuildName,
@@ -10,7 +11,11 @@ import {
 } from '#lib/resources';
 import type { Caches } from '../caches.js';
 
-const TYPES: ReadonlySet<string> = new Set([...Object.values(SECRET_TYPE), BUILD_LOGIN_TYPE]);
+const TYPES: ReadonlySet<string> = new Set([
+  ...Object.values(SECRET_TYPE),
+  BUILD_LOGIN_TYPE,
+  LISTENER_KEY_TYPE,
+]);
 
 /**
  * Whether a Secret is one of the platform's: the credentials of a destination, or what a deployment, one of its revisions

@@ -21,6 +21,7 @@ import type { Caches } from '../caches.js';
 import { ensureId } from '../identity/ensure-id.js';
 import { conditionsOf } from '../status-conditions.js';
 import { Heartbeats } from './heartbeats.js';
+import { ListenerKeys } from './listener-keys.js';
 import { listenerConditions, type ListenerRefusal, refuseListener } from './decide-listener.js';
 
 export type ListenerCaches = Pick<
@@ -38,6 +39,7 @@ export class ListenerReconciler {
   readonly #settings: PlatformSettings;
   readonly #clock: Clock;
   readonly #heartbeats: Heartbeats;
+  readonly #keys: ListenerKeys;
   readonly #status: StatusWriter;
 
   constructor(caches: ListenerCaches, client: KubeClient, settings: PlatformSettings, clock: Clock) {
@@ -46,13 +48,13 @@ export class ListenerReconciler {
     this.#settings = settings;
     this.#clock = clock;
     this.#heartbeats = new Heartbeats(clock);
+    this.#keys = new ListenerKeys(client, clock);
     this.#status = new StatusWriter(client);
   }
 
   async reconcile(key: ObjectKey): Promise<Result> {
     const found = this.#caches.listeners.find(key);
-    if (!found)
-      this.#heartbeats.keep(new Set(this.#caches.listeners.list().map(({ metadata: { uid = '' } }) => uid)));
+    if (!found) this.#forgetOthers();
     if (!found || isDeleting(found)) return done();
     // a namespace that is being deleted takes no new objects, and the listener is deleted with it
     const namespace = this.#caches.namespaces.find({ name: found.metadata.namespace ?? '' });
@@ -70,10 +72,17 @@ export class ListenerReconciler {
     return after(LOOK_AGAIN_MS);
   }
 
-  /** The rights come before the pod that needs them. */
+  #forgetOthers(): void {
+    const uids = new Set(this.#caches.listeners.list().map(({ metadata: { uid = '' } }) => uid));
+    this.#heartbeats.keep(uids);
+    this.#keys.keep(uids);
+  }
+
+  /** Rights and key come before the pod that needs them. */
   async #applyObjects(listener: Listener): Promise<void> {
     const owner: ManagingOwner = { kind: 'reference', ref: RESOURCES.Listener, object: listener };
-    const objects = buildListenerObjects(listener, this.#settings);
+    const keyMark = await this.#keys.ensure(listener);
+    const objects = buildListenerObjects(listener, this.#settings, keyMark);
     const { serviceAccount, role, roleBinding, deployment } = objects;
     const client = this.#client;
     const key = keyOf(deployment);

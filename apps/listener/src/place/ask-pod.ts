@@ -1,9 +1,9 @@
 import {
   readNotReady,
-  readRest,
+  readIdle,
   readRunLoad,
-  REST_HEADER,
-  type RestAnswer,
+  IDLE_HEADER,
+  type IdleAnswer,
   type RunLoad,
 } from '#lib/lifecycle';
 import type { PodAnswer } from './place.js';
@@ -43,15 +43,15 @@ export async function askLoad(address: string | undefined): Promise<RunLoad | un
   }
 }
 
-/** Whether the agent server at this address may rest; undefined when it gives no answer that can be read. */
-export async function askRest(
+/** Whether the agent server at this address is idle; undefined when it gives no answer that can be read. */
+export async function askIdle(
   address: string | undefined,
   token: string,
   question: 'ask' | 'close',
-): Promise<RestAnswer | undefined> {
+): Promise<IdleAnswer | undefined> {
   if (address === undefined) return undefined;
   try {
-    return readRest(await bodyOf(`${address}/ok?rest=${question}`, { [REST_HEADER]: token }));
+    return readIdle(await bodyOf(`${address}/ok?idle=${question}`, { [IDLE_HEADER]: token }));
   } catch {
     return undefined;
   }

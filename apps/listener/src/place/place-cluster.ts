@@ -10,15 +10,15 @@ import {
   type ManagingOwner,
   type Source,
 } from '#lib/kube';
-import type { RestAnswer, RunLoad } from '#lib/lifecycle';
+import type { IdleAnswer, RunLoad } from '#lib/lifecycle';
 import {
   addressOf,
   type AddressMode,
   type ContainerOutput,
+  idleToken,
   podAddressOf,
   queueName,
   type RequestHolder,
-  restToken,
 } from '#lib/manifests';
 import { podOutput } from '#lib/pod-logs';
 import {
@@ -46,7 +46,7 @@ import {
   sleepNoteOf,
 } from '#lib/resources';
 import type { RevisionSecrets } from '../hub/hub.js';
-import { askLoad, askPod, askRest } from './ask-pod.js';
+import { askLoad, askPod, askIdle } from './ask-pod.js';
 import type { Activator, Behind } from './activator.js';
 import type { Place, PodAnswer } from './place.js';
 
@@ -59,6 +59,8 @@ export interface PlaceOptions {
   readonly namespace: string;
   readonly ownership: Place['ownership'];
   readonly addresses: AddressMode;
+  /** Pods are asked whether they are idle with tokens that are derived from it. */
+  readonly idleKey: string;
   /** In front of the Services of deployments that sleep, where no proxy of the platform is. */
   readonly activator?: Activator | undefined;
   /** Of the listener, whose pod the activator runs in. */
@@ -120,8 +122,9 @@ export class PlaceCluster implements Place {
     return askLoad(podAddressOf(pod, this.#options.addresses));
   }
 
-  askRest(pod: Pod, revision: AgentRevision, question: 'ask' | 'close'): Promise<RestAnswer | undefined> {
-    return askRest(podAddressOf(pod, this.#options.addresses), restToken(revision), question);
+  askIdle(pod: Pod, revision: AgentRevision, question: 'ask' | 'close'): Promise<IdleAnswer | undefined> {
+    const { addresses, idleKey } = this.#options;
+    return askIdle(podAddressOf(pod, addresses), idleToken(revision, idleKey), question);
   }
 
   outputOf(pods: readonly Pod[]): Promise<readonly ContainerOutput[]> {

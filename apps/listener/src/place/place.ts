@@ -1,5 +1,5 @@
 import type { Source } from '#lib/kube';
-import type { RestAnswer, RunLoad } from '#lib/lifecycle';
+import type { IdleAnswer, RunLoad } from '#lib/lifecycle';
 import type { ContainerOutput, RequestHolder } from '#lib/manifests';
 import type { AgentDeployment, AgentRevision, Deployment, ObjectKey, Pod, Service } from '#lib/resources';
 import type { RevisionSecrets } from '../hub/hub.js';
@@ -39,8 +39,8 @@ export interface Place {
   ask(pod: Pod): Promise<PodAnswer | undefined>;
   /** What the runs of a pod that takes runs are; undefined as above. */
   askLoad(pod: Pod): Promise<RunLoad | undefined>;
-  /** Whether a pod of the revision may rest, and with `close` that it refuses requests from now on; undefined as above. */
-  askRest(pod: Pod, revision: AgentRevision, question: 'ask' | 'close'): Promise<RestAnswer | undefined>;
+  /** Whether a pod of the revision is idle, and with `close` that it refuses requests from now on; undefined as above. */
+  askIdle(pod: Pod, revision: AgentRevision, question: 'ask' | 'close'): Promise<IdleAnswer | undefined>;
   /** The end of what the pod of these that failed has printed, by container; empty where it cannot be had. */
   outputOf(pods: readonly Pod[]): Promise<readonly ContainerOutput[]>;
   /** The Service of the deployment's name, if it was made for this very deployment. */

@@ -1,14 +1,14 @@
 import { COMPONENT, LABEL, type Pod } from '#lib/resources';
-import type { RestAnswer, RunLoad } from '#lib/lifecycle';
+import type { IdleAnswer, RunLoad } from '#lib/lifecycle';
 import type { Place, PodAnswer } from '../place/place.js';
 import { isScaled } from './queue-scaler.js';
-import { restQuestion } from './sleep.js';
+import { idleQuestion } from './sleep.js';
 import type { RevisionWorld, RolloutWorld } from './world.js';
 
 /** Pods of one revision wait for the same: a few of them say it as well as hundreds. */
 const MAX_ASKED = 5;
 
-type Asked = Pick<Place, 'ask' | 'askLoad' | 'askRest'>;
+type Asked = Pick<Place, 'ask' | 'askLoad' | 'askIdle'>;
 
 /** Whether a container of the pod runs and is not ready: then it may say why. */
 export function mayAnswer({ status }: Pod): boolean {
@@ -22,8 +22,8 @@ export function mayAnswer({ status }: Pod): boolean {
 export async function askPods(world: RolloutWorld, place: Asked, now: Date): Promise<RolloutWorld> {
   const revisions = await Promise.all(
     world.revisions.map(async (one) => {
-      const [asked, rest] = await Promise.all([withAnswers(one, place), askRest(world, one, place, now)]);
-      return { ...asked, rest };
+      const [asked, idle] = await Promise.all([withAnswers(one, place), askIdle(world, one, place, now)]);
+      return { ...asked, idle };
     }),
   );
   return { ...world, revisions };
@@ -41,16 +41,16 @@ async function withAnswers(world: RevisionWorld, place: Asked): Promise<Revision
 }
 
 /** Of the one pod that answers requests: a second one means that its Deployment changes just now. */
-async function askRest(
+async function askIdle(
   world: RolloutWorld,
   one: RevisionWorld,
   place: Asked,
   now: Date,
-): Promise<RestAnswer | undefined> {
-  const question = restQuestion(world, one, now);
+): Promise<IdleAnswer | undefined> {
+  const question = idleQuestion(world, one, now);
   const [pod, ...others] = one.pods.filter(answersRequests);
   if (!question || !pod || others.length > 0) return undefined;
-  return place.askRest(pod, one.origin, question);
+  return place.askIdle(pod, one.origin, question);
 }
 
 function answersRequests({ metadata: { labels } }: Pod): boolean {

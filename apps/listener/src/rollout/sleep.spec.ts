@@ -1,17 +1,17 @@
-import type { RestAnswer } from '#lib/lifecycle';
+import type { IdleAnswer } from '#lib/lifecycle';
 import { type Deployment, formatSleepNote, type Pod, type SleepNote } from '#lib/resources';
-import { decideSleep, restQuestion, type Sleep } from './sleep.js';
+import { decideSleep, idleQuestion, type Sleep } from './sleep.js';
 import { NOW, revision, SECONDS, world } from './testdata/sample-rollout.js';
 import type { RevisionWorld, RolloutWorld } from './world.js';
 
-const IDLE: RestAnswer = { idleMs: 300_000, isBusy: false, workInMs: undefined, isClosed: false };
-const CLOSED: RestAnswer = { ...IDLE, isClosed: true };
+const IDLE: IdleAnswer = { idleMs: 300_000, isBusy: false, workInMs: undefined, isClosed: false };
+const CLOSED: IdleAnswer = { ...IDLE, isClosed: true };
 const inSeconds = (seconds: number): string => SECONDS(-seconds);
 
 interface Scene {
   readonly replicas?: 0 | 1;
   readonly isReady?: boolean;
-  readonly rest?: RestAnswer;
+  readonly idle?: IdleAnswer;
   readonly note?: SleepNote;
   /** Value of the annotation by which requests ask. */
   readonly wake?: string;
@@ -44,20 +44,20 @@ function scene(given: Scene): { readonly world: RolloutWorld; readonly one: Revi
     },
   };
   const workload = { ...base.workload, spec: { replicas } } as Deployment;
-  const one = { ...base, revision: own, origin: own, workload, ending: given.ending ?? 0, rest: given.rest };
-  const { service, ...rest } = world(1, one, ...(given.others ?? []));
+  const one = { ...base, revision: own, origin: own, workload, ending: given.ending ?? 0, idle: given.idle };
+  const { service, ...idle } = world(1, one, ...(given.others ?? []));
   const annotations = {
     ...(note ? { 'agentplane.dev/sleep': formatSleepNote(note) } : {}),
     ...(given.wake === undefined ? {} : { 'agentplane.dev/wake': given.wake }),
   };
   const deployment = {
-    ...rest.deployment,
+    ...idle.deployment,
     spec: { suspend: given.suspend ?? false, idleSeconds: given.idleSeconds ?? 300 },
   } as RolloutWorld['deployment'];
   return {
     one,
     world: {
-      ...{ ...rest, deployment, heldBy: (given.isHeld ?? true) ? 'proxy' : undefined },
+      ...{ ...idle, deployment, heldBy: (given.isHeld ?? true) ? 'proxy' : undefined },
       service: service && { ...service, metadata: { ...service.metadata, annotations } },
     },
   };
@@ -73,21 +73,21 @@ const note: SleepNote = { since };
 
 describe('decideSleep', () => {
   it.each<[string, Scene, Sleep['kind']]>([
-    ['leaves a deployment alone that may not sleep', { minScale: 1, rest: IDLE }, 'awake'],
-    ['leaves a deployment alone whose requests nothing would hold', { rest: IDLE, isHeld: false }, 'awake'],
-    ['leaves a suspended one alone', { suspend: true, rest: IDLE }, 'awake'],
-    ['stays awake until it was idle for long enough', { rest: { ...IDLE, idleMs: 299_000 } }, 'awake'],
-    ['stays awake while it has something to do', { rest: { ...IDLE, isBusy: true } }, 'awake'],
+    ['leaves a deployment alone that may not sleep', { minScale: 1, idle: IDLE }, 'awake'],
+    ['leaves a deployment alone whose requests nothing would hold', { idle: IDLE, isHeld: false }, 'awake'],
+    ['leaves a suspended one alone', { suspend: true, idle: IDLE }, 'awake'],
+    ['stays awake until it was idle for long enough', { idle: { ...IDLE, idleMs: 299_000 } }, 'awake'],
+    ['stays awake while it has something to do', { idle: { ...IDLE, isBusy: true } }, 'awake'],
     ['stays awake when its pod gives no answer', {}, 'awake'],
-    ['stays awake while pods of it are ending', { rest: IDLE, ending: 1 }, 'awake'],
-    ['dozes once it was idle for the time', { rest: IDLE }, 'dozing'],
+    ['stays awake while pods of it are ending', { idle: IDLE, ending: 1 }, 'awake'],
+    ['dozes once it was idle for the time', { idle: IDLE }, 'dozing'],
     ['dozes for a second', { note: { since: SECONDS(0.5) } }, 'dozing'],
-    ['falls asleep when the server agrees', { note, rest: CLOSED }, 'asleep'],
-    ['wakes when the server does not agree', { note, rest: { ...CLOSED, isClosed: false } }, 'awake'],
+    ['falls asleep when the server agrees', { note, idle: CLOSED }, 'asleep'],
+    ['wakes when the server does not agree', { note, idle: { ...CLOSED, isClosed: false } }, 'awake'],
     ['wakes when the server gives no answer', { note }, 'awake'],
-    ['wakes when a request came while it dozed', { note, wake: since, rest: CLOSED }, 'awake'],
+    ['wakes when a request came while it dozed', { note, wake: since, idle: CLOSED }, 'awake'],
     ['wakes when its pod is lost while it dozes', { note, isReady: false }, 'awake'],
-    ['wakes when its clock was set back', { note: { since: inSeconds(100) }, rest: CLOSED }, 'awake'],
+    ['wakes when its clock was set back', { note: { since: inSeconds(100) }, idle: CLOSED }, 'awake'],
     ['sleeps on', { replicas: 0, note, asleepSince: since }, 'asleep'],
     [
       'sleeps until its work is due',
@@ -117,11 +117,11 @@ describe('decideSleep', () => {
   it('stays awake while another revision has pods', () => {
     const newer = revision({ number: 2, ready: true });
     const pods = [{ metadata: { name: 'x' }, spec: { containers: [] } } as unknown as Pod];
-    expect(decided({ rest: IDLE, others: [{ ...newer, pods }] }).kind).toBe('awake');
+    expect(decided({ idle: IDLE, others: [{ ...newer, pods }] }).kind).toBe('awake');
   });
 
   it('records the time of its next work by the clock of the listener', () => {
-    expect(decided({ note, rest: { ...CLOSED, workInMs: 90_000 } })).toMatchObject({
+    expect(decided({ note, idle: { ...CLOSED, workInMs: 90_000 } })).toMatchObject({
       kind: 'asleep',
       since,
       wakeAt: inSeconds(90),
@@ -129,7 +129,7 @@ describe('decideSleep', () => {
   });
 
   it('looks again when the time may be over', () => {
-    expect(decided({ rest: { ...IDLE, idleMs: 299_000 } })).toEqual({ kind: 'awake', lookMs: 1_000 });
+    expect(decided({ idle: { ...IDLE, idleMs: 299_000 } })).toEqual({ kind: 'awake', lookMs: 1_000 });
     const asleep = { replicas: 0, note, asleepSince: since, wakeAt: inSeconds(100) } as const;
     expect(decided(asleep)).toMatchObject({ lookMs: 98_000 / 1.1 });
     expect(decided({ replicas: 0, note, asleepSince: since })).toMatchObject({ lookMs: undefined });
@@ -147,10 +147,10 @@ describe('decideSleep', () => {
   });
 });
 
-describe('restQuestion', () => {
+describe('idleQuestion', () => {
   const asked = (given: Scene) => {
     const { world: seen, one } = scene(given);
-    return restQuestion(seen, one, NOW);
+    return idleQuestion(seen, one, NOW);
   };
 
   it('asks a server that is awake, has it close once it dozed, and asks no other', () => {

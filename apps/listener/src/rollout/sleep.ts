@@ -1,4 +1,4 @@
-import type { RestAnswer } from '#lib/lifecycle';
+import type { IdleAnswer } from '#lib/lifecycle';
 import { maySleep } from '#lib/manifests';
 import { isWakeAsked, type SleepNote, sleepNoteOf } from '#lib/resources';
 import { findProgress, findTrouble } from './failure.js';
@@ -25,7 +25,7 @@ const SILENT_LOOK_MS = 10_000;
  * Whether the revision that serves has pods, and whether requests reach them:
  *
  * - **awake**: its pods are as many as they should be, and the Service leads to them
- * - **dozing**: the same pods, and the Service holds requests, until the server has agreed to rest
+ * - **dozing**: the same pods, and the Service holds requests, until the server has agreed to be stopped
  * - **asleep**: no pods; the Service holds requests
  * - **waking**: its pods are being started; the Service holds requests until they are ready
  *
@@ -47,7 +47,7 @@ export type Sleep =
 const AWAKE: Sleep = { kind: 'awake' };
 
 /** What is asked of the pods of a revision in this pass. */
-export type RestQuestion = 'ask' | 'close';
+export type IdleQuestion = 'ask' | 'close';
 
 /** The note of this revision's own sleep: one that serves instead of it has not slept yet. */
 function noteOf({ service }: RolloutWorld, { revision }: RevisionWorld): SleepNote | undefined {
@@ -55,7 +55,7 @@ function noteOf({ service }: RolloutWorld, { revision }: RevisionWorld): SleepNo
   return service && isServed ? sleepNoteOf(service) : undefined;
 }
 
-function mayRest({ deployment, heldBy }: RolloutWorld, { origin }: RevisionWorld): boolean {
+function maySleepNow({ deployment, heldBy }: RolloutWorld, { origin }: RevisionWorld): boolean {
   return heldBy !== undefined && maySleep(origin) && deployment.spec.suspend !== true;
 }
 
@@ -88,8 +88,8 @@ function wakeCause(world: RolloutWorld, one: RevisionWorld, note: SleepNote, now
 }
 
 /** What to ask the pods of the revision that serves; undefined: nothing. */
-export function restQuestion(world: RolloutWorld, one: RevisionWorld, now: Date): RestQuestion | undefined {
-  if (!mayRest(world, one)) return undefined;
+export function idleQuestion(world: RolloutWorld, one: RevisionWorld, now: Date): IdleQuestion | undefined {
+  if (!maySleepNow(world, one)) return undefined;
   if (servedBy(world.service)?.revision !== one.revision.metadata.name) return undefined;
   if (!hasPods(one) || !isWorkloadReady(one) || !isAlone(world, one)) return undefined;
   const note = noteOf(world, one);
@@ -100,10 +100,10 @@ export function restQuestion(world: RolloutWorld, one: RevisionWorld, now: Date)
 
 /**
  * Decides about the revision that serves.
- * @param one with what its pod answered to `restQuestion`
+ * @param one with what its pod answered to `idleQuestion`
  */
 export function decideSleep(world: RolloutWorld, one: RevisionWorld, now: Date): Sleep {
-  if (!mayRest(world, one)) return AWAKE;
+  if (!maySleepNow(world, one)) return AWAKE;
   const note = noteOf(world, one);
   if (!hasPods(one)) return note ? sleepOn(world, one, note, now) : AWAKE;
   if (!note) return fallAsleep(world, one, now);
@@ -148,10 +148,10 @@ function problemOf(one: RevisionWorld, leftMs: number): string | undefined {
 function fallAsleep(world: RolloutWorld, one: RevisionWorld, now: Date): Sleep {
   // a change of its pods brings it here again
   if (!isWorkloadReady(one)) return AWAKE;
-  if (!isAlone(world, one) || !one.rest) return { kind: 'awake', lookMs: SILENT_LOOK_MS };
+  if (!isAlone(world, one) || !one.idle) return { kind: 'awake', lookMs: SILENT_LOOK_MS };
   const idleMs = (world.deployment.spec.idleSeconds ?? IDLE_SECONDS) * 1000;
-  if (one.rest.isBusy) return { kind: 'awake', lookMs: Math.min(idleMs, BUSY_LOOK_MS) };
-  const leftMs = idleMs - one.rest.idleMs;
+  if (one.idle.isBusy) return { kind: 'awake', lookMs: Math.min(idleMs, BUSY_LOOK_MS) };
+  const leftMs = idleMs - one.idle.idleMs;
   if (leftMs > 0) return { kind: 'awake', lookMs: Math.max(100, leftMs) };
   return { kind: 'dozing', note: { since: now.toISOString() }, lookMs: dozeMs(world) };
 }
@@ -162,13 +162,13 @@ function dozeOff(world: RolloutWorld, one: RevisionWorld, note: SleepNote, now: 
   if (dozedMs < 0 || !isWorkloadReady(one) || !isAlone(world, one)) return AWAKE;
   const leftMs = dozeMs(world) - dozedMs;
   if (leftMs > 0) return { kind: 'dozing', note, lookMs: leftMs };
-  const { rest } = one;
-  if (!rest?.isClosed || rest.isBusy) return AWAKE;
-  const wakeAt = wakeTime(rest, now);
+  const { idle } = one;
+  if (!idle?.isClosed || idle.isBusy) return AWAKE;
+  const wakeAt = wakeTime(idle, now);
   return { kind: 'asleep', note, since: note.since, wakeAt, lookMs: undefined };
 }
 
-function wakeTime({ workInMs }: RestAnswer, now: Date): string | undefined {
+function wakeTime({ workInMs }: IdleAnswer, now: Date): string | undefined {
   return workInMs === undefined ? undefined : new Date(now.getTime() + workInMs).toISOString();
 }
 

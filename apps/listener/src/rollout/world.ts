@@ -1,5 +1,5 @@
 import type { AgentDeployment, AgentRevision, Deployment, Pod, Service } from '#lib/resources';
-import type { RestAnswer, RunLoad } from '#lib/lifecycle';
+import type { IdleAnswer, RunLoad } from '#lib/lifecycle';
 import type { PodAnswer } from '../place/place.js';
 
 /** One revision with the Deployment that runs it. */
@@ -23,8 +23,8 @@ export interface RevisionWorld {
   readonly load?: RunLoad | undefined;
   /** Pods of both Deployments that are being deleted. */
   readonly ending?: number;
-  /** Whether it may rest, where that was asked and its pod answers. */
-  readonly rest?: RestAnswer | undefined;
+  /** Whether it is idle, where that was asked and its pod answers. */
+  readonly idle?: IdleAnswer | undefined;
 }
 
 /** The revision that the Service names and the Deployment whose pods it selects. */

@@ -9,6 +9,7 @@ import {
 } from 'node:http';
 import { type AddressInfo, connect, createServer as createTcpServer, type Socket } from 'node:net';
 import { ConnectionRoom, SERVER_LIMITS } from '#lib/http';
+import { IDLE_HEADER } from '#lib/lifecycle';
 import type { Pod, Service } from '#lib/resources';
 import { createLogger } from '#lib/telemetry';
 import { FakeClock, sendRaw, sendUnread, waitFor } from '#lib/testing';
@@ -111,6 +112,19 @@ describe('ServiceListener', () => {
       headers: { 'x-content-type-options': 'nosniff', 'cache-control': 'no-store' },
     });
     expect(Object.keys(JSON.parse(answer.body) as object)).toEqual(['detail']);
+  });
+
+  it('keeps the question of a listener back, which asks pods at their own addresses', async () => {
+    const heard: (string | string[] | undefined)[] = [];
+    const one = await pod('one', ({ headers }, response) => {
+      heard.push(headers[IDLE_HEADER], headers['x-other']);
+      response.end();
+    });
+    const port = await proxy(() => [one]);
+    await fetch(`http://127.0.0.1:${port}/ok?idle=close`, {
+      headers: { [IDLE_HEADER]: 't', 'x-other': 'o' },
+    });
+    expect(heard).toEqual([undefined, 'o']);
   });
 
   it('forwards method, path and body', async () => {

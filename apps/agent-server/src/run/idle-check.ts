@@ -1,16 +1,16 @@
-import type { RestAnswer } from '#lib/lifecycle';
+import type { IdleAnswer } from '#lib/lifecycle';
 import { findNextWork, type NextWork } from '../store/run/find-next-work.js';
 import type { ServerIdentity } from '../store/server-identity.js';
 import type { Sql } from '../store/sql.js';
 import { WORKER } from '../store/worker-scope.js';
 
-/** Nobody rests for less: to stop and to start again takes as long. */
+/** Work that is due sooner keeps the server: to stop and to start again takes as long. */
 const SHORTEST_MS = 10_000;
 
 /** What may be late wakes a deployment this often at most. */
 const UPKEEP_MS = 3_600_000;
 
-export interface RestParts {
+export interface IdleCheckParts {
   readonly sql: Sql;
   readonly server: ServerIdentity;
   readonly activity: {
@@ -27,14 +27,14 @@ export interface RestParts {
 }
 
 /**
- * Whether this server, and with it its deployment, may rest, for the listener that stops it then. It is closed before the
+ * Whether this server, and with it its deployment, is idle, for the listener that stops it then. It is closed before the
  * database is looked at, so that no request stores something in between that nobody would ever do.
  */
-export class Rest {
-  constructor(private readonly parts: RestParts) {}
+export class IdleCheck {
+  constructor(private readonly parts: IdleCheckParts) {}
 
   /** @param close refuse requests from now on, if there is nothing to do; ends by itself after a minute */
-  async ask(close: boolean): Promise<RestAnswer> {
+  async ask(close: boolean): Promise<IdleAnswer> {
     const { activity } = this.parts;
     // asked again: what it answered then holds no longer
     activity.reopen();
@@ -49,7 +49,7 @@ export class Rest {
     }
   }
 
-  async #look(): Promise<Pick<RestAnswer, 'isBusy' | 'workInMs'>> {
+  async #look(): Promise<Pick<IdleAnswer, 'isBusy' | 'workInMs'>> {
     const { sql, server, worker, activity, erases } = this.parts;
     const work = await findNextWork(WORKER, sql, server, erases);
     const isWorking = work.isAtWork || worker.runs.length > 0;

@@ -1,14 +1,16 @@
-import { readRest, REST_HEADER, type RestAnswer } from '#lib/lifecycle';
+import { digestIdleToken, IDLE_HEADER, type IdleAnswer, readIdle } from '#lib/lifecycle';
 import { waitFor } from '#lib/testing';
 import { systemClock } from '#lib/time';
 import { testServer } from '../testdata/test-server.js';
 
 const TOKEN = '6f0c7b58-8a39-4f0e-9d3c-6f1f6c6f2a11';
-const server = testServer({ env: { AGENTPLANE_REST_TOKEN: TOKEN, CRON_MIN_INTERVAL_SECONDS: '1' } });
+const server = testServer({
+  env: { AGENTPLANE_IDLE_TOKEN_SHA256: digestIdleToken(TOKEN), CRON_MIN_INTERVAL_SECONDS: '1' },
+});
 
-async function ask(how: 'ask' | 'close' = 'ask', token = TOKEN): Promise<RestAnswer | undefined> {
-  const answer = await fetch(`${server.url}/ok?rest=${how}`, { headers: { [REST_HEADER]: token } });
-  return readRest(await answer.json());
+async function ask(how: 'ask' | 'close' = 'ask', token = TOKEN): Promise<IdleAnswer | undefined> {
+  const answer = await fetch(`${server.url}/ok?idle=${how}`, { headers: { [IDLE_HEADER]: token } });
+  return readIdle(await answer.json());
 }
 
 async function isIdle(): Promise<void> {
@@ -18,7 +20,7 @@ async function isIdle(): Promise<void> {
   });
 }
 
-describe('the rest of a server', () => {
+describe('idleness of a server', () => {
   afterEach(async () => {
     await ask();
     const client = server.client();
@@ -28,7 +30,7 @@ describe('the rest of a server', () => {
   });
 
   it('answers callers with the token alone', async () => {
-    for (const token of ['', 'x', `${TOKEN}x`, TOKEN.replace('6', '7')])
+    for (const token of ['', 'x', `${TOKEN}x`, TOKEN.replace('6', '7'), digestIdleToken(TOKEN)])
       expect(await ask('close', token)).toBeUndefined();
     expect((await fetch(`${server.url}/info`)).status).toBe(200);
     await server.client().threads.search();

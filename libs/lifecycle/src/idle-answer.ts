@@ -1,0 +1,57 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
+
+/** Header with the token by which a listener asks whether a server is idle. Proxies of the platform pass it on to nobody. */
+export const IDLE_HEADER = 'x-agentplane-idle';
+
+/** What a server knows of its token: who reads its environment, or the pod's spec, cannot ask with it. 64 hex digits. */
+export function digestIdleToken(token: string): string {
+  return createHash('sha256').update(token).digest('hex');
+}
+
+/** Whether the header of a request has the token with this digest. */
+export function isIdleToken(given: unknown, digest: string): boolean {
+  if (typeof given !== 'string') return false;
+  const [found, wanted] = [digestIdleToken(given), digest].map((text) => Buffer.from(text));
+  return found?.length === wanted?.length && timingSafeEqual(found ?? Buffer.of(), wanted ?? Buffer.of());
+}
+
+/** Whether a server is idle, as `GET /ok?idle=ask` answers whoever has its token. */
+export interface IdleAnswer {
+  /** For how many milliseconds nothing has been asked of it; 0 while something is. */
+  readonly idleMs: number;
+  /** Whether it, or another server of its deployment, has something to do, or will within seconds. */
+  readonly isBusy: boolean;
+  /** In how many milliseconds work is due next; undefined: none is. */
+  readonly workInMs: number | undefined;
+  /** Whether it refuses requests now (`idle=close`): what is asked of it from here on is not stored. */
+  readonly isClosed: boolean;
+}
+
+/** Member `idle` of the answer. */
+export function formatIdle({
+  idleMs,
+  isBusy,
+  workInMs,
+  isClosed,
+}: IdleAnswer): Readonly<Record<string, unknown>> {
+  return { idle_ms: idleMs, busy: isBusy, work_in_ms: workInMs ?? null, closed: isClosed };
+}
+
+/** What the body of the answer says; undefined for a body of another shape. */
+export function readIdle(body: unknown): IdleAnswer | undefined {
+  const idle: unknown = typeof body === 'object' && body !== null ? Reflect.get(body, 'idle') : undefined;
+  if (typeof idle !== 'object' || idle === null) return undefined;
+  const [idleMs, isBusy, workInMs, isClosed] = ['idle_ms', 'busy', 'work_in_ms', 'closed'].map(
+    (name): unknown => Reflect.get(idle, name),
+  );
+  if (!isTime(idleMs) || typeof isBusy !== 'boolean' || typeof isClosed !== 'boolean') return undefined;
+  if (workInMs !== null && !isTime(workInMs)) return undefined;
+  return { idleMs, isBusy, workInMs: workInMs ?? undefined, isClosed };
+}
+
+/** A pod runs other people's code, and a time that no date can be would end whoever makes one of it. */
+const MAX_TIME_MS = 11 * 366 * 24 * 3_600_000;
+
+function isTime(value: unknown): value is number {
+  return typeof value === 'number' && value >= 0 && value <= MAX_TIME_MS;
+}
