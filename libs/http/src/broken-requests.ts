@@ -2,11 +2,9 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Server as TlsServer } from 'node:https';
 import type { Duplex } from 'node:stream';
 import { PublicError } from '#lib/errors';
+import { answerSocket } from './answer-socket.js';
 import { MAX_UNANSWERED, TOO_MANY_UNANSWERED } from './bound-pipelining.js';
-import { PROTECTIVE_HEADERS, protectAnswer } from './protect-answer.js';
-
-// not by import: that reads every export of the module, one of which loads 6 MB
-const { STATUS_CODES } = process.getBuiltinModule('node:http');
+import { protectAnswer } from './protect-answer.js';
 
 /** The body of a refusal, in the shape of this server's other errors. */
 export type RenderRefusal = (status: number, detail: string) => object;
@@ -53,17 +51,7 @@ export function answerBrokenRequests(
     if (error.code === 'ECONNRESET' || !socket.writable || socket._httpMessage?.headersSent === true)
       return void socket.destroy(error);
     const status = STATUS_OF[error.code ?? ''] ?? 400;
-    const body = JSON.stringify(render(status, detailOf(status)));
-    const head = {
-      'content-type': CONTENT_TYPE,
-      'content-length': Buffer.byteLength(body),
-      ...PROTECTIVE_HEADERS,
-      connection: 'close',
-    };
-    const lines = Object.entries(head).map(([name, value]) => `${name}: ${value}\r\n`);
-    socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n${body}`, () =>
-      socket.destroy(),
-    );
+    answerSocket(socket, status, render(status, detailOf(status)));
   });
   server.on('checkExpectation', (_request: IncomingMessage, response: ServerResponse) => {
     protectAnswer(response);

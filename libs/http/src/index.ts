@@ -1,4 +1,5 @@
 /** What the HTTP servers of this platform have in common before a route is reached. */
+export { answerSocket } from './answer-socket.js';
 export { takenBy } from './answer-watch.js';
 export { answerBrokenRequests } from './broken-requests.js';
 export { boundConnections } from './bound-connections.js';
@@ -9,6 +10,7 @@ export { guardServer, GUARDED_SERVER } from './guard-server.js';
 export { limitServer, type Cut } from './limit-server.js';
 export { pathShape } from './path-shape.js';
 export { Pieces } from './pieces.js';
+export { plainHttp } from './plain-http.js';
 export { protectAnswer } from './protect-answer.js';
 export { bodyPieces, bodyTooLarge, bodyTooLargeText, joinPieces, readBody } from './read-body.js';
 export { SCHEMALESS } from './schemaless.js';

@@ -1,12 +1,10 @@
 import type http from 'node:http';
 import https from 'node:https';
 import { proxyFor } from '#lib/config';
+import { plainHttp } from '#lib/http';
 import type { AddressGuard } from './address-guard.js';
 import { proxyAgent } from './proxy-agent.js';
 import { hostOf, portOf } from './url-place.js';
-
-// not by `import`: that reads every export of it, and one of them loads Node's WebSocket client, 6 MB and 60 ms
-const plainHttp = process.getBuiltinModule('node:http');
 
 export interface GuardedOptions {
   readonly method: 'GET' | 'POST';

@@ -1,10 +1,8 @@
 import type http from 'node:http';
 import https from 'node:https';
 import { Duplex } from 'node:stream';
+import { plainHttp } from '#lib/http';
 import type { AddressGuard } from './address-guard.js';
-
-// not by `import`: that reads every export of it, and one of them loads Node's WebSocket client, 6 MB and 60 ms
-const plainHttp = process.getBuiltinModule('node:http');
 
 type Options = http.ClientRequestArgs;
 type Callback = (error: Error | null, stream: Duplex) => void;

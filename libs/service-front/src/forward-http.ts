@@ -1,16 +1,16 @@
 import type { ClientRequest, IncomingMessage, ServerResponse } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { protectAnswer } from '#lib/http';
+import { answerSocket, plainHttp, protectAnswer } from '#lib/http';
 import { IDLE_HEADER } from '#lib/lifecycle';
 import type { Endpoint } from './endpoint.js';
-import { plainHttp } from './plain-http.js';
 import { type EndpointChoice, MAX_WAITING } from './endpoint-choice.js';
 import type { SleepGate } from './sleep-gate.js';
 
 /** How long a request waits for a ready pod before it is answered with 503. */
 const PATIENCE_MS = 5_000;
 const MAX_PODS_TRIED = 4;
+const RETRY = { 'retry-after': '1' };
 /** Belong to one hop, not to the message (RFC 9110 §7.6.1), or announce trailers, which are not passed on. */
 const HOP_HEADERS = ['connection', 'keep-alive', 'proxy-connection', 'te', 'trailer', 'upgrade'];
 /** Its listener asks a pod at the pod's own address: a question that comes through a Service is somebody else's. */
@@ -32,7 +32,7 @@ function refuse(response: ServerResponse, message: string, status = 503): void {
   response.writeHead(status, {
     'content-type': 'application/json; charset=utf-8',
     'content-length': Buffer.byteLength(body),
-    ...(status === 503 || status === 429 ? { 'retry-after': '1' } : {}),
+    ...(status === 503 || status === 429 ? RETRY : {}),
   });
   response.end(body);
 }
@@ -97,6 +97,11 @@ function answerProbe(response: ServerResponse): void {
   response.end(body);
 }
 
+function noPod(serviceName: string, { isCrowded }: EndpointChoice): string {
+  const crowd = isCrowded ? ` and ${MAX_WAITING} requests that wait for one` : '';
+  return `Service ${serviceName} has no ready pod${crowd}; retry in a moment`;
+}
+
 /**
  * Forwards one request to a ready pod behind the Service: headers as they came, bodies streamed both ways. One connection
  * a request, so that none is found closed when it is used again.
@@ -114,10 +119,7 @@ export async function forwardHttp(
   const refusal = await gate.pass(incoming, gone.signal);
   if (refusal) return refuse(response, `Service ${serviceName}: ${refusal.message}`, refusal.status);
   const socket = await connectToPod(endpoints, gone.signal);
-  if (!socket) {
-    const crowd = endpoints.isCrowded ? ` and ${MAX_WAITING} requests that wait for one` : '';
-    return refuse(response, `Service ${serviceName} has no ready pod${crowd}; retry in a moment`);
-  }
+  if (!socket) return refuse(response, noPod(serviceName, endpoints));
   response.once('close', () => socket.destroy());
   const outgoing: ClientRequest = plainHttp.request({
     createConnection: () => socket,
@@ -154,19 +156,21 @@ export async function forwardUpgrade(
   head: Buffer,
   endpoints: EndpointChoice,
   gate: SleepGate,
+  serviceName: string,
 ): Promise<void> {
   const gone = new AbortController();
   client.once('close', () => gone.abort());
   client.once('error', () => client.destroy());
   const refusal = await gate.pass(incoming, gone.signal);
   const socket = refusal ? undefined : await connectToPod(endpoints, gone.signal);
-  if (!socket)
-    return void client.end(
-      'HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\nconnection: close\r\n\r\n',
-    );
+  if (!socket) {
+    const detail = refusal ? `Service ${serviceName}: ${refusal.message}` : noPod(serviceName, endpoints);
+    return answerSocket(client, refusal?.status ?? 503, { detail }, RETRY);
+  }
   const lines = [`${incoming.method} ${incoming.url} HTTP/1.1`];
   for (let at = 0; at < incoming.rawHeaders.length; at += 2)
-    lines.push(`${incoming.rawHeaders[at]}: ${incoming.rawHeaders[at + 1]}`);
+    if (incoming.rawHeaders[at]?.toLowerCase() !== IDLE_HEADER)
+      lines.push(`${incoming.rawHeaders[at]}: ${incoming.rawHeaders[at + 1]}`);
   socket.write(`${lines.join('\r\n')}\r\n\r\n`);
   if (head.length > 0) socket.write(head);
   joinSockets(client, socket);

@@ -4,6 +4,7 @@ import {
   answerBrokenRequests,
   type ConnectionRoom,
   limitServer,
+  plainHttp,
   SERVER_LIMITS,
   serverOptions,
   type ServerLimits,
@@ -13,7 +14,6 @@ import { findStablePort } from '#lib/stable-port';
 import { type Logger, recordCuts } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import type { Endpoint } from './endpoint.js';
-import { plainHttp } from './plain-http.js';
 import { EndpointChoice } from './endpoint-choice.js';
 import { forwardHttp, forwardUpgrade, joinSockets } from './forward-http.js';
 import { SleepGate, type SleepGateOptions } from './sleep-gate.js';
@@ -144,7 +144,7 @@ function httpServer(choice: EndpointChoice, options: ServiceListenerOptions): Ht
   });
   server.on('upgrade', (incoming, client, head) => {
     room.begin(incoming.socket);
-    forwardUpgrade(incoming, client, head, choice, gate).catch(() => client.destroy());
+    forwardUpgrade(incoming, client, head, choice, gate, serviceName).catch(() => client.destroy());
   });
   return server;
 }

@@ -1,20 +1,21 @@
-import { errorText } from '#lib/errors';
 import { ConnectionRoom } from '#lib/http';
 import { podAddressOf } from '#lib/manifests';
-import type { Pod, SleepNote } from '#lib/resources';
-import { type Endpoint, ServiceListener } from '#lib/service-front';
+import { type Pod, type Service, sleepNoteOf } from '#lib/resources';
+import { type Endpoint, ServiceListener, sleepOf } from '#lib/service-front';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 
 /** Of all deployments that sleep. */
 const MAX_CONNECTIONS = 4_000;
-/** Each is a port and a socket. */
+/** Of deployments that sleep. Each is a port and a socket. */
 const MAX_PORTS = 2_000;
 
 /** What the activator knows of the deployment behind one of its ports, at this moment. */
 export interface Behind {
-  readonly note: () => SleepNote | undefined;
-  readonly wake: (note: SleepNote) => Promise<void>;
+  /** Its Service. */
+  readonly find: () => Service | undefined;
+  /** Writes onto the Service that a request ends the sleep of this name. */
+  readonly wake: (since: string) => Promise<void>;
   /** Its ready pods that answer requests. */
   readonly pods: () => readonly Pod[];
 }
@@ -22,20 +23,39 @@ export interface Behind {
 export interface ActivatorOptions {
   /** Address to listen on. */
   readonly host: string;
+  /** Deployments that may sleep at a time; default 2,000. */
+  readonly maxPorts?: number;
   readonly clock: Clock;
   readonly log: Logger;
 }
 
+interface Listening {
+  readonly listener: ServiceListener;
+  readonly port: number;
+}
+
+interface Opened {
+  readonly behind: Behind;
+  readonly listening: Promise<Listening>;
+  /** When its port was asked for last, as it is in every pass over a deployment that sleeps. */
+  readonly askedAtMs: number;
+}
+
+/** So long the port of a deployment stays open that was awake when it was looked at: its note may be under way. */
+const KEPT_MS = 60_000;
+
 /**
  * What stands in front of the Service of a deployment that sleeps, on a cluster: a port of this program, which the Service
  * leads to meanwhile. It holds requests, asks for the wake, and passes them on once the pods are ready. A port for each
- * deployment says whom a request is for, whatever its Host header is. A port is kept once it is open: connections
- * arrive for a while after the Service leads to the pods again.
+ * deployment says whom a request is for, whatever its Host header is. A port stays open after the wake, since connections
+ * arrive for a while after the Service leads to the pods again; where all are taken, that of one that has been awake for a
+ * minute is closed.
  */
 export class Activator {
   readonly #options: ActivatorOptions;
   readonly #room: ConnectionRoom;
-  readonly #ports = new Map<string, Promise<{ readonly listener: ServiceListener; readonly port: number }>>();
+  /** Those that were asked for longest ago first. */
+  readonly #ports = new Map<string, Opened>();
 
   constructor(options: ActivatorOptions) {
     this.#options = options;
@@ -49,10 +69,12 @@ export class Activator {
 
   /** The port that holds requests to the deployment `namespace/name`. */
   async portOf(name: string, behind: Behind): Promise<number> {
-    const opened = this.#ports.get(name) ?? this.#open(name, behind);
-    this.#ports.set(name, opened);
+    if (!this.#ports.has(name)) await this.#makeRoom(name);
+    const listening = this.#ports.get(name)?.listening ?? this.#listen(name, behind);
+    this.#ports.delete(name);
+    this.#ports.set(name, { behind, listening, askedAtMs: this.#options.clock.monotonicMs() });
     try {
-      return (await opened).port;
+      return (await listening).port;
     } catch (error) {
       this.#ports.delete(name);
       throw error;
@@ -63,38 +85,42 @@ export class Activator {
   async forget(name: string): Promise<void> {
     const opened = this.#ports.get(name);
     this.#ports.delete(name);
-    await (await opened)?.listener.stop(true);
+    await (await opened?.listening)?.listener.stop(true);
   }
 
   async stop(): Promise<void> {
     for (const name of [...this.#ports.keys()]) await this.forget(name);
   }
 
-  async #open(
-    name: string,
-    { note, wake, pods }: Behind,
-  ): Promise<{ listener: ServiceListener; port: number }> {
-    if (this.#ports.size >= MAX_PORTS)
+  /** @throws Error when as many deployments sleep as may */
+  async #makeRoom(name: string): Promise<void> {
+    const { clock, maxPorts = MAX_PORTS } = this.#options;
+    if (this.#ports.size < maxPorts) return;
+    const beforeMs = clock.monotonicMs() - KEPT_MS;
+    const left = [...this.#ports].find(
+      ([, { behind, askedAtMs }]) => askedAtMs < beforeMs && !isAsleep(behind),
+    );
+    if (!left)
       throw new Error(
-        `holding requests to deployment ${name} failed: ${MAX_PORTS} deployments sleep already`,
+        `holding requests to deployment ${name} failed: ${maxPorts} deployments of this listener sleep or did a moment ago, which are all that may`,
       );
+    await this.forget(left[0]);
+  }
+
+  async #listen(name: string, { find, wake, pods }: Behind): Promise<Listening> {
     const { host, clock, log } = this.#options;
     const listener = new ServiceListener({
       ...{ serviceName: name, port: { name: 'http' }, host, room: this.#room, clock, log },
       endpoints: () => pods().flatMap(endpointOf),
-      sleep: {
-        note,
-        wake: async (asked) => {
-          try {
-            await wake(asked);
-          } catch (error) {
-            log.warn({ service: name, error: errorText(error) }, 'asking for the wake of a Service failed');
-          }
-        },
-      },
+      sleep: sleepOf({ name, find, write: wake, log }),
     });
     return { listener, port: await listener.listen(0) };
   }
+}
+
+function isAsleep({ find }: Behind): boolean {
+  const service = find();
+  return service !== undefined && sleepNoteOf(service) !== undefined;
 }
 
 function endpointOf(pod: Pod): readonly Endpoint[] {

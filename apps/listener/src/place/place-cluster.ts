@@ -43,7 +43,6 @@ import {
   SECRETS,
   type Service,
   SERVICES,
-  sleepNoteOf,
 } from '#lib/resources';
 import type { RevisionSecrets } from '../hub/hub.js';
 import { askLoad, askPod, askIdle } from './ask-pod.js';
@@ -159,11 +158,8 @@ export class PlaceCluster implements Place {
     const key = { namespace: this.#options.namespace, name };
     const find = (): Service | undefined => this.#services.find(key);
     return {
-      note: () => {
-        const service = find();
-        return service && sleepNoteOf(service);
-      },
-      wake: async ({ since }) => {
+      find,
+      wake: async (since) => {
         await this.#client.merge(SERVICES, key, { metadata: { annotations: { [ANNOTATION.wake]: since } } });
       },
       pods: () => {

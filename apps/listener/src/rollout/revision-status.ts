@@ -106,7 +106,8 @@ function waitingDraft({ revision }: PlannedRevision['world']): Draft {
 
 /** One that wakes up is as good as one that is awake, as long as its start goes well. */
 function servingDraft(world: PlannedRevision['world'], sleep: Sleep): Draft {
-  if (isWorkloadReady(world)) return { status: 'True', reason: REASON.serving, message: 'serving' };
+  const because = sleep.kind === 'awake' && sleep.because !== undefined ? `; ${sleep.because}` : '';
+  if (isWorkloadReady(world)) return { status: 'True', reason: REASON.serving, message: `serving${because}` };
   return sleep.kind === 'waking' && sleep.note.problem === undefined
     ? { status: 'True', reason: REASON.waking, message: sleepText(sleep) }
     : unreadyDraft(world);

@@ -253,6 +253,12 @@ export class RolloutReconciler {
     if (servedBy(service)?.revision === name) return;
     const message = `the Service points to revision ${name}`;
     this.#hub.record(deployment, { type: 'Normal', reason: EVENT.trafficSwitched, message });
+    if (sleep?.kind === 'awake' && sleep.because !== undefined)
+      this.#hub.record(deployment, {
+        type: 'Warning',
+        reason: EVENT.fieldsIgnored,
+        message: `${name}: ${sleep.because}`,
+      });
   }
 
   /** Before the Service moves: the next pass could not tell why it did. */

@@ -1,5 +1,6 @@
 import type { IdleAnswer } from '#lib/lifecycle';
-import { type Deployment, formatSleepNote, type Pod, type SleepNote } from '#lib/resources';
+import { type Deployment, findCondition, formatSleepNote, type Pod, type SleepNote } from '#lib/resources';
+import { summarizeRevision } from './revision-status.js';
 import { decideSleep, idleQuestion, type Sleep } from './sleep.js';
 import { NOW, revision, SECONDS, world } from './testdata/sample-rollout.js';
 import type { RevisionWorld, RolloutWorld } from './world.js';
@@ -45,19 +46,19 @@ function scene(given: Scene): { readonly world: RolloutWorld; readonly one: Revi
   };
   const workload = { ...base.workload, spec: { replicas } } as Deployment;
   const one = { ...base, revision: own, origin: own, workload, ending: given.ending ?? 0, idle: given.idle };
-  const { service, ...idle } = world(1, one, ...(given.others ?? []));
+  const { service, ...rest } = world(1, one, ...(given.others ?? []));
   const annotations = {
     ...(note ? { 'agentplane.dev/sleep': formatSleepNote(note) } : {}),
     ...(given.wake === undefined ? {} : { 'agentplane.dev/wake': given.wake }),
   };
   const deployment = {
-    ...idle.deployment,
+    ...rest.deployment,
     spec: { suspend: given.suspend ?? false, idleSeconds: given.idleSeconds ?? 300 },
   } as RolloutWorld['deployment'];
   return {
     one,
     world: {
-      ...{ ...idle, deployment, heldBy: (given.isHeld ?? true) ? 'proxy' : undefined },
+      ...{ ...rest, deployment, heldBy: (given.isHeld ?? true) ? 'proxy' : undefined },
       service: service && { ...service, metadata: { ...service.metadata, annotations } },
     },
   };
@@ -167,5 +168,21 @@ describe('idleQuestion', () => {
       { ending: 1 },
     ];
     expect(silent.map(asked)).toEqual(silent.map(() => undefined));
+  });
+
+  it('says of a deployment whose requests nothing would hold that it keeps its pods', () => {
+    const { world: seen, one } = scene({ idle: IDLE, isHeld: false });
+    const sleep = decideSleep(seen, one, NOW);
+    if (sleep.kind === 'asleep') throw new Error('it sleeps');
+    const { conditions } = summarizeRevision(
+      { world: one, fate: { kind: 'serving', sleep } },
+      undefined,
+      NOW,
+    );
+    expect(findCondition(conditions, 'Ready')).toMatchObject({
+      status: 'True',
+      message: expect.stringMatching(/^serving; minScale 0 is taken as 1, since .* another cluster$/),
+    });
+    expect(decided({ minScale: 1, isHeld: false })).toEqual({ kind: 'awake' });
   });
 });

@@ -33,7 +33,12 @@ const SILENT_LOOK_MS = 10_000;
  * fit together are a program that ended in between, and mean that it is awake or becomes so.
  */
 export type Sleep =
-  | { readonly kind: 'awake'; readonly lookMs?: number | undefined }
+  | {
+      readonly kind: 'awake';
+      readonly lookMs?: number | undefined;
+      /** Why it never sleeps, though it is asked to: a sentence without its full stop. */
+      readonly because?: string;
+    }
   | { readonly kind: 'dozing'; readonly note: SleepNote; readonly lookMs: number }
   | {
       readonly kind: 'asleep';
@@ -45,6 +50,11 @@ export type Sleep =
   | { readonly kind: 'waking'; readonly note: SleepNote; readonly cause: string; readonly lookMs: number };
 
 const AWAKE: Sleep = { kind: 'awake' };
+/** What another cluster's Services lead to cannot be held. */
+const UNHELD: Sleep = {
+  kind: 'awake',
+  because: 'minScale 0 is taken as 1, since nothing holds requests to a deployment in another cluster',
+};
 
 /** What is asked of the pods of a revision in this pass. */
 export type IdleQuestion = 'ask' | 'close';
@@ -103,7 +113,7 @@ export function idleQuestion(world: RolloutWorld, one: RevisionWorld, now: Date)
  * @param one with what its pod answered to `idleQuestion`
  */
 export function decideSleep(world: RolloutWorld, one: RevisionWorld, now: Date): Sleep {
-  if (!maySleepNow(world, one)) return AWAKE;
+  if (!maySleepNow(world, one)) return world.heldBy || !maySleep(one.origin) ? AWAKE : UNHELD;
   const note = noteOf(world, one);
   if (!hasPods(one)) return note ? sleepOn(world, one, note, now) : AWAKE;
   if (!note) return fallAsleep(world, one, now);

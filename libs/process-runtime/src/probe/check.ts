@@ -2,11 +2,11 @@ import { spawn } from 'node:child_process';
 import { request as httpsRequest } from 'node:https';
 import { connect } from 'node:net';
 import { errorText } from '#lib/errors';
+import { plainHttp } from '#lib/http';
 import { sendSignal } from '#lib/process-identity';
 import type { PodContainer, Probe } from '#lib/resources';
 import { systemClock } from '#lib/time';
 import type { Launch } from '../user/launch.js';
-import { plainHttp } from '#lib/service-front';
 import { spawnRequest, startFailure, type Tools } from '../user/spawn-request.js';
 
 /** Undefined when the probe succeeded, else what was found. */

@@ -1,28 +1,9 @@
-import {
-  type ControllerSpec,
-  fromObjects,
-  type Informer,
-  type Informers,
-  isNotFound,
-  type KubeClient,
-} from '#lib/kube';
+import { type ControllerSpec, fromObjects, type Informers, isNotFound, type KubeClient } from '#lib/kube';
 import { ConnectionRoom } from '#lib/http';
 import type { Stoppable } from '#lib/lifecycle';
 import { done, type Result } from '#lib/reconcile';
-import {
-  ANNOTATION,
-  isWakeAsked,
-  keyText,
-  type ObjectKey,
-  type Pod,
-  PODS,
-  type Service,
-  SERVICES,
-  type SleepNote,
-  sleepNoteOf,
-} from '#lib/resources';
-import { errorText } from '#lib/errors';
-import { ServiceListener } from '#lib/service-front';
+import { ANNOTATION, keyText, type ObjectKey, type Pod, PODS, type Service, SERVICES } from '#lib/resources';
+import { ServiceListener, sleepOf } from '#lib/service-front';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import { findEndpoints, type ServicePort } from './endpoint.js';
@@ -129,13 +110,11 @@ export function createServiceProxy(options: ServiceProxyOptions): ServiceProxy {
       serviceName: keyText(key),
       port,
       ...{ clock, log, room: roomOf(key) },
-      sleep: {
-        note: () => {
-          const service = services.find(key);
-          return service && sleepNoteOf(service);
-        },
-        wake: (note) => askForWake(options, services, key, note),
-      },
+      sleep: sleepOf({
+        ...{ name: keyText(key), log },
+        find: () => services.find(key),
+        write: (since) => annotate(client, key, ANNOTATION.wake, since),
+      }),
       endpoints: () => {
         const service = services.find(key);
         const current = service?.spec.ports?.find((one) => one.port === port.port);
@@ -174,22 +153,6 @@ export function createServiceProxy(options: ServiceProxyOptions): ServiceProxy {
       listening.clear();
     },
   };
-}
-
-/** A request ends this very sleep: the listener, which stopped the pods, reads it. */
-async function askForWake(
-  { client, log }: ServiceProxyOptions,
-  services: Informer<Service>,
-  key: ObjectKey,
-  note: SleepNote,
-): Promise<void> {
-  const service = services.find(key);
-  if (!service || isWakeAsked(service, note)) return;
-  try {
-    await annotate(client, key, ANNOTATION.wake, note.since);
-  } catch (error) {
-    log.warn({ service: keyText(key), error: errorText(error) }, 'asking for the wake of a Service failed');
-  }
 }
 
 /** With the status, because the proxy may not change what a Service is. */
