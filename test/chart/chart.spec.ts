@@ -1,8 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseAllDocuments } from 'yaml';
+import { loadConfig } from '#lib/config';
 import { buildListenerObjects } from '#lib/manifests';
+import type { Listener } from '#lib/resources';
 import { hasRealKubernetes, temporaryFolder, testApiServer } from '#lib/testing';
+import { CONFIG as CONTROLLER, platformSettings } from '../../apps/controller/src/config.js';
 import { findHelm, Helm, type Rendered } from '../support/helm.js';
 import { findBuiltKubectl, Kubectl, leaveOut } from '../support/kubectl.js';
 import { repository } from '../support/platform.js';
@@ -34,6 +37,12 @@ const VALUES: Readonly<Record<string, object>> = {
     metrics: { serviceMonitor: { enabled: true, labels: { l: 'm' } }, rules: { enabled: true } },
   },
   'a trial': { trial: { postgres: { enabled: true } }, api: { replicas: 1 }, controller: { replicas: 1 } },
+};
+
+const LISTENER: Listener = {
+  ...{ apiVersion: 'agentplane.dev/v1alpha1', kind: 'Listener' },
+  metadata: { name: 'l', namespace: 'n' },
+  spec: { computeType: 'cluster', computeId: 'c' },
 };
 
 if (!binary) leaveOut('helm');
@@ -88,19 +97,32 @@ if (!binary) leaveOut('helm');
     ]);
   });
 
+  it('places listeners and export workers as the pods of the release', () => {
+    const deployments = helm.render(VALUES['everything'] ?? {}).filter(({ kind }) => kind === 'Deployment');
+    const [api, controller] = ['api', 'controller'].map(
+      (name) => deployments.find(({ metadata }) => metadata.name.endsWith(name))?.spec?.template,
+    );
+    const env = controller?.spec.containers[0]?.env?.map(({ name, value = 'x' }) => [name, value]) ?? [];
+    const settings = platformSettings(loadConfig(CONTROLLER, Object.fromEntries(env)));
+    const listener = buildListenerObjects(LISTENER, settings).deployment.spec.template;
+    const placed = {
+      ...{ nodeSelector: { pool: 'p' }, priorityClassName: 'system-cluster-critical' },
+      ...{ tolerations: [{ key: 'k', operator: 'Exists' }], affinity: { nodeAffinity: {} } },
+      imagePullSecrets: [{ name: 'registry' }],
+    };
+    for (const template of [api, listener]) {
+      expect(template?.spec).toMatchObject(placed);
+      expect(template?.metadata).toMatchObject({ labels: { team: 'x' }, annotations: { a: 'b' } });
+    }
+    expect(listener.spec.containers[0]?.image).toBe('registry.example.com/agentplane/listener:1.2.3');
+  });
+
   it('names images that the Containerfile has a stage for', () => {
     const stages = [
       ...readFileSync(join(repository, 'Containerfile'), 'utf8').matchAll(/^FROM \S+ AS (\S+)/gm),
     ].map(([, name]) => `agentplane/${name}:0.1.0`);
     const settings = { version: '0.1.0', apiUrl: 'http://api', addresses: 'cluster-dns' } as const;
-    const listener = buildListenerObjects(
-      {
-        ...{ apiVersion: 'agentplane.dev/v1alpha1', kind: 'Listener' },
-        metadata: { name: 'l', namespace: 'n' },
-        spec: { computeType: 'cluster', computeId: 'c' },
-      },
-      settings,
-    ).deployment.spec.template.spec.containers;
+    const listener = buildListenerObjects(LISTENER, settings).deployment.spec.template.spec.containers;
     const ours = helm
       .render(DATABASE)
       .flatMap(({ spec }) => spec?.template?.spec.containers ?? [])

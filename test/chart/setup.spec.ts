@@ -23,6 +23,8 @@ const PROGRAMS: Readonly<Record<string, string>> = {
   api: 'api/src',
 };
 
+const ALLOWING = JSON.stringify({ spec: { allowEnvironmentCredentials: true } });
+
 if (!binary) leaveOut('helm');
 
 /**
@@ -175,7 +177,12 @@ if (!binary) leaveOut('helm');
       'jsonpath={.status.namespace}',
     ]);
     expect(await kubectl.run(['-n', namespace, 'get', 'listeners'])).toContain('default');
+    // a tenant may get it, and the roles of the platform's pods are the operator's
+    const allowed = ['get', 'workspace', 'default', '-o', 'jsonpath={.spec.allowEnvironmentCredentials}'];
+    expect(await kubectl.run(allowed)).toBe('false');
+    await kubectl.run(['patch', 'workspace', 'default', '--type=merge', '-p', ALLOWING]);
     await hook('workspace');
+    expect(await kubectl.run(allowed)).toBe('true');
     expect(await firstKey()).toBe(key);
     expect(await list(`${key.slice(0, -4)}${randomBytes(2).toString('hex')}`)).toBe(401);
   }, 120_000);

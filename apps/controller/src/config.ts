@@ -4,13 +4,14 @@ import {
   flag,
   integer,
   list,
+  optionalParsed,
   optionalText,
   PLATFORM_VERSION,
   text,
   url,
 } from '#lib/config';
 import { DEFAULT_EXPORT_LIMITS, type ExportLimits } from '#lib/export-plan';
-import type { PlatformSettings } from '#lib/manifests';
+import { parsePodPlacement, type PlatformSettings } from '#lib/manifests';
 import { FIELD_MANAGER } from '#lib/resources';
 import { podTracingVariables } from '#lib/telemetry';
 import type { ExportHistory } from './export-archive/decide-archive.js';
@@ -72,6 +73,11 @@ export const CONFIG = {
     'AGENTPLANE_IMAGE_PULL_SECRETS',
     'names of Secrets with keys of registries, separated by commas, in the namespaces of the platform and of workspaces',
     { fallback: [] },
+  ),
+  pods: optionalParsed(
+    'AGENTPLANE_PODS',
+    'JSON, what listeners and export workers have in common: labels, annotations, nodeSelector, tolerations, affinity, priorityClassName',
+    parsePodPlacement,
   ),
   identity: text('AGENTPLANE_IDENTITY', 'name of this candidate for leadership; the pod’s name', {
     fallback: FIELD_MANAGER.controller,
@@ -160,10 +166,11 @@ export function exportHistory({ exportHistoryMs, exportHistoryCount }: Controlle
 /** What goes into the objects that this program makes. */
 export function platformSettings(config: ControllerConfig): PlatformSettings {
   const { apiUrl, addresses, allowPrivateEndpoints, exportFileBytes, exportFileRows } = config;
-  const { imagePrefix, imageTag, imagePullSecrets } = config;
+  const { imagePrefix, imageTag, imagePullSecrets, pods } = config;
   return {
     ...{ version: PLATFORM_VERSION, apiUrl, addresses, allowPrivateEndpoints },
     ...{ imagePrefix, imageTag, imagePullSecrets },
+    ...(pods ? { pods } : {}),
     tracing: podTracingVariables(),
     exportFiles: {
       ...(exportFileBytes === 0 ? {} : { AGENTPLANE_EXPORT_FILE_BYTES: String(exportFileBytes) }),

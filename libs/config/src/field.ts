@@ -54,6 +54,15 @@ export function optionalChecked(
   });
 }
 
+/** A text in a form of its own; may be missing. @param parse throws what the text must be, completing "NAME …" */
+export function optionalParsed<T>(
+  env: string,
+  about: string,
+  parse: (value: string) => T,
+): Field<T | undefined> {
+  return field<T | undefined>(env, about, { fallback: undefined }, parse);
+}
+
 /** A whole number between `min` and `max`, both included. */
 export function integer(
   env: string,

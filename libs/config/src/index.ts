@@ -7,6 +7,7 @@ export {
   list,
   optionalText,
   optionalChecked,
+  optionalParsed,
   text,
   url,
   type Field,

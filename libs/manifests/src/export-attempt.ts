@@ -7,7 +7,8 @@ import {
   type Secret,
 } from '#lib/resources';
 import { CONTAINER_SECURITY, platformLabels, POD_SECURITY } from './object-labels.js';
-import { platformImage, pullSecrets, type PlatformSettings } from './platform-settings.js';
+import { platformImage, type PlatformSettings } from './platform-settings.js';
+import { placementOf } from './pod-placement.js';
 import { METRICS_ANNOTATIONS, METRICS_CONTAINER_PORT, telemetryEnvironment } from './pod-telemetry.js';
 
 /** What the Secret of an attempt holds; it lies in the system namespace, out of reach of agents' pods. */
@@ -69,13 +70,16 @@ export function buildExportJob(attempt: ExportAttempt, settings: PlatformSetting
       backoffLimit: 0,
       activeDeadlineSeconds: Math.ceil(attempt.timeoutMs / 1000),
       template: {
-        metadata: { labels: metadata.labels, annotations: METRICS_ANNOTATIONS },
+        metadata: {
+          labels: { ...settings.pods?.labels, ...metadata.labels },
+          annotations: { ...METRICS_ANNOTATIONS, ...settings.pods?.annotations },
+        },
         spec: {
           restartPolicy: 'Never',
           automountServiceAccountToken: false,
           enableServiceLinks: false,
           securityContext: POD_SECURITY,
-          ...pullSecrets(settings),
+          ...placementOf(settings),
           terminationGracePeriodSeconds: 30,
           containers: [
             {

@@ -27,6 +27,7 @@ export {
   type WorkloadReplicas,
 } from './revision-workload.js';
 export { buildLogsBinding } from './logs-binding.js';
+export { parsePodPlacement } from './pod-placement.js';
 export { buildRevisionOutput, type ContainerOutput } from './revision-output.js';
 export { buildGitJob, buildGitOutput, buildGitSecret, type GitBuild, type GitLogin } from './git-build.js';
 export {

@@ -15,7 +15,8 @@ import {
   type ServiceAccount,
 } from '#lib/resources';
 import { CONTAINER_SECURITY, platformLabels, POD_SECURITY } from './object-labels.js';
-import { platformImage, pullSecrets, type PlatformSettings } from './platform-settings.js';
+import { platformImage, type PlatformSettings } from './platform-settings.js';
+import { placementOf } from './pod-placement.js';
 import { METRICS_ANNOTATIONS, METRICS_CONTAINER_PORT, telemetryEnvironment } from './pod-telemetry.js';
 
 /** Everything that a Listener becomes, all in its own namespace. */
@@ -137,15 +138,19 @@ function listenerDeployment(
       selector: { matchLabels: { [LABEL.listener]: name, [LABEL.component]: COMPONENT.listener } },
       template: {
         metadata: {
-          ...(metadata.labels ? { labels: metadata.labels } : {}),
-          annotations: { ...METRICS_ANNOTATIONS, [ANNOTATION.listenerKey]: keyMark },
+          labels: { ...settings.pods?.labels, ...metadata.labels },
+          annotations: {
+            ...METRICS_ANNOTATIONS,
+            ...settings.pods?.annotations,
+            [ANNOTATION.listenerKey]: keyMark,
+          },
         },
         spec: {
           serviceAccountName: metadata.name,
           automountServiceAccountToken: true,
           enableServiceLinks: false,
           securityContext: POD_SECURITY,
-          ...pullSecrets(settings),
+          ...placementOf(settings),
           containers: [
             {
               name: 'listener',

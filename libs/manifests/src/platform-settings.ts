@@ -1,4 +1,4 @@
-import type { PodSpec } from '#lib/resources';
+import type { PodPlacement } from './pod-placement.js';
 
 /** What manifests know of their home: configuration, never a question asked of the cluster. */
 export interface PlatformSettings {
@@ -8,6 +8,8 @@ export interface PlatformSettings {
   readonly imageTag?: string | undefined;
   /** Names of Secrets with keys of registries, in every namespace that pods of the platform are in. */
   readonly imagePullSecrets?: readonly string[];
+  /** Of listeners and export workers. */
+  readonly pods?: PodPlacement;
   /** Where agents send traces and verify keys, no slash at its end. */
   readonly apiUrl: string;
   readonly addresses: AddressMode;
@@ -29,11 +31,4 @@ export type AddressMode = 'loopback' | 'cluster-dns';
 /** Reference of a platform image. */
 export function platformImage(app: string, settings: PlatformSettings): string {
   return `${settings.imagePrefix ?? ''}agentplane/${app}:${settings.imageTag ?? settings.version}`;
-}
-
-/** What the spec of a pod with such an image has, that it can be fetched. */
-export function pullSecrets({ imagePullSecrets = [] }: PlatformSettings): Pick<PodSpec, 'imagePullSecrets'> {
-  return imagePullSecrets.length === 0
-    ? {}
-    : { imagePullSecrets: imagePullSecrets.map((name) => ({ name })) };
 }

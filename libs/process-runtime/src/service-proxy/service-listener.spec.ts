@@ -304,10 +304,11 @@ describe('ServiceListener', () => {
 
   it('answers an upgrade that no pod takes with the reason, and when to try again', async () => {
     const head = 'GET / HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: websocket';
-    const { status, text } = await sendRaw(await proxy(() => []), `${head}\r\n\r\n`);
-    expect(status).toBe(503);
-    expect(text).toMatch(/\r\nretry-after: 1\r\n/);
-    expect(text).toContain('{"detail":"Service ws/a has no ready pod; retry in a moment"}');
+    const { status, headers, body } = await sendRaw(await proxy(() => []), `${head}\r\n\r\n`);
+    expect([status, headers['retry-after'], headers['content-type'], JSON.parse(body)]).toEqual([
+      ...[503, '1', 'application/json; charset=utf-8'],
+      { detail: 'Service ws/a has no ready pod; retry in a moment' },
+    ]);
   }, 15_000);
 
   it('answers 502 when the pod changes the protocol without being asked to', async () => {

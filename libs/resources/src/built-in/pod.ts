@@ -81,6 +81,8 @@ export interface PodSpec {
   readonly schedulerName?: string;
   readonly schedulingGates?: readonly { readonly name: string }[];
   readonly tolerations?: readonly Toleration[];
+  readonly affinity?: object;
+  readonly priorityClassName?: string;
   readonly priority?: number;
   readonly serviceAccountName?: string;
   readonly automountServiceAccountToken?: boolean;
