@@ -1,4 +1,4 @@
-import { steppedClock } from '#lib/testing';
+import { FakeClock } from '#lib/testing';
 import type { Deployment } from './revisions.js';
 import { waitUntilServing } from './wait-for-revision.js';
 
@@ -6,6 +6,13 @@ const deployment = (reason: string, status = 'READY'): Deployment => ({
   ...{ id: 'i', name: 'a', status, status_reason: reason, status_message: 'why' },
   ...{ latest_revision_id: null, active_revision_id: null, url: null },
 });
+
+/** Whoever sleeps is awake at once. */
+class HastyClock extends FakeClock {
+  override sleep(ms: number): Promise<void> {
+    return this.advance(ms);
+  }
+}
 
 /** What is printed while these answers come, one a second; the last one stays. */
 async function wait(...answers: readonly Deployment[]): Promise<readonly string[]> {
@@ -15,7 +22,7 @@ async function wait(...answers: readonly Deployment[]): Promise<readonly string[
   await waitUntilServing(
     {
       rest: { request },
-      clock: steppedClock(),
+      clock: new HastyClock(),
       timeoutMs: 5_000,
       onProgress: (line) => lines.push(line),
     },
@@ -33,6 +40,6 @@ describe('waitUntilServing', () => {
   );
 
   it('gives up on one that is suspended', async () => {
-    await expect(wait(deployment('Suspended', 'UNUSED'))).rejects.toMatchObject({ kind: 'timedOut' });
+    await expect(wait(deployment('Suspended', 'UNUSED'))).rejects.toMatchObject({ exit: 'timedOut' });
   });
 });

@@ -6,6 +6,7 @@ import type { PodFiles } from '../pod-files/pod-files.js';
 import type { PodUser } from '../user/pod-user.js';
 import { NODE_MARKER, POD_MARKER } from '../strays/process-marker.js';
 import { ContainerConfigError } from '../pod-values/container-config-error.js';
+import { requireFewObjects } from '../pod-values/require-few-objects.js';
 import { resolveEnvironment } from './environment.js';
 import { Expander } from './expand.js';
 import { FIRST_SOCKET, type Launch } from '../user/launch.js';
@@ -46,6 +47,7 @@ export async function prepareLaunch(
     gid: user.isOwn ? user.gid : undefined,
   });
   if (!image) throw new ImageMissingError(missingImage(container.image ?? ''));
+  requireFewObjects(pod, container);
   const expander = new Expander();
   const [wanted, sockets] = await Promise.all([
     resolveEnvironment(context.client, pod, container, expander),

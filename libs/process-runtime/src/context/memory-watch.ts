@@ -1,5 +1,6 @@
 import type { Clock } from '#lib/time';
 import { Pace } from '../pace.js';
+import { readMemoryFile } from '../strays/memory-file.js';
 import { processNumbers, textOf } from '../strays/process-status.js';
 import { ProcessTree } from './process-tree.js';
 
@@ -62,7 +63,8 @@ export class MemoryWatch {
     for (const bound of this.#bounds) {
       const pids = tree.below(bound.pid);
       let usedBytes = await sumOf(pids, usedBy, pace);
-      if (usedBytes > bound.maxBytes) usedBytes = await sumOf(pids, partUsedBy, pace);
+      if (usedBytes > bound.maxBytes)
+        usedBytes = await sumOf(pids, (pid) => partUsedBy(pid, this.#clock), pace);
       if (usedBytes <= bound.maxBytes || !this.#bounds.delete(bound)) continue;
       bound.onExceeded(usedBytes);
     }
@@ -84,13 +86,13 @@ async function runningProcesses(pace: Pace): Promise<ProcessTree> {
 
 async function sumOf(
   pids: ReadonlySet<number>,
-  bytesOf: (pid: number) => number,
+  bytesOf: (pid: number) => number | Promise<number>,
   pace: Pace,
 ): Promise<number> {
   let sum = 0;
   for (const pid of pids) {
     await pace.step();
-    sum += bytesOf(pid);
+    sum += await bytesOf(pid);
   }
   return sum;
 }
@@ -102,10 +104,16 @@ function usedBy(pid: number): number {
   return bytesIn(textOf(`/proc/${pid}/status`), COUNTED);
 }
 
-/** Each shared page divided by those who share it: a walk over all of its memory. Where that may not be read, all. */
-function partUsedBy(pid: number): number {
-  const parts = textOf(`/proc/${pid}/smaps_rollup`);
-  return parts.includes('Pss_Anon') ? bytesIn(parts, PARTS) : usedBy(pid);
+/** More than it ever is. */
+const ROLLUP_BYTES = 16 << 10;
+
+/** Each shared page divided by those who share it: a walk over all of its memory. Where that cannot be read, all. */
+async function partUsedBy(pid: number, clock: Clock): Promise<number> {
+  const parts = await readMemoryFile(`/proc/${pid}/smaps_rollup`, clock, async (readPiece) => {
+    const buffer = Buffer.alloc(ROLLUP_BYTES);
+    return buffer.toString('latin1', 0, await readPiece(buffer, 0));
+  });
+  return typeof parts === 'string' && parts.includes('Pss_Anon') ? bytesIn(parts, PARTS) : usedBy(pid);
 }
 
 function bytesIn(text: string, counted: RegExp): number {

@@ -28,7 +28,12 @@ export async function endStrays(podsFolder: string, clock: Clock, log: Logger): 
   await Promise.all(
     recorded.map((identity) => endProcess(identity, { clock, graceMs: GRACE_MS, group: true })),
   );
-  const marked = await markedProcesses(NODE_MARKER, podsFolder, { clock });
+  const onStuck = (pid: number): void =>
+    log.warn(
+      { pid },
+      'reading the variables of a process failed: it holds the lock of its memory; look what it is',
+    );
+  const marked = await markedProcesses(NODE_MARKER, podsFolder, { clock, onStuck });
   if (marked.length > 0)
     log.warn({ pids: marked.map(({ pid }) => pid) }, 'ending unrecorded processes of an earlier node');
   await Promise.all(marked.map((identity) => endProcess(identity, { clock, graceMs: 0 })));

@@ -1,43 +1,34 @@
-import { closeSync, openSync, readSync } from 'node:fs';
+import type { Clock } from '#lib/time';
+import { type ReadPiece, readMemoryFile, type Stuck } from './memory-file.js';
 
 /** As much as a process may be started with. It may say later that its variables are all its memory. */
 const MAX_BYTES = 2 << 20;
 const FIRST_BYTES = 64 << 10;
 
 /** A variable that a process was started with; undefined too when it is gone, or another user's. */
-export function variableOf(pid: number, name: string): string | undefined {
-  return variableIn(`/proc/${pid}/environ`, name);
+export function variableOf(pid: number, name: string, clock: Clock): Promise<string | Stuck | undefined> {
+  return variableIn(`/proc/${pid}/environ`, name, clock);
 }
 
 /** @param file with `NAME=value` and a zero for each variable */
-export function variableIn(file: string, name: string): string | undefined {
-  const start = `\0${name}=`;
-  try {
-    return readVariable(file, start);
-  } catch {
-    return undefined;
-  }
+export function variableIn(file: string, name: string, clock: Clock): Promise<string | Stuck | undefined> {
+  return readMemoryFile(file, clock, (read) => readVariable(read, `\0${name}=`));
 }
 
 /** No further than to the end of its value. */
-function readVariable(path: string, start: string): string | undefined {
-  const file = openSync(path, 'r');
-  try {
-    // after a zero, so that every variable begins with one
-    let buffer = Buffer.alloc(FIRST_BYTES);
-    for (let filled = 1, searched = 0; ;) {
-      const read = readSync(file, buffer, filled, buffer.length - filled, null);
-      filled += read;
-      const isWhole = read === 0 || filled >= MAX_BYTES;
-      const at = buffer.subarray(0, filled).indexOf(start, searched);
-      const from = at + Buffer.byteLength(start);
-      const end = at < 0 ? -1 : buffer.subarray(0, filled).indexOf(0, from);
-      if (at >= 0 && (end >= 0 || isWhole)) return buffer.toString('utf8', from, end < 0 ? filled : end);
-      if (isWhole) return undefined;
-      searched = at < 0 ? Math.max(0, filled - start.length) : at;
-      if (filled === buffer.length) buffer = Buffer.concat([buffer], filled * 2);
-    }
-  } finally {
-    closeSync(file);
+async function readVariable(readPiece: ReadPiece, start: string): Promise<string | undefined> {
+  // after a zero, so that every variable begins with one
+  let buffer = Buffer.alloc(FIRST_BYTES);
+  for (let filled = 1, searched = 0; ;) {
+    const read = await readPiece(buffer, filled);
+    filled += read;
+    const isWhole = read === 0 || filled >= MAX_BYTES;
+    const at = buffer.subarray(0, filled).indexOf(start, searched);
+    const from = at + Buffer.byteLength(start);
+    const end = at < 0 ? -1 : buffer.subarray(0, filled).indexOf(0, from);
+    if (at >= 0 && (end >= 0 || isWhole)) return buffer.toString('utf8', from, end < 0 ? filled : end);
+    if (isWhole) return undefined;
+    searched = at < 0 ? Math.max(0, filled - start.length) : at;
+    if (filled === buffer.length) buffer = Buffer.concat([buffer], filled * 2);
   }
 }

@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { describe, expect, it } from '@jest/globals';
 import { systemClock } from '#lib/time';
 import { markedProcesses } from './marked-processes.js';
+import { STUCK } from './memory-file.js';
 
 const USER = 61_986;
 const isRoot = process.platform === 'linux' && process.getuid?.() === 0;
@@ -12,9 +13,9 @@ const isRoot = process.platform === 'linux' && process.getuid?.() === 0;
     const own = spawn('sleep', ['1000'], { uid: USER, gid: USER, cwd: '/', env, stdio: 'ignore' });
     const foreign = spawn('sleep', ['1000'], { cwd: '/', env, stdio: 'ignore' });
     const readPids: number[] = [];
-    const read = (pid: number): string | undefined => {
+    const read = (pid: number): Promise<string> => {
       readPids.push(pid);
-      return 'this';
+      return Promise.resolve('this');
     };
     try {
       const options = { clock: systemClock, uid: USER };
@@ -26,6 +27,22 @@ const isRoot = process.platform === 'linux' && process.getuid?.() === 0;
       expect(all.map(({ pid }) => pid).sort()).toEqual([own.pid, foreign.pid].sort());
     } finally {
       for (const child of [own, foreign]) child.kill('SIGKILL');
+    }
+  });
+
+  it('counts a process of the user that keeps its variables from its readers, and names others', async () => {
+    const env = { PATH: '/usr/bin:/bin' };
+    const own = spawn('sleep', ['1000'], { uid: USER, gid: USER, cwd: '/', env, stdio: 'ignore' });
+    const read = (pid: number) => Promise.resolve(pid === own.pid ? STUCK : undefined);
+    const stuckPids: number[] = [];
+    try {
+      const options = { clock: systemClock, read, onStuck: (pid: number) => stuckPids.push(pid) };
+      const found = await markedProcesses('MARK', 'this', { ...options, uid: USER });
+      expect(found.map(({ pid }) => pid)).toEqual([own.pid]);
+      expect(await markedProcesses('MARK', 'this', options)).toEqual([]);
+      expect(stuckPids).toEqual([own.pid]);
+    } finally {
+      own.kill('SIGKILL');
     }
   });
 });

@@ -4,6 +4,7 @@ import { findProcess, sendSignal } from '#lib/process-identity';
 import type { Clock } from '#lib/time';
 import { Pace } from '../pace.js';
 import { variableOf } from './environment-variable.js';
+import { STUCK } from './memory-file.js';
 import { NODE_MARKER } from './process-marker.js';
 import { processNumbers, statusOf, textOf } from './process-status.js';
 
@@ -27,7 +28,7 @@ export interface EndingOfUsers {
  * @returns how many it has killed
  */
 export async function endProcessesOf(ending: EndingOfUsers): Promise<number> {
-  const { podsFolder, usersFile, clock, isIdle } = ending;
+  const { clock, isIdle } = ending;
   const people = usersOfPeople();
   const uids = new Set(ending.uids.filter((uid) => !people.has(uid)));
   if (process.platform !== 'linux' || uids.size === 0) return 0;
@@ -37,7 +38,7 @@ export async function endProcessesOf(ending: EndingOfUsers): Promise<number> {
     let found = 0;
     for (const pid of processNumbers()) {
       await pace.step();
-      if (!isOfUsers(pid, uids) || isOfAnotherNode(pid, podsFolder, usersFile)) continue;
+      if (!isOfUsers(pid, uids) || (await isOfAnotherNode(pid, ending))) continue;
       if (!isIdle()) return killed.size;
       found++;
       killed.add(pid);
@@ -69,10 +70,16 @@ function isOfUsers(pid: number, uids: ReadonlySet<number>): boolean {
   );
 }
 
-/** Any process may claim it: what it claims must be there, and belong to the user of the nodes. */
-function isOfAnotherNode(pid: number, podsFolder: string, usersFile: string): boolean {
-  const claimed = variableOf(pid, NODE_MARKER);
-  if (claimed === undefined || claimed === podsFolder) return false;
+/**
+ * Any process may claim it: what it claims must be there, and belong to the user of the nodes. One that keeps its variables
+ * from its readers claims nothing.
+ */
+async function isOfAnotherNode(
+  pid: number,
+  { podsFolder, usersFile, clock }: EndingOfUsers,
+): Promise<boolean> {
+  const claimed = await variableOf(pid, NODE_MARKER, clock);
+  if (claimed === undefined || claimed === STUCK || claimed === podsFolder) return false;
   const users = fileAt(join(dirname(claimed), 'users.json'));
   if (users?.uid !== process.getuid?.()) return false;
   const own = fileAt(usersFile);
