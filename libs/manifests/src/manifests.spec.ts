@@ -351,7 +351,7 @@ describe('objects of a listener', () => {
     );
     expect(new Set(metas)).toEqual(new Set(['ws-x/listener-default']));
   });
-  it('starts the listener again with another key, which no text of its pod tells', () => {
+  it("starts the listener again with another key, and keeps the key out of its pod's spec", () => {
     const of = (mark: string) => buildListenerObjects(listener, SETTINGS, mark).deployment.spec.template;
     expect(of('a').metadata).not.toEqual(of('b').metadata);
     const [variable] = (of('a').spec.containers[0]?.env ?? []).filter(

@@ -4,8 +4,10 @@ import { requireFewObjects } from './require-few-objects.js';
 
 const many = <T>(count: number, item: (at: number) => T): T[] =>
   Array.from({ length: count }, (_, at) => item(at));
-const podOf = (volumes: readonly object[] = []): Pod =>
-  ({ metadata: { name: 'a' }, spec: { containers: [], volumes } }) as unknown as Pod;
+const podOf = (volumes: readonly object[] = []): Pod => ({
+  metadata: { name: 'a' },
+  spec: { containers: [], volumes },
+});
 const containerOf = (more: object): PodContainer => ({ name: 'a', image: 'a', ...more });
 const refOf = (at: number) => ({ configMapRef: { name: `missing-${at}`, optional: true } });
 
