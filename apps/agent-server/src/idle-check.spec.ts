@@ -1,4 +1,5 @@
-import { digestIdleToken, IDLE_HEADER, type IdleAnswer, readIdle } from '#lib/lifecycle';
+import { IDLE_HEADER, type IdleAnswer, readIdle } from '#lib/lifecycle';
+import { digestIdleToken } from '#lib/resources';
 import { waitFor } from '#lib/testing';
 import { systemClock } from '#lib/time';
 import { testServer } from '../testdata/test-server.js';

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { digestIdleToken, formatIdle, isIdleToken, readIdle } from './idle-answer.js';
+import { digestIdleToken } from '#lib/resources';
+import { formatIdle, isIdleToken, readIdle } from './idle-answer.js';
 
 describe('readIdle', () => {
   const answer = { idleMs: 5, isBusy: false, workInMs: 10, isClosed: true };

@@ -1,12 +1,8 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
+import { timingSafeEqual } from 'node:crypto';
+import { digestIdleToken } from '#lib/resources';
 
 /** Header with the token by which a listener asks whether a server is idle. Proxies of the platform pass it on to nobody. */
 export const IDLE_HEADER = 'x-agentplane-idle';
-
-/** What a server knows of its token: who reads its environment, or the pod's spec, cannot ask with it. 64 hex digits. */
-export function digestIdleToken(token: string): string {
-  return createHash('sha256').update(token).digest('hex');
-}
 
 /** Whether the header of a request has the token with this digest. */
 export function isIdleToken(given: unknown, digest: string): boolean {

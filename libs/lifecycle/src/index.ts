@@ -17,14 +17,7 @@ export {
   readRunLoad,
   type RunLoad,
 } from './readiness-answer.js';
-export {
-  digestIdleToken,
-  formatIdle,
-  IDLE_HEADER,
-  type IdleAnswer,
-  isIdleToken,
-  readIdle,
-} from './idle-answer.js';
+export { formatIdle, IDLE_HEADER, type IdleAnswer, isIdleToken, readIdle } from './idle-answer.js';
 export {
   EXIT_DEPENDENCY_UNAVAILABLE,
   EXIT_GRAPH_LOAD_FAILED,

@@ -1,10 +1,10 @@
-import { digestIdleToken } from '#lib/lifecycle';
 import {
   type AgentRevision,
   ANNOTATION,
   type BulkExportRun,
   COMPONENT,
   type Deployment,
+  digestIdleToken,
   LABEL,
   type Listener,
 } from '#lib/resources';

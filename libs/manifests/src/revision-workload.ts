@@ -4,12 +4,12 @@ import {
   COMPONENT,
   type Container,
   type Deployment,
+  digestIdleToken,
   type EnvironmentVariable,
   LABEL,
   type PodContainer,
   type Probe,
 } from '#lib/resources';
-import { digestIdleToken } from '#lib/lifecycle';
 import { addressOf } from './address-of.js';
 import { idleToken } from './idle-token.js';
 import { CONTAINER_SECURITY, platformLabels, POD_SECURITY } from './object-labels.js';

@@ -106,6 +106,7 @@ export type {
 } from './generated/shared.js';
 export type { Workspace, WorkspaceSpec, WorkspaceStatus } from './generated/workspace.js';
 export { isDeleting, type KubeObject } from './kube-object.js';
+export { digestIdleToken } from './idle-token-digest.js';
 export { BUILD_LOGIN_TYPE, LISTENER_KEY_TYPE, SECRET_TYPE, WEBHOOK_SECRET_KEY } from './secret-type.js';
 export {
   ANNOTATION,

@@ -6,7 +6,7 @@ import type { PodFiles } from '../pod-files/pod-files.js';
 import type { PodUser } from '../user/pod-user.js';
 import { NODE_MARKER, POD_MARKER } from '../strays/process-marker.js';
 import { ContainerConfigError } from '../pod-values/container-config-error.js';
-import { requireFewObjects } from '../pod-values/require-few-objects.js';
+import { requireFewObjects } from './require-few-objects.js';
 import { resolveEnvironment } from './environment.js';
 import { Expander } from './expand.js';
 import { FIRST_SOCKET, type Launch } from '../user/launch.js';

@@ -1,6 +1,6 @@
 import type { Pod, PodContainer } from '#lib/resources';
 import type { Volume } from '../volume/volume.js';
-import { ContainerConfigError } from './container-config-error.js';
+import { ContainerConfigError } from '../pod-values/container-config-error.js';
 
 /** Each is a request of its own at every start, in the turns of the one user that is the node for all pods. */
 const MAX_OBJECTS = 100;
