@@ -26,7 +26,7 @@ import type { ApiParts } from './core/core-module.js';
 import { findCaller } from './tenancy/caller.js';
 import { guardKeys, type KeyRing } from './tenancy/key-guard.js';
 import { KEY_RING } from './tenancy/tenancy-module.js';
-import { AnswerBudget } from './trace/answer-budget.js';
+import { AnswerBudget } from './core/answer-budget.js';
 import { allowPages } from './wire/allow-pages.js';
 import { answerStatuses } from './otlp/answer-statuses.js';
 import { answerNotBuilt } from './wire/not-built.js';

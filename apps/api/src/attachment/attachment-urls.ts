@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import type { Clock } from '#lib/time';
 import type { ExampleRow, StoredAttachment, StoredRun, TraceStore } from '#lib/trace-store';
 import type { AttachmentStore } from '../core/attachment-store.js';
@@ -14,6 +15,8 @@ export interface AttachmentUrl {
 
 /** By name. */
 export type AttachmentLinks = ReadonlyMap<string, AttachmentUrl>;
+
+type Linked = Pick<StoredAttachment, 'name' | 'objectId' | 'contentType'>;
 
 const VALID_MS = 3_600_000;
 /** Of one reference in memory and in the answer. */
@@ -52,20 +55,37 @@ export class AttachmentUrls {
       runs.map(({ row }) => row),
     );
     reader.hold(found.length * BYTES_EACH);
-    const byRun = Map.groupBy(found, ({ runId }) => runId);
-    return new Map([...byRun].map(([runId, some]) => [runId, this.#links(store, reader, runId, some)]));
+    return this.#linksOf(store, reader, [...Map.groupBy(found, ({ runId }) => runId)]);
   }
 
   /** @returns by the id of the example; nothing of those without attachments */
-  ofExamples(reader: Reader, examples: readonly ExampleRow[]): ReadonlyMap<string, AttachmentLinks> {
+  async ofExamples(
+    reader: Reader,
+    examples: readonly ExampleRow[],
+  ): Promise<ReadonlyMap<string, AttachmentLinks>> {
     const { store } = this.parts;
-    const some = store ? examples.filter(({ attachments }) => attachments.length > 0) : [];
+    const some = examples.filter(({ attachments }) => attachments.length > 0);
+    if (!store || some.length === 0) return new Map();
     reader.hold(some.reduce((sum, { attachments }) => sum + attachments.length, 0) * BYTES_EACH);
-    return new Map(
-      some.flatMap(({ id, attachments }) =>
-        store ? [[id, this.#links(store, reader, id, attachments)]] : [],
-      ),
+    return this.#linksOf(
+      store,
+      reader,
+      some.map(({ id, attachments }) => [id, attachments] as const),
     );
+  }
+
+  /** Of one owner in a turn of the event loop: a page may have 10,000 signatures. */
+  async #linksOf(
+    store: AttachmentStore,
+    reader: Reader,
+    owners: readonly (readonly [id: string, some: readonly Linked[]])[],
+  ): Promise<ReadonlyMap<string, AttachmentLinks>> {
+    const links = new Map<string, AttachmentLinks>();
+    for (const [id, some] of owners) {
+      if (links.size > 0) await setImmediate();
+      links.set(id, this.#links(store, reader, id, some));
+    }
+    return links;
   }
 
   /** @param ownerId id of the run or the example that has them */
@@ -73,7 +93,7 @@ export class AttachmentUrls {
     store: AttachmentStore,
     { caller: { tenantId }, share, host }: Reader,
     ownerId: string,
-    some: readonly Pick<StoredAttachment, 'name' | 'objectId' | 'contentType'>[],
+    some: readonly Linked[],
   ): AttachmentLinks {
     const { clock, publicUrl } = this.parts;
     const origin = originOf(publicUrl, host);

@@ -4,6 +4,7 @@ import { Informers, KubeClient } from '#lib/kube';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import type { TraceStore } from '#lib/trace-store';
+import { AnswerBudget } from './answer-budget.js';
 import type { AttachmentStore } from './attachment-store.js';
 import type { ApiConfig } from '../config.js';
 import { openHomes } from '../kubernetes/homes.js';
@@ -47,6 +48,7 @@ export class CoreModule {
       { provide: TRACE_STORE, useValue: store },
       { provide: ATTACHMENT_STORE, useFactory: () => attachments },
       { provide: API_CONFIG, useValue: config },
+      { provide: AnswerBudget, useValue: new AnswerBudget(config.maxBufferedBytes) },
       { provide: LOG, useValue: log },
       { provide: CLOCK, useValue: clock },
       { provide: HOMES, useFactory: () => openHomes(client, informers, { clock, random }) },
@@ -55,7 +57,9 @@ export class CoreModule {
 
   /** The names alone, for a description of the routes in which nothing is made. */
   static empty(): DynamicModule {
-    const names = [KubeClient, Informers, TRACE_STORE, ATTACHMENT_STORE, API_CONFIG, LOG, CLOCK, HOMES];
+    const names = [
+      ...[KubeClient, Informers, TRACE_STORE, ATTACHMENT_STORE, API_CONFIG, AnswerBudget, LOG, CLOCK, HOMES],
+    ];
     return coreOf(names.map((provide) => ({ provide, useValue: {} })));
   }
 }

@@ -78,7 +78,7 @@ export class ExampleLists {
       account.keep(0);
       account.hold(some.reduce((sum, row) => sum + row.bytes, 0));
       const payloads = await this.store.examples.payloads(tenantId, some, wanted);
-      const links = fields.includes('attachment_urls') ? this.urls.ofExamples(reader, some) : undefined;
+      const links = fields.includes('attachment_urls') ? await this.urls.ofExamples(reader, some) : undefined;
       yield some.map((row, n) => renderExample(row, { ...payloads[n], links: links?.get(row.id) }, fields));
       from = to;
     }

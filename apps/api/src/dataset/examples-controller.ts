@@ -20,7 +20,7 @@ import { formatInstant } from '#lib/time';
 import type { TraceStore } from '#lib/trace-store';
 import { TRACE_STORE } from '../core/tokens.js';
 import { FromCaller } from '../tenancy/caller.js';
-import { AnswerBudget } from '../trace/answer-budget.js';
+import { AnswerBudget } from '../core/answer-budget.js';
 import { StoredAnswer } from '../trace/run-answer.js';
 import { FromBody, type SentBody } from '../trace/sent-body.js';
 import { Described } from '../wire/described.js';

@@ -5,7 +5,7 @@ import type { FastifyReply } from 'fastify';
 import type { Caller } from '#lib/auth';
 import type { PublicError } from '#lib/errors';
 import { FromCaller } from '../tenancy/caller.js';
-import { AnswerBudget } from '../trace/answer-budget.js';
+import { AnswerBudget } from '../core/answer-budget.js';
 import { RUN_FIELDS } from '../trace/render-run.js';
 import { fieldsOfSelects } from '../trace/run-fields-v2.js';
 import { Described } from '../wire/described.js';

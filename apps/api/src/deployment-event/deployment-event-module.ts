@@ -4,14 +4,13 @@ import type { Clock } from '#lib/time';
 import { CLOCK, HOMES } from '../core/tokens.js';
 import { DeploymentModule } from '../deployment/deployment-module.js';
 import { Deployments } from '../deployment/deployments.js';
-import { TraceModule } from '../trace/trace-module.js';
 import type { Homes } from '../kubernetes/homes.js';
 import { DeploymentEvents } from './deployment-events.js';
 import { EventsController } from './events-controller.js';
 
 /** Events of deployments. */
 @Module({
-  imports: [DeploymentModule, TraceModule],
+  imports: [DeploymentModule],
   controllers: [EventsController],
   providers: [
     {

@@ -3,7 +3,7 @@ import { RouteConfig } from '@nestjs/platform-fastify';
 import type { FastifyReply } from 'fastify';
 import type { Caller } from '#lib/auth';
 import { FromCaller } from '../tenancy/caller.js';
-import { AnswerBudget } from '../trace/answer-budget.js';
+import { AnswerBudget } from '../core/answer-budget.js';
 import { Described } from '../wire/described.js';
 import { leaving } from '../wire/leaving.js';
 import { Operation } from '../wire/operation.js';

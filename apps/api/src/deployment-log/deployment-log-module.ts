@@ -4,13 +4,12 @@ import type { Clock } from '#lib/time';
 import { CLOCK } from '../core/tokens.js';
 import { DeploymentModule } from '../deployment/deployment-module.js';
 import { Deployments } from '../deployment/deployments.js';
-import { TraceModule } from '../trace/trace-module.js';
 import { DeploymentLogs } from './deployment-logs.js';
 import { LogsController } from './logs-controller.js';
 
 /** Logs of deployments and their revisions. */
 @Module({
-  imports: [DeploymentModule, TraceModule],
+  imports: [DeploymentModule],
   controllers: [LogsController],
   providers: [
     {

@@ -1,7 +1,7 @@
-import { parseJson } from '#lib/json';
 import { formatInstant } from '#lib/time';
 import type { StoredFeedback } from '#lib/trace-store';
 import { Answered, FLAG, JSON_VALUE, orNull, TEXT, TIME, UUID } from '../wire/shape.js';
+import { jsonWith } from '../wire/stored-json.js';
 
 /** Feedback on the wire. */
 export class FeedbackAnswer {
@@ -33,12 +33,9 @@ export class DeletedFeedbackAnswer {
   @Answered(TEXT) readonly message: string;
 }
 
-function json(text: string | undefined): unknown {
-  return text === undefined ? null : parseJson(text);
-}
-
-export function renderFeedback(feedback: StoredFeedback): FeedbackAnswer {
-  return {
+/** JSON text of a {@link FeedbackAnswer}: what is stored as JSON is answered as it is. */
+export function renderFeedback(feedback: StoredFeedback): string {
+  const answer = {
     id: feedback.id,
     created_at: formatInstant(feedback.createdAt),
     modified_at: formatInstant(feedback.modifiedAt),
@@ -48,15 +45,28 @@ export function renderFeedback(feedback: StoredFeedback): FeedbackAnswer {
     start_time: feedback.startTime === undefined ? null : formatInstant(feedback.startTime),
     key: feedback.key,
     score: feedback.score ?? null,
-    value: json(feedback.value),
-    correction: json(feedback.correction),
     comment: feedback.comment ?? null,
-    feedback_source: json(feedback.source),
-    feedback_config: json(feedback.config),
     comparative_experiment_id: feedback.comparativeExperimentId ?? null,
     feedback_group_id: feedback.feedbackGroupId ?? null,
-    extra: json(feedback.extra),
     error: feedback.isError ?? null,
     extend_trace_retention: feedback.extendsRetention ?? null,
   };
+  return jsonWith(answer, {
+    value: feedback.value,
+    correction: feedback.correction,
+    feedback_source: feedback.source,
+    feedback_config: feedback.config,
+    extra: feedback.extra,
+  });
+}
+
+/** Of the members of an answer that are no stored texts. */
+const BYTES_EACH = 1_000;
+
+/** What these rows and the answer made of them hold: every stored text twice, as two bytes a character at worst. */
+export function heldBytes(found: readonly StoredFeedback[]): number {
+  const texts = found.flatMap(({ value, correction, comment, source, config, extra }) => [
+    ...[value, correction, comment, source, config, extra],
+  ]);
+  return texts.reduce((sum, text) => sum + 4 * (text?.length ?? 0), 2 * BYTES_EACH * found.length);
 }

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import { Client } from 'langsmith';
 import pg from 'pg';
 import { waitFor } from '#lib/testing';
@@ -414,6 +414,35 @@ describe('feedback_stats', () => {
     ])
       expect((await filtered(filter)).json.runs).toMatchObject([{ id: run.id }]);
     expect((await filtered('and(eq(feedback_key, "score"), gt(feedback_score, 1))')).json.runs).toEqual([]);
+  });
+});
+
+describe('GET /feedback', () => {
+  it('answers what is stored as JSON byte by byte, and parses none of it', async () => {
+    const run = await sendRun({ session_name: 'as stored' });
+    const { id } = (await judge({ run_id: run.id, key: 'first' })).json;
+    for (const key of ['second', 'third']) await judge({ run_id: run.id, key, value: key });
+    const stored = '{"n": 1.50,"m":12345678901234567890}';
+    const client = new pg.Client({ connectionString: api.storeUri });
+    await client.connect();
+    await client.query('UPDATE feedback SET extra = $2, correction = $2 WHERE id = $1', [id, stored]);
+    await client.end();
+    const headers = { 'x-api-key': tenant.key };
+    const parsed = jest.spyOn(JSON, 'parse');
+    for (const path of [`/feedback?run=${run.id}`, `/feedback/${id}`]) {
+      const answer = await fetch(`${api.url}${path}`, { headers });
+      const text = await answer.text();
+      expect([answer.status, answer.headers.get('content-type')]).toEqual([
+        200,
+        'application/json; charset=utf-8',
+      ]);
+      expect(text.split(stored)).toHaveLength(3);
+    }
+    const texts = parsed.mock.calls.map(([text]) => text);
+    parsed.mockRestore();
+    expect(texts.filter((text) => text.includes('12345678901234567890'))).toEqual([]);
+    const { json } = await tenant.call('GET', `/feedback?run=${run.id}`);
+    expect(json.map(({ key }: { key: string }) => key)).toEqual(['third', 'second', 'first']);
   });
 });
 

@@ -14,7 +14,7 @@ import { RouteConfig } from '@nestjs/platform-fastify';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Caller } from '#lib/auth';
 import { PublicError } from '#lib/errors';
-import { AnswerBudget } from '../trace/answer-budget.js';
+import { AnswerBudget } from '../core/answer-budget.js';
 import { renderCursor } from '../trace/run-cursor.js';
 import { RunSearches } from '../trace/run-searches.js';
 import { Described } from '../wire/described.js';

@@ -5,7 +5,7 @@ import { PublicError } from '#lib/errors';
 import { AttachmentUrls } from '../attachment/attachment-urls.js';
 import { PAGE_HEADERS } from '../page/page-document.js';
 import { PAGE_BYTES, PAGE_FIELDS, PAGE_RUNS, renderTracePage } from '../page/trace-page.js';
-import { AnswerBudget } from '../trace/answer-budget.js';
+import { AnswerBudget } from '../core/answer-budget.js';
 import { withAttachments } from '../trace/attached-runs.js';
 import { renderRun, RUN_FIELDS, selectedFields } from '../trace/render-run.js';
 import { RunAnswer } from '../trace/run-answer.js';

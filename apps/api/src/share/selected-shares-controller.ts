@@ -20,7 +20,7 @@ import { AttachmentUrls } from '../attachment/attachment-urls.js';
 import { TRACE_STORE } from '../core/tokens.js';
 import { FromCaller } from '../tenancy/caller.js';
 import { allRuns, rendered } from '../trace/all-runs.js';
-import { AnswerBudget } from '../trace/answer-budget.js';
+import { AnswerBudget } from '../core/answer-budget.js';
 import { withAttachments } from '../trace/attached-runs.js';
 import { fieldsOfSelects } from '../trace/run-fields-v2.js';
 import { RunV2Answer, TraceRunsAnswer } from '../trace/runs-query-answer.js';

@@ -14,7 +14,7 @@ import { Described } from '../wire/described.js';
 import { leaving } from '../wire/leaving.js';
 import { Operation } from '../wire/operation.js';
 import { TenantPlaces } from '../wire/tenant-places.js';
-import { AnswerBudget } from './answer-budget.js';
+import { AnswerBudget } from '../core/answer-budget.js';
 
 /** Each holds a connection to the object store; fewer than a store's client opens, so that none waits for one. */
 const PLACES = {

@@ -6,7 +6,7 @@ import { FromCaller } from '../tenancy/caller.js';
 import { PathId } from '../wire/path-id.js';
 import { AttachmentUrls } from '../attachment/attachment-urls.js';
 import { withAttachments } from './attached-runs.js';
-import { AnswerBudget } from './answer-budget.js';
+import { AnswerBudget } from '../core/answer-budget.js';
 import { renderRun, RUN_FIELDS, SHORT_FIELDS } from './render-run.js';
 import { ErasureRequest } from './erasure-request.js';
 import { ErasedAnswer, RunAnswer, StoredPartsAnswer, StoredRunsAnswer } from './run-answer.js';

@@ -11,7 +11,7 @@ import { PathId } from '../wire/path-id.js';
 import { AttachmentUrls } from '../attachment/attachment-urls.js';
 import { allRuns, around, rendered } from './all-runs.js';
 import { withAttachments } from './attached-runs.js';
-import { AnswerBudget } from './answer-budget.js';
+import { AnswerBudget } from '../core/answer-budget.js';
 import { type RunFields, selectedFields } from './render-run.js';
 import { renderCursor } from './run-cursor.js';
 import { fieldsOfSelects } from './run-fields-v2.js';

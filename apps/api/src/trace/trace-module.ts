@@ -6,7 +6,6 @@ import { API_CONFIG, TRACE_STORE } from '../core/tokens.js';
 import { AttachmentIntake } from '../attachment/attachment-intake.js';
 import { AttachmentKeeper } from '../attachment/attachment-keeper.js';
 import { AttachmentModule } from '../attachment/attachment-module.js';
-import { AnswerBudget } from './answer-budget.js';
 import { AttachmentsController } from './attachments-controller.js';
 import { IngestProblemsController } from './ingest-problems-controller.js';
 import { InfoController } from './info-controller.js';
@@ -40,7 +39,7 @@ const BUSY = 'Storing the traces failed: too many arrive at once; try again';
     IngestProblemsController,
     AttachmentsController,
   ],
-  exports: [AnswerBudget, RunSearches, TRACE_BODIES],
+  exports: [RunSearches, TRACE_BODIES],
   providers: [
     {
       provide: TraceIngestion,
@@ -62,11 +61,6 @@ const BUSY = 'Storing the traces failed: too many arrive at once; try again';
       provide: TRACE_BODIES,
       inject: [API_CONFIG],
       useFactory: ({ maxBufferedBytes }: Limits) => new BufferBudget(maxBufferedBytes, BUSY),
-    },
-    {
-      provide: AnswerBudget,
-      inject: [API_CONFIG],
-      useFactory: ({ maxBufferedBytes }: Limits) => new AnswerBudget(maxBufferedBytes),
     },
     { provide: Traces, inject: [TRACE_STORE], useFactory: (store: TraceStore) => new Traces(store) },
     {

@@ -11,7 +11,7 @@ import { Described } from '../wire/described.js';
 import { Operation } from '../wire/operation.js';
 import { originOf } from '../wire/origin-of.js';
 import { PathId } from '../wire/path-id.js';
-import { AnswerBudget } from './answer-budget.js';
+import { AnswerBudget } from '../core/answer-budget.js';
 import { withAttachments } from './attached-runs.js';
 import { runPagePath } from './page-path.js';
 import { type ReadRun, renderRun, RUN_FIELDS, type RunFields, selectFields } from './render-run.js';

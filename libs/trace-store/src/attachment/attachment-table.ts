@@ -1,4 +1,5 @@
 import { inTransaction, textTypes, type Connection, type Pool } from '#lib/postgres';
+import { limitedRead, type ReadLimit } from '../limited-read.js';
 import { deletedProjects } from '../project/project-deletions.js';
 import { RELEASE } from '../run/remove-attachments.js';
 import type { RunPlace } from '../run/run-place.js';
@@ -19,6 +20,28 @@ const OF_RUN = 100;
 const WAITING = 10_000;
 
 const COLUMNS = 'a.run_id, a.name, a.content_type, a.object_id, o.size';
+
+/**
+ * Of the newest version of an example that has it, so the versions are walked from the newest on. None of them is looked
+ * at for an object that no example refers to.
+ */
+const OF_EXAMPLE = `
+SELECT e.id AS run_id, a.key AS name, a.value ->> 'type' AS content_type, o.id AS object_id, o.size
+FROM example_versions e CROSS JOIN LATERAL (
+  SELECT * FROM jsonb_each(e.attachments) WHERE value ->> 'object' = ($3::uuid)::text ORDER BY key LIMIT 1
+) a
+JOIN datasets d ON d.tenant_id = $1 AND d.id = e.dataset_id AND d.deleted_at IS NULL
+JOIN attachment_objects o ON o.tenant_id = $1 AND o.id = $3 AND o.state = 'stored'
+WHERE e.tenant_id = $1 AND e.id = $2 AND e.attachments IS NOT NULL
+  AND EXISTS (SELECT FROM example_attachments WHERE tenant_id = $1 AND object_id = $3)
+ORDER BY e.since DESC LIMIT 1`;
+
+/** Any number of newer versions may have no such attachment. */
+const EXAMPLE_LIMIT: ReadLimit = {
+  what: 'Finding the attachment of this example',
+  advice: 'ask for the example again, and use the URL of a newer version',
+  limitMs: 2_000,
+};
 
 interface Row {
   readonly run_id: string;
@@ -144,25 +167,20 @@ export class AttachmentTable implements Attachments {
   }
 
   async find(tenantId: string, ownerId: string, objectId: string): Promise<StoredAttachment | undefined> {
-    const { rows } = await this.#pool.query<Row>(
-      `(SELECT ${COLUMNS} FROM attachments a JOIN attachment_objects o ON o.tenant_id = $1 AND o.id = a.object_id
+    const values = [tenantId, ownerId, objectId];
+    const ofRun = await this.#pool.query<Row>(
+      `SELECT ${COLUMNS} FROM attachments a JOIN attachment_objects o ON o.tenant_id = $1 AND o.id = a.object_id
       WHERE a.tenant_id = $1 AND a.run_id = $2 AND a.object_id = $3 AND o.state = 'stored'
         AND EXISTS (
           SELECT FROM run_keys k WHERE k.tenant_id = $1 AND k.id = a.run_id
             AND k.project_id <> ALL (${deletedProjects('$1')})
         )
-      ORDER BY a.name LIMIT 1)
-      UNION ALL (
-        SELECT e.id, a.key, a.value ->> 'type', o.id, o.size
-        FROM example_versions e CROSS JOIN LATERAL jsonb_each(e.attachments) a
-        JOIN datasets d ON d.tenant_id = $1 AND d.id = e.dataset_id AND d.deleted_at IS NULL
-        JOIN attachment_objects o ON o.tenant_id = $1 AND o.id = $3 AND o.state = 'stored'
-        WHERE e.tenant_id = $1 AND e.id = $2 AND a.value ->> 'object' = $3::text
-        ORDER BY e.since DESC, a.key LIMIT 1
-      ) LIMIT 1`,
-      [tenantId, ownerId, objectId],
+      ORDER BY a.name LIMIT 1`,
+      values,
     );
-    return rows.map(parse)[0];
+    if (ofRun.rows.length > 0) return ofRun.rows.map(parse)[0];
+    const ofExample = await limitedRead(this.#pool, (db) => db.query<Row>(OF_EXAMPLE, values), EXAMPLE_LIMIT);
+    return ofExample.rows.map(parse)[0];
   }
 }
 

@@ -63,7 +63,10 @@ export interface Attachments {
   ): Promise<readonly RefusedAttachment[]>;
   /** Those of these runs, by name; at most 100 of each run. */
   ofRuns(tenantId: string, runs: readonly RunPlace[]): Promise<readonly StoredAttachment[]>;
-  /** One of a run, or of any version of an example, that is stored; `ownerId` is the id of either. */
+  /**
+   * One of a run, or of any version of an example, that is stored; `ownerId` is the id of either.
+   * @throws PublicError bad_request when too many versions of the example are newer than those that have it
+   */
   find(tenantId: string, ownerId: string, objectId: string): Promise<StoredAttachment | undefined>;
   /**
    * Looks at objects that are due, and takes those that nothing refers to; each is offered again later, until it is

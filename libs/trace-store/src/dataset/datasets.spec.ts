@@ -53,6 +53,37 @@ describe('a dataset', () => {
     expect(await count('example_versions', id)).toBe(2_000 + 4 * 247);
   });
 
+  it('lists its newest versions and those with tags, and forgets the oldest others', async () => {
+    const { id } = await create('written often');
+    const [first = { id: '' }] = examples(1);
+    const { asOf } = await database.store.examples.add(TENANT, id, [{ ...first, inputs: Buffer.from('{}') }]);
+    await database.store.datasetVersions.tag(TENANT, id, asOf, 'begun');
+    await database.client.query(
+      `INSERT INTO dataset_versions SELECT tenant_id, dataset_id, as_of - n * interval '1 minute'
+      FROM dataset_versions, generate_series(1, 101000) AS n WHERE dataset_id = $1`,
+      [id],
+    );
+    await database.client.query('UPDATE datasets SET listed_versions = 101001 WHERE id = $1', [id]);
+    await database.client.query(
+      `INSERT INTO dataset_tags SELECT tenant_id, dataset_id, 'oldest', min(as_of)
+      FROM dataset_versions WHERE dataset_id = $1 GROUP BY 1, 2`,
+      [id],
+    );
+    await database.store.examples.add(TENANT, id, examples(1));
+    expect(await count('dataset_versions', id)).toBe(101_002 - 1_000);
+    const { rows } = await database.client.query<{ listed_versions: string }>(
+      'SELECT listed_versions FROM datasets WHERE id = $1',
+      [id],
+    );
+    expect(rows).toEqual([{ listed_versions: '100002' }]);
+    for (const tag of ['begun', 'oldest', 'latest'])
+      expect((await database.store.datasetVersions.get(TENANT, id, { kind: 'tag', tag })).tags).toContain(
+        tag,
+      );
+    await database.store.examples.add(TENANT, id, examples(1));
+    expect(await count('dataset_versions', id)).toBe(100_003);
+  });
+
   it('keeps an id for one example when two datasets are given it at once', async () => {
     const tenant = randomUUID();
     const [one, other] = [await create('one', tenant), await create('other', tenant)];
@@ -76,6 +107,27 @@ describe('a dataset', () => {
     );
     expect(await count('example_versions', id)).toBe(1);
     expect(await count('dataset_versions', id)).toBe(1);
+  });
+
+  it('goes though removing one of another tenant, marked before it, fails', async () => {
+    const [tenant, other] = [randomUUID(), randomUUID()];
+    const [failing, marked] = [await create('failing', other), await create('marked', tenant)];
+    await database.client.query(
+      `UPDATE datasets SET deleted_at = clock_timestamp() - CASE id WHEN $1 THEN interval '2 hours' ELSE '1 hour' END
+      WHERE id = ANY ($2)`,
+      [failing.id, [failing.id, marked.id]],
+    );
+    await database.client.query(
+      `CREATE FUNCTION keep_dataset() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION ''kept''; END';
+      CREATE TRIGGER keep_dataset BEFORE DELETE ON datasets
+        FOR EACH ROW WHEN (OLD.name = 'failing') EXECUTE FUNCTION keep_dataset()`,
+    );
+    await expect(database.store.tidy()).rejects.toThrow('kept');
+    await database.client.query('DROP FUNCTION keep_dataset CASCADE');
+    const { rows } = await database.client.query('SELECT name FROM datasets WHERE id = ANY ($1)', [
+      [failing.id, marked.id],
+    ]);
+    expect(rows).toEqual([{ name: 'failing' }]);
   });
 
   it('goes with all its rows when tidying finds it marked, and nothing else goes', async () => {

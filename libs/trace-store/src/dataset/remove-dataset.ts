@@ -1,4 +1,5 @@
 import type { Pool, Queryable } from '#lib/postgres';
+import { eachStep } from '../each-step.js';
 import { removeSomeReferences } from './attached-examples.js';
 
 /** Rows of one transaction: their payloads may be large. */
@@ -39,11 +40,14 @@ async function removeSome(
   return rowCount ?? 0;
 }
 
-/** Completes deletions that were interrupted: none that its own process is still at work on. */
+/**
+ * Completes deletions that were interrupted: none that its own process is still at work on.
+ * @throws what some of them failed with, after all others were completed
+ */
 export async function removeMarkedDatasets(pool: Pool): Promise<void> {
   const { rows } = await pool.query<{ tenant_id: string; id: string }>(
     `SELECT tenant_id, id FROM datasets WHERE deleted_at < clock_timestamp() - interval '5 minutes'
     ORDER BY deleted_at`,
   );
-  for (const row of rows) await removeDataset(pool, row.tenant_id, row.id);
+  await eachStep(rows.map((row) => () => removeDataset(pool, row.tenant_id, row.id)));
 }

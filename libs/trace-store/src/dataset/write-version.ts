@@ -6,6 +6,10 @@ import { formatInstant, parseInstant, type Instant } from '#lib/time';
 const MAX_EXAMPLES = 100_000;
 /** Rows of a dataset, ended ones included: nothing else bounds what updates leave behind. */
 const MAX_STORED = 1_000_000;
+/** Of a dataset, and those with tags beyond it: examples that come and go leave one each time, and no rows of their own. */
+const MAX_LISTED = 100_000;
+/** Oldest versions that are forgotten together. */
+const FORGOTTEN_AT_ONCE = 1_000;
 /** Of a tenant. */
 const MAX_BYTES = 10_737_418_240;
 /** Any number that no other lock of this database begins with. */
@@ -86,10 +90,11 @@ export class VersionWriter {
     const version: OpenVersion = { db, tenantId, datasetId, asOf, made: BigInt(row.examples_made) };
     const counts = await work(version);
     if (counts.examples === 0 && counts.rows === 0) return timeOf(row.version_at);
-    await count(version, counts);
+    const listed = await count(version, counts);
     await db.query('INSERT INTO dataset_versions (tenant_id, dataset_id, as_of) VALUES ($1, $2, $3)', [
       ...[tenantId, datasetId, formatInstant(asOf)],
     ]);
+    if (listed >= MAX_LISTED + FORGOTTEN_AT_ONCE) await forgetOldest(version);
     if (counts.bytes > 0) await this.#requireRoom(db, tenantId, counts.bytes);
     return asOf;
   }
@@ -115,11 +120,15 @@ function timeOf(text: string | null): Instant {
   return (text === null ? undefined : parseInstant(text, { zone: 'optional' })) ?? 0n;
 }
 
-async function count({ db, tenantId, datasetId, asOf }: OpenVersion, counts: VersionCounts): Promise<void> {
-  const { rows } = await db.query<Readonly<Record<'example_count' | 'stored_versions', string>>>(
+/** @returns how many versions are listed with this one */
+async function count({ db, tenantId, datasetId, asOf }: OpenVersion, counts: VersionCounts): Promise<number> {
+  const { rows } = await db.query<
+    Readonly<Record<'example_count' | 'stored_versions' | 'listed_versions', string>>
+  >(
     `UPDATE datasets SET version_at = $3, example_count = example_count + $4, stored_versions = stored_versions + $5,
-      stored_bytes = stored_bytes + $6, examples_made = examples_made + $7
-    WHERE tenant_id = $1 AND id = $2 RETURNING example_count, stored_versions`,
+      stored_bytes = stored_bytes + $6, examples_made = examples_made + $7,
+      listed_versions = listed_versions + 1
+    WHERE tenant_id = $1 AND id = $2 RETURNING example_count, stored_versions, listed_versions`,
     [
       ...[tenantId, datasetId, formatInstant(asOf)],
       ...[counts.examples, counts.rows, counts.bytes, counts.made ?? 0],
@@ -136,4 +145,20 @@ async function count({ db, tenantId, datasetId, asOf }: OpenVersion, counts: Ver
       'forbidden',
       `changing the dataset ${datasetId} failed: it keeps ${MAX_STORED} versions of examples, the most that it may; use another dataset, or delete examples with hard_delete`,
     );
+  return Number(rows[0]?.listed_versions ?? 0);
+}
+
+/** Some of the oldest versions without a tag are listed no more. What examples were at their times stays known. */
+async function forgetOldest({ db, tenantId, datasetId }: OpenVersion): Promise<void> {
+  await db.query(
+    `WITH gone AS (
+      DELETE FROM dataset_versions WHERE tenant_id = $1 AND dataset_id = $2 AND as_of = ANY (ARRAY(
+        SELECT v.as_of FROM dataset_versions v WHERE v.tenant_id = $1 AND v.dataset_id = $2 AND NOT EXISTS (
+          SELECT FROM dataset_tags t WHERE t.tenant_id = $1 AND t.dataset_id = $2 AND t.as_of = v.as_of
+        ) ORDER BY v.as_of LIMIT ${FORGOTTEN_AT_ONCE}
+      )) RETURNING as_of
+    )
+    UPDATE datasets SET listed_versions = listed_versions - (SELECT count(*) FROM gone) WHERE tenant_id = $1 AND id = $2`,
+    [tenantId, datasetId],
+  );
 }

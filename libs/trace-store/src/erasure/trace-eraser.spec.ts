@@ -132,11 +132,38 @@ describe('erasures', () => {
     await database.store.tidy();
     expect(await rowsOf(trace)).toEqual([0, 0, 0, 0]);
     const { rows } = await database.client.query(
-      `SELECT id, is_done, erased_at > now() - interval '5 minutes' AS is_postponed
+      `SELECT id, is_done, claimed_until > now() + interval '4 minutes' AS is_postponed
       FROM trace_erasures WHERE id = ANY ($1)`,
       [['none', old]],
     );
     expect(rows).toEqual([{ id: 'none', is_done: false, is_postponed: true }]);
+  });
+
+  it('takes turns between tenants when it completes what others left', async () => {
+    const [large, small, other] = [randomUUID(), randomUUID(), randomUUID()];
+    // more than a turn removes, and begun before that of the other tenant
+    await database.client.query(
+      `INSERT INTO run_keys (tenant_id, id, trace_id, start_time, project_id)
+      SELECT $1, gen_random_uuid(), $2, '2026-11-20T10:00:00Z', $3 FROM generate_series(1, 6000)`,
+      [TENANT, large, await project()],
+    );
+    await database.client.query(
+      `INSERT INTO trace_erasures (tenant_id, kind, id, project_id, erased_at) VALUES
+        ($1, 'trace', $3, $5, now() - interval '2 hours'), ($2, 'trace', $4, $5, now() - interval '1 hour')`,
+      [TENANT, other, large, small, await project()],
+    );
+    await database.client.query(
+      `CREATE TABLE settled (place serial, id text);
+      CREATE FUNCTION note_settled() RETURNS trigger LANGUAGE plpgsql
+        AS 'BEGIN INSERT INTO settled (id) VALUES (NEW.id); RETURN NEW; END';
+      CREATE TRIGGER note_settled AFTER UPDATE OF is_done ON trace_erasures
+        FOR EACH ROW EXECUTE FUNCTION note_settled()`,
+    );
+    await database.store.tidy();
+    const { rows } = await database.client.query<{ id: string }>('SELECT id FROM settled ORDER BY place');
+    await database.client.query('DROP FUNCTION note_settled CASCADE');
+    expect(rows.map(({ id }) => id)).toEqual([small, large]);
+    expect(await rowsOf(large)).toEqual([0, 0, 0, 0]);
   });
 
   it('completes deletions in a tidying whose earlier steps fail', async () => {

@@ -1,28 +1,39 @@
 import { errorText } from '#lib/errors';
-import { inTransaction, textTypes, type Connection, type Pool } from '#lib/postgres';
+import { inTransaction, postgresTrouble, textTypes, type Connection, type Pool } from '#lib/postgres';
 import type { Logger } from '#lib/telemetry';
 import { type Instant, parseInstant } from '#lib/time';
 import { removeWaitingFeedback } from '../feedback/remove-feedback.js';
 import { erasureLock } from '../ingestion/waiting-patches.js';
 import { REMOVED_AT_ONCE, type RunRemover } from '../run/remove-runs.js';
 import type { RunPlace } from '../run/run-place.js';
+import type { TenantWork } from '../rounds/tenant-rounds.js';
 import {
-  listUndoneErasures,
-  postponeErasure,
+  claimErasure,
   recordErasures,
+  releaseErasure,
   settleErasures,
+  tenantsWithErasures,
   type Erasure,
 } from '../ingestion/erased-traces.js';
 import type { Erasures, NamedTraces } from './erasure.js';
 
 /** Of a thread, found at a time. */
 const TRACES_AT_ONCE = 1_000;
+/** Pieces of a turn. */
+const PIECES = 5;
+
+/** A deletion piece by piece: how many runs each of them removed. */
+type Pieces = AsyncGenerator<number, void, void>;
 
 /**
  * Deletes traces in three steps, each of which may be done again: the intent, under the lock that keeps creates of the
  * tenant out, so that none of them misses it; the rows, some in each transaction; the note that they are gone.
  */
-export class TraceEraser implements Erasures {
+export class TraceEraser implements Erasures, TenantWork {
+  readonly what = 'completing deletions of traces';
+  /** Interrupted deletions that a turn goes on with. */
+  readonly #begun = new Map<string, Pieces>();
+
   constructor(
     private readonly pool: Pool,
     private readonly remover: RunRemover,
@@ -39,24 +50,39 @@ export class TraceEraser implements Erasures {
     ];
     if (erasures.length === 0) return 0;
     await this.#record(tenantId, erasures, beganBy);
-    return this.#perform(tenantId, projectId, erasures);
+    let removed = 0;
+    for await (const some of this.#pieces(tenantId, projectId, erasures)) removed += some;
+    return removed;
   }
 
-  /** Completes what other processes began; what fails is left for later. @returns whether there may be more */
-  async complete(limit: number): Promise<boolean> {
-    const undone = await listUndoneErasures(this.pool, limit);
-    for (const { tenantId, ...erasure } of undone)
-      try {
-        await this.#perform(tenantId, erasure.projectId, [erasure]);
-      } catch (error) {
-        const problem = errorText(error);
-        this.log.error(
-          { tenantId, ...erasure, problem },
-          'completing a deletion of traces failed; retrying later',
-        );
-        await postponeErasure(this.pool, tenantId, erasure);
-      }
-    return undone.length === limit;
+  tenants(): Promise<readonly string[]> {
+    return tenantsWithErasures(this.pool);
+  }
+
+  /** Goes on with a deletion that another process began; what fails is left for later. */
+  async turn(tenantId: string): Promise<void> {
+    const erasure = await claimErasure(this.pool, tenantId);
+    if (!erasure) return;
+    const key = `${tenantId} ${erasure.kind} ${erasure.projectId} ${erasure.id}`;
+    const pieces = this.#begun.get(key) ?? this.#pieces(tenantId, erasure.projectId, [erasure]);
+    this.#begun.set(key, pieces);
+    try {
+      for (let piece = 0; piece < PIECES; piece++)
+        if ((await pieces.next()).done) {
+          this.#begun.delete(key);
+          return;
+        }
+      await releaseErasure(this.pool, tenantId, erasure, 'goes on');
+    } catch (error) {
+      this.#begun.delete(key);
+      const problem = errorText(error);
+      this.log.error(
+        { tenantId, ...erasure, problem },
+        'completing a deletion of traces failed; retrying later',
+      );
+      const end = postgresTrouble(error) === 'conflict' ? 'goes on' : 'failed';
+      await releaseErasure(this.pool, tenantId, erasure, end);
+    }
   }
 
   async #record(tenantId: string, erasures: readonly Erasure[], beganBy?: Instant): Promise<void> {
@@ -67,21 +93,20 @@ export class TraceEraser implements Erasures {
     );
   }
 
-  async #perform(tenantId: string, projectId: string, erasures: readonly Erasure[]): Promise<number> {
+  /** Ends when all of them are settled. */
+  async *#pieces(tenantId: string, projectId: string, erasures: readonly Erasure[]): Pieces {
     const idsOf = (kind: Erasure['kind']) => erasures.filter((one) => one.kind === kind).map(({ id }) => id);
-    let removed = 0;
     for (;;) {
       const traceIds = await this.#tracesOf(tenantId, projectId, idsOf('thread'));
       if (traceIds.length === 0) break;
       // children that come without naming their thread are refused by their trace
       const found = traceIds.map((id) => ({ kind: 'trace', id, projectId }) as const);
       await this.#record(tenantId, found);
-      removed += await this.#remove(tenantId, projectId, traceIds);
+      yield* this.#remove(tenantId, projectId, traceIds);
       await settleErasures(this.pool, tenantId, found);
     }
-    removed += await this.#remove(tenantId, projectId, idsOf('trace'));
+    yield* this.#remove(tenantId, projectId, idsOf('trace'));
     await settleErasures(this.pool, tenantId, erasures);
-    return removed;
   }
 
   /** Some of the traces that are left of these threads, from before their deletion. */
@@ -97,14 +122,14 @@ export class TraceEraser implements Erasures {
     return rows.map((row) => row.trace_id);
   }
 
-  async #remove(tenantId: string, projectId: string, traceIds: readonly string[]): Promise<number> {
-    if (traceIds.length === 0) return 0;
-    for (let removed = 0; ;) {
+  async *#remove(tenantId: string, projectId: string, traceIds: readonly string[]): Pieces {
+    if (traceIds.length === 0) return;
+    for (;;) {
       const some = await this.remover.removePiece((client) =>
         lockSome(client, tenantId, projectId, traceIds),
       );
-      removed += some.length;
-      if (some.length < REMOVED_AT_ONCE) return removed;
+      yield some.length;
+      if (some.length < REMOVED_AT_ONCE) return;
     }
   }
 }

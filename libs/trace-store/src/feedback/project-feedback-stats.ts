@@ -7,7 +7,10 @@ export interface ProjectFeedback {
   readonly project: string | undefined;
 }
 
-/** The members are those of `feedback_stats`, for all feedback of a project instead of one run's. */
+/**
+ * The members are those of `feedback_stats`, for all feedback of a project instead of one run's. Samples are chosen before
+ * they are gathered: a sort goes to the disk when it grows, an array of all comments would lie in the server's memory.
+ */
 const STATS = `
 WITH said AS (
   SELECT f.project_id, f.run_id IS NULL AS is_own, f.key, f.score, f.is_error, f.created_at,
@@ -23,20 +26,31 @@ WITH said AS (
       PARTITION BY project_id, is_own, key ORDER BY count(*) DESC, label) AS place
     FROM said WHERE label IS NOT NULL GROUP BY project_id, is_own, key, label
   ) l WHERE place <= 20 GROUP BY project_id, is_own, key
+), comments AS (
+  SELECT project_id, is_own, key, json_agg(comment ORDER BY place) AS some FROM (
+    SELECT project_id, is_own, key, comment, row_number() OVER (
+      PARTITION BY project_id, is_own, key ORDER BY created_at DESC) AS place
+    FROM said WHERE comment IS NOT NULL
+  ) c WHERE place <= 3 GROUP BY project_id, is_own, key
+), sources AS (
+  SELECT project_id, is_own, key, json_agg(source ORDER BY place) AS some FROM (
+    SELECT project_id, is_own, key, source, row_number() OVER (
+      PARTITION BY project_id, is_own, key ORDER BY source) AS place
+    FROM said WHERE source IS NOT NULL GROUP BY project_id, is_own, key, source
+  ) s WHERE place <= 5 GROUP BY project_id, is_own, key
 ), keys AS (
   SELECT project_id, is_own, key, count(*) FILTER (WHERE is_judgement) AS n, avg(score) AS avg,
     stddev_samp(score) AS stdev, min(score) AS min, max(score) AS max, count(*) FILTER (WHERE is_error) AS errors,
-    (array_agg(comment ORDER BY created_at DESC) FILTER (WHERE comment IS NOT NULL))[1:3] AS comments,
-    (array_agg(DISTINCT source) FILTER (WHERE source IS NOT NULL))[1:5] AS sources,
     row_number() OVER (PARTITION BY project_id, is_own ORDER BY count(*) DESC, key) AS place
   FROM said GROUP BY project_id, is_own, key
 )
 SELECT k.project_id, k.is_own, json_object_agg(k.key, json_build_object(
   'n', k.n, 'avg', k.avg, 'stdev', k.stdev, 'min', k.min, 'max', k.max, 'errors', k.errors,
-  'values', coalesce(l.times, '{}'), 'comments', coalesce(to_json(k.comments), '[]'),
-  'sources', coalesce(to_json(k.sources), '[]'), 'contains_thread_feedback', false
+  'values', coalesce(l.times, '{}'), 'comments', coalesce(c.some, '[]'),
+  'sources', coalesce(s.some, '[]'), 'contains_thread_feedback', false
 ) ORDER BY k.key) AS stats
-FROM keys k LEFT JOIN labels l ON l.project_id = k.project_id AND l.is_own = k.is_own AND l.key = k.key
+FROM keys k LEFT JOIN labels l USING (project_id, is_own, key) LEFT JOIN comments c USING (project_id, is_own, key)
+  LEFT JOIN sources s USING (project_id, is_own, key)
 WHERE k.place <= 1000 GROUP BY k.project_id, k.is_own`;
 
 interface Row {

@@ -3,6 +3,12 @@ import { type Instant, formatInstant, parseInstant } from '#lib/time';
 
 /** How long what arrives of deleted traces is refused: longer than any upload is under way, and than updates wait. */
 const KEPT = '7 days';
+/** A process that died keeps others from its deletion for so long. */
+const CLAIM = '1 minute';
+/** After a failure. */
+const PAUSE = '5 minutes';
+/** Tenants of one round. */
+const TENANTS_AT_ONCE = 1_000;
 
 /** A trace or thread that was deleted. */
 export interface Erasure {
@@ -111,30 +117,44 @@ export async function settleErasures(
 }
 
 /** Deletions that a process began and did not complete: it died, or the database was unavailable. */
-export async function listUndoneErasures(
-  db: Queryable,
-  limit: number,
-): Promise<readonly (Erasure & { readonly tenantId: string })[]> {
-  const { rows } = await db.query<ErasedRow & { readonly tenant_id: string }>(
-    `SELECT tenant_id, kind, id, project_id, NULL AS began_by FROM trace_erasures
-    WHERE NOT is_done AND erased_at < clock_timestamp() - interval '5 minutes' ORDER BY erased_at LIMIT $1`,
-    [limit],
+const LEFT = `NOT is_done AND erased_at < clock_timestamp() - interval '5 minutes'
+  AND claimed_until < clock_timestamp()`;
+
+/** Tenants that have such a deletion, and that no process is at work on. */
+export async function tenantsWithErasures(db: Queryable): Promise<readonly string[]> {
+  const { rows } = await db.query<{ tenant_id: string }>(
+    `SELECT DISTINCT tenant_id FROM trace_erasures WHERE ${LEFT} LIMIT ${TENANTS_AT_ONCE}`,
   );
-  return rows.map((row) => ({
-    ...{ tenantId: row.tenant_id, kind: row.kind, id: row.id, projectId: row.project_id },
-  }));
+  return rows.map((row) => row.tenant_id);
 }
 
-/** Behind all others that are undone, and not before minutes have gone by. */
-export async function postponeErasure(
+/** Takes the oldest one of the tenant that no other process has. */
+export async function claimErasure(db: Queryable, tenantId: string): Promise<Erasure | undefined> {
+  const { rows } = await db.query<Omit<ErasedRow, 'began_by'>>(
+    `UPDATE trace_erasures e SET claimed_until = clock_timestamp() + interval '${CLAIM}'
+    FROM (
+      SELECT kind, id, project_id FROM trace_erasures WHERE tenant_id = $1 AND ${LEFT}
+      ORDER BY erased_at LIMIT 1 FOR UPDATE SKIP LOCKED
+    ) n WHERE e.tenant_id = $1 AND e.kind = n.kind AND e.id = n.id AND e.project_id = n.project_id
+    RETURNING e.kind, e.id, e.project_id`,
+    [tenantId],
+  );
+  const [row] = rows;
+  return row && { kind: row.kind, id: row.id, projectId: row.project_id };
+}
+
+/** Lets a claim go that has not been completed: for the next turn, or for a later tidying. */
+export async function releaseErasure(
   db: Queryable,
   tenantId: string,
   { kind, id, projectId }: Erasure,
+  end: 'goes on' | 'failed',
 ): Promise<void> {
   await db.query(
-    `UPDATE trace_erasures SET erased_at = clock_timestamp()
+    `UPDATE trace_erasures
+    SET claimed_until = CASE WHEN $5 = 'failed' THEN clock_timestamp() + interval '${PAUSE}' ELSE '-infinity' END
     WHERE tenant_id = $1 AND kind = $2 AND id = $3 AND project_id = $4 AND NOT is_done`,
-    [tenantId, kind, id, projectId],
+    [tenantId, kind, id, projectId, end],
   );
 }
 

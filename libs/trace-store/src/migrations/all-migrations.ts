@@ -1,6 +1,7 @@
 import type { Migration } from '#lib/postgres';
 import type { ControlTables } from '../control/control-tables.js';
 import { attachmentTables } from './attachment-tables.js';
+import { erasureClaims } from './erasure-claims.js';
 import { exampleAttachments } from './example-attachments.js';
 import { exportArchive } from './export-archive.js';
 import { exportContinuations } from './export-continuations.js';
@@ -13,6 +14,7 @@ import { datasetTables } from './datasets.js';
 import { feedbackTokens } from './feedback-tokens.js';
 import { exportMarks } from './export-marks.js';
 import { ingestProblemTables } from './ingest-problem-tables.js';
+import { listedVersions } from './listed-versions.js';
 import { modelPrices } from './model-prices.js';
 import { payloadPairs, runIndexes, runKeysByTime, runSearch } from './run-search.js';
 import { priceApplications } from './price-applications.js';
@@ -71,5 +73,7 @@ export function allMigrations(control: Pick<ControlTables, 'migrate'>): readonly
     feedbackExports,
     exportContinuations,
     exportMarks,
+    erasureClaims,
+    listedVersions,
   ];
 }

@@ -11,9 +11,6 @@ import { ExpiredRemoval } from './expired-removal.js';
 import { ProjectRemoval } from './project-removal.js';
 import { TenantRounds } from '../rounds/tenant-rounds.js';
 
-/** Deletions that a tidying looks at together. */
-const ERASURES_AT_ONCE = 100;
-
 interface RemovalParts {
   readonly pool: Pool;
   readonly remover: RunRemover;
@@ -24,12 +21,14 @@ interface RemovalParts {
 /** All that removes runs: by name, with their projects, by age. */
 export class Removals {
   readonly eraser: TraceEraser;
+  readonly #erasures: TenantRounds;
   readonly #projects: TenantRounds;
   readonly #expired: TenantRounds;
 
   constructor(private readonly parts: RemovalParts) {
     const { pool, remover, log, clock } = parts;
     this.eraser = new TraceEraser(pool, remover, log);
+    this.#erasures = new TenantRounds(this.eraser, log, clock);
     this.#projects = new TenantRounds(new ProjectRemoval(pool, remover, log), log, clock);
     this.#expired = new TenantRounds(new ExpiredRemoval(pool, remover, log), log, clock);
   }
@@ -43,9 +42,7 @@ export class Removals {
   async complete(): Promise<void> {
     const { pool, log } = this.parts;
     await eachStep([
-      async () => {
-        while (await this.eraser.complete(ERASURES_AT_ONCE));
-      },
+      () => this.#erasures.complete(),
       () => forgetOldErasures(pool),
       () => this.#projects.complete(),
       () => forgetOldDeletions(pool),
@@ -55,6 +52,6 @@ export class Removals {
   }
 
   async close(): Promise<void> {
-    await Promise.all([this.#projects.close(), this.#expired.close()]);
+    await Promise.all([this.#erasures.close(), this.#projects.close(), this.#expired.close()]);
   }
 }
