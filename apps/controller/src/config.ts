@@ -53,6 +53,11 @@ export const CONFIG = {
     fallback: 2048,
     min: 1,
   }),
+  builtImagesMegabytes: integer(
+    'AGENTPLANE_BUILD_IMAGES_MB_PER_WORKSPACE',
+    'most bytes of all images that builds from git left for one workspace',
+    { fallback: 51_200, min: 1 },
+  ),
   npmRegistry: optionalText(
     'AGENTPLANE_BUILD_NPM_REGISTRY',
     'registry of packages for builds from git, without a password; the one of npm when missing',

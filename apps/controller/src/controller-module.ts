@@ -32,6 +32,7 @@ import { HealthController } from './health/health-controller.js';
 import { MetricsController } from './health/metrics-controller.js';
 import { Readiness } from './health/readiness.js';
 import { LISTENER_CONTROLLER, ListenerModule } from './listener/listener-module.js';
+import { UNUSED_IMAGES_CONTROLLER, UnusedImagesModule } from './unused-images/unused-images-module.js';
 import { WORKSPACE_CONTROLLER, WorkspaceModule } from './workspace/workspace-module.js';
 
 const KINDS = [
@@ -46,6 +47,7 @@ const KINDS = [
   ExportWebhookModule,
   ExportArchiveModule,
   FormerCredentialsModule,
+  UnusedImagesModule,
 ];
 
 /** In the order in which they begin to work. */
@@ -61,6 +63,7 @@ const CONTROLLERS = [
   EXPORT_WEBHOOK_CONTROLLER,
   EXPORT_ARCHIVE_CONTROLLER,
   FORMER_CREDENTIALS_CONTROLLER,
+  UNUSED_IMAGES_CONTROLLER,
 ];
 
 export const ALL_CONTROLLERS = Symbol('controllers of all kinds');

@@ -25,10 +25,8 @@ function newBuild(graphConfig = 'langgraph.json') {
   const installation = join(base, 'installation');
   mkdirSync(join(installation, 'node_modules'), { recursive: true });
   const limits = { maxBytes: 100_000_000, maxEntries: 1_000 };
-  const take = () =>
-    openImageStore({ folder: images, installation }).importBuilt('a', { source, graphConfig, limits }, [
-      'ws-a',
-    ]);
+  const built = { source, graphConfig, limits, namespace: 'ws-a', cluster: 'c', maxNamespaceBytes: 1e9 };
+  const take = () => openImageStore({ folder: images, installation }).importBuilt('a', built);
   return { source, images, take };
 }
 

@@ -2,45 +2,110 @@ import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { copyFile, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
+import { TerminalError } from '#lib/errors';
+import { REASON } from '#lib/resources';
+import { refusingWhatWasBuilt } from './built-problem.js';
+import type { ClosedContents } from './closed-contents.js';
+import { linkPlatform } from './dependencies/install-dependencies.js';
+import { inPartial, removePartials } from './partial-folder.js';
 import { requireSmall } from './read-small-file.js';
+import { pinnedReference } from './reference.js';
+import { requireImportable } from './require-importable.js';
 import { type TakeLimits, takeContent } from './take-content.js';
 
+/** What a build left, and for whom. */
 export interface BuiltFolder {
-  /** What a build left. */
   readonly source: string;
   /** Path of the graph configuration in it. */
   readonly graphConfig: string;
   readonly limits: TakeLimits;
+  /** Has it, and no other. */
+  readonly namespace: string;
+  /** The uid of the cluster whose revisions name it: it is removed once none of these does. */
+  readonly cluster: string;
+  /** Of all built images of the namespace, this one included. */
+  readonly maxNamespaceBytes: number;
+}
+
+const PYTHON_REFUSED =
+  'graphs in Python are not built from git yet; add the folder with "agentplane image add NAME FOLDER" and deploy it as internal_image';
+
+/**
+ * Stores what an untrusted build left.
+ * @param name of the reference, for people
+ * @returns the reference
+ * @throws TerminalError when it cannot be an image, or its namespace has too many
+ */
+export async function storeBuilt(
+  name: string,
+  built: BuiltFolder,
+  closed: ClosedContents,
+  platformModules: string,
+): Promise<string> {
+  await closed.make();
+  await removePartials(closed.folder);
+  return await inPartial(closed.folder, async (partial) => {
+    const { digest, bytes, agent } = await refusingWhatWasBuilt([built.source, partial], () =>
+      takeBuilt(built, partial),
+    );
+    // also for a content that exists: it may be removed before this one is kept
+    await refusingWhatWasBuilt([partial], async () => {
+      const { python } = requireImportable(name, agent);
+      if (python) throw new TerminalError(REASON.buildRefused, PYTHON_REFUSED);
+      if (!hasPackages(partial, agent)) await linkPlatform(agent, platformModules);
+    });
+    const { namespace, cluster, maxNamespaceBytes } = built;
+    await closed.keepBuilt({ partial, digest, namespace }, { bytes, cluster }, (all) => {
+      if (all > maxNamespaceBytes) throw tooManyBytes(bytes, all, maxNamespaceBytes);
+    });
+    return pinnedReference(name, digest);
+  });
 }
 
 /**
  * Takes what a build left into a folder of the store. The file that was named as the graph configuration is the
  * `langgraph.json` of its folder then.
- * @returns `sha256:HEX` of the content, and the agent's folder in it
+ * @returns `sha256:HEX` of the content, the bytes of its files, and the agent's folder in it
  */
-export async function takeBuilt(
+async function takeBuilt(
   { source, graphConfig, limits }: BuiltFolder,
   target: string,
-): Promise<{ readonly digest: string; readonly agent: string }> {
-  const digest = await takeContent(source, target, limits);
+): Promise<{ readonly digest: string; readonly bytes: number; readonly agent: string }> {
+  const { digest, bytes } = await takeContent(source, target, limits);
   const agent = join(target, dirname(graphConfig));
   const name = basename(graphConfig);
-  if (name === 'langgraph.json') return { digest, agent };
-  const named = join(agent, 'langgraph.json');
-  await rm(named, { force: true, recursive: true });
-  if (existsSync(join(agent, name))) {
-    requireSmall(join(agent, name), 'NotAnAgent');
-    await copyFile(join(agent, name), named);
+  if (name !== 'langgraph.json') {
+    const named = join(agent, 'langgraph.json');
+    await rm(named, { force: true, recursive: true });
+    if (existsSync(join(agent, name))) {
+      requireSmall(join(agent, name), 'NotAnAgent');
+      await copyFile(join(agent, name), named);
+    }
   }
-  // the same files with another configuration are another image
-  const both = createHash('sha256').update(`${digest} ${graphConfig}`).digest('hex');
-  return { digest: `sha256:${both}`, agent };
+  // never the digest of the same files as somebody adds them: these get the packages of their lock file, or an
+  // environment of Python; and with another configuration they are another image
+  const all = createHash('sha256').update(`built ${digest} ${graphConfig}`).digest('hex');
+  return { digest: `sha256:${all}`, bytes, agent };
 }
 
 /** Whether packages are found from the agent's folder, in it or above it up to the root. */
-export function hasPackages(root: string, agent: string): boolean {
+function hasPackages(root: string, agent: string): boolean {
   for (let folder = agent; ; folder = dirname(folder)) {
     if (existsSync(join(folder, 'node_modules'))) return true;
     if (folder === root || folder.length <= root.length) return false;
   }
+}
+
+function tooManyBytes(bytes: number, all: number, max: number): TerminalError {
+  return new TerminalError(
+    REASON.buildRefused,
+    `the image has ${megabytes(bytes)} MB, and with it the built images of this workspace would have ${megabytes(all)} MB, ` +
+      `of which ${megabytes(max)} may be kept: delete deployments that are not needed, lower revisionHistoryLimit, ` +
+      'or build less into the image, and request a new revision some minutes later',
+  );
+}
+
+/** Rounded up. */
+function megabytes(bytes: number): number {
+  return Math.ceil(bytes / 1_048_576);
 }

@@ -1,8 +1,8 @@
-import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { chmod, chown, cp, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { chmod, chown, cp, mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '#lib/time';
+import { inPartial, moveInto } from './partial-folder.js';
 import { lockStore } from './store-lock.js';
 
 /** Who opens an image. */
@@ -11,6 +11,25 @@ export interface ImageReader {
   /** The group of its processes; undefined where these are of the platform's own user. */
   readonly gid: number | undefined;
 }
+
+/** What is noted of a content that a build left. */
+export interface BuiltNote {
+  /** Of its files. */
+  readonly bytes: number;
+  /** The uid of the cluster whose revisions name it; those of another cannot know whether it is in use. */
+  readonly cluster: string;
+  /** RFC 3339: when a build gave it last. */
+  readonly at: string;
+}
+
+/** Beside each content, as `sha256-HEX.json`. */
+export interface Access {
+  readonly namespaces: readonly string[];
+  /** Missing for what somebody added. */
+  readonly built?: BuiltNote;
+}
+
+const NOBODY: Access = { namespaces: [] };
 
 /**
  * Contents that belong to namespaces, in `closed/`, which the platform's user alone can enter. Beside each of them stands
@@ -33,16 +52,42 @@ export class ClosedContents {
     return join(this.folder, digest.replace(':', '-'));
   }
 
-  /** Gives a content to namespaces, beside those that have it. */
-  async give(digest: string, namespaces: readonly string[]): Promise<void> {
+  async make(): Promise<void> {
     await mkdir(this.folder, { recursive: true, mode: 0o700 });
     await chmod(this.folder, 0o700);
+  }
+
+  /**
+   * Gives a content to namespaces, beside those that have it.
+   * @throws Error when it was removed meanwhile
+   */
+  async give(digest: string, namespaces: readonly string[]): Promise<void> {
+    await this.make();
     const release = await lockStore(this.#store, this.#clock);
     try {
-      const all = [...new Set([...(await this.#namespacesOf(digest)), ...namespaces])].sort();
-      const partial = join(this.folder, `.access-${process.pid}.json`);
-      await writeFile(partial, `${JSON.stringify({ namespaces: all })}\n`, { mode: 0o600 });
-      await rename(partial, `${this.folderOf(digest)}.json`);
+      if (!existsSync(this.folderOf(digest)))
+        throw new Error(`image content ${digest} was removed meanwhile; run the same again`);
+      await this.#write(digest, namespaces);
+    } finally {
+      await release();
+    }
+  }
+
+  /**
+   * Keeps what a build made, and gives it to a namespace: both at once, so that nobody removes it in between.
+   * @param judge gets the bytes of all built contents of the namespace, with this one; may throw
+   */
+  async keepBuilt(
+    { partial, digest, namespace }: { readonly partial: string; readonly digest: string; readonly namespace: string },
+    { bytes, cluster }: Omit<BuiltNote, 'at'>,
+    judge: (bytes: number) => void,
+  ): Promise<void> {
+    await this.make();
+    const release = await lockStore(this.#store, this.#clock);
+    try {
+      judge(bytes + (await this.#builtBytes(namespace, digest)));
+      if (!existsSync(this.folderOf(digest))) await moveInto(partial, this.folderOf(digest));
+      await this.#write(digest, [namespace], { bytes, cluster, at: this.#clock.now().toISOString() });
     } finally {
       await release();
     }
@@ -50,10 +95,38 @@ export class ClosedContents {
 
   /** The folder in which a reader finds a content; undefined when its namespace has none such. */
   async open(digest: string, { namespace, gid }: ImageReader): Promise<string | undefined> {
-    if (!(await this.#namespacesOf(digest)).includes(namespace)) return undefined;
+    if (!(await this.#accessOf(digest)).namespaces.includes(namespace)) return undefined;
     const kept = this.folderOf(digest);
     if (!existsSync(kept)) return undefined;
     return gid === undefined ? kept : this.#copyFor(gid, digest);
+  }
+
+  /** What is noted of all contents, by digest. */
+  async list(): Promise<ReadonlyMap<string, Access>> {
+    const all = new Map<string, Access>();
+    for (const name of existsSync(this.folder) ? await readdir(this.folder) : []) {
+      const [, hex] = /^sha256-([0-9a-f]{64})\.json$/.exec(name) ?? [];
+      if (hex !== undefined) all.set(`sha256:${hex}`, await this.#accessOf(`sha256:${hex}`));
+    }
+    return all;
+  }
+
+  /** Of all contents that builds gave a namespace, but one. */
+  async #builtBytes(namespace: string, besides: string): Promise<number> {
+    let bytes = 0;
+    for (const [digest, { namespaces, built }] of await this.list())
+      if (built && digest !== besides && namespaces.includes(namespace)) bytes += built.bytes;
+    return bytes;
+  }
+
+  async #write(digest: string, namespaces: readonly string[], built?: BuiltNote): Promise<void> {
+    const before = await this.#accessOf(digest);
+    const all = [...new Set([...before.namespaces, ...namespaces])].sort();
+    const note = built ?? before.built;
+    const access: Access = { namespaces: all, ...(note ? { built: note } : {}) };
+    const partial = join(this.folder, `.access-${process.pid}.json`);
+    await writeFile(partial, `${JSON.stringify(access)}\n`, { mode: 0o600 });
+    await rename(partial, `${this.folderOf(digest)}.json`);
   }
 
   async #copyFor(gid: number, digest: string): Promise<string> {
@@ -64,29 +137,24 @@ export class ClosedContents {
     await chown(room, process.getuid?.() ?? 0, gid);
     await chmod(room, 0o710);
     if (existsSync(copy)) return copy;
-    const partial = join(this.folder, `.partial-${process.pid}-${randomBytes(4).toString('hex')}`);
-    try {
+    return await inPartial(this.folder, async (partial) => {
       await cp(this.folderOf(digest), partial, { recursive: true, verbatimSymlinks: true });
-      await rename(partial, copy).catch((error: unknown) => {
-        if (!existsSync(copy)) throw error; // else another container of that user was faster
-      });
-    } finally {
-      await rm(partial, { recursive: true, force: true });
-    }
-    return copy;
+      await moveInto(partial, copy); // another container of that user may have been faster
+      return copy;
+    });
   }
 
-  async #namespacesOf(digest: string): Promise<readonly string[]> {
+  async #accessOf(digest: string): Promise<Access> {
     const path = `${this.folderOf(digest)}.json`;
     let text: string;
     try {
       text = await readFile(path, 'utf8');
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return NOBODY;
       throw error;
     }
-    const { namespaces } = (JSON.parse(text) ?? {}) as { namespaces?: unknown };
-    if (Array.isArray(namespaces)) return namespaces as readonly string[];
+    const { namespaces, built } = (JSON.parse(text) ?? {}) as Partial<Access>;
+    if (Array.isArray(namespaces)) return { namespaces: namespaces as readonly string[], ...(built ? { built } : {}) };
     throw new Error(`${path} names no namespaces: restore it, or remove it and add the image again`);
   }
 }

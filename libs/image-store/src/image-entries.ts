@@ -14,29 +14,41 @@ export interface ImageEntry {
 
 export type ImageEntries = Readonly<Record<string, ImageEntry>>;
 
+/** `index.json` */
+export interface IndexFile {
+  readonly images: ImageEntries;
+  /** Digests that lost their last name: their contents are removed once nothing runs them. */
+  readonly released?: readonly string[];
+}
+
+/** The names in the `index.json` of an image store; @throws as `readIndexFile` */
+export async function readImageEntries(folder: string): Promise<ImageEntries> {
+  return (await readIndexFile(folder)).images;
+}
+
 /**
  * Reads `index.json` of an image store; empty when the file does not exist.
  * @throws Error when the file is no index: nothing is read as an empty store, and nothing written over it
  */
-export async function readImageEntries(folder: string): Promise<ImageEntries> {
+export async function readIndexFile(folder: string): Promise<IndexFile> {
   const path = join(folder, 'index.json');
   let text: string;
   try {
     text = await readFile(path, 'utf8');
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return {};
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return { images: {} };
     throw error;
   }
   const remedy = 'restore it, or remove it and add the images again';
-  let parsed: { images?: ImageEntries } | null;
+  let parsed: Partial<IndexFile> | null;
   try {
-    parsed = JSON.parse(text) as { images?: ImageEntries } | null;
+    parsed = JSON.parse(text) as Partial<IndexFile> | null;
   } catch (cause) {
     throw new Error(`${path} is not JSON: ${remedy}`, { cause });
   }
   const images = parsed?.images;
   if (typeof images !== 'object' || images === null) throw new Error(`${path} has no images: ${remedy}`);
-  return images;
+  return { images, ...(parsed?.released ? { released: parsed.released } : {}) };
 }
 
 /** Whether a namespace has the name. */

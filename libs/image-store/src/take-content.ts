@@ -10,6 +10,8 @@ import { leadsOut, writeEntry } from './copy-content.js';
 const LEFT_OUT = new Set(['.git', '.agentplane']);
 const MAX_DEPTH = 100;
 const CHUNK = 256 * 1024;
+/** What an entry takes of a disk beside its bytes, about. */
+const BLOCK = 4096;
 /** A pipe is opened without waiting for its other end, and refused then. */
 const SAFELY = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
@@ -24,15 +26,19 @@ export interface TakeLimits {
  * `copyContent` has it). Each name is opened in a folder that is open already and is never followed, so that no link leads
  * the platform, which may be root, to files of others; an entry of another owner than the folder's is refused, since it
  * may be a second name of such a file.
- * @returns `sha256:HEX`
+ * @returns `sha256:HEX`, and the bytes that it takes: of its files, and a block for each entry
  * @throws TerminalError for what is no file, folder or link that stays inside, and beyond the limits
  */
-export async function takeContent(source: string, target: string, limits: TakeLimits): Promise<string> {
+export async function takeContent(
+  source: string,
+  target: string,
+  limits: TakeLimits,
+): Promise<{ readonly digest: string; readonly bytes: number }> {
   const root = await open(source, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_DIRECTORY);
   try {
     const taking = new Taking(source, limits, (await root.stat()).uid);
     await taking.folder(root, source, target, '', 0);
-    return `sha256:${taking.hash.digest('hex')}`;
+    return { digest: `sha256:${taking.hash.digest('hex')}`, bytes: taking.bytes };
   } finally {
     await root.close();
   }
@@ -50,6 +56,10 @@ class Taking {
     this.#root = root;
     this.#limits = limits;
     this.#owner = owner;
+  }
+
+  get bytes(): number {
+    return this.#bytes + this.#entries * BLOCK;
   }
 
   async folder(handle: FileHandle, from: string, to: string, path: string, depth: number): Promise<void> {

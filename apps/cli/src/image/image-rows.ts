@@ -52,4 +52,16 @@ export const IMAGE_COMMANDS: readonly Command[] = [
     },
     async (_words, flags) => (await import('./image-command.js')).listImages(flags.data, flags.output),
   ),
+  command(
+    {
+      words: 'image remove',
+      about: 'take a name out of the image store; revisions that run it keep its files',
+      arguments: [{ name: 'name', about: 'name as "image list" shows it' }],
+      options: { data: DATA_OPTION },
+      examples: ['image remove my-agent'],
+      exits: ['unreachable'],
+      needs: 'data folder',
+    },
+    async ([name = ''], flags) => (await import('./remove-image.js')).removeImage(name, flags.data),
+  ),
 ];

@@ -8,6 +8,7 @@ import { REASON } from '#lib/resources';
 import type { Clock } from '#lib/time';
 import type { Caches } from '../caches.js';
 import { type ControllerConfig, platformSettings } from '../config.js';
+import { clusterUid } from '../unused-images/cluster-uid.js';
 import { GitBuilds, type TakeImage } from './git-builds.js';
 
 const MAX_ENTRIES = 200_000;
@@ -16,7 +17,7 @@ const UID = /^[0-9a-zA-Z-]{1,63}$/;
 
 /** Builds as this program is set. */
 export function openGitBuilds(
-  { revisions, buildJobs: jobs }: Caches,
+  { revisions, buildJobs: jobs, namespaces }: Caches,
   client: KubeClient,
   clock: Clock,
   config: ControllerConfig,
@@ -34,25 +35,27 @@ export function openGitBuilds(
     ...{ client, clock, guard, revisions, jobs },
     limits: { places, timeoutMs, memoryMb, registry: npmRegistry },
     settings: platformSettings(config),
-    takeImage: imageTaker(config),
+    takeImage: imageTaker(config, () => clusterUid(namespaces, config.systemNamespace)),
   });
 }
 
 /** The image of what lies in the folder of a pod that has ended; undefined without a store. */
-function imageTaker({
-  imageStore,
-  podFolders,
-  buildImageMegabytes,
-}: ControllerConfig): TakeImage | undefined {
+function imageTaker(
+  { imageStore, podFolders, buildImageMegabytes, builtImagesMegabytes }: ControllerConfig,
+  cluster: () => string,
+): TakeImage | undefined {
   if (imageStore === undefined || podFolders === undefined) return undefined;
   return async ({ metadata, spec }, podUid) => {
     if (!UID.test(podUid)) throw new Error(`the pod of the build has the uid ${JSON.stringify(podUid)}`);
     const built = {
       source: join(podFolders, podUid, 'work', 'source'),
       graphConfig: spec.git?.graphConfigPath ?? '',
+      namespace: metadata.namespace ?? '',
+      cluster: cluster(),
+      maxNamespaceBytes: builtImagesMegabytes * MEGABYTE,
       limits: { maxBytes: buildImageMegabytes * MEGABYTE, maxEntries: MAX_ENTRIES },
     };
     const store = openImageStore({ folder: imageStore, installation: INSTALLATION });
-    return await store.importBuilt(spec.deploymentName, built, [metadata.namespace ?? '']);
+    return await store.importBuilt(spec.deploymentName, built);
   };
 }

@@ -11,6 +11,7 @@ import {
 import { dirname, join } from 'node:path';
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { temporaryFolder } from '#lib/testing';
+import { systemClock } from '#lib/time';
 import { installDependencies } from './install-dependencies.js';
 
 const LOCKS = join(import.meta.dirname, '..', '..', 'testdata', 'locks');
@@ -37,7 +38,9 @@ function imageOf(files: string | Readonly<Record<string, string>>): string {
 
 async function install(folder: string): Promise<void> {
   const shared = join(images, 'dependencies');
-  await installDependencies({ folder, shared, platformModules, onInstall: () => installs++ });
+  await installDependencies({
+    ...{ folder, shared, platformModules, clock: systemClock },
+    onInstall: () => installs++ });
 }
 
 const versionIn = (folder: string): unknown =>

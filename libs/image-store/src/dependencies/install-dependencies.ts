@@ -1,11 +1,14 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { chmod, copyFile, mkdir, readdir, readFile, rename, rm, symlink } from 'node:fs/promises';
+import { chmod, copyFile, mkdir, readdir, readFile, rm, symlink } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import { TerminalError } from '#lib/errors';
 import { isJsonObject, type JsonObject } from '#lib/json';
+import type { Clock } from '#lib/time';
+import { inPartial, moveInto } from '../partial-folder.js';
 import { findPackageManager, MANAGER_FILES, type PackageManager, readManifest } from './package-manager.js';
 import { runPackageManager } from './run-package-manager.js';
+import { hasPackages } from './shared-packages.js';
 
 export interface InstallOptions {
   /** The image that is made. */
@@ -14,6 +17,7 @@ export interface InstallOptions {
   readonly shared: string;
   /** The platform's own `node_modules`. */
   readonly platformModules: string;
+  readonly clock: Clock;
   /** Called before an installation begins, which may take minutes. */
   readonly onInstall?: () => void;
 }
@@ -56,26 +60,21 @@ async function installShared(
   options: InstallOptions,
 ): Promise<string> {
   const target = join(options.shared, await keyOf(folder, manager));
-  if (existsSync(target)) return target;
+  if (await hasPackages(target, options.shared, options.clock)) return target;
   options.onInstall?.();
-  const partial = join(options.shared, `.partial-${process.pid}-${randomBytes(4).toString('hex')}`);
-  await mkdir(partial, { recursive: true, mode: 0o700 });
-  // agents may be other users than the platform
-  await chmod(options.shared, 0o711);
-  await chmod(partial, 0o755);
-  try {
+  return await inPartial(options.shared, async (partial) => {
+    await mkdir(partial, { recursive: true, mode: 0o700 });
+    // agents may be other users than the platform
+    await chmod(options.shared, 0o711);
+    await chmod(partial, 0o755);
     for (const name of [manager.lockFile, ...MANAGER_FILES])
       if (existsSync(join(folder, name))) await copyFile(join(folder, name), join(partial, name));
     await runPackageManager(partial, manager);
     await mkdir(join(partial, 'node_modules'), { recursive: true }); // a lock file may name nothing
     await keepModules(partial);
-    await rename(partial, target).catch((error: unknown) => {
-      if (!existsSync(target)) throw error; // else another import with the same lock file was faster
-    });
-  } finally {
-    await rm(partial, { recursive: true, force: true });
-  }
-  return target;
+    await moveInto(partial, target); // another import with the same lock file may have been faster
+    return target;
+  });
 }
 
 /** What was only needed to install may hold the token of a registry (`.npmrc`), and every pod can read this folder. */

@@ -5,7 +5,10 @@ import { dirname, join, relative } from 'node:path';
 import { inheritedEnvironment } from '#lib/config';
 import { TerminalError } from '#lib/errors';
 import type { PythonSettings } from '#lib/graph-configuration';
+import type { Clock } from '#lib/time';
 import { endOfOutput, runProgram } from '../dependencies/run-program.js';
+import { hasPackages } from '../dependencies/shared-packages.js';
+import { inPartial, moveInto } from '../partial-folder.js';
 import { findPython, type Python } from './find-python.js';
 import { mendScripts } from './mend-scripts.js';
 import { chooseInstaller, findPip, type PackageInstaller } from './package-installer.js';
@@ -21,6 +24,7 @@ export interface PythonOptions {
   readonly settings: PythonSettings;
   /** Whether packages without a wheel are built, which runs code of their authors. */
   readonly builds: boolean;
+  readonly clock: Clock;
   /** Called before an installation begins, which may take minutes. */
   readonly onInstall?: (() => void) | undefined;
   /** Gets what the installer says. */
@@ -110,28 +114,27 @@ async function installShared(options: PythonOptions): Promise<string> {
   const installer = chooseInstaller(folder, settings, reader);
   const packages = await pythonPackages(folder, settings, { python, reader, builds });
   const target = join(shared, keyOf(options, python, packages));
-  if (existsSync(target)) return target;
+  if (await hasPackages(target, shared, options.clock)) return target;
   options.onInstall?.();
-  const partial = join(shared, `.partial-${process.pid}-${randomBytes(4).toString('hex')}`);
-  const lists = `${partial}-lists`;
-  await mkdir(partial, { recursive: true, mode: 0o700 });
-  // agents may be other users than the platform
-  await chmod(shared, 0o711);
-  await chmod(partial, 0o755);
-  try {
-    await makeVenv(python, partial);
-    await mkdir(lists, { mode: 0o700 });
-    await fill({ venv: partial, lists }, options, packages, installer);
+  return await inPartial(shared, async (partial) => {
+    const lists = `${partial}-lists`;
+    await mkdir(partial, { recursive: true, mode: 0o700 });
+    // agents may be other users than the platform
+    await chmod(shared, 0o711);
+    await chmod(partial, 0o755);
+    try {
+      await makeVenv(python, partial);
+      await mkdir(lists, { mode: 0o700 });
+      await fill({ venv: partial, lists }, options, packages, installer);
+    } finally {
+      await rm(lists, { recursive: true, force: true });
+    }
     // pip does it itself
     if (installer.name === 'uv') await compile(python, partial);
     await mendScripts(partial);
-    await rename(partial, target).catch((error: unknown) => {
-      if (!existsSync(target)) throw error; // else another import of the same list was faster
-    });
-  } finally {
-    for (const made of [partial, lists]) await rm(made, { recursive: true, force: true });
-  }
-  return target;
+    await moveInto(partial, target); // another import of the same list may have been faster
+    return target;
+  });
 }
 
 /** Whether the environment of an image has lost its interpreter, as when Python was removed or came in another place. */

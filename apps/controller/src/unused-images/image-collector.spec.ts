@@ -1,0 +1,135 @@
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parse } from 'yaml';
+import { type ImageStore, openImageStore } from '#lib/image-store';
+import { KubeClient, loadKubeConnection } from '#lib/kube';
+import {
+  type AgentRevision,
+  CUSTOM_RESOURCE_DEFINITIONS,
+  NAMESPACES,
+  PODS,
+  RESOURCES,
+} from '#lib/resources';
+import { createLogger } from '#lib/telemetry';
+import { FakeClock, temporaryFolder, testEmbeddedKube, waitFor } from '#lib/testing';
+import { ImageCollector } from './image-collector.js';
+
+const namespace = 'ws-a';
+const PASS_MS = 300_000;
+/** Given long enough ago, and found unnamed twice. */
+const PASSES = 3;
+
+describe('ImageCollector', () => {
+  const server = testEmbeddedKube();
+  const root = temporaryFolder();
+  let client: KubeClient;
+  let made = 0;
+
+  beforeAll(async () => {
+    client = new KubeClient(await loadKubeConnection({ kubeconfigPath: server.kubeconfigPath }), {
+      fieldManager: 'test',
+    });
+    const crds = join(process.cwd(), 'crds');
+    for (const file of readdirSync(crds).filter((name) => /agent(revision|deployment)s/.test(name)))
+      await client.create(CUSTOM_RESOURCE_DEFINITIONS, parse(readFileSync(join(crds, file), 'utf8')));
+    await client.create(NAMESPACES, { metadata: { name: namespace } });
+    for (const kind of [RESOURCES.AgentRevision, RESOURCES.AgentDeployment])
+      await waitFor(() =>
+        client.list(kind, { namespace }).then(
+          () => true,
+          () => false,
+        ),
+      );
+  }, 60_000);
+  afterAll(() => client.close());
+
+  /** With what the caches had when it was made. */
+  const newCollector = (cached: readonly AgentRevision[] = []) => {
+    const clock = new FakeClock(new Date());
+    const base = join(root, String(made++));
+    const installation = join(base, 'installation');
+    mkdirSync(join(installation, 'node_modules'), { recursive: true });
+    const store = openImageStore({ folder: join(base, 'images'), installation, clock });
+    const collector = new ImageCollector({
+      ...{ store, client, clock, log: createLogger('test', 'silent') },
+      revisions: { list: () => [...cached] },
+      deployments: { list: () => [] },
+      cluster: () => 'cluster',
+    });
+    const passes = async (count = PASSES): Promise<void> => {
+      for (let at = 0; at < count; at++) {
+        clock.advance(PASS_MS + 1);
+        await collector.reconcile();
+      }
+    };
+    return { store, collector, passes, base };
+  };
+  const build = async (store: ImageStore, base: string): Promise<string> => {
+    const source = join(base, `source-${made++}`);
+    mkdirSync(source);
+    writeFileSync(join(source, 'langgraph.json'), '{"graphs": {"agent": "./graph.js:graph"}}');
+    writeFileSync(join(source, 'graph.js'), `export const graph = ${made}`);
+    return await store.importBuilt('b', {
+      ...{ source, graphConfig: 'langgraph.json', namespace, cluster: 'cluster' },
+      ...{ limits: { maxBytes: 1e8, maxEntries: 1_000 }, maxNamespaceBytes: 1e9 },
+    });
+  };
+  const exists = async (store: ImageStore, image: string): Promise<boolean> =>
+    (await store.resolve(image, { namespace, gid: undefined })) !== undefined;
+  const aRevision = async (image: string): Promise<AgentRevision> => {
+    const name = `a-${made++}`;
+    await client.create<AgentRevision>(RESOURCES.AgentRevision, {
+      metadata: { namespace, name },
+      spec: {
+        ...{ deploymentName: 'a', deploymentWireName: 'a', tenantId: 't', number: made, source: 'git_host' },
+        ...{ envSecretName: 'e', databaseSecretName: 'd', platformSecretName: 'p', listenerName: 'l' },
+      },
+    });
+    return await client.mergeStatus(
+      RESOURCES.AgentRevision,
+      { namespace, name },
+      { status: { image } },
+    );
+  };
+
+  it('removes the image of a revision that is forgotten, and keeps the others', async () => {
+    const { store, passes, base } = newCollector();
+    const [kept, gone] = [await build(store, base), await build(store, base)];
+    await aRevision(kept);
+    const { metadata } = await aRevision(gone);
+    await passes();
+    expect([await exists(store, kept), await exists(store, gone)]).toEqual([true, true]);
+    await client.delete(RESOURCES.AgentRevision, { namespace, name: metadata.name });
+    await passes();
+    expect([await exists(store, kept), await exists(store, gone)]).toEqual([true, false]);
+  });
+
+  it('keeps an image that a pod runs, whatever became of its revision', async () => {
+    const { store, passes, base } = newCollector();
+    const image = await build(store, base);
+    const pod = { metadata: { namespace, name: 'runs' }, spec: { containers: [{ name: 'c', image }] } };
+    await client.create(PODS, pod);
+    await passes();
+    expect(await exists(store, image)).toBe(true);
+    await client.delete(PODS, { namespace, name: 'runs' }, { gracePeriodSeconds: 0 });
+    await passes();
+    expect(await exists(store, image)).toBe(false);
+  });
+
+  it('removes nothing before a second pass finds it unnamed', async () => {
+    const { store, passes, base } = newCollector();
+    const image = await build(store, base);
+    await passes(2);
+    expect(await exists(store, image)).toBe(true);
+    await passes(1);
+    expect(await exists(store, image)).toBe(false);
+  });
+
+  it('works every five minutes, however often it is asked', async () => {
+    const { store, collector, passes, base } = newCollector();
+    const image = await build(store, base);
+    await passes(1);
+    for (let at = 0; at < 10; at++) await collector.reconcile();
+    expect(await exists(store, image)).toBe(true);
+  });
+});

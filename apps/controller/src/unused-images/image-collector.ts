@@ -1,0 +1,79 @@
+import type { ImageStore } from '#lib/image-store';
+import type { Informer, KubeClient } from '#lib/kube';
+import { after, done, type Result } from '#lib/reconcile';
+import { type AgentDeployment, type AgentRevision, PODS, RESOURCES } from '#lib/resources';
+import type { Logger } from '#lib/telemetry';
+import type { Clock } from '#lib/time';
+import { namedImages } from './named-images.js';
+
+type UsedStore = Pick<ImageStore, 'listUnnamed' | 'removeContents' | 'removeUnusedPackages'>;
+
+/** What the collector works with. */
+export interface CollectorTools {
+  /** Undefined where there is none: images come from registries. */
+  readonly store: UsedStore | undefined;
+  readonly client: Pick<KubeClient, 'list'>;
+  readonly revisions: Pick<Informer<AgentRevision>, 'list'>;
+  readonly deployments: Pick<Informer<AgentDeployment>, 'list'>;
+  /** The uid of this cluster. */
+  readonly cluster: () => string;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+const PERIOD_MS = 300_000;
+
+/**
+ * Removes contents of the image store that no name of the store, revision, deployment or pod names: what builds of revisions
+ * left that are forgotten, and what `image remove` released. A content goes once two passes found it so: a cache may lag
+ * behind a revision that repeats another. Before it goes the API server is asked itself.
+ */
+export class ImageCollector {
+  readonly #tools: CollectorTools;
+  #before: ReadonlySet<string> = new Set();
+  #nextMs = 0;
+
+  constructor(tools: CollectorTools) {
+    this.#tools = tools;
+  }
+
+  /** Asked at every change of a revision, and works every five minutes. */
+  async reconcile(): Promise<Result> {
+    const { clock, store } = this.#tools;
+    if (!store) return done();
+    const earlyMs = this.#nextMs - clock.monotonicMs();
+    if (earlyMs > 0) return after(earlyMs);
+    await this.#removeContents(store);
+    const folders = await store.removeUnusedPackages();
+    if (folders > 0) this.#tools.log.info({ folders }, 'removed packages that no image uses any more');
+    this.#nextMs = clock.monotonicMs() + PERIOD_MS;
+    return after(PERIOD_MS);
+  }
+
+  async #removeContents(store: UsedStore): Promise<void> {
+    const { revisions, deployments, cluster, log } = this.#tools;
+    const uid = cluster();
+    const listed = await store.listUnnamed(uid);
+    const cached = namedImages({ revisions: revisions.list(), deployments: deployments.list(), pods: [] });
+    const unused = listed.filter((one) => !cached.has(one));
+    const ripe = unused.filter((one) => this.#before.has(one));
+    this.#before = new Set(unused);
+    if (ripe.length === 0) return;
+    const named = await this.#namedNow();
+    const removed = await store.removeContents(
+      ripe.filter((one) => !named.has(one)),
+      uid,
+    );
+    if (removed.length > 0) log.info({ images: removed }, 'removed images that nothing names any more');
+  }
+
+  async #namedNow(): Promise<ReadonlySet<string>> {
+    const { client } = this.#tools;
+    const [deployments, revisions, pods] = await Promise.all([
+      client.list(RESOURCES.AgentDeployment),
+      client.list(RESOURCES.AgentRevision),
+      client.list(PODS),
+    ]);
+    return namedImages({ deployments: deployments.items, revisions: revisions.items, pods: pods.items });
+  }
+}

@@ -1,0 +1,100 @@
+import { existsSync } from 'node:fs';
+import { readdir, rename, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Clock } from '#lib/time';
+import type { ClosedContents } from './closed-contents.js';
+import { type ImageIndex, namedBy } from './image-index.js';
+import { partialPath, removePartials } from './partial-folder.js';
+import { lockStore } from './store-lock.js';
+
+/** A build reports its image within moments; what was given lately may be on its way into a revision. */
+const GIVEN_LATELY_MS = 300_000;
+/** Others wait for the lock meanwhile. */
+const AT_ONCE = 100;
+const CONTENT = /^sha256-[0-9a-f]{64}$/;
+const USER = /^user-\d+$/;
+
+export interface RemovalPlaces {
+  readonly folder: string;
+  readonly index: ImageIndex;
+  readonly closed: ClosedContents;
+  readonly clock: Clock;
+}
+
+/**
+ * Removes contents from a store: their folders, who has them, and the copies for users of pods. Only what a build of this
+ * cluster left, or lost its last name: an index that was lost or restored makes nothing unwanted.
+ */
+export class ContentRemoval {
+  readonly #places: RemovalPlaces;
+
+  constructor(places: RemovalPlaces) {
+    this.#places = places;
+  }
+
+  /**
+   * Digests that nothing in the store keeps. Something outside may: revisions of the cluster, and pods.
+   * @param cluster whose builds are meant
+   */
+  async listUnnamed(cluster: string): Promise<readonly string[]> {
+    const { folder, index, closed, clock } = this.#places;
+    for (const place of [folder, closed.folder]) await removePartials(place);
+    const lately = clock.now().getTime() - GIVEN_LATELY_MS;
+    const access = await closed.list();
+    const built = [...access]
+      .filter(([, { built: note }]) => note?.cluster === cluster && Date.parse(note.at) < lately)
+      .map(([digest]) => digest);
+    const copied = (await this.#copies()).map(({ digest }) => digest);
+    const left = copied.filter((one) => !access.has(one) && !existsSync(closed.folderOf(one)));
+    const named = namedBy(await index.read());
+    return [...new Set([...built, ...left, ...(await index.released())])].filter((one) => !named.has(one));
+  }
+
+  /**
+   * Removes contents. What was named, or given again by a build, since they were listed, stays.
+   * @returns the digests that were removed
+   */
+  async remove(digests: readonly string[], cluster: string): Promise<readonly string[]> {
+    const { folder, index, closed, clock } = this.#places;
+    if (digests.length === 0) return [];
+    await closed.make();
+    let removed: readonly string[];
+    const left: string[] = [];
+    const release = await lockStore(folder, clock);
+    try {
+      const unnamed = new Set(await this.listUnnamed(cluster));
+      removed = digests.filter((one) => unnamed.has(one)).slice(0, AT_ONCE);
+      const copies = await this.#copies();
+      for (const digest of removed) {
+        const own = copies.filter((one) => one.digest === digest).map(({ path }) => path);
+        const open = join(folder, digest.replace(':', '-'));
+        for (const path of [open, closed.folderOf(digest), ...own].filter((one) => existsSync(one))) {
+          const partial = partialPath(closed.folder);
+          await rename(path, partial);
+          left.push(partial);
+        }
+        // last: a removal that is cut short before finds the content again by it
+        await rm(`${closed.folderOf(digest)}.json`, { force: true });
+      }
+    } finally {
+      await release();
+    }
+    await index.forget(new Set(removed));
+    for (const partial of left) await rm(partial, { recursive: true, force: true });
+    return removed;
+  }
+
+  /** What users of pods have of their own. */
+  async #copies(): Promise<readonly { readonly digest: string; readonly path: string }[]> {
+    const { folder } = this.#places;
+    const users = existsSync(folder) ? (await readdir(folder)).filter((name) => USER.test(name)) : [];
+    const found = await Promise.all(
+      users.map(async (user) =>
+        (await readdir(join(folder, user)))
+          .filter((name) => CONTENT.test(name))
+          .map((name) => ({ digest: name.replace('-', ':'), path: join(folder, user, name) })),
+      ),
+    );
+    return found.flat();
+  }
+}
