@@ -1,4 +1,5 @@
 import { spawn, spawnSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -164,6 +165,23 @@ describe('the builder', () => {
     const environment = readFileSync(join(agent, 'environment'), 'utf8');
     expect(environment).toContain(`HOME=${at}\n`);
     expect(environment).not.toMatch(/AGENTPLANE|GIT_|TERMINATION/);
+  });
+
+  it.each([
+    ['fetch', /^the checkout takes more than 2 MB of disk, twice the largest image/],
+    ['build', /^the checkout takes more than 2 MB of disk, twice the largest image/],
+  ] as const)('ends a %s that fills the disk', async (which, message) => {
+    const repository = await server.repository(`large-${which}`);
+    const large: Record<string, string> =
+      which === 'fetch' ? { 'large.bin': randomBytes(6_000_000).toString('hex') } : {};
+    const settings = settingsOf(repository, await repository.commit({ ...AGENT, ...large }), {
+      AGENTPLANE_BUILD_IMAGE_MB: '1',
+      AGENTPLANE_BUILD_COMMAND: 'head -c 9000000 /dev/urandom > large.bin; exec sleep 600',
+    });
+    const at = await work();
+    const fetched = await step('fetch', at, settings);
+    const ended = which === 'fetch' ? fetched : await step('build', at, settings);
+    expect([ended.code, ended.message]).toEqual([1, expect.stringMatching(message)]);
   });
 
   it('reports the command that failed and its exit code', async () => {

@@ -1,4 +1,4 @@
-import { type Config, optionalText, text } from '#lib/config';
+import { type Config, integer, optionalText, text } from '#lib/config';
 
 export const CONFIG = {
   repository: text('AGENTPLANE_BUILD_REPOSITORY', 'https URL of the git repository'),
@@ -6,6 +6,14 @@ export const CONFIG = {
   graphConfig: text('AGENTPLANE_BUILD_GRAPH_CONFIG', 'path of the graph configuration in the repository'),
   installCommand: optionalText('AGENTPLANE_BUILD_INSTALL', 'run in the root; else the lock file decides'),
   buildCommand: optionalText('AGENTPLANE_BUILD_COMMAND', 'run in the folder of the graph configuration'),
+  imageMegabytes: integer(
+    'AGENTPLANE_BUILD_IMAGE_MB',
+    'largest result; the checkout may take twice as much',
+    {
+      fallback: 2048,
+      min: 1,
+    },
+  ),
   username: text('AGENTPLANE_GIT_USERNAME', 'user of the token', { fallback: 'x-access-token' }),
   token: optionalText('AGENTPLANE_GIT_TOKEN', 'token of the integration; for fetching alone', {
     secret: true,

@@ -54,10 +54,12 @@ function environmentOf({ username, token, ca }: BuilderConfig): Readonly<Record<
 class Git {
   readonly #folder: string;
   readonly #remote: Readonly<Record<string, string>>;
+  readonly #signal: AbortSignal;
 
-  constructor(folder: string, config: BuilderConfig) {
+  constructor(folder: string, config: BuilderConfig, signal: AbortSignal) {
     this.#folder = folder;
     this.#remote = environmentOf(config);
+    this.#signal = signal;
   }
 
   async run(args: readonly string[], what: string): Promise<string> {
@@ -65,7 +67,13 @@ class Git {
     const program = 'git';
     const settings = SETTINGS.flatMap((one) => ['-c', one]);
     const code = await runCommand({
-      ...{ program, args: [...settings, ...args], folder: this.#folder, environment: this.#remote },
+      ...{
+        program,
+        args: [...settings, ...args],
+        folder: this.#folder,
+        environment: this.#remote,
+        signal: this.#signal,
+      },
       onOutput: (text) => (output += text),
     }).catch((cause: unknown) => {
       throw new BuildError('git could not be started; install git on this machine', {
@@ -80,14 +88,14 @@ class Git {
 }
 
 /**
- * Clones one commit, without its history, into `source`.
+ * Clones one commit, without its history, into `source`; ends when the signal is aborted.
  * @throws BuildError when the host refuses, and for what would be missing in silence: submodules, LFS, the graph configuration
  */
-export async function fetchSource(config: BuilderConfig): Promise<void> {
+export async function fetchSource(config: BuilderConfig, signal: AbortSignal): Promise<void> {
   const folder = sourceFolder();
   rmSync(folder, { recursive: true, force: true }); // of an attempt that was cut short
   mkdirSync(folder, { mode: 0o700 });
-  const git = new Git(folder, config);
+  const git = new Git(folder, config, signal);
   print(`fetching ${config.commit} of ${config.repository}`);
   await git.run(['init', '-q'], 'making the checkout');
   await git.run(

@@ -16,13 +16,16 @@ export interface Command {
   readonly environment?: Readonly<Record<string, string>>;
   /** Instead of this program's own output, which is the log of the build. */
   readonly onOutput?: (text: string) => void;
+  /** Ends it. */
+  readonly signal?: AbortSignal;
 }
 
 /**
  * Runs a command with an environment of its own, in which this folder is the home, and answers its exit code.
  * @throws Error when it cannot be started
  */
-export function runCommand({ program, args, folder, environment, onOutput }: Command): Promise<number> {
+export function runCommand(command: Command): Promise<number> {
+  const { program, args, folder, environment, onOutput, signal } = command;
   return new Promise((resolve, reject) => {
     const child = spawn(program, args, {
       cwd: folder,
@@ -30,6 +33,7 @@ export function runCommand({ program, args, folder, environment, onOutput }: Com
       stdio: ['ignore', onOutput ? 'pipe' : 'inherit', 'inherit'],
     });
     child.stdout?.on('data', (chunk: Buffer) => onOutput?.(chunk.toString()));
+    signal?.addEventListener('abort', () => child.kill());
     child.on('error', reject);
     child.on('close', (code, signal) => resolve(code ?? (signal === null ? 1 : 128)));
   });

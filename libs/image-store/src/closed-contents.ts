@@ -78,7 +78,11 @@ export class ClosedContents {
    * @param judge gets the bytes of all built contents of the namespace, with this one; may throw
    */
   async keepBuilt(
-    { partial, digest, namespace }: { readonly partial: string; readonly digest: string; readonly namespace: string },
+    {
+      partial,
+      digest,
+      namespace,
+    }: { readonly partial: string; readonly digest: string; readonly namespace: string },
     { bytes, cluster }: Omit<BuiltNote, 'at'>,
     judge: (bytes: number) => void,
   ): Promise<void> {
@@ -154,7 +158,8 @@ export class ClosedContents {
       throw error;
     }
     const { namespaces, built } = (JSON.parse(text) ?? {}) as Partial<Access>;
-    if (Array.isArray(namespaces)) return { namespaces: namespaces as readonly string[], ...(built ? { built } : {}) };
+    if (Array.isArray(namespaces))
+      return { namespaces: namespaces as readonly string[], ...(built ? { built } : {}) };
     throw new Error(`${path} names no namespaces: restore it, or remove it and add the image again`);
   }
 }

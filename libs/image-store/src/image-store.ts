@@ -208,7 +208,13 @@ export class ImageStore {
     const { shared, platformModules } = this.#packages;
     const clock = this.#clock;
     if (python) return installPython({ folder, shared, clock, settings: python, builds, onInstall, onLine });
-    await installDependencies({ folder, shared, clock, platformModules, ...(onInstall ? { onInstall } : {}) });
+    await installDependencies({
+      folder,
+      shared,
+      clock,
+      platformModules,
+      ...(onInstall ? { onInstall } : {}),
+    });
   }
 }
 

@@ -31,6 +31,8 @@ export interface GitBuild {
   readonly commit: string;
   readonly timeoutMs: number;
   readonly memoryMb: number;
+  /** The largest result, megabytes. */
+  readonly imageMb: number;
   /** Where packages come from; undefined: where the package managers look by themselves. */
   readonly registry?: string | undefined;
 }
@@ -108,7 +110,7 @@ export function buildGitOutput(
   };
 }
 
-function settingsOf({ revision, commit, registry }: GitBuild): readonly EnvironmentVariable[] {
+function settingsOf({ revision, commit, imageMb, registry }: GitBuild): readonly EnvironmentVariable[] {
   const { git } = revision.spec;
   const values: Readonly<Record<string, string | undefined>> = {
     AGENTPLANE_BUILD_REPOSITORY: git?.repoUrl,
@@ -116,6 +118,7 @@ function settingsOf({ revision, commit, registry }: GitBuild): readonly Environm
     AGENTPLANE_BUILD_GRAPH_CONFIG: git?.graphConfigPath,
     AGENTPLANE_BUILD_INSTALL: git?.installCommand,
     AGENTPLANE_BUILD_COMMAND: git?.buildCommand,
+    AGENTPLANE_BUILD_IMAGE_MB: String(imageMb),
     npm_config_registry: registry,
     YARN_NPM_REGISTRY_SERVER: registry,
   };

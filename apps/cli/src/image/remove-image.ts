@@ -14,7 +14,10 @@ export async function removeImage(name: string, data: string): Promise<number> {
   const store = openImageStore({ folder: images, installation: INSTALLATION, clock: systemClock });
   const image = await store.find(name);
   if (!image)
-    throw new CommandError('failed', `image ${name} does not exist; "agentplane image list" shows those that do`);
+    throw new CommandError(
+      'failed',
+      `image ${name} does not exist; "agentplane image list" shows those that do`,
+    );
   const platform = findRunningPlatform(data);
   const users = platform ? await deploymentsOf(image, platform.credentials.kubeconfig) : [];
   if (users.length > 0)

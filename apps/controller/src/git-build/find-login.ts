@@ -2,6 +2,7 @@ import { TerminalError } from '#lib/errors';
 import type { KubeClient } from '#lib/kube';
 import { GIT_INTEGRATIONS, type GitLogin, parseGitIntegration } from '#lib/manifests';
 import { REASON, SECRETS } from '#lib/resources';
+import type { GitRemote } from '../git-remote/find-commit.js';
 
 /** What names a repository and the integration that it is read with. */
 export interface GitSource {
@@ -37,4 +38,21 @@ export async function findLogin(
     );
   const { username, token, ca } = found;
   return { token, ...(username === undefined ? {} : { username }), ...(ca === undefined ? {} : { ca }) };
+}
+
+/**
+ * A repository, and how its host lets the platform in.
+ * @throws TerminalError as `findLogin`
+ */
+export async function findRemote(
+  client: Pick<KubeClient, 'find'>,
+  namespace: string,
+  source: GitSource,
+): Promise<GitRemote> {
+  const { token, username = 'x-access-token', ca } = await findLogin(client, namespace, source);
+  return {
+    url: source.repoUrl,
+    ...(token === undefined ? {} : { login: { username, token } }),
+    ...(ca === undefined ? {} : { ca }),
+  };
 }

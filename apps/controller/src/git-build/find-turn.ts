@@ -46,7 +46,7 @@ export function findTurn(own: AgentRevision, all: readonly AgentRevision[], rule
 }
 
 /** Whether a revision has begun its build, or waits for a place. */
-function isBuilding(revision: AgentRevision): boolean {
+export function isBuilding(revision: AgentRevision): boolean {
   const { spec, status } = revision;
   if (spec.source !== 'git_host' || isDeleting(revision) || isBuildOver(revision)) return false;
   return status?.repoCommitSha !== undefined;
@@ -68,7 +68,8 @@ function takeTurn(taken: Map<string, number>, { metadata: { namespace = '' } }: 
   return turn;
 }
 
-function deploymentOf({ metadata, spec }: AgentRevision): string {
+/** `NAMESPACE/NAME` */
+export function deploymentOf({ metadata, spec }: AgentRevision): string {
   return `${metadata.namespace ?? ''}/${spec.deploymentName}`;
 }
 

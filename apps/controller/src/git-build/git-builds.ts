@@ -26,6 +26,7 @@ import {
   SECRETS,
 } from '#lib/resources';
 import type { Clock } from '#lib/time';
+import { CommitLooks } from '../git-remote/commit-looks.js';
 import { findCommit } from '../git-remote/find-commit.js';
 import {
   decideGitBuild,
@@ -34,7 +35,8 @@ import {
   isBuildOver,
   longestPlaceMs,
 } from './decide-git-build.js';
-import { findLogin } from './find-login.js';
+import { type BuildingRevisions } from './building-revisions.js';
+import { findLogin, findRemote } from './find-login.js';
 import { findTurn } from './find-turn.js';
 
 /** What one build may use. */
@@ -42,6 +44,8 @@ export interface GitBuildLimits {
   readonly places: number;
   readonly timeoutMs: number;
   readonly memoryMb: number;
+  /** The largest result. */
+  readonly imageMb: number;
   readonly registry: string | undefined;
 }
 
@@ -54,7 +58,7 @@ export interface GitBuildTools {
   readonly guard: AddressGuard;
   readonly limits: GitBuildLimits;
   readonly settings: PlatformSettings;
-  readonly revisions: Pick<Informer<AgentRevision>, 'list'>;
+  readonly revisions: BuildingRevisions;
   readonly jobs: Pick<Informer<Job>, 'find'>;
   /** Undefined where there is no image store: builds are refused. */
   readonly takeImage: TakeImage | undefined;
@@ -82,8 +86,13 @@ export class GitBuilds {
   /** When those that could not begin count again, in milliseconds, by uid. Lost with the process, which tries them again. */
   readonly #stuck = new Map<string, number>();
 
+  readonly #looks: CommitLooks;
+  /** Uids of revisions whose Job and Secret do not exist any more. A crash, or a person, may leave one without the other. */
+  readonly #cleared = new Set<string>();
+
   constructor(tools: GitBuildTools) {
     this.#tools = tools;
+    this.#looks = new CommitLooks(tools.clock);
   }
 
   /** @param repeated the revision that this one repeats: its commit is built again */
@@ -119,7 +128,7 @@ export class GitBuilds {
     const job = jobs.find(key) ?? (hasBegun ? await client.find(JOBS, key) : undefined);
     const ofJob = { namespace, labelSelector: `${JOB_LABEL}=${key.name}` };
     const now = clock.now();
-    const turn = findTurn(revision, revisions.list(), {
+    const turn = findTurn(revision, revisions.around(revision), {
       beganAfter: new Date(now.getTime() - longestPlaceMs(timeoutMs)),
       isStuck: ({ metadata: { uid = '' } }) => (this.#stuck.get(uid) ?? 0) > now.getTime(),
     });
@@ -146,13 +155,14 @@ export class GitBuilds {
     switch (decision.kind) {
       case 'finished':
         // its end was reported, and the controller ended before the rest
-        if (world.job) await this.#settle(world);
+        if (this.#mayBeLeft(world)) await this.#settle(world);
         return done();
       case 'skip':
-        if (world.job) await this.#clear(revision);
+        if (this.#mayBeLeft(world)) await this.#clear(revision);
         return done();
       case 'resolve': {
         const repoCommitSha = repeated?.status?.repoCommitSha ?? (await this.#resolve(revision));
+        if (repoCommitSha === undefined) return after(LOOK_MS);
         const message = `commit ${repoCommitSha} is waiting for its build`;
         await report({ repoCommitSha, draft: { status: 'Unknown', reason: REASON.buildQueued, message } });
         return after(0);
@@ -187,16 +197,15 @@ export class GitBuilds {
     }
   }
 
-  async #resolve({ metadata, spec: { git } }: AgentRevision): Promise<string> {
+  /** @returns undefined while its host is asked */
+  async #resolve({ metadata, spec: { git } }: AgentRevision): Promise<string | undefined> {
     const { client, guard } = this.#tools;
     if (!git) throw new TerminalError(REASON.buildRefused, 'the revision names no repository');
-    const { token, username = 'x-access-token', ca } = await findLogin(client, metadata.namespace ?? '', git);
-    const remote = {
-      url: git.repoUrl,
-      ...(token === undefined ? {} : { login: { username, token } }),
-      ...(ca === undefined ? {} : { ca }),
-    };
-    return await findCommit(remote, git.repoRef, guard);
+    const { uid = '', namespace = '' } = metadata;
+    return await this.#looks.ask({ uid, namespace }, async () => {
+      const remote = await findRemote(client, namespace, git);
+      return await findCommit(remote, git.repoRef, guard);
+    });
   }
 
   /** @throws TerminalError when the namespace can hold no Secret or Job more: it would keep a place until it can */
@@ -268,12 +277,19 @@ export class GitBuilds {
     if (outputs.length > 0) await client.apply(CONFIG_MAPS, buildGitOutput(revision, outputs));
   }
 
+  /** Secrets are read by their names alone, so each build is asked for once in the life of a process. */
+  #mayBeLeft({ revision: { metadata, status }, job }: GitBuildWorld): boolean {
+    if (job) return true;
+    return status?.build !== undefined && !this.#cleared.has(metadata.uid ?? '');
+  }
+
   /** The Job with its pod, and the token. */
   async #clear(revision: AgentRevision): Promise<void> {
     const { client } = this.#tools;
     const key = { ...keyOf(revision), name: revisionBuildName(revision.metadata.name) };
     await ignoring(isNotFound, client.delete(SECRETS, key));
     await ignoring(isNotFound, client.delete(JOBS, key, { propagation: 'Background' }));
+    this.#cleared.add(revision.metadata.uid ?? '');
   }
 }
 

@@ -9,6 +9,7 @@ import type { Clock } from '#lib/time';
 import type { Caches } from '../caches.js';
 import { type ControllerConfig, platformSettings } from '../config.js';
 import { clusterUid } from '../unused-images/cluster-uid.js';
+import { BuildingRevisions } from './building-revisions.js';
 import { GitBuilds, type TakeImage } from './git-builds.js';
 
 const MAX_ENTRIES = 200_000;
@@ -32,8 +33,9 @@ export function openGitBuilds(
   });
   const { builds: places, buildTimeoutMs: timeoutMs, buildMemoryMb: memoryMb, npmRegistry } = config;
   return new GitBuilds({
-    ...{ client, clock, guard, revisions, jobs },
-    limits: { places, timeoutMs, memoryMb, registry: npmRegistry },
+    ...{ client, clock, guard, jobs },
+    revisions: new BuildingRevisions(revisions),
+    limits: { places, timeoutMs, memoryMb, imageMb: config.buildImageMegabytes, registry: npmRegistry },
     settings: platformSettings(config),
     takeImage: imageTaker(config, () => clusterUid(namespaces, config.systemNamespace)),
   });

@@ -69,24 +69,32 @@ function readRefs(remote: GitRemote, search: RefSearch, guard: AddressGuard): Pr
     request.on('response', (response) => {
       const refusal = judge(remote, response);
       if (refusal) reject(refusal);
-      else readInto(search, response, resolve);
+      else readInto(search, response, (isCut) => (isCut ? reject(tooManyRefs(remote)) : resolve()));
       if (refusal) request.destroy();
     });
     request.end();
   });
 }
 
-function readInto(search: RefSearch, response: IncomingMessage, done: () => void): void {
+/** @param done told whether the list has more than is read */
+function readInto(search: RefSearch, response: IncomingMessage, done: (isCut: boolean) => void): void {
   let bytes = 0;
   response.on('data', (chunk: Buffer) => {
     search.push(chunk);
     bytes += chunk.length;
     if (!search.isOver && bytes < MAX_BYTES) return;
-    done();
+    done(!search.isOver && search.commit === undefined);
     response.destroy();
   });
-  response.on('end', done);
+  response.on('end', () => done(false));
   response.on('error', () => undefined);
+}
+
+function tooManyRefs({ url }: GitRemote): TerminalError {
+  return new TerminalError(
+    REASON.repositoryRefused,
+    `the list of refs of ${url} has more than ${MAX_BYTES / 1_048_576} MB, and the ref is not among them; delete refs that are not needed`,
+  );
 }
 
 /** Hosts answer 404 for repositories that a caller may not see. */

@@ -6,18 +6,23 @@ import { KubeClient, loadKubeConnection } from '#lib/kube';
 import {
   type AgentRevision,
   CUSTOM_RESOURCE_DEFINITIONS,
+  databaseSecretName,
   NAMESPACES,
+  platformSecretName,
   PODS,
   RESOURCES,
+  revisionEnvSecretName,
+  SERVICE_ACCOUNTS,
 } from '#lib/resources';
 import { createLogger } from '#lib/telemetry';
 import { FakeClock, temporaryFolder, testEmbeddedKube, waitFor } from '#lib/testing';
 import { ImageCollector } from './image-collector.js';
 
 const namespace = 'ws-a';
+const TENANT = '11111111-2222-4333-8444-555555555555';
 const PASS_MS = 300_000;
-/** Given long enough ago, and found unnamed twice. */
-const PASSES = 3;
+/** The first finds it unnamed, the second removes it. */
+const PASSES = 2;
 
 describe('ImageCollector', () => {
   const server = testEmbeddedKube();
@@ -33,13 +38,13 @@ describe('ImageCollector', () => {
     for (const file of readdirSync(crds).filter((name) => /agent(revision|deployment)s/.test(name)))
       await client.create(CUSTOM_RESOURCE_DEFINITIONS, parse(readFileSync(join(crds, file), 'utf8')));
     await client.create(NAMESPACES, { metadata: { name: namespace } });
-    for (const kind of [RESOURCES.AgentRevision, RESOURCES.AgentDeployment])
-      await waitFor(() =>
-        client.list(kind, { namespace }).then(
-          () => true,
-          () => false,
-        ),
-      );
+    await client.create(SERVICE_ACCOUNTS, { metadata: { namespace, name: 'default' } });
+    await waitFor(() =>
+      Promise.all([client.list(RESOURCES.AgentRevision), client.list(RESOURCES.AgentDeployment)]).then(
+        () => true,
+        () => false,
+      ),
+    );
   }, 60_000);
   afterAll(() => client.close());
 
@@ -58,7 +63,7 @@ describe('ImageCollector', () => {
     });
     const passes = async (count = PASSES): Promise<void> => {
       for (let at = 0; at < count; at++) {
-        clock.advance(PASS_MS + 1);
+        await clock.advance(PASS_MS + 1);
         await collector.reconcile();
       }
     };
@@ -81,15 +86,15 @@ describe('ImageCollector', () => {
     await client.create<AgentRevision>(RESOURCES.AgentRevision, {
       metadata: { namespace, name },
       spec: {
-        ...{ deploymentName: 'a', deploymentWireName: 'a', tenantId: 't', number: made, source: 'git_host' },
-        ...{ envSecretName: 'e', databaseSecretName: 'd', platformSecretName: 'p', listenerName: 'l' },
+        ...{ deploymentName: 'a', deploymentWireName: 'a', tenantId: TENANT, number: made },
+        ...{ source: 'git_host', listenerName: 'listener' },
+        git: { repoUrl: 'https://git.example.org/a.git', graphConfigPath: 'langgraph.json' },
+        envSecretName: revisionEnvSecretName(name),
+        databaseSecretName: databaseSecretName('a'),
+        platformSecretName: platformSecretName('a'),
       },
     });
-    return await client.mergeStatus(
-      RESOURCES.AgentRevision,
-      { namespace, name },
-      { status: { image } },
-    );
+    return await client.mergeStatus(RESOURCES.AgentRevision, { namespace, name }, { status: { image } });
   };
 
   it('removes the image of a revision that is forgotten, and keeps the others', async () => {
@@ -119,7 +124,7 @@ describe('ImageCollector', () => {
   it('removes nothing before a second pass finds it unnamed', async () => {
     const { store, passes, base } = newCollector();
     const image = await build(store, base);
-    await passes(2);
+    await passes(1);
     expect(await exists(store, image)).toBe(true);
     await passes(1);
     expect(await exists(store, image)).toBe(false);

@@ -40,7 +40,8 @@ async function install(folder: string): Promise<void> {
   const shared = join(images, 'dependencies');
   await installDependencies({
     ...{ folder, shared, platformModules, clock: systemClock },
-    onInstall: () => installs++ });
+    onInstall: () => installs++,
+  });
 }
 
 const versionIn = (folder: string): unknown =>

@@ -1,0 +1,67 @@
+import type { Clock } from '#lib/time';
+
+/** Who wants to know. */
+export interface Asker {
+  readonly uid: string;
+  readonly namespace: string;
+}
+
+interface Look extends Asker {
+  readonly result: Promise<string>;
+  /** When it ended, on the monotonic clock. */
+  endedMs: number | undefined;
+}
+
+const PLACES = 16;
+const PLACES_OF_NAMESPACE = 4;
+/** A host that answers is waited for; one that does not holds a place here, and no worker. */
+const PATIENCE_MS = 1_000;
+/** Results that are not fetched: whoever asked was deleted. */
+const KEPT_MS = 60_000;
+
+/**
+ * Looks for commits that go on beside the passes which ask for them: a host that accepts a connection and then is silent
+ * would hold one of the few workers for its whole time-out, and with a few repositories all of them.
+ */
+export class CommitLooks {
+  readonly #clock: Clock;
+  readonly #looks = new Map<string, Look>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /**
+   * What a look has found, once; it begins with the first call.
+   * @returns undefined while it goes on, or waits for a place: ask again
+   * @throws what the look threw, once
+   */
+  async ask(asker: Asker, look: () => Promise<string>): Promise<string | undefined> {
+    this.#forget();
+    const found = this.#looks.get(asker.uid) ?? this.#begin(asker, look);
+    if (!found) return undefined;
+    await Promise.race([found.result.catch(() => undefined), this.#clock.sleep(PATIENCE_MS)]);
+    if (found.endedMs === undefined) return undefined;
+    this.#looks.delete(asker.uid);
+    return await found.result;
+  }
+
+  #begin(asker: Asker, look: () => Promise<string>): Look | undefined {
+    const running = [...this.#looks.values()].filter(({ endedMs }) => endedMs === undefined);
+    const own = running.filter(({ namespace }) => namespace === asker.namespace);
+    if (running.length >= PLACES || own.length >= PLACES_OF_NAMESPACE) return undefined;
+    const begun: Look = { ...asker, result: look(), endedMs: undefined };
+    const end = (): void => {
+      begun.endedMs = this.#clock.monotonicMs();
+    };
+    begun.result.then(end, end);
+    this.#looks.set(asker.uid, begun);
+    return begun;
+  }
+
+  #forget(): void {
+    const before = this.#clock.monotonicMs() - KEPT_MS;
+    for (const [uid, { endedMs }] of this.#looks)
+      if (endedMs !== undefined && endedMs < before) this.#looks.delete(uid);
+  }
+}
