@@ -12,7 +12,10 @@ import { ThreadReader } from './store/thread/thread-reader.js';
 import { ThreadWriter } from './store/thread/thread-writer.js';
 import { Assistants } from './assistant/assistants.js';
 import { AppFront } from './app-front/app-front.js';
+import { NodeApp } from './app-front/node-app.js';
+import { PythonApp } from './app-front/python-app.js';
 import type { Authorization } from './authorization/authorization.js';
+import { HandlerProcess } from './authorization/handler-process.js';
 import { loadAuthorization } from './authorization/load-authorization.js';
 import { buildServices, type Services } from './build-services.js';
 import type { ServerConfig } from './config.js';
@@ -25,6 +28,7 @@ import { connectNotifications, type NotificationWord } from './run/connect-notif
 import { redisSecrets } from './fan-out/redis-places.js';
 import { hostEmbedder } from './hosting/host-embedder.js';
 import { nodeHost, pythonHost } from './hosting/host-program.js';
+import type { LoadOrder } from './protocol/messages.js';
 import { StateKeeper } from './hosting/state-keeper.js';
 import { ItemIndex } from './memory/item-index.js';
 import { ItemStore } from './memory/item-store.js';
@@ -64,6 +68,7 @@ export interface AgentServerOptions {
 interface Running extends AgentServerOptions {
   readonly hosts: GraphHosts;
   readonly app: AppFront | undefined;
+  readonly handlers: HandlerProcess | undefined;
   readonly database: Database;
   readonly services: Services;
   readonly sweeper: ItemSweeper;
@@ -95,7 +100,7 @@ export class AgentServer {
     const ownUrl = Promise.withResolvers<string>();
     const states = Promise.withResolvers<StateKeeper>();
     const loaded = await loadAgent(options, ownUrl.promise, states.promise);
-    const { agent, graphs, hosts, app, ui, authorization } = loaded;
+    const { agent, graphs, hosts, app, handlers, ui, authorization } = loaded;
     const { postgresUri: uri } = config;
     const database = buildDatabase(options);
     const { sql } = database;
@@ -128,7 +133,8 @@ export class AgentServer {
         trustsForwarded: config.trustForwarded === 'on',
       },
       settings: agent.http,
-      ...{ app, ui, redis: services.redis, isQueue: config.role === 'queue', loads: services.loads },
+      ...{ app, handlers, ui, redis: services.redis },
+      ...{ isQueue: config.role === 'queue', loads: services.loads },
       version: PLATFORM_VERSION,
       cors: await loadCors(config.corsOrigins, agent.http.cors),
       info: infoOf(config, agent.language),
@@ -168,7 +174,7 @@ export class AgentServer {
     const endReadings = readRuns({ worker, logs: services.logs, sql, server: services.server, http });
     return new AgentServer(port, {
       ...options,
-      ...{ hosts, app, database, services, sweeper, http, notifications, endReadings },
+      ...{ hosts, app, handlers, database, services, sweeper, http, notifications, endReadings },
     });
   }
 
@@ -178,8 +184,19 @@ export class AgentServer {
 
   /** Ends in order; runs that are not done by then are handed back to the queue. */
   async stop(): Promise<void> {
-    const { config, hosts, app, database, services, sweeper, http, notifications, endReadings, clock } =
-      this.running;
+    const {
+      config,
+      hosts,
+      app,
+      handlers,
+      database,
+      services,
+      sweeper,
+      http,
+      notifications,
+      endReadings,
+      clock,
+    } = this.running;
     endReadings();
     http.drain();
     const beganMs = clock.monotonicMs();
@@ -197,7 +214,7 @@ export class AgentServer {
     await services.redis?.stop();
     await setImmediate(); // streams of runs that have just ended are written in the next turn
     await http.close();
-    await Promise.all([hosts.stop(), app?.stop()]);
+    await Promise.all([hosts.stop(), app?.stop(), handlers?.stop()]);
     await notifications.stop();
     await database.close();
   }
@@ -252,6 +269,7 @@ interface LoadedAgent {
   readonly graphs: ReadonlySet<string>;
   readonly hosts: GraphHosts;
   readonly app: AppFront | undefined;
+  readonly handlers: HandlerProcess | undefined;
   readonly ui: UiAssets;
   readonly authorization: Authorization | undefined;
 }
@@ -271,19 +289,20 @@ async function loadAgent(
   for (const note of agent.notes) log.warn({ note }, 'setting of the agent drives nothing');
   // what the deployment sets comes first
   adoptEnvironment({ ...agent.variables, ...inheritedEnvironment(Object.keys(agent.variables)) });
+  const order: LoadOrder = {
+    folder: agent.folder,
+    graphs: agent.graphs,
+    postgresUri: config.postgresUri,
+    poolSize: hostPool(config),
+    logLevel: config.logLevel,
+    secrets: secretWords(config),
+    store: agent.store,
+    maxTextBytes: config.eventMegabytes * 2 ** 20,
+    modules: agent.modules,
+    importFolders: [],
+  };
   const hosts = new GraphHosts({
-    order: {
-      folder: agent.folder,
-      graphs: agent.graphs,
-      postgresUri: config.postgresUri,
-      poolSize: hostPool(config),
-      logLevel: config.logLevel,
-      secrets: secretWords(config),
-      store: agent.store,
-      maxTextBytes: config.eventMegabytes * 2 ** 20,
-      modules: agent.modules,
-      importFolders: [],
-    },
+    order,
     program: agent.python ? pythonHost(agent.folder, agent.python, config.python) : nodeHost(),
     keeper,
     reports,
@@ -294,31 +313,52 @@ async function loadAgent(
     clock,
     log,
   });
-  const app = config.role === 'queue' ? undefined : openApp(agent, options, ownUrl);
+  const app = config.role === 'queue' ? undefined : openApp(agent, order, options, ownUrl);
+  const handlers = openHandlers(agent, order, options, ownUrl);
   let authorization: Authorization | undefined;
   let ui: UiAssets;
   const close = await openLoadingDoor(config, () =>
-    [hosts.describeLoad(), app?.describeLoad()].filter((one) => one !== undefined).join('; '),
+    [hosts, app, handlers]
+      .map((one) => one?.describeLoad())
+      .filter((one) => one !== undefined)
+      .join('; '),
   );
   try {
     const { auth } = agent;
-    authorization = auth && (await loadAuthorization(agent.folder, auth, { clock, log, reports }));
+    authorization = auth && (await loadAuthorization(agent.folder, auth, handlers, { clock, log, reports }));
     const uiFolder = agent.http.disabled.has('ui') ? { ...agent, ui: { entries: [], shared: [] } } : agent;
     const onSources = (files: readonly string[]): void => reports.sources(files);
     // not before the handlers, which are compiled in this process as well
     [ui] = await Promise.all([UiAssets.load(uiFolder, onSources), hosts.load(), app?.load()]);
   } catch (error) {
-    await Promise.all([hosts.stop(), app?.stop()]);
+    await Promise.all([hosts.stop(), app?.stop(), handlers?.stop()]);
     throw error;
   } finally {
     await close();
   }
   const graphs = new Set(agent.graphs.map(({ graphId }) => graphId));
-  return { agent, graphs, hosts, app, ui, authorization };
+  return { agent, graphs, hosts, app, handlers, ui, authorization };
+}
+
+/** Handlers in Python run in a process of their own; undefined for an agent without. */
+function openHandlers(
+  { auth, folder, python }: GraphFolder,
+  order: LoadOrder,
+  { config, reports, clock, log }: AgentServerOptions,
+  ownUrl: Promise<string>,
+): HandlerProcess | undefined {
+  if (!auth || !python) return undefined;
+  const { file, exportName } = auth;
+  return new HandlerProcess({
+    order: { ...order, graphs: [], module: { setting: 'auth.path', file, exportName } },
+    program: pythonHost(folder, python, config.python, 'auth'),
+    ...{ reports, ownUrl, clock, log },
+  });
 }
 
 function openApp(
-  { folder, http: { app: settings } }: GraphFolder,
+  { folder, python, http: { app: settings } }: GraphFolder,
+  order: LoadOrder,
   { config, reports, clock, log }: AgentServerOptions,
   ownUrl: Promise<string>,
 ): AppFront | undefined {
@@ -326,10 +366,15 @@ function openApp(
   if (!settings.authenticatesRoutes)
     log.info({ setting: 'http.enable_custom_route_auth' }, 'routes of the HTTP app ask for no key');
   const { file, exportName } = settings;
-  return new AppFront({
-    order: { folder, file, exportName, logLevel: config.logLevel },
-    ...{ settings, limits: { answerMs: config.appAnswerMs }, reports, ownUrl, clock, log },
-  });
+  const shared = { reports, ownUrl, clock, log };
+  const make = python
+    ? () =>
+        new PythonApp({
+          ...{ order, module: { setting: 'http.app', file, exportName } },
+          ...{ program: pythonHost(folder, python, config.python, 'app'), ...shared },
+        })
+    : () => new NodeApp({ order: { folder, file, exportName, logLevel: config.logLevel }, ...shared });
+  return new AppFront({ make, settings, limits: { answerMs: config.appAnswerMs }, clock, log });
 }
 
 /** Where this process reaches itself. */

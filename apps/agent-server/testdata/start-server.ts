@@ -16,6 +16,9 @@ export const JWT_AGENT = join(root, 'examples', 'jwt-auth');
 /** An agent with handlers of its own. */
 export const GUARDED_AGENT = join(root, 'apps', 'agent-server', 'testdata', 'guarded');
 
+/** The same in Python. */
+export const GUARDED_PYTHON_AGENT = join(root, 'apps', 'agent-server', 'testdata', 'guarded-python');
+
 export interface ServerOptions {
   readonly uri: string;
   readonly folder?: string;

@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject } from '#lib/json';
-import { parseExport, type ModuleExport } from './parse-export.js';
+import { parseModule, type GraphLanguage, type ModuleExport } from './parse-export.js';
 import { corsProblems, parseCors, type CorsSettings } from './cors-settings.js';
 
 /** Groups of routes that an agent may switch off. */
@@ -112,11 +112,11 @@ function parseHeaders(given: unknown): HeaderChoice {
   return { includes: listOf(LISTS.includes), excludes: listOf(LISTS.excludes) ?? [] };
 }
 
-function parseApp(http: JsonObject): AppSettings | undefined {
+function parseApp(http: JsonObject, language: GraphLanguage): AppSettings | undefined {
   const { app, enable_custom_route_auth: authenticates, middleware_order: order } = http;
   if (typeof app !== 'string') return undefined;
   return {
-    ...parseExport('"http.app"', app),
+    ...parseModule('"http.app"', app, language),
     authenticatesRoutes: authenticates === true,
     isAuthFirst: order === 'auth_first',
   };
@@ -126,11 +126,11 @@ function parseApp(http: JsonObject): AppSettings | undefined {
  * Reads the setting, which has been judged before.
  * @throws TerminalError (`GraphLoadFailed`) for an app that is no module
  */
-export function parseHttpSettings(given: unknown): HttpSettings {
+export function parseHttpSettings(given: unknown, language: GraphLanguage): HttpSettings {
   const http: JsonObject = isJsonObject(given) ? given : {};
   const { mount_prefix: prefix } = http;
   return {
-    app: parseApp(http),
+    app: parseApp(http, language),
     disabled: new Set(ROUTE_GROUPS.filter((group) => http[`disable_${group}`] === true)),
     cors: parseCors(http['cors']),
     configurableHeaders: parseHeaders(http['configurable_headers']),

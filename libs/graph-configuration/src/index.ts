@@ -2,7 +2,6 @@ export {
   parseGraphConfiguration,
   type GraphConfiguration,
   type GraphEntry,
-  type GraphLanguage,
 } from './parse-graph-configuration.js';
 export type { AppSettings, HeaderChoice, HttpSettings, RouteGroup } from './http-settings.js';
 export type { CorsSettings } from './cors-settings.js';
@@ -11,5 +10,5 @@ export type { ThreadTtlSettings, ThreadTtlStrategy } from './checkpointer-settin
 export { webhookHeaders, webhookVariables, type WebhookSettings } from './parse-webhook-settings.js';
 export type { AuthSettings, OpenapiSecurity } from './parse-auth-settings.js';
 export type { UiEntry, UiSettings } from './parse-ui-settings.js';
-export { isModuleName, type ModuleExport } from './parse-export.js';
+export { isModuleName, type GraphLanguage, type ModuleExport } from './parse-export.js';
 export type { PythonSettings } from './parse-python-settings.js';

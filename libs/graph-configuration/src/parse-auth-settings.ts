@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject } from '#lib/json';
 import { failed } from './failed.js';
-import { parseExport, type ModuleExport } from './parse-export.js';
+import { parseModule, type GraphLanguage, type ModuleExport } from './parse-export.js';
 
 /** `auth` of `langgraph.json`. */
 export interface AuthSettings extends ModuleExport {
@@ -94,18 +94,17 @@ function parseOpenapi(given: unknown): AuthSettings['openapi'] {
  * @returns undefined when the agent brings no handlers
  * @throws TerminalError (`GraphLoadFailed`)
  */
-export function parseAuthSettings(given: unknown): AuthSettings | undefined {
+export function parseAuthSettings(given: unknown, language: GraphLanguage): AuthSettings | undefined {
   if (given === undefined || given === null) return undefined;
   if (!isJsonObject(given)) throw failed('"auth" must be an object such as {"path": "./src/auth.ts:auth"}');
   requireKeys('"auth"', given, KEYS);
   const { path, disable_studio_auth: isStudioOff = false, cache, openapi } = given;
   if (typeof isStudioOff !== 'boolean') throw failed('"auth.disable_studio_auth" must be true or false');
+  const example = language === 'python' ? './src/auth.py:auth' : './src/auth.ts:auth';
   if (typeof path !== 'string' || path === '')
-    throw failed(
-      '"auth.path" must be "FILE:EXPORT", for example "./src/auth.ts:auth"; without one remove "auth"',
-    );
+    throw failed(`"auth.path" must be "FILE:EXPORT", for example "${example}"; without one remove "auth"`);
   return {
-    ...parseExport('"auth.path"', path),
+    ...parseModule('"auth.path"', path, language),
     admitsStudio: !isStudioOff,
     cache: parseCache(cache),
     openapi: parseOpenapi(openapi),

@@ -1,5 +1,8 @@
 import { failed } from './failed.js';
 
+/** What the graphs of an agent are written in: TypeScript counts as JavaScript. */
+export type GraphLanguage = 'javascript' | 'python';
+
 /** What a module exports. */
 export interface ModuleExport {
   /** As written, relative to the folder. */
@@ -23,6 +26,20 @@ export function parsePythonExport(path: string): ModuleExport | undefined {
   // `agent.ts` would be a name of a module too
   const isPython = !SOURCE_FILE.test(file) && (PYTHON_FILE.test(file) || PYTHON_MODULE.test(file));
   return isPython && /^[A-Za-z_]\w*$/.test(exportName) ? { file, exportName } : undefined;
+}
+
+/**
+ * Parses what names a module beside the graphs, in the language of the graphs.
+ * @param what names it in messages
+ * @throws TerminalError (`GraphLoadFailed`)
+ */
+export function parseModule(what: string, path: string, language: GraphLanguage): ModuleExport {
+  if (language === 'javascript') return parseExport(what, path);
+  const found = parsePythonExport(path);
+  if (found) return found;
+  throw failed(
+    `${what}: ${path} names no Python object; the graphs are Python, so name one as "FILE.py:NAME" or "MODULE:NAME"`,
+  );
 }
 
 /**

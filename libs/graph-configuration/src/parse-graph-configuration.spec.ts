@@ -26,6 +26,19 @@ describe('langgraph.json', () => {
     expect(() => parseGraphConfiguration(both, ['javascript', 'python'])).toThrow(/a\.py is Python/);
   });
 
+  it('names handlers and an app in the language of the graphs', () => {
+    const graphs = { a: './a.py:graph' };
+    const read = (more: object) => parseGraphConfiguration(JSON.stringify({ graphs, ...more }), ['python']);
+    expect(read({ auth: { path: './auth.py:auth' }, http: { app: 'pkg.app:app' } })).toMatchObject({
+      auth: { file: './auth.py', exportName: 'auth' },
+      http: { app: { file: 'pkg.app', exportName: 'app' } },
+    });
+    expect(() => read({ auth: { path: './auth.ts:auth' } })).toThrow(/auth\.ts:auth names no Python object/);
+    expect(() => read({ http: { app: './app.py' } })).toThrow(
+      /"http\.app": \.\/app\.py names no Python object/,
+    );
+  });
+
   it('names graphs by file and export', () => {
     const graphs = { a: './src/a.ts:graph', b: { path: 'b.js', description: 'B' } };
     expect(parse({ graphs })).toEqual({

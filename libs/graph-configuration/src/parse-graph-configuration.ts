@@ -6,7 +6,7 @@ import { judgeSettings } from './judge-settings.js';
 import { parseStoreSettings, type StoreSettings } from './store-settings.js';
 import { parseWebhookSettings, type WebhookSettings } from './parse-webhook-settings.js';
 import { parseAuthSettings, type AuthSettings } from './parse-auth-settings.js';
-import { parseExport, parsePythonExport, type ModuleExport } from './parse-export.js';
+import { parseExport, parsePythonExport, type GraphLanguage, type ModuleExport } from './parse-export.js';
 import { parsePythonSettings, type PythonSettings } from './parse-python-settings.js';
 import { parseUiSettings, uiNotes, type UiSettings } from './parse-ui-settings.js';
 
@@ -15,9 +15,6 @@ export interface GraphEntry extends ModuleExport {
   readonly graphId: string;
   readonly description?: string;
 }
-
-/** What the graphs of an agent are written in: TypeScript counts as JavaScript. */
-export type GraphLanguage = 'javascript' | 'python';
 
 /** What `langgraph.json` says, as far as it drives something here. */
 export interface GraphConfiguration {
@@ -101,9 +98,9 @@ export function parseGraphConfiguration(
     store: parseStoreSettings(store),
     webhooks: parseWebhookSettings(settings).webhooks,
     threadTtl: parseThreadTtl(settings['checkpointer']),
-    http: parseHttpSettings(http),
+    http: parseHttpSettings(http, language),
     ui: parseUiSettings(settings),
-    auth: parseAuthSettings(auth),
+    auth: parseAuthSettings(auth, language),
     notes: [...notes, ...uiNotes(settings)],
   };
 }

@@ -14,12 +14,22 @@ import platform
 import signal
 import socket
 import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .process import Process
 
 _FRAMES_FD = 3
 _WATCH_FD = 4
 
 
 _OLDEST = (3, 10)
+#: What each kind of process is made of, by the argument that it is started with.
+_NEEDS = {
+    "graphs": ("langgraph", "langchain_core", "orjson"),
+    "auth": ("langgraph_sdk", "orjson"),
+    "app": ("langgraph_sdk", "httpx", "orjson"),
+}
 
 
 def _refuse(message: str) -> None:
@@ -32,25 +42,40 @@ def _refuse(message: str) -> None:
             pass
 
 
-def _obstacle() -> str | None:
+def _obstacle(kind: str) -> str | None:
     """What is missing in this interpreter."""
     where = f"Python {platform.python_version()} ({sys.executable})"
     if sys.version_info < _OLDEST:
         return f"{where} is too old for graphs; use {'.'.join(map(str, _OLDEST))} or newer"
-    if any(importlib.util.find_spec(name) is None for name in ("langgraph", "langchain_core", "orjson")):
+    missing = [name for name in _NEEDS[kind] if importlib.util.find_spec(name) is None]
+    if missing:
         return (
-            f"{where} has no langgraph; install the agent's packages: "
+            f"{where} has no {missing[0]}; install the agent's packages: "
             "python3 -m venv .venv && .venv/bin/pip install -r requirements.txt"
         )
     return None
 
 
-async def _main() -> None:
+def _process(kind: str) -> Process:
+    # each imports what it needs: handlers that let callers in load no graph library
+    if kind == "auth":
+        from .auth import AuthProcess
+
+        return AuthProcess()
+    if kind == "app":
+        from .app import AppProcess
+
+        return AppProcess()
     from .host import Host
+
+    return Host()
+
+
+async def _main(kind: str) -> None:
     from .watch import Watch
 
     Watch(_WATCH_FD)
-    await Host().open(_FRAMES_FD)
+    await _process(kind).open(_FRAMES_FD)
     await asyncio.Event().wait()
 
 
@@ -58,9 +83,10 @@ def main() -> None:
     # a terminal's Ctrl-C reaches the server too, which alone decides when this process ends
     for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(name, signal.SIG_IGN)
-    obstacle = _obstacle()
+    kind = sys.argv[1]
+    obstacle = _obstacle(kind)
     if obstacle is None:
-        asyncio.run(_main())
+        asyncio.run(_main(kind))
     else:
         _refuse(obstacle)
 

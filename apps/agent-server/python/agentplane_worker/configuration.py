@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .modes import modes_of
+from .user import User
 from .wire import dumps
 
 Run = Mapping[str, Any]
@@ -17,6 +18,7 @@ CHECKPOINTER_KEY = "__pregel_checkpointer"
 _RESERVED = re.compile(r"^(__|checkpoint_(id|ns|map)$)")
 #: Who calls is the server's to say, and set by it alone.
 _CALLER = re.compile(r"^(langgraph_auth_(user|user_id|permissions)|graph_auth_user)$")
+_USERS = ("langgraph_auth_user", "graph_auth_user")
 #: Of a document that is recorded in every checkpoint.
 _MAX_RECORDED_BYTES = 16 * 1024
 
@@ -66,6 +68,11 @@ def durability_of(run: Run) -> str | None:
     return "exit" if run["isTemporary"] and not needs_checkpoints else None
 
 
+def _caller_of(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """What the server adds of the caller: a user has attributes too."""
+    return {key: User(value) if key in _USERS and isinstance(value, dict) else value for key, value in fields.items()}
+
+
 def run_config(run: Run, saver: Any, *, continues: bool) -> dict[str, Any]:
     """The configuration of one attempt of a run."""
     kwargs = run["kwargs"]
@@ -74,7 +81,7 @@ def run_config(run: Run, saver: Any, *, continues: bool) -> dict[str, Any]:
     begins = {} if continues else {key: value for key, value in (kwargs.get("checkpoint") or {}).items() if value}
     config: dict[str, Any] = {
         "configurable": configurable_of(
-            given.get("configurable"), kwargs["caller"], identity, begins, {CHECKPOINTER_KEY: saver}
+            given.get("configurable"), _caller_of(kwargs["caller"]), identity, begins, {CHECKPOINTER_KEY: saver}
         ),
         "metadata": {
             **(given.get("metadata") or {}),

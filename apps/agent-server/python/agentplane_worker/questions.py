@@ -13,6 +13,7 @@ from pydantic import TypeAdapter, create_model
 from .configuration import CHECKPOINTER_KEY
 from .execution import Worker
 from .inputs import command_of
+from .process import Public
 from .saver import ServerSaver
 from .server import Fenced, ServerUnavailable, StoreRefused
 from .states import interrupts_by_task, selected_state, state_on_wire
@@ -22,14 +23,6 @@ from .wire import checkpoint_of, dumps
 _MAX_HISTORY_BYTES = 32 * 1024 * 1024
 
 Question = Mapping[str, Any]
-
-
-class Public(Exception):
-    """What is wrong with a question, in words for its caller."""
-
-    def __init__(self, code: str, message: str) -> None:
-        super().__init__(message)
-        self.code = code
 
 
 class Questions:

@@ -86,6 +86,15 @@ def dumps(value: Any) -> bytes:
             return orjson.dumps({"__unserializable__": f"{type(first).__name__}: {error_on_wire(first)['message']}"})
 
 
+def is_json(value: Any) -> bool:
+    """Whether a value has a JSON form."""
+    try:
+        orjson.dumps(value, default=_plain, option=_OPTIONS)
+    except Exception:
+        return False
+    return True
+
+
 def loads(text: bytes) -> Any:
     """A JSON text as a value, also one with half of a surrogate pair, which JSON permits in an escape."""
     try:

@@ -1,9 +1,11 @@
 import { randomUUID } from 'node:crypto';
+import type { Logger } from '#lib/telemetry';
+import type { Clock } from '#lib/time';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { AppSettings } from '#lib/graph-configuration';
 import type { AuthUser } from '../authorization/auth-user.js';
 import { Seat } from '../hosting/seat.js';
-import { AppProcess, type AppProcessParts } from './app-process.js';
+import type { AppProcess } from './app-exchange.js';
 import { MOST_REQUESTS, PASS_HEADER } from './control.js';
 import { isForApp, needsCaller, type OwnRoute } from './way-of.js';
 import type { OwnCall } from '../webhook/post-to-own-app.js';
@@ -23,7 +25,11 @@ export interface Passed {
   readonly again: () => Promise<AuthUser | undefined>;
 }
 
-export interface AppFrontParts extends AppProcessParts {
+export interface AppFrontParts {
+  /** Starts a process that loads the app. */
+  readonly make: () => AppProcess;
+  readonly clock: Clock;
+  readonly log: Logger;
   readonly settings: AppSettings;
   readonly limits: ForwardLimits;
 }
@@ -43,7 +49,6 @@ export class AppFront {
     this.#seat = new Seat({
       ...parts,
       name: 'HTTP app',
-      make: () => new AppProcess(parts),
       onReady: ({ paths }) => (this.#known ??= { paths }),
     });
   }

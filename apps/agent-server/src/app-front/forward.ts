@@ -1,9 +1,9 @@
-import { constants, type ClientHttp2Stream, type IncomingHttpHeaders } from 'node:http2';
+import { constants, type IncomingHttpHeaders } from 'node:http2';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { bodyTooLargeText } from '#lib/http';
 import type { Clock } from '#lib/time';
 import type { AuthUser } from '../authorization/auth-user.js';
-import type { AppProcess } from './app-process.js';
+import type { AppExchange, AppProcess } from './app-exchange.js';
 import { CALLER_HEADER, callerText, goesOn, HOST_HEADER, LENGTH_HEADER, PASS_HEADER } from './control.js';
 
 /** As of the server's own routes. */
@@ -103,7 +103,7 @@ function sendHead(response: ServerResponse, headers: IncomingHttpHeaders): numbe
 
 /** Sends a body to the app as fast as it takes it, and what is left of it nowhere once the app has answered. */
 function sendBody(
-  stream: ClientHttp2Stream,
+  stream: AppExchange,
   request: IncomingMessage,
   maxBytes: number,
   onTooLarge: () => void,
@@ -165,7 +165,7 @@ export function forward(
   });
   let announced: number | undefined;
   let bytes = 0;
-  stream.once('response', (headers) => {
+  stream.once('response', (headers: IncomingHttpHeaders) => {
     cancelLimit();
     try {
       announced = sendHead(response, headers);

@@ -1,7 +1,7 @@
-import { constants } from 'node:http2';
+import { constants, type IncomingHttpHeaders } from 'node:http2';
 import type { Clock } from '#lib/time';
 import type { OwnCall } from '../webhook/post-to-own-app.js';
-import type { AppProcess } from './app-process.js';
+import type { AppProcess } from './app-exchange.js';
 import { CALLER_HEADER, callerText, goesOn, HOST_HEADER } from './control.js';
 
 /** Of an answer; what else comes is cut off. */
@@ -32,7 +32,7 @@ export function postToApp(
       reject(new Error(`the agent's HTTP app did not answer within ${answerMs / 1000} s`));
       stream.close(constants.NGHTTP2_CANCEL);
     });
-    stream.once('response', (answer) => resolve(Number(answer[':status'])));
+    stream.once('response', (answer: IncomingHttpHeaders) => resolve(Number(answer[':status'])));
     let bytes = 0;
     stream.on('data', (piece: Buffer) => {
       bytes += piece.length;

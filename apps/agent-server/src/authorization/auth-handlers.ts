@@ -12,8 +12,9 @@ export interface AuthorizationCall {
   readonly user: JsonObject;
 }
 
-type Authenticate = (request: Request) => unknown;
-type Authorize = (call: AuthorizationCall) => unknown;
+/** @param params parts of the path, by their names in the route */
+type Authenticate = (request: Request, params: JsonObject) => unknown;
+type Authorize = (call: AuthorizationCall, signal: AbortSignal) => unknown;
 
 /** The handlers of an agent's `Auth`; the object itself may come from another copy of the SDK than the server's. */
 export interface AuthHandlers {

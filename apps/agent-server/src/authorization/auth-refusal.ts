@@ -11,6 +11,13 @@ export class AuthRefusal extends Error {
   }
 }
 
+const CHALLENGE = { 'www-authenticate': 'Bearer error="invalid_token"' };
+
+/** A library of the agent found that the token of a request is not valid. */
+export function tokenRefusal(): AuthRefusal {
+  return new AuthRefusal(401, 'The token is not valid', CHALLENGE);
+}
+
 const WORDS: Readonly<Record<number, string>> = {
   401: 'Unauthorized',
   403: 'Forbidden',

@@ -38,9 +38,14 @@ export class Authorization {
 
   /**
    * @param build the request for the handler: its address and headers, no body
+   * @param params parts of its path
    * @throws AuthRefusal, PublicError `unavailable`
    */
-  async authenticate(build: (signal: AbortSignal) => Request, headers: JsonObject): Promise<AuthUser> {
+  async authenticate(
+    build: (signal: AbortSignal) => Request,
+    headers: JsonObject,
+    params: JsonObject = {},
+  ): Promise<AuthUser> {
     const { authenticate } = this.#handlers;
     if (!authenticate) throw new AuthRefusal(401, 'Unauthorized');
     const key = this.#cache?.keyOf(headers);
@@ -48,7 +53,7 @@ export class Authorization {
     if (known) return known;
     const user = await this.#calls.perform(
       'The authentication handler',
-      (signal) => authenticate(build(signal)),
+      (signal) => authenticate(build(signal), params),
       parseUser,
     );
     if (key !== undefined) this.#cache?.keep(key, user);
@@ -68,7 +73,8 @@ export class Authorization {
     const given = structuredClone(user);
     const filter = await this.#calls.perform(
       `The authorization handler for ${event}`,
-      () => callback({ event, resource, action, value, permissions: given.permissions, user: given }),
+      (signal) =>
+        callback({ event, resource, action, value, permissions: given.permissions, user: given }, signal),
       (answer) => filterOf(answer) ?? 'refused',
     );
     if (filter === 'refused') throw new AuthRefusal(403, FORBIDDEN);

@@ -1,7 +1,7 @@
 import { errorText, PublicError } from '#lib/errors';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
-import { AuthRefusal, refusalOf } from './auth-refusal.js';
+import { AuthRefusal, refusalOf, tokenRefusal } from './auth-refusal.js';
 
 /** A handler asks an identity provider at most; a client would not wait longer. */
 const LIMIT_MS = 10_000;
@@ -67,7 +67,7 @@ export class HandlerCalls {
   #refusal(name: string, error: unknown): AuthRefusal {
     const refusal = refusalOf(error);
     if (refusal) return refusal;
-    if (isTokenError(error)) return new AuthRefusal(401, 'The token is not valid', CHALLENGE);
+    if (isTokenError(error)) return tokenRefusal();
     this.parts.log.error(
       { err: error, handler: name, error: errorText(error) },
       'handler of the agent failed',
@@ -75,5 +75,3 @@ export class HandlerCalls {
     return new AuthRefusal(500, `${name} of this agent failed; its log has the reason`);
   }
 }
-
-const CHALLENGE = { 'www-authenticate': 'Bearer error="invalid_token"' };

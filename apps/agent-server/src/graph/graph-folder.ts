@@ -71,8 +71,8 @@ export async function readGraphFolder(folder: string): Promise<GraphFolder> {
     ...configuration,
     folder: real,
     graphs: graphs.map((graph) => ({ ...graph, file: placeOf(real, graph.file) })),
-    auth: auth && { ...auth, file: resolve(real, auth.file) },
-    http: { ...http, app: http.app && { ...http.app, file: resolve(real, http.app.file) } },
+    auth: auth && { ...auth, file: placeOf(real, auth.file) },
+    http: { ...http, app: http.app && { ...http.app, file: placeOf(real, http.app.file) } },
     variables: read.variables,
     modules: [store.index?.source?.file]
       .filter((file) => file !== undefined)

@@ -24,7 +24,7 @@ import {
   type Trouble,
   type Wanted,
 } from '../protocol/messages.js';
-import type { QuestionKind, Questions } from '../protocol/questions.js';
+import type { AskedQuestions, QuestionKind, Questions } from '../protocol/questions.js';
 import { textTrouble } from '../protocol/text-limit.js';
 import { renderOutcome } from '../protocol/wire-outcome.js';
 import { GraphStore } from '../memory/graph-store.js';
@@ -201,7 +201,7 @@ export class GraphHost {
     this.#send({ kind: 'outcome', outcome }, id, body);
   }
 
-  async #answer(id: number, question: QuestionKind, body: string): Promise<void> {
+  async #answer(id: number, question: keyof AskedQuestions, body: string): Promise<void> {
     try {
       const questions = this.#loaded?.questions;
       if (!questions) throw new PublicError('unavailable', 'The graphs are not loaded yet; retry');
@@ -216,7 +216,8 @@ export class GraphHost {
         subgraphs: (one: Questions['subgraphs']) => questions.subgraphs(one),
         embed: (one: Questions['embed']) => questions.embed(one),
       };
-      const text = await answers[question](asked as never);
+      // those about handlers and apps are asked of Python alone
+      const text = await answers[question as QuestionKind](asked as never);
       const trouble =
         this.#loaded && textTrouble(`The answer about the ${question}`, text, this.#loaded.maxTextBytes);
       if (trouble !== undefined) throw new PublicError('too_large', trouble);

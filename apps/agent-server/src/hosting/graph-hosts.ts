@@ -4,7 +4,7 @@ import { PublicError } from '#lib/errors';
 import type { DescribedGraphs } from '../graph/described-graphs.js';
 import type { GraphSchemas } from '../graph/graph-schemas.js';
 import type { Execution, OutputSink } from '../protocol/execution.js';
-import type { QuestionKind, Questions } from '../protocol/questions.js';
+import type { AskedQuestions, QuestionKind } from '../protocol/questions.js';
 import type { ClaimedRun } from '../store/row/claimed-run.js';
 import { GraphProcess, type GoneWith, type GraphProcessParts } from './graph-process.js';
 import { HostedExecution, type Place, type ReadInput } from './hosted-execution.js';
@@ -141,7 +141,7 @@ export class GraphHosts implements DescribedGraphs {
    * @returns JSON text
    * @throws PublicError
    */
-  async ask<K extends QuestionKind>(kind: K, question: Questions[K]): Promise<string> {
+  async ask<K extends QuestionKind>(kind: K, question: AskedQuestions[K]): Promise<string> {
     const host = this.#best();
     if (!host) throw new PublicError('unavailable', 'The graph host is starting; retry');
     return host.ask(kind, question);

@@ -12,7 +12,7 @@ import type { Outcome, OutputSink } from '../protocol/execution.js';
 import type { Fetch } from '../protocol/fetch.js';
 import type { Frame } from '../protocol/frame.js';
 import { parseFromHost, toHost, type LoadOrder, type ToHost, type Trouble } from '../protocol/messages.js';
-import type { QuestionKind, Questions } from '../protocol/questions.js';
+import type { AskedQuestions } from '../protocol/questions.js';
 import { parseOutcome } from '../protocol/wire-outcome.js';
 import type { ClaimedRun } from '../store/row/claimed-run.js';
 import type { HostProgram } from './host-program.js';
@@ -38,6 +38,8 @@ export interface LoadListener {
 
 export interface GraphProcessParts {
   readonly onLoad?: LoadListener;
+  /** What the process is, in messages; a graph host by default. */
+  readonly name?: string;
   readonly order: LoadOrder;
   readonly program: HostProgram;
   /** Reads and writes for hosts without a database of their own. */
@@ -100,7 +102,7 @@ export class GraphProcess {
   constructor(parts: GraphProcessParts) {
     this.#parts = parts;
     const { order, program, clock } = parts;
-    this.#load = new LoadView(order.folder, clock);
+    this.#load = new LoadView(order, clock);
     this.#heardAtMs = clock.monotonicMs();
     this.#child = spawn(program.command, program.args, {
       cwd: order.folder,
@@ -208,21 +210,33 @@ export class GraphProcess {
   }
 
   /**
+   * @param signal aborts the question, which is then answered no more
    * @returns JSON text
    * @throws PublicError; Error for what failed inside
    */
-  ask<K extends QuestionKind>(kind: K, question: Questions[K]): Promise<string> {
+  ask<K extends keyof AskedQuestions>(
+    kind: K,
+    question: AskedQuestions[K],
+    signal?: AbortSignal,
+  ): Promise<string> {
     return new Promise((resolve, reject) => {
-      if (this.#end) return reject(unavailable());
+      if (this.#end) return reject(this.#unavailable());
       const id = this.#nextId++;
       this.#asked.set(id, { resolve, reject });
       this.send({ kind: 'ask', question: kind }, id, JSON.stringify(question));
+      signal?.addEventListener('abort', () => this.#takeBack(id));
     });
+  }
+
+  /** Nobody waits for the answer any more. */
+  #takeBack(id: number): void {
+    if (!this.#takeAsked(id) || this.#end) return;
+    this.send({ kind: 'stop', reason: 'lost' }, id);
   }
 
   /** Gives up the questions that wait for a host that does not answer. */
   giveUpQuestions(): void {
-    for (const { reject } of this.#asked.values()) reject(unavailable());
+    for (const { reject } of this.#asked.values()) reject(this.#unavailable());
     this.#asked.clear();
   }
 
@@ -304,9 +318,18 @@ export class GraphProcess {
     if (!error || 'syscall' in error) return;
     this.#parts.log.error(
       { error: errorText(error) },
-      'message of the graph host refused; its process is killed',
+      `message of the ${this.#name} refused; its process is killed`,
     );
     this.#child.kill('SIGKILL');
+  }
+
+  get #name(): string {
+    return this.#parts.name ?? 'graph host';
+  }
+
+  #unavailable(): PublicError {
+    const message = `The ${this.#name} does not answer; retry`;
+    return new PublicError('unavailable', message, [], { retryAfterSeconds: 1 });
   }
 
   #takeAsked(id: number): Asked | undefined {
@@ -327,14 +350,14 @@ export class GraphProcess {
       if (!hang) return;
       const at = this.#load.inFolder(hang.stack.join(' < '));
       this.#load.seeHang(at);
-      log.warn({ ...hang, stack: at, runs: this.runs.map(({ runId }) => runId) }, 'graph host hangs');
+      log.warn({ ...hang, stack: at, runs: this.runs.map(({ runId }) => runId) }, `${this.#name} hangs`);
     });
   }
 
   #gone(end: string | Error): Error {
     const said = this.#stderr.text;
     const how = typeof end === 'string' ? end : end.message;
-    const error = new Error(`graph host ended: ${how}${said === '' ? '' : `; it wrote: ${said}`}`);
+    const error = new Error(`${this.#name} ended: ${how}${said === '' ? '' : `; it wrote: ${said}`}`);
     this.#end = error;
     this.#loading.reject(error);
     const { runs } = this;
@@ -349,12 +372,6 @@ export class GraphProcess {
 
 function endOf(code: number | null, signal: NodeJS.Signals | null): string {
   return signal === null ? `exit code ${code ?? 'unknown'}` : `signal ${signal}`;
-}
-
-function unavailable(): PublicError {
-  return new PublicError('unavailable', 'The graph host does not answer; retry', [], {
-    retryAfterSeconds: 1,
-  });
 }
 
 function errorOf(trouble: Trouble): Error {

@@ -16,6 +16,9 @@ export interface HostProgram {
   readonly instead: Partial<LoadOrder>;
 }
 
+/** What a process in Python is for. */
+export type PythonProcess = 'graphs' | 'auth' | 'app';
+
 const NODE_PROGRAM = fileURLToPath(new URL('../host/main.js', import.meta.url));
 
 /** The folder of the Python package, beside the sources: it is not compiled. */
@@ -66,7 +69,7 @@ function ownInterpreter(folder: string): string | undefined {
 }
 
 /**
- * Graphs in Python, by the interpreter of the agent's own environment (`.venv`), or the one that is named, or the
+ * Code of the agent in Python, by the interpreter of the agent's own environment (`.venv`), or the one that is named, or the
  * machine's. It gets no database: it asks its server.
  * @throws TerminalError (`GraphLoadFailed`) when its own environment cannot start
  */
@@ -74,11 +77,12 @@ export function pythonHost(
   folder: string,
   settings: PythonSettings,
   interpreter: string | undefined,
+  kind: PythonProcess = 'graphs',
 ): HostProgram {
   const { POSTGRES_URI: _uri, REDIS_URI: _redis, ...environment } = wholeEnvironment({});
   return {
     command: ownInterpreter(folder) ?? interpreter ?? 'python3',
-    args: [PYTHON_FOLDERS.find((place) => existsSync(place)) ?? 'python'],
+    args: [PYTHON_FOLDERS.find((place) => existsSync(place)) ?? 'python', kind],
     environment,
     instead: { postgresUri: '', poolSize: 0, importFolders: importFolders(folder, settings) },
   };

@@ -1,4 +1,5 @@
 import type { Clock } from '#lib/time';
+import type { LoadOrder } from '../protocol/messages.js';
 import type { LoadPlace } from '../graph/load-progress.js';
 
 /** What a host said last about the graph that it loads, with how long ago that graph was begun. */
@@ -8,7 +9,7 @@ export class LoadView {
   #sinceMs = 0;
 
   constructor(
-    private readonly folder: string,
+    private readonly order: Pick<LoadOrder, 'folder' | 'module'>,
     private readonly clock: Clock,
   ) {}
 
@@ -25,7 +26,8 @@ export class LoadView {
 
   /** Files by their names in the agent's folder, as their author knows them. */
   inFolder(text: string): string {
-    return text.replaceAll(`file://${this.folder}/`, '').replaceAll(`${this.folder}/`, '');
+    const { folder } = this.order;
+    return text.replaceAll(`file://${folder}/`, '').replaceAll(`${folder}/`, '');
   }
 
   describe(): string {
@@ -34,6 +36,8 @@ export class LoadView {
     const seconds = Math.floor((this.clock.monotonicMs() - this.#sinceMs) / 1000);
     const waits = waitsFor.length === 0 ? '' : `, which waits for ${waitsFor.join(' and ')}`;
     const hangs = this.#hang === undefined ? waits : `, which executes ${this.#hang}`;
-    return this.inFolder(`graph "${graphId}" has been loading for ${seconds} s; it is in ${file}${hangs}`);
+    return this.inFolder(
+      `${this.order.module ? '' : 'graph '}"${graphId}" has been loading for ${seconds} s; it is in ${file}${hangs}`,
+    );
   }
 }

@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import type { IncomingHttpHeaders } from 'node:http';
 import { PublicError } from '#lib/errors';
+import { isJsonObject } from '#lib/json';
 import { ANONYMOUS, STUDIO_USER, userOfKey, type AuthUser } from '../authorization/auth-user.js';
 import type { Passed } from '../app-front/app-front.js';
 import type { Authorization } from '../authorization/authorization.js';
@@ -56,7 +57,8 @@ export class Authentication {
     if (!authorization) return this.#ownerOfKey(request, address);
     if (admitsStudio && headers['x-auth-scheme'] === 'langsmith') return this.#studio(request, address);
     if (!authorization.authenticates) return (await this.#ownerOfKey(request, address)) ?? ANONYMOUS;
-    return authorization.authenticate((signal) => handlerRequest(request, signal), headers);
+    const params = isJsonObject(request.params) ? request.params : {};
+    return authorization.authenticate((signal) => handlerRequest(request, signal), headers, params);
   }
 
   /** The caller of a request that an app of the agent left to the server. */

@@ -53,6 +53,8 @@ export interface HttpSideParts
   readonly a2a: Pick<A2aRouteParts, 'agents' | 'tasks' | 'publicUrl' | 'serviceUrl' | 'trustsForwarded'>;
   /** The HTTP app of the agent; undefined when it brings none. */
   readonly app: AppFront | undefined;
+  /** Where handlers of the agent run apart; undefined when they do not. */
+  readonly handlers: { readonly note: string | undefined } | undefined;
   /** Undefined when the server has none. */
   readonly redis: { readonly note: string | undefined } | undefined;
   /** Whether the server only takes runs. */
@@ -131,7 +133,7 @@ export class HttpSide {
       info: () => info,
       app: parts.app,
       failing: () => parts.hosts.failing,
-      note: () => parts.hosts.note ?? parts.app?.note ?? parts.redis?.note,
+      note: () => parts.hosts.note ?? parts.handlers?.note ?? parts.app?.note ?? parts.redis?.note,
       clock,
       log,
       onRoute: (name) => this.routes.push(name),

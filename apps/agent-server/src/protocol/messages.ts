@@ -1,11 +1,11 @@
 import type { PublicErrorCode } from '#lib/errors';
-import type { StoreSettings } from '#lib/graph-configuration';
+import type { ModuleExport, StoreSettings } from '#lib/graph-configuration';
 import { parseShort, type JsonObject } from '#lib/json';
 import type { GraphSource } from '../graph/graph-folder.js';
 import type { CancelAction } from '../store/row/run-row.js';
 import type { Fetch, Fetched } from './fetch.js';
 import type { Frame, Sent } from './frame.js';
-import type { QuestionKind } from './questions.js';
+import type { AskedQuestions } from './questions.js';
 import type { RunEnd } from '../store/row/run-end.js';
 
 /** What a host is told before anything else. */
@@ -27,6 +27,16 @@ export interface LoadOrder {
   readonly store: StoreSettings;
   /** Of one event, result or answer. */
   readonly maxTextBytes: number;
+  /** In place of graphs: the one module that the process is for. */
+  readonly module?: NamedModule;
+}
+
+/** A module that a setting of `langgraph.json` names. */
+export interface NamedModule extends ModuleExport {
+  /** As in `auth.path`. */
+  readonly setting: string;
+  /** Where it is to answer requests, as a path of this machine. */
+  readonly socket?: string;
 }
 
 /** What went wrong with a question. */
@@ -72,7 +82,7 @@ export type ToHost =
   | Message<'wanted', Wanted>
   /** Whether the run should make no more output for now. */
   | Message<'hold', { isHeld: boolean }>
-  | Message<'ask', { question: QuestionKind }>
+  | Message<'ask', { question: keyof AskedQuestions }>
   /** Answer once what came before has begun. */
   | Message<'echo'>
   /** Where the server of the graphs is, which calls itself by no name. */

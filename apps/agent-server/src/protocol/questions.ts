@@ -81,3 +81,36 @@ export interface Questions {
 }
 
 export type QuestionKind = keyof Questions;
+
+/** A request whose caller is asked for; its body has not arrived. */
+export interface CallerQuestion {
+  readonly method: string;
+  readonly url: string;
+  readonly headers: readonly (readonly [name: string, value: string])[];
+  /** Parts of the path by their names in the route. */
+  readonly params: JsonObject;
+}
+
+export interface AccessQuestion {
+  /** `resource:action` */
+  readonly event: string;
+  /** The event of the handler that decides, which may cover others. */
+  readonly handler: string;
+  readonly user: JsonObject;
+  readonly value: JsonObject;
+}
+
+/** What is asked of an agent's own `Auth` where it runs in a process: which handlers it has, who calls, what they may do. */
+export interface HandlerQuestions {
+  readonly handlers: JsonObject;
+  readonly authenticate: CallerQuestion;
+  readonly authorize: AccessQuestion;
+}
+
+/** What is asked of an agent's HTTP app in Python: which requests may reach it. */
+export interface AppQuestions {
+  readonly paths: JsonObject;
+}
+
+/** Everything that processes of an agent are asked. */
+export interface AskedQuestions extends Questions, HandlerQuestions, AppQuestions {}

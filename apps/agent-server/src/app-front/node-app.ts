@@ -1,11 +1,6 @@
 import { parseShort } from '#lib/json';
 import { spawn, type ChildProcess } from 'node:child_process';
-import {
-  connect,
-  type ClientHttp2Session,
-  type ClientHttp2Stream,
-  type OutgoingHttpHeaders,
-} from 'node:http2';
+import { connect, type ClientHttp2Session, type OutgoingHttpHeaders } from 'node:http2';
 import type { Duplex, Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
@@ -19,6 +14,7 @@ import { LastLines } from '../hosting/last-lines.js';
 import { onLines } from '../hosting/on-lines.js';
 import { parseHang } from '../hosting/parse-hang.js';
 import { WATCH_FD } from '../protocol/descriptors.js';
+import type { AppExchange, AppProcess } from './app-exchange.js';
 import {
   CONTROL_HEADER,
   REQUESTS_FD,
@@ -48,8 +44,8 @@ export interface AppProcessParts {
   readonly log: Logger;
 }
 
-/** One process that has an agent's HTTP app loaded, and the requests that it answers. */
-export class AppProcess {
+/** One process that has an agent's HTTP app in JavaScript loaded, and the requests that it answers. */
+export class NodeApp implements AppProcess {
   /** Resolves once the app is loaded; rejects with a TerminalError when it is not, or when the process ends. */
   readonly loaded: Promise<void>;
   /** Resolves with how it ended. */
@@ -126,7 +122,7 @@ export class AppProcess {
   }
 
   /** @throws when the process has ended, or the headers are none */
-  request(headers: OutgoingHttpHeaders, isWhole: boolean): ClientHttp2Stream {
+  request(headers: OutgoingHttpHeaders, isWhole: boolean): AppExchange {
     return this.#session.request(headers, { endStream: isWhole });
   }
 

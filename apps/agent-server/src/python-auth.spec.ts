@@ -1,0 +1,117 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { testPostgres, waitFor } from '#lib/testing';
+import { GUARDED_PYTHON_AGENT, ServerProcess } from '../testdata/start-server.js';
+
+const python = process.env['AGENTPLANE_TEST_PYTHON'] ?? '';
+if (!python) process.stderr.write('SKIPPED: auth in Python: AGENTPLANE_TEST_PYTHON names no interpreter\n');
+
+(python ? describe : describe.skip)('the process of handlers in Python', () => {
+  const postgres = testPostgres();
+  let server: ServerProcess;
+
+  beforeAll(async () => {
+    const { uri } = await postgres.freshDatabase();
+    server = await ServerProcess.start({
+      uri,
+      folder: GUARDED_PYTHON_AGENT,
+      env: { AGENTPLANE_PYTHON: python },
+    });
+  });
+
+  afterAll(() => server?.stop());
+
+  const ask = (token: string, path = '/threads/search'): Promise<Response> =>
+    fetch(server.url + path, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', authorization: `Bearer ${token}` },
+      body: '{}',
+    });
+
+  const pidOf = (kind: string): number => {
+    const found = execFileSync('pgrep', [
+      '-P',
+      String(server.child.pid),
+      '-f',
+      `agent-server/python ${kind}$`,
+    ]);
+    return Number(found.toString().trim());
+  };
+
+  const answersAgain = (): Promise<boolean> =>
+    waitFor(async () => (await ask('alice')).status === 200, { what: 'an answer to alice' });
+
+  it('answers 503 until another has taken its place, and lets callers in then', async () => {
+    process.kill(pidOf('auth'), 'SIGKILL');
+    await waitFor(async () => (await ask('alice')).status === 503, { what: 'a refusal' });
+    await answersAgain();
+  });
+
+  it('refuses the request under which it ends, and charges no run for it', async () => {
+    const graphs = pidOf('graphs');
+    const { status, headers } = await ask('die');
+    expect([status, headers.get('retry-after')]).toEqual([503, '1']);
+    await answersAgain();
+    expect(pidOf('graphs')).toBe(graphs);
+  });
+
+  it('refuses every caller while it is stopped', async () => {
+    const pid = pidOf('auth');
+    process.kill(pid, 'SIGSTOP');
+    try {
+      const note = /authentication handlers has not answered for \d+ s/;
+      await waitFor(async () => note.test(await (await fetch(`${server.url}/ok`)).text()), {
+        what: 'a note',
+      });
+      // at once, as it was silent for 5 s
+      const refused = await ask('alice');
+      expect(refused.status).toBe(503);
+      expect(await refused.text()).toMatch(note);
+    } finally {
+      process.kill(pid, 'SIGCONT');
+    }
+    await answersAgain();
+  }, 40_000);
+
+  it('shares no process with graphs, and loads no graph library', async () => {
+    expect(pidOf('auth')).not.toBe(pidOf('graphs'));
+    const memory = execFileSync('ps', ['-o', 'rss=', '-p', `${pidOf('auth')}`]).toString();
+    // the graph library alone has more
+    expect(Number(memory)).toBeLessThan(80_000);
+  });
+
+  it.each<[string, string, RegExp]>([
+    [
+      'asks for the body',
+      'async def who(body): return "a"',
+      /its authenticate asks for body; the body has not/,
+    ],
+    [
+      'asks for a parameter of another name',
+      'async def who(mood): return "a"',
+      /asks for mood; it may ask for request/,
+    ],
+    ['raises while it loads', 'raise ValueError("no key")', /ValueError: no key \(auth\.py:4\)/],
+  ])('refuses a module that %s', async (_title, code, said) => {
+    const folder = await mkdtemp(join(tmpdir(), 'python-auth-'));
+    try {
+      await writeFile(join(folder, 'graphs.py'), 'from langgraph.graph import StateGraph\n');
+      const graph =
+        'from typing import TypedDict\nfrom langgraph.graph import StateGraph\nclass S(TypedDict):\n  a: str\n' +
+        'g = StateGraph(S).add_node("n", lambda s: s).set_entry_point("n").compile()\n';
+      await writeFile(join(folder, 'graphs.py'), graph);
+      const auth = `from langgraph_sdk import Auth\nauth = Auth()\n\n${code}\nauth.authenticate(who)\n`;
+      await writeFile(join(folder, 'auth.py'), auth);
+      const settings = { graphs: { a: './graphs.py:g' }, auth: { path: './auth.py:auth' } };
+      await writeFile(join(folder, 'langgraph.json'), JSON.stringify(settings));
+      const { uri } = await postgres.freshDatabase();
+      await expect(ServerProcess.start({ uri, folder, env: { AGENTPLANE_PYTHON: python } })).rejects.toThrow(
+        said,
+      );
+    } finally {
+      await rm(folder, { recursive: true, force: true });
+    }
+  });
+});

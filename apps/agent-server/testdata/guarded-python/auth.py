@@ -1,0 +1,126 @@
+"""The handlers of `../guarded/auth.ts`, in Python: the same rows are checked against both."""
+
+import asyncio
+import os
+import re
+import time
+
+from langgraph_sdk import Auth
+
+auth = Auth()
+
+
+class InvalidTokenError(Exception):
+    """As that of a library that verifies tokens."""
+
+
+InvalidTokenError.__module__ = "jwt.exceptions"
+
+
+async def _special(token: str):
+    """What each token is worth that is no person's."""
+    match token:
+        case "hang":
+            await asyncio.Event().wait()
+        case "compute":
+            time.sleep(3600)
+        case "die":
+            os._exit(3)
+        case "broken":
+            raise ValueError("the secret of the identity provider is hunter2")
+        case "expired":
+            raise InvalidTokenError("Signature has expired")
+        case "teapot":
+            raise Auth.exceptions.HTTPException(418, "I am a teapot", {"x-tea": "green"})
+        case "wordy":
+            raise Auth.exceptions.HTTPException(403, {"code": 7})
+        case "nobody":
+            return {"permissions": []}
+        case "text":
+            return "mallory"
+    return None
+
+
+_OURS = ("hang", "compute", "die", "broken", "expired", "teapot", "wordy", "nobody", "text")
+
+
+@auth.authenticate
+async def authenticate(authorization: str | None, headers: dict[bytes, bytes]):
+    bearer = re.match("Bearer (.+)$", authorization or "")
+    cookie = re.search("(?:^|; *)session=([^;]+)", headers.get(b"cookie", b"").decode())
+    found = bearer or cookie
+    if not found:
+        raise Auth.exceptions.HTTPException(401, "Show a token", {"www-authenticate": "Bearer"})
+    token = found[1]
+    if token in _OURS:
+        return await _special(token)
+    identity, _, permissions = token.partition(":")
+    return {
+        "identity": identity,
+        "permissions": [one for one in permissions.split(",") if one],
+        "secret": f"secret-of-{identity}",
+        "team": "a",
+        "lock": asyncio.Lock(),  # no JSON: it is left out
+    }
+
+
+def _edit(value: dict) -> None:
+    """What a caller with the permission `edited` runs is changed in every way that is honoured."""
+    kwargs = value["kwargs"]
+    for message in (kwargs.get("input") or {}).get("messages", []):
+        message["content"] = f"edited {message['content']}"
+    value["kwargs"] = {
+        "input": kwargs.get("input"),
+        "config": {"configurable": {"tier": "gold"}, "recursion_limit": 20},
+        "context": {"plan": "pro"},
+    }
+    value["metadata"] = {"tag": "edited"}
+
+
+@auth.on
+async def owned(ctx: Auth.types.AuthContext, value: dict):
+    permissions = ctx.permissions
+    if "admin" in permissions or ("team" in permissions and ctx.resource == "threads"):
+        return None
+    if (ctx.resource, ctx.action) == ("threads", "create_run"):
+        if "idle" in permissions:
+            return False
+        if "edited" in permissions:
+            _edit(value)
+    value.setdefault("metadata", {})["owner"] = ctx.user.identity
+    return {"owner": ctx.user.identity}
+
+
+@auth.on.crons.update
+async def of_crons(ctx: Auth.types.AuthContext, value: dict):
+    if "admin" in ctx.permissions or "crons" in ctx.permissions:
+        return None
+    if value.get("metadata"):
+        value["metadata"]["owner"] = ctx.user["identity"]
+    return {"owner": ctx.user["identity"]}
+
+
+@auth.on.threads.delete
+async def of_deletion(ctx: Auth.types.AuthContext, value: dict):
+    return False if "keep" in ctx.permissions else {"owner": ctx.user.identity}
+
+
+@auth.on.store
+async def of_items(ctx: Auth.types.AuthContext, value: dict):
+    if "admin" in ctx.permissions:
+        return True
+    namespace = value.get("namespace") or ()
+    if not namespace or namespace[0] != ctx.user.identity:
+        value["namespace"] = (ctx.user.identity, *namespace)
+    return True
+
+
+@auth.on.assistants.search
+async def of_search(ctx: Auth.types.AuthContext, value: dict):
+    if "odd" in ctx.permissions:
+        return {"owner": {"$like": "a%"}}
+    if "none" in ctx.permissions:
+        return {"level": float("nan")}
+    if "broken" in ctx.permissions:
+        raise ValueError("the search handler broke")
+    return {"owner": ctx.user.identity}

@@ -1,0 +1,2 @@
+/** Nothing to see: who may load it matters alone. */
+export default { badge: () => null };
