@@ -53,6 +53,8 @@ export interface Surroundings {
   readonly databaseUri: string;
   /** For kubeconfigs and the object store. */
   readonly folder: string;
+  /** Variables of the controller, whenever it starts. */
+  readonly controller?: Readonly<Record<string, string>>;
 }
 
 /**
@@ -122,6 +124,7 @@ export class ControlPlane {
       AGENTPLANE_EXPORT_RETRIES: '1',
       AGENTPLANE_EXPORT_RETRY_DELAY_MS: '300',
       AGENTPLANE_EXPORT_CONCURRENT_RUNS: '2',
+      ...this.#surroundings.controller,
       ...more,
     });
     this.#keep('controller', program);

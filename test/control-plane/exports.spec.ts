@@ -27,7 +27,11 @@ describe('the controller’s exports', () => {
 
   beforeAll(async () => {
     const { uri } = await postgres.freshDatabase();
-    plane = await ControlPlane.start({ kubeconfigPath: server.kubeconfigPath, databaseUri: uri, folder });
+    plane = await ControlPlane.start({
+      ...{ kubeconfigPath: server.kubeconfigPath, databaseUri: uri, folder },
+      // each day has a Job of its own; several in one are those of `export-workers.spec.ts`
+      controller: { AGENTPLANE_EXPORT_RUNS_OF_WORKER: '1' },
+    });
     projectId = (await plane.traces.projects.ensure(plane.tenantId, 'p')).id;
   }, 60_000);
   afterAll(() => plane.stop());

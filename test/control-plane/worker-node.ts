@@ -46,6 +46,12 @@ export class WorkerNode {
     await found.worker.ended;
   }
 
+  /** How many workers of an export have been started. */
+  started(exportName: string): number {
+    return [...this.#carried.values()].filter(({ pod }) => pod.metadata.labels?.[LABEL.export] === exportName)
+      .length;
+  }
+
   #running(exportName: string): Carried | undefined {
     return [...this.#carried.values()].find(
       ({ pod, worker }) => pod.metadata.labels?.[LABEL.export] === exportName && worker.isRunning,

@@ -49,6 +49,7 @@ export interface Caches {
 }
 
 const BY_NAMESPACE = 'workspace-namespace';
+const BY_SOURCE = 'source-export';
 
 /** The caches; of built-in kinds only what concerns the platform. */
 export function openCaches(informers: Informers, systemNamespace: string): Caches {
@@ -71,7 +72,23 @@ export function openCaches(informers: Informers, systemNamespace: string): Cache
     listenerBindings: informers.of(ROLE_BINDINGS, ofListeners),
   };
   caches.workspaces.addIndex(BY_NAMESPACE, ({ metadata }) => [workspaceNamespace(metadata.name)]);
+  caches.exports.addIndex(BY_SOURCE, ({ metadata, spec }) =>
+    spec.sourceExport === undefined ? [] : [sourceKey(metadata.namespace ?? '', spec.sourceExport.id)],
+  );
   return caches;
+}
+
+function sourceKey(namespace: string, id: string): string {
+  return `${namespace}/${id}`;
+}
+
+/** The exports that a schedule has made and that exist. Every schedule asks at every tick. */
+export function exportsOfSchedule(
+  exports: Pick<Informer<BulkExport>, 'byIndex'>,
+  namespace: string,
+  id: string | undefined,
+): readonly BulkExport[] {
+  return id === undefined ? [] : exports.byIndex(BY_SOURCE, sourceKey(namespace, id));
 }
 
 /** The workspace that a namespace belongs to. */

@@ -136,6 +136,12 @@ export const CONFIG = {
     'runs of all exports at a time, of which one workspace leaves a share to others; 0: as many as the other limits allow',
     { fallback: 0 },
   ),
+  exportRunsOfWorker: integer(
+    'AGENTPLANE_EXPORT_RUNS_OF_WORKER',
+    'runs of an export, with fewer than 10,000 rows together, that one worker takes in turn; 1: each has a worker of its own',
+    // each has some 200 characters in a variable of the worker, which has 128 KiB at most
+    { fallback: 30, min: 1, max: 200 },
+  ),
   exportFileBytes: integer(
     'AGENTPLANE_EXPORT_FILE_BYTES',
     'handed on to export workers: a file ends with the row group that passes this size, bytes; 0: as they choose',

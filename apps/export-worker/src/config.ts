@@ -1,4 +1,5 @@
 import { choice, type Config, flag, integer, json, optionalText, text } from '#lib/config';
+import type { FollowingRun } from '#lib/export-plan';
 import type { BulkExportRunSpec } from '#lib/resources';
 
 export const CONFIG = {
@@ -7,6 +8,16 @@ export const CONFIG = {
   traceParent: optionalText('TRACEPARENT', 'span of the controller that this attempt belongs to'),
   attempt: integer('AGENTPLANE_EXPORT_ATTEMPT', 'number of this attempt, from 1', { min: 1 }),
   spec: json<BulkExportRunSpec>('AGENTPLANE_EXPORT_SPEC', 'spec of the BulkExportRun, JSON'),
+  following: json<readonly FollowingRun[]>(
+    'AGENTPLANE_EXPORT_FOLLOWING',
+    'runs of the same export that are taken in turn after this one, each as attempt 1, JSON',
+    { fallback: [] },
+  ),
+  takeForMs: integer(
+    'AGENTPLANE_EXPORT_TAKE_FOR_MS',
+    'no further run is begun once the process is this old, milliseconds',
+    { fallback: 600_000 },
+  ),
   accessKeyId: optionalText('AGENTPLANE_STORE_ACCESS_KEY_ID', 'key of the destination'),
   secretAccessKey: optionalText('AGENTPLANE_STORE_SECRET_ACCESS_KEY', 'secret of the destination', {
     secret: true,

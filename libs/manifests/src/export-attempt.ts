@@ -1,4 +1,6 @@
+import { followingRun } from '#lib/export-plan';
 import {
+  ANNOTATION,
   type BulkExportRun,
   type EnvironmentVariable,
   exportJobName,
@@ -26,6 +28,8 @@ export interface ExportAttempt {
   readonly systemNamespace: string;
   /** Longest time of the attempt in milliseconds. */
   readonly timeoutMs: number;
+  /** Runs of the same export that its worker takes in turn afterwards, each as attempt 1. */
+  readonly following?: readonly BulkExportRun[];
   /** The span that the attempt belongs to (W3C Trace Context); undefined when nothing is traced. */
   readonly traceParent?: string | undefined;
 }
@@ -37,6 +41,8 @@ const SECRET_VARIABLES: Readonly<Record<string, string>> = {
   AGENTPLANE_STORE_SECRET_ACCESS_KEY: 'secret_access_key',
   AGENTPLANE_STORE_SESSION_TOKEN: 'session_token',
 };
+
+const TAKE_FOR_MS = 600_000;
 
 const STORE_KEYS = ['access_key_id', 'secret_access_key', 'session_token'] as const;
 
@@ -65,7 +71,7 @@ export function buildExportJob(attempt: ExportAttempt, settings: PlatformSetting
   return {
     apiVersion: 'batch/v1',
     kind: 'Job',
-    metadata,
+    metadata: { ...metadata, ...followingNote(attempt) },
     spec: {
       backoffLimit: 0,
       activeDeadlineSeconds: Math.ceil(attempt.timeoutMs / 1000),
@@ -98,6 +104,23 @@ export function buildExportJob(attempt: ExportAttempt, settings: PlatformSetting
   };
 }
 
+/** Whom the Job concerns besides the run it is named after: it exists, or does not, for all of them at one moment. */
+function followingNote({ following = [] }: ExportAttempt): Pick<Job['metadata'], 'annotations'> {
+  if (following.length === 0) return {};
+  const runs = following.map(({ metadata: { name, uid = '' } }) => ({ name, uid }));
+  return { annotations: { [ANNOTATION.followingRuns]: JSON.stringify(runs) } };
+}
+
+/** A run in work has nearly all of its time: after an eighth of it no further one is begun. */
+function followingEnvironment({ following = [], timeoutMs }: ExportAttempt): readonly EnvironmentVariable[] {
+  if (following.length === 0) return [];
+  const takeForMs = Math.min(TAKE_FOR_MS, Math.floor(timeoutMs / 8));
+  return [
+    { name: 'AGENTPLANE_EXPORT_FOLLOWING', value: JSON.stringify(following.map(followingRun)) },
+    { name: 'AGENTPLANE_EXPORT_TAKE_FOR_MS', value: String(takeForMs) },
+  ];
+}
+
 function workerEnvironment(
   attempt: ExportAttempt,
   secretName: string,
@@ -110,6 +133,7 @@ function workerEnvironment(
     { name: 'AGENTPLANE_EXPORT_ATTEMPT', value: String(number) },
     // no secrets in it: credentials are named in the spec and lie in the Secret
     { name: 'AGENTPLANE_EXPORT_SPEC', value: JSON.stringify(run.spec) },
+    ...followingEnvironment(attempt),
     { name: 'AGENTPLANE_ALLOW_PRIVATE_ENDPOINTS', value: String(settings.allowPrivateEndpoints ?? false) },
     // never where a Secret was named: one without keys must not turn into the platform's own
     { name: 'AGENTPLANE_STORE_ENVIRONMENT_CREDENTIALS', value: String(isOfEnvironment) },

@@ -56,6 +56,8 @@ export const ANNOTATION = {
   requestHash: 'agentplane.dev/request-hash',
   /** On an export: name of the Secret that was made for its webhook, which goes with it. */
   webhookSecret: 'agentplane.dev/webhook-secret',
+  /** On the Job of an export's attempt: JSON, name and uid of the runs that its worker takes in turn afterwards. */
+  followingRuns: 'agentplane.dev/following-runs',
   /** On a destination: another value asks for another test. */
   testRequest: 'agentplane.dev/test-request',
   /** On a destination: NAME@TIME of Secrets that it had before, which are deleted once nothing needs them. */

@@ -1,6 +1,6 @@
 import { type AttemptEnd, renderLimit } from '#lib/export-plan';
 import type { Job, Pod } from '#lib/resources';
-import type { ExportRunWorld } from './world.js';
+import { attemptOf, type ExportRunWorld } from './world.js';
 
 /** The worker's words for: trying again cannot help (sysexits' EX_DATAERR and EX_USAGE). */
 const FINAL_EXITS = new Map([
@@ -17,6 +17,11 @@ function jobCondition(job: Job | undefined, type: string): JobCondition | undefi
 /** Whether a Job has come to its end, however: none of its pods runs or will. */
 export function isJobFinished(job: Job): boolean {
   return jobCondition(job, 'Complete') !== undefined || jobCondition(job, 'Failed') !== undefined;
+}
+
+/** Whether its worker ended because nothing was left to do. */
+export function hasSucceeded(job: Job): boolean {
+  return jobCondition(job, 'Complete') !== undefined;
 }
 
 function refusalOf({ pods }: ExportRunWorld) {
@@ -64,12 +69,12 @@ function causeOf(world: ExportRunWorld, failed: JobCondition): string | undefine
 }
 
 /**
- * How the attempt that the status names ended; undefined while it goes on or has not begun. What the worker wrote into
+ * How the newest attempt ended; undefined while it goes on or has not begun. What the worker wrote into
  * the database counts more than what became of its process: a worker killed after its last write has succeeded.
  */
 export function findAttemptEnd(world: ExportRunWorld): AttemptEnd | undefined {
-  const { run, progress, now } = world;
-  const attempt = run.status?.attempt ?? 0;
+  const { progress, now } = world;
+  const attempt = attemptOf(world);
   if (attempt === 0) return undefined;
   const isClaimed = progress?.attempt === attempt;
   if (progress?.state === 'completed') return { kind: 'succeeded' };

@@ -8,7 +8,7 @@ import {
   fromObjects,
   isDesiredChange,
 } from '#lib/kube';
-import { type BulkExport, type Job, keyOf, LABEL, type ObjectKey, RESOURCES } from '#lib/resources';
+import { type BulkExport, keyOf, RESOURCES } from '#lib/resources';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import type { TraceStore } from '#lib/trace-store';
@@ -22,12 +22,36 @@ import { LeftUploads } from './left-uploads.js';
 import { hasEnded, nextInLine } from './next-in-line.js';
 import { readExportLag } from './observe-export-runs.js';
 import { RunPlaces } from './run-places.js';
+import { FollowingRuns } from './following-runs.js';
+import { runsOfJob, WorkerJobs } from './worker-jobs.js';
+import { WorkspaceLine } from './workspace-line.js';
 
 export const BULK_EXPORT_RUN_CONTROLLER = Symbol('controller of BulkExportRuns');
+const RUN_TURNS = Symbol('whose turn it is among export runs');
+
+/** The caches, and what follows from them about whose turn it is. */
+interface RunTurns extends Caches {
+  readonly workerJobs: WorkerJobs;
+  readonly places: RunPlaces;
+  readonly following: FollowingRuns;
+}
+
+function runTurns(
+  caches: Caches,
+  { exportRunsOfWorker: most }: ControllerConfig,
+  traceStore: TraceStore,
+  clock: Clock,
+): RunTurns {
+  const { runs, exportJobs } = caches;
+  const workerJobs = new WorkerJobs(exportJobs);
+  const places = new RunPlaces(runs, workerJobs, new WorkspaceLine(clock));
+  const following = new FollowingRuns({ runs, workerJobs, traceStore, most });
+  return { ...caches, workerJobs, places, following };
+}
 
 function bulkExportRunController(
   reconciler: BulkExportRunReconciler,
-  { exports, runs, exportJobs }: Caches,
+  { exports, runs, exportJobs, workerJobs, places }: RunTurns,
   events: EventRecorder,
 ): ControllerSpec {
   readExportLag(runs);
@@ -38,8 +62,9 @@ function bulkExportRunController(
     sources: [
       fromObjects(runs, isDesiredChange),
       fromMapped(exports, (one) => runs.ownedBy(one).map((run) => keyOf(run)), isOfRuns),
-      fromMapped(runs, (run) => nextInLine(run, exports, runs), hasEnded),
-      fromMapped(exportJobs, ofJob),
+      fromMapped(runs, (run) => nextInLine(run, exports, runs, (one) => workerJobs.isTaken(one)), hasEnded),
+      fromMapped(runs, () => places.nextOfPlatform(), hasEnded),
+      fromMapped(exportJobs, runsOfJob),
     ],
   };
 }
@@ -53,11 +78,6 @@ function isOfRuns(change: Change<BulkExport>): boolean {
   return isAnother || hasEnded(change);
 }
 
-function ofJob({ metadata: { labels } }: Job): readonly ObjectKey[] {
-  const [namespace, name] = [labels?.[LABEL.exportNamespace], labels?.[LABEL.exportRun]];
-  return namespace === undefined || name === undefined ? [] : [{ namespace, name }];
-}
-
 function buildLeftUploads(
   { runs, workspaces }: Caches,
   { client, leader }: OwnedParts,
@@ -67,12 +87,20 @@ function buildLeftUploads(
   clock: Clock,
 ): LeftUploads {
   const settings = { systemNamespace, allowPrivateEndpoints };
-  return new LeftUploads({ ...settings, client, traceStore, runs, workspaces, leader, log, clock });
+  return new LeftUploads({
+    ...{ ...settings, client, traceStore, runs, workspaces },
+    ...{ leader, log, clock },
+  });
 }
 
 /** Reconciles BulkExportRuns: one Job an attempt, until the run's file is whole or the run has failed. */
 @Module({
   providers: [
+    {
+      provide: RUN_TURNS,
+      inject: [CACHES, CONTROLLER_CONFIG, TRACE_STORE, CLOCK],
+      useFactory: runTurns,
+    },
     {
       provide: LeftUploads,
       inject: [CACHES, OWNED_PARTS, CONTROLLER_CONFIG, TRACE_STORE, LOG, CLOCK],
@@ -80,9 +108,9 @@ function buildLeftUploads(
     },
     {
       provide: BulkExportRunReconciler,
-      inject: [CACHES, OWNED_PARTS, CONTROLLER_CONFIG, TRACE_STORE, DatabaseTime, LeftUploads],
+      inject: [RUN_TURNS, OWNED_PARTS, CONTROLLER_CONFIG, TRACE_STORE, DatabaseTime, LeftUploads],
       useFactory: (
-        { workspaces, exports, runs, exportJobs }: Caches,
+        { workspaces, exports, runs, exportJobs, places, workerJobs, following }: RunTurns,
         { client, events }: OwnedParts,
         config: ControllerConfig,
         traceStore: TraceStore,
@@ -101,14 +129,16 @@ function buildLeftUploads(
           workspaces,
           exports,
           runs,
-          places: new RunPlaces(runs),
+          places,
+          workerJobs,
+          following,
           uploads,
           jobs: exportJobs,
         }),
     },
     {
       provide: BULK_EXPORT_RUN_CONTROLLER,
-      inject: [BulkExportRunReconciler, CACHES, EventRecorder],
+      inject: [BulkExportRunReconciler, RUN_TURNS, EventRecorder],
       useFactory: bulkExportRunController,
     },
   ],

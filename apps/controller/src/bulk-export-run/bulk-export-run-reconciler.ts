@@ -29,19 +29,22 @@ import {
   type Workspace,
 } from '#lib/resources';
 import { currentTraceParent } from '#lib/telemetry';
-import type { TraceStore } from '#lib/trace-store';
+import type { ExportProgressRecord, TraceStore } from '#lib/trace-store';
 import { environmentProblem, secretProblem } from '../bulk-export-destination/credentials-problem.js';
 import { limitsOf } from '../bulk-export/workspace-limits.js';
 import { isFinished } from '../bulk-export/export-phase.js';
 import { workspaceOf } from '../caches.js';
 import type { DatabaseTime } from '../database-time.js';
-import { isJobFinished } from './attempt-end.js';
+import { hasSucceeded, isJobFinished } from './attempt-end.js';
 import { blockedByCredentials, decideRun, MARK_GONE, PREDECESSOR_GONE, type RunDecision } from './decide.js';
+import type { FollowingRuns } from './following-runs.js';
 import type { LeftUploads } from './left-uploads.js';
 import { countDecision } from './observe-export-runs.js';
+import { OneAtATime } from './one-at-a-time.js';
 import type { RunPlaces } from './run-places.js';
 import { summarizeRun } from './run-status.js';
-import type { ExportRunWorld } from './world.js';
+import { followingRunsOf, type WorkerJobs } from './worker-jobs.js';
+import { attemptOf, type ExportRunWorld } from './world.js';
 
 export interface BulkExportRunDependencies {
   readonly client: KubeClient;
@@ -52,6 +55,8 @@ export interface BulkExportRunDependencies {
   /** Handed to workers in a Secret of the system namespace. */
   readonly databaseUri: string;
   readonly traceStore: Pick<TraceStore, 'exportProgress'>;
+  readonly workerJobs: Pick<WorkerJobs, 'following' | 'isTaken'>;
+  readonly following: Pick<FollowingRuns, 'choose'>;
   readonly time: DatabaseTime;
   readonly workspaces: Informer<Workspace>;
   readonly exports: Informer<BulkExport>;
@@ -70,9 +75,13 @@ interface AttemptCredentials {
 
 const SUMMARY_EVERY_MS = 2_000;
 /** A run that ends wakes the next one; this is for limits that were raised. */
-const QUEUE_LOOK_MS = 60_000;
-const ROOM_LOOK_MS = 3_000;
+const QUEUE_LOOKS_MS = { export: 60_000, platform: 3_000, worker: SUMMARY_EVERY_MS } as const;
+/** While the other runs of a new export are being created. */
+const SIBLINGS_LOOK_MS = 200;
+const UNCLEARED_LOOK_MS = 60_000;
 const BLOCKED_LOOK_MS = 5_000;
+/** Of a run that has its place. */
+const AT_WORK = { place: 0, atWork: { all: 0, ofWorkspace: 0, ahead: 0 } } as const;
 const RELEASE_LOOK_MS = 1_000;
 const CLEAR_LOOK_MS = 1_000;
 /** A lost node never ends its pods, and a deletion must not wait for that. */
@@ -89,6 +98,8 @@ const JOB_LABEL = 'batch.kubernetes.io/job-name';
 export class BulkExportRunReconciler {
   readonly #deps: BulkExportRunDependencies;
   readonly #status: StatusWriter;
+  /** By uid of the export: two of its runs that begin at one moment would take the same others along. */
+  readonly #begins = new OneAtATime();
 
   constructor(deps: BulkExportRunDependencies) {
     this.#deps = deps;
@@ -103,20 +114,50 @@ export class BulkExportRunReconciler {
     const step = finalizerStep(found, FINALIZER.exportRun);
     if (step === 'gone') return done();
     if (step === 'finalize') return await this.#release(found);
-    if (isFinished(found)) return done();
+    if (isFinished(found)) return await this.#clearShared(found);
     const run = await addFinalizer(this.#deps.client, RESOURCES.BulkExportRun, found, FINALIZER.exportRun);
     const world = await this.#observe(run);
     const decision = await this.#decide(world);
     // a run that is over is never looked at again, so what it leaves is cleared away before that is said
     if (decision.kind === 'fail') await this.#shutOut(run);
     if (decision.kind === 'complete') await this.#clearAway(run);
+    if (decision.kind === 'start' && decision.attempt === 1) return await this.#begin(world, decision);
     await this.#report(world, decision);
     return await this.#perform(world, decision);
   }
 
+  /** The first attempt, with other runs that its worker takes afterwards where they are light. */
+  async #begin(world: ExportRunWorld, decision: RunDecision): Promise<Result> {
+    const { following, workerJobs } = this.#deps;
+    const { run, bulkExport } = world;
+    if (!bulkExport) return after(0);
+    return await this.#begins.do(bulkExport.metadata.uid ?? '', async () => {
+      // others of the export may have begun while this one waited, and have taken it along
+      const now = { ...world, ...this.#placeOf(run, bulkExport), job: workerJobs.following(run) };
+      const again = decideRun(now);
+      if (again.kind !== decision.kind) {
+        await this.#report(now, again);
+        return await this.#perform(now, again);
+      }
+      const chosen = await following.choose(run, bulkExport);
+      if (chosen === 'later') return after(SIBLINGS_LOOK_MS);
+      this.#deps.places.line.begin(run.metadata.namespace ?? '');
+      await this.#report(world, decision);
+      await this.#startAttempt(run, 1, await this.#prepare(chosen));
+      return after(SUMMARY_EVERY_MS);
+    });
+  }
+
+  /** What a run begins with stands in its progress before a worker has it. @returns those that can begin */
+  async #prepare(runs: readonly BulkExportRun[]): Promise<readonly BulkExportRun[]> {
+    const prepared: BulkExportRun[] = [];
+    for (const run of runs) if ((await this.#adopt(run)) && (await this.#beginLate(run))) prepared.push(run);
+    return prepared;
+  }
+
   async #decide(world: ExportRunWorld): Promise<RunDecision> {
     const decision = decideRun(world);
-    const hasBegun = (world.run.status?.attempt ?? 0) > 0;
+    const hasBegun = attemptOf(world) > 0;
     if (!hasBegun && decision.kind !== 'fail') {
       if (!(await this.#adopt(world.run))) return PREDECESSOR_GONE;
       if (!(await this.#beginLate(world.run))) return MARK_GONE;
@@ -139,12 +180,13 @@ export class BulkExportRunReconciler {
   }
 
   async #observe(run: BulkExportRun): Promise<ExportRunWorld> {
-    const { client, exports, places, traceStore, time, workspaces } = this.#deps;
+    const { client, exports, traceStore, time, workspaces } = this.#deps;
     const { namespace = '', uid = '' } = run.metadata;
-    const attempt = run.status?.attempt ?? 0;
+    const progress = await traceStore.exportProgress.find(uid);
+    const attempt = attemptOf({ run, progress });
     const named = exports.find({ namespace, name: run.spec.exportName });
     const bulkExport = named && isOwnedBy(run, named) && !isDeleting(named) ? named : undefined;
-    const job = attempt === 0 ? undefined : await this.#findJob(run, attempt);
+    const job = await this.#findJob(run, attempt);
     const ofJob = {
       namespace: this.#deps.systemNamespace,
       labelSelector: `${JOB_LABEL}=${job?.metadata.name}`,
@@ -152,21 +194,30 @@ export class BulkExportRunReconciler {
     return {
       run,
       bulkExport,
-      place: bulkExport && attempt === 0 ? places.of(run, bulkExport) : 0,
-      atWork: attempt === 0 ? places.atWork(namespace) : { all: 0, ofWorkspace: 0 },
+      ...(bulkExport && attempt === 0 ? this.#placeOf(run, bulkExport) : AT_WORK),
       job,
       // only the server knows what they ended with: a cache may show the end of the Job before that of its pods
-      pods: job && isJobFinished(job) ? (await client.list(PODS, ofJob)).items : [],
-      progress: attempt === 0 ? undefined : await traceStore.exportProgress.find(uid),
+      pods: job && attempt > 0 && isJobFinished(job) ? (await client.list(PODS, ofJob)).items : [],
+      progress,
       now: await time.now(),
       limits: limitsOf(this.#deps.limits, workspaceOf(workspaces, namespace)),
     };
   }
 
-  /** Asked of the server: a cache that lags would count the attempt as lost. */
+  #placeOf(run: BulkExportRun, bulkExport: BulkExport): Pick<ExportRunWorld, 'place' | 'atWork'> {
+    const { places } = this.#deps;
+    return { place: places.of(run, bulkExport), atWork: places.atWork(run.metadata.namespace ?? '') };
+  }
+
+  /**
+   * The Job of an attempt; before the first one, the Job in which the run follows others. Asked of the server: a cache
+   * that lags would count the attempt as lost.
+   */
   async #findJob(run: BulkExportRun, attempt: number): Promise<Job | undefined> {
+    const shared = attempt <= 1 ? this.#deps.workerJobs.following(run) : undefined;
+    if (attempt === 0) return shared;
     const key = this.#jobKey(run, attempt);
-    return this.#deps.jobs.find(key) ?? (await this.#deps.client.find(JOBS, key));
+    return this.#deps.jobs.find(key) ?? (await this.#deps.client.find(JOBS, key)) ?? shared;
   }
 
   #jobKey({ metadata: { uid = '' } }: BulkExportRun, attempt: number): ObjectKey & { namespace: string } {
@@ -188,15 +239,18 @@ export class BulkExportRunReconciler {
       });
   }
 
-  async #perform({ run }: ExportRunWorld, decision: RunDecision): Promise<Result> {
+  async #perform(world: ExportRunWorld, decision: RunDecision): Promise<Result> {
+    const { run } = world;
+    const { namespace = '' } = run.metadata;
     switch (decision.kind) {
       case 'queue':
-        return after(decision.behind === 'platform' ? ROOM_LOOK_MS : QUEUE_LOOK_MS);
+        if (decision.behind === 'platform') this.#deps.places.line.wait(namespace, keyOf(run));
+        return after(QUEUE_LOOKS_MS[decision.behind]);
       case 'start':
         await this.#startAttempt(run, decision.attempt);
         return after(SUMMARY_EVERY_MS);
       case 'ensureJob':
-        await this.#startAttempt(run, run.status?.attempt ?? 1);
+        await this.#startAttempt(run, attemptOf(world));
         return after(SUMMARY_EVERY_MS);
       case 'watch':
         return after(SUMMARY_EVERY_MS);
@@ -213,10 +267,14 @@ export class BulkExportRunReconciler {
     }
   }
 
-  async #startAttempt(run: BulkExportRun, number: number): Promise<void> {
+  async #startAttempt(
+    run: BulkExportRun,
+    number: number,
+    following: readonly BulkExportRun[] = [],
+  ): Promise<void> {
     const { client, databaseUri, limits, settings, systemNamespace } = this.#deps;
     const attempt: ExportAttempt = {
-      ...{ run, number, systemNamespace, timeoutMs: limits.runTimeoutMs },
+      ...{ run, number, following, systemNamespace, timeoutMs: limits.runTimeoutMs },
       traceParent: currentTraceParent(),
     };
     const { store, problem } = await this.#credentialsOf(run);
@@ -224,8 +282,15 @@ export class BulkExportRunReconciler {
     if (problem !== undefined) return;
     const credentials = { databaseUri, store };
     await ignoring(isAlreadyExists, client.create(SECRETS, buildExportSecret(attempt, credentials)));
-    await ignoring(isAlreadyExists, client.create(JOBS, buildExportJob(attempt, settings)));
-    if (number > 1) await ignoring(isNotFound, client.delete(SECRETS, this.#jobKey(run, number - 1)));
+    await ignoring(
+      isAlreadyExists,
+      // the runs that follow find it in the cache
+      client.create(JOBS, buildExportJob(attempt, settings)).then((job) => this.#deps.jobs.seen(job)),
+    );
+    if (number === 1) return;
+    const former = (number === 2 && this.#deps.workerJobs.following(run)) || undefined;
+    for (const key of [this.#jobKey(run, number - 1), ...(former ? [keyOf(former)] : [])])
+      await ignoring(isNotFound, client.delete(SECRETS, key));
   }
 
   /** Of the destination, base64, none for those of the environment; and why they cannot serve. */
@@ -243,24 +308,83 @@ export class BulkExportRunReconciler {
    * the bucket. Failed Jobs keep their logs.
    */
   async #shutOut(run: BulkExportRun): Promise<void> {
-    const { client, traceStore, uploads } = this.#deps;
+    const { traceStore, uploads } = this.#deps;
     const { uid = '' } = run.metadata;
     await traceStore.exportProgress.cancel(uid);
     const record = await traceStore.exportProgress.find(uid);
-    const key = this.#jobKey(run, run.status?.attempt ?? 0);
-    // only the server knows: a cache that lags shows none, and a Job just made does not say yet that it is active
-    const job = await client.find(JOBS, key);
-    const isOver = !job || isJobFinished(job);
-    if (!isOver) await ignoring(isNotFound, client.delete(JOBS, key));
+    const attempt = attemptOf({ run, progress: record });
+    const shared = attempt <= 1 ? this.#deps.workerJobs.following(run) : undefined;
+    if (shared) await this.#takeSecret(run, shared, record);
+    const isOver = !(await this.#stopWorkers([
+      this.#jobKey(run, attempt),
+      ...(shared ? [keyOf(shared)] : []),
+    ]));
     // the last one's Secret is needed until nothing of it is left in the bucket
     await this.#removeSecrets(run, record?.intent === undefined);
-    if (record) uploads.begin(run, record, isOver);
+    if (record) uploads.begin({ ...run, status: { ...run.status, attempt } }, record, isOver);
+  }
+
+  /**
+   * A worker of several runs has one Secret, which goes with it. The run in work keeps a copy under the name of its own
+   * attempt, for what it left in the bucket.
+   */
+  async #takeSecret(
+    run: BulkExportRun,
+    shared: Job,
+    record: ExportProgressRecord | undefined,
+  ): Promise<void> {
+    const { client, traceStore } = this.#deps;
+    if (record?.intent) {
+      const secret = await client.find(SECRETS, keyOf(shared));
+      if (!secret) return;
+      const { type, data, metadata } = secret;
+      const labels = { ...metadata.labels, [LABEL.exportRun]: run.metadata.name };
+      const copy = { metadata: { ...this.#jobKey(run, 1), labels }, immutable: true, type, data };
+      await ignoring(isAlreadyExists, client.create(SECRETS, copy));
+    } else {
+      const others = await traceStore.exportProgress.list(followingRunsOf(shared).map(({ uid }) => uid));
+      if ([...others.values()].some(({ intent }) => intent)) return;
+    }
+    await ignoring(isNotFound, client.delete(SECRETS, keyOf(shared)));
+  }
+
+  /** Deletes those of the Jobs that go on. @returns whether there was one */
+  async #stopWorkers(keys: readonly ObjectKey[]): Promise<boolean> {
+    const { client } = this.#deps;
+    let wasAtWork = false;
+    for (const key of keys) {
+      // only the server knows: a cache that lags shows none, and a Job just made does not say yet that it is active
+      const job = await client.find(JOBS, key);
+      if (!job || isJobFinished(job)) continue;
+      wasAtWork = true;
+      await ignoring(isNotFound, client.delete(JOBS, key));
+    }
+    return wasAtWork;
   }
 
   /** Nobody needs the log of a worker that succeeded, nor those of the attempts before. */
   async #clearAway(run: BulkExportRun): Promise<void> {
+    const job = this.#deps.jobs.find(this.#jobKey(run, 1));
+    // its worker has other runs to take; when it ends, `clearShared` does the rest
+    if (job && followingRunsOf(job).length > 0 && !isJobFinished(job)) return;
     await this.#removeJobs(run, 'Background');
     await this.#removeSecrets(run);
+  }
+
+  /** What a finished run left to the runs that its worker took after it. */
+  async #clearShared(run: BulkExportRun): Promise<Result> {
+    const { client, jobs, traceStore } = this.#deps;
+    const job = jobs.find(this.#jobKey(run, 1));
+    const following = job ? followingRunsOf(job) : [];
+    if (!job || following.length === 0 || isDeleting(job) || !isJobFinished(job)) return done();
+    const records = await traceStore.exportProgress.list(following.map(({ uid }) => uid));
+    const key = keyOf(job);
+    // with its Secret, what it left in the bucket is cleared away
+    if ([...records.values()].some(({ intent }) => intent)) return after(UNCLEARED_LOOK_MS);
+    await ignoring(isNotFound, client.delete(SECRETS, key));
+    if (hasSucceeded(job))
+      await ignoring(isNotFound, client.delete(JOBS, key, { propagation: 'Background' }));
+    return done();
   }
 
   /** Workers first: one that begins after its run is forgotten would take it for a new one. */
@@ -268,7 +392,9 @@ export class BulkExportRunReconciler {
     const { client, time, traceStore, uploads } = this.#deps;
     const { uid = '', deletionTimestamp = '' } = run.metadata;
     await traceStore.exportProgress.cancel(uid);
-    const left = await this.#removeJobs(run, 'Foreground');
+    // the Job of another run, whose worker may still claim this one
+    const isTaken = this.#deps.workerJobs.isTaken(run);
+    const left = (await this.#removeJobs(run, 'Foreground')) + (isTaken ? 1 : 0);
     const waitedMs = (await time.now()).getTime() - Date.parse(deletionTimestamp);
     const isInTime = waitedMs < RELEASE_WITHIN_MS;
     if (left > 0 && isInTime) return wait(REASON.deleting, RELEASE_LOOK_MS);

@@ -61,14 +61,15 @@ function progress(
 
 function world(changes: Partial<ExportRunWorld> = {}): ExportRunWorld {
   const run = changes.run ?? aRun(1);
+  const hasBegun = (run.status?.attempt ?? 0) > 0;
   return {
     run,
     bulkExport: { metadata: { name: 'x' }, spec: {} } as BulkExport,
     place: 0,
-    atWork: { all: 0, ofWorkspace: 0 },
-    job: aJob(),
+    atWork: { all: 0, ofWorkspace: 0, ahead: 0 },
+    job: hasBegun ? aJob() : undefined,
     pods: [],
-    progress: progress(1, 'running'),
+    progress: hasBegun ? progress(1, 'running') : undefined,
     now: NOW,
     limits: DEFAULT_EXPORT_LIMITS,
     ...changes,
@@ -153,6 +154,32 @@ describe('decideRun', () => {
       },
       'fail DestinationDeleted',
     ],
+    ['waits in a worker that takes others before it', { run: aRun(0), job: aJob() }, 'queue'],
+    [
+      'goes on where such a worker has claimed it',
+      { run: aRun(0), job: aJob(), progress: progress(1, 'running') },
+      'watch',
+    ],
+    [
+      'completes what such a worker has completed, long after it ended',
+      { run: aRun(0), job: undefined, progress: progress(1, 'completed') },
+      'complete',
+    ],
+    [
+      'begins where such a worker ended before it claimed the run, without a pause',
+      { run: aRun(0), job: aJob({ secondsAgo: 0 }) },
+      'start 1',
+    ],
+    [
+      'pauses where such a worker was killed in the run',
+      { run: aRun(0), job: aJob({ secondsAgo: 1 }), progress: progress(1, 'running') },
+      'pause',
+    ],
+    [
+      'begins nothing that was shut out before it began',
+      { run: aRun(0), progress: progress(0, 'cancelled') },
+      'fail Cancelled',
+    ],
     ['ends when the export was deleted', { bulkExport: undefined }, 'fail Cancelled'],
     [
       'ends when the export is out of time',
@@ -173,14 +200,16 @@ describe('decideRun', () => {
   ])('%s', (_name, changes, expected) => expect(outcomeOf(changes)).toBe(expected));
 
   it.each([
-    ['takes places of the platform while others take none', 3, 3, 'start 1'],
-    ['leaves half of them to others', 4, 4, 'queue'],
-    ['has one when others hold theirs', 6, 0, 'start 1'],
-    ['waits when all are taken', 8, 0, 'queue'],
-  ])('%s', (_name, all, ofWorkspace, expected) => {
+    ['takes places of the platform while others take none', 3, 3, 0, 'start 1'],
+    ['leaves half of them to others', 4, 4, 0, 'queue'],
+    ['has one when others hold theirs', 6, 0, 0, 'start 1'],
+    ['waits when all are taken', 8, 0, 0, 'queue'],
+    ['waits while the free places are for workspaces whose turn comes first', 6, 0, 2, 'queue'],
+    ['takes what they leave', 5, 0, 2, 'start 1'],
+  ])('%s', (_name, all, ofWorkspace, ahead, expected) => {
     const limits = { ...DEFAULT_EXPORT_LIMITS, concurrentRuns: 8 };
     const waiting = { run: aRun(0), limits, job: undefined, progress: undefined };
-    expect(outcomeOf({ ...waiting, atWork: { all, ofWorkspace } })).toBe(expected);
+    expect(outcomeOf({ ...waiting, atWork: { all, ofWorkspace, ahead } })).toBe(expected);
   });
 
   it('starts runs in the order of their days', () => {

@@ -1,14 +1,15 @@
 import { decideNextAttempt, isExportOverdue, overdueText } from '#lib/export-plan';
 import { type Condition, CONDITION, findCondition, REASON } from '#lib/resources';
 import { isFinished } from '../bulk-export/export-phase.js';
-import { findAttemptEnd } from './attempt-end.js';
-import type { ExportRunWorld } from './world.js';
+import { findAttemptEnd, isJobFinished } from './attempt-end.js';
+import { attemptOf, type ExportRunWorld } from './world.js';
 
 /** What is to be done about a run now. */
 export type RunDecision =
   | { readonly kind: 'finished' }
-  /** Its turn has not come: an end within the export wakes it, or room on the machine, which is looked for. */
-  | { readonly kind: 'queue'; readonly behind: 'export' | 'platform' }
+  /** Its turn has not come: an end within the export wakes it, room on the machine, which is looked for, or its worker. */
+  | { readonly kind: 'queue'; readonly behind: 'export' | 'worker' }
+  | { readonly kind: 'queue'; readonly behind: 'platform'; readonly ahead: number }
   /** The status names this attempt, then its Secret and Job are made. */
   | { readonly kind: 'start'; readonly attempt: number }
   /** The attempt that the status names should have a Job and has none yet. */
@@ -98,23 +99,30 @@ const SHUT_OUT: RunDecision = {
   message: 'the run was cancelled in the database',
 };
 
-/** One workspace alone has half of the platform's places, the next one half of the rest: there is always one left. */
+/**
+ * One workspace alone has half of the platform's places, the next one half of the rest: there is always one left. Each
+ * workspace whose turn comes first has its place kept.
+ */
 function hasRoom({ atWork, limits: { concurrentRuns } }: ExportRunWorld): boolean {
-  return concurrentRuns === undefined || atWork.all + atWork.ofWorkspace < Math.max(1, concurrentRuns);
+  const { all, ofWorkspace, ahead } = atWork;
+  return concurrentRuns === undefined || all + ofWorkspace + ahead < Math.max(1, concurrentRuns);
 }
 
 /** Decides a run. Pure: the same world gives the same answer. */
 export function decideRun(world: ExportRunWorld): RunDecision {
   const { run, bulkExport, place, limits, job, progress } = world;
   if (isFinished(run)) return { kind: 'finished' };
-  const attempt = run.status?.attempt ?? 0;
+  const attempt = attemptOf(world);
   // what is already whole in the bucket is completed, whatever else happened
   const stop = progress?.state === 'completed' ? undefined : decideStop(world);
   if (stop) return stop;
   if (attempt === 0) {
+    if (progress?.state === 'cancelled') return SHUT_OUT;
+    if (job && !isJobFinished(job)) return { kind: 'queue', behind: 'worker' };
     if (bulkExport?.spec.suspend || place >= limits.concurrentRunsPerExport)
       return { kind: 'queue', behind: 'export' };
-    return hasRoom(world) ? { kind: 'start', attempt: 1 } : { kind: 'queue', behind: 'platform' };
+    if (hasRoom(world)) return { kind: 'start', attempt: 1 };
+    return { kind: 'queue', behind: 'platform', ahead: world.atWork.ahead };
   }
   const next = decideAfterEnd(world, attempt) ?? (job ? { kind: 'watch' } : { kind: 'ensureJob' });
   // shut out before a crash, or by another leader: no attempt could write anything any more

@@ -12,11 +12,17 @@ function aRun(day: string, attempt: number, isFinished = false): BulkExportRun {
 }
 
 describe('nextInLine', () => {
+  const isTaken = ({ metadata }: BulkExportRun): boolean => metadata.annotations?.['taken'] !== undefined;
   const bulkExport = { metadata: { namespace: 'ws', name: 'x' } } as BulkExport;
   const next = (...runs: BulkExportRun[]): string[] =>
-    nextInLine(runs[0] ?? aRun('01', 0), { find: () => bulkExport }, { ownedBy: () => runs }).map(
+    nextInLine(runs[0] ?? aRun('01', 0), { find: () => bulkExport }, { ownedBy: () => runs }, isTaken).map(
       ({ name }) => name,
     );
+
+  it('passes over what a worker takes anyway', () => {
+    const taken = { ...aRun('02', 0), metadata: { ...aRun('02', 0).metadata, annotations: { taken: '' } } };
+    expect(next(aRun('01', 1, true), taken, aRun('03', 0))).toEqual(['x-03']);
+  });
 
   it.each<[string, BulkExportRun[], string[]]>([
     [
@@ -29,7 +35,7 @@ describe('nextInLine', () => {
   ])('picks %s', (_, runs, expected) => expect(next(...runs)).toEqual(expected));
 
   it('picks no run when the export was deleted', () => {
-    expect(nextInLine(aRun('01', 1), { find: () => undefined }, { ownedBy: () => [] })).toEqual([]);
+    expect(nextInLine(aRun('01', 1), { find: () => undefined }, { ownedBy: () => [] }, isTaken)).toEqual([]);
   });
 });
 

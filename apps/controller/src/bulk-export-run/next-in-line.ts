@@ -8,18 +8,19 @@ export function hasEnded(change: Change<BulkExport> | Change<BulkExportRun>): bo
   return change.kind === 'changed' && isFinished(change.object) && !isFinished(change.before);
 }
 
-/** The run that may take the place of one that has ended: the first of its export that waits. */
+/** The run that may take the place of one that has ended: the first of its export that waits, and for no worker that has it. */
 export function nextInLine(
   run: BulkExportRun,
   exports: Pick<Reader<BulkExport>, 'find'>,
   runs: Pick<Reader<BulkExportRun>, 'ownedBy'>,
+  isTaken: (run: BulkExportRun) => boolean,
 ): readonly ObjectKey[] {
   const { namespace = '' } = run.metadata;
   const bulkExport = exports.find({ namespace, name: run.spec.exportName });
   if (!bulkExport) return [];
   const waiting = runs
     .ownedBy(bulkExport)
-    .filter((one) => !isFinished(one) && (one.status?.attempt ?? 0) === 0)
+    .filter((one) => !isFinished(one) && (one.status?.attempt ?? 0) === 0 && !isTaken(one))
     .sort((a, b) => a.spec.startTime.localeCompare(b.spec.startTime));
   return waiting.slice(0, 1).map((one) => keyOf(one));
 }

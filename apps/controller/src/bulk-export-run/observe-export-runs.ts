@@ -4,10 +4,16 @@ import { metrics } from '#lib/telemetry';
 import { type Clock, systemClock } from '#lib/time';
 import { isFinished } from '../bulk-export/export-phase.js';
 import type { RunDecision } from './decide.js';
-import type { ExportRunWorld } from './world.js';
+import { attemptOf, type ExportRunWorld } from './world.js';
 
 /** Counts what a pass decided; to be called when the status that says so was written, which happens once. */
-export function countDecision(decision: RunDecision, { progress }: Pick<ExportRunWorld, 'progress'>): void {
+export function countDecision(
+  decision: RunDecision,
+  { run, progress }: Pick<ExportRunWorld, 'run' | 'progress'>,
+): void {
+  // claimed by a worker that had taken others before
+  const isClaimed = (run.status?.attempt ?? 0) === 0 && attemptOf({ run, progress }) > 0;
+  if (isClaimed) metrics.exportAttempts.add(1, { kind: 'first' });
   switch (decision.kind) {
     case 'start':
       return metrics.exportAttempts.add(1, { kind: decision.attempt > 1 ? 'retry' : 'first' });

@@ -1,7 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import type { Handler } from '#lib/kube';
-import { type BulkExport, type BulkExportRun, CONDITION } from '#lib/resources';
+import { type BulkExport, type BulkExportRun, CONDITION, type Job } from '#lib/resources';
+import { systemClock } from '#lib/time';
 import { RunPlaces } from './run-places.js';
+import { WorkspaceLine } from './workspace-line.js';
 
 const EXPORT = { metadata: { name: 'x', uid: 'export' }, spec: {} } as BulkExport;
 
@@ -36,10 +38,12 @@ function cacheOf(runs: BulkExportRun[]) {
   return cache;
 }
 
+const NONE = { onChange: () => undefined, shared: () => [] };
+
 describe('RunPlaces', () => {
   it('counts the unfinished runs that begin before', () => {
     const runs = [aRun(3), aRun(1, true), aRun(2), aRun(9), aRun(4)];
-    const places = new RunPlaces(cacheOf(runs));
+    const places = new RunPlaces(cacheOf(runs), NONE, new WorkspaceLine(systemClock));
     expect(runs.map((run) => places.of(run, EXPORT))).toEqual([1, 0, 0, 3, 2]);
   });
 
@@ -49,19 +53,36 @@ describe('RunPlaces', () => {
       return { ...run, metadata: { ...run.metadata, namespace }, status: { ...run.status, attempt } };
     };
     const cache = cacheOf([begun('a', 1), begun('a', 2), begun('a', 0), begun('a', 1, true), begun('b', 1)]);
-    const places = new RunPlaces(cache);
-    expect(places.atWork('a')).toEqual({ all: 3, ofWorkspace: 2 });
+    const places = new RunPlaces(cache, NONE, new WorkspaceLine(systemClock));
+    expect(places.atWork('a')).toEqual({ all: 3, ofWorkspace: 2, ahead: 0 });
     cache.change(0, begun('a', 1, true));
     expect([places.atWork('a'), places.atWork('c')]).toEqual([
-      { all: 2, ofWorkspace: 1 },
-      { all: 2, ofWorkspace: 0 },
+      { all: 2, ofWorkspace: 1, ahead: 0 },
+      { all: 2, ofWorkspace: 0, ahead: 0 },
     ]);
+  });
+
+  it('counts a worker of several once, also between two of them', () => {
+    const begun = { ...aRun(1), metadata: { name: 'x-1', namespace: 'a' }, status: { attempt: 1 } };
+    const between = { ...begun, status: { attempt: 0 } };
+    const cache = cacheOf([begun]);
+    const job = {
+      metadata: {
+        name: 'j',
+        labels: { 'agentplane.dev/export-namespace': 'a', 'agentplane.dev/export-run': 'x-0' },
+        annotations: { 'agentplane.dev/following-runs': '[{"name":"x-1","uid":"u"}]' },
+      },
+    } as unknown as Job;
+    const places = new RunPlaces(cache, { ...NONE, shared: () => [job] }, new WorkspaceLine(systemClock));
+    expect(places.atWork('a')).toEqual({ all: 1, ofWorkspace: 1, ahead: 0 });
+    cache.change(0, between);
+    expect(places.atWork('a')).toEqual({ all: 1, ofWorkspace: 1, ahead: 0 });
   });
 
   it('reads the runs of an export once for all that ask, until one changes', () => {
     const runs = Array.from({ length: 28 }, (_, n) => aRun(n + 1));
     const cache = cacheOf(runs);
-    const places = new RunPlaces(cache);
+    const places = new RunPlaces(cache, NONE, new WorkspaceLine(systemClock));
     for (const run of runs) places.of(run, EXPORT);
     expect(cache.reads).toBe(1);
     cache.change(0, aRun(1, true));

@@ -14,7 +14,7 @@ import { parseInstant } from '#lib/time';
 import { writtenSoFar } from '#lib/trace-store';
 import { findAttemptEnd } from './attempt-end.js';
 import type { RunDecision } from './decide.js';
-import type { ExportRunWorld } from './world.js';
+import { attemptOf, type ExportRunWorld } from './world.js';
 
 const COMPLETED = { status: 'True', reason: REASON.completed, message: 'every row is exported' } as const;
 const NEEDS: Pick<ReadyRule, 'needs' | 'failures'> = {
@@ -23,19 +23,31 @@ const NEEDS: Pick<ReadyRule, 'needs' | 'failures'> = {
 };
 const READY_AT_LAST: ReadyRule = { needs: [CONDITION.completed], ...COMPLETED };
 
-const QUEUED = {
-  export: 'queued behind other runs of the export',
-  platform:
-    'queued: the platform has as many export runs at work as it may, or this workspace its share of them',
-} as const;
+function queuedText(decision: RunDecision & { readonly kind: 'queue' }): string {
+  switch (decision.behind) {
+    case 'export':
+      return 'queued behind other runs of the export';
+    case 'worker':
+      return 'queued: a worker takes this run after others of the export, which have few rows too';
+    case 'platform': {
+      const turn =
+        decision.ahead === 0
+          ? 'this workspace is next'
+          : `position ${decision.ahead + 1} of the workspaces that wait`;
+      return `queued: the platform has as many export runs at work as it may, or this workspace its share of them; ${turn}`;
+    }
+    default:
+      return decision satisfies never;
+  }
+}
 
 type Draft = Omit<ConditionDraft, 'type'>;
 
 function runningDraft(world: ExportRunWorld, decision: RunDecision): Draft | undefined {
-  const attempt = world.run.status?.attempt ?? 0;
+  const attempt = attemptOf(world);
   switch (decision.kind) {
     case 'queue':
-      return { status: 'False', reason: REASON.queued, message: QUEUED[decision.behind] };
+      return { status: 'False', reason: REASON.queued, message: queuedText(decision) };
     case 'start':
       return { status: 'True', reason: REASON.started, message: `attempt ${decision.attempt}` };
     case 'pause':
@@ -110,7 +122,7 @@ function written({ run, progress }: ExportRunWorld, isEnding: boolean): { rows: 
 /** The message of each failed attempt, in the words of the interface: `retry_0` is the first. */
 function errorsOf(world: ExportRunWorld): Readonly<Record<string, string>> | undefined {
   const before = world.run.status?.errors;
-  const attempt = world.run.status?.attempt ?? 0;
+  const attempt = attemptOf(world);
   const end = findAttemptEnd(world);
   if (!end || end.kind === 'succeeded') return before;
   return { ...before, [`retry_${attempt - 1}`]: end.message.slice(0, 1000) };
@@ -123,12 +135,13 @@ export function summarizeRun(world: ExportRunWorld, decision: RunDecision): Bulk
   const isComplete = decision.kind === 'complete';
   const isEnding = isComplete || decision.kind === 'fail';
   const errors = errorsOf(world);
-  const startedAt = before.startedAt ?? (decision.kind === 'start' ? now.toISOString() : undefined);
+  const hasBegun = decision.kind === 'start' || attemptOf(world) > 0;
+  const startedAt = before.startedAt ?? (hasBegun ? now.toISOString() : undefined);
   const finishedAt = before.finishedAt ?? (isEnding ? now.toISOString() : undefined);
   return {
     observedGeneration: run.metadata.generation ?? 1,
     conditions: conditionsOf(world, decision),
-    attempt: decision.kind === 'start' ? decision.attempt : (before.attempt ?? 0),
+    attempt: decision.kind === 'start' ? decision.attempt : attemptOf(world),
     ...written(world, isEnding),
     ...feedbackRows(world),
     files: progress?.files ?? (isEnding ? 0 : (before.files ?? 0)),

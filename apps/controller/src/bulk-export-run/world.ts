@@ -9,15 +9,28 @@ export interface ExportRunWorld {
   readonly bulkExport: BulkExport | undefined;
   /** How many unfinished runs of the export begin before this one. */
   readonly place: number;
-  /** Runs that have begun and not ended, of all exports. */
-  readonly atWork: { readonly all: number; readonly ofWorkspace: number };
-  /** The Job of the attempt that the status names. */
+  /** Runs that have begun and not ended, of all exports, and who waits for their places. */
+  readonly atWork: {
+    readonly all: number;
+    readonly ofWorkspace: number;
+    /** Other workspaces that wait and whose turn comes first. */
+    readonly ahead: number;
+  };
+  /** The Job of the attempt in work; before the first one, the Job whose worker takes the run after others. */
   readonly job: Job | undefined;
   /** Its pods, once the Job has ended: they say how. */
   readonly pods: readonly Pod[];
-  /** What the worker wrote down; undefined before the first claim. */
+  /** What workers wrote down; undefined before the first claim. */
   readonly progress: ExportProgressRecord | undefined;
   /** The database's clock. */
   readonly now: Date;
   readonly limits: ExportLimits;
+}
+
+/**
+ * Number of the newest attempt, 0 before the first. A run that follows others in a worker is claimed by it, as attempt 1,
+ * before the status says so.
+ */
+export function attemptOf({ run, progress }: Pick<ExportRunWorld, 'run' | 'progress'>): number {
+  return Math.max(run.status?.attempt ?? 0, progress?.attempt ?? 0);
 }

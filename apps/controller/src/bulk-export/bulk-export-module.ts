@@ -16,6 +16,7 @@ import { type ControllerConfig, exportLimits } from '../config.js';
 import { CACHES, CONTROLLER_CONFIG, TRACE_STORE } from '../core/tokens.js';
 import { DatabaseTime } from '../database-time.js';
 import { BulkExportReconciler } from './bulk-export-reconciler.js';
+import { movesQueue, nextExport } from './next-export.js';
 
 export const BULK_EXPORT_CONTROLLER = Symbol('controller of BulkExports');
 
@@ -38,6 +39,7 @@ function bulkExportController(
     sources: [
       fromObjects(exports, isDesiredChange),
       fromOwned(runs, RESOURCES.BulkExport),
+      fromMapped(exports, (one) => nextExport(one, exports), movesQueue),
       fromMapped(destinations, ofDestination),
     ],
   };

@@ -42,17 +42,19 @@ export function hasBegun({ status }: Pick<BulkExport, 'status'>): boolean {
  * their age, and behind the older ones that wait as it does. Whether one may begin follows from its place alone.
  */
 export function queuePlace(bulkExport: BulkExport, ofWorkspace: readonly BulkExport[]): number {
-  const before = (other: BulkExport): boolean => {
-    const [a, b] = [other.metadata.creationTimestamp ?? '', bulkExport.metadata.creationTimestamp ?? ''];
-    return a < b || (a === b && other.metadata.name < bulkExport.metadata.name);
-  };
   return ofWorkspace.filter(
     (other) =>
       other.metadata.name !== bulkExport.metadata.name &&
       !isFinished(other) &&
       !isSchedule(other) &&
-      (hasBegun(other) || (isAccepted(other) && before(other))),
+      (hasBegun(other) || (isAccepted(other) && isOlder(other, bulkExport))),
   ).length;
+}
+
+/** Which of two exports was made first; within a second, by name. */
+export function isOlder(one: BulkExport, other: BulkExport): boolean {
+  const [a, b] = [one.metadata.creationTimestamp ?? '', other.metadata.creationTimestamp ?? ''];
+  return a < b || (a === b && one.metadata.name < other.metadata.name);
 }
 
 /** Accepted and not waiting for its window to end, which may be weeks away. */

@@ -16,7 +16,7 @@ import {
 import type { Project, TraceStore } from '#lib/trace-store';
 import { limitsOf } from '../bulk-export/workspace-limits.js';
 import { isSchedule } from '../bulk-export/export-phase.js';
-import { workspaceOf } from '../caches.js';
+import { exportsOfSchedule, workspaceOf } from '../caches.js';
 import type { DatabaseTime } from '../database-time.js';
 import { archivedId } from '../bulk-export/archived-id.js';
 import { ensureId } from '../identity/ensure-id.js';
@@ -85,7 +85,7 @@ export class ScheduleReconciler {
     const isTaken = archivedId(traceStore.exportArchive, workspace, found);
     const schedule = await ensureId(client, RESOURCES.BulkExport, found, exports, isTaken);
     const id = idOf(schedule);
-    const children = exports.list(namespace).filter(({ spec }) => spec.sourceExport?.id === id);
+    const children = exportsOfSchedule(exports, namespace, id);
     const now = await time.now();
     const isDue = isExportDue({ schedule, now });
     return {

@@ -15,14 +15,15 @@ import { StaleAttemptError } from './stale-attempt-error.js';
 
 type TextRow = Readonly<Record<string, string | null>>;
 
-/**
- * Whether a run's mark says something about this database: after a restore from a dump transactions are numbered anew, and
- * a mark of before lies ahead of them.
- */
-export const HAS_MARK = 'pg_snapshot_xmax(read_from) <= pg_snapshot_xmax(pg_current_snapshot())';
+/** Whose transactions a mark is about. A restore from a dump is another cluster, which numbers its own from the start. */
+const CLUSTER = '(SELECT system_identifier::text FROM pg_control_system())';
+
+/** Whether a run's mark says something about this database. */
+export const HAS_MARK = `(read_from IS NOT NULL AND read_in = ${CLUSTER})`;
 
 const COLUMNS = `p.run_uid, p.attempt, p.state, p.cursor_start_time, p.cursor_id, p.cursor_trace_id, p.resource, p.feedback_rows, p.rows, p.bytes, p.part,
-  p.intent, p.error, p.is_whole, p.changed_since, COALESCE(${HAS_MARK}, false) AS has_mark, p.updated_at, (SELECT count(*) FROM export_files f WHERE f.run_uid = p.run_uid) AS files`;
+  p.intent, p.error, p.is_whole,
+  CASE WHEN p.changed_since_in = ${CLUSTER} THEN p.changed_since END AS changed_since, COALESCE(${HAS_MARK}, false) AS has_mark, p.updated_at, (SELECT count(*) FROM export_files f WHERE f.run_uid = p.run_uid) AS files`;
 
 function time(text: string | null | undefined): Instant | undefined {
   return text === null || text === undefined ? undefined : parseInstant(text, { zone: 'optional' });
@@ -88,9 +89,9 @@ export class ExportProgressTable implements ExportProgress {
       made AS (
         INSERT INTO export_progress
           (run_uid, attempt, state, resource, cursor_start_time, cursor_id, cursor_trace_id, rows, feedback_rows, bytes,
-            part, is_whole, read_from, changed_since)
+            part, is_whole, read_from, read_in, changed_since, changed_since_in)
         SELECT $1, 0, 'running', resource, cursor_start_time, cursor_id, cursor_trace_id, rows, feedback_rows, bytes,
-          part, is_whole OR state = 'completed', read_from, changed_since
+          part, is_whole OR state = 'completed', read_from, read_in, changed_since, changed_since_in
         FROM former ON CONFLICT (run_uid) DO NOTHING RETURNING run_uid),
       files AS (
         INSERT INTO export_files
@@ -106,11 +107,12 @@ export class ExportProgressTable implements ExportProgress {
 
   async beginLate(runUid: string, ofUid: string): Promise<boolean> {
     const result = await this.#pool.query(
-      `WITH former AS (SELECT read_from FROM export_progress WHERE run_uid = $2 AND ${HAS_MARK}),
+      `WITH former AS (SELECT read_from, read_in FROM export_progress WHERE run_uid = $2 AND ${HAS_MARK}),
       made AS (
-        INSERT INTO export_progress AS p (run_uid, attempt, state, changed_since)
-        SELECT $1, 0, 'running', read_from FROM former
-        ON CONFLICT (run_uid) DO UPDATE SET changed_since = excluded.changed_since
+        INSERT INTO export_progress AS p (run_uid, attempt, state, changed_since, changed_since_in)
+        SELECT $1, 0, 'running', read_from, read_in FROM former
+        ON CONFLICT (run_uid) DO UPDATE SET changed_since = excluded.changed_since,
+          changed_since_in = excluded.changed_since_in
         WHERE p.changed_since IS NULL AND p.attempt = 0)
       SELECT 1 FROM former UNION ALL
       SELECT 1 FROM export_progress WHERE run_uid = $1 AND changed_since IS NOT NULL`,
@@ -121,12 +123,14 @@ export class ExportProgressTable implements ExportProgress {
 
   async claim(runUid: string, attempt: number): Promise<ExportProgressRecord> {
     const result = await this.#pool.query<TextRow>({
-      text: `INSERT INTO export_progress AS p (run_uid, attempt, state, read_from)
-        VALUES ($1, $2, 'running', pg_current_snapshot())
+      text: `INSERT INTO export_progress AS p (run_uid, attempt, state, read_from, read_in)
+        VALUES ($1, $2, 'running', pg_current_snapshot(), ${CLUSTER})
         ON CONFLICT (run_uid) DO UPDATE SET attempt = $2, state = 'running', error = NULL, updated_at = now(),
           -- what an earlier attempt has read, or adopted of another run, is as old as that one
           read_from = CASE WHEN p.attempt = 0 AND p.part = 0 AND NOT p.is_whole THEN excluded.read_from
-            ELSE p.read_from END
+            ELSE p.read_from END,
+          read_in = CASE WHEN p.attempt = 0 AND p.part = 0 AND NOT p.is_whole THEN excluded.read_in
+            ELSE p.read_in END
         WHERE p.attempt < $2 AND p.state IN ('running', 'failed')
         RETURNING ${COLUMNS}`,
       values: [runUid, attempt],

@@ -171,12 +171,26 @@ describe('late rows of an export', () => {
     await sql.query('UPDATE export_progress SET read_from = NULL WHERE run_uid = $1', [run.runUid]);
     expect(await count({ ...window, runUid: run.runUid })).toEqual(['no mark']);
     expect(await store.exportProgress.beginLate(randomUUID(), run.runUid)).toBe(false);
-    // of another cluster: transactions of here have not come so far
-    await sql.query(`UPDATE export_progress SET read_from = '900000000:900000000:' WHERE run_uid = $1`, [
-      run.runUid,
-    ]);
+  });
+
+  it('knows nothing by marks of another cluster, whatever their numbers are', async () => {
+    const window = await project();
+    const run = await begin();
+    const late = await begin(run.runUid);
+    expect(late.changedSince).toBeDefined();
+    // what a restore from a dump leaves: the transactions of here have other numbers
+    await sql.query(
+      `UPDATE export_progress SET read_in = '1', changed_since_in = '1' WHERE run_uid = ANY($1)`,
+      [[run.runUid, late.runUid]],
+    );
     expect(await count({ ...window, runUid: run.runUid })).toEqual(['no mark']);
+    expect(await store.exportProgress.find(run.runUid)).toMatchObject({ hasMark: false });
     expect(await store.exportProgress.beginLate(randomUUID(), run.runUid)).toBe(false);
+    // one that had begun reads nothing by such a mark either
+    expect((await store.exportProgress.claim(late.runUid, 2)).changedSince).toBeUndefined();
+    const adopting = randomUUID();
+    expect(await store.exportProgress.adopt(adopting, run.runUid)).toBe(true);
+    expect(await store.exportProgress.beginLate(randomUUID(), adopting)).toBe(false);
   });
 
   it('keeps the mark of the first attempt, also with what is adopted', async () => {

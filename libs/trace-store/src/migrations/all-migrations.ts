@@ -28,6 +28,7 @@ import { shortlivedRuns, traceRetention } from './trace-retention.js';
 import { signedFeedbackTokens } from './signed-feedback-tokens.js';
 import { traceTables } from './trace-tables.js';
 import { unplacedRuns } from './unplaced-runs.js';
+import { marksOfCluster } from './marks-of-cluster.js';
 import { waitingByProject } from './waiting-by-project.js';
 
 /**
@@ -75,5 +76,6 @@ export function allMigrations(control: Pick<ControlTables, 'migrate'>): readonly
     exportMarks,
     erasureClaims,
     listedVersions,
+    marksOfCluster,
   ];
 }

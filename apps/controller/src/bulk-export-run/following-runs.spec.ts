@@ -1,0 +1,110 @@
+import { describe, expect, it } from '@jest/globals';
+import { followingRun, specOfFollowing } from '#lib/export-plan';
+import type { BulkExport, BulkExportRun } from '#lib/resources';
+import { parseInstant } from '#lib/time';
+import type { ExportWindow } from '#lib/trace-store';
+import { FollowingRuns } from './following-runs.js';
+
+const day = (number: number): string => `2026-05-${String(number).padStart(2, '0')}T00:00:00Z`;
+
+function aRun(number: number, spec: object = {}, attempt = 0): BulkExportRun {
+  return {
+    metadata: { name: `x-${number}`, uid: `u${number}` },
+    spec: {
+      exportName: 'x',
+      tenantId: 't',
+      projectId: 'p',
+      startTime: day(number),
+      endTime: day(number + 1),
+      ...spec,
+    },
+    status: { attempt },
+  } as unknown as BulkExportRun;
+}
+
+describe('FollowingRuns', () => {
+  /** Days with many rows are those of `rows`. */
+  function choose(
+    runs: readonly BulkExportRun[],
+    { rows = {}, total = runs.length, most = 30, taken = '' }: Partial<Options> = {},
+  ) {
+    const counted: string[] = [];
+    const following = new FollowingRuns({
+      most,
+      runs: { ownedBy: () => [...runs] },
+      workerJobs: { isTaken: ({ metadata }) => metadata.uid === taken },
+      traceStore: {
+        exportCounts: {
+          count: ({ startTime, endTime }: ExportWindow) => {
+            const [from, to] = [startTime, endTime].map((time) =>
+              [...Array(31).keys()].find((n) => parseInstant(day(n + 1), { zone: 'required' }) === time),
+            );
+            counted.push(`${(from ?? 0) + 1}-${to}`);
+            let sum = 0;
+            for (const [at, count] of Object.entries(rows))
+              if (Number(at) > (from ?? 0) && Number(at) <= (to ?? 0)) sum += count;
+            return Number.isNaN(sum)
+              ? Promise.reject(new Error('too long'))
+              : Promise.resolve({ rows: sum, isExact: true });
+          },
+        } as never,
+      },
+    });
+    const bulkExport = { metadata: { name: 'x' }, status: { runs: { total } } } as BulkExport;
+    return following.choose(runs[0] ?? aRun(1), bulkExport).then((chosen) => ({
+      chosen: chosen === 'later' ? chosen : chosen.map((run) => run.metadata.name),
+      counted,
+    }));
+  }
+  interface Options {
+    readonly rows: Readonly<Record<number, number>>;
+    readonly total: number;
+    readonly most: number;
+    readonly taken: string;
+  }
+  const days = (count: number) => Array.from({ length: count }, (_, n) => aRun(n + 1));
+
+  it('takes as many as a worker may, in the order of their days, and counts once', async () => {
+    const runs = [aRun(1), ...days(20).slice(1).reverse()];
+    const { chosen, counted } = await choose(runs, { most: 4 });
+    expect(chosen).toEqual(['x-2', 'x-3', 'x-4']);
+    expect(counted).toEqual(['1-1', '2-4']);
+  });
+
+  it('counts nothing for an export of one run', async () => {
+    expect(await choose(days(1))).toEqual({ chosen: [], counted: [] });
+    expect(await choose(days(9), { most: 1 })).toEqual({ chosen: [], counted: [] });
+  });
+
+  it.each<[string, Readonly<Record<number, number>>, readonly string[]]>([
+    ['ends before the day that would make too many', { 1: 3000, 2: 3000, 3: 3000, 4: 3000 }, ['x-2', 'x-3']],
+    ['ends before a heavy day', { 2: 1, 3: 20_000 }, ['x-2']],
+    ['leaves a heavy day alone', { 1: 10_000 }, []],
+    ['leaves each alone where counting fails', { 1: Number.NaN }, []],
+  ])('%s', async (_name, rows, expected) =>
+    expect((await choose(days(6), { rows })).chosen).toEqual(expected),
+  );
+
+  it('waits until the runs of a new export are created, unless its own day is heavy', async () => {
+    expect((await choose(days(2), { total: 9 })).chosen).toBe('later');
+    expect((await choose(days(3), { total: 9, most: 3 })).chosen).toEqual(['x-2', 'x-3']);
+    expect((await choose(days(2), { total: 9, rows: { 1: 20_000 } })).chosen).toEqual([]);
+  });
+
+  it('takes no run that has begun, that another worker has, or that differs in more than its day', async () => {
+    const runs = [
+      aRun(1, { predecessorUid: 'a', lateOfUid: 'b' }),
+      aRun(2, {}, 1),
+      aRun(3),
+      aRun(4, { filter: 'eq(name, "x")' }),
+      aRun(5, { predecessorUid: 'c' }),
+    ];
+    expect((await choose(runs, { taken: 'u3' })).chosen).toEqual(['x-5']);
+  });
+
+  it('has a short form of a run that holds all of its own', () => {
+    const [first, other] = [aRun(1, { predecessorUid: 'a' }), aRun(2, { lateOfUid: 'b' })];
+    expect(specOfFollowing(first.spec, followingRun(other))).toEqual(other.spec);
+    expect(specOfFollowing(other.spec, followingRun(first))).toEqual(first.spec);
+  });
+});

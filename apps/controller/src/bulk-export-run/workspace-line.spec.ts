@@ -1,0 +1,47 @@
+import { describe, expect, it } from '@jest/globals';
+import { WorkspaceLine } from './workspace-line.js';
+
+describe('WorkspaceLine', () => {
+  let nowMs = 0;
+  const key = (namespace: string) => ({ namespace, name: 'x' });
+  /** Workspaces that wait, with what they have at work. */
+  function line(...namespaces: readonly string[]): WorkspaceLine {
+    const made = new WorkspaceLine({ monotonicMs: () => nowMs });
+    for (const namespace of namespaces) made.wait(namespace, key(namespace));
+    return made;
+  }
+  const none = (): number => 0;
+
+  it('serves workspaces in turn, however often one asks', () => {
+    const waiting = line('a', 'b', 'c');
+    const served: string[] = [];
+    for (let turn = 0; turn < 7; turn++) {
+      const { namespace = '' } = waiting.first(none) ?? {};
+      served.push(namespace);
+      waiting.begin(namespace);
+      // it has more to do, and asks again at once
+      waiting.wait(namespace, key(namespace));
+    }
+    expect(served.join('')).toBe('abcabca');
+  });
+
+  it('counts those that come before', () => {
+    const waiting = line('a', 'b', 'c');
+    waiting.begin('a');
+    waiting.wait('a', key('a'));
+    expect(['a', 'b', 'c'].map((one) => waiting.ahead(one, none))).toEqual([2, 0, 1]);
+  });
+
+  it('has those first that have fewer runs at work', () => {
+    const atWork = (namespace: string): number => (namespace === 'a' ? 2 : 1);
+    expect(line('a', 'b').ahead('a', atWork)).toBe(1);
+    expect(line('a', 'b').first(atWork)).toEqual(key('b'));
+  });
+
+  it('forgets a workspace that has not looked for long', () => {
+    const waiting = line('a', 'b');
+    nowMs += 11_000;
+    waiting.wait('b', key('b'));
+    expect([waiting.ahead('b', none), waiting.first(none)]).toEqual([0, key('b')]);
+  });
+});

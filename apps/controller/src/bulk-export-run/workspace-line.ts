@@ -1,0 +1,66 @@
+import type { ObjectKey } from '#lib/resources';
+import type { Clock } from '#lib/time';
+
+/** Who waits looks again every three seconds; one that does not has ended, or waits for something else. */
+const LOOKS_WITHIN_MS = 10_000;
+
+interface Waiting {
+  readonly key: ObjectKey;
+  readonly lookedMs: number;
+}
+
+/**
+ * Workspaces whose runs wait for a place of the platform, in turn: those with fewer runs at work come first, among equal
+ * ones the one that was served longest ago. Kept in memory: whoever waits after a restart is in it with its next look.
+ */
+export class WorkspaceLine {
+  readonly #clock: Pick<Clock, 'monotonicMs'>;
+  readonly #waiting = new Map<string, Waiting>();
+  /** Number of the turn that a workspace had last. */
+  readonly #served = new Map<string, number>();
+  #turn = 0;
+
+  constructor(clock: Pick<Clock, 'monotonicMs'>) {
+    this.#clock = clock;
+  }
+
+  /** A run of the workspace has found no place. */
+  wait(namespace: string, key: ObjectKey): void {
+    this.#waiting.set(namespace, { key, lookedMs: this.#clock.monotonicMs() });
+  }
+
+  /** A run of the workspace has begun. */
+  begin(namespace: string): void {
+    this.#waiting.delete(namespace);
+    this.#served.set(namespace, ++this.#turn);
+  }
+
+  /** How many other workspaces come before this one. @param atWork runs that a workspace has at work */
+  ahead(namespace: string, atWork: (namespace: string) => number): number {
+    this.#forget();
+    return [...this.#waiting.keys()].filter(
+      (other) => other !== namespace && this.#isBefore(other, namespace, atWork),
+    ).length;
+  }
+
+  /** The run that looks first when a place becomes free. */
+  first(atWork: (namespace: string) => number): ObjectKey | undefined {
+    this.#forget();
+    const [first] = [...this.#waiting.keys()].sort((a, b) => (this.#isBefore(a, b, atWork) ? -1 : 1));
+    return first === undefined ? undefined : this.#waiting.get(first)?.key;
+  }
+
+  #isBefore(a: string, b: string, atWork: (namespace: string) => number): boolean {
+    const more = atWork(a) - atWork(b) || (this.#served.get(a) ?? 0) - (this.#served.get(b) ?? 0);
+    return more < 0 || (more === 0 && a < b);
+  }
+
+  #forget(): void {
+    const now = this.#clock.monotonicMs();
+    for (const [namespace, { lookedMs }] of this.#waiting)
+      if (now - lookedMs > LOOKS_WITHIN_MS) this.#waiting.delete(namespace);
+    // those that never come again: turns before the last thousand say no more than none
+    for (const [namespace, turn] of this.#served)
+      if (turn < this.#turn - 1_000) this.#served.delete(namespace);
+  }
+}

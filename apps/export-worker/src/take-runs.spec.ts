@@ -1,0 +1,142 @@
+import { randomUUID } from 'node:crypto';
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import type { BulkExportRunSpec } from '#lib/resources';
+import { testPostgres, waitFor } from '#lib/testing';
+import { ExportStand } from '../testdata/export-stand.js';
+import type { WorkerProcess } from '../testdata/worker-process.js';
+
+const DAYS = ['2026-11-20', '2026-11-21', '2026-11-22', '2026-11-23'] as const;
+/** Rows of each day: the third has none. */
+const ROWS = [3, 2, 0, 5] as const;
+
+describe('a worker of several runs', () => {
+  const postgres = testPostgres();
+  let stand: ExportStand;
+  let projectId: string;
+
+  beforeAll(async () => {
+    stand = await ExportStand.start((await postgres.freshDatabase()).uri);
+    const runs = DAYS.flatMap((day, at) =>
+      Array.from({ length: ROWS[at] ?? 0 }, (_, n) => ({
+        run: { name: `run ${n}`, start_time: `${day}T0${n}:00:00Z` },
+        fields: { inputs: `${n}` },
+      })),
+    );
+    projectId = await stand.ingest('several', runs);
+  }, 60_000);
+  afterAll(() => stand.stop());
+  afterEach(() => {
+    stand.fault = undefined;
+  });
+
+  interface Several {
+    readonly spec: BulkExportRunSpec;
+    readonly uids: readonly string[];
+    begin(env?: Readonly<Record<string, string>>): WorkerProcess;
+  }
+
+  /** Runs of the days of one export, not begun. */
+  function several(): Several {
+    const spec = stand.specOf(projectId, DAYS[0]);
+    const uids = DAYS.map(() => randomUUID());
+    const following = uids.slice(1).map((runUid, at) => {
+      const { startTime, endTime } = stand.specOf(projectId, DAYS[at + 1] ?? '');
+      return { runUid, startTime, endTime };
+    });
+    const begin = (env: Readonly<Record<string, string>> = {}): WorkerProcess =>
+      stand.work(spec, uids[0] ?? '', 1, { AGENTPLANE_EXPORT_FOLLOWING: JSON.stringify(following), ...env });
+    return { spec, uids, begin };
+  }
+  const states = async ({ uids }: Several): Promise<readonly (string | undefined)[]> => {
+    const records = await stand.traces.exportProgress.list(uids);
+    return uids.map((uid) => {
+      const record = records.get(uid);
+      return record && `${record.state} ${record.attempt} ${record.rows}`;
+    });
+  };
+  const manifests = async ({ spec }: Several): Promise<readonly string[]> =>
+    (
+      await readdir(
+        join(stand.folder, stand.bucket, 'x/manifests', `export_id=${spec.exportId}`, 'runs'),
+      ).catch(() => [])
+    )
+      .map((name) => name.replace('.json', ''))
+      .sort();
+  const ofDay = (key: string, day: number): boolean =>
+    key.includes(DAYS[day] ?? 'no day') || key.includes(`day=${20 + day}`);
+
+  it('completes one after the other, each with its own progress, files and manifest', async () => {
+    const runs = several();
+    const worker = runs.begin();
+    expect(await worker.ended).toBe(0);
+    expect(await states(runs)).toEqual(['completed 1 3', 'completed 1 2', 'completed 1 0', 'completed 1 5']);
+    expect(await manifests(runs)).toEqual(DAYS);
+    // each claims when it begins, and no two are at work at once
+    const said = worker.log.filter(({ msg }) => msg === 'export run completed').map(({ run }) => run);
+    expect(said).toEqual(runs.uids);
+  });
+
+  it('passes over one that was cancelled, and one that another attempt has', async () => {
+    const runs = several();
+    const [, second = '', third = ''] = runs.uids;
+    await stand.traces.exportProgress.cancel(second);
+    await stand.traces.exportProgress.claim(third, 1);
+    expect(await runs.begin().ended).toBe(0);
+    expect(await states(runs)).toEqual(['completed 1 3', 'cancelled 0 0', 'running 1 0', 'completed 1 5']);
+    expect(await manifests(runs)).toEqual([DAYS[0], DAYS[3]]);
+  });
+
+  it('goes on with the next where one is cancelled while it is in work', async () => {
+    const runs = several();
+    const [, second = ''] = runs.uids;
+    stand.fault = ({ key, query }) =>
+      ofDay(key, 1) && query.has('partNumber') ? { kind: 'delay', ms: 1_500 } : undefined;
+    const worker = runs.begin();
+    await waitFor(async () => (await stand.traces.exportProgress.find(second))?.intent?.uploadId);
+    await stand.traces.exportProgress.cancel(second);
+    expect(await worker.ended).toBe(0);
+    expect(await states(runs)).toEqual(['completed 1 3', 'cancelled 1 0', 'completed 1 0', 'completed 1 5']);
+  });
+
+  it('ends with the run that fails, and leaves the rest unclaimed', async () => {
+    const runs = several();
+    stand.fault = ({ key }) => (ofDay(key, 1) ? { kind: 'error', code: 'AccessDenied' } : undefined);
+    expect(await runs.begin().ended).toBe(65);
+    expect(await states(runs)).toEqual(['completed 1 3', 'failed 1 0', undefined, undefined]);
+  });
+
+  it('leaves every row once when it is killed in one of them', async () => {
+    const runs = several();
+    stand.fault = ({ key, query }) => {
+      if (!ofDay(key, 1) || !query.has('uploadId') || query.has('partNumber')) return undefined;
+      worker.kill('SIGKILL');
+      return { kind: 'lost-answer' };
+    };
+    const worker = runs.begin();
+    expect(await worker.ended).toBe('SIGKILL');
+    expect(await states(runs)).toEqual(['completed 1 3', 'running 1 0', undefined, undefined]);
+    stand.fault = undefined;
+    // the run in work is another attempt's; the rest has not begun
+    const [, second = '', third = '', fourth = ''] = runs.uids;
+    const next = { ...runs.spec, ...windowOf(1) };
+    expect(await stand.work(next, second, 2).ended).toBe(0);
+    const rest = [{ runUid: fourth, ...windowOf(3) }];
+    const env = { AGENTPLANE_EXPORT_FOLLOWING: JSON.stringify(rest) };
+    expect(await stand.work({ ...runs.spec, ...windowOf(2) }, third, 1, env).ended).toBe(0);
+    expect(await states(runs)).toEqual(['completed 1 3', 'completed 2 2', 'completed 1 0', 'completed 1 5']);
+    expect(await readdir(join(stand.folder, '.store/uploads', stand.bucket))).toEqual([]);
+  });
+
+  it('begins no further run once its time is over', async () => {
+    const runs = several();
+    expect(await runs.begin({ AGENTPLANE_EXPORT_TAKE_FOR_MS: '0' }).ended).toBe(0);
+    expect(await states(runs)).toEqual(['completed 1 3', undefined, undefined, undefined]);
+  });
+
+  const windowOf = (day: number): Pick<BulkExportRunSpec, 'startTime' | 'endTime'> => {
+    const { startTime, endTime } = stand.specOf(projectId, DAYS[day] ?? '');
+    return { startTime, endTime };
+  };
+});

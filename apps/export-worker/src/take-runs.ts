@@ -1,0 +1,91 @@
+import { errorText } from '#lib/errors';
+import { specOfFollowing } from '#lib/export-plan';
+import { openObjectStore } from '#lib/object-store';
+import { type Logger, parseTraceParent, withSpan } from '#lib/telemetry';
+import type { Clock } from '#lib/time';
+import { StaleAttemptError, type TraceStore } from '#lib/trace-store';
+import { EXIT_CODE, outcomeOf } from './attempt-outcome.js';
+import type { WorkerConfig } from './config.js';
+import { destinationOf, parseTask } from './export-task.js';
+import { ProgressJournal } from './progress-journal.js';
+import { runAttempt } from './run-attempt.js';
+
+interface WorkerTools {
+  readonly traceStore: TraceStore;
+  readonly clock: Clock;
+  /** Aborted when the program must stop. */
+  readonly signal: AbortSignal;
+  readonly log: Logger;
+}
+
+interface AttemptEnd {
+  readonly exitCode: number;
+  /** Another attempt is in force, or the run was cancelled. */
+  readonly isStale: boolean;
+}
+
+/**
+ * The attempt that the Job is named after and then, as long as each is completed, those that follow: each is claimed
+ * when it is begun, so what is left unclaimed waits as if nobody had ever taken it. A failure ends the process, and its
+ * exit code speaks for the run in work. A run that follows and was cancelled, or is another's meanwhile, is passed over.
+ * @returns the exit code
+ */
+export async function takeRuns(config: WorkerConfig, tools: WorkerTools): Promise<number> {
+  const startedMs = tools.clock.monotonicMs();
+  const first = await takeRun(config, tools);
+  if (first.exitCode !== EXIT_CODE.done) return first.exitCode;
+  for (const following of config.following) {
+    if (tools.signal.aborted) return EXIT_CODE.retry;
+    if (tools.clock.monotonicMs() - startedMs >= config.takeForMs) break;
+    const { runUid } = following;
+    const spec = specOfFollowing(config.spec, following);
+    const { exitCode, isStale } = await takeRun({ ...config, runUid, attempt: 1, spec }, tools);
+    if (exitCode !== EXIT_CODE.done && !isStale) return exitCode;
+  }
+  return EXIT_CODE.done;
+}
+
+/** Never rejects: whatever happens is recorded, if it can be, and becomes the exit code. */
+async function takeRun(config: WorkerConfig, tools: WorkerTools): Promise<AttemptEnd> {
+  const { traceStore, clock, signal } = tools;
+  const { runUid, attempt } = config;
+  const log = tools.log.child({ run: runUid, attempt });
+  const journal = new ProgressJournal(traceStore.exportProgress, config, clock, log);
+  try {
+    const task = parseTask(config);
+    const store = openObjectStore(destinationOf(config));
+    try {
+      const parent = parseTraceParent(config.traceParent);
+      const attemptTools = { traceStore, store, journal, log, signal };
+      await withSpan('export attempt', { attempt }, () => runAttempt(task, attemptTools), parent);
+      return { exitCode: EXIT_CODE.done, isStale: false };
+    } finally {
+      store.close();
+    }
+  } catch (failure) {
+    const record = await traceStore.exportProgress.find(runUid).catch(() => undefined);
+    const { exitCode, message } = outcomeOf(failure, attempt, record);
+    log.error({ exitCode, error: errorText(failure) }, 'attempt failed');
+    if (message !== undefined) await recordFailure(config, traceStore, journal, message, log);
+    return { exitCode, isStale: failure instanceof StaleAttemptError };
+  } finally {
+    await journal.stop();
+  }
+}
+
+/** A failure before the claim is recorded too: the claim is made up for. */
+async function recordFailure(
+  config: WorkerConfig,
+  traceStore: TraceStore,
+  journal: ProgressJournal,
+  message: string,
+  log: Logger,
+): Promise<void> {
+  try {
+    const record = await traceStore.exportProgress.find(config.runUid);
+    if (record?.attempt !== config.attempt) await journal.claim();
+    await journal.fail(message);
+  } catch (error) {
+    log.error({ error: errorText(error) }, 'recording the failure of the attempt failed');
+  }
+}
