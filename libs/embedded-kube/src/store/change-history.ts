@@ -1,21 +1,38 @@
+import type { Clock } from '#lib/time';
 import type { StoredChange } from './stored-object.js';
 
 const MAX_LETTERS = 64 * 1024 * 1024;
+/** As long as an API server in front of etcd keeps them. */
+const MAX_AGE_MS = 5 * 60_000;
+/** Kept whatever their age: the newest in the database says how far it is. */
+const KEPT_CHANGES = 100;
+
+export interface ChangeHistoryOptions {
+  readonly clock: Clock;
+  readonly maxChanges: number;
+  /** Of the JSON of all kept changes: a few thousand changes of large objects would fill the memory. */
+  readonly maxLetters?: number;
+}
 
 /**
  * The latest changes in the order of their revisions, so that a watch can resume where it was. What falls out of the
  * window is compacted: a watch from before it gets 410 Gone and lists again.
  */
 export class ChangeHistory {
+  readonly #clock: Clock;
+  readonly #maxChanges: number;
+  readonly #maxLetters: number;
   #changes: StoredChange[] = [];
+  /** When each of them was added. */
+  #times: number[] = [];
   #compacted = 0;
   #letters = 0;
 
-  /** @param maxLetters of the JSON of all kept changes: a few thousand changes of large objects would fill the memory */
-  constructor(
-    readonly maxChanges: number,
-    readonly maxLetters = MAX_LETTERS,
-  ) {}
+  constructor({ clock, maxChanges, maxLetters = MAX_LETTERS }: ChangeHistoryOptions) {
+    this.#clock = clock;
+    this.#maxChanges = maxChanges;
+    this.#maxLetters = maxLetters;
+  }
 
   /** Changes that are kept. */
   get length(): number {
@@ -30,6 +47,7 @@ export class ChangeHistory {
   /** Starts over from what the database still has. */
   restore(changes: readonly StoredChange[], compacted: number): void {
     this.#changes = [...changes];
+    this.#times = changes.map(() => this.#clock.monotonicMs());
     this.#compacted = compacted;
     this.#letters = changes.reduce((sum, change) => sum + lettersOf(change), 0);
     this.#trim();
@@ -37,19 +55,34 @@ export class ChangeHistory {
 
   add(change: StoredChange): void {
     this.#changes.push(change);
+    this.#times.push(this.#clock.monotonicMs());
     this.#letters += lettersOf(change);
     this.#trim();
   }
 
+  /** Forgets what is older than a watch may be behind. */
+  forgetOld(): void {
+    const oldest = this.#clock.monotonicMs() - MAX_AGE_MS;
+    const young = this.#times.findIndex((time) => time >= oldest);
+    const old = young < 0 ? this.#times.length : young;
+    this.#drop(Math.min(old, this.#changes.length - KEPT_CHANGES));
+  }
+
   // in large steps: shifting an array of thousands on every write would cost more than the write
   #trim(): void {
-    if (this.#changes.length < this.maxChanges * 1.25 && this.#letters < this.maxLetters * 1.25) return;
-    let count = Math.max(0, this.#changes.length - this.maxChanges);
+    if (this.#changes.length < this.#maxChanges * 1.25 && this.#letters < this.#maxLetters * 1.25) return;
+    let count = Math.max(0, this.#changes.length - this.#maxChanges);
     let left = this.#letters - lettersOfAll(this.#changes.slice(0, count));
-    for (; left > this.maxLetters && count < this.#changes.length; count++)
+    for (; left > this.#maxLetters && count < this.#changes.length; count++)
       left -= lettersOfAll(this.#changes.slice(count, count + 1));
+    this.#drop(count);
+  }
+
+  #drop(count: number): void {
+    if (count <= 0) return;
     const dropped = this.#changes.splice(0, count);
-    this.#letters = left;
+    this.#times.splice(0, count);
+    this.#letters -= lettersOfAll(dropped);
     this.#compacted = dropped.at(-1)?.after.revision ?? this.#compacted;
   }
 

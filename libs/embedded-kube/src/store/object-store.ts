@@ -1,5 +1,4 @@
 import { setImmediate } from 'node:timers/promises';
-import { parseJson } from '#lib/json';
 import { errorText } from '#lib/errors';
 import type { Logger } from '#lib/telemetry';
 import { Backoff, type Clock } from '#lib/time';
@@ -12,7 +11,7 @@ import { ObjectIndex } from './object-index.js';
 import { type NamespaceQuota, NamespaceUsage } from './namespace-quota.js';
 import { checkObjectSize } from './object-size.js';
 import { keyText, type ResourceKey } from './resource-key.js';
-import type { StoredChange, StoredObject } from './stored-object.js';
+import { CommittedObject, type StoredChange, type StoredObject } from './stored-object.js';
 import { type PendingWrite, WriteQueue, type WriteQueueLimits } from './write-queue.js';
 
 /** What a writer decides after it has seen the committed state. */
@@ -36,6 +35,7 @@ export interface ObjectStoreOptions {
 const ANSWER_MS = 30_000;
 /** Showing a change to thousands of watches takes tens of milliseconds: between two, others get their turn. */
 const MAX_STRETCH_MS = 20;
+const FORGET_EVERY_MS = 60_000;
 const PAUSES = { firstMs: 50, longestMs: 1_000 };
 const OWN_ATTEMPTS = 6;
 
@@ -58,6 +58,7 @@ export class ObjectStore {
   readonly history: ChangeHistory;
   readonly #queue: WriteQueue;
   #flushing: Promise<void> | undefined;
+  #stopForgetting: () => void = () => undefined;
   #revision = 1;
   /** Newest revision that a write got, committed or not. */
   #assigned = 1;
@@ -65,7 +66,7 @@ export class ObjectStore {
 
   constructor(options: ObjectStoreOptions) {
     this.#options = options;
-    this.history = new ChangeHistory(options.maxChanges);
+    this.history = new ChangeHistory(options);
     this.#usage = new NamespaceUsage(options.quota);
     this.#queue = new WriteQueue(options.queueLimits);
   }
@@ -93,7 +94,8 @@ export class ObjectStore {
     }
     const latest = new Map<string, StoredObject>();
     const changes = loaded.changes.map((record): StoredChange => {
-      const after = readRecord(record, cipher);
+      const newest = this.get(record);
+      const after = newest?.revision === record.revision ? newest : readRecord(record, cipher);
       const before = record.type === 'ADDED' ? undefined : latest.get(keyText(record));
       latest.set(keyText(record), after);
       return {
@@ -109,11 +111,14 @@ export class ObjectStore {
     this.#assigned = this.#revision;
     this.#compactedInLog = (loaded.changes[0]?.revision ?? this.#revision + 1) - 1;
     this.history.restore(changes, this.#compactedInLog);
+    for (const change of changes) if (this.get(change) !== change.after) setAside(change.after);
+    this.#forgetRegularly();
   }
 
   /** Finishes what is queued and gives the database back. */
   async close(): Promise<void> {
     this.#stopped.abort(new Error('the API server is stopping'));
+    this.#stopForgetting();
     await this.#flushing;
     await this.#options.log.close();
   }
@@ -229,6 +234,8 @@ export class ObjectStore {
       this.#index.apply(change);
       this.history.add(change);
       this.#publish(change);
+      setAside(change.before);
+      if (change.type === 'DELETED') setAside(change.after);
       done.resolve(change.after);
     }
   }
@@ -290,6 +297,15 @@ export class ObjectStore {
     return new Backoff(this.#options.clock, PAUSES);
   }
 
+  #forgetRegularly(): void {
+    this.#stopForgetting = this.#options.clock.after(FORGET_EVERY_MS, () => {
+      this.history.forgetOld();
+      // while something is written its loop does it
+      if (!this.#flushing) void this.#compactLog();
+      this.#forgetRegularly();
+    });
+  }
+
   async #compactLog(): Promise<void> {
     const compacted = this.history.compacted;
     if (compacted === this.#compactedInLog) return;
@@ -318,12 +334,16 @@ function changeOf(
   revision: number,
 ): StoredChange {
   const object = withMetadata(decision.object, { resourceVersion: String(revision) });
-  const after: StoredObject = { object, json: JSON.stringify(object), revision };
+  const after = new CommittedObject(JSON.stringify(object), revision, object);
   const type = decision.kind === 'delete' ? 'DELETED' : before ? 'MODIFIED' : 'ADDED';
   return { type, ...key, after, before };
 }
 
 function readRecord(record: ChangeRecord, cipher: JsonCipher): StoredObject {
-  const json = cipher.open(record, record.object);
-  return { json, object: parseJson(json) as KubeObject, revision: record.revision };
+  return new CommittedObject(cipher.open(record, record.object), record.revision);
+}
+
+/** It is read by watches that come back, and by nobody else. */
+function setAside(stored: StoredObject | undefined): void {
+  if (stored instanceof CommittedObject) stored.replaced();
 }

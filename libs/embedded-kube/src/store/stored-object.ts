@@ -1,3 +1,4 @@
+import { parseJson } from '#lib/json';
 import type { KubeObject } from '#lib/kube-semantics';
 
 /** An object as it was committed. */
@@ -6,6 +7,40 @@ export interface StoredObject {
   /** The object's JSON, made once for the database and reused for answers and watches. */
   readonly json: string;
   readonly revision: number;
+}
+
+/**
+ * What was committed, as the store holds it. An object takes three times the memory of its text, so one that is no longer
+ * the newest has its text alone, and is parsed again where a watch comes back to it.
+ */
+export class CommittedObject implements StoredObject {
+  #object: KubeObject | undefined;
+  #former: WeakRef<KubeObject> | undefined;
+  #isFormer = false;
+
+  constructor(
+    readonly json: string,
+    readonly revision: number,
+    object?: KubeObject,
+  ) {
+    this.#object = object;
+  }
+
+  get object(): KubeObject {
+    const known = this.#object ?? this.#former?.deref();
+    if (known) return known;
+    const parsed = parseJson(this.json) as KubeObject;
+    if (this.#isFormer) this.#former = new WeakRef(parsed);
+    else this.#object = parsed;
+    return parsed;
+  }
+
+  /** Another state took its place. */
+  replaced(): void {
+    this.#former ??= this.#object ? new WeakRef(this.#object) : undefined;
+    this.#isFormer = true;
+    this.#object = undefined;
+  }
 }
 
 /** One committed change. */

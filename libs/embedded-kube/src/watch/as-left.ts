@@ -1,16 +1,19 @@
-import type { StoredChange, StoredObject } from '../store/stored-object.js';
+import { CommittedObject, type StoredChange, type StoredObject } from '../store/stored-object.js';
 
-/** Made once for all watches that an object leaves by the same change: one may take 35 ms to print. */
-const LEFT = new WeakMap<StoredChange, StoredObject>();
+/**
+ * Made once for all watches that an object leaves by the same change, which are told of it one after the other: one may
+ * take 35 ms to print. That of the last change alone: changes are kept for minutes.
+ */
+let last: { readonly change: StoredChange; readonly left: StoredObject } | undefined;
 
 /** What a watch shows of an object that leaves its selection: how it last matched, with the revision of the change. */
 export function asLeft(change: StoredChange): StoredObject {
-  const known = LEFT.get(change) ?? atRevision(change.before ?? change.after, change.after.revision);
-  LEFT.set(change, known);
-  return known;
+  if (last?.change !== change)
+    last = { change, left: atRevision(change.before ?? change.after, change.after.revision) };
+  return last.left;
 }
 
 function atRevision({ object }: StoredObject, revision: number): StoredObject {
   const shown = { ...object, metadata: { ...object.metadata, resourceVersion: String(revision) } };
-  return { object: shown, json: JSON.stringify(shown), revision };
+  return new CommittedObject(JSON.stringify(shown), revision, shown);
 }

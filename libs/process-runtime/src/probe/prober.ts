@@ -18,6 +18,8 @@ export interface ProberOptions {
 }
 
 const FIRST_LOOK_MS = 60;
+/** A program is found ready at most a tenth of its start later than it is. */
+const GROWTH = 1.1;
 
 /**
  * Repeats one probe and gives a verdict after `successThreshold` successes or `failureThreshold` failures in a row. A look
@@ -61,7 +63,7 @@ export class Prober {
         this.#bad(problem);
       }
       const isWaiting = isEager && this.#verdict !== true;
-      pauseMs = isWaiting ? Math.min(pauseMs * 1.4, periodMs) : periodMs;
+      pauseMs = isWaiting ? Math.min(pauseMs * GROWTH, periodMs) : periodMs;
       await clock.sleep(pauseMs, this.#end.signal);
     }
   }
