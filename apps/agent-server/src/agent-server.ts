@@ -1,50 +1,42 @@
 import { setImmediate } from 'node:timers/promises';
-import { adoptEnvironment, inheritedEnvironment, PLATFORM_VERSION } from '#lib/config';
-import { TerminalError } from '#lib/errors';
+import { PLATFORM_VERSION } from '#lib/config';
 import type { GraphLanguage } from '#lib/graph-configuration';
 import { WrongKeys } from '#lib/http';
 import { Notifications } from '#lib/postgres';
-import { REASON } from '#lib/resources';
-import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
-import { signingSecretsOf } from '#lib/webhook';
 import { ThreadReader } from './store/thread/thread-reader.js';
 import { ThreadWriter } from './store/thread/thread-writer.js';
 import { Assistants } from './assistant/assistants.js';
-import { AppFront } from './app-front/app-front.js';
-import { NodeApp } from './app-front/node-app.js';
-import { PythonApp } from './app-front/python-app.js';
-import type { Authorization } from './authorization/authorization.js';
-import { HandlerProcess } from './authorization/handler-process.js';
-import { loadAuthorization } from './authorization/load-authorization.js';
+import type { AppFront } from './app-front/app-front.js';
+import type { HandlerProcess } from './authorization/handler-process.js';
 import { buildServices, type Services } from './build-services.js';
 import type { ServerConfig } from './config.js';
-import { readGraphFolder, type GraphFolder } from './graph/graph-folder.js';
-import { GraphHosts } from './hosting/graph-hosts.js';
+import { type GraphHosts } from './hosting/graph-hosts.js';
 import { KeyVerifier } from './http/authenticate.js';
 import { loadCors } from './http/load-cors.js';
 import { HttpSide } from './http/http-side.js';
 import { connectNotifications, type NotificationWord } from './run/connect-notifications.js';
-import { redisSecrets } from './fan-out/redis-places.js';
 import { hostEmbedder } from './hosting/host-embedder.js';
-import { nodeHost, pythonHost } from './hosting/host-program.js';
-import type { LoadOrder } from './protocol/messages.js';
 import { StateKeeper } from './hosting/state-keeper.js';
 import { ItemIndex } from './memory/item-index.js';
 import { ItemStore } from './memory/item-store.js';
 import { ItemSweeper } from './memory/item-sweeper.js';
 import { readRuns } from './run/observe-runs.js';
 import { awaitDatabase } from './start/await-database.js';
-import { openLoadingDoor } from './start/loading-door.js';
-import type { ParentReports } from './start/parent-reports.js';
 import { MAX_PARSED_CHARS } from './store/document-bytes.js';
+import {
+  type AgentLoading,
+  type AgentLoadingOptions,
+  beginLoading,
+  hostPool,
+  type LoadedAgent,
+  secretsOf,
+} from './start/load-agent.js';
 import { Readiness } from './start/readiness.js';
-import { UiAssets } from './ui/ui-assets.js';
 import { Database } from './store/database.js';
 import type { Sql } from './store/sql.js';
 import { CHANNEL } from './store/channel.js';
 import { StateWriter } from './store/checkpoint/state-writer.js';
-import { SecretWords } from './wire/secret-words.js';
 
 /** Look-ups that are left for unknown keys of sources that sent too many wrong ones. */
 const CHANCES_PER_SECOND = 10;
@@ -55,13 +47,9 @@ const CHANCES_PER_SECOND = 10;
  */
 const SERVER_VERSION = '0.16.7';
 
-export interface AgentServerOptions {
-  readonly config: ServerConfig;
-  /** Folder with `langgraph.json`. */
-  readonly folder: string;
-  readonly reports: ParentReports;
-  readonly clock: Clock;
-  readonly log: Logger;
+export interface AgentServerOptions extends AgentLoadingOptions {
+  /** Of this folder, where it has begun already. */
+  readonly loading?: AgentLoading;
 }
 
 /** What runs and has to be stopped. */
@@ -96,10 +84,9 @@ export class AgentServer {
    */
   static async start(options: AgentServerOptions): Promise<AgentServer> {
     const { config, clock, log } = options;
+    const { agent: loading, ownUrl, keeper: states } = options.loading ?? beginLoading(options);
     const verifier = buildVerifier(config, clock);
-    const ownUrl = Promise.withResolvers<string>();
-    const states = Promise.withResolvers<StateKeeper>();
-    const loaded = await loadAgent(options, ownUrl.promise, states.promise);
+    const loaded = await loading;
     const { agent, graphs, hosts, app, handlers, ui, authorization } = loaded;
     const { postgresUri: uri } = config;
     const database = buildDatabase(options);
@@ -220,14 +207,8 @@ export class AgentServer {
   }
 }
 
-/** @throws TerminalError when the settings leave open who may call */
 function buildVerifier(config: ServerConfig, clock: Clock): KeyVerifier | undefined {
   if (config.auth === 'off') return undefined;
-  if (config.authUrl === '' || config.tenantId === '')
-    throw new TerminalError(
-      REASON.unprotected,
-      'authentication: AGENTPLANE_AUTH_URL or AGENTPLANE_TENANT_ID is not set; set both, or AGENTPLANE_AUTH=off to accept every request',
-    );
   const { authUrl, tenantId, deployment, wrongKeysPerMinute: perMinute } = config;
   const wrongKeys = new WrongKeys({ perMinute, chancesPerSecond: CHANCES_PER_SECOND, clock });
   return new KeyVerifier(authUrl, { tenantId, deployment }, wrongKeys, clock);
@@ -258,141 +239,10 @@ function buildDatabase({ config, clock, log }: AgentServerOptions): Database {
   });
 }
 
-/** Database connections of each graph host: together with the server's own they are what the settings allow. */
-function hostPool({ poolSize, graphHosts }: ServerConfig): number {
-  return Math.max(2, Math.floor(poolSize / 2 / graphHosts));
-}
-
-/** What an agent's folder brings. */
-interface LoadedAgent {
-  readonly agent: GraphFolder;
-  readonly graphs: ReadonlySet<string>;
-  readonly hosts: GraphHosts;
-  readonly app: AppFront | undefined;
-  readonly handlers: HandlerProcess | undefined;
-  readonly ui: UiAssets;
-  readonly authorization: Authorization | undefined;
-}
-
-async function loadAgent(
-  options: AgentServerOptions,
-  ownUrl: Promise<string>,
-  keeper: Promise<StateKeeper>,
-): Promise<LoadedAgent> {
-  const { config, folder, reports, clock, log } = options;
-  const agent = await readGraphFolder(folder);
-  if (agent.python && agent.store.index)
-    throw new TerminalError(
-      REASON.graphLoadFailed,
-      'langgraph.json: "store.index" is not there for Python graphs; remove it',
-    );
-  for (const note of agent.notes) log.warn({ note }, 'setting of the agent drives nothing');
-  // what the deployment sets comes first
-  adoptEnvironment({ ...agent.variables, ...inheritedEnvironment(Object.keys(agent.variables)) });
-  const order: LoadOrder = {
-    folder: agent.folder,
-    graphs: agent.graphs,
-    postgresUri: config.postgresUri,
-    poolSize: hostPool(config),
-    logLevel: config.logLevel,
-    secrets: secretWords(config),
-    store: agent.store,
-    maxTextBytes: config.eventMegabytes * 2 ** 20,
-    modules: agent.modules,
-    importFolders: [],
-  };
-  const hosts = new GraphHosts({
-    order,
-    program: agent.python ? pythonHost(agent.folder, agent.python, config.python) : nodeHost(),
-    keeper,
-    reports,
-    ownUrl,
-    // without runs they only tell of graphs and states
-    count: config.role === 'api' ? 1 : config.graphHosts,
-    maxRuns: config.concurrency,
-    clock,
-    log,
-  });
-  const app = config.role === 'queue' ? undefined : openApp(agent, order, options, ownUrl);
-  const handlers = openHandlers(agent, order, options, ownUrl);
-  let authorization: Authorization | undefined;
-  let ui: UiAssets;
-  const close = await openLoadingDoor(config, () =>
-    [hosts, app, handlers]
-      .map((one) => one?.describeLoad())
-      .filter((one) => one !== undefined)
-      .join('; '),
-  );
-  try {
-    const { auth } = agent;
-    authorization = auth && (await loadAuthorization(agent.folder, auth, handlers, { clock, log, reports }));
-    const uiFolder = agent.http.disabled.has('ui') ? { ...agent, ui: { entries: [], shared: [] } } : agent;
-    const onSources = (files: readonly string[]): void => reports.sources(files);
-    // not before the handlers, which are compiled in this process as well
-    [ui] = await Promise.all([UiAssets.load(uiFolder, onSources), hosts.load(), app?.load()]);
-  } catch (error) {
-    await Promise.all([hosts.stop(), app?.stop(), handlers?.stop()]);
-    throw error;
-  } finally {
-    await close();
-  }
-  const graphs = new Set(agent.graphs.map(({ graphId }) => graphId));
-  return { agent, graphs, hosts, app, handlers, ui, authorization };
-}
-
-/** Handlers in Python run in a process of their own; undefined for an agent without. */
-function openHandlers(
-  { auth, folder, python }: GraphFolder,
-  order: LoadOrder,
-  { config, reports, clock, log }: AgentServerOptions,
-  ownUrl: Promise<string>,
-): HandlerProcess | undefined {
-  if (!auth || !python) return undefined;
-  const { file, exportName } = auth;
-  return new HandlerProcess({
-    order: { ...order, graphs: [], module: { setting: 'auth.path', file, exportName } },
-    program: pythonHost(folder, python, config.python, 'auth'),
-    ...{ reports, ownUrl, clock, log },
-  });
-}
-
-function openApp(
-  { folder, python, http: { app: settings } }: GraphFolder,
-  order: LoadOrder,
-  { config, reports, clock, log }: AgentServerOptions,
-  ownUrl: Promise<string>,
-): AppFront | undefined {
-  if (settings === undefined) return undefined;
-  if (!settings.authenticatesRoutes)
-    log.info({ setting: 'http.enable_custom_route_auth' }, 'routes of the HTTP app ask for no key');
-  const { file, exportName } = settings;
-  const shared = { reports, ownUrl, clock, log };
-  const make = python
-    ? () =>
-        new PythonApp({
-          ...{ order, module: { setting: 'http.app', file, exportName } },
-          ...{ program: pythonHost(folder, python, config.python, 'app'), ...shared },
-        })
-    : () => new NodeApp({ order: { folder, file, exportName, logLevel: config.logLevel }, ...shared });
-  return new AppFront({ make, settings, limits: { answerMs: config.appAnswerMs }, clock, log });
-}
-
 /** Where this process reaches itself. */
 function ownUrlOf(host: string, port: number, prefix: string): string {
   const local = host === '0.0.0.0' || host === '' ? '127.0.0.1' : host === '::' ? '::1' : host;
   return `http://${local.includes(':') ? `[${local}]` : local}:${port}${prefix}`;
-}
-
-function secretWords(config: ServerConfig): string[] {
-  const { postgresUri, platformKey, redisUri } = config;
-  const redis = redisUri === undefined ? [] : redisSecrets(redisUri);
-  const words = [postgresUri, platformKey, ...redis, ...signingSecretsOf(config.webhookSecret)];
-  return words.filter((word) => word !== undefined);
-}
-
-/** What must not stand in any text that leaves the server. */
-export function secretsOf(config: ServerConfig): SecretWords {
-  return new SecretWords(secretWords(config));
 }
 
 function infoOf(config: ServerConfig, language: GraphLanguage): unknown {

@@ -9,9 +9,9 @@ import {
 import { REASON } from '#lib/resources';
 import { createLogger, readTelemetrySettings, startTelemetry } from '#lib/telemetry';
 import { systemClock } from '#lib/time';
-import { AgentServer, secretsOf } from './agent-server.js';
 import { readServerConfig } from './config.js';
 import { writeTerminationMessage } from './graph/write-termination-message.js';
+import { beginLoading, secretsOf } from './start/load-agent.js';
 import { ParentReports } from './start/parent-reports.js';
 
 /** What the failure of a start means for whoever started this process. */
@@ -42,7 +42,10 @@ runProgram({ log, stopTimeoutMs: 25_000, unhandledRejections: 'log' }, async (co
     // of an image that is a whole repository; the code of the agent finds its files where it lies
     process.chdir(config.agentFolder);
     const folder = process.cwd();
-    const server = await AgentServer.start({ config, folder, reports, clock: systemClock, log });
+    const parts = { config, folder, reports, clock: systemClock, log };
+    const loading = beginLoading(parts);
+    const { AgentServer } = await import('./agent-server.js');
+    const server = await AgentServer.start({ ...parts, loading });
     context.own({ name: 'agent-server', stop: () => server.stop() });
     reports.ready(server.port);
     log.info({ port: server.port, serverId: server.serverId }, 'ready');

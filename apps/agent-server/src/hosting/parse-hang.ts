@@ -1,23 +1,33 @@
-import { parseShort } from '#lib/json';
-import { z } from 'zod';
+import { isJsonObject, parseShort } from '#lib/json';
 
 /** Where a host hangs, as its watch saw it. */
-const hangShape = z.object({
-  stack: z.array(z.string()),
-  runId: z.string().optional(),
-  graphId: z.string().optional(),
-  node: z.string().optional(),
-});
-type Hang = z.infer<typeof hangShape>;
+interface Hang {
+  readonly stack: readonly string[];
+  readonly runId?: string;
+  readonly graphId?: string;
+  readonly node?: string;
+}
 
 /** Of a stack of functions. */
 const MAX_LINE_CHARS = 256 * 1024;
+const TEXTS = ['runId', 'graphId', 'node'] as const;
 
 /** Code of others has the watch's descriptor too: what else comes over it is nothing. */
 export function parseHang(line: string): Hang | undefined {
   try {
-    return hangShape.safeParse(parseShort(line, MAX_LINE_CHARS)).data;
+    const found = parseShort(line, MAX_LINE_CHARS);
+    return isHang(found) ? found : undefined;
   } catch {
     return undefined;
   }
+}
+
+function isHang(found: unknown): found is Hang {
+  if (!isJsonObject(found)) return false;
+  const { stack } = found;
+  return (
+    Array.isArray(stack) &&
+    stack.every((one) => typeof one === 'string') &&
+    TEXTS.every((name) => found[name] === undefined || typeof found[name] === 'string')
+  );
 }

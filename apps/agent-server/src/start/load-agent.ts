@@ -1,0 +1,196 @@
+import { adoptEnvironment, inheritedEnvironment } from '#lib/config';
+import { TerminalError } from '#lib/errors';
+import { REASON } from '#lib/resources';
+import type { Logger } from '#lib/telemetry';
+import type { Clock } from '#lib/time';
+import { signingSecretsOf } from '#lib/webhook';
+import type { AppFront } from '../app-front/app-front.js';
+import type { Authorization } from '../authorization/authorization.js';
+import type { HandlerProcess } from '../authorization/handler-process.js';
+import type { ServerConfig } from '../config.js';
+import { redisSecrets } from '../fan-out/redis-places.js';
+import { readGraphFolder, type GraphFolder } from '../graph/graph-folder.js';
+import { GraphHosts } from '../hosting/graph-hosts.js';
+import { nodeHost, pythonHost } from '../hosting/host-program.js';
+import type { StateKeeper } from '../hosting/state-keeper.js';
+import type { LoadOrder } from '../protocol/messages.js';
+import type { UiAssets } from '../ui/ui-assets.js';
+import { SecretWords } from '../wire/secret-words.js';
+import { openLoadingDoor } from './loading-door.js';
+import type { ParentReports } from './parent-reports.js';
+
+export interface AgentLoadingOptions {
+  readonly config: ServerConfig;
+  /** Folder with `langgraph.json`. */
+  readonly folder: string;
+  readonly reports: ParentReports;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/** An agent that is being loaded, and what it is told later. */
+export interface AgentLoading {
+  readonly agent: Promise<LoadedAgent>;
+  readonly ownUrl: PromiseWithResolvers<string>;
+  readonly keeper: PromiseWithResolvers<StateKeeper>;
+}
+
+/** What an agent's folder brings. */
+export interface LoadedAgent {
+  readonly agent: GraphFolder;
+  readonly graphs: ReadonlySet<string>;
+  readonly hosts: GraphHosts;
+  readonly app: AppFront | undefined;
+  readonly handlers: HandlerProcess | undefined;
+  readonly ui: UiAssets;
+  readonly authorization: Authorization | undefined;
+}
+
+/**
+ * Begins to load the agent. Imports little, so that the processes of the graphs are started before the modules of the
+ * server are loaded, and load beside them.
+ * @throws TerminalError `Unprotected` when the settings leave open who may call
+ */
+export function beginLoading(options: AgentLoadingOptions): AgentLoading {
+  const { auth, authUrl, tenantId } = options.config;
+  if (auth !== 'off' && (authUrl === '' || tenantId === ''))
+    throw new TerminalError(
+      REASON.unprotected,
+      'authentication: AGENTPLANE_AUTH_URL or AGENTPLANE_TENANT_ID is not set; set both, or AGENTPLANE_AUTH=off to accept every request',
+    );
+  const ownUrl = Promise.withResolvers<string>();
+  const keeper = Promise.withResolvers<StateKeeper>();
+  const agent = loadAgent(options, ownUrl.promise, keeper.promise);
+  agent.catch(() => undefined); // whoever waits for it hears of it
+  return { agent, ownUrl, keeper };
+}
+
+async function loadAgent(
+  options: AgentLoadingOptions,
+  ownUrl: Promise<string>,
+  keeper: Promise<StateKeeper>,
+): Promise<LoadedAgent> {
+  const { config, folder, reports, clock, log } = options;
+  const agent = await readGraphFolder(folder);
+  if (agent.python && agent.store.index)
+    throw new TerminalError(
+      REASON.graphLoadFailed,
+      'langgraph.json: "store.index" is not there for Python graphs; remove it',
+    );
+  for (const note of agent.notes) log.warn({ note }, 'setting of the agent drives nothing');
+  // what the deployment sets comes first
+  adoptEnvironment({ ...agent.variables, ...inheritedEnvironment(Object.keys(agent.variables)) });
+  const order: LoadOrder = {
+    folder: agent.folder,
+    graphs: agent.graphs,
+    postgresUri: config.postgresUri,
+    poolSize: hostPool(config),
+    logLevel: config.logLevel,
+    secrets: secretWords(config),
+    store: agent.store,
+    maxTextBytes: config.eventMegabytes * 2 ** 20,
+    modules: agent.modules,
+    importFolders: [],
+  };
+  const hosts = new GraphHosts({
+    order,
+    program: agent.python ? pythonHost(agent.folder, agent.python, config.python) : nodeHost(),
+    keeper,
+    reports,
+    ownUrl,
+    // without runs they only tell of graphs and states
+    count: config.role === 'api' ? 1 : config.graphHosts,
+    maxRuns: config.concurrency,
+    clock,
+    log,
+  });
+  const app = config.role === 'queue' ? undefined : await openApp(agent, order, options, ownUrl);
+  const handlers = await openHandlers(agent, order, options, ownUrl);
+  let authorization: Authorization | undefined;
+  let ui: UiAssets;
+  const close = await openLoadingDoor(config, () =>
+    [hosts, app, handlers]
+      .map((one) => one?.describeLoad())
+      .filter((one) => one !== undefined)
+      .join('; '),
+  );
+  try {
+    const { auth } = agent;
+    if (auth) {
+      const { loadAuthorization } = await import('../authorization/load-authorization.js');
+      authorization = await loadAuthorization(agent.folder, auth, handlers, { clock, log, reports });
+    }
+    const uiFolder = agent.http.disabled.has('ui') ? { ...agent, ui: { entries: [], shared: [] } } : agent;
+    const onSources = (files: readonly string[]): void => reports.sources(files);
+    const { UiAssets } = await import('../ui/ui-assets.js');
+    // not before the handlers, which are compiled in this process as well
+    [ui] = await Promise.all([UiAssets.load(uiFolder, onSources), hosts.load(), app?.load()]);
+  } catch (error) {
+    await Promise.all([hosts.stop(), app?.stop(), handlers?.stop()]);
+    throw error;
+  } finally {
+    await close();
+  }
+  const graphs = new Set(agent.graphs.map(({ graphId }) => graphId));
+  return { agent, graphs, hosts, app, handlers, ui, authorization };
+}
+
+/** Handlers in Python run in a process of their own; undefined for an agent without. */
+async function openHandlers(
+  { auth, folder, python }: GraphFolder,
+  order: LoadOrder,
+  { config, reports, clock, log }: AgentLoadingOptions,
+  ownUrl: Promise<string>,
+): Promise<HandlerProcess | undefined> {
+  if (!auth || !python) return undefined;
+  const { file, exportName } = auth;
+  const { HandlerProcess } = await import('../authorization/handler-process.js');
+  return new HandlerProcess({
+    order: { ...order, graphs: [], module: { setting: 'auth.path', file, exportName } },
+    program: pythonHost(folder, python, config.python, 'auth'),
+    ...{ reports, ownUrl, clock, log },
+  });
+}
+
+async function openApp(
+  { folder, python, http: { app: settings } }: GraphFolder,
+  order: LoadOrder,
+  { config, reports, clock, log }: AgentLoadingOptions,
+  ownUrl: Promise<string>,
+): Promise<AppFront | undefined> {
+  if (settings === undefined) return undefined;
+  if (!settings.authenticatesRoutes)
+    log.info({ setting: 'http.enable_custom_route_auth' }, 'routes of the HTTP app ask for no key');
+  const { file, exportName } = settings;
+  const shared = { reports, ownUrl, clock, log };
+  const [{ AppFront }, { NodeApp }, { PythonApp }] = await Promise.all([
+    import('../app-front/app-front.js'),
+    import('../app-front/node-app.js'),
+    import('../app-front/python-app.js'),
+  ]);
+  const make = python
+    ? () =>
+        new PythonApp({
+          ...{ order, module: { setting: 'http.app', file, exportName } },
+          ...{ program: pythonHost(folder, python, config.python, 'app'), ...shared },
+        })
+    : () => new NodeApp({ order: { folder, file, exportName, logLevel: config.logLevel }, ...shared });
+  return new AppFront({ make, settings, limits: { answerMs: config.appAnswerMs }, clock, log });
+}
+
+/** Database connections of each graph host: together with the server's own they are what the settings allow. */
+export function hostPool({ poolSize, graphHosts }: ServerConfig): number {
+  return Math.max(2, Math.floor(poolSize / 2 / graphHosts));
+}
+
+function secretWords(config: ServerConfig): string[] {
+  const { postgresUri, platformKey, redisUri } = config;
+  const redis = redisUri === undefined ? [] : redisSecrets(redisUri);
+  const words = [postgresUri, platformKey, ...redis, ...signingSecretsOf(config.webhookSecret)];
+  return words.filter((word) => word !== undefined);
+}
+
+/** What must not stand in any text that leaves the server. */
+export function secretsOf(config: ServerConfig): SecretWords {
+  return new SecretWords(secretWords(config));
+}
