@@ -1,5 +1,6 @@
 export { readAgentReport, type AgentReport } from './agent-report.js';
 export { boundHeapGrowth } from './bound-heap-growth.js';
+export { collectWhenIdle } from './collect-when-idle.js';
 export {
   EXIT,
   runProgram,

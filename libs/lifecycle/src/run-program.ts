@@ -2,6 +2,7 @@ import { adoptEnvironment, ConfigError } from '#lib/config';
 import { errorText } from '#lib/errors';
 import type { Logger } from '#lib/telemetry';
 import { keepProcessAlive, systemClock } from '#lib/time';
+import { collectWhenIdle } from './collect-when-idle.js';
 
 /** Something that was started and can be stopped. */
 export interface Stoppable {
@@ -109,6 +110,7 @@ export function runProgram(options: ProgramOptions, start: (context: ProgramCont
   };
   // it ends by `stop` alone, never by running out of things to wait for
   keepProcessAlive();
+  collectWhenIdle();
   beginning()
     .then(() => start(context))
     .catch((error: unknown) => {

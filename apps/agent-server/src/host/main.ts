@@ -1,5 +1,5 @@
 import { Socket } from 'node:net';
-import { boundHeapGrowth } from '#lib/lifecycle';
+import { boundHeapGrowth, collectWhenIdle } from '#lib/lifecycle';
 import { createLogger } from '#lib/telemetry';
 import { systemClock } from '#lib/time';
 import { Channel } from '../protocol/channel.js';
@@ -8,6 +8,7 @@ import { GraphHost } from './graph-host.js';
 import { becomeHost } from './host-process.js';
 
 boundHeapGrowth();
+collectWhenIdle();
 const log = createLogger('agent-server');
 const exit = becomeHost(log);
 

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import {
   type PlatformCredentials,
   readCredentials,
@@ -44,7 +45,10 @@ const SERVERS = {
 /**
  * A small nursery: idle programs keep what they once needed, and 4 MB instead of 16 saves a third of each one's memory.
  */
-const NODE_OPTIONS = ['--enable-source-maps', '--max-semi-space-size=4'];
+function nodeOptions(installation: string): readonly string[] {
+  const maps = pathToFileURL(join(installation, 'dist', 'libs', 'lifecycle', 'src', 'own-source-maps.js'));
+  return ['--import', maps.href, '--max-semi-space-size=4'];
+}
 
 export interface PlatformParts {
   readonly options: UpOptions;
@@ -264,7 +268,7 @@ export class Platform {
       ...{ name, sockets },
       program: join(installation, 'dist', 'apps', name, 'src', 'main.js'),
       environment: programEnvironment(),
-      nodeOptions: NODE_OPTIONS,
+      nodeOptions: nodeOptions(installation),
       logFile: join(folder.paths.logs, `${name}.log`),
       stopMs: 15_000,
       clock,
@@ -281,7 +285,7 @@ export class Platform {
     return new Preparation({
       program: join(installation, 'dist', 'apps', 'platform', 'src', 'preparation', 'main.js'),
       environment: programEnvironment(),
-      nodeOptions: NODE_OPTIONS,
+      nodeOptions: nodeOptions(installation),
       logFile: join(folder.paths.logs, 'preparation.log'),
       clock,
       onProcess: (identity) => this.#records.set('preparation', identity),
