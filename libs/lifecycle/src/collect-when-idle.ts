@@ -7,7 +7,7 @@ const LOOK_EVERY_MS = 20_000;
 /** What was allocated since the last collection; less is not worth the work. */
 const WORTH_BYTES = 4 * 2 ** 20;
 /** Of one core; a program that works collects by itself. */
-const IDLE_SHARE = 0.05;
+const IDLE_SHARE = 0.15;
 
 /** What a process knows of itself. */
 export interface OwnProcess {
