@@ -1,5 +1,5 @@
-import { visibleText } from '#lib/command-line';
 import { render } from 'ink';
+import { visibleText } from '#lib/command-line';
 import { flag, loadConfig, optionalText, text } from '#lib/config';
 import { findDiskTrouble } from '#lib/data-folder';
 import { errorText } from '#lib/errors';
@@ -7,32 +7,43 @@ import { KubeClient, loadKubeConnection } from '#lib/kube';
 import { EXIT } from '#lib/lifecycle';
 import { createLogger } from '#lib/telemetry';
 import { systemClock } from '#lib/time';
-import { KubeFeed } from './feed/kube-feed.js';
-import { RateRecorder } from './rows/rate-recorder.js';
+import { KubeDeeds } from './acting/kube-deeds.js';
 import { Dashboard } from './screen/dashboard.js';
 import { printOnce } from './screen/print-once.js';
+import { DEPLOYMENTS } from './views/deployments.js';
+import { KubeWorld } from './world/kube-world.js';
+import { restOf } from './world/rest-client.js';
+import { RestItems } from './world/rest-items.js';
 
 const CONFIG = {
   kubeconfigPath: text('KUBECONFIG', 'path of the kubeconfig', { fallback: '.agentplane/kubeconfig' }),
   namespace: optionalText('AGENTPLANE_NAMESPACE', 'namespace to show; the context’s own when missing'),
   dataFolder: optionalText('AGENTPLANE_DATA', 'data folder of the platform when it runs on this machine'),
   allNamespaces: flag('AGENTPLANE_ALL_NAMESPACES', 'show every namespace', { fallback: false }),
+  restUrl: optionalText('AGENTPLANE_REST_URL', 'address of the REST interface: traces, keys, metrics'),
+  restKey: optionalText('AGENTPLANE_REST_KEY', 'API key for it', { secret: true }),
+  visual: optionalText('VISUAL', 'editor, as a command line'),
+  editor: text('EDITOR', 'editor, as a command line', { fallback: 'vi' }),
 };
 
+const PATIENCE_MS = 10_000;
 /** Clears the screen and puts the cursor in the corner. */
 const ERASE_SCREEN = '\u001b[2J\u001b[H';
 
-/** Why the first snapshot did not arrive; undefined once it has. */
-async function firstTrouble(feed: KubeFeed): Promise<string | undefined> {
-  const failed = new Promise<string>((resolve) =>
-    feed.subscribe(() => {
-      if (feed.problem !== undefined) resolve(feed.problem);
-    }),
-  );
+/** Why the first list did not arrive; undefined once it has. */
+async function firstTrouble(world: KubeWorld, namespace: string | undefined): Promise<string | undefined> {
+  const items = world.itemsOf(DEPLOYMENTS.source, namespace);
+  if (items.hasSynced) return undefined;
+  const arrived = new Promise<string | undefined>((resolve) => {
+    const end = world.subscribe(() => {
+      if (!items.hasSynced && world.problem === undefined) return;
+      end();
+      resolve(items.hasSynced ? undefined : world.problem);
+    });
+  });
   return await Promise.race([
-    feed.start().then(() => undefined),
-    failed,
-    systemClock.sleep(10_000).then(() => 'no answer within 10 s'),
+    arrived,
+    systemClock.sleep(PATIENCE_MS).then(() => `no answer within ${PATIENCE_MS / 1000} s`),
   ]);
 }
 
@@ -40,17 +51,19 @@ async function main(): Promise<number> {
   const config = loadConfig(CONFIG);
   const connection = await loadKubeConnection({ kubeconfigPath: config.kubeconfigPath });
   const namespace = config.allNamespaces ? undefined : (config.namespace ?? connection.namespace);
-  const qualified = namespace === undefined;
-  const { dataFolder } = config;
-  const feed = new KubeFeed({
-    client: new KubeClient(connection, { fieldManager: 'agentplane-dashboard' }),
-    namespace,
+  const { dataFolder, restUrl, restKey } = config;
+  const client = new KubeClient(connection, { fieldManager: 'agentplane-dashboard' });
+  const rest =
+    restUrl === undefined || restKey === undefined ? undefined : restOf({ url: restUrl, key: restKey });
+  const world = new KubeWorld({
+    client,
     findTrouble: () => (dataFolder === undefined ? undefined : findDiskTrouble(dataFolder)),
+    ...(rest ? { rest: (name, changed) => new RestItems(rest, name, changed, systemClock) } : {}),
     clock: systemClock,
     // log lines would tear the screen
     log: createLogger('dashboard', 'silent'),
   });
-  const trouble = await firstTrouble(feed);
+  const trouble = await firstTrouble(world, namespace);
   if (trouble !== undefined) {
     process.stderr.write(
       `reading from the API server at ${connection.server} failed: ${visibleText(trouble)}\n`,
@@ -58,16 +71,19 @@ async function main(): Promise<number> {
     return EXIT.failed;
   }
   if (!process.stdout.isTTY) {
-    process.stdout.write(printOnce(feed.current, systemClock.now(), qualified));
+    process.stdout.write(await printOnce(world, namespace, systemClock));
     return EXIT.ok;
   }
-  const rates = new RateRecorder();
-  rates.record(feed.current, systemClock.monotonicMs());
-  feed.subscribe(() => rates.record(feed.current, systemClock.monotonicMs()));
-  const place = `${namespace ?? 'all namespaces'} · ${connection.server}`;
+  const deeds = new KubeDeeds({ client, rest, clock: systemClock, editor: config.visual ?? config.editor });
   const screen = render(
-    <Dashboard feed={feed} clock={systemClock} rates={rates} place={place} qualified={qualified} />,
-    { alternateScreen: true, incrementalRendering: true },
+    <Dashboard
+      world={world}
+      clock={systemClock}
+      deeds={deeds}
+      namespace={namespace}
+      server={connection.server}
+    />,
+    { alternateScreen: true, incrementalRendering: true, exitOnCtrlC: false },
   );
   // before Ink draws anew: what a smaller window cut off would stay on the screen when it grows again
   process.stdout.prependListener('resize', () => {

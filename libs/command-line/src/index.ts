@@ -19,6 +19,7 @@ export {
 } from './option.js';
 export { runCommandLine, type ProgramSpec } from './parse-command-line.js';
 export { referencePage } from './reference-page.js';
+export { cellText, renderTable } from './render-table.js';
 export { shellWord } from './shell-word.js';
 export { DATA_OPTION, UP } from './up-command.js';
 export { visibleLine, visibleText } from './visible-text.js';

@@ -49,6 +49,7 @@ export {
   unsupportedMediaType,
 } from './status/errors.js';
 export { humanDuration } from './table/human-duration.js';
+export { podTable } from './table/pod-table.js';
 export { parseJsonPath, type JsonPath } from './table/json-path.js';
 export { type TableKind } from './table/table-kind.js';
 export { tableOf } from './table/table-of.js';

@@ -137,6 +137,15 @@ export { isDangerousEnvironment } from './dangerous-environment.js';
 export { isReservedEnvironment } from './reserved-environment.js';
 export { idOf } from './resource-id.js';
 export { apiVersionOf, type ResourceRef } from './resource-ref.js';
+export {
+  deploymentState,
+  exportRunState,
+  exportState,
+  resourceState,
+  revisionState,
+  type ShownState,
+  type Tone,
+} from './shown-state.js';
 export { exportStatusReason, statusReason, type StatusReason } from './status-reason.js';
 export {
   deploymentWireStatus,

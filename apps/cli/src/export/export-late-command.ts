@@ -1,8 +1,8 @@
+import { renderTable } from '#lib/command-line';
 import { EXIT } from '#lib/lifecycle';
 import { isUuid } from '#lib/resources';
 import { CommandError } from '../command-error.js';
 import { resolveTarget, type TargetFlags } from '../context/target.js';
-import { renderTable } from '../output/render-table.js';
 import { RestClient } from '../rest/rest-client.js';
 
 export interface ExportLateFlags extends TargetFlags {

@@ -1,5 +1,6 @@
 import type { KubeClient, Untyped } from '#lib/kube';
 import { EXIT } from '#lib/lifecycle';
+import { renderDescription } from '#lib/object-text';
 import { EVENTS, type KubeEvent } from '#lib/resources';
 import { systemClock } from '#lib/time';
 import { CommandError } from '../command-error.js';
@@ -9,7 +10,6 @@ import { findKind } from './find-kind.js';
 import { findObject } from './find-object.js';
 import { namespaceOf } from './get-command.js';
 import { parseObjectWords } from './parse-object-words.js';
-import { renderDescription } from './render-description.js';
 
 /** `agentplane describe KIND NAME`. */
 export async function describeObject(

@@ -1,5 +1,5 @@
+import { renderTable } from '#lib/command-line';
 import { collectionPath, type KubeClient, objectPath } from '#lib/kube';
-import { renderTable } from '../output/render-table.js';
 import type { Kind } from './find-kind.js';
 
 const ACCEPT = 'application/json;as=Table;v=v1;g=meta.k8s.io,application/json';

@@ -1,6 +1,5 @@
-import { visibleText } from '#lib/command-line';
+import { renderTable, visibleText } from '#lib/command-line';
 import type { OutputFormat } from './output-format.js';
-import { renderTable } from './render-table.js';
 
 /** One column of a table: its heading, and the cell of an item. */
 export interface Column<T> {

@@ -1,11 +1,10 @@
-import { visibleText } from '#lib/command-line';
+import { cellText, visibleText } from '#lib/command-line';
 import { EXIT } from '#lib/lifecycle';
 import { systemClock } from '#lib/time';
 import { CommandError } from '../command-error.js';
 import { resolveTarget, type TargetFlags } from '../context/target.js';
 import type { OutputFormat } from '../output/output-format.js';
 import { renderDocument, renderItems, type Shape } from '../output/print-items.js';
-import { cellText } from '../output/render-table.js';
 import { RestClient } from '../rest/rest-client.js';
 import { projectIdOf } from '../rest/project-id.js';
 import { print } from '../output/print.js';

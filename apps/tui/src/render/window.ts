@@ -11,10 +11,3 @@ export function windowOf(length: number, height: number, selected: number): List
   const start = Math.max(0, Math.min(length - places, wanted));
   return { start, end: start + places };
 }
-
-/** Shares `space` lines between two lists: each gets half, and what the other does not need. */
-export function shareLines(space: number, first: number, second: number): readonly [number, number] {
-  const half = Math.floor(space / 2);
-  const top = Math.min(first, Math.max(half, space - second));
-  return [Math.max(0, top), Math.max(0, Math.min(second, space - top))];
-}

@@ -1,165 +1,210 @@
 import { render } from 'ink-testing-library';
-import type { Condition } from '#lib/resources';
+import { REASON } from '#lib/resources';
 import { systemClock } from '#lib/time';
-import { EMPTY, type Snapshot, type SnapshotFeed } from '../feed/snapshot.js';
-import { RateRecorder } from '../rows/rate-recorder.js';
+import { agent, ready, SCENE, SCENE_NOW } from '../testdata/scene.js';
+import { NotedDeeds, StillWorld } from '../testdata/still-world.js';
+import { DEPLOYMENTS } from '../views/deployments.js';
 import { Dashboard } from './dashboard.js';
-import { printOnce } from './print-once.js';
 
-class ListFeed implements SnapshotFeed {
-  #changed: () => void = () => undefined;
-  constructor(public current: Snapshot) {}
-  subscribe(changed: () => void): () => void {
-    this.#changed = changed;
-    return () => undefined;
-  }
-  show(snapshot: Snapshot): void {
-    this.current = snapshot;
-    this.#changed();
-  }
-}
+type Screen = ReturnType<typeof render> & { readonly deeds: NotedDeeds; readonly world: StillWorld };
 
-function condition(type: string, status: Condition['status'], reason = type, message = ''): Condition {
-  return { type, status, reason, message, lastTransitionTime: '2026-05-01T00:00:00Z' };
-}
+const open: Screen[] = [];
 
-const FULL: Snapshot = {
-  ...EMPTY,
-  deployments: [
-    {
-      metadata: { name: 'sample-agent', namespace: 'ws' },
-      spec: {},
-      status: {
-        conditions: [condition('Ready', 'True')],
-        activeRevisionName: 'sample-agent-00001',
-        latestRevisionName: 'sample-agent-00001',
-      },
-    },
-  ],
-  revisions: [
-    {
-      metadata: { name: 'sample-agent-00001', namespace: 'ws' },
-      spec: { deploymentName: 'sample-agent' },
-      status: { serving: true },
-    },
-  ],
-  exports: [
-    {
-      metadata: { name: 'last-day', namespace: 'ws' },
-      spec: {},
-      status: { rows: 10, percent: 25, runs: { running: 1 } },
-    },
-  ],
-};
-
-async function eventually(check: () => void): Promise<void> {
-  const deadline = performance.now() + 3000;
-  for (;;) {
-    try {
-      return check();
-    } catch (error) {
-      if (performance.now() > deadline) throw error;
-      await new Promise((resolve) => setTimeout(resolve, 20));
-    }
-  }
-}
-
-function show(feed: SnapshotFeed): ReturnType<typeof render> {
-  return render(
-    <Dashboard feed={feed} clock={systemClock} rates={new RateRecorder()} place="ws" qualified={false} />,
+/** The dashboard over the scene, 100 columns wide. */
+function show(items = SCENE, deeds = new NotedDeeds()): Screen {
+  const world = new StillWorld(items);
+  const clock = { ...systemClock, now: () => SCENE_NOW };
+  const screen = render(
+    <Dashboard world={world} clock={clock} deeds={deeds} namespace="ws-default" server="https://here" />,
   );
+  const shown = { ...screen, deeds, world };
+  open.push(shown);
+  return shown;
 }
+
+/** Until the frame fits; frames come a moment after keys. */
+async function shows(screen: Screen, wanted: RegExp | string): Promise<void> {
+  const fits = (frame = ''): boolean =>
+    typeof wanted === 'string' ? frame.includes(wanted) : wanted.test(frame);
+  for (let round = 0; round < 200 && !fits(screen.lastFrame()); round++)
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  if (typeof wanted === 'string') expect(screen.lastFrame()).toContain(wanted);
+  else expect(screen.lastFrame()).toMatch(wanted);
+}
+
+async function type(screen: Screen, ...keys: readonly string[]): Promise<void> {
+  // Ink reads keys once its first frame has been drawn
+  await shows(screen, /Agentplane|Nothing/);
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  for (const key of keys) {
+    screen.stdin.write(key);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
+
+const ENTER = '\r';
+const ESCAPE = '\u001b';
 
 describe('Dashboard', () => {
-  it('shows what to apply while there are no resources', async () => {
-    const screen = show(new ListFeed(EMPTY));
-    await eventually(() => expect(screen.lastFrame()).toContain('kubectl apply -f examples/deployment.yaml'));
-    screen.unmount();
+  afterEach(() => {
+    for (const screen of open.splice(0)) screen.unmount();
   });
 
-  it('follows the feed', async () => {
-    const feed = new ListFeed(EMPTY);
-    const screen = show(feed);
-    await eventually(() => expect(screen.lastFrame()).toContain('none yet'));
-    feed.show(FULL);
-    await eventually(() => {
-      expect(screen.lastFrame()).toMatch(/sample-agent +● Ready/);
-      expect(screen.lastFrame()).toMatch(/└ 00001 +● Serving/);
-      expect(screen.lastFrame()).toMatch(/last-day +● Running +████░/);
-    });
-    screen.unmount();
+  it('shows what to apply while there are no resources', async () => {
+    await shows(show({}), 'kubectl apply -f examples/deployment.yaml');
+  });
+
+  it('shows deployments with state, revision and age, and what the selected one reports', async () => {
+    const screen = show();
+    await shows(screen, /weather +Ready +00002 +2h/);
+    await type(screen, 'j');
+    await shows(screen, /▸ support +CrashLoop/);
+    await shows(screen, /OPENAI_API_KEY is not\s+set/);
+  });
+
+  it('follows the world', async () => {
+    const screen = show();
+    await shows(screen, /weather +Ready/);
+    const items = screen.world.itemsOf(DEPLOYMENTS.source, 'ws-default');
+    items.put(agent('weather', [ready('Unknown', REASON.deploying)]));
+    screen.world.changed();
+    await shows(screen, /weather +Deploying/);
+    items.remove('ws-default/weather');
+    screen.world.changed();
+    await shows(screen, /deployments +3/);
+  });
+
+  it('leads from a deployment to its revisions and back', async () => {
+    const screen = show();
+    await type(screen, 'G', ENTER);
+    await shows(screen, 'deployments › revisions of');
+    await type(screen, ESCAPE);
+    await shows(screen, /^ deployments +4/m);
+    await type(screen, '/weather', ENTER, ENTER);
+    await shows(screen, /deployments › revisions of weather +2/);
+    await shows(screen, /weather-00002 +Serving +2\/2/);
+  });
+
+  it('goes to a view by its name, which Tab completes', async () => {
+    const screen = show();
+    await type(screen, ':', 'exp', '\t', ENTER);
+    await shows(screen, /^ exports +8/m);
+    await type(screen, ':', 'nothing', ENTER);
+    await shows(screen, 'no view is called nothing');
+  });
+
+  it('lists running exports above those that wait, and failed ones next', async () => {
+    const screen = show();
+    await type(screen, ':bx', ENTER);
+    await shows(screen, /▸ +june/);
+    const names = [...(screen.lastFrame() ?? '').matchAll(/^..(june|may|april|queued-\d)/gm)].map(
+      ([, name]) => name,
+    );
+    expect(names).toEqual([
+      'june',
+      'queued-0',
+      'queued-1',
+      'queued-2',
+      'queued-3',
+      'queued-4',
+      'april',
+      'may',
+    ]);
+  });
+
+  it('filters by text, by field and by what is not', async () => {
+    const screen = show();
+    await type(screen, '/state=ready', ENTER);
+    await shows(screen, /deployments +1 +\/state=ready/);
+    await type(screen, ESCAPE, '/!state=ready', ENTER);
+    await shows(screen, /deployments +3/);
+    await type(screen, ESCAPE, '/zzz');
+    await shows(screen, 'nothing matches /zzz');
+  });
+
+  it('sorts by a column and turns the order around', async () => {
+    const screen = show();
+    await type(screen, 'N');
+    await shows(screen, /NAME↑/);
+    await shows(screen, /archive[^]*weather/);
+    await type(screen, 'N');
+    await shows(screen, /NAME↓/);
+    await shows(screen, /weather[^]*archive/);
+  });
+
+  it('asks before it destroys, and does it to marked rows', async () => {
+    const screen = show();
+    await type(screen, ' ', ' ', '\u0004');
+    await shows(screen, 'delete 2 deployments? its revisions, its pods and its database go with it');
+    await type(screen, 'n');
+    await shows(screen, 'nothing was done');
+    expect(screen.deeds.done).toEqual([]);
+    await type(screen, '\u0004', 'y');
+    await shows(screen, 'archive,support done');
+    expect(screen.deeds.done).toEqual(['ctrl-d archive,support']);
+  });
+
+  it('says why an action makes no sense for a row', async () => {
+    const screen = show();
+    await type(screen, 'r');
+    await shows(screen, 'cannot restart ws-default/archive: it is suspended: resume it first');
+    await type(screen, 'u');
+    await shows(screen, 'archive done');
+  });
+
+  it('dims what the account may not do, and refuses it', async () => {
+    const deeds = new NotedDeeds();
+    deeds.denied = ['delete'];
+    const screen = show(SCENE, deeds);
+    await type(screen, '\u0004');
+    await shows(screen, 'this account may not delete agentdeployments in ws-default');
+    await type(screen, '?');
+    await shows(screen, /\^d +delete: .*\(not allowed\)/);
+    expect(deeds.done).toEqual([]);
+  });
+
+  it('asks for the number of pods', async () => {
+    const screen = show();
+    await type(screen, 's', 'x3', ENTER);
+    await shows(screen, 'archive done');
+    expect(screen.deeds.done).toEqual(['s archive 3']);
+  });
+
+  it('makes its help of the key table, for the view', async () => {
+    const screen = show();
+    await type(screen, '?');
+    await shows(screen, /z +suspend: end its pods/);
+    await shows(screen, /N +sort by NAME/);
+    await shows(screen, /enter +what the row leads to/);
+    await type(screen, ESCAPE);
+    await shows(screen, /weather +Ready/);
+  });
+
+  it('reads a text, searches in it and goes back', async () => {
+    const deeds = new NotedDeeds();
+    deeds.texts = { describe: Array.from({ length: 100 }, (_, at) => `line ${at}`) };
+    const screen = show(SCENE, deeds);
+    await type(screen, 'd');
+    await shows(screen, 'line 0');
+    await type(screen, '/', 'line 77', ENTER, 'n');
+    await shows(screen, 'line 77');
+    expect(screen.lastFrame()).not.toContain('line 5 ');
+    await type(screen, ESCAPE);
+    await shows(screen, /weather +Ready/);
+  });
+
+  it('shows all namespaces with their names', async () => {
+    const screen = show();
+    await type(screen, '0');
+    await shows(screen, /NAMESPACE/);
+    await shows(screen, 'all namespaces · https://here');
   });
 
   it('reports that the connection is lost', async () => {
-    const feed = new ListFeed(FULL);
-    const screen = show(feed);
-    feed.show({ ...FULL, trouble: 'watch failed, showing the state of 14:10:16 UTC' });
-    await eventually(() =>
-      expect(screen.lastFrame()).toContain('watch failed, showing the state of 14:10:16 UTC'),
-    );
-    feed.show(FULL);
-    await eventually(() => expect(screen.lastFrame()).not.toContain('No connection'));
-    screen.unmount();
-  });
-
-  it('moves, folds and helps by keys', async () => {
-    const screen = show(new ListFeed(FULL));
-    await eventually(() => expect(screen.lastFrame()).toContain('▸ sample-agent'));
-    await eventually(() => {
-      screen.stdin.write('j');
-      expect(screen.lastFrame()).toContain('▸ last-day');
-    });
-    screen.stdin.write('g');
-    await eventually(() => expect(screen.lastFrame()).toContain('▸ sample-agent'));
-    screen.stdin.write(' ');
-    await eventually(() => {
-      expect(screen.lastFrame()).not.toContain('└ 00001');
-      expect(screen.lastFrame()).toContain('▸ sample-agent +1');
-    });
-    screen.stdin.write(' ');
-    await eventually(() => expect(screen.lastFrame()).toContain('└ 00001'));
-    screen.stdin.write('?');
-    await eventually(() => expect(screen.lastFrame()).toMatch(/enter +open or close/));
-    screen.unmount();
-  });
-});
-
-describe('Dashboard with more rows than lines', () => {
-  const many = Array.from({ length: 60 }, (_, at) => ({
-    metadata: { name: `agent-${String(at).padStart(2, '0')}`, namespace: 'ws' },
-    spec: {},
-    status: { conditions: [condition('Ready', 'False', 'CrashLoop', 'it fell')] },
-  }));
-
-  it('shows the rows around the selected one and counts the others', async () => {
-    const screen = show(new ListFeed({ ...FULL, deployments: many, revisions: [] }));
-    await eventually(() => expect(screen.lastFrame()).toMatch(/▸ agent-00 .*\n.*agent-01/));
-    expect(screen.lastFrame()).toMatch(/DEPLOYMENTS 60 ↓\d+/);
-    expect(screen.lastFrame()).toContain('agent-00: it fell');
-    expect(screen.lastFrame()).toContain('last-day');
-    await eventually(() => {
-      screen.stdin.write('jj');
-      expect(screen.lastFrame()).toMatch(/DEPLOYMENTS 60 ↑\d+ ↓\d+/);
-    });
-    await eventually(() => {
-      screen.stdin.write('G');
-      expect(screen.lastFrame()).toContain('▸ last-day');
-    });
-    screen.unmount();
-  });
-});
-
-describe('printOnce', () => {
-  it('aligns its columns, and reports empty tables', () => {
-    const text = printOnce({ ...FULL, exports: [] }, new Date());
-    const at = text.indexOf('REVISION');
-    expect(text.split('\n')[1]?.slice(at)).toMatch(/^00001/);
-    expect(text).toContain('EXPORTS: none');
-  });
-
-  it('prints the same without a terminal', () => {
-    const text = printOnce(FULL, new Date());
-    expect(text).toMatch(/sample-agent +Ready/);
-    expect(text).toMatch(/last-day +Running +25 % +10 /);
+    const screen = show();
+    await shows(screen, /weather/);
+    screen.world.trouble = 'watch failed, showing the state of 14:10:16 UTC';
+    screen.world.changed();
+    await shows(screen, 'watch failed, showing the state of 14:10:16 UTC');
   });
 });

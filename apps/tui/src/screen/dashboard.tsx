@@ -1,36 +1,36 @@
-import { Box, Text, useWindowSize } from 'ink';
-import { type ReactNode, useEffect, useState } from 'react';
-import { visibleText } from '#lib/command-line';
+import { Box, useApp, useStdout, useWindowSize } from 'ink';
+import { type ReactNode, useEffect, useMemo, useRef, useState } from 'react';
+import { errorText } from '#lib/errors';
 import type { Clock } from '#lib/time';
-import type { Snapshot, SnapshotFeed } from '../feed/snapshot.js';
-import { useSnapshot } from '../feed/use-snapshot.js';
-import { shareLines } from '../render/window.js';
-import { DEPLOYMENT_COLUMNS, deploymentRows } from '../rows/deployment-rows.js';
-import { EXPORT_COLUMNS, exportRows } from '../rows/export-rows.js';
-import { headingsOf } from '../rows/tree-column.js';
-import type { RateRecorder } from '../rows/rate-recorder.js';
-import type { Row } from '../rows/row.js';
-import { KEY_BINDINGS } from './keys.js';
-import { Table } from './table.js';
-import { useNavigation } from './use-navigation.js';
+import { type Effect, newSession, type Session } from '../session/session.js';
+import type { Look } from '../views/view.js';
+import type { World } from '../world/items.js';
+import type { Deeds } from './deeds.js';
+import { factsOf } from './facts.js';
+import { BottomBar, Breadcrumbs, TopBar } from './frame-bars.js';
+import { Help, helpLines } from './help.js';
+import { Pane } from './pane.js';
+import { RowsCache } from './rows-cache.js';
+import { MessageLines, RowsTable } from './rows-table.js';
+import { usePane } from './use-pane.js';
+import { useProgress } from './use-progress.js';
+import { useSession } from './use-session.js';
+import { useWorld } from './use-world.js';
 
 export interface DashboardProps {
-  readonly feed: SnapshotFeed;
+  readonly world: World;
   readonly clock: Clock;
-  readonly rates: RateRecorder;
-  /** Shown in the heading: namespace and server. */
-  readonly place: string;
-  /** Whether rows of several namespaces are shown. */
-  readonly qualified: boolean;
+  readonly deeds: Deeds;
+  /** Undefined: all namespaces. */
+  readonly namespace: string | undefined;
+  /** Address of the API server. */
+  readonly server: string;
 }
 
 const TICK_MS = 1000;
 const WIDE = 100;
-/** Heading, two tables with a blank line and a heading each, footer, and one that stays free. */
-const FRAME_LINES = 1 + 4 + 2 + 1;
-const TROUBLE_LINES = 1;
-/** A blank line and the message of the selected row. */
-const MESSAGE_LINES = 1 + 3;
+/** Program and breadcrumbs, the table's heading, the message of the selected row, the keys. */
+const FRAME_LINES = 2 + 1 + 2 + 1;
 
 /** The time, moving once a second so that ages do. */
 function useNow(clock: Clock): Date {
@@ -39,99 +39,87 @@ function useNow(clock: Clock): Date {
   return now;
 }
 
-function Help(): ReactNode {
-  return (
-    <Box flexDirection="column" marginTop={1}>
-      {KEY_BINDINGS.map(({ label, about }) => (
-        <Text key={label} wrap="truncate">{`  ${label.padEnd(8)}${about}`}</Text>
-      ))}
-    </Box>
-  );
-}
-
-function Footer(): ReactNode {
-  const shown = KEY_BINDINGS.filter(({ short }) => short !== undefined);
-  return (
-    <Box marginTop={1}>
-      <Text dimColor wrap="truncate">
-        {` ${shown.map(({ label, short }) => `${label} ${short}`).join('  ·  ')}`}
-      </Text>
-    </Box>
-  );
-}
-
-/** The message of the selected row, when it has something to say; at most three lines. */
-function Detail({ rows, selectedKey }: { rows: readonly Row[]; selectedKey: string | undefined }): ReactNode {
-  const row = rows.find(({ key }) => key === selectedKey);
-  if (!row || row.state.message === '') return null;
-  return (
-    <Box marginTop={1} marginLeft={2} height={3} overflow="hidden">
-      <Text>{visibleText(`${row.name}: ${row.state.message}`)}</Text>
-    </Box>
-  );
-}
-
-/** Lines that are not for rows. Those of a message are kept free as soon as any row has one, so that moving moves nothing else. */
-function frameLines({ trouble }: Snapshot, rows: readonly Row[]): number {
-  const forTrouble = trouble === undefined ? 0 : TROUBLE_LINES;
-  const forMessage = rows.some(({ state }) => state.message !== '') ? MESSAGE_LINES : 0;
-  return FRAME_LINES + forTrouble + forMessage;
-}
-
-/** The one screen: deployments with their revisions, exports with their days, live. */
-export function Dashboard({ feed, clock, rates, place, qualified }: DashboardProps): ReactNode {
-  const snapshot = useSnapshot(feed);
+/** The screen: one table on top of those that led to it, and what lies above it. */
+export function Dashboard({ world, clock, deeds, namespace, server }: DashboardProps): ReactNode {
+  useWorld(world);
   const now = useNow(clock);
-  const { columns, rows: lines } = useWindowSize();
+  const { exit, suspendTerminal } = useApp();
+  const { stdout } = useStdout();
+  const { columns, rows: terminalLines } = useWindowSize();
   const width = columns || WIDE;
-  const barWidth = width >= WIDE ? 16 : 8;
-  const { rows, selectedKey, isOpen, isHelping } = useNavigation((open) => {
-    const options = { isOpen: open, qualified, barWidth };
-    return [...deploymentRows(snapshot, now, options), ...exportRows(snapshot, rates, options)];
+  // a frame as high as the terminal would be cleared and drawn anew each time
+  const height = (terminalLines || 40) - 1;
+  const lookRef = useRef<Look>(undefined);
+  const cache = useMemo(() => new RowsCache(world, () => lookRef.current), [world]);
+  useEffect(() => () => cache.close(), [cache]);
+  const paneFacts = useRef<{ readonly lines: number; readonly found: readonly number[] }>({
+    lines: 0,
+    found: [],
   });
-  const options = { isOpen, qualified, barWidth };
-  const deployments = deploymentRows(snapshot, now, options);
-  const exports = exportRows(snapshot, rates, options);
-  const space = Math.max(2, (lines || 40) - frameLines(snapshot, rows));
-  const [top, bottom] = shareLines(space, Math.max(1, deployments.length), Math.max(1, exports.length));
-  const common = { allRows: rows, selectedKey, width };
+
+  const { session, change } = useSession(
+    () => newSession('deployments', namespace),
+    (of) => ({
+      ...factsOf(of, cache.of(of), world, deeds),
+      ...paneFacts.current,
+      page: Math.max(1, of.overlay?.kind === 'pane' ? height - 3 : height - FRAME_LINES),
+    }),
+    onEffect,
+  );
+
+  function onEffect(effect: Effect, of: Session): void {
+    const note = (text: string, isProblem = false): void =>
+      change((was) => ({ ...was, notice: { text, isProblem } }));
+    if (effect.kind === 'quit') return exit();
+    if (effect.kind === 'copy') {
+      stdout.write(`\u001b]52;c;${Buffer.from(effect.text).toString('base64')}\u0007`);
+      return note(`${effect.text} copied`);
+    }
+    const { view, rows } = cache.of(of);
+    const keys = effect.kind === 'edit' ? [effect.key] : effect.keys;
+    const items = keys.flatMap((key) => rows.find(key) ?? []);
+    const doing =
+      effect.kind === 'edit'
+        ? deeds.edit(view, items, suspendTerminal)
+        : deeds.perform(view, effect.action, items, effect.answer);
+    doing.then(
+      ({ text, isProblem }) => note(text, isProblem),
+      (error: unknown) => note(errorText(error), true),
+    );
+  }
+
+  const progress = useProgress(world, session.namespace, clock);
+  const look = { now, nowMs: clock.monotonicMs(), progress, barWidth: width >= WIDE ? 16 : 8 };
+  lookRef.current = look;
+  const shown = cache.of(session);
+  const read = usePane(session, shown, { deeds, clock, width });
+  paneFacts.current = read;
+
+  const { overlay } = session;
+  const trouble = world.trouble ?? shown.items.problem;
+  const left = height - (trouble === undefined ? 1 : 2);
+  const place = `${session.namespace ?? 'all namespaces'} · ${server}`;
   return (
-    <Box flexDirection="column" width={width}>
-      <Box justifyContent="space-between">
-        <Box flexShrink={1}>
-          <Text bold wrap="truncate">{` Agentplane  ${place}`}</Text>
-        </Box>
-        <Box flexShrink={0}>
-          <Text dimColor>{` ${now.toISOString().slice(11, 19)} UTC `}</Text>
-        </Box>
-      </Box>
-      {snapshot.trouble === undefined ? null : (
-        <Text color="red" wrap="truncate">{` ${visibleText(snapshot.trouble)}`}</Text>
-      )}
-      {isHelping ? (
-        <Help />
+    <Box flexDirection="column" width={width} height={height}>
+      <TopBar place={place} now={now} trouble={trouble} />
+      {overlay?.kind === 'pane' ? (
+        <Pane pane={overlay.pane} lines={read.laid} found={read.found} height={left} session={session} />
+      ) : overlay?.kind === 'help' ? (
+        <Help lines={helpLines(session, shown.view, deeds)} top={overlay.top} height={left} />
       ) : (
         <>
-          <Table
-            {...common}
-            title={`DEPLOYMENTS ${snapshot.deployments.length}`}
-            columns={headingsOf(DEPLOYMENT_COLUMNS)}
-            rows={deployments}
-            height={top}
-            hint="none yet: kubectl apply -f examples/deployment.yaml"
+          <Breadcrumbs session={session} rows={shown.rows} items={shown.items} />
+          <RowsTable
+            session={session}
+            shown={shown}
+            look={look}
+            width={width}
+            height={Math.max(1, left - FRAME_LINES + 1)}
           />
-          <Table
-            {...common}
-            title={`EXPORTS ${snapshot.exports.length}`}
-            columns={headingsOf(EXPORT_COLUMNS)}
-            rows={exports}
-            height={bottom}
-            hint="none yet: kubectl apply -f examples/export.yaml"
-          />
-          <Detail rows={rows} selectedKey={selectedKey} />
+          <MessageLines session={session} shown={shown} width={width} />
+          <BottomBar session={session} namespaces={factsOf(session, shown, world, deeds).namespaces} />
         </>
       )}
-      <Footer />
     </Box>
   );
 }

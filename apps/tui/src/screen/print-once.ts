@@ -1,36 +1,85 @@
-import { visibleText } from '#lib/command-line';
-import type { Snapshot } from '../feed/snapshot.js';
-import { DEPLOYMENT_COLUMNS, deploymentRows } from '../rows/deployment-rows.js';
-import { EXPORT_COLUMNS, exportRows } from '../rows/export-rows.js';
-import { headingsOf } from '../rows/tree-column.js';
-import { ALL_OPEN, type Row } from '../rows/row.js';
+import type { Clock } from '#lib/time';
+import { displayWidth } from '../render/display-width.js';
+import { oneLine } from '../render/fit.js';
+import { ProgressMemory } from '../rows/progress-memory.js';
+import { newFrame } from '../session/session.js';
+import { getView } from '../views/all-views.js';
+import type { Look, View } from '../views/view.js';
+import type { World } from '../world/items.js';
+import { columnsOf } from './row-texts.js';
+import { RowsCache } from './rows-cache.js';
 
-/** A table whose columns are as wide as their longest cell, as other tools print it. */
-function lines(title: string, columns: readonly string[], rows: readonly Row[]): string[] {
-  if (rows.length === 0) return [`${title}: none`];
-  const table = [
-    [title, 'STATE', ...columns],
-    ...rows.map((row) =>
-      [`${row.depth === 0 ? '' : '  '}${row.name}`, row.state.word, ...row.cells].map(visibleText),
-    ),
-  ];
-  const widths = table[0]?.map((_, at) => Math.max(...table.map((cells) => (cells[at] ?? '').length))) ?? [];
-  return table.map((cells) =>
-    cells
-      .map((cell, at) => cell.padEnd(widths[at] ?? 0))
-      .join('  ')
-      .trimEnd(),
-  );
+/** What stands there without a terminal, each view under its own heading. */
+const PRINTED = ['deployments', 'revisions', 'exports', 'runs'];
+const GAP = '  ';
+const LIST_MS = 10_000;
+
+/** Everything as plain lines, for output that no terminal shows: no colours, bars or trees. */
+export async function printOnce(
+  world: World,
+  namespace: string | undefined,
+  clock: Clock,
+  names: readonly string[] = PRINTED,
+): Promise<string> {
+  const look: Look = {
+    now: clock.now(),
+    nowMs: clock.monotonicMs(),
+    progress: new ProgressMemory(),
+    barWidth: 0,
+  };
+  const cache = new RowsCache(world, () => look);
+  const parts: string[] = [];
+  const views = names.map(getView);
+  for (const view of views) world.itemsOf(view.source, namespace);
+  for (const view of views) {
+    await synced(world, view, namespace, clock);
+    const { rows } = cache.of({ namespace, stack: [newFrame(view.name)], isWide: false });
+    parts.push(tableText(view, rows.slice(0, rows.size), look, namespace === undefined));
+  }
+  cache.close();
+  const trouble = world.trouble === undefined ? [] : [oneLine(world.trouble)];
+  return `${[...trouble, ...parts].join('\n\n')}\n`;
 }
 
-/** The dashboard as plain text with everything open, for output that is no terminal. */
-export function printOnce(snapshot: Snapshot, now: Date, qualified = false): string {
-  const options = { ...ALL_OPEN, qualified };
+/** Waits for the first list of a view, at most ten seconds. */
+async function synced(world: World, view: View, namespace: string | undefined, clock: Clock): Promise<void> {
+  const items = world.itemsOf(view.source, namespace);
+  if (items.hasSynced) return;
+  await new Promise<void>((resolve) => {
+    const cancel = clock.after(LIST_MS, resolve);
+    const end = world.subscribe(() => {
+      if (!items.hasSynced) return;
+      cancel();
+      end();
+      resolve();
+    });
+  });
+}
+
+function tableText(
+  view: View,
+  items: ReturnType<ReturnType<RowsCache['of']>['rows']['slice']>,
+  look: Look,
+  isQualified: boolean,
+): string {
+  const title = view.name.toUpperCase();
+  if (items.length === 0) return `${title}: none`;
+  const columns = columnsOf(view, { isWide: false, isQualified });
+  const lines = [
+    [...columns.map(({ heading }) => heading), 'MESSAGE'],
+    ...items.map((item) => [
+      ...columns.map((column) => oneLine(column.cell(item, look)).trim()),
+      oneLine(view.state(item).message),
+    ]),
+  ];
+  const widths = columns.map((_, at) => Math.max(...lines.map((line) => displayWidth(line[at] ?? ''))));
   return [
-    ...(snapshot.trouble === undefined ? [] : [visibleText(snapshot.trouble), '']),
-    ...lines('DEPLOYMENTS', headingsOf(DEPLOYMENT_COLUMNS), deploymentRows(snapshot, now, options)),
-    '',
-    ...lines('EXPORTS', headingsOf(EXPORT_COLUMNS), exportRows(snapshot, { ratesOf: () => [] }, options)),
-    '',
+    `${title} ${items.length}`,
+    ...lines.map((line) =>
+      line
+        .map((cell, at) => cell + ' '.repeat(Math.max(0, (widths[at] ?? 0) - displayWidth(cell))))
+        .join(GAP)
+        .trimEnd(),
+    ),
   ].join('\n');
 }

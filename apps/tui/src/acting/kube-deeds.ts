@@ -1,0 +1,75 @@
+import { randomUUID } from 'node:crypto';
+import type { KubeClient } from '#lib/kube';
+import { keyOf } from '#lib/resources';
+import type { Clock } from '#lib/time';
+import type { Deeds, Outcome } from '../screen/deeds.js';
+import type { Pane } from '../session/session.js';
+import { openText } from '../texts/open-text.js';
+import type { Hands, Right } from '../views/row-action.js';
+import type { View } from '../views/view.js';
+import type { Item } from '../world/items.js';
+import type { Rest } from '../world/rest-client.js';
+import { editObject } from './edit-object.js';
+import { perform } from './perform.js';
+import { Rights } from './rights.js';
+
+export interface KubeDeedsOptions {
+  readonly client: KubeClient;
+  readonly rest: Rest | undefined;
+  readonly clock: Clock;
+  /** A command line; undefined: nothing can be edited. */
+  readonly editor: string;
+}
+
+/** What the screen asks for, done by the API server and REST. */
+export class KubeDeeds implements Deeds {
+  readonly #options: KubeDeedsOptions;
+  readonly #rights: Rights;
+  readonly #hands: Hands;
+
+  constructor(options: KubeDeedsOptions) {
+    const { client, clock, rest } = options;
+    this.#options = options;
+    this.#rights = new Rights(client, clock);
+    this.#hands = { client, rest, newId: randomUUID };
+  }
+
+  isDenied(right: Right, namespace: string | undefined): boolean {
+    return this.#rights.isDenied(right, namespace);
+  }
+
+  async perform(view: View, name: string, items: readonly Item[], answer: string): Promise<Outcome> {
+    const action = view.actions.find(({ key }) => key === name);
+    if (!action || items.length === 0) return { text: 'the row no longer exists', isProblem: true };
+    return await perform(action, items, answer, { hands: this.#hands, rights: this.#rights });
+  }
+
+  async edit(
+    { source }: View,
+    [item]: readonly Item[],
+    suspend: (run: () => Promise<void>) => Promise<unknown>,
+  ): Promise<Outcome> {
+    if (!item || source.kind !== 'kube') return { text: 'the row no longer exists', isProblem: true };
+    const { ref } = source;
+    const { name, namespace } = item.metadata;
+    if (!(await this.#rights.isAllowed({ verb: 'patch', ref }, namespace)))
+      return { text: `cannot edit ${name}: this account may not patch ${ref.plural}`, isProblem: true };
+    const { client, editor } = this.#options;
+    let text = '';
+    await suspend(async () => {
+      text = await editObject({ client, ref, key: keyOf(item), editor });
+    });
+    return { text, isProblem: false };
+  }
+
+  async *read(
+    view: View,
+    item: Item | undefined,
+    { text, sinceMs }: Pane,
+    signal: AbortSignal,
+  ): AsyncGenerator<readonly string[], void, void> {
+    if (text === 'pulse') return;
+    if (!item) return yield ['it no longer exists'];
+    yield* openText(text, view, item, { ...this.#options, signal, sinceMs });
+  }
+}

@@ -1,0 +1,79 @@
+import { Box, Text } from 'ink';
+import type { ReactNode } from 'react';
+import { visibleText } from '#lib/command-line';
+import { cutToWidth, displayWidth } from '../render/display-width.js';
+import { firstLine, PANE_KEYS } from '../session/pane-keys.js';
+import type { Pane as PaneState, Session } from '../session/session.js';
+
+/** Lines as they lie on the screen: cut at the left, or wrapped. Tabs become spaces. */
+export function layLines(
+  lines: readonly string[],
+  { isWrapped, left }: Pick<PaneState, 'isWrapped' | 'left'>,
+  width: number,
+): readonly string[] {
+  const visible = lines.map((line) => visibleText(line.replaceAll('\t', '    ')).replaceAll('\n', ' '));
+  if (!isWrapped) return left === 0 ? visible : visible.map((line) => [...line].slice(left).join(''));
+  return visible.flatMap((line) => wrapped(line, Math.max(1, width)));
+}
+
+function wrapped(line: string, width: number): string[] {
+  const pieces: string[] = [];
+  let rest = line;
+  while (displayWidth(rest) > width) {
+    const piece = cutToWidth(rest, width) || rest.slice(0, 1);
+    pieces.push(piece);
+    rest = rest.slice(piece.length);
+  }
+  return [...pieces, rest];
+}
+
+/** Numbers of the lines that hold a text; case does not matter. */
+export function findLines(lines: readonly string[], search: string): readonly number[] {
+  if (search === '') return [];
+  const wanted = search.toLowerCase();
+  return lines.flatMap((line, at) => (line.toLowerCase().includes(wanted) ? [at] : []));
+}
+
+export function Pane(props: {
+  readonly pane: PaneState;
+  readonly lines: readonly string[];
+  readonly found: readonly number[];
+  readonly height: number;
+  readonly session: Session;
+}): ReactNode {
+  const { pane, lines, found, height, session } = props;
+  const page = height - 2;
+  const first = firstLine(pane, lines.length, page);
+  const hits = new Set(found);
+  const shown = PANE_KEYS.filter(
+    ({ short, isOffered }) => short !== undefined && (isOffered?.(session) ?? true),
+  );
+  const place = `${Math.min(lines.length, first + page)} of ${lines.length}`;
+  const search = pane.search === '' ? '' : `  /${pane.search} ${found.length}`;
+  return (
+    <Box flexDirection="column" height={height}>
+      <Text wrap="truncate">
+        {' '}
+        <Text bold color="cyan">
+          {visibleText(pane.title)}
+        </Text>
+        {`  ${place}${pane.top === 'end' ? ' · following' : ''}${visibleText(search)}`}
+      </Text>
+      <Box flexDirection="column" height={page}>
+        {lines.slice(first, first + page).map((line, at) => (
+          <Text key={first + at} wrap="truncate" {...(hits.has(first + at) ? { color: 'yellow' } : {})}>
+            {line === '' ? ' ' : line}
+          </Text>
+        ))}
+      </Box>
+      {pane.isSearching ? (
+        <Text wrap="truncate">{` /${visibleText(pane.search)}▏`}</Text>
+      ) : (
+        <Text
+          wrap="truncate"
+          dimColor
+        >{` ${shown.map(({ label, short }) => `${label} ${short ?? ''}`).join('  ·  ')}`}</Text>
+      )}
+    </Box>
+  );
+}

@@ -1,0 +1,35 @@
+import { useMemo } from 'react';
+import type { Clock } from '#lib/time';
+import type { Session } from '../session/session.js';
+import type { Deeds } from './deeds.js';
+import { findLines, layLines } from './pane.js';
+import type { ShownRows } from './rows-cache.js';
+import { useText } from './use-text.js';
+
+/** The text on top as it lies on the screen; empty while there is none. */
+export interface ReadPane {
+  readonly laid: readonly string[];
+  readonly lines: number;
+  readonly found: readonly number[];
+}
+
+export function usePane(
+  { overlay }: Session,
+  { view, items }: ShownRows,
+  { deeds, clock, width }: { readonly deeds: Deeds; readonly clock: Clock; readonly width: number },
+): ReadPane {
+  const pane = overlay?.kind === 'pane' ? overlay.pane : undefined;
+  const item = pane && items.find(pane.key);
+  const lines = useText(
+    pane && ((signal) => deeds.read(view, item, pane, signal)),
+    pane ? `${pane.text} ${pane.key} ${pane.sinceMs ?? ''}` : '',
+    clock,
+  );
+  const { isWrapped = false, left = 0, search = '' } = pane ?? {};
+  const laid = useMemo(
+    () => layLines(lines, { isWrapped, left }, width - 1),
+    [lines, isWrapped, left, width],
+  );
+  const found = useMemo(() => findLines(laid, search), [laid, search]);
+  return { laid, lines: laid.length, found };
+}

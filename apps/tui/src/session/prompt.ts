@@ -1,0 +1,51 @@
+import { findView, VIEWS } from '../views/all-views.js';
+import { newFrame, newPane, newSession, type Pressed, type Session, withoutOverlay } from './session.js';
+
+const QUIT = ['q', 'q!', 'quit', 'exit'];
+const COMMANDS = ['help', 'pulse', 'quit'];
+
+/** What may follow a text in the prompt, the likeliest first; whole texts. */
+export function completions(text: string, namespaces: readonly string[]): readonly string[] {
+  const [word = '', ...rest] = text.split(' ');
+  if (rest.length === 0) {
+    const names = [...VIEWS.map(({ name }) => name), ...COMMANDS];
+    const aliases = VIEWS.flatMap((view) => view.aliases);
+    const found = [...names, ...aliases].filter((name) => name.startsWith(word) && name !== word);
+    return [...new Set(found)].slice(0, 8);
+  }
+  const begun = rest.at(-1) ?? '';
+  return ['all', ...namespaces]
+    .filter((name) => name.startsWith(begun) && name !== begun)
+    .map((name) => `${word} ${name}`)
+    .slice(0, 8);
+}
+
+/** Carries out `VIEW [NAMESPACE]`, `ns NAMESPACE`, `help`, `pulse` or `q`. */
+export function obey(session: Session, command: string): Pressed {
+  const closed = withoutOverlay(session);
+  const [word = '', wanted] = command.trim().toLowerCase().split(/\s+/);
+  if (word === '') return { session: closed };
+  if (QUIT.includes(word)) return { session: closed, effect: { kind: 'quit' } };
+  if (word === 'help') return { session: { ...closed, overlay: { kind: 'help', top: 0 } } };
+  if (word === 'pulse' || word === 'pulses')
+    return { session: { ...closed, overlay: newPane('pulse', '', 'pulse') } };
+  const namespace = wanted === undefined ? session.namespace : wanted === 'all' ? undefined : wanted;
+  const view = findView(word);
+  if (view === undefined)
+    return {
+      session: {
+        ...closed,
+        notice: { text: `no view is called ${word}: Tab completes, ? lists them`, isProblem: true },
+      },
+    };
+  const isNamespace = view.name === 'workspaces' && wanted !== undefined;
+  if (isNamespace) return { session: switchNamespace(closed, namespace) };
+  return { session: { ...newSession(view.name, namespace), isWide: session.isWide } };
+}
+
+/** The same view in another namespace, or in all; what lay below belonged to the former one. */
+export function switchNamespace(session: Session, namespace: string | undefined): Session {
+  const [first] = session.stack;
+  const view = first.view === 'workspaces' ? 'deployments' : first.view;
+  return { ...session, namespace, stack: [newFrame(view)] };
+}

@@ -1,0 +1,158 @@
+import type { Scope, TextKind } from '../views/view.js';
+
+/** The selected row: its key, and its place for the time when the row is no longer shown. */
+export interface Cursor {
+  readonly key: string | undefined;
+  readonly index: number;
+}
+
+/** One table, and how it is looked at. */
+export interface Frame {
+  readonly view: string;
+  readonly scope?: Scope;
+  readonly filter: string;
+  /** By heading; undefined: the order of the view. */
+  readonly sort?: { readonly heading: string; readonly isDescending: boolean };
+  readonly cursor: Cursor;
+  /** Columns behind the name that are moved out at the left. */
+  readonly shift: number;
+  readonly marks: ReadonlySet<string>;
+}
+
+/** A text that is read: its first line on the screen, and what is searched in it. */
+export interface Pane {
+  readonly text: TextKind | 'pulse';
+  /** Of the row that it is about; empty for none. */
+  readonly key: string;
+  readonly title: string;
+  /** `end` follows what comes. */
+  readonly top: number | 'end';
+  readonly left: number;
+  readonly isWrapped: boolean;
+  readonly search: string;
+  readonly isSearching: boolean;
+  /** Of logs: milliseconds back; undefined: all that is kept. */
+  readonly sinceMs?: number;
+}
+
+/** What lies above the table and takes the keys. */
+export type Overlay =
+  | { readonly kind: 'prompt'; readonly text: string; readonly choice: number }
+  | { readonly kind: 'filter'; readonly before: string }
+  | { readonly kind: 'help'; readonly top: number }
+  | { readonly kind: 'confirm'; readonly action: string; readonly keys: readonly string[] }
+  | {
+      readonly kind: 'answer';
+      readonly action: string;
+      readonly keys: readonly string[];
+      readonly text: string;
+    }
+  | { readonly kind: 'pane'; readonly pane: Pane };
+
+/** What was done, or why it was not; goes with the next key. */
+export interface Notice {
+  readonly text: string;
+  readonly isProblem: boolean;
+}
+
+/** Everything that keys change. A value: a key makes the next one. */
+export interface Session {
+  /** Undefined: all namespaces. */
+  readonly namespace: string | undefined;
+  /** The first is never popped. */
+  readonly stack: readonly [Frame, ...Frame[]];
+  readonly overlay?: Overlay | undefined;
+  readonly isWide: boolean;
+  readonly notice?: Notice | undefined;
+}
+
+/** What a key asks of the program, beside another session. */
+export type Effect =
+  | { readonly kind: 'quit' }
+  | {
+      readonly kind: 'perform';
+      readonly action: string;
+      readonly keys: readonly string[];
+      readonly answer: string;
+    }
+  | { readonly kind: 'edit'; readonly key: string }
+  | { readonly kind: 'copy'; readonly text: string };
+
+export interface Pressed {
+  readonly session: Session;
+  readonly effect?: Effect;
+}
+
+/** What keys must know of the rows and the screen. */
+export interface Facts {
+  readonly size: number;
+  readonly keyAt: (index: number) => string | undefined;
+  readonly indexOf: (key: string) => number;
+  /** Lines that a page moves by. */
+  readonly page: number;
+  /** Columns behind the name that can be moved aside. */
+  readonly columns: number;
+  /** Sorting letters of the headings that are shown. */
+  readonly sortKeys: ReadonlyMap<string, string>;
+  /** Where Enter leads from a row. */
+  readonly stepOf: (key: string) => import('../views/view.js').Step | undefined;
+  /** Why an action of the view cannot be done to a row; undefined when it can. */
+  readonly refusalOf: (action: string, key: string) => string | undefined;
+  readonly namespaces: readonly string[];
+  /** Lines of the pane, and those that its search finds. */
+  readonly lines: number;
+  readonly found: readonly number[];
+}
+
+export function newFrame(view: string, scope?: Scope): Frame {
+  return {
+    view,
+    ...(scope === undefined ? {} : { scope }),
+    filter: '',
+    cursor: { key: undefined, index: 0 },
+    shift: 0,
+    marks: new Set(),
+  };
+}
+
+export function newSession(view: string, namespace: string | undefined): Session {
+  return { namespace, stack: [newFrame(view)], isWide: false };
+}
+
+export function topFrame({ stack }: Session): Frame {
+  return stack.at(-1) ?? stack[0];
+}
+
+export function withFrame(session: Session, change: Partial<Frame>): Session {
+  const [first, ...rest] = session.stack;
+  const last = rest.at(-1);
+  if (last === undefined) return { ...session, stack: [{ ...first, ...change }] };
+  return { ...session, stack: [first, ...rest.slice(0, -1), { ...last, ...change }] };
+}
+
+export function pushFrame(session: Session, frame: Frame): Session {
+  const [first, ...rest] = session.stack;
+  return { ...session, stack: [first, ...rest, frame] };
+}
+
+/** The place of the selected row: where it is, or else what took its place. -1 when there are no rows. */
+export function selectedIndex({ cursor }: Frame, { size, indexOf }: Pick<Facts, 'size' | 'indexOf'>): number {
+  const at = cursor.key === undefined ? -1 : indexOf(cursor.key);
+  return at >= 0 ? at : Math.min(cursor.index, size - 1);
+}
+
+export function withoutOverlay(session: Session): Session {
+  const { overlay: _closed, ...rest } = session;
+  return rest;
+}
+
+export function newPane(text: Pane['text'], key: string, title: string): Overlay {
+  const isLog = text === 'logs';
+  return {
+    kind: 'pane',
+    pane: {
+      ...{ text, key, title, top: isLog ? 'end' : 0, left: 0 },
+      ...{ isWrapped: false, search: '', isSearching: false },
+    },
+  };
+}

@@ -1,0 +1,129 @@
+import type { KubeClient, Selection, Untyped } from '#lib/kube';
+import { renderDescription } from '#lib/object-text';
+import { followLogs, type LogLine, logSources, readLogs } from '#lib/pod-logs';
+import { type BulkExportRun, type Condition, EVENTS, keyOf, PODS, type ResourceRef } from '#lib/resources';
+import type { Clock } from '#lib/time';
+import { stringify } from 'yaml';
+import type { TextKind, View } from '../views/view.js';
+import type { Item } from '../world/items.js';
+import type { Rest } from '../world/rest-client.js';
+
+/** What texts are read with. */
+export interface Reading {
+  readonly client: KubeClient;
+  readonly rest: Rest | undefined;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+  /** Of logs: milliseconds back. */
+  readonly sinceMs: number | undefined;
+}
+
+/** Last lines of each container with which a log begins. */
+const TAIL = 1_000;
+const IDLE_MS = 60_000;
+
+type Lines = AsyncGenerator<readonly string[], void, void>;
+
+/** The lines of a text about a row, as they come. */
+export async function* openText(kind: TextKind, view: View, item: Item, reading: Reading): Lines {
+  switch (kind) {
+    case 'describe':
+      return yield (await describe(refOf(view), item, reading)).split('\n');
+    case 'yaml':
+      return yield stringify(await fetchObject(refOf(view), item, reading)).split('\n');
+    case 'logs':
+    case 'previous':
+      return yield* logs(kind, view, item, reading);
+    case 'errors':
+      return yield errorLines(item as BulkExportRun);
+    case 'trace':
+      return;
+    default:
+      return kind satisfies never;
+  }
+}
+
+function refOf({ source, name }: View): ResourceRef {
+  if (source.kind === 'kube') return source.ref;
+  throw new Error(`${name} are no objects of the Kubernetes API`);
+}
+
+/** As the API server has it; who wrote which field is left out. */
+async function fetchObject(ref: ResourceRef, item: Item, { client, signal }: Reading): Promise<Untyped> {
+  const object = await client.get(ref as ResourceRef<Untyped>, keyOf(item), { signal });
+  const { managedFields: _, ...metadata } = object.metadata as Untyped['metadata'] & {
+    readonly managedFields?: unknown;
+  };
+  return { ...object, metadata };
+}
+
+async function describe(ref: ResourceRef, item: Item, reading: Reading): Promise<string> {
+  const { client, signal, clock } = reading;
+  const object = await fetchObject(ref, item, reading);
+  const { items } = await client.list(EVENTS, {
+    namespace: object.metadata.namespace ?? 'default',
+    fieldSelector: `involvedObject.uid=${object.metadata.uid ?? ''}`,
+    signal,
+  });
+  return renderDescription(object, items, clock.now());
+}
+
+async function* logs(kind: 'logs' | 'previous', view: View, item: Item, reading: Reading): Lines {
+  const { client, clock, signal, sinceMs } = reading;
+  const selection = view.podsOf?.(item);
+  if (selection === undefined) return yield ['it has no pods'];
+  const listPods = async (wanted: Selection) => (await client.list(PODS, { ...wanted, signal })).items;
+  const notes: string[] = [];
+  const since =
+    sinceMs === undefined
+      ? undefined
+      : new Date(clock.now().getTime() - sinceMs).toISOString().replace(/Z$/, '000000Z');
+  const options = { tail: TAIL, since, signal, onNote: (note: string) => notes.push(`— ${note}`) };
+  const pods = await listPods(selection);
+  if (pods.length === 0) yield ['— no pods at present'];
+  const isMany = pods.length > 1 || pods.some(({ spec }) => spec.containers.length > 1);
+  const batches =
+    kind === 'previous'
+      ? readLogs(client, logSources(pods, { previous: true }), { ...options, previous: true })
+      : followLogs({
+          ...{ ...options, client, clock, idleMs: IDLE_MS, endsWithPods: false },
+          pods: () => listPods(selection),
+        });
+  let count = 0;
+  for await (const batch of batches) {
+    count += batch.length;
+    yield [...notes.splice(0), ...batch.map((line) => logText(line, isMany))];
+  }
+  yield [...notes, ...(count === 0 && kind === 'previous' ? ['— no container was restarted'] : [])];
+}
+
+function logText({ time, pod, text }: LogLine, isMany: boolean): string {
+  const at = time.slice(11, 23);
+  return isMany ? `${at} ${pod.slice(-11)} ${text}` : `${at} ${text}`;
+}
+
+/** Each attempt with its error, then what the run says of itself. */
+function errorLines({ status, spec }: BulkExportRun): readonly string[] {
+  const errors = Object.entries(status?.errors ?? {});
+  const conditions = (status?.conditions ?? []).map(
+    ({ type, status: is, reason, message }: Condition) => `  ${type}=${is}  ${reason}  ${message}`,
+  );
+  const numbers = [
+    `  attempt ${status?.attempt ?? 0}, ${status?.rows ?? 0} rows, ${status?.bytes ?? 0} bytes, ${status?.files ?? 0} files`,
+    `  from ${spec.startTime} to ${spec.endTime}`,
+    `  began ${status?.startedAt ?? 'not yet'}, ended ${status?.finishedAt ?? 'not yet'}`,
+    `  to ${spec.destination.config.bucketName}/${spec.destination.config.prefix ?? ''}`,
+  ];
+  return [
+    'run',
+    ...numbers,
+    '',
+    'attempts that failed',
+    ...(errors.length === 0
+      ? ['  none']
+      : errors.flatMap(([name, text]) => `  ${name}: ${text}`.split('\n'))),
+    '',
+    'conditions',
+    ...conditions,
+  ];
+}

@@ -1,0 +1,115 @@
+import { type AgentDeployment, deploymentState, idOf, LABEL, RESOURCES } from '#lib/resources';
+import { deletion, specChange } from './common-actions.js';
+import { redeploy } from './redeploy.js';
+import { podsWith } from './pods-with.js';
+import { AGE, NAME } from './standard-columns.js';
+import { type Column, defineView } from './view.js';
+
+const REF = RESOURCES.AgentDeployment;
+const PATCH = { verb: 'patch', ref: REF } as const;
+
+function shortName(revision: string | undefined, { metadata }: AgentDeployment): string {
+  if (revision === undefined) return '-';
+  return revision.startsWith(`${metadata.name}-`) ? revision.slice(metadata.name.length + 1) : revision;
+}
+
+function revisionCell(deployment: AgentDeployment): string {
+  const { latestRevisionName, activeRevisionName } = deployment.status ?? {};
+  const active = shortName(activeRevisionName, deployment);
+  const latest = shortName(latestRevisionName, deployment);
+  return active === latest ? active : `${active} → ${latest}`;
+}
+
+const DEPLOYMENT_COLUMNS: readonly Column<AgentDeployment>[] = [
+  NAME,
+  { heading: 'REVISION', cell: revisionCell },
+  AGE,
+  { heading: 'URL', cell: ({ status }) => status?.url ?? '' },
+  { heading: 'SOURCE', cell: ({ spec }) => spec.source, isWide: true },
+  { heading: 'IMAGE', cell: ({ spec }) => spec.sourceRevisionConfig.imageUri ?? '', isWide: true },
+];
+
+/** Suspended deployments get no revision. */
+function unlessSuspended(
+  revisionId: (deployment: AgentDeployment) => string | undefined,
+  missing: string,
+): (deployment: AgentDeployment) => string | undefined {
+  return (deployment) => {
+    if (deployment.spec.suspend) return 'it is suspended: resume it first';
+    return revisionId(deployment) === undefined ? missing : undefined;
+  };
+}
+
+export const DEPLOYMENTS = defineView<AgentDeployment>({
+  name: 'deployments',
+  aliases: ['deployment', 'deploy', 'dp', 'adep', 'agentdeployments'],
+  about: 'agents, and which revision of each serves',
+  source: { kind: 'kube', ref: REF },
+  state: deploymentState,
+  columns: DEPLOYMENT_COLUMNS,
+  fields: {
+    deployment: ({ metadata }) => metadata.name,
+    listener: ({ spec }) => spec.listenerRef?.name,
+    id: (deployment) => idOf(deployment),
+  },
+  enter: ({ metadata: { name, namespace } }) => ({
+    kind: 'view',
+    view: 'revisions',
+    scope: { title: name, field: 'deployment', value: name, namespace },
+  }),
+  podsOf: ({ metadata: { name, namespace } }) => podsWith(namespace, { [LABEL.deployment]: name }),
+  texts: ['logs', 'previous'],
+  actions: [
+    specChange<AgentDeployment>(REF, {
+      key: 'z',
+      word: 'suspend',
+      about: 'end its pods; database, revisions and address stay',
+      danger: 'its pods end, and requests are refused',
+      refusal: ({ spec }) => (spec.suspend ? 'it is suspended already' : undefined),
+      spec: () => ({ suspend: true }),
+      done: 'suspended',
+    }),
+    specChange<AgentDeployment>(REF, {
+      key: 'u',
+      word: 'resume',
+      about: 'start the pods of a suspended deployment',
+      refusal: ({ spec }) => (spec.suspend ? undefined : 'it is not suspended'),
+      spec: () => ({ suspend: false }),
+      done: 'resumed',
+    }),
+    {
+      key: 'r',
+      word: 'restart',
+      about: 'replace its pods by new ones of the revision that serves',
+      right: PATCH,
+      refusal: unlessSuspended(({ status }) => status?.activeRevisionId, 'no revision serves'),
+      perform: async (deployment, hands) => {
+        await redeploy(deployment, deployment.status?.activeRevisionId ?? '', hands);
+        return `${deployment.metadata.name} restarts`;
+      },
+    },
+    {
+      key: 'ctrl-r',
+      word: 'redeploy',
+      about: 'make a new revision as the newest is',
+      right: PATCH,
+      refusal: unlessSuspended(({ status }) => status?.latestRevisionId, 'it has no revision yet'),
+      perform: async (deployment, hands) => {
+        await redeploy(deployment, deployment.status?.latestRevisionId ?? '', hands);
+        return `${deployment.metadata.name} gets a new revision`;
+      },
+    },
+    specChange<AgentDeployment>(REF, {
+      key: 's',
+      word: 'scale',
+      about: 'set the least number of its pods',
+      asks: 'least number of pods',
+      spec: (_deployment, _newId, answer) => ({
+        sourceRevisionConfig: { resourceSpec: { minScale: Number(answer) } },
+      }),
+      done: 'scaled: a new revision takes over',
+    }),
+    deletion(REF, 'its revisions, its pods and its database go with it'),
+  ],
+  hint: 'none yet: kubectl apply -f examples/deployment.yaml',
+});

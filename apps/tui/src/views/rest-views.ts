@@ -1,0 +1,108 @@
+import type { ShownState } from '#lib/resources';
+import type { Item } from '../world/items.js';
+import { age } from '../render/quantity.js';
+import { NAME } from './standard-columns.js';
+import { defineView } from './view.js';
+
+/** A key as REST lists it; its name as an item is its id. */
+export interface KeyItem extends Item {
+  readonly key: {
+    readonly name: string;
+    readonly scope: string;
+    readonly created_at: string;
+    readonly expires_at: string | null;
+    readonly last_used_at?: string | null;
+  };
+}
+
+/** The root run of a trace; its name as an item is its id. */
+export interface TraceItem extends Item {
+  readonly run: {
+    readonly name: string;
+    readonly run_type: string;
+    readonly status: 'pending' | 'success' | 'error' | 'interrupted';
+    readonly start_time: string;
+    readonly latency: number | null;
+    readonly total_tokens: number;
+    readonly total_cost: string | null;
+    readonly error: string | null;
+  };
+}
+
+const KEY_STATE: ShownState = { word: 'InForce', tone: 'good', message: '' };
+
+export const KEYS = defineView<KeyItem>({
+  name: 'keys',
+  aliases: ['key', 'apikeys'],
+  about: 'API keys in force; the keys themselves are stored nowhere',
+  source: { kind: 'rest', name: 'keys' },
+  state: () => KEY_STATE,
+  columns: [
+    { heading: 'NAME', cell: ({ key }) => key.name },
+    { heading: 'ID', cell: ({ metadata }) => metadata.name },
+    { heading: 'SCOPE', cell: ({ key }) => key.scope },
+    { heading: 'AGE', cell: ({ key }, { now }) => age(key.created_at, now), align: 'right', isLive: true },
+    { heading: 'EXPIRES', cell: ({ key }) => key.expires_at?.slice(0, 10) ?? 'never' },
+  ],
+  actions: [
+    {
+      key: 'ctrl-d',
+      word: 'revoke',
+      about: 'revoke the marked or selected keys',
+      danger: 'whatever uses it is refused from now on',
+      perform: async ({ metadata, key }, { rest }) => {
+        await rest?.('DELETE', `/api/v1/api-key/${encodeURIComponent(metadata.name)}`);
+        return `${key.name} revoked`;
+      },
+    },
+  ],
+  hint: 'none',
+});
+
+const TRACE_TONES = { pending: 'busy', success: 'good', error: 'bad', interrupted: 'quiet' } as const;
+
+function traceState({ run }: TraceItem): ShownState {
+  const word = run.status.charAt(0).toUpperCase() + run.status.slice(1);
+  return { word, tone: TRACE_TONES[run.status], message: run.error ?? '' };
+}
+
+function seconds(latency: number | null): string {
+  return latency === null ? '' : latency < 100 ? `${latency.toFixed(2)} s` : `${Math.round(latency)} s`;
+}
+
+export const TRACES = defineView<TraceItem>({
+  name: 'traces',
+  aliases: ['trace', 'tr'],
+  about: 'the newest traces; Enter shows one as a tree',
+  source: { kind: 'rest', name: 'traces' },
+  state: traceState,
+  columns: [
+    { heading: 'NAME', cell: ({ run }) => run.name },
+    { heading: 'STARTED', cell: ({ run }) => run.start_time.slice(0, 19).replace('T', ' ') },
+    {
+      heading: 'TIME',
+      cell: ({ run }) => seconds(run.latency),
+      rank: ({ run }) => -(run.latency ?? 0),
+      align: 'right',
+    },
+    {
+      heading: 'TOKENS',
+      cell: ({ run }) => String(run.total_tokens || ''),
+      rank: ({ run }) => -run.total_tokens,
+      align: 'right',
+    },
+    {
+      heading: 'COST',
+      cell: ({ run }) => (run.total_cost === null ? '' : Number(run.total_cost).toFixed(4)),
+      rank: ({ run }) => -Number(run.total_cost ?? 0),
+      align: 'right',
+    },
+    { heading: 'TYPE', cell: ({ run }) => run.run_type, isWide: true },
+    { ...NAME, heading: 'ID', isWide: true },
+  ],
+  order: ({ run }) => -Date.parse(run.start_time),
+  enter: () => ({ kind: 'text', text: 'trace' }),
+  texts: ['trace'],
+  actions: [],
+  hint: 'none yet: runs of agents make traces',
+});

@@ -1,0 +1,38 @@
+import type { KubeClient } from '#lib/kube';
+import type { ResourceRef } from '#lib/resources';
+import type { Item } from '../world/items.js';
+
+/** What an account must be allowed; asked for with a SelfSubjectAccessReview. */
+export interface Right {
+  readonly verb: 'patch' | 'delete' | 'create' | 'get';
+  readonly ref: Pick<ResourceRef, 'group' | 'plural'>;
+  readonly subresource?: string;
+}
+
+/** Something that is done to a row. */
+export interface RowAction<T extends Item = Item> {
+  /** As `keyNameOf` names keys. */
+  readonly key: string;
+  /** A verb and what it does, for help, footer and confirmation. */
+  readonly word: string;
+  readonly about: string;
+  /** Undefined: only REST is asked, which answers for itself. */
+  readonly right?: Right;
+  /** What it costs; asked before it is done. */
+  readonly danger?: string;
+  /** A number is asked for first. */
+  readonly asks?: string;
+  /** Why it makes no sense for this row; undefined when it does. */
+  readonly refusal?: { of(item: T): string | undefined }['of'];
+  /** @returns what was done, in the past tense */
+  readonly perform: { of(item: T, hands: Hands, answer: string): Promise<string> }['of'];
+}
+
+/** What actions work with. */
+export interface Hands {
+  readonly client: KubeClient;
+  readonly newId: () => string;
+  /** Asks REST; undefined when none is known. */
+  readonly rest:
+    ((method: 'POST' | 'PATCH' | 'DELETE', path: string, body?: unknown) => Promise<unknown>) | undefined;
+}

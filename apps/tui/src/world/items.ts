@@ -1,0 +1,35 @@
+import type { Change } from '#lib/kube';
+import type { KubeObject, ResourceRef } from '#lib/resources';
+
+/** Anything that a view lists: an object of the API server, or a row of REST in the same clothes. */
+export type Item = KubeObject;
+
+/** Where the rows of a view come from. */
+export type Source =
+  { readonly kind: 'kube'; readonly ref: ResourceRef } | { readonly kind: 'rest'; readonly name: RestList };
+
+/** What only REST lists. */
+export type RestList = 'keys' | 'traces';
+
+/** The items of one source as they are now, and each change as it comes. */
+export interface Items {
+  /** Whether everything has been listed once. */
+  readonly hasSynced: boolean;
+  /** Why nothing can be listed, such as a missing key; undefined while all is well. */
+  readonly problem?: string | undefined;
+  list(): readonly Item[];
+  find(key: string): Item | undefined;
+  /** Calls back with every change from now on, at first with everything as added. The result ends it. */
+  on(handler: (change: Change<Item>) => void): () => void;
+}
+
+/** Everything that the dashboard can look at. */
+export interface World {
+  /** Grows when something has changed that a screen may show. */
+  readonly revision: number;
+  /** Set while the API server cannot be reached, or nothing can be stored. */
+  readonly trouble: string | undefined;
+  subscribe(changed: () => void): () => void;
+  /** @param namespace undefined: all that the user may read */
+  itemsOf(source: Source, namespace: string | undefined): Items;
+}

@@ -1,0 +1,149 @@
+import { type Change, Informer, type KubeClient, Trouble } from '#lib/kube';
+import { parseKey, type KubeObject } from '#lib/resources';
+import type { Logger } from '#lib/telemetry';
+import type { Clock } from '#lib/time';
+import type { Item, Items, RestList, Source, World } from './items.js';
+
+/** Changes within this time become one frame: a screen need not be drawn more often. */
+const GATHER_MS = 100;
+const LOOK_MS = 3_000;
+/** Kinds of one namespace that are followed at once: those looked at longest ago end first. */
+const MOST_FOLLOWED = 24;
+
+export interface KubeWorldOptions {
+  readonly client: KubeClient;
+  /** Lists of REST; each calls back when it has been read again. */
+  readonly rest?: (name: RestList, changed: () => void) => StoppableItems;
+  /** Looked at now and then: trouble of the platform that no watch reports. */
+  readonly findTrouble?: () => string | undefined;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/** Items that cost something until they are stopped. */
+export interface StoppableItems extends Items {
+  stop(): Promise<void>;
+}
+
+/**
+ * One informer for each kind and namespace, started when a view first asks for it. An informer that nothing asks for
+ * any more goes on, so that coming back costs nothing, until there are `MOST_FOLLOWED`.
+ */
+export class KubeWorld implements World {
+  readonly #options: KubeWorldOptions;
+  readonly #clock: Clock;
+  readonly #followed = new Map<string, StoppableItems>();
+  readonly #readers = new Set<() => void>();
+  readonly #trouble: Trouble;
+  #revision = 0;
+  #troubleSince: Date | undefined;
+  #isGathering = false;
+  #cancelLook: () => void = () => undefined;
+  #ownTrouble: string | undefined;
+
+  constructor(options: KubeWorldOptions) {
+    this.#options = options;
+    this.#clock = options.clock;
+    // shared, so that an outage is reported once, and at once: no event comes while it lasts
+    this.#trouble = new Trouble(options.log, () => this.#gather());
+    this.#ownTrouble = options.findTrouble?.();
+    this.#look();
+  }
+
+  get revision(): number {
+    return this.#revision;
+  }
+
+  /** What keeps the API server from being followed; undefined while it is. */
+  get problem(): string | undefined {
+    return this.#trouble.problem;
+  }
+
+  get trouble(): string | undefined {
+    const { problem } = this.#trouble;
+    if (problem === undefined) return this.#ownTrouble;
+    const since = (this.#troubleSince ?? this.#clock.now()).toISOString().slice(11, 19);
+    return `watch failed, showing the state of ${since} UTC: ${problem}`;
+  }
+
+  subscribe(changed: () => void): () => void {
+    this.#readers.add(changed);
+    return () => this.#readers.delete(changed);
+  }
+
+  itemsOf(source: Source, namespace: string | undefined): Items {
+    const key = source.kind === 'rest' ? source.name : `${source.ref.plural} ${namespace ?? ''}`;
+    const found = this.#followed.get(key) ?? this.#follow(source, namespace);
+    // the last one asked for stands last
+    this.#followed.delete(key);
+    this.#followed.set(key, found);
+    const [oldest] = this.#followed.keys();
+    if (this.#followed.size > MOST_FOLLOWED && oldest !== undefined) {
+      void this.#followed.get(oldest)?.stop();
+      this.#followed.delete(oldest);
+    }
+    return found;
+  }
+
+  async stop(): Promise<void> {
+    this.#cancelLook();
+    await Promise.all([...this.#followed.values()].map((items) => items.stop()));
+  }
+
+  #follow(source: Source, namespace: string | undefined): StoppableItems {
+    const changed = (): void => this.#gather();
+    if (source.kind === 'rest') return this.#options.rest?.(source.name, changed) ?? noRest();
+    const { client, clock, log } = this.#options;
+    const isWithin = namespace !== undefined && source.ref.namespaced;
+    const selection = isWithin ? { namespace } : {};
+    const informer = new Informer({ client, ref: source.ref, selection, clock, log, trouble: this.#trouble });
+    informer.on(changed);
+    informer.start();
+    informer.synced().then(changed, () => undefined);
+    return informerItems(informer);
+  }
+
+  #look(): void {
+    this.#cancelLook = this.#clock.after(LOOK_MS, () => {
+      const trouble = this.#options.findTrouble?.();
+      if (trouble !== this.#ownTrouble) this.#gather();
+      this.#ownTrouble = trouble;
+      this.#look();
+    });
+  }
+
+  #gather(): void {
+    if (this.#isGathering) return;
+    this.#isGathering = true;
+    this.#clock.after(GATHER_MS, () => {
+      this.#isGathering = false;
+      const isTrouble = this.#trouble.problem !== undefined;
+      this.#troubleSince = isTrouble ? (this.#troubleSince ?? this.#clock.now()) : undefined;
+      this.#revision++;
+      for (const changed of this.#readers) changed();
+    });
+  }
+}
+
+function informerItems(informer: Informer<KubeObject>): StoppableItems {
+  return {
+    get hasSynced() {
+      return informer.hasSynced;
+    },
+    list: () => informer.list(),
+    find: (key) => informer.find(parseKey(key)),
+    on: (handler: (change: Change<Item>) => void) => informer.on(handler),
+    stop: () => informer.stop(),
+  };
+}
+
+function noRest(): StoppableItems {
+  return {
+    hasSynced: true,
+    problem: 'no REST interface is known: start the dashboard with --data or --context',
+    list: () => [],
+    find: () => undefined,
+    on: () => () => undefined,
+    stop: () => Promise.resolve(),
+  };
+}
