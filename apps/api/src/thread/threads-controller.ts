@@ -49,7 +49,7 @@ export class RunGroupsController {
   })
   async group(@FromCaller() caller: Caller, @Body() body: RunGroupsRequest): Promise<RunGroupsAnswer> {
     const { threads, total } = await this.threads.groups(caller, body);
-    return { groups: threads.map(renderGroup), total };
+    return { groups: threads.map(renderGroup), total: total ?? 0 };
   }
 }
 

@@ -23,7 +23,7 @@ export class Threads {
   async groups(caller: Caller, body: RunGroupsRequest): Promise<ThreadPage> {
     const asked = { projectIds: [body.session_id], from: body.start_time, to: body.end_time };
     const search = await this.searches.searchOf(caller, { ...asked, filters: { filter: body.filter } });
-    const page = { limit: Math.min(body.limit ?? PAGE, PAGE), offset: body.offset ?? 0 };
+    const page = { limit: Math.min(body.limit ?? PAGE, PAGE), offset: body.offset ?? 0, isCounted: true };
     return this.store.threads.list(
       caller.tenantId,
       { ...search, projectId: body.session_id.toLowerCase() },

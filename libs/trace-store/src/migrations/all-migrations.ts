@@ -26,6 +26,7 @@ import { traceShares } from './trace-shares.js';
 import { smallArchiveRecords } from './small-archive-records.js';
 import { shortlivedRuns, traceRetention } from './trace-retention.js';
 import { signedFeedbackTokens } from './signed-feedback-tokens.js';
+import { threadsByTime } from './threads-by-time.js';
 import { traceTables } from './trace-tables.js';
 import { unplacedRuns } from './unplaced-runs.js';
 import { marksOfCluster } from './marks-of-cluster.js';
@@ -77,5 +78,6 @@ export function allMigrations(control: Pick<ControlTables, 'migrate'>): readonly
     erasureClaims,
     listedVersions,
     marksOfCluster,
+    threadsByTime,
   ];
 }

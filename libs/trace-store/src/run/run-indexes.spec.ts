@@ -44,7 +44,7 @@ describe('a query of runs', () => {
     ['runs_trace', `SELECT * FROM runs WHERE tenant_id = '${TENANT}' AND trace_id = md5('t5')::uuid`],
     ['runs_parent', `SELECT * FROM runs WHERE tenant_id = '${TENANT}' AND parent_run_id = md5('r510')::uuid`],
     [
-      'runs_thread',
+      'runs_thread_time',
       `SELECT * FROM runs WHERE ${OF_PROJECT} AND thread_id = 'thread 5' AND is_root AND thread_id IS NOT NULL`,
     ],
     ['runs_root', `SELECT * FROM runs WHERE ${OF_PROJECT} AND ${FROM_DAY} AND is_root`],

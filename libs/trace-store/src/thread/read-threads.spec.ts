@@ -1,6 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import { parseFilter } from '#lib/filter-language';
 import { testTraceStore } from '../../testdata/test-trace-store.js';
+import { findThreads } from './find-threads.js';
+import type { ThreadCursor, ThreadPageOptions, ThreadSearch } from './thread.js';
 
 describe('a thread', () => {
   const db = testTraceStore();
@@ -26,5 +29,131 @@ describe('a thread', () => {
         ...{ firstInputs: '{"q":"first"}', lastOutputs: '{"a":2}', lastError: 'failed at last' },
       },
     ]);
+  });
+});
+
+describe('a page of threads', () => {
+  const db = testTraceStore();
+  const [tenant, mixed, large] = [randomUUID(), randomUUID(), randomUUID()];
+  const SECOND = 1_000_000n;
+
+  /** Threads in the order of their last roots among those that are wanted, as a pass over all of them finds them. */
+  const inOrder = async (condition: string): Promise<string[]> => {
+    const { rows } = await db.client.query<{ thread_id: string }>(
+      `SELECT thread_id FROM runs WHERE tenant_id = $1 AND project_id = $2 AND is_root AND thread_id IS NOT NULL
+        AND ${condition}
+      GROUP BY 1 ORDER BY max(start_time) DESC, thread_id COLLATE "C" DESC`,
+      [tenant, mixed],
+    );
+    return rows.map((row) => row.thread_id);
+  };
+  const rowsRead = async (): Promise<number> => {
+    const { rows } = await db.client.query<{ read: number }>(
+      `SELECT sum(seq_tup_read + coalesce(idx_tup_fetch, 0))::int AS read FROM pg_stat_xact_user_tables
+      WHERE relname LIKE 'runs%'`,
+    );
+    return rows[0]?.read ?? 0;
+  };
+  const find = async (search: ThreadSearch, page: ThreadPageOptions, mostRoots?: number) => {
+    await db.client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
+    try {
+      const before = await rowsRead();
+      const answer = await findThreads(db.client as never, tenant, search, page, mostRoots);
+      return { ...answer, read: (await rowsRead()) - before };
+    } finally {
+      await db.client.query('ROLLBACK');
+    }
+  };
+
+  beforeAll(async () => {
+    // many begin in the same second, some threads have most of the roots, and one of ten is in no thread
+    await db.client.query(
+      `INSERT INTO runs (tenant_id, project_id, start_time, id, trace_id, parent_run_ids, is_root, name, run_type, status,
+        dotted_order, trace_tier, tags, thread_id)
+      SELECT $1::uuid, $2::uuid, '1960-01-01'::timestamptz + (n / 3) * interval '1 second', md5('r' || n)::uuid, md5('r' || n)::uuid, '{}'::uuid[],
+        n % 7 > 0, 'n', 'chain', CASE WHEN n % 5 = 0 THEN 'error' ELSE 'success' END, '', '', '{}'::text[],
+        CASE WHEN n % 10 > 0 THEN 'Thread ä-' || CASE WHEN n % 2 = 0 THEN n % 4 ELSE (n * 7919) % 311 END END
+      FROM generate_series(0, 2999) AS n
+      UNION ALL
+      SELECT $1::uuid, $3::uuid, '1960-02-01'::timestamptz + n * interval '1 second', md5('l' || n)::uuid, md5('l' || n)::uuid, '{}'::uuid[], true,
+        'n', 'chain', 'success', '', '', '{}'::text[], 'thread ' || n / 8
+      FROM generate_series(0, 29999) AS n`,
+      [tenant, mixed, large],
+    );
+    await db.client.query('ANALYZE runs');
+  });
+
+  it.each([
+    ['walked', undefined],
+    ['gathered', 1],
+  ])('has every thread once in the order of the last roots, %s', async (_how, mostRoots) => {
+    const from = -315_619_200n * SECOND + 100n * SECOND;
+    const to = from + 700n * SECOND;
+    const filter = parseFilter('neq(status, "error")');
+    const window = `start_time >= '1960-01-01 00:01:40Z' AND start_time <= '1960-01-01 00:13:20Z'`;
+    for (const [search, condition] of [
+      [{ projectId: mixed }, 'true'],
+      [{ projectId: mixed, from, to }, window],
+      [{ projectId: mixed, from, to, filters: { filter } }, `${window} AND status <> 'error'`],
+    ] as const) {
+      const expected = await inOrder(condition);
+      expect(expected.length).toBeGreaterThan(100);
+      for (const limit of [37, 400]) {
+        const paged: ThreadCursor[] = [];
+        for (let after: ThreadCursor | undefined; ;) {
+          const { found } = await find(search, { limit, after }, mostRoots);
+          paged.push(...found.slice(0, limit));
+          if (found.length <= limit) break;
+          after = paged.at(-1);
+        }
+        expect(paged.map(({ threadId }) => threadId)).toEqual(expected);
+      }
+      const { found } = await find(search, { limit: 5, offset: 20 }, mostRoots);
+      expect(found.map(({ threadId }) => threadId)).toEqual(expected.slice(20, 26));
+    }
+  });
+
+  it('reads the roots of the page, and not all of the project', async () => {
+    const first = await find({ projectId: large }, { limit: 50 });
+    expect(first.found).toHaveLength(51);
+    expect(first.read).toBeLessThan(3_000);
+    const after = first.found.at(49);
+    const second = await find({ projectId: large }, { limit: 50, after });
+    expect(second.found[0]?.threadId).toBe(first.found[50]?.threadId);
+    expect(second.read).toBeLessThan(3_000);
+  });
+
+  it('counts all threads only where that is asked for', async () => {
+    const page = (isCounted: boolean, projectId: string) =>
+      db.store.threads.list(tenant, { projectId }, { limit: 3, isCounted });
+    expect((await page(true, large)).total).toBe(3_750);
+    expect((await page(false, large)).total).toBeUndefined();
+    expect((await page(true, mixed)).total).toBe((await inOrder('true')).length);
+    const { threads, next } = await page(true, large);
+    expect(threads.map(({ threadId, traces }) => [threadId, traces])).toEqual([
+      ['thread 3749', 8],
+      ['thread 3748', 8],
+      ['thread 3747', 8],
+    ]);
+    expect(next).toEqual({ threadId: 'thread 3747', lastStartTime: threads[2]?.lastStartTime });
+  });
+
+  it('adds up the calls of a trace once where two roots of a thread name the trace', async () => {
+    const [own, trace] = [randomUUID(), randomUUID()];
+    const common = { name: 'r', session_name: 'twice', start_time: '2026-11-20T10:00:00Z', trace_id: trace };
+    const extra = { metadata: { thread_id: 't' } };
+    const usage = { usage_metadata: { input_tokens: 3, output_tokens: 4, total_tokens: 7 } };
+    const runs = [
+      { ...common, id: trace, run_type: 'chain', extra },
+      { ...common, id: randomUUID(), run_type: 'chain', extra },
+      { ...common, id: randomUUID(), parent_run_id: trace, run_type: 'llm', outputs: usage },
+    ];
+    await db.store.ingest(own, {
+      post: runs.map((run) => ({ run: Buffer.from(JSON.stringify(run)) })),
+      patch: [],
+    });
+    const projectId = (await db.store.projects.find(own, { name: 'twice' }))?.id ?? '';
+    const { threads } = await db.store.threads.list(own, { projectId }, { limit: 10 });
+    expect(threads).toMatchObject([{ traces: 2, totalTokens: 7, promptTokens: 3, completionTokens: 4 }]);
   });
 });

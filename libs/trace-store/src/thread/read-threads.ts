@@ -1,19 +1,23 @@
-import { type Pool, textTypes } from '#lib/postgres';
-import { formatInstant, type Instant, parseInstant } from '#lib/time';
+import { type Connection, type Pool, textTypes } from '#lib/postgres';
+import { type Instant, parseInstant } from '#lib/time';
 import { FENCE } from '../filter/filter-tables.js';
-import { filterSql } from '../filter/filter-sql.js';
 import { limitedRead, type ReadLimit } from '../limited-read.js';
-import { Parameters, runConditions } from '../query/run-conditions.js';
+import { Parameters } from '../query/run-conditions.js';
+import { countThreads, findThreads, rootCondition } from './find-threads.js';
 import type { Thread, ThreadPage, ThreadPageOptions, ThreadSearch } from './thread.js';
 
-/** Of a page: the traces of the time are gathered by thread first. */
-const LIMIT: ReadLimit = { what: 'Finding these threads', advice: 'ask for a shorter time' };
+/** Of a page: a filter may be met by few roots of the time, and counting goes through all of them. */
+const LIMIT: ReadLimit = {
+  what: 'Finding these threads',
+  advice: 'ask for a shorter time',
+  isOneMoment: true,
+};
 /** Characters of the beginning of a payload. */
 const PREVIEW = 300;
 
 type ThreadRow = Readonly<
   Record<
-    'thread_id' | 'traces' | 'failed' | 'first_start' | 'last_start' | 'first_trace' | 'last_trace' | 'total',
+    'thread_id' | 'traces' | 'failed' | 'first_start' | 'last_start' | 'first_trace' | 'last_trace',
     string
   > &
     Record<
@@ -40,82 +44,106 @@ export async function readThreads(
   search: ThreadSearch,
   page: ThreadPageOptions,
 ): Promise<ThreadPage> {
-  const parameters = new Parameters();
-  const text = threadsQuery(tenantId, search, page, parameters);
-  const { rows } = await limitedRead(
+  return limitedRead(
     pool,
-    (db) => db.query<ThreadRow>({ text, values: [...parameters.values], types: textTypes }),
+    async (db) => {
+      const { threadId } = search;
+      // no walk for one that is named
+      if (threadId !== undefined && !page.after && !page.offset) {
+        const threads = await sumThreads(db, tenantId, search, [threadId]);
+        return { threads, total: threads.length, next: undefined };
+      }
+      const { found, total } = await findThreads(db, tenantId, search, page);
+      const shown = found.slice(0, page.limit);
+      const threads = await sumThreads(
+        db,
+        tenantId,
+        search,
+        shown.map((one) => one.threadId),
+      );
+      return {
+        threads,
+        total: page.isCounted ? (total ?? (await countThreads(db, tenantId, search))) : undefined,
+        next: found.length > page.limit ? shown.at(-1) : undefined,
+      };
+    },
     LIMIT,
   );
-  const threads = rows.slice(0, page.limit).map(parse);
-  const last = rows.length > page.limit ? threads.at(-1) : undefined;
-  return {
-    threads,
-    total: Number(rows[0]?.total ?? 0),
-    next: last && { lastStartTime: last.lastStartTime, threadId: last.threadId },
-  };
 }
 
-/** Roots that are wanted, by thread; then what a page of threads needs beside it. */
-function threadsQuery(
+/** What the roots of these threads that are wanted add up to, in the order of the ids. */
+async function sumThreads(
+  db: Connection,
   tenantId: string,
-  { projectId, threadId, from, to, filters }: ThreadSearch,
-  { limit, offset = 0, after }: ThreadPageOptions,
+  search: ThreadSearch,
+  threadIds: readonly string[],
+): Promise<readonly Thread[]> {
+  if (threadIds.length === 0) return [];
+  const parameters = new Parameters();
+  const text = sumsQuery(tenantId, search, threadIds, parameters);
+  const { rows } = await db.query<ThreadRow>({ text, values: [...parameters.values], types: textTypes });
+  const found = new Map(rows.map((row) => [row.thread_id, row]));
+  return threadIds.flatMap((id) => {
+    const row = found.get(id);
+    return row ? [parse(row)] : [];
+  });
+}
+
+/**
+ * Roots that are wanted, by thread, with the payloads of the first and the last of them. Tokens and costs are those of all
+ * calls of models in their traces: keys say between which times a trace lies, so its partitions, and its rows are found
+ * by the trace.
+ */
+function sumsQuery(
+  tenantId: string,
+  search: ThreadSearch,
+  threadIds: readonly string[],
   parameters: Parameters,
 ): string {
+  const condition = rootCondition(tenantId, search, parameters);
+  const threads = `${parameters.add(threadIds)}::text[]`;
   const tenant = `${parameters.add(tenantId)}::uuid`;
-  const project = `${parameters.add(projectId)}::uuid`;
-  const conditions = [
-    `r.tenant_id = ${tenant} AND r.project_id = ${project} AND r.thread_id IS NOT NULL`,
-    ...runConditions({ isRoot: true, threadId, from, to }, parameters),
-    filterSql(filters ?? {}, parameters),
-  ].join(' AND ');
-  const beyond = after
-    ? `WHERE (a.last_start, a.thread_id) < (${parameters.add(formatInstant(after.lastStartTime))}::timestamptz, ${parameters.add(after.threadId)})`
-    : '';
-  const latency = 'extract(epoch FROM m.end_time - m.start_time)';
-  // the id of a trace need not be that of its root
-  const preview = (field: string, trace: string, root: string): string =>
-    `(SELECT p.preview FROM run_keys k CROSS JOIN LATERAL (
-        SELECT left(p.${field}, ${PREVIEW}) AS preview FROM run_payloads p WHERE p.tenant_id = ${tenant}
-          AND p.project_id = ${project} AND p.start_time = k.start_time AND p.id = k.id AND p.trace_id = k.trace_id LIMIT 1
-      ) p WHERE k.tenant_id = ${tenant} AND k.project_id = ${project} AND k.id = ${root} AND k.trace_id = ${trace} LIMIT 1)`;
+  const project = `${parameters.add(search.projectId)}::uuid`;
+  const latency = `date_part('epoch', m.end_time - m.start_time)`;
+  const edge = (order: string, where = ''): string =>
+    `SELECT DISTINCT ON (m.thread_id) m.thread_id, m.start_time, m.trace_id, m.id FROM m ${where}
+    ORDER BY m.thread_id, m.start_time ${order}, m.trace_id ${order}`;
+  const preview = (field: string, of: string): string =>
+    `(SELECT left(p.${field}, ${PREVIEW}) FROM run_payloads p WHERE p.tenant_id = ${tenant} AND p.project_id = ${project}
+      AND p.start_time = ${of}.start_time AND p.id = ${of}.id AND p.trace_id = ${of}.trace_id)`;
   return `
 WITH m AS MATERIALIZED (
-  SELECT r.thread_id, r.start_time, r.end_time, r.trace_id, r.id, r.is_failed FROM runs r WHERE ${conditions}
-), a AS (
+  SELECT r.thread_id, r.start_time, r.end_time, r.trace_id, r.id, r.is_failed FROM runs r
+  WHERE ${condition} AND r.thread_id = ANY (${threads})
+), g AS (
   SELECT m.thread_id, count(*) AS traces, count(*) FILTER (WHERE m.is_failed) AS failed,
-    min(m.start_time) AS first_start, max(m.start_time) AS last_start, max(m.end_time) AS last_end
+    min(m.start_time) AS first_start, max(m.start_time) AS last_start, max(m.end_time) AS last_end,
+    percentile_cont(0.5) WITHIN GROUP (ORDER BY ${latency}) AS p50,
+    percentile_cont(0.99) WITHIN GROUP (ORDER BY ${latency}) AS p99
   FROM m GROUP BY m.thread_id
-), g AS MATERIALIZED (
-  SELECT a.*, (SELECT count(*) FROM a) AS total FROM a ${beyond}
-  ORDER BY a.last_start DESC, a.thread_id DESC LIMIT ${parameters.add(limit + 1)} OFFSET ${parameters.add(offset)}
-), d AS (
-  SELECT m.thread_id, percentile_cont(0.5) WITHIN GROUP (ORDER BY ${latency}) AS p50,
-    percentile_cont(0.99) WITHIN GROUP (ORDER BY ${latency}) AS p99,
-    (array_agg(m.trace_id ORDER BY m.start_time, m.trace_id))[1] AS first_trace,
-    (array_agg(m.trace_id ORDER BY m.start_time DESC, m.trace_id DESC))[1] AS last_trace,
-    (array_agg(m.trace_id ORDER BY m.start_time DESC, m.trace_id DESC) FILTER (WHERE m.is_failed))[1] AS failed_trace,
-    (array_agg(m.id ORDER BY m.start_time, m.trace_id))[1] AS first_root,
-    (array_agg(m.id ORDER BY m.start_time DESC, m.trace_id DESC))[1] AS last_root,
-    (array_agg(m.id ORDER BY m.start_time DESC, m.trace_id DESC) FILTER (WHERE m.is_failed))[1] AS failed_root
-  FROM m WHERE m.thread_id IN (SELECT g.thread_id FROM g) GROUP BY m.thread_id
+), f AS (
+  ${edge('ASC')}
+), l AS (
+  ${edge('DESC')}
+), e AS (
+  ${edge('DESC', 'WHERE m.is_failed')}
 ), u AS (
   SELECT m.thread_id, sum(t.total_tokens) AS total_tokens, sum(t.prompt_tokens) AS prompt_tokens,
     sum(t.completion_tokens) AS completion_tokens, sum(t.total_cost) AS total_cost, sum(t.prompt_cost) AS prompt_cost,
     sum(t.completion_cost) AS completion_cost
-  FROM m CROSS JOIN LATERAL (
-    SELECT k.start_time, k.id FROM run_keys k
-    WHERE k.tenant_id = ${tenant} AND k.trace_id = m.trace_id AND k.project_id = ${project} ${FENCE}
+  FROM (SELECT DISTINCT m.thread_id, m.trace_id FROM m) m CROSS JOIN LATERAL (
+    SELECT min(k.start_time) AS first, max(k.start_time) AS last FROM run_keys k
+    WHERE k.tenant_id = ${tenant} AND k.trace_id = m.trace_id AND k.project_id = ${project}
   ) k CROSS JOIN LATERAL (
-    SELECT * FROM runs t WHERE t.tenant_id = ${tenant} AND t.project_id = ${project} AND t.start_time = k.start_time
-      AND t.id = k.id AND t.trace_id = m.trace_id LIMIT 1
-  ) t WHERE t.run_type = 'llm' AND m.thread_id IN (SELECT g.thread_id FROM g) GROUP BY m.thread_id
+    SELECT t.total_tokens, t.prompt_tokens, t.completion_tokens, t.total_cost, t.prompt_cost, t.completion_cost
+    FROM runs t WHERE t.tenant_id = ${tenant} AND t.trace_id = m.trace_id AND t.project_id IS NOT DISTINCT FROM ${project}
+      AND t.start_time >= k.first AND t.start_time <= k.last AND t.run_type = 'llm' ${FENCE}
+  ) t GROUP BY m.thread_id
 )
-SELECT g.*, d.p50, d.p99, d.first_trace, d.last_trace, u.total_tokens, u.prompt_tokens, u.completion_tokens, u.total_cost,
-  u.prompt_cost, u.completion_cost, ${preview('inputs', 'd.first_trace', 'd.first_root')} AS first_inputs,
-  ${preview('outputs', 'd.last_trace', 'd.last_root')} AS last_outputs, ${preview('error', 'd.failed_trace', 'd.failed_root')} AS last_error
-FROM g JOIN d USING (thread_id) LEFT JOIN u USING (thread_id) ORDER BY g.last_start DESC, g.thread_id DESC`;
+SELECT g.*, f.trace_id AS first_trace, l.trace_id AS last_trace, u.total_tokens, u.prompt_tokens, u.completion_tokens,
+  u.total_cost, u.prompt_cost, u.completion_cost, ${preview('inputs', 'f')} AS first_inputs,
+  ${preview('outputs', 'l')} AS last_outputs, ${preview('error', 'e')} AS last_error
+FROM g JOIN f USING (thread_id) JOIN l USING (thread_id) LEFT JOIN e USING (thread_id) LEFT JOIN u USING (thread_id)`;
 }
 
 function parse(row: ThreadRow): Thread {

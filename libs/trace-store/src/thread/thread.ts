@@ -23,6 +23,8 @@ export interface ThreadPageOptions {
   readonly limit: number;
   readonly offset?: number | undefined;
   readonly after?: ThreadCursor | undefined;
+  /** Whether all of them are to be counted, which costs by the time that is asked for. */
+  readonly isCounted?: boolean | undefined;
 }
 
 /** A conversation: traces of a project with the same thread id, as far as they are wanted. */
@@ -56,8 +58,8 @@ export interface Thread {
 export interface ThreadPage {
   /** The one whose last trace began last comes first. */
   readonly threads: readonly Thread[];
-  /** How many there are, those of other pages with them. */
-  readonly total: number;
+  /** How many there are, those of other pages with them; undefined unless they are to be counted. */
+  readonly total: number | undefined;
   readonly next: ThreadCursor | undefined;
 }
 

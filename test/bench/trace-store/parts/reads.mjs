@@ -20,7 +20,8 @@ const COPIES = [
       total_tokens, prompt_tokens, completion_tokens, is_root, name, run_type, status, dotted_order, trace_tier, tags, thread_id)
     SELECT tenant_id, project_id, ${later('start_time')}, ${other('id')}, ${other('trace_id')}, ${other('parent_run_id')},
       ARRAY(SELECT ${other('p')} FROM unnest(parent_run_ids) p), ${later('end_time')}, ${later('first_token_time')}, total_tokens,
-      prompt_tokens, completion_tokens, is_root, name, run_type, status, dotted_order, trace_tier, tags, thread_id
+      prompt_tokens, completion_tokens, is_root, name, run_type, status, dotted_order, trace_tier, tags,
+      thread_id || ' of hour ' || c.by
     FROM runs, ${HOUR} WHERE start_time < $2`,
   `INSERT INTO run_payloads (tenant_id, project_id, start_time, id, trace_id, inputs, outputs, extra, events, error)
     SELECT tenant_id, project_id, ${later('start_time')}, ${other('id')}, ${other('trace_id')}, inputs, outputs, extra, events, error
@@ -130,6 +131,15 @@ export async function measureReads([stand], { dayRuns }) {
         { limit: 100 },
       );
       if (threads.length === 0) throw new Error('no thread was found');
+    },
+    'first page of threads with their number': async () => {
+      const { groups, total } = await ask('/runs/group', {
+        session_id: project.id,
+        group_by: 'conversation',
+        start_time: `${DAY}T00:00:00Z`,
+        end_time: `${DAY}T23:59:59.999999Z`,
+      });
+      if (groups.length === 0 || total < groups.length) throw new Error('no thread was found');
     },
     [`whole trace of ${RUNS_OF_LONG_TRACE} runs, ten pages`]: async () => {
       let [found, cursor] = [0, undefined];
