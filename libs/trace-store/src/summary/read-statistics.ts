@@ -82,8 +82,8 @@ async function sumsOf(
     const parameters = new Parameters();
     const projects = `r.tenant_id = ${parameters.add(tenantId)} AND r.project_id = ANY (${parameters.add(projectIds)}::uuid[])`;
     const condition = [projects, ...runConditions({ from: begin, to: end }, parameters)].join(' AND ');
-    for (const { key, sums: one } of (await sumRuns(client, condition, parameters.values)).entries())
-      sums.of({ ...key, hour: 0n }).add(one);
+    const found = await sumRuns(client, condition, parameters.values, 'types');
+    for (const { key, sums: one } of found.entries()) sums.of(key).add(one);
   };
   if (first !== undefined && last !== undefined && first >= last) {
     await addRuns(from, to);
@@ -117,7 +117,7 @@ function conditionOf(tenantId: string, search: RunSearch, parameters: Parameters
 async function ofFoundRuns(client: Connection, tenantId: string, search: RunSearch): Promise<RunStatistics> {
   const parameters = new Parameters();
   const condition = conditionOf(tenantId, search, parameters);
-  const runs = totalOf(await sumRuns(client, condition, parameters.values));
+  const runs = totalOf(await sumRuns(client, condition, parameters.values, 'one'));
   const { rows } = await client.query<{ last: string | null }>({
     text: `SELECT max(r.start_time) AS last FROM runs r WHERE ${condition}`,
     values: [...parameters.values],
@@ -129,7 +129,7 @@ async function ofFoundRuns(client: Connection, tenantId: string, search: RunSear
   const calls = `r.tenant_id = $1 AND r.run_type = 'llm' AND (r.project_id, r.start_time, r.id, r.trace_id) IN (
     SELECT k.project_id, k.start_time, k.id, k.trace_id FROM run_keys k
     WHERE k.tenant_id = $1 AND (k.project_id, k.trace_id) IN (SELECT r.project_id, r.trace_id FROM runs r WHERE ${condition}))`;
-  return statisticsOf(runs, totalOf(await sumRuns(client, calls, parameters.values)), last);
+  return statisticsOf(runs, totalOf(await sumRuns(client, calls, parameters.values, 'one')), last);
 }
 
 function totalOf(all: KeyedSums): Sums {
