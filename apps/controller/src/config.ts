@@ -58,6 +58,11 @@ export const CONFIG = {
     'most bytes of all images that builds from git left for one workspace',
     { fallback: 51_200, min: 1 },
   ),
+  pushPeriodMs: integer(
+    'AGENTPLANE_BUILD_PUSH_PERIOD_MS',
+    'pause between two looks at a branch that is built on push, milliseconds; longer where a workspace follows many',
+    { fallback: 60_000, min: 1000 },
+  ),
   npmRegistry: optionalText(
     'AGENTPLANE_BUILD_NPM_REGISTRY',
     'registry of packages for builds from git, without a password; the one of npm when missing',

@@ -68,7 +68,7 @@ describe('ControllerModule', () => {
   });
   afterAll(() => release(module));
 
-  it('wires a controller for each kind and one each for schedules, webhooks, the archive, former credentials and unused images, before anything answers', () => {
+  it('wires a controller for each kind and one each for schedules, webhooks, the archive, former credentials, unused images and pushes, before anything answers', () => {
     const kebab = (kind: string): string => kind.replace(/(?<!^)([A-Z])/g, '-$1').toLowerCase();
     const kinds = Object.keys(RESOURCES);
     const controllers = module.get<readonly ControllerSpec[]>(ALL_CONTROLLERS);
@@ -79,6 +79,7 @@ describe('ControllerModule', () => {
         'export-schedule',
         'export-webhook',
         'former-credentials',
+        'git-push',
         'unused-images',
       ].sort(),
     );

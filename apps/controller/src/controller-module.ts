@@ -28,6 +28,7 @@ import {
   FORMER_CREDENTIALS_CONTROLLER,
   FormerCredentialsModule,
 } from './former-credentials/former-credentials-module.js';
+import { GIT_PUSH_CONTROLLER, GitPushModule } from './git-push/git-push-module.js';
 import { HealthController } from './health/health-controller.js';
 import { MetricsController } from './health/metrics-controller.js';
 import { Readiness } from './health/readiness.js';
@@ -48,6 +49,7 @@ const KINDS = [
   ExportArchiveModule,
   FormerCredentialsModule,
   UnusedImagesModule,
+  GitPushModule,
 ];
 
 /** In the order in which they begin to work. */
@@ -64,6 +66,7 @@ const CONTROLLERS = [
   EXPORT_ARCHIVE_CONTROLLER,
   FORMER_CREDENTIALS_CONTROLLER,
   UNUSED_IMAGES_CONTROLLER,
+  GIT_PUSH_CONTROLLER,
 ];
 
 export const ALL_CONTROLLERS = Symbol('controllers of all kinds');

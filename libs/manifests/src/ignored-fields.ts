@@ -14,7 +14,6 @@ export interface IgnoredField {
   readonly because: string;
 }
 
-const PUSHES = 'pushes are not followed yet; request a revision with repo_ref, or redeploy one';
 const NO_SUCH_WORKLOAD = 'the platform has no such workload';
 const SHARED_DATABASE = 'the database lies on a Postgres server that the platform shares or was given';
 
@@ -45,12 +44,11 @@ export function ignoredFields({
   source,
   sourceConfig,
 }: Pick<AgentDeploymentSpec, 'source' | 'sourceConfig'>): readonly IgnoredField[] {
-  const { installCommand, buildCommand, buildOnPush, resourceSpec = {} } = sourceConfig;
+  const { installCommand, buildCommand, resourceSpec = {} } = sourceConfig;
   return [
     ...Object.keys(resourceSpec)
       .sort()
       .flatMap((name) => judged(name as keyof ResourceSpec, resourceSpec)),
-    ...(buildOnPush === true ? [{ field: 'buildOnPush' as const, because: PUSHES }] : []),
     ...(installCommand === undefined || source === 'git_host' ? [] : [ofSource('installCommand')]),
     ...(buildCommand === undefined || source === 'git_host' ? [] : [ofSource('buildCommand')]),
   ];

@@ -14,6 +14,8 @@ export const CONDITION = {
   rolledBack: 'RolledBack',
   /** Exists only while true: the spec has fields that drive nothing. */
   fieldsIgnored: 'FieldsIgnored',
+  /** Exists only with buildOnPush. */
+  pushesFollowed: 'PushesFollowed',
   // AgentRevision
   variablesReady: 'VariablesReady',
   built: 'Built',
@@ -65,6 +67,8 @@ export const REASON = {
   revisionMissing: 'RevisionMissing',
   workspaceMissing: 'WorkspaceMissing',
   noEffect: 'NoEffect',
+  upToDate: 'UpToDate',
+  pushed: 'Pushed',
   // AgentRevision
   variablesStored: 'VariablesStored',
   image: 'Image',

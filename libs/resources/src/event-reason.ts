@@ -13,5 +13,6 @@ export const EVENT = {
   revisionCreated: 'RevisionCreated',
   fellAsleep: 'FellAsleep',
   woken: 'Woken',
+  pushed: 'Pushed',
   trafficSwitched: 'TrafficSwitched',
 } as const;

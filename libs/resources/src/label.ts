@@ -93,6 +93,8 @@ export const FIELD_MANAGER = {
   listener: 'agentplane-listener',
   /** Of `status.image` and `Built` of revisions, whichever program finds them out. */
   builder: 'agentplane-builder',
+  /** Of what is known of pushes to branches of deployments. */
+  pushes: 'agentplane-pushes',
   /** Of the leader's Lease, whichever program holds it. */
   leader: 'agentplane-leader',
   node: 'agentplane-node',

@@ -35,7 +35,8 @@ export class ImageDeployments {
   /** Asks for a new revision of each. */
   async deploy(clock: Clock): Promise<void> {
     for (const name of this.names) {
-      const revisionRequest = { id: randomUUID(), at: clock.now().toISOString() };
+      // an earlier request may name a revision to repeat
+      const revisionRequest = { id: randomUUID(), at: clock.now().toISOString(), fromRevisionId: null };
       await this.#client.merge(
         RESOURCES.AgentDeployment,
         { namespace: this.#namespace, name },

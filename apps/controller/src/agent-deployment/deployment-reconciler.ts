@@ -38,6 +38,16 @@ export interface DeploymentTools {
   readonly provisioning: DeploymentProvisioning;
 }
 
+/** What others find out has conditions of its own in the same list. */
+const CONDITIONS = [
+  CONDITION.tracingProjectReady,
+  CONDITION.databaseReady,
+  CONDITION.revisionReady,
+  CONDITION.rolledBack,
+  CONDITION.fieldsIgnored,
+  CONDITION.ready,
+];
+
 /** Optional fields of the status that must go when they have no value. */
 const OWNED: readonly (keyof AgentDeploymentStatus)[] = [
   'activeRevisionId',
@@ -63,7 +73,7 @@ export class DeploymentReconciler {
   constructor(caches: DeploymentCaches, tools: DeploymentTools) {
     this.#caches = caches;
     this.#tools = tools;
-    this.#status = new StatusWriter(tools.client);
+    this.#status = new StatusWriter(tools.client, { conditionTypes: CONDITIONS });
     this.#revisionStatus = new StatusWriter(tools.client, { conditionTypes: [CONDITION.variablesReady] });
   }
 

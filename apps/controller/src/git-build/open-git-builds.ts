@@ -1,13 +1,11 @@
 import { join } from 'node:path';
 import { INSTALLATION } from '#lib/data-folder';
-import { TerminalError } from '#lib/errors';
 import { openImageStore } from '#lib/image-store';
 import type { KubeClient } from '#lib/kube';
-import { AddressGuard } from '#lib/outbound';
-import { REASON } from '#lib/resources';
 import type { Clock } from '#lib/time';
 import type { Caches } from '../caches.js';
 import { type ControllerConfig, platformSettings } from '../config.js';
+import { repositoryGuard } from '../git-remote/repository-guard.js';
 import { clusterUid } from '../unused-images/cluster-uid.js';
 import { BuildingRevisions } from './building-revisions.js';
 import { GitBuilds, type TakeImage } from './git-builds.js';
@@ -23,14 +21,7 @@ export function openGitBuilds(
   clock: Clock,
   config: ControllerConfig,
 ): GitBuilds {
-  const guard = new AddressGuard({
-    allowPrivate: config.allowPrivateEndpoints,
-    refuse: (why) =>
-      new TerminalError(
-        REASON.repositoryRefused,
-        `the host of the repository may not be dialled (${why}); use a public address, or set AGENTPLANE_ALLOW_PRIVATE_ENDPOINTS`,
-      ),
-  });
+  const guard = repositoryGuard(config);
   const { builds: places, buildTimeoutMs: timeoutMs, buildMemoryMb: memoryMb, npmRegistry } = config;
   return new GitBuilds({
     ...{ client, clock, guard, jobs },

@@ -1,6 +1,6 @@
 // Generated from crds/ by `npm run generate`. Do not edit.
 import type { ObjectMeta } from '../object-meta.js';
-import type { Condition, LocalObjectReference, RevisionRequest, SourceConfig, SourceRevisionConfig } from './shared.js';
+import type { Condition, LocalObjectReference, RevisionRequest, SeenPush, SourceConfig, SourceRevisionConfig } from './shared.js';
 
 /** What should be deployed. */
 export interface AgentDeploymentSpec {
@@ -46,6 +46,8 @@ export interface AgentDeploymentStatus {
   readonly activeRevisionName?: string;
   /** Id of the deployment, by which its database is named. What its annotation says later is put back. */
   readonly id?: string;
+  /** What the branch was at when it was looked at last; with buildOnPush. */
+  readonly push?: SeenPush;
   /** The newest revisionRequest.id for which a revision was made. */
   readonly handledRevisionRequestId?: string;
   /** Most connections that the server gave to its database, where they are fewer than were asked for. */

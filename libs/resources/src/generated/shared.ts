@@ -249,6 +249,16 @@ export interface RunDestination {
   readonly credentialsSecretName?: string;
 }
 
+/** What the branch was at when it was looked at last; with buildOnPush. */
+export interface SeenPush {
+  /** The branch, HEAD for the default one. */
+  readonly ref: string;
+  /** Id of its commit. */
+  readonly commit: string;
+  /** When it was looked at. */
+  readonly lookedAt: string;
+}
+
 /** What holds for all revisions. */
 export interface SourceConfig {
   /** Id of the git integration; immutable; only for git_host. */
@@ -257,7 +267,7 @@ export interface SourceConfig {
   readonly repoUrl?: string;
   /** Size of the deployment; immutable; only for git_host. */
   readonly deploymentType?: 'dev_free' | 'dev' | 'prod';
-  /** Builds a revision when repoRef is pushed; not for tags; only for git_host. */
+  /** Builds a revision when repoRef is pushed, which is looked for every minute; not for tags; only for git_host. */
   readonly buildOnPush?: boolean;
   /** URL under which the deployment is reached; only for external_image. */
   readonly customUrl?: string;

@@ -1,0 +1,176 @@
+import { randomUUID } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parse } from 'yaml';
+import { KubeClient, loadKubeConnection } from '#lib/kube';
+import { formatGitIntegration, GIT_INTEGRATIONS } from '#lib/manifests';
+import { AddressGuard } from '#lib/outbound';
+import {
+  type AgentDeployment,
+  type AgentRevision,
+  CUSTOM_RESOURCE_DEFINITIONS,
+  findCondition,
+  keyOf,
+  NAMESPACES,
+  RESOURCES,
+  SECRET_TYPE,
+  SECRETS,
+} from '#lib/resources';
+import {
+  FakeClock,
+  type GitRepository,
+  type GitServer,
+  gitServer,
+  testEmbeddedKube,
+  waitFor,
+} from '#lib/testing';
+import { PushReconciler } from './push-reconciler.js';
+
+const namespace = 'ws-a';
+const PERIOD_MS = 60_000;
+const integration = randomUUID();
+const guard = new AddressGuard({ allowPrivate: true, refuse: (why) => new Error(why) });
+
+describe('PushReconciler', () => {
+  const server = testEmbeddedKube();
+  let client: KubeClient;
+  let git: GitServer;
+  let made = 0;
+
+  beforeAll(async () => {
+    git = await gitServer();
+    client = new KubeClient(await loadKubeConnection({ kubeconfigPath: server.kubeconfigPath }), {
+      fieldManager: 'test',
+    });
+    const crds = join(process.cwd(), 'crds');
+    for (const file of readdirSync(crds).filter((name) => name.includes('agentdeployments')))
+      await client.create(CUSTOM_RESOURCE_DEFINITIONS, parse(readFileSync(join(crds, file), 'utf8')));
+    await client.create(NAMESPACES, { metadata: { name: namespace } });
+    await waitFor(() =>
+      client.list(RESOURCES.AgentDeployment).then(
+        () => true,
+        () => false,
+      ),
+    );
+    await client.create(SECRETS, {
+      metadata: { name: GIT_INTEGRATIONS, namespace },
+      type: SECRET_TYPE.gitIntegrations,
+      data: { [integration]: formatGitIntegration({ name: 'ours', host: git.host, token: 'x', ca: git.ca }) },
+    });
+  }, 60_000);
+  afterAll(async () => {
+    await client.close();
+    await git.close();
+  });
+  afterEach(() => git.fail(undefined));
+
+  /** A deployment of a repository, and a controller that has it and its only revision in its caches. */
+  const newDeployment = async (revisionOf?: string) => {
+    const name = `d-${made++}`;
+    const repository: GitRepository = await git.repository(name);
+    const first = await repository.commit({ 'a.txt': '1' });
+    let current = await client.create<AgentDeployment>(RESOURCES.AgentDeployment, {
+      metadata: { namespace, name },
+      spec: {
+        ...{ source: 'git_host', suspend: false, revisionHistoryLimit: 10 },
+        sourceConfig: { repoUrl: repository.url, integrationId: integration, buildOnPush: true },
+        sourceRevisionConfig: { repoRef: 'main', graphConfigPath: 'langgraph.json' },
+      },
+    });
+    const key = keyOf(current);
+    const revision = {
+      metadata: { namespace, name: `${name}-00001` },
+      spec: { number: 1 },
+      status: { repoCommitSha: revisionOf ?? first },
+    } as unknown as AgentRevision;
+    const clock = new FakeClock();
+    const events: string[] = [];
+    const read = async (): Promise<AgentDeployment> =>
+      (current = await client.get<AgentDeployment>(RESOURCES.AgentDeployment, key));
+    const seenNow = async (object: AgentDeployment): Promise<void> => {
+      current = object;
+      await Promise.resolve();
+    };
+    const reconciler = new PushReconciler({
+      ...{ client, clock, guard, periodMs: PERIOD_MS },
+      events: { record: (_kind, _object, { message }) => void events.push(message) },
+      deployments: { find: () => current, list: () => [current], seen: seenNow },
+      revisions: { ownedBy: () => [revision] },
+    });
+    /** Looks once more. */
+    const look = async (): Promise<AgentDeployment> => {
+      await clock.advance(2 * PERIOD_MS);
+      await reconciler.reconcile(key);
+      return await read();
+    };
+    return { repository, first, key, clock, events, reconciler, look, read };
+  };
+  const conditionOf = (deployment: AgentDeployment) =>
+    findCondition(deployment.status?.conditions, 'PushesFollowed');
+
+  it('asks for a revision once a branch is pushed, and once for each push', async () => {
+    const { repository, first, look, events } = await newDeployment();
+    const before = await look();
+    expect(before.spec.revisionRequest).toBeUndefined();
+    expect(conditionOf(before)).toMatchObject({ status: 'True', reason: 'UpToDate' });
+    expect(before.status?.push).toMatchObject({ ref: 'main', commit: first });
+
+    const commit = await repository.commit({ 'a.txt': '2' });
+    const asked = await look();
+    expect(asked.spec.revisionRequest?.id).toMatch(/^[0-9a-f-]{36}$/);
+    expect(asked.status?.push).toMatchObject({ ref: 'main', commit });
+    expect(conditionOf(asked)?.message).toMatch(
+      new RegExp(`^main was at ${commit} when it was looked at, \\S+Z; building it$`),
+    );
+    expect(events).toEqual([`main is at ${commit}; building it`]);
+  });
+
+  it('inherits no revision to repeat from an earlier request', async () => {
+    const { repository, look, key, read } = await newDeployment();
+    await look();
+    const fromRevisionId = randomUUID();
+    const id = randomUUID();
+    await client.merge(RESOURCES.AgentDeployment, key, { spec: { revisionRequest: { id, fromRevisionId } } });
+    await client.mergeStatus(RESOURCES.AgentDeployment, key, { status: { handledRevisionRequestId: id } });
+    await read();
+    await repository.commit({ 'a.txt': '2' });
+    const { revisionRequest } = (await look()).spec;
+    expect(revisionRequest?.id).not.toBe(id);
+    expect(revisionRequest?.fromRevisionId).toBeUndefined();
+  });
+
+  it('compares a branch that was never seen with the newest revision', async () => {
+    const { first, look } = await newDeployment('c'.repeat(40));
+    expect((await look()).spec.revisionRequest).toBeDefined();
+    expect((await look()).status?.push?.commit).toBe(first);
+  });
+
+  it('looks once in its period, however often it is asked', async () => {
+    const { reconciler, key, look } = await newDeployment();
+    await look();
+    const before = git.requests.length;
+    for (let at = 0; at < 5; at++) expect(await reconciler.reconcile(key)).toMatchObject({ kind: 'after' });
+    expect(git.requests).toHaveLength(before);
+  });
+
+  it.each([
+    [503, 'Unknown', 'RepositoryUnavailable'],
+    [404, 'False', 'RepositoryRefused'],
+  ])('reports a host that answers %d, and keeps what it saw', async (code, status, reason) => {
+    const { look, first } = await newDeployment();
+    await look();
+    git.fail(code);
+    const after = await look();
+    expect(conditionOf(after)).toMatchObject({ status, reason });
+    expect(after.status?.push?.commit).toBe(first);
+  });
+
+  it('forgets the branch once it is not followed', async () => {
+    const { look, key, read } = await newDeployment();
+    await look();
+    await client.merge(RESOURCES.AgentDeployment, key, { spec: { sourceConfig: { buildOnPush: false } } });
+    await read();
+    const after = await look();
+    expect([after.status?.push, conditionOf(after)]).toEqual([undefined, undefined]);
+  });
+});

@@ -1,0 +1,201 @@
+import { TerminalError, WaitingError } from '#lib/errors';
+import { type EventRecorder, type Informer, type KubeClient, StatusWriter } from '#lib/kube';
+import type { AddressGuard } from '#lib/outbound';
+import { after, done, type Result } from '#lib/reconcile';
+import {
+  type AgentDeployment,
+  type AgentDeploymentStatus,
+  type AgentRevision,
+  CONDITION,
+  type ConditionDraft,
+  EVENT,
+  FIELD_MANAGER,
+  idOf,
+  isDeleting,
+  keyOf,
+  keyText,
+  type ObjectKey,
+  REASON,
+  RESOURCES,
+  setCondition,
+} from '#lib/resources';
+import type { Clock } from '#lib/time';
+import { isHandled } from '../agent-deployment/decide-revision.js';
+import { findRemote } from '../git-build/find-login.js';
+import { CommitLooks } from '../git-remote/commit-looks.js';
+import { findCommit } from '../git-remote/find-commit.js';
+import { derivedUuid } from '../identity/derived-uuid.js';
+import { decidePush, followedRef, mayLook, type PushWorld } from './decide-push.js';
+
+/** What the reconciler works with. */
+export interface PushTools {
+  readonly client: KubeClient;
+  readonly clock: Clock;
+  readonly guard: AddressGuard;
+  readonly events: Pick<EventRecorder, 'record'>;
+  /** Between two looks at one branch. */
+  readonly periodMs: number;
+  readonly deployments: Pick<Informer<AgentDeployment>, 'find' | 'list' | 'seen'>;
+  readonly revisions: Pick<Informer<AgentRevision>, 'ownedBy'>;
+}
+
+/** What a look found. */
+type Finding = Omit<ConditionDraft, 'type'> & { readonly commit?: string };
+
+/** One workspace's branches are looked at no more often than this, however many there are. */
+const NAMESPACE_PERIOD_MS = 2_000;
+/** While a look goes on, or a revision is being made. */
+const SOON_MS = 2_000;
+const OWNED = ['push'] as const;
+
+/**
+ * Follows the branches of deployments with `buildOnPush`: get → gone → followed → due → look → decide → ask for a revision →
+ * report. It owns `status.push` and `PushesFollowed` under a field manager of its own. The revision is asked for before
+ * the push is noted, by an id that is made of both: a controller that ends in between asks for the same one.
+ */
+export class PushReconciler {
+  readonly #tools: PushTools;
+  readonly #looks: CommitLooks;
+  readonly #status: StatusWriter;
+  /** When a branch is looked at again, by the key of its deployment, on the monotonic clock. */
+  readonly #due = new Map<string, number>();
+
+  constructor(tools: PushTools) {
+    this.#tools = tools;
+    this.#looks = new CommitLooks(tools.clock);
+    this.#status = new StatusWriter(tools.client, {
+      fieldManager: FIELD_MANAGER.pushes,
+      conditionTypes: [CONDITION.pushesFollowed],
+    });
+  }
+
+  async reconcile(key: ObjectKey): Promise<Result> {
+    const { deployments, clock } = this.#tools;
+    const deployment = deployments.find(key);
+    const ref = deployment && !isDeleting(deployment) ? followedRef(deployment) : undefined;
+    if (!deployment || ref === undefined) {
+      this.#due.delete(keyText(key));
+      if (deployment && !isDeleting(deployment)) await this.#forget(deployment);
+      return done();
+    }
+    const dueMs = this.#due.get(keyText(key)) ?? 0;
+    if (dueMs > clock.monotonicMs()) return after(dueMs - clock.monotonicMs());
+    const world = this.#observe(deployment);
+    if (!mayLook(world, ref)) return after(SOON_MS);
+    const finding = await this.#look(deployment, ref, world);
+    if (finding === undefined) return after(SOON_MS);
+    await this.#report(deployment, ref, finding);
+    const periodMs = this.#periodOf(deployment);
+    this.#due.set(keyText(key), clock.monotonicMs() + periodMs);
+    return after(periodMs);
+  }
+
+  #observe(deployment: AgentDeployment): PushWorld {
+    const revisions = this.#tools.revisions.ownedBy(deployment);
+    return {
+      push: deployment.status?.push,
+      newest: revisions.toSorted((a, b) => a.spec.number - b.spec.number).at(-1),
+      isRevisionAsked: !isHandled(deployment, revisions),
+    };
+  }
+
+  /** @returns undefined while the host is asked, or a revision comes first */
+  async #look(deployment: AgentDeployment, ref: string, world: PushWorld): Promise<Finding | undefined> {
+    const { uid = '', namespace = '' } = deployment.metadata;
+    try {
+      const commit = await this.#looks.ask({ uid, namespace }, () => this.#find(deployment));
+      if (commit === undefined) return undefined;
+      const decision = decidePush(world, ref, commit);
+      switch (decision) {
+        case 'wait':
+          return undefined;
+        case 'same':
+          return { commit, status: 'True', reason: REASON.upToDate, message: this.#text(ref, commit, '') };
+        case 'build':
+          await this.#askForRevision(deployment, ref, { commit, world });
+          return {
+            commit,
+            ...{ status: 'True', reason: REASON.pushed },
+            message: this.#text(ref, commit, '; building it'),
+          };
+        default:
+          return decision satisfies never;
+      }
+    } catch (error) {
+      if (!(error instanceof TerminalError) && !(error instanceof WaitingError)) throw error;
+      const { reason, message } = error;
+      const status = error instanceof TerminalError ? 'False' : 'Unknown';
+      return { status, reason, message: `${message} (looked at ${this.#now()})` };
+    }
+  }
+
+  async #find({ metadata: { namespace = '' }, spec }: AgentDeployment): Promise<string> {
+    const { client, guard } = this.#tools;
+    const { repoUrl = '', integrationId } = spec.sourceConfig;
+    const source = { repoUrl, ...(integrationId === undefined ? {} : { integrationId }) };
+    return await findCommit(
+      await findRemote(client, namespace, source),
+      spec.sourceRevisionConfig.repoRef,
+      guard,
+    );
+  }
+
+  /** An earlier request may name a revision to repeat, which this one must not inherit. */
+  async #askForRevision(
+    deployment: AgentDeployment,
+    ref: string,
+    { commit, world }: { readonly commit: string; readonly world: PushWorld },
+  ): Promise<void> {
+    const { client, clock, events, deployments } = this.#tools;
+    const { resourceVersion } = deployment.metadata;
+    const id = derivedUuid('push', idOf(deployment) ?? '', ref, commit, world.newest?.spec.number ?? 0);
+    const revisionRequest = { id, at: clock.now().toISOString(), fromRevisionId: null };
+    const patch = { metadata: { resourceVersion }, spec: { revisionRequest } };
+    await deployments.seen(await client.merge(RESOURCES.AgentDeployment, keyOf(deployment), patch));
+    events.record(RESOURCES.AgentDeployment, deployment, {
+      ...{ type: 'Normal', reason: EVENT.pushed },
+      message: `${ref} is at ${commit}; building it`,
+    });
+  }
+
+  async #report(given: AgentDeployment, ref: string, { commit, ...draft }: Finding): Promise<void> {
+    const { deployments, clock } = this.#tools;
+    const deployment = deployments.find(keyOf(given)) ?? given;
+    const type = CONDITION.pushesFollowed;
+    const before = deployment.status?.conditions?.filter((one) => one.type === type);
+    const push =
+      commit === undefined ? deployment.status?.push : { ref, commit, lookedAt: clock.now().toISOString() };
+    await this.#write(deployment, {
+      ...(push ? { push } : {}),
+      conditions: setCondition(before, { type, ...draft }, clock.now()),
+    });
+  }
+
+  /** What was seen is of no use once the branch is not followed: a later push may be to another. */
+  async #forget(deployment: AgentDeployment): Promise<void> {
+    const { push, conditions } = deployment.status ?? {};
+    if (!push && !conditions?.some(({ type }) => type === CONDITION.pushesFollowed)) return;
+    await this.#write(deployment, { conditions: [] });
+  }
+
+  async #write(deployment: AgentDeployment, status: AgentDeploymentStatus): Promise<void> {
+    const written = await this.#status.apply(RESOURCES.AgentDeployment, deployment, status, OWNED);
+    await this.#tools.deployments.seen(written);
+  }
+
+  #periodOf({ metadata: { namespace = '' } }: AgentDeployment): number {
+    const followed = this.#tools.deployments
+      .list(namespace)
+      .filter((one) => followedRef(one) !== undefined).length;
+    return Math.max(this.#tools.periodMs, followed * NAMESPACE_PERIOD_MS);
+  }
+
+  #text(ref: string, commit: string, more: string): string {
+    const branch = ref === 'HEAD' ? 'the default branch' : ref;
+    return `${branch} was at ${commit} when it was looked at, ${this.#now()}${more}`;
+  }
+
+  #now(): string {
+    return this.#tools.clock.now().toISOString();
+  }
+}
