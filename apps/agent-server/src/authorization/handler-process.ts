@@ -110,7 +110,8 @@ export class HandlerProcess {
       case 'failed':
         throw Object.assign(new Error(found.message), { name: found.name, stack: found.stack });
       default:
-        return found satisfies never;
+        // never let through: what is no answer judges nobody
+        throw new Error(`the ${NAME} answered ${JSON.stringify(found satisfies never)}`);
     }
   }
 
