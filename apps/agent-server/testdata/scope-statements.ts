@@ -61,6 +61,7 @@ import { getThread } from '../src/store/thread/get-thread.js';
 import { getThreadHead } from '../src/store/thread/get-thread-head.js';
 import { listThreadIds } from '../src/store/thread/list-thread-ids.js';
 import { lockThread } from '../src/store/thread/lock-thread.js';
+import { measureThread } from '../src/store/thread/measure-thread.js';
 import { patchThread } from '../src/store/thread/patch-thread.js';
 import { readThreads } from '../src/store/thread/read-threads.js';
 import { removeThread } from '../src/store/thread/remove-thread.js';
@@ -200,6 +201,10 @@ const CALLER_STATEMENTS: Readonly<Record<string, CallerStatement>> = {
   copyThread: {
     ask: (scope, { threadId }, store) =>
       copyThread(scope, store.sql, threadId, { thread_id: newId(), metadata: {} }),
+    absent: 'not_found',
+  },
+  measureThread: {
+    ask: (scope, { threadId }, store) => measureThread(scope, store.sql, threadId),
     absent: 'not_found',
   },
   pruneThread: {

@@ -15,9 +15,11 @@ import { findThreadHead } from '../store/thread/find-thread-head.js';
 import { getThreadHead } from '../store/thread/get-thread-head.js';
 import { listThreadIds } from '../store/thread/list-thread-ids.js';
 import { lockThread } from '../store/thread/lock-thread.js';
+import { measureThread } from '../store/thread/measure-thread.js';
 import { pruneThread } from '../store/thread/prune-thread.js';
 import { removeThread } from '../store/thread/remove-thread.js';
 import { authorize, scopeOf } from './caller-scope.js';
+import { CopyAllowance } from './copy-allowance.js';
 import { pathId } from './request-parts.js';
 import { access } from './route-access.js';
 import { asJson } from './search-answer.js';
@@ -66,12 +68,14 @@ export function registerThreadUpkeep(
   app: FastifyInstance,
   { sql, clock }: { readonly sql: Sql; readonly clock: Clock },
 ): void {
+  const allowance = new CopyAllowance(clock);
   app.post('/threads/:thread_id/copy', access('threads:read'), async (request, reply) => {
     const [scope, copyId] = [scopeOf(request), uuid7(clock.now())];
     const { thread_id: threadId, metadata } = await getThreadHead(scope, sql, pathId(request, 'thread_id'));
     const copy = { thread_id: copyId, metadata: { ...metadata } };
     const toCreate = await authorize(request, 'threads:create', copy);
     await requireAdmitted(toCreate, sql, copy.metadata, `Copy of thread ${threadId}`);
+    allowance.take(request.caller?.identity, threadId, await measureThread(scope, sql, threadId));
     return asJson(reply, await copyThread(scope, sql, threadId, copy));
   });
   app.post('/threads/prune', access('any'), async (request) => {

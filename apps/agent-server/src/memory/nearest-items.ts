@@ -11,6 +11,7 @@ import type { Scope } from '../store/scope.js';
 import type { Sql } from '../store/sql.js';
 import { Turns } from '../store/turns.js';
 import { WORKER } from '../store/worker-scope.js';
+import { BestItems } from './best-items.js';
 
 /** Vectors that one search looks at without pgvector: each of them, one after the other. */
 const MAX_VECTORS = 100_000;
@@ -79,10 +80,9 @@ export class NearestItems {
         const score = vector.product(query);
         if (score > (scores.get(vector.itemId) ?? -Infinity)) scores.set(vector.itemId, score);
       }
-    return [...scores]
-      .map(([itemId, score]) => ({ itemId, score }))
-      .sort((one, other) => other.score - one.score || (BigInt(one.itemId) < BigInt(other.itemId) ? -1 : 1))
-      .slice(0, limit);
+    const best = new BestItems(limit);
+    for (const [itemId, score] of scores) best.add({ itemId, score });
+    return best.best();
   }
 }
 

@@ -1,5 +1,6 @@
 import { errorText, PublicError } from '#lib/errors';
 import type { ThreadTtlSettings } from '#lib/graph-configuration';
+import { postgresTrouble } from '#lib/postgres';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import { databaseTime } from '../store/cron/database-time.js';
@@ -88,7 +89,13 @@ export class ThreadSweeper {
       };
       await this.parts.sql.transaction(WORKER, end, { locks: threadId });
     } catch (error) {
-      if (!(error instanceof PublicError) || error.code !== 'not_found') throw error; // a caller removed it
+      if (error instanceof PublicError && error.code === 'not_found') return; // a caller removed it
+      if (postgresTrouble(error) === 'unavailable') throw error;
+      // one that cannot be removed, of too many states for a statement for instance, keeps none of the others
+      this.parts.log.warn(
+        { threadId, error: errorText(error) },
+        'removing an expired thread failed; retrying at the next sweep',
+      );
     }
   }
 }
