@@ -1,7 +1,7 @@
 import { render } from 'ink';
 import { visibleText } from '#lib/command-line';
 import { flag, loadConfig, optionalText, text } from '#lib/config';
-import { findDiskTrouble } from '#lib/data-folder';
+import { dataPaths, findDiskTrouble, readCredentials } from '#lib/data-folder';
 import { errorText } from '#lib/errors';
 import { KubeClient, loadKubeConnection } from '#lib/kube';
 import { EXIT } from '#lib/lifecycle';
@@ -74,7 +74,11 @@ async function main(): Promise<number> {
     process.stdout.write(await printOnce(world, namespace, systemClock));
     return EXIT.ok;
   }
-  const deeds = new KubeDeeds({ client, rest, clock: systemClock, editor: config.visual ?? config.editor });
+  const addresses =
+    dataFolder === undefined ? undefined : readCredentials(dataPaths(dataFolder).credentials)?.metrics;
+  const pulse = dataFolder === undefined || addresses === undefined ? undefined : { dataFolder, addresses };
+  const editor = config.visual ?? config.editor;
+  const deeds = new KubeDeeds({ client, rest, clock: systemClock, editor, pulse });
   const screen = render(
     <Dashboard
       world={world}

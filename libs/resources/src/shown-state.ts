@@ -49,7 +49,7 @@ const BUSY: ReadonlySet<string> = new Set([
 /** Reasons of a true `Ready` under which there is still work to do. */
 const UNDER_WAY: ReadonlySet<string> = new Set([
   ...[REASON.queued, REASON.waitingForWindow, REASON.started, REASON.retrying, REASON.catchingUp],
-  ...[REASON.progressing, REASON.pending, REASON.accepted],
+  ...[REASON.progressing, REASON.pending, REASON.accepted, REASON.waking],
 ]);
 
 /** The state of any kind that has a condition Ready. */

@@ -1,34 +1,8 @@
 import { isUuid } from '#lib/resources';
+import { type ReadRun, RUN_FIELDS } from '#lib/trace-tree';
 import { CommandError } from '../command-error.js';
 import type { RestClient } from '../rest/rest-client.js';
 import { RestError } from '../rest/rest-error.js';
-
-/** A run as `POST /runs/query` answers it with `SELECTED`. */
-export interface ReadRun {
-  readonly id: string;
-  readonly trace_id: string;
-  readonly parent_run_id: string | null;
-  readonly name: string;
-  readonly run_type: string;
-  readonly status: 'pending' | 'success' | 'error' | 'interrupted';
-  /** RFC 3339. */
-  readonly start_time: string;
-  readonly end_time: string | null;
-  /** Seconds; null while it lasts. */
-  readonly latency: number | null;
-  readonly total_tokens: number;
-  /** A decimal; null where nothing is known. */
-  readonly total_cost: string | null;
-  readonly thread_id: string | null;
-  readonly tags: readonly string[];
-  readonly error: string | null;
-  readonly dotted_order: string;
-}
-
-const SELECTED = [
-  ...['id', 'trace_id', 'parent_run_id', 'name', 'run_type', 'status', 'start_time', 'end_time', 'latency'],
-  ...['total_tokens', 'total_cost', 'thread_id', 'tags', 'error', 'dotted_order'],
-];
 
 /** What runs are wanted, in the words of the route. */
 export interface RunsWanted {
@@ -55,7 +29,7 @@ export async function readRuns(rest: RestClient, wanted: RunsWanted, most: numbe
   do {
     const page: { readonly runs: readonly ReadRun[]; readonly cursors: { readonly next: string | null } } =
       await rest.request('POST', '/runs/query', {
-        ...{ ...wanted, select: SELECTED, limit: most - runs.length },
+        ...{ ...wanted, select: RUN_FIELDS, limit: most - runs.length },
         ...(cursor === null ? {} : { cursor }),
       });
     runs.push(...page.runs);

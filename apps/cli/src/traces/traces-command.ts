@@ -1,6 +1,16 @@
 import { cellText, visibleText } from '#lib/command-line';
 import { EXIT } from '#lib/lifecycle';
 import { systemClock } from '#lib/time';
+import {
+  costText,
+  errorLine,
+  latencyText,
+  type ReadRun,
+  timeText,
+  tokensText,
+  treeRows,
+  type TreeRow,
+} from '#lib/trace-tree';
 import { CommandError } from '../command-error.js';
 import { resolveTarget, type TargetFlags } from '../context/target.js';
 import type { OutputFormat } from '../output/output-format.js';
@@ -8,9 +18,7 @@ import { renderDocument, renderItems, type Shape } from '../output/print-items.j
 import { RestClient } from '../rest/rest-client.js';
 import { projectIdOf } from '../rest/project-id.js';
 import { print } from '../output/print.js';
-import { type ReadRun, readRuns, type RunsWanted, readWholeRun } from './read-runs.js';
-import { costText, errorLine, latencyText, timeText, tokensText } from './run-cells.js';
-import { treeRows, type TreeRow } from './trace-tree.js';
+import { readRuns, type RunsWanted, readWholeRun } from './read-runs.js';
 
 /** Which runs are meant. */
 export interface TracesFlags extends TargetFlags {

@@ -4,6 +4,7 @@ import { keyOf } from '#lib/resources';
 import type { Clock } from '#lib/time';
 import type { Deeds, Outcome } from '../screen/deeds.js';
 import type { Pane } from '../session/session.js';
+import { type PulsePlace, readPulse } from '../texts/look-at-programs.js';
 import { openText } from '../texts/open-text.js';
 import type { Hands, Right } from '../views/row-action.js';
 import type { View } from '../views/view.js';
@@ -17,8 +18,10 @@ export interface KubeDeedsOptions {
   readonly client: KubeClient;
   readonly rest: Rest | undefined;
   readonly clock: Clock;
-  /** A command line; undefined: nothing can be edited. */
+  /** A command line. */
   readonly editor: string;
+  /** Undefined on a cluster. */
+  readonly pulse: PulsePlace | undefined;
 }
 
 /** What the screen asks for, done by the API server and REST. */
@@ -68,7 +71,7 @@ export class KubeDeeds implements Deeds {
     { text, sinceMs }: Pane,
     signal: AbortSignal,
   ): AsyncGenerator<readonly string[], void, void> {
-    if (text === 'pulse') return;
+    if (text === 'pulse') return yield* readPulse(this.#options.pulse, { ...this.#options, signal });
     if (!item) return yield ['it no longer exists'];
     yield* openText(text, view, item, { ...this.#options, signal, sinceMs });
   }

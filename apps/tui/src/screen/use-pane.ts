@@ -24,6 +24,7 @@ export function usePane(
     pane && ((signal) => deeds.read(view, item, pane, signal)),
     pane ? `${pane.text} ${pane.key} ${pane.sinceMs ?? ''}` : '',
     clock,
+    pane?.text === 'pulse',
   );
   const { isWrapped = false, left = 0, search = '' } = pane ?? {};
   const laid = useMemo(

@@ -7,11 +7,12 @@ const MOST_LINES = 20_000;
 /** Lines that come within this time are one frame. */
 const GATHER_MS = 100;
 
-/** Reads lines as they come while the component shows them; the last 20,000 are kept. */
+/** Reads lines as they come while the component shows them; the last 20,000 are kept. @param isWhole each batch replaces the one before */
 export function useText(
   open: ((signal: AbortSignal) => AsyncIterable<readonly string[]>) | undefined,
   key: string,
   clock: Clock,
+  isWhole: boolean,
 ): readonly string[] {
   const [lines, setLines] = useState<readonly string[]>([]);
   useEffect(() => {
@@ -31,7 +32,7 @@ export function useText(
     const read = async (): Promise<void> => {
       try {
         for await (const batch of open(ending.signal)) {
-          kept = [...kept, ...batch].slice(-MOST_LINES);
+          kept = isWhole ? batch : [...kept, ...batch].slice(-MOST_LINES);
           show();
         }
       } catch (error) {

@@ -148,12 +148,6 @@ export const PANE_KEYS: readonly KeyBinding[] = [
     short: 'back',
     press: (session) => ({ session: withoutOverlay(session) }),
   },
-  {
-    keys: ['ctrl-c'],
-    label: '^c',
-    about: 'quit',
-    press: (session) => ({ session, effect: { kind: 'quit' } }),
-  },
 ];
 
 /** Keys while the text to search for is typed. */

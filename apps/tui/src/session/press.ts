@@ -16,13 +16,14 @@ import { type KeyBinding, selectedKey, sortBy, TABLE_KEYS } from './table-keys.j
 export function press(before: Session, name: string, facts: Facts): Pressed {
   const { notice: _read, ...session } = before;
   const { overlay } = session;
+  if (name === 'ctrl-c') return { session, effect: { kind: 'quit' } };
   switch (overlay?.kind) {
     case undefined:
       return pressTable(session, name, facts);
     case 'prompt':
       return pressPrompt(session, overlay, name, facts);
     case 'filter':
-      return pressFilter(session, overlay, name);
+      return pressFilter(session, name);
     case 'help':
       return pressHelp(session, overlay, name);
     case 'confirm':
@@ -101,17 +102,15 @@ function pressAnswer(session: Session, overlay: Of<'answer'>, name: string): Pre
 }
 
 function pressHelp(session: Session, { top }: Of<'help'>, name: string): Pressed {
-  if (name === 'ctrl-c') return { session, effect: { kind: 'quit' } };
   const step = { j: 1, down: 1, k: -1, up: -1, pagedown: 10, pageup: -10, ' ': 10 }[name];
   if (step === undefined) return { session: withoutOverlay(session) };
   return { session: { ...session, overlay: { kind: 'help', top: Math.max(0, top + step) } } };
 }
 
 /** The rows follow while it is typed. */
-function pressFilter(session: Session, { before }: Of<'filter'>, name: string): Pressed {
+function pressFilter(session: Session, name: string): Pressed {
   if (name === 'enter') return { session: withoutOverlay(session) };
-  if (name === 'escape' || name === 'ctrl-c')
-    return { session: withFrame(withoutOverlay(session), { filter: name === 'escape' ? '' : before }) };
+  if (name === 'escape') return { session: withFrame(withoutOverlay(session), { filter: '' }) };
   return { session: withFrame(session, { filter: typed(topFrame(session).filter, name) }) };
 }
 
@@ -124,7 +123,6 @@ function pressPrompt(session: Session, overlay: Of<'prompt'>, name: string, fact
   });
   switch (name) {
     case 'escape':
-    case 'ctrl-c':
       return { session: withoutOverlay(session) };
     case 'enter':
       return obey(session, text);

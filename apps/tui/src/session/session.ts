@@ -38,7 +38,7 @@ export interface Pane {
 /** What lies above the table and takes the keys. */
 export type Overlay =
   | { readonly kind: 'prompt'; readonly text: string; readonly choice: number }
-  | { readonly kind: 'filter'; readonly before: string }
+  | { readonly kind: 'filter' }
   | { readonly kind: 'help'; readonly top: number }
   | { readonly kind: 'confirm'; readonly action: string; readonly keys: readonly string[] }
   | {

@@ -134,7 +134,7 @@ export const TABLE_KEYS: readonly KeyBinding[] = [
     about: 'filter: text, key=value, !not; Enter keeps it, Esc drops it',
     short: 'filter',
     press: (session) => ({
-      session: { ...session, overlay: { kind: 'filter', before: topFrame(session).filter } },
+      session: { ...session, overlay: { kind: 'filter' } },
     }),
   },
   {
@@ -190,7 +190,7 @@ export const TABLE_KEYS: readonly KeyBinding[] = [
     short: 'help',
     press: (session) => ({ session: { ...session, overlay: { kind: 'help', top: 0 } } }),
   },
-  { keys: ['q', 'ctrl-c'], label: 'q', about: 'quit', short: 'quit', press: quit },
+  { keys: ['q'], label: 'q ^c', about: 'quit', short: 'quit', press: quit },
 ];
 
 /** A letter for each heading, by which Shift and the letter sort; letters that mean something already are left out. */

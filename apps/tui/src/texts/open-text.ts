@@ -4,6 +4,7 @@ import { followLogs, type LogLine, logSources, readLogs } from '#lib/pod-logs';
 import { type BulkExportRun, type Condition, EVENTS, keyOf, PODS, type ResourceRef } from '#lib/resources';
 import type { Clock } from '#lib/time';
 import { stringify } from 'yaml';
+import { traceLines } from './trace-lines.js';
 import type { TextKind, View } from '../views/view.js';
 import type { Item } from '../world/items.js';
 import type { Rest } from '../world/rest-client.js';
@@ -37,7 +38,7 @@ export async function* openText(kind: TextKind, view: View, item: Item, reading:
     case 'errors':
       return yield errorLines(item as BulkExportRun);
     case 'trace':
-      return;
+      return yield await traceLines(item.metadata.name, reading);
     default:
       return kind satisfies never;
   }

@@ -1,4 +1,4 @@
-import type { ReadRun } from './read-runs.js';
+import type { ReadRun } from './read-run.js';
 import { treeRows } from './trace-tree.js';
 
 const at = (second: number): string => `2026-11-22T10:00:${String(second).padStart(2, '0')}.000000Z`;

@@ -1,4 +1,4 @@
-import type { ReadRun } from './read-runs.js';
+import type { ReadRun } from './read-run.js';
 
 /** A run at its place in the tree of its trace. */
 export interface TreeRow {

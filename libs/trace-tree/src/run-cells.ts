@@ -1,4 +1,4 @@
-import type { ReadRun } from './read-runs.js';
+import type { ReadRun } from './read-run.js';
 
 /** `812 ms`, `3.41 s`, `2m 05s`; empty while the run lasts. */
 export function latencyText(seconds: number | null): string {
