@@ -17,13 +17,18 @@ from pathlib import Path
 from typing import Any
 
 try:
-    import tomllib
-except ModuleNotFoundError:
-    from pip._vendor import tomli as tomllib
+    try:
+        import tomllib
+    except ModuleNotFoundError:
+        from pip._vendor import tomli as tomllib
 
-from pip._vendor.packaging.markers import Marker
-from pip._vendor.packaging.requirements import InvalidRequirement, Requirement
-from pip._vendor.packaging.specifiers import InvalidSpecifier, SpecifierSet
+    from pip._vendor.packaging.markers import Marker
+    from pip._vendor.packaging.requirements import InvalidRequirement, Requirement
+    from pip._vendor.packaging.specifiers import InvalidSpecifier, SpecifierSet
+except ModuleNotFoundError as missing:  # a distribution may take pip apart, or have none
+    cure = "install pip as its project publishes it (python3 -m ensurepip --upgrade, or get-pip.py)"
+    print(json.dumps({"refused": f"the list of packages cannot be read: {sys.executable} has no {missing.name}; {cure}"}))
+    raise SystemExit(0) from None
 
 _ASK = """
 import json, os, platform, sys

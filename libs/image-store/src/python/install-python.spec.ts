@@ -223,6 +223,40 @@ if (!python)
     return JSON.parse(execFileSync(python ?? '', words).toString()) as { lines: string[]; folders: string[] };
   };
 
+  it('names the interpreter whose pip lacks what reads lists', () => {
+    const script = join(DATA, '..', '..', 'python', 'listed_packages.py');
+    // without its packages, pip among them
+    const words = ['-I', '-S', script, join(DATA, 'uv'), 'uv.lock', python ?? ''];
+    const { refused } = JSON.parse(execFileSync(python ?? '', words).toString()) as { refused: string };
+    expect(refused).toMatch(/^the list of packages cannot be read: .*python.* has no pip; install pip/);
+  });
+
+  it('holds what a list and a lock ask for by uv', async () => {
+    const tools = join(root, 'tools');
+    mkdirSync(tools);
+    symlinkSync(join(dirname(python ?? ''), 'uv'), join(tools, 'uv'));
+    const asked = process.env;
+    const { PIP_NO_INDEX: _index, PIP_FIND_LINKS: _links, ...environment } = asked;
+    const PATH = `${tools}:${asked['PATH']}`;
+    const UV_CACHE_DIR = join(root, 'uv-cache');
+    process.env = { ...environment, PATH, UV_OFFLINE: '1', UV_FIND_LINKS: wheels, UV_CACHE_DIR };
+    try {
+      lines.length = 0;
+      const more = { pip_installer: 'uv' };
+      const image = await add(agentFolder({ 'requirements.txt': 'asks\nother==1.0\nsmall<2\n' }, more));
+      expect(['small', 'asks', 'other', 'langgraph'].map((name) => versionIn(image, name))).toEqual([
+        ...['1.0', '1.0', '1.0', '1.0'],
+      ]);
+      expect(lines.join('\n')).toMatch(/Resolved \d+ packages/);
+      await expect(add(agentFolder({ 'requirements.txt': 'unknown-package' }, more))).rejects.toMatchObject({
+        reason: 'InstallFailed',
+        message: expect.stringContaining('uv could not install') as unknown,
+      });
+    } finally {
+      process.env = asked;
+    }
+  });
+
   it('reads locks of uv, with extras and without what is for development or other systems', () => {
     const { lines: found } = read(join(DATA, 'uv'), 'uv.lock');
     const names = found.map((line) => line.split('==')[0]);

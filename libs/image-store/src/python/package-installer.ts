@@ -150,9 +150,12 @@ function failureOf(name: string, { code, output }: ProgramEnd, builds: boolean):
   );
 }
 
-/** What an interpreter needs to install packages for another one: a pip that knows `--python`. */
+/**
+ * What an interpreter needs to install packages for another one: a pip that knows `--python`, with the parts of it that
+ * read lists, which some distributions take out.
+ */
 const ASK_PIP =
-  'import pip; print(pip.__version__); raise SystemExit(int(pip.__version__.split(".")[0]) < 23)';
+  'import pip, pip._vendor.packaging.requirements; raise SystemExit(int(pip.__version__.split(".")[0]) < 23)';
 
 async function hasPip(path: string): Promise<boolean> {
   const end = await runProgram({
