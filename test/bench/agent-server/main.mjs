@@ -14,11 +14,13 @@ import { rollout } from './parts/rollout.mjs';
 import { start } from './parts/starts.mjs';
 import { alone, burst, cpu, paced } from './parts/streams.mjs';
 import { OURS } from './rows.mjs';
+import { withPythonBars } from './python-bars.mjs';
 import { startJavascript, startOurs, startPython } from './servers.mjs';
+import { worker } from './parts/worker.mjs';
 import { table } from './table.mjs';
 
 /** In the order of the table; those of the second group start servers of their own. */
-const PARTS = { wait, threadWait, threads, alone, paced, burst, cpu, memory };
+const PARTS = { wait, threadWait, threads, alone, paced, burst, cpu, memory, worker };
 const OWN_SERVERS = { start, rollout };
 
 /** Of the peers: small requests are fastest with their default, and 64 streams would take seven seconds with it. */
@@ -69,16 +71,19 @@ async function measure(options) {
     await postgres.stop();
     rmSync(folder, { recursive: true, force: true });
   }
-  process.stdout.write(`\n${table(rows)}\n`);
+  process.stdout.write(`\n${table(options.interpreter ? withPythonBars(rows) : rows)}\n`);
 }
 
 /** Every kind of server with how one is started. */
-async function kindsOf({ ours, python, javascript }, { folder, freshDatabase }) {
+async function kindsOf({ ours, interpreter, python, javascript }, { folder, freshDatabase }) {
   const uri = await freshDatabase();
-  const kinds = [{ name: OURS, start: () => startOurs(OURS, uri) }];
+  const given = interpreter
+    ? [{ AGENTPLANE_PYTHON: interpreter }, undefined, 'tokens-python']
+    : [{}, undefined, 'tokens'];
+  const kinds = [{ name: OURS, start: () => startOurs(OURS, uri, ...given) }];
   if (ours) {
     const other = await freshDatabase();
-    kinds.push({ name: 'other', start: () => startOurs('other', other, {}, ours) });
+    kinds.push({ name: 'other', start: () => startOurs('other', other, given[0], ours, given[2]) });
   }
   if (python)
     kinds.push({
@@ -90,5 +95,9 @@ async function kindsOf({ ours, python, javascript }, { folder, freshDatabase }) 
   return kinds;
 }
 
-const options = readOptions(Object.keys({ ...PARTS, ...OWN_SERVERS }));
+/** Parts of graphs in Python alone, and those that say nothing of them. */
+const OF_PYTHON = ['worker'];
+const NOT_OF_PYTHON = ['threads', 'memory', 'rollout'];
+
+const options = readOptions(Object.keys({ ...PARTS, ...OWN_SERVERS }), OF_PYTHON, NOT_OF_PYTHON);
 if (options) await measure(options);

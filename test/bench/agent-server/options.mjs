@@ -10,6 +10,7 @@ interface (in memory), where they are installed. Medians of the rounds; the last
   --part NAME      only this part, more than once for several: PARTS
   --peers FOLDER   where the reference servers are: FOLDER/py, a Python environment, and FOLDER/js, npm packages
   --rounds N       rounds of each measurement, 3 by default
+  --python PYTHON  graphs in Python, on an interpreter with langgraph (ours and the Python peer alone), with bars of their own
   --ours FOLDER    another built checkout of this repository as one more server, for a comparison of before and after
 
 Install the peers (their own licences; nothing of them comes with this repository):
@@ -20,14 +21,17 @@ Install the peers (their own licences; nothing of them comes with this repositor
 
 /**
  * @param {readonly string[]} names of all parts
+ * @param {readonly string[]} ofPython those that graphs in JavaScript have no part in
+ * @param {readonly string[]} notOfPython those that are left out for graphs in Python unless they are named
  * @returns what was asked for; undefined when the help was
  */
-export function readOptions(names) {
+export function readOptions(names, ofPython, notOfPython) {
   const { values } = parseArgs({
     options: {
-      part: { type: 'string', multiple: true, default: [...names] },
+      part: { type: 'string', multiple: true },
       peers: { type: 'string' },
       ours: { type: 'string' },
+      python: { type: 'string' },
       rounds: { type: 'string', default: '3' },
       help: { type: 'boolean', default: false },
     },
@@ -36,7 +40,9 @@ export function readOptions(names) {
     process.stdout.write(HELP.replace('PARTS', names.join(', ')));
     return undefined;
   }
-  const unknown = values.part.filter((name) => !names.includes(name));
+  const left = values.python === undefined ? ofPython : notOfPython;
+  const parts = values.part ?? names.filter((name) => !left.includes(name));
+  const unknown = parts.filter((name) => !names.includes(name));
   if (unknown.length > 0)
     throw new Error(`unknown part ${unknown.join(', ')}; there are ${names.join(', ')}`);
   const rounds = Number(values.rounds);
@@ -45,15 +51,18 @@ export function readOptions(names) {
   const { peers } = values;
   const python = peers && join(peers, 'py', 'bin', 'langgraph');
   const javascript = peers && join(peers, 'js', 'node_modules', '@langchain', 'langgraph-api');
+  if (values.python !== undefined && !existsSync(values.python))
+    throw new Error(`--python ${values.python} does not exist`);
   if (peers && !existsSync(python) && !existsSync(javascript))
     throw new Error(
       `--peers ${peers}: neither ${python} nor ${javascript} exists; --help says how to install them`,
     );
   return {
-    parts: values.part,
+    parts,
     rounds,
     ours: values.ours,
+    interpreter: values.python,
     python: python && existsSync(python) ? python : undefined,
-    javascript: javascript && existsSync(javascript) ? javascript : undefined,
+    javascript: values.python === undefined && javascript && existsSync(javascript) ? javascript : undefined,
   };
 }

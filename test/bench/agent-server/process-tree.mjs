@@ -33,9 +33,9 @@ export function cpuOf(root) {
   return new Map(treeOf(root).map((pid) => [pid, statOf(pid).cpuMs]));
 }
 
-/** Resident memory of a tree, in megabytes. */
-export function residentOf(root) {
-  return treeOf(root).reduce((sum, pid) => {
+/** Resident memory of a tree, or of some of its processes, in megabytes. */
+export function residentOf(root, pids = treeOf(root)) {
+  return pids.reduce((sum, pid) => {
     const pages = Number(readFileSync(`/proc/${pid}/statm`, 'utf8').split(' ')[1]);
     return sum + (pages * 4096) / 1e6;
   }, 0);

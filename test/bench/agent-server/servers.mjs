@@ -18,12 +18,12 @@ const START_LIMIT_MS = 60_000;
  */
 
 /** @returns {Promise<Server>} ours; `env` beside what it needs */
-export async function startOurs(name, uri, env = {}, checkout = undefined) {
+export async function startOurs(name, uri, env = {}, checkout = undefined, served = 'tokens') {
   const begun = performance.now();
   const onLine = (entry) => {
     if (entry.level !== 'info') process.stderr.write(`${name}: ${JSON.stringify(entry)}\n`);
   };
-  const { port, child } = await startOwnServer({ uri, agent: 'tokens', env, checkout, onLine });
+  const { port, child } = await startOwnServer({ uri, agent: served, env, checkout, onLine });
   return { name, port, pid: child.pid, readyMs: performance.now() - begun, ...endings(child) };
 }
 

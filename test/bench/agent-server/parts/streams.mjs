@@ -100,8 +100,8 @@ export async function burst({ servers, rounds }) {
 
 const CPU_RUNS = 60;
 
-async function cpuOfRuns({ name, client, pid }) {
-  if (name === 'engine') return { 'CPU ms a run': engineCpu() };
+async function cpuOfRuns({ name, client, pid, interpreter }) {
+  if (name === 'engine') return { 'CPU ms a run': engineCpu(interpreter) };
   for (let run = 0; run < 10; run++) await client.stream(BURST, 'messages');
   const before = cpuOf(pid);
   for (let run = 0; run < CPU_RUNS; run++) await client.stream(BURST, 'messages');
@@ -110,17 +110,17 @@ async function cpuOfRuns({ name, client, pid }) {
   return { 'CPU ms a run': each.reduce((sum, [, ms]) => sum + ms, 0), 'of it the first process': server };
 }
 
-function engineCpu() {
-  const file = join(import.meta.dirname, '..', 'engine.mjs');
-  const { stdout } = spawnSync(process.execPath, [file, String(CPU_RUNS)], {
+function engineCpu(interpreter) {
+  const file = join(import.meta.dirname, '..', interpreter ? 'engine.py' : 'engine.mjs');
+  const { stdout } = spawnSync(interpreter ?? process.execPath, [file, String(CPU_RUNS)], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   return Number(stdout);
 }
 
 /** What the server takes beside its graph host, in which the engine runs. */
-export async function cpu({ servers, rounds }) {
-  const found = await inTurns([...servers, { name: 'engine' }], rounds, cpuOfRuns);
+export async function cpu({ servers, rounds, interpreter }) {
+  const found = await inTurns([...servers, { name: 'engine', interpreter }], rounds, cpuOfRuns);
   const { engine, ...all } = Object.fromEntries(found);
   const beyond = new Map(
     Object.entries(all).map(([name, figures]) => [
