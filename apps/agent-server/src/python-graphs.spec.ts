@@ -115,27 +115,47 @@ if (!python) process.stderr.write('SKIPPED: graphs in Python: AGENTPLANE_TEST_PY
     await waitFor(
       async () => (await client.threads.getState<{ steps?: string[] }>(id)).values.steps?.length === 1,
     );
-    const worker = execFileSync('pgrep', ['-P', String(server.child.pid), '-f', 'agent-server/python'], {
-      encoding: 'utf8',
-    });
+    const worker = execFileSync(
+      'pgrep',
+      ['-P', String(server.child.pid), '-f', 'agent-server/python graphs'],
+      {
+        encoding: 'utf8',
+      },
+    );
     process.kill(Number(worker.trim()), 'SIGKILL');
     expect(await ended).toEqual({ ms: 1_500, steps: ['first', 'second'] });
     const [run] = await client.runs.list(id);
     expect(run?.status).toBe('success');
   }, 30_000);
 
-  it('refuses a stream mode that Python does not have', async () => {
+  it('streams what its tools do', async () => {
     const client = server.client();
     const streamMode: ['tools'] = ['tools'];
     const found: unknown[] = [];
-    for await (const { event, data } of client.runs.stream(null, 'shouts', {
-      input: { text: 'a' },
+    for await (const { event, data } of client.runs.stream(null, 'tooling', {
+      input: { text: 'ab' },
       streamMode,
     }))
-      if (event === 'error') found.push(data);
+      if (event === 'tools') found.push(data);
+    const call = { toolCallId: 'call-1', name: 'spell' };
     expect(found).toMatchObject([
-      { error: 'NotImplementedError', message: expect.stringContaining('"tools"') as unknown },
+      { event: 'on_tool_start', ...call, input: { word: 'ab' } },
+      { event: 'on_tool_end', ...call, output: { content: 'a-b' } },
+      { event: 'on_tool_start', toolCallId: 'call-2' },
+      { event: 'on_tool_error', error: { error: 'ValueError', message: 'no word' } },
     ]);
+  });
+
+  it('finds items by what they mean, by a function of the agent', async () => {
+    const { store } = server.client();
+    for (const [key, text] of [
+      ['near', 'abc'],
+      ['far', 'xyz'],
+    ] as const)
+      await store.putItem(['meaning'], key, { text });
+    const { items } = await store.searchItems(['meaning'], { query: 'cab' });
+    expect(items.map(({ key }) => key)).toEqual(['near', 'far']);
+    expect(items[0]?.score).toBeCloseTo(1);
   });
 
   it('ends a run whose values raise when they are shown', async () => {

@@ -1,4 +1,5 @@
 import type { JsonObject } from '#lib/json';
+import type { GraphLanguage } from './parse-export.js';
 import { httpNote, httpRefusal } from './http-settings.js';
 import { storeRefusal } from './store-settings.js';
 import { checkpointerRefusal } from './checkpointer-settings.js';
@@ -6,7 +7,7 @@ import { parseUi, parseUiConfig } from './parse-ui-settings.js';
 import { parseWebhookSettings } from './parse-webhook-settings.js';
 
 type Judgement = { readonly refusal: string } | { readonly note: string } | undefined;
-type Judge = (value: unknown) => Judgement;
+type Judge = (value: unknown, language: GraphLanguage) => Judgement;
 
 const drives: Judge = () => undefined;
 const refuse =
@@ -62,8 +63,8 @@ const SETTINGS: Readonly<Record<string, Judge>> = {
   http: judgeHttp,
   ui: (value) => refuseAll(parseUi(value).problems),
   ui_config: (value) => refuseAll(parseUiConfig(value).problems),
-  store: (value) => {
-    const refusal = storeRefusal(value);
+  store: (value, language) => {
+    const refusal = storeRefusal(value, language);
     return refusal === undefined ? undefined : { refusal };
   },
   checkpointer: judgeCheckpointer,
@@ -95,7 +96,7 @@ const DRIVES_PYTHON = new Set([
 /** Judges every key of a `langgraph.json`; texts begin with the key. */
 export function judgeSettings(
   settings: JsonObject,
-  language: 'javascript' | 'python' = 'javascript',
+  language: GraphLanguage = 'javascript',
 ): {
   readonly refusals: readonly string[];
   readonly notes: readonly string[];
@@ -106,7 +107,7 @@ export function judgeSettings(
     if (value === null || value === undefined) continue;
     if (language === 'python' && DRIVES_PYTHON.has(key)) continue;
     const judge = Object.hasOwn(SETTINGS, key) ? SETTINGS[key] : note('it is not a known setting');
-    const judgement = judge?.(value);
+    const judgement = judge?.(value, language);
     if (judgement && 'refusal' in judgement) refusals.push(`"${key}": ${judgement.refusal}`);
     else if (judgement) notes.push(`"${key}" of langgraph.json drives nothing: ${judgement.note}`);
   }

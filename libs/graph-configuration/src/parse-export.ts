@@ -10,7 +10,8 @@ export interface ModuleExport {
   readonly exportName: string;
 }
 
-const SOURCE_FILE = /\.([cm]?[jt]s|[jt]sx)$/;
+/** Names of files that are TypeScript or JavaScript. */
+export const SOURCE_FILE = /\.([cm]?[jt]s|[jt]sx)$/;
 const PYTHON_FILE = /\.py$/;
 const PYTHON_MODULE = /^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$/;
 

@@ -95,7 +95,7 @@ export function parseGraphConfiguration(
     python: language === 'python' ? parsePythonSettings(settings) : undefined,
     graphs: entries,
     env: parseEnv(env),
-    store: parseStoreSettings(store),
+    store: parseStoreSettings(store, language),
     webhooks: parseWebhookSettings(settings).webhooks,
     threadTtl: parseThreadTtl(settings['checkpointer']),
     http: parseHttpSettings(http, language),

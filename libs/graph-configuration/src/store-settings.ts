@@ -1,4 +1,5 @@
 import { isJsonObject, type JsonObject } from '#lib/json';
+import { parsePythonExport, SOURCE_FILE, type GraphLanguage } from './parse-export.js';
 
 /** How long items of the store live. */
 export interface StoreTtl {
@@ -28,7 +29,8 @@ export interface StoreSettings {
 
 const DEFAULT_TTL: StoreTtl = { defaultMinutes: undefined, refreshesOnRead: true, sweepIntervalMinutes: 5 };
 
-const SOURCE_FILE = /\.([cm]?[jt]s|[jt]sx)$/;
+/** A name of a module of Python has a dot; `PROVIDER:MODEL` has none before its colon. */
+const PYTHON_SOURCE = /\.|\//;
 
 /** Those of pgvector. */
 const MAX_DIMS = 16_000;
@@ -51,7 +53,7 @@ const INDEX: Rules = {
   embed: (value) => {
     if (!isText(value) || !value.includes(':'))
       return 'must be "FILE:EXPORT" of a function or an Embeddings object, or "PROVIDER:MODEL"';
-    return /\.py:/.test(value) ? 'names a Python file; name a TypeScript or JavaScript one' : undefined;
+    return undefined;
   },
   fields: (value) =>
     Array.isArray(value) && value.length > 0 && value.length <= 100 && value.every(isText)
@@ -80,12 +82,19 @@ function problemsOf(name: string, given: unknown, rules: Rules): string[] {
 }
 
 /** What of the setting `store` cannot be done; undefined when all of it can. */
-export function storeRefusal(value: unknown): string | undefined {
+export function storeRefusal(value: unknown, language: GraphLanguage): string | undefined {
   if (!isJsonObject(value)) return 'it must be an object';
   const { index, ttl, path, ...unknown } = value;
   const found = [...problemsOf('index', index, INDEX), ...problemsOf('ttl', ttl, TTL)];
   if (path !== undefined && path !== null)
     found.push('path cannot be used: items are kept in the database of the deployment; remove it');
+  const isOther = language === 'python' ? /\.([cm]?[jt]s|[jt]sx):/ : /\.py:/;
+  if (isJsonObject(index) && typeof index['embed'] === 'string' && isOther.test(index['embed']))
+    found.push(
+      language === 'python'
+        ? 'index.embed names a JavaScript file; name a Python one'
+        : 'index.embed names a Python file; name a TypeScript or JavaScript one',
+    );
   found.push(...Object.keys(unknown).map((key) => `${key} is not a known setting; remove it`));
   if (isJsonObject(index))
     for (const key of ['dims', 'embed'])
@@ -94,24 +103,26 @@ export function storeRefusal(value: unknown): string | undefined {
 }
 
 /** The setting `store` once nothing is wrong with it. */
-export function parseStoreSettings(value: unknown): StoreSettings {
+export function parseStoreSettings(value: unknown, language: GraphLanguage): StoreSettings {
   const { index, ttl }: JsonObject = isJsonObject(value) ? value : {};
   return {
-    index: isJsonObject(index) ? parseIndex(index) : undefined,
+    index: isJsonObject(index) ? parseIndex(index, language) : undefined,
     ttl: isJsonObject(ttl) ? parseTtl(ttl) : DEFAULT_TTL,
   };
 }
 
-function parseIndex({ dims, embed, fields }: JsonObject): StoreIndex {
+function parseIndex({ dims, embed, fields }: JsonObject, language: GraphLanguage): StoreIndex {
   return {
     dims: Number(dims),
     embed: String(embed),
-    source: sourceOf(String(embed)),
+    source: sourceOf(String(embed), language),
     fields: Array.isArray(fields) ? fields.filter(isText) : ['$'],
   };
 }
 
-function sourceOf(embed: string): StoreIndex['source'] {
+function sourceOf(embed: string, language: GraphLanguage): StoreIndex['source'] {
+  if (language === 'python')
+    return PYTHON_SOURCE.test(embed.split(':', 1)[0] ?? '') ? parsePythonExport(embed) : undefined;
   const colon = embed.lastIndexOf(':');
   const file = embed.slice(0, colon);
   return SOURCE_FILE.test(file) ? { file, exportName: embed.slice(colon + 1) || 'default' } : undefined;

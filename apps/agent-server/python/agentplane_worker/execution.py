@@ -22,6 +22,7 @@ from .saver import ServerSaver
 from .serializer import StateSerializer
 from .server import Fenced, Server, ServerUnavailable, StoreRefused
 from .states import interrupts_by_task, is_at_breakpoint
+from .tool_events import ToolEvents
 from .wire import SecretWords, dumps, error_on_wire, utf16_length
 
 #: How long a stopped graph may take to notice; then the run ends without it, and what it still writes is refused.
@@ -137,7 +138,6 @@ class RunExecution:
         try:
             if self._stop:
                 return self._stopped(self._stop)
-            self._require_known()
             saver = self._saver()
             continues = await self._has_progress(saver)
             if not continues:
@@ -160,10 +160,6 @@ class RunExecution:
                 return self._stopped(self._stop)
             log.warning("run failed", exc_info=error)
             return self._failed(error_on_wire(error), "error")
-
-    def _require_known(self) -> None:
-        if "tools" in self.run["kwargs"]["stream_mode"]:
-            raise NotImplementedError('the stream mode "tools" is not there for Python graphs')
 
     def _saver(self) -> BaseCheckpointSaver[Any]:
         run = self.run
@@ -209,14 +205,17 @@ class RunExecution:
         if isinstance(self._output, ProtocolOutput):
             return await self._stream_protocol(library, given, self._output)
         options = {**call_options(self.run), "stream_mode": library_modes_of(kwargs["stream_mode"])}
+        tools = ToolEvents()
+        if "tools" in kwargs["stream_mode"]:
+            config = {**config, "callbacks": [tools]}
         if "events" not in kwargs["stream_mode"]:
             async for chunk in graph.astream(given, config, **options):
-                self._output.chunk(chunk)
+                self._output.chunk(tools.on_wire(chunk))
                 await self._room()
             return
         async for event in graph.astream_events(given, config, version="v2", **options):
             if event["event"] == "on_chain_stream" and str(event["run_id"]) == self.run["runId"]:
-                self._output.chunk(event["data"]["chunk"])
+                self._output.chunk(tools.on_wire(event["data"]["chunk"]))
             self._output.library_event(event)
             await self._room()
 

@@ -6,6 +6,7 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
+from .embedder import load_embedder
 from .execution import Outcome, RunExecution, Stop, Worker
 from .frames import Frame
 from .graphs import GraphRegistry, GraphSource
@@ -28,6 +29,7 @@ class Host(Process):
         self._runs: dict[int, RunExecution] = {}
         self._worker: Worker | None = None
         self._questions: Questions | None = None
+        self._embedder: Any = None
         self.server: Server
 
     async def open(self, fd: int) -> None:
@@ -71,6 +73,10 @@ class Host(Process):
         for one in order["graphs"]:
             self.loads(one["graphId"], one["file"])
             await graphs.load(GraphSource(one["graphId"], one["file"], one["exportName"]))
+        index = order["store"].get("index")
+        if index:
+            self.loads("store.index", index["embed"])
+            self._embedder = await load_embedder(index, folder)
         server = self.server
         # the server reads three texts of that size at once
         server.max_body_bytes = 2 * order["maxTextBytes"]
@@ -97,11 +103,17 @@ class Host(Process):
     async def answer(self, kind: str, question: dict[str, Any]) -> bytes:
         if self._questions is None or self._worker is None:
             raise Public("unavailable", "The graphs are not loaded yet; retry")
+        if kind == "embed":
+            return await self._embed(question["texts"], question["isQuery"])
         text = await self._questions.answer(kind, question)
         if len(text) > self._worker.max_text_bytes:
             limit = self._worker.max_text_bytes
             raise Public("too_large", f"The answer about the {kind} has {len(text)} bytes; the limit is {limit}")
         return text
+
+    async def _embed(self, texts: list[str], is_query: bool) -> bytes:
+        embedder = self._embedder
+        return dumps(await (embedder.aembed_query(texts[0]) if is_query else embedder.aembed_documents(texts)))
 
     def trouble_of(self, error: BaseException) -> dict[str, str]:
         if isinstance(error, StoreRefused):

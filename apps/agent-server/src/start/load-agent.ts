@@ -72,11 +72,6 @@ async function loadAgent(
 ): Promise<LoadedAgent> {
   const { config, folder, reports, clock, log } = options;
   const agent = await readGraphFolder(folder);
-  if (agent.python && agent.store.index)
-    throw new TerminalError(
-      REASON.graphLoadFailed,
-      'langgraph.json: "store.index" is not there for Python graphs; remove it',
-    );
   for (const note of agent.notes) log.warn({ note }, 'setting of the agent drives nothing');
   // what the deployment sets comes first
   adoptEnvironment({ ...agent.variables, ...inheritedEnvironment(Object.keys(agent.variables)) });

@@ -9,6 +9,7 @@ from typing import Annotated, TypedDict
 from langchain_core.language_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage, AnyMessage
 from langchain_core.runnables import RunnableConfig
+from langchain_core.tools import tool
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.message import add_messages
 from langgraph.runtime import Runtime
@@ -129,3 +130,31 @@ def _log(state: Text) -> dict:
 
 
 logs = StateGraph(Text).add_node("log", _log).add_edge(START, "log").compile()
+
+
+@tool
+def spell(word: str) -> str:
+    """Spells a word."""
+    if not word:
+        raise ValueError("no word")
+    return "-".join(word)
+
+
+def _spell(state: Text) -> dict:
+    for key, word in (("call-1", state["text"]), ("call-2", "")):
+        try:
+            spell.invoke({"type": "tool_call", "id": key, "name": "spell", "args": {"word": word}})
+        except ValueError:
+            pass
+    return {}
+
+
+tooling = StateGraph(Text).add_node("spell", _spell).add_edge(START, "spell").compile()
+
+
+async def _compute(_state: Text) -> dict:
+    while True:
+        pass
+
+
+computes = StateGraph(Text).add_node("compute", _compute).add_edge(START, "compute").compile()
