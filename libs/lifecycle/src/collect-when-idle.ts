@@ -4,8 +4,11 @@ import { type Clock, systemClock } from '#lib/time';
 
 const FIRST_LOOK_MS = 10_000;
 const LOOK_EVERY_MS = 20_000;
-/** What was allocated since the last collection; less is not worth the work. */
+/** What was allocated since the last collection; less is not worth the work. Of a large heap, whose collection takes longer, a quarter. */
 const WORTH_BYTES = 4 * 2 ** 20;
+const WORTH_SHARE = 0.25;
+/** Nothing of the program goes on during a collection: a second of it takes no more than a hundredth of the time. */
+const PAUSES_PER_COLLECTION = 100;
 /** Of one core; a program that works collects by itself. */
 const IDLE_SHARE = 0.15;
 
@@ -24,14 +27,18 @@ export interface OwnProcess {
  */
 export function collectWhenIdle(clock: Clock = systemClock, own: OwnProcess = ownProcess()): void {
   let aliveBytes = 0;
+  let notBeforeMs = 0;
   let lastCpuMs = own.cpuMs();
   let lastMs = clock.monotonicMs();
   const look = (): void => {
     const [cpuMs, nowMs] = [own.cpuMs(), clock.monotonicMs()];
     const isIdle = cpuMs - lastCpuMs < (nowMs - lastMs) * IDLE_SHARE;
-    if (isIdle && own.heapBytes() - aliveBytes > WORTH_BYTES) {
+    const worthBytes = Math.max(WORTH_BYTES, aliveBytes * WORTH_SHARE);
+    if (isIdle && nowMs >= notBeforeMs && own.heapBytes() - aliveBytes > worthBytes) {
       own.collect();
       aliveBytes = own.heapBytes();
+      const endMs = clock.monotonicMs();
+      notBeforeMs = endMs + (endMs - nowMs) * PAUSES_PER_COLLECTION;
     }
     lastCpuMs = own.cpuMs();
     lastMs = clock.monotonicMs();

@@ -8,7 +8,7 @@ import {
   tableOf,
 } from '#lib/kube-semantics';
 import type { AnswerFormat } from '../http/media-type.js';
-import type { StoredObject } from '../store/stored-object.js';
+import { type StoredObject, storedVersion } from '../store/stored-object.js';
 
 /** `metadata` of a list. */
 export interface ListMeta {
@@ -52,6 +52,11 @@ export class Presenter {
   /** One stored object; its JSON is reused when it is to be shown as it is stored. */
   stored(stored: StoredObject): string {
     return this.#isAsStored(stored) ? stored.json : this.one(stored.object);
+  }
+
+  /** Whether watches are shown the JSON that is stored: no object is parsed for them. */
+  get showsStored(): boolean {
+    return this.format.kind === 'object';
   }
 
   /** A list, item by item: nothing of it is made before it is asked for. */
@@ -119,8 +124,8 @@ export class Presenter {
     return `{"type":"BOOKMARK","object":${text}}\n`;
   }
 
-  #isAsStored({ object }: StoredObject): boolean {
-    return this.format.kind === 'object' && object.apiVersion === this.#apiVersion;
+  #isAsStored(stored: StoredObject): boolean {
+    return this.format.kind === 'object' && storedVersion(stored) === this.#apiVersion;
   }
 
   #tableText(table: TableKind, meta: ListMeta, objects: readonly KubeObject[], hasColumns: boolean): string {

@@ -17,6 +17,7 @@ export class CommittedObject implements StoredObject {
   #object: KubeObject | undefined;
   #former: WeakRef<KubeObject> | undefined;
   #isFormer = false;
+  #apiVersion: string | undefined;
 
   constructor(
     readonly json: string,
@@ -35,12 +36,23 @@ export class CommittedObject implements StoredObject {
     return parsed;
   }
 
+  /** Known without the object. */
+  get apiVersion(): string {
+    return (this.#apiVersion ??= this.object.apiVersion);
+  }
+
   /** Another state took its place. */
   replaced(): void {
+    this.#apiVersion ??= this.#object?.apiVersion;
     this.#former ??= this.#object ? new WeakRef(this.#object) : undefined;
     this.#isFormer = true;
     this.#object = undefined;
   }
+}
+
+/** The version that the JSON of an object is in. */
+export function storedVersion(stored: StoredObject): string {
+  return stored instanceof CommittedObject ? stored.apiVersion : stored.object.apiVersion;
 }
 
 /** One committed change. */

@@ -69,6 +69,20 @@ describe('a watch', () => {
     expect(textAt(watch.events[0]?.object, ['message'])).toMatch(/^too old resource version: \d+ \(\d+\)$/);
   });
 
+  it('has a watch list again instead of parsing megabytes of what was', async () => {
+    await api.admin.create(MAPS, { metadata: { name: 'large' } });
+    const since = await revision();
+    for (let index = 0; index < 5; index++)
+      await api.admin.merge(`${MAPS}/large`, { data: { a: `${index}`.repeat(1_000_000) } });
+    const selected = api.admin.watch(`${MAPS}?watch=true&resourceVersion=${since}&labelSelector=a%3Db`);
+    await selected.ended;
+    expect(selected.events.map(({ type, object }) => [type, at(object, 'code')])).toEqual([['ERROR', 410]]);
+    const all = api.admin.watch(`${MAPS}?watch=true&resourceVersion=${since}`);
+    await waitFor(() => all.events.length === 5);
+    all.end();
+    await api.admin.delete(`${MAPS}/large`);
+  });
+
   it('streams the list and marks its end when asked for initial events', async () => {
     const query =
       'watch=true&sendInitialEvents=true&allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan';

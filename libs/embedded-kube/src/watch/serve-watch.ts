@@ -10,7 +10,7 @@ import type { Presenter } from '../present/presenter.js';
 import type { ObjectStore } from '../store/object-store.js';
 import type { StoredChange, StoredObject } from '../store/stored-object.js';
 import { asLeft } from './as-left.js';
-import { selectedChange } from './selected-change.js';
+import { hasSelectors, isInScope, selectedChange } from './selected-change.js';
 import type { SharedTexts } from './shared-texts.js';
 import type { WatchHub } from './watch-hub.js';
 
@@ -30,6 +30,8 @@ export interface WatchSources {
 
 const DEFAULT_TIMEOUT_SECONDS = 1800;
 const BOOKMARK_INTERVAL_MS = 60_000;
+/** Some hundred milliseconds of parsing. */
+const MAX_PARSED_LETTERS = 4 * 1024 * 1024;
 const INITIAL_EVENTS_END = { 'k8s.io/initial-events-end': 'true' };
 
 /**
@@ -87,15 +89,26 @@ class Watch {
   /** The changes after a revision; false when some of them are compacted and the client must list again. */
   replay(revision: number): boolean {
     const { history } = this.sources.store;
-    const changes = history.since(revision);
-    if (changes === undefined) {
+    const changes = history.since(revision)?.filter((change) => this.#mayShow(change));
+    if (changes === undefined || this.#isTooMuch(changes)) {
       const gone = expired(`too old resource version: ${revision} (${history.compacted + 1})`);
       this.stream.write(`${JSON.stringify({ type: 'ERROR', object: gone.status() })}\n`);
       this.stream.end();
       return false;
     }
-    this.#sendMany(this.#selected(changes.filter((change) => change.resource === this.#resource)));
+    this.#sendMany(this.#selected(changes));
     return true;
+  }
+
+  #mayShow(change: StoredChange): boolean {
+    return change.resource === this.#resource && isInScope(change, this.request.selection);
+  }
+
+  /** Changes are kept as texts: what would have to be parsed while everybody waits is listed again instead. */
+  #isTooMuch(changes: readonly StoredChange[]): boolean {
+    const { selection, presenter } = this.request;
+    if (!hasSelectors(selection) && presenter.showsStored) return false;
+    return changes.reduce((sum, { after }) => sum + after.json.length, 0) > MAX_PARSED_LETTERS;
   }
 
   *#selected(changes: readonly StoredChange[]): Generator<string> {
