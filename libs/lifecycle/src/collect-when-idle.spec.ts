@@ -35,7 +35,7 @@ describe('collectWhenIdle', () => {
     expect(state.collections).toBe(1);
     await clock.advance(60_000);
     expect(state.collections).toBe(1);
-    state.heapBytes += 5 * MB;
+    state.heapBytes += 8 * MB;
     await clock.advance(20_000);
     expect(state.collections).toBe(2);
   });
