@@ -12,5 +12,8 @@ describe('dashboardEnvironment', () => {
   it('hands on what to show', () => {
     const environment = dashboardEnvironment({}, { kubeconfig: '/k', namespace: 'ws', allNamespaces: true });
     expect(environment).toMatchObject({ AGENTPLANE_NAMESPACE: 'ws', AGENTPLANE_ALL_NAMESPACES: 'true' });
+    const printed = dashboardEnvironment({}, { kubeconfig: '/k', view: 'pods', once: true, linear: true });
+    const expected = { AGENTPLANE_VIEW: 'pods', AGENTPLANE_ONCE: 'true', AGENTPLANE_LINEAR: 'true' };
+    expect(printed).toMatchObject(expected);
   });
 });

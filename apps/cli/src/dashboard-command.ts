@@ -22,6 +22,9 @@ export function dashboardEnvironment(
     kubeconfig: string;
     namespace?: string | undefined;
     allNamespaces?: boolean;
+    view?: string | undefined;
+    once?: boolean;
+    linear?: boolean;
     dataFolder?: string | undefined;
     rest?: Target['rest'] | undefined;
   },
@@ -36,6 +39,9 @@ export function dashboardEnvironment(
     ...(flags.rest === undefined
       ? {}
       : { AGENTPLANE_REST_URL: flags.rest.url, AGENTPLANE_REST_KEY: flags.rest.key }),
+    ...(flags.view === undefined ? {} : { AGENTPLANE_VIEW: flags.view }),
+    ...(flags.once ? { AGENTPLANE_ONCE: 'true' } : {}),
+    ...(flags.linear ? { AGENTPLANE_LINEAR: 'true' } : {}),
     ...(flags.allNamespaces ? { AGENTPLANE_ALL_NAMESPACES: 'true' } : {}),
   };
 }
@@ -46,6 +52,9 @@ export function runDashboard(
     readonly kubeconfig: string | undefined;
     readonly namespace: string | undefined;
     readonly allNamespaces: boolean;
+    readonly view: string | undefined;
+    readonly once: boolean;
+    readonly linear: boolean;
   },
 ): Promise<number> {
   const place = dashboardPlace(flags);

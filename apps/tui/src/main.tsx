@@ -1,6 +1,6 @@
 import { render } from 'ink';
 import { visibleText } from '#lib/command-line';
-import { flag, loadConfig, optionalText, text } from '#lib/config';
+import { flag, list, loadConfig, optionalText, text } from '#lib/config';
 import { dataPaths, findDiskTrouble, readCredentials } from '#lib/data-folder';
 import { errorText } from '#lib/errors';
 import { KubeClient, loadKubeConnection } from '#lib/kube';
@@ -9,8 +9,11 @@ import { createLogger } from '#lib/telemetry';
 import { systemClock } from '#lib/time';
 import { KubeDeeds } from './acting/kube-deeds.js';
 import { Dashboard } from './screen/dashboard.js';
-import { printOnce } from './screen/print-once.js';
+import { followLines } from './screen/follow-lines.js';
+import { PRINTED, printOnce } from './screen/print-once.js';
+import { findView, getView, VIEWS } from './views/all-views.js';
 import { DEPLOYMENTS } from './views/deployments.js';
+import type { View } from './views/view.js';
 import { KubeWorld } from './world/kube-world.js';
 import { restOf } from './world/rest-client.js';
 import { RestItems } from './world/rest-items.js';
@@ -20,6 +23,9 @@ const CONFIG = {
   namespace: optionalText('AGENTPLANE_NAMESPACE', 'namespace to show; the context’s own when missing'),
   dataFolder: optionalText('AGENTPLANE_DATA', 'data folder of the platform when it runs on this machine'),
   allNamespaces: flag('AGENTPLANE_ALL_NAMESPACES', 'show every namespace', { fallback: false }),
+  views: list('AGENTPLANE_VIEW', 'views to print, or the one to begin with', { fallback: [] }),
+  isOnce: flag('AGENTPLANE_ONCE', 'print once and end', { fallback: false }),
+  isLinear: flag('AGENTPLANE_LINEAR', 'print lines as things change', { fallback: false }),
   restUrl: optionalText('AGENTPLANE_REST_URL', 'address of the REST interface: traces, keys, metrics'),
   restKey: optionalText('AGENTPLANE_REST_KEY', 'API key for it', { secret: true }),
   visual: optionalText('VISUAL', 'editor, as a command line'),
@@ -47,6 +53,13 @@ async function firstTrouble(world: KubeWorld, namespace: string | undefined): Pr
   ]);
 }
 
+/** @throws Error that lists the views */
+function viewOf(word: string): View {
+  const view = findView(word);
+  if (view) return view;
+  throw new Error(`no view is called ${word}: there are ${VIEWS.map(({ name }) => name).join(', ')}`);
+}
+
 async function main(): Promise<number> {
   const config = loadConfig(CONFIG);
   const connection = await loadKubeConnection({ kubeconfigPath: config.kubeconfigPath });
@@ -70,9 +83,15 @@ async function main(): Promise<number> {
     );
     return EXIT.failed;
   }
-  if (!process.stdout.isTTY) {
-    process.stdout.write(await printOnce(world, namespace, systemClock));
-    return EXIT.ok;
+  const views = config.views.map(viewOf);
+  if (config.isOnce || config.isLinear || !process.stdout.isTTY) {
+    const printed = views.length === 0 ? PRINTED.map(getView) : views;
+    const names = printed.map(({ name }) => name);
+    process.stdout.write(await printOnce(world, namespace, systemClock, names));
+    if (!config.isLinear) return EXIT.ok;
+    const write = (line: string): boolean => process.stdout.write(line);
+    followLines(world, printed, namespace, { clock: systemClock, write });
+    return await new Promise(() => undefined);
   }
   const addresses =
     dataFolder === undefined ? undefined : readCredentials(dataPaths(dataFolder).credentials)?.metrics;
@@ -86,6 +105,7 @@ async function main(): Promise<number> {
       deeds={deeds}
       namespace={namespace}
       server={connection.server}
+      firstView={views[0]?.name ?? DEPLOYMENTS.name}
     />,
     { alternateScreen: true, incrementalRendering: true, exitOnCtrlC: false },
   );

@@ -15,7 +15,14 @@ function show(items = SCENE, deeds = new NotedDeeds()): Screen {
   const world = new StillWorld(items);
   const clock = { ...systemClock, now: () => SCENE_NOW };
   const screen = render(
-    <Dashboard world={world} clock={clock} deeds={deeds} namespace="ws-default" server="https://here" />,
+    <Dashboard
+      world={world}
+      clock={clock}
+      deeds={deeds}
+      namespace="ws-default"
+      server="https://here"
+      firstView="deployments"
+    />,
   );
   const shown = { ...screen, deeds, world };
   open.push(shown);

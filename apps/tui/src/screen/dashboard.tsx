@@ -25,6 +25,7 @@ export interface DashboardProps {
   readonly namespace: string | undefined;
   /** Address of the API server. */
   readonly server: string;
+  readonly firstView: string;
 }
 
 const TICK_MS = 1000;
@@ -40,7 +41,8 @@ function useNow(clock: Clock): Date {
 }
 
 /** The screen: one table on top of those that led to it, and what lies above it. */
-export function Dashboard({ world, clock, deeds, namespace, server }: DashboardProps): ReactNode {
+export function Dashboard(props: DashboardProps): ReactNode {
+  const { world, clock, deeds, namespace, server, firstView } = props;
   useWorld(world);
   const now = useNow(clock);
   const { exit, suspendTerminal } = useApp();
@@ -58,7 +60,7 @@ export function Dashboard({ world, clock, deeds, namespace, server }: DashboardP
   });
 
   const { session, change } = useSession(
-    () => newSession('deployments', namespace),
+    () => newSession(firstView, namespace),
     (of) => ({
       ...factsOf(of, cache.of(of), world, deeds),
       ...paneFacts.current,

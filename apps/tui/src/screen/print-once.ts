@@ -10,7 +10,7 @@ import { columnsOf } from './row-texts.js';
 import { RowsCache } from './rows-cache.js';
 
 /** What stands there without a terminal, each view under its own heading. */
-const PRINTED = ['deployments', 'revisions', 'exports', 'runs'];
+export const PRINTED = ['deployments', 'revisions', 'exports', 'runs'];
 const GAP = '  ';
 const LIST_MS = 10_000;
 

@@ -21,6 +21,7 @@ render(
     deeds,
     namespace: 'ws-default',
     server: 'https://127.0.0.1:6443',
+    firstView: 'deployments',
   }),
   { alternateScreen: true, incrementalRendering: true, exitOnCtrlC: false, interactive: true },
 );

@@ -1,0 +1,151 @@
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { parse } from 'yaml';
+import { KubeClient, loadKubeConnection, type Untyped } from '#lib/kube';
+import { CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES, type ResourceRef, RESOURCES } from '#lib/resources';
+import { temporaryFolder, testEmbeddedKube } from '#lib/testing';
+import { systemClock } from '#lib/time';
+import { newSession } from '../session/session.js';
+import { findView } from '../views/all-views.js';
+import type { View } from '../views/view.js';
+import type { Item } from '../world/items.js';
+import { KubeDeeds } from './kube-deeds.js';
+
+const CRDS = resolve(import.meta.dirname, '..', '..', '..', '..', 'crds');
+const KEY = { namespace: 'ws-one', name: 'lake' };
+
+/** Deeds at a real API server; nothing reconciles. */
+describe('KubeDeeds', () => {
+  const kube = testEmbeddedKube();
+  const folder = temporaryFolder();
+  let client: KubeClient;
+  let editors = 0;
+
+  function viewOf(name: string): View {
+    const view = findView(name);
+    if (!view) throw new Error(`no view ${name}`);
+    return view;
+  }
+
+  /** An editor that changes the file by a shell line; `$1` is the file. */
+  function editorOf(line: string): string {
+    const path = join(folder, `editor-${++editors}.sh`);
+    writeFileSync(path, `#!/bin/sh\n${line}\n`, { mode: 0o700 });
+    return path;
+  }
+
+  function deeds(editor = 'true', by = client): KubeDeeds {
+    return new KubeDeeds({ client: by, rest: undefined, clock: systemClock, editor, pulse: undefined });
+  }
+
+  async function lake(): Promise<Item> {
+    return await client.get(RESOURCES.BulkExportDestination, KEY);
+  }
+
+  async function edit(editor: string): Promise<string> {
+    const done = await deeds(editor).edit(viewOf('destinations'), [await lake()], (run) => run());
+    return done.text;
+  }
+
+  beforeAll(async () => {
+    const connection = await loadKubeConnection({ kubeconfigPath: kube.kubeconfigPath });
+    client = new KubeClient(connection, { fieldManager: 'agentplane-dashboard' });
+    for (const name of readdirSync(CRDS))
+      await client.apply(
+        CUSTOM_RESOURCE_DEFINITIONS as ResourceRef as ResourceRef<Untyped>,
+        parse(readFileSync(join(CRDS, name), 'utf8')) as Untyped,
+      );
+    await client.create(NAMESPACES, { metadata: { name: KEY.namespace } });
+    await client.create(
+      RESOURCES.BulkExportDestination,
+      {
+        metadata: { ...KEY, labels: { team: 'a', kept: 'yes' } },
+        spec: {
+          type: 'object_store',
+          config: { bucketName: 'lake', prefix: 'runs', includeBucketInPrefix: false },
+          displayName: 'Lake',
+        },
+      },
+      { fieldManager: 'someone-else' },
+    );
+  });
+  afterAll(() => client.close());
+
+  it('applies what was edited, and removes what was taken out, also of other writers', async () => {
+    const said = await edit(
+      editorOf(`sed -i -e 's/displayName: Lake/displayName: Pond/' -e '/team: a/d' "$1"`),
+    );
+    expect(said).toBe('lake changed');
+    const { metadata, spec } = (await lake()) as Item & { spec: { displayName: string; config: object } };
+    expect(spec.displayName).toBe('Pond');
+    expect(spec.config).toMatchObject({ bucketName: 'lake', prefix: 'runs', includeBucketInPrefix: false });
+    expect(metadata.labels).toEqual({ kept: 'yes' });
+  });
+
+  it('changes nothing when the text is left as it was, or emptied', async () => {
+    const before = (await lake()).metadata.resourceVersion;
+    expect(await edit('true')).toBe('lake was not changed');
+    expect(await edit(editorOf(': > "$1"'))).toBe('lake was not changed');
+    expect((await lake()).metadata.resourceVersion).toBe(before);
+  });
+
+  it('shows a refusal in the editor, until the text is taken', async () => {
+    const rounds = join(folder, 'rounds');
+    const script = [
+      `cat "$1" >> ${rounds}`,
+      `if grep -q 'displayName: Bay' "$1" || grep -q 'type: nonsense' "$1"; then sed -i 's/type: nonsense/type: object_store/' "$1"`,
+      `else sed -i -e 's/displayName: .*/displayName: Bay/' -e 's/type: object_store/type: nonsense/' "$1"; fi`,
+    ].join('\n');
+    expect(await edit(editorOf(script))).toBe('lake changed');
+    expect(readFileSync(rounds, 'utf8')).toMatch(/^# .*nonsense/m);
+    expect(((await lake()) as Item & { spec: { displayName: string } }).spec.displayName).toBe('Bay');
+  });
+
+  it('refuses another name, and reports an editor that fails', async () => {
+    const script = `if grep -q '^# kind, name' "$1"; then : > "$1"; else sed -i 's/name: lake/name: other/' "$1"; fi`;
+    expect(await edit(editorOf(script))).toBe('lake was not changed');
+    await expect(edit('false')).rejects.toThrow('ended with exit code 1');
+  });
+
+  it('tests a destination again, and deletes it', async () => {
+    const view = viewOf('destinations');
+    expect(await deeds().perform(view, 't', [await lake()], '')).toEqual({
+      text: 'lake is tested again',
+      isProblem: false,
+    });
+    expect((await lake()).metadata.annotations).toHaveProperty(['agentplane.dev/test-request']);
+    const gone = await deeds().perform(view, 'ctrl-d', [await lake()], '');
+    expect(gone.text).toBe('deletion of lake requested');
+    expect(await client.find(RESOURCES.BulkExportDestination, KEY)).toBeUndefined();
+  });
+
+  it('asks for the right first, and says which is missing', async () => {
+    const account: ResourceRef = {
+      group: '',
+      version: 'v1',
+      plural: 'serviceaccounts',
+      kind: 'ServiceAccount',
+      namespaced: true,
+    };
+    await client.create(account as ResourceRef<Untyped>, {
+      metadata: { name: 'reader', namespace: KEY.namespace },
+    });
+    const { token } = await client.createToken({ namespace: KEY.namespace, name: 'reader' });
+    const { clientCertificate: _c, clientKey: _k, ...connection } = client.connection;
+    const reader = new KubeClient({
+      ...connection,
+      auth: { authorization: () => Promise.resolve(`Bearer ${token}`) },
+    });
+    const item: Item = { metadata: { ...KEY, name: 'sea' } };
+    const refused = await deeds('true', reader).perform(viewOf('destinations'), 'ctrl-d', [item], '');
+    expect(refused).toEqual({
+      text: 'cannot delete sea: this account may not delete bulkexportdestinations in ws-one',
+      isProblem: true,
+    });
+    await reader.close();
+  });
+
+  it('begins with a view that exists', () => {
+    expect(findView(newSession('deployments', undefined).stack[0].view)?.name).toBe('deployments');
+  });
+});
