@@ -95,6 +95,7 @@ describe('agentplane', () => {
     ['dashboard', ['dashboard']],
     ['image add', ['image', 'add', 'x', join(repository, 'examples', 'agent')]],
     ['image list', ['image', 'list']],
+    ['image remove', ['image', 'remove', 'x']],
     ['keys list', ['keys', 'list']],
     ['keys create', ['keys', 'create', 'laptop']],
     ['keys revoke', ['keys', 'revoke', 'x']],
@@ -115,7 +116,7 @@ describe('agentplane', () => {
     expect(ending.code).toBe(0);
   });
 
-  it('keeps an image to the workspaces that it was added for', async () => {
+  it('keeps an image to the workspaces that it was added for, and removes its name', async () => {
     const agent = mkdtempSync(join(folder, 'agent-'));
     writeFileSync(join(agent, 'langgraph.json'), '{"graphs": {"agent": "./agent.ts:graph"}}');
     writeFileSync(join(agent, 'agent.ts'), 'export const graph = 1;');
@@ -135,6 +136,13 @@ describe('agentplane', () => {
     );
     const listed = await agentplane('image', 'list', '--data', folder);
     expect(listed.said).toMatch(/WORKSPACES.*\nown .* blue, red /s);
+    const removed = await agentplane('image', 'remove', 'own', '--data', folder);
+    expect([removed.code, removed.said]).toEqual([0, 'image own removed\n']);
+    const missing = await agentplane('image', 'remove', 'own', '--data', folder);
+    expect([missing.code, missing.complained]).toEqual([
+      1,
+      expect.stringMatching(/image own does not exist; "agentplane image list" shows those that do/),
+    ]);
   });
 
   it('does not start on a port that another program has', async () => {

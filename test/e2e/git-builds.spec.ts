@@ -4,7 +4,15 @@ import { join } from 'node:path';
 import { spawnSync } from 'node:child_process';
 import { KubeClient, loadKubeConnection } from '#lib/kube';
 import { formatGitIntegration, GIT_INTEGRATIONS } from '#lib/manifests';
-import { type AgentRevision, CONFIG_MAPS, JOBS, RESOURCES, SECRET_TYPE, SECRETS } from '#lib/resources';
+import {
+  type AgentDeployment,
+  type AgentRevision,
+  CONFIG_MAPS,
+  JOBS,
+  RESOURCES,
+  SECRET_TYPE,
+  SECRETS,
+} from '#lib/resources';
 import { type GitRepository, type GitServer, gitServer, waitFor } from '#lib/testing';
 import {
   newDataFolder,
@@ -51,7 +59,7 @@ describe('deployments from git', () => {
         recursive: true,
       });
     commit = await source.commit({});
-    platform = await startPlatform(dataFolder);
+    platform = await startPlatform(dataFolder, { environment: { AGENTPLANE_BUILD_PUSH_PERIOD_MS: '1000' } });
     rest = new Rest(platform.credentials);
     const { kubeconfig: kubeconfigPath } = platform.credentials;
     client = new KubeClient(await loadKubeConnection({ kubeconfigPath }), { fieldManager: 'test' });
@@ -97,9 +105,9 @@ describe('deployments from git', () => {
   const arev = (name: string) =>
     client.get<AgentRevision>(RESOURCES.AgentRevision, { namespace: NAMESPACE, name });
 
-  it('builds a folder of a private repository, and serves it', async () => {
+  it('builds a folder of a private repository, serves it, and follows its branch', async () => {
     const deployment = await deploy('from-git', { build_command: 'echo "in $(pwd)"; sleep 3; touch built' });
-    const { last, seen } = await follow(deployment);
+    const { last, seen: states } = await follow(deployment);
     expect(last).toMatchObject({
       status: 'DEPLOYED',
       source_revision_config: {
@@ -109,7 +117,7 @@ describe('deployments from git', () => {
         repo_commit_sha: commit,
       },
     });
-    expect(seen).toEqual(expect.arrayContaining(['AWAITING_BUILD', 'BUILDING']));
+    expect(states).toEqual(expect.arrayContaining(['AWAITING_BUILD', 'BUILDING']));
     const { body } = await rest.get<Deployment>(`/v2/deployments/${deployment.id}`);
     expect((await fetch(`${body.url}/ok`)).status).toBe(200);
     const revision = await arev('from-git-00001');
@@ -127,6 +135,19 @@ describe('deployments from git', () => {
     expect(
       spawnSync('grep', ['-rl', TOKEN, images, join(dataFolder, 'logs')], { encoding: 'utf8' }).stdout,
     ).toBe('');
+    // followed from here on: what was pushed before belongs to this revision
+    const following = { source_config: { build_on_push: true } };
+    expect((await rest.patch(`/v2/deployments/${deployment.id}`, following)).status).toBe(200);
+    const seen = () =>
+      client.get<AgentDeployment>(RESOURCES.AgentDeployment, { namespace: NAMESPACE, name: 'from-git' });
+    await waitFor(async () => (await seen()).status?.push?.commit === commit, PATIENT);
+    const pushed = await source.commit({ 'README.md': 'Pushed.' });
+    const next = { namespace: NAMESPACE, name: 'from-git-00002' };
+    await waitFor(
+      async () =>
+        (await client.find<AgentRevision>(RESOURCES.AgentRevision, next))?.status?.repoCommitSha === pushed,
+      PATIENT,
+    );
   }, 180_000);
 
   it.each<[string, object, object, string, RegExp]>([

@@ -1,11 +1,12 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { existsSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { inheritedEnvironment, PROXY_VARIABLES } from '#lib/config';
 import { readTerminationMessage } from '#lib/lifecycle';
-import { type GitRepository, type GitServer, gitServer, temporaryFolder } from '#lib/testing';
+import { type GitRepository, type GitServer, gitServer, itLong, temporaryFolder } from '#lib/testing';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..', '..');
 const main = join(root, 'dist', 'apps', 'builder', 'src', 'main.js');
@@ -219,6 +220,40 @@ describe('the builder', () => {
     expect(ended).toMatchObject({ code: 0 });
     expect(ended.log).toContain('installing what package-lock.json names with npm');
   });
+
+  /** Of the repository: package.json and a lock file, each with one package and one for development. */
+  const locks = join(root, 'libs', 'image-store', 'testdata', 'locks');
+  const installs = async (manager: string): Promise<void> => {
+    const repository = await server.repository(`locked-by-${manager}`);
+    const files = readdirSync(join(locks, manager)).map((name) => [
+      name,
+      readFileSync(join(locks, manager, name), 'utf8'),
+    ]);
+    const registry = spawnSync('npm', ['config', 'get', 'registry'], { encoding: 'utf8' }).stdout.trim();
+    const commit = await repository.commit({ ...AGENT, ...Object.fromEntries(files) });
+    const settings = settingsOf(repository, commit, {
+      ...inheritedEnvironment([...PROXY_VARIABLES, 'NODE_EXTRA_CA_CERTS', 'SSL_CERT_FILE', 'SSL_CERT_DIR']),
+      npm_config_registry: registry,
+      YARN_NPM_REGISTRY_SERVER: registry,
+    });
+    const at = await work();
+    await step('fetch', at, settings);
+    const ended = await step('build', at, settings);
+    expect([ended.code, ended.message]).toEqual([0, '']);
+    const modules = join(at, 'source', 'node_modules');
+    const has = (name: string) => existsSync(join(modules, name, 'package.json'));
+    expect([has('is-number'), has('is-odd')]).toEqual([true, false]);
+    // with a build command the packages for development are there too
+    const again = await work();
+    await step('fetch', again, settings);
+    const AGENTPLANE_BUILD_COMMAND = 'test -e node_modules/is-odd/package.json';
+    expect(await step('build', again, { ...settings, AGENTPLANE_BUILD_COMMAND })).toMatchObject({ code: 0 });
+  };
+  itLong.each(['npm', 'pnpm', 'yarn', 'berry'])(
+    'installs what a lock file of %s names, by a real install',
+    installs,
+    240_000,
+  );
 
   it('installs nothing without a lock file', async () => {
     const repository = await server.repository('plain');
