@@ -29,8 +29,9 @@ export {
 } from './json-walk.js';
 export { jsonEquals } from './json-equals.js';
 export { isJsonObject, type JsonObject, type MutableJsonObject } from './json-object.js';
-export { findJsonTrouble, type JsonRules, type JsonTrouble } from './json-trouble.js';
+export { findingJsonTrouble, findJsonTrouble, type JsonRules, type JsonTrouble } from './json-trouble.js';
 export { parseJson } from './parse-json.js';
+export { parsingJson } from './parsing-json.js';
 export { parseShort } from './parse-short.js';
 export { renderTrouble } from './render-trouble.js';
 export { stableJson } from './stable-json.js';

@@ -8,6 +8,7 @@ import {
   OPEN_OBJECT,
   QUOTE,
 } from './json-codes.js';
+import { atOnce, endOfAnyString, endOfShortString, type JsonWalk, STRETCH } from './json-walk.js';
 
 /** From so many names on, an object's names are looked up instead of compared. */
 const LOOKED_UP_FROM = 24;
@@ -48,8 +49,13 @@ export interface JsonRules {
  * the text; what is no JSON is left to the parser.
  */
 export function findJsonTrouble(json: string, rules: JsonRules = {}): JsonTrouble | undefined {
+  return atOnce(findingJsonTrouble(json, rules));
+}
+
+/** As {@link findJsonTrouble}, with turns for others in between. */
+export function* findingJsonTrouble(json: string, rules: JsonRules = {}): JsonWalk<JsonTrouble | undefined> {
   const scan = new Scan(json, rules);
-  const trouble = scan.find();
+  const trouble = yield* scan.find();
   if (!trouble) rules.onValues?.(scan.values);
   return trouble;
 }
@@ -115,12 +121,18 @@ class Scan {
     return this.#values;
   }
 
-  find(): JsonTrouble | undefined {
+  *find(): JsonWalk<JsonTrouble | undefined> {
     const { json } = this;
+    let pausedAt = 0;
     for (let at = 0; at < json.length; at++) {
+      if (at - pausedAt > STRETCH) {
+        yield undefined;
+        pausedAt = at;
+      }
       switch (json.charCodeAt(at)) {
         case QUOTE: {
-          const end = endOfString(json, at);
+          const short = endOfShortString(json, at);
+          const end = (short >= 0 ? short : yield* endOfAnyString(json, at)) - 1;
           const trouble = this.#string(at, end);
           if (trouble) return trouble;
           at = end;
@@ -129,7 +141,7 @@ class Scan {
         case OPEN_ARRAY:
         case OPEN_OBJECT:
           if (this.#isStrict()) this.#open(json.charCodeAt(at) === OPEN_OBJECT);
-          else at = this.#skip(at);
+          else at = yield* this.#skip(at);
           if (at < 0 || this.#levels.length > this.#maxDepth) return this.#trouble('depth');
           break;
         case CLOSE_ARRAY:
@@ -156,15 +168,22 @@ class Scan {
   }
 
   /** @returns the end of the list or object that begins at `start`; -1 when it is nested too deep */
-  #skip(start: number): number {
+  *#skip(start: number): JsonWalk<number> {
     const { json } = this;
     const room = this.#maxDepth - this.#levels.length;
     let depth = 0;
+    let pausedAt = start;
     for (let at = start; at < json.length; at++) {
+      if (at - pausedAt > STRETCH) {
+        yield undefined;
+        pausedAt = at;
+      }
       switch (json.charCodeAt(at)) {
-        case QUOTE:
-          at = endOfString(json, at);
+        case QUOTE: {
+          const short = endOfShortString(json, at);
+          at = (short >= 0 ? short : yield* endOfAnyString(json, at)) - 1;
           break;
+        }
         case OPEN_ARRAY:
         case OPEN_OBJECT:
           if (++depth > room) return -1;

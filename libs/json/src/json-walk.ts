@@ -20,7 +20,7 @@ export interface JsonMember extends JsonSpan {
 export type JsonWalk<T> = Generator<undefined, T, undefined>;
 
 /** Characters between two pauses: some tenths of a millisecond. */
-const STRETCH = 64 * 1024;
+export const STRETCH = 64 * 1024;
 
 /** Stretches of one turn of the event loop. */
 const STRETCHES = 4;
@@ -50,7 +50,7 @@ export function* membersOf(json: string, start = 0): Generator<JsonMember | unde
   if (json.charCodeAt(open) !== OPEN_OBJECT) return;
   let pausedAt = open;
   for (let at = skipBlank(json, open + 1); json.charCodeAt(at) === QUOTE;) {
-    const nameEnd = yield* endOfString(json, at);
+    const nameEnd = yield* endOfAnyString(json, at);
     const from = skipBlank(json, skipBlank(json, nameEnd) + 1);
     const end = yield* endOfValue(json, from);
     yield { name: nameAt(json, at, nameEnd), start: from, end };
@@ -135,14 +135,14 @@ function skipBlank(json: string, from: number): number {
 
 /** Behind the value that begins at `start`. */
 function* endOfValue(json: string, start: number): JsonWalk<number> {
-  if (json.charCodeAt(start) === QUOTE) return yield* endOfString(json, start);
+  if (json.charCodeAt(start) === QUOTE) return yield* endOfAnyString(json, start);
   let depth = 0;
   let pausedAt = start;
   for (let at = start; at < json.length; at++) {
     switch (json.charCodeAt(at)) {
       case QUOTE: {
         const end = endOfShortString(json, at);
-        at = (end >= 0 ? end : yield* endOfString(json, at)) - 1;
+        at = (end >= 0 ? end : yield* endOfAnyString(json, at)) - 1;
         break;
       }
       case OPEN_ARRAY:
@@ -170,8 +170,8 @@ function* endOfValue(json: string, start: number): JsonWalk<number> {
 /** Quotes within a string, and backslashes before each, that are looked at without a pause. */
 const FEW = 64;
 
-/** As {@link endOfString}; -1 for a string that takes pauses. */
-function endOfShortString(json: string, start: number): number {
+/** As {@link endOfAnyString}; -1 for a string that takes pauses. */
+export function endOfShortString(json: string, start: number): number {
   let at = json.indexOf('"', start + 1);
   for (let quotes = 0; quotes < FEW; quotes++) {
     if (at < 0) return json.length;
@@ -185,7 +185,7 @@ function endOfShortString(json: string, start: number): number {
 }
 
 /** Behind the quote that ends the string which begins at `start`. */
-function* endOfString(json: string, start: number): JsonWalk<number> {
+export function* endOfAnyString(json: string, start: number): JsonWalk<number> {
   const end = endOfShortString(json, start);
   if (end >= 0) return end;
   let pausedAt = start;

@@ -8,6 +8,7 @@ import {
   OPEN_OBJECT,
   QUOTE,
 } from './json-codes.js';
+import { atOnce, endOfAnyString, endOfShortString, type JsonWalk, STRETCH } from './json-walk.js';
 
 /**
  * `JSON.parse` for texts of others. V8 (12.8 to 14.6 at least: Node 24 and 26, nodejs/node#63785) takes a name with an
@@ -18,7 +19,7 @@ import {
  */
 export function parseJson(text: string): unknown {
   const value: unknown = JSON.parse(text);
-  return hasEscapedName(text) ? read(text) : value;
+  return hasEscapedName(text) ? atOnce(reading(text)) : value;
 }
 
 /** Whether a name of a member is written with an escape, in a text that is JSON. */
@@ -48,7 +49,7 @@ function skipSpace(text: string, at: number): number {
 type Container = { readonly list: unknown[] } | { readonly object: object; name: string | undefined };
 
 /** The value of a text that is JSON; without recursion, as it may be nested to any depth. */
-function read(text: string): unknown {
+export function* reading(text: string): JsonWalk<unknown> {
   const open: Container[] = [];
   let root: unknown;
   let at = 0;
@@ -66,7 +67,12 @@ function read(text: string): unknown {
     open.push(container);
     at++;
   };
+  let pausedAt = 0;
   for (at = skipSpace(text, at); at < text.length; at = skipSpace(text, at)) {
+    if (at - pausedAt > STRETCH) {
+      yield undefined;
+      pausedAt = at;
+    }
     switch (text.charCodeAt(at)) {
       case OPEN_OBJECT: {
         const object = {};
@@ -88,8 +94,9 @@ function read(text: string): unknown {
         at++;
         break;
       case QUOTE: {
-        const end = endOfString(text, at + 1);
-        const value = stringAt(text, at, end);
+        const short = endOfShortString(text, at);
+        const end = short >= 0 ? short : yield* endOfAnyString(text, at);
+        const value = end - at <= STRETCH ? stringAt(text, at, end) : yield* longStringAt(text, at, end);
         at = end;
         const inner = open.at(-1);
         if (inner && 'object' in inner && inner.name === undefined) inner.name = value;
@@ -106,11 +113,45 @@ function read(text: string): unknown {
   return root;
 }
 
-/** A string that is a whole text has no name before it that it could be taken for. */
+/** A string that is a whole text has no name before it that it could be taken for. A part of the text would keep all of it. */
 function stringAt(text: string, start: number, end: number): string {
-  const raw = text.slice(start + 1, end - 1);
-  return raw.includes('\\') ? String(JSON.parse(text.slice(start, end))) : raw;
+  return String(JSON.parse(text.slice(start, end)));
 }
+
+/** Letters of `\u0000`. */
+const LONGEST_ESCAPE = 6;
+
+/** The same piece by piece, none of which ends within an escape. */
+function* longStringAt(text: string, start: number, end: number): JsonWalk<string> {
+  const pieces: string[] = [];
+  for (let at = start + 1; at < end - 1;) {
+    const to = endOfPiece(text, at, Math.min(at + STRETCH, end - 1));
+    pieces.push(String(JSON.parse(`"${text.slice(at, to)}"`)));
+    at = to;
+    yield undefined;
+  }
+  return pieces.join('');
+}
+
+/** The first place from `to` on that lies within no escape; at `from` none is open. */
+function endOfPiece(text: string, from: number, to: number): number {
+  for (let at = Math.max(from, to - LONGEST_ESCAPE); at < to; at++) {
+    if (text.charCodeAt(at) !== BACKSLASH || isEscaped(text, from, at)) continue;
+    const end = at + (text.charCodeAt(at + 1) === LETTER_U ? LONGEST_ESCAPE : 2);
+    if (end > to) return end;
+    at = end - 1;
+  }
+  return to;
+}
+
+/** Whether the backslash at `at` is the second of an escape. */
+function isEscaped(text: string, from: number, at: number): boolean {
+  let before = at;
+  while (before > from && text.charCodeAt(before - 1) === BACKSLASH) before--;
+  return (at - before) % 2 === 1;
+}
+
+const LETTER_U = 0x75;
 
 /** Of a number, `true`, `false` or `null`. */
 function endOfLiteral(text: string, at: number): number {

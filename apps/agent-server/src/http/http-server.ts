@@ -198,7 +198,9 @@ function parseBodies(app: FastifyInstance, clock: Clock): void {
     const account = room.open(request.caller?.identity);
     try {
       const bytes = await readBody(body, MAX_BODY_BYTES, account.hold);
-      return parseJsonBody(bytes, (values) => countBody(turns, request, { length: bytes.length, values }));
+      return await parseJsonBody(bytes, (values) =>
+        countBody(turns, request, { length: bytes.length, values }),
+      );
     } finally {
       account.keep(0);
     }

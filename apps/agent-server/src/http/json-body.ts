@@ -1,16 +1,23 @@
 import { PublicError } from '#lib/errors';
 import {
+  findingJsonTrouble,
   findInvalidUtf8,
-  findJsonTrouble,
+  inTurns,
   type JsonRules,
   type JsonTrouble,
   parseJson,
+  parsingJson,
   renderTrouble,
 } from '#lib/json';
 
+/** Levels of lists and objects. */
+const MAX_DEPTH = 128;
+
+/** Longer texts are parsed piece by piece, which takes several times as long, and holds nobody up. */
+const PARSED_AT_ONCE = 256 * 1024;
+
 const RULES: JsonRules = {
-  /** Levels of lists and objects. */
-  maxDepth: 128,
+  maxDepth: MAX_DEPTH,
   /** Some 70 MB once they are parsed, and a text of three: more of the same bytes would take twenty times their length. */
   maxValues: 1_000_000,
   /** What graphs and the store get, and values to search for: data of callers, kept as JSON has it. */
@@ -35,11 +42,12 @@ const TYPES: Readonly<Record<JsonTrouble['kind'], string>> = {
 
 /**
  * The JSON of a body; undefined for none, as many clients send a JSON content type without one. Outside of payloads
- * nothing is taken that reads as one thing where it is checked and as another where it is stored.
+ * nothing is taken that reads as one thing where it is checked and as another where it is stored. A body may have megabytes:
+ * others get their turns meanwhile.
  * @param onValues called before it is parsed, with how many values it holds
  * @throws PublicError `invalid`, `bad_request`
  */
-export function parseJsonBody(bytes: Buffer, onValues?: (values: number) => void): unknown {
+export async function parseJsonBody(bytes: Buffer, onValues?: (values: number) => void): Promise<unknown> {
   if (bytes.length === 0) return undefined;
   const invalidAt = findInvalidUtf8(bytes);
   if (invalidAt !== undefined)
@@ -48,10 +56,11 @@ export function parseJsonBody(bytes: Buffer, onValues?: (values: number) => void
       `The body is not UTF-8: byte ${invalidAt} belongs to no character; send UTF-8`,
     );
   const text = bytes.toString('utf8');
-  const trouble = findJsonTrouble(text, onValues ? { ...RULES, onValues } : RULES);
+  const trouble = await inTurns(findingJsonTrouble(text, onValues ? { ...RULES, onValues } : RULES));
   if (trouble) throw refusal(trouble);
   try {
-    return parseJson(text);
+    if (text.length <= PARSED_AT_ONCE) return parseJson(text);
+    return await inTurns(parsingJson(bytes, text, MAX_DEPTH));
   } catch {
     throw new PublicError('bad_request', 'The body is not a JSON document');
   }
@@ -69,7 +78,7 @@ function refusal(trouble: JsonTrouble): PublicError {
 }
 
 function wordsOf(trouble: JsonTrouble): string {
-  if (trouble.kind === 'depth') return `must not nest deeper than ${RULES.maxDepth} levels`;
+  if (trouble.kind === 'depth') return `must not nest deeper than ${MAX_DEPTH} levels`;
   if (trouble.kind === 'count')
     return `must not hold more than ${RULES.maxValues} items and members of lists and objects; send fewer, or several of them as one text`;
   return renderTrouble(trouble);

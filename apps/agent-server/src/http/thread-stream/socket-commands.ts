@@ -39,7 +39,7 @@ export class SocketCommands {
 
   /** The answer to a message as JSON text; undefined when its sender may give no commands any more. */
   async answer(message: Buffer): Promise<string | undefined> {
-    const given = parsed(message);
+    const given = await parsed(message);
     if ('refusal' in given) return JSON.stringify(given.refusal);
     const { id } = given;
     try {
@@ -122,10 +122,10 @@ function refusal(id: number | null, error: string, message: string): JsonObject 
   return { type: 'error', id, error, message };
 }
 
-function parsed(message: Buffer): Command | { readonly refusal: JsonObject } {
+async function parsed(message: Buffer): Promise<Command | { readonly refusal: JsonObject }> {
   let given: unknown;
   try {
-    given = parseJsonBody(message);
+    given = await parseJsonBody(message);
   } catch (error) {
     return { refusal: refusal(null, 'invalid_argument', `The message cannot be read: ${whyOf(error)}`) };
   }
