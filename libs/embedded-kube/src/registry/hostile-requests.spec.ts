@@ -64,6 +64,17 @@ describe('an exhausting request', () => {
     expect(codes).toEqual([200, 413]);
   });
 
+  it('lets an object of many values be given a label and lose its finalizers', async () => {
+    const data = Object.fromEntries(Array.from({ length: 60_000 }, (_, index) => [`a${index}`, '']));
+    const metadata = { name: 'many', finalizers: ['test.example/a'] };
+    expect((await api.admin.create(MAPS, { metadata, data })).code).toBe(201);
+    const changed = await api.admin.merge(`${MAPS}/many`, { metadata: { labels: { a: 'b' } } });
+    expect(changed.code).toBe(200);
+    expect((await api.admin.delete(`${MAPS}/many`)).code).toBe(200);
+    expect((await api.admin.merge(`${MAPS}/many`, { metadata: { finalizers: [] } })).code).toBe(200);
+    expect((await api.admin.get(`${MAPS}/many`)).code).toBe(404);
+  });
+
   it.each([
     ['a request line that is none', 'NONSENSE\r\n\r\n', 400],
     ['no Host header', 'GET /healthz HTTP/1.1\r\nconnection: close\r\n\r\n', 400],

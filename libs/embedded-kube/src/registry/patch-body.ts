@@ -14,7 +14,7 @@ import type { RequestContext } from '../http/request-context.js';
 import { parseYamlText } from './body.js';
 import { checkValueDepth } from './depth-bound.js';
 import { type DecodingContext, readJson } from './read-json.js';
-import { checkValues } from './size-bound.js';
+import { checkPatched } from './size-bound.js';
 
 /** A patch as it was sent. */
 export type Patch =
@@ -72,14 +72,14 @@ export async function readPatch(
 }
 
 /** Alone among patches it can nest what was there in itself. */
-function notTooDeep<T>(object: T): T {
+function notTooDeep<T extends JsonObject>(object: T): T {
   checkValueDepth(object);
   return notTooMany(object);
 }
 
 /** One patch after the other makes an object grow. */
-function notTooMany<T>(object: T): T {
-  checkValues(object);
+function notTooMany<T extends JsonObject>(object: T): T {
+  checkPatched(object);
   return object;
 }
 

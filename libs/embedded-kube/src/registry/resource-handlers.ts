@@ -252,6 +252,7 @@ export class ResourceHandlers {
     const options = await readDeleteOptions(context);
     const items = this.#selected(served, selectionOf(context, served));
     for (const { object } of items) {
+      if (context.signal.aborted) break; // thousands of deletions take minutes, and nobody waits for them any more
       const each = { served, namespace: object.metadata.namespace ?? '', name: object.metadata.name ?? '' };
       await this.parts.objects.delete(each, options).catch(ignoreGone);
     }

@@ -1,4 +1,4 @@
-import { hasMoreValues, isJsonObject } from '#lib/json';
+import { hasMoreValues, isJsonObject, type JsonObject } from '#lib/json';
 import { ApiError } from '#lib/kube-semantics';
 
 /**
@@ -12,9 +12,22 @@ export function checkTextValues(text: string): void {
   if (hasMoreValues(text, MAX_VALUES)) throw tooMany();
 }
 
-/** Throws 413 for a value that holds more of them: the result of a patch, or of protobuf. Depth is checked before. */
-export function checkValues(value: unknown): void {
-  let left = MAX_VALUES;
+/**
+ * More of an object that was patched: one that came with as many as it may have must still be given a status, and lose its
+ * finalizers.
+ */
+const ROOM_FOR_PATCHES = 1_000;
+
+/** Throws 413 for the result of a patch that holds more of them; who wrote which field, as the server keeps it, aside. */
+export function checkPatched(object: JsonObject): void {
+  const { metadata } = object;
+  const own = isJsonObject(metadata) ? { ...metadata, managedFields: undefined } : metadata;
+  checkValues({ ...object, metadata: own }, MAX_VALUES + ROOM_FOR_PATCHES);
+}
+
+/** Throws 413 for a value that holds more of them: the result of protobuf. Depth is checked before. */
+export function checkValues(value: unknown, most = MAX_VALUES): void {
+  let left = most;
   const count = (here: unknown): void => {
     const items = Array.isArray(here) ? here : isJsonObject(here) ? Object.values(here) : [];
     left -= items.length;

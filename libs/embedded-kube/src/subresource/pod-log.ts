@@ -27,6 +27,7 @@ const PASSED_ON = [
   'limitBytes',
 ];
 const DEFAULT_NODE_PORT = 10250;
+const MAX_REFUSAL_BYTES = 4 * 1024;
 
 /** `pods/NAME/log`: the log of a container, passed on from the node that runs it. */
 export function podLog(store: ObjectStore, dial: NodeLogDialer): SubresourceHandler {
@@ -102,7 +103,7 @@ function nodeAddress(node: KubeObject): string {
 }
 
 async function passOn({ status, body }: NodeLogAnswer): Promise<Reply> {
-  if (status !== 200) throw refused(status, await textOf(body));
+  if (status !== 200) throw refused(status, await beginningOf(body));
   return { kind: 'stream', code: 200, contentType: 'text/plain', start: (stream) => pipe(body, stream) };
 }
 
@@ -120,10 +121,16 @@ async function pipe(body: Readable, stream: AnswerStream): Promise<void> {
   }
 }
 
-async function textOf(body: Readable): Promise<string> {
+/** Of what a node refuses with: one that never ends would fill the memory. */
+async function beginningOf(body: Readable): Promise<string> {
   const chunks: Buffer[] = [];
-  for await (const chunk of body as AsyncIterable<Buffer | string>) chunks.push(Buffer.from(chunk));
-  return Buffer.concat(chunks).toString('utf8').trim();
+  let bytes = 0;
+  for await (const chunk of body as AsyncIterable<Buffer | string>) {
+    chunks.push(Buffer.from(chunk));
+    bytes += Buffer.byteLength(chunk);
+    if (bytes >= MAX_REFUSAL_BYTES) break; // which ends the body
+  }
+  return Buffer.concat(chunks).subarray(0, MAX_REFUSAL_BYTES).toString('utf8').trim();
 }
 
 function refused(status: number, message: string): ApiError {

@@ -16,11 +16,21 @@ const binding = (node: string) => ({
   target: { kind: 'Node', name: node },
 });
 
+/** What a node refuses with that wants to fill the memory. */
+function endless(): Readable {
+  return new Readable({
+    read() {
+      this.push('no '.repeat(1_000));
+    },
+  });
+}
+
 describe('a subresource', () => {
   const asked: NodeLogRequest[] = [];
   const api = testApi({
     nodeLogDialer: (request) => {
       asked.push(request);
+      if (request.path.includes('/endless/')) return Promise.resolve({ status: 404, body: endless() });
       const isThere = !request.path.includes('/broken/');
       return Promise.resolve({
         status: isThere ? 200 : 404,
@@ -39,7 +49,7 @@ describe('a subresource', () => {
         daemonEndpoints: { kubeletEndpoint: { Port: 4321 } },
       },
     });
-    for (const name of ['one', 'broken']) await api.admin.create(`${SPACE}/pods`, pod(name));
+    for (const name of ['one', 'broken', 'endless']) await api.admin.create(`${SPACE}/pods`, pod(name));
   });
 
   it('binds a pod to a node once', async () => {
@@ -83,6 +93,12 @@ describe('a subresource', () => {
       code: 404,
       body: { message: 'no such container' },
     });
+  });
+
+  it('reads the beginning alone of what a node refuses with', async () => {
+    await api.admin.create(`${SPACE}/pods/endless/binding`, binding('here'));
+    const { code, body } = await api.admin.get(`${SPACE}/pods/endless/log`);
+    expect([code, textAt(body, ['message']).length]).toEqual([404, 4 * 1024]);
   });
 
   it('gives a running pod its grace on deletion and eviction, and let its node end it', async () => {
