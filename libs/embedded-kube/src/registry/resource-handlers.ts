@@ -31,6 +31,7 @@ import { serveWatch } from '../watch/serve-watch.js';
 import { SharedTexts } from '../watch/shared-texts.js';
 import type { WatchHub } from '../watch/watch-hub.js';
 import { asObject, readObject } from './body.js';
+import { ContendedWrites } from './contended-writes.js';
 import { readDeleteOptions } from './delete-options.js';
 import type { ObjectService, ObjectTarget, WriteContext, WriteResult } from './object-service.js';
 import { type Patch, patched, readPatch } from './patch-body.js';
@@ -59,6 +60,7 @@ const MAX_WATCHES_OF_ALL = 3_000;
 export class ResourceHandlers {
   readonly #pages: ListPages;
   readonly #texts = new SharedTexts();
+  readonly #contended = new ContendedWrites();
   readonly #watches = new UserRequests({
     most: (user) => (nodeOf(user) === undefined ? MAX_WATCHES : MAX_WATCHES_OF_NODE),
     mostOfAll: MAX_WATCHES_OF_ALL,
@@ -165,7 +167,7 @@ export class ResourceHandlers {
       return given;
     };
     const write = this.#writeContext(context, served, options);
-    const result = await this.parts.objects.update(target(context, served), replace, write);
+    const result = await this.#inTurn(context, served, (to) => this.parts.objects.update(to, replace, write));
     return this.#answer(context, served, result);
   }
 
@@ -176,7 +178,7 @@ export class ResourceHandlers {
     if (patch.kind === 'apply') return this.#apply(context, served, patch.body, options);
     const change = (current: KubeObject): KubeObject =>
       this.#patchedObject(current, patch, context, served, options);
-    const result = await this.parts.objects.update(target(context, served), change, write);
+    const result = await this.#inTurn(context, served, (to) => this.parts.objects.update(to, change, write));
     return this.#answer(context, served, result);
   }
 
@@ -227,11 +229,19 @@ export class ResourceHandlers {
     checkApplyIdentity(named, name, namespace);
     const { object, unknownFields } = served.version.rules.schema.prune(named);
     if (unknownFields.length > 0) throw applyUnknown(named, unknownFields);
-    const result = await this.parts.objects.apply(target(context, served), object, {
-      ...this.#writeContext(context, served, options),
-      force: options.force,
-    });
+    const write = { ...this.#writeContext(context, served, options), force: options.force };
+    const result = await this.#inTurn(context, served, (to) => this.parts.objects.apply(to, object, write));
     return this.#answer(context, served, result);
+  }
+
+  #inTurn(
+    context: RequestContext,
+    served: ServedType,
+    write: (to: ObjectTarget) => Promise<WriteResult>,
+  ): Promise<WriteResult> {
+    const to = target(context, served);
+    const object = `${qualified(served.type)}/${to.namespace}/${to.name}`;
+    return this.#contended.perform(context.user, object, () => write(to));
   }
 
   async #delete(context: RequestContext, served: ServedType): Promise<Reply> {
