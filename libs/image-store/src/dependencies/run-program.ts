@@ -9,6 +9,8 @@ export interface ProgramRequest {
   readonly environment: Readonly<Record<string, string>>;
   /** Gets each line that it writes on its standard output. */
   readonly onLine?: ((line: string) => void) | undefined;
+  /** Whether its progress is on its standard error. */
+  readonly reportsOnError?: boolean;
 }
 
 export interface ProgramEnd {
@@ -31,7 +33,7 @@ export function endOfOutput(output: string): string {
  * @throws when it cannot be started
  */
 export function runProgram(request: ProgramRequest): Promise<ProgramEnd> {
-  const { command, args, folder, environment, onLine } = request;
+  const { command, args, folder, environment, onLine, reportsOnError = false } = request;
   return new Promise((resolve, reject) => {
     const child = withUmask(0o022, () =>
       spawn(command, args, { cwd: folder, env: environment, stdio: ['ignore', 'pipe', 'pipe'] }),
@@ -39,7 +41,7 @@ export function runProgram(request: ProgramRequest): Promise<ProgramEnd> {
     let output = '';
     for (const stream of [child.stdout, child.stderr])
       stream.on('data', (chunk: Buffer) => (output = (output + chunk.toString()).slice(-KEPT_CHARACTERS)));
-    if (onLine) createInterface({ input: child.stdout }).on('line', onLine);
+    if (onLine) createInterface({ input: reportsOnError ? child.stderr : child.stdout }).on('line', onLine);
     child.on('error', reject);
     child.on('close', (code) => resolve({ code, output }));
   });

@@ -123,7 +123,7 @@ export function chooseInstaller(image: string, settings: PythonSettings, pip: Py
             ],
           ];
       const end = await runProgram({
-        ...{ command, args, folder, onLine },
+        ...{ command, args, folder, onLine, reportsOnError: isUv },
         environment: { ...environment, ...own, PYTHONSAFEPATH: '1', PYTHONNOUSERSITE: '1' },
       });
       if (end.code !== 0) throw failureOf(isUv ? 'uv' : 'pip', end, builds);
