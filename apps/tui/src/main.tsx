@@ -107,7 +107,7 @@ async function main(): Promise<number> {
       server={connection.server}
       firstView={views[0]?.name ?? DEPLOYMENTS.name}
     />,
-    { alternateScreen: true, incrementalRendering: true, exitOnCtrlC: false },
+    { alternateScreen: true, incrementalRendering: true, maxFps: 60, exitOnCtrlC: false },
   );
   // before Ink draws anew: what a smaller window cut off would stay on the screen when it grows again
   process.stdout.prependListener('resize', () => {

@@ -32,12 +32,14 @@ export async function printOnce(
   const views = names.map(getView);
   for (const view of views) world.itemsOf(view.source, namespace);
   for (const view of views) {
-    await synced(world, view, namespace, clock);
+    // lists of REST are read once something asks for their rows
     const { rows } = cache.of({ namespace, stack: [newFrame(view.name)], isWide: false });
+    await synced(world, view, namespace, clock);
     parts.push(tableText(view, rows.slice(0, rows.size), look, namespace === undefined));
   }
   cache.close();
-  const trouble = world.trouble === undefined ? [] : [oneLine(world.trouble)];
+  const troubles = [world.trouble, ...views.map(({ source }) => world.itemsOf(source, namespace).problem)];
+  const trouble = troubles.flatMap((one) => (one === undefined ? [] : [oneLine(one)]));
   return `${[...trouble, ...parts].join('\n\n')}\n`;
 }
 

@@ -1,5 +1,5 @@
 import { Box, Text } from 'ink';
-import { type ReactNode, useMemo } from 'react';
+import { type ReactNode, useMemo, useRef } from 'react';
 import { keyOf, keyText } from '#lib/resources';
 import { visibleText } from '#lib/command-line';
 import { windowOf } from '../render/window.js';
@@ -22,14 +22,17 @@ export function RowsTable(props: {
   const { session, shown, look, width, height } = props;
   const { view, rows, items } = shown;
   const frame = topFrame(session);
+  const firstRow = useRef(0);
   const widths = useMemo(() => new WidthMemory(), [view, session.stack.length, width]);
   const columns = columnsOf(view, { isWide: session.isWide, isQualified: isQualified(session) });
   const selected = selectedIndex(frame, { size: rows.size, indexOf: (key) => rows.indexOf(key) });
-  const { start, end } = windowOf(rows.size, height, selected);
+  const { start, end } = windowOf(rows.size, height, selected, firstRow.current);
+  firstRow.current = start;
   const inWindow = rows.slice(start, end);
+  const cells = inWindow.map((item) => new Map(columns.map((column) => [column, column.cell(item, look)])));
   widths.note(
     columns,
-    inWindow.map((item) => columns.map((column) => column.cell(item, look))),
+    cells.map((row) => [...row.values()]),
   );
   const fixed = fixedColumns(session);
   const placement = placeColumns(columns, widths, {
@@ -42,7 +45,7 @@ export function RowsTable(props: {
     return {
       key,
       state: view.state(item),
-      cells: placement.placed.map(({ column }) => column.cell(item, look)),
+      cells: placement.placed.map(({ column }) => cells[at]?.get(column) ?? ''),
       isSelected: start + at === selected,
       isMarked: frame.marks.has(key),
     };

@@ -73,6 +73,14 @@ describe('press', () => {
     expect([topFrame(other).view, other.namespace]).toEqual(['deployments', 'ws-two']);
   });
 
+  it('takes the completion that is offered for a word that is none', () => {
+    expect(topFrame(pressAll(start, [':', ...'sch', 'enter']).session).view).toBe('schedules');
+    const second = pressAll(start, [':', ...'e', 'down', 'enter']).session;
+    expect(topFrame(second).view).toBe('events');
+    const unknown = pressAll(start, [':', ...'bogus', 'enter']).session;
+    expect(unknown.notice?.text).toContain('no view is called bogus');
+  });
+
   it('edits what is typed as a line editor does', () => {
     const { session } = pressAll(start, [':', ...'exports wss', 'backspace', 'ctrl-w']);
     expect(session.overlay).toMatchObject({ kind: 'prompt', text: 'exports ' });

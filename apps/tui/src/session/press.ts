@@ -1,6 +1,6 @@
 import { getView } from '../views/all-views.js';
 import { PANE_KEYS, pressSearch, typed } from './pane-keys.js';
-import { completions, obey } from './prompt.js';
+import { completions, isCommand, obey } from './prompt.js';
 import {
   type Facts,
   type Overlay,
@@ -125,7 +125,7 @@ function pressPrompt(session: Session, overlay: Of<'prompt'>, name: string, fact
     case 'escape':
       return { session: withoutOverlay(session) };
     case 'enter':
-      return obey(session, text);
+      return obey(session, isCommand(text) ? text : (chosen ?? text));
     case 'tab':
     case 'right':
       return chosen === undefined ? { session } : to({ text: chosen, choice: 0 });

@@ -20,6 +20,12 @@ export function completions(text: string, namespaces: readonly string[]): readon
     .slice(0, 8);
 }
 
+/** Whether a text is complete; of another one Enter takes the completion that is offered first. */
+export function isCommand(text: string): boolean {
+  const [word = ''] = text.trim().toLowerCase().split(/\s+/);
+  return word === '' || [...QUIT, ...COMMANDS, 'pulses'].includes(word) || findView(word) !== undefined;
+}
+
 /** Carries out `VIEW [NAMESPACE]`, `ns NAMESPACE`, `help`, `pulse` or `q`. */
 export function obey(session: Session, command: string): Pressed {
   const closed = withoutOverlay(session);

@@ -96,6 +96,18 @@ function exportRun(of: string, day: string, conditions: readonly Condition[], st
   });
 }
 
+/** Runs of many exports, in no order. */
+export function manyRuns(count: number): readonly Item[] {
+  return Array.from({ length: count }, (_, at) => {
+    const number = (at * 7919) % count;
+    const day = new Date(Date.UTC(2020, 0, 1 + (number % 2_000))).toISOString().slice(0, 10);
+    return exportRun(`export-${String(number).padStart(6, '0')}`, day, [ready('Unknown', REASON.queued)], {
+      rows: number,
+      percent: number % 100,
+    });
+  });
+}
+
 const accepted: Condition = { ...ready('True', REASON.accepted), type: CONDITION.accepted };
 const running = [accepted, ready('True', REASON.started, 'runs are in progress')];
 

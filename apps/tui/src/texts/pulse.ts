@@ -1,4 +1,5 @@
 import { bar } from '../render/bar.js';
+import { fit } from '../render/fit.js';
 import { bytes, count, span } from '../render/quantity.js';
 import { sparkline } from '../render/sparkline.js';
 import type { Scrape } from './exposition.js';
@@ -114,10 +115,7 @@ function memoryLines({ programs }: Look): readonly string[] {
   const all = used.reduce((sum, { value }) => sum + value, 0);
   const lines = used
     .sort((a, b) => b.value - a.value)
-    .map(
-      ({ name, value }) =>
-        `  ${name.slice(-30).padEnd(30)}${bytes(value).padStart(10)}  ${bar(value / most, BAR)}`,
-    );
+    .map(({ name, value }) => `  ${fit(name, 34)}${bytes(value).padStart(10)}  ${bar(value / most, BAR)}`);
   return [`memory of ${used.length} programs: ${bytes(all)}`, ...lines];
 }
 
