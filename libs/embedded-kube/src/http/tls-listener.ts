@@ -95,7 +95,7 @@ export class TlsListener {
     const { limits = SERVER_LIMITS, clock, log, maxConnections: most = MAX_CONNECTIONS } = options;
     this.#turns = new FairTurns(clock);
     this.#ofUsers = new UserRequests({
-      most: () => most * SHARE_OF_USER,
+      most: most * SHARE_OF_USER,
       mostOfAll: most * SHARE_OF_USERS,
       what: 'requests and watches under way',
     });

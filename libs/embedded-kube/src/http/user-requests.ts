@@ -11,7 +11,7 @@ export function holderOf({ username }: Pick<UserInfo, 'username'>): string {
 
 export interface UserLimits {
   /** Of one user, or of the service accounts of one namespace, at once. */
-  readonly most: (user: UserInfo) => number;
+  readonly most: number;
   /** Of all users together. */
   readonly mostOfAll: number;
   /** What is counted, for the refusal. */
@@ -38,7 +38,7 @@ export class UserRequests {
     const { most, mostOfAll } = this.limits;
     const holder = holderOf(user);
     const count = this.#underWay.get(holder) ?? 0;
-    if (count >= most(user)) throw this.#tooMany(`${holder} has ${count}`);
+    if (count >= most) throw this.#tooMany(`${holder} has ${count}`);
     if (this.#all >= mostOfAll) throw this.#tooMany(`all users together have ${this.#all}`);
     this.#all++;
     this.#underWay.set(holder, count + 1);

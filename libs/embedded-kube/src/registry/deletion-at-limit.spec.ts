@@ -76,4 +76,51 @@ describe('an object of a namespace that is full', () => {
       expect((await api.admin.merge(`${path}/a`, { metadata: { finalizers: kept } })).code).toBe(200);
     expect((await api.admin.get(`${path}/a`)).code).toBe(404);
   });
+
+  it('grows by no step to its end, in letters or ports', async () => {
+    const core = '/api/v1/namespaces/full';
+    const finalizers = Array.from({ length: 60 }, (_, index) => `test.example/a${index}`);
+    const ports = [{ name: 'a', port: 80 }];
+    await api.admin.create(`${core}/services`, { metadata: { name: 's', finalizers }, spec: { ports } });
+    const made = await api.admin.create(`${core}/configmaps`, {
+      metadata: { name: 'b', finalizers },
+      data: { x: 'x'.repeat(28_000) },
+    });
+    expect(made.code).toBe(201);
+    for (const [kind, name] of [
+      ['configmaps', 'b'],
+      ['services', 's'],
+    ])
+      expect((await api.admin.delete(`${core}/${kind}/${name}`)).code).toBe(200);
+
+    const codes: number[] = [];
+    for (let taken = 1; taken <= 50; taken++)
+      codes.push(
+        (
+          await api.admin.merge(`${core}/configmaps/b`, {
+            metadata: { finalizers: finalizers.slice(taken) },
+            data: { [`more${taken}`]: 'x'.repeat(4_000) },
+          })
+        ).code,
+      );
+    expect(codes.filter((code) => code === 200).length).toBeLessThan(6); // to the quarter that updates have
+    expect(codes.at(-1)).toBe(403);
+    for (let index = 0; index < 40; index++)
+      await api.admin.call('PATCH', `${core}/configmaps/b?fieldManager=${'m'.repeat(100)}${index}`, {
+        body: { metadata: { finalizers: finalizers.slice(0, 59 - index), labels: { [`l${index}`]: 'x' } } },
+        type: 'application/merge-patch+json',
+      });
+    expect((await api.admin.get(`${core}/configmaps/b`)).text.length).toBeLessThan(50_000);
+
+    const many = Array.from({ length: 6 }, (_, index) => ({ name: `p${index}`, port: 80 + index }));
+    const grown = {
+      metadata: { finalizers: finalizers.slice(1) },
+      spec: { selector: { a: 'b' }, ports: many },
+    };
+    expect((await api.admin.merge(`${core}/services/s`, grown)).code).toBe(403);
+    for (const path of [`${core}/services/s`, `${core}/configmaps/b`]) {
+      expect((await api.admin.merge(path, { metadata: { finalizers: [] } })).code).toBe(200);
+      expect((await api.admin.get(path)).code).toBe(404);
+    }
+  });
 });

@@ -14,6 +14,7 @@ import {
   type ServedType,
   withMetadata,
 } from '#lib/kube-semantics';
+import { SERVICE_PROXY } from '../authn/user.js';
 import type { Authorizer } from '../authz/authorizer.js';
 import { checkCreatedByApply } from '../authz/check-created.js';
 import type { EscalationCheck } from '../authz/escalation.js';
@@ -52,20 +53,19 @@ const CONDITIONAL = new Set(['leases.coordination.k8s.io']);
 
 /** Of one user: each change of a kind is offered to all of its watches, while everybody waits. A controller needs one a kind. */
 const MAX_WATCHES = 200;
+const MAX_WATCHES_OF_USERS = 2_000;
 /** A node may watch each Secret and ConfigMap of its pods. */
-const MAX_WATCHES_OF_NODE = 1_000;
-const MAX_WATCHES_OF_ALL = 3_000;
+const MAX_WATCHES_OF_NODE = 500;
+/** Apart from those of users, who could leave nodes and Services blind. */
+const MAX_WATCHES_OF_NODES = 1_000;
 
 /** The REST verbs of stored objects and of their `/status`. */
 export class ResourceHandlers {
   readonly #pages: ListPages;
   readonly #texts = new SharedTexts();
   readonly #contended = new ContendedWrites();
-  readonly #watches = new UserRequests({
-    most: (user) => (nodeOf(user) === undefined ? MAX_WATCHES : MAX_WATCHES_OF_NODE),
-    mostOfAll: MAX_WATCHES_OF_ALL,
-    what: 'watches open',
-  });
+  readonly #watches = watchesOf(MAX_WATCHES, MAX_WATCHES_OF_USERS);
+  readonly #watchesOfNodes = watchesOf(MAX_WATCHES_OF_NODE, MAX_WATCHES_OF_NODES);
 
   constructor(private readonly parts: ResourceHandlerParts) {
     this.#pages = new ListPages(parts.clock);
@@ -134,7 +134,9 @@ export class ResourceHandlers {
       { context, served, selection, presenter },
       { ...this.parts, texts: this.#texts },
     );
-    this.#watches.begin(context.user, context.signal);
+    const { user, signal } = context;
+    const isOfNode = nodeOf(user) !== undefined || user.username === SERVICE_PROXY;
+    (isOfNode ? this.#watchesOfNodes : this.#watches).begin(user, signal);
     return reply;
   }
 
@@ -332,6 +334,10 @@ export class ResourceHandlers {
   #answer(context: RequestContext, served: ServedType, { object, outcome }: WriteResult): Reply {
     return json(this.#presenter(context, served).one(object), outcome === 'created' ? 201 : 200);
   }
+}
+
+function watchesOf(most: number, mostOfAll: number): UserRequests {
+  return new UserRequests({ most, mostOfAll, what: 'watches open' });
 }
 
 function notRunHere({ kind }: ServedType['type']): ApiError {

@@ -1,12 +1,15 @@
-import { ApiError } from '#lib/kube-semantics';
+import { jsonEquals } from '#lib/json';
+import { ApiError, type KubeObject } from '#lib/kube-semantics';
 import type { StoredChange } from './stored-object.js';
 
 /** As much as etcd takes. */
 const MAX_OBJECT_BYTES = 1.5 * 1024 * 1024;
 /** More for an object that is being deleted: its mark, its last status, and who took a finalizer. */
 const ROOM_TO_END_BYTES = 64 * 1024;
-/** What such a step may add in a namespace that is full. */
-const MAX_STEP_LETTERS = 4 * 1024;
+/** What a step to the end may add in a namespace that is full: the mark, or who took a finalizer. */
+const MAX_STEP_LETTERS = 512;
+/** Notes of who wrote what, on an object that has more of them: each step could add one. */
+const MAX_MANAGERS = 16;
 
 /**
  * An existing object may be deleted and made smaller, whatever its size.
@@ -20,13 +23,23 @@ export function checkObjectSize({ type, after, before }: StoredChange): void {
 }
 
 /**
- * Whether a change only brings an object nearer to its deletion: marks it, or takes one of its finalizers. Refused for
- * what its namespace holds, it would keep the object, and with it the namespace, for ever.
+ * Whether a change only brings an object nearer to its deletion: marks it, which happens once, or takes finalizers and
+ * nothing else, of which there may be any number. Refused for what its namespace holds, it would keep the object, and with
+ * it the namespace, for ever.
  */
 export function isStepToEnd({ after, before }: StoredChange): boolean {
-  const { deletionTimestamp, finalizers = [] } = after.object.metadata;
+  const { deletionTimestamp, finalizers = [], managedFields } = after.object.metadata;
   if (deletionTimestamp === undefined || before === undefined) return false;
   if (after.json.length - before.json.length > MAX_STEP_LETTERS) return false;
   const { metadata } = before.object;
-  return metadata.deletionTimestamp === undefined || finalizers.length < (metadata.finalizers ?? []).length;
+  if (metadata.deletionTimestamp === undefined) return true;
+  if (finalizers.length >= (metadata.finalizers ?? []).length) return false;
+  if (Array.isArray(managedFields) && managedFields.length > MAX_MANAGERS) return false;
+  return jsonEquals(rest(after.object), rest(before.object));
+}
+
+/** What a step to the end leaves as it is. */
+function rest({ metadata, ...object }: KubeObject): unknown {
+  const { finalizers: _, managedFields: __, resourceVersion: ___, ...own } = metadata;
+  return { ...object, metadata: own };
 }
