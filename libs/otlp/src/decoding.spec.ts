@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import { atOnce } from '#lib/json';
 import { jsonSpans, protobufSpans, type ReceivedSpan, runOfSpan, UnreadableRequestError } from './index.js';
 import { encodeRequest } from './testdata/encode-request.js';
@@ -52,7 +52,8 @@ const decoded = (spans: Iterable<ReceivedSpan | undefined>): unknown =>
         links: one.span.links.map((link) => ({ ...link, attributes: [...link.attributes] })),
       },
     }));
-const fromJson = (value: unknown) => [...jsonSpans(Buffer.from(JSON.stringify(value)))];
+const fromJson = (value: unknown) =>
+  [...jsonSpans(Buffer.from(JSON.stringify(value)))].filter((one) => one !== undefined);
 const whyNot = (read: () => unknown): UnreadableRequestError => {
   try {
     read();
@@ -268,5 +269,67 @@ describe('decoding of spans', () => {
         expect(error.message.isWellFormed()).toBe(true);
       }
     }
+  });
+});
+
+describe('a long request in JSON', () => {
+  /** Longer than what is parsed at once. */
+  const FILLER = 'x'.repeat(3_000);
+  const ofSpans = (count: number, more: object = {}) => {
+    const [{ resource, scopeSpans }] = FULL.resourceSpans as unknown as [
+      { resource: object; scopeSpans: [{ scope: object; spans: [object] }] },
+    ];
+    const [{ scope, spans }] = scopeSpans;
+    const some = Array.from({ length: count }, (_, at) => ({
+      ...spans[0],
+      name: `${at} ${FILLER}`,
+      ...more,
+    }));
+    const groups = [some.slice(0, 3), [], some.slice(3)].map((each) => ({ scope, spans: each }));
+    return { resourceSpans: [{ scopeSpans: null }, { resource, scopeSpans: groups }] };
+  };
+
+  it('reads the same as a short one, a span at a time', () => {
+    const body = Buffer.from(JSON.stringify(ofSpans(200)));
+    const parsed = jest.spyOn(JSON, 'parse');
+    const found = [...jsonSpans(body)];
+    const longest = Math.max(...parsed.mock.calls.map(([text]) => text.length));
+    parsed.mockRestore();
+    expect(longest).toBeLessThan(8_192);
+    expect(found.filter((one) => one === undefined).length).toBeGreaterThan(body.length / 131_072);
+    const spans = found.filter((one) => one !== undefined);
+    expect(spans.map(({ place, span }) => [place.join('.'), span.name.split(' ')[0]])).toEqual(
+      Array.from({ length: 200 }, (_, at) => [
+        `resourceSpans.1.scopeSpans.${at < 3 ? 0 : 2}.spans.${at < 3 ? at : at - 3}`,
+        String(at),
+      ]),
+    );
+    const short = decoded(fromJson(ofSpans(4))) as { place: unknown }[];
+    expect(decoded(spans.slice(0, 4))).toEqual(short);
+  });
+
+  it.each<[string, (text: string) => string, boolean]>([
+    ['a text that ends too early', (text) => text.slice(0, -1), false],
+    ['text behind it', (text) => `${text}x`, false],
+    ['a comma too many', (text) => text.replace('}]', '},]'), false],
+    ['spans that are no objects', (text) => text.replace('"spans":[]', '"spans":[1]'), false],
+    ['groups that are no list', (text) => text.replace('"scopeSpans":null', '"scopeSpans":{}'), false],
+    ['a resource that is no object', (text) => text.replace('"scopeSpans":null', '"resource":1'), false],
+    ['a list of requests', (text) => `[${text}]`, false],
+    ['too many spans', (text) => text.replace('"spans":[]', `"spans":[${'{},'.repeat(20_001)}{}]`), true],
+    [
+      'too many values of one span',
+      (text) => text.replace('"spans":[]', `"spans":[{"x":[${'1,'.repeat(250_001)}1]}]`),
+      true,
+    ],
+  ])('refuses %s', (_what, changed, isTooLarge) => {
+    const text = changed(JSON.stringify(ofSpans(100)));
+    expect(whyNot(() => [...jsonSpans(Buffer.from(text))]).isTooLarge).toBe(isTooLarge);
+  });
+
+  it('takes the names of the protobuf definition, and of a name that stands twice the last', () => {
+    const text = JSON.stringify(ofSpans(100)).replaceAll('scopeSpans', 'scope_spans');
+    const twice = text.replace('"spans":[]', '"spans":[1],"spans":[]');
+    expect([...jsonSpans(Buffer.from(twice))].filter((one) => one !== undefined)).toHaveLength(100);
   });
 });

@@ -139,8 +139,9 @@ export class ExperimentRuns {
         for (const run of runs) {
           const example = run.row.referenceExampleId ?? '';
           const others = byExample.get(example);
-          if (others) others.push(renderRun(run, fields));
-          else byExample.set(example, [renderRun(run, fields)]);
+          const text = await renderRun(run, fields);
+          if (others) others.push(text);
+          else byExample.set(example, [text]);
         }
         cursor = page.next && renderCursor(page.next);
       } while (cursor !== undefined);

@@ -4,7 +4,7 @@ import type { FastifyReply } from 'fastify';
 import type { Caller } from '#lib/auth';
 import { FromCaller } from '../tenancy/caller.js';
 import { AnswerBudget } from '../core/answer-budget.js';
-import { renderRun } from '../trace/render-run.js';
+import { around, rendered } from '../trace/all-runs.js';
 import { renderCursor } from '../trace/run-cursor.js';
 import { RunSearches } from '../trace/run-searches.js';
 import { Described } from '../wire/described.js';
@@ -128,9 +128,8 @@ export class ThreadsController {
         },
         hold,
       );
-      const items = runs.flatMap((run, at) => [Buffer.from(at === 0 ? '' : ','), renderRun(run, fields)]);
       const cursor = JSON.stringify(next ? renderCursor(next) : null);
-      return Buffer.concat([Buffer.from('{"items":['), ...items, Buffer.from(`],"next_cursor":${cursor}}`)]);
+      return around('{"items":[', await rendered(runs, fields), `],"next_cursor":${cursor}}`);
     });
   }
 }

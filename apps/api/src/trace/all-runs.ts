@@ -5,11 +5,13 @@ import { type ReadRun, renderRun, type RunFields } from './render-run.js';
 import { renderCursor } from './run-cursor.js';
 
 /** Runs on the wire, with commas between them. */
-export function rendered(runs: readonly ReadRun[], fields: RunFields): Buffer {
+export async function rendered(runs: readonly ReadRun[], fields: RunFields): Promise<Buffer> {
   const comma = Buffer.from(',');
-  const parts = runs.flatMap((run, at) =>
-    at === 0 ? [renderRun(run, fields)] : [comma, renderRun(run, fields)],
-  );
+  const parts: Buffer[] = [];
+  for (const run of runs) {
+    if (parts.length > 0) parts.push(comma);
+    parts.push(await renderRun(run, fields));
+  }
   return Buffer.concat(parts);
 }
 
@@ -34,7 +36,7 @@ export async function allRuns(
     let found = first;
     let before = '{"items":[';
     for (;;) {
-      const runs = rendered(await complete(found.runs), fields);
+      const runs = await rendered(await complete(found.runs), fields);
       // runs may be deleted meanwhile
       if (runs.length > 0) {
         yield around(before, runs, '');

@@ -1,3 +1,4 @@
+import { inTurns, type JsonWalk } from '#lib/json';
 import { runPagePath } from './page-path.js';
 import { formatInstant, type Instant } from '#lib/time';
 import type { AttachmentLinks } from '../attachment/attachment-urls.js';
@@ -16,7 +17,7 @@ export type RunField =
   | { readonly stats: 'feedback' }
   | { readonly children: keyof RunChildren }
   | { readonly attached: (attachments: AttachmentLinks) => unknown }
-  | { readonly payload: PayloadField; readonly part?: (bytes: Buffer) => Buffer | undefined };
+  | { readonly payload: PayloadField; readonly part?: (bytes: Buffer) => JsonWalk<Buffer | undefined> };
 
 /** The fields of a run on one of the wires, in the order in which they are answered. */
 export type RunFields = ReadonlyMap<string, RunField>;
@@ -56,7 +57,7 @@ export function hasTotals(fields: RunFields): boolean {
 }
 
 /** A run on the wire. Payloads are put in as the bytes that are stored, whose JSON was checked when it came. */
-export function renderRun(run: ReadRun, fields: RunFields): Buffer {
+export async function renderRun(run: ReadRun, fields: RunFields): Promise<Buffer> {
   const { row, payloads, feedbackStats, attachments, children } = run;
   const parts: Buffer[] = [];
   let text = '{';
@@ -69,7 +70,7 @@ export function renderRun(run: ReadRun, fields: RunFields): Buffer {
     else if ('attached' in field)
       text += JSON.stringify(attachments?.size ? field.attached(attachments) : null);
     else {
-      parts.push(Buffer.from(text), wirePayload(payloads[field.payload], field));
+      parts.push(Buffer.from(text), await wirePayload(payloads[field.payload], field));
       text = '';
     }
   }
@@ -77,14 +78,14 @@ export function renderRun(run: ReadRun, fields: RunFields): Buffer {
   return Buffer.concat(parts);
 }
 
-/** All are JSON text but `error`, which is plain text. */
-function wirePayload(
+/** All are JSON text but `error`, which is plain text. A part is looked for with turns for others. */
+async function wirePayload(
   bytes: Buffer | undefined,
   { payload, part }: Extract<RunField, { payload: unknown }>,
-): Buffer {
+): Promise<Buffer> {
   if (!bytes) return NULL;
   if (payload === 'error') return Buffer.from(JSON.stringify(bytes.toString()));
-  return (part ? part(bytes) : bytes) ?? NULL;
+  return (part ? await inTurns(part(bytes)) : bytes) ?? NULL;
 }
 
 /** As both clients read them. */

@@ -53,7 +53,7 @@ export class RunsQueryController {
       const runs = await withAttachments(this.urls, { caller, host, hold }, found, fields);
       const cursors = { next: next ? renderCursor(next) : null, prev: null };
       const rest = JSON.stringify({ cursors, search_cursors: null, parsed_query: null });
-      return around('{"runs":[', rendered(runs, fields), `],${rest.slice(1)}`);
+      return around('{"runs":[', await rendered(runs, fields), `],${rest.slice(1)}`);
     });
   }
 }
@@ -93,7 +93,7 @@ export class SelectedRunsController {
       const { runs: found, next } = await this.searches.page(caller, this.#askedBy(body, fields), hold);
       const runs = await withAttachments(this.urls, { caller, host, hold }, found, fields);
       const rest = { has_more: next !== undefined, next_cursor: next ? renderCursor(next) : null };
-      return around('{"items":[', rendered(runs, fields), `],${JSON.stringify(rest).slice(1)}`);
+      return around('{"items":[', await rendered(runs, fields), `],${JSON.stringify(rest).slice(1)}`);
     });
   }
 

@@ -59,10 +59,9 @@ export class TracesQueryController {
       const fields: RunFields = new Map([...ofRoot, ...(ofTrace ?? [])]);
       const { runs: found, next } = await this.searches.page(caller, this.#asked(body, fields), hold);
       const runs = await withAttachments(this.urls, { caller, host, hold }, found, fields);
-      const items = runs.flatMap((run, at) => [
-        Buffer.from(at === 0 ? '' : ','),
-        renderTrace(run, ofRoot, ofTrace),
-      ]);
+      const items: Buffer[] = [];
+      for (const run of runs)
+        items.push(Buffer.from(items.length === 0 ? '' : ','), await renderTrace(run, ofRoot, ofTrace));
       const cursor = JSON.stringify(next ? renderCursor(next) : null);
       return Buffer.concat([Buffer.from('{"items":['), ...items, Buffer.from(`],"next_cursor":${cursor}}`)]);
     });
@@ -97,7 +96,8 @@ export class TracesQueryController {
   }
 }
 
-function renderTrace(run: ReadRun, ofRoot: RunFields, ofTrace: RunFields | undefined): Buffer {
-  const totals = ofTrace ? [Buffer.from(',"trace_aggregates":'), renderRun(run, ofTrace)] : [];
-  return Buffer.concat([Buffer.from('{"root_run":'), renderRun(run, ofRoot), ...totals, Buffer.from('}')]);
+async function renderTrace(run: ReadRun, ofRoot: RunFields, ofTrace: RunFields | undefined): Promise<Buffer> {
+  const totals = ofTrace ? [Buffer.from(',"trace_aggregates":'), await renderRun(run, ofTrace)] : [];
+  const root = await renderRun(run, ofRoot);
+  return Buffer.concat([Buffer.from('{"root_run":'), root, ...totals, Buffer.from('}')]);
 }

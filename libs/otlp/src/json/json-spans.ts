@@ -1,10 +1,12 @@
 import { findInvalidUtf8, hasMoreValues, isJsonObject, type JsonObject, parseJson } from '#lib/json';
+import { spanPieces } from './span-pieces.js';
 import {
   MAX_GROUPS,
   MAX_SPANS,
   SPAN_BOUNDS,
   type Attributes,
   type AttributeValue,
+  type InstrumentationScope,
   type ReceivedSpan,
   type Span,
   type SpanEvent,
@@ -14,27 +16,41 @@ import { SpanCount } from '../span-bounds.js';
 import { UnreadableRequestError } from '../unreadable-request-error.js';
 import { integer } from '../integer.js';
 
-/** A parsed body takes many times the memory of its text; protobuf is read piece by piece. */
+/** As long a body is held as it came beside its text. */
 const MAX_JSON_BYTES = 16_777_216;
-const MAX_JSON_VALUES = 400_000;
+/** A longer text is parsed span by span. */
+const MAX_AT_ONCE = 262_144;
+/** Of one span, or of one resource: more than a span may have with all that is left out of it. */
+const MAX_PIECE_VALUES = 250_000;
 
 function fail(what: string, isTooLarge = false): never {
   throw new UnreadableRequestError(`the body is no ExportTraceServiceRequest: ${what}`, isTooLarge);
 }
 
-function parse(body: Buffer): unknown {
+function textOf(body: Buffer): string {
   if (body.length > MAX_JSON_BYTES)
     fail(`JSON is longer than ${MAX_JSON_BYTES} bytes; send application/x-protobuf, or fewer spans`, true);
   const invalidAt = findInvalidUtf8(body);
   if (invalidAt !== undefined) fail(`the text is not UTF-8 at byte ${invalidAt}`);
-  const text = body.toString('utf8');
-  if (hasMoreValues(text, MAX_JSON_VALUES))
-    fail(`JSON has more than ${MAX_JSON_VALUES} values; send application/x-protobuf, or fewer spans`, true);
+  return body.toString('utf8');
+}
+
+function parse(text: string): unknown {
+  if (hasMoreValues(text, MAX_PIECE_VALUES))
+    fail(
+      `a span, or a resource, has more than ${MAX_PIECE_VALUES} values; send application/x-protobuf`,
+      true,
+    );
   try {
     return parseJson(text);
   } catch (error) {
     return fail(error instanceof Error ? error.message.toWellFormed() : 'it is not JSON');
   }
+}
+
+function parseObject(text: string | undefined, name: string): JsonObject {
+  const value = text === undefined ? {} : parse(text);
+  return isJsonObject(value) ? value : fail(`${name} should be an object`);
 }
 
 /** A member by its name in JSON, or the one of the protobuf definition, which readers of JSON take too. */
@@ -184,26 +200,78 @@ function readSpan(span: JsonObject): Span {
   };
 }
 
+/** Groups and spans of a request: each costs memory, however few bytes it has. */
+class RequestCount {
+  #groups = 0;
+  #spans = 0;
+
+  addGroup(): void {
+    if (++this.#groups > MAX_GROUPS)
+      fail('the request has too many groups of spans; send fewer at a time', true);
+  }
+
+  addSpan(): void {
+    if (++this.#spans > MAX_SPANS) fail('the request has too many spans; send fewer at a time', true);
+  }
+}
+
 /**
  * The spans of an `ExportTraceServiceRequest` in OTLP/JSON: ids are hexadecimal, enumerations numbers, long integers
  * strings.
+ * @yields undefined where others may have their turn: a long request is parsed span by span
  * @throws UnreadableRequestError
  */
-export function* jsonSpans(body: Buffer): Generator<ReceivedSpan, void, void> {
-  const request = parse(body);
-  if (!isJsonObject(request)) return fail('it should be an object');
-  let [groups, spans] = [0, 0];
+export function* jsonSpans(body: Buffer): Generator<ReceivedSpan | undefined, void, void> {
+  const text = textOf(body);
+  yield* text.length > MAX_AT_ONCE ? spansOfPieces(body, text) : spansOf(parseObject(text, 'it'));
+}
+
+function* spansOf(request: JsonObject): Generator<ReceivedSpan, void, void> {
+  const count = new RequestCount();
   for (const [r, resourceSpans] of objectsIn(request, 'resourceSpans').entries()) {
-    const resource = readAttributes(objectIn(resourceSpans, 'resource'), new SpanCount());
+    const resource = resourceOf(objectIn(resourceSpans, 'resource'));
     for (const [s, scopeSpans] of objectsIn(resourceSpans, 'scopeSpans').entries()) {
-      if (++groups > MAX_GROUPS) fail('the request has too many groups of spans; send fewer at a time', true);
-      const of = objectIn(scopeSpans, 'scope');
-      const scope = { name: text(of, 'name'), version: text(of, 'version') };
+      count.addGroup();
+      const scope = scopeOf(objectIn(scopeSpans, 'scope'));
       for (const [at, span] of objectsIn(scopeSpans, 'spans').entries()) {
-        if (++spans > MAX_SPANS) fail('the request has too many spans; send fewer at a time', true);
+        count.addSpan();
         const place = ['resourceSpans', r, 'scopeSpans', s, 'spans', at];
         yield { resource, scope, span: readSpan(span), place };
       }
     }
   }
+}
+
+function* spansOfPieces(body: Buffer, text: string): Generator<ReceivedSpan | undefined, void, void> {
+  const count = new RequestCount();
+  let [resource, scope] = [resourceOf({}), scopeOf({})];
+  for (const piece of spanPieces(body, text, fail)) {
+    switch (piece?.kind) {
+      case undefined:
+        yield undefined;
+        break;
+      case 'resource':
+        count.addGroup();
+        resource = resourceOf(parseObject(piece.text, 'resource'));
+        break;
+      case 'scope':
+        count.addGroup();
+        scope = scopeOf(parseObject(piece.text, 'scope'));
+        break;
+      case 'span':
+        count.addSpan();
+        yield { resource, scope, span: readSpan(parseObject(piece.text, 'a span')), place: piece.place };
+        break;
+      default:
+        piece satisfies never;
+    }
+  }
+}
+
+function resourceOf(resource: JsonObject): Attributes {
+  return readAttributes(resource, new SpanCount());
+}
+
+function scopeOf(scope: JsonObject): InstrumentationScope {
+  return { name: text(scope, 'name'), version: text(scope, 'version') };
 }

@@ -1,13 +1,11 @@
-import { atOnce, type ByteRange, eachMember } from '#lib/json';
+import { type ByteRange, eachMember, type JsonWalk } from '#lib/json';
 
 /** The member `metadata` of a stored `extra`, as its bytes; of several the last, as parsers take it. */
-export function metadataOf(extra: Buffer): Buffer | undefined {
+export function* metadataOf(extra: Buffer): JsonWalk<Buffer | undefined> {
   if (extra[0] !== '{'.charCodeAt(0)) return undefined;
   let found: ByteRange | undefined;
-  atOnce(
-    eachMember(extra, 0, (name, range) => {
-      if (name === 'metadata') found = range;
-    }),
-  );
+  yield* eachMember(extra, 0, (name, range) => {
+    if (name === 'metadata') found = range;
+  });
   return found && extra.subarray(found.start, found.end);
 }
