@@ -3,7 +3,7 @@ import { connect, createServer, type Server, type Socket } from 'node:net';
 import { join, resolve } from 'node:path';
 import { parse } from 'yaml';
 import { KubeClient, loadKubeConnection, type Untyped } from '#lib/kube';
-import { CUSTOM_RESOURCE_DEFINITIONS, type ResourceRef, RESOURCES } from '#lib/resources';
+import { CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES, PODS, type ResourceRef, RESOURCES } from '#lib/resources';
 import { createLogger } from '#lib/telemetry';
 import { testEmbeddedKube, waitFor } from '#lib/testing';
 import { systemClock } from '#lib/time';
@@ -57,12 +57,17 @@ describe('KubeWorld', () => {
     const items = world.itemsOf({ kind: 'kube', ref: RESOURCES.AgentDeployment }, 'default');
     await waitFor(() => world.problem !== undefined, { timeoutMs: 15_000, what: 'the missing kinds' });
     expect(world.problem).toMatch(/could not find the requested resource|404/);
+    // the trouble of one kind is not that of the others
+    const namespaces = world.itemsOf({ kind: 'kube', ref: NAMESPACES }, undefined);
+    await waitFor(() => namespaces.hasSynced, { timeoutMs: 15_000, what: 'namespaces' });
+    expect([world.problem, world.trouble, namespaces.problem]).toEqual([undefined, undefined, undefined]);
+    expect(items.problem).toMatch(/could not find the requested resource|404/);
     for (const name of readdirSync(CRDS))
       await client.apply<Untyped>(
         CUSTOM_RESOURCE_DEFINITIONS as ResourceRef as ResourceRef<Untyped>,
         parse(readFileSync(join(CRDS, name), 'utf8')) as Untyped,
       );
-    await waitFor(() => world.trouble === undefined && items.hasSynced, {
+    await waitFor(() => items.problem === undefined && items.hasSynced, {
       timeoutMs: 30_000,
       what: 'the world to be followed',
     });
@@ -77,10 +82,29 @@ describe('KubeWorld', () => {
       /^watch failed, showing the state of \d\d:\d\d:\d\d UTC: .*no answer from the API server/,
     );
 
+    expect([items.problem, namespaces.problem]).not.toContain(undefined);
     await way.open();
     await waitFor(() => world.trouble === undefined, { timeoutMs: 30_000, what: 'the way back' });
     await world.stop();
     await client.close();
     await way.close();
+  });
+
+  it('ends what nothing reads once there is much else, and keeps what is read', async () => {
+    const connection = await loadKubeConnection({ kubeconfigPath: kube.kubeconfigPath });
+    const client = new KubeClient(connection, { fieldManager: 'test' });
+    const world = new KubeWorld({ client, clock: systemClock, log: createLogger('test', 'silent') });
+    const itemsIn = (namespace: string) => world.itemsOf({ kind: 'kube', ref: PODS }, namespace);
+    const read = itemsIn('read');
+    const end = read.on(() => undefined);
+    const unread = itemsIn('unread');
+    for (let at = 0; at < 30; at++) itemsIn(`ns-${at}`);
+    expect(itemsIn('read')).toBe(read);
+    expect(itemsIn('unread')).not.toBe(unread);
+    end();
+    for (let at = 0; at < 30; at++) itemsIn(`other-${at}`);
+    expect(itemsIn('read')).not.toBe(read);
+    await world.stop();
+    await client.close();
   });
 });

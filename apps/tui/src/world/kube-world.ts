@@ -25,16 +25,22 @@ export interface StoppableItems extends Items {
   stop(): Promise<void>;
 }
 
+/** Items of the API server, and how many are told of their changes. */
+interface Followed extends StoppableItems {
+  readonly isWatch: boolean;
+  readonly readers: number;
+}
+
 /**
  * One informer for each kind and namespace, started when a view first asks for it. An informer that nothing asks for
- * any more goes on, so that coming back costs nothing, until there are `MOST_FOLLOWED`.
+ * any more goes on, so that coming back costs nothing, until there are `MOST_FOLLOWED`. What an account may not read is
+ * the trouble of that kind alone; when no kind can be followed, it is the world's.
  */
 export class KubeWorld implements World {
   readonly #options: KubeWorldOptions;
   readonly #clock: Clock;
-  readonly #followed = new Map<string, StoppableItems>();
+  readonly #followed = new Map<string, Followed>();
   readonly #readers = new Set<() => void>();
-  readonly #trouble: Trouble;
   #revision = 0;
   #troubleSince: Date | undefined;
   #isGathering = false;
@@ -44,8 +50,6 @@ export class KubeWorld implements World {
   constructor(options: KubeWorldOptions) {
     this.#options = options;
     this.#clock = options.clock;
-    // shared, so that an outage is reported once, and at once: no event comes while it lasts
-    this.#trouble = new Trouble(options.log, () => this.#gather());
     this.#ownTrouble = options.findTrouble?.();
     this.#look();
   }
@@ -54,13 +58,16 @@ export class KubeWorld implements World {
     return this.#revision;
   }
 
-  /** What keeps the API server from being followed; undefined while it is. */
+  /** What keeps every kind from being followed; undefined while any can be. */
   get problem(): string | undefined {
-    return this.#trouble.problem;
+    const problems = [...this.#followed.values()].flatMap(({ isWatch, problem }) =>
+      isWatch ? [problem] : [],
+    );
+    return problems.every((problem) => problem !== undefined) ? problems[0] : undefined;
   }
 
   get trouble(): string | undefined {
-    const { problem } = this.#trouble;
+    const { problem } = this;
     if (problem === undefined) return this.#ownTrouble;
     const since = (this.#troubleSince ?? this.#clock.now()).toISOString().slice(11, 19);
     return `watch failed, showing the state of ${since} UTC: ${problem}`;
@@ -77,12 +84,18 @@ export class KubeWorld implements World {
     // the last one asked for stands last
     this.#followed.delete(key);
     this.#followed.set(key, found);
-    const [oldest] = this.#followed.keys();
-    if (this.#followed.size > MOST_FOLLOWED && oldest !== undefined) {
-      void this.#followed.get(oldest)?.stop();
-      this.#followed.delete(oldest);
-    }
+    this.#endUnread();
     return found;
+  }
+
+  /** Ends what was asked for longest ago and is told to nothing, until no more than `MOST_FOLLOWED` are left. */
+  #endUnread(): void {
+    for (const [key, items] of this.#followed) {
+      if (this.#followed.size <= MOST_FOLLOWED) return;
+      if (items.readers > 0) continue;
+      this.#followed.delete(key);
+      void items.stop();
+    }
   }
 
   async stop(): Promise<void> {
@@ -90,17 +103,19 @@ export class KubeWorld implements World {
     await Promise.all([...this.#followed.values()].map((items) => items.stop()));
   }
 
-  #follow(source: Source, namespace: string | undefined): StoppableItems {
+  #follow(source: Source, namespace: string | undefined): Followed {
     const changed = (): void => this.#gather();
-    if (source.kind === 'rest') return this.#options.rest?.(source.name, changed) ?? noRest();
+    if (source.kind === 'rest') return counted(this.#options.rest?.(source.name, changed) ?? noRest(), false);
     const { client, clock, log } = this.#options;
     const isWithin = namespace !== undefined && source.ref.namespaced;
     const selection = isWithin ? { namespace } : {};
-    const informer = new Informer({ client, ref: source.ref, selection, clock, log, trouble: this.#trouble });
+    // reports an outage at once: no event comes while it lasts
+    const trouble = new Trouble(log, changed);
+    const informer = new Informer({ client, ref: source.ref, selection, clock, log, trouble });
     informer.on(changed);
     informer.start();
     informer.synced().then(changed, () => undefined);
-    return informerItems(informer);
+    return counted(informerItems(informer, trouble), true);
   }
 
   #look(): void {
@@ -117,7 +132,7 @@ export class KubeWorld implements World {
     this.#isGathering = true;
     this.#clock.after(GATHER_MS, () => {
       this.#isGathering = false;
-      const isTrouble = this.#trouble.problem !== undefined;
+      const isTrouble = this.problem !== undefined;
       this.#troubleSince = isTrouble ? (this.#troubleSince ?? this.#clock.now()) : undefined;
       this.#revision++;
       for (const changed of this.#readers) changed();
@@ -125,8 +140,39 @@ export class KubeWorld implements World {
   }
 }
 
-function informerItems(informer: Informer<KubeObject>): StoppableItems {
+/** Counts the handlers of items. */
+function counted(items: StoppableItems, isWatch: boolean): Followed {
+  let readers = 0;
   return {
+    isWatch,
+    get readers() {
+      return readers;
+    },
+    get hasSynced() {
+      return items.hasSynced;
+    },
+    get problem() {
+      return items.problem;
+    },
+    list: () => items.list(),
+    find: (key) => items.find(key),
+    on: (handler) => {
+      const end = items.on(handler);
+      readers++;
+      return () => {
+        readers--;
+        end();
+      };
+    },
+    stop: () => items.stop(),
+  };
+}
+
+function informerItems(informer: Informer<KubeObject>, trouble: Trouble): StoppableItems {
+  return {
+    get problem() {
+      return trouble.problem;
+    },
     get hasSynced() {
       return informer.hasSynced;
     },
