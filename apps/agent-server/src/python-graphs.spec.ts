@@ -128,6 +128,10 @@ if (!python) process.stderr.write('SKIPPED: graphs in Python: AGENTPLANE_TEST_PY
     expect(run?.status).toBe('success');
   }, 30_000);
 
+  it('runs more plain functions at once than the machine has cores', async () => {
+    expect(await server.client().runs.wait(null, 'meets', { input: { text: '' } })).toEqual({ text: 'met' });
+  });
+
   it('streams what its tools do', async () => {
     const client = server.client();
     const streamMode: ['tools'] = ['tools'];

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import os
+import threading
 import time
 from typing import Annotated, TypedDict
 
@@ -13,7 +14,7 @@ from langchain_core.tools import tool
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.message import add_messages
 from langgraph.runtime import Runtime
-from langgraph.types import interrupt
+from langgraph.types import Send, interrupt
 
 
 class Conversation(TypedDict):
@@ -158,3 +159,23 @@ async def _compute(_state: Text) -> dict:
 
 
 computes = StateGraph(Text).add_node("compute", _compute).add_edge(START, "compute").compile()
+
+
+_all_there = threading.Barrier(24)
+
+
+def _meet(_state: Text) -> dict:
+    _all_there.wait(timeout=10)
+    return {"text": "met"}
+
+
+class _Met(TypedDict):
+    text: Annotated[str, lambda _before, after: after]
+
+
+meets = (
+    StateGraph(_Met)
+    .add_node("meet", _meet)
+    .add_conditional_edges(START, lambda state: [Send("meet", state) for _ in range(24)])
+    .compile()
+)
