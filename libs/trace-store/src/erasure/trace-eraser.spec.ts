@@ -1,7 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from '@jest/globals';
+import { openPool } from '#lib/postgres';
+import { createLogger } from '#lib/telemetry';
 import { instantOf } from '#lib/time';
 import { testTraceStore } from '../../testdata/test-trace-store.js';
+import { RunRemover } from '../run/remove-runs.js';
+import { TraceEraser } from './trace-eraser.js';
 
 const TENANT = randomUUID();
 const TABLES = ['run_keys', 'runs', 'run_payloads', 'run_patches_waiting'];
@@ -164,6 +168,33 @@ describe('erasures', () => {
     await database.client.query('DROP FUNCTION note_settled CASCADE');
     expect(rows.map(({ id }) => id)).toEqual([small, large]);
     expect(await rowsOf(large)).toEqual([0, 0, 0, 0]);
+  });
+
+  it('begins anew with what came back of a deletion that it was in the middle of', async () => {
+    const [tenant, trace, projectId] = [randomUUID(), randomUUID(), await project()];
+    const log = createLogger('test', 'silent');
+    const pool = openPool({ uri: database.uri, applicationName: 'erasing', log });
+    const keys = (count: number) =>
+      pool.query(
+        `INSERT INTO run_keys (tenant_id, id, trace_id, start_time, project_id)
+        SELECT $1, gen_random_uuid(), $2, '2026-11-20T10:00:00Z', $3 FROM generate_series(1, ${count})`,
+        [tenant, trace, projectId],
+      );
+    await keys(4_500);
+    await pool.query(
+      `INSERT INTO trace_erasures (tenant_id, kind, id, project_id, erased_at)
+      VALUES ($1, 'trace', $2, $3, now() - interval '1 hour')`,
+      [tenant, trace, projectId],
+    );
+    const remover = new RunRemover(pool, { remove: async () => undefined });
+    const eraser = new TraceEraser(pool, remover, log);
+    await eraser.turn(tenant);
+    expect((await rowsOf(trace))[0]).toBe(0);
+    // another process completes it, and the trace is sent and deleted again
+    await keys(1_500);
+    await eraser.turn(tenant);
+    expect((await rowsOf(trace))[0]).toBe(0);
+    await pool.end();
   });
 
   it('completes deletions in a tidying whose earlier steps fail', async () => {

@@ -31,8 +31,6 @@ type Pieces = AsyncGenerator<number, void, void>;
  */
 export class TraceEraser implements Erasures, TenantWork {
   readonly what = 'completing deletions of traces';
-  /** Interrupted deletions that a turn goes on with. */
-  readonly #begun = new Map<string, Pieces>();
 
   constructor(
     private readonly pool: Pool,
@@ -63,24 +61,18 @@ export class TraceEraser implements Erasures, TenantWork {
   async turn(tenantId: string): Promise<void> {
     const erasure = await claimErasure(this.pool, tenantId);
     if (!erasure) return;
-    const key = `${tenantId} ${erasure.kind} ${erasure.projectId} ${erasure.id}`;
-    const pieces = this.#begun.get(key) ?? this.#pieces(tenantId, erasure.projectId, [erasure]);
-    this.#begun.set(key, pieces);
+    // each turn looks anew for what is left: another process, or a later deletion, may have been at work meanwhile
+    const pieces = this.#pieces(tenantId, erasure.projectId, [erasure]);
     try {
-      for (let piece = 0; piece < PIECES; piece++)
-        if ((await pieces.next()).done) {
-          this.#begun.delete(key);
-          return;
-        }
+      for (let piece = 0; piece < PIECES; piece++) if ((await pieces.next()).done) return;
       await releaseErasure(this.pool, tenantId, erasure, 'goes on');
     } catch (error) {
-      this.#begun.delete(key);
       const problem = errorText(error);
       this.log.error(
         { tenantId, ...erasure, problem },
         'completing a deletion of traces failed; retrying later',
       );
-      const end = postgresTrouble(error) === 'conflict' ? 'goes on' : 'failed';
+      const end = postgresTrouble(error) === 'conflict' ? 'conflicted' : 'failed';
       await releaseErasure(this.pool, tenantId, erasure, end);
     }
   }

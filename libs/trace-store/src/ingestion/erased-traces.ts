@@ -3,10 +3,12 @@ import { type Instant, formatInstant, parseInstant } from '#lib/time';
 
 /** How long what arrives of deleted traces is refused: longer than any upload is under way, and than updates wait. */
 const KEPT = '7 days';
-/** A process that died keeps others from its deletion for so long. */
-const CLAIM = '1 minute';
+/** A process that died keeps others from its deletion for so long; a turn takes seconds. */
+const CLAIM = '5 minutes';
 /** After a failure. */
 const PAUSE = '5 minutes';
+/** After a conflict with others, which the next try may meet again. */
+const SHORT_PAUSE = '1 second';
 /** Tenants of one round. */
 const TENANTS_AT_ONCE = 1_000;
 
@@ -148,11 +150,12 @@ export async function releaseErasure(
   db: Queryable,
   tenantId: string,
   { kind, id, projectId }: Erasure,
-  end: 'goes on' | 'failed',
+  end: 'goes on' | 'conflicted' | 'failed',
 ): Promise<void> {
   await db.query(
     `UPDATE trace_erasures
-    SET claimed_until = CASE WHEN $5 = 'failed' THEN clock_timestamp() + interval '${PAUSE}' ELSE '-infinity' END
+    SET claimed_until = CASE $5 WHEN 'failed' THEN clock_timestamp() + interval '${PAUSE}'
+      WHEN 'conflicted' THEN clock_timestamp() + interval '${SHORT_PAUSE}' ELSE '-infinity' END
     WHERE tenant_id = $1 AND kind = $2 AND id = $3 AND project_id = $4 AND NOT is_done`,
     [tenantId, kind, id, projectId, end],
   );
