@@ -1,5 +1,11 @@
 import { PublicError } from '#lib/errors';
-import { type Connection, inLimitedTransaction, type Pool, TimeLimitError } from '#lib/postgres';
+import {
+  type Connection,
+  inLimitedTransaction,
+  type Pool,
+  type Queryable,
+  TimeLimitError,
+} from '#lib/postgres';
 
 const DEFAULT_LIMIT_MS = 5_000;
 
@@ -13,6 +19,30 @@ export interface ReadLimit {
   readonly limitMs?: number;
   /** Whether all of its statements see the rows of one moment. */
   readonly isOneMoment?: boolean;
+}
+
+/** What is left of a limit since the transaction began; a millisecond at least, or there would be no limit. */
+const LEFT = `SELECT set_config('statement_timeout',
+  greatest(1, $1 - extract(epoch FROM clock_timestamp() - transaction_timestamp()) * 1000)::int::text, true)`;
+
+/**
+ * The same with one limit for all statements together: for a read of many, or of a number that what is stored decides.
+ * @throws PublicError bad_request when they take too long
+ */
+export function limitedReadOfAll<T>(
+  pool: Pool,
+  read: (db: Queryable) => Promise<T>,
+  limit: ReadLimit,
+): Promise<T> {
+  const { limitMs = DEFAULT_LIMIT_MS } = limit;
+  const within = (db: Connection): Queryable =>
+    ({
+      async query(...statement: Parameters<Queryable['query']>) {
+        await db.query(LEFT, [limitMs]);
+        return db.query(...statement);
+      },
+    }) as Queryable;
+  return limitedRead(pool, (db) => read(within(db)), limit);
 }
 
 /**

@@ -1,4 +1,4 @@
-import { type Connection, textTypes } from '#lib/postgres';
+import { type Queryable, textTypes } from '#lib/postgres';
 import { formatInstant, type Instant, parseInstant } from '#lib/time';
 import { filterSql } from '../filter/filter-sql.js';
 import { Parameters, runConditions } from '../query/run-conditions.js';
@@ -36,7 +36,7 @@ export function rootCondition(tenantId: string, search: ThreadSearch, parameters
  * @param mostRoots that are walked
  */
 export async function findThreads(
-  db: Connection,
+  db: Queryable,
   tenantId: string,
   search: ThreadSearch,
   page: ThreadPageOptions,
@@ -52,7 +52,7 @@ export async function findThreads(
 }
 
 /** How many threads have a root that is wanted. */
-export async function countThreads(db: Connection, tenantId: string, search: ThreadSearch): Promise<number> {
+export async function countThreads(db: Queryable, tenantId: string, search: ThreadSearch): Promise<number> {
   const parameters = new Parameters();
   const condition = rootCondition(tenantId, search, parameters);
   const { rows } = await db.query<{ total: string }>({
@@ -69,7 +69,7 @@ class ThreadWalk {
   readonly found: ThreadCursor[] = [];
 
   constructor(
-    private readonly db: Connection,
+    private readonly db: Queryable,
     private readonly tenantId: string,
     private readonly search: ThreadSearch,
     private readonly after: ThreadCursor | undefined,
@@ -137,7 +137,7 @@ class ThreadWalk {
 }
 
 async function gatherThreads(
-  db: Connection,
+  db: Queryable,
   tenantId: string,
   search: ThreadSearch,
   { limit, offset = 0, after }: ThreadPageOptions,

@@ -1,12 +1,12 @@
-import { type Connection, type Pool, textTypes } from '#lib/postgres';
+import { type Pool, type Queryable, textTypes } from '#lib/postgres';
 import { type Instant, parseInstant } from '#lib/time';
 import { FENCE } from '../filter/filter-tables.js';
-import { limitedRead, type ReadLimit } from '../limited-read.js';
+import { limitedReadOfAll, type ReadLimit } from '../limited-read.js';
 import { Parameters } from '../query/run-conditions.js';
 import { countThreads, findThreads, rootCondition } from './find-threads.js';
 import type { Thread, ThreadPage, ThreadPageOptions, ThreadSearch } from './thread.js';
 
-/** Of a page: a filter may be met by few roots of the time, and counting goes through all of them. */
+/** Of a page, all of its statements together: a filter may be met by few roots of the time, and counting goes through all of them. */
 const LIMIT: ReadLimit = {
   what: 'Finding these threads',
   advice: 'ask for a shorter time',
@@ -44,7 +44,7 @@ export async function readThreads(
   search: ThreadSearch,
   page: ThreadPageOptions,
 ): Promise<ThreadPage> {
-  return limitedRead(
+  return limitedReadOfAll(
     pool,
     async (db) => {
       const { threadId } = search;
@@ -73,7 +73,7 @@ export async function readThreads(
 
 /** What the roots of these threads that are wanted add up to, in the order of the ids. */
 async function sumThreads(
-  db: Connection,
+  db: Queryable,
   tenantId: string,
   search: ThreadSearch,
   threadIds: readonly string[],

@@ -1,0 +1,35 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { openPool, type Pool, type Queryable } from '#lib/postgres';
+import { createLogger } from '#lib/telemetry';
+import { testPostgres } from '#lib/testing';
+import { limitedRead, limitedReadOfAll } from './limited-read.js';
+
+describe('a read with a limit', () => {
+  let pool: Pool;
+  afterAll(() => pool.end());
+  const postgres = testPostgres();
+  beforeAll(async () => {
+    const { uri } = await postgres.freshDatabase();
+    pool = openPool({ uri, applicationName: 'limits', log: createLogger('test', 'silent') });
+  });
+
+  const LIMIT = { what: 'Reading it', advice: 'ask for less', limitMs: 400 };
+  const twice = async (db: Queryable): Promise<string> => {
+    await db.query('SELECT pg_sleep(0.25)');
+    await db.query('SELECT pg_sleep(0.25)');
+    return 'read';
+  };
+
+  it('counts each statement by itself', async () => {
+    expect(await limitedRead(pool, twice, LIMIT)).toBe('read');
+  });
+
+  it('counts all statements together where that is asked for', async () => {
+    await expect(limitedReadOfAll(pool, twice, LIMIT)).rejects.toMatchObject({
+      code: 'bad_request',
+      message: 'Reading it took longer than 0.4 s: ask for less',
+    });
+    const { rows } = await pool.query<{ statement_timeout: string }>('SHOW statement_timeout');
+    expect(rows[0]?.statement_timeout).toBe('0');
+  });
+});
