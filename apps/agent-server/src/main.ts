@@ -44,6 +44,7 @@ runProgram({ log, stopTimeoutMs: 25_000, unhandledRejections: 'log' }, async (co
     const folder = process.cwd();
     const parts = { config, folder, reports, clock: systemClock, log };
     const loading = beginLoading(parts);
+    await loading.begun;
     const { AgentServer } = await import('./agent-server.js');
     const server = await AgentServer.start({ ...parts, loading });
     context.own({ name: 'agent-server', stop: () => server.stop() });

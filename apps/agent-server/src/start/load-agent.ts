@@ -30,6 +30,8 @@ export interface AgentLoadingOptions {
 
 /** An agent that is being loaded, and what it is told later. */
 export interface AgentLoading {
+  /** Resolves once the processes of the graphs were started; what is imported before delays them. */
+  readonly begun: Promise<void>;
   readonly agent: Promise<LoadedAgent>;
   readonly ownUrl: PromiseWithResolvers<string>;
   readonly keeper: PromiseWithResolvers<StateKeeper>;
@@ -60,15 +62,25 @@ export function beginLoading(options: AgentLoadingOptions): AgentLoading {
     );
   const ownUrl = Promise.withResolvers<string>();
   const keeper = Promise.withResolvers<StateKeeper>();
-  const agent = loadAgent(options, ownUrl.promise, keeper.promise);
-  agent.catch(() => undefined); // whoever waits for it hears of it
-  return { agent, ownUrl, keeper };
+  const begun = Promise.withResolvers<void>();
+  const agent = loadAgent(options, {
+    ownUrl: ownUrl.promise,
+    keeper: keeper.promise,
+    onBegun: begun.resolve,
+  });
+  agent.catch(() => begun.resolve()); // whoever waits for it hears of it
+  return { begun: begun.promise, agent, ownUrl, keeper };
+}
+
+interface Later {
+  readonly ownUrl: Promise<string>;
+  readonly keeper: Promise<StateKeeper>;
+  readonly onBegun: () => void;
 }
 
 async function loadAgent(
   options: AgentLoadingOptions,
-  ownUrl: Promise<string>,
-  keeper: Promise<StateKeeper>,
+  { ownUrl, keeper, onBegun }: Later,
 ): Promise<LoadedAgent> {
   const { config, folder, reports, clock, log } = options;
   const agent = await readGraphFolder(folder);
@@ -99,6 +111,7 @@ async function loadAgent(
     clock,
     log,
   });
+  onBegun();
   const app = config.role === 'queue' ? undefined : await openApp(agent, order, options, ownUrl);
   const handlers = await openHandlers(agent, order, options, ownUrl);
   let authorization: Authorization | undefined;
