@@ -1,6 +1,6 @@
 import type { Clock } from '#lib/time';
 import { Pace } from '../pace.js';
-import { readMemoryFile } from '../strays/memory-file.js';
+import { readMemoryFile, UNASKED } from '../strays/memory-file.js';
 import { processNumbers, textOf } from '../strays/process-status.js';
 import { ProcessTree } from './process-tree.js';
 
@@ -107,12 +107,16 @@ function usedBy(pid: number): number {
 /** More than it ever is. */
 const ROLLUP_BYTES = 16 << 10;
 
-/** Each shared page divided by those who share it: a walk over all of its memory. Where that cannot be read, all. */
+/**
+ * Each shared page divided by those who share it: a walk over all of its memory. Where that cannot be read, all; nothing
+ * where others keep it from being asked, until the next look.
+ */
 async function partUsedBy(pid: number, clock: Clock): Promise<number> {
   const parts = await readMemoryFile(`/proc/${pid}/smaps_rollup`, clock, async (readPiece) => {
     const buffer = Buffer.alloc(ROLLUP_BYTES);
     return buffer.toString('latin1', 0, await readPiece(buffer, 0));
   });
+  if (parts === UNASKED) return 0;
   return typeof parts === 'string' && parts.includes('Pss_Anon') ? bytesIn(parts, PARTS) : usedBy(pid);
 }
 

@@ -1,17 +1,17 @@
 import type { Clock } from '#lib/time';
-import { type ReadPiece, readMemoryFile, type Stuck } from './memory-file.js';
+import { type ReadPiece, readMemoryFile, type Unread } from './memory-file.js';
 
 /** As much as a process may be started with. It may say later that its variables are all its memory. */
 const MAX_BYTES = 2 << 20;
 const FIRST_BYTES = 64 << 10;
 
 /** A variable that a process was started with; undefined too when it is gone, or another user's. */
-export function variableOf(pid: number, name: string, clock: Clock): Promise<string | Stuck | undefined> {
+export function variableOf(pid: number, name: string, clock: Clock): Promise<string | Unread | undefined> {
   return variableIn(`/proc/${pid}/environ`, name, clock);
 }
 
 /** @param file with `NAME=value` and a zero for each variable */
-export function variableIn(file: string, name: string, clock: Clock): Promise<string | Stuck | undefined> {
+export function variableIn(file: string, name: string, clock: Clock): Promise<string | Unread | undefined> {
   return readMemoryFile(file, clock, (read) => readVariable(read, `\0${name}=`));
 }
 

@@ -2,7 +2,6 @@ import { findProcess, type ProcessIdentity } from '#lib/process-identity';
 import type { Clock } from '#lib/time';
 import { Pace } from '../pace.js';
 import { variableOf } from './environment-variable.js';
-import { STUCK } from './memory-file.js';
 import { processNumbers, statusOf } from './process-status.js';
 
 export interface MarkedOptions {
@@ -11,14 +10,14 @@ export interface MarkedOptions {
   readonly clock: Clock;
   /** Reads a variable of a process. */
   readonly read?: typeof variableOf;
-  /** Called for a process of no known user that keeps its variables from its readers, and is left out. */
+  /** Called for a process that keeps its variables from its readers, and is left out: it may be anybody's. */
   readonly onStuck?: (pid: number) => void;
 }
 
 /**
  * Processes that were started with a variable, and all that these started: children inherit it, also those that leave
- * the process group. Variables of other users are not read: each process may have megabytes of them. One of the user that
- * keeps them from its readers counts as started with it. Empty where there is no `/proc`.
+ * the process group. Variables of other users are not read: each process may have megabytes of them. Empty where there
+ * is no `/proc`.
  */
 export async function markedProcesses(
   variable: string,
@@ -33,9 +32,8 @@ export async function markedProcesses(
     if (pid === process.pid) continue;
     if (uid !== undefined && statusOf(pid)?.uids.includes(uid) !== true) continue;
     const found = await read(pid, variable, clock);
-    if (found === STUCK && uid === undefined) onStuck?.(pid);
-    const isMarked = found === value || (found === STUCK && uid !== undefined);
-    const identity = isMarked ? findProcess(pid) : undefined;
+    if (typeof found === 'symbol') onStuck?.(pid);
+    const identity = found === value ? findProcess(pid) : undefined;
     if (identity) marked.push(identity);
   }
   return marked;

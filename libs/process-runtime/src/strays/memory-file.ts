@@ -1,15 +1,26 @@
+import { statSync } from 'node:fs';
 import { open } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import type { Clock } from '#lib/time';
 
 /** The process holds the lock of its own memory. */
 export const STUCK = Symbol('stuck');
 export type Stuck = typeof STUCK;
+/** It was not asked: too many others hold theirs. */
+export const UNASKED = Symbol('unasked');
+export type Unread = Stuck | typeof UNASKED;
 
 /** A process that has no reason to keep a reader waiting answers within microseconds. */
 const PATIENCE_MS = 1_000;
 /** Each stuck read has one of the four threads in which Node works with files. */
-const MAX_STUCK = 2;
+const MAX_STUCK = 3;
+const MAX_STUCK_OF_USER = 1;
+/** A timer that comes later than by this tells of a node that stood still. */
+const STALL_MS = 200;
 
+/** Reads that are not over, by path, with the user of the file. */
+const reading = new Map<string, { readonly uid: number; readonly over: Promise<unknown> }>();
+/** Those of them that took too long. */
 const stuck = new Set<string>();
 
 /** Reads a file from its start: up to so many bytes, and fewer only at its end. */
@@ -19,26 +30,58 @@ export type ReadPiece = (buffer: Buffer, offset: number) => Promise<number>;
  * Reads one of the files of `/proc/PID` for which the kernel takes the lock of that process's memory: `environ`,
  * `smaps_rollup`. A process that maps a file of a file system of its own (FUSE) may hold the lock as long as it likes; the
  * node's own thread must not wait for it. The read ends once the process is killed.
- * @param read of the open file; not called, or left alone, where the answer is `STUCK`
+ * @param read of the open file; not called, or left alone, where the answer is none
  * @returns undefined for a file that is not there or may not be read
  */
 export async function readMemoryFile<T>(
   path: string,
   clock: Clock,
   read: (piece: ReadPiece) => Promise<T>,
-): Promise<T | Stuck | undefined> {
-  if (stuck.has(path) || stuck.size >= MAX_STUCK) return STUCK;
-  const reading = readWhole(path, read);
-  const { promise: late, resolve } = Promise.withResolvers<Stuck>();
-  const cancel = clock.after(PATIENCE_MS, () => {
-    stuck.add(path);
-    resolve(STUCK);
-  });
-  void reading.finally(() => {
-    cancel();
+): Promise<T | Unread | undefined> {
+  // one read of a process at a time: each may take a thread for good
+  for (let before = reading.get(path); before; before = reading.get(path))
+    if ((await within(before.over, clock)) === STUCK) return STUCK;
+  const uid = ownerOf(path);
+  if (uid === undefined) return undefined;
+  if (!hasPlace(uid)) return UNASKED;
+  const over = readWhole(path, read);
+  reading.set(path, { uid, over });
+  void over.finally(() => {
+    reading.delete(path);
     stuck.delete(path);
   });
-  return Promise.race([reading, late]);
+  const found = await within(over, clock);
+  if (found === STUCK && reading.has(path)) stuck.add(path);
+  return found;
+}
+
+function hasPlace(uid: number): boolean {
+  const ofUser = [...stuck].filter((path) => reading.get(path)?.uid === uid).length;
+  return stuck.size < MAX_STUCK && ofUser < MAX_STUCK_OF_USER;
+}
+
+/** Of the folder in `/proc`, for which no lock is taken. */
+function ownerOf(path: string): number | undefined {
+  return statSync(dirname(path), { throwIfNoEntry: false })?.uid;
+}
+
+/** A node that stood still itself has not waited: then it waits anew. */
+async function within<T>(over: Promise<T>, clock: Clock): Promise<T | Stuck> {
+  const { promise: late, resolve } = Promise.withResolvers<Stuck>();
+  let cancel = (): void => undefined;
+  const wait = (): void => {
+    const sinceMs = clock.monotonicMs();
+    cancel = clock.after(PATIENCE_MS, () => {
+      if (clock.monotonicMs() - sinceMs > PATIENCE_MS + STALL_MS) wait();
+      else resolve(STUCK);
+    });
+  };
+  wait();
+  try {
+    return await Promise.race([over, late]);
+  } finally {
+    cancel();
+  }
 }
 
 async function readWhole<T>(path: string, read: (piece: ReadPiece) => Promise<T>): Promise<T | undefined> {

@@ -4,7 +4,7 @@ import { findProcess, sendSignal } from '#lib/process-identity';
 import type { Clock } from '#lib/time';
 import { Pace } from '../pace.js';
 import { variableOf } from './environment-variable.js';
-import { STUCK } from './memory-file.js';
+import { STUCK, UNASKED } from './memory-file.js';
 import { NODE_MARKER } from './process-marker.js';
 import { processNumbers, statusOf, textOf } from './process-status.js';
 
@@ -72,13 +72,14 @@ function isOfUsers(pid: number, uids: ReadonlySet<number>): boolean {
 
 /**
  * Any process may claim it: what it claims must be there, and belong to the user of the nodes. One that keeps its variables
- * from its readers claims nothing.
+ * from its readers claims nothing; one that could not be asked is left alone.
  */
 async function isOfAnotherNode(
   pid: number,
   { podsFolder, usersFile, clock }: EndingOfUsers,
 ): Promise<boolean> {
   const claimed = await variableOf(pid, NODE_MARKER, clock);
+  if (claimed === UNASKED) return true;
   if (claimed === undefined || claimed === STUCK || claimed === podsFolder) return false;
   const users = fileAt(join(dirname(claimed), 'users.json'));
   if (users?.uid !== process.getuid?.()) return false;
