@@ -2,6 +2,7 @@ import type { Thread } from '#lib/trace-store';
 import { formatInstant } from '#lib/time';
 import {
   Answered,
+  FLAG,
   JSON_VALUE,
   listOf,
   NUMBER,
@@ -14,12 +15,16 @@ import {
 } from '../wire/shape.js';
 import { UsageV2Answer } from '../trace/usage-answer.js';
 
+const PARTIAL =
+  'True where the thread has more than 1,000 traces: latencies, tokens, costs and failures are those of the newest 1,000';
+
 /** A thread as the first wire has it: what traces of the same thread id add up to. */
 export class RunGroupAnswer {
   @Answered(TEXT) readonly group_key: string;
   @Answered(TEXT) readonly thread_id: string;
   @Answered(TEXT, 'Finds its runs') readonly filter: string;
   @Answered(WHOLE, 'Traces') readonly count: number;
+  @Perhaps(FLAG, PARTIAL) readonly is_partial?: true;
   @Answered(WHOLE) readonly total_tokens: number;
   @Answered(orNull(TEXT), 'Decimal') readonly total_cost: string | null;
   @Answered(TIME) readonly min_start_time: string;
@@ -41,6 +46,7 @@ export class RunGroupsAnswer {
 export class ThreadAnswer {
   @Answered(TEXT) readonly thread_id: string;
   @Answered(WHOLE, 'Traces') readonly count: number;
+  @Perhaps(FLAG, PARTIAL) readonly is_partial?: true;
   @Answered(WHOLE, 'Traces that failed') readonly num_errored_turns: number;
   @Answered(UUID, 'Of the last trace') readonly trace_id: string;
   @Answered(UUID) readonly first_trace_id: string;
@@ -83,6 +89,10 @@ export class ThreadTracesAnswer {
     string | null;
 }
 
+function partial({ isPartial }: Thread): { readonly is_partial?: true } {
+  return isPartial ? { is_partial: true } : {};
+}
+
 export function renderGroup(thread: Thread): RunGroupAnswer {
   return {
     ...{ group_key: thread.threadId, thread_id: thread.threadId },
@@ -97,6 +107,7 @@ export function renderGroup(thread: Thread): RunGroupAnswer {
       last_outputs: thread.lastOutputs ?? '',
     },
     last_error: thread.lastError ?? null,
+    ...partial(thread),
   };
 }
 
@@ -115,5 +126,6 @@ export function renderThread(thread: Thread): ThreadAnswer {
     total_cost: thread.totalCost === undefined ? null : Number(thread.totalCost),
     ...{ first_inputs: thread.firstInputs ?? '', last_outputs: thread.lastOutputs ?? '' },
     ...(thread.lastError === undefined ? {} : { last_error: thread.lastError }),
+    ...partial(thread),
   };
 }

@@ -58,7 +58,7 @@ describe('a page of threads', () => {
     await db.client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
     try {
       const before = await rowsRead();
-      const answer = await findThreads(db.client as never, tenant, search, page, mostRoots);
+      const answer = await findThreads(db.client, tenant, search, page, mostRoots);
       return { ...answer, read: (await rowsRead()) - before };
     } finally {
       await db.client.query('ROLLBACK');
@@ -136,6 +136,27 @@ describe('a page of threads', () => {
       ['thread 3747', 8],
     ]);
     expect(next).toEqual({ threadId: 'thread 3747', lastStartTime: threads[2]?.lastStartTime });
+  });
+
+  it('adds up the newest traces of a thread with too many, and says so', async () => {
+    const own = randomUUID();
+    await db.client.query(
+      `INSERT INTO runs (tenant_id, project_id, start_time, end_time, id, trace_id, parent_run_ids, is_root, name, run_type,
+        status, dotted_order, trace_tier, tags, thread_id)
+      SELECT $1::uuid, $2::uuid, '1961-01-01'::timestamptz + n * interval '1 second',
+        '1961-01-01'::timestamptz + n * interval '1 second' + CASE WHEN n < 10 THEN 9 ELSE 1 END * interval '1 second',
+        md5('o' || n)::uuid, md5('o' || n)::uuid, '{}'::uuid[], true, 'n', 'chain',
+        CASE WHEN n < 10 THEN 'error' ELSE 'success' END, '', '', '{}'::text[], 'long'
+      FROM generate_series(0, 1009) AS n`,
+      [tenant, own],
+    );
+    const { threads } = await db.store.threads.list(tenant, { projectId: own }, { limit: 10 });
+    const { rows } = await db.client.query<{ first: string }>(`SELECT md5('o0')::uuid AS first`);
+    expect(threads).toMatchObject([
+      { traces: 1_010, isPartial: true, failed: 0, latencyP99: 1, firstTraceId: rows[0]?.first },
+    ]);
+    const named = await db.store.threads.list(tenant, { projectId: own, threadId: 'long' }, { limit: 1 });
+    expect(named.threads).toMatchObject([{ traces: 1_010, isPartial: false, failed: 10 }]);
   });
 
   it('adds up the calls of a trace once where two roots of a thread name the trace', async () => {

@@ -12,6 +12,8 @@ const LIMIT: ReadLimit = {
   advice: 'ask for a shorter time',
   isOneMoment: true,
 };
+/** Of a thread on a page, the newest: one that is written to all day would keep its whole list from being answered. */
+const MOST_SUMMED = 1_000;
 /** Characters of the beginning of a payload. */
 const PREVIEW = 300;
 
@@ -50,17 +52,15 @@ export async function readThreads(
       const { threadId } = search;
       // no walk for one that is named
       if (threadId !== undefined && !page.after && !page.offset) {
-        const threads = await sumThreads(db, tenantId, search, [threadId]);
+        const threads = await sumThreads(db, tenantId, search, { ids: [threadId], most: undefined });
         return { threads, total: threads.length, next: undefined };
       }
       const { found, total } = await findThreads(db, tenantId, search, page);
       const shown = found.slice(0, page.limit);
-      const threads = await sumThreads(
-        db,
-        tenantId,
-        search,
-        shown.map((one) => one.threadId),
-      );
+      const threads = await sumThreads(db, tenantId, search, {
+        ids: shown.map((one) => one.threadId),
+        most: MOST_SUMMED,
+      });
       return {
         threads,
         total: page.isCounted ? (total ?? (await countThreads(db, tenantId, search))) : undefined,
@@ -71,21 +71,28 @@ export async function readThreads(
   );
 }
 
+/** Threads by their ids. */
+interface SummedThreads {
+  readonly ids: readonly string[];
+  /** Roots of each that are added up, the newest; undefined: all. */
+  readonly most: number | undefined;
+}
+
 /** What the roots of these threads that are wanted add up to, in the order of the ids. */
 async function sumThreads(
   db: Queryable,
   tenantId: string,
   search: ThreadSearch,
-  threadIds: readonly string[],
+  threads: SummedThreads,
 ): Promise<readonly Thread[]> {
-  if (threadIds.length === 0) return [];
+  if (threads.ids.length === 0) return [];
   const parameters = new Parameters();
-  const text = sumsQuery(tenantId, search, threadIds, parameters);
+  const text = sumsQuery(tenantId, search, threads, parameters);
   const { rows } = await db.query<ThreadRow>({ text, values: [...parameters.values], types: textTypes });
   const found = new Map(rows.map((row) => [row.thread_id, row]));
-  return threadIds.flatMap((id) => {
+  return threads.ids.flatMap((id) => {
     const row = found.get(id);
-    return row ? [parse(row)] : [];
+    return row ? [parse(row, threads)] : [];
   });
 }
 
@@ -97,36 +104,43 @@ async function sumThreads(
 function sumsQuery(
   tenantId: string,
   search: ThreadSearch,
-  threadIds: readonly string[],
+  { ids, most }: SummedThreads,
   parameters: Parameters,
 ): string {
   const condition = rootCondition(tenantId, search, parameters);
-  const threads = `${parameters.add(threadIds)}::text[]`;
+  const threads = `${parameters.add(ids)}::text[]`;
   const tenant = `${parameters.add(tenantId)}::uuid`;
   const project = `${parameters.add(search.projectId)}::uuid`;
   const latency = `date_part('epoch', m.end_time - m.start_time)`;
-  const edge = (order: string, where = ''): string =>
+  const last = (where = ''): string =>
     `SELECT DISTINCT ON (m.thread_id) m.thread_id, m.start_time, m.trace_id, m.id FROM m ${where}
-    ORDER BY m.thread_id, m.start_time ${order}, m.trace_id ${order}`;
+    ORDER BY m.thread_id, m.start_time DESC, m.trace_id DESC`;
   const preview = (field: string, of: string): string =>
     `(SELECT left(p.${field}, ${PREVIEW}) FROM run_payloads p WHERE p.tenant_id = ${tenant} AND p.project_id = ${project}
       AND p.start_time = ${of}.start_time AND p.id = ${of}.id AND p.trace_id = ${of}.trace_id)`;
   return `
 WITH m AS MATERIALIZED (
-  SELECT r.thread_id, r.start_time, r.end_time, r.trace_id, r.id, r.is_failed FROM runs r
-  WHERE ${condition} AND r.thread_id = ANY (${threads})
+  SELECT r.* FROM unnest(${threads}) AS t(id) CROSS JOIN LATERAL (
+    SELECT r.thread_id, r.start_time, r.end_time, r.trace_id, r.id, r.is_failed FROM runs r
+    WHERE ${condition} AND r.thread_id = t.id ORDER BY r.start_time DESC LIMIT ${most ?? 'ALL'}
+  ) r
+), n AS (
+  SELECT r.thread_id, count(*) AS traces, min(r.start_time) AS first_start, max(r.start_time) AS last_start
+  FROM runs r WHERE ${condition} AND r.thread_id = ANY (${threads}) GROUP BY r.thread_id
 ), g AS (
-  SELECT m.thread_id, count(*) AS traces, count(*) FILTER (WHERE m.is_failed) AS failed,
-    min(m.start_time) AS first_start, max(m.start_time) AS last_start, max(m.end_time) AS last_end,
+  SELECT m.thread_id, count(*) FILTER (WHERE m.is_failed) AS failed, max(m.end_time) AS last_end,
     percentile_cont(0.5) WITHIN GROUP (ORDER BY ${latency}) AS p50,
     percentile_cont(0.99) WITHIN GROUP (ORDER BY ${latency}) AS p99
   FROM m GROUP BY m.thread_id
 ), f AS (
-  ${edge('ASC')}
+  SELECT n.thread_id, r.* FROM n CROSS JOIN LATERAL (
+    SELECT r.start_time, r.trace_id, r.id FROM runs r WHERE ${condition} AND r.thread_id = n.thread_id
+      AND r.start_time = n.first_start ORDER BY r.trace_id LIMIT 1
+  ) r
 ), l AS (
-  ${edge('DESC')}
+  ${last()}
 ), e AS (
-  ${edge('DESC', 'WHERE m.is_failed')}
+  ${last('WHERE m.is_failed')}
 ), u AS (
   SELECT m.thread_id, sum(t.total_tokens) AS total_tokens, sum(t.prompt_tokens) AS prompt_tokens,
     sum(t.completion_tokens) AS completion_tokens, sum(t.total_cost) AS total_cost, sum(t.prompt_cost) AS prompt_cost,
@@ -140,19 +154,20 @@ WITH m AS MATERIALIZED (
       AND t.start_time >= k.first AND t.start_time <= k.last AND t.run_type = 'llm' ${FENCE}
   ) t GROUP BY m.thread_id
 )
-SELECT g.*, f.trace_id AS first_trace, l.trace_id AS last_trace, u.total_tokens, u.prompt_tokens, u.completion_tokens,
+SELECT n.*, g.failed, g.last_end, g.p50, g.p99, f.trace_id AS first_trace, l.trace_id AS last_trace, u.total_tokens, u.prompt_tokens, u.completion_tokens,
   u.total_cost, u.prompt_cost, u.completion_cost, ${preview('inputs', 'f')} AS first_inputs,
   ${preview('outputs', 'l')} AS last_outputs, ${preview('error', 'e')} AS last_error
-FROM g JOIN f USING (thread_id) JOIN l USING (thread_id) LEFT JOIN e USING (thread_id) LEFT JOIN u USING (thread_id)`;
+FROM n JOIN g USING (thread_id) JOIN f USING (thread_id) JOIN l USING (thread_id) LEFT JOIN e USING (thread_id) LEFT JOIN u USING (thread_id)`;
 }
 
-function parse(row: ThreadRow): Thread {
+function parse(row: ThreadRow, { most = Infinity }: SummedThreads): Thread {
   const instant = (text: string | null): Instant | undefined =>
     text === null ? undefined : parseInstant(text, { zone: 'optional' });
   const seconds = (text: string | null): number | undefined => (text === null ? undefined : Number(text));
   return {
     threadId: row.thread_id,
     traces: Number(row.traces),
+    isPartial: Number(row.traces) > most,
     failed: Number(row.failed),
     firstStartTime: instant(row.first_start) ?? 0n,
     lastStartTime: instant(row.last_start) ?? 0n,

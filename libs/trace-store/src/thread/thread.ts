@@ -31,6 +31,8 @@ export interface ThreadPageOptions {
 export interface Thread {
   readonly threadId: string;
   readonly traces: number;
+  /** Whether failures, end, latencies, tokens and costs are those of its newest 1,000 traces alone: on a page that has more of it. */
+  readonly isPartial: boolean;
   readonly failed: number;
   readonly firstStartTime: Instant;
   readonly lastStartTime: Instant;
