@@ -9,6 +9,13 @@ describe('dashboardEnvironment', () => {
     expect(dashboardEnvironment(own, { kubeconfig: '/k' })).toEqual({ ...expected, KUBECONFIG: '/k' });
   });
 
+  it('leaves the key out of the environment', () => {
+    const rest = { url: 'http://127.0.0.1:1', key: 'secret' };
+    const environment = dashboardEnvironment({}, { kubeconfig: '/k', rest });
+    expect(environment).toMatchObject({ AGENTPLANE_REST_URL: rest.url, AGENTPLANE_REST_KEY_FD: '3' });
+    expect(JSON.stringify(environment)).not.toContain('secret');
+  });
+
   it('hands on what to show', () => {
     const environment = dashboardEnvironment({}, { kubeconfig: '/k', namespace: 'ws', allNamespaces: true });
     expect(environment).toMatchObject({ AGENTPLANE_NAMESPACE: 'ws', AGENTPLANE_ALL_NAMESPACES: 'true' });

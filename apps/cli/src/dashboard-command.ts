@@ -1,11 +1,15 @@
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
+import type { Writable } from 'node:stream';
 import { delimiter, dirname, join, resolve } from 'node:path';
 import { loadConfig, optionalText, wholeEnvironment } from '#lib/config';
 import { findRunningPlatform, INSTALLATION } from '#lib/data-folder';
 import { EXIT } from '#lib/lifecycle';
 import { CommandError } from './command-error.js';
 import { resolveTarget, type Target, type TargetFlags } from './context/target.js';
+
+/** The key goes through a pipe: editors and plugins of the kubeconfig inherit the environment. */
+const KEY_FD = 3;
 
 const FIELDS = {
   context: optionalText('AGENTPLANE_CONTEXT', 'context to use when --context names none'),
@@ -38,7 +42,7 @@ export function dashboardEnvironment(
     ...(flags.dataFolder === undefined ? {} : { AGENTPLANE_DATA: flags.dataFolder }),
     ...(flags.rest === undefined
       ? {}
-      : { AGENTPLANE_REST_URL: flags.rest.url, AGENTPLANE_REST_KEY: flags.rest.key }),
+      : { AGENTPLANE_REST_URL: flags.rest.url, AGENTPLANE_REST_KEY_FD: String(KEY_FD) }),
     ...(flags.view === undefined ? {} : { AGENTPLANE_VIEW: flags.view }),
     ...(flags.once ? { AGENTPLANE_ONCE: 'true' } : {}),
     ...(flags.linear ? { AGENTPLANE_LINEAR: 'true' } : {}),
@@ -60,7 +64,12 @@ export function runDashboard(
   const place = dashboardPlace(flags);
   const environment = dashboardEnvironment(wholeEnvironment({}), { ...flags, ...place });
   const program = join(INSTALLATION, 'dist', 'apps', 'tui', 'src', 'main.js');
-  const child = spawn(process.execPath, [program], { stdio: 'inherit', env: environment });
+  const stdio = ['inherit', 'inherit', 'inherit', 'pipe'] as const;
+  const child = spawn(process.execPath, [program], { stdio: [...stdio], env: environment });
+  const pipe = child.stdio[KEY_FD] as Writable;
+  // of a dashboard that ended before it has read it
+  pipe.on('error', () => undefined);
+  pipe.end(place.rest?.key ?? '');
   return new Promise((resolve) => child.once('exit', (code) => resolve(code ?? EXIT.failed)));
 }
 

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { render } from 'ink';
 import { visibleText } from '#lib/command-line';
 import { flag, list, loadConfig, optionalText, text } from '#lib/config';
@@ -27,7 +28,7 @@ const CONFIG = {
   isOnce: flag('AGENTPLANE_ONCE', 'print once and end', { fallback: false }),
   isLinear: flag('AGENTPLANE_LINEAR', 'print lines as things change', { fallback: false }),
   restUrl: optionalText('AGENTPLANE_REST_URL', 'address of the REST interface: traces, keys, metrics'),
-  restKey: optionalText('AGENTPLANE_REST_KEY', 'API key for it', { secret: true }),
+  restKeyFd: optionalText('AGENTPLANE_REST_KEY_FD', 'descriptor from which the API key for it is read'),
   visual: optionalText('VISUAL', 'editor, as a command line'),
   editor: text('EDITOR', 'editor, as a command line', { fallback: 'vi' }),
 };
@@ -64,7 +65,8 @@ async function main(): Promise<number> {
   const config = loadConfig(CONFIG);
   const connection = await loadKubeConnection({ kubeconfigPath: config.kubeconfigPath });
   const namespace = config.allNamespaces ? undefined : (config.namespace ?? connection.namespace);
-  const { dataFolder, restUrl, restKey } = config;
+  const { dataFolder, restUrl, restKeyFd } = config;
+  const restKey = restKeyFd === undefined ? undefined : readFileSync(Number(restKeyFd), 'utf8').trim();
   const client = new KubeClient(connection, { fieldManager: 'agentplane-dashboard' });
   const rest =
     restUrl === undefined || restKey === undefined ? undefined : restOf({ url: restUrl, key: restKey });

@@ -1,5 +1,5 @@
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
 import { parse } from 'yaml';
 import { KubeClient, loadKubeConnection, type Untyped } from '#lib/kube';
 import { CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES, type ResourceRef, RESOURCES } from '#lib/resources';
@@ -104,7 +104,23 @@ describe('KubeDeeds', () => {
   it('refuses another name, and reports an editor that fails', async () => {
     const script = `if grep -q '^# kind, name' "$1"; then : > "$1"; else sed -i 's/name: lake/name: other/' "$1"; fi`;
     expect(await edit(editorOf(script))).toBe('lake was not changed');
-    await expect(edit('false')).rejects.toThrow('ended with exit code 1');
+    await expect(edit('false')).rejects.toThrow(/^the editor false ended with exit code 1$/);
+  });
+
+  it('keeps what was typed when the editor fails', async () => {
+    const script = editorOf(`sed -i 's/displayName: .*/displayName: Long thought/' "$1"; exit 3`);
+    const problem = await edit(script).then(String, (error: unknown) => String(error));
+    const [, path = ''] = /exit code 3; what was typed is kept in (.*)$/.exec(problem) ?? [];
+    expect(readFileSync(path, 'utf8')).toContain('displayName: Long thought');
+    rmSync(dirname(path), { recursive: true });
+  });
+
+  it('deletes the object that was shown, and not another of its name', async () => {
+    const shown = await lake();
+    const former = { ...shown, metadata: { ...shown.metadata, uid: '00000000-0000-4000-8000-000000000000' } };
+    const { text, isProblem } = await deeds().perform(viewOf('destinations'), 'ctrl-d', [former], '');
+    expect([isProblem, text]).toEqual([true, expect.stringMatching(/^cannot delete lake: .*uid/i)]);
+    expect((await lake()).metadata.uid).toBe(shown.metadata.uid);
   });
 
   it('tests a destination again, and deletes it', async () => {

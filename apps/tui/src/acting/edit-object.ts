@@ -32,12 +32,18 @@ export async function editObject({ client, ref, key, editor }: EditOptions): Pro
   const path = join(folder, `${ref.kind.toLowerCase()}-${key.name}.yaml`);
   let text = stringify(before);
   let problem = '';
+  let isKept = false;
   try {
     for (;;) {
       const shown = `${INTRODUCTION}${commented(problem)}${text}`;
       writeFileSync(path, shown, { mode: 0o600 });
-      await runEditor(editor, path);
+      const code = await runEditor(editor, path);
       const saved = readFileSync(path, 'utf8');
+      if (code !== 0) {
+        isKept = saved !== shown || text !== stringify(before);
+        const kept = isKept ? `; what was typed is kept in ${path}` : '';
+        throw new Error(`the editor ${editor} ended with exit code ${code ?? 'none'}${kept}`);
+      }
       const edited = saved.replaceAll(/^#.*\n?/gm, '');
       if (edited.trim() === '' || edited === text) return `${key.name} was not changed`;
       text = edited;
@@ -49,7 +55,7 @@ export async function editObject({ client, ref, key, editor }: EditOptions): Pro
       }
     }
   } finally {
-    rmSync(folder, { recursive: true, force: true });
+    if (!isKept) rmSync(folder, { recursive: true, force: true });
   }
 }
 
@@ -112,15 +118,11 @@ function isFields(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** In a shell, since the variable holds a command line. */
-function runEditor(editor: string, path: string): Promise<void> {
+/** In a shell, since the variable holds a command line. @returns its exit code; null when a signal ended it */
+function runEditor(editor: string, path: string): Promise<number | null> {
   return new Promise((resolve, reject) => {
     const child = spawn('/bin/sh', ['-c', `${editor} "$1"`, 'sh', path], { stdio: 'inherit' });
     child.once('error', reject);
-    child.once('exit', (code) =>
-      code === 0
-        ? resolve()
-        : reject(new Error(`the editor ${editor} ended with exit code ${code ?? 'none'}`)),
-    );
+    child.once('exit', resolve);
   });
 }
