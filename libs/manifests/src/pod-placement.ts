@@ -26,7 +26,9 @@ export function parsePodPlacement(text: string): PodPlacement {
   for (const [name, part] of Object.entries(value)) {
     if (!Object.hasOwn(KINDS, name))
       throw new Error(`must have only ${Object.keys(KINDS).join(', ')}, but has ${name}`);
-    if (!KINDS[name as keyof PodPlacement](part)) throw new Error(`has a ${name} of another kind`);
+    // null is how Helm takes a value away
+    if (part !== null && !KINDS[name as keyof PodPlacement](part))
+      throw new Error(`has a ${name} of another kind`);
   }
   return Object.fromEntries(Object.entries(value).filter(([, part]) => !isEmpty(part)));
 }
@@ -52,5 +54,5 @@ function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
 }
 
 function isEmpty(part: unknown): boolean {
-  return part === '' || (typeof part === 'object' && part !== null && Object.keys(part).length === 0);
+  return part === '' || part === null || (typeof part === 'object' && Object.keys(part).length === 0);
 }
