@@ -1,3 +1,5 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { TerminalError, WaitingError } from '#lib/errors';
 import { AddressGuard } from '#lib/outbound';
 import { type GitRepository, type GitServer, gitServer } from '#lib/testing';
@@ -84,5 +86,37 @@ describe('findCommit', () => {
       refuse: (why) => new TerminalError('Refused', `address refused: ${why}`),
     });
     await expect(findCommit({ url: open.url }, 'main', strict)).rejects.toThrow('address refused: private');
+  });
+
+  it.each([
+    [
+      'one that is longer than 64 MB',
+      '0043',
+      66 * 1_048_576,
+      /more than 64 MB, and the ref is not among them/,
+    ],
+    ['one of empty lines', '0004', 1_048_576, /something else than a list of refs/],
+  ])('refuses a list of refs: %s', async (_, kind, bytes, message) => {
+    const line = kind === '0043' ? `0043${'a'.repeat(40)} refs/pull/000001/head\n` : kind;
+    const block = Buffer.from(line.repeat(10_000));
+    const host = createServer((_request, response) => {
+      response.write('001e# service=git-upload-pack\n0000');
+      let sent = 0;
+      const send = (): void => {
+        while (sent < bytes) {
+          sent += block.length;
+          if (!response.write(block)) return void response.once('drain', send);
+        }
+        response.end('0000');
+      };
+      send();
+    });
+    await new Promise<void>((resolve) => host.listen(0, '127.0.0.1', resolve));
+    const { port } = host.address() as AddressInfo;
+    await expect(findCommit({ url: `http://127.0.0.1:${port}/a.git` }, 'main', guard)).rejects.toThrow(
+      message,
+    );
+    host.closeAllConnections();
+    await new Promise((resolve) => host.close(resolve));
   });
 });

@@ -1,8 +1,13 @@
 /** An object's id, of SHA-1 or SHA-256. */
-const ENTRY = /^([0-9a-f]{40}|[0-9a-f]{64}) ([^\0\n]+)/;
+const ID = /^([0-9a-f]{40}|[0-9a-f]{64})$/;
+const ID_LENGTHS = [40, 64];
 const HEADER_BYTES = 4;
 /** Of a line, by the protocol. */
 const MAX_LINE = 65_520;
+/** Lines that name no ref; git sends two or three. */
+const MAX_OTHERS = 100;
+const [SPACE, END, NUMBER_SIGN] = [0x20, 0x0a, 0x23];
+const PEELED = Buffer.from('^{}');
 
 /** The ref that is wanted, as git names it: `HEAD`, `refs/heads/NAME` or `refs/tags/NAME`. */
 export function fullRef(repoRef: string | undefined): string {
@@ -12,17 +17,26 @@ export function fullRef(repoRef: string | undefined): string {
 
 /**
  * Looks for one ref in what a git host lists (`info/refs?service=git-upload-pack`, protocol version 0): lines with their
- * length before them. An annotated tag is followed by a line `NAME^{}` with the commit that it points to.
+ * length before them. An annotated tag is followed by a line `NAME^{}` with the commit that it points to. The host may be
+ * anybody's, and the list is read beside the work of the controller: each byte is copied once at most, in however small
+ * pieces it comes, and only the wanted line becomes a text.
  */
 export class RefSearch {
   readonly #wanted: string;
-  #rest: Buffer = Buffer.alloc(0);
+  readonly #name: Buffer;
+  /** What came and is no whole line yet. */
+  #waiting: Buffer[] = [];
+  #bytes = 0;
+  /** Bytes with which the next line, or its length, is complete. */
+  #needed = HEADER_BYTES;
+  #others = 0;
   #found: string | undefined;
   #isOver = false;
   #isOfGit = false;
 
   constructor(wanted: string) {
     this.#wanted = wanted;
+    this.#name = Buffer.from(wanted);
   }
 
   /** The commit, as far as what came shows it. */
@@ -41,30 +55,58 @@ export class RefSearch {
   }
 
   push(chunk: Buffer): void {
-    this.#rest = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk]);
-    while (!this.#isOver && this.#rest.length >= HEADER_BYTES) {
-      const text = this.#rest.subarray(0, HEADER_BYTES).toString('latin1');
+    this.#waiting.push(chunk);
+    this.#bytes += chunk.length;
+    if (this.#isOver || this.#bytes < this.#needed) return;
+    const data = this.#waiting.length === 1 ? chunk : Buffer.concat(this.#waiting);
+    let at = 0;
+    while (!this.#isOver) {
+      this.#needed = HEADER_BYTES;
+      if (data.length - at < HEADER_BYTES) break;
+      const text = data.toString('latin1', at, at + HEADER_BYTES);
       const length = /^[0-9a-f]{4}$/.test(text) ? Number.parseInt(text, 16) : -1;
       if (length < 0 || length > MAX_LINE) return this.#end();
       // 0000 ends the first part, whose only line names the service
-      const bytes = Math.max(HEADER_BYTES, length);
-      if (this.#rest.length < bytes) return;
-      this.#line(this.#rest.subarray(HEADER_BYTES, bytes).toString());
-      this.#rest = this.#rest.subarray(bytes);
+      this.#needed = Math.max(HEADER_BYTES, length);
+      if (data.length - at < this.#needed) break;
+      this.#line(data.subarray(at + HEADER_BYTES, at + this.#needed));
+      at += this.#needed;
     }
+    const rest = data.subarray(at);
+    this.#waiting = [rest];
+    this.#bytes = rest.length;
   }
 
-  #line(line: string): void {
-    if (line.startsWith('# service=git-upload-pack')) this.#isOfGit = true;
-    const [, id, name] = ENTRY.exec(line) ?? [];
-    const wasFound = this.#found !== undefined;
-    if (id !== undefined && name === this.#wanted) this.#found = id;
-    else if (id !== undefined && name === `${this.#wanted}^{}`) this.#found = id;
-    else if (wasFound) return this.#end();
+  #line(line: Buffer): void {
+    const idLength = ID_LENGTHS.find((length) => line[length] === SPACE);
+    if (idLength === undefined) return this.#other(line);
+    const nameEnd = idLength + 1 + this.#name.length;
+    const isNamed = line.subarray(idLength + 1, nameEnd).equals(this.#name);
+    const isPeeled = isNamed && line.subarray(nameEnd, nameEnd + PEELED.length).equals(PEELED);
+    const isWanted = isNamed && isEndOfName(line[isPeeled ? nameEnd + PEELED.length : nameEnd]);
+    const id = isWanted ? line.toString('latin1', 0, idLength) : '';
+    if (ID.test(id)) this.#found = id;
+    else if (this.#found !== undefined) return this.#end();
     if (this.#found !== undefined && !this.#wanted.startsWith('refs/tags/')) this.#end();
+  }
+
+  /** The name of the service, or the end of a part. More than a few are no list of refs. */
+  #other(line: Buffer): void {
+    if (line[0] === NUMBER_SIGN && line.toString('latin1').startsWith('# service=git-upload-pack'))
+      this.#isOfGit = true;
+    if (this.#found !== undefined) return this.#end();
+    if (++this.#others <= MAX_OTHERS) return;
+    this.#isOfGit = false;
+    this.#end();
   }
 
   #end(): void {
     this.#isOver = true;
+    this.#waiting = [];
   }
+}
+
+/** What the host can do follows the first name. */
+function isEndOfName(byte: number | undefined): boolean {
+  return byte === undefined || byte === 0 || byte === END;
 }

@@ -1,0 +1,52 @@
+import { jest } from '@jest/globals';
+import { RefSearch } from './ref-search.js';
+
+const [ONE, TWO] = ['1'.repeat(40), '2'.repeat(64)];
+
+function lines(...texts: readonly string[]): Buffer {
+  return Buffer.from(
+    texts
+      .map((text) => (text === '' ? '0000' : (text.length + 4).toString(16).padStart(4, '0') + text))
+      .join(''),
+  );
+}
+
+describe('RefSearch', () => {
+  const head = ['# service=git-upload-pack\n', ''];
+  const search = (wanted: string, ...texts: readonly string[]): RefSearch => {
+    const found = new RefSearch(wanted);
+    found.push(lines(...head, ...texts));
+    return found;
+  };
+
+  it.each([
+    ['finds a branch behind what the host can do', 'HEAD', [`${ONE} HEAD\0multi_ack`], ONE],
+    ['finds a ref with an id of SHA-256', 'refs/heads/a', [`${TWO} refs/heads/a\n`], TWO],
+    [
+      'takes the commit of an annotated tag',
+      'refs/tags/a',
+      [`${TWO} refs/tags/a\n`, `${ONE} refs/tags/a^{}\n`],
+      ONE,
+    ],
+    ['takes no longer name', 'refs/heads/a', [`${ONE} refs/heads/ab\n`, ''], undefined],
+    ['takes no text for an id', 'refs/heads/a', [`${'x'.repeat(40)} refs/heads/a\n`, ''], undefined],
+  ])('%s', (_, wanted, texts, expected) => {
+    expect(search(wanted, ...texts).commit).toBe(expected);
+  });
+
+  it('copies each byte once, in however small pieces it comes', () => {
+    const all = lines(...head, `${ONE} refs/heads/${'b'.repeat(60_000)}\n`, `${ONE} refs/heads/a\n`);
+    const found = new RefSearch('refs/heads/a');
+    const concat = jest.spyOn(Buffer, 'concat');
+    for (let at = 0; at < all.length; at++) found.push(all.subarray(at, at + 1));
+    const copied = concat.mock.results.reduce((sum, { value }) => sum + (value as Buffer).length, 0);
+    concat.mockRestore();
+    expect(found.commit).toBe(ONE);
+    expect(copied).toBeLessThan(2 * all.length);
+  });
+
+  it('ends at lines that name no ref', () => {
+    const found = search('HEAD', ...Array.from({ length: 101 }, () => ''));
+    expect([found.isOver, found.isOfGit]).toEqual([true, false]);
+  });
+});
