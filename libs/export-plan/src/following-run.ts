@@ -11,6 +11,13 @@ export interface FollowingRun extends Pick<
   readonly runUid: string;
 }
 
+const TAKE_FOR_MS = 600_000;
+
+/** How long after its start a worker begins further runs: the last one has nearly all of the time of an attempt. */
+export function takeForMs(runTimeoutMs: number): number {
+  return Math.min(TAKE_FOR_MS, Math.floor(runTimeoutMs / 8));
+}
+
 export function followingRun({ metadata: { uid = '' }, spec }: BulkExportRun): FollowingRun {
   const { startTime, endTime, predecessorUid, lateOfUid } = spec;
   return {

@@ -1,4 +1,4 @@
-export { followingRun, type FollowingRun, specOfFollowing } from './following-run.js';
+export { followingRun, type FollowingRun, specOfFollowing, takeForMs } from './following-run.js';
 export { findContinuationProblem, type ContinuationProblem } from './continuation.js';
 export { findLateRunsProblem } from './late-runs.js';
 export { DEFAULT_EXPORT_LIMITS, type ExportLimits, renderLimit } from './limits.js';

@@ -1,4 +1,4 @@
-import { followingRun } from '#lib/export-plan';
+import { followingRun, takeForMs } from '#lib/export-plan';
 import {
   ANNOTATION,
   type BulkExportRun,
@@ -41,8 +41,6 @@ const SECRET_VARIABLES: Readonly<Record<string, string>> = {
   AGENTPLANE_STORE_SECRET_ACCESS_KEY: 'secret_access_key',
   AGENTPLANE_STORE_SESSION_TOKEN: 'session_token',
 };
-
-const TAKE_FOR_MS = 600_000;
 
 const STORE_KEYS = ['access_key_id', 'secret_access_key', 'session_token'] as const;
 
@@ -111,13 +109,11 @@ function followingNote({ following = [] }: ExportAttempt): Pick<Job['metadata'],
   return { annotations: { [ANNOTATION.followingRuns]: JSON.stringify(runs) } };
 }
 
-/** A run in work has nearly all of its time: after an eighth of it no further one is begun. */
 function followingEnvironment({ following = [], timeoutMs }: ExportAttempt): readonly EnvironmentVariable[] {
   if (following.length === 0) return [];
-  const takeForMs = Math.min(TAKE_FOR_MS, Math.floor(timeoutMs / 8));
   return [
     { name: 'AGENTPLANE_EXPORT_FOLLOWING', value: JSON.stringify(following.map(followingRun)) },
-    { name: 'AGENTPLANE_EXPORT_TAKE_FOR_MS', value: String(takeForMs) },
+    { name: 'AGENTPLANE_EXPORT_TAKE_FOR_MS', value: String(takeForMs(timeoutMs)) },
   ];
 }
 

@@ -45,7 +45,7 @@ function runTurns(
   const { runs, exportJobs } = caches;
   const workerJobs = new WorkerJobs(exportJobs);
   const places = new RunPlaces(runs, workerJobs, new WorkspaceLine(clock));
-  const following = new FollowingRuns({ runs, workerJobs, traceStore, most });
+  const following = new FollowingRuns({ runs, workerJobs, traceStore, most, clock });
   return { ...caches, workerJobs, places, following };
 }
 

@@ -43,7 +43,7 @@ import { countDecision } from './observe-export-runs.js';
 import { OneAtATime } from './one-at-a-time.js';
 import type { RunPlaces } from './run-places.js';
 import { summarizeRun } from './run-status.js';
-import { followingRunsOf, type WorkerJobs } from './worker-jobs.js';
+import { followingRunsOf, runsOfJob, type WorkerJobs } from './worker-jobs.js';
 import { attemptOf, type ExportRunWorld } from './world.js';
 
 export interface BulkExportRunDependencies {
@@ -140,7 +140,10 @@ export class BulkExportRunReconciler {
         return await this.#perform(now, again);
       }
       const chosen = await following.choose(run, bulkExport);
-      if (chosen === 'later') return after(SIBLINGS_LOOK_MS);
+      if (chosen === 'later') {
+        this.#deps.places.line.leave(run.metadata.namespace ?? '');
+        return after(SIBLINGS_LOOK_MS);
+      }
       this.#deps.places.line.begin(run.metadata.namespace ?? '');
       await this.#report(world, decision);
       await this.#startAttempt(run, 1, await this.#prepare(chosen));
@@ -257,6 +260,7 @@ export class BulkExportRunReconciler {
       case 'pause':
         return after(decision.ms);
       case 'block':
+        this.#deps.places.line.leave(namespace);
         return wait(decision.reason, BLOCKED_LOOK_MS);
       case 'complete':
       case 'fail':
@@ -288,8 +292,10 @@ export class BulkExportRunReconciler {
       client.create(JOBS, buildExportJob(attempt, settings)).then((job) => this.#deps.jobs.seen(job)),
     );
     if (number === 1) return;
-    const former = (number === 2 && this.#deps.workerJobs.following(run)) || undefined;
-    for (const key of [this.#jobKey(run, number - 1), ...(former ? [keyOf(former)] : [])])
+    const former = number === 2 ? this.#deps.workerJobs.following(run) : undefined;
+    // where the run had a worker of its own besides, that Job may go on with others
+    const isOver = former !== undefined && isJobFinished(former);
+    for (const key of [this.#jobKey(run, number - 1), ...(isOver ? [keyOf(former)] : [])])
       await ignoring(isNotFound, client.delete(SECRETS, key));
   }
 
@@ -342,10 +348,17 @@ export class BulkExportRunReconciler {
       const copy = { metadata: { ...this.#jobKey(run, 1), labels }, immutable: true, type, data };
       await ignoring(isAlreadyExists, client.create(SECRETS, copy));
     } else {
-      const others = await traceStore.exportProgress.list(followingRunsOf(shared).map(({ uid }) => uid));
+      const others = await traceStore.exportProgress.list(this.#uidsOf(shared));
       if ([...others.values()].some(({ intent }) => intent)) return;
     }
     await ignoring(isNotFound, client.delete(SECRETS, keyOf(shared)));
+  }
+
+  /** Of every run that a Job takes, the one that it is named after included. */
+  #uidsOf(job: Job): readonly string[] {
+    const [first] = runsOfJob(job);
+    const { uid } = (first && this.#deps.runs.find(first)?.metadata) ?? {};
+    return [...(uid === undefined ? [] : [uid]), ...followingRunsOf(job).map((run) => run.uid)];
   }
 
   /** Deletes those of the Jobs that go on. @returns whether there was one */
@@ -377,7 +390,7 @@ export class BulkExportRunReconciler {
     const job = jobs.find(this.#jobKey(run, 1));
     const following = job ? followingRunsOf(job) : [];
     if (!job || following.length === 0 || isDeleting(job) || !isJobFinished(job)) return done();
-    const records = await traceStore.exportProgress.list(following.map(({ uid }) => uid));
+    const records = await traceStore.exportProgress.list(this.#uidsOf(job));
     const key = keyOf(job);
     // with its Secret, what it left in the bucket is cleared away
     if ([...records.values()].some(({ intent }) => intent)) return after(UNCLEARED_LOOK_MS);

@@ -156,6 +156,16 @@ describe('decideRun', () => {
     ],
     ['waits in a worker that takes others before it', { run: aRun(0), job: aJob() }, 'queue'],
     [
+      'begins where the run in work has held such a worker up for too long to take another',
+      { run: aRun(0), job: { ...aJob(), status: { startTime: ago(661) } } },
+      'start 1',
+    ],
+    [
+      'waits for such a worker as long as it takes further runs',
+      { run: aRun(0), job: { ...aJob(), status: { startTime: ago(659) } } },
+      'queue',
+    ],
+    [
       'goes on where such a worker has claimed it',
       { run: aRun(0), job: aJob(), progress: progress(1, 'running') },
       'watch',

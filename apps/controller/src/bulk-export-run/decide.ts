@@ -1,5 +1,5 @@
-import { decideNextAttempt, isExportOverdue, overdueText } from '#lib/export-plan';
-import { type Condition, CONDITION, findCondition, REASON } from '#lib/resources';
+import { decideNextAttempt, isExportOverdue, overdueText, takeForMs } from '#lib/export-plan';
+import { type Condition, CONDITION, findCondition, type Job, REASON } from '#lib/resources';
 import { isFinished } from '../bulk-export/export-phase.js';
 import { findAttemptEnd, isJobFinished } from './attempt-end.js';
 import { attemptOf, type ExportRunWorld } from './world.js';
@@ -108,6 +108,17 @@ function hasRoom({ atWork, limits: { concurrentRuns } }: ExportRunWorld): boolea
   return concurrentRuns === undefined || all + ofWorkspace + ahead < Math.max(1, concurrentRuns);
 }
 
+/** A worker that is started late, or reads the time a moment later. */
+const TAKES_LATE_MS = 60_000;
+
+/** Whether a worker may still come to the run: one that is held up by the run in work begins no further one. */
+function mayTake(job: Job, { now, limits }: ExportRunWorld): boolean {
+  if (isJobFinished(job)) return false;
+  const startedMs = Date.parse(job.status?.startTime ?? job.metadata.creationTimestamp ?? '');
+  const takesUntilMs = startedMs + takeForMs(limits.runTimeoutMs) + TAKES_LATE_MS;
+  return Number.isNaN(startedMs) || now.getTime() < takesUntilMs;
+}
+
 /** Decides a run. Pure: the same world gives the same answer. */
 export function decideRun(world: ExportRunWorld): RunDecision {
   const { run, bulkExport, place, limits, job, progress } = world;
@@ -118,7 +129,7 @@ export function decideRun(world: ExportRunWorld): RunDecision {
   if (stop) return stop;
   if (attempt === 0) {
     if (progress?.state === 'cancelled') return SHUT_OUT;
-    if (job && !isJobFinished(job)) return { kind: 'queue', behind: 'worker' };
+    if (job && mayTake(job, world)) return { kind: 'queue', behind: 'worker' };
     if (bulkExport?.spec.suspend || place >= limits.concurrentRunsPerExport)
       return { kind: 'queue', behind: 'export' };
     if (hasRoom(world)) return { kind: 'start', attempt: 1 };

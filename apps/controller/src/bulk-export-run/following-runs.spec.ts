@@ -23,14 +23,16 @@ function aRun(number: number, spec: object = {}, attempt = 0): BulkExportRun {
 }
 
 describe('FollowingRuns', () => {
+  let nowMs = 0;
   /** Days with many rows are those of `rows`. */
-  function choose(
+  function asked(
     runs: readonly BulkExportRun[],
     { rows = {}, total = runs.length, most = 30, taken = '' }: Partial<Options> = {},
   ) {
     const counted: string[] = [];
     const following = new FollowingRuns({
       most,
+      clock: { monotonicMs: () => nowMs },
       runs: { ownedBy: () => [...runs] },
       workerJobs: { isTaken: ({ metadata }) => metadata.uid === taken },
       traceStore: {
@@ -51,11 +53,12 @@ describe('FollowingRuns', () => {
       },
     });
     const bulkExport = { metadata: { name: 'x' }, status: { runs: { total } } } as BulkExport;
-    return following.choose(runs[0] ?? aRun(1), bulkExport).then((chosen) => ({
-      chosen: chosen === 'later' ? chosen : chosen.map((run) => run.metadata.name),
-      counted,
-    }));
+    return async () => {
+      const chosen = await following.choose(runs[0] ?? aRun(1), bulkExport);
+      return { chosen: chosen === 'later' ? chosen : chosen.map((run) => run.metadata.name), counted };
+    };
   }
+  const choose = (runs: readonly BulkExportRun[], options?: Partial<Options>) => asked(runs, options)();
   interface Options {
     readonly rows: Readonly<Record<number, number>>;
     readonly total: number;
@@ -89,6 +92,15 @@ describe('FollowingRuns', () => {
     expect((await choose(days(2), { total: 9 })).chosen).toBe('later');
     expect((await choose(days(3), { total: 9, most: 3 })).chosen).toEqual(['x-2', 'x-3']);
     expect((await choose(days(2), { total: 9, rows: { 1: 20_000 } })).chosen).toEqual([]);
+  });
+
+  it('begins without runs that cannot be created, after five seconds', async () => {
+    const incomplete = asked(days(2), { total: 9 });
+    expect((await incomplete()).chosen).toBe('later');
+    nowMs += 5_000;
+    expect((await incomplete()).chosen).toBe('later');
+    nowMs += 1;
+    expect((await incomplete()).chosen).toEqual(['x-2']);
   });
 
   it('takes no run that has begun, that another worker has, or that differs in more than its day', async () => {

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { followingRun, specOfFollowing } from '#lib/export-plan';
 import type { Informer } from '#lib/kube';
 import { type BulkExport, type BulkExportRun, isDeleting } from '#lib/resources';
-import { parseInstant } from '#lib/time';
+import { type Clock, parseInstant } from '#lib/time';
 import type { TraceStore } from '#lib/trace-store';
 import { isFinished } from '../bulk-export/export-phase.js';
 import type { WorkerJobs } from './worker-jobs.js';
@@ -10,17 +10,24 @@ import type { WorkerJobs } from './worker-jobs.js';
 /** Runs of one worker have fewer rows together: what starting a process costs is then the larger part no more. */
 const LIGHT_ROWS = 10_000;
 
+/** The runs of a new export are created within it; those that are not have a reason that the export reports. */
+const CREATED_WITHIN_MS = 5_000;
+const FORGET_AFTER_MS = 600_000;
+
 export interface FollowingRunsDependencies {
   readonly runs: Pick<Informer<BulkExportRun>, 'ownedBy'>;
   readonly workerJobs: Pick<WorkerJobs, 'isTaken'>;
   readonly traceStore: Pick<TraceStore, 'exportCounts'>;
   /** Most runs of one worker. */
   readonly most: number;
+  readonly clock: Pick<Clock, 'monotonicMs'>;
 }
 
 /** Finds the light runs of an export that a worker can take in turn after the one that begins. */
 export class FollowingRuns {
   readonly #deps: FollowingRunsDependencies;
+  /** When an export was first found without all of its runs, by uid. */
+  readonly #incompleteSince = new Map<string, number>();
 
   constructor(deps: FollowingRunsDependencies) {
     this.#deps = deps;
@@ -31,7 +38,7 @@ export class FollowingRuns {
     const { runs, most } = this.#deps;
     if (most <= 1) return [];
     const made = runs.ownedBy(bulkExport);
-    const isWhole = made.length >= (bulkExport.status?.runs?.total ?? 0);
+    const isWhole = this.#isWhole(bulkExport, made.length);
     const waiting = made
       .filter((one) => this.#canFollow(one, run))
       .sort((a, b) => a.spec.startTime.localeCompare(b.spec.startTime))
@@ -41,6 +48,20 @@ export class FollowingRuns {
     if (rows >= LIGHT_ROWS) return [];
     if (!isWhole && waiting.length < most - 1) return 'later';
     return await this.#lightOnes(waiting, rows);
+  }
+
+  /** One whose runs cannot all be created begins with those that exist, after a few seconds. */
+  #isWhole({ metadata: { uid = '' }, status }: BulkExport, made: number): boolean {
+    const now = this.#deps.clock.monotonicMs();
+    if (made >= (status?.runs?.total ?? 0)) {
+      this.#incompleteSince.delete(uid);
+      return true;
+    }
+    for (const [known, since] of this.#incompleteSince)
+      if (now - since > FORGET_AFTER_MS) this.#incompleteSince.delete(known);
+    const since = this.#incompleteSince.get(uid) ?? now;
+    this.#incompleteSince.set(uid, since);
+    return now - since > CREATED_WITHIN_MS;
   }
 
   #canFollow(one: BulkExportRun, run: BulkExportRun): boolean {

@@ -32,6 +32,12 @@ describe('WorkspaceLine', () => {
     expect(['a', 'b', 'c'].map((one) => waiting.ahead(one, none))).toEqual([2, 0, 1]);
   });
 
+  it('keeps no place for a workspace whose run cannot begin', () => {
+    const waiting = line('a', 'b');
+    waiting.leave('a');
+    expect([waiting.ahead('b', none), waiting.first(none)]).toEqual([0, key('b')]);
+  });
+
   it('has those first that have fewer runs at work', () => {
     const atWork = (namespace: string): number => (namespace === 'a' ? 2 : 1);
     expect(line('a', 'b').ahead('a', atWork)).toBe(1);

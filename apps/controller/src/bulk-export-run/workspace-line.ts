@@ -29,6 +29,11 @@ export class WorkspaceLine {
     this.#waiting.set(namespace, { key, lookedMs: this.#clock.monotonicMs() });
   }
 
+  /** The run that waited cannot begin at present; others of the workspace join again with their next look. */
+  leave(namespace: string): void {
+    this.#waiting.delete(namespace);
+  }
+
   /** A run of the workspace has begun. */
   begin(namespace: string): void {
     this.#waiting.delete(namespace);
