@@ -70,6 +70,11 @@ export class ExportStand {
     return this.#store;
   }
 
+  /** Of the object store. */
+  get endpoint(): string {
+    return this.#server?.endpoint ?? '';
+  }
+
   get bucket(): string {
     return BUCKET;
   }
@@ -92,7 +97,7 @@ export class ExportStand {
     const config = {
       bucketName: BUCKET,
       prefix: PREFIX,
-      endpointUrl: this.#server?.endpoint ?? '',
+      endpointUrl: this.endpoint,
       includeBucketInPrefix: true,
     };
     return {
