@@ -319,6 +319,13 @@ describe('summarizeRun', () => {
     expect(errors).toEqual({ retry_0: expected });
   });
 
+  it.each([
+    ['no failure', { kind: 'fail', reason: 'TimedOut', message: 'x' }, undefined],
+    ['a failure', { kind: 'pause', message: 'x', ms: 1 }, { retry_0: 'the Job of the attempt was deleted' }],
+  ] as const)('counts %s for a deleted Job, by what is decided', (_name, decision, expected) => {
+    expect(summarizeRun(world({ job: undefined }), decision).errors).toEqual(expected);
+  });
+
   it('reports the time limit of an attempt', () => {
     const job = aJob({ secondsAgo: 5 });
     const [condition] = job.status?.conditions ?? [];

@@ -119,9 +119,18 @@ function written({ run, progress }: ExportRunWorld, isEnding: boolean): { rows: 
   return { rows: Math.max(rows, soFar?.rows ?? 0), bytes: Math.max(bytes, soFar?.bytes ?? 0) };
 }
 
+/** Reasons that a run shares with its export: they are no failure of an attempt. */
+const STOPS: ReadonlySet<string> = new Set([REASON.cancelled, REASON.timedOut, REASON.destinationDeleted]);
+
 /** The message of each failed attempt, in the words of the interface: `retry_0` is the first. */
-function errorsOf(world: ExportRunWorld): Readonly<Record<string, string>> | undefined {
+function errorsOf(
+  world: ExportRunWorld,
+  decision: RunDecision,
+): Readonly<Record<string, string>> | undefined {
   const before = world.run.status?.errors;
+  // another run of the worker was stopped first, and its Job with it
+  const isStopped = decision.kind === 'fail' && STOPS.has(decision.reason);
+  if (isStopped && !world.job && world.progress?.error === undefined) return before;
   const attempt = attemptOf(world);
   const end = findAttemptEnd(world);
   if (!end || end.kind === 'succeeded') return before;
@@ -134,7 +143,7 @@ export function summarizeRun(world: ExportRunWorld, decision: RunDecision): Bulk
   const before = run.status ?? {};
   const isComplete = decision.kind === 'complete';
   const isEnding = isComplete || decision.kind === 'fail';
-  const errors = errorsOf(world);
+  const errors = errorsOf(world, decision);
   const hasBegun = decision.kind === 'start' || attemptOf(world) > 0;
   const startedAt = before.startedAt ?? (hasBegun ? now.toISOString() : undefined);
   const finishedAt = before.finishedAt ?? (isEnding ? now.toISOString() : undefined);
