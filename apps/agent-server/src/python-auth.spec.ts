@@ -2,7 +2,8 @@ import { execFileSync } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { testPostgres, waitFor } from '#lib/testing';
+import { Client } from '@langchain/langgraph-sdk';
+import { sendRaw, testPostgres, waitFor } from '#lib/testing';
 import { GUARDED_PYTHON_AGENT, ServerProcess } from '../testdata/start-server.js';
 
 const python = process.env['AGENTPLANE_TEST_PYTHON'] ?? '';
@@ -74,6 +75,42 @@ if (!python) process.stderr.write('SKIPPED: auth in Python: AGENTPLANE_TEST_PYTH
     }
     await answersAgain();
   }, 40_000);
+
+  it('gets no number rounded', async () => {
+    expect((await ask('alice:large', '/assistants/search')).status).toBe(500);
+    expect((await ask('alice:exact', '/assistants/search')).status).toBe(200);
+    expect((await ask('large')).status).toBe(500);
+    expect((await ask('exact')).status).toBe(200);
+    expect(server.log.map((line) => JSON.stringify(line)).join()).toMatch(
+      /the user's tenant\.id holds a number/,
+    );
+  });
+
+  it.each<[string, number]>([
+    ['/store/items/search', 403],
+    ['/%73tore/items/search', 403],
+    ['/%2e%2e/store/items/search', 400],
+    ['/x/../store/items/search', 400],
+    ['/x\\..\\store/items/search', 400],
+    ['/./store/items/search', 400],
+  ])('judges the path that is served: %s', async (path, status) => {
+    const head = `POST ${path} HTTP/1.1\r\nhost: a\r\nauthorization: Bearer alice:nostore\r\nconnection: close`;
+    const sent = `${head}\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}`;
+    const found = await sendRaw(server.port, sent);
+    expect([path, found.status]).toEqual([path, status]);
+  });
+
+  it('grants no user the rights of a studio by a field of the user', async () => {
+    const client = (headers: Record<string, string>): Client =>
+      new Client({
+        ...{ apiUrl: server.url, apiKey: null, defaultHeaders: headers },
+        callerOptions: { maxRetries: 0 },
+      });
+    const { thread_id: id } = await client({ authorization: 'Bearer alice' }).threads.create();
+    const poser = client({ authorization: 'Bearer poser' });
+    await expect(poser.threads.get(id)).rejects.toMatchObject({ status: 404 });
+    expect(await client({ 'x-auth-scheme': 'langsmith' }).threads.get(id)).toMatchObject({ thread_id: id });
+  });
 
   it('shares no process with graphs, and loads no graph library', async () => {
     expect(pidOf('auth')).not.toBe(pidOf('graphs'));

@@ -114,7 +114,9 @@ async function outcome(answer: Promise<Response>): Promise<[number, unknown]> {
     await answer.body?.getReader().read();
     expect((await get('/custom/hello')).status).toBe(200);
     leaving.abort();
-    await waitFor(async () => (await outcome(get('/custom/left')))[1] === 1, { what: 'the app to hear' });
+    await waitFor(async () => (await outcome(get('/custom/left')))[1] === 1, {
+      ...{ what: 'the app to hear', timeoutMs: 60_000 },
+    });
   });
 
   it('gets the webhook of a run, signed', async () => {
@@ -144,6 +146,23 @@ async function outcome(answer: Promise<Response>): Promise<[number, unknown]> {
 
   it('breaks off an answer that is shorter than it announced', async () => {
     await expect(get('/custom/short').then((answer) => answer.text())).rejects.toThrow();
+  });
+
+  it('splits no answer by what stands in a header', async () => {
+    const answer = await get('/custom/split');
+    expect([answer.status, answer.headers.get('set-cookie')]).toEqual([500, null]);
+  });
+
+  it('answers before it has read the body', async () => {
+    const body = JSON.stringify({ text: 'a'.repeat(500_000) });
+    const headers = { ...JSON_HEADERS, 'x-blocked': '1' };
+    const all = await Promise.all(
+      Array.from(
+        { length: 20 },
+        async () => (await get('/threads', { method: 'POST', headers, body })).status,
+      ),
+    );
+    expect(all).toEqual(all.map(() => 403));
   });
 
   it('has the server answer when it never does', async () => {

@@ -6,8 +6,9 @@ import asyncio
 import base64
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
-from urllib.parse import unquote_to_bytes, urlsplit
+from urllib.parse import urlsplit
 
+from .callers import path_of
 from .http_server import ClientLeft, Exchange
 from .user import User
 from .wire import loads
@@ -114,8 +115,7 @@ def scope_of(exchange: Exchange, state: dict[str, Any]) -> Scope:
         "http_version": "1.1",
         "method": head.method,
         "scheme": base.scheme,
-        "path": unquote_to_bytes(raw).decode("utf-8", "replace"),
-        "raw_path": raw,
+        **path_of(raw),
         "query_string": query,
         "root_path": "",
         "headers": [(b"host", base.netloc.encode()), *headers],
@@ -143,7 +143,6 @@ class Conversation:
         self._exchange = exchange
         self._is_read = False
         self._has_left = False
-        self._leaving: asyncio.Task[None] | None = None
         self._start: Message | None = None
 
     async def receive(self) -> Message:
@@ -155,9 +154,7 @@ class Conversation:
                 body = await self._exchange.read()
                 self._is_read = body == b""
                 return {"type": "http.request", "body": body, "more_body": not self._is_read}
-            # more than one part of an app may wait for it
-            self._leaving = self._leaving or asyncio.create_task(self._exchange.left())
-            await asyncio.shield(self._leaving)
+            await self._exchange.left()
         except ClientLeft:
             pass
         self._has_left = True

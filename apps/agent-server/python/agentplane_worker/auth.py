@@ -16,9 +16,7 @@ from .logs import stack_text
 from .modules import Export, ModuleRefused, load_export
 from .process import Process, Public, failure_of
 from .user import User
-from .wire import SecretWords, dumps, is_json, loads
-
-_STUDIO = "StudioUser"
+from .wire import SecretWords, dumps, is_json, require_exact
 
 #: What an authentication handler may ask for, by the names of its parameters.
 _PARAMETERS = ("request", "path", "method", "path_params", "query_params", "headers", "authorization")
@@ -120,22 +118,45 @@ class AgentAuth:
 
         resource, _, action = str(asked["event"]).partition(":")
         value, fields = asked["value"], asked["user"]
-        before = dumps(value)
+        before = _texts_of(value)
+        kwargs_before = _texts_of(value["kwargs"]) if isinstance(value.get("kwargs"), dict) else None
         if isinstance(value.get("namespace"), list):
             value["namespace"] = tuple(value["namespace"])
-        is_studio = fields.get("kind") == _STUDIO
-        user: Any = types.StudioUser(fields["identity"], is_authenticated=True) if is_studio else User(fields)
+        studio = asked["isStudio"]
+        user: Any = types.StudioUser(fields["identity"], is_authenticated=True) if studio else User(fields)
         context = types.AuthContext(
             permissions=fields.get("permissions") or [], user=user, resource=resource, action=action  # type: ignore[arg-type]
         )
         answer = await _call(self._handlers[asked["handler"]], {"ctx": context, "value": value})
+        if answer is not None and type(answer) not in (bool, dict):
+            raise TypeError(f"it answered a {type(answer).__name__} that is no filter; answer nothing, True, False or a filter")
         orjson.dumps(answer)  # a filter that is no JSON cannot be applied
-        after = dumps(value)
-        if after == before:
-            return {"answer": answer}
-        if not is_json(value):
-            raise TypeError("the handler left something in value that has no JSON form")
-        return {"answer": answer, "value": loads(after)}
+        require_exact(answer, "the filter")
+        left = _left_of(before, value, kwargs_before)
+        return {"answer": answer, "left": left} if left else {"answer": answer}
+
+
+def _texts_of(value: Mapping[str, Any]) -> dict[str, bytes]:
+    return {name: dumps(one) for name, one in value.items()}
+
+
+def _left_of(
+    before: Mapping[str, bytes], value: Mapping[str, Any], kwargs_before: Mapping[str, bytes] | None = None
+) -> dict[str, Any] | None:
+    """The members that a handler changed or took out; None where it left all as they were. Raises for what is no JSON."""
+    left: dict[str, Any] = {"changed": {}, "removed": [name for name in before if name not in value]}
+    for name, one in value.items():
+        text = dumps(one)
+        if text == before.get(name):
+            continue
+        if name == "kwargs" and kwargs_before is not None and isinstance(one, dict):
+            left["kwargs"] = _left_of(kwargs_before, one)
+            continue
+        if not is_json(one):
+            raise TypeError(f"the handler left something in value.{name} that has no JSON form")
+        require_exact(one, f"value.{name}")
+        left["changed"][name] = one
+    return left if left["changed"] or left["removed"] or left.get("kwargs") else None
 
 
 async def _call(handler: Handler, arguments: dict[str, Any]) -> Any:

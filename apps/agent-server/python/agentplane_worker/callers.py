@@ -5,9 +5,9 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Mapping
 from typing import Any, NoReturn
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl, unquote_to_bytes, urlsplit
 
-from .wire import is_json
+from .wire import is_json, require_exact
 
 _NO_BODY = "the body of a request has not arrived when its caller is authenticated; handlers of Auth.on see what it asks for"
 
@@ -53,23 +53,28 @@ async def _receive() -> NoReturn:
     raise RuntimeError(_NO_BODY)
 
 
+def path_of(raw: bytes) -> dict[str, Any]:
+    """The path of a request as ASGI has it: decoded, and as it was sent. An app and a handler read the same."""
+    return {"path": unquote_to_bytes(raw).decode("utf-8", "replace"), "raw_path": raw}
+
+
 def scope_of(asked: Mapping[str, Any]) -> dict[str, Any]:
     """A request of a client as ASGI describes one: method, address, headers and the parts of its path; no body."""
-    url = urlsplit(asked["url"])
+    base = urlsplit(asked["base"])
+    raw, _, query = asked["target"].encode("latin-1", "replace").partition(b"#")[0].partition(b"?")
     return {
         "type": "http",
         "asgi": {"version": "3.0", "spec_version": "2.4"},
         "http_version": "1.1",
         "method": asked["method"],
-        "scheme": url.scheme or "http",
-        "path": url.path,
-        "raw_path": url.path.encode("ascii", "replace"),
-        "query_string": url.query.encode("ascii", "replace"),
+        "scheme": base.scheme or "http",
+        **path_of(raw),
+        "query_string": query,
         "root_path": "",
         "headers": [(name.encode("latin-1"), value.encode("latin-1", "replace")) for name, value in asked["headers"]],
         "path_params": asked.get("params") or {},
         "client": None,
-        "server": (url.hostname or "localhost", url.port or 80),
+        "server": (base.hostname or "localhost", base.port or 80),
     }
 
 
@@ -106,6 +111,8 @@ def user_on_wire(answer: Any) -> Any:
     if fields is None:
         return answer if is_json(answer) else None
     shown = {str(name): value for name, value in fields.items() if is_json(value)}
+    for name, value in shown.items():
+        require_exact(value, f"the user's {name}")
     if isinstance(shown.get("permissions"), (tuple, set, frozenset)):
         shown["permissions"] = list(shown["permissions"])
     return shown

@@ -6,6 +6,7 @@ The server has judged the request before: what is read here is what Node writes.
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
 
@@ -16,6 +17,13 @@ _MAX_HEAD_BYTES = 2 * 2**20
 _PIECE_BYTES = 64 * 1024
 
 _NO_BODY_STATUSES = (204, 205, 304)
+
+_NAME = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+#: What would end the header, or the head.
+_NOT_OF_VALUES = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
+
+#: The client has its answer, and stops sending what nobody has read.
+_LINGER_S = 30.0
 
 
 class Head(NamedTuple):
@@ -44,6 +52,7 @@ class Exchange:
         self._is_chunked = b"chunked" in (head.get(b"transfer-encoding") or b"")
         self._left = int(head.get(b"content-length") or 0)
         self._is_read = not self._is_chunked and self._left == 0
+        self._leaving: asyncio.Task[None] | None = None
         self.has_begun = False
         self.has_ended = False
         self._has_body = head.method != "HEAD"
@@ -74,15 +83,17 @@ class Exchange:
         return piece
 
     async def left(self) -> None:
-        """Returns once the client is gone; the body must have been read."""
-        try:
-            while await self._reader.read(_PIECE_BYTES):
-                pass
-        except ConnectionError:
-            pass
+        """Returns once the client is gone; what it still sends is of no use. More than one may wait for it."""
+        self._leaving = self._leaving or asyncio.create_task(_discard(self._reader))
+        await asyncio.shield(self._leaving)
 
     def begin(self, status: int, headers: list[tuple[bytes, bytes]]) -> None:
         """Sends the head of the answer; headers about its length and its connection are this server's own."""
+        for name, value in headers:
+            if not _NAME.fullmatch(name) or _NOT_OF_VALUES.search(value):
+                raise ValueError(f"the HTTP app answered a header {name[:80]!r} with a name or a value that cannot be sent")
+        if not 200 <= status <= 599:
+            raise ValueError(f"the HTTP app answered the status {status}")
         self.has_begun = True
         self._has_body = self._has_body and status not in _NO_BODY_STATUSES
         lines = [b"HTTP/1.1 %d answer\r\n" % status]
@@ -117,6 +128,14 @@ class Exchange:
 Answer = Callable[[Exchange], Awaitable[None]]
 
 
+async def _discard(reader: asyncio.StreamReader) -> None:
+    try:
+        while await reader.read(_PIECE_BYTES):
+            pass
+    except ConnectionError:
+        pass
+
+
 async def _read_head(reader: asyncio.StreamReader) -> Head:
     lines = (await reader.readuntil(b"\r\n\r\n")).split(b"\r\n")
     method, target, _ = lines[0].split(b" ", 2)
@@ -129,8 +148,13 @@ async def serve(path: str, answer: Answer) -> Any:
 
     async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            await answer(Exchange(await _read_head(reader), reader, writer))
-        except (asyncio.IncompleteReadError, ConnectionError, ClientLeft):
+            exchange = Exchange(await _read_head(reader), reader, writer)
+            await answer(exchange)
+            # closed at once, with something unread, the connection would break under the answer
+            if not writer.is_closing():
+                writer.write_eof()
+                await asyncio.wait_for(exchange.left(), _LINGER_S)
+        except (asyncio.IncompleteReadError, asyncio.TimeoutError, OSError):
             pass  # it left
         except Exception as error:
             log.error("a request could not be answered", exc_info=error)

@@ -86,6 +86,24 @@ def dumps(value: Any) -> bytes:
             return orjson.dumps({"__unserializable__": f"{type(first).__name__}: {error_on_wire(first)['message']}"})
 
 
+#: Beyond it the server, whose numbers are those of JSON in JavaScript, would take a number for another one.
+_MOST_EXACT = 2**53 - 1
+
+
+def require_exact(value: Any, what: str) -> None:
+    """Raises ValueError for a value that holds a whole number which would be rounded."""
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) > _MOST_EXACT:
+        raise ValueError(f"{what} holds a number beyond 2**53, which would be rounded; write it as a text")
+    if isinstance(value, float) and value.is_integer() and abs(value) > _MOST_EXACT:
+        raise ValueError(f"{what} holds a number beyond 2**53, which stands for others too; write it as a text")
+    if isinstance(value, Mapping):
+        for key, one in value.items():
+            require_exact(one, f"{what}.{key}")
+    elif isinstance(value, (list, tuple, set, frozenset)):
+        for one in value:
+            require_exact(one, what)
+
+
 def is_json(value: Any) -> bool:
     """Whether a value has a JSON form."""
     try:

@@ -12,9 +12,16 @@ export interface AuthorizationCall {
   readonly user: JsonObject;
 }
 
-/** @param params parts of the path, by their names in the route */
-type Authenticate = (request: Request, params: JsonObject) => unknown;
-type Authorize = (call: AuthorizationCall, signal: AbortSignal) => unknown;
+/** A request beyond what a `Request` says of it, which resolves its address. */
+export interface AskedRoute {
+  /** Path and query as they were sent. */
+  readonly target: string;
+  /** Parts of the path, by their names in the route. */
+  readonly params: JsonObject;
+}
+
+type Authenticate = (request: Request, route: AskedRoute, signal: AbortSignal) => unknown;
+type Authorize = (call: AuthorizationCall, signal: AbortSignal, isStudio: boolean) => unknown;
 
 /** The handlers of an agent's `Auth`; the object itself may come from another copy of the SDK than the server's. */
 export interface AuthHandlers {

@@ -20,8 +20,11 @@ export function userOfKey({ keyId, tenantId }: { keyId: string; tenantId: string
   return user(keyId, { tenant_id: tenantId });
 }
 
+/** By this handlers know a studio: the server alone says it. */
+const STUDIO_KIND = 'StudioUser';
+
 /** A person in a studio who holds a key of the workspace. */
-export const STUDIO_USER: AuthUser = user('langgraph-studio-user', { kind: 'StudioUser' });
+export const STUDIO_USER: AuthUser = user('langgraph-studio-user', { kind: STUDIO_KIND });
 
 /** Whoever calls a server that authenticates nobody. */
 export const ANONYMOUS: AuthUser = { ...user('anonymous', {}), is_authenticated: false };
@@ -37,7 +40,8 @@ export function parseUser(answer: unknown): AuthUser {
   if (Buffer.byteLength(text) > MAX_USER_BYTES)
     throw new Error(`its user is larger than ${MAX_USER_BYTES} bytes as JSON`);
   // what is not JSON is left out: the user is stored with runs
-  const given = parseShort(text, MAX_USER_BYTES) as JsonObject;
+  const { kind, ...others } = parseShort(text, MAX_USER_BYTES) as JsonObject;
+  const given: JsonObject = kind === undefined || kind === STUDIO_KIND ? others : { ...others, kind };
   const { identity, permissions, display_name: name, is_authenticated: isAuthenticated } = given;
   if (typeof identity !== 'string' || identity === '')
     throw new Error('the "identity" of its user is not a text');

@@ -2,9 +2,9 @@ import type { JsonObject } from '#lib/json';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import type { SqlFilter } from '../store/sql-filter.js';
-import { findCallback, type AuthHandlers } from './auth-handlers.js';
+import { findCallback, type AskedRoute, type AuthHandlers } from './auth-handlers.js';
 import { AuthRefusal } from './auth-refusal.js';
-import { parseUser, type AuthUser } from './auth-user.js';
+import { parseUser, STUDIO_USER, type AuthUser } from './auth-user.js';
 import { HandlerCalls } from './handler-calls.js';
 import { filterOf } from './metadata-filter.js';
 import { UserCache, type CacheSettings } from './user-cache.js';
@@ -38,13 +38,12 @@ export class Authorization {
 
   /**
    * @param build the request for the handler: its address and headers, no body
-   * @param params parts of its path
    * @throws AuthRefusal, PublicError `unavailable`
    */
   async authenticate(
     build: (signal: AbortSignal) => Request,
     headers: JsonObject,
-    params: JsonObject = {},
+    route: AskedRoute,
   ): Promise<AuthUser> {
     const { authenticate } = this.#handlers;
     if (!authenticate) throw new AuthRefusal(401, 'Unauthorized');
@@ -53,7 +52,7 @@ export class Authorization {
     if (known) return known;
     const user = await this.#calls.perform(
       'The authentication handler',
-      (signal) => authenticate(build(signal), params),
+      (signal) => authenticate(build(signal), route, signal),
       parseUser,
     );
     if (key !== undefined) this.#cache?.keep(key, user);
@@ -74,7 +73,11 @@ export class Authorization {
     const filter = await this.#calls.perform(
       `The authorization handler for ${event}`,
       (signal) =>
-        callback({ event, resource, action, value, permissions: given.permissions, user: given }, signal),
+        callback(
+          { event, resource, action, value, permissions: given.permissions, user: given },
+          signal,
+          user === STUDIO_USER,
+        ),
       (answer) => filterOf(answer) ?? 'refused',
     );
     if (filter === 'refused') throw new AuthRefusal(403, FORBIDDEN);

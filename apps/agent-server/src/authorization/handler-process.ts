@@ -3,8 +3,8 @@ import { isJsonObject, parseShort, type JsonObject, type MutableJsonObject } fro
 import { endSilent } from '../hosting/end-silent.js';
 import { GraphProcess, type GraphProcessParts } from '../hosting/graph-process.js';
 import { Seat } from '../hosting/seat.js';
-import type { AskedQuestions } from '../protocol/questions.js';
-import type { AuthHandlers, AuthorizationCall } from './auth-handlers.js';
+import type { AccessQuestion, AskedQuestions } from '../protocol/questions.js';
+import type { AskedRoute, AuthHandlers, AuthorizationCall } from './auth-handlers.js';
 import { AuthRefusal, refusalOf, tokenRefusal } from './auth-refusal.js';
 
 const NAME = 'process of the authentication handlers';
@@ -15,9 +15,17 @@ const SILENT_MS = 5_000;
 /** Of an answer: a handler may have changed what is asked for, which is as large as a request. */
 const MAX_ANSWER_CHARS = 128 * 1024 * 1024;
 
+/** Members that a handler left in another way than it found them. */
+interface Left {
+  readonly changed: JsonObject;
+  readonly removed: readonly string[];
+  /** The same of the member `kwargs`, which is large. */
+  readonly kwargs?: Left;
+}
+
 /** What a process answers: a handler's own answer, its refusal, or that it failed. */
 type Answered =
-  | { readonly kind: 'answered'; readonly answer: unknown; readonly value?: JsonObject }
+  | { readonly kind: 'answered'; readonly answer: unknown; readonly left?: Left }
   | {
       readonly kind: 'refused';
       readonly status: number;
@@ -56,9 +64,14 @@ export class HandlerProcess {
       events: readonly string[];
     };
     return {
-      authenticate: authenticates ? (request, params) => this.#authenticate(request, params) : undefined,
+      authenticate: authenticates
+        ? (request, route, signal) => this.#authenticate(request, route, signal)
+        : undefined,
       callbacks: new Map(
-        events.map((handler) => [handler, (call, signal) => this.#authorize(handler, call, signal)]),
+        events.map((handler) => [
+          handler,
+          (call, signal, isStudio) => this.#authorize({ handler, isStudio }, call, signal),
+        ]),
       ),
     };
   }
@@ -77,20 +90,25 @@ export class HandlerProcess {
     await this.#seat.stop();
   }
 
-  async #authenticate(request: Request, params: JsonObject): Promise<unknown> {
-    const { method, url, headers, signal } = request;
-    const { answer } = await this.#judged(
-      'authenticate',
-      { method, url, headers: [...headers], params },
-      signal,
-    );
+  async #authenticate(
+    { method, url, headers }: Request,
+    { target, params }: AskedRoute,
+    signal: AbortSignal,
+  ): Promise<unknown> {
+    requirePlain(target);
+    const asked = { method, base: new URL(url).origin, target, headers: [...headers], params };
+    const { answer } = await this.#judged('authenticate', asked, signal);
     return answer;
   }
 
-  async #authorize(handler: string, call: AuthorizationCall, signal: AbortSignal): Promise<unknown> {
+  async #authorize(
+    decides: Pick<AccessQuestion, 'handler' | 'isStudio'>,
+    call: AuthorizationCall,
+    signal: AbortSignal,
+  ): Promise<unknown> {
     const { event, user, value } = call;
-    const { answer, value: left } = await this.#judged('authorize', { event, handler, user, value }, signal);
-    if (left) replace(value, left);
+    const { answer, left } = await this.#judged('authorize', { event, ...decides, user, value }, signal);
+    if (left) takeOver(value, left);
     return answer;
   }
 
@@ -138,10 +156,26 @@ function unavailable(how: string): PublicError {
   return new PublicError('unavailable', message, [], { retryAfterSeconds: 1 });
 }
 
-/** Has an object hold what another holds: whoever has it finds there what a handler left. */
-function replace(value: JsonObject, left: JsonObject): void {
+/** Changes an object as a handler changed its copy: whoever has it finds there what the handler left. */
+function takeOver(value: JsonObject, { changed, removed, kwargs }: Left): void {
   const into = value as MutableJsonObject;
-  for (const name of Object.keys(into)) delete into[name];
-  for (const [name, one] of Object.entries(left))
+  for (const name of removed) delete into[name];
+  for (const [name, one] of Object.entries(changed))
     Object.defineProperty(into, name, { value: one, writable: true, enumerable: true, configurable: true });
+  if (kwargs && isJsonObject(value['kwargs'])) takeOver(value['kwargs'], kwargs);
+}
+
+/**
+ * A path with dot segments or backslashes is another one to whoever resolves them: a handler would judge what is not
+ * served.
+ * @throws AuthRefusal
+ */
+function requirePlain(target: string): void {
+  const address = `http://host${target}`;
+  const [path] = target.split('?', 1);
+  if (target.startsWith('/') && URL.canParse(address) && new URL(address).pathname === path) return;
+  throw new AuthRefusal(
+    400,
+    'The path can be read in two ways; write it without dot segments and backslashes',
+  );
 }

@@ -3,7 +3,9 @@ import { EVERY_ROW, sqlFilter, type MetadataFilter, type SqlFilter } from '../st
 
 function isScalar(value: unknown): value is string | number | boolean {
   // JSON has null for NaN, which rows without an owner may hold
-  return typeof value === 'number' ? Number.isFinite(value) : ['string', 'boolean'].includes(typeof value);
+  if (typeof value !== 'number') return ['string', 'boolean'].includes(typeof value);
+  // a whole number beyond 2^53 stands for its neighbours too
+  return Number.isFinite(value) && (!Number.isInteger(value) || Number.isSafeInteger(value));
 }
 
 /** A Map or an instance of a class has no entries of its own, and would let everything through. */

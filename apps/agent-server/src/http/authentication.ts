@@ -58,7 +58,8 @@ export class Authentication {
     if (admitsStudio && headers['x-auth-scheme'] === 'langsmith') return this.#studio(request, address);
     if (!authorization.authenticates) return (await this.#ownerOfKey(request, address)) ?? ANONYMOUS;
     const params = isJsonObject(request.params) ? request.params : {};
-    return authorization.authenticate((signal) => handlerRequest(request, signal), headers, params);
+    const route = { target: request.url, params };
+    return authorization.authenticate((signal) => handlerRequest(request, signal), headers, route);
   }
 
   /** The caller of a request that an app of the agent left to the server. */

@@ -85,7 +85,10 @@ export type QuestionKind = keyof Questions;
 /** A request whose caller is asked for; its body has not arrived. */
 export interface CallerQuestion {
   readonly method: string;
-  readonly url: string;
+  /** `http://host:port`, as the client named it. */
+  readonly base: string;
+  /** Path and query as the client wrote them: the server's router and an app read them so. */
+  readonly target: string;
   readonly headers: readonly (readonly [name: string, value: string])[];
   /** Parts of the path by their names in the route. */
   readonly params: JsonObject;
@@ -97,6 +100,8 @@ export interface AccessQuestion {
   /** The event of the handler that decides, which may cover others. */
   readonly handler: string;
   readonly user: JsonObject;
+  /** Whether the caller is a studio, which no field of a user says. */
+  readonly isStudio: boolean;
   readonly value: JsonObject;
 }
 

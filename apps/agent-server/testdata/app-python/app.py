@@ -129,6 +129,11 @@ async def short() -> Response:
     return Response("four", headers={"content-length": "400"})
 
 
+@app.get("/custom/split")
+async def split() -> Response:
+    return Response("a", headers={"x-a": "a\r\nset-cookie: x=1"})
+
+
 @app.get("/custom/never")
 async def never() -> None:
     await asyncio.Event().wait()

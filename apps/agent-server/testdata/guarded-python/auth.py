@@ -38,14 +38,20 @@ async def _special(token: str):
             return {"permissions": []}
         case "text":
             return "mallory"
+        case "poser":
+            return {"identity": "poser", "kind": "StudioUser"}
+        case "large":
+            return {"identity": "large", "tenant": {"id": 2**60 + 1}}
+        case "exact":
+            return {"identity": "exact", "tenant": 2**53 - 1, "is_open": True, "share": 0.5}
     return None
 
 
-_OURS = ("hang", "compute", "die", "broken", "expired", "teapot", "wordy", "nobody", "text")
+_OURS = ("hang", "compute", "die", "broken", "expired", "teapot", "wordy", "nobody", "text", "poser", "large", "exact")
 
 
 @auth.authenticate
-async def authenticate(authorization: str | None, headers: dict[bytes, bytes]):
+async def authenticate(authorization: str | None, path: str, headers: dict[bytes, bytes]):
     bearer = re.match("Bearer (.+)$", authorization or "")
     cookie = re.search("(?:^|; *)session=([^;]+)", headers.get(b"cookie", b"").decode())
     found = bearer or cookie
@@ -55,6 +61,8 @@ async def authenticate(authorization: str | None, headers: dict[bytes, bytes]):
     if token in _OURS:
         return await _special(token)
     identity, _, permissions = token.partition(":")
+    if "nostore" in permissions and path.startswith("/store"):
+        raise Auth.exceptions.HTTPException(403, "No store")
     return {
         "identity": identity,
         "permissions": [one for one in permissions.split(",") if one],
@@ -80,6 +88,8 @@ def _edit(value: dict) -> None:
 @auth.on
 async def owned(ctx: Auth.types.AuthContext, value: dict):
     permissions = ctx.permissions
+    if isinstance(ctx.user, Auth.types.StudioUser):
+        return {}
     if "admin" in permissions or ("team" in permissions and ctx.resource == "threads"):
         return None
     if (ctx.resource, ctx.action) == ("threads", "create_run"):
@@ -119,6 +129,10 @@ async def of_items(ctx: Auth.types.AuthContext, value: dict):
 async def of_search(ctx: Auth.types.AuthContext, value: dict):
     if "odd" in ctx.permissions:
         return {"owner": {"$like": "a%"}}
+    if "large" in ctx.permissions:
+        return {"owner_id": 2**53 + 1}
+    if "exact" in ctx.permissions:
+        return {"owner_id": 2**53 - 1, "is_open": True, "share": 0.5}
     if "none" in ctx.permissions:
         return {"level": float("nan")}
     if "broken" in ctx.permissions:
