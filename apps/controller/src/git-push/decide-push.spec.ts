@@ -23,9 +23,10 @@ describe('decidePush', () => {
       'same',
     ],
     ['builds nothing that the newest revision is made of already', { newest: at(NEW) }, NEW, 'same'],
-    ['compares a branch that was not seen yet with the newest revision', { push: undefined }, NEW, 'build'],
+    ['notes a branch that was not seen yet, and builds nothing', { push: undefined }, NEW, 'same'],
     ['takes the newest revision for the first look', { push: undefined }, OLD, 'same'],
-    ['forgets what was seen of another branch', { push: seen(NEW, 'other') }, NEW, 'build'],
+    ['forgets what was seen of another branch', { push: seen(OLD, 'other') }, NEW, 'same'],
+    ['waits for the commit of the newest revision', { newest: at(undefined) }, NEW, 'wait'],
     [
       'waits for the first commit of the newest revision',
       { push: undefined, newest: at(undefined) },
@@ -42,7 +43,7 @@ describe('decidePush', () => {
     ],
   ])('%s', (_, over, found, expected) => {
     expect(decidePush(world(over), 'main', found)).toBe(expected);
-    expect(mayLook(world(over), 'main')).toBe(expected !== 'wait');
+    expect(mayLook(world(over))).toBe(expected !== 'wait');
   });
 });
 

@@ -5,8 +5,9 @@ import { isBuildOver } from '../git-build/decide-git-build.js';
 export type SeenPush = NonNullable<AgentDeploymentStatus['push']>;
 
 /**
- * **build**: the branch has a commit that no revision was made for because of it. **same**: nothing was pushed. **wait**:
- * the newest revision looks for the commit itself, or a revision is asked for and not made yet.
+ * **build**: the branch has a commit that no revision was made for because of it. **same**: nothing was pushed, or the
+ * branch was not seen before. **wait**: the newest revision looks for the commit itself, or a revision is asked for and
+ * not made yet.
  */
 export type PushDecision = 'build' | 'same' | 'wait';
 
@@ -20,26 +21,36 @@ export interface PushWorld {
 }
 
 /** The branch that a deployment follows, `HEAD` for the default one; undefined when it follows none. */
-export function followedRef({ spec }: AgentDeployment): string | undefined {
-  const { source, sourceConfig, sourceRevisionConfig, suspend } = spec;
-  if (source !== 'git_host' || suspend === true || sourceConfig.buildOnPush !== true) return undefined;
+export function followedRef(deployment: AgentDeployment): string | undefined {
+  return deployment.spec.suspend === true ? undefined : rememberedRef(deployment);
+}
+
+/** The branch that it follows, or will again once it is not suspended any more. */
+export function rememberedRef({ spec }: AgentDeployment): string | undefined {
+  const { source, sourceConfig, sourceRevisionConfig } = spec;
+  if (source !== 'git_host' || sourceConfig.buildOnPush !== true) return undefined;
   const { repoRef = 'HEAD' } = sourceRevisionConfig;
   return repoRef.startsWith('refs/tags/') ? undefined : repoRef;
 }
 
-/** Whether the branch has to be looked at before anything can be decided. */
-export function mayLook({ push, newest, isRevisionAsked }: PushWorld, ref: string): boolean {
+/**
+ * Whether the branch has to be looked at before anything can be decided. Not before the newest revision has its commit: it
+ * may be made of the very push that is not noted yet.
+ */
+export function mayLook({ newest, isRevisionAsked }: PushWorld): boolean {
   if (isRevisionAsked || newest === undefined) return false;
-  return push?.ref === ref || newest.status?.repoCommitSha !== undefined || isBuildOver(newest);
+  return newest.status?.repoCommitSha !== undefined || isBuildOver(newest);
 }
 
 /**
  * What a look at the branch means. A push is a change of what was seen before, and not a difference from the newest
- * revision: that one may repeat an earlier commit on purpose.
+ * revision: that one may repeat an earlier commit on purpose. A branch that was never seen is noted, and built only when
+ * the newest revision found no commit.
  */
 export function decidePush(world: PushWorld, ref: string, found: string): PushDecision {
-  if (!mayLook(world, ref)) return 'wait';
+  if (!mayLook(world)) return 'wait';
   const { push, newest } = world;
-  if (push?.ref === ref && push.commit === found) return 'same';
-  return newest?.status?.repoCommitSha === found ? 'same' : 'build';
+  const revised = newest?.status?.repoCommitSha;
+  if (push?.ref === ref) return push.commit === found || revised === found ? 'same' : 'build';
+  return revised === undefined ? 'build' : 'same';
 }

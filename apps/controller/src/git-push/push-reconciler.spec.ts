@@ -8,6 +8,7 @@ import { AddressGuard } from '#lib/outbound';
 import {
   type AgentDeployment,
   type AgentRevision,
+  ANNOTATION,
   CUSTOM_RESOURCE_DEFINITIONS,
   findCondition,
   keyOf,
@@ -30,6 +31,14 @@ const namespace = 'ws-a';
 const PERIOD_MS = 60_000;
 const integration = randomUUID();
 const guard = new AddressGuard({ allowPrivate: true, refuse: (why) => new Error(why) });
+
+function aRevision(
+  number: number,
+  { id = randomUUID(), ...status }: { readonly id?: string; readonly [name: string]: unknown },
+): AgentRevision {
+  const metadata = { namespace, name: `d-${number}`, annotations: { [ANNOTATION.id]: id } };
+  return { metadata, spec: { number }, status } as unknown as AgentRevision;
+}
 
 describe('PushReconciler', () => {
   const server = testEmbeddedKube();
@@ -78,24 +87,23 @@ describe('PushReconciler', () => {
       },
     });
     const key = keyOf(current);
-    const revision = {
-      metadata: { namespace, name: `${name}-00001` },
-      spec: { number: 1 },
-      status: { repoCommitSha: revisionOf ?? first },
-    } as unknown as AgentRevision;
+    const revisions = [aRevision(1, { repoCommitSha: revisionOf ?? first })];
+    let between: (() => Promise<void>) | undefined;
+    /** Gets a turn between the request for a revision and the report. */
+    const interfere = (act: typeof between): void => void (between = act);
     const clock = new FakeClock();
     const events: string[] = [];
     const read = async (): Promise<AgentDeployment> =>
       (current = await client.get<AgentDeployment>(RESOURCES.AgentDeployment, key));
     const seenNow = async (object: AgentDeployment): Promise<void> => {
       current = object;
-      await Promise.resolve();
+      await between?.();
     };
     const reconciler = new PushReconciler({
       ...{ client, clock, guard, periodMs: PERIOD_MS },
       events: { record: (_kind, _object, { message }) => void events.push(message) },
       deployments: { find: () => current, list: () => [current], seen: seenNow },
-      revisions: { ownedBy: () => [revision] },
+      revisions: { ownedBy: () => revisions },
     });
     /** Looks once more. */
     const look = async (): Promise<AgentDeployment> => {
@@ -103,7 +111,7 @@ describe('PushReconciler', () => {
       await reconciler.reconcile(key);
       return await read();
     };
-    return { repository, first, key, clock, events, reconciler, look, read };
+    return { repository, first, key, clock, events, reconciler, look, read, revisions, interfere };
   };
   const conditionOf = (deployment: AgentDeployment) =>
     findCondition(deployment.status?.conditions, 'PushesFollowed');
@@ -139,10 +147,56 @@ describe('PushReconciler', () => {
     expect(revisionRequest?.fromRevisionId).toBeUndefined();
   });
 
-  it('compares a branch that was never seen with the newest revision', async () => {
-    const { first, look } = await newDeployment('c'.repeat(40));
+  it('notes a branch that was never seen, and builds it from the next push on', async () => {
+    const { first, look, repository } = await newDeployment('c'.repeat(40));
+    const noted = await look();
+    expect([noted.spec.revisionRequest, noted.status?.push?.commit]).toEqual([undefined, first]);
+    expect(conditionOf(noted)?.message).toMatch(/; the newest revision is of another commit, and later/);
+    await repository.commit({ 'a.txt': '2' });
     expect((await look()).spec.revisionRequest).toBeDefined();
-    expect((await look()).status?.push?.commit).toBe(first);
+  });
+
+  it('asks for one revision of a push, though noting it fails', async () => {
+    const { repository, look, key, read, clock, reconciler, revisions, interfere } = await newDeployment();
+    await look();
+    const commit = await repository.commit({ 'a.txt': '2' });
+    // the revision is made at once, and somebody else's status goes before the report
+    interfere(async () => {
+      const status = { handledRevisionRequestId: randomUUID() };
+      await client.mergeStatus(RESOURCES.AgentDeployment, key, { status });
+    });
+    await clock.advance(2 * PERIOD_MS);
+    await expect(reconciler.reconcile(key)).rejects.toThrow(/modified|conflict/i);
+    const { revisionRequest, ...rest } = (await read()).spec;
+    expect(revisionRequest?.id).toBeDefined();
+    revisions.push(aRevision(2, { id: revisionRequest?.id ?? '' }));
+    await reconciler.reconcile(key);
+    // it came to its end before it had a commit
+    const conditions = [{ type: 'Built', status: 'False', reason: 'RefNotFound', message: '' }];
+    revisions.splice(1, 1, aRevision(2, { id: revisionRequest?.id ?? '', conditions }));
+    await expect(reconciler.reconcile(key)).rejects.toThrow(/modified|conflict/i);
+    expect((await read()).spec.revisionRequest?.id).toBe(revisionRequest?.id);
+    interfere(undefined);
+    expect((await look()).status?.push?.commit).toBe(commit);
+    expect((await read()).spec).toMatchObject({ ...rest, revisionRequest: { id: revisionRequest?.id } });
+  });
+
+  it('keeps what it saw while a deployment is suspended that repeats an earlier commit', async () => {
+    const { repository, look, key, read, revisions, first } = await newDeployment();
+    await look();
+    const commit = await repository.commit({ 'a.txt': '2' });
+    const { revisionRequest } = (await look()).spec;
+    revisions.push(
+      aRevision(2, { repoCommitSha: commit, id: revisionRequest?.id ?? '' }),
+      aRevision(3, { repoCommitSha: first }),
+    );
+    for (const suspend of [true, false]) {
+      await client.merge(RESOURCES.AgentDeployment, key, { spec: { suspend } });
+      await read();
+      const after = await look();
+      expect([after.spec.revisionRequest, after.status?.push?.commit]).toEqual([revisionRequest, commit]);
+      expect(conditionOf(after) === undefined).toBe(suspend);
+    }
   });
 
   it('looks once in its period, however often it is asked', async () => {

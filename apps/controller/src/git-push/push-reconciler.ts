@@ -25,7 +25,7 @@ import { findRemote } from '../git-build/find-login.js';
 import { CommitLooks } from '../git-remote/commit-looks.js';
 import { findCommit } from '../git-remote/find-commit.js';
 import { derivedUuid } from '../identity/derived-uuid.js';
-import { decidePush, followedRef, mayLook, type PushWorld } from './decide-push.js';
+import { decidePush, followedRef, mayLook, type PushWorld, rememberedRef } from './decide-push.js';
 
 /** What the reconciler works with. */
 export interface PushTools {
@@ -51,7 +51,8 @@ const OWNED = ['push'] as const;
 /**
  * Follows the branches of deployments with `buildOnPush`: get → gone → followed → due → look → decide → ask for a revision →
  * report. It owns `status.push` and `PushesFollowed` under a field manager of its own. The revision is asked for before
- * the push is noted, by an id that is made of both: a controller that ends in between asks for the same one.
+ * the push is noted, by an id that is made of the commit and of what is noted until then: as long as that fails, the same
+ * one is asked for.
  */
 export class PushReconciler {
   readonly #tools: PushTools;
@@ -81,7 +82,7 @@ export class PushReconciler {
     const dueMs = this.#due.get(keyText(key)) ?? 0;
     if (dueMs > clock.monotonicMs()) return after(dueMs - clock.monotonicMs());
     const world = this.#observe(deployment);
-    if (!mayLook(world, ref)) return after(SOON_MS);
+    if (!mayLook(world)) return after(SOON_MS);
     const finding = await this.#look(deployment, ref, world);
     if (finding === undefined) return after(SOON_MS);
     await this.#report(deployment, ref, finding);
@@ -101,16 +102,21 @@ export class PushReconciler {
 
   /** @returns undefined while the host is asked, or a revision comes first */
   async #look(deployment: AgentDeployment, ref: string, world: PushWorld): Promise<Finding | undefined> {
-    const { uid = '', namespace = '' } = deployment.metadata;
+    const { uid = '', namespace = '', generation } = deployment.metadata;
     try {
-      const commit = await this.#looks.ask({ uid, namespace }, () => this.#find(deployment));
+      const commit = await this.#looks.ask({ uid, namespace, generation }, () => this.#find(deployment));
       if (commit === undefined) return undefined;
       const decision = decidePush(world, ref, commit);
       switch (decision) {
         case 'wait':
           return undefined;
         case 'same':
-          return { commit, status: 'True', reason: REASON.upToDate, message: this.#text(ref, commit, '') };
+          return {
+            commit,
+            status: 'True',
+            reason: REASON.upToDate,
+            message: this.#text(ref, commit, sameText(world, ref, commit)),
+          };
         case 'build':
           await this.#askForRevision(deployment, ref, { commit, world });
           return {
@@ -148,7 +154,7 @@ export class PushReconciler {
   ): Promise<void> {
     const { client, clock, events, deployments } = this.#tools;
     const { resourceVersion } = deployment.metadata;
-    const id = derivedUuid('push', idOf(deployment) ?? '', ref, commit, world.newest?.spec.number ?? 0);
+    const id = derivedUuid('push', idOf(deployment) ?? '', ref, commit, world.push?.lookedAt ?? '');
     const revisionRequest = { id, at: clock.now().toISOString(), fromRevisionId: null };
     const patch = { metadata: { resourceVersion }, spec: { revisionRequest } };
     await deployments.seen(await client.merge(RESOURCES.AgentDeployment, keyOf(deployment), patch));
@@ -171,11 +177,16 @@ export class PushReconciler {
     });
   }
 
-  /** What was seen is of no use once the branch is not followed: a later push may be to another. */
+  /**
+   * What was seen is of no use once the branch is not followed: a later push may be to another. It is kept while the
+   * deployment is suspended: what the branch is at afterwards would pass for a push, also over an earlier commit that is
+   * deployed on purpose.
+   */
   async #forget(deployment: AgentDeployment): Promise<void> {
     const { push, conditions } = deployment.status ?? {};
-    if (!push && !conditions?.some(({ type }) => type === CONDITION.pushesFollowed)) return;
-    await this.#write(deployment, { conditions: [] });
+    const kept = rememberedRef(deployment) === push?.ref ? push : undefined;
+    if (push === kept && !conditions?.some(({ type }) => type === CONDITION.pushesFollowed)) return;
+    await this.#write(deployment, { ...(kept ? { push: kept } : {}), conditions: [] });
   }
 
   async #write(deployment: AgentDeployment, status: AgentDeploymentStatus): Promise<void> {
@@ -198,4 +209,10 @@ export class PushReconciler {
   #now(): string {
     return this.#tools.clock.now().toISOString();
   }
+}
+
+/** Says when the branch is ahead of what runs, and nothing is built because of it. */
+function sameText({ push, newest }: PushWorld, ref: string, found: string): string {
+  const isNoted = push?.ref !== ref && newest?.status?.repoCommitSha !== found;
+  return isNoted ? '; the newest revision is of another commit, and later pushes are built' : '';
 }

@@ -44,6 +44,16 @@ describe('CommitLooks', () => {
     expect(begun).toBe(1);
   });
 
+  it('answers a question that was changed with nothing that was found for an earlier one', async () => {
+    const all = newLooks();
+    let finish = (_commit: string): void => undefined;
+    const old = { ...asker('a'), generation: 1 };
+    expect(await ask(all, old, () => new Promise((resolve) => (finish = resolve)))).toBeUndefined();
+    finish('old');
+    const changed = { ...asker('a'), generation: 2 };
+    expect(await all.looks.ask(changed, () => Promise.resolve('new'))).toBe('new');
+  });
+
   it('gives one namespace four places of sixteen', async () => {
     const all = newLooks();
     let begun = 0;

@@ -4,6 +4,8 @@ import type { Clock } from '#lib/time';
 export interface Asker {
   readonly uid: string;
   readonly namespace: string;
+  /** Of an object whose question may change: what was found for an earlier one answers none of a later. */
+  readonly generation?: number | undefined;
 }
 
 interface Look extends Asker {
@@ -38,11 +40,11 @@ export class CommitLooks {
    */
   async ask(asker: Asker, look: () => Promise<string>): Promise<string | undefined> {
     this.#forget();
-    const found = this.#looks.get(asker.uid) ?? this.#begin(asker, look);
+    const found = this.#looks.get(keyOf(asker)) ?? this.#begin(asker, look);
     if (!found) return undefined;
     await Promise.race([found.result.catch(() => undefined), this.#clock.sleep(PATIENCE_MS)]);
     if (found.endedMs === undefined) return undefined;
-    this.#looks.delete(asker.uid);
+    this.#looks.delete(keyOf(asker));
     return await found.result;
   }
 
@@ -55,13 +57,17 @@ export class CommitLooks {
       begun.endedMs = this.#clock.monotonicMs();
     };
     begun.result.then(end, end);
-    this.#looks.set(asker.uid, begun);
+    this.#looks.set(keyOf(asker), begun);
     return begun;
   }
 
   #forget(): void {
     const before = this.#clock.monotonicMs() - KEPT_MS;
-    for (const [uid, { endedMs }] of this.#looks)
-      if (endedMs !== undefined && endedMs < before) this.#looks.delete(uid);
+    for (const [key, { endedMs }] of this.#looks)
+      if (endedMs !== undefined && endedMs < before) this.#looks.delete(key);
   }
+}
+
+function keyOf({ uid, generation = 0 }: Asker): string {
+  return `${uid}/${generation}`;
 }
