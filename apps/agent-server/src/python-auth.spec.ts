@@ -18,7 +18,7 @@ if (!python) process.stderr.write('SKIPPED: auth in Python: AGENTPLANE_TEST_PYTH
     server = await ServerProcess.start({
       uri,
       folder: GUARDED_PYTHON_AGENT,
-      env: { AGENTPLANE_PYTHON: python },
+      env: { AGENTPLANE_PYTHON: python, AGENTPLANE_EVENT_MB: '1' },
     });
   });
 
@@ -75,6 +75,16 @@ if (!python) process.stderr.write('SKIPPED: auth in Python: AGENTPLANE_TEST_PYTH
     }
     await answersAgain();
   }, 40_000);
+
+  it('lives on when a handler changes more than graphs may answer', async () => {
+    const pid = pidOf('auth');
+    const headers = { 'content-type': 'application/json', authorization: 'Bearer alice:edited' };
+    const input = { messages: [{ type: 'human', content: 'a'.repeat(5_000_000) }] };
+    const body = JSON.stringify({ assistant_id: 'talk', input });
+    const { status } = await fetch(`${server.url}/runs/wait`, { method: 'POST', headers, body });
+    expect(status).toBe(200);
+    expect(pidOf('auth')).toBe(pid);
+  });
 
   it('gets no number rounded', async () => {
     expect((await ask('alice:large', '/assistants/search')).status).toBe(500);
