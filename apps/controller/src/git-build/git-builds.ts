@@ -202,7 +202,8 @@ export class GitBuilds {
     const { client, guard } = this.#tools;
     if (!git) throw new TerminalError(REASON.buildRefused, 'the revision names no repository');
     const { uid = '', namespace = '' } = metadata;
-    return await this.#looks.ask({ uid, namespace }, async () => {
+    const subject = `${git.repoUrl} ${git.repoRef ?? 'HEAD'}`;
+    return await this.#looks.ask({ uid, namespace, subject }, async () => {
       const remote = await findRemote(client, namespace, git);
       return await findCommit(remote, git.repoRef, guard);
     });

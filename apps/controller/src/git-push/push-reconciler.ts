@@ -103,8 +103,14 @@ export class PushReconciler {
   /** @returns undefined while the host is asked, or a revision comes first */
   async #look(deployment: AgentDeployment, ref: string, world: PushWorld): Promise<Finding | undefined> {
     const { uid = '', namespace = '', generation } = deployment.metadata;
+    const asker = {
+      uid,
+      namespace,
+      generation,
+      subject: `${deployment.spec.sourceConfig.repoUrl ?? ''} ${ref}`,
+    };
     try {
-      const commit = await this.#looks.ask({ uid, namespace, generation }, () => this.#find(deployment));
+      const commit = await this.#looks.ask(asker, () => this.#find(deployment));
       if (commit === undefined) return undefined;
       const decision = decidePush(world, ref, commit);
       switch (decision) {

@@ -1,13 +1,17 @@
 import { FakeClock } from '#lib/testing';
-import { CommitLooks } from './commit-looks.js';
+import { type Asker, CommitLooks } from './commit-looks.js';
+import { TooManyRefsError } from './find-commit.js';
 
 const silent = (): Promise<string> => new Promise(() => undefined);
-const asker = (uid: string, namespace = 'ws-a') => ({ uid, namespace });
+const asker = (uid: string, namespace = 'ws-a') => ({
+  ...{ uid, namespace },
+  subject: 'https://git.example.com/a.git HEAD',
+});
 
 /** Asks while the time passes that a worker waits. */
 async function ask(
   { looks, clock }: { readonly looks: CommitLooks; readonly clock: FakeClock },
-  who: { readonly uid: string; readonly namespace: string },
+  who: Asker,
   look: () => Promise<string>,
 ): Promise<string | undefined> {
   const answer = looks.ask(who, look);
@@ -74,5 +78,23 @@ describe('CommitLooks', () => {
     await all.clock.advance(61_000);
     expect(await all.looks.ask(asker('a'), () => Promise.resolve('new'))).toBe('new');
     await expect(all.looks.ask(asker('a'), fail)).rejects.toThrow('late');
+  });
+
+  it('reads a list that was too long again after ten minutes, or another one', async () => {
+    const { looks, clock } = newLooks();
+    let begun = 0;
+    const look = (): Promise<string> => {
+      begun++;
+      return Promise.reject(new TooManyRefsError('RepositoryRefused', 'more than 16 MB'));
+    };
+    for (const uid of ['a', 'a', 'b'])
+      await expect(looks.ask(asker(uid), look)).rejects.toThrow('more than 16 MB');
+    expect(begun).toBe(1);
+    const other = { ...asker('a'), subject: 'https://git.example.com/b.git HEAD' };
+    for (const one of [other, asker('a', 'ws-b')])
+      await expect(looks.ask(one, look)).rejects.toThrow('more than 16 MB');
+    expect(begun).toBe(3);
+    await clock.advance(600_000);
+    expect(await looks.ask(asker('a'), () => Promise.resolve('commit'))).toBe('commit');
   });
 });

@@ -1,4 +1,5 @@
 import type { Clock } from '#lib/time';
+import { TooManyRefsError } from './find-commit.js';
 
 /** Who wants to know. */
 export interface Asker {
@@ -6,6 +7,8 @@ export interface Asker {
   readonly namespace: string;
   /** Of an object whose question may change: what was found for an earlier one answers none of a later. */
   readonly generation?: number | undefined;
+  /** URL and ref. */
+  readonly subject: string;
 }
 
 interface Look extends Asker {
@@ -20,6 +23,8 @@ const PLACES_OF_NAMESPACE = 4;
 const PATIENCE_MS = 1_000;
 /** Results that are not fetched: whoever asked was deleted. */
 const KEPT_MS = 60_000;
+/** A list that was too long is not read again for as long: reading it costs more than any other look. */
+const TOO_MANY_KEPT_MS = 600_000;
 
 /**
  * Looks for commits that go on beside the passes which ask for them: a host that accepts a connection and then is silent
@@ -28,6 +33,8 @@ const KEPT_MS = 60_000;
 export class CommitLooks {
   readonly #clock: Clock;
   readonly #looks = new Map<string, Look>();
+  /** By namespace and subject; until when, on the monotonic clock. */
+  readonly #tooMany = new Map<string, { readonly error: TooManyRefsError; readonly untilMs: number }>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -40,6 +47,8 @@ export class CommitLooks {
    */
   async ask(asker: Asker, look: () => Promise<string>): Promise<string | undefined> {
     this.#forget();
+    const tooMany = this.#tooMany.get(listOf(asker));
+    if (tooMany) throw tooMany.error;
     const found = this.#looks.get(keyOf(asker)) ?? this.#begin(asker, look);
     if (!found) return undefined;
     await Promise.race([found.result.catch(() => undefined), this.#clock.sleep(PATIENCE_MS)]);
@@ -53,16 +62,20 @@ export class CommitLooks {
     const own = running.filter(({ namespace }) => namespace === asker.namespace);
     if (running.length >= PLACES || own.length >= PLACES_OF_NAMESPACE) return undefined;
     const begun: Look = { ...asker, result: look(), endedMs: undefined };
-    const end = (): void => {
+    const end = (error?: unknown): void => {
       begun.endedMs = this.#clock.monotonicMs();
+      if (error instanceof TooManyRefsError)
+        this.#tooMany.set(listOf(asker), { error, untilMs: begun.endedMs + TOO_MANY_KEPT_MS });
     };
-    begun.result.then(end, end);
+    begun.result.then(() => end(), end);
     this.#looks.set(keyOf(asker), begun);
     return begun;
   }
 
   #forget(): void {
-    const before = this.#clock.monotonicMs() - KEPT_MS;
+    const now = this.#clock.monotonicMs();
+    for (const [list, { untilMs }] of this.#tooMany) if (untilMs <= now) this.#tooMany.delete(list);
+    const before = now - KEPT_MS;
     for (const [key, { endedMs }] of this.#looks)
       if (endedMs !== undefined && endedMs < before) this.#looks.delete(key);
   }
@@ -70,4 +83,9 @@ export class CommitLooks {
 
 function keyOf({ uid, generation = 0 }: Asker): string {
   return `${uid}/${generation}`;
+}
+
+/** Whoever in a namespace asks for it. */
+function listOf({ namespace, subject }: Asker): string {
+  return `${namespace} ${subject}`;
 }

@@ -90,10 +90,10 @@ describe('findCommit', () => {
 
   it.each([
     [
-      'one that is longer than 64 MB',
+      'one that is longer than 16 MB',
       '0043',
-      66 * 1_048_576,
-      /more than 64 MB, and the ref is not among them/,
+      18 * 1_048_576,
+      /more than 16 MB, and the ref is not among them/,
     ],
     ['one of empty lines', '0004', 1_048_576, /something else than a list of refs/],
   ])('refuses a list of refs: %s', async (_, kind, bytes, message) => {

@@ -3,6 +3,8 @@ import { rootCertificates } from 'node:tls';
 import { TerminalError, WaitingError } from '#lib/errors';
 import { type AddressGuard, guardedRequest } from '#lib/outbound';
 import { REASON } from '#lib/resources';
+import { systemClock } from '#lib/time';
+import { ReadingPace } from './reading-pace.js';
 import { fullRef, RefSearch } from './ref-search.js';
 
 /** A repository, and how its host lets the platform in. */
@@ -16,9 +18,14 @@ export interface GitRemote {
 
 /** From the first packet to the ref, DNS and TLS included. */
 const TIMEOUT_MS = 20_000;
-/** Some 500,000 refs. */
-const MAX_BYTES = 64 * 1024 * 1024;
+/** Some 250,000 refs. */
+const MAX_BYTES = 16 * 1_048_576;
 const RETRY_MS = 10_000;
+/** Of all lists that this process reads. */
+const PACE = new ReadingPace(systemClock);
+
+/** The list is too long to be read to its end: reading it again soon is of no use. */
+export class TooManyRefsError extends TerminalError {}
 
 /**
  * The commit that a branch, a tag (`refs/tags/NAME`) or the default branch points to now. Asks for the list of refs and
@@ -79,10 +86,11 @@ function readRefs(remote: GitRemote, search: RefSearch, guard: AddressGuard): Pr
 /** @param done told whether the list has more than is read */
 function readInto(search: RefSearch, response: IncomingMessage, done: (isCut: boolean) => void): void {
   let bytes = 0;
+  const pauseAfter = PACE.begin();
   response.on('data', (chunk: Buffer) => {
     search.push(chunk);
     bytes += chunk.length;
-    if (!search.isOver && bytes < MAX_BYTES) return;
+    if (!search.isOver && bytes < MAX_BYTES) return void pauseFor(response, pauseAfter(chunk.length));
     done(!search.isOver && search.commit === undefined);
     response.destroy();
   });
@@ -90,10 +98,16 @@ function readInto(search: RefSearch, response: IncomingMessage, done: (isCut: bo
   response.on('error', () => undefined);
 }
 
+function pauseFor(response: IncomingMessage, ms: number): void {
+  if (ms === 0) return;
+  response.pause();
+  systemClock.after(ms, () => response.resume());
+}
+
 function tooManyRefs({ url }: GitRemote): TerminalError {
-  return new TerminalError(
+  return new TooManyRefsError(
     REASON.repositoryRefused,
-    `the list of refs of ${url} has more than ${MAX_BYTES / 1_048_576} MB, and the ref is not among them; delete refs that are not needed`,
+    `the list of refs of ${url} has more than ${MAX_BYTES / 1_048_576} MB, and the ref is not among them; delete refs that are not needed. It is read again after ten minutes`,
   );
 }
 

@@ -45,8 +45,23 @@ describe('RefSearch', () => {
     expect(copied).toBeLessThan(2 * all.length);
   });
 
-  it('ends at lines that name no ref', () => {
-    const found = search('HEAD', ...Array.from({ length: 101 }, () => ''));
+  it.each([
+    ['the end of the second part', [''], true],
+    ['an empty line', ['0004'], false],
+    ['a second name of the service', ['# service=git-upload-pack\n'], true],
+    ['a line that names no ref', [`shallow ${ONE}`], true],
+    ['a short line that names no ref', ['ERR no such repository'], false],
+  ])('ends at %s', (_, texts, isOfGit) => {
+    const found = new RefSearch('HEAD');
+    found.push(lines(...head));
+    expect(found.isOver).toBe(false);
+    found.push(texts[0] === '0004' ? Buffer.from('0004') : lines(...texts));
+    expect([found.isOver, found.isOfGit, found.commit]).toEqual([true, isOfGit, undefined]);
+  });
+
+  it.each(['00g4', '-001', 'fff1', '00FF'])('ends at the length %s', (length) => {
+    const found = new RefSearch('HEAD');
+    found.push(Buffer.from(length));
     expect([found.isOver, found.isOfGit]).toEqual([true, false]);
   });
 });

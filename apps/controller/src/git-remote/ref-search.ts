@@ -1,12 +1,16 @@
 /** An object's id, of SHA-1 or SHA-256. */
 const ID = /^([0-9a-f]{40}|[0-9a-f]{64})$/;
-const ID_LENGTHS = [40, 64];
+const [SHA_1, SHA_256] = [40, 64];
 const HEADER_BYTES = 4;
 /** Of a line, by the protocol. */
 const MAX_LINE = 65_520;
-/** Lines that name no ref; git sends two or three. */
-const MAX_OTHERS = 100;
-const [SPACE, END, NUMBER_SIGN] = [0x20, 0x0a, 0x23];
+const SERVICE = '# service=git-upload-pack';
+const [SPACE, END] = [0x20, 0x0a];
+/** Values of the letters of hexadecimal numbers, by byte; of all others, more than any length. */
+const DIGITS = Array.from({ length: 256 }, (_, byte) => {
+  const value = '0123456789abcdef'.indexOf(String.fromCharCode(byte));
+  return value < 0 ? 0x1_0000 : value;
+});
 const PEELED = Buffer.from('^{}');
 
 /** The ref that is wanted, as git names it: `HEAD`, `refs/heads/NAME` or `refs/tags/NAME`. */
@@ -29,7 +33,7 @@ export class RefSearch {
   #bytes = 0;
   /** Bytes with which the next line, or its length, is complete. */
   #needed = HEADER_BYTES;
-  #others = 0;
+  #parts = 0;
   #found: string | undefined;
   #isOver = false;
   #isOfGit = false;
@@ -63,13 +67,13 @@ export class RefSearch {
     while (!this.#isOver) {
       this.#needed = HEADER_BYTES;
       if (data.length - at < HEADER_BYTES) break;
-      const text = data.toString('latin1', at, at + HEADER_BYTES);
-      const length = /^[0-9a-f]{4}$/.test(text) ? Number.parseInt(text, 16) : -1;
-      if (length < 0 || length > MAX_LINE) return this.#end();
-      // 0000 ends the first part, whose only line names the service
+      const length = lengthAt(data, at);
+      if (length > MAX_LINE) return this.#end();
+      // the first part has one line, which names the service; the second has the refs
+      if (length === 0 && ++this.#parts === 2) return this.#end();
       this.#needed = Math.max(HEADER_BYTES, length);
       if (data.length - at < this.#needed) break;
-      this.#line(data.subarray(at + HEADER_BYTES, at + this.#needed));
+      if (length > 0) this.#line(data.subarray(at + HEADER_BYTES, at + this.#needed));
       at += this.#needed;
     }
     const rest = data.subarray(at);
@@ -78,8 +82,8 @@ export class RefSearch {
   }
 
   #line(line: Buffer): void {
-    const idLength = ID_LENGTHS.find((length) => line[length] === SPACE);
-    if (idLength === undefined) return this.#other(line);
+    const idLength = line[SHA_1] === SPACE ? SHA_1 : SHA_256;
+    if (line[idLength] !== SPACE) return this.#other(line);
     const nameEnd = idLength + 1 + this.#name.length;
     const isNamed = line.subarray(idLength + 1, nameEnd).equals(this.#name);
     const isPeeled = isNamed && line.subarray(nameEnd, nameEnd + PEELED.length).equals(PEELED);
@@ -90,14 +94,11 @@ export class RefSearch {
     if (this.#found !== undefined && !this.#wanted.startsWith('refs/tags/')) this.#end();
   }
 
-  /** The name of the service, or the end of a part. More than a few are no list of refs. */
+  /** The name of the service, once. Whatever else names no ref comes behind the last one, or is no list of refs. */
   #other(line: Buffer): void {
-    if (line[0] === NUMBER_SIGN && line.toString('latin1').startsWith('# service=git-upload-pack'))
-      this.#isOfGit = true;
-    if (this.#found !== undefined) return this.#end();
-    if (++this.#others <= MAX_OTHERS) return;
-    this.#isOfGit = false;
-    this.#end();
+    const isService = line.toString('latin1', 0, SERVICE.length) === SERVICE;
+    if (!isService || this.#isOfGit) this.#end();
+    this.#isOfGit = isService || (this.#isOfGit && line.length >= SHA_1);
   }
 
   #end(): void {
@@ -109,4 +110,11 @@ export class RefSearch {
 /** What the host can do follows the first name. */
 function isEndOfName(byte: number | undefined): boolean {
   return byte === undefined || byte === 0 || byte === END;
+}
+
+/** Of a line, its length included. */
+function lengthAt(data: Buffer, at: number): number {
+  let length = 0;
+  for (let end = at + HEADER_BYTES; at < end; at++) length = length * 16 + (DIGITS[data[at] ?? 0] ?? 0);
+  return length;
 }

@@ -1,0 +1,50 @@
+import type { Clock } from '#lib/time';
+
+/**
+ * In a second. A megabyte costs some 10 ms of the controller's one thread, TLS included: one list takes 4 % of it, all
+ * lists together 16 %, whatever their hosts send.
+ */
+const MEGABYTES = { one: 4, all: 16 };
+/** What a piece costs beside its bytes: hosts choose how small they are. */
+const PIECE_BYTES = 128;
+/** Less is not worth a timer; the rest is made up for after the next piece. */
+const SHORTEST_MS = 10;
+
+/** How fast lists of refs are read: none of them faster than its share, and all of them together no faster than theirs. */
+export class ReadingPace {
+  readonly #clock: Clock;
+  readonly #all = new Debt(MEGABYTES.all);
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /**
+   * Begins to read a list.
+   * @returns takes the bytes of a piece that was read, and answers for how many milliseconds to read nothing
+   */
+  begin(): (bytes: number) => number {
+    const own = new Debt(MEGABYTES.one);
+    return (bytes) => {
+      const now = this.#clock.monotonicMs();
+      const paidMs = Math.max(own.add(bytes + PIECE_BYTES, now), this.#all.add(bytes + PIECE_BYTES, now));
+      return paidMs - now < SHORTEST_MS ? 0 : paidMs - now;
+    };
+  }
+}
+
+/** What was read, and is not paid for by time yet. */
+class Debt {
+  readonly #bytesPerMs: number;
+  #paidMs = 0;
+
+  constructor(megabytes: number) {
+    this.#bytesPerMs = (megabytes * 1_048_576) / 1000;
+  }
+
+  /** @returns when it is paid for, on the monotonic clock */
+  add(bytes: number, now: number): number {
+    this.#paidMs = Math.max(this.#paidMs, now) + bytes / this.#bytesPerMs;
+    return this.#paidMs;
+  }
+}
