@@ -20,7 +20,18 @@ export interface BuiltNote {
   readonly cluster: string;
   /** RFC 3339: when a build gave it last. */
   readonly at: string;
+  /** The same for each namespace. Missing for those that had it before this was noted: `at` holds for them. */
+  readonly given?: Readonly<Record<string, string>>;
 }
+
+/** A content that builds gave a namespace. */
+export interface GivenContent {
+  readonly digest: string;
+  readonly namespace: string;
+}
+
+/** A build reports its image within moments; what was given lately may be on its way into a revision. */
+export const GIVEN_LATELY_MS = 300_000;
 
 /** Beside each content, as `sha256-HEX.json`. */
 export interface Access {
@@ -83,7 +94,7 @@ export class ClosedContents {
       digest,
       namespace,
     }: { readonly partial: string; readonly digest: string; readonly namespace: string },
-    { bytes, cluster }: Omit<BuiltNote, 'at'>,
+    { bytes, cluster }: Omit<BuiltNote, 'at' | 'given'>,
     judge: (bytes: number) => void,
   ): Promise<void> {
     await this.make();
@@ -91,10 +102,44 @@ export class ClosedContents {
     try {
       judge(bytes + (await this.#builtBytes(namespace, digest)));
       if (!existsSync(this.folderOf(digest))) await moveInto(partial, this.folderOf(digest));
-      await this.#write(digest, [namespace], { bytes, cluster, at: this.#clock.now().toISOString() });
+      const { built } = await this.#accessOf(digest);
+      const at = this.#clock.now().toISOString();
+      await this.#write(digest, [namespace], {
+        ...{ bytes, cluster, at },
+        given: { ...built?.given, [namespace]: at },
+      });
     } finally {
       await release();
     }
+  }
+
+  /** What builds of a cluster gave, but not lately. */
+  async listGiven(cluster: string): Promise<readonly GivenContent[]> {
+    return [...(await this.list())].flatMap(([digest, access]) =>
+      this.#givenBefore(access, cluster).map((namespace) => ({ digest, namespace })),
+    );
+  }
+
+  /**
+   * Takes contents from namespaces that builds of a cluster gave them to, but not lately.
+   * @returns those that were taken
+   */
+  async takeBack(contents: readonly GivenContent[], cluster: string): Promise<readonly GivenContent[]> {
+    if (contents.length === 0) return [];
+    const taken: GivenContent[] = [];
+    const release = await lockStore(this.#store, this.#clock);
+    try {
+      for (const one of contents) {
+        const access = await this.#accessOf(one.digest);
+        if (!this.#givenBefore(access, cluster).includes(one.namespace)) continue;
+        const namespaces = access.namespaces.filter((name) => name !== one.namespace);
+        await this.#save(one.digest, { ...access, namespaces });
+        taken.push(one);
+      }
+    } finally {
+      await release();
+    }
+    return taken;
   }
 
   /** The folder in which a reader finds a content; undefined when its namespace has none such. */
@@ -115,6 +160,14 @@ export class ClosedContents {
     return all;
   }
 
+  /** The namespaces that builds of a cluster gave a content to, but not lately. */
+  #givenBefore({ namespaces, built }: Access, cluster: string): readonly string[] {
+    if (built?.cluster !== cluster) return [];
+    const lately = this.#clock.now().getTime() - GIVEN_LATELY_MS;
+    const given = new Map(Object.entries(built.given ?? {}));
+    return namespaces.filter((name) => Date.parse(given.get(name) ?? built.at) < lately);
+  }
+
   /** Of all contents that builds gave a namespace, but one. */
   async #builtBytes(namespace: string, besides: string): Promise<number> {
     let bytes = 0;
@@ -127,7 +180,10 @@ export class ClosedContents {
     const before = await this.#accessOf(digest);
     const all = [...new Set([...before.namespaces, ...namespaces])].sort();
     const note = built ?? before.built;
-    const access: Access = { namespaces: all, ...(note ? { built: note } : {}) };
+    await this.#save(digest, { namespaces: all, ...(note ? { built: note } : {}) });
+  }
+
+  async #save(digest: string, access: Access): Promise<void> {
     const partial = join(this.folder, `.access-${process.pid}.json`);
     await writeFile(partial, `${JSON.stringify(access)}\n`, { mode: 0o600 });
     await rename(partial, `${this.folderOf(digest)}.json`);

@@ -133,6 +133,40 @@ describe('ImageStore.removeContents', () => {
   });
 });
 
+describe('ImageStore.takeBack', () => {
+  it('takes a content from one namespace, and leaves it to the other', async () => {
+    const { store, clock, build } = newStore({ maxNamespaceBytes: 1.5 * 1_048_576 });
+    const big = 'x'.repeat(1_048_576);
+    const reference = await build(`1${big}`);
+    await clock.advance(HOUR_MS);
+    await build(`1${big}`, { namespace: 'ws-b' });
+    const digest = digestOf(reference);
+    const mine = { digest, namespace: 'ws-a' };
+    expect(await store.listGiven(CLUSTER)).toEqual([mine]);
+    expect(await store.listGiven('another cluster')).toEqual([]);
+    await expect(build(`2${big}`)).rejects.toThrow(/may be kept/);
+    const both = [mine, { digest, namespace: 'ws-b' }];
+    expect(await store.takeBack(both, 'another cluster')).toEqual([]);
+    // the other was given it just now
+    expect(await store.takeBack(both, CLUSTER)).toEqual([mine]);
+    expect(await store.holders()).toEqual(new Map([[digest, ['ws-b']]]));
+    expect(await store.resolve(reference, { namespace: 'ws-a', gid: undefined })).toBeUndefined();
+    expect(await store.resolve(reference, { namespace: 'ws-b', gid: undefined })).toBeDefined();
+    await build(`2${big}`);
+  });
+
+  it('makes no note of a content that was removed, and leaves what was added', async () => {
+    const { store, clock, source, build } = newStore();
+    const digest = digestOf(await build('a'));
+    const added = await store.import('b', source('b'), { namespaces: ['ws-a'] });
+    await clock.advance(HOUR_MS);
+    await store.removeContents([digest], CLUSTER);
+    const given = [digest, added.digest].map((one) => ({ digest: one, namespace: 'ws-a' }));
+    expect(await store.takeBack(given, CLUSTER)).toEqual([]);
+    expect(await store.holders()).toEqual(new Map([[added.digest, ['ws-a']]]));
+  });
+});
+
 describe('bytes of built images', () => {
   const MEGABYTE = 1_048_576;
 

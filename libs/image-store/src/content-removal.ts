@@ -2,13 +2,11 @@ import { existsSync } from 'node:fs';
 import { readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '#lib/time';
-import type { ClosedContents } from './closed-contents.js';
+import { type ClosedContents, GIVEN_LATELY_MS } from './closed-contents.js';
 import { type ImageIndex, namedBy } from './image-index.js';
 import { partialPath, removePartials } from './partial-folder.js';
 import { lockStore } from './store-lock.js';
 
-/** A build reports its image within moments; what was given lately may be on its way into a revision. */
-const GIVEN_LATELY_MS = 300_000;
 /** Others wait for the lock meanwhile. */
 const AT_ONCE = 100;
 const CONTENT = /^sha256-[0-9a-f]{64}$/;

@@ -5,7 +5,7 @@ import { TerminalError } from '#lib/errors';
 import type { GraphConfiguration } from '#lib/graph-configuration';
 import { type Clock, systemClock } from '#lib/time';
 import { type BuiltFolder, storeBuilt } from './built-image.js';
-import { ClosedContents, type ImageReader } from './closed-contents.js';
+import { ClosedContents, type GivenContent, type ImageReader } from './closed-contents.js';
 import { ContentRemoval } from './content-removal.js';
 import { copyContent } from './copy-content.js';
 import { decideOwners } from './decide-owners.js';
@@ -161,6 +161,26 @@ export class ImageStore {
    */
   removeContents(digests: readonly string[], cluster: string): Promise<readonly string[]> {
     return this.#removal.remove(digests, cluster);
+  }
+
+  /** Who has which content, by digest; one that is not in it is open to all. */
+  async holders(): Promise<ReadonlyMap<string, readonly string[]>> {
+    const access = await this.#closed.list();
+    const closed = [...access].filter(([digest]) => !existsSync(this.#openFolderOf(digest)));
+    return new Map(closed.map(([digest, { namespaces }]) => [digest, namespaces]));
+  }
+
+  /** What builds of a cluster gave to namespaces, but not within five minutes. */
+  listGiven(cluster: string): Promise<readonly GivenContent[]> {
+    return this.#closed.listGiven(cluster);
+  }
+
+  /**
+   * Takes contents from namespaces that name them no more, but not those that a build gave again since they were listed.
+   * @returns those that were taken
+   */
+  takeBack(contents: readonly GivenContent[], cluster: string): Promise<readonly GivenContent[]> {
+    return this.#closed.takeBack(contents, cluster);
   }
 
   /** Removes installed packages that no content uses any more. @returns how many folders */

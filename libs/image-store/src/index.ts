@@ -1,3 +1,4 @@
+export type { GivenContent } from './closed-contents.js';
 export {
   findPackageManager,
   hasLockFile,

@@ -19,6 +19,8 @@ import { FakeClock, temporaryFolder, testEmbeddedKube, waitFor } from '#lib/test
 import { ImageCollector } from './image-collector.js';
 
 const namespace = 'ws-a';
+const OTHER = 'ws-b';
+const STRANGER = 'ws-c';
 const TENANT = '11111111-2222-4333-8444-555555555555';
 const PASS_MS = 300_000;
 /** The first finds it unnamed, the second removes it. */
@@ -37,8 +39,10 @@ describe('ImageCollector', () => {
     const crds = join(process.cwd(), 'crds');
     for (const file of readdirSync(crds).filter((name) => /agent(revision|deployment)s/.test(name)))
       await client.create(CUSTOM_RESOURCE_DEFINITIONS, parse(readFileSync(join(crds, file), 'utf8')));
-    await client.create(NAMESPACES, { metadata: { name: namespace } });
-    await client.create(SERVICE_ACCOUNTS, { metadata: { namespace, name: 'default' } });
+    for (const name of [namespace, OTHER, STRANGER]) {
+      await client.create(NAMESPACES, { metadata: { name } });
+      await client.create(SERVICE_ACCOUNTS, { metadata: { namespace: name, name: 'default' } });
+    }
     await waitFor(() =>
       Promise.all([client.list(RESOURCES.AgentRevision), client.list(RESOURCES.AgentDeployment)]).then(
         () => true,
@@ -69,15 +73,18 @@ describe('ImageCollector', () => {
     };
     return { store, collector, passes, base };
   };
-  const build = async (store: ImageStore, base: string): Promise<string> => {
+  const build = async (store: ImageStore, base: string, namespaces = [namespace]): Promise<string> => {
     const source = join(base, `source-${made++}`);
     mkdirSync(source);
     writeFileSync(join(source, 'langgraph.json'), '{"graphs": {"agent": "./graph.js:graph"}}');
     writeFileSync(join(source, 'graph.js'), `export const graph = ${made}`);
-    return await store.importBuilt('b', {
-      ...{ source, graphConfig: 'langgraph.json', namespace, cluster: 'cluster' },
-      ...{ limits: { maxBytes: 1e8, maxEntries: 1_000 }, maxNamespaceBytes: 1e9 },
-    });
+    let image = '';
+    for (const one of namespaces)
+      image = await store.importBuilt('b', {
+        ...{ source, graphConfig: 'langgraph.json', namespace: one, cluster: 'cluster' },
+        ...{ limits: { maxBytes: 1e8, maxEntries: 1_000 }, maxNamespaceBytes: 1e9 },
+      });
+    return image;
   };
   const exists = async (store: ImageStore, image: string): Promise<boolean> =>
     (await store.resolve(image, { namespace, gid: undefined })) !== undefined;
@@ -119,6 +126,24 @@ describe('ImageCollector', () => {
     await client.delete(PODS, { namespace, name: 'runs' }, { gracePeriodSeconds: 0 });
     await passes();
     expect(await exists(store, image)).toBe(false);
+  });
+
+  it('takes a content from the workspace that names it no more, whatever others name', async () => {
+    const { store, passes, base } = newCollector();
+    const image = await build(store, base, [namespace, OTHER]);
+    const digest = image.split('@')[1] ?? '';
+    const pod = (of: string) => ({
+      ...{ metadata: { namespace: of, name: 'names' }, spec: { containers: [{ name: 'c', image }] } },
+    });
+    for (const one of [OTHER, STRANGER]) await client.create(PODS, pod(one));
+    await passes(1);
+    expect([...((await store.holders()).get(digest) ?? [])]).toEqual([namespace, OTHER]);
+    await passes(1);
+    expect([...((await store.holders()).get(digest) ?? [])]).toEqual([OTHER]);
+    // a workspace that never had it keeps nothing
+    await client.delete(PODS, { namespace: OTHER, name: 'names' }, { gracePeriodSeconds: 0 });
+    await passes();
+    expect((await store.holders()).has(digest)).toBe(false);
   });
 
   it('removes nothing before a second pass finds it unnamed', async () => {

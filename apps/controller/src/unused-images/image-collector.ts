@@ -1,12 +1,15 @@
-import type { ImageStore } from '#lib/image-store';
+import type { GivenContent, ImageStore } from '#lib/image-store';
 import type { Informer, KubeClient } from '#lib/kube';
 import { after, done, type Result } from '#lib/reconcile';
 import { type AgentDeployment, type AgentRevision, PODS, RESOURCES } from '#lib/resources';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
-import { namedImages } from './named-images.js';
+import { isNamed, type NamedImages, namedImages } from './named-images.js';
 
-type UsedStore = Pick<ImageStore, 'listUnnamed' | 'removeContents' | 'removeUnusedPackages'>;
+type UsedStore = Pick<
+  ImageStore,
+  'holders' | 'listGiven' | 'listUnnamed' | 'removeContents' | 'removeUnusedPackages' | 'takeBack'
+>;
 
 /** What the collector works with. */
 export interface CollectorTools {
@@ -25,11 +28,13 @@ const PERIOD_MS = 300_000;
 
 /**
  * Removes contents of the image store that no name of the store, revision, deployment or pod names: what builds of revisions
- * left that are forgotten, and what `image remove` released. A content goes once two passes found it so: a cache may lag
- * behind a revision that repeats another. Before it goes the API server is asked itself.
+ * left that are forgotten, and what `image remove` released. What a build gave to several namespaces is taken from each of
+ * them that names it no more. A content goes once two passes found it so: a cache may lag behind a revision that repeats
+ * another. Before it goes the API server is asked itself.
  */
 export class ImageCollector {
   readonly #tools: CollectorTools;
+  /** What the last pass found unused: digests, and digests of a namespace. */
   #before: ReadonlySet<string> = new Set();
   #nextMs = 0;
 
@@ -53,21 +58,30 @@ export class ImageCollector {
   async #removeContents(store: UsedStore): Promise<void> {
     const { revisions, deployments, cluster, log } = this.#tools;
     const uid = cluster();
-    const listed = await store.listUnnamed(uid);
-    const cached = namedImages({ revisions: revisions.list(), deployments: deployments.list(), pods: [] });
-    const unused = listed.filter((one) => !cached.has(one));
-    const ripe = unused.filter((one) => this.#before.has(one));
-    this.#before = new Set(unused);
-    if (ripe.length === 0) return;
-    const named = await this.#namedNow();
-    const removed = await store.removeContents(
-      ripe.filter((one) => !named.has(one)),
+    const holders = await store.holders();
+    const [contents, given] = [await store.listUnnamed(uid), await store.listGiven(uid)];
+    const unusedIn = (named: NamedImages) => ({
+      contents: contents.filter((digest) => !isNamed(named, digest, holders.get(digest))),
+      given: given.filter(({ digest, namespace }) => !isNamed(named, digest, [namespace])),
+    });
+    const cached = unusedIn(
+      namedImages({ revisions: revisions.list(), deployments: deployments.list(), pods: [] }),
+    );
+    const before = this.#before;
+    this.#before = new Set([...cached.contents, ...cached.given.map(keyOf)]);
+    const isRipe = (key: string): boolean => before.has(key) && this.#before.has(key);
+    if (![...this.#before].some(isRipe)) return;
+    const now = unusedIn(await this.#namedNow());
+    const removed = await store.removeContents(now.contents.filter(isRipe), uid);
+    if (removed.length > 0) log.info({ images: removed }, 'removed images that nothing names any more');
+    const taken = await store.takeBack(
+      now.given.filter((one) => isRipe(keyOf(one))),
       uid,
     );
-    if (removed.length > 0) log.info({ images: removed }, 'removed images that nothing names any more');
+    if (taken.length > 0) log.info({ images: taken }, 'took images from namespaces that name them no more');
   }
 
-  async #namedNow(): Promise<ReadonlySet<string>> {
+  async #namedNow(): Promise<NamedImages> {
     const { client } = this.#tools;
     const [deployments, revisions, pods] = await Promise.all([
       client.list(RESOURCES.AgentDeployment),
@@ -76,4 +90,8 @@ export class ImageCollector {
     ]);
     return namedImages({ deployments: deployments.items, revisions: revisions.items, pods: pods.items });
   }
+}
+
+function keyOf({ digest, namespace }: GivenContent): string {
+  return `${namespace}/${digest}`;
 }

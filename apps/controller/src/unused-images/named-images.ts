@@ -7,14 +7,33 @@ export interface ImageUsers {
   readonly pods: readonly Pod[];
 }
 
-/** The digests (`sha256:HEX`) of contents that something runs, may run again, or asks for. */
-export function namedImages({ deployments, revisions, pods }: ImageUsers): ReadonlySet<string> {
+/** The digests (`sha256:HEX`) of contents that something of a namespace runs, may run again, or asks for, by namespace. */
+export type NamedImages = ReadonlyMap<string, ReadonlySet<string>>;
+
+export function namedImages({ deployments, revisions, pods }: ImageUsers): NamedImages {
   const references = [
-    ...deployments.map(({ spec }) => spec.sourceRevisionConfig.imageUri),
-    ...revisions.flatMap(({ spec, status }) => [spec.imageUri, status?.image]),
-    ...pods.flatMap(({ spec: { containers, initContainers = [] } }) =>
-      [...containers, ...initContainers].map(({ image }) => image),
+    ...deployments.map(({ metadata, spec }) => [metadata, spec.sourceRevisionConfig.imageUri] as const),
+    ...revisions.flatMap(({ metadata, spec, status }) =>
+      [spec.imageUri, status?.image].map((image) => [metadata, image] as const),
+    ),
+    ...pods.flatMap(({ metadata, spec: { containers, initContainers = [] } }) =>
+      [...containers, ...initContainers].map(({ image }) => [metadata, image] as const),
     ),
   ];
-  return new Set(references.flatMap((one) => /@(sha256:[0-9a-f]{64})$/.exec(one ?? '')?.[1] ?? []));
+  const named = new Map<string, Set<string>>();
+  for (const [{ namespace = '' }, reference] of references) {
+    const [, digest] = /@(sha256:[0-9a-f]{64})$/.exec(reference ?? '') ?? [];
+    if (digest === undefined) continue;
+    const digests = named.get(namespace) ?? new Set();
+    named.set(namespace, digests.add(digest));
+  }
+  return named;
+}
+
+/**
+ * Whether a name keeps a content: one that everybody has by any, another only by those of the namespaces that have it.
+ * @param holders undefined for all
+ */
+export function isNamed(named: NamedImages, digest: string, holders: readonly string[] | undefined): boolean {
+  return [...(holders ?? named.keys())].some((namespace) => named.get(namespace)?.has(digest) === true);
 }
