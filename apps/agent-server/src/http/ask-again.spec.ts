@@ -72,11 +72,19 @@ describe('askAgain', () => {
   it.each([
     ['the platform is unavailable', new PublicError('unavailable', 'API key not verified')],
     ['the handler of the agent fails', new AuthRefusal(500, 'the handler failed')],
-  ])('goes on while %s', async (_, error) => {
+  ])('goes on for five minutes while %s', async (_, error) => {
     const { hasEnded } = await read();
     trouble = error;
-    await clock.advance(180_000);
-    expect([asked, hasEnded()]).toEqual([3, false]);
+    await clock.advance(240_000);
+    expect([asked, hasEnded()]).toEqual([4, false]);
+    trouble = undefined;
+    await clock.advance(60_000);
+    await waitFor(() => clock.pending === 1);
+    trouble = error;
+    await clock.advance(240_000);
+    expect([asked, hasEnded()]).toEqual([9, false]);
+    await clock.advance(60_000);
+    await waitFor(hasEnded);
   });
 
   it('ends the answer for a thread that was given to another', async () => {

@@ -12,10 +12,12 @@ import { pathId } from './request-parts.js';
 
 /** Milliseconds between two questions. */
 const ASK_MS = 60_000;
+/** One after the other: a handler may fail for a caller who may do nothing any more, and an outage is over by then. */
+const MOST_UNANSWERED = 5;
 
 /**
  * Asks every minute whether a caller may still read a thread, while an answer without end lasts: keys are revoked, tokens
- * expire, and threads are given to others. Whoever cannot be asked refuses nothing. (Answers that end with their run are not asked for again: to
+ * expire, and threads are given to others. Whoever cannot be asked refuses nothing, for five minutes at most. (Answers that end with their run are not asked for again: to
  * cut one may cancel the run.)
  * @param refused ends the answer
  */
@@ -27,14 +29,16 @@ export function askAgain(
 ): void {
   if (response.closed) return;
   let isClosed = false;
+  let unanswered = 0;
   const ask = async (): Promise<void> => {
     try {
       request.caller = await request.server.callerOf(request);
       const threadId = pathId(request, 'thread_id');
       const scope = await authorize(request, 'threads:read', { thread_id: threadId });
       if (scope.filter !== EVERY_ROW && (await isOfOthers(scope, sql, threadId))) return refused();
+      unanswered = 0;
     } catch (error) {
-      if (isRefusal(error)) return refused();
+      if (isRefusal(error) || ++unanswered >= MOST_UNANSWERED) return refused();
     }
     if (!isClosed) cancel = clock.after(ASK_MS, () => void ask());
   };
