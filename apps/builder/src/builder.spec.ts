@@ -6,6 +6,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { inheritedEnvironment, PROXY_VARIABLES } from '#lib/config';
 import { readTerminationMessage } from '#lib/lifecycle';
+import { sendSignal } from '#lib/process-identity';
 import { type GitRepository, type GitServer, gitServer, itLong, temporaryFolder } from '#lib/testing';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..', '..');
@@ -49,7 +50,10 @@ describe('the builder', () => {
         TERMINATION_MESSAGE_PATH: message,
         ...settings,
       },
+      detached: true,
     });
+    // as the node does with a container that has ended
+    child.on('exit', () => sendSignal(child.pid ?? 0, 'SIGKILL', true));
     let log = '';
     for (const stream of [child.stdout, child.stderr])
       stream.on('data', (chunk: Buffer) => (log += chunk.toString()));
@@ -177,7 +181,8 @@ describe('the builder', () => {
       which === 'fetch' ? { 'large.bin': randomBytes(6_000_000).toString('hex') } : {};
     const settings = settingsOf(repository, await repository.commit({ ...AGENT, ...large }), {
       AGENTPLANE_BUILD_IMAGE_MB: '1',
-      AGENTPLANE_BUILD_COMMAND: 'head -c 9000000 /dev/urandom > large.bin; exec sleep 600',
+      AGENTPLANE_BUILD_COMMAND:
+        'head -c 9000000 /dev/urandom > large.bin; trap "" TERM; sleep 600; sleep 600',
     });
     const at = await work();
     const fetched = await step('fetch', at, settings);

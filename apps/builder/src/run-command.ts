@@ -16,7 +16,7 @@ export interface Command {
   readonly environment?: Readonly<Record<string, string>>;
   /** Instead of this program's own output, which is the log of the build. */
   readonly onOutput?: (text: string) => void;
-  /** Ends it. */
+  /** Kills it. What it started stays in the group of this program, and ends with the container at the latest. */
   readonly signal?: AbortSignal;
 }
 
@@ -33,7 +33,7 @@ export function runCommand(command: Command): Promise<number> {
       stdio: ['ignore', onOutput ? 'pipe' : 'inherit', 'inherit'],
     });
     child.stdout?.on('data', (chunk: Buffer) => onOutput?.(chunk.toString()));
-    signal?.addEventListener('abort', () => child.kill());
+    signal?.addEventListener('abort', () => child.kill('SIGKILL'), { once: true });
     child.on('error', reject);
     child.on('close', (code, signal) => resolve(code ?? (signal === null ? 1 : 128)));
   });
