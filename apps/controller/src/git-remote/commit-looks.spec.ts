@@ -44,6 +44,7 @@ describe('CommitLooks', () => {
     expect(await ask(all, asker('a'), look)).toBeUndefined();
     expect(await ask(all, asker('a'), look)).toBeUndefined();
     finish('commit');
+    await Promise.resolve();
     expect(await all.looks.ask(asker('a'), look)).toBe('commit');
     expect(begun).toBe(1);
   });
@@ -66,6 +67,31 @@ describe('CommitLooks', () => {
     expect(begun).toBe(4);
     for (let at = 0; at < 20; at++) await ask(all, asker(`b${at}`, `ws-${at}`), look);
     expect(begun).toBe(16);
+  });
+
+  it('holds a worker once for a look, however often it is asked for', async () => {
+    const all = newLooks();
+    await ask(all, asker('a'), silent);
+    for (let at = 0; at < 10; at++) expect(await all.looks.ask(asker('a'), silent)).toBeUndefined();
+  });
+
+  it('gives the next place to the namespace that waited for it', async () => {
+    const all = newLooks();
+    let finish = (_commit: string): void => undefined;
+    await ask(all, asker('a0', 'ws-0'), () => new Promise((resolve) => (finish = resolve)));
+    for (let at = 1; at < 16; at++) await ask(all, asker(`a${at}`, `ws-${at % 4}`), silent);
+    const found = (): Promise<string> => Promise.resolve('commit');
+    expect(await all.looks.ask(asker('b', 'ws-fair'), found)).toBeUndefined();
+    finish('commit');
+    await Promise.resolve();
+    expect(await all.looks.ask(asker('a0', 'ws-0'), silent)).toBe('commit');
+    // whoever asks first
+    expect(await all.looks.ask(asker('a16', 'ws-0'), found)).toBeUndefined();
+    expect(await all.looks.ask(asker('c', 'ws-other'), found)).toBeUndefined();
+    expect(await all.looks.ask(asker('b', 'ws-fair'), found)).toBe('commit');
+    // and the turn of one that asks no more passes
+    await all.clock.advance(11_000);
+    expect(await all.looks.ask(asker('c', 'ws-other'), found)).toBe('commit');
   });
 
   it('forgets a result that is not fetched for a minute', async () => {

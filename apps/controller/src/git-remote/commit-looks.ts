@@ -23,6 +23,8 @@ const PLACES_OF_NAMESPACE = 4;
 const PATIENCE_MS = 1_000;
 /** Results that are not fetched: whoever asked was deleted. */
 const KEPT_MS = 60_000;
+/** Who waits for a place asks every two seconds; the turn of one that was deleted passes. */
+const TURN_MS = 10_000;
 /** A list that was too long is not read again for as long: reading it costs more than any other look. */
 const TOO_MANY_KEPT_MS = 600_000;
 
@@ -33,6 +35,8 @@ const TOO_MANY_KEPT_MS = 600_000;
 export class CommitLooks {
   readonly #clock: Clock;
   readonly #looks = new Map<string, Look>();
+  /** Namespaces that found no place, by whose turn it is, and when they asked last, on the monotonic clock. */
+  readonly #waiting = new Map<string, number>();
   /** By namespace and subject; until when, on the monotonic clock. */
   readonly #tooMany = new Map<string, { readonly error: TooManyRefsError; readonly untilMs: number }>();
 
@@ -41,7 +45,8 @@ export class CommitLooks {
   }
 
   /**
-   * What a look has found, once; it begins with the first call.
+   * What a look has found, once; it begins with the first call, which alone waits a moment for it. Places that become free
+   * go to namespaces in turns.
    * @returns undefined while it goes on, or waits for a place: ask again
    * @throws what the look threw, once
    */
@@ -49,18 +54,21 @@ export class CommitLooks {
     this.#forget();
     const tooMany = this.#tooMany.get(listOf(asker));
     if (tooMany) throw tooMany.error;
-    const found = this.#looks.get(keyOf(asker)) ?? this.#begin(asker, look);
+    const going = this.#looks.get(keyOf(asker));
+    const found = going ?? this.#begin(asker, look);
     if (!found) return undefined;
-    await Promise.race([found.result.catch(() => undefined), this.#clock.sleep(PATIENCE_MS)]);
+    if (!going) await Promise.race([found.result.catch(() => undefined), this.#clock.sleep(PATIENCE_MS)]);
     if (found.endedMs === undefined) return undefined;
     this.#looks.delete(keyOf(asker));
     return await found.result;
   }
 
   #begin(asker: Asker, look: () => Promise<string>): Look | undefined {
-    const running = [...this.#looks.values()].filter(({ endedMs }) => endedMs === undefined);
-    const own = running.filter(({ namespace }) => namespace === asker.namespace);
-    if (running.length >= PLACES || own.length >= PLACES_OF_NAMESPACE) return undefined;
+    if (!this.#hasTurn(asker.namespace)) {
+      this.#waiting.set(asker.namespace, this.#clock.monotonicMs());
+      return undefined;
+    }
+    this.#waiting.delete(asker.namespace);
     const begun: Look = { ...asker, result: look(), endedMs: undefined };
     const end = (error?: unknown): void => {
       begun.endedMs = this.#clock.monotonicMs();
@@ -72,7 +80,19 @@ export class CommitLooks {
     return begun;
   }
 
+  #hasTurn(namespace: string): boolean {
+    const running = [...this.#looks.values()].filter(({ endedMs }) => endedMs === undefined);
+    const isFull = (name: string): boolean =>
+      running.filter((one) => one.namespace === name).length >= PLACES_OF_NAMESPACE;
+    const waiting = [...this.#waiting.keys()];
+    const turn = waiting.indexOf(namespace);
+    const ahead = waiting.slice(0, turn < 0 ? undefined : turn).filter((one) => !isFull(one));
+    return !isFull(namespace) && running.length + ahead.length < PLACES;
+  }
+
   #forget(): void {
+    const turns = this.#clock.monotonicMs() - TURN_MS;
+    for (const [namespace, askedMs] of this.#waiting) if (askedMs < turns) this.#waiting.delete(namespace);
     const now = this.#clock.monotonicMs();
     for (const [list, { untilMs }] of this.#tooMany) if (untilMs <= now) this.#tooMany.delete(list);
     const before = now - KEPT_MS;
