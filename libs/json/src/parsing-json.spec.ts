@@ -37,7 +37,7 @@ describe('parsing in turns', () => {
   it.each(LONG)('pauses, and so does the look at it: %s', (_title, text) => {
     expect(pausesOf(parsingJson(Buffer.from(text), text, DEPTH))).toBeGreaterThan(10);
     if (!text.startsWith('"') && !text.startsWith('{"a"') && !text.startsWith('["\\'))
-      expect(pausesOf(findingJsonTrouble(text))).toBeGreaterThan(10);
+      expect(pausesOf(findingJsonTrouble(text))).toBeGreaterThan(5);
   });
 
   it('answers what the engine answers, of any value', () => {
