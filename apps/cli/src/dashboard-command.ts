@@ -78,7 +78,7 @@ interface DashboardPlace {
   readonly kubeconfig: string;
   /** Of a platform on this machine. */
   readonly dataFolder?: string | undefined;
-  /** Where keys, traces and metrics come from; without it those views say so. */
+  /** Where keys and traces come from; without it those views say so. */
   readonly rest?: Target['rest'] | undefined;
 }
 

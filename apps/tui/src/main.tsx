@@ -27,7 +27,7 @@ const CONFIG = {
   views: list('AGENTPLANE_VIEW', 'views to print, or the one to begin with', { fallback: [] }),
   isOnce: flag('AGENTPLANE_ONCE', 'print once and end', { fallback: false }),
   isLinear: flag('AGENTPLANE_LINEAR', 'print lines as things change', { fallback: false }),
-  restUrl: optionalText('AGENTPLANE_REST_URL', 'address of the REST interface: traces, keys, metrics'),
+  restUrl: optionalText('AGENTPLANE_REST_URL', 'address of the REST interface: traces, keys'),
   restKeyFd: optionalText('AGENTPLANE_REST_KEY_FD', 'descriptor from which the API key for it is read'),
   visual: optionalText('VISUAL', 'editor, as a command line'),
   editor: text('EDITOR', 'editor, as a command line', { fallback: 'vi' }),

@@ -13,6 +13,7 @@ import type { Caches } from '../caches.js';
 import type { ControllerConfig } from '../config.js';
 import { CACHES, CLOCK, CONTROLLER_CONFIG } from '../core/tokens.js';
 import { openGitBuilds } from '../git-build/open-git-builds.js';
+import { CommitLooks } from '../git-remote/commit-looks.js';
 import { BuildReconciler } from './build-reconciler.js';
 import { readImageIndex } from './image-index.js';
 
@@ -23,12 +24,18 @@ export const AGENT_REVISION_CONTROLLER = Symbol('controller of AgentRevisions');
   providers: [
     {
       provide: BuildReconciler,
-      inject: [CACHES, KubeClient, CLOCK, CONTROLLER_CONFIG],
-      useFactory: (caches: Caches, client: KubeClient, clock: Clock, config: ControllerConfig) =>
+      inject: [CACHES, KubeClient, CLOCK, CommitLooks, CONTROLLER_CONFIG],
+      useFactory: (
+        caches: Caches,
+        client: KubeClient,
+        clock: Clock,
+        looks: CommitLooks,
+        config: ControllerConfig,
+      ) =>
         new BuildReconciler(caches.revisions, {
           ...{ client, clock },
           readImages: (namespace) => readImageIndex(config.imageStore, namespace),
-          gitBuilds: openGitBuilds(caches, client, clock, config),
+          gitBuilds: openGitBuilds(caches, client, clock, looks, config),
         }),
     },
     {

@@ -15,6 +15,7 @@ import { openCaches } from '../caches.js';
 import type { ControllerConfig } from '../config.js';
 import type { OwnedParts } from '../controller-work.js';
 import { DatabaseTime } from '../database-time.js';
+import { CommitLooks } from '../git-remote/commit-looks.js';
 import {
   CACHES,
   CLOCK,
@@ -53,6 +54,11 @@ const KUBERNETES: readonly Provider[] = [
     inject: [KubeClient, LOG, CLOCK],
     useFactory: (client: KubeClient, log: Logger, clock: Clock) =>
       new EventRecorder({ client, component: FIELD_MANAGER.controller, log, clock }),
+  },
+  {
+    provide: CommitLooks,
+    inject: [CLOCK],
+    useFactory: (clock: Clock) => new CommitLooks(clock),
   },
   {
     provide: Informers,

@@ -26,7 +26,7 @@ import {
   SECRETS,
 } from '#lib/resources';
 import type { Clock } from '#lib/time';
-import { CommitLooks } from '../git-remote/commit-looks.js';
+import type { CommitLooks } from '../git-remote/commit-looks.js';
 import { findCommit } from '../git-remote/find-commit.js';
 import {
   decideGitBuild,
@@ -56,6 +56,8 @@ export interface GitBuildTools {
   readonly client: KubeClient;
   readonly clock: Clock;
   readonly guard: AddressGuard;
+  /** Shared with whoever follows pushes: places and turns are of all looks together. */
+  readonly looks: CommitLooks;
   readonly limits: GitBuildLimits;
   readonly settings: PlatformSettings;
   readonly revisions: BuildingRevisions;
@@ -86,13 +88,11 @@ export class GitBuilds {
   /** When those that could not begin count again, in milliseconds, by uid. Lost with the process, which tries them again. */
   readonly #stuck = new Map<string, number>();
 
-  readonly #looks: CommitLooks;
   /** Uids of revisions whose Job and Secret do not exist any more. A crash, or a person, may leave one without the other. */
   readonly #cleared = new Set<string>();
 
   constructor(tools: GitBuildTools) {
     this.#tools = tools;
-    this.#looks = new CommitLooks(tools.clock);
   }
 
   /** @param repeated the revision that this one repeats: its commit is built again */
@@ -203,7 +203,7 @@ export class GitBuilds {
     if (!git) throw new TerminalError(REASON.buildRefused, 'the revision names no repository');
     const { uid = '', namespace = '' } = metadata;
     const subject = `${git.repoUrl} ${git.repoRef ?? 'HEAD'}`;
-    return await this.#looks.ask({ uid, namespace, subject }, async () => {
+    return await this.#tools.looks.ask({ uid, namespace, subject }, async () => {
       const remote = await findRemote(client, namespace, git);
       return await findCommit(remote, git.repoRef, guard);
     });

@@ -8,6 +8,7 @@ import { type ControllerConfig, platformSettings } from '../config.js';
 import { repositoryGuard } from '../git-remote/repository-guard.js';
 import { clusterUid } from '../unused-images/cluster-uid.js';
 import { BuildingRevisions } from './building-revisions.js';
+import type { CommitLooks } from '../git-remote/commit-looks.js';
 import { GitBuilds, type TakeImage } from './git-builds.js';
 
 const MAX_ENTRIES = 200_000;
@@ -19,12 +20,13 @@ export function openGitBuilds(
   { revisions, buildJobs: jobs, namespaces }: Caches,
   client: KubeClient,
   clock: Clock,
+  looks: CommitLooks,
   config: ControllerConfig,
 ): GitBuilds {
   const guard = repositoryGuard(config);
   const { builds: places, buildTimeoutMs: timeoutMs, buildMemoryMb: memoryMb, npmRegistry } = config;
   return new GitBuilds({
-    ...{ client, clock, guard, jobs },
+    ...{ client, clock, guard, looks, jobs },
     revisions: new BuildingRevisions(revisions),
     limits: { places, timeoutMs, memoryMb, imageMb: config.buildImageMegabytes, registry: npmRegistry },
     settings: platformSettings(config),

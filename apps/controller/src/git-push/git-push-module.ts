@@ -13,6 +13,7 @@ import type { Caches } from '../caches.js';
 import type { ControllerConfig } from '../config.js';
 import { CACHES, CLOCK, CONTROLLER_CONFIG } from '../core/tokens.js';
 import { repositoryGuard } from '../git-remote/repository-guard.js';
+import { CommitLooks } from '../git-remote/commit-looks.js';
 import { PushReconciler } from './push-reconciler.js';
 
 export const GIT_PUSH_CONTROLLER = Symbol('controller of pushes to branches');
@@ -22,16 +23,17 @@ export const GIT_PUSH_CONTROLLER = Symbol('controller of pushes to branches');
   providers: [
     {
       provide: PushReconciler,
-      inject: [CACHES, KubeClient, CLOCK, EventRecorder, CONTROLLER_CONFIG],
+      inject: [CACHES, KubeClient, CLOCK, EventRecorder, CommitLooks, CONTROLLER_CONFIG],
       useFactory: (
         { deployments, revisions }: Caches,
         client: KubeClient,
         clock: Clock,
         events: EventRecorder,
+        looks: CommitLooks,
         config: ControllerConfig,
       ) =>
         new PushReconciler({
-          ...{ client, clock, events, deployments, revisions },
+          ...{ client, clock, events, looks, deployments, revisions },
           guard: repositoryGuard(config),
           periodMs: config.pushPeriodMs,
         }),

@@ -25,6 +25,7 @@ import {
   testEmbeddedKube,
   waitFor,
 } from '#lib/testing';
+import { CommitLooks } from '../git-remote/commit-looks.js';
 import { PushReconciler } from './push-reconciler.js';
 
 const namespace = 'ws-a';
@@ -100,7 +101,7 @@ describe('PushReconciler', () => {
       await between?.();
     };
     const reconciler = new PushReconciler({
-      ...{ client, clock, guard, periodMs: PERIOD_MS },
+      ...{ client, clock, guard, looks: new CommitLooks(clock), periodMs: PERIOD_MS },
       events: { record: (_kind, _object, { message }) => void events.push(message) },
       deployments: { find: () => current, list: () => [current], seen: seenNow },
       revisions: { ownedBy: () => revisions },

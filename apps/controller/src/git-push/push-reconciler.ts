@@ -22,7 +22,7 @@ import {
 import type { Clock } from '#lib/time';
 import { isHandled } from '../agent-deployment/decide-revision.js';
 import { findRemote } from '../git-build/find-login.js';
-import { CommitLooks } from '../git-remote/commit-looks.js';
+import type { CommitLooks } from '../git-remote/commit-looks.js';
 import { findCommit } from '../git-remote/find-commit.js';
 import { derivedUuid } from '../identity/derived-uuid.js';
 import { decidePush, followedRef, mayLook, type PushWorld, rememberedRef } from './decide-push.js';
@@ -32,6 +32,8 @@ export interface PushTools {
   readonly client: KubeClient;
   readonly clock: Clock;
   readonly guard: AddressGuard;
+  /** Shared with builds: places and turns are of all looks together. */
+  readonly looks: CommitLooks;
   readonly events: Pick<EventRecorder, 'record'>;
   /** Between two looks at one branch. */
   readonly periodMs: number;
@@ -56,14 +58,12 @@ const OWNED = ['push'] as const;
  */
 export class PushReconciler {
   readonly #tools: PushTools;
-  readonly #looks: CommitLooks;
   readonly #status: StatusWriter;
   /** When a branch is looked at again, by the key of its deployment, on the monotonic clock. */
   readonly #due = new Map<string, number>();
 
   constructor(tools: PushTools) {
     this.#tools = tools;
-    this.#looks = new CommitLooks(tools.clock);
     this.#status = new StatusWriter(tools.client, {
       fieldManager: FIELD_MANAGER.pushes,
       conditionTypes: [CONDITION.pushesFollowed],
@@ -110,7 +110,7 @@ export class PushReconciler {
       subject: `${deployment.spec.sourceConfig.repoUrl ?? ''} ${ref}`,
     };
     try {
-      const commit = await this.#looks.ask(asker, () => this.#find(deployment));
+      const commit = await this.#tools.looks.ask(asker, () => this.#find(deployment));
       if (commit === undefined) return undefined;
       const decision = decidePush(world, ref, commit);
       switch (decision) {
