@@ -63,8 +63,7 @@ export class MemoryWatch {
     for (const bound of this.#bounds) {
       const pids = tree.below(bound.pid);
       let usedBytes = await sumOf(pids, usedBy, pace);
-      if (usedBytes > bound.maxBytes)
-        usedBytes = await sumOf(pids, (pid) => partUsedBy(pid, this.#clock), pace);
+      if (usedBytes > bound.maxBytes) usedBytes = await partsOf(pids, pace, this.#clock);
       if (usedBytes <= bound.maxBytes || !this.#bounds.delete(bound)) continue;
       bound.onExceeded(usedBytes);
     }
@@ -108,15 +107,32 @@ function usedBy(pid: number): number {
 const ROLLUP_BYTES = 16 << 10;
 
 /**
- * Each shared page divided by those who share it: a walk over all of its memory. Where that cannot be read, all; nothing
- * where others keep it from being asked, until the next look.
+ * Of all together, each shared page once. Where stuck processes keep others from being asked, those count for nothing and
+ * the largest process alone for all that it has: one that uses too much is found, and forks that share pages are not.
  */
-async function partUsedBy(pid: number, clock: Clock): Promise<number> {
+async function partsOf(pids: ReadonlySet<number>, pace: Pace, clock: Clock): Promise<number> {
+  let hasUnasked = false;
+  let largest = 0;
+  const sum = await sumOf(
+    pids,
+    async (pid) => {
+      const part = await partUsedBy(pid, clock);
+      largest = Math.max(largest, usedBy(pid));
+      hasUnasked ||= part === UNASKED;
+      return part === UNASKED ? 0 : part;
+    },
+    pace,
+  );
+  return hasUnasked ? Math.max(sum, largest) : sum;
+}
+
+/** Each shared page divided by those who share it: a walk over all of its memory. Where that cannot be read, all. */
+async function partUsedBy(pid: number, clock: Clock): Promise<number | typeof UNASKED> {
   const parts = await readMemoryFile(`/proc/${pid}/smaps_rollup`, clock, async (readPiece) => {
     const buffer = Buffer.alloc(ROLLUP_BYTES);
     return buffer.toString('latin1', 0, await readPiece(buffer, 0));
   });
-  if (parts === UNASKED) return 0;
+  if (parts === UNASKED) return UNASKED;
   return typeof parts === 'string' && parts.includes('Pss_Anon') ? bytesIn(parts, PARTS) : usedBy(pid);
 }
 

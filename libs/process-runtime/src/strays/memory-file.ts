@@ -2,6 +2,7 @@ import { statSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Clock } from '#lib/time';
+import { statusOf } from './process-status.js';
 
 /** The process holds the lock of its own memory. */
 export const STUCK = Symbol('stuck');
@@ -12,9 +13,8 @@ export type Unread = Stuck | typeof UNASKED;
 
 /** A process that has no reason to keep a reader waiting answers within microseconds. */
 const PATIENCE_MS = 1_000;
-/** Each stuck read has one of the four threads in which Node works with files. */
-const MAX_STUCK = 3;
-const MAX_STUCK_OF_USER = 1;
+/** Each has one of the four threads in which Node works with files, a stuck one for good. */
+const MAX_OPEN = 2;
 /** A timer that comes later than by this tells of a node that stood still. */
 const STALL_MS = 200;
 
@@ -38,12 +38,17 @@ export async function readMemoryFile<T>(
   clock: Clock,
   read: (piece: ReadPiece) => Promise<T>,
 ): Promise<T | Unread | undefined> {
-  // one read of a process at a time: each may take a thread for good
-  for (let before = reading.get(path); before; before = reading.get(path))
-    if ((await within(before.over, clock)) === STUCK) return STUCK;
   const uid = ownerOf(path);
   if (uid === undefined) return undefined;
-  if (!hasPlace(uid)) return UNASKED;
+  // one read of a process at a time, and few in all
+  for (;;) {
+    const before = reading.get(path);
+    if (before && (await within(before.over, clock)) === STUCK) return STUCK;
+    if (before) continue;
+    if (isShut(uid)) return UNASKED;
+    if (reading.size < MAX_OPEN) break;
+    await within(Promise.race([...reading.values()].map(({ over }) => over)), clock);
+  }
   const over = readWhole(path, read);
   reading.set(path, { uid, over });
   void over.finally(() => {
@@ -55,13 +60,15 @@ export async function readMemoryFile<T>(
   return found;
 }
 
-function hasPlace(uid: number): boolean {
-  const ofUser = [...stuck].filter((path) => reading.get(path)?.uid === uid).length;
-  return stuck.size < MAX_STUCK && ofUser < MAX_STUCK_OF_USER;
+/** One stuck read of a user is enough, and none more than there may be. */
+function isShut(uid: number): boolean {
+  return stuck.size >= MAX_OPEN || [...stuck].some((path) => reading.get(path)?.uid === uid);
 }
 
-/** Of the folder in `/proc`, for which no lock is taken. */
+/** By its status, for which no lock is taken: the folder of a process that may not be traced is root's. */
 function ownerOf(path: string): number | undefined {
+  const pid = /^\/proc\/(\d+)\//.exec(path)?.[1];
+  if (pid !== undefined) return statusOf(Number(pid))?.uids[0];
   return statSync(dirname(path), { throwIfNoEntry: false })?.uid;
 }
 
