@@ -188,7 +188,7 @@ export class ExportPlane {
   /** Waits until nothing of an export is left outside of its own objects. */
   async cleared(name: string): Promise<void> {
     await waitFor(async () => (await this.jobs(name)).length + (await this.secrets(name)).length === 0, {
-      ...{ timeoutMs: 30_000, what: `Jobs and Secrets of ${name} to be deleted` },
+      ...{ timeoutMs: 90_000, what: `Jobs and Secrets of ${name} to be deleted` },
     });
   }
 }

@@ -78,7 +78,7 @@ const SUMMARY_EVERY_MS = 2_000;
 const QUEUE_LOOKS_MS = { export: 60_000, platform: 3_000, worker: SUMMARY_EVERY_MS } as const;
 /** While the other runs of a new export are being created. */
 const SIBLINGS_LOOK_MS = 200;
-const UNCLEARED_LOOK_MS = 60_000;
+const UNCLEARED_LOOK_MS = 10_000;
 const BLOCKED_LOOK_MS = 5_000;
 /** Of a run that has its place. */
 const AT_WORK = { place: 0, atWork: { all: 0, ofWorkspace: 0, ahead: 0 } } as const;
