@@ -28,6 +28,7 @@ import { OUTPUT } from './output/output-option.js';
 import { PRICE_COMMANDS } from './prices/prices-rows.js';
 import { ROLLOUT_COMMANDS } from './rollout/rollout-rows.js';
 import { TRACE_COMMANDS } from './traces/traces-rows.js';
+import { WORKSPACE_COMMANDS } from './workspace/workspace-rows.js';
 
 /** What each noun with verbs is about. */
 export const GROUPS: Readonly<Record<string, string>> = {
@@ -38,6 +39,7 @@ export const GROUPS: Readonly<Record<string, string>> = {
   keys: 'API keys of a workspace',
   prices: 'prices of models, by which runs get their costs',
   traces: 'what agents did, run by run',
+  workspace: 'tenants: each with its namespace, plan, keys and limits',
 };
 
 const UP_COMMAND = command(UP, async () => {
@@ -145,6 +147,7 @@ export const COMMANDS: readonly Command[] = [
   ...PRICE_COMMANDS,
   ...TRACE_COMMANDS,
   ...IMAGE_COMMANDS,
+  ...WORKSPACE_COMMANDS,
   ...KEY_COMMANDS,
   ...CONTEXT_COMMANDS,
   ...BACKUP_COMMANDS,

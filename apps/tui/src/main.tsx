@@ -1,14 +1,16 @@
 import { readFileSync } from 'node:fs';
 import { render } from 'ink';
 import { visibleText } from '#lib/command-line';
-import { flag, list, loadConfig, optionalText, text } from '#lib/config';
+import { loadConfig } from '#lib/config';
 import { dataPaths, findDiskTrouble, readCredentials } from '#lib/data-folder';
 import { errorText } from '#lib/errors';
 import { KubeClient, loadKubeConnection } from '#lib/kube';
 import { EXIT } from '#lib/lifecycle';
+import { RestClient } from '#lib/rest-client';
 import { createLogger } from '#lib/telemetry';
 import { systemClock } from '#lib/time';
 import { KubeDeeds } from './acting/kube-deeds.js';
+import { CONFIG } from './config.js';
 import { Dashboard } from './screen/dashboard.js';
 import { followLines } from './screen/follow-lines.js';
 import { PRINTED, printOnce } from './screen/print-once.js';
@@ -16,22 +18,7 @@ import { findView, getView, VIEWS } from './views/all-views.js';
 import { DEPLOYMENTS } from './views/deployments.js';
 import type { View } from './views/view.js';
 import { KubeWorld } from './world/kube-world.js';
-import { restOf } from './world/rest-client.js';
 import { RestItems } from './world/rest-items.js';
-
-const CONFIG = {
-  kubeconfigPath: text('KUBECONFIG', 'path of the kubeconfig', { fallback: '.agentplane/kubeconfig' }),
-  namespace: optionalText('AGENTPLANE_NAMESPACE', 'namespace to show; the context’s own when missing'),
-  dataFolder: optionalText('AGENTPLANE_DATA', 'data folder of the platform when it runs on this machine'),
-  allNamespaces: flag('AGENTPLANE_ALL_NAMESPACES', 'show every namespace', { fallback: false }),
-  views: list('AGENTPLANE_VIEW', 'views to print, or the one to begin with', { fallback: [] }),
-  isOnce: flag('AGENTPLANE_ONCE', 'print once and end', { fallback: false }),
-  isLinear: flag('AGENTPLANE_LINEAR', 'print lines as things change', { fallback: false }),
-  restUrl: optionalText('AGENTPLANE_REST_URL', 'address of the REST interface: traces, keys'),
-  restKeyFd: optionalText('AGENTPLANE_REST_KEY_FD', 'descriptor from which the API key for it is read'),
-  visual: optionalText('VISUAL', 'editor, as a command line'),
-  editor: text('EDITOR', 'editor, as a command line', { fallback: 'vi' }),
-};
 
 const PATIENCE_MS = 10_000;
 /** Clears the screen and puts the cursor in the corner. */
@@ -69,7 +56,9 @@ async function main(): Promise<number> {
   const restKey = restKeyFd === undefined ? undefined : readFileSync(Number(restKeyFd), 'utf8').trim();
   const client = new KubeClient(connection, { fieldManager: 'agentplane-dashboard' });
   const rest =
-    restUrl === undefined || restKey === undefined ? undefined : restOf({ url: restUrl, key: restKey });
+    restUrl === undefined || restKey === undefined
+      ? undefined
+      : new RestClient({ url: restUrl, key: restKey });
   const world = new KubeWorld({
     client,
     findTrouble: () => (dataFolder === undefined ? undefined : findDiskTrouble(dataFolder)),

@@ -1,8 +1,8 @@
 import { type FlagsOf, optional } from '#lib/command-line';
 import { loadConfig, optionalText } from '#lib/config';
 import { DEFAULT_DATA, findRunningPlatform, nothingRuns, type RunningPlatform } from '#lib/data-folder';
+import type { RestAccess } from '#lib/rest-client';
 import { CommandError } from '../command-error.js';
-import type { RestAccess } from '../rest/rest-client.js';
 import { type Context, readContexts } from './context-file.js';
 
 /** The data folder as a context: what `contexts use` goes back to. */

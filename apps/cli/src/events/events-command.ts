@@ -1,6 +1,7 @@
 import { visibleText } from '#lib/command-line';
 import { errorText } from '#lib/errors';
 import { EXIT } from '#lib/lifecycle';
+import { RestClient, RestError } from '#lib/rest-client';
 import { systemClock } from '#lib/time';
 import { timeText } from '#lib/trace-tree';
 import { CommandError } from '../command-error.js';
@@ -8,8 +9,6 @@ import { resolveTarget, type TargetFlags } from '../context/target.js';
 import type { OutputFormat } from '../output/output-format.js';
 import { renderItems, type Shape } from '../output/print-items.js';
 import { deploymentIdOf } from '../rest/deployment-id.js';
-import { RestClient } from '../rest/rest-client.js';
-import { RestError } from '../rest/rest-error.js';
 
 export interface EventsFlags extends TargetFlags {
   readonly watch: boolean;

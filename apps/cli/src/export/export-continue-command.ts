@@ -1,8 +1,8 @@
 import { EXIT } from '#lib/lifecycle';
 import { isUuid } from '#lib/resources';
+import { RestClient } from '#lib/rest-client';
 import { CommandError } from '../command-error.js';
 import { resolveTarget, type TargetFlags } from '../context/target.js';
-import { RestClient } from '../rest/rest-client.js';
 import { print } from '../output/print.js';
 
 /** `agentplane export continue ID`. By REST, which has the exports of the archive too. */

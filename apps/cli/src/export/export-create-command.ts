@@ -14,10 +14,10 @@ import { systemClock } from '#lib/time';
 import { CommandError } from '../command-error.js';
 import { withKube } from '../context/open-kube.js';
 import { resolveTarget, type TargetFlags } from '../context/target.js';
-import { RestClient } from '../rest/rest-client.js';
 import { qualifiedName } from '../objects/qualified-name.js';
 import { followObject } from '../waiting/follow-object.js';
 import { visibleText } from '#lib/command-line';
+import { RestClient } from '#lib/rest-client';
 import { print } from '../output/print.js';
 import { printEstimate } from './print-estimate.js';
 

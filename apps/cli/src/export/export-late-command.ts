@@ -1,9 +1,9 @@
 import { renderTable } from '#lib/command-line';
 import { EXIT } from '#lib/lifecycle';
 import { isUuid } from '#lib/resources';
+import { RestClient } from '#lib/rest-client';
 import { CommandError } from '../command-error.js';
 import { resolveTarget, type TargetFlags } from '../context/target.js';
-import { RestClient } from '../rest/rest-client.js';
 
 export interface ExportLateFlags extends TargetFlags {
   /** Whether an export of the late runs is to be made. */

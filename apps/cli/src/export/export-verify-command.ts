@@ -1,9 +1,9 @@
 import { EXIT } from '#lib/lifecycle';
 import { type ObjectStore, ObjectStoreError, openObjectStore } from '#lib/object-store';
+import { RestClient } from '#lib/rest-client';
 import { CommandError } from '../command-error.js';
 import { print } from '../output/print.js';
 import { resolveTarget, type Target, type TargetFlags } from '../context/target.js';
-import { RestClient } from '../rest/rest-client.js';
 import {
   type BucketProgress,
   compareBucket,

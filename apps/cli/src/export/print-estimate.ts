@@ -1,10 +1,10 @@
 import { EXIT } from '#lib/lifecycle';
 import { resolveWindow } from '#lib/export-plan';
 import { type BulkExportDestination, type BulkExportSpec, idOf } from '#lib/resources';
+import type { RestClient } from '#lib/rest-client';
 import { formatInstant, instantOf, systemClock } from '#lib/time';
 import { CommandError } from '../command-error.js';
 import { projectIdOf } from '../rest/project-id.js';
-import type { RestClient } from '../rest/rest-client.js';
 
 /** As the REST interface answers it. */
 export interface ExportEstimate {

@@ -1,13 +1,13 @@
 import type { ChosenScope } from '#lib/auth';
 import { EXIT } from '#lib/lifecycle';
 import { RESOURCES } from '#lib/resources';
+import { RestClient } from '#lib/rest-client';
 import { systemClock } from '#lib/time';
 import { CommandError } from '../command-error.js';
 import { withKube } from '../context/open-kube.js';
 import { resolveTarget, type Target, type TargetFlags } from '../context/target.js';
 import type { OutputFormat } from '../output/output-format.js';
 import { renderItems, type Shape } from '../output/print-items.js';
-import { RestClient } from '../rest/rest-client.js';
 import { print } from '../output/print.js';
 
 const PATH = '/api/v1/api-key';
@@ -73,7 +73,7 @@ async function tenantOf(workspace: string, target: Target): Promise<string> {
   if (found) return found.spec.tenantId;
   throw new CommandError(
     'notFound',
-    `Workspace ${workspace} does not exist: "agentplane get workspaces" lists them`,
+    `Workspace ${workspace} does not exist: "agentplane workspace list" lists them`,
   );
 }
 

@@ -8,9 +8,10 @@ import {
   LastLines,
   type LogLine,
   logSources,
+  podFinder,
   readLogs,
 } from '#lib/pod-logs';
-import { CONFIG_MAPS, type Pod, PODS } from '#lib/resources';
+import { CONFIG_MAPS, type Pod } from '#lib/resources';
 import { systemClock } from '#lib/time';
 import { CommandError } from '../command-error.js';
 import type { LogOwner } from './log-owner.js';
@@ -33,7 +34,8 @@ export interface KubeLogs {
 export async function* kubeLogs(logs: KubeLogs): AsyncGenerator<readonly LogLine[], void, void> {
   const { client, owner, flags, signal, onNote } = logs;
   const { container, follow, previous, tail } = flags;
-  const pods = await listPods(logs);
+  const listPods = podFinder(client, owner.pods, { signal, onNote });
+  const pods = await listPods();
   const kept = previous ? [] : await keptOutput(logs, pods);
   const since = flags.since === undefined ? undefined : sinceText(flags.since);
   checkNames(logs, pods, kept);
@@ -43,7 +45,7 @@ export async function* kubeLogs(logs: KubeLogs): AsyncGenerator<readonly LogLine
   const options = { client, container, tail, since, signal, onNote };
   if (follow) {
     const { endsWithPods } = owner;
-    const more = { endsWithPods, idleMs: IDLE_MS, clock: systemClock, pods: () => listPods(logs) };
+    const more = { endsWithPods, idleMs: IDLE_MS, clock: systemClock, pods: listPods };
     yield* followLogs({ ...options, ...more });
     return;
   }
@@ -61,10 +63,6 @@ export async function* kubeLogs(logs: KubeLogs): AsyncGenerator<readonly LogLine
 export function sinceText(ms: number): string {
   const from = new Date(systemClock.now().getTime() - ms).toISOString();
   return from.replace(/Z$/, '000000Z');
-}
-
-async function listPods({ client, owner }: KubeLogs): Promise<readonly Pod[]> {
-  return (await client.list(PODS, owner.selection)).items;
 }
 
 async function keptOutput(

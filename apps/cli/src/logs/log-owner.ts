@@ -1,6 +1,9 @@
-import type { KubeClient, Selection } from '#lib/kube';
+import { podsOfRun } from '#lib/export-plan';
+import type { KubeClient } from '#lib/kube';
+import type { PodChoice } from '#lib/pod-logs';
 import {
   type AgentRevision,
+  type BulkExportRun,
   CONDITION,
   idOf,
   isConditionTrue,
@@ -18,7 +21,7 @@ interface OwnerKind {
   readonly words: readonly string[];
   readonly ref: ResourceRef;
   /** Pods of the object of this name, wherever they run. */
-  readonly pods: (name: string, namespace: string) => Selection;
+  readonly pods: (name: string, namespace: string, object: KubeObject) => PodChoice;
   /** Its pods end by themselves, and their logs with them. */
   readonly ends?: true;
 }
@@ -35,10 +38,7 @@ const KINDS: readonly OwnerKind[] = [
     title: 'BulkExportRun',
     words: ['bxr', 'bulkexportrun', 'bulkexportruns'],
     ref: RESOURCES.BulkExportRun,
-    // in the platform's own namespace: the labels say whose they are
-    pods: (name, namespace) => ({
-      labelSelector: `${LABEL.exportRun}=${name},${LABEL.exportNamespace}=${namespace}`,
-    }),
+    pods: (_name, _namespace, run) => podsOfRun(run as BulkExportRun),
     ends: true,
   },
   {
@@ -72,7 +72,7 @@ export interface LogOwner {
   /** What describes it: `describe adep weather`. */
   readonly describedBy: string;
   readonly namespace: string;
-  readonly selection: Selection;
+  readonly pods: PodChoice;
   readonly endsWithPods: boolean;
   /** The revision whose build from git belongs to the answer: its log is kept once its pod is gone. */
   readonly built: AgentRevision | undefined;
@@ -96,10 +96,10 @@ export async function findLogOwner(
   if (kind.ref !== RESOURCES.AgentDeployment && !isRevision) {
     if (wanted !== undefined)
       throw new CommandError('usage', `--revision is for deployments: ${kind.title} ${name} has none`);
-    return ownerOf(kind, name, namespace, undefined);
+    return ownerOf(kind, object, namespace, undefined);
   }
   const revisions = await revisionsOf(client, isRevision ? undefined : name, namespace);
-  if (!isRevision && wanted === undefined) return ownerOf(kind, name, namespace, revisions.at(-1));
+  if (!isRevision && wanted === undefined) return ownerOf(kind, object, namespace, revisions.at(-1));
   const revision = revisions.find(
     (one) =>
       one.metadata.name === (isRevision ? name : wanted) ||
@@ -107,7 +107,7 @@ export async function findLogOwner(
       `${one.spec.number}` === wanted,
   );
   const ofRevisions = KINDS.find(({ ref }) => ref === RESOURCES.AgentRevision);
-  if (revision && ofRevisions) return ownerOf(ofRevisions, revision.metadata.name, namespace, revision);
+  if (revision && ofRevisions) return ownerOf(ofRevisions, revision, namespace, revision);
   throw new CommandError(
     'notFound',
     `AgentDeployment ${name} has no revision ${wanted ?? ''}: "agentplane get arev" lists ids and names`,
@@ -116,17 +116,18 @@ export async function findLogOwner(
 
 function ownerOf(
   kind: OwnerKind,
-  name: string,
+  object: KubeObject,
   namespace: string,
   revision: AgentRevision | undefined,
 ): LogOwner {
+  const { name } = object.metadata;
   const isRevision = kind.ref === RESOURCES.AgentRevision;
   return {
     title: `${kind.title} ${name}`,
     describedBy: `${kind.words[0] ?? ''} ${name}`,
     namespace,
     // a revision that repeats another may run on the Deployment of that one
-    selection: kind.pods(isRevision ? (revision?.status?.workload ?? name) : name, namespace),
+    pods: kind.pods(isRevision ? (revision?.status?.workload ?? name) : name, namespace, object),
     endsWithPods: kind.ends === true,
     built: isRevision || revision?.status?.image === undefined ? revision : undefined,
     failed: revision && isConditionTrue(revision.status?.conditions, CONDITION.failed) ? revision : undefined,

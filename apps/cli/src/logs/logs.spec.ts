@@ -1,9 +1,9 @@
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { LogLine } from '#lib/pod-logs';
+import { RestClient } from '#lib/rest-client';
 import { systemClock } from '#lib/time';
 import { waitFor } from '#lib/testing';
-import { RestClient } from '../rest/rest-client.js';
 import { LogPrinter } from './log-printer.js';
 import type { LogsFlags } from './logs-flags.js';
 import { restLogs } from './rest-logs.js';

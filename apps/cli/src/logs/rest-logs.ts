@@ -2,10 +2,9 @@ import { type LogLine, SeenLines } from '#lib/pod-logs';
 import { isUuid } from '#lib/resources';
 import { Backoff, type Clock } from '#lib/time';
 import { errorText } from '#lib/errors';
+import { type RestClient, RestError } from '#lib/rest-client';
 import { CommandError } from '../command-error.js';
 import { deploymentIdOf } from '../rest/deployment-id.js';
-import type { RestClient } from '../rest/rest-client.js';
-import { RestError } from '../rest/rest-error.js';
 import { sinceText } from './kube-logs.js';
 import type { LogsFlags } from './logs-flags.js';
 

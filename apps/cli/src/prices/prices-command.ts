@@ -1,13 +1,12 @@
 import { EXIT } from '#lib/lifecycle';
 import { isUuid } from '#lib/resources';
+import { RestClient, RestError } from '#lib/rest-client';
 import { systemClock } from '#lib/time';
 import { timeText } from '#lib/trace-tree';
 import { CommandError } from '../command-error.js';
 import { resolveTarget, type TargetFlags } from '../context/target.js';
 import type { OutputFormat } from '../output/output-format.js';
 import { renderItems, type Shape } from '../output/print-items.js';
-import { RestClient } from '../rest/rest-client.js';
-import { RestError } from '../rest/rest-error.js';
 import { projectIdOf } from '../rest/project-id.js';
 import { print } from '../output/print.js';
 

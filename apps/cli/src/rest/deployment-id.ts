@@ -1,6 +1,6 @@
 import { isUuid } from '#lib/resources';
+import type { RestRequests } from '#lib/rest-client';
 import { CommandError } from '../command-error.js';
-import type { RestClient } from './rest-client.js';
 
 interface DeploymentsPage {
   readonly resources: readonly { readonly id: string; readonly name: string }[];
@@ -9,7 +9,7 @@ interface DeploymentsPage {
 const PAGE = 100;
 
 /** The id of a deployment. @param name its name or id @throws CommandError `notFound` */
-export async function deploymentIdOf(rest: Pick<RestClient, 'request'>, name: string): Promise<string> {
+export async function deploymentIdOf(rest: RestRequests, name: string): Promise<string> {
   if (isUuid(name)) return name;
   for (let offset = 0; ; offset += PAGE) {
     const { resources } = await rest.request<DeploymentsPage>(

@@ -1,6 +1,6 @@
 import { isUuid } from '#lib/resources';
+import type { RestClient } from '#lib/rest-client';
 import { CommandError } from '../command-error.js';
-import type { RestClient } from './rest-client.js';
 
 /** The id of a tracing project. @param project its name or id @throws CommandError `notFound` */
 export async function projectIdOf(rest: RestClient, project: string): Promise<string> {

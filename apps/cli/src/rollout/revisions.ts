@@ -1,9 +1,9 @@
 import { isUuid } from '#lib/resources';
+import type { RestRequests } from '#lib/rest-client';
 import { CommandError } from '../command-error.js';
 import { deploymentIdOf } from '../rest/deployment-id.js';
-import type { RestClient } from '../rest/rest-client.js';
 
-type Rest = Pick<RestClient, 'request'>;
+type Rest = RestRequests;
 
 /** A deployment as the REST interface answers it, as far as rollouts need it. */
 export interface Deployment {

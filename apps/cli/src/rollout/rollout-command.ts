@@ -1,11 +1,11 @@
 import { EXIT } from '#lib/lifecycle';
+import { RestClient } from '#lib/rest-client';
 import { systemClock } from '#lib/time';
 import { CommandError } from '../command-error.js';
 import { resolveTarget, type TargetFlags } from '../context/target.js';
 import type { OutputFormat } from '../output/output-format.js';
 import { print } from '../output/print.js';
 import { renderItems, type Shape } from '../output/print-items.js';
-import { RestClient } from '../rest/rest-client.js';
 import {
   type Deployment,
   findRevision,

@@ -1,7 +1,7 @@
 import { visibleText } from '#lib/command-line';
+import type { RestRequests } from '#lib/rest-client';
 import type { Clock } from '#lib/time';
 import { CommandError } from '../command-error.js';
-import type { RestClient } from '../rest/rest-client.js';
 import type { Deployment, Revision } from './revisions.js';
 
 const LOOK_MS = 1_000;
@@ -12,7 +12,7 @@ const FAILED: ReadonlySet<string> = new Set([
 ]);
 
 export interface RestWait {
-  readonly rest: Pick<RestClient, 'request'>;
+  readonly rest: RestRequests;
   readonly clock: Clock;
   readonly timeoutMs: number;
   /** One line, each time that something else is waited for. */

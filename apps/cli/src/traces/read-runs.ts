@@ -1,8 +1,7 @@
 import { isUuid } from '#lib/resources';
+import { type RestClient, RestError } from '#lib/rest-client';
 import { type ReadRun, RUN_FIELDS } from '#lib/trace-tree';
 import { CommandError } from '../command-error.js';
-import type { RestClient } from '../rest/rest-client.js';
-import { RestError } from '../rest/rest-error.js';
 
 /** What runs are wanted, in the words of the route. */
 export interface RunsWanted {

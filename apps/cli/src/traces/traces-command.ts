@@ -1,5 +1,6 @@
 import { cellText, visibleText } from '#lib/command-line';
 import { EXIT } from '#lib/lifecycle';
+import { RestClient } from '#lib/rest-client';
 import { systemClock } from '#lib/time';
 import {
   costText,
@@ -15,7 +16,6 @@ import { CommandError } from '../command-error.js';
 import { resolveTarget, type TargetFlags } from '../context/target.js';
 import type { OutputFormat } from '../output/output-format.js';
 import { renderDocument, renderItems, type Shape } from '../output/print-items.js';
-import { RestClient } from '../rest/rest-client.js';
 import { projectIdOf } from '../rest/project-id.js';
 import { print } from '../output/print.js';
 import { readRuns, type RunsWanted, readWholeRun } from './read-runs.js';

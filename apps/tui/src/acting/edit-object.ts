@@ -92,11 +92,13 @@ async function applyEdited(
   if (was.name !== is.name || was.namespace !== is.namespace || object.kind !== before.kind)
     throw new Error('kind, name and namespace cannot be edited');
   const applied = await client.apply(ref, object);
-  const removed = removals(before, object);
+  // without it an object is applied to whichever version there is
+  const { resourceVersion: _shown, ...metadata } = before.metadata;
+  const removed = removals({ ...before, metadata }, object);
   if (removed === undefined) return;
   const { resourceVersion } = applied.metadata;
-  const metadata = isFields(removed['metadata']) ? removed['metadata'] : {};
-  await client.merge(ref, is, { ...removed, metadata: { ...metadata, resourceVersion } });
+  const removedThere = isFields(removed['metadata']) ? removed['metadata'] : {};
+  await client.merge(ref, is, { ...removed, metadata: { ...removedThere, resourceVersion } });
 }
 
 /** A merge patch that removes the fields of maps that are no longer there; undefined for none. */
@@ -110,7 +112,6 @@ function removals(before: Fields, after: Fields): Fields | undefined {
       if (inner) found[name] = inner;
     }
   }
-  delete found['resourceVersion'];
   return Object.keys(found).length === 0 ? undefined : found;
 }
 

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { KubeClient } from '#lib/kube';
 import { keyOf } from '#lib/resources';
+import type { RestRequests } from '#lib/rest-client';
 import type { Clock } from '#lib/time';
 import type { Deeds, Outcome } from '../screen/deeds.js';
 import type { Pane } from '../session/session.js';
@@ -9,14 +10,13 @@ import { openText } from '../texts/open-text.js';
 import type { Hands, Right } from '../views/row-action.js';
 import type { View } from '../views/view.js';
 import type { Item } from '../world/items.js';
-import type { Rest } from '../world/rest-client.js';
 import { editObject } from './edit-object.js';
 import { perform } from './perform.js';
 import { Rights } from './rights.js';
 
 export interface KubeDeedsOptions {
   readonly client: KubeClient;
-  readonly rest: Rest | undefined;
+  readonly rest: RestRequests | undefined;
   readonly clock: Clock;
   /** A command line. */
   readonly editor: string;

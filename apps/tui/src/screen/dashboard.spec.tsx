@@ -1,51 +1,50 @@
+import { PassThrough } from 'node:stream';
+import { render as renderOnTerminal } from 'ink';
 import { render } from 'ink-testing-library';
+import type { ReactElement } from 'react';
 import { REASON } from '#lib/resources';
+import { FakeClock, waitFor } from '#lib/testing';
 import { systemClock } from '#lib/time';
 import { agent, ready, SCENE, SCENE_NOW } from '../testdata/scene.js';
 import { NotedDeeds, StillWorld } from '../testdata/still-world.js';
 import { DEPLOYMENTS } from '../views/deployments.js';
-import { Dashboard } from './dashboard.js';
+import { Dashboard, type DashboardProps } from './dashboard.js';
 
 type Screen = ReturnType<typeof render> & { readonly deeds: NotedDeeds; readonly world: StillWorld };
 
 const open: Screen[] = [];
 
+function dashboard(parts: Pick<DashboardProps, 'world' | 'clock' | 'deeds'>): ReactElement {
+  return <Dashboard {...parts} namespace="ws-default" server="https://here" firstView="deployments" />;
+}
+
 /** The dashboard over the scene, 100 columns wide. */
 function show(items = SCENE, deeds = new NotedDeeds()): Screen {
   const world = new StillWorld(items);
   const clock = { ...systemClock, now: () => SCENE_NOW };
-  const screen = render(
-    <Dashboard
-      world={world}
-      clock={clock}
-      deeds={deeds}
-      namespace="ws-default"
-      server="https://here"
-      firstView="deployments"
-    />,
-  );
+  const screen = render(dashboard({ world, clock, deeds }));
   const shown = { ...screen, deeds, world };
   open.push(shown);
   return shown;
 }
 
 /** Until the frame fits; frames come a moment after keys. */
-async function shows(screen: Screen, wanted: RegExp | string): Promise<void> {
-  const fits = (frame = ''): boolean =>
-    typeof wanted === 'string' ? frame.includes(wanted) : wanted.test(frame);
-  for (let round = 0; round < 200 && !fits(screen.lastFrame()); round++)
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  if (typeof wanted === 'string') expect(screen.lastFrame()).toContain(wanted);
-  else expect(screen.lastFrame()).toMatch(wanted);
+async function shows({ lastFrame }: Screen, wanted: RegExp | string): Promise<void> {
+  const fits = (): void => {
+    if (typeof wanted === 'string') expect(lastFrame()).toContain(wanted);
+    else expect(lastFrame()).toMatch(wanted);
+  };
+  await waitFor(() => (fits(), true), { timeoutMs: 30_000, what: `a frame with ${wanted}` });
 }
 
-async function type(screen: Screen, ...keys: readonly string[]): Promise<void> {
-  // Ink reads keys once its first frame has been drawn
-  await shows(screen, /Agentplane|Nothing/);
-  await new Promise((resolve) => setTimeout(resolve, 20));
+/** Presses keys, each of which must change the frame. */
+async function type({ stdin, lastFrame }: Screen, ...keys: readonly string[]): Promise<void> {
+  await waitFor(() => stdin.listenerCount('readable') > 0, { what: 'Ink to read keys' });
   for (const key of keys) {
-    screen.stdin.write(key);
-    await new Promise((resolve) => setTimeout(resolve, 20));
+    const before = lastFrame();
+    stdin.write(key);
+    const what = `the frame after the key ${JSON.stringify(key)}`;
+    await waitFor(() => lastFrame() !== before, { timeoutMs: 30_000, what });
   }
 }
 
@@ -192,10 +191,10 @@ describe('Dashboard', () => {
     deeds.texts = { describe: Array.from({ length: 100 }, (_, at) => `line ${at}`) };
     const screen = show(SCENE, deeds);
     await type(screen, 'd');
-    await shows(screen, 'line 0');
-    await type(screen, '/', 'line 77', ENTER, 'n');
-    await shows(screen, 'line 77');
-    expect(screen.lastFrame()).not.toContain('line 5 ');
+    await shows(screen, /^line 0$/m);
+    await type(screen, '/', 'line 47', ENTER, 'n');
+    const lines = (screen.lastFrame() ?? '').match(/^line \d+$/gm) ?? [];
+    expect(lines[0]).toBe('line 47');
     await type(screen, ESCAPE);
     await shows(screen, /weather +Ready/);
   });
@@ -213,5 +212,46 @@ describe('Dashboard', () => {
     screen.world.trouble = 'watch failed, showing the state of 14:10:16 UTC';
     screen.world.changed();
     await shows(screen, 'watch failed, showing the state of 14:10:16 UTC');
+  });
+
+  it('writes a frame each second in which something changes, and else nothing', async () => {
+    const clock = new FakeClock(SCENE_NOW);
+    let isStill = true;
+    const terminal = Object.assign(new PassThrough(), { isTTY: true, columns: 100, rows: 24 });
+    let written = '';
+    terminal.setEncoding('utf8').on('data', (output: string) => (written += output));
+    const screen = renderOnTerminal(
+      dashboard({
+        world: new StillWorld(SCENE),
+        clock: {
+          now: () => (isStill ? new Date(SCENE_NOW) : clock.now()),
+          monotonicMs: () => clock.monotonicMs(),
+          after: (ms, callback) => clock.after(ms, callback),
+          sleep: (ms, signal) => clock.sleep(ms, signal),
+        },
+        deeds: new NotedDeeds(),
+      }),
+      {
+        stdout: terminal as unknown as NodeJS.WriteStream,
+        stdin: Object.assign(new PassThrough(), {
+          ...{ isTTY: true, setRawMode: () => undefined, ref: () => undefined, unref: () => undefined },
+        }) as unknown as NodeJS.ReadStream,
+        ...{ alternateScreen: true, incrementalRendering: true, interactive: true, patchConsole: false },
+      },
+    );
+    /** Letters written in one second, whose end draws the screen anew. */
+    const second = async (): Promise<number> => {
+      const [before, timers] = [written.length, clock.pending];
+      await clock.advance(1_000);
+      await waitFor(() => clock.pending === timers, { what: 'the timer of the next second' });
+      await screen.waitUntilRenderFlush();
+      return written.length - before;
+    };
+    await waitFor(() => written.includes('weather'), { what: 'the first frame' });
+    await screen.waitUntilRenderFlush();
+    expect([await second(), await second(), await second()]).toEqual([0, 0, 0]);
+    isStill = false;
+    expect(await second()).toBeGreaterThan(0);
+    screen.unmount();
   });
 });

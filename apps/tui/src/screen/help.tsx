@@ -49,6 +49,7 @@ export function helpLines(session: Session, view: View, deeds: Pick<Deeds, 'isDe
   ];
 }
 
+/** The lines of help that fit, from `top` on. */
 export function Help({
   lines,
   top,

@@ -34,6 +34,7 @@ export function findLines(lines: readonly string[], search: string): readonly nu
   return lines.flatMap((line, at) => (line.toLowerCase().includes(wanted) ? [at] : []));
 }
 
+/** A text over the whole screen: title with place and search, its lines, its keys. */
 export function Pane(props: {
   readonly pane: PaneState;
   readonly lines: readonly string[];

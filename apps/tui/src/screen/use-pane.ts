@@ -13,6 +13,7 @@ export interface ReadPane {
   readonly found: readonly number[];
 }
 
+/** Reads the text on top while it is there, lays its lines out and looks for what is searched. */
 export function usePane(
   { overlay }: Session,
   { view, items }: ShownRows,

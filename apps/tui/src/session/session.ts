@@ -1,4 +1,4 @@
-import type { Scope, TextKind } from '../views/view.js';
+import type { Scope, Step, TextKind } from '../views/view.js';
 
 /** The selected row: its key, and its place for the time when the row is no longer shown. */
 export interface Cursor {
@@ -95,7 +95,7 @@ export interface Facts {
   /** Sorting letters of the headings that are shown. */
   readonly sortKeys: ReadonlyMap<string, string>;
   /** Where Enter leads from a row. */
-  readonly stepOf: (key: string) => import('../views/view.js').Step | undefined;
+  readonly stepOf: (key: string) => Step | undefined;
   /** Why an action of the view cannot be done to a row; undefined when it can. */
   readonly refusalOf: (action: string, key: string) => string | undefined;
   readonly namespaces: readonly string[];
@@ -104,6 +104,7 @@ export interface Facts {
   readonly found: readonly number[];
 }
 
+/** A table as it is opened: first row selected, no filter, no marks. @param scope rows of one owner alone */
 export function newFrame(view: string, scope?: Scope): Frame {
   return {
     view,
@@ -115,14 +116,17 @@ export function newFrame(view: string, scope?: Scope): Frame {
   };
 }
 
+/** The session that the program begins with: one table. @param namespace undefined: all */
 export function newSession(view: string, namespace: string | undefined): Session {
   return { namespace, stack: [newFrame(view)], isWide: false };
 }
 
+/** The table that is shown. */
 export function topFrame({ stack }: Session): Frame {
   return stack.at(-1) ?? stack[0];
 }
 
+/** The session with a change of the table that is shown. */
 export function withFrame(session: Session, change: Partial<Frame>): Session {
   const [first, ...rest] = session.stack;
   const last = rest.at(-1);
@@ -130,6 +134,7 @@ export function withFrame(session: Session, change: Partial<Frame>): Session {
   return { ...session, stack: [first, ...rest.slice(0, -1), { ...last, ...change }] };
 }
 
+/** The session with a table on top, from which Escape leads back. */
 export function pushFrame(session: Session, frame: Frame): Session {
   const [first, ...rest] = session.stack;
   return { ...session, stack: [first, ...rest, frame] };
@@ -141,11 +146,13 @@ export function selectedIndex({ cursor }: Frame, { size, indexOf }: Pick<Facts, 
   return at >= 0 ? at : Math.min(cursor.index, size - 1);
 }
 
+/** The session with nothing above the table. */
 export function withoutOverlay(session: Session): Session {
   const { overlay: _closed, ...rest } = session;
   return rest;
 }
 
+/** A text as it is opened: logs at their end, others at their beginning. @param key of the row it is about */
 export function newPane(text: Pane['text'], key: string, title: string): Overlay {
   const isLog = text === 'logs';
   return {

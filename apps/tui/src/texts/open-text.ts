@@ -1,18 +1,18 @@
-import type { KubeClient, Selection, Untyped } from '#lib/kube';
+import type { KubeClient, Untyped } from '#lib/kube';
 import { renderDescription } from '#lib/object-text';
-import { followLogs, type LogLine, logSources, readLogs } from '#lib/pod-logs';
-import { type BulkExportRun, type Condition, EVENTS, keyOf, PODS, type ResourceRef } from '#lib/resources';
+import { followLogs, type LogLine, logSources, podFinder, readLogs } from '#lib/pod-logs';
+import { type BulkExportRun, type Condition, EVENTS, keyOf, type ResourceRef } from '#lib/resources';
+import type { RestRequests } from '#lib/rest-client';
 import type { Clock } from '#lib/time';
 import { stringify } from 'yaml';
 import { traceLines } from './trace-lines.js';
 import type { TextKind, View } from '../views/view.js';
 import type { Item } from '../world/items.js';
-import type { Rest } from '../world/rest-client.js';
 
 /** What texts are read with. */
 export interface Reading {
   readonly client: KubeClient;
-  readonly rest: Rest | undefined;
+  readonly rest: RestRequests | undefined;
   readonly clock: Clock;
   readonly signal: AbortSignal;
   /** Of logs: milliseconds back. */
@@ -71,24 +71,26 @@ async function describe(ref: ResourceRef, item: Item, reading: Reading): Promise
 
 async function* logs(kind: 'logs' | 'previous', view: View, item: Item, reading: Reading): Lines {
   const { client, clock, signal, sinceMs } = reading;
-  const selection = view.podsOf?.(item);
-  if (selection === undefined) return yield ['it has no pods'];
-  const listPods = async (wanted: Selection) => (await client.list(PODS, { ...wanted, signal })).items;
+  const choice = view.podsOf?.(item);
+  if (choice === undefined) return yield ['it has no pods'];
   const notes: string[] = [];
+  const onNote = (note: string): unknown => notes.push(`— ${note}`);
+  const listPods = podFinder(client, choice, { signal, onNote });
   const since =
     sinceMs === undefined
       ? undefined
       : new Date(clock.now().getTime() - sinceMs).toISOString().replace(/Z$/, '000000Z');
-  const options = { tail: TAIL, since, signal, onNote: (note: string) => notes.push(`— ${note}`) };
-  const pods = await listPods(selection);
+  const options = { tail: TAIL, since, signal, onNote };
+  const pods = await listPods();
   if (pods.length === 0) yield ['— no pods at present'];
+  if (notes.length > 0) yield notes.splice(0);
   const isMany = pods.length > 1 || pods.some(({ spec }) => spec.containers.length > 1);
   const batches =
     kind === 'previous'
       ? readLogs(client, logSources(pods, { previous: true }), { ...options, previous: true })
       : followLogs({
           ...{ ...options, client, clock, idleMs: IDLE_MS, endsWithPods: false },
-          pods: () => listPods(selection),
+          pods: listPods,
         });
   let count = 0;
   for await (const batch of batches) {

@@ -1,3 +1,4 @@
+import type { RestRequests } from '#lib/rest-client';
 import type { Clock } from '#lib/time';
 import {
   costText,
@@ -10,7 +11,6 @@ import {
 } from '#lib/trace-tree';
 import { displayWidth } from '../render/display-width.js';
 import { oneLine } from '../render/fit.js';
-import type { Rest } from '../world/rest-client.js';
 
 /** Runs of one trace that are shown. */
 const MOST_RUNS = 1_000;
@@ -24,14 +24,14 @@ interface Page {
 /** A trace as a tree: each run below its caller, with its time on one scale, latency, tokens, cost and error. */
 export async function traceLines(
   traceId: string,
-  { rest, clock }: { readonly rest: Rest | undefined; readonly clock: Clock },
+  { rest, clock }: { readonly rest: RestRequests | undefined; readonly clock: Clock },
 ): Promise<readonly string[]> {
   if (!rest) return ['no REST interface is known: start the dashboard with --data or --context'];
   const runs: ReadRun[] = [];
   let cursor: string | null = null;
   do {
     const wanted = { trace: traceId, select: RUN_FIELDS, limit: PAGE, order: 'asc' };
-    const page: Page = await rest<Page>('POST', '/runs/query', {
+    const page: Page = await rest.request<Page>('POST', '/runs/query', {
       ...wanted,
       ...(cursor === null ? {} : { cursor }),
     });

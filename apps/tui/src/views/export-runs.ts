@@ -1,6 +1,6 @@
+import { podsOfRun } from '#lib/export-plan';
 import { type BulkExportRun, exportRunState, exportRunWireStatus, LABEL, RESOURCES } from '#lib/resources';
 import { PROGRESS_COLUMNS } from './export-cells.js';
-import { podsWith } from './pods-with.js';
 import { AGE, NAME } from './standard-columns.js';
 import { type Column, defineView } from './view.js';
 
@@ -34,9 +34,7 @@ export const EXPORT_RUNS = defineView<BulkExportRun>({
     status: (run) => exportRunWireStatus(run),
   },
   enter: () => ({ kind: 'text', text: 'errors' }),
-  // in the platform's own namespace: the labels say whose they are
-  podsOf: ({ metadata: { name, namespace = '' } }) =>
-    podsWith(undefined, { [LABEL.exportRun]: name, [LABEL.exportNamespace]: namespace }),
+  podsOf: podsOfRun,
   texts: ['errors', 'logs'],
   actions: [],
   hint: 'none: an export makes one for each day of its window',

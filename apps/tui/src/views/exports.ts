@@ -114,7 +114,7 @@ export const EXPORTS = defineView<BulkExport>({
       perform: async (one, { rest }) => {
         if (!rest)
           throw new Error('continuing an export needs REST: start the dashboard with --data or --context');
-        await rest('POST', `/api/v1/bulk-exports/${idOf(one) ?? ''}/continue`);
+        await rest.request('POST', `/api/v1/bulk-exports/${idOf(one) ?? ''}/continue`);
         return `${one.metadata.name} is continued by a new export`;
       },
     },

@@ -8,7 +8,7 @@ import type { Hands } from './row-action.js';
 export async function redeploy(deployment: KubeObject, revisionId: string, hands: Hands): Promise<void> {
   const id = idOf(deployment) ?? '';
   if (hands.rest) {
-    await hands.rest('POST', `/v2/deployments/${id}/revisions/${revisionId}/redeploy`);
+    await hands.rest.request('POST', `/v2/deployments/${id}/revisions/${revisionId}/redeploy`);
     return;
   }
   const spec = { revisionRequest: { id: hands.newId(), fromRevisionId: revisionId } };

@@ -51,7 +51,7 @@ export const KEYS = defineView<KeyItem>({
       about: 'revoke the marked or selected keys',
       danger: 'whatever uses it is refused from now on',
       perform: async ({ metadata, key }, { rest }) => {
-        await rest?.('DELETE', `/api/v1/api-key/${encodeURIComponent(metadata.name)}`);
+        await rest?.request('DELETE', `/api/v1/api-key/${encodeURIComponent(metadata.name)}`);
         return `${key.name} revoked`;
       },
     },

@@ -1,5 +1,6 @@
 import type { KubeClient } from '#lib/kube';
 import type { ResourceRef } from '#lib/resources';
+import type { RestRequests } from '#lib/rest-client';
 import type { Item } from '../world/items.js';
 
 /** What an account must be allowed; asked for with a SelfSubjectAccessReview. */
@@ -32,7 +33,6 @@ export interface RowAction<T extends Item = Item> {
 export interface Hands {
   readonly client: KubeClient;
   readonly newId: () => string;
-  /** Asks REST; undefined when none is known. */
-  readonly rest:
-    ((method: 'POST' | 'PATCH' | 'DELETE', path: string, body?: unknown) => Promise<unknown>) | undefined;
+  /** Undefined when no address of REST is known. */
+  readonly rest: RestRequests | undefined;
 }

@@ -321,8 +321,10 @@ function kubectlReason(view: View, item: Item): unknown {
   return parseJsonPath(column?.jsonPath ?? '')?.find(item)[0];
 }
 
-/** `status_reason` and the status of REST, which only these three kinds have. */
-function restOf(view: View, item: Item): { reason: string | undefined; status: string } {
+type WireStatus = ReturnType<typeof revisionWireStatus | typeof exportRunWireStatus>;
+
+/** `status_reason` and the status of REST, which only revisions, exports and their runs have. */
+function restOf(view: View, item: Item): { reason: string | undefined; status: WireStatus | undefined } {
   if (view === REVISIONS)
     return {
       reason: statusReason(item as BulkExport)?.reason,
@@ -337,11 +339,11 @@ function restOf(view: View, item: Item): { reason: string | undefined; status: s
     const one = item as BulkExport;
     return { reason: exportStatusReason(one)?.reason, status: exportWireStatus(one) };
   }
-  return { reason: statusReason(item as BulkExport)?.reason, status: '' };
+  return { reason: statusReason(item as BulkExport)?.reason, status: undefined };
 }
 
 /** Tones that a status of REST may have beside it. */
-const TONES: Readonly<Record<string, readonly Tone[]>> = {
+const TONES: Readonly<Record<WireStatus, readonly Tone[]>> = {
   CREATE_FAILED: ['bad'],
   BUILD_FAILED: ['bad'],
   DEPLOY_FAILED: ['bad'],
@@ -349,6 +351,17 @@ const TONES: Readonly<Record<string, readonly Tone[]>> = {
   TIMEDOUT: ['bad'],
   CANCELLED: ['quiet'],
   SKIPPED: ['quiet'],
+  // nothing is in these
+  INTERRUPTED: [],
+  UNKNOWN: [],
+  // what waits for somebody to act is bad already
+  CREATED: ['busy', 'bad'],
+  CREATING: ['busy'],
+  QUEUED: ['busy'],
+  AWAITING_BUILD: ['busy'],
+  BUILDING: ['busy'],
+  AWAITING_DEPLOY: ['busy'],
+  DEPLOYING: ['busy'],
   COMPLETED: ['good'],
   RUNNING: ['busy', 'good', 'quiet'],
   // one that served once stays DEPLOYED, whatever its pods do: the reason says it
@@ -356,8 +369,6 @@ const TONES: Readonly<Record<string, readonly Tone[]>> = {
 };
 
 describe('the state of', () => {
-  it('many situations, at least sixty', () => expect(SITUATIONS.length).toBeGreaterThanOrEqual(60));
-
   it.each(SITUATIONS.map(([name, ...row]) => [name, row] as const))(
     '%s is the same in REST, kubectl and dashboard',
     (_name, [view, conditions, word, tone, more = {}]) => {
@@ -368,7 +379,7 @@ describe('the state of', () => {
         const rest = restOf(view, item);
         expect(rest.reason ?? 'Pending').toBe(word);
         expect(kubectlReason(view, item) ?? 'Pending').toBe(word);
-        expect(TONES[rest.status] ?? [tone]).toContain(tone);
+        if (rest.status !== undefined) expect(TONES[rest.status]).toContain(tone);
       }
       // what serves, or is done, says so by Ready alone
       const isReady = conditions[CONDITION.ready]?.[0] === 'True';

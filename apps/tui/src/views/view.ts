@@ -1,4 +1,4 @@
-import type { Selection } from '#lib/kube';
+import type { PodChoice } from '#lib/pod-logs';
 import type { ShownState } from '#lib/resources';
 import type { ProgressMemory } from '../rows/progress-memory.js';
 import type { Rank } from '../rows/ordered-rows.js';
@@ -70,7 +70,7 @@ export interface View<T extends Item = Item> {
   readonly fields?: Readonly<Record<string, OfItem<T, string | undefined>>>;
   readonly enter?: OfItem<T, Step | undefined>;
   /** Pods whose logs are those of the row. */
-  readonly podsOf?: OfItem<T, Selection>;
+  readonly podsOf?: OfItem<T, PodChoice>;
   /** Which texts there are about a row, beside describe and YAML. */
   readonly texts?: readonly TextKind[];
   readonly actions: readonly RowAction<T>[];

@@ -1,9 +1,9 @@
 import type { Change } from '#lib/kube';
 import { errorText } from '#lib/errors';
+import type { RestRequests } from '#lib/rest-client';
 import type { Clock } from '#lib/time';
 import type { Item, RestList } from './items.js';
 import type { StoppableItems } from './kube-world.js';
-import type { Rest } from './rest-client.js';
 
 const READ_MS = 3_000;
 const MOST_TRACES = 100;
@@ -17,9 +17,9 @@ interface KeyRow {
   readonly name?: string;
 }
 
-const LISTS: Readonly<Record<RestList, (rest: Rest) => Promise<readonly Item[]>>> = {
+const LISTS: Readonly<Record<RestList, (rest: RestRequests) => Promise<readonly Item[]>>> = {
   keys: async (rest) => {
-    const keys = await rest<readonly KeyRow[]>('GET', '/api/v1/api-key?include_revoked=false');
+    const keys = await rest.request<readonly KeyRow[]>('GET', '/api/v1/api-key?include_revoked=false');
     return keys.map((key) => ({
       metadata: { name: key.id },
       key: { ...key, name: key.name ?? key.description ?? '' },
@@ -27,7 +27,7 @@ const LISTS: Readonly<Record<RestList, (rest: Rest) => Promise<readonly Item[]>>
   },
   traces: async (rest) => {
     const wanted = { is_root: true, select: SELECTED, limit: MOST_TRACES };
-    const { runs } = await rest<{ readonly runs: readonly { readonly id: string }[] }>(
+    const { runs } = await rest.request<{ readonly runs: readonly { readonly id: string }[] }>(
       'POST',
       '/runs/query',
       wanted,
@@ -39,7 +39,7 @@ const LISTS: Readonly<Record<RestList, (rest: Rest) => Promise<readonly Item[]>>
 /** A list of REST, read again every few seconds while a view shows it. */
 export class RestItems implements StoppableItems {
   readonly #handlers = new Set<(change: Change<Item>) => void>();
-  readonly #rest: Rest;
+  readonly #rest: RestRequests;
   readonly #name: RestList;
   readonly #changed: () => void;
   readonly #clock: Clock;
@@ -49,7 +49,7 @@ export class RestItems implements StoppableItems {
   hasSynced = false;
   problem: string | undefined;
 
-  constructor(rest: Rest, name: RestList, changed: () => void, clock: Clock) {
+  constructor(rest: RestRequests, name: RestList, changed: () => void, clock: Clock) {
     this.#rest = rest;
     this.#name = name;
     this.#changed = changed;

@@ -1,0 +1,16 @@
+import { flag, list, optionalText, text } from '#lib/config';
+
+/** Settings of the dashboard. */
+export const CONFIG = {
+  kubeconfigPath: text('KUBECONFIG', 'path of the kubeconfig', { fallback: '.agentplane/kubeconfig' }),
+  namespace: optionalText('AGENTPLANE_NAMESPACE', 'namespace to show; the context’s own when missing'),
+  dataFolder: optionalText('AGENTPLANE_DATA', 'data folder of the platform when it runs on this machine'),
+  allNamespaces: flag('AGENTPLANE_ALL_NAMESPACES', 'show every namespace', { fallback: false }),
+  views: list('AGENTPLANE_VIEW', 'views to print, or the one to begin with', { fallback: [] }),
+  isOnce: flag('AGENTPLANE_ONCE', 'print once and end', { fallback: false }),
+  isLinear: flag('AGENTPLANE_LINEAR', 'print lines as things change', { fallback: false }),
+  restUrl: optionalText('AGENTPLANE_REST_URL', 'address of the REST interface: traces, keys'),
+  restKeyFd: optionalText('AGENTPLANE_REST_KEY_FD', 'descriptor from which the API key for it is read'),
+  visual: optionalText('VISUAL', 'editor, as a command line'),
+  editor: text('EDITOR', 'editor, as a command line', { fallback: 'vi' }),
+};

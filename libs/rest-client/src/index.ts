@@ -1,0 +1,3 @@
+/** The REST interface as the command line and the dashboard ask it. */
+export { RestClient, type RestAccess, type RestRequests } from './rest-client.js';
+export { RestError, RestRedirectError, RestUnreachableError } from './rest-error.js';

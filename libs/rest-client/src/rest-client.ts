@@ -1,0 +1,153 @@
+import { systemClock } from '#lib/time';
+import { textOf, tooLong, UnfinishedLine } from './bounded-answer.js';
+import { RestError, RestRedirectError, RestUnreachableError } from './rest-error.js';
+
+const TIMEOUT_MS = 30_000;
+/** Of what a refusal says, in letters: it is printed, and laid out by the dashboard for each frame. */
+const MAX_SHOWN = 2_000;
+
+/** Address and key of a REST interface. */
+export interface RestAccess {
+  readonly url: string;
+  readonly key: string;
+  /** Sent with an operator key, which belongs to no tenant. */
+  readonly tenantId?: string;
+}
+
+/** What one request needs of the client. */
+export type RestRequests = Pick<RestClient, 'request'>;
+
+type RestMethod = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+
+/** The REST interface as its clients use it: one request, one JSON answer. */
+export class RestClient {
+  readonly #access: RestAccess;
+
+  constructor(access: RestAccess) {
+    this.#access = access;
+  }
+
+  /**
+   * The answer's JSON, undefined for an empty one; its shape is that of the route in the OpenAPI document.
+   * @throws RestError when the request was refused or the answer is none of REST, RestRedirectError,
+   * RestUnreachableError
+   */
+  async request<T>(method: RestMethod, path: string, body?: unknown): Promise<T> {
+    const asked = `${method} ${path} at ${this.#access.url}`;
+    const response = await this.#fetch(path, {
+      method,
+      headers: body === undefined ? {} : { 'content-type': 'application/json' },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      signal: AbortSignal.timeout(TIMEOUT_MS),
+    });
+    const text = await this.#textOf(response, asked);
+    if (!response.ok) throw this.#refusal(response, text, asked);
+    const answer = parseJson(text);
+    if (answer === undefined && text !== '')
+      throw new RestError(
+        response.status,
+        `${asked} answered with something other than JSON; give the address of a REST interface`,
+      );
+    return answer as T;
+  }
+
+  /**
+   * The lines of an answer in JSON lines as they come, as many at once as have.
+   * @throws what `request` throws; what the connection says when it breaks or when nothing comes for `silentMs`
+   */
+  async *lines<T>(
+    path: string,
+    { silentMs }: { readonly silentMs: number },
+  ): AsyncGenerator<readonly T[], void, void> {
+    const asked = `GET ${path} at ${this.#access.url}`;
+    const stopping = new AbortController();
+    const give = (): void => stopping.abort(new Error(`nothing came for ${silentMs / 1_000} s`));
+    let cancel = systemClock.after(silentMs, give);
+    try {
+      const response = await this.#fetch(path, {
+        headers: { accept: 'application/x-ndjson' },
+        signal: stopping.signal,
+      });
+      if (!response.ok) throw this.#refusal(response, await this.#textOf(response, asked), asked);
+      const decoder = new TextDecoder();
+      let begun = new UnfinishedLine();
+      for await (const chunk of response.body ?? []) {
+        cancel();
+        cancel = systemClock.after(silentMs, give);
+        const text = decoder.decode(chunk, { stream: true });
+        const end = text.lastIndexOf('\n');
+        const whole = end === -1 ? '' : begun.text + text.slice(0, end);
+        if (end !== -1) begun = new UnfinishedLine();
+        if (!begun.add(text.slice(end + 1))) throw new RestError(response.status, tooLong(asked));
+        const lines = whole.split('\n').filter((line) => line !== '');
+        if (lines.length > 0) yield lines.map((line) => JSON.parse(line) as T);
+      }
+    } finally {
+      cancel();
+      stopping.abort();
+    }
+  }
+
+  async #fetch(path: string, { headers, ...request }: RequestInit): Promise<Response> {
+    const { url, key, tenantId } = this.#access;
+    const tenant = tenantId === undefined ? {} : { 'x-tenant-id': tenantId };
+    try {
+      return await fetch(url + path, {
+        ...request,
+        headers: { 'x-api-key': key, ...tenant, ...headers },
+        redirect: 'manual',
+      });
+    } catch (error) {
+      throw new RestUnreachableError(url, error);
+    }
+  }
+
+  async #textOf(response: Response, asked: string): Promise<string> {
+    let text: string | undefined;
+    try {
+      text = await textOf(response);
+    } catch (error) {
+      throw new RestUnreachableError(this.#access.url, error);
+    }
+    if (text === undefined) throw new RestError(response.status, tooLong(asked));
+    return text;
+  }
+
+  #refusal(response: Response, text: string, asked: string): RestError | RestRedirectError {
+    const { status } = response;
+    if (status >= 300 && status < 400) return new RestRedirectError(this.#access.url, response);
+    return new RestError(status, `${detailOf(status, parseJson(text))} (${asked})`);
+  }
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** `{"detail": text}`, or one entry for each wrong field; what has another shape says less than the status. */
+function detailOf(status: number, answer: unknown): string {
+  const detail = fieldOf(answer, 'detail');
+  const text = Array.isArray(detail) ? detail.map(problemOf).filter(Boolean).join('; ') : detail;
+  if (typeof text !== 'string' || text === '') return `the answer was HTTP ${status}`;
+  return text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text;
+}
+
+/** `{"loc": ["body", "name"], "msg": "is missing"}` as text; empty for what says nothing. */
+function problemOf(problem: unknown): string {
+  const [loc, msg] = [fieldOf(problem, 'loc'), fieldOf(problem, 'msg')];
+  const place = Array.isArray(loc) ? loc.slice(1).filter(isName).join('.') : '';
+  const text = typeof msg === 'string' ? msg : '';
+  return place === '' ? text : `${place}: ${text}`;
+}
+
+function fieldOf(value: unknown, name: string): unknown {
+  return typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined;
+}
+
+function isName(part: unknown): boolean {
+  return typeof part === 'string' || typeof part === 'number';
+}
