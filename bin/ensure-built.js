@@ -17,13 +17,13 @@ function newest(path) {
 }
 
 /**
- * Compiles apps/ and libs/ into dist/ unless the last build is newer than every source.
+ * Compiles apps/ and libs/ into dist/, and bundles programs of it, unless the last build is newer than every source.
  * The native TypeScript compiler does it in a second or two, so there is no watch mode to keep in step.
  * @returns {boolean} false when the compiler found errors (they are printed)
  */
 export function ensureBuilt({ force = false } = {}) {
   if (!existsSync(join(root, 'apps')) && existsSync(stamp)) return true;
-  const sources = ['apps', 'libs', 'tsconfig.json', 'tsconfig.build.json', 'package.json'];
+  const sources = ['apps', 'libs', 'bin/bundle.js', 'tsconfig.json', 'tsconfig.build.json', 'package.json'];
   const built = newest(stamp);
   if (!force && built > 0 && sources.every((path) => newest(join(root, path)) <= built)) return true;
   if (force) rmSync(join(root, 'dist'), { recursive: true, force: true });
@@ -37,6 +37,14 @@ export function ensureBuilt({ force = false } = {}) {
   if (process.stderr.isTTY) process.stderr.write('\r');
   if (run.status !== 0) {
     process.stderr.write(`The build failed:\n${run.stdout}${run.stderr}`);
+    return false;
+  }
+  const bundling = spawnSync(findPinnedNode(), [join(root, 'bin', 'bundle.js')], {
+    cwd: root,
+    encoding: 'utf8',
+  });
+  if (bundling.status !== 0) {
+    process.stderr.write(`The programs could not be bundled:\n${bundling.stdout}${bundling.stderr}`);
     return false;
   }
   mkdirSync(dirname(stamp), { recursive: true });

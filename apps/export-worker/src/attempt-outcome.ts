@@ -24,6 +24,8 @@ export function outcomeOf(
 ): AttemptOutcome {
   if (failure instanceof StaleAttemptError) {
     if (record?.state === 'completed') return { exitCode: EXIT_CODE.done };
+    // suspended: whoever frees it begins another worker
+    if (record?.state === 'held') return { exitCode: EXIT_CODE.retry };
     // the same number twice: a second process of this attempt, as after a loss of the node. Whether the first still
     // writes or has recorded that it failed, only the next attempt can settle it
     const isSecondProcess =

@@ -1,0 +1,1 @@
+export { bundleOf } from './bundle-of.js';
