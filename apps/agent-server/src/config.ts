@@ -12,7 +12,8 @@ import {
 } from '#lib/config';
 import { parseRedisUri } from './fan-out/redis-places.js';
 
-const fields = {
+/** Settings of the agent server. */
+export const CONFIG = {
   host: text('HOST', 'Address to listen on.', { fallback: '0.0.0.0' }),
   port: integer('PORT', 'Port to listen on; 0 picks a free one.', { fallback: 8000, max: 65_535 }),
   postgresUri: text('POSTGRES_URI', "The deployment's own database.", { secret: true }),
@@ -237,11 +238,11 @@ const fields = {
 };
 
 /** The settings of this program, parsed once. */
-export type ServerConfig = Config<typeof fields>;
+export type ServerConfig = Config<typeof CONFIG>;
 
 /**
  * @throws ConfigError when a setting is missing or wrong
  */
 export function readServerConfig(environment?: Readonly<Record<string, string | undefined>>): ServerConfig {
-  return environment === undefined ? loadConfig(fields) : loadConfig(fields, environment);
+  return environment === undefined ? loadConfig(CONFIG) : loadConfig(CONFIG, environment);
 }

@@ -1,7 +1,7 @@
 import { Client } from '@langchain/langgraph-sdk';
 import { openPool, type Pool } from '#lib/postgres';
 import { createLogger } from '#lib/telemetry';
-import { itLong, testPostgres } from '#lib/testing';
+import { itLong, sendRaw, testPostgres } from '#lib/testing';
 import { GUARDED_AGENT, GUARDED_PYTHON_AGENT, ServerProcess } from '../testdata/start-server.js';
 
 const python = process.env['AGENTPLANE_TEST_PYTHON'];
@@ -100,6 +100,22 @@ describe.each(AGENTS)('an agent in %s', (language, folder, env) => {
       },
       30_000,
     );
+
+    it.each<[string, string, number, string?]>([
+      ['POST', '/store/items/search', 403],
+      ['POST', '/store/namespaces', 403, 'a/'],
+      ['POST', '/%73tore/items/search', 403],
+      ['POST', '//store/items/search', 404],
+      ['POST', '/%2e%2e/store/items/search', 400],
+      ['POST', '/x\\..\\store/items/search', 400],
+      ['GET', '/books/{x}', 404],
+    ])('judges the path that is served: %s %s', async (method, path, status, host = 'a') => {
+      const head = `${method} ${path} HTTP/1.1\r\nhost: ${host}\r\nauthorization: Bearer alice:nostore\r\nconnection: close`;
+      const body =
+        method === 'POST' ? 'content-type: application/json\r\ncontent-length: 2\r\n\r\n{}' : '\r\n';
+      const found = await sendRaw(server.port, `${head}\r\n${body}`);
+      expect([path, found.status]).toEqual([path, status]);
+    });
 
     it('appears in the description of the routes as the settings of the agent have it', async () => {
       const document = (await (await answer(undefined, '/openapi.json', 'GET')).json()) as {

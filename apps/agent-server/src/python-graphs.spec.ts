@@ -176,13 +176,18 @@ if (!python) process.stderr.write('SKIPPED: graphs in Python: AGENTPLANE_TEST_PY
     ]);
   });
 
-  it('outlives half of a surrogate pair', async () => {
+  it('outlives half of a surrogate pair, and a text of any length that an error repeats', async () => {
     const client = server.client();
     const { thread_id: id } = await client.threads.create();
     const half = { text: '\ud800' };
     const ends = (): number => server.log.filter(({ msg }) => /graph host ended/.test(msg)).length;
     const before = ends();
     await expect(client.threads.updateState(id, { values: half, asNode: 'shout' })).rejects.toThrow();
+    const values = 'a'.repeat(17_000_000);
+    const { thread_id: own } = await client.threads.create({ graphId: 'shouts' });
+    await expect(client.threads.updateState(own, { values, asNode: 'shout' })).rejects.toThrow(
+      /Expected dict, got a+… \(\d+ more characters\)/,
+    );
     await client.runs.wait(null, 'shouts', { input: half }).catch(() => undefined);
     expect(await client.runs.wait(null, 'shouts', { input: { text: 'a' } })).toEqual({ text: 'A' });
     expect(ends()).toBe(before);

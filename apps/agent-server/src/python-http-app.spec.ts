@@ -1,4 +1,6 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { once } from 'node:events';
+import { mkdtemp, readdir, readFile, readlink, rm } from 'node:fs/promises';
+import { request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { sendRaw, testPostgres, waitFor } from '#lib/testing';
@@ -54,6 +56,19 @@ async function outcome(answer: Promise<Response>): Promise<[number, unknown]> {
     ]);
     expect(await outcome(post('/custom/items/a', { name: 'n', count: 'many' }))).toMatchObject([422, {}]);
     expect(await outcome(get('/custom/refuses'))).toEqual([418, { detail: 'of the app' }]);
+  });
+
+  it('answers its server alone', async () => {
+    const fds = `/proc/${server.child.pid}/fd`;
+    const named = (await readdir(fds)).map(async (fd) => [
+      fd,
+      await readlink(`${fds}/${fd}`).catch(() => ''),
+    ]);
+    const found = (await Promise.all(named)).find(([, link]) => link?.includes('/agentplane-app-'));
+    expect(found?.[1]).toMatch(/ \(deleted\)$/);
+    const asked = request({ socketPath: `${fds}/${found?.[0]}`, path: '/custom/hello', agent: false });
+    const answered = once(asked.end(), 'response').then(() => 'an answer');
+    await expect(answered).rejects.toMatchObject({ code: 'ECONNRESET' });
   });
 
   it('wins over a route of the server, but neither over the probe nor over its description', async () => {

@@ -14,7 +14,6 @@ import platform
 import signal
 import socket
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -72,18 +71,17 @@ def _process(kind: str) -> Process:
     return Host()
 
 
-#: Plain functions that wait at once, for a model or a database; threads are made as they are needed. Python's own limit is
-#: four more than the machine has cores, and what comes then waits for those before.
-_THREADS = 64
-
-
 async def _main(kind: str) -> None:
+    from .threads import Threads
     from .watch import Watch
 
     # named as Python names its own, by which the report of a load knows them
-    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(_THREADS, "asyncio"))
+    threads = Threads("asyncio")
+    asyncio.get_running_loop().set_default_executor(threads)
     Watch(_WATCH_FD)
-    await _process(kind).open(_FRAMES_FD)
+    process = _process(kind)
+    process.threads = threads
+    await process.open(_FRAMES_FD)
     await asyncio.Event().wait()
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import secrets as random
+from hmac import compare_digest
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
-from .app_protocol import App, AppRefused, Conversation, Lifespan, Receive, Scope, Send, scope_of
+from .app_protocol import WORD_HEADER, App, AppRefused, Conversation, Lifespan, Receive, Scope, Send, scope_of
 from .http_server import ClientLeft, Exchange, serve
 from .logs import log
 from .modules import Export, ModuleRefused, load_export
@@ -90,6 +93,9 @@ class AppProcess(Process):
         super().__init__()
         self._app: App | None = None
         self._lifespan: Lifespan | None = None
+        self._socket = ""
+        #: Who asks shows it: others of this user can find the socket.
+        self._word = random.token_urlsafe(32)
 
     async def load(self, order: dict[str, Any], folder: Path, secrets: SecretWords) -> None:
         asked = order["module"]
@@ -107,14 +113,16 @@ class AppProcess(Process):
         # routes may have been added when it started
         lead_to_server(app, PassOn(self.own_server))
         self._app = app
-        await serve(asked["socket"], self._serve)
+        # of this user alone; the server takes it away once it has hold of the socket
+        self._socket = f"{mkdtemp(prefix='agentplane-app-')}/socket"
+        await serve(self._socket, self._serve)
 
     async def answer(self, kind: str, question: dict[str, Any]) -> bytes:
         if kind != "paths":
             return await super().answer(kind, question)
         if self._app is None:
             raise Public("unavailable", "The HTTP app is not loaded yet; retry")
-        return dumps({"paths": paths_of(self._app)})
+        return dumps({"paths": paths_of(self._app), "socket": self._socket, "word": self._word})
 
     async def leave(self) -> None:
         if self._lifespan:
@@ -123,6 +131,8 @@ class AppProcess(Process):
     async def _serve(self, exchange: Exchange) -> None:
         """Hands one request to the app, and its answer to the server. Whatever the app raises is an answer too."""
         assert self._app is not None and self._lifespan is not None
+        if not compare_digest(exchange.head.get(WORD_HEADER) or b"", self._word.encode()):
+            return exchange.break_off()
         conversation = Conversation(exchange)
         scope = scope_of(exchange, self._lifespan.state)
         try:

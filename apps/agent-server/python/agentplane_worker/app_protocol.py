@@ -21,6 +21,7 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 #: As `src/app-front/control.ts` names them.
 PASS_HEADER = b"x-agentplane-pass"
+WORD_HEADER = b"x-agentplane-word"
 _CALLER_HEADER = b"x-agentplane-caller"
 _LENGTH_HEADER = b"x-agentplane-length"
 _HOST_HEADER = b"x-agentplane-host"

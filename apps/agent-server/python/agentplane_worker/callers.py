@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NoReturn
 from urllib.parse import parse_qsl, unquote_to_bytes, urlsplit
 
-from .wire import is_json, require_exact
+from .wire import exact, json_text
 
 _NO_BODY = "the body of a request has not arrived when its caller is authenticated; handlers of Auth.on see what it asks for"
 
@@ -109,10 +109,10 @@ def user_on_wire(answer: Any) -> Any:
     """What a handler answered, as JSON: an identity, or a user without what is no JSON."""
     fields = None if isinstance(answer, str) else _fields_of(answer)
     if fields is None:
-        return answer if is_json(answer) else None
-    shown = {str(name): value for name, value in fields.items() if is_json(value)}
-    for name, value in shown.items():
-        require_exact(value, f"the user's {name}")
-    if isinstance(shown.get("permissions"), (tuple, set, frozenset)):
-        shown["permissions"] = list(shown["permissions"])
-    return shown
+        return None if json_text(answer) is None else answer
+    # a number that is too long for JSON here is not left out in silence
+    texts = {
+        str(name): str(int(value)).encode() if isinstance(value, int) and not isinstance(value, bool) else json_text(value)
+        for name, value in fields.items()
+    }
+    return {name: exact(text, f"the user's {name}") for name, text in texts.items() if text is not None}

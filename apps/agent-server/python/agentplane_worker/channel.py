@@ -53,10 +53,11 @@ class Channel(asyncio.Protocol):
         self._room.set()
 
     def send(self, kind: str, id: int = 0, head: bytes = b"{}", body: bytes = b"") -> None:
-        """To be called in the thread of the loop."""
+        """To be called in the thread of the loop. Raises HeadTooLong."""
+        frame = encode(kind, id, head, body)
         if not self._waiting:
             self._loop.call_soon(self.flush)
-        self._waiting.append(encode(kind, id, head, body))
+        self._waiting.append(frame)
 
     def flush(self) -> None:
         """Sends what waits now, not at the end of this turn."""

@@ -23,12 +23,10 @@ from .serializer import StateSerializer
 from .server import Fenced, Server, ServerUnavailable, StoreRefused
 from .states import interrupts_by_task, is_at_breakpoint
 from .tool_events import ToolEvents
-from .wire import SecretWords, dumps, error_on_wire, utf16_length
+from .wire import SecretWords, dumps, error_on_wire, short, utf16_length
 
 #: How long a stopped graph may take to notice; then the run ends without it, and what it still writes is refused.
 _STOP_GRACE_S = 5.0
-#: Of the message of an error: rows of runs and of threads hold it.
-_MAX_MESSAGE_CHARS = 16 * 1024
 
 
 class Stop(NamedTuple):
@@ -287,13 +285,13 @@ class RunExecution:
                 end = {"status": "interrupted", "threadStatus": "idle", "isRollback": True}
                 return Outcome({**outcome.head, "end": end, "values": "none"}, outcome.body)
             case "lost":
-                return Outcome({"kind": "lost", "message": reason.message})
+                return Outcome({"kind": "lost", "message": short(reason.message)})
             case _:
                 return Outcome({"kind": "handed-back"})
 
     def _failed(self, thrown: dict[str, str], status: str) -> Outcome:
-        message = _short(self._worker.secrets.hide(thrown["message"]))
-        error = {"error": thrown["error"], "message": message}
+        message = short(self._worker.secrets.hide(thrown["message"]))
+        error = {"error": short(thrown["error"]), "message": message}
         values = self._values_text()
         if values is not None and self._too_large("the result", values):
             values = None
@@ -315,9 +313,3 @@ def _ended(end: dict[str, Any], body: bytes, values: bytes | None, interrupts: b
         "values": place,
     }
     return Outcome(head, interrupts + body + (values if values is not None and place == "behind" else b""))
-
-
-def _short(message: str) -> str:
-    if len(message) <= _MAX_MESSAGE_CHARS:
-        return message
-    return f"{message[:_MAX_MESSAGE_CHARS]}… ({len(message) - _MAX_MESSAGE_CHARS} more characters)"

@@ -21,6 +21,14 @@ _FROM_HOST = (
 _KINDS = {name: number for number, name in enumerate(_FROM_HOST)}
 
 
+#: Of a head, as `src/protocol/messages.ts` reads it: beyond it the server ends this process.
+_MAX_HEAD_BYTES = 16 * 2**20
+
+
+class HeadTooLong(Exception):
+    """A message whose head the server would not read: it is not sent."""
+
+
 class Frame(NamedTuple):
     """A message of the server."""
 
@@ -33,7 +41,9 @@ class Frame(NamedTuple):
 
 
 def encode(kind: str, id: int, head: bytes, body: bytes) -> bytes:
-    """A message to the server, as bytes."""
+    """A message to the server, as bytes. Raises HeadTooLong."""
+    if len(head) > _MAX_HEAD_BYTES:
+        raise HeadTooLong(f'the head of a message "{kind}" has {len(head)} bytes; the limit is {_MAX_HEAD_BYTES}')
     start = _START.pack(_FIXED_BYTES + len(head) + len(body), _KINDS[kind], id, len(head))
     return b"".join((start, head, body))
 

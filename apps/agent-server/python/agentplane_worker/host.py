@@ -15,10 +15,20 @@ from .process import Process, Public
 from .questions import Questions
 from .server import Server, ServerUnavailable, StoreRefused
 from .store import ServerStore
-from .wire import SecretWords, dumps, error_on_wire, loads, utf16_length
+from .wire import SecretWords, dumps, error_on_wire, loads, short, utf16_length
 
 #: What waits in the tracing SDK is sent first.
 _LEAVE_S = 4.5
+
+
+#: What the server reads at once, in texts of the greatest length.
+_TEXTS_OF_FRAME = 3
+
+
+def _bounded(text: bytes, kind: str, limit: int) -> bytes:
+    if len(text) > limit:
+        raise Public("too_large", f"The answer about the {kind} has {len(text)} bytes; the limit is {limit}")
+    return text
 
 
 class Host(Process):
@@ -43,7 +53,7 @@ class Host(Process):
             super().refuse(frame, error)
 
     def _end_refused(self, number: int, error: Exception) -> None:
-        shown = error_on_wire(error)
+        shown = {name: short(text) for name, text in error_on_wire(error).items()}
         body = dumps({"__error__": shown})
         end = {"status": "error", "threadStatus": "error", "error": shown}
         counts = {"bodyChars": utf16_length(body), "interruptsChars": 0, "values": "none"}
@@ -96,7 +106,7 @@ class Host(Process):
         except BaseException as error:
             # whatever goes wrong here, the server hears of it: another attempt goes on
             log.error("a run could not be ended", exc_info=error)
-            outcome = Outcome({"kind": "lost", "message": error_on_wire(error)["message"]})
+            outcome = Outcome({"kind": "lost", "message": short(error_on_wire(error)["message"])})
         del self._runs[number]
         self.channel.send("outcome", number, dumps({"outcome": outcome.head}), outcome.body)
 
@@ -104,12 +114,10 @@ class Host(Process):
         if self._questions is None or self._worker is None:
             raise Public("unavailable", "The graphs are not loaded yet; retry")
         if kind == "embed":
-            return await self._embed(question["texts"], question["isQuery"])
-        text = await self._questions.answer(kind, question)
-        if len(text) > self._worker.max_text_bytes:
-            limit = self._worker.max_text_bytes
-            raise Public("too_large", f"The answer about the {kind} has {len(text)} bytes; the limit is {limit}")
-        return text
+            # the vectors of many texts are longer than one text of a graph may be, but one frame holds them
+            text = await self._embed(question["texts"], question["isQuery"])
+            return _bounded(text, kind, _TEXTS_OF_FRAME * self._worker.max_text_bytes)
+        return _bounded(await self._questions.answer(kind, question), kind, self._worker.max_text_bytes)
 
     async def _embed(self, texts: list[str], is_query: bool) -> bytes:
         embedder = self._embedder

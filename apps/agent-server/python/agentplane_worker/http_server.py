@@ -51,6 +51,8 @@ class Exchange:
         self._writer = writer
         self._is_chunked = b"chunked" in (head.get(b"transfer-encoding") or b"")
         self._left = int(head.get(b"content-length") or 0)
+        #: Bytes of the chunk whose length was read; None before that.
+        self._chunk_left: int | None = None
         self._is_read = not self._is_chunked and self._left == 0
         self._leaving: asyncio.Task[None] | None = None
         self.has_begun = False
@@ -73,14 +75,16 @@ class Exchange:
         return piece
 
     async def _chunk(self) -> bytes:
-        size = int((await self._reader.readline()).split(b";", 1)[0] or b"0", 16)
-        if size == 0:
+        # an app may end its wait at each await and read on later: each of them takes all or nothing
+        if self._chunk_left is None:
+            self._chunk_left = int((await self._reader.readline()).split(b";", 1)[0] or b"0", 16)
+        if self._chunk_left == 0:
             await self._reader.readuntil(b"\r\n")
             self._is_read = True
             return b""
-        piece = await self._reader.readexactly(size)
-        await self._reader.readexactly(2)
-        return piece
+        piece = await self._reader.readexactly(self._chunk_left + 2)
+        self._chunk_left = None
+        return piece[:-2]
 
     async def left(self) -> None:
         """Returns once the client is gone; what it still sends is of no use. More than one may wait for it."""

@@ -15,8 +15,9 @@ from .frames import Frame
 from .logs import log, open_log
 from .loopback import OwnServer, lead_clients_to
 from .modules import ModuleRefused
+from .threads import Threads
 from .watch import stack_of
-from .wire import SecretWords, dumps, error_on_wire, loads
+from .wire import SecretWords, dumps, error_on_wire, loads, short
 
 _HEALTH_S = 0.25
 #: What was just given has begun by then, and shows whether it computes.
@@ -43,6 +44,8 @@ class Process:
     """One process with code of an agent, and the channel to its server."""
 
     channel: Channel
+    #: Those of the loop, where plain functions are called.
+    threads: Threads
 
     def __init__(self) -> None:
         self._tasks: set[asyncio.Task[None]] = set()
@@ -66,13 +69,17 @@ class Process:
         message = f"{type(error).__name__}: {error}"
         return {"kind": "failed", "message": message, "stack": message}
 
+    def thread_report(self) -> dict[str, int]:
+        """How the threads are used that plain functions of the agent hold."""
+        return self.threads.report()
+
     async def leave(self) -> None:
         """Sends what waits elsewhere; the process ends after it."""
 
     def refuse(self, frame: Frame, error: Exception) -> None:
         """Answers a frame that raised while it was read."""
         if frame.kind == "ask":
-            self.channel.send("trouble", frame.id, dumps({"trouble": self.trouble_of(error)}))
+            self._fail(frame.id, error)
 
     def handle(self, frame: Frame) -> None:
         """A frame of the server; those that only some processes get are theirs."""
@@ -107,7 +114,7 @@ class Process:
         return task
 
     def _receive(self, frame: Frame) -> None:
-        """A frame that cannot be read harms nobody but whom it is about: an exception here would close the channel."""
+        """A frame that cannot be read fails its own call alone: an exception here would close the channel."""
         try:
             self.handle(frame)
         except Exception as error:
@@ -128,10 +135,10 @@ class Process:
                 await asyncio.wait([loading], timeout=_HEALTH_S)
             await loading
         except ModuleRefused as error:
-            return self.channel.send("refused", 0, dumps({"message": str(error)}))
+            return self.channel.send("refused", 0, dumps({"message": short(str(error))}))
         except BaseException as error:
             message = f"{self._loading.name or 'the agent'} does not load: {type(error).__name__}: {error}"
-            return self.channel.send("refused", 0, dumps({"message": message}))
+            return self.channel.send("refused", 0, dumps({"message": short(message)}))
         self.channel.send("sources", 0, dumps({"files": _own_files(folder)}))
         self.channel.send("loaded", 0, dumps({"packages": []}))
         self.begin(self._report_health())
@@ -155,7 +162,8 @@ class Process:
             due = time.monotonic() + _HEALTH_S
             await asyncio.sleep(_HEALTH_S)
             lag_ms = max(0.0, (time.monotonic() - due) * 1000)
-            self.channel.send("health", 0, dumps({"lagMs": lag_ms, "heapShare": _memory_share()}))
+            head = {"lagMs": lag_ms, "heapShare": _memory_share(), "threads": self.thread_report()}
+            self.channel.send("health", 0, dumps(head))
 
     async def _answer(self, number: int, kind: str, question: dict[str, Any]) -> None:
         try:
@@ -163,7 +171,11 @@ class Process:
         except asyncio.CancelledError:
             raise
         except BaseException as error:
-            self.channel.send("trouble", number, dumps({"trouble": self.trouble_of(error)}))
+            self._fail(number, error)
+
+    def _fail(self, number: int, error: BaseException) -> None:
+        trouble = {name: short(text) for name, text in self.trouble_of(error).items()}
+        self.channel.send("trouble", number, dumps({"trouble": trouble}))
 
     async def _leave(self) -> None:
         try:
@@ -174,10 +186,12 @@ class Process:
         os._exit(0)
 
 
-def failure_of(error: BaseException, stack: str) -> dict[str, str]:
+def failure_of(error: BaseException, stack: str, secrets: SecretWords) -> dict[str, str]:
     """An error of the agent's own code, for the server's log."""
     shown = error_on_wire(error)
-    return {"name": shown["error"], "message": shown["message"], "stack": stack}
+    texts = {"name": shown["error"], "message": shown["message"], "stack": stack}
+    # hidden first: what is cut in two is found no more
+    return {name: short(secrets.hide(text)) for name, text in texts.items()}
 
 
 def _own_files(folder: Path) -> list[str]:

@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 
 from .channel import Channel
-from .frames import Frame
+from .frames import Frame, HeadTooLong
 from .wire import loads
 
 
@@ -54,7 +54,10 @@ class Server:
         answer: asyncio.Future[Frame] = self.loop.create_future()
         self._waiting[number] = answer
         try:
-            self._channel.send("fetch", number, orjson.dumps({"what": what, **asked}), body)
+            try:
+                self._channel.send("fetch", number, orjson.dumps({"what": what, **asked}), body)
+            except HeadTooLong as error:
+                raise StoreRefused(str(error)) from None
             frame = await answer
         finally:
             self._waiting.pop(number, None)

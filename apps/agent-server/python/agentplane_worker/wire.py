@@ -75,6 +75,14 @@ def _repaired(value: Any) -> Any:
         return _repaired(_plain(value))
 
 
+def json_text(value: Any) -> bytes | None:
+    """JSON text of a value, in one line; None for what has no JSON form."""
+    try:
+        return orjson.dumps(value, default=_plain, option=_OPTIONS)
+    except Exception:  # objects of the agent raise what they like
+        return None
+
+
 def dumps(value: Any) -> bytes:
     """JSON text of a value, in one line. What has no JSON says so instead of failing the run."""
     try:
@@ -90,27 +98,44 @@ def dumps(value: Any) -> bytes:
 _MOST_EXACT = 2**53 - 1
 
 
-def require_exact(value: Any, what: str) -> None:
-    """Raises ValueError for a value that holds a whole number which would be rounded."""
-    if isinstance(value, int) and not isinstance(value, bool) and abs(value) > _MOST_EXACT:
-        raise ValueError(f"{what} holds a number beyond 2**53, which would be rounded; write it as a text")
-    if isinstance(value, float) and value.is_integer() and abs(value) > _MOST_EXACT:
-        raise ValueError(f"{what} holds a number beyond 2**53, which stands for others too; write it as a text")
-    if isinstance(value, Mapping):
+#: Characters of a place in a message; names of clients may have any length.
+_MAX_PLACE_CHARS = 200
+
+
+def exact(text: bytes, what: str) -> Any:
+    """What a JSON text says: objects, numbers of other libraries and what else has a JSON form are all written there.
+    Raises ValueError for a whole number which the server would round.
+    """
+    value = loads(text)
+    found = _inexact(value)
+    if found:
+        why, names = found
+        place = ".".join([what, *reversed(names)])
+        shown = place if len(place) <= _MAX_PLACE_CHARS else f"{place[:_MAX_PLACE_CHARS]}…"
+        raise ValueError(f"{shown} holds a number beyond 2**53, which {why}; write it as a text")
+    return value
+
+
+def _inexact(value: Any) -> tuple[str, list[str]] | None:
+    """What is wrong with the first such number, and the names that lead to it, innermost first: on the way down they
+    would be copied for every value.
+    """
+    if isinstance(value, int):
+        return ("would be rounded", []) if abs(value) > _MOST_EXACT else None
+    if isinstance(value, float):
+        return ("stands for others too", []) if value.is_integer() and abs(value) > _MOST_EXACT else None
+    if isinstance(value, dict):
         for key, one in value.items():
-            require_exact(one, f"{what}.{key}")
-    elif isinstance(value, (list, tuple, set, frozenset)):
+            found = _inexact(one)
+            if found:
+                found[1].append(key[:_MAX_PLACE_CHARS])
+                return found
+    elif isinstance(value, list):
         for one in value:
-            require_exact(one, what)
-
-
-def is_json(value: Any) -> bool:
-    """Whether a value has a JSON form."""
-    try:
-        orjson.dumps(value, default=_plain, option=_OPTIONS)
-    except Exception:
-        return False
-    return True
+            found = _inexact(one)
+            if found:
+                return found
+    return None
 
 
 def loads(text: bytes) -> Any:
@@ -127,6 +152,17 @@ def error_on_wire(thrown: BaseException) -> dict[str, str]:
         return {"error": type(thrown).__name__, "message": str(thrown)}
     except Exception:
         return {"error": type(thrown).__name__, "message": "something was raised that cannot be shown"}
+
+
+#: Of the message of an error: rows of runs and of threads hold it, and heads of frames.
+_MAX_MESSAGE_CHARS = 16 * 1024
+
+
+def short(message: str) -> str:
+    """The message of an error, whose text may be what it was raised for."""
+    if len(message) <= _MAX_MESSAGE_CHARS:
+        return message
+    return f"{message[:_MAX_MESSAGE_CHARS]}… ({len(message) - _MAX_MESSAGE_CHARS} more characters)"
 
 
 def utf16_length(text: bytes) -> int:

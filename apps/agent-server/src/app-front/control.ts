@@ -10,6 +10,8 @@ export const CALLER_HEADER = 'x-agentplane-caller';
 export function callerText(caller: AuthUser): string {
   return Buffer.from(JSON.stringify(caller)).toString('base64url');
 }
+/** Shows an app in Python that its server asks, and nobody else who found its socket. */
+export const WORD_HEADER = 'x-agentplane-word';
 /** Length of an answer as the app announced it: HTTP/2 ends the connection of all where it is wrong. */
 export const LENGTH_HEADER = 'x-agentplane-length';
 /** `http` or `https`, and the host that the client asked for. */

@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { bodyTooLargeText } from '#lib/http';
 import type { Clock } from '#lib/time';
 import type { AuthUser } from '../authorization/auth-user.js';
+import { baseOf } from '../authorization/judged-address.js';
 import type { AppExchange, AppProcess } from './app-exchange.js';
 import { CALLER_HEADER, callerText, goesOn, HOST_HEADER, LENGTH_HEADER, PASS_HEADER } from './control.js';
 
@@ -43,14 +44,6 @@ export function answerFor(response: ServerResponse, status: number, detail: stri
     'content-length': Buffer.byteLength(body),
   });
   response.end(body);
-}
-
-/** `http://name:port`, of a host that makes an address. */
-function baseOf(host: string | undefined): string {
-  const base = `http://${host ?? ''}`;
-  return URL.canParse(base) && new URL(base).pathname === '/' && !/[@?#\\]/.test(base)
-    ? base
-    : 'http://localhost';
 }
 
 function headersFor({

@@ -1,13 +1,12 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { closeSync, openSync, rmdirSync, unlinkSync } from 'node:fs';
 import type { OutgoingHttpHeaders } from 'node:http2';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname } from 'node:path';
 import { parseShort } from '#lib/json';
 import { endSilent } from '../hosting/end-silent.js';
 import { GraphProcess, type GraphProcessParts } from '../hosting/graph-process.js';
 import type { NamedModule } from '../protocol/messages.js';
 import type { AppExchange, AppProcess } from './app-exchange.js';
-import type { LoadedApp } from './control.js';
+import { WORD_HEADER, type LoadedApp } from './control.js';
 import { SocketExchange } from './socket-exchange.js';
 
 const NAME = 'HTTP app';
@@ -15,35 +14,47 @@ const NAME = 'HTTP app';
 /** Of the paths of an app's routes. */
 const MAX_PATHS_CHARS = 16 * 1024 * 1024;
 
+/** `O_PATH` of Linux: the descriptor stands for the file, and connects to a socket whose name was taken away. */
+const O_PATH = 0o10000000;
+
 export interface PythonAppParts extends Omit<GraphProcessParts, 'name' | 'keeper' | 'onLoad'> {
   readonly module: NamedModule;
 }
 
+/** What an app in Python answers once it has loaded. */
+interface Opened {
+  readonly paths: LoadedApp['paths'] | null;
+  /** Where it answers requests, in a folder of its own. */
+  readonly socket: string;
+  /** What each request shows. */
+  readonly word: string;
+}
+
 /**
- * One process that has an agent's HTTP app in Python loaded. Requests go to it over a socket in a folder that only this
- * user may enter.
+ * One process that has an agent's HTTP app in Python loaded. Requests go to it over a socket without a name: its folder is
+ * removed as soon as a descriptor stands for it, so none is left behind and nobody who cleans up takes it away. Processes
+ * of the same user that find the descriptor do not have the word that requests show.
  */
 export class PythonApp implements AppProcess {
   readonly loaded: Promise<void>;
   readonly ended: Promise<Error>;
-  readonly #folder = mkdtempSync(join(tmpdir(), 'agentplane-app-'));
-  readonly #socket = join(this.#folder, 'socket');
   readonly #process: GraphProcess;
   #paths: LoadedApp['paths'];
+  #socket: number | undefined;
+  #word = '';
   #end: Error | undefined;
 
   constructor({ module, ...parts }: PythonAppParts) {
     this.#process = new GraphProcess({
       ...parts,
       name: NAME,
-      // apps ask for no state
-      keeper: new Promise<never>(() => undefined),
-      order: { ...parts.order, graphs: [], module: { ...module, socket: this.#socket } },
+      order: { ...parts.order, graphs: [], module },
     });
     endSilent(this.#process, { ...parts, name: NAME });
     this.ended = this.#process.ended.then((end) => {
       this.#end = end;
-      rmSync(this.#folder, { recursive: true, force: true });
+      if (this.#socket !== undefined) closeSync(this.#socket);
+      this.#socket = undefined;
       return end;
     });
     this.loaded = this.#process.loaded.then(() => this.#learn());
@@ -71,7 +82,9 @@ export class PythonApp implements AppProcess {
   }
 
   request(headers: OutgoingHttpHeaders, isWhole: boolean): AppExchange {
-    return new SocketExchange(this.#socket, headers, isWhole);
+    if (this.#socket === undefined) throw new Error(`${NAME} has ended`);
+    const path = `/proc/self/fd/${this.#socket}`;
+    return new SocketExchange(path, { ...headers, [WORD_HEADER]: this.#word }, isWhole);
   }
 
   kill(): void {
@@ -84,9 +97,18 @@ export class PythonApp implements AppProcess {
   }
 
   async #learn(): Promise<void> {
-    const { paths } = parseShort(await this.#process.ask('paths', {}), MAX_PATHS_CHARS) as {
-      paths: LoadedApp['paths'] | null;
-    };
+    const opened = parseShort(await this.#process.ask('paths', {}), MAX_PATHS_CHARS) as Opened;
+    const { paths, socket, word } = opened;
+    const found = openSync(socket, O_PATH);
+    // not what else may be there: the agent names the folder
+    unlinkSync(socket);
+    rmdirSync(dirname(socket));
+    if (this.#end) {
+      closeSync(found);
+      throw this.#end;
+    }
+    this.#socket = found;
+    this.#word = word;
     this.#paths = paths ?? undefined;
   }
 }

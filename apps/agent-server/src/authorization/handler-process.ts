@@ -3,9 +3,12 @@ import { isJsonObject, parseShort, type JsonObject, type MutableJsonObject } fro
 import { endSilent } from '../hosting/end-silent.js';
 import { GraphProcess, type GraphProcessParts } from '../hosting/graph-process.js';
 import { Seat } from '../hosting/seat.js';
+import type { Sent } from '../protocol/frame.js';
 import type { AccessQuestion, AskedQuestions } from '../protocol/questions.js';
+import { wellFormed } from '../protocol/well-formed.js';
 import type { AskedRoute, AuthHandlers, AuthorizationCall } from './auth-handlers.js';
 import { AuthRefusal, refusalOf, tokenRefusal } from './auth-refusal.js';
+import { isLongerThan, LargeTurns } from './large-turns.js';
 
 const NAME = 'process of the authentication handlers';
 
@@ -13,7 +16,10 @@ const NAME = 'process of the authentication handlers';
 const SILENT_MS = 5_000;
 
 /** Of an answer: a handler may have changed what is asked for, which is as large as a request. */
-const MAX_ANSWER_CHARS = 128 * 1024 * 1024;
+const MAX_ANSWER_BYTES = 128 * 2 ** 20;
+
+/** Characters of a question that goes in turn. */
+const LARGE_CHARS = 2 ** 20;
 
 /** Members that a handler left in another way than it found them. */
 interface Left {
@@ -35,6 +41,8 @@ type Answered =
   | { readonly kind: 'token' }
   | { readonly kind: 'failed'; readonly name: string; readonly message: string; readonly stack: string };
 
+type JudgedBy = Extract<Answered, { kind: 'answered' }>;
+
 type HandlerProcessParts = Omit<GraphProcessParts, 'name' | 'keeper' | 'onLoad'>;
 
 /**
@@ -43,16 +51,19 @@ type HandlerProcessParts = Omit<GraphProcessParts, 'name' | 'keeper' | 'onLoad'>
  */
 export class HandlerProcess {
   readonly #seat: Seat<GraphProcess>;
+  readonly #largeTurns: LargeTurns;
 
   /** Starts loading. */
-  constructor(parts: HandlerProcessParts) {
-    // handlers ask for no state
-    const keeper = new Promise<never>(() => undefined);
+  constructor({ order, ...given }: HandlerProcessParts) {
+    // the process checks its answers by that: one that is too long is its caller's trouble alone
+    const parts = { ...given, order: { ...order, maxTextBytes: MAX_ANSWER_BYTES } };
+    this.#largeTurns = new LargeTurns(parts.clock);
     this.#seat = new Seat({
       ...parts,
       name: NAME,
-      make: () => new GraphProcess({ ...parts, name: NAME, keeper }),
-      onReady: (process) => endSilent(process, { ...parts, name: NAME }),
+      make: () => new GraphProcess({ ...parts, name: NAME, textsOfFrame: 1 }),
+      onReady: (process) =>
+        endSilent(process, { ...parts, name: NAME, stuckMs: () => process.threads.stuckMs }),
     });
   }
 
@@ -83,7 +94,9 @@ export class HandlerProcess {
   /** What is wrong with the process while the server goes on; undefined while all is well. */
   get note(): string | undefined {
     const { ready, trouble } = this.#seat;
-    return ready && ready.silentMs > SILENT_MS ? silenceOf(ready) : trouble;
+    if (ready && ready.silentMs > SILENT_MS) return silenceOf(ready);
+    const stuck = ready?.threads.describeStuck('plain functions');
+    return stuck === undefined ? trouble : `${NAME}: ${stuck}`;
   }
 
   async stop(): Promise<void> {
@@ -95,7 +108,6 @@ export class HandlerProcess {
     { target, params }: AskedRoute,
     signal: AbortSignal,
   ): Promise<unknown> {
-    requirePlain(target);
     const asked = { method, base: new URL(url).origin, target, headers: [...headers], params };
     const { answer } = await this.#judged('authenticate', asked, signal);
     return answer;
@@ -107,7 +119,11 @@ export class HandlerProcess {
     signal: AbortSignal,
   ): Promise<unknown> {
     const { event, user, value } = call;
-    const { answer, left } = await this.#judged('authorize', { event, ...decides, user, value }, signal);
+    const judge = (): Promise<JudgedBy> =>
+      this.#judged('authorize', { event, ...decides, user, value }, signal);
+    const { answer, left } = await (isLongerThan(value, LARGE_CHARS)
+      ? this.#largeTurns.perform(judge, signal)
+      : judge());
     if (left) takeOver(value, left);
     return answer;
   }
@@ -116,7 +132,7 @@ export class HandlerProcess {
     kind: K,
     question: AskedQuestions[K],
     signal: AbortSignal,
-  ): Promise<Extract<Answered, { kind: 'answered' }>> {
+  ): Promise<JudgedBy> {
     const found = (await this.#ask(kind, question, signal)) as Answered;
     switch (found.kind) {
       case 'answered':
@@ -141,7 +157,9 @@ export class HandlerProcess {
     const process = this.#seat.ready;
     if (!process) throw unavailable('unavailable, as their process is being started');
     if (process.silentMs > SILENT_MS) throw unavailable(`unavailable (${silenceOf(process)})`);
-    const answer = parseShort(await process.ask(kind, question, signal), MAX_ANSWER_CHARS);
+    // what a handler leaves as it was is not sent back: nothing of the request is lost
+    const makeText = (): Sent => wellFormed(JSON.stringify(question));
+    const answer = parseShort(await process.askText(kind, makeText, signal), MAX_ANSWER_BYTES);
     if (!isJsonObject(answer)) throw new Error(`the ${NAME} answered no object`);
     return answer;
   }
@@ -163,19 +181,4 @@ function takeOver(value: JsonObject, { changed, removed, kwargs }: Left): void {
   for (const [name, one] of Object.entries(changed))
     Object.defineProperty(into, name, { value: one, writable: true, enumerable: true, configurable: true });
   if (kwargs && isJsonObject(value['kwargs'])) takeOver(value['kwargs'], kwargs);
-}
-
-/**
- * A path with dot segments or backslashes is another one to whoever resolves them: a handler would judge what is not
- * served.
- * @throws AuthRefusal
- */
-function requirePlain(target: string): void {
-  const address = `http://host${target}`;
-  const [path] = target.split('?', 1);
-  if (target.startsWith('/') && URL.canParse(address) && new URL(address).pathname === path) return;
-  throw new AuthRefusal(
-    400,
-    'The path can be read in two ways; write it without dot segments and backslashes',
-  );
 }

@@ -264,3 +264,27 @@ it('reports in which file a graph that is slow to load is, and what it waits for
     await (await starting).stop();
   }
 });
+
+it('loads handlers that require files of their own folder', async () => {
+  const auth = `import { Auth, HTTPException } from '@langchain/langgraph-sdk/auth';
+    const { keys } = require('./keys.cjs');
+    export const auth = new Auth().authenticate((request) => {
+      const identity = keys[request.headers.get('x-api-key') ?? ''];
+      if (!identity) throw new HTTPException(401, { message: 'unknown key' });
+      return { identity, permissions: [] };
+    });`;
+  const folder = agentWith({
+    'package.json': '{"type": "commonjs"}',
+    'langgraph.json': '{"graphs": {"agent": "./src/graph.ts:graph"}, "auth": {"path": "./auth.ts:auth"}}',
+    'src/graph.ts': graphOf('', '1'),
+    'keys.cjs': `exports.keys = { k: 'alice' };`,
+    'auth.ts': auth,
+  });
+  const server = await ServerProcess.start({ uri, folder });
+  try {
+    await expect(server.client('other').threads.create()).rejects.toThrow('unknown key');
+    expect(await server.client('k').runs.wait(null, 'agent', { input: {} })).toEqual({ answer: 1 });
+  } finally {
+    await server.stop();
+  }
+});

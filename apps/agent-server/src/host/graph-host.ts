@@ -2,7 +2,6 @@ import { parseJson } from '#lib/json';
 import { monitorEventLoopDelay, type IntervalHistogram } from 'node:perf_hooks';
 import { getHeapStatistics } from 'node:v8';
 import { errorText, PublicError, TerminalError } from '#lib/errors';
-import { postgresTrouble } from '#lib/postgres';
 import { type Logger, withLogFields } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import { awaitTokens } from '../graph/await-tokens.js';
@@ -21,10 +20,10 @@ import {
   type FromHost,
   type LoadOrder,
   type ToHost,
-  type Trouble,
   type Wanted,
 } from '../protocol/messages.js';
 import type { AskedQuestions, QuestionKind, Questions } from '../protocol/questions.js';
+import { shortMessage } from '../protocol/short-message.js';
 import { textTrouble } from '../protocol/text-limit.js';
 import { renderOutcome } from '../protocol/wire-outcome.js';
 import { GraphStore } from '../memory/graph-store.js';
@@ -39,6 +38,7 @@ import { SecretWords } from '../wire/secret-words.js';
 import { flushTraces } from './flush-traces.js';
 import { GraphQuestions } from './graph-questions.js';
 import { RunExecution, type ExecutionParts, type HostSink } from './run-execution.js';
+import { troubleOf } from './trouble-of.js';
 import { whileAtWork } from './who-is-at-work.js';
 
 /** How often the server hears that this process answers, and how late it is. */
@@ -154,7 +154,7 @@ export class GraphHost {
       repeat(clock, HEALTH_MS, () => this.#sendHealth());
     } catch (error) {
       const message = error instanceof TerminalError ? error.message : errorText(error);
-      this.#send({ kind: 'refused', message });
+      this.#send({ kind: 'refused', message: shortMessage(message) });
     } finally {
       cancelReports();
       progress.end();
@@ -266,13 +266,4 @@ function repeat(clock: Clock, ms: number, action: () => void): () => void {
   };
   next();
   return () => cancel();
-}
-
-function troubleOf(error: unknown): Trouble {
-  if (error instanceof PublicError) return { kind: 'public', code: error.code, message: error.message };
-  const message = errorText(error);
-  const trouble = postgresTrouble(error);
-  if (trouble !== undefined)
-    return { kind: 'database', trouble: trouble === 'refused' ? 'refused' : 'unavailable', message };
-  return { kind: 'failed', message, stack: error instanceof Error ? (error.stack ?? message) : message };
 }

@@ -18,6 +18,7 @@ import {
   type OutputSink,
   type StopReason,
 } from '../protocol/execution.js';
+import { shortMessage } from '../protocol/short-message.js';
 import { textTrouble } from '../protocol/text-limit.js';
 import type { AttemptedRun } from '../protocol/attempted-run.js';
 import { hasProgress, requireCheckpoint } from './attempt-start.js';
@@ -257,7 +258,8 @@ export class RunExecution {
   }
 
   #failed(output: RunOutput, thrown: WireError, status: 'error' | 'interrupted' | 'timeout'): HostOutcome {
-    const error = { error: thrown.error, message: shortMessage(this.parts.secrets.hide(thrown.message)) };
+    const message = shortMessage(this.parts.secrets.hide(thrown.message));
+    const error = { error: shortMessage(thrown.error), message };
     const values = this.#valuesText(output);
     const isTooLarge = values !== undefined && this.#tooLarge('the result', values) !== undefined;
     if (this.sink.isWanted()) this.sink.emit({ event: 'error', data: JSON.stringify(error) });
@@ -304,14 +306,6 @@ async function protocolEvents(
       { cause: error },
     );
   }
-}
-
-/** Of the message of an error: rows of runs and of threads hold it, and whoever looks at them reads it. */
-const MAX_MESSAGE_CHARS = 16 * 1024;
-
-function shortMessage(message: string): string {
-  if (message.length <= MAX_MESSAGE_CHARS) return message;
-  return `${message.slice(0, MAX_MESSAGE_CHARS).toWellFormed()}… (${message.length - MAX_MESSAGE_CHARS} more characters)`;
 }
 
 /** A statement that another try may still perform, or that belongs to another attempt by now. */

@@ -12,11 +12,17 @@ interface Silent {
   kill(): void;
 }
 
-/** Ends a process once it was silent for too long; another takes its place. @param name of it, in log lines */
-export function endSilent(
-  process: Silent,
-  { name, clock, log }: { readonly name: string; readonly clock: Clock; readonly log: Logger },
-): void {
+interface EndSilentParts {
+  /** Of the process, in log lines. */
+  readonly name: string;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** For how long it has answered its server, but can call nothing of the agent. */
+  readonly stuckMs?: () => number;
+}
+
+/** Ends a process once it was silent or stuck for too long; another takes its place. */
+export function endSilent(process: Silent, { name, clock, log, stuckMs = () => 0 }: EndSilentParts): void {
   let lookedAtMs = clock.monotonicMs();
   let cancel: () => void;
   const look = (): void => {
@@ -24,8 +30,9 @@ export function endSilent(
     // this process stood still itself, and has heard of nobody
     const isAwake = nowMs - lookedAtMs < 3 * LOOK_MS;
     lookedAtMs = nowMs;
-    if (isAwake && process.silentMs > KILL_MS) {
-      log.error({ silentMs: Math.round(process.silentMs) }, `${name} does not answer; it is ended`);
+    const times = { silentMs: Math.round(process.silentMs), stuckMs: Math.round(stuckMs()) };
+    if (isAwake && Math.max(times.silentMs, times.stuckMs) > KILL_MS) {
+      log.error(times, `${name} does not answer; it is ended`);
       return process.kill();
     }
     cancel = clock.after(LOOK_MS, look);

@@ -87,7 +87,14 @@ export class GraphHosts implements DescribedGraphs {
       const seconds = Math.floor(hung.silentMs / 1000);
       return `graph host has not answered for ${seconds} s; a node of one of its ${hung.runs.length} runs executes without a pause`;
     }
-    return this.#seats.find(({ trouble }) => trouble !== undefined)?.trouble;
+    const trouble = this.#seats.find((seat) => seat.trouble !== undefined)?.trouble;
+    return trouble ?? this.#describeThreads();
+  }
+
+  #describeThreads(): string | undefined {
+    const found = this.#ready.map(({ threads }) => threads.describeWaiting('nodes that are plain functions'));
+    const text = found.find((one) => one !== undefined);
+    return text === undefined ? undefined : `graph host: ${text}`;
   }
 
   /** Why no host of this server lives for long, whatever is asked of them; undefined while one does. */
@@ -138,13 +145,18 @@ export class GraphHosts implements DescribedGraphs {
 
   /**
    * Asks about a graph or a state.
+   * @param signal takes the question back, which is then answered no more
    * @returns JSON text
    * @throws PublicError
    */
-  async ask<K extends QuestionKind>(kind: K, question: AskedQuestions[K]): Promise<string> {
+  async ask<K extends QuestionKind>(
+    kind: K,
+    question: AskedQuestions[K],
+    signal?: AbortSignal,
+  ): Promise<string> {
     const host = this.#best();
     if (!host) throw new PublicError('unavailable', 'The graph host is starting; retry');
-    return host.ask(kind, question);
+    return host.ask(kind, question, signal);
   }
 
   descriptionOf(graphId: string): string | undefined {

@@ -10,7 +10,7 @@ import { FRAMES_FD, WATCH_FD } from '../protocol/descriptors.js';
 import { attemptText } from '../protocol/attempted-run.js';
 import type { Outcome, OutputSink } from '../protocol/execution.js';
 import type { Fetch } from '../protocol/fetch.js';
-import type { Frame } from '../protocol/frame.js';
+import type { Frame, Sent } from '../protocol/frame.js';
 import { parseFromHost, toHost, type LoadOrder, type ToHost, type Trouble } from '../protocol/messages.js';
 import type { AskedQuestions } from '../protocol/questions.js';
 import { parseOutcome } from '../protocol/wire-outcome.js';
@@ -22,6 +22,7 @@ import type { HostLoad } from './run-capacity.js';
 import { onLines } from './on-lines.js';
 import { parseHang } from './parse-hang.js';
 import { denialOf, type StateKeeper } from './state-keeper.js';
+import { ThreadView } from './thread-view.js';
 
 /** Of a frame beside its text. */
 const FRAME_EXTRA_BYTES = 2 ** 20;
@@ -41,9 +42,11 @@ export interface GraphProcessParts {
   /** What the process is, in messages; a graph host by default. */
   readonly name?: string;
   readonly order: LoadOrder;
+  /** Texts of the greatest length in one frame; three by default: the end of a run holds its result, its values and its questions. */
+  readonly textsOfFrame?: number;
   readonly program: HostProgram;
-  /** Reads and writes for hosts without a database of their own. */
-  readonly keeper: Promise<StateKeeper>;
+  /** Reads and writes for hosts without a database of their own; others ask for no state. */
+  readonly keeper?: Promise<StateKeeper>;
   /** Learns what the graphs are made of. */
   readonly reports: SeenSources;
   /** Where the server of these graphs is; resolves once that listens. */
@@ -80,6 +83,8 @@ export class GraphProcess {
   readonly loaded: Promise<void>;
   /** Resolves with how it ended. */
   readonly ended: Promise<Error>;
+  /** Those that plain functions in Python hold. */
+  readonly threads: ThreadView;
   readonly #parts: GraphProcessParts;
   readonly #child: ChildProcess;
   readonly #channel: Channel;
@@ -101,8 +106,9 @@ export class GraphProcess {
 
   constructor(parts: GraphProcessParts) {
     this.#parts = parts;
-    const { order, program, clock } = parts;
+    const { order, program, clock, textsOfFrame = 3 } = parts;
     this.#load = new LoadView(order, clock);
+    this.threads = new ThreadView(clock);
     this.#heardAtMs = clock.monotonicMs();
     this.#child = spawn(program.command, program.args, {
       cwd: order.folder,
@@ -113,8 +119,7 @@ export class GraphProcess {
     this.loaded.catch(() => undefined); // whoever waits for it hears of it
     this.#channel = new Channel(
       this.#child.stdio[FRAMES_FD] as Duplex,
-      // the end of a run holds three texts: its result, its values and its questions
-      3 * order.maxTextBytes + FRAME_EXTRA_BYTES,
+      textsOfFrame * order.maxTextBytes + FRAME_EXTRA_BYTES,
     );
     this.#channel.listen(
       (frame) => this.#receive(frame),
@@ -205,7 +210,7 @@ export class GraphProcess {
     this.send({ kind: 'echo' }, 0);
   }
 
-  send(message: ToHost, id: number, body = ''): void {
+  send(message: ToHost, id: number, body: Sent = ''): void {
     this.#channel.send(toHost(message, id, body));
   }
 
@@ -219,11 +224,17 @@ export class GraphProcess {
     question: AskedQuestions[K],
     signal?: AbortSignal,
   ): Promise<string> {
+    return this.askText(kind, () => JSON.stringify(question), signal);
+  }
+
+  /** The same with the JSON text of a question, which is made for a process that lives. */
+  askText(kind: keyof AskedQuestions, make: () => Sent, signal?: AbortSignal): Promise<string> {
     return new Promise((resolve, reject) => {
       if (this.#end) return reject(this.#unavailable());
       const id = this.#nextId++;
+      const text = make();
       this.#asked.set(id, { resolve, reject });
-      this.send({ kind: 'ask', question: kind }, id, JSON.stringify(question));
+      this.send({ kind: 'ask', question: kind }, id, text);
       signal?.addEventListener('abort', () => this.#takeBack(id));
     });
   }
@@ -272,6 +283,7 @@ export class GraphProcess {
       case 'health':
         this.#lagMs = message.lagMs;
         this.#heapShare = message.heapShare;
+        if (message.threads) this.threads.see(message.threads);
         this.#parts.onLoad?.reported(message);
         if (this.#runs.size > 0) this.#askEcho();
         return undefined;
@@ -303,6 +315,7 @@ export class GraphProcess {
       // the bytes are a view of what was read
       const bytes = Buffer.from(body);
       const keeper = await this.#parts.keeper;
+      if (!keeper) throw new Error(`the ${this.#name} asks for states, of which it has none`);
       const found = await keeper.fetch(asked, bytes, (run) => this.#runs.get(run)?.run);
       this.#channel.send(toHost({ kind: 'fetched', ...found.head }, id, found.body));
     } catch (error) {

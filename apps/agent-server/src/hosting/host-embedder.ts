@@ -7,7 +7,10 @@ const MAX_VECTORS_CHARS = 64 * 1024 * 1024;
 
 /** The model of the agent's store, which is the agent's own code and is called where its graphs are. */
 export function hostEmbedder(hosts: Pick<GraphHosts, 'ask'>): Embedder {
-  const ask = async (texts: readonly string[], isQuery: boolean): Promise<unknown> =>
-    parseShort(await hosts.ask('embed', { texts, isQuery }), MAX_VECTORS_CHARS);
-  return { embedDocuments: (texts) => ask(texts, false), embedQuery: (text) => ask([text], true) };
+  const ask = async (texts: readonly string[], isQuery: boolean, signal?: AbortSignal): Promise<unknown> =>
+    parseShort(await hosts.ask('embed', { texts, isQuery }, signal), MAX_VECTORS_CHARS);
+  return {
+    embedDocuments: (texts, signal) => ask(texts, false, signal),
+    embedQuery: (text, signal) => ask([text], true, signal),
+  };
 }

@@ -133,10 +133,25 @@ export class Seat<P extends Seated> {
       this.#ready = Promise.withResolvers();
       if (isSteady) this.#backoff.reset();
     }
-    const pauseMs = this.#backoff.nextMs();
+    const pauseMs = this.#seatAfterPause();
     log.error({ error: end.message, pauseMs: Math.round(pauseMs) }, `${name} ended; another is started`);
+  }
+
+  /** @returns the pause */
+  #seatAfterPause(): number {
+    const { clock, log, name } = this.#parts;
+    const pauseMs = this.#backoff.nextMs();
     clock.after(pauseMs, () => {
-      if (!this.#isStopped) this.#process = this.#seat();
+      if (this.#isStopped) return;
+      try {
+        this.#process = this.#seat();
+      } catch (error) {
+        // the machine has no memory or no descriptors for one
+        this.#trouble = `${name} cannot be started: ${errorText(error)}`;
+        log.error({ err: error }, `${name} cannot be started; the next attempt follows`);
+        this.#seatAfterPause();
+      }
     });
+    return pauseMs;
   }
 }

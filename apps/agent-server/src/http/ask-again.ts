@@ -15,6 +15,16 @@ const ASK_MS = 60_000;
 /** One after the other: a handler may fail for a caller who may do nothing any more, and an outage is over by then. */
 const MOST_UNANSWERED = 5;
 
+/** Half the span of the last question: after an outage of all, the readers who come back come one after another. */
+const SPREAD_MS = 20_000;
+
+interface AskAgainParts {
+  readonly clock: Clock;
+  readonly sql: Sql;
+  /** From 0 to 1. */
+  readonly random?: () => number;
+}
+
 /**
  * Asks every minute whether a caller may still read a thread, while an answer without end lasts: keys are revoked, tokens
  * expire, and threads are given to others. Whoever cannot be asked refuses nothing, for five minutes at most. (Answers that end with their run are not asked for again: to
@@ -25,7 +35,7 @@ export function askAgain(
   request: FastifyRequest,
   response: ServerResponse,
   refused: () => void,
-  { clock, sql }: { readonly clock: Clock; readonly sql: Sql },
+  { clock, sql, random = Math.random }: AskAgainParts,
 ): void {
   if (response.closed) return;
   let isClosed = false;
@@ -40,7 +50,9 @@ export function askAgain(
     } catch (error) {
       if (isRefusal(error) || ++unanswered >= MOST_UNANSWERED) return refused();
     }
-    if (!isClosed) cancel = clock.after(ASK_MS, () => void ask());
+    const isLast = unanswered === MOST_UNANSWERED - 1;
+    const pauseMs = ASK_MS + (isLast ? (2 * random() - 1) * SPREAD_MS : 0);
+    if (!isClosed) cancel = clock.after(pauseMs, () => void ask());
   };
   let cancel = clock.after(ASK_MS, () => void ask());
   response.once('close', () => {

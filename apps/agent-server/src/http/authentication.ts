@@ -3,6 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { PublicError } from '#lib/errors';
 import { isJsonObject } from '#lib/json';
 import { ANONYMOUS, STUDIO_USER, userOfKey, type AuthUser } from '../authorization/auth-user.js';
+import { judgedAddress } from '../authorization/judged-address.js';
 import type { Passed } from '../app-front/app-front.js';
 import type { Authorization } from '../authorization/authorization.js';
 import type { KeyVerifier } from './authenticate.js';
@@ -22,15 +23,12 @@ function keyOf(headers: IncomingHttpHeaders): string | undefined {
   return /^Bearer +(\S+)$/i.exec(headers.authorization ?? '')?.[1];
 }
 
-/** Its address and headers; the body has not arrived when a caller is authenticated. */
-function handlerRequest({ headers, method, url }: FastifyRequest, signal: AbortSignal): Request {
+/** Its headers; the body has not arrived when a caller is authenticated. @param address that is judged */
+function handlerRequest({ headers, method }: FastifyRequest, address: string, signal: AbortSignal): Request {
   const copied = new Headers();
   for (const [name, value] of Object.entries(headers))
     for (const one of [value ?? []].flat()) copied.append(name, one);
-  const base = URL.canParse(`http://${headers.host ?? ''}`)
-    ? `http://${headers.host ?? ''}`
-    : 'http://localhost';
-  return new Request(new URL(url, base), { method, headers: copied, signal });
+  return new Request(address, { method, headers: copied, signal });
 }
 
 /**
@@ -57,9 +55,10 @@ export class Authentication {
     if (!authorization) return this.#ownerOfKey(request, address);
     if (admitsStudio && headers['x-auth-scheme'] === 'langsmith') return this.#studio(request, address);
     if (!authorization.authenticates) return (await this.#ownerOfKey(request, address)) ?? ANONYMOUS;
+    const judged = judgedAddress(headers.host, request.url);
     const params = isJsonObject(request.params) ? request.params : {};
     const route = { target: request.url, params };
-    return authorization.authenticate((signal) => handlerRequest(request, signal), headers, route);
+    return authorization.authenticate((signal) => handlerRequest(request, judged, signal), headers, route);
   }
 
   /** The caller of a request that an app of the agent left to the server. */

@@ -7,11 +7,11 @@ import { isStateField, STATE_FIELDS } from '../protocol/state-selection.js';
 import {
   checkpointShape,
   document,
+  identifier,
   MAX_NAMES,
   parseBody,
   parseInput,
   sizedFirst,
-  text,
 } from '../run/request-shapes.js';
 import { command } from '../run/requested-run.js';
 import { uuid7 } from '../run/uuid7.js';
@@ -61,7 +61,7 @@ const lifetime = z.union([
 const superstep = z.object({
   updates: z
     .array(
-      z.object({ values: z.unknown().optional(), command: command.nullish(), as_node: z.string().nullish() }),
+      z.object({ values: z.unknown().optional(), command: command.nullish(), as_node: identifier.nullish() }),
     )
     .min(1),
 });
@@ -98,9 +98,9 @@ const search = z.object({
 });
 const update = z.object({
   values: z.unknown().optional(),
-  as_node: z.string().nullish(),
+  as_node: identifier.nullish(),
   checkpoint: checkpointShape.nullish(),
-  checkpoint_id: text.nullish(),
+  checkpoint_id: identifier.nullish(),
 });
 const stateField = z.string().refine(isStateField, `must be ${STATE_FIELDS.join(', ')} or values.KEY`);
 const stateSelection = { select: z.preprocess(listOf, z.array(stateField).max(100).nullish()) };
@@ -113,9 +113,11 @@ const stateAddress = z.object({
   subgraphs: z.enum(['true', 'false', '1', '0', 'True', 'False']).nullish(),
   ...stateSelection,
 });
+/** What has a configuration is read as nothing else: a wrong one would be left out in silence. */
+const plainPlace = checkpointShape.extend({ configurable: z.never().optional() });
 const history = z.object({
   limit: z.coerce.number().int().min(1).max(1000).nullish(),
-  before: z.union([text, z.object({ configurable: checkpointShape }), checkpointShape]).nullish(),
+  before: z.union([identifier, z.object({ configurable: checkpointShape }), plainPlace]).nullish(),
   metadata: document.nullish(),
   checkpoint: checkpointShape.nullish(),
   ...stateSelection,

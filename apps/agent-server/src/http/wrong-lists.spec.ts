@@ -61,6 +61,23 @@ describe('an agent server that is given thousands of wrong items', () => {
     expect(shape.safeParse(body).error?.issues.length).toBe(1);
   });
 
+  const LONG = 'a'.repeat(10_001);
+  const MARK = { checkpoint_id: LONG };
+  it.each<[string, z.ZodType, object]>([
+    ['node', THREAD_SHAPES.update, { as_node: LONG }],
+    ['node of a superstep', THREAD_SHAPES.creation, { supersteps: [{ updates: [{ as_node: LONG }] }] }],
+    ['checkpoint to change', THREAD_SHAPES.update, MARK],
+    ['checkpoint to look at', THREAD_SHAPES.stateQuery, { checkpoint: MARK }],
+    ['namespace', THREAD_SHAPES.stateQuery, { checkpoint: { checkpoint_ns: LONG } }],
+    ['end of a history', THREAD_SHAPES.history, { before: LONG }],
+    ['configured end of a history', THREAD_SHAPES.history, { before: { configurable: MARK } }],
+    ['checkpoint of a run', requestedRun, { ...run, ...MARK }],
+    ['place of a run', requestedRun, { ...run, checkpoint: MARK }],
+    ['configured checkpoint', requestedRun, { ...run, config: { configurable: MARK } }],
+  ])('refuses by its length the name of a %s', (_title, shape, body) => {
+    expect(shape.safeParse(body).error?.issues.length).toBe(1);
+  });
+
   const message = { messageId: 'm', role: 'user', parts: [{ kind: 'text', text: 'a' }] };
   it.each([
     ['parts', () => parseSend03({ message: { ...message, parts: WRONG } })],

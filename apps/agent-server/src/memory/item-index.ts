@@ -19,8 +19,9 @@ const QUOTED = 500;
 
 /** Turns texts into vectors; as narrow as a pipe to another process. */
 export interface Embedder {
-  embedDocuments(texts: readonly string[]): Promise<unknown>;
-  embedQuery(text: string): Promise<unknown>;
+  /** @param signal says that nobody waits for it any more */
+  embedDocuments(texts: readonly string[], signal?: AbortSignal): Promise<unknown>;
+  embedQuery(text: string, signal?: AbortSignal): Promise<unknown>;
 }
 
 export interface ItemIndexParts extends Pick<StoreIndex, 'dims' | 'fields' | 'embed'> {
@@ -83,7 +84,12 @@ export class ItemIndex {
   async vectorsOf(value: JsonObject, index: false | readonly string[] | undefined): Promise<FieldVector[]> {
     const texts = textsOf(value, index === false ? [] : (index ?? this.parts.fields));
     if (texts.length === 0) return [];
-    const embedded = await this.#ask((model) => model.embedDocuments(texts.map(({ text }) => text)));
+    const embedded = await this.#ask((model, signal) =>
+      model.embedDocuments(
+        texts.map(({ text }) => text),
+        signal,
+      ),
+    );
     if (!Array.isArray(embedded) || embedded.length !== texts.length)
       throw this.#failed(`it did not answer with a vector for each of ${texts.length} texts`);
     return texts.map(({ field }, at) => ({ field, vector: this.#vector(embedded[at]) }));
@@ -91,7 +97,7 @@ export class ItemIndex {
 
   /** @throws PublicError `unavailable` when the model fails */
   async vectorOf(query: string): Promise<Float32Array> {
-    return this.#vector(await this.#ask((model) => model.embedQuery(query)));
+    return this.#vector(await this.#ask((model, signal) => model.embedQuery(query, signal)));
   }
 
   #failed(found: string, cause?: unknown): PublicError {
@@ -112,15 +118,17 @@ export class ItemIndex {
     return unitVector(numbers);
   }
 
-  async #ask(call: (model: Embedder) => Promise<unknown>): Promise<unknown> {
+  async #ask(call: (model: Embedder, signal: AbortSignal) => Promise<unknown>): Promise<unknown> {
     const { clock, embedder } = this.parts;
     let cancel: (() => void) | undefined;
+    const abort = new AbortController();
     const silence = new Promise<never>((_, reject) => {
       cancel = clock.after(PATIENCE_MS, () => reject(new Error(`no answer within ${PATIENCE_MS / 1000} s`)));
     });
     try {
-      return await Promise.race([call(embedder), silence]);
+      return await Promise.race([call(embedder, abort.signal), silence]);
     } catch (error) {
+      abort.abort();
       throw this.#failed(errorText(error).slice(0, QUOTED), error);
     } finally {
       cancel?.();

@@ -35,8 +35,6 @@ export interface LoadOrder {
 export interface NamedModule extends ModuleExport {
   /** As in `auth.path`. */
   readonly setting: string;
-  /** Where it is to answer requests, as a path of this machine. */
-  readonly socket?: string;
 }
 
 /** What went wrong with a question. */
@@ -64,6 +62,15 @@ export type WireOutcome =
 export interface Wanted {
   readonly isWanted: boolean;
   readonly isAwaited: boolean;
+}
+
+/** How a process in Python uses the threads in which it calls plain functions of the agent. */
+export interface ThreadReport {
+  readonly most: number;
+  /** Calls that no thread has taken yet. */
+  readonly waiting: number;
+  /** Calls at work for which nobody waits any more. */
+  readonly givenUp: number;
 }
 
 type Message<K extends string, H = object> = { readonly kind: K } & Readonly<H>;
@@ -108,8 +115,8 @@ export type FromHost =
   | Message<'answer'>
   | Message<'echo'>
   | Message<'trouble', { trouble: Trouble }>
-  /** Sent twice a second: how late its timers are, and its heap. */
-  | Message<'health', { lagMs: number; heapShare: number }>
+  /** Sent twice a second or more: how late its timers are, its heap and, of Python, its threads. */
+  | Message<'health', { lagMs: number; heapShare: number; threads?: ThreadReport }>
   /** A host without a database of its own asks for states and items; bytes stand in the body. */
   | Message<'fetch', Fetch>;
 
@@ -179,12 +186,18 @@ export function toHost(message: ToHost, id = 0, body: Sent = ''): Frame<Sent> {
   return render(TO_HOST, id, message, body);
 }
 
+/** @throws Error for a head that the server would not read: it would end this process */
 export function fromHost(message: FromHost, id = 0, body: Sent = ''): Frame<Sent> {
-  if (message.kind === 'event') {
-    const { event } = message;
-    return { kind: EVENT, id, head: kept(headsOfEvents, event, () => JSON.stringify({ event })), body };
-  }
-  return render(FROM_HOST, id, message, body);
+  const frame = frameOf(message, id, body);
+  if (frame.head.length <= MAX_HEAD_CHARS) return frame;
+  const found = `the head of a message "${message.kind}" has ${frame.head.length} characters`;
+  throw new Error(`${found}; the limit is ${MAX_HEAD_CHARS}`);
+}
+
+function frameOf(message: FromHost, id: number, body: Sent): Frame<Sent> {
+  if (message.kind !== 'event') return render(FROM_HOST, id, message, body);
+  const { event } = message;
+  return { kind: EVENT, id, head: kept(headsOfEvents, event, () => JSON.stringify({ event })), body };
 }
 
 // Both sides are of one build: what arrives is what was sent.

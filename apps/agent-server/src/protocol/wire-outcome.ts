@@ -2,6 +2,7 @@ import { errorText } from '#lib/errors';
 import type { RunEnd } from '../store/row/run-end.js';
 import type { Outcome } from './execution.js';
 import type { WireOutcome } from './messages.js';
+import { shortMessage } from './short-message.js';
 
 type HostOutcome = Exclude<Outcome, { kind: 'crashed' }>;
 
@@ -25,7 +26,7 @@ export function renderOutcome(outcome: HostOutcome): {
     case 'handed-back':
       return { outcome, body: '' };
     case 'lost':
-      return { outcome: { kind: 'lost', message: errorText(outcome.error) }, body: '' };
+      return { outcome: { kind: 'lost', message: shortMessage(errorText(outcome.error)) }, body: '' };
     default:
       return outcome satisfies never;
   }

@@ -18,10 +18,16 @@ export const document = record.superRefine((given, context) => {
     context.addIssue({ code: 'custom', message: `must not hold more than ${MAX_DOCUMENT_VALUES} values` });
 });
 
+/** A node or a checkpoint: errors repeat it, and hosts ask for it in heads of frames. */
+export const identifier = text.max(1_000);
+
+/** Names of subgraphs and ids of their tasks, one for each level. */
+const checkpointNamespace = text.max(10_000);
+
 /** Which checkpoint of a thread is meant. Nothing else is taken over: the thread and the caller are not for it to say. */
 export const checkpointShape = z.object({
-  checkpoint_id: text.nullish(),
-  checkpoint_ns: text.nullish(),
+  checkpoint_id: identifier.nullish(),
+  checkpoint_ns: checkpointNamespace.nullish(),
   checkpoint_map: record.nullish(),
 });
 

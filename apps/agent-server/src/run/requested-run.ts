@@ -4,6 +4,7 @@ import { STREAM_MODE_NAMES } from '../stream/stream-modes.js';
 import {
   checkpointShape,
   document,
+  identifier,
   MAX_NAMES,
   parseBody,
   record,
@@ -45,12 +46,18 @@ export const runConfig = z.looseObject({
   metadata: document.nullish(),
 });
 
+/** It may name the checkpoint to begin from, too: one that is too long would be left out in silence. */
+const configOfRun = runConfig.superRefine(({ configurable }, context) => {
+  for (const { code, message, path } of checkpointShape.safeParse(configurable ?? {}).error?.issues ?? [])
+    if (code === 'too_big') context.addIssue({ code: 'custom', message, path: ['configurable', ...path] });
+});
+
 /** The body of every request that makes a run. Unknown keys are ignored, as newer clients send them. */
 export const requestedRun = z.object({
   assistant_id: z.string().min(1),
   input,
   command: command.nullish(),
-  config: runConfig.nullish(),
+  config: configOfRun.nullish(),
   context: record.nullish(),
   metadata: document.nullish(),
   stream_mode: modes.nullish(),
@@ -59,7 +66,7 @@ export const requestedRun = z.object({
   interrupt_before: nodes.nullish(),
   interrupt_after: nodes.nullish(),
   checkpoint: checkpointShape.nullish(),
-  checkpoint_id: text.nullish(),
+  checkpoint_id: identifier.nullish(),
   multitask_strategy: z.enum(['enqueue', 'reject', 'interrupt', 'rollback']).nullish(),
   on_completion: z.enum(['delete', 'keep']).nullish(),
   on_disconnect: z.enum(['cancel', 'continue']).nullish(),

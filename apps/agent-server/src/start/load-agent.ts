@@ -143,9 +143,6 @@ async function loadAgent(
   return { agent, graphs, hosts, app, handlers, ui, authorization };
 }
 
-/** Of a request that handlers judge. */
-const MAX_ASKED_BYTES = 64 * 2 ** 20;
-
 /** Handlers in Python run in a process of their own; undefined for an agent without. */
 async function openHandlers(
   { auth, folder, python }: GraphFolder,
@@ -157,11 +154,7 @@ async function openHandlers(
   const { file, exportName } = auth;
   const { HandlerProcess } = await import('../authorization/handler-process.js');
   return new HandlerProcess({
-    order: {
-      ...{ ...order, graphs: [], module: { setting: 'auth.path', file, exportName } },
-      // what is asked for is as large as a request, whatever graphs may answer
-      maxTextBytes: MAX_ASKED_BYTES,
-    },
+    order: { ...order, graphs: [], module: { setting: 'auth.path', file, exportName } },
     program: pythonHost(folder, python, config.python, 'auth'),
     ...{ reports, ownUrl, clock, log },
   });

@@ -1,9 +1,12 @@
 """The handlers of `../guarded/auth.ts`, in Python: the same rows are checked against both."""
 
 import asyncio
+import json
 import os
 import re
+import threading
 import time
+from dataclasses import dataclass
 
 from langgraph_sdk import Auth
 
@@ -15,6 +18,19 @@ class InvalidTokenError(Exception):
 
 
 InvalidTokenError.__module__ = "jwt.exceptions"
+
+
+@dataclass
+class Tenant:
+    identity: str
+    id: int
+
+
+class Sized:
+    """As an object of a library that has a way of its own to be written."""
+
+    def to_dict(self):
+        return {"ids": [2**53]}
 
 
 async def _special(token: str):
@@ -42,16 +58,26 @@ async def _special(token: str):
             return {"identity": "poser", "kind": "StudioUser"}
         case "large":
             return {"identity": "large", "tenant": {"id": 2**60 + 1}}
+        case "rounded-class":
+            return Tenant("large", 2**60 + 1)
+        case "rounded-field":
+            return {"identity": "large", "tenant": Tenant("tenant", 2**60 + 1)}
+        case "rounded-other":
+            return {"identity": "large", "tenant": Sized()}
+        case "too-long":
+            return {"identity": "large", "tenant": 2**70}
         case "exact":
             return {"identity": "exact", "tenant": 2**53 - 1, "is_open": True, "share": 0.5}
     return None
 
 
 _OURS = ("hang", "compute", "die", "broken", "expired", "teapot", "wordy", "nobody", "text", "poser", "large", "exact")
+_OURS += ("rounded-class", "rounded-field", "rounded-other", "too-long")
 
 
 @auth.authenticate
-async def authenticate(authorization: str | None, path: str, headers: dict[bytes, bytes]):
+def authenticate(authorization: str | None, path: str, headers: dict[bytes, bytes]):
+    # a plain function, which may answer a coroutine
     bearer = re.match("Bearer (.+)$", authorization or "")
     cookie = re.search("(?:^|; *)session=([^;]+)", headers.get(b"cookie", b"").decode())
     found = bearer or cookie
@@ -59,7 +85,11 @@ async def authenticate(authorization: str | None, path: str, headers: dict[bytes
         raise Auth.exceptions.HTTPException(401, "Show a token", {"www-authenticate": "Bearer"})
     token = found[1]
     if token in _OURS:
-        return await _special(token)
+        return _special(token)
+    if token == "stuck":
+        threading.Event().wait()
+    if token == "unknown":
+        return next(one for one in () if one)
     identity, _, permissions = token.partition(":")
     if "nostore" in permissions and path.startswith("/store"):
         raise Auth.exceptions.HTTPException(403, "No store")
@@ -92,11 +122,15 @@ async def owned(ctx: Auth.types.AuthContext, value: dict):
         return {}
     if "admin" in permissions or ("team" in permissions and ctx.resource == "threads"):
         return None
+    if "hash" in permissions:
+        hash(json.dumps(value, ensure_ascii=False).encode())
     if (ctx.resource, ctx.action) == ("threads", "create_run"):
         if "idle" in permissions:
             return False
         if "edited" in permissions:
             _edit(value)
+        if "flood" in permissions:
+            value["metadata"] = {"tag": "a" * (130 << 20)}
     value.setdefault("metadata", {})["owner"] = ctx.user.identity
     return {"owner": ctx.user.identity}
 

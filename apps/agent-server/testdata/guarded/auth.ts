@@ -58,6 +58,8 @@ export const auth = new Auth()
     const special = SPECIAL[token];
     if (special) return (await special()) as string;
     const [identity = '', permissions = ''] = token.split(':');
+    if (permissions.includes('nostore') && new URL(request.url).pathname.startsWith('/store'))
+      throw new HTTPException(403, { message: 'No store' });
     return {
       identity,
       permissions: permissions.split(',').filter(Boolean),

@@ -1,0 +1,49 @@
+import type { Clock } from '#lib/time';
+import type { ThreadReport } from '../protocol/messages.js';
+
+/** Calls that wait for so long wait for what does not end. */
+const LONG_MS = 30_000;
+
+/**
+ * How a process in Python uses the threads of its plain functions, as it reports it. Nobody can end a thread: a call that
+ * its caller gave up holds one until its function returns, which without a time limit may be never.
+ */
+export class ThreadView {
+  #last: ThreadReport | undefined;
+  #stuckFromMs: number | undefined;
+  #waitsFromMs: number | undefined;
+
+  constructor(private readonly clock: Clock) {}
+
+  see(report: ThreadReport): void {
+    const { most, waiting, givenUp } = report;
+    const nowMs = this.clock.monotonicMs();
+    this.#last = report;
+    this.#waitsFromMs = waiting > 0 ? (this.#waitsFromMs ?? nowMs) : undefined;
+    if (givenUp >= most) this.#stuckFromMs ??= nowMs;
+    // one that ends now and then helps nobody: what comes next may take its place
+    else if (givenUp < most / 2) this.#stuckFromMs = undefined;
+  }
+
+  /** Milliseconds since calls that were given up held all threads; 0 once they hold less than half of them. */
+  get stuckMs(): number {
+    return this.#stuckFromMs === undefined ? 0 : this.clock.monotonicMs() - this.#stuckFromMs;
+  }
+
+  /** That calls which were given up hold half of the threads or more. */
+  describeStuck(what: string): string | undefined {
+    if (!this.#last || this.#last.givenUp < this.#last.most / 2) return undefined;
+    const { most, givenUp } = this.#last;
+    return `${givenUp} of ${most} threads hold ${what} that did not end in time; set a time limit for what they call`;
+  }
+
+  /** That calls have waited for a thread, one or another, for half a minute. */
+  describeWaiting(what: string): string | undefined {
+    if (!this.#last || this.#waitsFromMs === undefined) return undefined;
+    const waitsMs = this.clock.monotonicMs() - this.#waitsFromMs;
+    if (waitsMs < LONG_MS) return undefined;
+    const { most, waiting, givenUp } = this.#last;
+    const ended = givenUp > 0 ? `, ${givenUp} of which belong to runs that ended` : '';
+    return `${waiting} ${what} wait for one of ${most} threads, for ${Math.floor(waitsMs / 1000)} s now; all threads are held by others${ended}; make them async or set a time limit for what they call`;
+  }
+}

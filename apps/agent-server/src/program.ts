@@ -1,0 +1,63 @@
+import { errorText, TerminalError, WaitingError } from '#lib/errors';
+import {
+  boundHeapGrowth,
+  EXIT,
+  EXIT_DEPENDENCY_UNAVAILABLE,
+  EXIT_GRAPH_LOAD_FAILED,
+  runProgram,
+} from '#lib/lifecycle';
+import { REASON } from '#lib/resources';
+import { createLogger, readTelemetrySettings, startTelemetry } from '#lib/telemetry';
+import { systemClock } from '#lib/time';
+import { readServerConfig } from './config.js';
+import { writeTerminationMessage } from './graph/write-termination-message.js';
+import { beginLoading, secretsOf } from './start/load-agent.js';
+import { ParentReports } from './start/parent-reports.js';
+
+/** What the failure of a start means for whoever started this process. */
+function endOf(error: unknown): { readonly exitCode: number; readonly reason: string; readonly why: string } {
+  if (error instanceof TerminalError && error.reason === REASON.graphLoadFailed)
+    return { exitCode: EXIT_GRAPH_LOAD_FAILED, reason: error.reason, why: 'graph failed to load' };
+  if (error instanceof WaitingError)
+    return { exitCode: EXIT_DEPENDENCY_UNAVAILABLE, reason: error.reason, why: 'dependency unavailable' };
+  return { exitCode: EXIT.failed, reason: REASON.startFailed, why: 'start failed' };
+}
+
+boundHeapGrowth();
+const log = createLogger('agent-server');
+
+// A promise that an agent forgot must not end the runs of others.
+runProgram({ log, stopTimeoutMs: 25_000, unhandledRejections: 'log' }, async (context) => {
+  const config = readServerConfig();
+  log.level = config.logLevel;
+  const reports = new ParentReports(config.hasReports);
+  context.own(
+    await startTelemetry({
+      program: 'agent-server',
+      log,
+      settings: readTelemetrySettings(undefined, 'AGENTPLANE_'),
+    }),
+  );
+  try {
+    // of an image that is a whole repository; the code of the agent finds its files where it lies
+    process.chdir(config.agentFolder);
+    const folder = process.cwd();
+    const parts = { config, folder, reports, clock: systemClock, log };
+    const loading = beginLoading(parts);
+    await loading.begun;
+    const { AgentServer } = await import('./agent-server.js');
+    const server = await AgentServer.start({ ...parts, loading });
+    context.own({ name: 'agent-server', stop: () => server.stop() });
+    reports.ready(server.port);
+    log.info({ port: server.port, serverId: server.serverId }, 'ready');
+  } catch (error) {
+    const { exitCode, reason, why } = endOf(error);
+    const message = secretsOf(config).hide(error instanceof TerminalError ? error.message : errorText(error));
+    reports.failed(reason, message);
+    writeTerminationMessage(config.terminationMessagePath, reason, message);
+    if (exitCode === EXIT.failed) throw error;
+    // a parent that gets reports shows them
+    if (!config.hasReports) log.error({ error: message }, why);
+    context.stop(exitCode, why);
+  }
+});

@@ -1,0 +1,143 @@
+import { execFileSync } from 'node:child_process';
+import { join } from 'node:path';
+
+const python = process.env['AGENTPLANE_TEST_PYTHON'] ?? '';
+if (!python) process.stderr.write('SKIPPED: worker in Python: AGENTPLANE_TEST_PYTHON names no interpreter\n');
+
+/** What a script prints that imports modules of the worker. */
+function run(script: string): string {
+  const cwd = join(import.meta.dirname, '..', 'python');
+  return execFileSync(python, ['-c', `import asyncio\n${script}\nasyncio.run(main())`], { cwd }).toString();
+}
+
+(python ? describe : describe.skip)('the worker in Python', () => {
+  it('reads a body on where an app ended its wait', () => {
+    const script = `
+from agentplane_worker.http_server import Exchange, Head
+async def main():
+    reader = asyncio.StreamReader()
+    exchange = Exchange(Head("POST", b"/", [(b"transfer-encoding", b"chunked")]), reader, None)
+    for sent in (b"", b"5\\r\\n", b"he", b"llo", b"\\r\\n0\\r\\n"):
+        reader.feed_data(sent)
+        try:
+            print(await asyncio.wait_for(exchange.read(), 0.01))
+        except asyncio.TimeoutError:
+            print("ended")
+    reader.feed_data(b"\\r\\n")
+    print(await exchange.read())`;
+    const ended = ['ended', 'ended', 'ended', 'ended'];
+    expect(run(script).trim().split('\n')).toEqual([...ended, "b'hello'", "b''"]);
+  });
+
+  it('names the place of a number without copying it for each value, and cuts it', () => {
+    const script = `
+from agentplane_worker.wire import dumps, exact
+async def main():
+    many = {str(n): n for n in range(100_000)}
+    print(len(exact(dumps({"a" * 2**20: many}), "it")))
+    for found in ({"a": [1, {"b": 2**53}]}, {"a" * 2**20: {**many, "b": 1e16}}):
+        try:
+            exact(dumps(found), "it")
+        except ValueError as error:
+            print(error)`;
+    expect(run(script).trim().split('\n')).toEqual([
+      '1',
+      'it.a.b holds a number beyond 2**53, which would be rounded; write it as a text',
+      `it.${'a'.repeat(197)}… holds a number beyond 2**53, which stands for others too; write it as a text`,
+    ]);
+  });
+
+  it('sends no head that the server would not read', () => {
+    const script = `
+from types import SimpleNamespace
+from agentplane_worker.channel import Channel
+from agentplane_worker.process import Process, Public, failure_of
+from agentplane_worker.server import Server
+from agentplane_worker.wire import SecretWords
+async def main():
+    long, heads = "a" * 17_000_000, []
+    try:
+        await asyncio.wait_for(Server(Channel(print, print)).fetch("get-checkpoint", {"checkpointId": long}), 0.1)
+    except Exception as error:
+        print(type(error).__name__, error)
+    async def answer(kind, question):
+        raise Public("bad_request", long)
+    process = Process()
+    process.answer = answer
+    process.channel = SimpleNamespace(send=lambda kind, id, head: heads.append(head))
+    await process._answer(1, "state", {})
+    print(len(heads[0]) < 20_000)
+    failure = failure_of(ValueError(f"of {long}"), f"at b{long}", SecretWords(["of aaaa"]))
+    print([len(text) < 20_000 for text in failure.values()], failure["message"][:20])`;
+    expect(run(script).trim().split('\n')).toEqual([
+      'StoreRefused the head of a message "fetch" has 17000043 bytes; the limit is 16777216',
+      'True',
+      '[True, True, True] [hidden]aaaaaaaaaaaa',
+    ]);
+  });
+
+  it('reports the threads of handlers of which more hang, those of coroutines too', () => {
+    const script = `
+import threading
+from agentplane_worker.auth import AuthProcess
+from agentplane_worker.threads import Threads
+async def main():
+    process, begun, end = AuthProcess(), threading.Event(), threading.Event()
+    process.threads = Threads("asyncio")
+    asyncio.get_running_loop().set_default_executor(process.threads)
+    call = asyncio.create_task(asyncio.to_thread(lambda: (begun.set(), end.wait())))
+    while not begun.is_set():
+        await asyncio.sleep(0.01)
+    call.cancel()
+    await asyncio.wait([call])
+    for _ in range(3):
+        await asyncio.sleep(0)
+    print(process.thread_report()["givenUp"])
+    end.set()`;
+    expect(run(script).trim()).toBe('1');
+  });
+
+  it('keeps nothing of a plain function that raised or got no thread', () => {
+    const script = `
+import gc, time, weakref
+from agentplane_worker.threads import Threads
+class State: pass
+def fail(state): raise ValueError("no")
+async def main():
+    gc.disable()
+    threads, state = Threads("t"), State()
+    kept, call = weakref.ref(state), threads.submit(fail, state)
+    print(call.exception())
+    del state, call
+    for _ in range(100):
+        if kept() is None: break
+        time.sleep(0.01)
+    print(kept())
+    threads.shutdown()
+    try:
+        threads.submit(fail, 1)
+    except RuntimeError:
+        print(threads.report()["waiting"])`;
+    expect(run(script).trim().split('\n')).toEqual(['no', 'None', '0']);
+  });
+
+  it('refuses vectors that are longer than a frame', () => {
+    const script = `
+from types import SimpleNamespace
+from agentplane_worker.host import Host
+async def main():
+    async def embed(texts): return [[0.123456789] * 10 for _ in texts]
+    host = Host()
+    host._questions = host._worker = SimpleNamespace(max_text_bytes=1_000)
+    host._embedder = SimpleNamespace(aembed_documents=embed)
+    for count in (20, 30):
+        try:
+            print(len(await host.answer("embed", {"texts": ["a"] * count, "isQuery": False})))
+        except Exception as error:
+            print(type(error).__name__, error)`;
+    expect(run(script).trim().split('\n')).toEqual([
+      '2441',
+      'Public The answer about the embed has 3661 bytes; the limit is 3000',
+    ]);
+  });
+});

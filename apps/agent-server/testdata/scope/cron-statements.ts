@@ -1,0 +1,32 @@
+import { changeCron } from '../../src/store/cron/change-cron.js';
+import { countCrons } from '../../src/store/cron/count-crons.js';
+import { findCron } from '../../src/store/cron/find-cron.js';
+import { removeCron } from '../../src/store/cron/remove-cron.js';
+import { removeCrons } from '../../src/store/cron/remove-crons.js';
+import { searchCrons } from '../../src/store/cron/search-crons.js';
+import { cronWith } from '../owned-rows.js';
+import { type CallerStatements, PAGE } from './caller-statement.js';
+
+/** Statements about crons. */
+export const CRON_STATEMENTS: CallerStatements = {
+  findCron: { ask: (scope, { cronId }, store) => findCron(scope, store.sql, cronId), absent: undefined },
+  searchCrons: {
+    ask: (scope, { assistantId }, store) =>
+      searchCrons(scope, store.sql, { assistantId }, { ...PAGE, sortBy: 'created_at', isAscending: true }),
+    absent: [],
+  },
+  countCrons: {
+    ask: (scope, { assistantId }, store) =>
+      countCrons(scope, store.sql, { metadata: { marked: assistantId } }),
+    absent: 0,
+  },
+  changeCron: {
+    ask: (scope, { cronId }, store) => changeCron(scope, store.sql, cronId, cronWith({ owner: 'alice' })),
+    absent: 'not_found',
+  },
+  removeCron: { ask: (scope, { cronId }, store) => removeCron(scope, store.sql, cronId), absent: false },
+  removeCrons: {
+    ask: (scope, { assistantId }, store) => removeCrons(scope, store.sql, { marked: assistantId }),
+    absent: 0,
+  },
+};

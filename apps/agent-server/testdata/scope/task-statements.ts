@@ -1,0 +1,46 @@
+import { cancelWaitingTask } from '../../src/store/task/cancel-waiting-task.js';
+import { countTasks } from '../../src/store/task/count-tasks.js';
+import { findInputId } from '../../src/store/task/find-input-id.js';
+import { listTaskRuns } from '../../src/store/task/list-task-runs.js';
+import { listTasks } from '../../src/store/task/list-tasks.js';
+import type { CallerStatements } from './caller-statement.js';
+
+function taskSearch(assistantId: string) {
+  return { assistantId, contextId: undefined, state: undefined, since: undefined };
+}
+
+/** Statements about tasks. */
+export const TASK_STATEMENTS: CallerStatements = {
+  findInputId: {
+    ask: async (scope, { runId }, store) => {
+      const given = { input: { messages: [{ id: 'given' }] } };
+      const { rows } = await store.pool.query<{ kwargs: object }>(
+        'SELECT kwargs FROM agentplane.runs WHERE run_id = $1',
+        [runId],
+      );
+      const give = 'UPDATE agentplane.runs SET kwargs = $2 WHERE run_id = $1';
+      await store.pool.query(give, [runId, JSON.stringify({ ...rows[0]?.kwargs, ...given })]);
+      const id = await findInputId(scope, store.sql, runId);
+      await store.pool.query(give, [runId, JSON.stringify(rows[0]?.kwargs)]);
+      return id;
+    },
+    absent: undefined,
+  },
+  listTaskRuns: {
+    ask: (scope, { task, assistantId }, store) => listTaskRuns(scope, store.sql, task.runId, assistantId),
+    absent: [],
+  },
+  listTasks: {
+    ask: (scope, { assistantId }, store) =>
+      listTasks(scope, store.sql, taskSearch(assistantId), { limit: 10, after: undefined }),
+    absent: { runs: [], hasMore: false },
+  },
+  countTasks: {
+    ask: (scope, { assistantId }, store) => countTasks(scope, store.sql, taskSearch(assistantId)),
+    absent: 0,
+  },
+  cancelWaitingTask: {
+    ask: (scope, { task }, store) => cancelWaitingTask(scope, store.sql, task.runId, task.threadId),
+    absent: false,
+  },
+};
