@@ -19,6 +19,11 @@ export class Pace {
     return this.#workedMs + this.#clock.monotonicMs() - this.#beganMs;
   }
 
+  /** Time in which the walk waited for others, since the last step: it is no work. */
+  leaveOut(ms: number): void {
+    this.#beganMs += ms;
+  }
+
   /** Called after each step; what was seen before may have changed. */
   async step(): Promise<void> {
     const tookMs = this.#clock.monotonicMs() - this.#beganMs;

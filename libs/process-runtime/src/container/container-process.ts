@@ -1,12 +1,15 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { constants } from 'node:os';
+import { join } from 'node:path';
 import type { Readable } from 'node:stream';
+import { errorText } from '#lib/errors';
 import { findProcess, isRunning, type ProcessIdentity, sendSignal } from '#lib/process-identity';
 import type { Clock } from '#lib/time';
 import type { LogFile } from '../log/log-file.js';
 import { markedProcesses } from '../strays/marked-processes.js';
-import { ATTEMPT_MARKER } from '../strays/process-marker.js';
+import { ATTEMPT_MARKER, NODE_MARKER, POD_MARKER } from '../strays/process-marker.js';
+import { isAtHome, isOfSession, originOf, type ProcessOrigin, statusOf } from '../strays/process-status.js';
 import { spawnRequest, startFailure, type Tools } from '../user/spawn-request.js';
 import type { Launch } from '../user/launch.js';
 import type { PodUser } from '../user/pod-user.js';
@@ -16,7 +19,14 @@ export interface ProcessExit {
   readonly code: number;
   /** Why the process could not be started at all. */
   readonly startFailure?: string;
+  /** Pids of what it may have left running: nothing shows whose they are, or this process may not end them. */
+  readonly unclear?: readonly number[];
+  /** Why what it left running could not be looked for to the end. */
+  readonly searchFailure?: string;
 }
+
+/** What is known of what it left running. */
+type Left = Pick<ProcessExit, 'unclear' | 'searchFailure'>;
 
 interface Output {
   readonly name: 'stdout' | 'stderr';
@@ -37,9 +47,14 @@ const REST_RATIO = 4;
  * it and its children end with it, whatever groups these made; with a channel that closes when this process dies.
  */
 export class ContainerProcess {
+  /** All of this process that have not ended. */
+  static readonly #running = new Set<ContainerProcess>();
   readonly #child: ChildProcess;
   readonly #clock: Clock;
   readonly #attempt = randomUUID();
+  readonly #user: PodUser;
+  readonly #podFolder: string;
+  readonly #origin: ProcessOrigin | undefined;
   #hasEnded = false;
   #writtenMs = 0;
   readonly identity: ProcessIdentity | undefined;
@@ -57,10 +72,16 @@ export class ContainerProcess {
       stdio: ['ignore', 'pipe', 'pipe', 'pipe', ...launch.sockets],
       detached: true,
     });
+    // it comes in a later turn, also where the rest of this constructor throws
+    this.#child.on('error', () => undefined);
     // only its end says something; a channel that is read would take in whatever a process writes
-    this.#child.stdio[3]?.on('error', () => undefined);
+    this.#channel?.on('error', () => undefined);
     const { pid } = this.#child;
     this.identity = pid === undefined ? undefined : findProcess(pid);
+    this.#origin = pid === undefined ? undefined : originOf(pid);
+    this.#user = launch.user;
+    this.#podFolder = join(launch.environment[NODE_MARKER] ?? '', launch.environment[POD_MARKER] ?? '');
+    if (pid !== undefined) ContainerProcess.#running.add(this);
     this.ended = this.#watch(launch, log);
   }
 
@@ -68,7 +89,15 @@ export class ContainerProcess {
     return this.#child.pid;
   }
 
-  /** Asks the leader to end, and kills the whole group when the time is over. */
+  /** Without descriptors a process that was not started has no streams at all. */
+  get #channel(): ChildProcess['stdio'][3] {
+    return (this.#child.stdio as ChildProcess['stdio'] | undefined)?.[3];
+  }
+
+  /**
+   * Asks the leader to end, and kills the whole group when the time is over.
+   * @throws Error when it may not be signalled: it took on the rights of another user
+   */
   async stop(graceMs: number): Promise<ProcessExit> {
     const { pid } = this.#child;
     if (pid === undefined) return this.ended;
@@ -84,7 +113,7 @@ export class ContainerProcess {
   }
 
   #watch(launch: Launch, log: LogFile): Promise<ProcessExit> {
-    const { promise, resolve, reject } = Promise.withResolvers<ProcessExit>();
+    const { promise, resolve } = Promise.withResolvers<ProcessExit>();
     const child = this.#child;
     const { stdout, stderr, pid } = child;
     for (const [name, stream] of [
@@ -100,16 +129,17 @@ export class ContainerProcess {
     });
     child.once('exit', (code, signal) => {
       this.#hasEnded = true;
+      ContainerProcess.#running.delete(this);
       for (const stream of [stdout, stderr]) stream?.resume(); // what is left is little
-      const killed = pid === undefined ? Promise.resolve() : this.#killRest(pid, launch.user);
-      child.stdio[3]?.destroy(); // its end would never be seen: nobody reads
+      const killed: Promise<Left> = pid === undefined ? Promise.resolve({}) : this.#killRest(pid);
+      this.#channel?.destroy(); // its end would never be seen: nobody reads
       const exit = { code: code ?? 128 + (signal ? constants.signals[signal] : 0) };
-      const end = (): void => void killed.then(() => resolve(exit), reject);
+      const end = (): void => void killed.then((left) => resolve({ ...exit, ...left }));
       const cancel = this.#clock.after(DRAIN_MS, end);
       child.once('close', () => (cancel(), end()));
     });
     return promise.finally(() => {
-      for (const stream of [stdout, stderr, child.stdio[3]]) stream?.destroy();
+      for (const stream of [stdout, stderr, this.#channel]) stream?.destroy();
     });
   }
 
@@ -127,14 +157,62 @@ export class ContainerProcess {
     this.#writtenMs = 0;
   }
 
-  /** What it left behind: in its group, and in groups of their own (a browser, a daemon). They may still be forking. */
-  async #killRest(pid: number, user: PodUser): Promise<void> {
-    sendSignal(pid, 'SIGKILL', true);
-    const options = { clock: this.#clock, uid: user.isOwn ? user.uid : undefined };
-    for (let round = 0; round < MAX_ROUNDS; round++) {
-      const left = (await markedProcesses(ATTEMPT_MARKER, this.#attempt, options)).filter(isRunning);
-      if (left.length === 0) return;
-      for (const process of left) sendSignal(process.pid, 'SIGKILL', false);
+  /**
+   * What it left behind: in its group, and in groups of their own (a browser, a daemon). They may still be forking. Never
+   * rejects: a machine without memory or descriptors, or a process of another user, is no reason to end anything else.
+   */
+  async #killRest(pid: number): Promise<Left> {
+    const refusing = new Set<number>();
+    let unread: readonly number[] = [];
+    const left = (): Left => {
+      const pids = [...new Set([...unread, ...refusing])];
+      return pids.length > 0 ? { unclear: pids } : {};
+    };
+    const options = {
+      ...{ clock: this.#clock, uid: this.#user.isOwn ? this.#user.uid : undefined },
+      isCertain: (other: number) => this.#isCertain(pid, other),
+      isLikely: (other: number) => this.#isLikely(other),
+    };
+    try {
+      tryKill(pid, true); // those of it that refuse are found below, as all of its session
+      for (let round = 0; ; round++) {
+        const { marked, unclear } = await markedProcesses(ATTEMPT_MARKER, this.#attempt, options);
+        unread = unclear;
+        const running = marked.filter((process) => isRunning(process) && !refusing.has(process.pid));
+        if (running.length === 0 || round === MAX_ROUNDS) return left();
+        for (const process of running) if (!tryKill(process.pid, false)) refusing.add(process.pid);
+      }
+    } catch (error) {
+      return { ...left(), searchFailure: errorText(error) };
     }
+  }
+
+  /** No process that was there before is of this attempt, and all of its session are. */
+  #isCertain(leader: number, pid: number): boolean | undefined {
+    const origin = originOf(pid);
+    if (!origin || !this.#origin) return undefined;
+    const { startedTicks } = this.#origin;
+    if (origin.startedTicks < startedTicks) return false;
+    return isOfSession(origin, { pid: leader, startedTicks }) ? true : undefined;
+  }
+
+  /**
+   * One that keeps its variables from its readers is of this attempt where nothing else runs that could have started it:
+   * of its user, or, where others of its user run, of the pod in whose folder it works.
+   */
+  #isLikely(pid: number): boolean {
+    const others = [...ContainerProcess.#running].filter((one) => one.#user.uid === this.#user.uid);
+    if (this.#user.isOwn && others.length === 0) return statusOf(pid)?.parent !== process.pid;
+    return isAtHome(pid, this.#podFolder) && !others.some((one) => one.#podFolder === this.#podFolder);
+  }
+}
+
+/** @returns whether this process may end it */
+function tryKill(pid: number, group: boolean): boolean {
+  try {
+    sendSignal(pid, 'SIGKILL', group);
+    return true;
+  } catch {
+    return false;
   }
 }

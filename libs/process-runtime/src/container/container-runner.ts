@@ -121,7 +121,19 @@ export class ContainerRunner {
       this.#event('Normal', 'Killing', `Stopping container ${this.#options.container.name}`);
     this.#probes?.stop();
     this.#stopping.abort(new Error('the container is stopping'));
-    await this.#process?.stop(graceMs);
+    if (this.#process) await this.#end(this.#process, graceMs);
+  }
+
+  /** One that refuses signals, as a program of another user does that it started (`sudo`), is waited for. */
+  async #end(process: ContainerProcess, graceMs: number): Promise<void> {
+    try {
+      await process.stop(graceMs);
+    } catch (error) {
+      const { name } = this.#options.container;
+      const message = `ending container ${name} failed (process ${String(process.pid)}: ${errorText(error)}); end it by hand`;
+      this.#event('Warning', 'FailedKillPod', message);
+      await process.ended;
+    }
   }
 
   #isOver(): boolean {
@@ -174,16 +186,22 @@ export class ContainerRunner {
     if (process instanceof Error) return this.#startFailed(process, log, startedAt);
     const unrecorded = tried(() => this.#recordProcess(process.identity));
     if (unrecorded instanceof Error) {
-      await process.stop(0); // a full disk: the next life would not find it
+      await this.#end(process, 0); // a full disk: the next life would not find it
       return this.#startFailed(unrecorded, log, startedAt);
     }
     this.#process = process;
     if (process.identity) this.#startProbes(launch);
     const bound = this.#boundMemory(process);
     this.#set({ kind: 'running', startedAt });
-    if (this.#stopping.signal.aborted) void process.stop(this.#graceMs); // asked while the process was being started
+    if (this.#stopping.signal.aborted) void this.#end(process, this.#graceMs); // asked while the process was being started
     const exit = await process.ended;
     this.#process = undefined;
+    if (exit.unclear) this.#event('Warning', 'ProcessesLeft', unclearText(container.name, exit.unclear));
+    if (exit.searchFailure !== undefined)
+      context.log.warn(
+        { pod: this.#options.pod().metadata.name, container: container.name, problem: exit.searchFailure },
+        'looking for what a container left running failed',
+      );
     bound.end();
     this.#probes?.stop();
     log.close();
@@ -214,7 +232,7 @@ export class ContainerRunner {
       onExceeded: (usedBytes) => {
         excess = excessText(usedBytes, maxBytes);
         this.#event('Warning', OOM_KILLED, `Container ${container.name} ${excess}`);
-        void process.stop(0);
+        void this.#end(process, 0);
       },
     });
     return { end, excess: () => excess };
@@ -278,7 +296,8 @@ export class ContainerRunner {
         const what = `failed ${kind.toLowerCase()} probe, will be restarted`;
         this.#event('Normal', 'Killing', `Container ${container.name} ${what}`);
         const { terminationGracePeriodSeconds: own } = probe as { terminationGracePeriodSeconds?: number };
-        void this.#process?.stop((own ?? pod().spec.terminationGracePeriodSeconds ?? 30) * 1000);
+        const graceMs = (own ?? pod().spec.terminationGracePeriodSeconds ?? 30) * 1000;
+        if (this.#process) void this.#end(this.#process, graceMs);
       },
     });
     this.#probes.start();
@@ -343,6 +362,17 @@ function tried<T>(step: () => T): T | Error {
   } catch (error) {
     return error instanceof Error ? error : new Error(errorText(error));
   }
+}
+
+/** How many are named in one event. */
+const MAX_NAMED = 10;
+
+function unclearText(container: string, pids: readonly number[]): string {
+  const named = pids.slice(0, MAX_NAMED).join(', ') + (pids.length > MAX_NAMED ? ', …' : '');
+  return (
+    `Container ${container} ended beside ${pids.length} processes whose variables cannot be read or that the node may ` +
+    `not end (${named}): those that it started may still run; end them, or delete all pods of this service account`
+  );
 }
 
 /** A pod as the kubelet writes it: `NAME_NAMESPACE(UID)`. */

@@ -1,10 +1,12 @@
-import { mkdirSync, mkdtempSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
+import { findProcess } from '#lib/process-identity';
 import { temporaryFolder } from '#lib/testing';
 import { type Clock, systemClock } from '#lib/time';
 import { LogFile } from '../log/log-file.js';
+import { canUseUpDescriptors, withoutDescriptors } from '../testdata/without-descriptors.js';
 import { nodeUser } from '../user/pod-user.js';
 import { ContainerProcess, type ProcessExit } from './container-process.js';
 import { readTerminationMessage } from './termination-message.js';
@@ -12,14 +14,20 @@ import { readTerminationMessage } from './termination-message.js';
 const root = temporaryFolder();
 const environment = { PATH: process.env.PATH ?? '' };
 
-function run(line: string, clock: Clock = systemClock): Promise<ProcessExit> {
+/** @param start takes the step that starts the process */
+function run(
+  line: string,
+  clock: Clock = systemClock,
+  start = (step: () => ContainerProcess) => step(),
+): Promise<ProcessExit> {
   const folder = mkdtempSync(join(root, 'run-'));
   const launch = {
     ...{ command: 'sh', args: ['-c', line], folder, environment, user: nodeUser() },
     ...{ isFolderNamed: false, noNewPrivileges: false, sockets: [] },
   };
   const log = new LogFile(join(folder, 'logs'), 0, clock);
-  return new ContainerProcess(launch, { setpriv: undefined, env: undefined }, log, clock).ended;
+  const tools = { setpriv: undefined, env: undefined };
+  return start(() => new ContainerProcess(launch, tools, log, clock)).ended;
 }
 
 describe('a process that means harm', () => {
@@ -56,6 +64,41 @@ describe('a process that means harm', () => {
     await run('head -c 60000 /dev/zero >&3');
     await run('exit 0');
     expect(performance.now() - started).toBeLessThan(30_000);
+  });
+
+  (process.platform === 'linux' ? it : it.skip)(
+    'leaves nothing in its session, whatever group and variables that has',
+    async () => {
+      const file = join(root, 'left.pid');
+      await run(`set -m; env -i sleep 1000 > /dev/null 2>&1 & echo $! > ${file}`);
+      const left = findProcess(Number(readFileSync(file, 'utf8')));
+      if (left) process.kill(left.pid, 'SIGKILL');
+      expect(left).toBeUndefined();
+    },
+  );
+
+  (process.platform === 'linux' ? it : it.skip)(
+    'ends beside a process that the node may not kill, which is named',
+    async () => {
+      const file = join(root, 'refusing.pid');
+      const kill = jest.spyOn(process, 'kill').mockImplementation(() => {
+        throw Object.assign(new Error('kill EPERM'), { code: 'EPERM' });
+      });
+      try {
+        const exit = await run(`sleep 1000 > /dev/null 2>&1 & echo $! > ${file}`);
+        expect(exit).toEqual({ code: 0, unclear: [Number(readFileSync(file, 'utf8'))] });
+      } finally {
+        kill.mockRestore();
+        process.kill(Number(readFileSync(file, 'utf8')), 'SIGKILL');
+      }
+    },
+  );
+
+  (canUseUpDescriptors ? it : it.skip)('ends nothing but itself when there are no descriptors', async () => {
+    expect(await run('true', systemClock, withoutDescriptors)).toEqual({
+      code: 128,
+      startFailure: 'spawn sh EMFILE',
+    });
   });
 
   it('cannot have another file read as its termination message, nor stop the node with a pipe', () => {

@@ -49,7 +49,9 @@ export class MemoryWatch {
         this.#cancel = undefined;
         return;
       }
-      void this.#look().then((workedMs) => {
+      // a machine without descriptors shows no processes: they are looked at again
+      const worked = this.#look().catch(() => LOOK_MS);
+      void worked.then((workedMs) => {
         this.#cancel = undefined;
         this.#schedule(Math.max(LOOK_MS, workedMs * REST_RATIO));
       });
@@ -107,7 +109,7 @@ function usedBy(pid: number): number {
 const ROLLUP_BYTES = 16 << 10;
 
 /**
- * Of all together, each shared page once. Where stuck processes keep others from being asked, those count for nothing and
+ * Of all together, each shared page once. Where stuck processes of others keep some from being asked, those count for nothing and
  * the largest process alone for all that it has: one that uses too much is found, and forks that share pages are not.
  */
 async function partsOf(pids: ReadonlySet<number>, pace: Pace, clock: Clock): Promise<number> {
@@ -126,7 +128,10 @@ async function partsOf(pids: ReadonlySet<number>, pace: Pace, clock: Clock): Pro
   return hasUnasked ? Math.max(sum, largest) : sum;
 }
 
-/** Each shared page divided by those who share it: a walk over all of its memory. Where that cannot be read, all. */
+/**
+ * Each shared page divided by those who share it: a walk over all of its memory. All where the process, or another one of
+ * its user, keeps that from being read.
+ */
 async function partUsedBy(pid: number, clock: Clock): Promise<number | typeof UNASKED> {
   const parts = await readMemoryFile(`/proc/${pid}/smaps_rollup`, clock, async (readPiece) => {
     const buffer = Buffer.alloc(ROLLUP_BYTES);

@@ -4,6 +4,9 @@ import type { Pod } from '#lib/resources';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import type { LoopbackPorts } from '../port/loopback-ports.js';
+import type { ReadBounds } from '../strays/bounded-reader.js';
+import type { Stray } from '../strays/end-strays.js';
+import type { EndedProcesses } from '../strays/user-processes.js';
 import type { PodUser } from '../user/pod-user.js';
 import type { Tools } from '../user/spawn-request.js';
 import type { MemoryWatch } from './memory-watch.js';
@@ -29,9 +32,11 @@ export interface ImageResolver {
 
 /** Whose processes end. */
 export interface EndedUser {
-  /** Undefined: all users of pods. */
-  readonly user?: PodUser;
+  /** A user of pods; undefined: all of them. */
+  readonly uid?: number;
   readonly clock: Clock;
+  /** What is waited for at most. Default: everything. */
+  readonly bounds?: ReadBounds;
   /** Asked before each process is killed: whether still no pod runs as that user. */
   readonly isIdle: () => boolean;
 }
@@ -44,9 +49,9 @@ export interface Users {
   of(pod: Pod, namespaceUid: string | undefined): PodUser;
   /**
    * Kills what still runs as this user of pods, or as any, when no pod of it does: a process can take off every other
-   * sign of where it came from. Answers how many those were.
+   * sign of where it came from.
    */
-  endProcesses(ending: EndedUser): Promise<number>;
+  endProcesses(ending: EndedUser): Promise<EndedProcesses>;
   /** Why pods of this node, which is root, run as root; undefined when they do not. */
   readonly problem?: string | undefined;
 }
@@ -71,6 +76,8 @@ export interface NodeContext {
   /** Variables of the machine that every process gets (PATH, HOME, …). */
   readonly environment: Readonly<Record<string, string>>;
   readonly users: Users;
+  /** Processes of an earlier node that had not ended when this one started. */
+  readonly strays: readonly Stray[];
   readonly tools: Tools;
   /** Why processes of pods can have no mounts of their own; undefined when they can. */
   readonly mountProblem: string | undefined;

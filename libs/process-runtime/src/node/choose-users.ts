@@ -10,7 +10,8 @@ import type { UserRange } from '../user/foreign-ranges.js';
 import { PodUsers } from './pod-users.js';
 
 function asNode(problem?: string): Users {
-  return { areOwn: false, of: nodeUser, endProcesses: () => Promise.resolve(0), problem };
+  const endProcesses: Users['endProcesses'] = () => Promise.resolve({ ended: 0, unasked: [] });
+  return { areOwn: false, of: nodeUser, endProcesses, problem };
 }
 
 export interface UserOptions {

@@ -1,10 +1,11 @@
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { KubeClient, loadKubeConnection } from '#lib/kube';
-import { findProcess, isRunning, type ProcessIdentity } from '#lib/process-identity';
+import { endProcess, findProcess, isRunning, type ProcessIdentity } from '#lib/process-identity';
 import {
   ANNOTATION,
   EVENTS,
@@ -20,7 +21,7 @@ import { createLogger } from '#lib/telemetry';
 import { temporaryFolder, testEmbeddedKube, waitFor } from '#lib/testing';
 import { certificates } from '../testdata/certificates.js';
 import { mainOf } from '../testdata/pod-desk.js';
-import { startNode, type RunningNode } from './start-node.js';
+import { type NodeOptions, startNode, type RunningNode } from './start-node.js';
 
 const PROGRAM = join(import.meta.dirname, '..', 'testdata', 'program.mjs');
 
@@ -68,7 +69,7 @@ describe('a node under failures', () => {
   let node: RunningNode;
   let made = 0;
 
-  const start = async (): Promise<RunningNode> => {
+  const start = async (more: Partial<NodeOptions> = {}): Promise<RunningNode> => {
     const direct = await loadKubeConnection({ kubeconfigPath: server.kubeconfigPath });
     const connection = { ...direct, server: `https://127.0.0.1:${port}` };
     return startNode({
@@ -83,6 +84,7 @@ describe('a node under failures', () => {
       version: '0.0.0',
       log: createLogger('test', process.env.TEST_LOG ?? 'silent'),
       stopGraceMs: 2_000,
+      ...more,
     });
   };
   let port = 0;
@@ -301,7 +303,7 @@ describe('a node under failures', () => {
     await remove(pod);
   });
 
-  it('starts beside foreign files in its folder, and stops while the API server is unavailable', async () => {
+  it('starts beside foreign files and a process that does not end, and stops while the API server is unavailable', async () => {
     const stubborn = {
       env: [{ name: 'IGNORE_TERM', value: 'yes' }],
       readinessProbe: { tcpSocket: { port: 8000 }, periodSeconds: 1 },
@@ -318,8 +320,24 @@ describe('a node under failures', () => {
     await node.stop();
     way.cut(false);
     writeFileSync(join(folder, 'node', 'pods', '.DS_Store'), '');
-    node = await start();
+    const stray = spawn('sleep', ['1000'], { stdio: 'ignore' });
+    const record = join(folder, 'node', 'pods', other.metadata.uid ?? '', 'main.process.json');
+    writeFileSync(record, JSON.stringify(findProcess(stray.pid ?? 0)));
+    node = await start({
+      endStray: (identity, options) =>
+        identity.pid === stray.pid
+          ? Promise.reject(new Error('it still exists'))
+          : endProcess(identity, options),
+    });
     await gone(pod);
+    // no second copy of what still runs
+    await waitFor(async () =>
+      (await eventsOf(other)).some(
+        (line) => /^ProcessesLeft: .*\((\d+)\)/.exec(line)?.[1] === String(stray.pid),
+      ),
+    );
+    expect(JSON.parse(readFileSync(record, 'utf8'))).toMatchObject({ pid: stray.pid });
+    stray.kill('SIGKILL');
     await until(other, 'to run again', isReady);
     await remove(other);
   });

@@ -93,7 +93,7 @@ if (!isRoot)
     ['a file below a closed folder', () => `cat ${open}/note`],
     ['the users of the node', () => `cat ${folder}/node/users.json`],
     ['the list of pods', () => `ls ${folder}/node/pods`],
-    ['the files of another workspace', () => `cat ${desk.podFolder(victim)}/work/note`],
+    ['the files of another workspace', () => `cat ${join(desk.podFolder(victim), 'work', 'note')}`],
     ['the token of another pod', () => `cat ${desk.podFolder(victim)}/token`],
     ['the kubeconfig of another pod', () => `cat ${desk.podFolder(victim)}/kubeconfig`],
     ...(hasMounts

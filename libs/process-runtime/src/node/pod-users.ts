@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { Pod } from '#lib/resources';
 import { isAccountMounted } from '../account/is-account-mounted.js';
 import { writeWhole } from '../pod-files/pod-files.js';
-import { endProcessesOf } from '../strays/user-processes.js';
+import { type EndedProcesses, endProcessesOf } from '../strays/user-processes.js';
 import { foreignRanges, type UserRange } from '../user/foreign-ranges.js';
 import type { PodUser } from '../user/pod-user.js';
 import type { EndedUser, Users } from '../context/node-context.js';
@@ -53,11 +53,9 @@ export class PodUsers implements Users {
     return { uid: number, gid: number, isOwn: true };
   }
 
-  async endProcesses(ending: EndedUser): Promise<number> {
-    const { user, clock, isIdle } = ending;
-    if (user?.isOwn === false) return 0;
-    const uids = user ? [user.uid] : Object.values(this.#users);
-    return endProcessesOf({ uids, podsFolder: this.#podsFolder, usersFile: this.#file, clock, isIdle });
+  endProcesses({ uid, ...ending }: EndedUser): Promise<EndedProcesses> {
+    const uids = uid === undefined ? Object.values(this.#users) : [uid];
+    return endProcessesOf({ ...ending, uids, podsFolder: this.#podsFolder, usersFile: this.#file });
   }
 
   /** Numbers of people and of their containers (`/etc/subuid`) are passed over, whatever the ranges say. */

@@ -10,11 +10,13 @@ import { FIELD_MANAGER, type Pod, PODS } from '#lib/resources';
 import { type Logger, metrics } from '#lib/telemetry';
 import { type Clock, systemClock } from '#lib/time';
 import { MemoryWatch } from '../context/memory-watch.js';
+import { within } from '../within.js';
 import { mayReadLogs } from '../log/may-read-logs.js';
 import { LogServer, type ServingIdentity } from '../log/log-server.js';
 import { LoopbackPorts } from '../port/loopback-ports.js';
 import { PodWorkers } from '../pod/pod-workers.js';
-import { endStrays } from '../strays/end-strays.js';
+import { FEW_STUCK } from '../strays/bounded-reader.js';
+import { endStrays, type EndingOfStrays } from '../strays/end-strays.js';
 import type { ImageResolver, NodeContext } from '../context/node-context.js';
 import { findTools } from '../user/spawn-request.js';
 import { findMountProblem } from '../user/mount-script.js';
@@ -43,6 +45,8 @@ export interface NodeOptions {
   readonly users?: UserOptions;
   /** Longest time in milliseconds that processes get when the node stops. Default 10,000. */
   readonly stopGraceMs?: number;
+  /** How a process is ended that an earlier node left. Default: by signals. */
+  readonly endStray?: EndingOfStrays['end'];
 }
 
 export interface RunningNode extends Stoppable {
@@ -70,6 +74,12 @@ const INHERITED = [
 
 const OWN_USER: UserOptions = { ranges: [], programs: [] };
 const STOP_GRACE_MS = 10_000;
+/** How long containers are awaited after their grace: one that waits for a file system of its own does not end by a signal. */
+const KILLED_MS = 6_000;
+/** How long they are awaited once what they waited for was killed. */
+const FREED_MS = 1_000;
+/** A stop takes no longer than its program gives it. */
+const STOP_BOUNDS = { ...FEW_STUCK, totalMs: 2_000 };
 
 /**
  * Starts this machine as a node of any Kubernetes: whatever pods the scheduler binds to it run as processes. A pure client
@@ -81,10 +91,7 @@ export async function startNode(options: NodeOptions): Promise<RunningNode> {
   const identity = ensureNodeIdentity(folder);
   const podsFolder = join(folder, 'pods');
   mkdirSync(podsFolder, { recursive: true, mode: 0o700 });
-  await endStrays(podsFolder, clock, log);
-  const users = chooseUsers(options.users ?? OWN_USER, { folder, podsFolder, log });
-  const left = await users.endProcesses({ clock, isIdle: () => true });
-  if (left > 0) log.warn({ processes: left }, 'ended processes that pods of an earlier node left behind');
+  const { strays, users, unasked } = await endEarlier(options, podsFolder, clock);
 
   const client = new KubeClient(connection, { fieldManager: FIELD_MANAGER.node, clock });
   const leaseClient = new KubeClient(connection, {
@@ -101,7 +108,7 @@ export async function startNode(options: NodeOptions): Promise<RunningNode> {
     allocatable: parseAmounts(nodeCapacity()),
     runtime: { command: process.execPath, args: options.nodeArguments ?? [] },
     environment: machineEnvironment(),
-    users,
+    ...{ users, strays },
     ...startTools(folder, users.areOwn, log),
   };
   const workers = new PodWorkers(context);
@@ -134,6 +141,7 @@ export async function startNode(options: NodeOptions): Promise<RunningNode> {
   informer.start();
   await informer.synced();
   await workers.start(informer);
+  void workers.endLeft(unasked);
   const endReading = metrics.nodePods.read(() =>
     informer.list().map(({ status }) => [{ phase: status?.phase ?? 'Pending' }, 1] as const),
   );
@@ -146,8 +154,7 @@ export async function startNode(options: NodeOptions): Promise<RunningNode> {
     hasPort: (pod, ofPod) => context.ports.isOf(pod, ofPod),
     async stop() {
       endReading();
-      await workers.stop(options.stopGraceMs ?? STOP_GRACE_MS);
-      await users.endProcesses({ clock, isIdle: () => true });
+      await endPods(workers, context, options.stopGraceMs ?? STOP_GRACE_MS);
       context.ports.sockets.releaseAll();
       await informer.stop();
       sleepWatch.stop();
@@ -158,6 +165,32 @@ export async function startNode(options: NodeOptions): Promise<RunningNode> {
       await Promise.all([client.close(), leaseClient.close()]);
     },
   };
+}
+
+/** Ends what pods of an earlier node left. */
+async function endEarlier(
+  { users: userOptions = OWN_USER, folder, log, endStray }: NodeOptions,
+  podsFolder: string,
+  clock: Clock,
+): Promise<Pick<NodeContext, 'strays' | 'users'> & { readonly unasked: readonly number[] }> {
+  const strays = await endStrays(podsFolder, { clock, log, end: endStray });
+  const users = chooseUsers(userOptions, { folder, podsFolder, log });
+  const { ended, unasked } = await users.endProcesses({ clock, isIdle: () => true, bounds: FEW_STUCK });
+  if (ended > 0) log.warn({ processes: ended }, 'ended processes that pods of an earlier node left behind');
+  if (unasked.length > 0)
+    log.warn(
+      { uids: unasked },
+      'asking processes of these users took too long: those of an earlier node end once no pod of their user runs',
+    );
+  return { strays, users, unasked };
+}
+
+/** A pod that does not end by signals may wait for what its user runs, which is killed then. */
+async function endPods(workers: PodWorkers, { users, clock }: NodeContext, graceMs: number): Promise<void> {
+  const stopped = workers.stop(graceMs);
+  await within(stopped, graceMs + KILLED_MS, clock);
+  await users.endProcesses({ clock, isIdle: () => true, bounds: STOP_BOUNDS });
+  await within(stopped, FREED_MS, clock);
 }
 
 /** The number of `nobody`, who is as good as any user of a pod. */

@@ -6,6 +6,7 @@ import { isAccountMounted } from '../account/is-account-mounted.js';
 import { PodKubeconfig } from '../account/pod-kubeconfig.js';
 import { ContainerRunner } from '../container/container-runner.js';
 import type { NodeContext } from '../context/node-context.js';
+import { runningOf, strayText } from '../strays/end-strays.js';
 import { nodeUser, type PodUser } from '../user/pod-user.js';
 import { within } from '../within.js';
 import type { ContainerLog } from '../log/pod-logs.js';
@@ -144,8 +145,8 @@ export class PodWorker {
   }
 
   /** Whether processes of the pod may run as this user, now or later. */
-  mayRunAs(user: PodUser): boolean {
-    return !this.#isIdle && this.#runningUser.uid === user.uid;
+  mayRunAs(uid: number): boolean {
+    return !this.#isIdle && this.#runningUser.uid === uid;
   }
 
   /** Undefined for a container that the pod does not have. */
@@ -226,6 +227,7 @@ export class PodWorker {
     if (this.#rejection) return this.#reportUnstarted(this.#rejection);
     await this.#chooseUser();
     if (this.#cause || this.#isRefused()) return;
+    await this.#awaitStrays();
     await this.#prepare();
     await this.#containers.run(this.#endingSignal.signal, specGraceMs(this.#pod));
     this.#reporter.report();
@@ -267,6 +269,17 @@ export class PodWorker {
     this.#context.events.record(PODS, this.#pod, { type: 'Warning', reason, message });
     this.#reporter.report();
     void this.#reporter.flush(RETRY_MS).then(() => this.#firstReport.resolve());
+  }
+
+  /** No second copy of a container runs beside what an earlier node left of it, which may hold its files and ports. */
+  async #awaitStrays(): Promise<void> {
+    const { strays, clock } = this.#context;
+    for (let tries = 0; !this.#cause; tries++) {
+      const left = runningOf(strays, this.#pod);
+      if (left.length === 0) return;
+      if (tries === 0) this.#reportUnstarted({ reason: 'ProcessesLeft', message: strayText(left) });
+      await within(this.#ending.promise, RETRY_MS, clock);
+    }
   }
 
   async #prepare(): Promise<void> {

@@ -6,7 +6,6 @@ import { keyOf, keyText, type Pod } from '#lib/resources';
 import type { NodeContext } from '../context/node-context.js';
 import { within } from '../within.js';
 import { isOver } from './is-over.js';
-import type { PodUser } from '../user/pod-user.js';
 import { removePodFolder } from '../pod-files/pod-files.js';
 import { inOrderOfArrival, type PodRejection, rejectionOf } from './pod-rejection.js';
 import { PodWorker } from './pod-worker.js';
@@ -46,6 +45,11 @@ export class PodWorkers {
     await Promise.allSettled([...this.#workers.values()].map((worker) => worker.stop(graceMs)));
   }
 
+  /** What runs as users that the start of the node had no time for: of each once none of its pods runs, however long it takes. */
+  async endLeft(uids: readonly number[]): Promise<void> {
+    for (const uid of uids) await this.#endProcesses(uid, () => !this.#isStopping);
+  }
+
   #apply(change: Change<Pod>): void {
     const { object } = change;
     const known = this.#workers.get(object.metadata.uid ?? '');
@@ -60,7 +64,7 @@ export class PodWorkers {
     const worker = new PodWorker(this.#context, pod, {
       previous,
       rejection: this.#rejectionOf(pod),
-      onIdle: (user) => this.#endProcesses(user),
+      onIdle: (user) => (user.isOwn ? this.#endProcesses(user.uid) : Promise.resolve()),
     });
     this.#workers.set(uid, worker);
     worker.ended
@@ -83,12 +87,19 @@ export class PodWorkers {
   }
 
   /** What a pod left running can only be told from other pods of its user when none of these runs. */
-  async #endProcesses(user: PodUser): Promise<void> {
+  async #endProcesses(uid: number, isWanted = (): boolean => true): Promise<void> {
     const { users, log, clock } = this.#context;
-    const isIdle = (): boolean => ![...this.#workers.values()].some((other) => other.mayRunAs(user));
-    if (!user.isOwn || !isIdle()) return;
-    const ended = await users.endProcesses({ user, clock, isIdle });
-    if (ended > 0) log.warn({ uid: user.uid, processes: ended }, 'ended processes that pods left behind');
+    const isIdle = (): boolean =>
+      isWanted() && ![...this.#workers.values()].some((other) => other.mayRunAs(uid));
+    if (!isIdle()) return;
+    try {
+      const { ended, unasked } = await users.endProcesses({ uid, clock, isIdle });
+      if (ended > 0) log.warn({ uid, processes: ended }, 'ended processes that pods left behind');
+      if (unasked.length > 0)
+        log.warn({ uid }, 'leaving processes of a user running: reading which node they belong to failed');
+    } catch (error) {
+      log.error({ uid, problem: errorText(error) }, 'ending processes that pods left behind failed');
+    }
   }
 
   /** Folders of pods that were deleted while the node was away. */

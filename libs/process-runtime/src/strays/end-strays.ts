@@ -1,11 +1,15 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { endProcess, isRunning, type ProcessIdentity } from '#lib/process-identity';
+import { errorText } from '#lib/errors';
+import { endProcess, type EndOptions, isRunning, type ProcessIdentity } from '#lib/process-identity';
+import type { Pod } from '#lib/resources';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import { readJson } from '../pod-files/pod-files.js';
 import { markedProcesses } from './marked-processes.js';
+import { usersOfPeople } from './people.js';
 import { NODE_MARKER } from './process-marker.js';
+import { homeOf, isAtHome, statusOf } from './process-status.js';
 
 /** Written right after a process was started. */
 export interface ProcessRecord extends ProcessIdentity {
@@ -13,40 +17,101 @@ export interface ProcessRecord extends ProcessIdentity {
   readonly restartCount: number;
 }
 
+/** A process of an earlier node. */
+export interface Stray extends ProcessIdentity {
+  /** Undefined where nothing shows which pod it belongs to. */
+  readonly podUid: string | undefined;
+}
+
+export interface EndingOfStrays {
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** Ends one process, and rejects when it still runs afterwards. Default: by signals. */
+  readonly end?: typeof endProcess | undefined;
+}
+
 /** They have seen their channel close already, so they only need to be waited for. */
 const GRACE_MS = 2_000;
+/** In one line of the log. */
+const MAX_NAMED = 20;
 
 /**
  * Ends whatever an earlier node, killed without a chance to stop, left running: first what its records name, then (where
- * `/proc` can be read) everything that carries its marker, because a record may have come too late. Nothing may be
+ * `/proc` can be read) everything that carries its marker, because a record may have come too late, or, where its variables
+ * cannot be read, works in a folder of its pods. Nothing may be
  * started before this is done: no second copy of a workload ever runs.
+ * @returns those that did not end: one that waits for a file system of its own ends once that answers. Their pods, and no
+ * others, must wait for them
  */
-export async function endStrays(podsFolder: string, clock: Clock, log: Logger): Promise<void> {
+export async function endStrays(
+  podsFolder: string,
+  { clock, log, end = endProcess }: EndingOfStrays,
+): Promise<readonly Stray[]> {
+  const endAll = async (strays: readonly Stray[], options: EndOptions): Promise<readonly Stray[]> => {
+    const results = await Promise.allSettled(strays.map((stray) => end(stray, options)));
+    return strays.filter((stray, at) => {
+      const result = results[at];
+      if (result?.status !== 'rejected') return false;
+      const { pid, podUid } = stray;
+      log.error(
+        { pid, podUid, problem: errorText(result.reason) },
+        'ending a process of an earlier node failed; its pod is not started before it has ended',
+      );
+      return true;
+    });
+  };
+
   const recorded = recordedProcesses(podsFolder).filter(isRunning);
   if (recorded.length > 0)
     log.warn({ pids: recorded.map(({ pid }) => pid) }, 'ending processes that outlived an earlier node');
-  await Promise.all(
-    recorded.map((identity) => endProcess(identity, { clock, graceMs: GRACE_MS, group: true })),
-  );
-  const onStuck = (pid: number): void =>
+  const remaining = await endAll(recorded, { clock, graceMs: GRACE_MS, group: true });
+
+  const people = usersOfPeople();
+  const { marked, unclear } = await markedProcesses(NODE_MARKER, podsFolder, {
+    clock,
+    isCertain: (pid) => (remaining.some((stray) => stray.pid === pid) ? false : undefined),
+    isLikely: (pid) => isAtHome(pid, podsFolder) && !isForeign(pid, people),
+  });
+  if (unclear.length > 0)
     log.warn(
-      { pid },
-      'reading the variables of a process failed: it holds the lock of its memory; look what it is',
+      { processes: unclear.length, pids: unclear.slice(0, MAX_NAMED) },
+      'reading the variables of processes failed; end those that an earlier node has left',
     );
-  const marked = await markedProcesses(NODE_MARKER, podsFolder, { clock, onStuck });
   if (marked.length > 0)
     log.warn({ pids: marked.map(({ pid }) => pid) }, 'ending unrecorded processes of an earlier node');
-  await Promise.all(marked.map((identity) => endProcess(identity, { clock, graceMs: 0 })));
+  const strays = marked.map((identity) => ({ ...identity, podUid: homeOf(identity.pid, podsFolder) }));
+  return [...remaining, ...(await endAll(strays, { clock, graceMs: 0 }))];
 }
 
-function recordedProcesses(podsFolder: string): ProcessRecord[] {
+/** Those of a pod that have not ended by now. */
+export function runningOf(strays: readonly Stray[], { metadata }: Pod): readonly Stray[] {
+  return strays.filter((stray) => stray.podUid === metadata.uid && isRunning(stray));
+}
+
+/** For the event of their pod. */
+export function strayText(strays: readonly Stray[]): string {
+  const pids = strays.slice(0, MAX_NAMED).map(({ pid }) => pid);
+  return (
+    `processes that an earlier node left of this pod did not end when they were killed (${pids.join(', ')}): ` +
+    'its containers start once they have ended; end what they wait for, such as the program of a file system of their own'
+  );
+}
+
+/** What a person runs in a folder of pods. The user of this node is also that of its pods, where these have none of their own. */
+function isForeign(pid: number, people: ReadonlySet<number>): boolean {
+  const uid = statusOf(pid)?.uids[0];
+  return uid !== undefined && uid !== process.getuid?.() && people.has(uid);
+}
+
+function recordedProcesses(podsFolder: string): Stray[] {
   if (!existsSync(podsFolder)) return [];
   // a file in this folder belongs to no pod
   const pods = readdirSync(podsFolder, { withFileTypes: true }).filter((entry) => entry.isDirectory());
-  return pods.flatMap(({ name: uid }) => {
-    const folder = join(podsFolder, uid);
+  return pods.flatMap(({ name: podUid }) => {
+    const folder = join(podsFolder, podUid);
     return readdirSync(folder)
       .filter((name) => name.endsWith('.process.json'))
-      .flatMap((name) => readJson<ProcessRecord>(join(folder, name)) ?? []);
+      .flatMap((name) => readJson<ProcessRecord>(join(folder, name)) ?? [])
+      .map(({ pid, startedAt }) => ({ pid, startedAt, podUid }));
   });
 }

@@ -1,5 +1,6 @@
 import type { Clock } from '#lib/time';
-import { type ReadPiece, readMemoryFile, type Unread } from './memory-file.js';
+import { BESIDE_STUCK, type ReadPiece, readMemoryFile, UNASKED, type Unread } from './memory-file.js';
+import { readApart } from './read-apart.js';
 
 /** As much as a process may be started with. It may say later that its variables are all its memory. */
 const MAX_BYTES = 2 << 20;
@@ -10,9 +11,29 @@ export function variableOf(pid: number, name: string, clock: Clock): Promise<str
   return variableIn(`/proc/${pid}/environ`, name, clock);
 }
 
-/** @param file with `NAME=value` and a zero for each variable */
-export function variableIn(file: string, name: string, clock: Clock): Promise<string | Unread | undefined> {
-  return readMemoryFile(file, clock, (read) => readVariable(read, `\0${name}=`));
+/**
+ * Where stuck processes keep this process from reading, another one reads.
+ * @param file with `NAME=value` and a zero for each variable
+ */
+export async function variableIn(
+  file: string,
+  name: string,
+  clock: Clock,
+): Promise<string | Unread | undefined> {
+  const start = `\0${name}=`;
+  const found = await readMemoryFile(file, clock, (read) => readVariable(read, start));
+  if (found !== BESIDE_STUCK && found !== UNASKED) return found;
+  const apart = await readApart(file, MAX_BYTES, clock);
+  return Buffer.isBuffer(apart) ? readVariable(piecesOf(apart), start) : apart;
+}
+
+function piecesOf(text: Buffer): ReadPiece {
+  let at = 0;
+  return (buffer, offset) => {
+    const copied = text.copy(buffer, offset, at);
+    at += copied;
+    return Promise.resolve(copied);
+  };
 }
 
 /** No further than to the end of its value. */

@@ -20,29 +20,56 @@ const isRoot = process.platform === 'linux' && process.getuid?.() === 0;
     try {
       const options = { clock: systemClock, uid: USER };
       const found = await markedProcesses('MARK', 'this', options);
-      expect(found.map(({ pid }) => pid)).toEqual([own.pid]);
+      expect(found.marked.map(({ pid }) => pid)).toEqual([own.pid]);
       await markedProcesses('MARK', 'this', { ...options, read });
       expect(readPids).toEqual([own.pid]);
       const all = await markedProcesses('MARK', 'this', { clock: systemClock });
-      expect(all.map(({ pid }) => pid).sort()).toEqual([own.pid, foreign.pid].sort());
+      expect(all.marked.map(({ pid }) => pid).sort()).toEqual([own.pid, foreign.pid].sort());
     } finally {
       for (const child of [own, foreign]) child.kill('SIGKILL');
     }
   });
 
-  it('leaves out a process that keeps its variables from its readers, and names it', async () => {
-    const env = { PATH: '/usr/bin:/bin' };
-    const own = spawn('sleep', ['1000'], { uid: USER, gid: USER, cwd: '/', env, stdio: 'ignore' });
-    const read = (pid: number) => Promise.resolve(pid === own.pid ? STUCK : undefined);
-    const stuckPids: number[] = [];
+  it('takes what is certain unread, what is likely where it is stuck, and names the rest', async () => {
+    const sleepers = ['certain', 'foreign', 'likely', 'unclear'].map((name) => {
+      const options = { uid: USER - 10, gid: USER, cwd: '/', env: { PATH: '/usr/bin:/bin' } };
+      return { name, child: spawn('sleep', ['1000'], { ...options, stdio: 'ignore' }) };
+    });
+    const nameOf = (pid: number) => sleepers.find(({ child }) => child.pid === pid)?.name;
+    const read: (string | undefined)[] = [];
     try {
-      const options = { clock: systemClock, read, onStuck: (pid: number) => stuckPids.push(pid) };
-      const found = await markedProcesses('MARK', 'this', { ...options, uid: USER });
-      expect(found).toEqual([]);
-      expect(await markedProcesses('MARK', 'this', options)).toEqual([]);
-      expect(stuckPids).toEqual([own.pid, own.pid]);
+      const found = await markedProcesses('MARK', 'this', {
+        ...{ clock: systemClock, uid: USER - 10 },
+        read: (pid) => (read.push(nameOf(pid)), Promise.resolve(STUCK)),
+        isCertain: (pid) => ({ certain: true, foreign: false })[nameOf(pid) ?? ''],
+        isLikely: (pid) => nameOf(pid) === 'likely',
+      });
+      expect(read).toEqual(['likely', 'unclear']);
+      expect(found.marked.map(({ pid }) => nameOf(pid))).toEqual(['certain', 'likely']);
+      expect(found.unclear.map(nameOf)).toEqual(['unclear']);
     } finally {
-      own.kill('SIGKILL');
+      for (const { child } of sleepers) child.kill('SIGKILL');
+    }
+  });
+
+  it('asks no more than a few of a user that are stuck, and those of others nevertheless', async () => {
+    const options = { cwd: '/', env: { PATH: '/usr/bin:/bin' }, stdio: 'ignore' } as const;
+    const sleeperOf = (uid: number) => spawn('sleep', ['1000'], { ...options, uid, gid: uid });
+    const stuck = Array.from({ length: 8 }, () => sleeperOf(USER - 11));
+    const other = sleeperOf(USER - 12);
+    let asked = 0;
+    const read = (pid: number) => {
+      if (!stuck.some((child) => child.pid === pid))
+        return Promise.resolve(pid === other.pid ? 'this' : undefined);
+      asked++;
+      return Promise.resolve(STUCK);
+    };
+    try {
+      const found = await markedProcesses('MARK', 'this', { clock: systemClock, read });
+      expect([asked, found.unclear.length]).toEqual([5, 8]);
+      expect(found.marked.map(({ pid }) => pid)).toEqual([other.pid]);
+    } finally {
+      for (const child of [...stuck, other]) child.kill('SIGKILL');
     }
   });
 });

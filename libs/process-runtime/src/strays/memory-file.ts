@@ -3,20 +3,21 @@ import { open } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Clock } from '#lib/time';
 import { statusOf } from './process-status.js';
+import { LATE, within } from './within.js';
 
 /** The process holds the lock of its own memory. */
 export const STUCK = Symbol('stuck');
 export type Stuck = typeof STUCK;
 /** It was not asked: too many others hold theirs. */
 export const UNASKED = Symbol('unasked');
-export type Unread = Stuck | typeof UNASKED;
+/** It was not asked: another process of its user holds its own. */
+export const BESIDE_STUCK = Symbol('beside a stuck process of its user');
+export type Unread = Stuck | typeof UNASKED | typeof BESIDE_STUCK;
 
 /** A process that has no reason to keep a reader waiting answers within microseconds. */
 const PATIENCE_MS = 1_000;
 /** Each has one of the four threads in which Node works with files, a stuck one for good. */
 const MAX_OPEN = 2;
-/** A timer that comes later than by this tells of a node that stood still. */
-const STALL_MS = 200;
 
 /** Reads that are not over, by path, with the user of the file. */
 const reading = new Map<string, { readonly uid: number; readonly over: Promise<unknown> }>();
@@ -43,11 +44,13 @@ export async function readMemoryFile<T>(
   // one read of a process at a time, and few in all
   for (;;) {
     const before = reading.get(path);
-    if (before && (await within(before.over, clock)) === STUCK) return STUCK;
+    if (before && (await within(before.over, clock, PATIENCE_MS)) === LATE) return STUCK;
     if (before) continue;
-    if (isShut(uid)) return UNASKED;
+    // one stuck read of a user is enough, and none more than there may be
+    if ([...stuck].some((other) => reading.get(other)?.uid === uid)) return BESIDE_STUCK;
+    if (stuck.size >= MAX_OPEN) return UNASKED;
     if (reading.size < MAX_OPEN) break;
-    await within(Promise.race([...reading.values()].map(({ over }) => over)), clock);
+    await within(Promise.race([...reading.values()].map(({ over }) => over)), clock, PATIENCE_MS);
   }
   const over = readWhole(path, read);
   reading.set(path, { uid, over });
@@ -55,14 +58,10 @@ export async function readMemoryFile<T>(
     reading.delete(path);
     stuck.delete(path);
   });
-  const found = await within(over, clock);
-  if (found === STUCK && reading.has(path)) stuck.add(path);
-  return found;
-}
-
-/** One stuck read of a user is enough, and none more than there may be. */
-function isShut(uid: number): boolean {
-  return stuck.size >= MAX_OPEN || [...stuck].some((path) => reading.get(path)?.uid === uid);
+  const found = await within(over, clock, PATIENCE_MS);
+  if (found !== LATE) return found;
+  if (reading.has(path)) stuck.add(path);
+  return STUCK;
 }
 
 /** By its status, for which no lock is taken: the folder of a process that may not be traced is root's. */
@@ -70,25 +69,6 @@ function ownerOf(path: string): number | undefined {
   const pid = /^\/proc\/(\d+)\//.exec(path)?.[1];
   if (pid !== undefined) return statusOf(Number(pid))?.uids[0];
   return statSync(dirname(path), { throwIfNoEntry: false })?.uid;
-}
-
-/** A node that stood still itself has not waited: then it waits anew. */
-async function within<T>(over: Promise<T>, clock: Clock): Promise<T | Stuck> {
-  const { promise: late, resolve } = Promise.withResolvers<Stuck>();
-  let cancel = (): void => undefined;
-  const wait = (): void => {
-    const sinceMs = clock.monotonicMs();
-    cancel = clock.after(PATIENCE_MS, () => {
-      if (clock.monotonicMs() - sinceMs > PATIENCE_MS + STALL_MS) wait();
-      else resolve(STUCK);
-    });
-  };
-  wait();
-  try {
-    return await Promise.race([over, late]);
-  } finally {
-    cancel();
-  }
 }
 
 async function readWhole<T>(path: string, read: (piece: ReadPiece) => Promise<T>): Promise<T | undefined> {

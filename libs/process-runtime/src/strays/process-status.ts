@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 
 /** What `/proc/PID/status` shows of every process to everybody. */
 export interface ProcessStatus {
@@ -15,6 +15,53 @@ export function statusOf(pid: number): ProcessStatus | undefined {
   return { uids, parent: Number(/^PPid:\s+(\d+)$/m.exec(text)?.[1]) };
 }
 
+/** What `/proc/PID/stat` shows of where a process came from: no process can change when it began. */
+export interface ProcessOrigin {
+  /** Number of the process that made the session: whoever leaves it leaves its group too. */
+  readonly session: number;
+  /** Ticks since the machine was started. */
+  readonly startedTicks: number;
+}
+
+/**
+ * Whether a process is of the session that another one began. The number of that one is given again once nobody of its
+ * session is left: whoever has it now, and began at another time, began another session.
+ */
+export function isOfSession(
+  { session }: ProcessOrigin,
+  leader: { readonly pid: number; readonly startedTicks: number },
+): boolean {
+  if (session !== leader.pid) return false;
+  const holder = originOf(leader.pid);
+  return holder === undefined || holder.startedTicks === leader.startedTicks;
+}
+
+/** Undefined for a process that is gone; one that is over and waits for its parent still shows it. */
+export function originOf(pid: number): ProcessOrigin | undefined {
+  const text = textOf(`/proc/${pid}/stat`);
+  // after the name of the program, which may hold anything
+  const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
+  return text === '' ? undefined : { session: Number(fields[3]), startedTicks: Number(fields[19]) };
+}
+
+/**
+ * Whether a process works in a folder or below it, or its program lies there. The links alone are read, which takes no
+ * lock of the process: what they lead to may lie in a file system that answers nobody.
+ */
+export function isAtHome(pid: number, folder: string): boolean {
+  return placesOf(pid).some((place) => place === folder || place.startsWith(`${folder}/`));
+}
+
+/** Name of the entry of a folder that a process works in, or where its program lies; undefined for one that is elsewhere. */
+export function homeOf(pid: number, folder: string): string | undefined {
+  const place = placesOf(pid).find((one) => one.startsWith(`${folder}/`));
+  return place?.slice(folder.length + 1).split('/')[0];
+}
+
+function placesOf(pid: number): readonly string[] {
+  return ['cwd', 'exe'].map((name) => linkOf(`/proc/${pid}/${name}`));
+}
+
 /** All of this machine, or of this container. */
 export function processNumbers(): readonly number[] {
   return readdirSync('/proc')
@@ -26,6 +73,14 @@ export function processNumbers(): readonly number[] {
 export function textOf(path: string): string {
   try {
     return readFileSync(path, 'utf8');
+  } catch {
+    return '';
+  }
+}
+
+function linkOf(path: string): string {
+  try {
+    return readlinkSync(path);
   } catch {
     return '';
   }

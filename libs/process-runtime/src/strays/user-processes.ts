@@ -3,13 +3,18 @@ import { dirname, join } from 'node:path';
 import { findProcess, sendSignal } from '#lib/process-identity';
 import type { Clock } from '#lib/time';
 import { Pace } from '../pace.js';
-import { variableOf } from './environment-variable.js';
-import { STUCK, UNASKED } from './memory-file.js';
+import { ALL_STUCK, BoundedReader, type ReadBounds } from './bounded-reader.js';
+import type { variableOf } from './environment-variable.js';
+import { STUCK } from './memory-file.js';
+import { usersOfPeople } from './people.js';
 import { NODE_MARKER } from './process-marker.js';
-import { processNumbers, statusOf, textOf } from './process-status.js';
+import { isAtHome, processNumbers, statusOf } from './process-status.js';
 
 /** Processes that fork while they are killed are found in the next round. */
 const MAX_ROUNDS = 50;
+/** How often those that were killed are looked at again: the kernel ends them in its own time. */
+const MAX_LOOKS = 20;
+const LOOK_MS = 10;
 
 export interface EndingOfUsers {
   readonly uids: readonly number[];
@@ -19,72 +24,107 @@ export interface EndingOfUsers {
   readonly clock: Clock;
   /** Asked before each is killed: whether still no pod runs as one of these users. */
   readonly isIdle: () => boolean;
+  /** Default: all are waited for. */
+  readonly bounds?: ReadBounds | undefined;
+  /** Reads a variable of a process. */
+  readonly read?: typeof variableOf;
+}
+
+export interface EndedProcesses {
+  /** How many were killed. */
+  readonly ended: number;
+  /** Users some of whose processes were left alone, because it was not read whose they are. */
+  readonly unasked: readonly number[];
 }
 
 /**
  * Kills whatever runs as one of these users of pods, also what has left its group and cleared its environment: nothing
  * but its user tells then where it came from. Another node of this machine may give the same numbers to its own pods;
  * their marker says so, and they are left alone; so is what this process started itself and will end.
- * @returns how many it has killed
  */
-export async function endProcessesOf(ending: EndingOfUsers): Promise<number> {
-  const { clock, isIdle } = ending;
+export async function endProcessesOf(ending: EndingOfUsers): Promise<EndedProcesses> {
   const people = usersOfPeople();
   const uids = new Set(ending.uids.filter((uid) => !people.has(uid)));
-  if (process.platform !== 'linux' || uids.size === 0) return 0;
-  const pace = new Pace(clock);
-  const killed = new Set<number>();
-  for (let round = 0; round < MAX_ROUNDS; round++) {
-    let found = 0;
-    for (const pid of processNumbers()) {
-      await pace.step();
-      if (!isOfUsers(pid, uids) || (await isOfAnotherNode(pid, ending))) continue;
-      if (!isIdle()) return killed.size;
-      found++;
-      killed.add(pid);
-      sendSignal(pid, 'SIGKILL', false);
-    }
-    if (found === 0) break;
+  if (process.platform !== 'linux' || uids.size === 0) return { ended: 0, unasked: [] };
+  const walk = new Walk(ending, uids);
+  for (let round = 0, looks = 0; round < MAX_ROUNDS && looks < MAX_LOOKS; round++) {
+    // first all that works in a folder of pods: with it may end what others of its user wait for
+    const { found, dying } = await walk.round(round > 0);
+    if (found > 0 || round === 0) continue;
+    if (dying === 0 || !ending.isIdle()) break;
+    looks++;
+    await ending.clock.sleep(LOOK_MS);
   }
-  return killed.size;
+  return { ended: walk.killed.size, unasked: [...walk.unasked] };
 }
 
-/** A number that was given by mistake may be somebody's, and so are the processes. */
-function usersOfPeople(): ReadonlySet<number> {
-  return new Set(
-    textOf('/etc/passwd')
-      .split('\n')
-      .map((line) => Number(line.split(':')[2])),
-  );
+class Walk {
+  readonly #ending: EndingOfUsers;
+  readonly #uids: ReadonlySet<number>;
+  readonly #pace: Pace;
+  readonly #reader: BoundedReader;
+  /** Their starts, by their numbers. */
+  readonly killed = new Map<number, string>();
+  /** Users of processes that the last round has left. */
+  readonly unasked = new Set<number>();
+
+  constructor(ending: EndingOfUsers, uids: ReadonlySet<number>) {
+    const { clock, read, bounds = ALL_STUCK } = ending;
+    this.#ending = ending;
+    this.#uids = uids;
+    this.#pace = new Pace(clock);
+    this.#reader = new BoundedReader({ clock, read, bounds, pace: this.#pace });
+  }
+
+  /** @returns how many it has killed, and how many others of them have not ended */
+  async round(mayAsk: boolean): Promise<{ readonly found: number; readonly dying: number }> {
+    const { podsFolder, isIdle } = this.#ending;
+    let found = 0;
+    let dying = 0;
+    this.#reader.beginRound();
+    this.unasked.clear();
+    for (const pid of processNumbers()) {
+      await this.#pace.step();
+      const uid = userOf(pid, this.#uids);
+      // one that is over waits for its parent
+      const startedAt = uid === undefined ? undefined : findProcess(pid)?.startedAt;
+      if (uid === undefined || startedAt === undefined) continue;
+      if (this.killed.get(pid) === startedAt) {
+        dying++;
+        continue;
+      }
+      if (!isAtHome(pid, podsFolder) && !(mayAsk && (await this.#isOfThisNode(pid, uid)))) continue;
+      if (!isIdle()) return { found: 0, dying: 0 };
+      found++;
+      this.killed.set(pid, startedAt);
+      sendSignal(pid, 'SIGKILL', false);
+    }
+    return { found, dying };
+  }
+
+  /**
+   * Any process may claim to be of another node: what it claims must be there, and belong to the user of the nodes. One
+   * that keeps its variables from its readers claims nothing.
+   */
+  async #isOfThisNode(pid: number, uid: number): Promise<boolean> {
+    const { podsFolder, usersFile } = this.#ending;
+    const claimed = await this.#reader.variableOf(pid, uid, NODE_MARKER);
+    if (claimed === undefined || claimed === STUCK || claimed === podsFolder) return true;
+    if (typeof claimed === 'symbol') {
+      this.unasked.add(uid);
+      return false;
+    }
+    const users = fileAt(join(dirname(claimed), 'users.json'));
+    if (users?.uid !== process.getuid?.()) return true;
+    const own = fileAt(usersFile);
+    return users === undefined || (users.dev === own?.dev && users.ino === own.ino);
+  }
 }
 
 /** By its status, which every process shows: the owner of its folder in `/proc` is root once it may not be traced. */
-function isOfUsers(pid: number, uids: ReadonlySet<number>): boolean {
+function userOf(pid: number, uids: ReadonlySet<number>): number | undefined {
   const status = statusOf(pid);
-  // one that is over waits for its parent
-  return (
-    status !== undefined &&
-    status.parent !== process.pid &&
-    status.uids.some((uid) => uids.has(uid)) &&
-    findProcess(pid) !== undefined
-  );
-}
-
-/**
- * Any process may claim it: what it claims must be there, and belong to the user of the nodes. One that keeps its variables
- * from its readers claims nothing; one that could not be asked is left alone.
- */
-async function isOfAnotherNode(
-  pid: number,
-  { podsFolder, usersFile, clock }: EndingOfUsers,
-): Promise<boolean> {
-  const claimed = await variableOf(pid, NODE_MARKER, clock);
-  if (claimed === UNASKED) return true;
-  if (claimed === undefined || claimed === STUCK || claimed === podsFolder) return false;
-  const users = fileAt(join(dirname(claimed), 'users.json'));
-  if (users?.uid !== process.getuid?.()) return false;
-  const own = fileAt(usersFile);
-  return users !== undefined && !(users.dev === own?.dev && users.ino === own.ino);
+  return status?.parent === process.pid ? undefined : status?.uids.find((uid) => uids.has(uid));
 }
 
 /** Not what a link leads to: anybody may make a link to a file of root. */

@@ -1,0 +1,18 @@
+import { describe, expect, it } from '@jest/globals';
+import { systemClock } from '#lib/time';
+import { canUseUpDescriptors, withoutDescriptors } from '../testdata/without-descriptors.js';
+import { UNASKED } from './memory-file.js';
+import { readApart } from './read-apart.js';
+
+const read = (path: string) => readApart(path, 1_000, systemClock);
+
+describe('readApart', () => {
+  (canUseUpDescriptors ? it : it.skip)('leaves a process unasked without descriptors', async () => {
+    expect(await withoutDescriptors(() => read('/etc/passwd'))).toBe(UNASKED);
+    expect(await read('/etc/passwd')).toBeInstanceOf(Buffer);
+  });
+
+  it('leaves a process unasked where starting a reader throws', async () => {
+    expect(await read('no name of a file\0')).toBe(UNASKED);
+  });
+});

@@ -1,0 +1,29 @@
+import type { Clock } from '#lib/time';
+
+/** It took longer than a reader waits. */
+export const LATE = Symbol('late');
+
+/** A process that stands still misses one look, however long it does: the others are made while it runs. */
+const LOOK_MS = 200;
+
+/**
+ * What a promise gives within so long of a process that runs: the time in which this process itself stood still, as a
+ * machine that sleeps or has too much to do lets it, is not counted.
+ */
+export async function within<T>(
+  over: Promise<T>,
+  clock: Clock,
+  patienceMs: number,
+): Promise<T | typeof LATE> {
+  const { promise: late, resolve } = Promise.withResolvers<typeof LATE>();
+  let cancel = (): void => undefined;
+  const look = (left: number): void => {
+    cancel = clock.after(LOOK_MS, () => (left > 1 ? look(left - 1) : resolve(LATE)));
+  };
+  look(Math.ceil(patienceMs / LOOK_MS));
+  try {
+    return await Promise.race([over, late]);
+  } finally {
+    cancel();
+  }
+}
