@@ -26,6 +26,7 @@ import { absentTypes } from './registry/absent-types.js';
 import { builtinTypes } from './registry/builtin-types.js';
 import { CrdInstaller } from './registry/crd-installer.js';
 import { EventExpiry } from './registry/event-expiry.js';
+import { listenerAccounts } from './registry/listener-accounts.js';
 import { ObjectService } from './registry/object-service.js';
 import { ResourceHandlers } from './registry/resource-handlers.js';
 import { TypeRegistry } from './registry/type-registry.js';
@@ -164,7 +165,16 @@ class EmbeddedApiServer implements ApiServer {
     const escalation = new EscalationCheck(authorizer);
     const hub = new WatchHub(store);
     this.#endReadings = readServer(store, hub);
-    const resources = new ResourceHandlers({ store, objects, hub, clock, authorizer, escalation });
+    const findListeners = listenerAccounts(store);
+    const resources = new ResourceHandlers({
+      store,
+      objects,
+      hub,
+      clock,
+      authorizer,
+      escalation,
+      findListeners,
+    });
     const subresources = subresourceHandlers({
       store,
       objects,
@@ -190,6 +200,7 @@ class EmbeddedApiServer implements ApiServer {
       certificate: serving.certificate,
       clientCa: authority.certificate,
       authenticate: (request) => authenticator.authenticate(request),
+      findListeners,
       knowsResource: ({ group, version, resource }) =>
         types.findServed(group, version, resource) !== undefined,
       handler: apiHandler({

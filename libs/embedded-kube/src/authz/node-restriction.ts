@@ -2,7 +2,7 @@ import { jsonEquals } from '#lib/json';
 import { forbidden, type KubeObject, type ResourceName, textAt } from '#lib/kube-semantics';
 import { ANNOTATION } from '#lib/resources';
 import { SERVICE_PROXY, type UserInfo } from '../authn/user.js';
-import { nodeOf } from './node-user.js';
+import { nodeOf } from '../authn/node-user.js';
 
 /** Labels of Kubernetes that a kubelet sets on its own Node; the plugin NodeRestriction allows the same. */
 const OWN_LABELS = new Set([

@@ -28,6 +28,7 @@ beforeAll(async () => {
       groups: headers['x-user'] === 'platform' ? ['system:masters'] : [],
     }),
     knowsResource: () => true,
+    findListeners: () => undefined,
     handler: async ({ info, readBody }) => {
       if (info.path === '/held') {
         const { length } = await readBody();

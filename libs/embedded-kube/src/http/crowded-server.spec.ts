@@ -1,3 +1,4 @@
+import type { ClientRequest, IncomingMessage } from 'node:http';
 import { Agent, request } from 'node:https';
 import { connect, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
@@ -9,11 +10,19 @@ import { json } from './request-context.js';
 import { TlsListener } from './tls-listener.js';
 
 const MOST = 300;
+/** Of one user. */
+const SHARE = 30;
+const GROUPS: Readonly<Record<string, readonly string[]>> = {
+  platform: ['system:masters'],
+  'system:node:a': ['system:nodes'],
+};
 
 const folder = temporaryFolder();
 let listener: TlsListener;
 let port: number;
 let isOver = false;
+/** Requests whose bodies are waited for. */
+let receiving = 0;
 const open = new Set<Socket>();
 
 beforeAll(async () => {
@@ -24,20 +33,24 @@ beforeAll(async () => {
     key: serving.privateKey,
     certificate: serving.certificate,
     clientCa: authority.certificate,
-    authenticate: async ({ headers }) => ({
-      username: String(headers['x-user'] ?? 'test'),
-      groups: headers['x-user'] === 'platform' ? ['system:masters'] : [],
-    }),
+    authenticate: async ({ headers }) => {
+      const username = String(headers['x-user'] ?? 'test');
+      return { username, groups: GROUPS[username] ?? [] };
+    },
     knowsResource: () => true,
-    handler: async ({ info }) =>
-      info.path === '/stream'
-        ? {
-            kind: 'stream',
-            code: 200,
-            contentType: 'text/plain',
-            start: (stream) => void stream.write('begun'),
-          }
-        : json({ ok: true }),
+    findListeners: () => undefined,
+    handler: async ({ info, readBody }) => {
+      if (info.path === '/stream')
+        return {
+          kind: 'stream',
+          code: 200,
+          contentType: 'text/plain',
+          start: (stream) => void stream.write('begun'),
+        };
+      receiving++;
+      await readBody().finally(() => receiving--);
+      return json({ ok: true });
+    },
     log: createLogger('test', 'silent'),
     clock: systemClock,
     maxConnections: MOST,
@@ -122,27 +135,58 @@ describe('the API server, whose connections are all taken', () => {
     watch.destroy();
   });
 
-  it('refuses a user who watches with a quarter of them, and no other user', async () => {
+  it('refuses a user who watches with a tenth of them, and no other user', async () => {
     const statuses: number[] = [];
-    const watch = (user: string): Promise<number> =>
-      new Promise((resolve, reject) => {
-        const call = request(
-          {
-            ...{ host: '127.0.0.1', port, path: '/stream', agent: false, rejectUnauthorized: false },
-            headers: { 'x-user': user },
-          },
-          (response) => {
-            response.on('error', () => undefined).resume();
-            resolve(response.statusCode ?? 0);
-          },
-        );
-        call.on('socket', (socket) => open.add(socket));
-        call.on('error', reject).end();
-      });
-    for (let index = 0; index < MOST / 4; index++) statuses.push(await watch('greedy'));
+    for (let index = 0; index < SHARE; index++) statuses.push(await statusFor('greedy'));
     expect(new Set(statuses)).toEqual(new Set([200]));
-    expect([await watch('greedy'), await watch('modest'), await watch('platform')]).toEqual([429, 200, 200]);
+    expect([await statusFor('greedy'), await statusFor('modest'), await statusFor('platform')]).toEqual([
+      ...[429, 200, 200],
+    ]);
     for (const socket of open) socket.destroy();
-    await waitFor(async () => (await watch('greedy')) === 200);
+    await waitFor(async () => (await statusFor('greedy')) === 200);
+  });
+
+  it('answers a node and other users while three users send bodies that do not end', async () => {
+    let refused = 0;
+    for (const user of ['a', 'b', 'c'])
+      for (let index = 0; index < MOST / 4; index++)
+        begin('POST', '/', user, () => refused++)
+          .setHeader('content-length', 1_000)
+          .write('{');
+    const all = (MOST / 4) * 3;
+    await waitFor(() => receiving + refused === all, { timeoutMs: 40_000, what: 'all requests to begin' });
+    expect([await statusFor('system:node:a'), await statusFor('d'), await statusFor('a')]).toEqual([
+      ...[200, 200, 200],
+    ]);
+    expect(receiving).toBe((SHARE / 2) * 3);
   });
 });
+
+/** A request of its own connection, which stays open until the test has ended. */
+function begin(
+  method: string,
+  path: string,
+  user: string,
+  answered: (response: IncomingMessage) => void,
+): ClientRequest {
+  const call = request(
+    {
+      ...{ host: '127.0.0.1', port, method, path, agent: false, rejectUnauthorized: false },
+      headers: { 'x-user': user },
+    },
+    (response) => {
+      response.on('error', () => undefined).resume();
+      answered(response);
+    },
+  );
+  call.on('socket', (socket) => open.add(socket)).on('error', () => undefined);
+  return call;
+}
+
+/** What a user is answered who watches. */
+function statusFor(user: string): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const call = begin('GET', '/stream', user, ({ statusCode }) => resolve(statusCode ?? 0));
+    call.on('error', reject).end();
+  });
+}

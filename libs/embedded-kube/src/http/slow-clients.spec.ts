@@ -22,6 +22,7 @@ beforeAll(async () => {
     clientCa: authority.certificate,
     authenticate: async () => ({ username: 'test', groups: [] }),
     knowsResource: () => true,
+    findListeners: () => undefined,
     handler: async (context) => {
       if (context.info.path === '/large')
         return { kind: 'bytes', code: 200, contentType: 'text/plain', body: Buffer.alloc(32 << 20) };

@@ -3,6 +3,7 @@ import { claimAddress } from '#lib/held-sockets';
 import {
   answerBrokenRequests,
   boundConnections,
+  type BufferAccount,
   ConnectionRoom,
   limitServer,
   protectAnswer,
@@ -27,7 +28,9 @@ import { type KnowsResource, observeRequest } from './observe-request.js';
 import { parseRequestInfo } from './request-info.js';
 import { FairTurns } from './fair-turns.js';
 import { bodyBudget, readBody } from './request-body.js';
-import { holderOf, UserRequests } from './user-requests.js';
+import { bodyLimits, MAX_CONNECTIONS, requestLimits } from './pot-limits.js';
+import { type FindListeners, RequestPots } from './request-pots.js';
+import { holderOf } from './user-requests.js';
 import { warningHeader } from './warning-header.js';
 
 /** Says who makes a request; throws 401 when credentials are given that are not good. */
@@ -38,6 +41,7 @@ export interface TlsListenerOptions {
   readonly certificate: string;
   readonly clientCa: string;
   readonly authenticate: Authenticate;
+  readonly findListeners: FindListeners;
   readonly handler: Handler;
   readonly knowsResource: KnowsResource;
   readonly audit: Audit;
@@ -67,12 +71,6 @@ const YAML = 'application/yaml';
  */
 const MAX_BLOCK_STYLE = 128 * 1024;
 
-/** Each costs some 70 KB until its handshake is over; with its other servers this process stays far below its descriptors. */
-const MAX_CONNECTIONS = 4_000;
-/** Of one user's requests, watches included: a quarter. */
-const SHARE_OF_USER = 0.25;
-/** Of all users together, those of `system:masters` aside. */
-const SHARE_OF_USERS = 0.75;
 /** Clients of this server keep their connections and open others without trouble. */
 const UNASKED_MS = 1_000;
 
@@ -85,20 +83,22 @@ export class TlsListener {
   readonly #server: Server;
   readonly #active = new Set<AbortController>();
   readonly #streams = new AnswerStreams();
-  readonly #ofUsers: UserRequests;
+  readonly #requests: RequestPots;
+  /** Requests of which a part has not come yet. */
+  readonly #unfinished: RequestPots;
   readonly #turns: FairTurns;
   readonly #bodies = bodyBudget();
   #isStopping = false;
 
   constructor(options: TlsListenerOptions) {
     this.#options = options;
-    const { limits = SERVER_LIMITS, clock, log, maxConnections: most = MAX_CONNECTIONS } = options;
+    const { limits = SERVER_LIMITS, clock, log, findListeners } = options;
+    const { maxConnections: most = MAX_CONNECTIONS } = options;
     this.#turns = new FairTurns(clock);
-    this.#ofUsers = new UserRequests({
-      most: most * SHARE_OF_USER,
-      mostOfAll: most * SHARE_OF_USERS,
-      what: 'requests and watches under way',
-    });
+    const what = 'requests and watches under way';
+    this.#requests = new RequestPots(requestLimits(most), what, findListeners);
+    const unfinished = 'requests whose body has not come as a whole';
+    this.#unfinished = new RequestPots(bodyLimits(most), unfinished, findListeners);
     this.#server = createServer(
       {
         key: options.key,
@@ -209,16 +209,27 @@ export class TlsListener {
     const holder = holderOf(user);
     const account = this.#bodies.open(holder);
     try {
-      this.#ofUsers.begin(user, signal);
+      this.#requests.begin(user, signal);
       await this.#turns.take(holder, signal);
       const takenBody = async (): Promise<Buffer> => {
-        const body = await readBody(request, account);
+        const body = await this.#receive(request, user, account);
         await this.#turns.take(holder, signal);
         return body;
       };
       return await handler({ ...parts, readBody: takenBody });
     } finally {
       account.keep(0);
+    }
+  }
+
+  async #receive(request: IncomingMessage, user: UserInfo, account: BufferAccount): Promise<Buffer> {
+    if (request.complete) return readBody(request, account);
+    const received = new AbortController();
+    this.#unfinished.begin(user, received.signal);
+    try {
+      return await readBody(request, account);
+    } finally {
+      received.abort();
     }
   }
 

@@ -14,8 +14,25 @@ export interface UserLimits {
   readonly most: number;
   /** Of all users together. */
   readonly mostOfAll: number;
-  /** What is counted, for the refusal. */
+  /** That each may have beyond `mostOfAll`: those who come last are not refused because of those before. */
+  readonly leastOfEach?: number;
+  /** Beyond `mostOfAll`, for those who have fewer than `leastOfEach`; default any number. */
+  readonly keptForLeast?: number;
+}
+
+/** Words of a refusal. */
+interface Counted {
+  /** What is counted. */
   readonly what: string;
+  /** Who all are; default all users. */
+  readonly who?: string;
+}
+
+/** Whose request it is. */
+export interface Share {
+  readonly holder: string;
+  /** Of this holder, where that is not what each may have. */
+  readonly most?: number;
 }
 
 /**
@@ -27,19 +44,28 @@ export class UserRequests {
   readonly #underWay = new Map<string, number>();
   #all = 0;
 
-  constructor(private readonly limits: UserLimits) {}
+  constructor(
+    private readonly limits: UserLimits,
+    private readonly counted: Counted,
+  ) {}
+
+  get isEmpty(): boolean {
+    return this.#all === 0;
+  }
 
   /**
    * @param ended aborted once the request has ended
    * @throws ApiError 429
    */
-  begin(user: UserInfo, ended: AbortSignal): void {
+  begin(user: UserInfo, ended: AbortSignal, share: Share = { holder: holderOf(user) }): void {
     if (user.groups.includes(MASTERS) || ended.aborted) return;
-    const { most, mostOfAll } = this.limits;
-    const holder = holderOf(user);
+    const { mostOfAll, leastOfEach = 0, keptForLeast = Infinity } = this.limits;
+    const { holder, most = this.limits.most } = share;
     const count = this.#underWay.get(holder) ?? 0;
     if (count >= most) throw this.#tooMany(`${holder} has ${count}`);
-    if (this.#all >= mostOfAll) throw this.#tooMany(`all users together have ${this.#all}`);
+    const places = count < leastOfEach ? mostOfAll + keptForLeast : mostOfAll;
+    if (this.#all >= places)
+      throw this.#tooMany(`${this.counted.who ?? 'all users'} together have ${this.#all}`);
     this.#all++;
     this.#underWay.set(holder, count + 1);
     ended.addEventListener('abort', () => this.#end(holder), { once: true });
@@ -56,7 +82,7 @@ export class UserRequests {
     return new ApiError(
       429,
       'TooManyRequests',
-      `${who} ${this.limits.what}, which is the most; end some, or ask again later`,
+      `${who} ${this.counted.what}, which is the most; end some, or ask again later`,
       { retryAfterSeconds: 1 },
     );
   }

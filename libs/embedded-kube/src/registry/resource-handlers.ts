@@ -14,15 +14,14 @@ import {
   type ServedType,
   withMetadata,
 } from '#lib/kube-semantics';
-import { SERVICE_PROXY } from '../authn/user.js';
 import type { Authorizer } from '../authz/authorizer.js';
 import { checkCreatedByApply } from '../authz/check-created.js';
 import type { EscalationCheck } from '../authz/escalation.js';
 import { checkNodeWrite } from '../authz/node-restriction.js';
-import { nodeOf } from '../authz/node-user.js';
 import { negotiate } from '../http/media-type.js';
 import { json, type Reply, type RequestContext } from '../http/request-context.js';
-import { holderOf, UserRequests } from '../http/user-requests.js';
+import type { FindListeners } from '../http/request-pots.js';
+import { holderOf } from '../http/user-requests.js';
 import { checkListOptions } from '../list/list-options.js';
 import { ListPages } from '../list/list-pages.js';
 import { checkListRevision, parseCount, parseListRevision } from '../list/revision-option.js';
@@ -35,6 +34,7 @@ import { asObject, readObject } from './body.js';
 import { ContendedWrites } from './contended-writes.js';
 import { readDeleteOptions } from './delete-options.js';
 import type { ObjectService, ObjectTarget, WriteContext, WriteResult } from './object-service.js';
+import { OpenWatches } from './open-watches.js';
 import { type Patch, patched, readPatch } from './patch-body.js';
 import { ABSENT_VERBS } from './verbs.js';
 import { reportUnknownFields, type WriteOptions, writeOptions } from './write-options.js';
@@ -46,29 +46,22 @@ export interface ResourceHandlerParts {
   readonly clock: Clock;
   readonly authorizer: Authorizer;
   readonly escalation: EscalationCheck;
+  readonly findListeners: FindListeners;
 }
 
 /** Kinds that PUT may not overwrite blindly: they must say which version they replace. */
 const CONDITIONAL = new Set(['leases.coordination.k8s.io']);
-
-/** Of one user: each change of a kind is offered to all of its watches, while everybody waits. A controller needs one a kind. */
-const MAX_WATCHES = 200;
-const MAX_WATCHES_OF_USERS = 2_000;
-/** A node may watch each Secret and ConfigMap of its pods. */
-const MAX_WATCHES_OF_NODE = 500;
-/** Apart from those of users, who could leave nodes and Services blind. */
-const MAX_WATCHES_OF_NODES = 1_000;
 
 /** The REST verbs of stored objects and of their `/status`. */
 export class ResourceHandlers {
   readonly #pages: ListPages;
   readonly #texts = new SharedTexts();
   readonly #contended = new ContendedWrites();
-  readonly #watches = watchesOf(MAX_WATCHES, MAX_WATCHES_OF_USERS);
-  readonly #watchesOfNodes = watchesOf(MAX_WATCHES_OF_NODE, MAX_WATCHES_OF_NODES);
+  readonly #watches: OpenWatches;
 
   constructor(private readonly parts: ResourceHandlerParts) {
     this.#pages = new ListPages(parts.clock);
+    this.#watches = new OpenWatches(parts.findListeners);
   }
 
   async handle(context: RequestContext, served: ServedType): Promise<Reply> {
@@ -134,9 +127,7 @@ export class ResourceHandlers {
       { context, served, selection, presenter },
       { ...this.parts, texts: this.#texts },
     );
-    const { user, signal } = context;
-    const isOfNode = nodeOf(user) !== undefined || user.username === SERVICE_PROXY;
-    (isOfNode ? this.#watchesOfNodes : this.#watches).begin(user, signal);
+    this.#watches.begin(context.user, context.info.namespace, context.signal);
     return reply;
   }
 
@@ -334,10 +325,6 @@ export class ResourceHandlers {
   #answer(context: RequestContext, served: ServedType, { object, outcome }: WriteResult): Reply {
     return json(this.#presenter(context, served).one(object), outcome === 'created' ? 201 : 200);
   }
-}
-
-function watchesOf(most: number, mostOfAll: number): UserRequests {
-  return new UserRequests({ most, mostOfAll, what: 'watches open' });
 }
 
 function notRunHere({ kind }: ServedType['type']): ApiError {

@@ -13,7 +13,7 @@ import {
   timestamp,
   withField,
 } from '#lib/kube-semantics';
-import { nodeOf } from '../authz/node-user.js';
+import { nodeOf } from '../authn/node-user.js';
 import { json, type RequestContext } from '../http/request-context.js';
 import { type BoundObject, ISSUER, type TokenIssuer } from '../pki/token-issuer.js';
 import { writeOptions } from '../registry/write-options.js';

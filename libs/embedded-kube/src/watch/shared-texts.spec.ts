@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 import type { StoredObject } from '../store/stored-object.js';
 import { SharedTexts } from './shared-texts.js';
 
@@ -8,7 +8,10 @@ const stored = (revision: number): StoredObject => ({
 });
 
 describe('the shared texts of an object', () => {
-  let prints = 0;
+  let prints: number;
+  beforeEach(() => {
+    prints = 0;
+  });
   const print = (): string => `text ${++prints}`;
 
   it('prints once for each form, and again for another object', () => {
@@ -23,7 +26,6 @@ describe('the shared texts of an object', () => {
   it('keeps few, however many forms are asked for', () => {
     const texts = new SharedTexts();
     const one = stored(1);
-    prints = 0;
     for (let index = 0; index < 100; index++) texts.get(one, `form ${index}`, print);
     for (let index = 0; index < 100; index++) texts.get(one, `form ${index}`, print);
     expect(prints).toBeGreaterThan(190);

@@ -1,4 +1,4 @@
-import type { UserInfo } from '../authn/user.js';
+import type { UserInfo } from './user.js';
 
 const NODES_GROUP = 'system:nodes';
 const NODE_USER = 'system:node:';
