@@ -1,4 +1,15 @@
+import { DISK_FULL } from '#lib/lifecycle';
+import { REASON } from '#lib/resources';
+
 /** Why a build ended, as a sentence for the people whose repository it is. */
 export class BuildError extends Error {
-  override readonly name = 'BuildError';
+  override readonly name: string = 'BuildError';
+  /** Of the termination message: what the controller makes of the end. */
+  readonly reason: string = REASON.buildFailed;
+}
+
+/** A disk has too little free, and not because of this build, as far as it is known: another time it may be built. */
+export class DiskFullError extends BuildError {
+  override readonly name = 'DiskFullError';
+  override readonly reason = DISK_FULL;
 }

@@ -1,9 +1,15 @@
+import { constants } from 'node:os';
 import { join, dirname } from 'node:path';
 import { findPackageManager, hasLockFile, readManifest, withDevelopment } from '#lib/image-store';
 import { BuildError } from './build-error.js';
-import type { BuilderConfig } from './config.js';
+import { type BuilderConfig, maxFileBytes } from './config.js';
 import { print, sourceFolder } from './fetch-source.js';
 import { type Command, runCommand } from './run-command.js';
+
+type Common = Required<Pick<Command, 'signal' | 'maxFileBytes'>>;
+
+/** Of a shell whose last command was ended because of it. */
+const FILE_TOO_LARGE = 128 + constants.signals.SIGXFSZ;
 
 /**
  * Installs and builds what was fetched. The install command runs in the root of the repository, the build command in the
@@ -14,10 +20,12 @@ export async function buildSource(config: BuilderConfig, signal: AbortSignal): P
   const root = sourceFolder();
   const agent = join(root, dirname(config.graphConfig));
   const { installCommand, buildCommand } = config;
+  const common = { signal, maxFileBytes: maxFileBytes(config) };
   if (installCommand !== undefined)
-    await shell('install command', { text: installCommand, folder: root, signal });
-  else await install(root, agent, { isBuilt: buildCommand !== undefined, signal });
-  if (buildCommand !== undefined) await shell('build command', { text: buildCommand, folder: agent, signal });
+    await shell('install command', { text: installCommand, folder: root, ...common });
+  else await install(root, agent, { isBuilt: buildCommand !== undefined, ...common });
+  if (buildCommand !== undefined)
+    await shell('build command', { text: buildCommand, folder: agent, ...common });
   print('built');
 }
 
@@ -25,7 +33,7 @@ export async function buildSource(config: BuilderConfig, signal: AbortSignal): P
 async function install(
   root: string,
   agent: string,
-  { isBuilt, signal }: { readonly isBuilt: boolean; readonly signal: AbortSignal },
+  { isBuilt, ...common }: Common & { readonly isBuilt: boolean },
 ): Promise<void> {
   const folder = [root, agent].find(hasLockFile);
   if (folder === undefined) return print('no lock file: the packages of the platform are used');
@@ -36,20 +44,24 @@ async function install(
   print(`installing what ${manager.lockFile} names with ${manager.name}${version}`);
   const { args, environment } = manager;
   await perform(`${manager.name} could not install what ${manager.lockFile} names`, {
-    ...{ program: 'npm', args, folder, environment, signal },
+    ...{ program: 'npm', args, folder, environment, ...common },
   });
 }
 
 async function shell(
   what: string,
-  { text, folder, signal }: { readonly text: string; readonly folder: string; readonly signal: AbortSignal },
+  { text, ...command }: Common & { readonly text: string; readonly folder: string },
 ): Promise<void> {
   print(`${what}: ${text}`);
-  await perform(`${what} failed`, { program: '/bin/sh', args: ['-c', text], folder, signal });
+  await perform(`${what} failed`, { program: '/bin/sh', args: ['-c', text], ...command });
 }
 
 async function perform(trouble: string, command: Command): Promise<void> {
   const code = await runCommand(command);
+  const large =
+    code === FILE_TOO_LARGE
+      ? ` (a file of more than ${Math.floor(command.maxFileBytes / 1_048_576)} MB)`
+      : '';
   if (code !== 0)
-    throw new BuildError(`${trouble}: exit code ${code}; its output is in the log of the build`);
+    throw new BuildError(`${trouble}: exit code ${code}${large}; its output is in the log of the build`);
 }

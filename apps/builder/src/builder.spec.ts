@@ -173,8 +173,8 @@ describe('the builder', () => {
   });
 
   it.each([
-    ['fetch', /^the checkout takes more than 2 MB of disk, twice the largest image/],
-    ['build', /^the checkout takes more than 2 MB of disk, twice the largest image/],
+    ['fetch', /^the working folder takes more than 3 MB of disk, three times the largest image/],
+    ['build', /^the working folder takes more than 3 MB of disk, three times the largest image/],
   ] as const)('ends a %s that fills the disk', async (which, message) => {
     const repository = await server.repository(`large-${which}`);
     const large: Record<string, string> =
@@ -182,7 +182,8 @@ describe('the builder', () => {
     const settings = settingsOf(repository, await repository.commit({ ...AGENT, ...large }), {
       AGENTPLANE_BUILD_IMAGE_MB: '1',
       AGENTPLANE_BUILD_COMMAND:
-        'head -c 9000000 /dev/urandom > large.bin; trap "" TERM; sleep 600; sleep 600',
+        // neither is in the checkout, and both together are too large
+        'for at in "$HOME/large" "$(mktemp)"; do head -c 2000000 /dev/urandom > "$at"; done; trap "" TERM; sleep 600; sleep 600',
     });
     const at = await work();
     const fetched = await step('fetch', at, settings);

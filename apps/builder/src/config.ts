@@ -1,14 +1,14 @@
 import { type Config, integer, optionalText, text } from '#lib/config';
 
 export const CONFIG = {
-  repository: text('AGENTPLANE_BUILD_REPOSITORY', 'https URL of the git repository'),
+  repository: text('AGENTPLANE_BUILD_REPOSITORY', 'git repository, an https URL'),
   commit: text('AGENTPLANE_BUILD_COMMIT', 'id of the commit that is built'),
   graphConfig: text('AGENTPLANE_BUILD_GRAPH_CONFIG', 'path of the graph configuration in the repository'),
   installCommand: optionalText('AGENTPLANE_BUILD_INSTALL', 'run in the root; else the lock file decides'),
   buildCommand: optionalText('AGENTPLANE_BUILD_COMMAND', 'run in the folder of the graph configuration'),
   imageMegabytes: integer(
     'AGENTPLANE_BUILD_IMAGE_MB',
-    'largest result; the checkout may take twice as much',
+    'largest result; the working folder may take three times as much',
     {
       fallback: 2048,
       min: 1,
@@ -25,3 +25,13 @@ export const CONFIG = {
 };
 
 export type BuilderConfig = Config<typeof CONFIG>;
+
+/** What the working folder may take of the disk: the result, what git keeps of it, and what package managers keep. */
+export function maxFolderBytes({ imageMegabytes }: Pick<BuilderConfig, 'imageMegabytes'>): number {
+  return 3 * imageMegabytes * 1_048_576;
+}
+
+/** Of one file; more than the folder may take, so that one which lies in it ends the build by that bound. */
+export function maxFileBytes(config: Pick<BuilderConfig, 'imageMegabytes'>): number {
+  return maxFolderBytes(config) + 1_048_576;
+}

@@ -1,9 +1,9 @@
 import { chmodSync, existsSync, mkdirSync, readdirSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { BuildError } from './build-error.js';
-import type { BuilderConfig } from './config.js';
+import { type BuilderConfig, maxFileBytes } from './config.js';
 import { refuseIncomplete } from './refuse-incomplete.js';
-import { runCommand } from './run-command.js';
+import { type Command, NOT_FOUND, runCommand } from './run-command.js';
 
 /**
  * No protocol but https, no redirect to another host, no helper, hook or setting of the machine. What git can be made to
@@ -54,12 +54,12 @@ function environmentOf({ username, token, ca }: BuilderConfig): Readonly<Record<
 class Git {
   readonly #folder: string;
   readonly #remote: Readonly<Record<string, string>>;
-  readonly #signal: AbortSignal;
+  readonly #common: Pick<Command, 'signal' | 'maxFileBytes'>;
 
   constructor(folder: string, config: BuilderConfig, signal: AbortSignal) {
     this.#folder = folder;
     this.#remote = environmentOf(config);
-    this.#signal = signal;
+    this.#common = { signal, maxFileBytes: maxFileBytes(config) };
   }
 
   async run(args: readonly string[], what: string): Promise<string> {
@@ -72,14 +72,11 @@ class Git {
         args: [...settings, ...args],
         folder: this.#folder,
         environment: this.#remote,
-        signal: this.#signal,
+        ...this.#common,
       },
       onOutput: (text) => (output += text),
-    }).catch((cause: unknown) => {
-      throw new BuildError('git could not be started; install git on this machine', {
-        cause,
-      });
     });
+    if (code === NOT_FOUND) throw new BuildError('git could not be started; install git on this machine');
     // git grep ends with 1 when nothing is found
     if (code !== 0 && !(code === 1 && args[0] === 'grep'))
       throw new BuildError(`${what} failed: git ended with exit code ${code}; see the log`);

@@ -3,6 +3,7 @@ import { chmod, lstat, opendir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '#lib/time';
 import { BuildError } from './build-error.js';
+import { boundDisks, requireRoom, type WatchedDisk, watchDisks } from './disk-space.js';
 
 const LOOK_MS = 1_000;
 /** Of the time between two looks, so that a folder of many files is not read all the time. */
@@ -10,22 +11,34 @@ const LOOKING_SHARE = 0.1;
 const BLOCK = 512;
 /** Removed, or replaced by something else, since it was listed. */
 const GONE = ['ENOENT', 'ENOTDIR'];
+/** Three times the most entries of an image: empty files take no bytes, and fill a disk as well. */
+const MAX_FILES = 600_000;
 /** Of a path in a message, in letters. */
 const MAX_SHOWN = 200;
 
-/** What a folder may take of the disk. */
+/** What a folder may take of the disk, and the disks that must not be filled from elsewhere. */
 export interface FolderBound {
   readonly folder: string;
   readonly maxBytes: number;
+  /** Files, folders and links; 600,000 where it is not given. */
+  readonly maxFiles?: number;
   readonly clock: Clock;
+  readonly disks: readonly WatchedDisk[];
+}
+
+/** What the folder takes, by the last look, or by one under way where that found more already. */
+interface Taken {
+  bytes: number;
+  files: number;
 }
 
 /**
- * Does something that fills a folder, and gives it up once the folder takes more of the disk than it may. Nothing else
- * bounds what a git host sends, or a command writes. It is not waited for then: a command may refuse to end, and ends with
- * the process that started it.
+ * Does something that fills a folder, and gives it up once the folder takes more of the disk than it may, or a disk has too
+ * little left. Nothing else bounds what a git host sends, or a command writes. It is not waited for then: a command may
+ * refuse to end, and ends with the process that started it.
  * @param perform ends when the signal is aborted
- * @throws BuildError that names the bound, or a folder that cannot be read
+ * @throws BuildError that names the bound, a disk that the build filled, or a folder that cannot be read, DiskFullError
+ * for a disk that something else filled
  */
 export async function withinBound<T>(
   bound: FolderBound,
@@ -33,7 +46,13 @@ export async function withinBound<T>(
 ): Promise<T> {
   const over = new AbortController();
   const ended = new AbortController();
-  const watching = watch(bound, ended.signal).catch((error: unknown) => {
+  const taken: Taken = { bytes: 0, files: 0 };
+  const disks = await boundDisks(bound.disks);
+  const until = { clock: bound.clock, signal: ended.signal };
+  const watching = Promise.race([
+    watchFolder(bound, taken, ended.signal),
+    watchDisks(disks, taken, until),
+  ]).catch((error: unknown) => {
     if (ended.signal.aborted) return new Promise<never>(() => undefined);
     over.abort(error);
     throw error;
@@ -41,29 +60,36 @@ export async function withinBound<T>(
   try {
     const result = await Promise.race([perform(over.signal), watching]);
     // what was faster than the first look
-    await requireWithin(bound);
+    await requireWithin(bound, taken);
     return result;
   } catch (error) {
-    throw over.signal.aborted ? over.signal.reason : error;
+    if (over.signal.aborted) throw over.signal.reason;
+    // a command that fails because it has no more room says less than this
+    await requireWithin(bound, taken);
+    await requireRoom(disks, taken);
+    throw error;
   } finally {
     ended.abort();
   }
 }
 
 /** Looks until the signal is aborted, or the bound is passed; throws in both cases. */
-async function watch(bound: FolderBound, signal: AbortSignal): Promise<never> {
+async function watchFolder(bound: FolderBound, taken: Taken, signal: AbortSignal): Promise<never> {
   const { clock } = bound;
   for (let pauseMs = LOOK_MS; ;) {
     await clock.sleep(pauseMs, signal);
     const beganMs = clock.monotonicMs();
-    await requireWithin(bound);
+    await requireWithin(bound, taken);
     pauseMs = Math.max(LOOK_MS, (clock.monotonicMs() - beganMs) / LOOKING_SHARE);
   }
 }
 
 /** What is removed meanwhile counts for nothing, and a file with several names once. */
-async function requireWithin({ folder: root, maxBytes }: FolderBound): Promise<void> {
-  let bytes = 0;
+async function requireWithin(
+  { folder: root, maxBytes, maxFiles = MAX_FILES }: FolderBound,
+  taken: Taken,
+): Promise<void> {
+  let [bytes, files] = [0, 0];
   const linked = new Set<string>();
   const folders = [root];
   for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
@@ -77,9 +103,14 @@ async function requireWithin({ folder: root, maxBytes }: FolderBound): Promise<v
       if (isLinked && linked.has(`${dev}:${ino}`)) continue;
       if (isLinked) linked.add(`${dev}:${ino}`);
       bytes += blocks * BLOCK;
+      files++;
+      taken.bytes = Math.max(taken.bytes, bytes);
+      taken.files = Math.max(taken.files, files);
       if (bytes > maxBytes) throw tooLarge(maxBytes);
+      if (files > maxFiles) throw tooMany(maxFiles);
     }
   }
+  Object.assign(taken, { bytes, files });
 }
 
 /** A folder that was closed is opened: it is this user's, and may hold anything. */
@@ -94,7 +125,7 @@ async function openFolder(folder: string): Promise<Dir | undefined> {
     if (GONE.includes((cause as NodeJS.ErrnoException).code ?? '')) return undefined;
     const shown = folder.length > MAX_SHOWN ? `${folder.slice(0, MAX_SHOWN)}…` : folder;
     throw new BuildError(
-      `the size of the checkout is not known: ${shown} cannot be read; let the build leave no such folder`,
+      `the size of the working folder is not known: ${shown} cannot be read; let the build leave no such folder`,
       { cause },
     );
   }
@@ -102,6 +133,12 @@ async function openFolder(folder: string): Promise<Dir | undefined> {
 
 function tooLarge(maxBytes: number): BuildError {
   return new BuildError(
-    `the checkout takes more than ${Math.floor(maxBytes / 1_048_576)} MB of disk, twice the largest image; keep large files elsewhere, or build less into it`,
+    `the working folder takes more than ${Math.floor(maxBytes / 1_048_576)} MB of disk, three times the largest image (the checkout, with what commands keep beside it and in TMPDIR); keep large files elsewhere, or build less`,
+  );
+}
+
+function tooMany(maxFiles: number): BuildError {
+  return new BuildError(
+    `the working folder has more than ${maxFiles} files, folders and links, three times the most of an image (the checkout, with what commands keep beside it and in TMPDIR); make fewer`,
   );
 }

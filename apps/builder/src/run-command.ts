@@ -1,5 +1,14 @@
 import { spawn } from 'node:child_process';
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
 import { inheritedEnvironment, PROXY_VARIABLES } from '#lib/config';
+
+/** Of the path of a socket, which tools make in `TMPDIR`; Linux takes 107 bytes. */
+const LONGEST_TEMPORARY = 85;
+/** The exit code when the program does not exist. */
+export const NOT_FOUND = 127;
+/** Of `ulimit -f` of the shell that POSIX describes. */
+const BLOCK = 512;
 
 /** What leads to the network here as it does everywhere else on this machine; nothing of the build's own settings. */
 const INHERITED = [
@@ -14,6 +23,8 @@ export interface Command {
   readonly args: readonly string[];
   readonly folder: string;
   readonly environment?: Readonly<Record<string, string>>;
+  /** Of one file: what was removed and is still open lies in no folder. */
+  readonly maxFileBytes: number;
   /** Instead of this program's own output, which is the log of the build. */
   readonly onOutput?: (text: string) => void;
   /** Kills it. What it started stays in the group of this program, and ends with the container at the latest. */
@@ -21,20 +32,33 @@ export interface Command {
 }
 
 /**
- * Runs a command with an environment of its own, in which this folder is the home, and answers its exit code.
- * @throws Error when it cannot be started
+ * Runs a command with an environment of its own, in which the folder of this program is the home and has the temporary
+ * files, and answers its exit code.
  */
 export function runCommand(command: Command): Promise<number> {
-  const { program, args, folder, environment, onOutput, signal } = command;
+  const { program, args, folder, environment, maxFileBytes, onOutput, signal } = command;
+  // a lower limit of this machine stays
+  const limited = `ulimit -f ${Math.ceil(maxFileBytes / BLOCK)} 2>/dev/null; exec "$@"`;
   return new Promise((resolve, reject) => {
-    const child = spawn(program, args, {
+    const child = spawn('/bin/sh', ['-c', limited, 'sh', program, ...args], {
       cwd: folder,
-      env: { ...inheritedEnvironment(INHERITED), HOME: process.cwd(), CI: 'true', ...environment },
+      env: { ...inheritedEnvironment(INHERITED), ...ownFolders(), CI: 'true', ...environment },
       stdio: ['ignore', onOutput ? 'pipe' : 'inherit', 'inherit'],
     });
     child.stdout?.on('data', (chunk: Buffer) => onOutput?.(chunk.toString()));
-    signal?.addEventListener('abort', () => child.kill('SIGKILL'), { once: true });
+    const kill = (): void => void child.kill('SIGKILL');
+    signal?.addEventListener('abort', kill, { once: true });
+    if (signal?.aborted === true) kill();
     child.on('error', reject);
-    child.on('close', (code, signal) => resolve(code ?? (signal === null ? 1 : 128)));
+    child.on('close', (code, ended) => resolve(code ?? (ended === null ? 1 : 128)));
   });
+}
+
+/** What is written to `/tmp` is counted nowhere, and nobody removes it. */
+function ownFolders(): Readonly<Record<string, string>> {
+  const HOME = process.cwd();
+  const TMPDIR = join(HOME, 'tmp');
+  if (Buffer.byteLength(TMPDIR) > LONGEST_TEMPORARY) return { HOME };
+  mkdirSync(TMPDIR, { recursive: true, mode: 0o700 });
+  return { HOME, TMPDIR };
 }

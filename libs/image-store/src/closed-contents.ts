@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
-import { chmod, chown, cp, mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { chmod, chown, cp, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '#lib/time';
-import { inPartial, moveInto } from './partial-folder.js';
+import { inPartial, moveInto, partialPath } from './partial-folder.js';
 import { lockStore } from './store-lock.js';
 
 /** Who opens an image. */
@@ -40,6 +40,9 @@ export interface Access {
   readonly built?: BuiltNote;
 }
 
+const USER = /^user-\d+$/;
+/** In the folder of a user: whose it was when it opened an image last. */
+const NAMESPACE = '.namespace';
 const NOBODY: Access = { namespaces: [] };
 
 /**
@@ -121,25 +124,44 @@ export class ClosedContents {
   }
 
   /**
-   * Takes contents from namespaces that builds of a cluster gave them to, but not lately.
+   * Takes contents from namespaces that builds of a cluster gave them to, but not lately, with the copies of their users.
    * @returns those that were taken
    */
   async takeBack(contents: readonly GivenContent[], cluster: string): Promise<readonly GivenContent[]> {
     if (contents.length === 0) return [];
     const taken: GivenContent[] = [];
+    const partials: string[] = [];
     const release = await lockStore(this.#store, this.#clock);
     try {
       for (const one of contents) {
         const access = await this.#accessOf(one.digest);
         if (!this.#givenBefore(access, cluster).includes(one.namespace)) continue;
-        const namespaces = access.namespaces.filter((name) => name !== one.namespace);
-        await this.#save(one.digest, { ...access, namespaces });
+        for (const copy of await this.#copiesOf(one)) {
+          const partial = partialPath(this.folder);
+          await rename(copy, partial);
+          partials.push(partial);
+        }
+        // last: a pass that is cut short before finds the copies again by it
+        await this.#save(one.digest, without(access, one.namespace));
         taken.push(one);
       }
     } finally {
       await release();
+      // not only at the end of a whole pass: they carry the name of a process that runs
+      for (const partial of partials) await rm(partial, { recursive: true, force: true });
     }
     return taken;
+  }
+
+  /** What users of a namespace have of a content: one for each service account. */
+  async #copiesOf({ digest, namespace }: GivenContent): Promise<readonly string[]> {
+    const copies: string[] = [];
+    for (const user of (await readdir(this.#store)).filter((name) => USER.test(name))) {
+      const copy = join(this.#store, user, digest.replace(':', '-'));
+      const reader = await readFile(join(this.#store, user, NAMESPACE), 'utf8').catch(() => undefined);
+      if (reader === namespace && existsSync(copy)) copies.push(copy);
+    }
+    return copies;
   }
 
   /** The folder in which a reader finds a content; undefined when its namespace has none such. */
@@ -147,7 +169,7 @@ export class ClosedContents {
     if (!(await this.#accessOf(digest)).namespaces.includes(namespace)) return undefined;
     const kept = this.folderOf(digest);
     if (!existsSync(kept)) return undefined;
-    return gid === undefined ? kept : this.#copyFor(gid, digest);
+    return gid === undefined ? kept : this.#copyFor({ namespace, gid }, digest);
   }
 
   /** What is noted of all contents, by digest. */
@@ -189,14 +211,24 @@ export class ClosedContents {
     await rename(partial, `${this.folderOf(digest)}.json`);
   }
 
-  async #copyFor(gid: number, digest: string): Promise<string> {
+  async #copyFor(
+    { namespace, gid }: { readonly namespace: string; readonly gid: number },
+    digest: string,
+  ): Promise<string> {
     const room = join(this.#store, `user-${gid}`);
     const copy = join(room, digest.replace(':', '-'));
     // each time: a data folder that was moved or restored may have lost both
     await mkdir(room, { recursive: true, mode: 0o700 });
     await chown(room, process.getuid?.() ?? 0, gid);
     await chmod(room, 0o710);
-    if (existsSync(copy)) return copy;
+    const hasCopy = existsSync(copy);
+    try {
+      await noteNamespace(room, namespace);
+    } catch (error) {
+      // a full disk must not stop what needs no more of it
+      if (!hasCopy) throw error;
+    }
+    if (hasCopy) return copy;
     return await inPartial(this.folder, async (partial) => {
       await cp(this.folderOf(digest), partial, { recursive: true, verbatimSymlinks: true });
       await moveInto(partial, copy); // another container of that user may have been faster
@@ -218,4 +250,21 @@ export class ClosedContents {
       return { namespaces: namespaces as readonly string[], ...(built ? { built } : {}) };
     throw new Error(`${path} names no namespaces: restore it, or remove it and add the image again`);
   }
+}
+
+/** Whose a room is. Never half written: copies of a room that is nobody's are not taken back. */
+async function noteNamespace(room: string, namespace: string): Promise<void> {
+  const path = join(room, NAMESPACE);
+  if ((await readFile(path, 'utf8').catch(() => undefined)) === namespace) return;
+  await inPartial(room, async (partial) => {
+    await writeFile(partial, namespace, { mode: 0o600 });
+    await rename(partial, path);
+  });
+}
+
+function without({ namespaces, built }: Access, namespace: string): Access {
+  const left = namespaces.filter((name) => name !== namespace);
+  if (!built) return { namespaces: left };
+  const given = Object.entries(built.given ?? {}).filter(([name]) => name !== namespace);
+  return { namespaces: left, built: { ...built, given: Object.fromEntries(given) } };
 }

@@ -94,7 +94,8 @@ describe('ImageStore.removeContents', () => {
     expect(await store.removeContents([digestOf(reference)], CLUSTER)).toEqual([digestOf(reference)]);
     const name = digestOf(kept).replace(':', '-');
     expect(readdirSync(join(folder, 'closed')).sort()).toEqual([name, `${name}.json`]);
-    expect(existsSync(join(folder, 'user-4711')) ? readdirSync(join(folder, 'user-4711')) : []).toEqual([]);
+    const copies = existsSync(join(folder, 'user-4711')) ? readdirSync(join(folder, 'user-4711')) : [];
+    expect(copies.filter((one) => one.startsWith('sha256-'))).toEqual([]);
     expect(await store.resolve(reference, { namespace: 'ws-a', gid: undefined })).toBeUndefined();
   });
 
@@ -123,6 +124,33 @@ describe('ImageStore.removeContents', () => {
     expect(readdirSync(join(folder, 'closed'))).toEqual([]);
   });
 
+  it('removes the folders also where the index cannot be written', async () => {
+    const { store, folder, source } = newStore();
+    const { digest } = await store.import('a', source('a'));
+    await store.remove('a');
+    const obstacle = join(folder, `.index-${process.pid}.json`);
+    mkdirSync(obstacle);
+    await expect(store.removeContents([digest], CLUSTER)).rejects.toThrow(/EISDIR/);
+    expect([contentsOf(folder), readdirSync(join(folder, 'closed'))]).toEqual([[], []]);
+    rmSync(obstacle, { recursive: true });
+    expect(await store.listUnnamed(CLUSTER)).toEqual([digest]);
+    await store.removeContents([digest], CLUSTER);
+    expect(await store.listUnnamed(CLUSTER)).toEqual([]);
+  });
+
+  it('removes what killed processes left when it lists, and not while others wait for the lock', async () => {
+    const { store, clock, folder, build } = newStore();
+    const digest = digestOf(await build('a'));
+    await clock.advance(HOUR_MS);
+    const left = join(folder, 'closed', '.partial-99999999-0a0a');
+    const listed = await store.listUnnamed(CLUSTER);
+    mkdirSync(left);
+    expect(await store.removeContents(listed, CLUSTER)).toEqual([digest]);
+    expect(existsSync(left)).toBe(true);
+    await store.listUnnamed(CLUSTER);
+    expect(existsSync(left)).toBe(false);
+  });
+
   it.each(['user-1', 'user-2'])('removes a copy for %s whose content does not exist', async (user) => {
     const { store, folder, build } = newStore();
     await build('a');
@@ -135,7 +163,7 @@ describe('ImageStore.removeContents', () => {
 
 describe('ImageStore.takeBack', () => {
   it('takes a content from one namespace, and leaves it to the other', async () => {
-    const { store, clock, build } = newStore({ maxNamespaceBytes: 1.5 * 1_048_576 });
+    const { store, clock, folder, build } = newStore({ maxNamespaceBytes: 1.5 * 1_048_576 });
     const big = 'x'.repeat(1_048_576);
     const reference = await build(`1${big}`);
     await clock.advance(HOUR_MS);
@@ -146,13 +174,54 @@ describe('ImageStore.takeBack', () => {
     expect(await store.listGiven('another cluster')).toEqual([]);
     await expect(build(`2${big}`)).rejects.toThrow(/may be kept/);
     const both = [mine, { digest, namespace: 'ws-b' }];
+    // a group of its own needs root
+    const gid = process.getgid?.() ?? 0;
+    const copy = (await store.resolve(reference, { namespace: 'ws-a', gid })) as { readonly folder: string };
+    expect(copy.folder).toContain(`user-${gid}`);
     expect(await store.takeBack(both, 'another cluster')).toEqual([]);
     // the other was given it just now
     expect(await store.takeBack(both, CLUSTER)).toEqual([mine]);
     expect(await store.holders()).toEqual(new Map([[digest, ['ws-b']]]));
+    const note = readFileSync(join(folder, 'closed', `${digest.replace(':', '-')}.json`), 'utf8');
+    expect(note).not.toContain('ws-a');
+    expect(existsSync(copy.folder)).toBe(false);
     expect(await store.resolve(reference, { namespace: 'ws-a', gid: undefined })).toBeUndefined();
     expect(await store.resolve(reference, { namespace: 'ws-b', gid: undefined })).toBeDefined();
     await build(`2${big}`);
+  });
+
+  it('takes the copies first, so that a pass which is cut short is finished by the next', async () => {
+    const { store, clock, folder, build } = newStore();
+    const reference = await build('a');
+    await build('a', { namespace: 'ws-b' });
+    const gid = process.getgid?.() ?? 0;
+    const copy = (await store.resolve(reference, { namespace: 'ws-a', gid })) as { readonly folder: string };
+    await clock.advance(HOUR_MS);
+    const mine = { digest: digestOf(reference), namespace: 'ws-a' };
+    const closed = join(folder, 'closed');
+    const obstacle = join(closed, `.access-${process.pid}.json`);
+    mkdirSync(obstacle);
+    await expect(store.takeBack([mine], CLUSTER)).rejects.toThrow(/EISDIR/);
+    expect(existsSync(copy.folder)).toBe(false);
+    expect(readdirSync(closed).filter((name) => name.startsWith('.partial'))).toEqual([]);
+    rmSync(obstacle, { recursive: true });
+    expect(await store.takeBack([mine], CLUSTER)).toEqual([mine]);
+    expect(await store.holders()).toEqual(new Map([[mine.digest, ['ws-b']]]));
+  });
+
+  it('opens a copy that exists, though its room cannot be noted', async () => {
+    const { store, folder, build } = newStore();
+    const reference = await build('a');
+    const gid = process.getgid?.() ?? 0;
+    const reader = { namespace: 'ws-a', gid };
+    const copy = await store.resolve(reference, reader);
+    const note = join(folder, `user-${gid}`, '.namespace');
+    rmSync(note);
+    mkdirSync(join(note, 'x'), { recursive: true });
+    expect(await store.resolve(reference, reader)).toEqual(copy);
+    expect(readdirSync(join(folder, `user-${gid}`)).filter((name) => name.startsWith('.partial'))).toEqual(
+      [],
+    );
   });
 
   it('makes no note of a content that was removed, and leaves what was added', async () => {

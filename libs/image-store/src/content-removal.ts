@@ -35,8 +35,13 @@ export class ContentRemoval {
    * @param cluster whose builds are meant
    */
   async listUnnamed(cluster: string): Promise<readonly string[]> {
-    const { folder, index, closed, clock } = this.#places;
+    const { folder, closed } = this.#places;
     for (const place of [folder, closed.folder]) await removePartials(place);
+    return await this.#unnamed(cluster);
+  }
+
+  async #unnamed(cluster: string): Promise<readonly string[]> {
+    const { index, closed, clock } = this.#places;
     const lately = clock.now().getTime() - GIVEN_LATELY_MS;
     const access = await closed.list();
     const built = [...access]
@@ -53,15 +58,27 @@ export class ContentRemoval {
    * @returns the digests that were removed
    */
   async remove(digests: readonly string[], cluster: string): Promise<readonly string[]> {
-    const { folder, index, closed, clock } = this.#places;
+    const { index, closed } = this.#places;
     if (digests.length === 0) return [];
     await closed.make();
-    let removed: readonly string[];
     const left: string[] = [];
+    try {
+      const removed = await this.#take(digests, cluster, left);
+      await index.forget(new Set(removed));
+      return removed;
+    } finally {
+      // also where the index cannot be written, as on a full disk: they carry the name of a process that runs
+      for (const partial of left) await rm(partial, { recursive: true, force: true });
+    }
+  }
+
+  /** @param left gets what is not found by its name any more, and has to be removed */
+  async #take(digests: readonly string[], cluster: string, left: string[]): Promise<readonly string[]> {
+    const { folder, closed, clock } = this.#places;
     const release = await lockStore(folder, clock);
     try {
-      const unnamed = new Set(await this.listUnnamed(cluster));
-      removed = digests.filter((one) => unnamed.has(one)).slice(0, AT_ONCE);
+      const unnamed = new Set(await this.#unnamed(cluster));
+      const removed = digests.filter((one) => unnamed.has(one)).slice(0, AT_ONCE);
       const copies = await this.#copies();
       for (const digest of removed) {
         const own = copies.filter((one) => one.digest === digest).map(({ path }) => path);
@@ -74,12 +91,10 @@ export class ContentRemoval {
         // last: a removal that is cut short before finds the content again by it
         await rm(`${closed.folderOf(digest)}.json`, { force: true });
       }
+      return removed;
     } finally {
       await release();
     }
-    await index.forget(new Set(removed));
-    for (const partial of left) await rm(partial, { recursive: true, force: true });
-    return removed;
   }
 
   /** What users of pods have of their own. */

@@ -1,12 +1,21 @@
-import { randomBytes } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { findProcess } from '#lib/process-identity';
+import { findProcess, ownIdentity, type ProcessIdentity } from '#lib/process-identity';
+
+/** As an older version wrote it too, which named the pid alone. */
+const PARTIAL = /^\.partial-(\d+)-(?:([0-9a-f]{16})-)?/;
 
 /** The path of what is being made, or removed, in a folder of the store. Names the process, so that others know what was left. */
 export function partialPath(place: string): string {
-  return join(place, `.partial-${process.pid}-${randomBytes(4).toString('hex')}`);
+  const own = ownIdentity();
+  return join(place, `.partial-${own.pid}-${startOf(own)}-${randomBytes(4).toString('hex')}`);
+}
+
+/** A pid is given again, after a restart of a container often to the same program. */
+function startOf({ startedAt }: ProcessIdentity): string {
+  return createHash('sha256').update(startedAt).digest('hex').slice(0, 16);
 }
 
 /** Lets something be made under a name that nobody reads, and removes what is still there afterwards. */
@@ -26,10 +35,16 @@ export async function moveInto(partial: string, target: string): Promise<void> {
   });
 }
 
-/** Removes what processes left that were killed. */
+/** Removes what processes left that were killed. Takes as long as what they left is large: never under the lock of the store. */
 export async function removePartials(folder: string): Promise<void> {
   for (const name of existsSync(folder) ? await readdir(folder) : []) {
-    const pid = Number(/^\.partial-(\d+)-/.exec(name)?.[1]);
-    if (pid > 0 && !findProcess(pid)) await rm(join(folder, name), { recursive: true, force: true });
+    const [isPartial, pid, start] = PARTIAL.exec(name) ?? [];
+    if (isPartial !== undefined && !isInWork(Number(pid), start))
+      await rm(join(folder, name), { recursive: true, force: true });
   }
+}
+
+function isInWork(pid: number, start: string | undefined): boolean {
+  const found = findProcess(pid);
+  return found !== undefined && (start === undefined ? pid !== process.pid : startOf(found) === start);
 }

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { link, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { findProcess } from '#lib/process-identity';
+import { findProcess, isRunning, ownIdentity, type ProcessIdentity } from '#lib/process-identity';
 import type { Clock } from '#lib/time';
 
 const LOCK_PATIENCE_MS = 5_000;
@@ -9,19 +9,28 @@ const LOCK_PATIENCE_MS = 5_000;
 const EMPTY_PATIENCE_MS = 60_000;
 
 /**
- * `up` and `image add` may write at the same time. The lock of a process that has ended does not count.
+ * `up` and `image add` may write at the same time. The lock of a process that has ended does not count, also after its pid
+ * was given to another, as the same low pids come again in a container.
  * @returns what releases the lock
  */
 export async function lockStore(folder: string, clock: Clock): Promise<() => Promise<void>> {
   const path = join(folder, '.index.lock');
-  const own = `${path}-${process.pid}-${randomBytes(4).toString('hex')}`;
+  const mark = randomBytes(8).toString('hex');
+  const own = `${path}-${process.pid}-${mark}`;
+  const text = JSON.stringify({ ...ownIdentity(), mark });
   const deadline = clock.monotonicMs() + LOCK_PATIENCE_MS;
-  await writeFile(own, String(process.pid), { mode: 0o600 });
+  await writeFile(own, text, { mode: 0o600 });
   try {
+    const made = await identityOf(own);
+    const isOwn = async (): Promise<boolean> => (await identityOf(path)) === made;
     for (;;) {
       try {
         await link(own, path);
-        return () => rm(path, { force: true });
+        // unless one that took a dead lock away took this one
+        if (!(await isOwn())) continue;
+        return async () => {
+          if (await isOwn()) await rm(path, { force: true });
+        };
       } catch (error) {
         if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
       }
@@ -36,13 +45,48 @@ export async function lockStore(folder: string, clock: Clock): Promise<() => Pro
   }
 }
 
+/**
+ * Which file has a name, with when it was written: the number of a removed one is given again. Needs no descriptor, of which
+ * a process may have none left: a lock that it could not release would stay until it ends.
+ */
+async function identityOf(path: string): Promise<string | undefined> {
+  const found = await unlessGone(stat(path, { bigint: true }));
+  return found && `${found.dev}/${found.ino}/${found.mtimeNs}/${found.size}`;
+}
+
+/** Undefined for a file that does not exist; one that cannot be read now is none such. */
+async function unlessGone<T>(look: Promise<T>): Promise<T | undefined> {
+  try {
+    return await look;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
+  }
+}
+
 /** The process that has the lock; undefined when it has ended, or never was. */
 async function findHolder(path: string, clock: Clock): Promise<number | undefined> {
-  const text = await readFile(path, 'utf8').catch(() => '');
-  const holder = Number(text);
-  if (holder > 0) return findProcess(holder) ? holder : undefined;
-  const made = await stat(path).catch(() => undefined);
+  const holder = parseHolder((await unlessGone(readFile(path, 'utf8'))) ?? '');
+  if (holder !== undefined) return isHolding(holder) ? holder.pid : undefined;
+  const made = await unlessGone(stat(path));
   return made && clock.now().getTime() - made.mtimeMs > EMPTY_PATIENCE_MS ? undefined : 0;
+}
+
+/** Who wrote a lock; an older version wrote its pid alone. Undefined for an empty one. */
+function parseHolder(text: string): Partial<ProcessIdentity> | undefined {
+  const pid = Number(text);
+  if (pid > 0) return { pid };
+  try {
+    return JSON.parse(text) as ProcessIdentity;
+  } catch {
+    return undefined;
+  }
+}
+
+function isHolding({ pid = 0, startedAt }: Partial<ProcessIdentity>): boolean {
+  // of this pid's former life: this version writes more
+  if (startedAt === undefined) return pid !== process.pid && findProcess(pid) !== undefined;
+  return isRunning({ pid, startedAt });
 }
 
 /** By its name, which one process gets: two that find the same dead holder would remove each other's lock. */
@@ -55,6 +99,11 @@ async function takeAway(path: string, own: string, clock: Clock): Promise<void> 
     throw error;
   }
   // another one may have taken the dead lock away, and locked, since it was looked at
-  if ((await findHolder(taken, clock)) !== undefined) await link(taken, path).catch(() => undefined);
-  await rm(taken, { force: true });
+  let isHeld = true;
+  try {
+    isHeld = (await findHolder(taken, clock)) !== undefined;
+  } finally {
+    if (isHeld) await link(taken, path).catch(() => undefined);
+    await rm(taken, { force: true });
+  }
 }

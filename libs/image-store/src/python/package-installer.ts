@@ -5,6 +5,7 @@ import { inheritedEnvironment } from '#lib/config';
 import { TerminalError, WaitingError } from '#lib/errors';
 import type { PythonSettings } from '#lib/graph-configuration';
 import { endOfOutput, type ProgramEnd, runProgram } from '../dependencies/run-program.js';
+import { partialPath } from '../partial-folder.js';
 import { findCommands, type Python } from './find-python.js';
 import { indexOutage } from './index-outage.js';
 import { requireHarmlessConfig } from './pip-config.js';
@@ -176,7 +177,7 @@ export async function findPip(python: Python, shared: string): Promise<Python> {
   const tools = join(shared, `pip-${python.version}`);
   const path = join(tools, 'bin', 'python');
   if (existsSync(path)) return { ...python, path };
-  const partial = join(shared, `.partial-${process.pid}-pip`);
+  const partial = partialPath(shared);
   try {
     await mkdir(shared, { recursive: true, mode: 0o700 });
     const environment = inheritedEnvironment(PLACES);
