@@ -55,7 +55,7 @@ export const CONFIG = {
   }),
   builtImagesMegabytes: integer(
     'AGENTPLANE_BUILD_IMAGES_MB_PER_WORKSPACE',
-    'most bytes of all images that builds from git left for one workspace',
+    'most megabytes of all images that builds from git left for one workspace',
     { fallback: 51_200, min: 1 },
   ),
   pushPeriodMs: integer(
@@ -146,6 +146,11 @@ export const CONFIG = {
     'runs of an export, with fewer than 10,000 rows together, that one worker takes in turn; 1: each has a worker of its own',
     // each has some 200 characters in a variable of the worker, which has 128 KiB at most
     { fallback: 30, min: 1, max: 200 },
+  ),
+  exportRunsWithinMs: integer(
+    'AGENTPLANE_EXPORT_RUNS_WITHIN_MS',
+    'how long a run waits for other runs of its export that are not created yet, so that one worker takes them too',
+    { fallback: 5_000, max: 600_000 },
   ),
   exportFileBytes: integer(
     'AGENTPLANE_EXPORT_FILE_BYTES',

@@ -18,6 +18,7 @@ export function takeForMs(runTimeoutMs: number): number {
   return Math.min(TAKE_FOR_MS, Math.floor(runTimeoutMs / 8));
 }
 
+/** What a worker needs to know of a run that it takes after its own. */
 export function followingRun({ metadata: { uid = '' }, spec }: BulkExportRun): FollowingRun {
   const { startTime, endTime, predecessorUid, lateOfUid } = spec;
   return {

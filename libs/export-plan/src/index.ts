@@ -17,4 +17,5 @@ export { type ExportLinks, renderExport, updatedAt } from './render-export.js';
 export { webhookState } from './render-webhook.js';
 export type { RenderedExport, RenderedSchedule, RenderedWebhook, WebhookState } from './rendered-export.js';
 export { openWindow, schedulePosition, type SchedulePlan, type SchedulePosition } from './schedule.js';
+export { followingRunsOf, podsOfRun } from './run-pods.js';
 export { resolveWindow, type Window } from './window.js';

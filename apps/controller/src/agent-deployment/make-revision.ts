@@ -103,11 +103,12 @@ function snapshot({ spec }: AgentDeployment, { repeats }: NewRevision): Snapshot
 /** What a revision is built from; undefined for images. */
 function gitSource({ source, sourceConfig, sourceRevisionConfig }: AgentDeployment['spec']): Snapshot['git'] {
   if (source !== 'git_host') return undefined;
-  const { repoUrl = '', integrationId, installCommand, buildCommand } = sourceConfig;
+  const { repoUrl = '', integrationId, installCommand, buildCommand, buildOnPush } = sourceConfig;
   const { repoRef, graphConfigPath = '' } = sourceRevisionConfig;
   return {
     ...{ repoUrl, graphConfigPath },
     ...(repoRef === undefined ? {} : { repoRef }),
+    ...(buildOnPush === true ? { buildOnPush } : {}),
     ...(integrationId === undefined ? {} : { integrationId }),
     ...(installCommand === undefined ? {} : { installCommand }),
     ...(buildCommand === undefined ? {} : { buildCommand }),

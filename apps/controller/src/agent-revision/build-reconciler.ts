@@ -81,7 +81,7 @@ export class BuildReconciler {
   }
 
   /** An applied status owns what it names: what was found out earlier is named again. */
-  async #write(given: AgentRevision, { draft, ...found }: BuildFinding): Promise<void> {
+  async #write(given: AgentRevision, { draft, isPutBack = false, ...found }: BuildFinding): Promise<void> {
     const revision = this.#revisions.find(keyOf(given)) ?? given;
     const { image, repoCommitSha, build, conditions } = revision.status ?? {};
     const { generation } = revision.metadata;
@@ -91,13 +91,14 @@ export class BuildReconciler {
       ...(generation === undefined ? {} : { observedGeneration: generation }),
     };
     const before = conditions?.filter(({ type }) => type === CONDITION.built);
-    const written = await this.#status.apply(RESOURCES.AgentRevision, revision, {
+    const next = {
       ...(image === undefined ? {} : { image }),
       ...(repoCommitSha === undefined ? {} : { repoCommitSha }),
-      ...(build === undefined ? {} : { build }),
+      ...(build === undefined || isPutBack ? {} : { build }),
       ...found,
       conditions: setCondition(before, condition, this.#tools.clock.now()),
-    });
+    };
+    const written = await this.#status.apply(RESOURCES.AgentRevision, revision, next, ['build']);
     await this.#revisions.seen(written);
   }
 }

@@ -1,6 +1,6 @@
 import { type AttemptEnd, renderLimit } from '#lib/export-plan';
 import type { Job, Pod } from '#lib/resources';
-import { attemptOf, type ExportRunWorld } from './world.js';
+import { attemptOf, type ExportRunWorld, jobOfAttempt } from './world.js';
 
 /** The worker's words for: trying again cannot help (sysexits' EX_DATAERR and EX_USAGE). */
 const FINAL_EXITS = new Map([
@@ -79,7 +79,8 @@ export function findAttemptEnd(world: ExportRunWorld): AttemptEnd | undefined {
   const isClaimed = progress?.attempt === attempt;
   if (progress?.state === 'completed') return { kind: 'succeeded' };
   // a Job that is complete by its exit code alone has recorded no exported row
-  const failed = jobCondition(world.job, 'Failed') ?? jobCondition(world.job, 'Complete');
+  const job = jobOfAttempt(world);
+  const failed = jobCondition(job, 'Failed') ?? jobCondition(job, 'Complete');
   const said = isClaimed ? progress.error : undefined;
   if (failed) {
     const message = said ?? causeOf(world, failed) ?? 'the worker ended without reporting an error';
@@ -88,7 +89,7 @@ export function findAttemptEnd(world: ExportRunWorld): AttemptEnd | undefined {
     return { kind: 'failed', message, endedAtMs: Date.parse(failed.lastTransitionTime ?? now.toISOString()) };
   }
   // the Job was deleted, and its worker stopped with it
-  if (!world.job && isClaimed)
+  if (!job && isClaimed)
     return {
       kind: 'failed',
       message: said ?? 'the Job of the attempt was deleted',

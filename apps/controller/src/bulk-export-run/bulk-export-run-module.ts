@@ -17,6 +17,7 @@ import { type ControllerConfig, exportLimits, platformSettings } from '../config
 import { CACHES, CLOCK, CONTROLLER_CONFIG, LOG, OWNED_PARTS, TRACE_STORE } from '../core/tokens.js';
 import type { OwnedParts } from '../controller-work.js';
 import { DatabaseTime } from '../database-time.js';
+import { AttemptWorkers } from './attempt-workers.js';
 import { BulkExportRunReconciler } from './bulk-export-run-reconciler.js';
 import { LeftUploads } from './left-uploads.js';
 import { hasEnded, nextInLine } from './next-in-line.js';
@@ -38,14 +39,14 @@ interface RunTurns extends Caches {
 
 function runTurns(
   caches: Caches,
-  { exportRunsOfWorker: most }: ControllerConfig,
+  { exportRunsOfWorker: most, exportRunsWithinMs: createdWithinMs }: ControllerConfig,
   traceStore: TraceStore,
   clock: Clock,
 ): RunTurns {
   const { runs, exportJobs } = caches;
   const workerJobs = new WorkerJobs(exportJobs);
   const places = new RunPlaces(runs, workerJobs, new WorkspaceLine(clock));
-  const following = new FollowingRuns({ runs, workerJobs, traceStore, most, clock });
+  const following = new FollowingRuns({ runs, workerJobs, traceStore, most, createdWithinMs, clock });
   return { ...caches, workerJobs, places, following };
 }
 
@@ -110,31 +111,22 @@ function buildLeftUploads(
       provide: BulkExportRunReconciler,
       inject: [RUN_TURNS, OWNED_PARTS, CONTROLLER_CONFIG, TRACE_STORE, DatabaseTime, LeftUploads],
       useFactory: (
-        { workspaces, exports, runs, exportJobs, places, workerJobs, following }: RunTurns,
+        turns: RunTurns,
         { client, events }: OwnedParts,
         config: ControllerConfig,
         traceStore: TraceStore,
         time: DatabaseTime,
         uploads: LeftUploads,
-      ) =>
-        new BulkExportRunReconciler({
-          client,
-          events,
-          limits: exportLimits(config),
-          settings: platformSettings(config),
-          systemNamespace: config.systemNamespace,
-          databaseUri: config.databaseUri,
-          traceStore,
-          time,
-          workspaces,
-          exports,
-          runs,
-          places,
-          workerJobs,
-          following,
-          uploads,
-          jobs: exportJobs,
-        }),
+      ) => {
+        const { systemNamespace, databaseUri } = config;
+        const [limits, settings] = [exportLimits(config), platformSettings(config)];
+        const { workspaces, exports, runs, exportJobs: jobs, places, workerJobs, following } = turns;
+        const shared = { client, limits, traceStore, workerJobs, workspaces, runs };
+        const workers = new AttemptWorkers({ ...shared, settings, systemNamespace, databaseUri, jobs });
+        return new BulkExportRunReconciler({
+          ...{ ...shared, workers, events, time, exports, places, following, uploads },
+        });
+      },
     },
     {
       provide: BULK_EXPORT_RUN_CONTROLLER,

@@ -1,5 +1,12 @@
 import { DEFAULT_EXPORT_LIMITS } from '#lib/export-plan';
-import type { BulkExport, BulkExportRun, Condition, Job, Pod } from '#lib/resources';
+import {
+  type BulkExport,
+  type BulkExportRun,
+  type Condition,
+  exportJobName,
+  type Job,
+  type Pod,
+} from '#lib/resources';
 import type { ExportProgressRecord } from '#lib/trace-store';
 import { decideRun } from './decide.js';
 import { summarizeRun } from './run-status.js';
@@ -125,7 +132,7 @@ describe('decideRun', () => {
     ],
     [
       'does not take the end of a process for the end of the export',
-      { job: { status: { conditions: [complete(31)] } } as unknown as Job, progress: progress(1, 'running') },
+      { job: { ...aJob(), status: { conditions: [complete(31)] } } as Job, progress: progress(1, 'running') },
       'start 2',
     ],
     [
@@ -186,6 +193,29 @@ describe('decideRun', () => {
       'pause',
     ],
     [
+      'begins anew once it was held, though the worker that had it goes on',
+      { run: aRun(0), job: aJob(), progress: progress(0, 'held') },
+      'start 1',
+    ],
+    [
+      'makes the Job of an attempt whose start was cut short, though the worker that had it goes on',
+      { run: aRun(1), job: aJob(), progress: progress(0, 'held') },
+      'ensureJob',
+    ],
+    [
+      'takes the end of such a worker for none of an attempt that was not claimed',
+      { run: aRun(1), job: aJob({ secondsAgo: 31 }), progress: progress(0, 'held') },
+      'ensureJob',
+    ],
+    [
+      'counts an attempt whose own worker ended before it claimed the run',
+      {
+        ...{ run: aRun(1), progress: undefined },
+        job: { ...aJob({ secondsAgo: 31 }), metadata: { name: exportJobName('u', 1) } },
+      },
+      'start 2',
+    ],
+    [
       'begins nothing that was shut out before it began',
       { run: aRun(0), progress: progress(0, 'cancelled') },
       'fail Cancelled',
@@ -208,6 +238,17 @@ describe('decideRun', () => {
       'queue',
     ],
   ])('%s', (_name, changes, expected) => expect(outcomeOf(changes)).toBe(expected));
+
+  it('leaves the worker that has it before it while the export is suspended, once', () => {
+    const bulkExport = { spec: { suspend: true } } as BulkExport;
+    const suspended = { run: aRun(0), job: aJob(), bulkExport };
+    const isTakenOut = (more: Partial<ExportRunWorld>): unknown =>
+      decideRun(world({ ...suspended, ...more }));
+    const queue = { kind: 'queue', behind: 'export' };
+    expect(isTakenOut({ progress: undefined })).toEqual({ ...queue, isTakenOut: true });
+    expect(isTakenOut({ progress: progress(0, 'held') })).toEqual(queue);
+    expect(isTakenOut({ progress: progress(1, 'running') })).toEqual({ kind: 'watch' });
+  });
 
   it.each([
     ['takes places of the platform while others take none', 3, 3, 0, 'start 1'],

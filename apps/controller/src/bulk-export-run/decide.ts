@@ -2,13 +2,19 @@ import { decideNextAttempt, isExportOverdue, overdueText, takeForMs } from '#lib
 import { type Condition, CONDITION, findCondition, type Job, REASON } from '#lib/resources';
 import { isFinished } from '../bulk-export/export-phase.js';
 import { findAttemptEnd, isJobFinished } from './attempt-end.js';
-import { attemptOf, type ExportRunWorld } from './world.js';
+import { attemptOf, type ExportRunWorld, jobOfAttempt } from './world.js';
 
 /** What is to be done about a run now. */
 export type RunDecision =
   | { readonly kind: 'finished' }
   /** Its turn has not come: an end within the export wakes it, room on the machine, which is looked for, or its worker. */
-  | { readonly kind: 'queue'; readonly behind: 'export' | 'worker' }
+  | { readonly kind: 'queue'; readonly behind: 'worker' }
+  | {
+      readonly kind: 'queue';
+      readonly behind: 'export';
+      /** A worker has it before it, and must not begin it. */
+      readonly isTakenOut?: true;
+    }
   | { readonly kind: 'queue'; readonly behind: 'platform'; readonly ahead: number }
   /** The status names this attempt, then its Secret and Job are made. */
   | { readonly kind: 'start'; readonly attempt: number }
@@ -129,13 +135,19 @@ export function decideRun(world: ExportRunWorld): RunDecision {
   if (stop) return stop;
   if (attempt === 0) {
     if (progress?.state === 'cancelled') return SHUT_OUT;
-    if (job && mayTake(job, world)) return { kind: 'queue', behind: 'worker' };
+    // one that was held back is no worker's until it begins anew
+    if (job && progress?.state !== 'held' && mayTake(job, world))
+      return bulkExport?.spec.suspend
+        ? { kind: 'queue', behind: 'export', isTakenOut: true }
+        : { kind: 'queue', behind: 'worker' };
     if (bulkExport?.spec.suspend || place >= limits.concurrentRunsPerExport)
       return { kind: 'queue', behind: 'export' };
     if (hasRoom(world)) return { kind: 'start', attempt: 1 };
     return { kind: 'queue', behind: 'platform', ahead: world.atWork.ahead };
   }
-  const next = decideAfterEnd(world, attempt) ?? (job ? { kind: 'watch' } : { kind: 'ensureJob' });
+  const next: RunDecision = decideAfterEnd(world, attempt) ?? {
+    kind: jobOfAttempt(world) ? 'watch' : 'ensureJob',
+  };
   // shut out before a crash, or by another leader: no attempt could write anything any more
   return progress?.state === 'cancelled' && next.kind !== 'fail' ? SHUT_OUT : next;
 }

@@ -32,6 +32,7 @@ describe('FollowingRuns', () => {
     const counted: string[] = [];
     const following = new FollowingRuns({
       most,
+      createdWithinMs: 5_000,
       clock: { monotonicMs: () => nowMs },
       runs: { ownedBy: () => [...runs] },
       workerJobs: { isTaken: ({ metadata }) => metadata.uid === taken },

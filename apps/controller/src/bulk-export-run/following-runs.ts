@@ -10,8 +10,6 @@ import type { WorkerJobs } from './worker-jobs.js';
 /** Runs of one worker have fewer rows together: what starting a process costs is then the larger part no more. */
 const LIGHT_ROWS = 10_000;
 
-/** The runs of a new export are created within it; those that are not have a reason that the export reports. */
-const CREATED_WITHIN_MS = 5_000;
 const FORGET_AFTER_MS = 600_000;
 
 export interface FollowingRunsDependencies {
@@ -20,6 +18,8 @@ export interface FollowingRunsDependencies {
   readonly traceStore: Pick<TraceStore, 'exportCounts'>;
   /** Most runs of one worker. */
   readonly most: number;
+  /** The runs of a new export are created within it; those that are not have a reason that the export reports. */
+  readonly createdWithinMs: number;
   readonly clock: Pick<Clock, 'monotonicMs'>;
 }
 
@@ -61,7 +61,7 @@ export class FollowingRuns {
       if (now - since > FORGET_AFTER_MS) this.#incompleteSince.delete(known);
     const since = this.#incompleteSince.get(uid) ?? now;
     this.#incompleteSince.set(uid, since);
-    return now - since > CREATED_WITHIN_MS;
+    return now - since > this.#deps.createdWithinMs;
   }
 
   #canFollow(one: BulkExportRun, run: BulkExportRun): boolean {

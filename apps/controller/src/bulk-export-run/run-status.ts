@@ -23,10 +23,15 @@ const NEEDS: Pick<ReadyRule, 'needs' | 'failures'> = {
 };
 const READY_AT_LAST: ReadyRule = { needs: [CONDITION.completed], ...COMPLETED };
 
-function queuedText(decision: RunDecision & { readonly kind: 'queue' }): string {
+function queuedText(
+  { bulkExport }: ExportRunWorld,
+  decision: RunDecision & { readonly kind: 'queue' },
+): string {
   switch (decision.behind) {
     case 'export':
-      return 'queued behind other runs of the export';
+      return bulkExport?.spec.suspend
+        ? 'queued: the export is suspended'
+        : 'queued behind other runs of the export';
     case 'worker':
       return 'queued: a worker takes this run after others of the export, which have few rows too';
     case 'platform': {
@@ -47,7 +52,7 @@ function runningDraft(world: ExportRunWorld, decision: RunDecision): Draft | und
   const attempt = attemptOf(world);
   switch (decision.kind) {
     case 'queue':
-      return { status: 'False', reason: REASON.queued, message: queuedText(decision) };
+      return { status: 'False', reason: REASON.queued, message: queuedText(world, decision) };
     case 'start':
       return { status: 'True', reason: REASON.started, message: `attempt ${decision.attempt}` };
     case 'pause':

@@ -1,21 +1,9 @@
-import { parseJson } from '#lib/json';
+import { followingRunsOf } from '#lib/export-plan';
 import type { Informer, Reader } from '#lib/kube';
-import { ANNOTATION, type BulkExportRun, isDeleting, type Job, LABEL, type ObjectKey } from '#lib/resources';
+import { type BulkExportRun, isDeleting, type Job, LABEL, type ObjectKey } from '#lib/resources';
 import { isJobFinished } from './attempt-end.js';
 
 const BY_FOLLOWING_RUN = 'following-run';
-
-/** A run that a worker takes after the one its Job is named after. */
-export interface NamedRun {
-  readonly name: string;
-  readonly uid: string;
-}
-
-/** Runs that the worker of a Job takes in turn after the one that the Job is named after. */
-export function followingRunsOf({ metadata: { annotations } }: Job): readonly NamedRun[] {
-  const note = annotations?.[ANNOTATION.followingRuns];
-  return note === undefined ? [] : (parseJson(note) as readonly NamedRun[]);
-}
 
 /** Every run that a Job takes. */
 export function runsOfJob(job: Job): readonly ObjectKey[] {

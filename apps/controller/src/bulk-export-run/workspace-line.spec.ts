@@ -7,7 +7,7 @@ describe('WorkspaceLine', () => {
   /** Workspaces that wait, with what they have at work. */
   function line(...namespaces: readonly string[]): WorkspaceLine {
     const made = new WorkspaceLine({ monotonicMs: () => nowMs });
-    for (const namespace of namespaces) made.wait(namespace, key(namespace));
+    for (const namespace of namespaces) made.wait(key(namespace));
     return made;
   }
   const none = (): number => 0;
@@ -20,7 +20,7 @@ describe('WorkspaceLine', () => {
       served.push(namespace);
       waiting.begin(namespace);
       // it has more to do, and asks again at once
-      waiting.wait(namespace, key(namespace));
+      waiting.wait(key(namespace));
     }
     expect(served.join('')).toBe('abcabca');
   });
@@ -28,13 +28,15 @@ describe('WorkspaceLine', () => {
   it('counts those that come before', () => {
     const waiting = line('a', 'b', 'c');
     waiting.begin('a');
-    waiting.wait('a', key('a'));
+    waiting.wait(key('a'));
     expect(['a', 'b', 'c'].map((one) => waiting.ahead(one, none))).toEqual([2, 0, 1]);
   });
 
   it('keeps no place for a workspace whose run cannot begin', () => {
     const waiting = line('a', 'b');
-    waiting.leave('a');
+    waiting.leave({ namespace: 'a', name: 'another run' });
+    expect(waiting.ahead('b', none)).toBe(1);
+    waiting.leave(key('a'));
     expect([waiting.ahead('b', none), waiting.first(none)]).toEqual([0, key('b')]);
   });
 
@@ -47,7 +49,7 @@ describe('WorkspaceLine', () => {
   it('forgets a workspace that has not looked for long', () => {
     const waiting = line('a', 'b');
     nowMs += 11_000;
-    waiting.wait('b', key('b'));
+    waiting.wait(key('b'));
     expect([waiting.ahead('b', none), waiting.first(none)]).toEqual([0, key('b')]);
   });
 });

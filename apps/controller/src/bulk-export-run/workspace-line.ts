@@ -1,4 +1,4 @@
-import type { ObjectKey } from '#lib/resources';
+import { keyText, type ObjectKey } from '#lib/resources';
 import type { Clock } from '#lib/time';
 
 /** Who waits looks again every three seconds; one that does not has ended, or waits for something else. */
@@ -25,13 +25,15 @@ export class WorkspaceLine {
   }
 
   /** A run of the workspace has found no place. */
-  wait(namespace: string, key: ObjectKey): void {
-    this.#waiting.set(namespace, { key, lookedMs: this.#clock.monotonicMs() });
+  wait(key: ObjectKey): void {
+    this.#waiting.set(key.namespace ?? '', { key, lookedMs: this.#clock.monotonicMs() });
   }
 
-  /** The run that waited cannot begin at present; others of the workspace join again with their next look. */
-  leave(namespace: string): void {
-    this.#waiting.delete(namespace);
+  /** The run waits for no place, or not for a place alone; others of its workspace join again with their next look. */
+  leave(key: ObjectKey): void {
+    const { namespace = '' } = key;
+    const waiting = this.#waiting.get(namespace);
+    if (waiting && keyText(waiting.key) === keyText(key)) this.#waiting.delete(namespace);
   }
 
   /** A run of the workspace has begun. */

@@ -1,5 +1,5 @@
 import type { ExportLimits } from '#lib/export-plan';
-import type { BulkExport, BulkExportRun, Job, Pod } from '#lib/resources';
+import { type BulkExport, type BulkExportRun, exportJobName, type Job, type Pod } from '#lib/resources';
 import type { ExportProgressRecord } from '#lib/trace-store';
 
 /** Everything that one BulkExportRun depends on, read in one go. */
@@ -16,7 +16,7 @@ export interface ExportRunWorld {
     /** Other workspaces that wait and whose turn comes first. */
     readonly ahead: number;
   };
-  /** The Job of the attempt in work; before the first one, the Job whose worker takes the run after others. */
+  /** The Job of the attempt in work; of the first one also the Job whose worker takes the run after others. */
   readonly job: Job | undefined;
   /** Its pods, once the Job has ended: they say how. */
   readonly pods: readonly Pod[];
@@ -33,4 +33,13 @@ export interface ExportRunWorld {
  */
 export function attemptOf({ run, progress }: Pick<ExportRunWorld, 'run' | 'progress'>): number {
   return Math.max(run.status?.attempt ?? 0, progress?.attempt ?? 0);
+}
+
+/**
+ * The Job of the attempt in work. That of a worker which has the run after others is none before it has claimed the run: the
+ * start of an attempt, which the status names first, may have been cut short while such a worker goes on, or has ended.
+ */
+export function jobOfAttempt({ run, progress, job }: ExportRunWorld): Job | undefined {
+  const isOwn = job?.metadata.name === exportJobName(run.metadata.uid ?? '', attemptOf({ run, progress }));
+  return isOwn || (progress?.attempt ?? 0) > 0 ? job : undefined;
 }

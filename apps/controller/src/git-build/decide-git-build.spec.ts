@@ -1,3 +1,4 @@
+import { DISK_FULL, formatTerminationMessage } from '#lib/lifecycle';
 import type { Job, Pod } from '#lib/resources';
 import { decideGitBuild, type GitBuildWorld } from './decide-git-build.js';
 import { gitRevision } from './testdata/git-revision.js';
@@ -14,11 +15,22 @@ function job(type?: 'Complete' | 'Failed', seconds = 10): Job {
   return { metadata, status: { conditions } } as unknown as Job;
 }
 
+/** Failed as long ago. */
+function failedJob(seconds: number): Job {
+  const conditions = [{ type: 'Failed', status: 'True', lastTransitionTime: ago(seconds) }];
+  return { ...job(), status: { conditions } } as unknown as Job;
+}
+
 function pod(status: object = {}): Pod {
   return { metadata: { name: 'p' }, spec: { containers: [{ name: 'build' }] }, status };
 }
 
 const ended = (terminated: object) => pod({ containerStatuses: [{ name: 'build', state: { terminated } }] });
+
+const full = ended({
+  exitCode: 1,
+  message: formatTerminationMessage({ reason: DISK_FULL, message: 'the disk' }),
+});
 
 function world(over: Partial<GitBuildWorld> = {}): GitBuildWorld {
   return {
@@ -50,6 +62,21 @@ describe('decideGitBuild', () => {
       'collects what a pod left before the end of its time, after it was offline for a while',
       { revision: begun(1_700), job: job('Complete', 1_700), pod: pod() },
       { kind: 'collect', pod: pod() },
+    ],
+    [
+      'waits a moment for room on the disk',
+      { revision: begun(50), job: failedJob(29), pod: full },
+      { kind: 'watch', message: 'waiting for room on the disk: the disk' },
+    ],
+    [
+      'puts a build back that found the disk full',
+      { revision: begun(50), job: failedJob(31), pod: full },
+      { kind: 'put-back', message: 'waiting for room on the disk: the disk' },
+    ],
+    [
+      'begins nothing before the Job of a build that was put back is removed',
+      { job: failedJob(31) },
+      { kind: 'put-back' },
     ],
     [
       'skips a superseded revision, begun or not',
@@ -90,6 +117,12 @@ describe('decideGitBuild', () => {
       { revision: begun(130), job: job(undefined, 121) },
       'BuildFailed',
       /has no pod 120 s after/,
+    ],
+    [
+      'a build for which the disk had no room for an hour',
+      { revision: begun(50), job: failedJob(31), pod: full, now: new Date(NOW.getTime() + 1) },
+      'BuildFailed',
+      /^the disk$/,
     ],
     ['a pod that was removed', { revision: begun(5), job: job('Failed') }, 'BuildFailed', /was removed/],
     [

@@ -1,4 +1,4 @@
-import { readTerminationMessage } from '#lib/lifecycle';
+import { DISK_FULL, parseTerminationMessage, readTerminationMessage } from '#lib/lifecycle';
 import {
   type AgentRevision,
   CONDITION,
@@ -32,15 +32,20 @@ export interface GitBuildWorld {
 const SETTLE_MS = 900_000;
 /** A Job gets its pod at once, unless the quota of its namespace is full. */
 const POD_PATIENCE_MS = 120_000;
+/** Whatever fills the disk is waited for as long, from when the revision was made. */
+const FULL_DISK_PATIENCE_MS = 3_600_000;
+/** Between a build that found the disk full and the next attempt. */
+const FULL_DISK_PAUSE_MS = 30_000;
 
 /**
  * From the revision to its image: **resolve** the commit, **queue** for a place, **begin** (the intent, then the Job),
  * **watch**, and **collect** what the pod left, or **fail**. **ensure-job** where the intent stands and no Job does;
- * **skip** once a newer revision exists; **finished** has nothing left to do but to clear away.
+ * **put-back** a build that found the disk full: it queues again, once its Job is removed. **skip** once a newer revision
+ * exists; **finished** has nothing left to do but to clear away.
  */
 export type GitBuildDecision =
   | { readonly kind: 'finished' | 'skip' | 'resolve' | 'begin' | 'ensure-job' }
-  | { readonly kind: 'queue'; readonly message: string }
+  | { readonly kind: 'queue' | 'put-back'; readonly message: string }
   | { readonly kind: 'watch'; readonly reason: string; readonly message: string }
   | { readonly kind: 'collect'; readonly pod: Pod }
   | { readonly kind: 'fail'; readonly reason: string; readonly message: string };
@@ -78,12 +83,15 @@ export function decideGitBuild(world: GitBuildWorld): GitBuildDecision {
       message: `the result of the build was not taken within ${seconds(longestPlaceMs(timeoutMs))} s of its start; request a new revision`,
     };
   if (repoCommitSha === undefined) return { kind: 'resolve' };
+  // a build of the same name would take it, and what its pod left, for its own
+  if (build === undefined && job)
+    return { kind: 'put-back', message: `waiting until the former Job ${job.metadata.name} is removed` };
   if (build === undefined)
     return ahead < places
       ? { kind: 'begin' }
       : { kind: 'queue', message: `waiting for ${ahead} builds before this one; ${places} run at a time` };
   if (!job) return { kind: 'ensure-job' };
-  if (isJobFinished(job)) return judgeEnd(job, pod);
+  if (isJobFinished(job)) return decideFullDisk(world, job) ?? judgeEnd(job, pod);
   if (elapsedMs > timeoutMs)
     return {
       kind: 'fail',
@@ -122,6 +130,20 @@ function watch(pod: Pod | undefined): GitBuildDecision {
     reason: REASON.awaitingBuild,
     message: `waiting for the pod of the build${waiting?.message === undefined ? '' : `: ${waiting.message}`}`,
   };
+}
+
+/** Undefined for a build that ended for another reason, or for too long because of the disk. */
+function decideFullDisk({ revision, pod, now }: GitBuildWorld, job: Job): GitBuildDecision | undefined {
+  const ends = statusesOf(pod).map(({ state }) => parseTerminationMessage(state?.terminated?.message ?? ''));
+  const full = ends.find((one) => one?.reason === DISK_FULL);
+  const waitedMs = now.getTime() - Date.parse(revision.metadata.creationTimestamp ?? '');
+  if (!full || waitedMs > FULL_DISK_PATIENCE_MS) return undefined;
+  const message = `waiting for room on the disk: ${full.message}`.slice(0, MAX_MESSAGE);
+  const failed = job.status?.conditions?.find(({ type }) => type === CONDITION.failed);
+  const sinceMs = now.getTime() - Date.parse(failed?.lastTransitionTime ?? '');
+  return sinceMs < FULL_DISK_PAUSE_MS
+    ? { kind: 'watch', reason: REASON.awaitingBuild, message }
+    : { kind: 'put-back', message };
 }
 
 function judgeEnd(job: Job, pod: Pod | undefined): GitBuildDecision {

@@ -68,6 +68,8 @@ export interface GitBuildTools {
 
 /** What a step found out; what it leaves out stays as it is. */
 export type BuildFinding = Pick<AgentRevisionStatus, 'image' | 'repoCommitSha' | 'build'> & {
+  /** The build that had begun has not, any more. */
+  readonly isPutBack?: boolean;
   readonly draft: Omit<ConditionDraft, 'type'>;
 };
 
@@ -170,6 +172,15 @@ export class GitBuilds {
       case 'queue':
         await report({ draft: { ...decision, status: 'Unknown', reason: REASON.buildQueued } });
         return after(QUEUE_LOOK_MS);
+      case 'put-back':
+        await report({
+          isPutBack: true,
+          draft: { ...decision, status: 'Unknown', reason: REASON.buildQueued },
+        });
+        // it would be the oldest of its turn again: others may have room
+        this.#pass(world);
+        await this.#remove(revision, 'Foreground');
+        return after(QUEUE_LOOK_MS);
       case 'begin':
         // before there is a Job: a controller that ends in between makes it later
         await report({
@@ -203,9 +214,9 @@ export class GitBuilds {
     if (!git) throw new TerminalError(REASON.buildRefused, 'the revision names no repository');
     const { uid = '', namespace = '' } = metadata;
     const subject = `${git.repoUrl} ${git.repoRef ?? 'HEAD'}`;
-    return await this.#tools.looks.ask({ uid, namespace, subject }, async () => {
+    return await this.#tools.looks.ask({ uid, namespace, subject }, async (pace) => {
       const remote = await findRemote(client, namespace, git);
-      return await findCommit(remote, git.repoRef, guard);
+      return await findCommit(remote, git.repoRef, { guard, pace });
     });
   }
 
@@ -286,11 +297,16 @@ export class GitBuilds {
 
   /** The Job with its pod, and the token. */
   async #clear(revision: AgentRevision): Promise<void> {
+    await this.#remove(revision, 'Background');
+    this.#cleared.add(revision.metadata.uid ?? '');
+  }
+
+  /** @param propagation `Foreground`: the Job exists until its pod does not, which another Job of this name would take */
+  async #remove(revision: AgentRevision, propagation: 'Background' | 'Foreground'): Promise<void> {
     const { client } = this.#tools;
     const key = { ...keyOf(revision), name: revisionBuildName(revision.metadata.name) };
     await ignoring(isNotFound, client.delete(SECRETS, key));
-    await ignoring(isNotFound, client.delete(JOBS, key, { propagation: 'Background' }));
-    this.#cleared.add(revision.metadata.uid ?? '');
+    await ignoring(isNotFound, client.delete(JOBS, key, { propagation }));
   }
 }
 

@@ -6,10 +6,16 @@ const [OLD, NEW] = ['a'.repeat(40), 'b'.repeat(40)];
 const at = (repoCommitSha: string | undefined, status: object = {}) =>
   gitRevision('d', { status: { repoCommitSha, ...status } });
 const seen = (commit: string, ref = 'main') => ({ ref, commit, lookedAt: '2026-05-01T11:00:00Z' });
+/** Revision 2, made of the branch while it was followed. */
+const made = (repoCommitSha: string | undefined, over: object = {}) =>
+  gitRevision('d', { number: 2, followed: true, status: { repoCommitSha }, ...over });
 const failed = { conditions: [{ type: 'Built', status: 'False', reason: 'RefNotFound', message: '' }] };
+/** Revision 2, which found no commit of the branch. */
+const lost = made(undefined, { status: { repoCommitSha: undefined, ...failed } });
 
 function world(over: Partial<PushWorld> = {}): PushWorld {
-  return { push: seen(OLD), newest: at(OLD), isRevisionAsked: false, ...over };
+  const now = new Date('2026-05-01T12:00:00Z');
+  return { push: seen(OLD), newest: at(OLD), isRevisionAsked: false, now, ...over };
 }
 
 describe('decidePush', () => {
@@ -38,6 +44,72 @@ describe('decidePush', () => {
     [
       'builds a branch that did not exist for the newest revision',
       { push: undefined, newest: at(undefined, failed) },
+      NEW,
+      'build',
+    ],
+    [
+      'builds a push after the first revision, before any look',
+      { push: undefined, newest: made(OLD) },
+      NEW,
+      'build',
+    ],
+    [
+      'builds a push after a revision of another branch than was seen',
+      { push: { ...seen(OLD, 'other'), revision: 1 }, newest: made(OLD) },
+      NEW,
+      'build',
+    ],
+    [
+      'builds a branch that went back to what was seen before the newest revision',
+      { push: { ...seen(OLD), revision: 1 }, newest: made(NEW) },
+      OLD,
+      'build',
+    ],
+    [
+      'builds nothing while the branch stays at a look that is later than the newest revision',
+      { push: { ...seen(NEW), revision: 2 }, newest: made(OLD) },
+      NEW,
+      'same',
+    ],
+    [
+      'notes a branch whose newest revision repeats another',
+      { push: undefined, newest: made(OLD, { redeployOf: 'd-00001' }) },
+      NEW,
+      'same',
+    ],
+    [
+      'notes a branch that is followed again, with no revision since',
+      { push: { revision: 2 }, newest: made(OLD) },
+      NEW,
+      'same',
+    ],
+    [
+      'builds a push after a revision that was made since the branch is followed again',
+      { push: { revision: 1 }, newest: made(OLD) },
+      NEW,
+      'build',
+    ],
+    [
+      'builds what it noted once more where its revision failed before it found the commit',
+      { push: { ...seen(NEW), revision: 1 }, newest: lost },
+      NEW,
+      'build',
+    ],
+    [
+      'builds it not before ten minutes have passed',
+      { push: { ...seen(NEW), revision: 1 }, newest: lost, now: new Date('2026-05-01T11:09:59Z') },
+      NEW,
+      'later',
+    ],
+    [
+      'builds it once for each such revision',
+      { push: { ...seen(NEW), revision: 2 }, newest: lost },
+      NEW,
+      'same',
+    ],
+    [
+      'builds a later push at once',
+      { push: { ...seen(OLD), revision: 1 }, newest: lost, now: new Date('2026-05-01T11:00:01Z') },
       NEW,
       'build',
     ],

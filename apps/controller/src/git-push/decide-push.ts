@@ -1,15 +1,18 @@
 import type { AgentDeployment, AgentDeploymentStatus, AgentRevision } from '#lib/resources';
 import { isBuildOver } from '../git-build/decide-git-build.js';
 
-/** What is known of pushes to a branch; in the status of its deployment. */
+/** What is known of pushes to a branch, in the status of its deployment; the revision alone once it is not followed. */
 export type SeenPush = NonNullable<AgentDeploymentStatus['push']>;
 
 /**
- * **build**: the branch has a commit that no revision was made for because of it. **same**: nothing was pushed, or the
- * branch was not seen before. **wait**: the newest revision looks for the commit itself, or a revision is asked for and
- * not made yet.
+ * **build**: the branch has a commit that no revision was made for because of it, or whose revision failed before it found
+ * the commit. **later**: the same, too soon after that revision was made. **same**: nothing was pushed, or the branch was
+ * not seen before. **wait**: the newest revision looks for the commit itself, or a revision is asked for and not made yet.
  */
-export type PushDecision = 'build' | 'same' | 'wait';
+export type PushDecision = 'build' | 'later' | 'same' | 'wait';
+
+/** Between two revisions of one commit, in milliseconds. */
+const AGAIN_MS = 600_000;
 
 /** Everything that the decision depends on. */
 export interface PushWorld {
@@ -18,6 +21,7 @@ export interface PushWorld {
   readonly newest: AgentRevision | undefined;
   /** Whether a revision is asked for that does not exist yet. */
   readonly isRevisionAsked: boolean;
+  readonly now: Date;
 }
 
 /** The branch that a deployment follows, `HEAD` for the default one; undefined when it follows none. */
@@ -49,8 +53,35 @@ export function mayLook({ newest, isRevisionAsked }: PushWorld): boolean {
  */
 export function decidePush(world: PushWorld, ref: string, found: string): PushDecision {
   if (!mayLook(world)) return 'wait';
-  const { push, newest } = world;
-  const revised = newest?.status?.repoCommitSha;
-  if (push?.ref === ref) return push.commit === found || revised === found ? 'same' : 'build';
-  return revised === undefined ? 'build' : 'same';
+  const revised = world.newest?.status?.repoCommitSha;
+  if (revised === found) return 'same';
+  const seen = seenCommit(world, ref);
+  if (seen === undefined) return revised === undefined ? 'build' : 'same';
+  if (seen !== found) return 'build';
+  return isLost(world, ref) ? decideAgain(world) : 'same';
+}
+
+/** Whether what was seen is noted, and the revision that was made since failed before it found a commit: once for each. */
+function isLost({ push, newest }: PushWorld, ref: string): boolean {
+  if (!newest || newest.status?.repoCommitSha !== undefined) return false;
+  return isOfBranch(newest, ref) && newest.spec.number > (push?.revision ?? 0);
+}
+
+function decideAgain({ newest, now }: PushWorld): PushDecision {
+  const sinceMs = now.getTime() - Date.parse(newest?.metadata.creationTimestamp ?? '');
+  return sinceMs < AGAIN_MS ? 'later' : 'build';
+}
+
+/**
+ * What the branch was at when the platform saw it last: by a look, or by a later revision that was made of the branch while
+ * it was followed, and repeats nothing. Undefined when it was not seen since it is followed.
+ */
+export function seenCommit({ push, newest }: PushWorld, ref: string): string | undefined {
+  const made = newest && isOfBranch(newest, ref) && newest.spec.number > (push?.revision ?? 0);
+  const revised = made === true ? newest.status?.repoCommitSha : undefined;
+  return revised ?? (push?.ref === ref ? push.commit : undefined);
+}
+
+function isOfBranch({ spec: { git, redeployOf } }: AgentRevision, ref: string): boolean {
+  return git?.buildOnPush === true && redeployOf === undefined && (git.repoRef ?? 'HEAD') === ref;
 }

@@ -200,6 +200,45 @@ describe('PushReconciler', () => {
     }
   });
 
+  it('looks at once at another branch, and builds what was pushed after its first revision', async () => {
+    const { repository, look, key, read, revisions, reconciler } = await newDeployment();
+    await look();
+    const first = await repository.commit({ 'a.txt': '2' }, 'next');
+    const changed = { sourceRevisionConfig: { repoRef: 'next' } };
+    await client.merge(RESOURCES.AgentDeployment, key, { spec: changed });
+    await read();
+    const commit = await repository.commit({ 'a.txt': '3' }, 'next');
+    const { repoUrl = '' } = (await read()).spec.sourceConfig;
+    const git = { repoUrl, repoRef: 'next', graphConfigPath: 'langgraph.json', buildOnPush: true };
+    revisions.push({ ...aRevision(2, { repoCommitSha: first }), spec: { number: 2, git } } as AgentRevision);
+    await reconciler.reconcile(key);
+    const asked = await read();
+    expect(asked.spec.revisionRequest).toBeDefined();
+    expect(asked.status?.push).toMatchObject({ ref: 'next', commit, revision: 2 });
+  });
+
+  it('asks once more for a push whose revision found no commit', async () => {
+    const { repository, look, clock, revisions } = await newDeployment();
+    await look();
+    await repository.commit({ 'a.txt': '2' });
+    const { revisionRequest, sourceConfig } = (await look()).spec;
+    const { repoUrl = '' } = sourceConfig;
+    const git = { repoUrl, repoRef: 'main', graphConfigPath: 'langgraph.json', buildOnPush: true };
+    const conditions = [{ type: 'Built', status: 'False', reason: 'RepositoryUnavailable', message: '' }];
+    const failed = aRevision(2, { id: revisionRequest?.id ?? '', conditions });
+    const metadata = { ...failed.metadata, creationTimestamp: clock.now().toISOString() };
+    revisions.push({ ...failed, metadata, spec: { number: 2, git } } as AgentRevision);
+    const soon = await look();
+    expect([soon.spec.revisionRequest?.id, soon.status?.push?.revision]).toEqual([revisionRequest?.id, 1]);
+    await clock.advance(600_000);
+    const again = await look();
+    expect(again.spec.revisionRequest?.id).not.toBe(revisionRequest?.id);
+    expect(again.status?.push?.revision).toBe(2);
+    const { id } = again.spec.revisionRequest ?? {};
+    revisions.push(aRevision(3, { id: id ?? '', repoCommitSha: again.status?.push?.commit }));
+    expect((await look()).spec.revisionRequest?.id).toBe(id);
+  });
+
   it('looks once in its period, however often it is asked', async () => {
     const { reconciler, key, look } = await newDeployment();
     await look();
@@ -226,6 +265,6 @@ describe('PushReconciler', () => {
     await client.merge(RESOURCES.AgentDeployment, key, { spec: { sourceConfig: { buildOnPush: false } } });
     await read();
     const after = await look();
-    expect([after.status?.push, conditionOf(after)]).toEqual([undefined, undefined]);
+    expect([after.status?.push, conditionOf(after)]).toEqual([{ revision: 1 }, undefined]);
   });
 });

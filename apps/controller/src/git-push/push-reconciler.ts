@@ -24,8 +24,16 @@ import { isHandled } from '../agent-deployment/decide-revision.js';
 import { findRemote } from '../git-build/find-login.js';
 import type { CommitLooks } from '../git-remote/commit-looks.js';
 import { findCommit } from '../git-remote/find-commit.js';
+import type { ReadingPace } from '../git-remote/reading-pace.js';
 import { derivedUuid } from '../identity/derived-uuid.js';
-import { decidePush, followedRef, mayLook, type PushWorld, rememberedRef } from './decide-push.js';
+import {
+  decidePush,
+  followedRef,
+  mayLook,
+  type PushWorld,
+  rememberedRef,
+  seenCommit,
+} from './decide-push.js';
 
 /** What the reconciler works with. */
 export interface PushTools {
@@ -42,13 +50,19 @@ export interface PushTools {
 }
 
 /** What a look found. */
-type Finding = Omit<ConditionDraft, 'type'> & { readonly commit?: string };
+type Finding = Omit<ConditionDraft, 'type'> & {
+  readonly commit?: string;
+  /** Whether the newest revision does not stand for what was seen yet. */
+  readonly isOpen?: boolean;
+};
 
 /** One workspace's branches are looked at no more often than this, however many there are. */
 const NAMESPACE_PERIOD_MS = 2_000;
 /** While a look goes on, or a revision is being made. */
 const SOON_MS = 2_000;
 const OWNED = ['push'] as const;
+const LATER =
+  '; its revision failed before it found the commit, and another is made ten minutes after that one';
 
 /**
  * Follows the branches of deployments with `buildOnPush`: get → gone → followed → due → look → decide → ask for a revision →
@@ -59,8 +73,8 @@ const OWNED = ['push'] as const;
 export class PushReconciler {
   readonly #tools: PushTools;
   readonly #status: StatusWriter;
-  /** When a branch is looked at again, by the key of its deployment, on the monotonic clock. */
-  readonly #due = new Map<string, number>();
+  /** When which branch is looked at again, by the key of its deployment, on the monotonic clock. */
+  readonly #due = new Map<string, { readonly ref: string; readonly atMs: number }>();
 
   constructor(tools: PushTools) {
     this.#tools = tools;
@@ -79,15 +93,15 @@ export class PushReconciler {
       if (deployment && !isDeleting(deployment)) await this.#forget(deployment);
       return done();
     }
-    const dueMs = this.#due.get(keyText(key)) ?? 0;
-    if (dueMs > clock.monotonicMs()) return after(dueMs - clock.monotonicMs());
+    const due = this.#due.get(keyText(key));
+    if (due?.ref === ref && due.atMs > clock.monotonicMs()) return after(due.atMs - clock.monotonicMs());
     const world = this.#observe(deployment);
     if (!mayLook(world)) return after(SOON_MS);
     const finding = await this.#look(deployment, ref, world);
     if (finding === undefined) return after(SOON_MS);
-    await this.#report(deployment, ref, finding);
+    await this.#report(deployment, { ref, revision: world.newest?.spec.number ?? 0 }, finding);
     const periodMs = this.#periodOf(deployment);
-    this.#due.set(keyText(key), clock.monotonicMs() + periodMs);
+    this.#due.set(keyText(key), { ref, atMs: clock.monotonicMs() + periodMs });
     return after(periodMs);
   }
 
@@ -95,8 +109,9 @@ export class PushReconciler {
     const revisions = this.#tools.revisions.ownedBy(deployment);
     return {
       push: deployment.status?.push,
-      newest: revisions.toSorted((a, b) => a.spec.number - b.spec.number).at(-1),
+      newest: newestOf(revisions),
       isRevisionAsked: !isHandled(deployment, revisions),
+      now: this.#tools.clock.now(),
     };
   }
 
@@ -104,24 +119,25 @@ export class PushReconciler {
   async #look(deployment: AgentDeployment, ref: string, world: PushWorld): Promise<Finding | undefined> {
     const { uid = '', namespace = '', generation } = deployment.metadata;
     const asker = {
-      uid,
-      namespace,
-      generation,
+      ...{ uid, namespace },
+      // a look that began before the newest revision had its commit is older than that
+      question: `${generation ?? 0}/${world.newest?.spec.number ?? 0}`,
       subject: `${deployment.spec.sourceConfig.repoUrl ?? ''} ${ref}`,
     };
     try {
-      const commit = await this.#tools.looks.ask(asker, () => this.#find(deployment));
+      const commit = await this.#tools.looks.ask(asker, (pace) => this.#find(deployment, pace));
       if (commit === undefined) return undefined;
       const decision = decidePush(world, ref, commit);
       switch (decision) {
         case 'wait':
           return undefined;
+        case 'later':
         case 'same':
           return {
-            commit,
+            ...{ commit, isOpen: decision === 'later' },
             status: 'True',
             reason: REASON.upToDate,
-            message: this.#text(ref, commit, sameText(world, ref, commit)),
+            message: this.#text(ref, commit, decision === 'later' ? LATER : sameText(world, ref, commit)),
           };
         case 'build':
           await this.#askForRevision(deployment, ref, { commit, world });
@@ -141,15 +157,14 @@ export class PushReconciler {
     }
   }
 
-  async #find({ metadata: { namespace = '' }, spec }: AgentDeployment): Promise<string> {
+  async #find({ metadata: { namespace = '' }, spec }: AgentDeployment, pace: ReadingPace): Promise<string> {
     const { client, guard } = this.#tools;
     const { repoUrl = '', integrationId } = spec.sourceConfig;
     const source = { repoUrl, ...(integrationId === undefined ? {} : { integrationId }) };
-    return await findCommit(
-      await findRemote(client, namespace, source),
-      spec.sourceRevisionConfig.repoRef,
+    return await findCommit(await findRemote(client, namespace, source), spec.sourceRevisionConfig.repoRef, {
       guard,
-    );
+      pace,
+    });
   }
 
   /** An earlier request may name a revision to repeat, which this one must not inherit. */
@@ -160,7 +175,8 @@ export class PushReconciler {
   ): Promise<void> {
     const { client, clock, events, deployments } = this.#tools;
     const { resourceVersion } = deployment.metadata;
-    const id = derivedUuid('push', idOf(deployment) ?? '', ref, commit, world.push?.lookedAt ?? '');
+    const { lookedAt, revision = '' } = world.push ?? {};
+    const id = derivedUuid('push', idOf(deployment) ?? '', ref, commit, lookedAt ?? revision);
     const revisionRequest = { id, at: clock.now().toISOString(), fromRevisionId: null };
     const patch = { metadata: { resourceVersion }, spec: { revisionRequest } };
     await deployments.seen(await client.merge(RESOURCES.AgentDeployment, keyOf(deployment), patch));
@@ -170,13 +186,23 @@ export class PushReconciler {
     });
   }
 
-  async #report(given: AgentDeployment, ref: string, { commit, ...draft }: Finding): Promise<void> {
+  async #report(
+    given: AgentDeployment,
+    looked: { readonly ref: string; readonly revision: number },
+    { commit, isOpen = false, ...draft }: Finding,
+  ): Promise<void> {
     const { deployments, clock } = this.#tools;
     const deployment = deployments.find(keyOf(given)) ?? given;
     const type = CONDITION.pushesFollowed;
     const before = deployment.status?.conditions?.filter((one) => one.type === type);
     const push =
-      commit === undefined ? deployment.status?.push : { ref, commit, lookedAt: clock.now().toISOString() };
+      commit === undefined
+        ? deployment.status?.push
+        : {
+            ...looked,
+            ...(isOpen ? { revision: deployment.status?.push?.revision ?? 0 } : {}),
+            ...{ commit, lookedAt: clock.now().toISOString() },
+          };
     await this.#write(deployment, {
       ...(push ? { push } : {}),
       conditions: setCondition(before, { type, ...draft }, clock.now()),
@@ -184,14 +210,16 @@ export class PushReconciler {
   }
 
   /**
-   * What was seen is of no use once the branch is not followed: a later push may be to another. It is kept while the
-   * deployment is suspended: what the branch is at afterwards would pass for a push, also over an earlier commit that is
-   * deployed on purpose.
+   * What was seen is of no use once the branch is not followed: a later push may be to another. Which revisions are older
+   * stays: none of them stands for the branch when it is followed again. All is kept while the deployment is suspended:
+   * what the branch is at afterwards would pass for a push, also over an earlier commit that is deployed on purpose.
    */
   async #forget(deployment: AgentDeployment): Promise<void> {
     const { push, conditions } = deployment.status ?? {};
-    const kept = rememberedRef(deployment) === push?.ref ? push : undefined;
-    if (push === kept && !conditions?.some(({ type }) => type === CONDITION.pushesFollowed)) return;
+    const isKept = push?.ref === undefined || push.ref === rememberedRef(deployment);
+    if (isKept && !conditions?.some(({ type }) => type === CONDITION.pushesFollowed)) return;
+    const revision = newestOf(this.#tools.revisions.ownedBy(deployment))?.spec.number ?? push?.revision ?? 0;
+    const kept = isKept ? push : { revision };
     await this.#write(deployment, { ...(kept ? { push: kept } : {}), conditions: [] });
   }
 
@@ -217,8 +245,12 @@ export class PushReconciler {
   }
 }
 
+function newestOf(revisions: readonly AgentRevision[]): AgentRevision | undefined {
+  return revisions.toSorted((a, b) => a.spec.number - b.spec.number).at(-1);
+}
+
 /** Says when the branch is ahead of what runs, and nothing is built because of it. */
-function sameText({ push, newest }: PushWorld, ref: string, found: string): string {
-  const isNoted = push?.ref !== ref && newest?.status?.repoCommitSha !== found;
+function sameText(world: PushWorld, ref: string, found: string): string {
+  const isNoted = seenCommit(world, ref) === undefined && world.newest?.status?.repoCommitSha !== found;
   return isNoted ? '; the newest revision is of another commit, and later pushes are built' : '';
 }

@@ -1,6 +1,7 @@
 import { FakeClock } from '#lib/testing';
 import { type Asker, CommitLooks } from './commit-looks.js';
-import { TooManyRefsError } from './find-commit.js';
+import { REASON } from '#lib/resources';
+import { CostlyListError, TooManyRefsError } from './find-commit.js';
 
 const silent = (): Promise<string> => new Promise(() => undefined);
 const asker = (uid: string, namespace = 'ws-a') => ({
@@ -52,10 +53,10 @@ describe('CommitLooks', () => {
   it('answers a question that was changed with nothing that was found for an earlier one', async () => {
     const all = newLooks();
     let finish = (_commit: string): void => undefined;
-    const old = { ...asker('a'), generation: 1 };
+    const old = { ...asker('a'), question: '1' };
     expect(await ask(all, old, () => new Promise((resolve) => (finish = resolve)))).toBeUndefined();
     finish('old');
-    const changed = { ...asker('a'), generation: 2 };
+    const changed = { ...asker('a'), question: '2' };
     expect(await all.looks.ask(changed, () => Promise.resolve('new'))).toBe('new');
   });
 
@@ -89,8 +90,8 @@ describe('CommitLooks', () => {
     expect(await all.looks.ask(asker('a16', 'ws-0'), found)).toBeUndefined();
     expect(await all.looks.ask(asker('c', 'ws-other'), found)).toBeUndefined();
     expect(await all.looks.ask(asker('b', 'ws-fair'), found)).toBe('commit');
-    // and the turn of one that asks no more passes
-    await all.clock.advance(11_000);
+    // and no place is kept free for one that asks no more
+    await all.clock.advance(3_001);
     expect(await all.looks.ask(asker('c', 'ws-other'), found)).toBe('commit');
   });
 
@@ -106,12 +107,15 @@ describe('CommitLooks', () => {
     await expect(all.looks.ask(asker('a'), fail)).rejects.toThrow('late');
   });
 
-  it('reads a list that was too long again after ten minutes, or another one', async () => {
+  it.each([
+    ['was too long', new TooManyRefsError(REASON.repositoryRefused, 'more than 16 MB')],
+    ['broke off late', new CostlyListError(REASON.repositoryUnavailable, 'more than 16 MB', 1)],
+  ])('reads a list that %s again after ten minutes, or another one', async (_, error) => {
     const { looks, clock } = newLooks();
     let begun = 0;
     const look = (): Promise<string> => {
       begun++;
-      return Promise.reject(new TooManyRefsError('RepositoryRefused', 'more than 16 MB'));
+      return Promise.reject(error);
     };
     for (const uid of ['a', 'a', 'b'])
       await expect(looks.ask(asker(uid), look)).rejects.toThrow('more than 16 MB');

@@ -1,12 +1,13 @@
 import type { Clock } from '#lib/time';
-import { TooManyRefsError } from './find-commit.js';
+import { CostlyListError, TooManyRefsError } from './find-commit.js';
+import { ReadingPace } from './reading-pace.js';
 
 /** Who wants to know. */
 export interface Asker {
   readonly uid: string;
   readonly namespace: string;
-  /** Of an object whose question may change: what was found for an earlier one answers none of a later. */
-  readonly generation?: number | undefined;
+  /** Which of its questions, where these change: what was found for an earlier one answers no later one. */
+  readonly question?: string;
   /** URL and ref. */
   readonly subject: string;
 }
@@ -25,8 +26,12 @@ const PATIENCE_MS = 1_000;
 const KEPT_MS = 60_000;
 /** Who waits for a place asks every two seconds; the turn of one that was deleted passes. */
 const TURN_MS = 10_000;
-/** A list that was too long is not read again for as long: reading it costs more than any other look. */
-const TOO_MANY_KEPT_MS = 600_000;
+/** A place is kept free for who asked so lately. */
+const RESERVED_MS = 3_000;
+/** A list that was too long, or broke off late, is not read again for as long: that costs more than any other look. */
+const COSTLY_KEPT_MS = 600_000;
+
+type Costly = TooManyRefsError | CostlyListError;
 
 /**
  * Looks for commits that go on beside the passes which ask for them: a host that accepts a connection and then is silent
@@ -38,22 +43,25 @@ export class CommitLooks {
   /** Namespaces that found no place, by whose turn it is, and when they asked last, on the monotonic clock. */
   readonly #waiting = new Map<string, number>();
   /** By namespace and subject; until when, on the monotonic clock. */
-  readonly #tooMany = new Map<string, { readonly error: TooManyRefsError; readonly untilMs: number }>();
+  readonly #costly = new Map<string, { readonly error: Costly; readonly untilMs: number }>();
+  readonly #pace: ReadingPace;
 
   constructor(clock: Clock) {
     this.#clock = clock;
+    this.#pace = new ReadingPace(clock);
   }
 
   /**
    * What a look has found, once; it begins with the first call, which alone waits a moment for it. Places that become free
    * go to namespaces in turns.
+   * @param look gets the pace of all lists that are read
    * @returns undefined while it goes on, or waits for a place: ask again
    * @throws what the look threw, once
    */
-  async ask(asker: Asker, look: () => Promise<string>): Promise<string | undefined> {
+  async ask(asker: Asker, look: (pace: ReadingPace) => Promise<string>): Promise<string | undefined> {
     this.#forget();
-    const tooMany = this.#tooMany.get(listOf(asker));
-    if (tooMany) throw tooMany.error;
+    const costly = this.#costly.get(listOf(asker));
+    if (costly) throw costly.error;
     const going = this.#looks.get(keyOf(asker));
     const found = going ?? this.#begin(asker, look);
     if (!found) return undefined;
@@ -63,17 +71,17 @@ export class CommitLooks {
     return await found.result;
   }
 
-  #begin(asker: Asker, look: () => Promise<string>): Look | undefined {
+  #begin(asker: Asker, look: (pace: ReadingPace) => Promise<string>): Look | undefined {
     if (!this.#hasTurn(asker.namespace)) {
       this.#waiting.set(asker.namespace, this.#clock.monotonicMs());
       return undefined;
     }
     this.#waiting.delete(asker.namespace);
-    const begun: Look = { ...asker, result: look(), endedMs: undefined };
+    const begun: Look = { ...asker, result: look(this.#pace), endedMs: undefined };
     const end = (error?: unknown): void => {
       begun.endedMs = this.#clock.monotonicMs();
-      if (error instanceof TooManyRefsError)
-        this.#tooMany.set(listOf(asker), { error, untilMs: begun.endedMs + TOO_MANY_KEPT_MS });
+      if (error instanceof TooManyRefsError || error instanceof CostlyListError)
+        this.#costly.set(listOf(asker), { error, untilMs: begun.endedMs + COSTLY_KEPT_MS });
     };
     begun.result.then(() => end(), end);
     this.#looks.set(keyOf(asker), begun);
@@ -84,9 +92,12 @@ export class CommitLooks {
     const running = [...this.#looks.values()].filter(({ endedMs }) => endedMs === undefined);
     const isFull = (name: string): boolean =>
       running.filter((one) => one.namespace === name).length >= PLACES_OF_NAMESPACE;
-    const waiting = [...this.#waiting.keys()];
-    const turn = waiting.indexOf(namespace);
-    const ahead = waiting.slice(0, turn < 0 ? undefined : turn).filter((one) => !isFull(one));
+    const lately = this.#clock.monotonicMs() - RESERVED_MS;
+    const waiting = [...this.#waiting];
+    const turn = waiting.findIndex(([name]) => name === namespace);
+    const ahead = waiting
+      .slice(0, turn < 0 ? undefined : turn)
+      .filter(([name, askedMs]) => askedMs >= lately && !isFull(name));
     return !isFull(namespace) && running.length + ahead.length < PLACES;
   }
 
@@ -94,15 +105,15 @@ export class CommitLooks {
     const turns = this.#clock.monotonicMs() - TURN_MS;
     for (const [namespace, askedMs] of this.#waiting) if (askedMs < turns) this.#waiting.delete(namespace);
     const now = this.#clock.monotonicMs();
-    for (const [list, { untilMs }] of this.#tooMany) if (untilMs <= now) this.#tooMany.delete(list);
+    for (const [list, { untilMs }] of this.#costly) if (untilMs <= now) this.#costly.delete(list);
     const before = now - KEPT_MS;
     for (const [key, { endedMs }] of this.#looks)
       if (endedMs !== undefined && endedMs < before) this.#looks.delete(key);
   }
 }
 
-function keyOf({ uid, generation = 0 }: Asker): string {
-  return `${uid}/${generation}`;
+function keyOf({ uid, question = '' }: Asker): string {
+  return `${uid}/${question}`;
 }
 
 /** Whoever in a namespace asks for it. */

@@ -3,9 +3,12 @@ import type { AddressInfo } from 'node:net';
 import { TerminalError, WaitingError } from '#lib/errors';
 import { AddressGuard } from '#lib/outbound';
 import { type GitRepository, type GitServer, gitServer } from '#lib/testing';
-import { findCommit } from './find-commit.js';
+import { CostlyListError, findCommit } from './find-commit.js';
 
 const guard = new AddressGuard({ allowPrivate: true, refuse: (why) => new Error(why) });
+
+/** As fast as it comes. */
+const pace = { begin: () => () => 0, after: () => undefined };
 
 describe('findCommit', () => {
   let server: GitServer;
@@ -29,7 +32,7 @@ describe('findCommit', () => {
   afterEach(() => server.fail(undefined));
 
   const ask = (ref: string | undefined, more: object = {}): Promise<string> =>
-    findCommit({ url: open.url, ca: server.ca, ...more }, ref, guard);
+    findCommit({ url: open.url, ca: server.ca, ...more }, ref, { guard, pace });
 
   it.each([
     ['finds a branch', 'feature/two', 'branch'],
@@ -85,38 +88,65 @@ describe('findCommit', () => {
       allowPrivate: false,
       refuse: (why) => new TerminalError('Refused', `address refused: ${why}`),
     });
-    await expect(findCommit({ url: open.url }, 'main', strict)).rejects.toThrow('address refused: private');
+    await expect(findCommit({ url: open.url }, 'main', { guard: strict, pace })).rejects.toThrow(
+      'address refused: private',
+    );
   });
 
-  it.each([
+  const block = Buffer.from(`0043${'a'.repeat(40)} refs/pull/000001/head\n`.repeat(10_000));
+  const lines = (bytes: number): readonly Buffer[] =>
+    Array<Buffer>(Math.ceil(bytes / block.length)).fill(block);
+  it.each<[string, readonly (string | Buffer)[], RegExp]>([
     [
       'one that is longer than 16 MB',
-      '0043',
-      18 * 1_048_576,
-      /more than 16 MB, and the ref is not among them/,
+      lines(18 * 1_048_576),
+      /more than 16 MB or 20000 pieces, and the ref is not among them/,
     ],
-    ['one of empty lines', '0004', 1_048_576, /something else than a list of refs/],
-  ])('refuses a list of refs: %s', async (_, kind, bytes, message) => {
-    const line = kind === '0043' ? `0043${'a'.repeat(40)} refs/pull/000001/head\n` : kind;
-    const block = Buffer.from(line.repeat(10_000));
+    [
+      'one of more than 20,000 pieces',
+      ['fff0', ...'a'.repeat(21_000)],
+      /more than 16 MB or 20000 pieces, and the ref is not among them/,
+    ],
+    ['one of empty lines', ['0004'], /something else than a list of refs/],
+  ])('refuses a list of refs: %s', async (_, pieces, message) => {
+    await expect(askHost(pieces)).rejects.toThrow(message);
+  });
+
+  it.each<[string, readonly (string | Buffer)[], number]>([
+    ['1 MB', lines(2 * 1_048_576), 1_500_000],
+    ['10,000 pieces', ['fff0', ...'a'.repeat(11_000)], 10_500],
+  ])('reads a list that breaks off after %s again in ten minutes', async (_, pieces, breaksAt) => {
+    const failure = await askHost(pieces, breaksAt).catch((error: unknown) => error);
+    expect(failure).toBeInstanceOf(CostlyListError);
+    expect(failure).toMatchObject({ delayMs: 600_000 });
+  });
+
+  /** Looks for `main` at a host that sends these pieces, and breaks its answer when so many bytes were read. */
+  const askHost = async (pieces: readonly (string | Buffer)[], breaksAt = Infinity): Promise<string> => {
     const host = createServer((_request, response) => {
       response.write('001e# service=git-upload-pack\n0000');
-      let sent = 0;
+      let at = 0;
       const send = (): void => {
-        while (sent < bytes) {
-          sent += block.length;
-          if (!response.write(block)) return void response.once('drain', send);
-        }
-        response.end('0000');
+        while (at < pieces.length)
+          if (!response.write(pieces[at++] ?? '')) return void response.once('drain', send);
+        if (breaksAt === Infinity) response.end('0000');
       };
       send();
     });
     await new Promise<void>((resolve) => host.listen(0, '127.0.0.1', resolve));
+    let bytes = 0;
+    const begin = () => (piece: number) => {
+      bytes += piece;
+      if (bytes >= breaksAt) host.closeAllConnections();
+      return 0;
+    };
     const { port } = host.address() as AddressInfo;
-    await expect(findCommit({ url: `http://127.0.0.1:${port}/a.git` }, 'main', guard)).rejects.toThrow(
-      message,
-    );
-    host.closeAllConnections();
-    await new Promise((resolve) => host.close(resolve));
-  });
+    const url = `http://127.0.0.1:${port}/a.git`;
+    try {
+      return await findCommit({ url }, 'main', { guard, pace: { ...pace, begin } });
+    } finally {
+      host.closeAllConnections();
+      await new Promise((resolve) => host.close(resolve));
+    }
+  };
 });

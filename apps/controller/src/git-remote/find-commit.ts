@@ -3,8 +3,7 @@ import { rootCertificates } from 'node:tls';
 import { TerminalError, WaitingError } from '#lib/errors';
 import { type AddressGuard, guardedRequest } from '#lib/outbound';
 import { REASON } from '#lib/resources';
-import { systemClock } from '#lib/time';
-import { ReadingPace } from './reading-pace.js';
+import type { ReadingPace } from './reading-pace.js';
 import { fullRef, RefSearch } from './ref-search.js';
 
 /** A repository, and how its host lets the platform in. */
@@ -18,32 +17,52 @@ export interface GitRemote {
 
 /** From the first packet to the ref, DNS and TLS included. */
 const TIMEOUT_MS = 20_000;
-/** Some 250,000 refs. */
-const MAX_BYTES = 16 * 1_048_576;
+/** Some 250,000 refs. Hosts send thousands of bytes at a time, so that a list of as many has some thousands of pieces. */
+const MAX = { bytes: 16 * 1_048_576, pieces: 20_000 };
+/** What is read of a list before reading it in vain counts as costly. */
+const COSTLY = { bytes: 1_048_576, pieces: 10_000 };
 const RETRY_MS = 10_000;
-/** Of all lists that this process reads. */
-const PACE = new ReadingPace(systemClock);
+const COSTLY_RETRY_MS = 600_000;
 
 /** The list is too long to be read to its end: reading it again soon is of no use. */
 export class TooManyRefsError extends TerminalError {}
+
+/** The host failed after much of its list was read: reading that again soon costs others too much. */
+export class CostlyListError extends WaitingError {}
+
+/** What lists are read with. */
+export interface ListReading {
+  readonly guard: AddressGuard;
+  /** Of all lists that this process reads. */
+  readonly pace: Pace;
+}
+
+type Pace = Pick<ReadingPace, 'begin' | 'after'>;
+
+/** How much of a list was read. */
+interface Cost {
+  bytes: number;
+  pieces: number;
+}
 
 /**
  * The commit that a branch, a tag (`refs/tags/NAME`) or the default branch points to now. Asks for the list of refs and
  * reads it up to the one that is wanted; runs no git. Redirects are not followed: the token is for one host.
  * @throws TerminalError when the host refuses, or has no such repository or ref
- * @throws WaitingError when the host is unavailable
+ * @throws WaitingError when the host is unavailable; CostlyListError when much of its list was read before
  */
 export async function findCommit(
   remote: GitRemote,
   repoRef: string | undefined,
-  guard: AddressGuard,
+  reading: ListReading,
 ): Promise<string> {
   const search = new RefSearch(fullRef(repoRef));
+  const cost: Cost = { bytes: 0, pieces: 0 };
   try {
-    await readRefs(remote, search, guard);
+    await readRefs(remote, { search, cost }, reading);
   } catch (error) {
     if (error instanceof TerminalError || error instanceof WaitingError) throw error;
-    throw unavailable(remote, codeOf(error), error);
+    throw isAbove(cost, COSTLY) ? costly(remote, error) : unavailable(remote, codeOf(error), error);
   }
   if (search.commit !== undefined) return search.commit;
   if (!search.isOfGit)
@@ -59,7 +78,12 @@ export async function findCommit(
   );
 }
 
-function readRefs(remote: GitRemote, search: RefSearch, guard: AddressGuard): Promise<void> {
+interface List {
+  readonly search: RefSearch;
+  readonly cost: Cost;
+}
+
+function readRefs(remote: GitRemote, list: List, { guard, pace }: ListReading): Promise<void> {
   const url = new URL(`${remote.url.replace(/\/+$/, '')}/info/refs?service=git-upload-pack`);
   return new Promise((resolve, reject) => {
     const request = guardedRequest(
@@ -76,7 +100,11 @@ function readRefs(remote: GitRemote, search: RefSearch, guard: AddressGuard): Pr
     request.on('response', (response) => {
       const refusal = judge(remote, response);
       if (refusal) reject(refusal);
-      else readInto(search, response, (isCut) => (isCut ? reject(tooManyRefs(remote)) : resolve()));
+      else
+        readInto(list, response, {
+          pace,
+          done: (isCut) => (isCut ? reject(tooManyRefs(remote)) : resolve()),
+        });
       if (refusal) request.destroy();
     });
     request.end();
@@ -84,31 +112,43 @@ function readRefs(remote: GitRemote, search: RefSearch, guard: AddressGuard): Pr
 }
 
 /** @param done told whether the list has more than is read */
-function readInto(search: RefSearch, response: IncomingMessage, done: (isCut: boolean) => void): void {
-  let bytes = 0;
-  const pauseAfter = PACE.begin();
+function readInto(
+  { search, cost }: List,
+  response: IncomingMessage,
+  { pace, done }: { readonly pace: Pace; readonly done: (isCut: boolean) => void },
+): void {
+  const pauseAfter = pace.begin();
   response.on('data', (chunk: Buffer) => {
     search.push(chunk);
-    bytes += chunk.length;
-    if (!search.isOver && bytes < MAX_BYTES) return void pauseFor(response, pauseAfter(chunk.length));
-    done(!search.isOver && search.commit === undefined);
-    response.destroy();
+    cost.bytes += chunk.length;
+    cost.pieces++;
+    if (search.isOver || isAbove(cost, MAX)) {
+      done(!search.isOver && search.commit === undefined);
+      return void response.destroy();
+    }
+    const pauseMs = pauseAfter(chunk.length);
+    if (pauseMs === 0) return;
+    response.pause();
+    pace.after(pauseMs, () => response.resume());
   });
   response.on('end', () => done(false));
   response.on('error', () => undefined);
 }
 
-function pauseFor(response: IncomingMessage, ms: number): void {
-  if (ms === 0) return;
-  response.pause();
-  systemClock.after(ms, () => response.resume());
+function isAbove({ bytes, pieces }: Cost, bound: Readonly<Cost>): boolean {
+  return bytes >= bound.bytes || pieces >= bound.pieces;
 }
 
 function tooManyRefs({ url }: GitRemote): TerminalError {
   return new TooManyRefsError(
     REASON.repositoryRefused,
-    `the list of refs of ${url} has more than ${MAX_BYTES / 1_048_576} MB, and the ref is not among them; delete refs that are not needed. It is read again after ten minutes`,
+    `the list of refs of ${url} has more than ${MAX.bytes / 1_048_576} MB or ${MAX.pieces} pieces, and the ref is not among them; delete refs that are not needed, or let the host send larger pieces. It is read again after ten minutes`,
   );
+}
+
+function costly({ url }: GitRemote, cause: unknown): WaitingError {
+  const message = `host of ${url} failed in the middle of its list of refs: ${codeOf(cause)}; it is read again after ten minutes`;
+  return new CostlyListError(REASON.repositoryUnavailable, message, COSTLY_RETRY_MS, { cause });
 }
 
 /** Hosts answer 404 for repositories that a caller may not see. */

@@ -27,7 +27,7 @@ async function readFor(count: number, piece: number): Promise<readonly number[]>
 describe('ReadingPace', () => {
   it('reads one list at 4 MB a second', async () => {
     const [bytes = 0] = await readFor(1, PIECE);
-    expect(bytes / MEGABYTE).toBeGreaterThan(39);
+    expect(bytes / MEGABYTE).toBeGreaterThan(38);
     expect(bytes / MEGABYTE).toBeLessThan(41);
   });
 
@@ -45,6 +45,6 @@ describe('ReadingPace', () => {
     const pauseAfter = new ReadingPace(new FakeClock()).begin();
     let ms = 0;
     for (let at = 0; at < 10_000; at++) ms = pauseAfter(1);
-    expect(ms).toBeGreaterThan(250);
+    expect(ms).toBeGreaterThan(4_800);
   });
 });

@@ -10,6 +10,7 @@ export interface ImageUsers {
 /** The digests (`sha256:HEX`) of contents that something of a namespace runs, may run again, or asks for, by namespace. */
 export type NamedImages = ReadonlyMap<string, ReadonlySet<string>>;
 
+/** Contents that are named by their digest; a reference without one names none. */
 export function namedImages({ deployments, revisions, pods }: ImageUsers): NamedImages {
   const references = [
     ...deployments.map(({ metadata, spec }) => [metadata, spec.sourceRevisionConfig.imageUri] as const),

@@ -196,6 +196,23 @@ export class ExportProgressTable implements ExportProgress {
     ]);
   }
 
+  async hold(runUid: string): Promise<boolean> {
+    const result = await this.#pool.query(
+      `INSERT INTO export_progress AS p (run_uid, attempt, state) VALUES ($1, 0, 'held')
+      ON CONFLICT (run_uid) DO UPDATE SET state = 'held', updated_at = now()
+      WHERE p.attempt = 0 AND p.state IN ('running', 'held') RETURNING p.run_uid`,
+      [runUid],
+    );
+    return (result.rowCount ?? 0) > 0;
+  }
+
+  async free(runUids: readonly string[]): Promise<void> {
+    await this.#pool.query(
+      `UPDATE export_progress SET state = 'running', updated_at = now() WHERE run_uid = ANY($1) AND state = 'held'`,
+      [runUids],
+    );
+  }
+
   async cancel(runUid: string): Promise<void> {
     await this.#pool.query(
       `INSERT INTO export_progress AS p (run_uid, attempt, state) VALUES ($1, 0, 'cancelled')

@@ -50,7 +50,8 @@ export interface ExportFile {
   readonly maxStartTime?: Instant;
 }
 
-export type ExportState = 'running' | 'completed' | 'failed' | 'cancelled';
+/** `held`: no worker may claim it until the controller frees it. */
+export type ExportState = 'running' | 'completed' | 'failed' | 'cancelled' | 'held';
 
 /** One row of `export_progress`. */
 export interface ExportProgressRecord {
@@ -122,6 +123,13 @@ export interface ExportProgress {
   finish(runUid: string, attempt: number): Promise<void>;
   /** Ends the attempt; a newer attempt can still claim. */
   fail(runUid: string, attempt: number, error: string): Promise<void>;
+  /**
+   * Controller: keeps a run that was never claimed from the worker that has it before it.
+   * @returns false when the worker has claimed it, or nobody may any more
+   */
+  hold(runUid: string): Promise<boolean>;
+  /** Controller: has those of the runs that are held be claimed again. */
+  free(runUids: readonly string[]): Promise<void>;
   /** Controller: shuts out every attempt for good. */
   cancel(runUid: string): Promise<void>;
   /**

@@ -206,6 +206,20 @@ describe('the export side of a trace store', () => {
     expect(await tuples(rows)).toHaveLength(5);
   });
 
+  it('holds what no worker has claimed, until it is freed', async () => {
+    const { exportProgress: progress } = store;
+    const [fresh, claimed] = [randomUUID(), randomUUID()];
+    await progress.claim(claimed, 1);
+    expect([await progress.hold(claimed), await progress.hold(fresh)]).toEqual([false, true]);
+    expect(await progress.hold(fresh)).toBe(true);
+    await expect(progress.claim(fresh, 1)).rejects.toThrow(StaleAttemptError);
+    await progress.free([fresh, claimed]);
+    expect(await progress.claim(fresh, 1)).toMatchObject({ attempt: 1, state: 'running', hasMark: true });
+    await progress.recordIntent(claimed, 1, { part: 0, key: 'k' });
+    await progress.cancel(fresh);
+    expect(await progress.hold(fresh)).toBe(false);
+  });
+
   it('fences every write of an export by its attempt', async () => {
     const { exportProgress: progress } = store;
     const run = randomUUID();

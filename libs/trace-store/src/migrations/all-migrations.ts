@@ -29,6 +29,7 @@ import { signedFeedbackTokens } from './signed-feedback-tokens.js';
 import { threadsByTime } from './threads-by-time.js';
 import { traceTables } from './trace-tables.js';
 import { unplacedRuns } from './unplaced-runs.js';
+import { heldExports } from './held-exports.js';
 import { marksOfCluster } from './marks-of-cluster.js';
 import { waitingByProject } from './waiting-by-project.js';
 
@@ -79,5 +80,6 @@ export function allMigrations(control: Pick<ControlTables, 'migrate'>): readonly
     listedVersions,
     marksOfCluster,
     threadsByTime,
+    heldExports,
   ];
 }

@@ -8,15 +8,23 @@ import type { ThreadCursor, ThreadPageOptions, ThreadSearch } from './thread.js'
 const MOST_ROOTS = 10_000;
 const ROOTS_AT_ONCE = 1_000;
 
+/** A thread by its last root. */
+export interface PlacedThread extends ThreadCursor {
+  readonly threadId: string;
+}
+
 /** Threads of one page, and what lies behind it. */
 interface PlacedThreads {
   /** In the order of the page, one more than it has where there are more. */
-  readonly found: readonly ThreadCursor[];
+  readonly found: readonly PlacedThread[];
   /** How many there are in all, where finding them has shown it. */
   readonly total: number | undefined;
 }
 
-type RootRow = Readonly<Record<'thread_id' | 'start_time', string>>;
+type RootRow = Readonly<Record<'thread_id' | 'start_time' | 'id' | 'trace_id', string>>;
+
+const ROOT = '(r.start_time, r.id, r.trace_id)';
+const NEWEST_FIRST = 'r.start_time DESC, r.id DESC, r.trace_id DESC';
 
 /** Condition on a row of `runs r` that is a root of the wanted threads. */
 export function rootCondition(tenantId: string, search: ThreadSearch, parameters: Parameters): string {
@@ -30,8 +38,8 @@ export function rootCondition(tenantId: string, search: ThreadSearch, parameters
 }
 
 /**
- * Which threads a page has, by the time of their last root, then by their ids as bytes: roots walked from the newest on
- * meet each thread first at its last root, so that the walk ends with the page. A page that so many roots of few threads
+ * Which threads a page has, by the time of their last root, then by that root's ids: roots walked from the newest on
+ * meet each thread first at its last root, so that the walk ends with the page, however many began in one microsecond. A page that so many roots of few threads
  * stand before costs a pass over all roots of the time.
  * @param mostRoots that are walked
  */
@@ -44,9 +52,10 @@ export async function findThreads(
 ): Promise<PlacedThreads> {
   const walk = new ThreadWalk(db, tenantId, search, page.after);
   const wanted = (page.offset ?? 0) + page.limit + 1;
-  const end = await walk.until(wanted, mostRoots);
+  // each root shows one thread at most
+  const end = wanted > mostRoots ? 'given up' : await walk.until(wanted, mostRoots);
   if (end === 'given up') return { found: await gatherThreads(db, tenantId, search, page), total: undefined };
-  const found = walk.found.toSorted(inOrder).slice(page.offset ?? 0, wanted);
+  const found = walk.found.slice(page.offset ?? 0, wanted);
   const isAll = end === 'exhausted' && page.after === undefined;
   return { found, total: isAll ? walk.found.length : undefined };
 }
@@ -66,7 +75,8 @@ export async function countThreads(db: Queryable, tenantId: string, search: Thre
 /** Roots from the newest on, or from where a page before has ended. */
 class ThreadWalk {
   readonly #met = new Set<string>();
-  readonly found: ThreadCursor[] = [];
+  /** In their order. */
+  readonly found: PlacedThread[] = [];
 
   constructor(
     private readonly db: Queryable,
@@ -79,11 +89,11 @@ class ThreadWalk {
     const parameters = new Parameters();
     const condition = rootCondition(this.tenantId, this.search, parameters);
     const before = this.after
-      ? ` AND r.start_time <= ${parameters.add(formatInstant(this.after.lastStartTime))}::timestamptz`
+      ? ` AND r.start_time <= ${timeOf(this.after, parameters)} AND ${ROOT} < ${placeOf(this.after, parameters)}`
       : '';
     await this.db.query(
-      `DECLARE roots NO SCROLL CURSOR FOR SELECT r.thread_id, r.start_time FROM runs r WHERE ${condition}${before}
-      ORDER BY r.start_time DESC, r.id DESC, r.trace_id DESC LIMIT ${mostRoots}`,
+      `DECLARE roots NO SCROLL CURSOR FOR SELECT r.thread_id, r.start_time, r.id, r.trace_id
+      FROM runs r WHERE ${condition}${before} ORDER BY ${NEWEST_FIRST} LIMIT ${mostRoots}`,
       [...parameters.values],
     );
     for (let walked = 0; ;) {
@@ -93,15 +103,12 @@ class ThreadWalk {
       });
       walked += rows.length;
       await this.#take(rows.map(parse));
-      const last = rows.at(-1);
-      const boundary = this.found[wanted - 1];
-      // threads whose last roots began at the same time are put in order by their ids
-      if (last && boundary && parse(last).lastStartTime < boundary.lastStartTime) return 'enough';
+      if (this.found.length >= wanted) return 'enough';
       if (rows.length < ROOTS_AT_ONCE) return walked < mostRoots ? 'exhausted' : 'given up';
     }
   }
 
-  async #take(roots: readonly ThreadCursor[]): Promise<void> {
+  async #take(roots: readonly PlacedThread[]): Promise<void> {
     const some = roots.filter(({ threadId }) => {
       const isNew = !this.#met.has(threadId);
       this.#met.add(threadId);
@@ -113,21 +120,21 @@ class ThreadWalk {
       return;
     }
     const earlier = await this.#ofEarlierPages(after, some);
-    this.found.push(...some.filter((one) => inOrder(after, one) < 0 && !earlier.has(one.threadId)));
+    this.found.push(...some.filter(({ threadId }) => !earlier.has(threadId)));
   }
 
-  /** Those of these threads that have a later root. */
-  async #ofEarlierPages(
-    { lastStartTime }: ThreadCursor,
-    some: readonly ThreadCursor[],
-  ): Promise<ReadonlySet<string>> {
+  /** Those of these threads whose last root is that of a page before, or is newer. */
+  async #ofEarlierPages(after: ThreadCursor, some: readonly PlacedThread[]): Promise<ReadonlySet<string>> {
     const parameters = new Parameters();
     const condition = rootCondition(this.tenantId, this.search, parameters);
     const threads = parameters.add(some.map(({ threadId }) => threadId));
+    const time = timeOf(after, parameters);
+    const later = (where: string): string =>
+      `(SELECT FROM runs r WHERE ${condition} AND r.thread_id = t.id AND ${where} LIMIT 1)`;
     const { rows } = await this.db.query<{ id: string }>({
       text: `SELECT t.id FROM unnest(${threads}::text[]) AS t(id) CROSS JOIN LATERAL (
-        SELECT FROM runs r WHERE ${condition} AND r.thread_id = t.id
-          AND r.start_time > ${parameters.add(formatInstant(lastStartTime))}::timestamptz LIMIT 1
+        ${later(`r.start_time > ${time}`)} UNION ALL
+        ${later(`r.start_time = ${time} AND ${ROOT} >= ${placeOf(after, parameters)}`)} LIMIT 1
       ) l`,
       values: [...parameters.values],
       types: textTypes,
@@ -136,36 +143,55 @@ class ThreadWalk {
   }
 }
 
+/**
+ * The last roots of threads are looked up for those of the page alone, and for all that began when one of its ends did:
+ * the page begins at the cursor's time, or at that of the thread behind its offset.
+ */
 async function gatherThreads(
   db: Queryable,
   tenantId: string,
   search: ThreadSearch,
   { limit, offset = 0, after }: ThreadPageOptions,
-): Promise<readonly ThreadCursor[]> {
+): Promise<readonly PlacedThread[]> {
   const parameters = new Parameters();
   const condition = rootCondition(tenantId, search, parameters);
-  const beyond = after
-    ? `WHERE (a.start_time, a.thread_id COLLATE "C") < (${parameters.add(formatInstant(after.lastStartTime))}::timestamptz,
-        ${parameters.add(after.threadId)}::text COLLATE "C")`
-    : '';
+  const begin = after
+    ? `SELECT ${timeOf(after, parameters)} AS start_time, 0 AS passed`
+    : `SELECT k.start_time, (SELECT count(*) FROM a WHERE a.start_time > k.start_time) AS passed
+        FROM (SELECT a.start_time FROM a ORDER BY a.start_time DESC LIMIT 1 OFFSET ${offset}) k`;
+  // an offset behind the last thread has no time to begin at
+  const passed = 'coalesce((SELECT k.passed FROM k), 0)';
+  // of those that began with the cursor, any may be of a page before
+  const more = after ? ' + (SELECT count(*) FROM a, k WHERE a.start_time = k.start_time)' : '';
   const { rows } = await db.query<RootRow>({
-    text: `SELECT a.thread_id, a.start_time FROM (
+    text: `WITH a AS MATERIALIZED (
         SELECT r.thread_id, max(r.start_time) AS start_time FROM runs r WHERE ${condition} GROUP BY 1
-      ) a ${beyond} ORDER BY a.start_time DESC, a.thread_id COLLATE "C" DESC
-      LIMIT ${parameters.add(limit + 1)} OFFSET ${parameters.add(offset)}`,
+      ), k AS MATERIALIZED (${begin}), b AS (
+        SELECT * FROM a WHERE a.start_time <= (SELECT k.start_time FROM k) ORDER BY a.start_time DESC
+        FETCH FIRST (${offset + limit + 1} - ${passed}${more}) ROWS WITH TIES
+      )
+      SELECT b.thread_id, r.start_time, r.id, r.trace_id FROM b CROSS JOIN LATERAL (
+        SELECT r.start_time, r.id, r.trace_id FROM runs r
+        WHERE ${condition} AND r.thread_id = b.thread_id AND r.start_time = b.start_time
+        ORDER BY r.id DESC, r.trace_id DESC LIMIT 1
+      ) r ${after ? `WHERE ${ROOT} < ${placeOf(after, parameters)}` : ''}
+      ORDER BY ${NEWEST_FIRST} LIMIT ${limit + 1} OFFSET (${offset} - ${passed})`,
     values: [...parameters.values],
     types: textTypes,
   });
   return rows.map(parse);
 }
 
-function parse(row: RootRow): ThreadCursor {
-  const lastStartTime: Instant = parseInstant(row.start_time, { zone: 'optional' }) ?? 0n;
-  return { threadId: row.thread_id, lastStartTime };
+function timeOf({ lastStartTime }: ThreadCursor, parameters: Parameters): string {
+  return `${parameters.add(formatInstant(lastStartTime))}::timestamptz`;
 }
 
-/** Negative where the first comes first: the later one, then the one with the greater id. */
-function inOrder(one: ThreadCursor, other: ThreadCursor): number {
-  if (one.lastStartTime !== other.lastStartTime) return one.lastStartTime > other.lastStartTime ? -1 : 1;
-  return Buffer.compare(Buffer.from(other.threadId), Buffer.from(one.threadId));
+function placeOf(cursor: ThreadCursor, parameters: Parameters): string {
+  const { rootId, traceId } = cursor;
+  return `(${timeOf(cursor, parameters)}, ${parameters.add(rootId)}::uuid, ${parameters.add(traceId)}::uuid)`;
+}
+
+function parse(row: RootRow): PlacedThread {
+  const lastStartTime: Instant = parseInstant(row.start_time, { zone: 'optional' }) ?? 0n;
+  return { threadId: row.thread_id, lastStartTime, rootId: row.id, traceId: row.trace_id };
 }

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { parseFilter } from '#lib/filter-language';
 import { testTraceStore } from '../../testdata/test-trace-store.js';
-import { findThreads } from './find-threads.js';
+import { findThreads, type PlacedThread } from './find-threads.js';
 import type { ThreadCursor, ThreadPageOptions, ThreadSearch } from './thread.js';
 
 describe('a thread', () => {
@@ -40,9 +40,11 @@ describe('a page of threads', () => {
   /** Threads in the order of their last roots among those that are wanted, as a pass over all of them finds them. */
   const inOrder = async (condition: string): Promise<string[]> => {
     const { rows } = await db.client.query<{ thread_id: string }>(
-      `SELECT thread_id FROM runs WHERE tenant_id = $1 AND project_id = $2 AND is_root AND thread_id IS NOT NULL
-        AND ${condition}
-      GROUP BY 1 ORDER BY max(start_time) DESC, thread_id COLLATE "C" DESC`,
+      `SELECT thread_id FROM (
+        SELECT DISTINCT ON (thread_id) thread_id, start_time, id, trace_id FROM runs
+        WHERE tenant_id = $1 AND project_id = $2 AND is_root AND thread_id IS NOT NULL AND ${condition}
+        ORDER BY thread_id, start_time DESC, id DESC, trace_id DESC
+      ) a ORDER BY start_time DESC, id DESC, trace_id DESC`,
       [tenant, mixed],
     );
     return rows.map((row) => row.thread_id);
@@ -99,7 +101,7 @@ describe('a page of threads', () => {
       const expected = await inOrder(condition);
       expect(expected.length).toBeGreaterThan(100);
       for (const limit of [37, 400]) {
-        const paged: ThreadCursor[] = [];
+        const paged: PlacedThread[] = [];
         for (let after: ThreadCursor | undefined; ;) {
           const { found } = await find(search, { limit, after }, mostRoots);
           paged.push(...found.slice(0, limit));
@@ -108,8 +110,10 @@ describe('a page of threads', () => {
         }
         expect(paged.map(({ threadId }) => threadId)).toEqual(expected);
       }
-      const { found } = await find(search, { limit: 5, offset: 20 }, mostRoots);
-      expect(found.map(({ threadId }) => threadId)).toEqual(expected.slice(20, 26));
+      for (const offset of [1, 20, 21, 22, 23, expected.length - 3, expected.length, 10_000]) {
+        const { found } = await find(search, { limit: 5, offset }, mostRoots);
+        expect(found.map(({ threadId }) => threadId)).toEqual(expected.slice(offset, offset + 6));
+      }
     }
   });
 
@@ -121,6 +125,35 @@ describe('a page of threads', () => {
     const second = await find({ projectId: large }, { limit: 50, after });
     expect(second.found[0]?.threadId).toBe(first.found[50]?.threadId);
     expect(second.read).toBeLessThan(3_000);
+  });
+
+  it('reads the roots of the page where all roots of the project began in one microsecond', async () => {
+    const own = randomUUID();
+    await db.client.query(
+      `INSERT INTO runs (tenant_id, project_id, start_time, id, trace_id, parent_run_ids, is_root, name, run_type, status,
+        dotted_order, trace_tier, tags, thread_id)
+      SELECT $1::uuid, $2::uuid, '1962-01-01'::timestamptz, md5('m' || n)::uuid, md5('m' || n)::uuid, '{}'::uuid[], true,
+        'n', 'chain', 'success', '', '', '{}'::text[], 'thread ' || n
+      FROM generate_series(1, 6000) AS n`,
+      [tenant, own],
+    );
+    await db.client.query('ANALYZE runs');
+    const first = await find({ projectId: own }, { limit: 50 }, 5_000);
+    const second = await find({ projectId: own }, { limit: 50, after: first.found[49] }, 5_000);
+    expect(second.found[0]).toEqual(first.found[50]);
+    for (const { found, read } of [first, second]) {
+      expect(found).toHaveLength(51);
+      expect(read).toBeLessThan(3_000);
+    }
+  });
+
+  it('looks up the last roots of the page alone, however many threads stand before it', async () => {
+    const first = await find({ projectId: large }, { limit: 50 }, 1);
+    const deep = await find({ projectId: large }, { limit: 50, offset: 3_000 }, 2_000);
+    expect(deep.found.map(({ threadId }) => threadId)).toEqual(
+      Array.from({ length: 51 }, (_, index) => `thread ${749 - index}`),
+    );
+    expect(deep.read).toBeLessThan(first.read + 500);
   });
 
   it('counts all threads only where that is asked for', async () => {
@@ -135,7 +168,8 @@ describe('a page of threads', () => {
       ['thread 3748', 8],
       ['thread 3747', 8],
     ]);
-    expect(next).toEqual({ threadId: 'thread 3747', lastStartTime: threads[2]?.lastStartTime });
+    const { lastStartTime, lastTraceId: traceId } = threads[2] ?? {};
+    expect(next).toEqual({ lastStartTime, traceId, rootId: traceId });
   });
 
   it('adds up the newest traces of a thread with too many, and says so', async () => {

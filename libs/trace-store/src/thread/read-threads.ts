@@ -4,7 +4,7 @@ import { FENCE } from '../filter/filter-tables.js';
 import { limitedReadOfAll, type ReadLimit } from '../limited-read.js';
 import { Parameters } from '../query/run-conditions.js';
 import { countThreads, findThreads, rootCondition } from './find-threads.js';
-import type { Thread, ThreadPage, ThreadPageOptions, ThreadSearch } from './thread.js';
+import type { Thread, ThreadCursor, ThreadPage, ThreadPageOptions, ThreadSearch } from './thread.js';
 
 /** Of a page, all of its statements together: a filter may be met by few roots of the time, and counting goes through all of them. */
 const LIMIT: ReadLimit = {
@@ -64,11 +64,17 @@ export async function readThreads(
       return {
         threads,
         total: page.isCounted ? (total ?? (await countThreads(db, tenantId, search))) : undefined,
-        next: found.length > page.limit ? shown.at(-1) : undefined,
+        next: found.length > page.limit ? cursorOf(shown.at(-1)) : undefined,
       };
     },
     LIMIT,
   );
+}
+
+function cursorOf(thread: ThreadCursor | undefined): ThreadCursor | undefined {
+  if (!thread) return undefined;
+  const { lastStartTime, rootId, traceId } = thread;
+  return { lastStartTime, rootId, traceId };
 }
 
 /** Threads by their ids. */

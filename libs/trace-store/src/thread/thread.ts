@@ -13,10 +13,11 @@ export interface ThreadSearch {
   readonly filters?: RunFilters | undefined;
 }
 
-/** Where the page after a thread begins. */
+/** Where the page after a thread begins: its last root, by time, then by ids. */
 export interface ThreadCursor {
   readonly lastStartTime: Instant;
-  readonly threadId: string;
+  readonly rootId: string;
+  readonly traceId: string;
 }
 
 export interface ThreadPageOptions {

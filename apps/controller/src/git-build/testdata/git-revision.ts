@@ -7,6 +7,9 @@ interface Modifiers {
   readonly age?: number;
   readonly deleting?: boolean;
   readonly source?: AgentRevision['spec']['source'];
+  /** Made while the branch was followed, which is `main`. */
+  readonly followed?: boolean;
+  readonly redeployOf?: string;
   readonly status?: { readonly [Key in keyof AgentRevision['status'] & string]?: unknown };
 }
 
@@ -19,6 +22,8 @@ export function gitRevision(
     age = 0,
     deleting = false,
     source = 'git_host',
+    followed = false,
+    redeployOf,
     status = {},
   }: Modifiers = {},
 ): AgentRevision {
@@ -33,7 +38,11 @@ export function gitRevision(
     },
     spec: {
       ...{ source, deploymentName, number },
-      git: { repoUrl: 'https://git.example.org/a.git', graphConfigPath: 'langgraph.json' },
+      ...(redeployOf === undefined ? {} : { redeployOf }),
+      git: {
+        ...{ repoUrl: 'https://git.example.org/a.git', graphConfigPath: 'langgraph.json' },
+        ...(followed ? { repoRef: 'main', buildOnPush: true } : {}),
+      },
     },
     status: { repoCommitSha: 'c'.repeat(40), ...status },
   } as unknown as AgentRevision;

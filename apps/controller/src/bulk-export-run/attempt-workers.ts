@@ -1,0 +1,270 @@
+import { type ExportLimits, followingRunsOf } from '#lib/export-plan';
+import { type Informer, isAlreadyExists, isNotFound, type KubeClient } from '#lib/kube';
+import { buildExportJob, buildExportSecret, type ExportAttempt, type PlatformSettings } from '#lib/manifests';
+import {
+  type BulkExportRun,
+  exportJobName,
+  isDeleting,
+  type Job,
+  JOBS,
+  keyOf,
+  LABEL,
+  type ObjectKey,
+  type Pod,
+  PODS,
+  RESOURCES,
+  SECRETS,
+  type Workspace,
+} from '#lib/resources';
+import { currentTraceParent } from '#lib/telemetry';
+import type { ExportProgressRecord, TraceStore } from '#lib/trace-store';
+import { environmentProblem, secretProblem } from '../bulk-export-destination/credentials-problem.js';
+import { workspaceOf } from '../caches.js';
+import { hasSucceeded, isJobFinished } from './attempt-end.js';
+import { runsOfJob, type WorkerJobs } from './worker-jobs.js';
+
+export interface AttemptWorkersDependencies {
+  readonly client: Pick<KubeClient, 'create' | 'delete' | 'find' | 'list'>;
+  readonly limits: Pick<ExportLimits, 'runTimeoutMs'>;
+  readonly settings: PlatformSettings;
+  readonly systemNamespace: string;
+  /** Handed to workers in a Secret of the system namespace. */
+  readonly databaseUri: string;
+  readonly traceStore: Pick<TraceStore, 'exportProgress'>;
+  readonly workerJobs: Pick<WorkerJobs, 'following'>;
+  readonly workspaces: Informer<Workspace>;
+  readonly runs: Informer<BulkExportRun>;
+  /** Of the system namespace, those of export runs. */
+  readonly jobs: Informer<Job>;
+}
+
+/** What an attempt signs its requests with. */
+interface AttemptCredentials {
+  readonly store: Readonly<Record<string, string>>;
+  readonly problem: string | undefined;
+}
+
+const JOB_LABEL = 'batch.kubernetes.io/job-name';
+
+/**
+ * Jobs and Secrets of attempts. Both are named after run and attempt, so whoever makes them again after a crash makes
+ * the same ones; Secrets are never listed. The Job of a worker that takes several runs is named after the first of them
+ * and goes, with its Secret, when the worker has ended.
+ */
+export class AttemptWorkers {
+  readonly #deps: AttemptWorkersDependencies;
+
+  constructor(deps: AttemptWorkersDependencies) {
+    this.#deps = deps;
+  }
+
+  /**
+   * The Job of an attempt; before the first one, the Job in which the run follows others. Asked of the server: a cache
+   * that lags would count the attempt as lost.
+   */
+  async find(run: BulkExportRun, attempt: number): Promise<Job | undefined> {
+    const shared = attempt <= 1 ? this.#deps.workerJobs.following(run) : undefined;
+    if (attempt === 0) return shared;
+    const key = this.#keyOf(run, attempt);
+    return this.#deps.jobs.find(key) ?? (await this.#deps.client.find(JOBS, key)) ?? shared;
+  }
+
+  /** Pods of a Job. Only the server knows what they ended with: a cache may show the end of the Job before theirs. */
+  async podsOf({ metadata: { name } }: Job): Promise<readonly Pod[]> {
+    const { client, systemNamespace: namespace } = this.#deps;
+    return (await client.list(PODS, { namespace, labelSelector: `${JOB_LABEL}=${name}` })).items;
+  }
+
+  /** Why an attempt cannot begin with the credentials of the run; undefined when it can. */
+  async problemOf(run: BulkExportRun): Promise<string | undefined> {
+    return (await this.#credentialsOf(run)).problem;
+  }
+
+  /**
+   * Makes Secret and Job of an attempt, where they do not exist, and deletes the Secret of the one before. Runs that
+   * were kept from another worker are given free first, whatever the attempt: the start of the first may have been cut
+   * short.
+   * @param following runs that the worker takes in turn afterwards
+   */
+  async start(run: BulkExportRun, number: number, following: readonly BulkExportRun[] = []): Promise<void> {
+    const { client, databaseUri, limits, settings, systemNamespace, traceStore } = this.#deps;
+    const attempt: ExportAttempt = {
+      ...{ run, number, following, systemNamespace, timeoutMs: limits.runTimeoutMs },
+      traceParent: currentTraceParent(),
+    };
+    await traceStore.exportProgress.free([run, ...following].map(({ metadata: { uid = '' } }) => uid));
+    const { store, problem } = await this.#credentialsOf(run);
+    // changed since the pass began: the next pass reports it
+    if (problem !== undefined) return;
+    const credentials = { databaseUri, store };
+    await ignoring(isAlreadyExists, client.create(SECRETS, buildExportSecret(attempt, credentials)));
+    await ignoring(
+      isAlreadyExists,
+      // the runs that follow find it in the cache
+      client.create(JOBS, buildExportJob(attempt, settings)).then((job) => this.#deps.jobs.seen(job)),
+    );
+    if (number === 1) return;
+    const former = number === 2 ? this.#deps.workerJobs.following(run) : undefined;
+    // where the run had a worker of its own besides, that Job may go on with others
+    const isOver = former !== undefined && isJobFinished(former);
+    for (const key of [this.#keyOf(run, number - 1), ...(isOver ? [keyOf(former)] : [])])
+      await ignoring(isNotFound, client.delete(SECRETS, key));
+  }
+
+  /**
+   * Stops the worker of a run that is shut out already. Failed Jobs keep their logs; the Secret of the last attempt
+   * stays until nothing of it is left in the bucket.
+   * @returns whether no worker was at work
+   */
+  async stop(
+    run: BulkExportRun,
+    attempt: number,
+    record: ExportProgressRecord | undefined,
+  ): Promise<boolean> {
+    const shared = attempt <= 1 ? this.#deps.workerJobs.following(run) : undefined;
+    if (shared) await this.#takeSecret(run, shared, record);
+    const keys = [this.#keyOf(run, attempt), ...(shared ? [keyOf(shared)] : [])];
+    const isOver = !(await this.#stopJobs(keys));
+    await this.removeSecrets(run, record?.intent === undefined);
+    return isOver;
+  }
+
+  /** Nobody needs the log of a worker that succeeded, nor those of the attempts before. */
+  async clear(run: BulkExportRun): Promise<void> {
+    const job = this.#deps.jobs.find(this.#keyOf(run, 1));
+    // its worker has other runs to take; when it ends, `clearShared` does the rest
+    if (job && followingRunsOf(job).length > 0 && !isJobFinished(job)) return;
+    await this.removeJobs(run, 'Background');
+    await this.removeSecrets(run);
+  }
+
+  /**
+   * Clears what a finished run left to the runs that its worker took after it, once that has ended.
+   * @returns false while its Secret is needed for what it left in the bucket
+   */
+  async clearShared(run: BulkExportRun): Promise<boolean> {
+    const { client, jobs, traceStore } = this.#deps;
+    const job = jobs.find(this.#keyOf(run, 1));
+    if (!job || followingRunsOf(job).length === 0 || isDeleting(job) || !isJobFinished(job)) return true;
+    const records = await traceStore.exportProgress.list(this.#uidsOf(job));
+    const key = keyOf(job);
+    if ([...records.values()].some(({ intent }) => intent)) return false;
+    // rows of runs that were deleted fenced its worker off
+    await traceStore.exportProgress.forget(this.#deletedOf(job));
+    await ignoring(isNotFound, client.delete(SECRETS, key));
+    if (hasSucceeded(job))
+      await ignoring(isNotFound, client.delete(JOBS, key, { propagation: 'Background' }));
+    return true;
+  }
+
+  /** Asks for the deletion of all Jobs of a run; answers how many there are still. */
+  async removeJobs(run: BulkExportRun, propagation: 'Background' | 'Foreground'): Promise<number> {
+    const { client, systemNamespace: namespace } = this.#deps;
+    const { name, namespace: home = '' } = run.metadata;
+    const labelSelector = `${LABEL.exportRun}=${name},${LABEL.exportNamespace}=${home}`;
+    const { items } = await client.list(JOBS, { namespace, labelSelector });
+    for (const job of items.filter((one) => !isDeleting(one)))
+      await ignoring(isNotFound, client.delete(JOBS, keyOf(job), { propagation }));
+    return items.length;
+  }
+
+  /** Deletes the Secrets of all attempts; without the last one's while that is needed. */
+  async removeSecrets(run: BulkExportRun, isLastToo = true): Promise<void> {
+    const last = (run.status?.attempt ?? 0) - (isLastToo ? 0 : 1);
+    for (let attempt = 1; attempt <= last; attempt++)
+      await ignoring(isNotFound, this.#deps.client.delete(SECRETS, this.#keyOf(run, attempt)));
+  }
+
+  /** What a run left that went without us: a finalizer taken off by hand, a leader that came back late. */
+  async sweep(key: ObjectKey): Promise<void> {
+    const { client, jobs, systemNamespace } = this.#deps;
+    const left = jobs
+      .list(systemNamespace)
+      .filter(
+        (job) =>
+          !isDeleting(job) &&
+          job.metadata.labels?.[LABEL.exportRun] === key.name &&
+          job.metadata.labels[LABEL.exportNamespace] === key.namespace,
+      );
+    if (left.length === 0 || (await client.find(RESOURCES.BulkExportRun, key))) return;
+    for (const job of left) {
+      await ignoring(isNotFound, client.delete(SECRETS, keyOf(job)));
+      await ignoring(isNotFound, client.delete(JOBS, keyOf(job)));
+    }
+  }
+
+  #keyOf({ metadata: { uid = '' } }: BulkExportRun, attempt: number): ObjectKey & { namespace: string } {
+    return { namespace: this.#deps.systemNamespace, name: exportJobName(uid, attempt) };
+  }
+
+  /** Of the destination, base64, none for those of the environment; and why they cannot serve. */
+  async #credentialsOf(run: BulkExportRun): Promise<AttemptCredentials> {
+    const name = run.spec.destination.credentialsSecretName;
+    const { namespace = '' } = run.metadata;
+    if (name === undefined)
+      return { store: {}, problem: environmentProblem(workspaceOf(this.#deps.workspaces, namespace)) };
+    const secret = await this.#deps.client.find(SECRETS, { namespace, name });
+    return { store: secret?.data ?? {}, problem: secretProblem(name, secret) };
+  }
+
+  /**
+   * A worker of several runs has one Secret, which goes with it. The run in work keeps a copy under the name of its own
+   * attempt, for what it left in the bucket.
+   */
+  async #takeSecret(
+    run: BulkExportRun,
+    shared: Job,
+    record: ExportProgressRecord | undefined,
+  ): Promise<void> {
+    const { client, traceStore } = this.#deps;
+    if (record?.intent) {
+      const secret = await client.find(SECRETS, keyOf(shared));
+      if (!secret) return;
+      const { type, data, metadata } = secret;
+      const labels = { ...metadata.labels, [LABEL.exportRun]: run.metadata.name };
+      const copy = { metadata: { ...this.#keyOf(run, 1), labels }, immutable: true, type, data };
+      await ignoring(isAlreadyExists, client.create(SECRETS, copy));
+    } else {
+      const others = await traceStore.exportProgress.list(this.#uidsOf(shared));
+      if ([...others.values()].some(({ intent }) => intent)) return;
+    }
+    await ignoring(isNotFound, client.delete(SECRETS, keyOf(shared)));
+  }
+
+  /** Of every run that a Job takes, the one that it is named after included. */
+  #uidsOf(job: Job): readonly string[] {
+    const [first] = runsOfJob(job);
+    const { uid } = (first && this.#deps.runs.find(first)?.metadata) ?? {};
+    return [...(uid === undefined ? [] : [uid]), ...followingRunsOf(job).map((run) => run.uid)];
+  }
+
+  /** Uids of the runs that followed in a Job and do not exist any more. */
+  #deletedOf(job: Job): readonly string[] {
+    const namespace = job.metadata.labels?.[LABEL.exportNamespace];
+    return followingRunsOf(job)
+      .filter(({ name, uid }) => this.#deps.runs.find({ namespace, name })?.metadata.uid !== uid)
+      .map(({ uid }) => uid);
+  }
+
+  /** Deletes those of the Jobs that go on. @returns whether there was one */
+  async #stopJobs(keys: readonly ObjectKey[]): Promise<boolean> {
+    const { client } = this.#deps;
+    let wasAtWork = false;
+    for (const key of keys) {
+      // only the server knows: a cache that lags shows none, and a Job just made does not say yet that it is active
+      const job = await client.find(JOBS, key);
+      if (!job || isJobFinished(job)) continue;
+      wasAtWork = true;
+      await ignoring(isNotFound, client.delete(JOBS, key));
+    }
+    return wasAtWork;
+  }
+}
+
+async function ignoring(isExpected: (error: unknown) => boolean, call: Promise<unknown>): Promise<void> {
+  try {
+    await call;
+  } catch (error) {
+    if (!isExpected(error)) throw error;
+  }
+}
