@@ -4,6 +4,8 @@ export interface Field<T> {
   readonly env: string;
   /** One sentence for `--help` and the docs; names the unit where there is one. */
   readonly about: string;
+  /** What its text must be, for the docs: `text`, `whole number from 0 to 65535`. */
+  readonly takes: string;
   /** Never printed. */
   readonly secret: boolean;
   /** Used when the variable is missing or empty. Absent: the setting is required. */
@@ -17,10 +19,16 @@ interface Options<T> {
   readonly secret?: boolean;
 }
 
-function field<T>(env: string, about: string, options: Options<T>, parse: (text: string) => T): Field<T> {
+function field<T>(
+  env: string,
+  about: string,
+  options: Options<T> & { readonly takes: string },
+  parse: (text: string) => T,
+): Field<T> {
   return {
     env,
     about,
+    takes: options.takes,
     secret: options.secret ?? false,
     ...('fallback' in options ? { fallback: { value: options.fallback as T } } : {}),
     parse,
@@ -29,7 +37,7 @@ function field<T>(env: string, about: string, options: Options<T>, parse: (text:
 
 /** Any text. */
 export function text(env: string, about: string, options: Options<string> = {}): Field<string> {
-  return field(env, about, options, (value) => value);
+  return field(env, about, { ...options, takes: 'text' }, (value) => value);
 }
 
 /** Text that may be missing. */
@@ -38,7 +46,12 @@ export function optionalText(
   about: string,
   options: { secret?: boolean } = {},
 ): Field<string | undefined> {
-  return field<string | undefined>(env, about, { ...options, fallback: undefined }, (value) => value);
+  return field<string | undefined>(
+    env,
+    about,
+    { ...options, takes: 'text', fallback: undefined },
+    (value) => value,
+  );
 }
 
 /** A text that a check accepts; may be missing. @param check throws what the text must be */
@@ -48,10 +61,15 @@ export function optionalChecked(
   check: (value: string) => unknown,
   options: { secret?: boolean } = {},
 ): Field<string | undefined> {
-  return field<string | undefined>(env, about, { ...options, fallback: undefined }, (value) => {
-    check(value);
-    return value;
-  });
+  return field<string | undefined>(
+    env,
+    about,
+    { ...options, takes: 'text', fallback: undefined },
+    (value) => {
+      check(value);
+      return value;
+    },
+  );
 }
 
 /** A text in a form of its own; may be missing. @param parse throws what the text must be, completing "NAME …" */
@@ -60,7 +78,7 @@ export function optionalParsed<T>(
   about: string,
   parse: (value: string) => T,
 ): Field<T | undefined> {
-  return field<T | undefined>(env, about, { fallback: undefined }, parse);
+  return field<T | undefined>(env, about, { takes: 'text', fallback: undefined }, parse);
 }
 
 /** A whole number between `min` and `max`, both included. */
@@ -70,7 +88,8 @@ export function integer(
   options: Options<number> & { min?: number; max?: number } = {},
 ): Field<number> {
   const { min = 0, max = Number.MAX_SAFE_INTEGER } = options;
-  return field(env, about, options, (value) => {
+  const range = `whole number from ${min}${options.max === undefined ? '' : ` to ${max}`}`;
+  return field(env, about, { ...options, takes: range }, (value) => {
     const number = Number(value);
     if (!Number.isInteger(number) || number < min || number > max)
       throw new Error(`must be a whole number from ${min} to ${max}, but is ${JSON.stringify(value)}`);
@@ -80,7 +99,7 @@ export function integer(
 
 /** `true` or `false`. */
 export function flag(env: string, about: string, options: Options<boolean> = {}): Field<boolean> {
-  return field(env, about, options, (value) => {
+  return field(env, about, { ...options, takes: '`true` or `false`' }, (value) => {
     if (value === 'true' || value === '1') return true;
     if (value === 'false' || value === '0') return false;
     throw new Error(`must be true or false, but is ${JSON.stringify(value)}`);
@@ -89,7 +108,7 @@ export function flag(env: string, about: string, options: Options<boolean> = {})
 
 /** An absolute http or https URL, without a slash at its end. */
 export function url(env: string, about: string, options: Options<string> = {}): Field<string> {
-  return field(env, about, options, (value) => {
+  return field(env, about, { ...options, takes: 'http or https URL' }, (value) => {
     if (!URL.canParse(value) || !/^https?:$/.test(new URL(value).protocol))
       throw new Error('must be an absolute http or https URL');
     return value.replace(/\/+$/, '');
@@ -102,7 +121,7 @@ export function list(
   about: string,
   options: Options<readonly string[]> = {},
 ): Field<readonly string[]> {
-  return field(env, about, options, (value) =>
+  return field(env, about, { ...options, takes: 'words, separated by commas' }, (value) =>
     value
       .split(',')
       .map((word) => word.trim())
@@ -117,7 +136,8 @@ export function choice<const W extends string>(
   words: readonly W[],
   options: Options<W> = {},
 ): Field<W> {
-  return field(env, about, options, (value) => {
+  const takes = words.map((word) => `\`${word}\``).join(', ');
+  return field(env, about, { ...options, takes }, (value) => {
     const found = words.find((word) => word === value);
     if (found === undefined)
       throw new Error(`must be one of ${words.join(', ')}, but is ${JSON.stringify(value)}`);
@@ -127,7 +147,7 @@ export function choice<const W extends string>(
 
 /** A JSON document. */
 export function json<T>(env: string, about: string, options: Options<T> = {}): Field<T> {
-  return field(env, about, options, (value) => {
+  return field(env, about, { ...options, takes: 'JSON' }, (value) => {
     try {
       return JSON.parse(value) as T;
     } catch {

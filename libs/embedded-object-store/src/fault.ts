@@ -26,6 +26,8 @@ export type Fault =
         | 'PreconditionFailed';
     }
   /** The request is done after this many milliseconds. */
-  | { readonly kind: 'delay'; readonly ms: number };
+  | { readonly kind: 'delay'; readonly ms: number }
+  /** The request is done once this is settled. */
+  | { readonly kind: 'hold'; readonly until: Promise<unknown> };
 
 export type FaultHook = (target: FaultTarget) => Fault | undefined;

@@ -207,6 +207,9 @@ class RequestHandler {
       case 'delay':
         await this.#clock.sleep(fault.ms);
         return false;
+      case 'hold':
+        await fault.until;
+        return false;
       default:
         return fault satisfies never;
     }

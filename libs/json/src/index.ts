@@ -30,7 +30,7 @@ export {
 export { jsonEquals } from './json-equals.js';
 export { isJsonObject, type JsonObject, type MutableJsonObject } from './json-object.js';
 export { findingJsonTrouble, findJsonTrouble, type JsonRules, type JsonTrouble } from './json-trouble.js';
-export { parseJson } from './parse-json.js';
+export { parseJson, reading as readingValidJson } from './parse-json.js';
 export { parsingJson } from './parsing-json.js';
 export { parseShort } from './parse-short.js';
 export { renderTrouble } from './render-trouble.js';

@@ -20,6 +20,7 @@ export {
 } from './readiness-answer.js';
 export { formatIdle, IDLE_HEADER, type IdleAnswer, isIdleToken, readIdle } from './idle-answer.js';
 export {
+  DISK_FULL,
   EXIT_DEPENDENCY_UNAVAILABLE,
   EXIT_GRAPH_LOAD_FAILED,
   formatTerminationMessage,

@@ -4,6 +4,9 @@ export const EXIT_GRAPH_LOAD_FAILED = 78;
 /** Exit code of an agent server that ended because something it depends on was unavailable: it is no crash. */
 export const EXIT_DEPENDENCY_UNAVAILABLE = 75;
 
+/** The reason of a build that ended because a disk was too full: it can be made again later. */
+export const DISK_FULL = 'DiskFull';
+
 /** Kubernetes cuts termination messages at 4096 bytes. */
 const MAX_MESSAGE_CHARS = 3_000;
 

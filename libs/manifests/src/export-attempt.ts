@@ -76,7 +76,12 @@ export function buildExportJob(attempt: ExportAttempt, settings: PlatformSetting
       template: {
         metadata: {
           labels: { ...settings.pods?.labels, ...metadata.labels },
-          annotations: { ...METRICS_ANNOTATIONS, ...settings.pods?.annotations },
+          annotations: {
+            ...METRICS_ANNOTATIONS,
+            ...settings.pods?.annotations,
+            // whoever reads the log of a run finds its worker by it
+            ...followingNote(attempt).annotations,
+          },
         },
         spec: {
           restartPolicy: 'Never',

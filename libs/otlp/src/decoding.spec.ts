@@ -243,6 +243,12 @@ describe('decoding of spans', () => {
     expect(
       whyNot(() => [...protobufSpans(Buffer.alloc(2 * 20_001, Buffer.from([0x0a, 0x00])))]).isTooLarge,
     ).toBe(true);
+    // a resource and a scope each, in a text that is parsed at once and in a longer one
+    const list = Array(10_001).fill('{"scopeSpans":[{}]}').join(',');
+    for (const space of ['', ' '.repeat(100_000)])
+      expect(
+        whyNot(() => [...jsonSpans(Buffer.from(`{"resourceSpans":[${list}${space}]}`))]).isTooLarge,
+      ).toBe(true);
     const spans = request(Array.from({ length: 20_001 }, () => ({})));
     expect(whyNot(() => fromJson(spans)).isTooLarge).toBe(true);
     expect(whyNot(() => [...protobufSpans(encodeRequest(spans))]).isTooLarge).toBe(true);
@@ -325,6 +331,22 @@ describe('a long request in JSON', () => {
   ])('refuses %s', (_what, changed, isTooLarge) => {
     const text = changed(JSON.stringify(ofSpans(100)));
     expect(whyNot(() => [...jsonSpans(Buffer.from(text))]).isTooLarge).toBe(isTooLarge);
+  });
+
+  it('parses one long span in turns', () => {
+    const attributes = [
+      { key: 'a', value: { stringValue: 'y'.repeat(2_000_000) } },
+      ...Array.from({ length: 500 }, (_, at) => ({ key: `${at}`, value: { stringValue: FILLER } })),
+    ];
+    const body = Buffer.from(JSON.stringify(ofSpans(1, { attributes })));
+    const parsed = jest.spyOn(JSON, 'parse');
+    const found = [...jsonSpans(body)].filter((one) => one !== undefined);
+    const longest = Math.max(...parsed.mock.calls.map(([text]) => text.length));
+    parsed.mockRestore();
+    expect(longest).toBeLessThan(100_000);
+    expect([...(found[0]?.span.attributes ?? [])]).toEqual(
+      attributes.map(({ key, value }) => [key, value.stringValue]),
+    );
   });
 
   it('takes the names of the protobuf definition, and of a name that stands twice the last', () => {

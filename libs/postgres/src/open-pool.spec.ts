@@ -1,7 +1,7 @@
 import { createServer, type Server, type AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createLogger } from '#lib/telemetry';
-import { testPostgres, waitFor } from '#lib/testing';
+import { itLong, testPostgres, waitFor } from '#lib/testing';
 import { NoAnswerError } from './no-answer-error.js';
 import { openConnection } from './open-connection.js';
 import { openPool, type Pool } from './open-pool.js';
@@ -89,7 +89,7 @@ describe('openPool', () => {
     expect(postgresTrouble(error)).toBeUndefined();
   });
 
-  it('fails a statement whose answer is too long to be read, and goes on', async () => {
+  itLong('fails a statement whose answer is too long to be read, and goes on', async () => {
     const error = await failure(pool.query(`SELECT repeat('x', 540000000)`));
     expect(error).toBeInstanceOf(RangeError);
     expect(postgresTrouble(error)).toBeUndefined();

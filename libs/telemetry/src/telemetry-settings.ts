@@ -74,6 +74,9 @@ const fieldsOf = (prefix: string) => ({
   }),
 });
 
+/** The settings of programs in which no code of users runs. */
+export const TELEMETRY_FIELDS = fieldsOf('');
+
 /** Where and which spans are sent. */
 export interface TracingSettings {
   readonly url: string;
@@ -100,7 +103,7 @@ export function readTelemetrySettings(
   environment?: Readonly<Record<string, string | undefined>>,
   prefix: '' | 'AGENTPLANE_' = '',
 ): TelemetrySettings {
-  const fields = fieldsOf(prefix);
+  const fields = prefix === '' ? TELEMETRY_FIELDS : fieldsOf(prefix);
   const config = environment ? loadConfig(fields, environment) : loadConfig(fields);
   const port = config.metricsPort >= 0 ? config.metricsPort : config.mappedPort;
   const { endpoint, tracesEndpoint, timeoutMs, sampler } = config;

@@ -23,10 +23,11 @@ export function parseFieldsV1(fields: unknown): FieldSet | undefined {
   for (const [element, value] of Object.entries(fields)) {
     if (element === SELF) continue;
     if (!/^[fkvi]:/.test(element) || !isJsonObject(value)) return undefined;
-    const below = parseFieldsV1(value);
-    if (below === undefined) return undefined;
     const names = Object.keys(value);
     if (names.length === 0 || names.includes(SELF)) members.push(canonical(element));
+    if (names.length === 0) continue;
+    const below = parseFieldsV1(value);
+    if (below === undefined) return undefined;
     children.push([canonical(element), below]);
   }
   return FieldSet.of(members, children);

@@ -14,23 +14,33 @@ function canonicalValue(value: unknown, schema: SchemaNode | undefined): unknown
   if (schema === undefined) return value;
   if (Array.isArray(value)) {
     const items = schema.items;
-    return items === undefined ? value : value.map((item) => canonicalValue(item, items));
+    if (items === undefined) return value;
+    const next = value.map((item) => canonicalValue(item, items));
+    return next.every((item, index) => item === value[index]) ? value : next;
   }
   return isJsonObject(value) ? canonicalObject(value, schema) : value;
 }
 
+/** The object itself where nothing changes: one may have a hundred thousand entries. */
 function canonicalObject(object: JsonObject, schema: SchemaNode): JsonObject {
-  const out: [string, unknown][] = [];
-  for (const [name, value] of Object.entries(object)) {
+  let changed: Map<string, unknown> | undefined;
+  for (const name of Object.keys(object)) {
+    const value = object[name];
+    if (typeof value !== 'object' || value === null) continue;
     const field = schema.field(name);
-    if (field !== undefined && isEmptyCollection(value, field)) continue;
-    out.push([name, canonicalValue(value, field)]);
+    if (field !== undefined && isEmptyCollection(value, field)) {
+      (changed ??= new Map(Object.entries(object))).delete(name);
+      continue;
+    }
+    const next = canonicalValue(value, field);
+    if (next !== value) (changed ??= new Map(Object.entries(object))).set(name, next);
   }
   for (const { name, node } of schema.zeroProperties) {
-    if ((object[name] ?? null) !== null && out.some(([present]) => present === name)) continue;
-    out.push([name, canonicalValue(node.zero, node)]);
+    const isPresent = changed ? changed.has(name) : Object.hasOwn(object, name);
+    if ((object[name] ?? null) !== null && isPresent) continue;
+    (changed ??= new Map(Object.entries(object))).set(name, canonicalValue(node.zero, node));
   }
-  return Object.fromEntries(out);
+  return changed ? Object.fromEntries(changed) : object;
 }
 
 function isEmptyCollection(value: unknown, schema: SchemaNode): boolean {

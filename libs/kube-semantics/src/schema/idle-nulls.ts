@@ -14,7 +14,9 @@ function cleaned(value: unknown, schema: SchemaNode | undefined): unknown {
 
 function cleanedObject(object: JsonObject, schema: SchemaNode): JsonObject {
   let changed: MutableJsonObject | undefined;
-  for (const [name, value] of Object.entries(object)) {
+  for (const name of Object.keys(object)) {
+    const value = object[name];
+    if (typeof value !== 'object') continue;
     const field = schema.field(name);
     if (value === null && field !== undefined && !field.nullable && field.default === undefined) {
       changed ??= { ...object };

@@ -37,6 +37,8 @@ export class SchemaNode {
   readonly #properties = new Map<string, SchemaNode>();
   readonly #children = new Map<string, SchemaNode>();
   #names: readonly string[] | undefined;
+  /** Null until it is asked for: once for each entry of a map. */
+  #additional: SchemaNode | undefined | null = null;
   #defaulted: readonly NamedNode[] | undefined;
   #zeros: readonly NamedNode[] | undefined;
 
@@ -64,6 +66,7 @@ export class SchemaNode {
   }
 
   property(name: string): SchemaNode | undefined {
+    if (this.propertyNames.length === 0) return undefined; // a map, which may have very many
     const known = this.#properties.get(name);
     if (known !== undefined || !Object.hasOwn(this.#propertySources, name)) return known;
     const source = this.#propertySources[name];
@@ -85,9 +88,10 @@ export class SchemaNode {
 
   /** Schema of fields that are not declared; undefined when none are allowed. `true` keeps all of them. */
   get additionalProperties(): SchemaNode | undefined {
+    if (this.#additional !== null) return this.#additional;
     const source = this.source['additionalProperties'];
-    if (source === true) return this.#child('additionalProperties', KEEP_ALL);
-    return isJsonObject(source) ? this.#child('additionalProperties', source) : undefined;
+    const found = source === true ? KEEP_ALL : isJsonObject(source) ? source : undefined;
+    return (this.#additional = found && this.#child('additionalProperties', found));
   }
 
   get items(): SchemaNode | undefined {

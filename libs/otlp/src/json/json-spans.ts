@@ -1,4 +1,12 @@
-import { findInvalidUtf8, hasMoreValues, isJsonObject, type JsonObject, parseJson } from '#lib/json';
+import {
+  findInvalidUtf8,
+  hasMoreValues,
+  isJsonObject,
+  type JsonObject,
+  type JsonWalk,
+  parseJson,
+  readingValidJson,
+} from '#lib/json';
 import { spanPieces } from './span-pieces.js';
 import {
   MAX_GROUPS,
@@ -18,7 +26,7 @@ import { integer } from '../integer.js';
 
 /** As long a body is held as it came beside its text. */
 const MAX_JSON_BYTES = 16_777_216;
-/** A longer text is parsed span by span. */
+/** A longer text is parsed span by span, and a longer span in turns. */
 const MAX_AT_ONCE = 262_144;
 /** Of one span, or of one resource: more than a span may have with all that is left out of it. */
 const MAX_PIECE_VALUES = 250_000;
@@ -35,12 +43,16 @@ function textOf(body: Buffer): string {
   return body.toString('utf8');
 }
 
-function parse(text: string): unknown {
+function requireFewValues(text: string): void {
   if (hasMoreValues(text, MAX_PIECE_VALUES))
     fail(
       `a span, or a resource, has more than ${MAX_PIECE_VALUES} values; send application/x-protobuf`,
       true,
     );
+}
+
+function parse(text: string): unknown {
+  requireFewValues(text);
   try {
     return parseJson(text);
   } catch (error) {
@@ -48,9 +60,16 @@ function parse(text: string): unknown {
   }
 }
 
-function parseObject(text: string | undefined, name: string): JsonObject {
-  const value = text === undefined ? {} : parse(text);
+function asObject(value: unknown, name: string): JsonObject {
   return isJsonObject(value) ? value : fail(`${name} should be an object`);
+}
+
+/** @param text of a piece of a request that is JSON as a whole */
+function* parsingObject(text: string | undefined, name: string): JsonWalk<JsonObject> {
+  if (text === undefined) return {};
+  if (text.length <= MAX_AT_ONCE) return asObject(parse(text), name);
+  requireFewValues(text);
+  return asObject(yield* readingValidJson(text), name);
 }
 
 /** A member by its name in JSON, or the one of the protobuf definition, which readers of JSON take too. */
@@ -218,17 +237,18 @@ class RequestCount {
 /**
  * The spans of an `ExportTraceServiceRequest` in OTLP/JSON: ids are hexadecimal, enumerations numbers, long integers
  * strings.
- * @yields undefined where others may have their turn: a long request is parsed span by span
+ * @yields undefined where others may have their turn: a long request is parsed span by span, a long span in turns
  * @throws UnreadableRequestError
  */
-export function* jsonSpans(body: Buffer): Generator<ReceivedSpan | undefined, void, void> {
+export function* jsonSpans(body: Buffer): Generator<ReceivedSpan | undefined, void, undefined> {
   const text = textOf(body);
-  yield* text.length > MAX_AT_ONCE ? spansOfPieces(body, text) : spansOf(parseObject(text, 'it'));
+  yield* text.length > MAX_AT_ONCE ? spansOfPieces(body, text) : spansOf(asObject(parse(text), 'it'));
 }
 
-function* spansOf(request: JsonObject): Generator<ReceivedSpan, void, void> {
+function* spansOf(request: JsonObject): Generator<ReceivedSpan, void, undefined> {
   const count = new RequestCount();
   for (const [r, resourceSpans] of objectsIn(request, 'resourceSpans').entries()) {
+    count.addGroup();
     const resource = resourceOf(objectIn(resourceSpans, 'resource'));
     for (const [s, scopeSpans] of objectsIn(resourceSpans, 'scopeSpans').entries()) {
       count.addGroup();
@@ -242,7 +262,7 @@ function* spansOf(request: JsonObject): Generator<ReceivedSpan, void, void> {
   }
 }
 
-function* spansOfPieces(body: Buffer, text: string): Generator<ReceivedSpan | undefined, void, void> {
+function* spansOfPieces(body: Buffer, text: string): Generator<ReceivedSpan | undefined, void, undefined> {
   const count = new RequestCount();
   let [resource, scope] = [resourceOf({}), scopeOf({})];
   for (const piece of spanPieces(body, text, fail)) {
@@ -252,15 +272,18 @@ function* spansOfPieces(body: Buffer, text: string): Generator<ReceivedSpan | un
         break;
       case 'resource':
         count.addGroup();
-        resource = resourceOf(parseObject(piece.text, 'resource'));
+        resource = resourceOf(yield* parsingObject(piece.text, 'resource'));
         break;
       case 'scope':
         count.addGroup();
-        scope = scopeOf(parseObject(piece.text, 'scope'));
+        scope = scopeOf(yield* parsingObject(piece.text, 'scope'));
         break;
       case 'span':
         count.addSpan();
-        yield { resource, scope, span: readSpan(parseObject(piece.text, 'a span')), place: piece.place };
+        yield {
+          ...{ resource, scope, place: piece.place },
+          span: readSpan(yield* parsingObject(piece.text, 'a span')),
+        };
         break;
       default:
         piece satisfies never;

@@ -46,7 +46,7 @@ export interface AgentDeploymentStatus {
   readonly activeRevisionName?: string;
   /** Id of the deployment, by which its database is named. What its annotation says later is put back. */
   readonly id?: string;
-  /** What the branch was at when it was looked at last; with buildOnPush. */
+  /** What the branch was at when it was looked at last. Only the revision remains once buildOnPush is off. */
   readonly push?: SeenPush;
   /** The newest revisionRequest.id for which a revision was made. */
   readonly handledRevisionRequestId?: string;

@@ -102,6 +102,8 @@ export interface GitSource {
   readonly repoRef?: string;
   /** Path of the graph configuration file in the repository. */
   readonly graphConfigPath: string;
+  /** Whether the branch was followed when the revision was made. */
+  readonly buildOnPush?: boolean;
   /** Id of the git integration. */
   readonly integrationId?: string;
   /** Run in the root of the repository; else the lock file decides. */
@@ -249,14 +251,16 @@ export interface RunDestination {
   readonly credentialsSecretName?: string;
 }
 
-/** What the branch was at when it was looked at last; with buildOnPush. */
+/** What the branch was at when it was looked at last. Only the revision remains once buildOnPush is off. */
 export interface SeenPush {
+  /** Number of the newest revision then. A later one that was made of the branch counts for more than the look. */
+  readonly revision?: number;
   /** The branch, HEAD for the default one. */
-  readonly ref: string;
+  readonly ref?: string;
   /** Id of its commit. */
-  readonly commit: string;
+  readonly commit?: string;
   /** When it was looked at. */
-  readonly lookedAt: string;
+  readonly lookedAt?: string;
 }
 
 /** What holds for all revisions. */
