@@ -14,6 +14,7 @@ import { openapiDocument } from './generate/openapi-document.mjs';
 import { podsPage } from './generate/pods-page.mjs';
 import { referencePages } from './generate/reference-pages.mjs';
 import { resourceTypes } from './generate/resource-types.mjs';
+import { settingsPage } from './generate/settings-page.mjs';
 
 const root = join(import.meta.dirname, '..');
 const isCheck = process.argv.includes('--check');
@@ -59,6 +60,7 @@ async function settleDocuments() {
     else settleFile(path, text);
   reference.files.set('metrics.md', await metricsPage(root));
   reference.files.set('pods.md', await podsPage(root));
+  reference.files.set('settings.md', await settingsPage(root));
   reference.files.set('audit-log.md', readFileSync(join(root, 'scripts/reference/audit-log.md'), 'utf8'));
   settleFolder(reference);
   return [...reference.problems, ...chart.problems];

@@ -1,5 +1,5 @@
 // npm test: unit tests, then everything under test/, three files at a time: a file that starts servers and waits for
-// them keeps half a processor busy (measured), so two would leave half of two processors idle.
+// them keeps half a processor busy (measured), so two would leave half of two processors idle; four are no faster.
 // npm test -- ARGUMENTS hands the arguments to Jest.
 // Where reports are asked for (.ci/run), up to four files that failed run once more, alone: a machine that is busy
 // with something else must not refuse a change. Each that passes then is named as FLAKY, so that it gets mended.

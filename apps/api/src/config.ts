@@ -16,7 +16,8 @@ function requireHttpUrl(text: string): void {
     throw new Error(`must be an http or https URL without a query, but is ${JSON.stringify(text)}`);
 }
 
-const FIELDS = {
+/** Settings of the api program. */
+export const CONFIG = {
   host: text('HOST', 'address to listen on', { fallback: '127.0.0.1' }),
   port: integer('PORT', 'port to listen on; 0 picks a free one', { fallback: 8470, max: 65_535 }),
   databaseUri: text('AGENTPLANE_DATABASE_URI', "the trace store's Postgres", { secret: true }),
@@ -139,10 +140,10 @@ const FIELDS = {
   ),
 };
 
-/** Settings of the api program. */
-export type ApiConfig = Config<typeof FIELDS>;
+/** Their values. */
+export type ApiConfig = Config<typeof CONFIG>;
 
 /** @throws ConfigError */
 export function loadApiConfig(environment?: Readonly<Record<string, string | undefined>>): ApiConfig {
-  return environment ? loadConfig(FIELDS, environment) : loadConfig(FIELDS);
+  return environment ? loadConfig(CONFIG, environment) : loadConfig(CONFIG);
 }

@@ -5,7 +5,7 @@ import { systemClock } from '#lib/time';
 import { AttachmentUrls, type UrlParts } from './attachment-urls.js';
 
 describe('URLs of attachments', () => {
-  it('sign those of one example in a turn of the event loop', async () => {
+  it('signs those of one example in a turn of the event loop', async () => {
     const store = { urlKey: randomBytes(32), keyOf: (_tenant: string, id: string) => `k/${id}` };
     const urls = new AttachmentUrls({
       store: store as UrlParts['store'],

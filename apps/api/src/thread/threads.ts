@@ -1,6 +1,7 @@
 import type { Caller } from '#lib/auth';
 import { PublicError } from '#lib/errors';
 import type { Clock } from '#lib/time';
+import { isUuid } from '#lib/resources';
 import { formatInstant, parseInstant } from '#lib/time';
 import type { Thread, ThreadCursor, TraceStore } from '#lib/trace-store';
 import type { RunSearches } from '../trace/run-searches.js';
@@ -58,16 +59,15 @@ export class Threads {
   }
 }
 
-export function renderThreadCursor({ lastStartTime, threadId }: ThreadCursor): string {
-  return Buffer.from(`${formatInstant(lastStartTime)} ${threadId}`).toString('base64url');
+export function renderThreadCursor({ lastStartTime, rootId, traceId }: ThreadCursor): string {
+  return Buffer.from(`${formatInstant(lastStartTime)} ${rootId} ${traceId}`).toString('base64url');
 }
 
 /** @throws PublicError bad_request */
 function parseThreadCursor(text: string): ThreadCursor {
-  const decoded = Buffer.from(text, 'base64url').toString();
-  const at = decoded.indexOf(' ');
-  const lastStartTime = parseInstant(decoded.slice(0, Math.max(at, 0)), { zone: 'required' });
-  if (lastStartTime === undefined || decoded.includes('\0'))
+  const [time = '', rootId = '', traceId = ''] = Buffer.from(text, 'base64url').toString().split(' ');
+  const lastStartTime = parseInstant(time, { zone: 'required' });
+  if (lastStartTime === undefined || !isUuid(rootId) || !isUuid(traceId))
     throw new PublicError('bad_request', 'cursor is none that a page of this list has answered');
-  return { lastStartTime, threadId: decoded.slice(at + 1) };
+  return { lastStartTime, rootId, traceId };
 }

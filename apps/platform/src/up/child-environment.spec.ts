@@ -1,24 +1,42 @@
 import { readFileSync } from 'node:fs';
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { controllerEnvironment, type Surroundings } from './child-environment.js';
+import { apiEnvironment, controllerEnvironment, type Surroundings } from './child-environment.js';
 
 const SURROUNDINGS = {
-  ports: { controller: 1 },
-  paths: { images: '/images', node: '/node' },
+  ports: { controller: 1, rest: 2, apiMetrics: 3 },
+  paths: { images: '/images', node: '/node', logs: '/logs', root: '/data' },
+  store: {},
+  attachmentKeys: {},
 } as unknown as Surroundings;
 
-describe('the environment of the controller', () => {
-  const before = { ...process.env };
-  afterEach(() => {
-    process.env = { ...before };
-  });
+const before = { ...process.env };
+afterEach(() => {
+  process.env = { ...before };
+});
 
+/** What `up` was started with: a value for each setting of a program whose name the pattern finds. */
+function givenTo(program: string, pattern: RegExp): Readonly<Record<string, string>> {
+  const settings = readFileSync(`apps/${program}/src/config.ts`, 'utf8');
+  const names = [...settings.matchAll(/'(AGENTPLANE_\w+)'/g)].map(([, name]) => String(name));
+  const given = Object.fromEntries(
+    names.filter((name) => pattern.test(name)).map((name, n) => [name, `${n}`]),
+  );
+  Object.assign(process.env, given);
+  return given;
+}
+
+describe('the environment of the api', () => {
+  it('has every limit that the platform was started with', () => {
+    const given = givenTo('api', /_PER_WORKSPACE$|_PER_MINUTE$|_MAX_|_POOL_SIZE$/);
+    expect(given).toHaveProperty('AGENTPLANE_DATASET_BYTES_PER_WORKSPACE');
+    expect(apiEnvironment(SURROUNDINGS, '/kubeconfig')).toMatchObject(given);
+  });
+});
+
+describe('the environment of the controller', () => {
   it('has every limit of exports that the platform was started with', () => {
-    const settings = readFileSync('apps/controller/src/config.ts', 'utf8');
-    const names = [...settings.matchAll(/'(AGENTPLANE_EXPORT_\w+)'/g)].map(([, name]) => String(name));
-    expect(names).toContain('AGENTPLANE_EXPORT_RETRIES');
-    const given = Object.fromEntries(names.map((name, n) => [name, String(n + 1)]));
-    Object.assign(process.env, given);
+    const given = givenTo('controller', /^AGENTPLANE_EXPORT_/);
+    expect(given).toHaveProperty('AGENTPLANE_EXPORT_RETRIES');
     expect(controllerEnvironment(SURROUNDINGS, '/kubeconfig')).toMatchObject(given);
   });
 });
