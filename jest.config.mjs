@@ -24,10 +24,7 @@ export default {
       },
     ],
   },
-  moduleNameMapper: {
-    '^#lib/(.*)$': '<rootDir>/libs/$1/src/index.ts',
-    '^(\\.{1,2}/.*)\\.js$': '$1',
-  },
+  resolver: '<rootDir>/scripts/jest-resolver.cjs',
   modulePathIgnorePatterns: ['<rootDir>/dist/', '<rootDir>/.agentplane/'],
   testTimeout: 60_000,
   // modules of files that have ended are never given back: a worker with 3 GB of them spends its time on collecting garbage

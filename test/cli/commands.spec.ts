@@ -372,11 +372,15 @@ describe('agentplane with a platform', () => {
     });
 
     it('prints the log of one revision, by number as by id', async () => {
-      const ready = await run('logs', 'sample-agent', '--revision', '1');
-      expect(ready).toContain('"msg":"ready"');
       const { items } = await client.list(RESOURCES.AgentRevision, { namespace: 'ws-default' });
-      const first = items.find(({ metadata }) => metadata.name === 'sample-agent-00001');
-      const id = first?.metadata.annotations?.['agentplane.dev/id'] ?? first?.metadata.uid ?? '';
+      // the pods of those before it may end at any time
+      const [newest] = items
+        .map(({ metadata }) => metadata)
+        .filter(({ name }) => /^sample-agent-\d{5}$/.test(name))
+        .sort((one, other) => other.name.localeCompare(one.name));
+      const number = String(Number(newest?.name.slice(-5)));
+      expect(await run('logs', 'sample-agent', '--revision', number)).toContain('"msg":"ready"');
+      const id = newest?.annotations?.['agentplane.dev/id'] ?? newest?.uid ?? '';
       expect(await run('logs', 'sample-agent', '--revision', id)).toContain('"msg":"ready"');
     });
 

@@ -69,6 +69,29 @@ describe('agentplane with a deployment', () => {
     );
   }, 240_000);
 
+  it('makes, lists, changes and deletes a workspace', async () => {
+    const tenant = '3f0b6a52-7b0e-4d4e-9f0a-2f6f8c1d9a11';
+    const made = await attempt('workspace', 'create', 'team-c', '--plan', 'plus', '--tenant', tenant);
+    expect([made.code, made.output]).toEqual([
+      0,
+      `workspace team-c is ready: tenant ${tenant}, namespace ws-team-c\n`,
+    ]);
+    expect(await run('workspace', 'set', 'team-c', '--plan', 'developer')).toBe('workspace team-c changed\n');
+    expect(await run('workspace', 'list')).toMatch(
+      new RegExp(`^team-c +${tenant} +developer +ws-team-c +ready *$`, 'm'),
+    );
+    expect(await run('get', 'listeners', '-n', 'ws-team-c', '-o', 'name')).toContain('/default');
+    const kept = await attempt('workspace', 'delete', 'team-c');
+    expect([kept.code, kept.complaint]).toEqual([
+      2,
+      expect.stringMatching(/team-c was not deleted: it has 0 deployments .*; --yes deletes it/),
+    ]);
+    expect(await run('workspace', 'delete', 'team-c', '--yes')).toBe('workspace team-c deleted\n');
+    const gone = await attempt('workspace', 'set', 'team-c', '--plan', 'plus');
+    expect([gone.code, gone.complaint]).toEqual([3, expect.stringContaining('"agentplane workspace list"')]);
+    expect((await attempt('workspace', 'set', 'team-c')).code).toBe(2);
+  }, 240_000);
+
   it('checks the machine and every part of the platform', async () => {
     const { code, output } = await attempt('doctor', '-o', 'json');
     const findings = JSON.parse(output) as { check: string; state: string; advice: string }[];

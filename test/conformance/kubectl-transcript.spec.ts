@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createApiServer, type ApiServer } from '#lib/embedded-kube';
 import { createLogger } from '#lib/telemetry';
 import { itLong, temporaryFolder, testPostgres } from '#lib/testing';
-import { execFile, execFileSync } from 'node:child_process';
-import { randomBytes, randomInt } from 'node:crypto';
+import { execFile } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import {
   existsSync,
   mkdirSync,
@@ -11,26 +11,26 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
-  symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { promisify } from 'node:util';
 import { dirname, join } from 'node:path';
 import { findBuiltKubectl, findRealKubernetes, leaveOut } from '../support/kubectl.js';
+import { RealCluster } from '../support/real-cluster.js';
 import { takeTranscript, type TranscriptCluster, withSortedCauses } from './kubectl-transcript.js';
 
 /*
  * The same kubectl commands against the embedded API server and a real one must print the same. Each folder of cases/
  * holds commands.txt, the files these use, and expected.txt: what the real server's transcript was. After a change of
  * the commands, UPDATE_TRANSCRIPTS=1 takes it again (from the real server, never from ours). That the real server still
- * gives them is checked for some cases with every change, for all by `npm run test:long`.
+ * gives them is checked for one case with every change, for all by `npm run test:long`.
  */
 // never the blocking kind: the embedded server lives in this process
 const execute = promisify(execFile);
 const root = join(import.meta.dirname, 'cases');
 const cases = readdirSync(root, { withFileTypes: true }).filter((entry) => entry.isDirectory());
-const TAKEN_WITH_EVERY_CHANGE = ['everyday', 'custom-resource'];
+const TAKEN_WITH_EVERY_CHANGE = ['everyday'];
 const isUpdate = process.env.UPDATE_TRANSCRIPTS === '1';
 const kubectl = findBuiltKubectl();
 const real = findRealKubernetes();
@@ -108,25 +108,16 @@ const describeReal = real && kubectl ? describe : describe.skip;
 if (!real) leaveOut('the real kube-apiserver');
 
 describeReal('the transcripts are what a real kube-apiserver gives', () => {
-  // a control plane of its own: one that others use may end in the middle
-  const folder = mkdtempSync(join(tmpdir(), 'transcript-cluster-'));
-  const port = 21_000 + randomInt(8000);
-  const script = join(import.meta.dirname, '..', 'cluster', 'cluster.sh');
-  const environment = { ...process.env, KUBE_HOME: folder, KUBE_PORT: String(port) };
-  const kubeconfig = join(folder, 'run', 'admin.kubeconfig');
-
+  let cluster: RealCluster;
   beforeAll(() => {
-    symlinkSync(join(real ?? '', 'bin'), join(folder, 'bin'));
-    // its servers outlive the script and must not hold our pipes
-    execFileSync('bash', [script, 'up'], { env: environment, stdio: 'ignore' });
+    cluster = RealCluster.up(real ?? '');
   });
   afterAll(() => {
-    execFileSync('bash', [script, 'down', '--purge'], { env: environment, stdio: 'ignore' });
-    rmSync(folder, { recursive: true, force: true });
+    cluster.down();
   });
 
   async function takeAgain(name: string): Promise<void> {
-    const transcript = await transcriptOf(name, kubeconfig);
+    const transcript = await transcriptOf(name, cluster.kubeconfig);
     if (isUpdate) writeFileSync(join(root, name, 'expected.txt'), transcript);
     expect(withSortedCauses(transcript)).toBe(withSortedCauses(expectedOf(name)));
   }

@@ -55,6 +55,8 @@ export interface Surroundings {
   readonly folder: string;
   /** Variables of the controller, whenever it starts. */
   readonly controller?: Readonly<Record<string, string>>;
+  /** No listener is started: nothing is deployed. */
+  readonly isForExports?: boolean;
 }
 
 /**
@@ -121,6 +123,8 @@ export class ControlPlane {
       // the platform's own, which destinations without a Secret use where the workspace may
       AWS_ACCESS_KEY_ID: STORE_KEYS.accessKeyId,
       AWS_SECRET_ACCESS_KEY: STORE_KEYS.secretAccessKey,
+      // one after the other: the next takes the lease of one that was killed over at once
+      AGENTPLANE_IDENTITY: 'controller',
       AGENTPLANE_EXPORT_RETRIES: '1',
       AGENTPLANE_EXPORT_RETRY_DELAY_MS: '300',
       AGENTPLANE_EXPORT_CONCURRENT_RUNS: '2',
@@ -244,12 +248,13 @@ export class ControlPlane {
         ),
       PATIENT,
     );
+    await this.#addDestination();
+    if (this.#surroundings.isForExports) return;
     await this.client.create(RESOURCES.Listener, {
       metadata: { namespace: NAMESPACE, name: 'default' },
       spec: { computeType: 'cluster', computeId: 'here' },
     });
     await this.startListener();
-    await this.#addDestination();
   }
 
   async #applyManifests(): Promise<void> {

@@ -14,7 +14,7 @@ import {
   isFinishedExport,
   RESOURCES,
 } from '#lib/resources';
-import { temporaryFolder, testEmbeddedKube, testPostgres, waitFor } from '#lib/testing';
+import { itLong, temporaryFolder, testEmbeddedKube, testPostgres, waitFor } from '#lib/testing';
 import { ControlPlane, NAMESPACE } from './control-plane.js';
 import { WorkerNode } from './worker-node.js';
 
@@ -56,8 +56,14 @@ describe('an export that continues another', () => {
 
   beforeAll(async () => {
     const { uri } = await postgres.freshDatabase();
-    plane = await ControlPlane.start({ kubeconfigPath: server.kubeconfigPath, databaseUri: uri, folder });
-    await startController({});
+    plane = await ControlPlane.start({
+      ...{ kubeconfigPath: server.kubeconfigPath, databaseUri: uri, folder },
+      isForExports: true,
+      controller: {
+        AGENTPLANE_EXPORT_CONCURRENT_RUNS: '1',
+        AGENTPLANE_EXPORT_FILE_ROWS: String(FILE_ROWS),
+      },
+    });
     sql = new pg.Client({ connectionString: uri });
     sql.on('error', () => undefined);
     await sql.connect();
@@ -88,11 +94,7 @@ describe('an export that continues another', () => {
 
   async function startController(more: Readonly<Record<string, string>>): Promise<void> {
     await plane.program('controller').end('SIGTERM');
-    await plane.startController({
-      AGENTPLANE_EXPORT_CONCURRENT_RUNS: '1',
-      AGENTPLANE_EXPORT_FILE_ROWS: String(FILE_ROWS),
-      ...more,
-    });
+    await plane.startController(more);
   }
 
   async function ingest(): Promise<void> {
@@ -219,7 +221,7 @@ describe('an export that continues another', () => {
 
   it('keeps every row once after kills of its workers and of those before, and continues in turn', async () => {
     const chain: string[] = [];
-    for (const day of [1, 2, 3]) {
+    for (const day of [1, 3]) {
       // each ends with a worker that dies in a file of its day, twice
       plane.fault = (target) =>
         isPart(target) && target.key.includes(`day=${day}/part-00002`)
@@ -255,18 +257,23 @@ describe('an export that continues another', () => {
     await expectExact(chain);
   }, 300_000);
 
-  it('continues one that ran out of time, as a resource', async () => {
-    await startController({ AGENTPLANE_EXPORT_TIMEOUT_MS: '4000' });
-    plane.fault = (target) =>
-      isPart(target) && target.key.includes('day=1/part-00003') ? { kind: 'delay', ms: 20_000 } : undefined;
-    const first = await begin();
-    await ended(first, 'TIMEDOUT');
-    plane.fault = undefined;
-    await startController({});
-    const second = await begin({ continues: { id: first } }, `${name}-again`);
-    await ended(second, 'COMPLETED');
-    await expectExact([first, second]);
-  }, 300_000);
+  // what a stopped worker left is cleared a minute later at the earliest
+  itLong(
+    'continues one that ran out of time, as a resource',
+    async () => {
+      await startController({ AGENTPLANE_EXPORT_TIMEOUT_MS: '4000' });
+      plane.fault = (target) =>
+        isPart(target) && target.key.includes('day=1/part-00003') ? { kind: 'delay', ms: 20_000 } : undefined;
+      const first = await begin();
+      await ended(first, 'TIMEDOUT');
+      plane.fault = undefined;
+      await startController({});
+      const second = await begin({ continues: { id: first } }, `${name}-again`);
+      await ended(second, 'COMPLETED');
+      await expectExact([first, second]);
+    },
+    300_000,
+  );
 
   it('continues one that is in the archive', async () => {
     plane.fault = refuseSecondDay;

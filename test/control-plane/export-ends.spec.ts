@@ -43,7 +43,10 @@ describe('the end of an export between and during attempts', () => {
 
   beforeAll(async () => {
     const { uri } = await postgres.freshDatabase();
-    plane = await ControlPlane.start({ kubeconfigPath: server.kubeconfigPath, databaseUri: uri, folder });
+    plane = await ControlPlane.start({
+      ...{ kubeconfigPath: server.kubeconfigPath, databaseUri: uri, folder },
+      isForExports: true,
+    });
     projectId = (await plane.traces.projects.ensure(plane.tenantId, 'p')).id;
     url = await plane.startApi();
     ({ key } = await plane.traces.apiKeys.mint(plane.tenantId, { name: 'test', scope: 'workspace' }));

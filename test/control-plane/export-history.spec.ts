@@ -28,11 +28,13 @@ describe('the history of exports', () => {
 
   beforeAll(async () => {
     const { uri } = await postgres.freshDatabase();
-    plane = await ControlPlane.start({ kubeconfigPath: server.kubeconfigPath, databaseUri: uri, folder });
-    await plane.program('controller').end('SIGTERM');
-    await plane.startController({
-      AGENTPLANE_EXPORT_HISTORY_COUNT: String(KEPT),
-      AGENTPLANE_EXPORT_CONCURRENT_EXPORTS: '2',
+    plane = await ControlPlane.start({
+      ...{ kubeconfigPath: server.kubeconfigPath, databaseUri: uri, folder },
+      isForExports: true,
+      controller: {
+        AGENTPLANE_EXPORT_HISTORY_COUNT: String(KEPT),
+        AGENTPLANE_EXPORT_CONCURRENT_EXPORTS: '2',
+      },
     });
     await plane.traces.projects.ensure(plane.tenantId, 'p');
     const { key } = await plane.traces.apiKeys.mint(plane.tenantId, { name: 'test', scope: 'workspace' });

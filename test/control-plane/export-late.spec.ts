@@ -55,8 +55,11 @@ describe('the export of late runs', () => {
 
   beforeAll(async () => {
     const { uri } = await postgres.freshDatabase();
-    plane = await ControlPlane.start({ kubeconfigPath: server.kubeconfigPath, databaseUri: uri, folder });
-    await startController({});
+    plane = await ControlPlane.start({
+      ...{ kubeconfigPath: server.kubeconfigPath, databaseUri: uri, folder },
+      isForExports: true,
+      controller: { AGENTPLANE_EXPORT_FILE_ROWS: '40' },
+    });
     sql = new pg.Client({ connectionString: uri });
     sql.on('error', () => undefined);
     await sql.connect();
@@ -75,11 +78,6 @@ describe('the export of late runs', () => {
   });
 
   const at = (object: string) => ({ namespace: NAMESPACE, name: object });
-
-  async function startController(more: Readonly<Record<string, string>>): Promise<void> {
-    await plane.program('controller').end('SIGTERM');
-    await plane.startController({ AGENTPLANE_EXPORT_FILE_ROWS: '40', ...more });
-  }
 
   /** @returns ids of the runs that were added */
   async function add(days: readonly string[], perDay: number): Promise<string[]> {

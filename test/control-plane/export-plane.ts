@@ -47,7 +47,7 @@ export class ExportPlane {
     beforeAll(async () => {
       const { uri } = await postgres.freshDatabase();
       const surroundings = { kubeconfigPath: server.kubeconfigPath, databaseUri: uri, folder: this.#folder };
-      this.#plane = await ControlPlane.start({ ...surroundings, controller });
+      this.#plane = await ControlPlane.start({ ...surroundings, isForExports: true, controller });
       this.#sql = new pg.Client({ connectionString: uri });
       // the server may stop first
       this.#sql.on('error', () => undefined);

@@ -36,8 +36,11 @@ describe('the controller of webhooks of exports', () => {
 
   beforeAll(async () => {
     const { uri } = await postgres.freshDatabase();
-    plane = await ControlPlane.start({ kubeconfigPath: server.kubeconfigPath, databaseUri: uri, folder });
-    await restart();
+    plane = await ControlPlane.start({
+      ...{ kubeconfigPath: server.kubeconfigPath, databaseUri: uri, folder },
+      isForExports: true,
+      controller: PRIVATE,
+    });
     projectId = (await plane.traces.projects.ensure(plane.tenantId, 'p')).id;
     url = await plane.startApi(PRIVATE);
     ({ key } = await plane.traces.apiKeys.mint(plane.tenantId, { name: 'test', scope: 'workspace' }));
@@ -72,7 +75,7 @@ describe('the controller of webhooks of exports', () => {
     signal: 'SIGTERM' | 'SIGKILL' = 'SIGTERM',
   ): Promise<void> {
     await plane.program('controller').end(signal);
-    await plane.startController({ ...PRIVATE, ...more });
+    await plane.startController(more);
   }
 
   /** One that is cancelled before it begins: its window ends in a century. */
@@ -309,7 +312,13 @@ describe('the controller of webhooks of exports', () => {
       await called(2);
       expect((await theExport()).status?.webhook?.attempts).toBeGreaterThan(0);
       receiver.answers((response) => response.writeHead(204).end());
-      // archived by its next look, a minute later at most
+      await waitFor(async () => {
+        const found = await plane.client.find(RESOURCES.BulkExport, at(name));
+        const condition = findCondition(found?.status?.conditions, CONDITION.webhookDelivered);
+        return !found || condition?.reason === 'Delivered';
+      }, SOON);
+      // a controller that starts looks at once, else it is archived a minute later at most
+      await restart({ AGENTPLANE_EXPORT_HISTORY_MS: '1000' });
       await waitFor(async () => !(await plane.client.find(RESOURCES.BulkExport, at(name))), {
         timeoutMs: 120_000,
       });

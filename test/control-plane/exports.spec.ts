@@ -29,6 +29,7 @@ describe('the controller’s exports', () => {
     const { uri } = await postgres.freshDatabase();
     plane = await ControlPlane.start({
       ...{ kubeconfigPath: server.kubeconfigPath, databaseUri: uri, folder },
+      isForExports: true,
       // each day has a Job of its own; several in one are those of `export-workers.spec.ts`
       controller: { AGENTPLANE_EXPORT_RUNS_OF_WORKER: '1' },
     });
@@ -241,8 +242,9 @@ describe('the controller’s exports', () => {
     expect(id).toBe(metadata.uid);
     const former = name;
     name = `${former}-copy`;
-    // the next second: of two of one second nobody knows which is older
-    await waitFor(() => Date.now() > Date.parse(metadata.creationTimestamp ?? '') + 2000, BEFORE_ANY_LOOK);
+    // of two of one second nobody knows which is older
+    const nextSecondMs = Date.parse(metadata.creationTimestamp ?? '') + 1_000;
+    await waitFor(() => Date.now() >= nextSecondMs, BEFORE_ANY_LOOK);
     await plane.client.create(RESOURCES.BulkExport, {
       metadata: { ...at(name), annotations: { [ANNOTATION.id]: id } },
       spec,
@@ -363,7 +365,7 @@ describe('the controller’s exports', () => {
       [1, undefined],
       [1, undefined],
     ]);
-  });
+  }, 120_000);
 
   it('refuses endpoints that lead nowhere good', async () => {
     await plane.client.create(RESOURCES.BulkExportDestination, {

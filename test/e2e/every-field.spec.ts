@@ -1,26 +1,12 @@
-import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { Client } from '@langchain/langgraph-sdk';
 import { waitFor } from '#lib/testing';
 import { findKubectl, findRealKubernetes, Kubectl, leaveOut } from '../support/kubectl.js';
-import {
-  newDataFolder,
-  type Platform,
-  removeDataFolder,
-  repository,
-  startPlatform,
-} from '../support/platform.js';
+import { newDataFolder, type Platform, removeDataFolder, startPlatform } from '../support/platform.js';
+import { RealCluster } from '../support/real-cluster.js';
 
 const realHome = findRealKubernetes();
 const binary = findKubectl();
-
-function cluster(...args: string[]): void {
-  execFileSync('bash', [join(repository, 'test/cluster/cluster.sh'), ...args], {
-    env: { ...process.env, KUBE_HOME: realHome ?? '' },
-    stdio: 'ignore',
-    timeout: 120_000,
-  });
-}
 
 const shell = (name: string, line: string, more: object) => ({
   ...{ name, image: 'sample-agent', command: ['sh', '-c', line], ...more },
@@ -64,16 +50,14 @@ const HOMES = [
 
 describe.each(HOMES)('a deployment with every field on $name', ({ name, isReal, isThere }) => {
   const dataFolder = newDataFolder();
+  let cluster: RealCluster | undefined;
   let platform: Platform | undefined;
   let kubectl: Kubectl;
 
   beforeAll(async () => {
     if (!isThere) return leaveOut(name);
-    if (isReal) {
-      cluster('down', '--purge');
-      cluster('up');
-    }
-    const more = isReal ? ['--kubeconfig', join(realHome ?? '', 'run', 'admin.kubeconfig')] : [];
+    if (isReal) cluster = RealCluster.up(realHome ?? '');
+    const more = cluster ? ['--kubeconfig', cluster.kubeconfig] : [];
     platform = await startPlatform(dataFolder, { more });
     const program = isReal ? join(realHome ?? '', 'bin', 'kubectl') : (binary ?? '');
     kubectl = new Kubectl(program, platform.credentials.kubeconfig);
@@ -83,7 +67,7 @@ describe.each(HOMES)('a deployment with every field on $name', ({ name, isReal, 
 
   afterAll(async () => {
     await platform?.stop();
-    if (isThere && isReal) cluster('down', '--purge');
+    cluster?.down();
     removeDataFolder(dataFolder);
   }, 120_000);
 

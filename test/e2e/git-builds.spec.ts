@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { cpSync, readdirSync } from 'node:fs';
+import { cpSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { spawnSync } from 'node:child_process';
 import { KubeClient, loadKubeConnection } from '#lib/kube';
@@ -13,7 +14,7 @@ import {
   SECRET_TYPE,
   SECRETS,
 } from '#lib/resources';
-import { type GitRepository, type GitServer, gitServer, waitFor } from '#lib/testing';
+import { type GitRepository, type GitServer, gitServer, itLong, waitFor } from '#lib/testing';
 import {
   newDataFolder,
   type Platform,
@@ -148,6 +149,9 @@ describe('deployments from git', () => {
         (await client.find<AgentRevision>(RESOURCES.AgentRevision, next))?.status?.repoCommitSha === pushed,
       PATIENT,
     );
+    // what tells that a later push is one, before the branch is looked at again
+    const followed = [revision, await arev(next.name)].map(({ spec }) => spec.git?.buildOnPush);
+    expect(followed).toEqual([undefined, true]);
   }, 180_000);
 
   it.each<[string, object, object, string, RegExp]>([
@@ -184,5 +188,29 @@ describe('deployments from git', () => {
       expect(kept.data?.['build.log']).toContain('what went wrong');
     },
     120_000,
+  );
+
+  itLong(
+    'queues a build again whose builder found the disk full',
+    async () => {
+      const mark = join(tmpdir(), `had-no-room-${randomUUID()}`);
+      const message = JSON.stringify({ reason: 'DiskFull', message: 'no room' });
+      // ends the builder with the message that it leaves then, the first time
+      const build_command = [
+        `test -e ${mark} && exit 0; : > ${mark}`,
+        `path=$(tr '\\0' '\\n' < /proc/$PPID/environ | sed -n 's/^TERMINATION_MESSAGE_PATH=//p')`,
+        `echo '${message}' > "$path"; kill -9 $PPID`,
+      ].join('; ');
+      const deployment = await deploy('no-room', { build_command });
+      const built = () => arev('no-room-00001').then(({ status }) => status);
+      const waits = await waitFor(async () => {
+        const condition = (await built())?.conditions?.find(({ type }) => type === 'Built');
+        return condition?.reason === 'BuildQueued' && /disk|Job/.test(condition.message) && (await built());
+      }, PATIENT);
+      expect(waits.build).toBeUndefined();
+      expect((await follow(deployment)).last).toMatchObject({ status: 'DEPLOYED' });
+      rmSync(mark);
+    },
+    240_000,
   );
 });

@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { Client } from '@langchain/langgraph-sdk';
 import { waitFor } from '#lib/testing';
@@ -10,16 +9,9 @@ import {
   repository,
   startPlatform,
 } from '../support/platform.js';
+import { RealCluster } from '../support/real-cluster.js';
 
 const home = findRealKubernetes();
-
-function cluster(...args: string[]): void {
-  execFileSync('bash', [join(repository, 'test/cluster/cluster.sh'), ...args], {
-    env: { ...process.env, KUBE_HOME: home ?? '' },
-    stdio: 'ignore',
-    timeout: 120_000,
-  });
-}
 
 /**
  * The control plane on a real kube-apiserver with its own controller manager and scheduler. Nothing of ours changes: the
@@ -27,21 +19,19 @@ function cluster(...args: string[]): void {
  */
 (home ? describe : describe.skip)('on a real Kubernetes', () => {
   const dataFolder = newDataFolder();
+  let cluster: RealCluster | undefined;
   let platform: Platform;
   let kubectl: Kubectl;
 
   beforeAll(async () => {
-    cluster('down', '--purge');
-    cluster('up');
-    platform = await startPlatform(dataFolder, {
-      more: ['--kubeconfig', join(home ?? '', 'run', 'admin.kubeconfig')],
-    });
+    cluster = RealCluster.up(home ?? '');
+    platform = await startPlatform(dataFolder, { more: ['--kubeconfig', cluster.kubeconfig] });
     kubectl = new Kubectl(join(home ?? '', 'bin', 'kubectl'), platform.credentials.kubeconfig);
   }, 240_000);
 
   afterAll(async () => {
     await platform?.stop();
-    cluster('down', '--purge');
+    cluster?.down();
     removeDataFolder(dataFolder);
   }, 120_000);
 
