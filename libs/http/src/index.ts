@@ -3,6 +3,7 @@ export { answerSocket } from './answer-socket.js';
 export { takenBy } from './answer-watch.js';
 export { answerBrokenRequests } from './broken-requests.js';
 export { boundConnections } from './bound-connections.js';
+export { boundInterim } from './bound-interim.js';
 export { BufferBudget, type BufferAccount } from './buffer-budget.js';
 export { ConnectionRoom, type RoomReport } from './connection-room.js';
 export { cutSocket } from './cut-socket.js';

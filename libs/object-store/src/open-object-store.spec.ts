@@ -470,6 +470,16 @@ describe('checkDestination', () => {
     await other.close();
   });
 
+  it('refuses a server that sends thousands of interim answers', async () => {
+    const other = await listen(({ socket }, response) => {
+      socket.write('HTTP/1.1 103 \r\n\r\n'.repeat(5_000));
+      response.writeHead(403).end();
+    });
+    const check = await open({ endpoint: other.url, attempts: 1 }).checkDestination('bkt');
+    expect(check).toMatchObject({ message: 'Invalid endpoint', detail: 'NotAnObjectStore' });
+    await other.close();
+  });
+
   it('refuses a server that does not speak HTTP', async () => {
     const tcp = createTcpServer((socket) => socket.on('error', () => undefined).end('220 mail ready\r\n'));
     await new Promise<void>((resolve) => tcp.listen(0, '127.0.0.1', resolve));

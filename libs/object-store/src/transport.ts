@@ -2,6 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import type http from 'node:http';
 import https from 'node:https';
 import { proxyFor } from '#lib/config';
+import { boundInterim } from '#lib/http';
 import { proxyAgent } from '#lib/outbound';
 import { systemClock } from '#lib/time';
 import { boundedAnswer, MAX_ERROR_BYTES } from './bounded-answer.js';
@@ -68,6 +69,7 @@ export class Transport {
       socket.destroy();
       request.emit('error', new RequestError('NotAnObjectStore', method));
     });
+    boundInterim(request, new RequestError('NotAnObjectStore', method));
     request.setTimeout(this.#timeoutMs, () => {
       request.destroy(new RequestError('ETIMEDOUT', method));
     });

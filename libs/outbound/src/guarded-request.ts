@@ -1,7 +1,8 @@
+import { constants } from 'node:crypto';
 import type http from 'node:http';
 import https from 'node:https';
 import { proxyFor } from '#lib/config';
-import { plainHttp } from '#lib/http';
+import { boundInterim, plainHttp } from '#lib/http';
 import type { AddressGuard } from './address-guard.js';
 import { proxyAgent } from './proxy-agent.js';
 import { hostOf, portOf } from './url-place.js';
@@ -15,6 +16,15 @@ export interface GuardedOptions {
   /** PEM, in place of the certificates that Node trusts. */
   readonly ca?: readonly string[];
 }
+
+/** Servers choose when a connection of TLS 1.2 shakes hands again, and each time costs this process as much as they like. */
+const ONE_HANDSHAKE = constants.SSL_OP_NO_RENEGOTIATION;
+
+/**
+ * A paused answer keeps what came with one read of its connection, and reads no more. Node would go on until it has 64 KB,
+ * and in pieces of a byte these are 65,536 objects that nobody has counted.
+ */
+const PAUSED_BYTES = 1;
 
 /**
  * Begins one request to a URL that somebody wrote. The address that the guard has seen is the one that is dialled, also
@@ -38,8 +48,10 @@ export function guardedRequest(
     ...{ method, protocol: url.protocol, host, port, path: `${url.pathname}${url.search}`, signal },
     ...(agent ? { agent } : { agent: false, lookup: guard.lookup }),
     ...(ca === undefined ? {} : { ca: [...ca] }),
+    ...{ secureOptions: ONE_HANDSHAKE, highWaterMark: PAUSED_BYTES },
     headers: { ...headers, host: url.host },
   });
+  boundInterim(request);
   request.on('error', (error) => fail(signal.aborted ? (signal.reason as Error) : error));
   request.on('close', () => {
     agent?.destroy();

@@ -1,7 +1,7 @@
 import type { ClientRequest, IncomingMessage, ServerResponse } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { answerSocket, plainHttp, protectAnswer } from '#lib/http';
+import { answerSocket, boundInterim, plainHttp, protectAnswer } from '#lib/http';
 import { IDLE_HEADER } from '#lib/lifecycle';
 import type { Endpoint } from './endpoint.js';
 import { type EndpointChoice, MAX_WAITING } from './endpoint-choice.js';
@@ -127,6 +127,7 @@ export async function forwardHttp(
     path: incoming.url,
     headers: [...forwardedHeaders(incoming.rawHeaders), 'connection', 'close'],
   });
+  boundInterim(outgoing);
   response.once('close', () => outgoing.destroy());
   outgoing.once('response', (from) => {
     try {

@@ -339,6 +339,14 @@ describe('ServiceListener', () => {
     ]);
   });
 
+  it('ends a request to which the pod sends thousands of interim answers', async () => {
+    const busy = await pod('busy', ({ socket }, response) => {
+      socket.write('HTTP/1.1 103 \r\n\r\n'.repeat(5_000));
+      response.end('late');
+    });
+    expect((await ask(await proxy(() => [busy]))).status).toBe(503);
+  });
+
   it('opens no connection to a pod for a client that left while waiting', async () => {
     const open = new Set<Socket>();
     let asked = 0;
