@@ -100,12 +100,13 @@ export class ContainerProcess {
    */
   async stop(graceMs: number): Promise<ProcessExit> {
     const { pid } = this.#child;
-    if (pid === undefined) return this.ended;
+    // while what it left is looked for, its number may be given to another process
+    if (pid === undefined || this.#hasEnded) return this.ended;
     sendSignal(pid, graceMs > 0 ? 'SIGTERM' : 'SIGKILL', graceMs <= 0);
     const over = new AbortController();
     void this.#clock
       .sleep(graceMs, over.signal)
-      .then(() => sendSignal(pid, 'SIGKILL', true))
+      .then(() => this.#hasEnded || sendSignal(pid, 'SIGKILL', true))
       .catch(() => undefined);
     const exit = await this.ended;
     over.abort(new Error('the process ended'));

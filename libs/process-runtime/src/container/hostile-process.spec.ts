@@ -53,6 +53,19 @@ describe('a process that means harm', () => {
     expect(pauses.filter((ms) => ms >= 40).length).toBeGreaterThan(20);
   });
 
+  it('gets no signal once it has ended, when its number may be that of another process', async () => {
+    let ended: ContainerProcess | undefined;
+    await run('exit 0', systemClock, (start) => (ended = start()));
+    const kill = jest.spyOn(process, 'kill');
+    try {
+      expect((await ended?.stop(0))?.code).toBe(0);
+      expect((await ended?.stop(10))?.code).toBe(0);
+      expect(kill).not.toHaveBeenCalled();
+    } finally {
+      kill.mockRestore();
+    }
+  });
+
   it('still learns through its channel that the node ends, when Node runs it', async () => {
     const script =
       "process.on('disconnect', () => 0); console.log(process.connected); process.exit(process.connected ? 7 : 8)";

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import type { Probe } from '#lib/resources';
 import { systemClock } from '#lib/time';
 import { nodeUser } from '../user/pod-user.js';
@@ -12,7 +12,10 @@ import { check, type CheckResult } from './check.js';
 const TIMEOUTS = [4_294_968_000, 3_000_000_000];
 
 describe('a probe with a timeout that no timer holds', () => {
-  const server = createServer((_, response) => void systemClock.sleep(100).then(() => response.end()));
+  const server = createServer(({ url, socket }, response) => {
+    if (url === '/interim') socket.write('HTTP/1.1 103 \r\n\r\n'.repeat(5_000));
+    else void systemClock.sleep(100).then(() => response.end());
+  });
   const port = (): number => (server.address() as AddressInfo).port;
   beforeAll(() => once(server.listen(0, '127.0.0.1'), 'listening'));
   afterAll(() => void server.close());
@@ -37,6 +40,21 @@ describe('a probe with a timeout that no timer holds', () => {
   it.each(TIMEOUTS)('waits for the answer and the connection (%d ms)', async (timeoutMs) => {
     expect(await look({ httpGet: { port: port() } }, timeoutMs)).toBeUndefined();
     expect(await look({ tcpSocket: { port: port() } }, timeoutMs)).toBeUndefined();
+  });
+
+  it.each(TIMEOUTS)('fails where interim answers never end (%d ms)', async (timeoutMs) => {
+    expect(await look({ httpGet: { port: port(), path: '/interim' } }, timeoutMs)).toMatch(/interim answers/);
+  });
+
+  it('bears a command that may not be signalled', async () => {
+    const kill = jest.spyOn(process, 'kill').mockImplementation(() => {
+      throw Object.assign(new Error('kill EPERM'), { code: 'EPERM' });
+    });
+    try {
+      expect(await look({ exec: { command: ['sleep', '0.1'] } }, 20)).toBeUndefined();
+    } finally {
+      kill.mockRestore();
+    }
   });
 
   it('ends a command and a request after their time', async () => {

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { request as httpsRequest } from 'node:https';
 import { connect } from 'node:net';
 import { errorText } from '#lib/errors';
-import { plainHttp } from '#lib/http';
+import { boundInterim, plainHttp } from '#lib/http';
 import { sendSignal } from '#lib/process-identity';
 import type { PodContainer, Probe } from '#lib/resources';
 import { systemClock } from '#lib/time';
@@ -70,6 +70,7 @@ function checkHttp(
       signal: tooLate,
       ...(isTls ? { rejectUnauthorized: false } : {}),
     });
+    boundInterim(call);
     call.on('response', (response) => {
       const { statusCode = 0 } = response;
       response.destroy();
@@ -116,7 +117,11 @@ function checkCommand(
     });
     const { pid } = child;
     const end = (): void => {
-      if (pid !== undefined) sendSignal(pid, 'SIGKILL', true);
+      try {
+        if (pid !== undefined) sendSignal(pid, 'SIGKILL', true);
+      } catch {
+        // it took on the rights of another user (`sudo`): the look takes as long as it does
+      }
     };
     child.on('error', (error) => resolve(startFailure(error, launch)));
     child.on('exit', (code) => {
