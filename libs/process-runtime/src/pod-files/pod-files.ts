@@ -161,12 +161,12 @@ export class PodFiles {
   }
 }
 
-/** Removes what is left of a pod, whoever it ran as. */
+/**
+ * Removes what is left of a pod, whoever it ran as. What the pod wrote may be hundreds of thousands of files, as of a build:
+ * a process of its own removes them, since the node has one thread for all pods, and often for the API server too.
+ */
 export async function removePodFolder(folder: string): Promise<void> {
-  for (const path of [join(folder, WORK), ...entriesOf(join(folder, EMPTY))]) {
-    const owner = lstatSync(path, { throwIfNoEntry: false })?.uid;
-    if (owner !== undefined && owner !== process.getuid?.()) await removeAsOwner(path);
-  }
+  for (const path of [join(folder, WORK), ...entriesOf(join(folder, EMPTY))]) await removeAsOwner(path);
   rmSync(folder, { recursive: true, force: true, maxRetries: 3 });
 }
 

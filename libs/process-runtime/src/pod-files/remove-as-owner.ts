@@ -4,18 +4,20 @@ import { chmodSync, lstatSync, opendirSync, rmdirSync } from 'node:fs';
 const MAX_MS = 10 * 60_000;
 
 /**
- * Removes a folder that belongs to a pod's user. With that user's rights: a process that outlived its pod may put a link
- * where a folder was just seen, and root would follow it.
- * @throws Error when something is left
+ * Removes a folder that a pod wrote, in a process of its own. With the rights of its owner: a process that outlived its pod
+ * may put a link where a folder was just seen, and root would follow it. What is no folder stays, and so may what belongs to
+ * this process's own user.
+ * @throws Error when something of another user is left
  */
 export async function removeAsOwner(folder: string): Promise<void> {
   const found = lstatSync(folder, { throwIfNoEntry: false });
-  if (!found) return;
+  if (found?.isDirectory() !== true) return;
   const { uid, gid } = found;
+  const isOwn = uid === process.getuid?.();
   chmodSync(folder, 0o700); // its user may have shut the others out, and itself
   const script = 'chmod -R u+rwX -- "$0"; rm -rf -- "$0"';
-  if (!isEmpty(folder)) await run('/bin/sh', ['-c', script, folder], { uid, gid });
-  rmdirSync(folder); // the one thing in it that its parent's owner must do
+  if (!isEmpty(folder)) await run('/bin/sh', ['-c', script, folder], isOwn ? {} : { uid, gid });
+  if (!isOwn) rmdirSync(folder); // the one thing in it that its parent's owner must do
 }
 
 /** Without a look at all of it: a pod may have left millions. */
@@ -28,7 +30,11 @@ function isEmpty(folder: string): boolean {
   }
 }
 
-function run(command: string, args: readonly string[], user: { uid: number; gid: number }): Promise<void> {
+function run(
+  command: string,
+  args: readonly string[],
+  user: { readonly uid?: number; readonly gid?: number },
+): Promise<void> {
   return new Promise((resolve) => {
     const child = spawn(command, args, {
       cwd: '/',
