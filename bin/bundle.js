@@ -9,8 +9,19 @@ const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const dist = join(root, 'dist');
 const bundles = join(dist, 'bundles');
 
-/** Those that start often, or many at a time. What loads graphs is none: they must find the packages that it uses. */
-const PROGRAMS = ['agent-server', 'export-worker', 'listener'];
+/** What loads graphs is none: they must find the packages that it uses. */
+const PROGRAMS = [
+  'agent-server',
+  'api',
+  'builder',
+  'cli',
+  'controller',
+  'embedded',
+  'export-worker',
+  'listener',
+  'platform',
+  'tui',
+];
 
 /** The files of one build are written within it. */
 const SLOW_BUILD_MS = 60_000;

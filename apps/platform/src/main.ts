@@ -1,34 +1,4 @@
-import { PLATFORM_VERSION } from '#lib/config';
-import { BACKUP, BACKUP_VERIFY, command, RESTORE, runCommandLine, UP, visibleText } from '#lib/command-line';
-import { errorText } from '#lib/errors';
-import { EXIT } from '#lib/lifecycle';
+import { bundleOf } from '#lib/bundles';
 
-// what the rest of a start needs is loaded after the options are known to be right
-await runCommandLine(
-  {
-    about: 'Open, self-hosted platform for agent servers: deploy them, run them, export what they did.',
-    version: PLATFORM_VERSION,
-    groups: { backup: 'copies of the whole platform' },
-    commands: [
-      command(UP, async (_words, flags) => {
-        const { runUp } = await import('./up/up-command.js');
-        runUp(flags);
-        return undefined;
-      }),
-      command(BACKUP, async (_words, flags) =>
-        (await import('./backup/backup-commands.js')).runBackup(flags),
-      ),
-      command(BACKUP_VERIFY, async ([folder = ''], flags) =>
-        (await import('./backup/backup-commands.js')).runVerify(folder, flags),
-      ),
-      command(RESTORE, async ([folder = ''], flags) =>
-        (await import('./backup/backup-commands.js')).runRestore(folder, flags),
-      ),
-    ],
-    report: (error) => {
-      process.stderr.write(`${visibleText(errorText(error))}\n`);
-      return EXIT.failed;
-    },
-  },
-  process.argv.slice(2),
-);
+const bundle = bundleOf('platform');
+await (bundle === undefined ? import('./program.js') : import(bundle));

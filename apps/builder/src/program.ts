@@ -1,0 +1,55 @@
+import { writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { loadConfig } from '#lib/config';
+import { errorText } from '#lib/errors';
+import { EXIT, formatTerminationMessage, runProgram } from '#lib/lifecycle';
+import { REASON } from '#lib/resources';
+import { createLogger } from '#lib/telemetry';
+import { systemClock } from '#lib/time';
+import { BuildError } from './build-error.js';
+import { buildSource } from './build-source.js';
+import { CONFIG, type BuilderConfig, maxFolderBytes } from './config.js';
+import { spaceOf, type WatchedDisk } from './disk-space.js';
+import { fetchSource, print } from './fetch-source.js';
+import { withinBound } from './folder-bound.js';
+
+/** The containers of a build's pod, by the argument of each. */
+const STEPS: Readonly<Record<string, (config: BuilderConfig, signal: AbortSignal) => Promise<void>>> = {
+  fetch: fetchSource,
+  build: buildSource,
+};
+
+// what it prints is the log of the build, which people read
+const log = createLogger('builder', 'warn');
+
+runProgram({ log, askedExitCode: EXIT.failed }, async (context) => {
+  const config = loadConfig(CONFIG);
+  const [, , word = ''] = process.argv;
+  const step = STEPS[word];
+  if (!step) return context.stop(EXIT.usage, `unknown step ${word}`);
+  try {
+    const folder = process.cwd();
+    const bound = { folder, maxBytes: maxFolderBytes(config), clock: systemClock, disks: disksOf(folder) };
+    await withinBound(bound, (signal) => step(config, signal));
+    context.stop(EXIT.ok, 'done');
+  } catch (error) {
+    const message = errorText(error);
+    const reason = error instanceof BuildError ? error.reason : REASON.buildFailed;
+    print(message);
+    try {
+      writeFileSync(config.terminationMessagePath, formatTerminationMessage({ reason, message }));
+    } catch {
+      // not in a pod: the log has to do
+    }
+    context.stop(EXIT.failed, message);
+  }
+});
+
+/** Commands write where they like: `/tmp` may be another disk. */
+function disksOf(folder: string): readonly WatchedDisk[] {
+  const place = tmpdir();
+  return [
+    { name: 'the disk of the build', isNeeded: true, space: () => spaceOf(folder) },
+    { name: `the disk of ${place}`, isNeeded: false, space: () => spaceOf(place) },
+  ];
+}
