@@ -70,6 +70,8 @@ const RELEASE_WITHIN_MS = 60_000;
 const LEAVES_WITHIN_MS = 5_000;
 /** A cache that has not seen our last report yet. */
 const BEHIND_MS = 500;
+/** The caches follow the database within it. */
+const COMPLETED_LOOK_MS = 200;
 
 /**
  * Carries a BulkExportRun to its end. An attempt has a Job of its own: its number stands in the status before the Job is
@@ -102,7 +104,7 @@ export class BulkExportRunReconciler {
     const world = await this.#observe(run);
     const decision = await this.#decide(world);
     // a run that is over is never looked at again, so what it leaves is cleared away before that is said
-    if (decision.kind === 'fail') await this.#shutOut(run);
+    if (decision.kind === 'fail' && !(await this.#shutOut(run))) return after(COMPLETED_LOOK_MS);
     if (decision.kind === 'complete') await this.#deps.workers.clear(run);
     if (decision.kind === 'start' && decision.attempt === 1) return await this.#begin(world, decision);
     await this.#report(world, decision);
@@ -246,15 +248,18 @@ export class BulkExportRunReconciler {
   /**
    * Fences the run's workers off in the database, deletes the Job of the attempt and begins to clear what it left in
    * the bucket. Failed Jobs keep their logs.
+   * @returns false where a worker has completed the run since it was observed: nothing of it is to be stopped
    */
-  async #shutOut(run: BulkExportRun): Promise<void> {
+  async #shutOut(run: BulkExportRun): Promise<boolean> {
     const { traceStore, uploads, workers } = this.#deps;
     const { uid = '' } = run.metadata;
     await traceStore.exportProgress.cancel(uid);
     const record = await traceStore.exportProgress.find(uid);
+    if (record?.state === 'completed') return false;
     const attempt = attemptOf({ run, progress: record });
     const isOver = await workers.stop(run, attempt, record);
     if (record) uploads.begin({ ...run, status: { ...run.status, attempt } }, record, isOver);
+    return true;
   }
 
   /** Workers first: one that begins after its run is forgotten would take it for a new one. */
