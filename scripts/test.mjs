@@ -1,7 +1,7 @@
 // npm test: unit tests, then everything under test/, three files at a time: a file that starts servers and waits for
 // them keeps half a processor busy (measured), so two would leave half of two processors idle; four are no faster.
 // npm test -- ARGUMENTS hands the arguments to Jest.
-// Where reports are asked for (.ci/run), up to four files that failed run once more, alone: a machine that is busy
+// Where reports are asked for (.ci/run), up to eight files that failed run once more, alone: a machine that is busy
 // with something else must not refuse a change. Each that passes then is named as FLAKY, so that it gets mended.
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -9,7 +9,7 @@ import { join, relative, resolve } from 'node:path';
 
 /** At a time. */
 const FILES = 3;
-const MOST_FILES_AGAIN = 4;
+const MOST_FILES_AGAIN = 8;
 const results = process.env.AGENTPLANE_TEST_RESULTS;
 // each of some thousand starts of our programs would compile the same modules anew
 process.env.NODE_COMPILE_CACHE ??= resolve('node_modules', '.cache', 'compiled');
