@@ -55,6 +55,8 @@ export class ClosedContents {
   readonly folder: string;
   readonly #store: string;
   readonly #clock: Clock;
+  /** Copies that are being made, by their path: all pods of a deployment may open its image at once. */
+  readonly #copying = new Map<string, Promise<string>>();
 
   constructor(store: string, clock: Clock) {
     this.#store = store;
@@ -228,10 +230,17 @@ export class ClosedContents {
       // a full disk must not stop what needs no more of it
       if (!hasCopy) throw error;
     }
-    if (hasCopy) return copy;
+    if (existsSync(copy)) return copy;
+    const copying =
+      this.#copying.get(copy) ?? this.#makeCopy(digest, copy).finally(() => this.#copying.delete(copy));
+    this.#copying.set(copy, copying);
+    return await copying;
+  }
+
+  async #makeCopy(digest: string, copy: string): Promise<string> {
     return await inPartial(this.folder, async (partial) => {
       await cp(this.folderOf(digest), partial, { recursive: true, verbatimSymlinks: true });
-      await moveInto(partial, copy); // another container of that user may have been faster
+      await moveInto(partial, copy); // another process may have been faster
       return copy;
     });
   }

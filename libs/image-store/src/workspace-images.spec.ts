@@ -85,6 +85,23 @@ describe('image of a workspace', () => {
     expect((await store.find('a'))?.reference).toBe(reference);
   });
 
+  it('gives a user one copy, however many containers open it at once', async () => {
+    const { store, folder } = newStore();
+    const { reference } = await store.import('a', agentFolder('one'), { namespaces: ['ws-red'] });
+    const reader = { ...RED, gid: process.getgid?.() };
+    let isOver = false;
+    const opening = Promise.all(Array.from({ length: 20 }, () => store.resolve(reference, reader)));
+    void opening.finally(() => (isOver = true));
+    const copies = new Set<string>();
+    while (!isOver) {
+      for (const name of readdirSync(join(folder, 'closed')))
+        if (name.startsWith('.partial-')) copies.add(name);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    expect(new Set((await opening).map((image) => image?.folder)).size).toBe(1);
+    expect(copies.size).toBe(1);
+  });
+
   it('stays closed when the index of the store is lost', async () => {
     const { store, folder } = newStore();
     const { reference } = await store.import('a', agentFolder('one'), { namespaces: ['ws-red'] });
