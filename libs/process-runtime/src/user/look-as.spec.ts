@@ -45,6 +45,19 @@ const isRoot = process.platform === 'linux' && process.getuid?.() === 0;
     expect(lookAs(`${folder}/${path}`, user)).toEqual({ kind, path: at(seen) });
   });
 
+  it('gives up what links lead through thousands of folders', () => {
+    for (let one = 0; one < 30; one++)
+      symlinkSync(
+        `${'open/../'.repeat(400)}${one === 29 ? 'open' : `winding-${one + 1}`}`,
+        at(`winding-${one}`),
+      );
+    expect(lookAs(at('winding-29/file'), user).kind).toBe('found');
+    expect(lookAs(at('winding-0/file'), user).kind).toBe('closed');
+    const budget = { left: 2_000 };
+    const looks = [1, 2, 3].map(() => lookAs(at('winding-29/file'), user, budget).kind);
+    expect(looks).toEqual(['found', 'found', 'closed']);
+  });
+
   it('follows no link of a process', () => {
     expect(lookAs(`/proc/${process.pid}/cwd/x`, user)).toEqual({ kind: 'closed', path: '/proc' });
   });

@@ -10,16 +10,24 @@ export interface Sight {
 
 type OwnUser = Extract<PodUser, { readonly isOwn: true }>;
 
+/** What is left of the parts of paths that one start of a container may have looked at. */
+export interface PartBudget {
+  left: number;
+}
+
 const MAX_LINKS = 40;
 /** More is no path for the kernel either. */
 const MAX_LETTERS = 4_096;
+/** A path of no more letters may have forty links, each with some thousand parts: `x/../x/../…`. */
+const MAX_PARTS = 1_024;
 
 /**
  * Looks for a path with the eyes of a user of pods, from the root down: the node may be root, and whether something
  * exists below a folder that is closed to the user is no pod's to know. So are links of other processes, in `/proc`. A
  * folder that is mounted once it is looked at (autofs) is not looked at: that may take for ever.
+ * @param budget of several looks together, which keep the node from everything else meanwhile; what is beyond is closed
  */
-export function lookAs(absolute: string, user: OwnUser): Sight {
+export function lookAs(absolute: string, user: OwnUser, budget: PartBudget = { left: MAX_PARTS }): Sight {
   if (absolute.length > MAX_LETTERS) return { kind: 'missing', path: absolute };
   const rest = partsOf(absolute);
   const unseen = new Set(['/proc', ...automounts()]);
@@ -28,7 +36,7 @@ export function lookAs(absolute: string, user: OwnUser): Sight {
   for (let links = 0; ;) {
     const name = rest.shift();
     if (name === undefined) return { kind: 'found', path: folder };
-    if (!mayPass(found, user)) return { kind: 'closed', path: folder };
+    if (--budget.left < 0 || !mayPass(found, user)) return { kind: 'closed', path: folder };
     const path = name === '..' ? dirname(folder) : join(folder, name);
     if (unseen.has(path)) return { kind: 'closed', path };
     found = statOf(path);

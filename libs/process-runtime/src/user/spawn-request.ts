@@ -29,6 +29,8 @@ const NOWHERE = '/nonexistent';
 /** Of `PATH`, which a spec chooses: it is searched at each start and look, and the node has one thread for all pods. */
 const MAX_FOLDERS = 100;
 const MAX_PATH_LENGTH = 4_096;
+/** Of all of them together, with the links among them. */
+const MAX_PARTS = 2_048;
 
 const FOLDERS = ['/usr/bin', '/bin', '/usr/sbin', '/sbin'];
 
@@ -104,7 +106,8 @@ function findCommand(
   folder: string,
   user: PodUser,
 ): string | undefined {
-  const isKept = (file: string): boolean => !user.isOwn || lookAs(file, user).kind === 'found';
+  const budget = { left: MAX_PARTS };
+  const isKept = (file: string): boolean => !user.isOwn || lookAs(file, user, budget).kind === 'found';
   if (command.includes('/')) {
     const file = resolve(folder, command);
     const isMissing = user.isOwn ? lookAs(file, user).kind === 'missing' : !existsSync(file);

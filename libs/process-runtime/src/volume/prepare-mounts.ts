@@ -6,7 +6,7 @@ import { ContainerConfigError } from '../pod-values/container-config-error.js';
 import type { PodFiles } from '../pod-files/pod-files.js';
 import { isTokenVolume } from '../pod-fields/token-volume.js';
 import type { Mounts } from '../user/launch.js';
-import { lookAs } from '../user/look-as.js';
+import { lookAs, type PartBudget } from '../user/look-as.js';
 import type { PodUser } from '../user/pod-user.js';
 import { type Bind, mountSteps } from './mount-steps.js';
 import type { Volume } from './volume.js';
@@ -24,6 +24,8 @@ export interface MountOptions {
 /** Each place is looked for on the machine, part by part. */
 const MAX_MOUNTS = 256;
 const PATH_BOUNDS = { letters: 4_096, parts: 256 };
+/** Of the places of all mounts of a container together, with the links among them: the node has one thread for all pods. */
+const MAX_PARTS = 4_096;
 
 type VolumeMount = NonNullable<PodContainer['volumeMounts']>[number];
 
@@ -43,6 +45,7 @@ export async function prepareMounts(
   if (mounts.length > MAX_MOUNTS)
     throw new ContainerConfigError(`a container has ${mounts.length} mounts; the limit is ${MAX_MOUNTS}`);
   const made = new Map<string, string>();
+  const budget: PartBudget = { left: MAX_PARTS };
   for (const mount of mounts) {
     const volume = volumes.get(mount.name);
     if (!volume) throw new ContainerConfigError(`volumeMount ${mount.name} names no volume of the pod`);
@@ -57,7 +60,7 @@ export async function prepareMounts(
     const part = partOf(mount, expand);
     binds.push({
       source: part === '' ? folder : join(folder, part),
-      target: targetOf(mount.mountPath, user),
+      target: targetOf(mount.mountPath, user, budget),
       isReadOnly: !isEmpty || mount.readOnly === true,
       isSourceMade: isEmpty && part !== '',
     });
@@ -75,11 +78,25 @@ function partOf({ subPath, subPathExpr }: VolumeMount, expand: (text: string) =>
 }
 
 /** Without links in what exists of it: in the root of a container they would lead to the machine's. */
-function targetOf(mountPath: string, user: PodUser): string {
+function targetOf(mountPath: string, user: PodUser, budget: PartBudget): string {
+  const target = resolvedTarget(mountPath, user, budget);
+  // those that do not exist are made, each after a look at it
+  budget.left -= target.split('/').length;
+  if (budget.left >= 0) return target;
+  throw tooManyParts();
+}
+
+function tooManyParts(): ContainerConfigError {
+  return new ContainerConfigError(
+    `the mounts of a container lead through more than ${MAX_PARTS} folders and links; use fewer, or shorter paths`,
+  );
+}
+
+function resolvedTarget(mountPath: string, user: PodUser, budget: PartBudget): string {
   requireShort('mountPath', mountPath, PATH_BOUNDS);
   const path = normalize(`/${mountPath}`).replace(/(.)\/$/, '$1');
   if (path === '/') throw new ContainerConfigError('mountPath / is not supported by the process runtime');
-  if (user.isOwn) return seenTarget(path, user);
+  if (user.isOwn) return seenTarget(path, user, budget);
   const rest: string[] = [];
   for (let at = path; ; at = dirname(at)) {
     try {
@@ -90,8 +107,9 @@ function targetOf(mountPath: string, user: PodUser): string {
   }
 }
 
-function seenTarget(path: string, user: PodUser & { readonly isOwn: true }): string {
-  const sight = lookAs(path, user);
+function seenTarget(path: string, user: PodUser & { readonly isOwn: true }, budget: PartBudget): string {
+  const sight = lookAs(path, user, budget);
+  if (budget.left < 0) throw tooManyParts();
   if (sight.kind !== 'closed') return sight.path;
   throw new ContainerConfigError(
     `mountPath ${JSON.stringify(path)} leads into ${sight.path}, which is closed to the user of the pod; choose another path`,

@@ -71,6 +71,11 @@ describe('the process runtime', () => {
       [{ name: 'v', mountPath: '/a'.repeat(10_000) }],
       /letters; the limit is 4096/,
     ],
+    [
+      'hundreds of mounts below hundreds of folders',
+      many(256, (at) => ({ name: 'v', mountPath: `/m${at}${'/a'.repeat(250)}` })),
+      /more than 4096 folders and links/,
+    ],
   ])('refuses %s', async (_title, volumeMounts, message) => {
     const mounted = { ...pod, spec: { ...pod.spec, volumes: [{ name: 'v', emptyDir: {} }] } } as Pod;
     const files = { emptyVolume: () => '/', writeVolume: () => '/', stageFolder: '/' } as never;
