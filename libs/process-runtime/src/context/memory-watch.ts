@@ -1,6 +1,6 @@
 import type { Clock } from '#lib/time';
 import { Pace } from '../pace.js';
-import { readMemoryFile, UNASKED } from '../strays/memory-file.js';
+import { readMemoryFile, STUCK, UNASKED } from '../strays/memory-file.js';
 import { processNumbers, textOf } from '../strays/process-status.js';
 import { ProcessTree } from './process-tree.js';
 
@@ -29,10 +29,13 @@ const REST_RATIO = 9;
 export class MemoryWatch {
   readonly #bounds = new Set<MemoryBound>();
   readonly #clock: Clock;
+  readonly #read: typeof readMemoryFile;
   #cancel: (() => void) | undefined;
 
-  constructor(clock: Clock) {
+  /** @param read of a file of `/proc/PID` for which the lock of its memory is taken */
+  constructor(clock: Clock, read = readMemoryFile) {
     this.#clock = clock;
+    this.#read = read;
   }
 
   /** The result ends the watch. */
@@ -65,11 +68,47 @@ export class MemoryWatch {
     for (const bound of this.#bounds) {
       const pids = tree.below(bound.pid);
       let usedBytes = await sumOf(pids, usedBy, pace);
-      if (usedBytes > bound.maxBytes) usedBytes = await partsOf(pids, pace, this.#clock);
+      if (usedBytes > bound.maxBytes) usedBytes = await this.#partsOf(pids, pace);
       if (usedBytes <= bound.maxBytes || !this.#bounds.delete(bound)) continue;
       bound.onExceeded(usedBytes);
     }
     return pace.workedMs;
+  }
+
+  /**
+   * Of all together, each shared page once. Where stuck processes of others keep some from being asked, those count for
+   * nothing and the largest process alone for all that it has: one that uses too much is found, and forks that share pages
+   * are not.
+   */
+  async #partsOf(pids: ReadonlySet<number>, pace: Pace): Promise<number> {
+    let hasUnasked = false;
+    let largest = 0;
+    const sum = await sumOf(
+      pids,
+      async (pid) => {
+        const part = await this.#partUsedBy(pid, pace);
+        largest = Math.max(largest, usedBy(pid));
+        hasUnasked ||= part === UNASKED;
+        return part === UNASKED ? 0 : part;
+      },
+      pace,
+    );
+    return hasUnasked ? Math.max(sum, largest) : sum;
+  }
+
+  /**
+   * Each shared page divided by those who share it: a walk over all of its memory. All where the process, or another one of
+   * its user, keeps that from being read: a wait that is no work, or the looks at all containers would come the later for it.
+   */
+  async #partUsedBy(pid: number, pace: Pace): Promise<number | typeof UNASKED> {
+    const beganMs = this.#clock.monotonicMs();
+    const parts = await this.#read(`/proc/${pid}/smaps_rollup`, this.#clock, async (readPiece) => {
+      const buffer = Buffer.alloc(ROLLUP_BYTES);
+      return buffer.toString('latin1', 0, await readPiece(buffer, 0));
+    });
+    if (parts === STUCK) pace.leaveOut(this.#clock.monotonicMs() - beganMs);
+    if (parts === UNASKED) return UNASKED;
+    return typeof parts === 'string' && parts.includes('Pss_Anon') ? bytesIn(parts, PARTS) : usedBy(pid);
   }
 }
 
@@ -107,39 +146,6 @@ function usedBy(pid: number): number {
 
 /** More than it ever is. */
 const ROLLUP_BYTES = 16 << 10;
-
-/**
- * Of all together, each shared page once. Where stuck processes of others keep some from being asked, those count for nothing and
- * the largest process alone for all that it has: one that uses too much is found, and forks that share pages are not.
- */
-async function partsOf(pids: ReadonlySet<number>, pace: Pace, clock: Clock): Promise<number> {
-  let hasUnasked = false;
-  let largest = 0;
-  const sum = await sumOf(
-    pids,
-    async (pid) => {
-      const part = await partUsedBy(pid, clock);
-      largest = Math.max(largest, usedBy(pid));
-      hasUnasked ||= part === UNASKED;
-      return part === UNASKED ? 0 : part;
-    },
-    pace,
-  );
-  return hasUnasked ? Math.max(sum, largest) : sum;
-}
-
-/**
- * Each shared page divided by those who share it: a walk over all of its memory. All where the process, or another one of
- * its user, keeps that from being read.
- */
-async function partUsedBy(pid: number, clock: Clock): Promise<number | typeof UNASKED> {
-  const parts = await readMemoryFile(`/proc/${pid}/smaps_rollup`, clock, async (readPiece) => {
-    const buffer = Buffer.alloc(ROLLUP_BYTES);
-    return buffer.toString('latin1', 0, await readPiece(buffer, 0));
-  });
-  if (parts === UNASKED) return UNASKED;
-  return typeof parts === 'string' && parts.includes('Pss_Anon') ? bytesIn(parts, PARTS) : usedBy(pid);
-}
 
 function bytesIn(text: string, counted: RegExp): number {
   return [...text.matchAll(counted)].reduce((sum, [, kilobytes]) => sum + Number(kilobytes) * 1024, 0);

@@ -44,6 +44,8 @@ export async function readMemoryFile<T>(
   // one read of a process at a time, and few in all
   for (;;) {
     const before = reading.get(path);
+    // one that was waited for once keeps nobody waiting again
+    if (before && stuck.has(path)) return STUCK;
     if (before && (await within(before.over, clock, PATIENCE_MS)) === LATE) return STUCK;
     if (before) continue;
     // one stuck read of a user is enough, and none more than there may be
