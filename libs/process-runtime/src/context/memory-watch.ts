@@ -1,6 +1,6 @@
 import type { Clock } from '#lib/time';
 import { Pace } from '../pace.js';
-import { readMemoryFile, STUCK, UNASKED } from '../strays/memory-file.js';
+import { readMemoryFile, UNASKED } from '../strays/memory-file.js';
 import { processNumbers, textOf } from '../strays/process-status.js';
 import { ProcessTree } from './process-tree.js';
 
@@ -20,6 +20,12 @@ const LOOK_MS = 500;
 const REST_RATIO = 9;
 
 /**
+ * How long one look may wait for answers, and for those of one container: each process chooses how long it holds the lock of
+ * its memory, a container may have thousands of them, and a walk over much memory takes long as well.
+ */
+const MAX_WAIT_MS = { look: 6_000, container: 3_000 };
+
+/**
  * Holds containers to their limit of memory without any right: it looks at their processes and reports the one that uses
  * too much. Counted is what the kernel could not take back, as a cgroup counts it when it ends a container: anonymous,
  * shared and swapped pages of all processes of the group, and of all that descend from its leader. Pages that several of
@@ -27,7 +33,8 @@ const REST_RATIO = 9;
  * left both is not counted. Linux only: elsewhere nothing is watched.
  */
 export class MemoryWatch {
-  readonly #bounds = new Set<MemoryBound>();
+  /** When the parts of each may be asked for again, on the monotonic clock. */
+  readonly #bounds = new Map<MemoryBound, number>();
   readonly #clock: Clock;
   readonly #read: typeof readMemoryFile;
   #cancel: (() => void) | undefined;
@@ -41,7 +48,7 @@ export class MemoryWatch {
   /** The result ends the watch. */
   watch(bound: MemoryBound): () => void {
     if (process.platform !== 'linux') return () => undefined;
-    this.#bounds.add(bound);
+    this.#bounds.set(bound, 0);
     this.#schedule();
     return () => void this.#bounds.delete(bound);
   }
@@ -65,48 +72,68 @@ export class MemoryWatch {
   async #look(): Promise<number> {
     const pace = new Pace(this.#clock);
     const tree = await runningProcesses(pace);
-    for (const bound of this.#bounds) {
+    let waitedMs = 0;
+    for (const [bound, againMs] of [...this.#bounds]) {
       const pids = tree.below(bound.pid);
       let usedBytes = await sumOf(pids, usedBy, pace);
-      if (usedBytes > bound.maxBytes) usedBytes = await this.#partsOf(pids, pace);
+      if (usedBytes > bound.maxBytes) {
+        const mayAsk = waitedMs < MAX_WAIT_MS.look && againMs <= this.#clock.monotonicMs();
+        const parts = await this.#partsOf(pids, pace, mayAsk);
+        usedBytes = parts.bytes;
+        waitedMs += parts.waitedMs;
+        if (mayAsk) this.#rest(bound, parts.waitedMs);
+      }
       if (usedBytes <= bound.maxBytes || !this.#bounds.delete(bound)) continue;
       bound.onExceeded(usedBytes);
     }
     return pace.workedMs;
   }
 
+  /** The pages of a container are not walked over all the time, and others have their turn before it. */
+  #rest(bound: MemoryBound, waitedMs: number): void {
+    if (this.#bounds.delete(bound))
+      this.#bounds.set(bound, this.#clock.monotonicMs() + waitedMs * REST_RATIO);
+  }
+
   /**
-   * Of all together, each shared page once. Where stuck processes of others keep some from being asked, those count for
-   * nothing and the largest process alone for all that it has: one that uses too much is found, and forks that share pages
-   * are not.
+   * Of all together, each shared page once. Where some cannot be asked, because of stuck processes of others or because it
+   * takes too long, those count for nothing and the largest process alone for all that it has: one that uses too much is
+   * found, and forks that share pages are not.
    */
-  async #partsOf(pids: ReadonlySet<number>, pace: Pace): Promise<number> {
-    let hasUnasked = false;
-    let largest = 0;
+  async #partsOf(
+    pids: ReadonlySet<number>,
+    pace: Pace,
+    mayAsk: boolean,
+  ): Promise<{ readonly bytes: number; readonly waitedMs: number }> {
+    let [hasUnasked, largest, waitedMs] = [false, 0, 0];
     const sum = await sumOf(
       pids,
       async (pid) => {
-        const part = await this.#partUsedBy(pid, pace);
         largest = Math.max(largest, usedBy(pid));
+        const beganMs = this.#clock.monotonicMs();
+        const isAsked = mayAsk && waitedMs < MAX_WAIT_MS.container;
+        const part = isAsked ? await this.#partUsedBy(pid) : UNASKED;
+        const tookMs = this.#clock.monotonicMs() - beganMs;
+        waitedMs += tookMs;
+        // no work of this thread, or the looks at all containers would come the later for it
+        pace.leaveOut(tookMs);
         hasUnasked ||= part === UNASKED;
         return part === UNASKED ? 0 : part;
       },
       pace,
     );
-    return hasUnasked ? Math.max(sum, largest) : sum;
+    return { bytes: hasUnasked ? Math.max(sum, largest) : sum, waitedMs };
   }
 
   /**
    * Each shared page divided by those who share it: a walk over all of its memory. All where the process, or another one of
-   * its user, keeps that from being read: a wait that is no work, or the looks at all containers would come the later for it.
+   * its user, keeps that from being read.
    */
-  async #partUsedBy(pid: number, pace: Pace): Promise<number | typeof UNASKED> {
-    const beganMs = this.#clock.monotonicMs();
+  async #partUsedBy(pid: number): Promise<number | typeof UNASKED> {
     const parts = await this.#read(`/proc/${pid}/smaps_rollup`, this.#clock, async (readPiece) => {
       const buffer = Buffer.alloc(ROLLUP_BYTES);
       return buffer.toString('latin1', 0, await readPiece(buffer, 0));
     });
-    if (parts === STUCK) pace.leaveOut(this.#clock.monotonicMs() - beganMs);
     if (parts === UNASKED) return UNASKED;
     return typeof parts === 'string' && parts.includes('Pss_Anon') ? bytesIn(parts, PARTS) : usedBy(pid);
   }
