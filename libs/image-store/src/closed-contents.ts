@@ -1,8 +1,9 @@
 import { existsSync } from 'node:fs';
-import { chmod, chown, cp, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { chmod, chown, cp, mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '#lib/time';
 import { inPartial, moveInto, partialPath } from './partial-folder.js';
+import { removeTree } from './remove-tree.js';
 import { lockStore } from './store-lock.js';
 
 /** Who opens an image. */
@@ -150,7 +151,7 @@ export class ClosedContents {
     } finally {
       await release();
       // not only at the end of a whole pass: they carry the name of a process that runs
-      for (const partial of partials) await rm(partial, { recursive: true, force: true });
+      for (const partial of partials) await removeTree(partial);
     }
     return taken;
   }

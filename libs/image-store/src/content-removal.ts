@@ -5,6 +5,7 @@ import type { Clock } from '#lib/time';
 import { type ClosedContents, GIVEN_LATELY_MS } from './closed-contents.js';
 import { type ImageIndex, namedBy } from './image-index.js';
 import { partialPath, removePartials } from './partial-folder.js';
+import { removeTree } from './remove-tree.js';
 import { lockStore } from './store-lock.js';
 
 /** Others wait for the lock meanwhile. */
@@ -68,7 +69,7 @@ export class ContentRemoval {
       return removed;
     } finally {
       // also where the index cannot be written, as on a full disk: they carry the name of a process that runs
-      for (const partial of left) await rm(partial, { recursive: true, force: true });
+      for (const partial of left) await removeTree(partial);
     }
   }
 

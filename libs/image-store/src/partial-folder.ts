@@ -1,8 +1,9 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { readdir, rename, rm } from 'node:fs/promises';
+import { readdir, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { findProcess, ownIdentity, type ProcessIdentity } from '#lib/process-identity';
+import { removeTree } from './remove-tree.js';
 
 /** As an older version wrote it too, which named the pid alone. */
 const PARTIAL = /^\.partial-(\d+)-(?:([0-9a-f]{16})-)?/;
@@ -24,7 +25,7 @@ export async function inPartial<T>(place: string, make: (partial: string) => Pro
   try {
     return await make(partial);
   } finally {
-    await rm(partial, { recursive: true, force: true });
+    await removeTree(partial);
   }
 }
 
@@ -39,8 +40,7 @@ export async function moveInto(partial: string, target: string): Promise<void> {
 export async function removePartials(folder: string): Promise<void> {
   for (const name of existsSync(folder) ? await readdir(folder) : []) {
     const [isPartial, pid, start] = PARTIAL.exec(name) ?? [];
-    if (isPartial !== undefined && !isInWork(Number(pid), start))
-      await rm(join(folder, name), { recursive: true, force: true });
+    if (isPartial !== undefined && !isInWork(Number(pid), start)) await removeTree(join(folder, name));
   }
 }
 
