@@ -63,6 +63,13 @@ if (!python) process.stderr.write('SKIPPED: graphs in Python: AGENTPLANE_TEST_PY
     });
   });
 
+  it('has the defaults of its context where a caller gives none', async () => {
+    const { runs } = server.client();
+    const [none, own] = [{ input: { text: '' } }, { input: { text: '' }, context: { word: 'mine' } }];
+    expect(await runs.wait(null, 'prefers', none)).toEqual({ text: 'none given' });
+    expect(await runs.wait(null, 'prefers', own)).toEqual({ text: 'mine' });
+  });
+
   it('keeps items in the store', async () => {
     const client = server.client();
     await client.runs.wait(null, 'remembers', { input: { text: 'first' } });

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import is_dataclass
 from typing import Any
 
 from .modes import modes_of
@@ -99,12 +100,22 @@ def run_config(run: Run, saver: Any, *, continues: bool) -> dict[str, Any]:
     return config
 
 
-def call_options(run: Run) -> dict[str, Any]:
+def _defaults_of(schema: Any) -> Any:
+    """The context of a caller who gives none: what its class makes of nothing, if it makes anything."""
+    if not isinstance(schema, type) or not (is_dataclass(schema) or hasattr(schema, "model_fields")):
+        return None
+    try:
+        return schema()
+    except (TypeError, ValueError):  # a field that a caller has to give
+        return None
+
+
+def call_options(run: Run, graph: Any) -> dict[str, Any]:
     """What else the graph is called with."""
     kwargs = run["kwargs"]
-    context = _without_caller(kwargs.get("context") or {})
+    context = _without_caller(kwargs.get("context") or {}) or _defaults_of(getattr(graph, "context_schema", None))
     options: dict[str, Any] = {"subgraphs": bool(kwargs.get("subgraphs"))}
-    if context:
+    if context is not None:
         options["context"] = context
     for name in ("interrupt_before", "interrupt_after"):
         if kwargs.get(name):

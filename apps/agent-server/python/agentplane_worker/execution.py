@@ -202,7 +202,7 @@ class RunExecution:
         given = None if continues else graph_input(kwargs)
         if isinstance(self._output, ProtocolOutput):
             return await self._stream_protocol(library, given, self._output)
-        options = {**call_options(self.run), "stream_mode": library_modes_of(kwargs["stream_mode"])}
+        options = {**call_options(self.run, graph), "stream_mode": library_modes_of(kwargs["stream_mode"])}
         tools = ToolEvents()
         if "tools" in kwargs["stream_mode"]:
             config = {**config, "callbacks": [tools]}
@@ -218,7 +218,7 @@ class RunExecution:
             await self._room()
 
     async def _stream_protocol(self, library: _Library, given: Any, output: ProtocolOutput) -> None:
-        options = call_options(self.run)
+        options = call_options(self.run, library.graph)
         del options["subgraphs"]  # always shown
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # that it may change

@@ -5,6 +5,7 @@ import logging
 import os
 import threading
 import time
+from dataclasses import dataclass
 from typing import Annotated, TypedDict
 
 from langchain_core.language_models import GenericFakeChatModel
@@ -179,3 +180,15 @@ meets = (
     .add_conditional_edges(START, lambda state: [Send("meet", state) for _ in range(24)])
     .compile()
 )
+
+
+@dataclass
+class Preference:
+    word: str = "none given"
+
+
+def _prefer(state: Text, runtime: Runtime[Preference]) -> dict:
+    return {"text": runtime.context.word}
+
+
+prefers = StateGraph(Text, context_schema=Preference).add_node("prefer", _prefer).add_edge(START, "prefer").compile()
