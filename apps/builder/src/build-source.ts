@@ -4,6 +4,7 @@ import { findPackageManager, hasLockFile, readManifest, withDevelopment } from '
 import { BuildError } from './build-error.js';
 import { type BuilderConfig, maxFileBytes } from './config.js';
 import { print, sourceFolder } from './fetch-source.js';
+import { PythonBuild } from './python/python-build.js';
 import { type Command, runCommand } from './run-command.js';
 
 type Common = Required<Pick<Command, 'signal' | 'maxFileBytes'>>;
@@ -21,11 +22,14 @@ export async function buildSource(config: BuilderConfig, signal: AbortSignal): P
   const agent = join(root, dirname(config.graphConfig));
   const { installCommand, buildCommand } = config;
   const common = { signal, maxFileBytes: maxFileBytes(config) };
+  const python = await PythonBuild.begin(join(root, config.graphConfig), common);
   if (installCommand !== undefined)
     await shell('install command', { text: installCommand, folder: root, ...common });
+  else if (python) await python.install();
   else await install(root, agent, { isBuilt: buildCommand !== undefined, ...common });
   if (buildCommand !== undefined)
     await shell('build command', { text: buildCommand, folder: agent, ...common });
+  await python?.close();
   print('built');
 }
 

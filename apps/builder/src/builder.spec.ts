@@ -204,6 +204,65 @@ describe('the builder', () => {
     expect(ended.message).toBe('build command failed: exit code 7; its output is in the log of the build');
   });
 
+  const pythonAgent = (more: object = {}) => ({
+    'langgraph.json': JSON.stringify({ graphs: { agent: './agent.py:graph' }, ...more }),
+    'agent.py': 'graph = 1',
+  });
+
+  it('refuses a Python that the machine lacks before it runs anything', async () => {
+    const repository = await server.repository('future');
+    const settings = settingsOf(
+      repository,
+      await repository.commit(pythonAgent({ python_version: '3.99' })),
+      {
+        AGENTPLANE_BUILD_INSTALL: 'touch ran',
+      },
+    );
+    const at = await work();
+    await step('fetch', at, settings);
+    const ended = await step('build', at, settings);
+    expect(ended.message).toMatch(/need Python 3\.99; this machine has .*python3\.99-venv\) or change/);
+    expect(existsSync(join(at, 'source', 'ran'))).toBe(false);
+  });
+
+  const python = process.env['AGENTPLANE_TEST_PYTHON'];
+  if (!python)
+    process.stderr.write('SKIPPED: builds of Python: AGENTPLANE_TEST_PYTHON names no interpreter\n');
+  const itPython = python ? it : it.skip;
+
+  itPython('leaves an environment that can be copied, which its commands made', async () => {
+    const repository = await server.repository('own-environment');
+    const files = { ...pythonAgent(), '.venv/bin/python': 'of another machine' };
+    const settings = settingsOf(repository, await repository.commit(files), {
+      AGENTPLANE_BUILD_INSTALL:
+        'python3 -m venv --without-pip .venv && cd .venv/lib/python*/site-packages && echo 1 > small.py',
+      AGENTPLANE_BUILD_COMMAND: '.venv/bin/python -c "import small"',
+    });
+    const at = await work();
+    await step('fetch', at, settings);
+    expect(await step('build', at, settings)).toMatchObject({ code: 0 });
+    const venv = join(at, 'source', '.venv');
+    expect(readdirSync(join(venv, 'bin')).filter((name) => name.startsWith('python'))).toEqual([]);
+    const [library = ''] = readdirSync(join(venv, 'lib'));
+    const compiled = join(venv, 'lib', library, 'site-packages', '__pycache__');
+    const [name = ''] = readdirSync(compiled);
+    // flags: not judged by the time of its source, which a copy loses
+    expect(readFileSync(join(compiled, name)).readUInt32LE(4)).toBe(1);
+  });
+
+  itPython('builds no package of Python from sources', async () => {
+    const repository = await server.repository('sources');
+    const files = { ...pythonAgent(), 'requirements.txt': 'small @ https://index.test/small-1.tar.gz\n' };
+    const settings = settingsOf(repository, await repository.commit(files));
+    const at = await work();
+    await step('fetch', at, settings);
+    const ended = await step('build', at, settings);
+    expect(ended.code).toBe(1);
+    expect(ended.message).toMatch(
+      /small-1\.tar\.gz" is built from sources.*from git by an install_command, else/,
+    );
+  });
+
   it.each([
     [
       'npm',

@@ -14,7 +14,7 @@ const BLOCK = 512;
 const INHERITED = [
   ...['PATH', 'LANG', 'LC_ALL', 'TZ', 'TMPDIR'],
   ...['NODE_EXTRA_CA_CERTS', 'SSL_CERT_FILE', 'SSL_CERT_DIR'],
-  ...['npm_config_registry', 'YARN_NPM_REGISTRY_SERVER'],
+  ...['npm_config_registry', 'YARN_NPM_REGISTRY_SERVER', 'PIP_INDEX_URL', 'UV_DEFAULT_INDEX'],
   ...PROXY_VARIABLES,
 ];
 

@@ -67,6 +67,10 @@ export const CONFIG = {
     'AGENTPLANE_BUILD_NPM_REGISTRY',
     'registry of packages for builds from git, without a password; the one of npm when missing',
   ),
+  pythonIndex: optionalText(
+    'AGENTPLANE_BUILD_PYTHON_INDEX',
+    'index of Python packages for builds from git, without a password; the one of pip when missing',
+  ),
   allowPrivateEndpoints: flag(
     'AGENTPLANE_ALLOW_PRIVATE_ENDPOINTS',
     'whether destinations may lead into private networks and to this machine',

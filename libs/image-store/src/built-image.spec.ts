@@ -1,13 +1,16 @@
+import { execFileSync } from 'node:child_process';
 import {
   existsSync,
   mkdirSync,
   readFileSync,
   readdirSync,
+  readlinkSync,
+  realpathSync,
   rmSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { temporaryFolder } from '#lib/testing';
 import { openImageStore } from './image-store.js';
 
@@ -95,5 +98,68 @@ describe('importBuilt', () => {
     expect(error?.message).not.toContain(root);
     const closed = join(images, 'closed');
     expect(existsSync(closed) ? readdirSync(closed) : []).toEqual([]);
+  });
+});
+
+const python = process.env['AGENTPLANE_TEST_PYTHON'];
+if (!python) process.stderr.write('SKIPPED: builds of Python: AGENTPLANE_TEST_PYTHON names no interpreter\n');
+
+(python ? describe : describe.skip)('importBuilt of an agent in Python', () => {
+  const before = process.env;
+  let minor = '';
+
+  beforeAll(() => {
+    const real = realpathSync(python ?? '');
+    process.env = { ...before, PATH: dirname(real) };
+    minor = execFileSync(real, ['-c', 'import sys; print("%d.%d" % sys.version_info[:2])']).toString().trim();
+  });
+  afterAll(() => {
+    process.env = before;
+  });
+
+  /** What a build left, with packages for a Python. */
+  const pythonBuild = (version: string | undefined, asked?: string) => {
+    const build = newBuild();
+    const { source } = build;
+    const graphs = { agent: './agent.py:graph' };
+    writeFileSync(join(source, 'langgraph.json'), JSON.stringify({ graphs, python_version: asked }));
+    writeFileSync(join(source, 'agent.py'), 'graph = 1');
+    if (version === undefined) return build;
+    const packages = join(source, '.venv', 'lib', `python${version}`, 'site-packages');
+    mkdirSync(packages, { recursive: true });
+    writeFileSync(join(packages, 'small.py'), 'VERSION = "1.0"');
+    return build;
+  };
+
+  it('gives it the interpreter of the machine, whatever the build left in its place', async () => {
+    const { source, images, take } = pythonBuild(minor);
+    const bin = join(source, '.venv', 'bin');
+    mkdirSync(bin);
+    writeFileSync(join(bin, 'python'), '#!/bin/sh\necho of the build\n', { mode: 0o755 });
+    mkdirSync(join(bin, 'python3', 'folder'), { recursive: true });
+    symlinkSync('../agent.py', join(source, '.venv', 'pyvenv.cfg'));
+    const [, digest = ''] = (await take()).split('@');
+    const image = join(images, 'closed', digest.replace(':', '-'));
+    const own = join(image, '.venv', 'bin', 'python');
+    // of several that fit, one that is open to all
+    expect(readlinkSync(own)).toMatch(/^\/.*\/python3[.\d]*$/);
+    const said = execFileSync(own, ['-I', '-c', 'import small; print(small.VERSION)']);
+    expect(said.toString()).toBe('1.0\n');
+    expect(readFileSync(join(image, 'agent.py'), 'utf8')).toBe('graph = 1');
+    // what other images would use
+    expect(existsSync(join(images, 'dependencies'))).toBe(false);
+    expect(existsSync(join(image, 'node_modules'))).toBe(false);
+  });
+
+  it.each<[string, string | undefined, string | undefined, RegExp]>([
+    ['no environment', undefined, undefined, /the build left no environment in \.venv/],
+    ['packages for another Python', '3.9', '3.99', /packages for Python 3\.9 .* asks for Python 3\.99/],
+    ['packages for a Python that the machine lacks', '3.99', undefined, /need Python 3\.99; this machine/],
+  ])('refuses %s', async (_, version, asked, message) => {
+    const { take } = pythonBuild(version, asked);
+    await expect(take()).rejects.toMatchObject({
+      kind: 'terminal',
+      message: expect.stringMatching(message) as unknown,
+    });
   });
 });

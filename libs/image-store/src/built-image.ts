@@ -8,6 +8,7 @@ import { refusingWhatWasBuilt } from './built-problem.js';
 import type { ClosedContents } from './closed-contents.js';
 import { linkPlatform } from './dependencies/install-dependencies.js';
 import { inPartial, removePartials } from './partial-folder.js';
+import { linkInterpreter } from './python/closed-environment.js';
 import { requireSmall } from './read-small-file.js';
 import { pinnedReference } from './reference.js';
 import { requireImportable } from './require-importable.js';
@@ -27,9 +28,6 @@ export interface BuiltFolder {
   readonly maxNamespaceBytes: number;
 }
 
-const PYTHON_REFUSED =
-  'graphs in Python are not built from git yet; add the folder with "agentplane image add NAME FOLDER" and deploy it as internal_image';
-
 /**
  * Stores what an untrusted build left.
  * @param name of the reference, for people
@@ -45,15 +43,21 @@ export async function storeBuilt(
   await closed.make();
   await removePartials(closed.folder);
   return await inPartial(closed.folder, async (partial) => {
-    const { digest, bytes, agent } = await refusingWhatWasBuilt([built.source, partial], () =>
+    const { content, bytes, agent } = await refusingWhatWasBuilt([built.source, partial], () =>
       takeBuilt(built, partial),
     );
     // also for a content that exists: it may be removed before this one is kept
-    await refusingWhatWasBuilt([partial], async () => {
+    const interpreter = await refusingWhatWasBuilt([partial], async () => {
       const { python } = requireImportable(name, agent);
-      if (python) throw new TerminalError(REASON.buildRefused, PYTHON_REFUSED);
+      if (python) return (await linkInterpreter(agent, python)).path;
       if (!hasPackages(partial, agent)) await linkPlatform(agent, platformModules);
+      return undefined;
     });
+    const digest = digestOf([
+      content,
+      built.graphConfig,
+      ...(interpreter === undefined ? [] : [interpreter]),
+    ]);
     const { namespace, cluster, maxNamespaceBytes } = built;
     await closed.keepBuilt({ partial, digest, namespace }, { bytes, cluster }, (all) => {
       if (all > maxNamespaceBytes) throw tooManyBytes(bytes, all, maxNamespaceBytes);
@@ -65,13 +69,13 @@ export async function storeBuilt(
 /**
  * Takes what a build left into a folder of the store. The file that was named as the graph configuration is the
  * `langgraph.json` of its folder then.
- * @returns `sha256:HEX` of the content, the bytes of its files, and the agent's folder in it
+ * @returns `sha256:HEX` of what was copied, the bytes of its files, and the agent's folder in it
  */
 async function takeBuilt(
   { source, graphConfig, limits }: BuiltFolder,
   target: string,
-): Promise<{ readonly digest: string; readonly bytes: number; readonly agent: string }> {
-  const { digest, bytes } = await takeContent(source, target, limits);
+): Promise<{ readonly content: string; readonly bytes: number; readonly agent: string }> {
+  const { digest: content, bytes } = await takeContent(source, target, limits);
   const agent = join(target, dirname(graphConfig));
   const name = basename(graphConfig);
   if (name !== 'langgraph.json') {
@@ -82,10 +86,17 @@ async function takeBuilt(
       await copyFile(join(agent, name), named);
     }
   }
-  // never the digest of the same files as somebody adds them: these get the packages of their lock file, or an
-  // environment of Python; and with another configuration they are another image
-  const all = createHash('sha256').update(`built ${digest} ${graphConfig}`).digest('hex');
-  return { digest: `sha256:${all}`, bytes, agent };
+  return { content, bytes, agent };
+}
+
+/**
+ * Never the digest of the same files as somebody adds them: these get the packages of their lock file, or an environment
+ * that images share; and with another configuration they are another image.
+ */
+function digestOf(parts: readonly string[]): string {
+  return `sha256:${createHash('sha256')
+    .update(['built', ...parts].join(' '))
+    .digest('hex')}`;
 }
 
 /** Whether packages are found from the agent's folder, in it or above it up to the root. */

@@ -13,6 +13,8 @@ export {
   type ResolvedImage,
   type StoredImage,
 } from './image-store.js';
+export { closeEnvironment } from './python/closed-environment.js';
 export { findPython, type Python } from './python/find-python.js';
+export { installOwnPython } from './python/install-python.js';
 export { type ImageReference } from './reference.js';
 export { workspaceNames } from './workspace-names.js';

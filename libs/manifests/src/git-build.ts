@@ -35,6 +35,8 @@ export interface GitBuild {
   readonly imageMb: number;
   /** Where packages come from; undefined: where the package managers look by themselves. */
   readonly registry?: string | undefined;
+  /** The same for packages of Python. */
+  readonly pythonIndex?: string | undefined;
 }
 
 /** Keys of the build's Secret, by the variables of the container that fetches. */
@@ -110,7 +112,13 @@ export function buildGitOutput(
   };
 }
 
-function settingsOf({ revision, commit, imageMb, registry }: GitBuild): readonly EnvironmentVariable[] {
+function settingsOf({
+  revision,
+  commit,
+  imageMb,
+  registry,
+  pythonIndex,
+}: GitBuild): readonly EnvironmentVariable[] {
   const { git } = revision.spec;
   const values: Readonly<Record<string, string | undefined>> = {
     AGENTPLANE_BUILD_REPOSITORY: git?.repoUrl,
@@ -121,6 +129,8 @@ function settingsOf({ revision, commit, imageMb, registry }: GitBuild): readonly
     AGENTPLANE_BUILD_IMAGE_MB: String(imageMb),
     npm_config_registry: registry,
     YARN_NPM_REGISTRY_SERVER: registry,
+    PIP_INDEX_URL: pythonIndex,
+    UV_DEFAULT_INDEX: pythonIndex,
   };
   return Object.entries(values).flatMap(([name, value]) =>
     // a node expands $(NAME), which is the shell's own way to run a command

@@ -47,6 +47,7 @@ export interface GitBuildLimits {
   /** The largest result. */
   readonly imageMb: number;
   readonly registry: string | undefined;
+  readonly pythonIndex: string | undefined;
 }
 
 /** Takes what a pod left as an image and answers its reference. @throws TerminalError when it cannot be one */

@@ -24,11 +24,12 @@ export function openGitBuilds(
   config: ControllerConfig,
 ): GitBuilds {
   const guard = repositoryGuard(config);
-  const { builds: places, buildTimeoutMs: timeoutMs, buildMemoryMb: memoryMb, npmRegistry } = config;
+  const { builds: places, buildTimeoutMs: timeoutMs, buildMemoryMb: memoryMb } = config;
+  const { buildImageMegabytes: imageMb, npmRegistry: registry, pythonIndex } = config;
   return new GitBuilds({
     ...{ client, clock, guard, looks, jobs },
     revisions: new BuildingRevisions(revisions),
-    limits: { places, timeoutMs, memoryMb, imageMb: config.buildImageMegabytes, registry: npmRegistry },
+    limits: { places, timeoutMs, memoryMb, imageMb, registry, pythonIndex },
     settings: platformSettings(config),
     takeImage: imageTaker(config, () => clusterUid(namespaces, config.systemNamespace)),
   });

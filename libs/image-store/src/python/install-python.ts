@@ -9,6 +9,7 @@ import type { Clock } from '#lib/time';
 import { endOfOutput, runProgram } from '../dependencies/run-program.js';
 import { hasPackages } from '../dependencies/shared-packages.js';
 import { inPartial, moveInto } from '../partial-folder.js';
+import { compileModules } from './compile-modules.js';
 import { findPython, type Python } from './find-python.js';
 import { mendScripts } from './mend-scripts.js';
 import { chooseInstaller, findPip, type PackageInstaller } from './package-installer.js';
@@ -17,21 +18,39 @@ import { takesFromFolder } from './require-wheels.js';
 import { withoutCode } from './without-code.js';
 
 export interface PythonOptions {
-  /** The image that is made. */
+  /** The agent: its `langgraph.json` lies there. */
   readonly folder: string;
-  /** Keeps what was installed, for images that ask for the same. */
-  readonly shared: string;
   readonly settings: PythonSettings;
   /** Whether packages without a wheel are built, which runs code of their authors. */
   readonly builds: boolean;
-  readonly clock: Clock;
   /** Called before an installation begins, which may take minutes. */
   readonly onInstall?: (() => void) | undefined;
   /** Gets what the installer says. */
   readonly onLine?: ((line: string) => void) | undefined;
 }
 
-function keyOf(options: PythonOptions, python: Python, packages: PythonPackages): string {
+export interface SharedPythonOptions extends PythonOptions {
+  /** Keeps what was installed, for images that ask for the same. */
+  readonly shared: string;
+  readonly clock: Clock;
+}
+
+/** What an environment is made of. */
+interface Found {
+  readonly python: Python;
+  readonly installer: PackageInstaller;
+  readonly packages: PythonPackages;
+}
+
+/** @param tools where a pip is made, if the machine has none */
+async function look({ folder, settings, builds }: PythonOptions, tools: string): Promise<Found> {
+  const python = await findPython(settings.version);
+  const reader = await findPip(python, tools);
+  const installer = chooseInstaller(folder, settings, reader);
+  return { python, installer, packages: await pythonPackages(folder, settings, { python, reader, builds }) };
+}
+
+function keyOf(options: PythonOptions, { python, packages }: Found): string {
   const { folder, settings, builds } = options;
   const { pipConfigFile: file } = settings;
   const { locked, open, constraints } = packages;
@@ -62,26 +81,11 @@ async function makeVenv(python: Python, venv: string): Promise<void> {
     );
 }
 
-/**
- * Agents may not write there. By the interpreter itself: that of the environment would run `.pth` files of packages, as
- * uv has it do.
- */
-async function compile(python: Python, venv: string): Promise<void> {
-  // what is no Python of this version, such as a template, stays as it is
-  await runProgram({
-    command: python.path,
-    args: ['-I', '-m', 'compileall', '-q', '-j', '0', join(venv, 'lib')],
-    folder: '/',
-    environment: inheritedEnvironment(['PATH', 'HOME', 'TMPDIR']),
-  });
-}
-
 /** @param lists a folder for what the installer reads: lines may have the password of an index */
 async function fill(
   { venv, lists }: { readonly venv: string; readonly lists: string },
   options: PythonOptions,
-  packages: PythonPackages,
-  installer: PackageInstaller,
+  { packages, installer }: Found,
 ): Promise<void> {
   const { folder, settings, builds, onLine } = options;
   const list = async (name: string, lines: readonly string[]): Promise<string> => {
@@ -106,31 +110,31 @@ async function fill(
     : install(...limited, ...more));
 }
 
+/** Makes an environment; its scripts and modules are as the installer left them. */
+async function make(venv: string, lists: string, options: PythonOptions, found: Found): Promise<void> {
+  try {
+    await makeVenv(found.python, venv);
+    await mkdir(lists, { mode: 0o700 });
+    await fill({ venv, lists }, options, found);
+  } finally {
+    await rm(lists, { recursive: true, force: true });
+  }
+}
+
 /** Installs beside the images, once for each list; answers the folder that is the environment. */
-async function installShared(options: PythonOptions): Promise<string> {
-  const { shared, folder, settings, builds } = options;
-  const python = await findPython(settings.version);
-  const reader = await findPip(python, shared);
-  const installer = chooseInstaller(folder, settings, reader);
-  const packages = await pythonPackages(folder, settings, { python, reader, builds });
-  const target = join(shared, keyOf(options, python, packages));
+async function installShared(options: SharedPythonOptions): Promise<string> {
+  const { shared } = options;
+  const found = await look(options, shared);
+  const target = join(shared, keyOf(options, found));
   if (await hasPackages(target, shared, options.clock)) return target;
   options.onInstall?.();
   return await inPartial(shared, async (partial) => {
-    const lists = `${partial}-lists`;
     await mkdir(partial, { recursive: true, mode: 0o700 });
     // agents may be other users than the platform
     await chmod(shared, 0o711);
     await chmod(partial, 0o755);
-    try {
-      await makeVenv(python, partial);
-      await mkdir(lists, { mode: 0o700 });
-      await fill({ venv: partial, lists }, options, packages, installer);
-    } finally {
-      await rm(lists, { recursive: true, force: true });
-    }
-    // pip does it itself
-    if (installer.name === 'uv') await compile(python, partial);
+    await make(partial, `${partial}-lists`, options, found);
+    await compileModules(found.python, partial);
     await mendScripts(partial);
     await moveInto(partial, target); // another import of the same list may have been faster
     return target;
@@ -151,7 +155,7 @@ export async function hasLostPython(image: string): Promise<boolean> {
  * once for each list, so that an edit of the code installs nothing again.
  * @throws WaitingError when the package index is unavailable, TerminalError with the end of the output when the packages cannot be installed, or no Python fits
  */
-export async function installPython(options: PythonOptions): Promise<void> {
+export async function installPython(options: SharedPythonOptions): Promise<void> {
   const { folder } = options;
   const installed = await installShared(options);
   const link = join(folder, '.venv');
@@ -159,4 +163,19 @@ export async function installPython(options: PythonOptions): Promise<void> {
   // relative: a data folder may be moved
   await symlink(relative(dirname(link), installed), made, 'dir');
   await rename(made, link);
+}
+
+/**
+ * Gives a folder a `.venv` of its own, as `installPython` does, with nothing that another folder has. It cannot be taken to
+ * another place before `closeEnvironment`.
+ * @param tools a folder for what is needed meanwhile
+ * @throws as `installPython`
+ */
+export async function installOwnPython(options: PythonOptions, tools: string): Promise<void> {
+  const venv = join(options.folder, '.venv');
+  await rm(venv, { recursive: true, force: true });
+  const found = await look(options, tools);
+  await mkdir(tools, { recursive: true, mode: 0o700 });
+  options.onInstall?.();
+  await make(venv, join(tools, 'lists'), options, found);
 }

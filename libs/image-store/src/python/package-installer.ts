@@ -119,6 +119,7 @@ export function chooseInstaller(image: string, settings: PythonSettings, pip: Py
               'install',
               '--no-input',
               '--progress-bar=off',
+              '--no-compile',
               ...wheels,
               ...lists,
             ],
@@ -144,7 +145,9 @@ function failureOf(name: string, { code, output }: ProgramEnd, builds: boolean):
   const isSource =
     !builds &&
     /No matching distribution|no usable wheels|has no wheels|building from source is disabled/i.test(output);
-  const hint = isSource ? ' A package without a wheel for this machine is built with --build-packages.' : '';
+  const hint = isSource
+    ? ' A package without a wheel for this machine is built by "image add" with --build-packages, or by an install_command.'
+    : '';
   return new TerminalError(
     'InstallFailed',
     `${name} could not install the packages of the agent (exit code ${code}): ${end}${hint}`,

@@ -46,7 +46,7 @@ export function requireWheels(image: string, where: string, line: string, builds
   if (builds || isWheel(image, line)) return;
   throw refused(
     `${where}: ${shown} is built from sources, or may be, which runs code of its author on this machine; ` +
-      'name a release that has a wheel, or add the image with --build-packages',
+      'name a release that has a wheel, or have it built: from git by an install_command, else by image add with --build-packages',
   );
 }
 

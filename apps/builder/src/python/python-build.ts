@@ -1,0 +1,69 @@
+import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { findPython } from '#lib/image-store';
+import { BuildError } from '../build-error.js';
+import { type Command, runCommand } from '../run-command.js';
+import { type AgentPython, readAgentPython } from './read-agent-python.js';
+
+type Common = Required<Pick<Command, 'signal' | 'maxFileBytes'>>;
+
+const PROGRAM = fileURLToPath(new URL('main.js', import.meta.url));
+
+/** The steps of a build that only agents in Python have. */
+export class PythonBuild {
+  readonly #configuration: string;
+  readonly #common: Common;
+
+  private constructor(configuration: string, common: Common) {
+    this.#configuration = configuration;
+    this.#common = common;
+  }
+
+  /**
+   * Looks whether the graphs are Python, and whether the machine can run them. What the repository has in `.venv` was made
+   * on another machine and is removed.
+   * @returns undefined for other graphs, and for a configuration that is none yet: a build command may write it
+   * @throws TerminalError when the machine lacks the Python that they need
+   */
+  static async begin(configuration: string, common: Common): Promise<PythonBuild | undefined> {
+    let agent: AgentPython | undefined;
+    try {
+      agent = readAgentPython(configuration);
+    } catch {
+      return undefined;
+    }
+    if (!agent) return undefined;
+    await findPython(agent.settings.version);
+    rmSync(join(agent.folder, '.venv'), { recursive: true, force: true });
+    return new PythonBuild(configuration, common);
+  }
+
+  /** Installs what the lists of the agent name. @throws BuildError */
+  async install(): Promise<void> {
+    await this.#perform('install');
+  }
+
+  /** Makes what was installed fit to be taken as an image. @throws BuildError */
+  async close(): Promise<void> {
+    await this.#perform('close');
+  }
+
+  async #perform(step: 'install' | 'close'): Promise<void> {
+    const folder = process.cwd();
+    const own = join(folder, '.build');
+    mkdirSync(own, { recursive: true, mode: 0o700 });
+    const [tools, message] = [join(own, 'python'), join(own, `python-${step}`)];
+    const code = await runCommand({
+      ...{ program: process.execPath, args: [PROGRAM, step, this.#configuration, tools, message], folder },
+      ...this.#common,
+    });
+    if (code === 0) return;
+    const said = existsSync(message) ? readFileSync(message, 'utf8') : '';
+    throw new BuildError(
+      said === ''
+        ? `the step ${step} of Python ended with exit code ${code}; see the log of the build`
+        : said,
+    );
+  }
+}

@@ -1,0 +1,19 @@
+import { readFileSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { parseGraphConfiguration, type PythonSettings } from '#lib/graph-configuration';
+
+/** An agent whose graphs are Python. */
+export interface AgentPython {
+  /** In which its graph configuration lies. */
+  readonly folder: string;
+  readonly settings: PythonSettings;
+}
+
+/**
+ * What a graph configuration says of Python; undefined where its graphs are not Python.
+ * @throws TerminalError when it is none
+ */
+export function readAgentPython(path: string): AgentPython | undefined {
+  const { python } = parseGraphConfiguration(readFileSync(path, 'utf8'), ['javascript', 'python']);
+  return python && { folder: dirname(path), settings: python };
+}

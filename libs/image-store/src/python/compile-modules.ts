@@ -1,0 +1,24 @@
+import { availableParallelism } from 'node:os';
+import { join } from 'node:path';
+import { inheritedEnvironment } from '#lib/config';
+import { runProgram } from '../dependencies/run-program.js';
+import type { Python } from './find-python.js';
+
+/** Each takes memory, of which a build has little. */
+const MOST_AT_ONCE = 4;
+
+/**
+ * Compiles the modules of an environment: agents may not write there. What is compiled counts whatever the times of the
+ * sources, which a copy does not keep. By the interpreter itself: that of the environment would run `.pth` files of packages.
+ */
+export async function compileModules(python: Python, venv: string): Promise<void> {
+  const jobs = String(Math.min(MOST_AT_ONCE, availableParallelism()));
+  const kind = ['--invalidation-mode', 'unchecked-hash'];
+  // what is no Python of this version, such as a template, stays as it is
+  await runProgram({
+    command: python.path,
+    args: ['-I', '-m', 'compileall', '-q', '-f', '-j', jobs, ...kind, join(venv, 'lib')],
+    folder: '/',
+    environment: inheritedEnvironment(['PATH', 'HOME', 'TMPDIR']),
+  });
+}

@@ -1,0 +1,5 @@
+"""Prompts of the agent."""
+
+SYSTEM_PROMPT = """You are a helpful assistant.
+
+System time: {system_time}"""
