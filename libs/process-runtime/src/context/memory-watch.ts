@@ -91,8 +91,10 @@ export class MemoryWatch {
 
   /** The pages of a container are not walked over all the time, and others have their turn before it. */
   #rest(bound: MemoryBound, waitedMs: number): void {
+    // a process that was stopped meanwhile waited no longer
+    const countedMs = Math.min(waitedMs, MAX_WAIT_MS.container);
     if (this.#bounds.delete(bound))
-      this.#bounds.set(bound, this.#clock.monotonicMs() + waitedMs * REST_RATIO);
+      this.#bounds.set(bound, this.#clock.monotonicMs() + countedMs * REST_RATIO);
   }
 
   /**

@@ -46,6 +46,17 @@ describe('a probe with a timeout that no timer holds', () => {
     expect(await look({ httpGet: { port: port(), path: '/interim' } }, timeoutMs)).toMatch(/interim answers/);
   });
 
+  it('starts no command before its turn, nor once its container has ended', async () => {
+    const probe = { exec: { command: ['sleep', '0.1'] } };
+    const first = look(probe, 10_000);
+    const left = new AbortController();
+    const target = { container: { name: 'main' }, ports: {}, launch: { user: nodeUser() } } as never;
+    const stopped = check(probe, target, 10_000, left.signal);
+    left.abort(new Error('stopped'));
+    await expect(stopped).rejects.toThrow('stopped');
+    expect(await first).toBeUndefined();
+  });
+
   it('bears a command that may not be signalled', async () => {
     const kill = jest.spyOn(process, 'kill').mockImplementation(() => {
       throw Object.assign(new Error('kill EPERM'), { code: 'EPERM' });

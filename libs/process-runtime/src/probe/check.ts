@@ -8,6 +8,7 @@ import type { PodContainer, Probe } from '#lib/resources';
 import { systemClock } from '#lib/time';
 import type { Launch } from '../user/launch.js';
 import { spawnRequest, startFailure, type Tools } from '../user/spawn-request.js';
+import { CommandStarts } from './command-starts.js';
 
 /** Undefined when the probe succeeded, else what was found. */
 export type CheckResult = string | undefined;
@@ -22,8 +23,29 @@ export interface ProbeTarget {
   readonly tools: Tools;
 }
 
-/** One look at a container. Never throws: what cannot even be asked (a path that is no path) has failed. */
-export async function check(probe: Probe, target: ProbeTarget, timeoutMs: number): Promise<CheckResult> {
+/** Of all probes of this process. */
+const commandStarts = new CommandStarts(systemClock);
+
+/**
+ * One look at a container. What cannot even be asked (a path that is no path) has failed.
+ * @param timeoutMs from when it begins; a command waits for its turn before
+ * @param left ends that wait: its reason is thrown then, and nothing else ever is
+ */
+export async function check(
+  probe: Probe,
+  target: ProbeTarget,
+  timeoutMs: number,
+  left?: AbortSignal,
+): Promise<CheckResult> {
+  const begin = (): { readonly looking: Promise<CheckResult> } => ({
+    looking: beginLook(probe, target, timeoutMs),
+  });
+  const { looking } = probe.exec ? await commandStarts.start(target.launch.user.uid, begin, left) : begin();
+  return await looking;
+}
+
+/** A command has been started when it returns. */
+async function beginLook(probe: Probe, target: ProbeTarget, timeoutMs: number): Promise<CheckResult> {
   const tooLate = new AbortController();
   // a timeout may be any number of seconds, more than `AbortSignal.timeout` takes
   const cancel = systemClock.after(timeoutMs, () =>

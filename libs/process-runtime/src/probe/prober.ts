@@ -53,7 +53,7 @@ export class Prober {
     let countFromMs = clock.monotonicMs() + periodMs;
     for (;;) {
       const sleeps = sleepWatch.count;
-      const problem = await check(probe, target, timeoutMs);
+      const problem = await check(probe, target, timeoutMs, this.#end.signal);
       if (this.#end.signal.aborted) return;
       const isEarly = isEager && this.#verdict !== true && clock.monotonicMs() < countFromMs;
       if (sleepWatch.count !== sleeps) this.#forget();
