@@ -10,6 +10,7 @@ import { REASON } from '#lib/resources';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import type { SeenSources } from '../graph/graph-registry.js';
+import { endOfChild } from '../hosting/end-of-child.js';
 import { LastLines } from '../hosting/last-lines.js';
 import { onLines } from '../hosting/on-lines.js';
 import { parseHang } from '../hosting/parse-hang.js';
@@ -83,13 +84,9 @@ export class NodeApp implements AppProcess {
     });
     this.#session.on('error', () => undefined); // its end follows
     this.#readLines();
-    this.ended = new Promise((resolve) => {
-      this.#child.once('error', (error) => resolve(this.#gone(error.message)));
-      // not `exit`: what it wrote last is read first
-      this.#child.once('close', (code, signal) =>
-        resolve(this.#gone(signal === null ? `exit code ${code ?? 'unknown'}` : `signal ${signal}`)),
-      );
-    });
+    this.ended = endOfChild(this.#child, clock).then((end) =>
+      this.#gone(typeof end === 'string' ? end : end.message),
+    );
     this.loaded = this.#load();
     this.loaded.catch(() => undefined); // whoever waits for it hears of it
     void parts.ownUrl.then((url) => this.#ask('serves', url)).catch(() => undefined); // its end is logged

@@ -7,13 +7,11 @@ import { GraphProcess, type GraphProcessParts } from './graph-process.js';
 
 const folder = temporaryFolder();
 
-/** A host that sends bytes and computes from then on. */
-function hostThatSends(bytes: Buffer): GraphProcess {
-  const send = `require('node:fs').writeSync(${FRAMES_FD}, Buffer.from('${bytes.toString('hex')}', 'hex'))`;
+function hostThat(runs: string): GraphProcess {
   return new GraphProcess({
     order: { folder, maxTextBytes: 1_000_000 },
     program: {
-      ...{ command: process.execPath, args: ['-e', `${send}; for (;;);`] },
+      ...{ command: process.execPath, args: ['-e', runs] },
       ...{ environment: {}, instead: {} },
     },
     ownUrl: new Promise<string>(() => undefined),
@@ -21,7 +19,33 @@ function hostThatSends(bytes: Buffer): GraphProcess {
   } as unknown as GraphProcessParts);
 }
 
+/** A host that sends bytes and computes from then on. */
+function hostThatSends(bytes: Buffer): GraphProcess {
+  const send = `require('node:fs').writeSync(${FRAMES_FD}, Buffer.from('${bytes.toString('hex')}', 'hex'))`;
+  return hostThat(`${send}; for (;;);`);
+}
+
 describe('GraphProcess', () => {
+  it('has ended though a process that it started holds its pipes', async () => {
+    const outlives = `const [pipes, end] = [['ignore', 'ignore', 2, ${FRAMES_FD}], 'setTimeout(() => 0, 60_000)'];
+      const { pid } = require('node:child_process').spawn(process.execPath, ['-e', end], { stdio: pipes });
+      process.stderr.write(String(pid), () => process.kill(process.pid, 'SIGKILL'))`;
+    const end = String(await hostThat(outlives).ended);
+    expect(end).toContain('SIGKILL');
+    const [, pid] = /it wrote: (\d+)/.exec(end) ?? [];
+    process.kill(Number(pid)); // throws for one that has ended
+  });
+
+  it('takes a question back with the reason of its signal', async () => {
+    const host = hostThat('setTimeout(() => 0, 60_000)');
+    const late = new AbortController();
+    const answer = host.ask('schemas', { graphId: 'a' }, late.signal);
+    late.abort(new Error('late'));
+    await expect(answer).rejects.toThrow('late');
+    host.kill();
+    await host.ended;
+  });
+
   it.each([
     ['no frame', Buffer.alloc(64, 0xff)],
     ['a frame of an unknown kind', encodeFrames([{ kind: 250, id: 0, head: '{}', body: '' }])],

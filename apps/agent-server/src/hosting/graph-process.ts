@@ -15,6 +15,7 @@ import { parseFromHost, toHost, type LoadOrder, type ToHost, type Trouble } from
 import type { AskedQuestions } from '../protocol/questions.js';
 import { parseOutcome } from '../protocol/wire-outcome.js';
 import type { ClaimedRun } from '../store/row/claimed-run.js';
+import { endOfChild } from './end-of-child.js';
 import type { HostProgram } from './host-program.js';
 import { LastLines } from './last-lines.js';
 import { LoadView } from './load-view.js';
@@ -129,16 +130,16 @@ export class GraphProcess {
     this.#channel.flush();
     void parts.ownUrl.then((url) => this.send({ kind: 'serving', url }, 0)).catch(() => undefined);
     this.#readLines();
-    this.ended = new Promise((resolve) => {
-      this.#child.once('error', (error) => resolve(this.#gone(error)));
-      // not `exit`: what it wrote last is read first
-      this.#child.once('close', (code, signal) => resolve(this.#gone(endOf(code, signal))));
-    });
+    this.ended = endOfChild(this.#child, clock).then((end) => this.#gone(end));
   }
 
   /** Whether it ended with neither runs nor questions at work, and was not killed. */
   get endedIdle(): boolean {
     return this.#endedIdle;
+  }
+
+  get wasKilled(): boolean {
+    return this.#wasKilled;
   }
 
   get pid(): number | undefined {
@@ -215,7 +216,7 @@ export class GraphProcess {
   }
 
   /**
-   * @param signal aborts the question, which is then answered no more
+   * @param signal takes the question back, with its reason
    * @returns JSON text
    * @throws PublicError; Error for what failed inside
    */
@@ -231,18 +232,21 @@ export class GraphProcess {
   askText(kind: keyof AskedQuestions, make: () => Sent, signal?: AbortSignal): Promise<string> {
     return new Promise((resolve, reject) => {
       if (this.#end) return reject(this.#unavailable());
+      signal?.throwIfAborted();
       const id = this.#nextId++;
       const text = make();
       this.#asked.set(id, { resolve, reject });
       this.send({ kind: 'ask', question: kind }, id, text);
-      signal?.addEventListener('abort', () => this.#takeBack(id));
+      signal?.addEventListener('abort', () => this.#takeBack(id, signal.reason as Error), { once: true });
     });
   }
 
-  /** Nobody waits for the answer any more. */
-  #takeBack(id: number): void {
-    if (!this.#takeAsked(id) || this.#end) return;
-    this.send({ kind: 'stop', reason: 'lost' }, id);
+  /** Its answer would come too late. */
+  #takeBack(id: number, reason: Error): void {
+    const asked = this.#takeAsked(id);
+    if (!asked) return;
+    asked.reject(reason);
+    if (!this.#end) this.send({ kind: 'stop', reason: 'lost' }, id);
   }
 
   /** Gives up the questions that wait for a host that does not answer. */
@@ -381,10 +385,6 @@ export class GraphProcess {
     this.giveUpQuestions();
     return error;
   }
-}
-
-function endOf(code: number | null, signal: NodeJS.Signals | null): string {
-  return signal === null ? `exit code ${code ?? 'unknown'}` : `signal ${signal}`;
 }
 
 function errorOf(trouble: Trouble): Error {

@@ -16,7 +16,8 @@ export function onLines(stream: Readable, onLine: (line: string) => void): void 
       onLine(rest.slice(0, MAX_LINE_CHARS));
   };
   stream.on('data', (chunk: Buffer) => take(decoder.write(chunk)));
-  stream.on('end', () => {
+  // of one that is destroyed there is no end
+  stream.on('close', () => {
     take(decoder.end());
     if (rest !== '') onLine(rest);
   });
