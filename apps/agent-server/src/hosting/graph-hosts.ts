@@ -18,6 +18,12 @@ const SILENT_MS = 5_000;
 /** Questions wait for a host so long; a history of a large state takes its time. */
 const QUESTION_MS = 30_000;
 
+/** A question that takes longer waits for something else: there are few at once, of all callers. */
+const ANSWER_MS = 60_000;
+
+/** Plain functions wait so long for threads that nobody gets back. */
+const STARVED_MS = 30_000;
+
 const LOOK_MS = 1_000;
 
 /** Of the schemas of one graph, which its author wrote. */
@@ -92,7 +98,10 @@ export class GraphHosts implements DescribedGraphs {
   }
 
   #describeThreads(): string | undefined {
-    const found = this.#ready.map(({ threads }) => threads.describeWaiting('nodes that are plain functions'));
+    const found = this.#ready.map(
+      ({ threads }) =>
+        threads.describeWaiting('nodes that are plain functions') ?? threads.describeStuck('nodes'),
+    );
     const text = found.find((one) => one !== undefined);
     return text === undefined ? undefined : `graph host: ${text}`;
   }
@@ -144,8 +153,8 @@ export class GraphHosts implements DescribedGraphs {
   }
 
   /**
-   * Asks about a graph or a state.
-   * @param signal takes the question back, which is then answered no more
+   * Asks about a graph or a state, for a minute at most: a function that makes a graph may wait for ever.
+   * @param signal takes the question back, with its reason
    * @returns JSON text
    * @throws PublicError
    */
@@ -156,7 +165,20 @@ export class GraphHosts implements DescribedGraphs {
   ): Promise<string> {
     const host = this.#best();
     if (!host) throw new PublicError('unavailable', 'The graph host is starting; retry');
-    return host.ask(kind, question, signal);
+    const late = new AbortController();
+    const cancel = this.#parts.clock.after(ANSWER_MS, () =>
+      late.abort(
+        new PublicError(
+          'unavailable',
+          `Graph host did not answer the question about the ${kind} within ${ANSWER_MS / 1000} s; retry`,
+        ),
+      ),
+    );
+    try {
+      return await host.ask(kind, question, signal ? AbortSignal.any([signal, late.signal]) : late.signal);
+    } finally {
+      cancel();
+    }
   }
 
   descriptionOf(graphId: string): string | undefined {
@@ -176,7 +198,9 @@ export class GraphHosts implements DescribedGraphs {
   /** The host that answers and has the fewest runs. */
   #best(): GraphProcess | undefined {
     const ready = this.#ready;
-    const answering = ready.filter(({ silentMs }) => silentMs < SILENT_MS / 2);
+    const answering = ready.filter(
+      ({ silentMs, threads }) => silentMs < SILENT_MS / 2 && threads.starvedMs === undefined,
+    );
     const [best] = (answering.length > 0 ? answering : ready).toSorted(
       (one, other) => one.runCount - other.runCount,
     );
@@ -210,9 +234,19 @@ export class GraphHosts implements DescribedGraphs {
     return end.runs.length === 1;
   }
 
-  /** Names hosts that hang, once each time. */
+  /** Names hosts that hang, once each time, and replaces those whose threads are lost. */
   #look(): void {
     const { clock, log } = this.#parts;
+    for (const host of this.#ready) {
+      const starvedMs = host.threads.starvedMs ?? 0;
+      if (starvedMs <= STARVED_MS || host.wasKilled) continue;
+      const runs = host.runs.map(({ runId, graphId }) => ({ runId, graphId }));
+      log.error(
+        { starvedMs, runs },
+        'nodes that did not end hold all threads of the graph host; it is ended',
+      );
+      host.kill();
+    }
     const hung = this.#hung;
     for (const host of hung) {
       if (host.silentMs > QUESTION_MS) host.giveUpQuestions();

@@ -31,6 +31,22 @@ describe('ThreadView', () => {
     expect(view.stuckMs).toBe(0);
   });
 
+  it('counts the time since a call came to wait while all threads were held by calls that were given up', async () => {
+    see(64);
+    await clock.advance(20_000);
+    see(64);
+    expect(view.starvedMs).toBeUndefined();
+    see(64, 1);
+    expect(view.starvedMs).toBe(0);
+    await clock.advance(20_000);
+    // what nobody has reported is not known: this process may have stood still
+    expect(view.starvedMs).toBe(0);
+    see(64, 0);
+    expect(view.starvedMs).toBe(20_000);
+    see(63, 1);
+    expect(view.starvedMs).toBeUndefined();
+  });
+
   it('names calls that have waited for half a minute', async () => {
     see(0, 3);
     await clock.advance(29_000);

@@ -12,6 +12,8 @@ export class ThreadView {
   #last: ThreadReport | undefined;
   #stuckFromMs: number | undefined;
   #waitsFromMs: number | undefined;
+  #seenAtMs = 0;
+  #starvedFromMs: number | undefined;
 
   constructor(private readonly clock: Clock) {}
 
@@ -19,15 +21,27 @@ export class ThreadView {
     const { most, waiting, givenUp } = report;
     const nowMs = this.clock.monotonicMs();
     this.#last = report;
+    this.#seenAtMs = nowMs;
     this.#waitsFromMs = waiting > 0 ? (this.#waitsFromMs ?? nowMs) : undefined;
     if (givenUp >= most) this.#stuckFromMs ??= nowMs;
     // one that ends now and then helps nobody: what comes next may take its place
     else if (givenUp < most / 2) this.#stuckFromMs = undefined;
+    if (givenUp < most) this.#starvedFromMs = undefined;
+    // whoever waited and left was not served: the time goes on
+    else if (waiting > 0) this.#starvedFromMs ??= nowMs;
   }
 
   /** Milliseconds since calls that were given up held all threads; 0 once they hold less than half of them. */
   get stuckMs(): number {
     return this.#stuckFromMs === undefined ? 0 : this.clock.monotonicMs() - this.#stuckFromMs;
+  }
+
+  /**
+   * Milliseconds, up to the last report, since a call came to wait while calls that were given up held all threads, as
+   * they do still; undefined otherwise.
+   */
+  get starvedMs(): number | undefined {
+    return this.#starvedFromMs === undefined ? undefined : this.#seenAtMs - this.#starvedFromMs;
   }
 
   /** That calls which were given up hold half of the threads or more. */

@@ -60,8 +60,15 @@ const EMPTY_STATE = {
 
 /** Whom states are asked of. */
 export interface StateSource {
-  /** @returns JSON text */
-  ask<K extends 'state' | 'values' | 'history' | 'update'>(kind: K, question: Questions[K]): Promise<string>;
+  /**
+   * @param signal takes the question back, with its reason
+   * @returns JSON text
+   */
+  ask<K extends 'state' | 'values' | 'history' | 'update'>(
+    kind: K,
+    question: Questions[K],
+    signal?: AbortSignal,
+  ): Promise<string>;
 }
 
 export interface ThreadStateParts {
@@ -227,9 +234,9 @@ export class ThreadState {
   /** @throws PublicError `unavailable` when the graph takes too long: others wait for their turn */
   async #written(question: UpdateQuestion): Promise<string> {
     const { clock, hosts } = this.parts;
-    const late = Promise.withResolvers<never>();
+    const late = new AbortController();
     const stopTimer = clock.after(CHANGE_MS, () =>
-      late.reject(
+      late.abort(
         new PublicError(
           'unavailable',
           `Changing the state of thread ${question.threadId} took longer than ${CHANGE_MS / 1000} s; send fewer steps`,
@@ -237,7 +244,8 @@ export class ThreadState {
       ),
     );
     try {
-      return await Promise.race([hosts.ask('update', question), late.promise]);
+      // taken back, as it would write into a thread that is another's by then
+      return await hosts.ask('update', question, late.signal);
     } finally {
       stopTimer();
     }
