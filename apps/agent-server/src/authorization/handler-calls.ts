@@ -46,8 +46,9 @@ export class HandlerCalls {
     const late = Promise.withResolvers<never>();
     const abort = new AbortController();
     const stopTimer = this.parts.clock.after(LIMIT_MS, () => {
-      late.reject(new PublicError('unavailable', `${name}: no answer within ${LIMIT_MS / 1000} s; retry`));
-      abort.abort();
+      const error = new PublicError('unavailable', `${name}: no answer within ${LIMIT_MS / 1000} s; retry`);
+      late.reject(error);
+      abort.abort(error);
     });
     try {
       return judge(await Promise.race([this.#called(call, abort.signal), late.promise]));

@@ -122,7 +122,7 @@ export class HandlerProcess {
     const judge = (): Promise<JudgedBy> =>
       this.#judged('authorize', { event, ...decides, user, value }, signal);
     const { answer, left } = await (isLongerThan(value, LARGE_CHARS)
-      ? this.#largeTurns.perform(judge, signal)
+      ? this.#largeTurns.perform(String(user['identity']), judge, signal)
       : judge());
     if (left) takeOver(value, left);
     return answer;

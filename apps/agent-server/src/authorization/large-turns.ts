@@ -1,37 +1,46 @@
-import { PublicError } from '#lib/errors';
 import type { Clock } from '#lib/time';
+import { WaitingTurns } from '#lib/turns';
 
 /** One that takes longer waits for something else, and holds up nobody. */
 const TURN_MS = 2_000;
 
 /**
  * Lets large questions to one process go one after another: each is held as several texts there, and computes in the one
- * loop that judges the requests of everybody. Small ones go between them.
+ * loop that judges the requests of everybody. Small ones go between them. Callers are served in turn, so that one who
+ * sends many holds others up by one at a time.
  */
 export class LargeTurns {
-  #last: Promise<void> = Promise.resolve();
+  readonly #waiting = new WaitingTurns<string>();
+  #isTaken = false;
 
   constructor(private readonly clock: Clock) {}
 
   /**
    * @param ask is called at its turn, which ends with its answer, when it is aborted, or after two seconds
-   * @throws PublicError `unavailable` when it was aborted before its turn
+   * @throws the reason of the signal when it was aborted before its turn
    */
-  async perform<T>(ask: () => Promise<T>, signal: AbortSignal): Promise<T> {
-    const before = this.#last;
-    const turn = Promise.withResolvers<void>();
-    this.#last = turn.promise;
-    await before;
-    const cancel = this.clock.after(TURN_MS, turn.resolve);
-    signal.addEventListener('abort', () => turn.resolve());
+  async perform<T>(caller: string, ask: () => Promise<T>, signal: AbortSignal): Promise<T> {
+    if (this.#isTaken) await this.#waiting.wait(caller, signal);
+    this.#isTaken = true;
+    let hasTurn = true;
+    const pass = (): void => {
+      if (hasTurn) this.#next();
+      hasTurn = false;
+    };
+    const cancel = this.clock.after(TURN_MS, pass);
+    signal.addEventListener('abort', pass, { once: true });
     try {
-      if (signal.aborted)
-        throw new PublicError('unavailable', 'Other large requests are judged first; retry');
+      signal.throwIfAborted();
       return await ask();
     } finally {
       cancel();
-      turn.resolve();
+      pass();
     }
+  }
+
+  #next(): void {
+    const [caller] = this.#waiting.owners();
+    this.#isTaken = caller !== undefined && this.#waiting.begin(caller);
   }
 }
 
