@@ -14,4 +14,14 @@ describe('Quarantine', () => {
     expect(quarantine.has('run 99.2')).toBe(true);
     expect(quarantine.size).toBeLessThanOrEqual(2 * 61);
   });
+
+  it('refuses a place whose process cannot be started, and goes on with the next', async () => {
+    const parts = { clock: new FakeClock(), order: { folder: '/' } } as unknown as GraphProcessParts;
+    const quarantine = new Quarantine(parts); // without a program
+    for (const run of ['a', 'b']) {
+      const { host, leave } = quarantine.enter(run);
+      await expect(host).rejects.toThrow();
+      leave(false);
+    }
+  });
 });

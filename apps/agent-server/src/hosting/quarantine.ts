@@ -88,11 +88,17 @@ export class Quarantine {
       void this.#turns.take(WORKER, async () => {
         const over = new Promise<void>((done) => (group.release = done));
         if (group.users === 0) group.release?.(); // everybody left while it waited
-        const process = new GraphProcess(this.parts);
-        await process.loaded.then(() => resolve(process), reject);
+        let process: GraphProcess | undefined;
+        try {
+          process = new GraphProcess(this.parts);
+          await process.loaded;
+          resolve(process);
+        } catch (error) {
+          reject(error); // also where the machine has no memory or no descriptors for one
+        }
         await over;
         group.host = undefined;
-        await process.leave();
+        await process?.leave();
       });
     });
   }
