@@ -118,6 +118,7 @@ describe('decoding of spans', () => {
     ['spans that are no list', { resourceSpans: [{ scopeSpans: [{ spans: {} }] }] }],
     ['a span that is no object', request([1 as unknown as object])],
     ['a time that is no number', request([{ startTimeUnixNano: 'soon' }])],
+    ['a number of more than 64 bits', request([{ endTimeUnixNano: 1e300 }])],
     ['a time of more than 64 bits', request([{ startTimeUnixNano: '18446744073709551616' }])],
     ['an id that is no text', request([{ traceId: 1 }])],
     ['a status of no known code', request([{ status: { code: 'BAD' } }])],

@@ -101,9 +101,11 @@ const MAX_UINT64 = 2n ** 64n;
 
 function nanos(of: JsonObject, name: string): bigint {
   const value = member(of, name) ?? 0;
-  if (typeof value === 'number' && Number.isInteger(value) && value >= 0) return BigInt(value);
-  if (typeof value === 'string' && /^\d{1,20}$/.test(value) && BigInt(value) < MAX_UINT64)
-    return BigInt(value);
+  const isWhole =
+    typeof value === 'number'
+      ? Number.isInteger(value) && value >= 0
+      : typeof value === 'string' && /^\d{1,20}$/.test(value);
+  if (isWhole && BigInt(value as number | string) < MAX_UINT64) return BigInt(value as number | string);
   return fail(`${name} should be a number of nanoseconds`);
 }
 
