@@ -22,8 +22,8 @@ describe('an answer that clients leave unread', () => {
     kubeconfig = parse(await api.server.adminKubeconfig());
   });
 
-  function ask(path: string): TLSSocket {
-    const pem = (name: string) => Buffer.from(textAt(kubeconfig, ['users', 0, 'user', name]), 'base64');
+  function ask(path: string, config = kubeconfig): TLSSocket {
+    const pem = (name: string) => Buffer.from(textAt(config, ['users', 0, 'user', name]), 'base64');
     const { hostname, port } = new URL(api.server.url);
     const [cert, key] = [pem('client-certificate-data'), pem('client-key-data')];
     const socket = connect({ host: hostname, port: Number(port), cert, key, rejectUnauthorized: false });
@@ -44,6 +44,22 @@ describe('an answer that clients leave unread', () => {
     for (let n = 0; n < 5; n++) await api.admin.get('/healthz'); // theirs were answered before these
     expect(process.memoryUsage().arrayBuffers - before).toBeLessThan((CLIENTS * LARGE) / 2);
     for (const socket of sockets) socket.destroy();
+  });
+
+  it('counts for its reader, who is refused more than 64 MB of them', async () => {
+    await api.admin.create('/apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings', {
+      metadata: { name: 'slow' },
+      subjects: [{ kind: 'User', name: 'slow', apiGroup: 'rbac.authorization.k8s.io' }],
+      roleRef: { kind: 'ClusterRole', name: 'cluster-admin', apiGroup: 'rbac.authorization.k8s.io' },
+    });
+    const config = await api.server.kubeconfigFor({ kind: 'certificate', user: 'slow', groups: [] });
+    const sockets = Array.from({ length: 16 }, () => ask(MAPS, parse(config)));
+    const slow = api.client(config);
+    await waitFor(async () => (await slow.get(MAPS)).code === 429);
+    expect((await slow.get(`${MAPS}?labelSelector=none`)).code).toBe(200);
+    expect((await api.admin.get(MAPS)).code).toBe(200);
+    for (const socket of sockets) socket.destroy();
+    await waitFor(async () => (await slow.get(MAPS)).code === 200);
   });
 
   it('goes whole to a client that reads', async () => {

@@ -83,7 +83,7 @@ export class Presenter {
   }
 
   /**
-   * How `event` shows an object, where that takes time: presenters of equal forms make equal texts of it. Undefined when
+   * How `eventObject` shows an object, where that takes time: presenters of equal forms make equal texts of it. Undefined when
    * its JSON is used as it is.
    */
   formOf(stored: StoredObject, isFirst: boolean): string | undefined {
@@ -94,17 +94,15 @@ export class Presenter {
     return [this.#apiVersion, this.format.kind, version, ...table].join(' ');
   }
 
-  /** One event of a watch, with its line end. Only the first table of a watch carries its columns. */
-  event(type: string, stored: StoredObject, isFirst: boolean): string {
-    const text = this.#table
-      ? this.#tableText(
-          this.#table,
-          { resourceVersion: String(stored.revision) },
-          [inVersion(stored.object, this.#apiVersion)],
-          isFirst,
-        )
-      : this.stored(stored);
-    return `{"type":"${type}","object":${text}}\n`;
+  /** The object of an event of a watch. Only the first table of a watch carries its columns. */
+  eventObject(stored: StoredObject, isFirst: boolean): string {
+    if (!this.#table) return this.stored(stored);
+    return this.#tableText(
+      this.#table,
+      { resourceVersion: String(stored.revision) },
+      [inVersion(stored.object, this.#apiVersion)],
+      isFirst,
+    );
   }
 
   /** A bookmark: the resource version the watch has reached. */

@@ -17,11 +17,12 @@ export function listenerAccounts(store: Pick<ObjectStore, 'get' | 'list'>): Find
     const [, namespace, name] = ACCOUNT.exec(username) ?? [];
     if (namespace === undefined || name === undefined) return undefined;
     const account = store.get({ resource: 'serviceaccounts', namespace, name })?.object;
-    const isListeners = account?.metadata.ownerReferences?.some((owner) => {
-      if (owner.kind !== kind || listenerObjectName(owner.name) !== name) return false;
-      const listener = store.get({ resource: LISTENERS, namespace, name: owner.name })?.object;
-      return listener !== undefined && listener.metadata.uid === owner.uid;
-    });
+    // the controller gives it one; a tenant could name thousands, and each request looks before its turn
+    const references = account?.metadata.ownerReferences;
+    const owner = references?.length === 1 ? references[0] : undefined;
+    if (owner?.kind !== kind || listenerObjectName(owner.name) !== name) return undefined;
+    const listener = store.get({ resource: LISTENERS, namespace, name: owner.name })?.object;
+    const isListeners = listener !== undefined && listener.metadata.uid === owner.uid;
     return isListeners ? { namespace, count: store.list(LISTENERS, namespace).length } : undefined;
   };
 }

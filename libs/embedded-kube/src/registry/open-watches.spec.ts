@@ -77,6 +77,11 @@ describe('OpenWatches', () => {
     expect(begin(10, 'system:serviceaccount:red:listener-a', 'red')).toBe(10);
   });
 
+  it('takes an account with another owner beside its Listener for one of users', () => {
+    const begin = openWatches(['red/a', 'red/ab']);
+    expect(begin(300, 'system:serviceaccount:red:listener-ab', 'red')).toBe(200);
+  });
+
   it('gives a place back when a watch ends or its namespace refuses it', () => {
     const open = new OpenWatches(() => undefined);
     const ended = new AbortController();

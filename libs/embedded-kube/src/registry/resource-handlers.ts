@@ -21,12 +21,14 @@ import { checkNodeWrite } from '../authz/node-restriction.js';
 import { negotiate } from '../http/media-type.js';
 import { json, type Reply, type RequestContext } from '../http/request-context.js';
 import type { FindListeners } from '../http/request-pots.js';
+import { HeldAnswers } from '../http/held-answers.js';
 import { holderOf } from '../http/user-requests.js';
 import { checkListOptions } from '../list/list-options.js';
 import { ListPages } from '../list/list-pages.js';
 import { checkListRevision, parseCount, parseListRevision } from '../list/revision-option.js';
 import { parseIncludeObject, Presenter } from '../present/presenter.js';
 import type { ObjectStore } from '../store/object-store.js';
+import type { StoredObject } from '../store/stored-object.js';
 import { serveWatch } from '../watch/serve-watch.js';
 import { SharedTexts } from '../watch/shared-texts.js';
 import type { WatchHub } from '../watch/watch-hub.js';
@@ -57,6 +59,7 @@ export class ResourceHandlers {
   readonly #pages: ListPages;
   readonly #texts = new SharedTexts();
   readonly #contended = new ContendedWrites();
+  readonly #answers = new HeldAnswers();
   readonly #watches: OpenWatches;
 
   constructor(private readonly parts: ResourceHandlerParts) {
@@ -70,7 +73,7 @@ export class ResourceHandlers {
     if (subresource !== '' && !['get', 'update', 'patch'].includes(verb)) throw methodNotAllowed();
     switch (verb) {
       case 'get':
-        return json(this.#presenter(context, served).stored(this.parts.objects.get(target(context, served))));
+        return this.#get(context, served);
       case 'list':
         return this.#list(context, served);
       case 'watch':
@@ -88,6 +91,19 @@ export class ResourceHandlers {
       default:
         throw methodNotAllowed();
     }
+  }
+
+  #get(context: RequestContext, served: ServedType): Reply {
+    const presenter = this.#presenter(context, served);
+    const stored = this.parts.objects.get(target(context, served));
+    this.#hold(context, [stored]);
+    return json(presenter.stored(stored));
+  }
+
+  /** Counts what an answer keeps as it was until its client has read it. @throws ApiError 429 */
+  #hold({ user, signal }: RequestContext, items: readonly StoredObject[]): void {
+    const letters = items.reduce((sum, { json: { length } }) => sum + length, 0);
+    this.#answers.begin(user, letters, signal);
   }
 
   #list(context: RequestContext, served: ServedType): Reply {
@@ -110,6 +126,7 @@ export class ResourceHandlers {
           ...{ of, items: this.#selected(served, selection), revision: this.parts.store.revision, limit },
           owner: holderOf(context.user),
         });
+    this.#hold(context, page.items);
     const isFiltered = selection.labels.length + selection.fields.length > 0;
     const meta = {
       resourceVersion: String(page.revision),
@@ -254,6 +271,7 @@ export class ResourceHandlers {
   async #deleteCollection(context: RequestContext, served: ServedType): Promise<Reply> {
     const options = await readDeleteOptions(context);
     const items = this.#selected(served, selectionOf(context, served));
+    this.#hold(context, items);
     for (const { object } of items) {
       if (context.signal.aborted) break; // thousands of deletions take minutes, and nobody waits for them any more
       const each = { served, namespace: object.metadata.namespace ?? '', name: object.metadata.name ?? '' };

@@ -83,6 +83,22 @@ describe('a watch', () => {
     await api.admin.delete(`${MAPS}/large`);
   });
 
+  it.each(['Table', 'PartialObjectMetadata'])('prints no megabytes at once to begin with: %s', async (as) => {
+    const names = ['l0', 'l1', 'l2', 'l3', 'l4'];
+    for (const name of names)
+      await api.admin.create(MAPS, { metadata: { name }, data: { a: 'x'.repeat(1_000_000) } });
+    const accept = `application/json;as=${as};v=v1;g=meta.k8s.io`;
+    const refused = await api.admin.call('GET', `${MAPS}?watch=true&timeoutSeconds=1`, { accept });
+    expect(refused.code).toBe(400);
+    expect(textAt(refused.body, ['message'])).toMatch(/^a watch of tables or metadata may begin with/);
+    const version = await revision();
+    for (const query of [`resourceVersion=${version}`, 'fieldSelector=metadata.name=l0']) {
+      const watch = await api.admin.call('GET', `${MAPS}?watch=true&timeoutSeconds=1&${query}`, { accept });
+      expect(watch.code).toBe(200);
+    }
+    for (const name of names) await api.admin.delete(`${MAPS}/${name}`);
+  });
+
   it('streams the list and marks its end when asked for initial events', async () => {
     const query =
       'watch=true&sendInitialEvents=true&allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan';

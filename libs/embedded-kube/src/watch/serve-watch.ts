@@ -1,6 +1,13 @@
 import { randomInt } from 'node:crypto';
 import type { Clock } from '#lib/time';
-import { expired, isSelected, qualified, type Selection, type ServedType } from '#lib/kube-semantics';
+import {
+  badRequest,
+  expired,
+  isSelected,
+  qualified,
+  type Selection,
+  type ServedType,
+} from '#lib/kube-semantics';
 import { isTrue } from '../http/query-flag.js';
 import type { AnswerStream, Reply, RequestContext } from '../http/request-context.js';
 import { checkWatchOptions } from '../list/list-options.js';
@@ -47,6 +54,7 @@ export function serveWatch(request: WatchRequest, sources: WatchSources): Reply 
     query.get('sendInitialEvents') === null
       ? from === undefined || from === 0
       : isTrue(query.get('sendInitialEvents'));
+  if (sendInitial) checkBeginning(request, sources);
   return {
     kind: 'stream',
     code: 200,
@@ -61,6 +69,17 @@ export function serveWatch(request: WatchRequest, sources: WatchSources): Reply 
       watch.follow(hasBookmarks);
     },
   };
+}
+
+/** All objects are sent at once: those that must be printed for it are few, or listed, which lets others have their turn. */
+function checkBeginning({ served, selection, presenter }: WatchRequest, { store }: WatchSources): void {
+  if (presenter.showsStored) return;
+  let letters = 0;
+  for (const stored of store.list(qualified(served.type), selection.namespace))
+    if (isSelected(selection, stored.object) && (letters += stored.json.length) > MAX_PARSED_LETTERS)
+      throw badRequest(
+        `a watch of tables or metadata may begin with objects of ${MAX_PARSED_LETTERS} letters of JSON together: list them, and watch from the resourceVersion of the list`,
+      );
 }
 
 class Watch {
@@ -176,9 +195,10 @@ class Watch {
     const { presenter } = this.request;
     const isFirst = this.#isFirst;
     this.#isFirst = false;
-    const print = (): string => presenter.event(type, stored, isFirst);
+    const print = (): string => presenter.eventObject(stored, isFirst);
     const form = presenter.formOf(stored, isFirst);
-    return form === undefined ? print() : this.sources.texts.get(stored, `${type} ${form}`, print);
+    const shown = form === undefined ? print() : this.sources.texts.get(stored, form, print);
+    return `{"type":"${type}","object":${shown}}\n`;
   }
 }
 

@@ -1,24 +1,37 @@
 import type { StoredObject } from '../store/stored-object.js';
 
-/** Of one object: a client could ask for ever new ones, of other moments for instance. */
-const MAX_FORMS = 8;
+/** Of one object: more than there are ways to show it. */
+const MAX_FORMS = 64;
+/** A change has two: what an object is, and what it was for the watches whose selections it leaves. */
+const MAX_OBJECTS = 2;
 
 /**
- * Texts of the latest object that watches were sent: a large one takes tens of milliseconds to print, and hundreds of
- * watches want the same text of it. Nothing of the objects before is kept.
+ * Texts of what watches are told at once: a large object takes tens of milliseconds to print, and hundreds of watches want
+ * the same text of it. They are kept for a turn of the event loop, in which a change is shown to all: whoever asks for ever
+ * new forms, of other moments for instance, fills no memory.
  */
 export class SharedTexts {
-  #of: StoredObject | undefined;
-  readonly #texts = new Map<string, string>();
+  readonly #objects = new Map<StoredObject, Map<string, string>>();
 
   /** @param form says in all how the object is shown: equal forms are equal texts */
   get(stored: StoredObject, form: string, print: () => string): string {
-    const known = this.#of === stored ? this.#texts.get(form) : undefined;
+    const texts = this.#textsOf(stored);
+    const known = texts.get(form);
     if (known !== undefined) return known;
-    if (this.#of !== stored || this.#texts.size >= MAX_FORMS) this.#texts.clear();
-    this.#of = stored;
     const text = print();
-    this.#texts.set(form, text);
+    if (texts.size >= MAX_FORMS) texts.clear();
+    texts.set(form, text);
     return text;
+  }
+
+  #textsOf(stored: StoredObject): Map<string, string> {
+    const known = this.#objects.get(stored);
+    if (known) return known;
+    if (this.#objects.size === 0) setImmediate(() => this.#objects.clear());
+    const [oldest] = this.#objects.keys();
+    if (oldest && this.#objects.size >= MAX_OBJECTS) this.#objects.delete(oldest);
+    const texts = new Map<string, string>();
+    this.#objects.set(stored, texts);
+    return texts;
   }
 }
