@@ -1,12 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import { type ContainerStatus, type Pod, type PodContainer, PODS } from '#lib/resources';
 import { errorText } from '#lib/errors';
+import { systemClock } from '#lib/time';
 import type { NodeContext } from '../context/node-context.js';
 import { attemptFiles, LogFile } from '../log/log-file.js';
 import type { ContainerLog } from '../log/pod-logs.js';
 import { kubeTime } from '../kube-time.js';
 import { writeWhole } from '../pod-files/pod-files.js';
 import type { ProcessIdentity } from '#lib/process-identity';
+import { ProcessStarts } from '../process-starts.js';
 import { ContainerProbes } from '../probe/container-probes.js';
 import type { ProcessRecord } from '../strays/end-strays.js';
 import { ContainerProcess, type ProcessExit } from './container-process.js';
@@ -37,6 +39,9 @@ export interface ContainerRunnerOptions {
 
 /** The reason of a container that used too much memory. */
 const OOM_KILLED = 'OOMKilled';
+
+/** Of all containers of this process, in half of its time. */
+const containerStarts = new ProcessStarts(systemClock, 1);
 
 /** Longest pause before a missing image, Secret or key is looked for again. */
 const MAX_CONFIG_PAUSE_MS = 20_000;
@@ -182,7 +187,8 @@ export class ContainerRunner {
     const startedMs = clock.monotonicMs();
     const log = tried(() => this.#openLog());
     if (log instanceof Error) return this.#startFailed(log, undefined, startedAt);
-    const process = tried(() => new ContainerProcess(launch, context.tools, log, clock));
+    const process = await this.#begin(launch, log);
+    if (!process) return 0;
     if (process instanceof Error) return this.#startFailed(process, log, startedAt);
     const unrecorded = tried(() => this.#recordProcess(process.identity));
     if (unrecorded instanceof Error) {
@@ -215,6 +221,19 @@ export class ContainerRunner {
       result: excess === undefined ? result : { ...result, reason: OOM_KILLED },
     });
     return clock.monotonicMs() - startedMs;
+  }
+
+  /** Undefined when stopped before its turn. */
+  async #begin(launch: Launch, log: LogFile): Promise<ContainerProcess | Error | undefined> {
+    const { clock, tools } = this.#options.context;
+    const start = (): ContainerProcess | Error =>
+      tried(() => new ContainerProcess(launch, tools, log, clock));
+    try {
+      return await containerStarts.start(launch.user.uid, start, this.#stopping.signal);
+    } catch {
+      log.close();
+      return undefined;
+    }
   }
 
   /** Ends a process that uses more memory than its limit. */

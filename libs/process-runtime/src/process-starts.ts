@@ -1,23 +1,24 @@
 import type { Clock } from '#lib/time';
 import { WaitingTurns } from '#lib/turns';
 
-/** A fifth of the node's one thread. */
-const REST_RATIO = 4;
 /** A process that was stopped during a start took no longer for it. */
 const MAX_REST_MS = 1_000;
 
 /**
- * When commands of probes are started. A start keeps the node from everything else while the kernel copies what it knows of
- * this process, 10 ms on a busy machine, and one pod may have 256 containers with three probes each. So they start one at a
- * time, users of pods in turns, and after each the node rests four times as long as it took.
+ * When processes are started. A start keeps the node from everything else while the kernel copies what it knows of this
+ * process, 10 ms on a busy machine, and one pod may have 256 containers with three probes each. So they start one at a time,
+ * users of pods in turns, with a rest after each.
  */
-export class CommandStarts {
+export class ProcessStarts {
   readonly #clock: Clock;
+  readonly #restRatio: number;
   readonly #turns = new WaitingTurns<number | undefined>();
   #isBusy = false;
 
-  constructor(clock: Clock) {
+  /** @param restRatio how many times as long as a start took nothing else is started */
+  constructor(clock: Clock, restRatio: number) {
     this.#clock = clock;
+    this.#restRatio = restRatio;
   }
 
   /**
@@ -32,7 +33,7 @@ export class CommandStarts {
     try {
       return step();
     } finally {
-      const restMs = (this.#clock.monotonicMs() - beganMs) * REST_RATIO;
+      const restMs = (this.#clock.monotonicMs() - beganMs) * this.#restRatio;
       this.#clock.after(Math.min(restMs, MAX_REST_MS), () => this.#next());
     }
   }

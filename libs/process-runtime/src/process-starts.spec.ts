@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { FakeClock } from '#lib/testing';
-import { CommandStarts } from './command-starts.js';
+import { ProcessStarts } from './process-starts.js';
 
 /** On which a start takes 10 ms. */
 class StartClock extends FakeClock {
@@ -15,13 +15,13 @@ class StartClock extends FakeClock {
   }
 }
 
-describe('CommandStarts', () => {
+describe('ProcessStarts', () => {
   let clock: StartClock;
-  let starts: CommandStarts;
+  let starts: ProcessStarts;
   const began: string[] = [];
   beforeEach(() => {
     clock = new StartClock();
-    starts = new CommandStarts(clock);
+    starts = new ProcessStarts(clock, 4);
     began.splice(0);
   });
 
