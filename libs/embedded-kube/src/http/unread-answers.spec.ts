@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { connect, type TLSSocket } from 'node:tls';
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { listAt, textAt } from '#lib/kube-semantics';
@@ -53,13 +54,28 @@ describe('an answer that clients leave unread', () => {
       roleRef: { kind: 'ClusterRole', name: 'cluster-admin', apiGroup: 'rbac.authorization.k8s.io' },
     });
     const config = await api.server.kubeconfigFor({ kind: 'certificate', user: 'slow', groups: [] });
-    const sockets = Array.from({ length: 16 }, () => ask(MAPS, parse(config)));
+    // 14 lists leave less than an object of the 64 MB
+    await api.admin.create(MAPS, { metadata: { name: 'rest' }, data: { x: 'x'.repeat(780_000) } });
+    const sockets = Array.from({ length: 14 }, () => ask(MAPS, parse(config)));
+    await Promise.all(sockets.map((socket) => once(socket, 'readable')));
     const slow = api.client(config);
-    await waitFor(async () => (await slow.get(MAPS)).code === 429);
+    const refused = await slow.get(MAPS);
+    expect([refused.code, refused.headers['retry-after']]).toEqual([429, '1']);
     expect((await slow.get(`${MAPS}?labelSelector=none`)).code).toBe(200);
-    expect((await api.admin.get(MAPS)).code).toBe(200);
+    const change = { metadata: { labels: { changed: 'yes' } } };
+    expect((await slow.merge(`${MAPS}/d?dryRun=All`, change)).code).toBe(429);
+    const written = await slow.merge(`${MAPS}/d`, change);
+    expect([written.code, textAt(written.body, ['message'])]).toEqual([
+      504,
+      expect.stringMatching(
+        /^Timeout: the write was carried out, but its answer is not sent: slow has not read/,
+      ),
+    ]);
+    const seen = await api.admin.get(`${MAPS}?labelSelector=changed`);
+    expect(listAt(seen.body, 'items')).toHaveLength(1);
     for (const socket of sockets) socket.destroy();
     await waitFor(async () => (await slow.get(MAPS)).code === 200);
+    await api.admin.delete(`${MAPS}/rest`);
   });
 
   it('goes whole to a client that reads', async () => {

@@ -12,6 +12,7 @@ import {
   qualified,
   type Selection,
   type ServedType,
+  timeout,
   withMetadata,
 } from '#lib/kube-semantics';
 import type { Authorizer } from '../authz/authorizer.js';
@@ -257,7 +258,7 @@ export class ResourceHandlers {
   async #delete(context: RequestContext, served: ServedType): Promise<Reply> {
     const options = await readDeleteOptions(context);
     const result = await this.parts.objects.delete(target(context, served), options);
-    if (result.outcome !== 'deleted') return json(this.#presenter(context, served).one(result.object));
+    if (result.outcome !== 'deleted') return this.#answer(context, served, result);
     const { type } = served;
     const details = {
       name: context.info.name,
@@ -340,8 +341,16 @@ export class ResourceHandlers {
     );
   }
 
+  /** @throws ApiError 429, 504 where something was written and its client leaves too much unread */
   #answer(context: RequestContext, served: ServedType, { object, outcome }: WriteResult): Reply {
-    return json(this.#presenter(context, served).one(object), outcome === 'created' ? 201 : 200);
+    const text = this.#presenter(context, served).one(object);
+    try {
+      this.#answers.begin(context.user, text.length, context.signal);
+    } catch (error) {
+      if (!(error instanceof ApiError) || context.query.has('dryRun')) throw error;
+      throw timeout(`the write was carried out, but its answer is not sent: ${error.message}`);
+    }
+    return json(text, outcome === 'created' ? 201 : 200);
   }
 }
 
