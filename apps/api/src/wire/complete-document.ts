@@ -1,6 +1,7 @@
 import { KEY_SCOPES } from '#lib/auth';
 import { isPublic, PUBLIC_PATHS, routeName, scopesOf } from './route-access.js';
-import { PROBLEM_REFERENCE } from './operation.js';
+import { Examples } from './example-of.js';
+import { problem } from './operation.js';
 
 type Schema = Record<string, unknown>;
 
@@ -40,6 +41,7 @@ const ERROR_SCHEMAS = {
     type: 'object',
     required: ['detail'],
     properties: { detail: { type: 'string', description: 'What is wrong, for people' }, ...STATUS },
+    example: { detail: 'Not Found' },
   },
   HTTPValidationError: {
     type: 'object',
@@ -52,6 +54,7 @@ const ERROR_SCHEMAS = {
       },
       ...STATUS,
     },
+    example: { detail: [{ loc: ['body', 'name'], msg: 'Field required', type: 'missing' }] },
   },
   ValidationError: {
     type: 'object',
@@ -68,8 +71,8 @@ const ERROR_SCHEMAS = {
   },
 } as const;
 
-function refusal(description: string, reference = PROBLEM_REFERENCE): object {
-  return { description, content: { 'application/json': { schema: { $ref: reference } } } };
+function refusal(description: string): object {
+  return { description, content: problem(description) };
 }
 
 /** Every scope may do what no scope is refused. */
@@ -83,7 +86,8 @@ function forbidden(method: Method, path: string): Responses {
 function commonRefusals(method: Method, path: string, operation: OperationObject): Responses {
   const hasBody = operation.requestBody !== undefined;
   // unknown query parameters are refused also where nothing is taken
-  const wrongFields = { '422': refusal('Every wrong field', INVALID_REFERENCE) };
+  const invalid = { 'application/json': { schema: { $ref: INVALID_REFERENCE } } };
+  const wrongFields = { '422': { description: 'Every wrong field', content: invalid } };
   if (PUBLIC_PATHS.has(path)) return wrongFields;
   if (isPublic(method.toUpperCase(), path))
     return {
@@ -161,9 +165,17 @@ function withAnyJson(schema: unknown): unknown {
   return Object.fromEntries(Object.entries(schema).map(([name, value]) => [name, withAnyJson(value)]));
 }
 
+/** Examples stand at the schemas, once for all operations that take or answer them. */
+function withExamples(schemas: Readonly<Record<string, object>>): Readonly<Record<string, object>> {
+  const examples = new Examples(schemas);
+  return Object.fromEntries(
+    Object.entries(schemas).map(([name, schema]) => [name, { example: examples.of(name), ...schema }]),
+  );
+}
+
 /**
  * Adds to the document what holds for every route and is not said at each: refusals, ids of parameters, who needs no
- * key. Components in the order of their names, so that the document is the same however modules were loaded.
+ * key, and examples. Components in the order of their names, so that the document is the same however modules were loaded.
  */
 export function completeDocument(document: Document): Document {
   const paths = Object.fromEntries(
@@ -183,9 +195,11 @@ export function completeDocument(document: Document): Document {
     paths,
     components: {
       ...document.components,
-      schemas: withAnyJson(
-        Object.fromEntries(schemas.sort(([one], [other]) => (one < other ? -1 : 1))),
-      ) as Readonly<Record<string, object>>,
+      schemas: withExamples(
+        withAnyJson(Object.fromEntries(schemas.sort(([one], [other]) => (one < other ? -1 : 1)))) as Readonly<
+          Record<string, object>
+        >,
+      ),
     },
   };
 }

@@ -18,7 +18,14 @@ export interface OperationText {
 }
 
 /** Every refusal but 422: `{"detail": text}`. */
-export const PROBLEM_REFERENCE = '#/components/schemas/Problem';
+const PROBLEM_REFERENCE = '#/components/schemas/Problem';
+
+/** A refusal as JSON, with an example of the status that it stands at. */
+export function problem(detail: string): {
+  readonly 'application/json': { readonly schema: { readonly $ref: string }; readonly example: object };
+} {
+  return { 'application/json': { schema: { $ref: PROBLEM_REFERENCE }, example: { detail } } };
+}
 
 /** Describes a route in the OpenAPI document. */
 export function Operation(text: OperationText): MethodDecorator {
@@ -32,7 +39,7 @@ export function Operation(text: OperationText): MethodDecorator {
         ApiResponse({
           status: Number(refused),
           description,
-          content: { 'application/json': { schema: { $ref: PROBLEM_REFERENCE } } },
+          content: problem(description),
         }),
       ),
       ...(body ? [ApiBody({ type: body })] : []),
