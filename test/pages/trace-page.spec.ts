@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Client } from 'langsmith';
+import { waitFor } from '#lib/testing';
 import { testApi } from '../../apps/api/src/testdata/test-api.js';
 import { Chromium, hasChromium } from './chromium.js';
 
@@ -142,6 +143,49 @@ const OPEN = `document.activeElement.parentElement.open`;
     expect(ground).toBe(scheme === 'dark' ? 'rgb(20, 23, 27)' : 'rgb(255, 255, 255)');
   });
 
+  it('tries a call on the page of the REST interface by keyboard, and asks no other host', async () => {
+    const call = `document.querySelector('.opblock-get:has([data-path="/sessions"])')`;
+    const shows = (expression: string) =>
+      waitFor(() => browser.read(`Boolean(${expression})`), { timeoutMs: 30_000 });
+    const shown = `${call}.querySelector('.live-responses-table')?.textContent ?? ''`;
+    await browser.show({ width: 1_280, scheme: 'light' });
+    await browser.open(`${api.url}/docs`);
+    const heading = `document.querySelector('#operations-tag-Sessions .expand-operation')`;
+    await shows(heading);
+    await browser.picture('rest-interface');
+    await browser.read(`${heading}.focus()`);
+    await browser.press('Enter');
+    await shows(call);
+    for (const [key, status] of [
+      ['', '401'],
+      [tenant.key, '200'],
+    ] as const) {
+      await browser.read(`document.querySelector('#key').focus()`);
+      await browser.send('Input.insertText', { text: key });
+      if (key === '') {
+        await browser.read(`${call}.querySelector('.opblock-summary-control').focus()`);
+        await browser.press('Enter');
+        // drawn last, once its schemas are resolved: a call before that is never sent
+        await shows(`${call}.querySelector('.responses-inner .example code')`);
+        await browser.picture('rest-operation');
+      }
+      const answered = `${call}.querySelector('.live-responses-table tbody .response-col_status')`;
+      await browser.read(`${call}.querySelector('.execute').focus()`);
+      await browser.press('Enter');
+      await shows(`${answered}?.textContent.trim().startsWith('${status}')`);
+    }
+    await browser.picture('rest-answer');
+    expect(await browser.read(shown)).toContain('"name": "weather"');
+    expect(await browser.read('document.body.innerHTML')).not.toContain(tenant.key);
+    expect(await browser.read('localStorage.length + sessionStorage.length + document.cookie.length')).toBe(
+      0,
+    );
+    const asked = `performance.getEntriesByType('resource').map(({ name }) => name)`;
+    const addresses = (await browser.read(asked)) as string[];
+    expect(addresses).toEqual(expect.arrayContaining([`${api.url}/openapi.json`]));
+    expect(addresses.filter((one) => ![api.url, 'data:'].some((own) => one.startsWith(own)))).toEqual([]);
+  });
+
   it('lists the traces of a project, which lead to their pages', async () => {
     await browser.show({ width: 1_280, scheme: 'light' });
     await browser.open(await client.getProjectUrl({ projectName: 'weather' }));
@@ -160,7 +204,7 @@ const OPEN = `document.activeElement.parentElement.open`;
   });
 
   it('breaks no policy and no script on any of these pages', () => {
-    // the refused key of the first test is an answer of 401
+    // refused keys are answers of 401
     expect(browser.complaints.filter((text) => !text.includes('401'))).toEqual([]);
   });
 });

@@ -6,6 +6,7 @@ import { DatasetModule } from './dataset/dataset-module.js';
 import { DeploymentModule } from './deployment/deployment-module.js';
 import { DeploymentEventModule } from './deployment-event/deployment-event-module.js';
 import { DeploymentLogModule } from './deployment-log/deployment-log-module.js';
+import { ExplorerController } from './explorer/explorer-controller.js';
 import { FeedbackModule } from './feedback/feedback-module.js';
 import { KeyModule } from './key/key-module.js';
 import { ListenerModule } from './listener/listener-module.js';
@@ -55,6 +56,6 @@ function apiOf(core: DynamicModule, more: readonly DynamicModule[]): DynamicModu
   return {
     module: ApiModule,
     imports: [core, ...more, ...FEATURES],
-    controllers: [OpenApiController],
+    controllers: [OpenApiController, ExplorerController],
   };
 }

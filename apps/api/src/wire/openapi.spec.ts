@@ -5,6 +5,7 @@ import type { OpenAPIObject } from '@nestjs/swagger';
 import { Test } from '@nestjs/testing';
 import { ApiModule } from '../api-module.js';
 import { Workspaces } from '../tenancy/workspaces.js';
+import { type ApiDocument, undocumentedIn } from '../testdata/check-exchange.js';
 import { isPublic } from './route-access.js';
 import { OpenApi } from './openapi.js';
 import { OpenApiController } from './openapi-controller.js';
@@ -36,6 +37,20 @@ function eachSchema(value: unknown, visit: (schema: Record<string, unknown>) => 
   }
 }
 
+interface Schema {
+  readonly $ref?: string;
+  readonly type?: string;
+  readonly items?: Schema;
+  readonly example?: unknown;
+}
+
+function jsonOf(part: unknown): { readonly schema: Schema; readonly example?: unknown } | undefined {
+  const { content } = (part ?? {}) as {
+    readonly content?: Readonly<Record<string, { readonly schema: Schema }>>;
+  };
+  return content?.['application/json'];
+}
+
 describe('OpenAPI document', () => {
   let document: OpenAPIObject;
   let operations: [string, Record<string, unknown>][];
@@ -53,9 +68,11 @@ describe('OpenAPI document', () => {
   it('has every route of the router, and no other', async () => {
     const routes = await routesOfRouter();
     expect(routes.length).toBeGreaterThan(40);
-    // the document itself is not a part of the interface
+    // the document itself is not a part of the interface, nor is the page that shows it
+    const shown = ['GET /openapi.json', 'GET /docs', 'GET /docs/{file}'];
+    expect(routes).toEqual(expect.arrayContaining(shown));
     expect(operations.map(([route]) => route).sort()).toEqual(
-      routes.filter((route) => route !== 'GET /openapi.json'),
+      routes.filter((route) => !shown.includes(route)),
     );
   });
 
@@ -79,6 +96,28 @@ describe('OpenAPI document', () => {
       const [[status, answer] = ['', {}]] = answers;
       expect([route, status === '204' || answer.content !== undefined]).toEqual([route, true]);
     }
+  });
+
+  it('shows an example of every body, and of every refusal, that its schema allows', () => {
+    const { schemas = {} } = document.components ?? {};
+    const exampleOf = (schema: Schema | undefined): unknown => {
+      if (schema?.$ref === undefined) return schema?.items ? [exampleOf(schema.items)] : schema?.type;
+      return (schemas[schema.$ref.replace('#/components/schemas/', '')] as Schema | undefined)?.example;
+    };
+    const problems = operations.flatMap(([route, { requestBody, responses }]) => {
+      const [method = '', path = ''] = route.split(' ');
+      const body = exampleOf(jsonOf(requestBody)?.schema);
+      return Object.entries(responses as object).flatMap(([status, response]) => {
+        const json = jsonOf(response);
+        if (!json || status === 'default') return [];
+        const answer = json.example ?? exampleOf(json.schema);
+        const exchange = { method, path, body, status: Number(status), answer };
+        return undocumentedIn(document as unknown as ApiDocument, exchange);
+      });
+    });
+    expect(problems).toEqual([]);
+    for (const [name, schema] of Object.entries(schemas))
+      expect([name, (schema as Schema).example]).toEqual([name, expect.anything()]);
   });
 
   it('gives every operation an id of its own', () => {

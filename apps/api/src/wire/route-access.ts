@@ -6,6 +6,9 @@ export const PUBLIC_PATHS: ReadonlySet<string> = new Set([
   '/info',
   '/api/v1/info',
   '/openapi.json',
+  // a page that shows it, and the two files of the page
+  '/docs',
+  '/docs/{file}',
   // the token in it is signed, and says whose attachment it opens
   '/attachments/{token}',
 ]);
