@@ -28,6 +28,13 @@ const COPIES = [
   'js-tiktoken/dist/index.js',
   'js-tiktoken/dist/index.cjs',
   'typeorm/browser',
+  // of the package's folder the api streams two files, and no code of it is loaded
+  '@fastify/swagger-ui/static/swagger-ui.js',
+  '@fastify/swagger-ui/static/swagger-ui-standalone-preset.js',
+  '@fastify/static/node_modules',
+  'openapi-types/dist',
+  '@isaacs/nonrecursive-glob-match/dist',
+  'minipass/dist',
   // for pages alone: an optional peer of the SDK's hooks
   'react-dom/cjs',
   'zod/src',
