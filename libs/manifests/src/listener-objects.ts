@@ -169,6 +169,9 @@ function listenerDeployment(
                   name: 'AGENTPLANE_IDLE_KEY',
                   valueFrom: { secretKeyRef: { name: listenerKeyName(name), key: LISTENER_KEY } },
                 },
+                // it mostly waits: threads of glibc would each keep what they have ever needed, and more of what was large
+                { name: 'MALLOC_ARENA_MAX', value: '1' },
+                { name: 'MALLOC_TRIM_THRESHOLD_', value: '131072' },
                 ...telemetryEnvironment(settings),
               ],
               ports: [METRICS_CONTAINER_PORT],

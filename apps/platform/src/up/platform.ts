@@ -22,6 +22,7 @@ import {
   apiEnvironment,
   controllerEnvironment,
   embeddedEnvironment,
+  FRUGAL_MEMORY,
   programEnvironment,
   type Surroundings,
 } from './child-environment.js';
@@ -267,7 +268,7 @@ export class Platform {
     return new Child({
       ...{ name, sockets },
       program: join(installation, 'dist', 'apps', name, 'src', 'main.js'),
-      environment: programEnvironment(),
+      environment: { ...programEnvironment(), ...(name === 'api' ? {} : FRUGAL_MEMORY) },
       nodeOptions: nodeOptions(installation),
       logFile: join(folder.paths.logs, `${name}.log`),
       stopMs: 15_000,
