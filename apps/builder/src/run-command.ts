@@ -16,6 +16,8 @@ const INHERITED = [
   ...['NODE_EXTRA_CA_CERTS', 'SSL_CERT_FILE', 'SSL_CERT_DIR'],
   ...['npm_config_registry', 'YARN_NPM_REGISTRY_SERVER', 'PIP_INDEX_URL', 'UV_DEFAULT_INDEX'],
   ...PROXY_VARIABLES,
+  // another node of this machine may give the same users: it ends those processes of theirs that name no node
+  ...['AGENTPLANE_NODE_PODS', 'AGENTPLANE_POD_UID', 'AGENTPLANE_ATTEMPT'],
 ];
 
 export interface Command {
