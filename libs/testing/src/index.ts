@@ -12,3 +12,4 @@ export { hasRealKubernetes, testApiServer, type TestApiServer } from './test-api
 export { testEmbeddedKube } from './test-embedded-kube.js';
 export { testPostgres, type FreshDatabase, type TestPostgres } from './test-postgres.js';
 export { waitFor, type WaitOptions } from './wait-for.js';
+export { canUseUpDescriptors, withoutDescriptors } from './without-descriptors.js';

@@ -1,5 +1,5 @@
 import { parseShort } from '#lib/json';
-import { spawn, type ChildProcess } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { connect, type ClientHttp2Session, type OutgoingHttpHeaders } from 'node:http2';
 import type { Duplex, Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
@@ -10,10 +10,10 @@ import { REASON } from '#lib/resources';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import type { SeenSources } from '../graph/graph-registry.js';
-import { endOfChild } from '../hosting/end-of-child.js';
 import { LastLines } from '../hosting/last-lines.js';
 import { onLines } from '../hosting/on-lines.js';
 import { parseHang } from '../hosting/parse-hang.js';
+import { startChild } from '../hosting/start-child.js';
 import { WATCH_FD } from '../protocol/descriptors.js';
 import type { AppExchange, AppProcess } from './app-exchange.js';
 import {
@@ -64,16 +64,18 @@ export class NodeApp implements AppProcess {
   /** Where it executes without a pause. */
   #hang: string | undefined;
 
+  /** @throws Error when the machine has no memory or no descriptors for one */
   constructor(parts: AppProcessParts) {
     this.#parts = parts;
     const { order, clock } = parts;
     this.#startedMs = clock.monotonicMs();
     this.#heardAtMs = this.#startedMs;
-    this.#child = spawn(process.execPath, [...process.execArgv, PROGRAM], {
-      cwd: order.folder,
-      stdio: ['ignore', 'inherit', 'pipe', 'pipe', 'pipe'],
-      env: wholeEnvironment({}),
-    });
+    const program = {
+      ...{ command: process.execPath, args: [...process.execArgv, PROGRAM] },
+      ...{ folder: order.folder, environment: wholeEnvironment({}) },
+    };
+    const { child, ended } = startChild(program, clock);
+    this.#child = child;
     this.#session = connect('http://app.invalid', {
       createConnection: () => this.#child.stdio[REQUESTS_FD] as Duplex,
       settings: { enablePush: false, initialWindowSize: STREAM_WINDOW_BYTES },
@@ -84,9 +86,7 @@ export class NodeApp implements AppProcess {
     });
     this.#session.on('error', () => undefined); // its end follows
     this.#readLines();
-    this.ended = endOfChild(this.#child, clock).then((end) =>
-      this.#gone(typeof end === 'string' ? end : end.message),
-    );
+    this.ended = ended.then((end) => this.#gone(typeof end === 'string' ? end : end.message));
     this.loaded = this.#load();
     this.loaded.catch(() => undefined); // whoever waits for it hears of it
     void parts.ownUrl.then((url) => this.#ask('serves', url)).catch(() => undefined); // its end is logged

@@ -1,5 +1,6 @@
+import { setImmediate } from 'node:timers/promises';
 import { createLogger } from '#lib/telemetry';
-import { temporaryFolder } from '#lib/testing';
+import { canUseUpDescriptors, temporaryFolder, withoutDescriptors } from '#lib/testing';
 import { systemClock } from '#lib/time';
 import { FRAMES_FD } from '../protocol/descriptors.js';
 import { encodeFrames } from '../protocol/frame.js';
@@ -35,6 +36,14 @@ describe('GraphProcess', () => {
     const [, pid] = /it wrote: (\d+)/.exec(end) ?? [];
     process.kill(Number(pid)); // throws for one that has ended
   });
+
+  (canUseUpDescriptors ? it : it.skip)(
+    'refuses to start without descriptors, and ends nothing else',
+    async () => {
+      expect(() => withoutDescriptors(() => hostThat(''))).toThrow('no file descriptors are left');
+      await setImmediate(); // an 'error' without a listener would have ended this process
+    },
+  );
 
   it('takes a question back with the reason of its signal', async () => {
     const host = hostThat('setTimeout(() => 0, 60_000)');

@@ -1,4 +1,4 @@
-import { spawn, type ChildProcess } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import type { Duplex, Readable } from 'node:stream';
 import { errorText, PublicError, TerminalError } from '#lib/errors';
 import { REASON } from '#lib/resources';
@@ -15,13 +15,13 @@ import { parseFromHost, toHost, type LoadOrder, type ToHost, type Trouble } from
 import type { AskedQuestions } from '../protocol/questions.js';
 import { parseOutcome } from '../protocol/wire-outcome.js';
 import type { ClaimedRun } from '../store/row/claimed-run.js';
-import { endOfChild } from './end-of-child.js';
 import type { HostProgram } from './host-program.js';
 import { LastLines } from './last-lines.js';
 import { LoadView } from './load-view.js';
 import type { HostLoad } from './run-capacity.js';
 import { onLines } from './on-lines.js';
 import { parseHang } from './parse-hang.js';
+import { startChild } from './start-child.js';
 import { denialOf, type StateKeeper } from './state-keeper.js';
 import { ThreadView } from './thread-view.js';
 
@@ -105,17 +105,15 @@ export class GraphProcess {
   #wasKilled = false;
   #endedIdle = false;
 
+  /** @throws Error when the machine has no memory or no descriptors for one */
   constructor(parts: GraphProcessParts) {
     this.#parts = parts;
     const { order, program, clock, textsOfFrame = 3 } = parts;
     this.#load = new LoadView(order, clock);
     this.threads = new ThreadView(clock);
     this.#heardAtMs = clock.monotonicMs();
-    this.#child = spawn(program.command, program.args, {
-      cwd: order.folder,
-      stdio: ['ignore', 'inherit', 'pipe', 'pipe', 'pipe'],
-      env: program.environment,
-    });
+    const { child, ended } = startChild({ ...program, folder: order.folder }, clock);
+    this.#child = child;
     this.loaded = this.#loading.promise;
     this.loaded.catch(() => undefined); // whoever waits for it hears of it
     this.#channel = new Channel(
@@ -130,7 +128,7 @@ export class GraphProcess {
     this.#channel.flush();
     void parts.ownUrl.then((url) => this.send({ kind: 'serving', url }, 0)).catch(() => undefined);
     this.#readLines();
-    this.ended = endOfChild(this.#child, clock).then((end) => this.#gone(end));
+    this.ended = ended.then((end) => this.#gone(end));
   }
 
   /** Whether it ended with neither runs nor questions at work, and was not killed. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
+import { canUseUpDescriptors, withoutDescriptors } from '#lib/testing';
 import { systemClock } from '#lib/time';
-import { canUseUpDescriptors, withoutDescriptors } from '../testdata/without-descriptors.js';
 import { UNASKED } from './memory-file.js';
 import { readApart } from './read-apart.js';
 

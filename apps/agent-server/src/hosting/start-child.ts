@@ -1,0 +1,32 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import type { Clock } from '#lib/time';
+import { endOfChild } from './end-of-child.js';
+import type { HostProgram } from './host-program.js';
+
+export interface StartedChild {
+  readonly child: ChildProcess;
+  /** See `endOfChild`. */
+  readonly ended: Promise<string | Error>;
+}
+
+export interface ChildProgram extends Pick<HostProgram, 'command' | 'args' | 'environment'> {
+  readonly folder: string;
+}
+
+/**
+ * Starts a program whose standard error and descriptors 3 and 4 are pipes to this process.
+ * @throws Error when this process or the machine has no memory or no descriptors for one
+ */
+export function startChild(
+  { command, args, folder: cwd, environment: env }: ChildProgram,
+  clock: Clock,
+): StartedChild {
+  const child = spawn(command, args, { cwd, env, stdio: ['ignore', 'inherit', 'pipe', 'pipe', 'pipe'] });
+  // before anything that throws: an 'error' that follows in the next tick would end this process without a listener
+  const ended = endOfChild(child, clock);
+  // Node makes no streams where spawn fails with EMFILE or ENFILE, whatever the type says
+  const { stdio }: { readonly stdio?: ChildProcess['stdio'] } = child;
+  if (!stdio)
+    throw new Error('no file descriptors are left (EMFILE or ENFILE); raise the limit of open files');
+  return { child, ended };
+}
