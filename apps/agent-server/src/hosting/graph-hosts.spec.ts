@@ -1,32 +1,55 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { createLogger } from '#lib/telemetry';
 import { FakeClock, temporaryFolder, waitFor } from '#lib/testing';
 import { FRAMES_FD } from '../protocol/descriptors.js';
 import { encodeFrames } from '../protocol/frame.js';
+import type { Outcome } from '../protocol/execution.js';
 import { fromHost, type FromHost } from '../protocol/messages.js';
+import type { ClaimedRun } from '../store/row/claimed-run.js';
+import { RunInput } from '../store/row/run-input.js';
 import { GraphHosts, type GraphHostsParts } from './graph-hosts.js';
 
 const folder = temporaryFolder();
 
 /** The bytes of a message as a script writes them. */
-function bytesOf(message: FromHost): string {
-  return `Buffer.from('${encodeFrames([fromHost(message)]).toString('hex')}', 'hex')`;
+function bytesOf(...frames: Parameters<typeof fromHost>): string {
+  return `Buffer.from('${encodeFrames([fromHost(...frames)]).toString('hex')}', 'hex')`;
 }
+
+const outcome: FromHost = {
+  kind: 'outcome',
+  outcome: {
+    ...{ kind: 'ended', end: { status: 'success', threadStatus: 'idle' } },
+    ...{ bodyChars: 2, values: 'none', interruptsChars: 0 },
+  },
+};
+
+const sink = { isWanted: () => false, isAwaited: () => false, emit: () => undefined };
 
 describe('GraphHosts', () => {
   const clock = new FakeClock();
   let hosts: GraphHosts;
 
-  const starts = (): number => readFileSync(join(folder, 'starts')).length;
+  const started = (): string[] => readFileSync(join(folder, 'starts'), 'utf8').trimEnd().split('\n');
+  const starts = (): number => started().length;
 
-  /** Begins hosts that load nothing, answer nothing, and report their threads. */
-  async function begin(threads: { most: number; waiting: number; givenUp: number }): Promise<void> {
+  /**
+   * Begins hosts that load nothing, answer nothing, and report their threads.
+   * @param nth one of their processes alone reports them, and those after it end the runs that they have
+   */
+  async function begin(threads: { most: number; waiting: number; givenUp: number }, nth = 0): Promise<void> {
+    rmSync(join(folder, 'starts'), { force: true });
     const script = `const fs = require('node:fs');
-      fs.appendFileSync('starts', 'a');
+      fs.appendFileSync('starts', process.pid + '\\n');
+      const place = fs.readFileSync('starts', 'utf8').split('\\n').indexOf(String(process.pid)) + 1;
       fs.writeSync(${FRAMES_FD}, ${bytesOf({ kind: 'loaded', packages: [] })});
       const health = ${bytesOf({ kind: 'health', lagMs: 0, heapShare: 0, threads })};
-      setInterval(() => fs.writeSync(${FRAMES_FD}, health), 10);`;
+      const ends = Buffer.concat([${bytesOf(outcome, 1, '{}')}, ${bytesOf(outcome, 2, '{}')}]);
+      setInterval(() => {
+        if (${nth} === 0 || place === ${nth}) fs.writeSync(${FRAMES_FD}, health);
+        else if (place > ${nth}) fs.writeSync(${FRAMES_FD}, ends);
+      }, 10);`;
     hosts = new GraphHosts({
       ...{ count: 1, maxRuns: 10, order: { folder, maxTextBytes: 1_000_000, graphs: [] } },
       program: { command: process.execPath, args: ['-e', script], environment: {}, instead: {} },
@@ -50,6 +73,37 @@ describe('GraphHosts', () => {
       await clock.advance(5_000);
       return starts() > 1;
     });
+  });
+
+  it('replaces a host of accused runs whose threads are lost, and charges none of them', async () => {
+    await begin({ most: 64, waiting: 1, givenUp: 64 }, 2);
+    const perform = (runId: string): Promise<Outcome> => {
+      const input = new RunInput('{"metadata":{},"kwargs":{}}');
+      return hosts
+        .execution({ runId, attempt: 1, input } as ClaimedRun, sink, async () => undefined)
+        .perform();
+    };
+    const settled = async <T>(all: Promise<T>): Promise<T> => {
+      let isOver = false;
+      void all.finally(() => (isOver = true));
+      await waitFor(async () => {
+        await clock.advance(5_000);
+        return isOver;
+      });
+      return all;
+    };
+    const uncharged = expect.objectContaining({ kind: 'crashed', isCharged: false });
+    const together = ['a', 'b', 'c', 'd'].map(perform);
+    process.kill(Number(started()[0]), 'SIGKILL');
+    expect(await Promise.all(together)).toEqual([uncharged, uncharged, uncharged, uncharged]);
+
+    const [first, second] = [['a', 'b'].map(perform), ['c', 'd'].map(perform)];
+    await waitFor(() => starts() === 2);
+    await clock.advance(200); // until the other host is replaced
+    await waitFor(() => hosts.note?.includes('64 of 64 threads hold nodes'));
+    const ended = expect.objectContaining({ kind: 'ended', body: '{}' });
+    expect(await settled(Promise.all([...first, ...second]))).toEqual([uncharged, uncharged, ended, ended]);
+    expect(await settled(Promise.all(['a', 'b'].map(perform)))).toEqual([ended, ended]);
   });
 
   it('gives a question up that a host does not answer within a minute', async () => {

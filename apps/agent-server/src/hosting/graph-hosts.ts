@@ -98,7 +98,7 @@ export class GraphHosts implements DescribedGraphs {
   }
 
   #describeThreads(): string | undefined {
-    const found = this.#ready.map(
+    const found = this.#all.map(
       ({ threads }) =>
         threads.describeWaiting('nodes that are plain functions') ?? threads.describeStuck('nodes'),
     );
@@ -139,12 +139,17 @@ export class GraphHosts implements DescribedGraphs {
     return this.#seats.flatMap(({ ready }) => ready ?? []);
   }
 
+  /** Those of accused runs too: the server watches them alike, and gives them no other runs. */
+  get #all(): GraphProcess[] {
+    return [...this.#seats, this.#quarantine].flatMap(({ ready }) => ready ?? []);
+  }
+
   get #hung(): GraphProcess[] {
-    return this.#ready.filter(({ silentMs }) => silentMs > SILENT_MS);
+    return this.#all.filter(({ silentMs }) => silentMs > SILENT_MS);
   }
 
   get #silentMs(): number {
-    return Math.max(0, ...this.#ready.map(({ silentMs }) => silentMs));
+    return Math.max(0, ...this.#all.map(({ silentMs }) => silentMs));
   }
 
   execution(run: ClaimedRun, sink: OutputSink, readInput: ReadInput): Execution {
@@ -237,7 +242,7 @@ export class GraphHosts implements DescribedGraphs {
   /** Names hosts that hang, once each time, and replaces those whose threads are lost. */
   #look(): void {
     const { clock, log } = this.#parts;
-    for (const host of this.#ready) {
+    for (const host of this.#all) {
       const starvedMs = host.threads.starvedMs ?? 0;
       if (starvedMs <= STARVED_MS || host.wasKilled) continue;
       const runs = host.runs.map(({ runId, graphId }) => ({ runId, graphId }));

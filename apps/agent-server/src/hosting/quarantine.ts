@@ -1,3 +1,4 @@
+import { Backoff } from '#lib/time';
 import { Turns } from '../store/turns.js';
 import { WORKER } from '../store/worker-scope.js';
 import { GraphProcess, type GraphProcessParts } from './graph-process.js';
@@ -10,6 +11,9 @@ interface Group {
   host: Promise<GraphProcess> | undefined;
   release: (() => void) | undefined;
 }
+
+/** After a host that did not start. */
+const PAUSES = { firstMs: 100, longestMs: 10_000 };
 
 /** A run that has not come back by then was cancelled, or another server has it. */
 const FORGOTTEN_MS = 60 * 60_000;
@@ -33,8 +37,17 @@ export interface QuarantinePlace {
 export class Quarantine {
   readonly #groups = new Map<string, Group>();
   readonly #turns = new Turns({ places: 1, maxWaiting: Infinity, what: 'Hosts of accused runs' });
+  readonly #startPauses: Backoff;
+  #ready: GraphProcess | undefined;
 
-  constructor(private readonly parts: GraphProcessParts) {}
+  constructor(private readonly parts: GraphProcessParts) {
+    this.#startPauses = new Backoff(parts.clock, PAUSES);
+  }
+
+  /** The host of the group whose turn it is; undefined while none has loaded. */
+  get ready(): GraphProcess | undefined {
+    return this.#ready;
+  }
 
   /** The host of these runs ended; they come back as further attempts, or never. */
   accuse(runIds: readonly string[]): void {
@@ -91,12 +104,17 @@ export class Quarantine {
         let process: GraphProcess | undefined;
         try {
           process = new GraphProcess(this.parts);
-          await process.loaded;
+          await Promise.race([process.loaded, over]); // a load may wait for ever, and its runs not
+          this.#startPauses.reset();
+          this.#ready = process;
           resolve(process);
         } catch (error) {
-          reject(error); // also where the machine has no memory or no descriptors for one
+          // also where the machine has no memory or no descriptors for one; the runs come back at once
+          await this.#startPauses.pause();
+          reject(error);
         }
         await over;
+        this.#ready = undefined;
         group.host = undefined;
         await process?.leave();
       });
