@@ -286,6 +286,8 @@ async function writeReply(
   if (second.done === true)
     return writeWhole({ kind: 'json', code: reply.code, body: first }, request, response, streams);
   response.writeHead(reply.code, { 'Content-Type': isYamlWanted(request) ? YAML : 'application/json' });
+  // whose answer nobody waits for would be printed in one stretch
+  if (request.method === 'HEAD') return void response.end();
   response.flushHeaders();
   return writePieces(chained([first, second.value], pieces), streams.open(response));
 }

@@ -347,7 +347,7 @@ export class ResourceHandlers {
     try {
       this.#answers.begin(context.user, text.length, context.signal);
     } catch (error) {
-      if (!(error instanceof ApiError) || context.query.has('dryRun')) throw error;
+      if (!(error instanceof ApiError) || context.query.getAll('dryRun').includes('All')) throw error;
       throw timeout(`the write was carried out, but its answer is not sent: ${error.message}`);
     }
     return json(text, outcome === 'created' ? 201 : 200);

@@ -16,6 +16,11 @@ export interface StatusDetails {
   readonly retryAfterSeconds?: number;
 }
 
+/** Of a message: what a person reads of it and more. Refusals repeat what was sent, which may be megabytes. */
+const MESSAGE_LETTERS = 32 * 1024;
+/** Of the message of a cause, and of the name of its field. */
+const CAUSE_LETTERS = 4 * 1024;
+
 /** A failure that the client reads as a Kubernetes Status object. */
 export class ApiError extends Error {
   constructor(
@@ -28,17 +33,31 @@ export class ApiError extends Error {
     this.name = 'ApiError';
   }
 
-  /** The Status object of this failure. */
+  /** The Status object of this failure; what it repeats of a request is cut. */
   status(): Record<string, unknown> {
     return {
       kind: 'Status',
       apiVersion: 'v1',
       metadata: {},
       status: 'Failure',
-      message: this.message,
+      message: cut(this.message, MESSAGE_LETTERS),
       reason: this.reason,
-      ...(this.details ? { details: dropUndefined({ ...this.details }) } : {}),
+      ...(this.details ? { details: shown(this.details) } : {}),
       code: this.code,
     };
   }
+}
+
+function shown(details: StatusDetails): Record<string, unknown> {
+  const causes = details.causes?.map(({ message, field, ...rest }) => ({
+    ...rest,
+    message: cut(message, CAUSE_LETTERS),
+    ...(field === undefined ? {} : { field: cut(field, CAUSE_LETTERS) }),
+  }));
+  return dropUndefined({ ...details, causes });
+}
+
+function cut(text: string, letters: number): string {
+  if (text.length <= letters) return text;
+  return `${text.slice(0, letters).toWellFormed()}… (${text.length} letters)`;
 }

@@ -10,4 +10,10 @@ describe('invalid', () => {
       'Deployment.apps "web" is invalid: [a: Required value, b: Invalid value: "x": bad]',
     );
   });
+
+  it('repeats no more of a request than a person reads', () => {
+    const value = '"'.repeat(1_000_000);
+    const refused = invalid({ group: '', kind: 'ConfigMap' }, 'm', [invalidField('data', value, 'bad')]);
+    expect(JSON.stringify(refused.status()).length).toBeLessThan(100_000);
+  });
 });
