@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { afterEach, describe, expect, it } from '@jest/globals';
@@ -58,6 +59,41 @@ describe('HeldSockets', () => {
     await once(second, 'exit');
     sockets.release(port);
     expect(await tryListen(port)).toBe('listened');
+  });
+
+  it('starts one process at a time, and none for a port that the one before has come to hold', async () => {
+    const sockets = new HeldSockets();
+    const [port, other] = [await findStablePort(), await findStablePort()];
+    const started = { all: 0, now: 0, most: 0 };
+    const count = (message: unknown): void => {
+      started.all++;
+      started.most = Math.max(started.most, ++started.now);
+      (message as { process: ChildProcess }).process.once('exit', () => started.now--);
+    };
+    subscribe('child_process', count);
+    const held = await Promise.all(
+      [port, port, other, port].map((one) => sockets.hold([{ host: '127.0.0.1', port: one }])),
+    );
+    unsubscribe('child_process', count);
+    expect(held).toEqual(Array.from({ length: 4 }, () => new Map()));
+    expect(started).toEqual({ all: 2, now: 0, most: 1 });
+    expect(sockets.ports).toEqual([port, other]);
+    sockets.releaseAll();
+  });
+
+  it('starts no process for one that has left, and goes on with the next', async () => {
+    const sockets = new HeldSockets();
+    const [port, other] = [await findStablePort(), await findStablePort()];
+    const left = new AbortController();
+    const address = { host: '127.0.0.1', port };
+    const first = sockets.hold([{ ...address, port: other }]);
+    const gone = sockets.hold([address], { left: left.signal });
+    const last = sockets.hold([address], { owner: 1 });
+    left.abort(new Error('stopped'));
+    await expect(gone).rejects.toThrow('stopped');
+    expect([await first, await last]).toEqual([new Map(), new Map()]);
+    await expect(sockets.hold([address], { left: left.signal })).rejects.toThrow('stopped');
+    sockets.releaseAll();
   });
 
   it('gives the sockets to the program and not to what the program starts', async () => {

@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn, type StdioOptions } from 'node:child_process';
 import type { Stream } from 'node:stream';
+import { WaitingTurns } from '#lib/turns';
 import type { ListenAddress } from './claim-address.js';
 import { listenAndDeposit } from './listen-and-deposit.js';
 import { HELD_SOCKETS, parseSocketMessage } from './socket-message.js';
@@ -21,19 +22,50 @@ export interface Inheritance {
   readonly environment: Readonly<Record<string, string>>;
 }
 
+/** Whom a process that listens is started for. */
+export interface Holder {
+  /** Owners take turns. */
+  readonly owner?: number | undefined;
+  /** Aborted by one who does not wait any longer. */
+  readonly left?: AbortSignal;
+}
+
 /**
  * Listening sockets that this process holds for its children. Between two processes of a child the port stays taken:
  * no other program can listen on it and be taken for the child, and clients that connect meanwhile are served by the next.
  */
 export class HeldSockets {
   readonly #handles = new Map<number, Handle>();
+  readonly #turns = new WaitingTurns<number | undefined>();
+  #isHolding = false;
 
   /**
-   * Listens on these addresses.
+   * Listens on these addresses, by a process of its own for those that are not held. One runs at a time: hundreds of
+   * containers of a pod ask at once, often for the same port.
    * @returns the code of the error by port, for those that cannot be listened on (`EADDRINUSE`)
-   * @throws Error when the process that listens could not run
+   * @throws Error when the process that listens could not run; the reason of `left` when that is aborted before
    */
-  async hold(addresses: readonly ListenAddress[]): Promise<ReadonlyMap<number, string>> {
+  async hold(
+    addresses: readonly ListenAddress[],
+    { owner, left }: Holder = {},
+  ): Promise<ReadonlyMap<number, string>> {
+    left?.throwIfAborted();
+    if (addresses.every(({ port }) => this.#handles.has(port))) return new Map();
+    if (this.#isHolding) await this.#turns.wait(owner, left);
+    this.#isHolding = true;
+    try {
+      return await this.#holdMissing(addresses);
+    } finally {
+      this.#next();
+    }
+  }
+
+  #next(): void {
+    for (const owner of this.#turns.owners()) if (this.#turns.begin(owner)) return;
+    this.#isHolding = false;
+  }
+
+  async #holdMissing(addresses: readonly ListenAddress[]): Promise<ReadonlyMap<number, string>> {
     const failed = new Map<number, string>();
     const missing = addresses.filter(({ port }) => !this.#handles.has(port));
     if (missing.length === 0) return failed;

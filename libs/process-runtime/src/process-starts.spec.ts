@@ -69,4 +69,10 @@ describe('ProcessStarts', () => {
     await clock.advance(1);
     expect(await other).toBe('other');
   });
+
+  it('starts nothing for one that has left before, even when it is idle', async () => {
+    const left = AbortSignal.abort(new Error('stopped'));
+    await expect(start(1, 'gone', left)).rejects.toThrow('stopped');
+    expect(began).toEqual([]);
+  });
 });

@@ -5,7 +5,7 @@ import { WaitingTurns } from '#lib/turns';
 const MAX_REST_MS = 1_000;
 
 /**
- * When processes are started. A start keeps the node from everything else while the kernel copies what it knows of this
+ * When processes are started, and the machine is looked at for them. A start keeps the node from everything else while the kernel copies what it knows of this
  * process, 10 ms on a busy machine, and one pod may have 256 containers with three probes each. So they start one at a time,
  * users of pods in turns, with a rest after each.
  */
@@ -27,6 +27,7 @@ export class ProcessStarts {
    * @throws the reason of `left` when that is aborted before
    */
   async start<T>(uid: number | undefined, step: () => T, left?: AbortSignal): Promise<T> {
+    left?.throwIfAborted();
     if (this.#isBusy) await this.#turns.wait(uid, left);
     this.#isBusy = true;
     const beganMs = this.#clock.monotonicMs();

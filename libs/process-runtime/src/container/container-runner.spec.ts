@@ -6,12 +6,15 @@ import { systemClock } from '#lib/time';
 import type { NodeContext } from '../context/node-context.js';
 import { PodFiles } from '../pod-files/pod-files.js';
 import { nodeUser } from '../user/pod-user.js';
-import { ContainerRunner } from './container-runner.js';
+import { ContainerRunner, type ContainerRunnerOptions } from './container-runner.js';
 
 const podsFolder = temporaryFolder();
 const files = new PodFiles(podsFolder, 'uid', nodeUser);
 files.prepare();
-const pod = { metadata: { name: 'a', namespace: 'team', uid: 'uid' }, spec: { containers: [] } } as Pod;
+const pod = {
+  metadata: { name: 'a', namespace: 'team', uid: 'uid' },
+  spec: { containers: [], volumes: [{ name: 'v', emptyDir: {} }] },
+} as unknown as Pod;
 const context = {
   ...{ clock: systemClock, log: createLogger('test', 'silent'), podsFolder, strays: [] },
   images: { resolve: () => Promise.resolve({ folder: podsFolder, entryPoint: 'none' }) },
@@ -20,7 +23,11 @@ const context = {
   ...{ events: { record: () => undefined }, memoryWatch: { watch: () => () => undefined } },
 } as unknown as NodeContext;
 
-function runnerOf(name: string, onRunning: () => void): ContainerRunner {
+function runnerOf(
+  name: string,
+  onRunning: () => void,
+  more: Partial<ContainerRunnerOptions> = {},
+): ContainerRunner {
   const runner: ContainerRunner = new ContainerRunner({
     ...{ context, pod: () => pod, container: { name, image: 'x', command: ['sleep', '1000'] } },
     surroundings: () => ({ user: nodeUser(), files, ports: {}, kubeconfig: undefined }),
@@ -30,8 +37,17 @@ function runnerOf(name: string, onRunning: () => void): ContainerRunner {
     },
     beforeRestart: () => Promise.resolve(),
     ...{ before: undefined, wasStarted: false },
+    ...more,
   });
   return runner;
+}
+
+/** Counts turns of the thread. */
+function countTurns(): { readonly now: () => number; readonly end: () => void } {
+  let turn = 0;
+  const count = (): void => void (turn++, (counting = setImmediate(count)));
+  let counting = setImmediate(count);
+  return { now: () => turn, end: () => clearImmediate(counting) };
 }
 
 describe('ContainerRunner', () => {
@@ -39,23 +55,43 @@ describe('ContainerRunner', () => {
   afterEach(() => Promise.all(stops.splice(0).map((stop) => stop())));
 
   it('starts the processes of containers in turns of the thread of their own', async () => {
-    let turn = 0;
-    const count = (): void => void (turn++, (counting = setImmediate(count)));
-    let counting = setImmediate(count);
+    const turns = countTurns();
     const startedAt: number[] = [];
     const all = Promise.withResolvers<void>();
     const names = ['one', 'two', 'three'];
     for (const name of names) {
       const runner = runnerOf(name, () => {
-        startedAt.push(turn);
+        startedAt.push(turns.now());
         if (startedAt.length === names.length) all.resolve();
       });
       stops.push(() => runner.stop(0));
       void runner.run();
     }
     await all.promise;
-    clearImmediate(counting);
+    turns.end();
     expect(new Set(startedAt).size).toBe(names.length);
+  });
+
+  it('looks at the places of mounts in turns of the thread of their own', async () => {
+    const turns = countTurns();
+    const refusedAt: number[] = [];
+    const all = Promise.withResolvers<void>();
+    const names = ['six', 'seven', 'eight'];
+    const container = { image: 'x', command: ['true'], volumeMounts: [{ name: 'v', mountPath: '/' }] };
+    for (const name of names) {
+      const onChange = (): void => {
+        const { phase } = runner.view;
+        expect(phase).toMatchObject({ reason: 'CreateContainerConfigError' });
+        refusedAt.push(turns.now());
+        if (refusedAt.length === names.length) all.resolve();
+      };
+      const runner = runnerOf(name, () => undefined, { container: { ...container, name }, onChange });
+      stops.push(() => runner.stop(0));
+      void runner.run();
+    }
+    await all.promise;
+    turns.end();
+    expect(new Set(refusedAt).size).toBe(names.length);
   });
 
   it('starts nothing when it is stopped before its turn', async () => {

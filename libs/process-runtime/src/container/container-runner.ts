@@ -40,7 +40,7 @@ export interface ContainerRunnerOptions {
 /** The reason of a container that used too much memory. */
 const OOM_KILLED = 'OOMKilled';
 
-/** Of all containers of this process, in half of its time. */
+/** Of all containers of this process, in half of its time: looks at where their mounts go, too. */
 const containerStarts = new ProcessStarts(systemClock, 1);
 
 /** Longest pause before a missing image, Secret or key is looked for again. */
@@ -165,8 +165,11 @@ export class ContainerRunner {
       if (this.#stopping.signal.aborted) return undefined;
       try {
         if (this.#restartCount > 0) await this.#options.beforeRestart();
-        return await prepareLaunch(context, pod(), container, surroundings());
+        const left = this.#stopping.signal;
+        const inTurn = <T>(step: () => T): Promise<T> => this.#inTurn(step);
+        return await prepareLaunch(context, pod(), container, { ...surroundings(), inTurn, left });
       } catch (error) {
+        if (this.#stopping.signal.aborted) return undefined;
         const reason = reasonOf(error);
         const message = errorText(error);
         if (pauseMs === 500) this.#event('Warning', reason === 'ErrImagePull' ? 'Failed' : reason, message);
@@ -174,6 +177,11 @@ export class ContainerRunner {
         await context.clock.sleep(pauseMs, this.#stopping.signal).catch(() => undefined);
       }
     }
+  }
+
+  /** What a step gives, once the turn of the pod's user has come. @throws when stopped before */
+  #inTurn<T>(step: () => T): Promise<T> {
+    return containerStarts.start(this.#options.surroundings().user.uid, step, this.#stopping.signal);
   }
 
   /** Runs the process to its end; answers how long it ran. */
@@ -229,7 +237,7 @@ export class ContainerRunner {
     const start = (): ContainerProcess | Error =>
       tried(() => new ContainerProcess(launch, tools, log, clock));
     try {
-      return await containerStarts.start(launch.user.uid, start, this.#stopping.signal);
+      return await this.#inTurn(start);
     } catch {
       log.close();
       return undefined;

@@ -23,6 +23,14 @@ export interface PodSurroundings {
   readonly kubeconfig: string | undefined;
 }
 
+/** What an attempt at a container has beside. */
+export interface LaunchSurroundings extends PodSurroundings {
+  /** Runs a step that keeps the node from everything else, once the turn of the pod's user has come. */
+  readonly inTurn: <T>(step: () => T) => Promise<T>;
+  /** Aborted when the container is to stop: no turn is waited for then. */
+  readonly left: AbortSignal;
+}
+
 /** The image that a container names is not on this machine, or not for its namespace: the two must look the same. */
 export class ImageMissingError extends Error {
   override readonly name = 'ImageMissingError';
@@ -34,14 +42,15 @@ export class ImageMissingError extends Error {
  * @throws ImageMissingError
  * @throws ContainerConfigError when its environment or working directory is missing now
  * @throws ExpansionError
+ * @throws the reason of `left` when that is aborted before a turn
  */
 export async function prepareLaunch(
   context: NodeContext,
   pod: Pod,
   container: PodContainer,
-  surroundings: PodSurroundings,
+  surroundings: LaunchSurroundings,
 ): Promise<Launch> {
-  const { files, user } = surroundings;
+  const { files, user, inTurn } = surroundings;
   const image = await context.images.resolve(container.image ?? '', {
     namespace: pod.metadata.namespace ?? '',
     gid: user.isOwn ? user.gid : undefined,
@@ -62,7 +71,7 @@ export async function prepareLaunch(
     ...sockets.environment,
   };
   const mounts = await prepareMounts(pod, container, {
-    ...{ client: context.client, files, user },
+    ...{ client: context.client, files, user, inTurn },
     expand: (text) => expander.expand(text, environment),
   });
   const folder = container.workingDir ?? image.folder ?? files.workingFolder;
@@ -100,13 +109,14 @@ const SERVERS_OF_A_PORT = 2;
 async function holdSockets(
   { ports: { sockets } }: NodeContext,
   container: PodContainer,
-  surroundings: PodSurroundings,
+  { user, left, ports: real }: LaunchSurroundings,
 ): Promise<Inheritance> {
   const { command = [], ports = [], startupProbe, readinessProbe, livenessProbe } = container;
   const isConnectedTo = [startupProbe, readinessProbe, livenessProbe].some((probe) => probe?.tcpSocket);
   if (command.length > 0 || isConnectedTo) return { stdio: [], environment: {} };
-  const own = ports.flatMap(({ containerPort }) => surroundings.ports[containerPort] ?? []);
-  await sockets.hold(own.map((port) => ({ host: '127.0.0.1', port })));
+  const own = ports.flatMap(({ containerPort }) => real[containerPort] ?? []);
+  const addresses = own.map((port) => ({ host: '127.0.0.1', port }));
+  await sockets.hold(addresses, { owner: user.uid, left });
   return sockets.inheritance(own, FIRST_SOCKET, SERVERS_OF_A_PORT);
 }
 

@@ -19,6 +19,8 @@ export interface MountOptions {
   readonly user: PodUser;
   /** Replaces `$(NAME)` by variables of the container. */
   readonly expand: (text: string) => string;
+  /** Runs a step that keeps the node from everything else, once the turn of the pod's user has come. */
+  readonly inTurn: <T>(step: () => T) => Promise<T>;
 }
 
 /** Each place is looked for on the machine, part by part. */
@@ -29,6 +31,14 @@ const MAX_PARTS = 4_096;
 
 type VolumeMount = NonNullable<PodContainer['volumeMounts']>[number];
 
+/** A mount, and the folder of this machine that is its volume. */
+interface MadeMount {
+  readonly mount: VolumeMount;
+  readonly folder: string;
+  /** Whether its volume begins empty. */
+  readonly isEmpty: boolean;
+}
+
 /**
  * Makes the volumes that a container mounts, as their objects are now, and says how they get to their places; undefined
  * for a container without any.
@@ -37,36 +47,48 @@ type VolumeMount = NonNullable<PodContainer['volumeMounts']>[number];
 export async function prepareMounts(
   pod: Pod,
   container: PodContainer,
-  { client, files, user, expand }: MountOptions,
+  options: MountOptions,
 ): Promise<Mounts | undefined> {
+  const { client, files, inTurn } = options;
   const volumes = new Map((pod.spec.volumes as readonly Volume[] | undefined)?.map((one) => [one.name, one]));
-  const binds: Bind[] = [];
+  const all: MadeMount[] = [];
   const mounts = container.volumeMounts ?? [];
   if (mounts.length > MAX_MOUNTS)
     throw new ContainerConfigError(`a container has ${mounts.length} mounts; the limit is ${MAX_MOUNTS}`);
   const made = new Map<string, string>();
-  const budget: PartBudget = { left: MAX_PARTS };
   for (const mount of mounts) {
     const volume = volumes.get(mount.name);
     if (!volume) throw new ContainerConfigError(`volumeMount ${mount.name} names no volume of the pod`);
     // what API servers of clusters add to every pod; the kubeconfig stands for it
     if (volume.projected && isTokenVolume(volume.projected)) continue;
     const found = made.has(volume.name) ? undefined : await volumeFiles(client, pod, volume);
-    const isEmpty = volume.emptyDir !== undefined;
     const folder =
       made.get(volume.name) ??
       (found ? files.writeVolume(volume.name, found) : files.emptyVolume(volume.name));
     made.set(volume.name, folder);
-    const part = partOf(mount, expand);
-    binds.push({
-      source: part === '' ? folder : join(folder, part),
-      target: targetOf(mount.mountPath, user, budget),
-      isReadOnly: !isEmpty || mount.readOnly === true,
-      isSourceMade: isEmpty && part !== '',
-    });
+    all.push({ mount, folder, isEmpty: volume.emptyDir !== undefined });
   }
-  if (binds.length === 0) return undefined;
-  return { stage: files.stageFolder, steps: mountSteps(binds, isFolder, exists) };
+  if (all.length === 0) return undefined;
+  // 12 ms for the most that a container may have, and a pod may have 256 of them
+  return await inTurn(() => {
+    const budget: PartBudget = { left: MAX_PARTS };
+    const binds = all.map((one) => bindOf(one, options, budget));
+    return { stage: files.stageFolder, steps: mountSteps(binds, isFolder, exists) };
+  });
+}
+
+function bindOf(
+  { mount, folder, isEmpty }: MadeMount,
+  { user, expand }: MountOptions,
+  budget: PartBudget,
+): Bind {
+  const part = partOf(mount, expand);
+  return {
+    source: part === '' ? folder : join(folder, part),
+    target: targetOf(mount.mountPath, user, budget),
+    isReadOnly: !isEmpty || mount.readOnly === true,
+    isSourceMade: isEmpty && part !== '',
+  };
 }
 
 function partOf({ subPath, subPathExpr }: VolumeMount, expand: (text: string) => string): string {

@@ -81,7 +81,8 @@ describe('the process runtime', () => {
     const files = { emptyVolume: () => '/', writeVolume: () => '/', stageFolder: '/' } as never;
     const container = { name: 'c', volumeMounts } as unknown as PodContainer;
     const user = { uid: 0, gid: 0, isOwn: false } as never;
-    const options = { client, files, user, expand: (text: string) => text };
+    const inTurn = <T>(step: () => T): Promise<T> => Promise.resolve().then(step);
+    const options = { client, files, user, inTurn, expand: (text: string) => text };
     await expect(prepareMounts(mounted, container, options)).rejects.toThrow(message);
   });
 });
