@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
-import type { Pod } from '#lib/resources';
+import type { ContainerStatus, Pod } from '#lib/resources';
 import { createLogger } from '#lib/telemetry';
 import { temporaryFolder } from '#lib/testing';
 import { systemClock } from '#lib/time';
@@ -94,9 +94,12 @@ describe('ContainerRunner', () => {
     expect(new Set(refusedAt).size).toBe(names.length);
   });
 
-  it('starts nothing when it is stopped before its turn', async () => {
+  it('starts nothing when it is stopped before its turn, and reports how the attempt before ended', async () => {
     const running: string[] = [];
-    const second = runnerOf('five', () => running.push('five'));
+    const second = runnerOf('five', () => running.push('five'), {
+      before: { restartCount: 0, state: { terminated: { exitCode: 3 } } } as ContainerStatus,
+      restartPolicy: 'Always',
+    });
     const first = runnerOf('four', () => {
       running.push('four');
       void second.stop(0);
@@ -106,5 +109,6 @@ describe('ContainerRunner', () => {
     await first.stop(0);
     await ended[0];
     expect(running).toEqual(['four']);
+    expect(second.view.phase).toMatchObject({ kind: 'terminated', result: { exitCode: 3 } });
   });
 });

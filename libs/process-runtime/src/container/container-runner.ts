@@ -106,11 +106,13 @@ export class ContainerRunner {
   async run(): Promise<void> {
     while (!this.#stopping.signal.aborted && !this.#isOver()) {
       const launch = await this.#prepare();
-      if (!launch) return;
+      if (!launch) break;
       const ranMs = await this.#attempt(launch);
-      if (this.#stopping.signal.aborted || this.#isOver()) return;
+      if (this.#stopping.signal.aborted || this.#isOver()) break;
       await this.#pause(ranMs);
     }
+    // stopped between two attempts: reported is how the container ended, not that it waits
+    if (this.#phase.kind === 'waiting' && this.#last) this.#set({ kind: 'terminated', result: this.#last });
   }
 
   /** Its pod will not be started. */
@@ -303,8 +305,6 @@ export class ContainerRunner {
     this.#set({ kind: 'waiting', reason: 'CrashLoopBackOff', message });
     this.#event('Warning', 'BackOff', `Back-off restarting failed container ${container.name} in pod ${of}`);
     await context.clock.sleep(pauseMs, this.#stopping.signal).catch(() => undefined);
-    // a stop now should report how the container ended, not that it waits
-    if (this.#stopping.signal.aborted && this.#last) this.#set({ kind: 'terminated', result: this.#last });
   }
 
   #restarting(): void {
