@@ -1,5 +1,6 @@
 import { constants } from 'node:os';
 import { readdirSync } from 'node:fs';
+import { NODE_MARKS } from '#lib/config';
 import { temporaryFolder } from '#lib/testing';
 import { type Command, NOT_FOUND, runCommand } from './run-command.js';
 
@@ -22,19 +23,16 @@ describe('runCommand', () => {
     expect(await shell('sleep 600', { signal })).toBe(128);
   });
 
-  it.each(['AGENTPLANE_NODE_PODS', 'AGENTPLANE_POD_UID', 'AGENTPLANE_ATTEMPT'])(
-    'hands on %s, by which nodes of one machine know their own processes',
-    async (name) => {
-      const before = process.env[name];
-      process.env[name] = 'here';
-      try {
-        expect(await shell(`test "$${name}" = here`)).toBe(0);
-      } finally {
-        if (before === undefined) delete process.env[name];
-        else process.env[name] = before;
-      }
-    },
-  );
+  it.each(NODE_MARKS)('hands on %s, by which nodes of one machine know their own processes', async (name) => {
+    const before = process.env[name];
+    process.env[name] = 'here';
+    try {
+      expect(await shell(`test "$${name}" = here`)).toBe(0);
+    } finally {
+      if (before === undefined) delete process.env[name];
+      else process.env[name] = before;
+    }
+  });
 
   it('answers the exit code of a program that does not exist', async () => {
     expect(await shell('', { program: 'no-such-program', args: [] })).toBe(NOT_FOUND);

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { inheritedEnvironment, PROXY_VARIABLES } from '#lib/config';
+import { inheritedEnvironment, NODE_MARKS, PROXY_VARIABLES } from '#lib/config';
 
 /** Of the path of a socket, which tools make in `TMPDIR`; Linux takes 107 bytes. */
 const LONGEST_TEMPORARY = 85;
@@ -16,8 +16,7 @@ const INHERITED = [
   ...['NODE_EXTRA_CA_CERTS', 'SSL_CERT_FILE', 'SSL_CERT_DIR'],
   ...['npm_config_registry', 'YARN_NPM_REGISTRY_SERVER', 'PIP_INDEX_URL', 'UV_DEFAULT_INDEX'],
   ...PROXY_VARIABLES,
-  // another node of this machine may give the same users: it ends those processes of theirs that name no node
-  ...['AGENTPLANE_NODE_PODS', 'AGENTPLANE_POD_UID', 'AGENTPLANE_ATTEMPT'],
+  ...NODE_MARKS,
 ];
 
 export interface Command {

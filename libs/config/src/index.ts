@@ -20,4 +20,5 @@ export {
   wholeEnvironment,
   type Config,
 } from './load-config.js';
+export { NODE_MARKS } from './node-marks.js';
 export { PROXY_VARIABLES, proxyEnvironment, proxyFor, type Target } from './proxy.js';

@@ -1,11 +1,13 @@
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
+import { inheritedEnvironment, NODE_MARKS } from '#lib/config';
 import { withUmask } from '#lib/process-identity';
 
 export interface ProgramRequest {
   readonly command: string;
   readonly args: readonly string[];
   readonly folder: string;
+  /** Beside the marks of the node that this program runs under. */
   readonly environment: Readonly<Record<string, string>>;
   /** Gets each line that it writes on its standard output. */
   readonly onLine?: ((line: string) => void) | undefined;
@@ -14,6 +16,7 @@ export interface ProgramRequest {
 }
 
 export interface ProgramEnd {
+  /** Null: it was killed. */
   readonly code: number | null;
   /** The end of what it wrote on both streams. */
   readonly output: string;
@@ -34,9 +37,10 @@ export function endOfOutput(output: string): string {
  */
 export function runProgram(request: ProgramRequest): Promise<ProgramEnd> {
   const { command, args, folder, environment, onLine, reportsOnError = false } = request;
+  const env = { ...inheritedEnvironment(NODE_MARKS), ...environment };
   return new Promise((resolve, reject) => {
     const child = withUmask(0o022, () =>
-      spawn(command, args, { cwd: folder, env: environment, stdio: ['ignore', 'pipe', 'pipe'] }),
+      spawn(command, args, { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'] }),
     );
     let output = '';
     for (const stream of [child.stdout, child.stderr])

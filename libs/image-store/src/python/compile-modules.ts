@@ -10,15 +10,20 @@ const MOST_AT_ONCE = 4;
 /**
  * Compiles the modules of an environment: agents may not write there. What is compiled counts whatever the times of the
  * sources, which a copy does not keep. By the interpreter itself: that of the environment would run `.pth` files of packages.
+ * @throws Error when the interpreter was killed: agents would start slowly for ever
  */
 export async function compileModules(python: Python, venv: string): Promise<void> {
   const jobs = String(Math.min(MOST_AT_ONCE, availableParallelism()));
   const kind = ['--invalidation-mode', 'unchecked-hash'];
-  // what is no Python of this version, such as a template, stays as it is
-  await runProgram({
+  const { code } = await runProgram({
     command: python.path,
     args: ['-I', '-m', 'compileall', '-q', '-f', '-j', jobs, ...kind, join(venv, 'lib')],
     folder: '/',
     environment: inheritedEnvironment(['PATH', 'HOME', 'TMPDIR']),
   });
+  // 1 is for what is no Python of this version, such as a template, which stays as it is
+  if (code === null)
+    throw new Error(
+      `compiling the modules of ${venv} failed: ${python.path} was killed; check the memory of this machine, and repeat`,
+    );
 }

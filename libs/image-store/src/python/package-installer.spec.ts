@@ -1,6 +1,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from '@jest/globals';
+import { NODE_MARKS } from '#lib/config';
 import type { PythonSettings } from '#lib/graph-configuration';
 import { temporaryFolder } from '#lib/testing';
 import { chooseInstaller } from './package-installer.js';
@@ -26,7 +27,8 @@ describe('chooseInstaller', () => {
     const words = join(root, 'words');
     const bin = join(root, 'bin');
     mkdirSync(bin, { recursive: true });
-    writeFileSync(join(bin, 'uv'), `#!/bin/sh\nprintf '%s\\n' "$@" > '${words}'\n`, { mode: 0o755 });
+    const script = `#!/bin/sh\nprintf '%s\\n' "$@" > '${words}'; env > '${words}-environment'\n`;
+    writeFileSync(join(bin, 'uv'), script, { mode: 0o755 });
     process.env = { PATH: `${bin}:/usr/bin:/bin`, XDG_CONFIG_DIRS: root, HOME: root, ...environment };
     const python = { path: '/usr/bin/python3', version: '3.12.0' };
     const installer = chooseInstaller(root, SETTINGS, python);
@@ -46,5 +48,14 @@ describe('chooseInstaller', () => {
     expect((await wordsOf({ UV_CONFIG_FILE: '/etc/own.toml' })).slice(0, 3)).toEqual([
       ...['--no-config', '--config-file', '/etc/own.toml'],
     ]);
+  });
+
+  it('hands on the marks of the node, and no other setting of the platform', async () => {
+    const marks = Object.fromEntries(NODE_MARKS.map((name) => [name, '/here']));
+    await wordsOf({ ...marks, AGENTPLANE_OTHER: 'x' });
+    const environment = readFileSync(join(root, 'words-environment'), 'utf8').trim().split('\n');
+    expect(environment.filter((line) => line.startsWith('AGENTPLANE')).toSorted()).toEqual(
+      NODE_MARKS.map((name) => `${name}=/here`).toSorted(),
+    );
   });
 });

@@ -1,6 +1,10 @@
-/** Variable that every process of a node carries; its value is the node's folder of pods. Found again in `/proc`. */
-export const NODE_MARKER = 'AGENTPLANE_NODE_PODS';
-/** The pod that a process belongs to. */
-export const POD_MARKER = 'AGENTPLANE_POD_UID';
-/** The attempt at a container that a process belongs to: what it left running when it ended is found by it. */
-export const ATTEMPT_MARKER = 'AGENTPLANE_ATTEMPT';
+import { NODE_MARKS } from '#lib/config';
+
+/**
+ * - `NODE_MARKER`: variable that every process of a node carries; its value is the node's folder of pods. Found again in
+ *   `/proc`.
+ * - `POD_MARKER`: the pod that a process belongs to.
+ * - `ATTEMPT_MARKER`: the attempt at a container that a process belongs to: what it left running when it ended is found by
+ *   it.
+ */
+export const [NODE_MARKER, POD_MARKER, ATTEMPT_MARKER] = NODE_MARKS;
