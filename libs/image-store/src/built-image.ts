@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { copyFile, rm } from 'node:fs/promises';
+import { copyFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { TerminalError } from '#lib/errors';
 import { REASON } from '#lib/resources';
@@ -11,6 +11,7 @@ import { inPartial, removePartials } from './partial-folder.js';
 import { linkInterpreter } from './python/closed-environment.js';
 import { requireSmall } from './read-small-file.js';
 import { pinnedReference } from './reference.js';
+import { removeTree } from './remove-tree.js';
 import { requireImportable } from './require-importable.js';
 import { type TakeLimits, takeContent } from './take-content.js';
 
@@ -80,7 +81,7 @@ async function takeBuilt(
   const name = basename(graphConfig);
   if (name !== 'langgraph.json') {
     const named = join(agent, 'langgraph.json');
-    await rm(named, { force: true, recursive: true });
+    await removeTree(named);
     if (existsSync(join(agent, name))) {
       requireSmall(join(agent, name), 'NotAnAgent');
       await copyFile(join(agent, name), named);

@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path';
 import { TerminalError } from '#lib/errors';
 import type { PythonSettings } from '#lib/graph-configuration';
 import { REASON } from '#lib/resources';
+import { removeTree } from '../remove-tree.js';
 import { compileModules } from './compile-modules.js';
 import { findPython, type Python } from './find-python.js';
 import { mendScripts } from './mend-scripts.js';
@@ -36,13 +37,12 @@ export async function linkInterpreter(folder: string, settings: PythonSettings):
   const [venv, bin] = [join(folder, '.venv'), join(folder, '.venv', 'bin')];
   if (!existsSync(bin)) await mkdir(bin);
   await chmod(bin, 0o755);
-  for (const name of await readdir(bin))
-    if (INTERPRETER.test(name)) await rm(join(bin, name), { recursive: true });
+  for (const name of await readdir(bin)) if (INTERPRETER.test(name)) await removeTree(join(bin, name));
   await symlink(python.path, join(bin, 'python'));
   for (const name of ['python3', `python${minorOf(python.version)}`])
     await symlink('python', join(bin, name));
   const note = join(venv, 'pyvenv.cfg');
-  await rm(note, { recursive: true, force: true });
+  await removeTree(note);
   const lines = [`home = ${dirname(python.path)}`, 'include-system-site-packages = false'];
   await writeFile(note, [...lines, `version = ${python.version}`, ''].join('\n'));
   // agents may be other users than the platform, whose umask may close it
