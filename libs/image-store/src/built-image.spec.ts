@@ -130,8 +130,8 @@ if (!python) process.stderr.write('SKIPPED: builds of Python: AGENTPLANE_TEST_PY
   });
 
   /** What a build left, with packages for a Python. */
-  const pythonBuild = (version: string | undefined, asked?: string) => {
-    const build = newBuild();
+  const pythonBuild = (version: string | undefined, asked?: string, graphConfig?: string) => {
+    const build = newBuild(graphConfig);
     const { source } = build;
     const graphs = { agent: './agent.py:graph' };
     writeFileSync(join(source, 'langgraph.json'), JSON.stringify({ graphs, python_version: asked }));
@@ -161,6 +161,22 @@ if (!python) process.stderr.write('SKIPPED: builds of Python: AGENTPLANE_TEST_PY
     // what other images would use
     expect(existsSync(join(images, 'dependencies'))).toBe(false);
     expect(existsSync(join(image, 'node_modules'))).toBe(false);
+  });
+
+  it('differs from one of the same files whose path of the configuration names the interpreter', async () => {
+    const probe = pythonBuild(minor);
+    const [, probed = ''] = (await probe.take()).split('@');
+    const image = join(probe.images, 'closed', probed.replace(':', '-'));
+    const named = `langgraph.json ${readlinkSync(join(image, '.venv', 'bin', 'python'))}`;
+    const take = async (graphConfig: string): Promise<string> => {
+      const build = pythonBuild(minor, undefined, graphConfig);
+      const folder = dirname(join(build.source, named));
+      mkdirSync(folder, { recursive: true });
+      writeFileSync(join(build.source, named), '{"graphs": {"agent": "./graph.js:graph"}}');
+      writeFileSync(join(folder, 'graph.js'), 'export {}');
+      return await build.take();
+    };
+    expect(await take(named)).not.toBe(await take('langgraph.json'));
   });
 
   it.each<[string, string | undefined, string | undefined, RegExp]>([

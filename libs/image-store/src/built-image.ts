@@ -96,7 +96,7 @@ async function takeBuilt(
  */
 function digestOf(parts: readonly string[]): string {
   return `sha256:${createHash('sha256')
-    .update(['built', ...parts].join(' '))
+    .update(JSON.stringify(['built', ...parts]))
     .digest('hex')}`;
 }
 
