@@ -22,14 +22,16 @@ export async function buildSource(config: BuilderConfig, signal: AbortSignal): P
   const agent = join(root, dirname(config.graphConfig));
   const { installCommand, buildCommand } = config;
   const common = { signal, maxFileBytes: maxFileBytes(config) };
-  const python = await PythonBuild.begin(join(root, config.graphConfig), common);
+  const configuration = join(root, config.graphConfig);
+  const python = await PythonBuild.begin(configuration, common);
   if (installCommand !== undefined)
     await shell('install command', { text: installCommand, folder: root, ...common });
   else if (python) await python.install();
   else await install(root, agent, { isBuilt: buildCommand !== undefined, ...common });
   if (buildCommand !== undefined)
     await shell('build command', { text: buildCommand, folder: agent, ...common });
-  await python?.close();
+  // a command may have written the configuration
+  await (python ?? PythonBuild.find(configuration, common))?.close();
   print('built');
 }
 

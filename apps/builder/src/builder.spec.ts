@@ -250,6 +250,21 @@ describe('the builder', () => {
     expect(readFileSync(join(compiled, name)).readUInt32LE(4)).toBe(1);
   });
 
+  itPython('closes the environment of graphs that a command turned into Python', async () => {
+    const repository = await server.repository('turned');
+    const { 'langgraph.json': configuration } = pythonAgent();
+    const commit = await repository.commit({ ...AGENT, 'agent.py': 'graph = 1' });
+    const settings = settingsOf(repository, commit, {
+      AGENTPLANE_BUILD_INSTALL: 'python3 -m venv --without-pip .venv',
+      AGENTPLANE_BUILD_COMMAND: `echo '${configuration}' > langgraph.json`,
+    });
+    const at = await work();
+    await step('fetch', at, settings);
+    expect(await step('build', at, settings)).toMatchObject({ code: 0 });
+    const left = readdirSync(join(at, 'source', '.venv', 'bin'));
+    expect(left.filter((name) => name.startsWith('python'))).toEqual([]);
+  });
+
   itPython('builds no package of Python from sources', async () => {
     const repository = await server.repository('sources');
     const files = { ...pythonAgent(), 'requirements.txt': 'small @ https://index.test/small-1.tar.gz\n' };

@@ -27,16 +27,16 @@ export class PythonBuild {
    * @throws TerminalError when the machine lacks the Python that they need
    */
   static async begin(configuration: string, common: Common): Promise<PythonBuild | undefined> {
-    let agent: AgentPython | undefined;
-    try {
-      agent = readAgentPython(configuration);
-    } catch {
-      return undefined;
-    }
+    const agent = findAgentPython(configuration);
     if (!agent) return undefined;
     await findPython(agent.settings.version);
     rmSync(join(agent.folder, '.venv'), { recursive: true, force: true });
     return new PythonBuild(configuration, common);
+  }
+
+  /** That of a configuration which commands may have written: they made the environment too. */
+  static find(configuration: string, common: Common): PythonBuild | undefined {
+    return findAgentPython(configuration) && new PythonBuild(configuration, common);
   }
 
   /** Installs what the lists of the agent name. @throws BuildError */
@@ -65,5 +65,13 @@ export class PythonBuild {
         ? `the step ${step} of Python ended with exit code ${code}; see the log of the build`
         : said,
     );
+  }
+}
+
+function findAgentPython(configuration: string): AgentPython | undefined {
+  try {
+    return readAgentPython(configuration);
+  } catch {
+    return undefined;
   }
 }
