@@ -4,6 +4,8 @@ import type { Clock } from '#lib/time';
 import { readCompletion } from './completion-answer.js';
 import { classify, ObjectStoreError } from './object-store-error.js';
 import { conditionally } from './conditional-write.js';
+import { readUploadId } from './listing-answer.js';
+import { plainEtag } from './plain-etag.js';
 import { MARK_NAME, type ObjectStat } from './object-stat.js';
 import { type Retries, withRetries } from './retry.js';
 
@@ -103,9 +105,11 @@ export class PartsUpload implements MultipartUpload {
       // not repeated after a lost answer: that would leave an upload without a record
       isWorthwhile: (failure: ObjectStoreError) => failure.isWithoutEffect,
     };
-    const id = await withRetries(`start an upload of ${key} to bucket ${bucket}`, retries, () =>
-      client.initiateNewMultipartUpload(bucket, key, headers),
-    );
+    const request = { method: 'POST', bucketName: bucket, objectName: key, query: 'uploads', headers };
+    const id = await withRetries(`start an upload of ${key} to bucket ${bucket}`, retries, async () => {
+      const answer = await client.makeRequestAsync({ ...request, headers: { ...headers } });
+      return readUploadId(Buffer.concat(await answer.toArray()).toString());
+    });
     // it is noted in the database at every heartbeat
     if (id.length > MAX_ID) throw new ObjectStoreError('NotAnObjectStore', `start an upload of ${key}`);
     return new PartsUpload(target, options, id);
@@ -173,16 +177,14 @@ export class PartsUpload implements MultipartUpload {
 
   async #sendPart(part: number, body: Buffer): Promise<void> {
     const { client, bucket, key } = this.#target;
-    const config = {
-      bucketName: bucket,
-      objectName: key,
-      uploadID: encodeURIComponent(this.uploadId),
-      partNumber: part,
-    };
-    const { etag } = await withRetries(`send part ${part} of ${key} to bucket ${bucket}`, this.#retries, () =>
-      client.uploadPart({ ...config, headers: {} }, body),
-    );
-    this.#parts.push({ part, etag });
+    const query = `uploadId=${encodeURIComponent(this.uploadId)}&partNumber=${part}`;
+    const request = { method: 'PUT', bucketName: bucket, objectName: key, query };
+    const attempted = `send part ${part} of ${key} to bucket ${bucket}`;
+    await withRetries(attempted, this.#retries, async () => {
+      const answer = await client.makeRequestAsync({ ...request, headers: {} }, body);
+      answer.resume();
+      this.#parts.push({ part, etag: plainEtag(answer.headers.etag) });
+    });
   }
 
   async #requestCompletion(onlyIfAbsent: boolean): Promise<string> {

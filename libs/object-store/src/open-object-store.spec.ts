@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { startObjectStore, type EmbeddedObjectStore, type FaultHook } from '#lib/embedded-object-store';
+import { errorText } from '#lib/errors';
 import { createLogger } from '#lib/telemetry';
 import { FakeClock, waitFor } from '#lib/testing';
 import { ObjectStoreError } from './object-store-error.js';
@@ -327,6 +328,38 @@ describe('abortUploadsOf', () => {
     expect(pages).toBe(10);
     await other.close();
   });
+
+  it('goes on with the upload after the last of a page, and takes digits for a key', async () => {
+    const asked: string[] = [];
+    const upload = (id: string) => `<Upload><Key>2024</Key><UploadId>${id}</UploadId></Upload>`;
+    const next = '<NextKeyMarker>2024</NextKeyMarker><NextUploadIdMarker>a&amp;b</NextUploadIdMarker>';
+    const other = await listen(({ method, url = '' }, response) => {
+      asked.push(`${method} ${url}`);
+      if (method === 'DELETE') return void response.writeHead(204).end();
+      const isFirst = !url.includes('key-marker');
+      const page = isFirst ? `${upload('1')}<IsTruncated>true</IsTruncated>${next}` : upload('2');
+      response.end(`<ListMultipartUploadsResult>${page}</ListMultipartUploadsResult>`);
+    });
+    await open({ endpoint: other.url }).abortUploadsOf('bkt', '2024');
+    expect(asked).toEqual([
+      'GET /bkt?uploads&max-uploads=1000&prefix=2024',
+      'DELETE /bkt/2024?uploadId=1',
+      'GET /bkt?uploads&max-uploads=1000&prefix=2024&key-marker=2024&upload-id-marker=a%26b',
+      'DELETE /bkt/2024?uploadId=2',
+    ]);
+    await other.close();
+  });
+
+  it('reads a page of many elements within many of long names', async () => {
+    // a parser that knows of each element where it is takes minutes, or refuses to nest them
+    const names = Array.from({ length: 120 }, (_, at) => `n${at}${'x'.repeat(2_000)}`);
+    const outer = [names.map((name) => `<${name}>`), names.map((name) => `</${name}>`).reverse()];
+    const within = outer.map((tags) => tags.join('')).join('<a/>'.repeat(80_000));
+    const page = `<ListMultipartUploadsResult>${within}</ListMultipartUploadsResult>`;
+    const other = await listen((_, response) => response.end(page));
+    expect(await codeOf(open({ endpoint: other.url }).abortUploadsOf('bkt', 'big'))).toBe('no error');
+    await other.close();
+  });
 });
 
 describe('checkDestination', () => {
@@ -467,6 +500,16 @@ describe('checkDestination', () => {
     const other = await listen((_, response) => response.writeHead(400).end(body));
     const check = await open({ endpoint: other.url, attempts: 1 }).checkDestination('bkt');
     expect(check).toMatchObject({ message: 'Invalid endpoint', detail });
+    await other.close();
+  });
+
+  it('keeps no more than the beginning of a sentence of a store', async () => {
+    const sentence = `not &lt; allowed${'x'.repeat(50_000)}`;
+    const body = `<Error><Code>AccessDenied</Code><Message>${sentence}</Message></Error>`;
+    const other = await listen((_, response) => response.writeHead(403).end(body));
+    const failure = await open({ endpoint: other.url }).put('bkt', 'k', 'x').catch(errorText);
+    expect(failure).toMatch(/^The object store answered AccessDenied to: put k .*: not < allowedx{10}/);
+    expect(String(failure).length).toBeLessThan(1_000);
     await other.close();
   });
 
