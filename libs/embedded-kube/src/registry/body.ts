@@ -9,8 +9,9 @@ import {
 } from '#lib/kube-semantics';
 import { contentType } from '../http/media-type.js';
 import type { RequestContext } from '../http/request-context.js';
+import { checkValueDepth } from './depth-bound.js';
 import { type DecodingContext, readJson } from './read-json.js';
-import { checkValues } from './size-bound.js';
+import { checkValues, tooManyValues } from './size-bound.js';
 
 const PROTOBUF = 'application/vnd.kubernetes.protobuf';
 const ACCEPTED = ['application/json', 'application/yaml', PROTOBUF];
@@ -73,10 +74,12 @@ function findJson(text: string, context: DecodingContext): unknown {
 function parseProtobuf(bytes: Buffer): unknown {
   try {
     const value = decodeProtobuf(bytes);
+    checkValueDepth(value); // it has JSON within
     checkValues(value);
     return value;
   } catch (error) {
     if (!(error instanceof ProtobufError)) throw error;
+    if (error.status === 413) throw tooManyValues();
     throw error.status === 415 ? unsupportedMediaType(ACCEPTED.slice(0, 2)) : badRequest(error.message);
   }
 }

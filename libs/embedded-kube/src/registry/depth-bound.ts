@@ -12,7 +12,7 @@ export function checkTextDepth(text: string): void {
   if (isTextDeeperThan(text, MAX_DEPTH)) throw tooDeep();
 }
 
-/** Throws 400 for a value that is nested too deep: the result of a patch, or of YAML. */
+/** Throws 400 for a value that is nested too deep: the result of a patch, of YAML, or of protobuf. */
 export function checkValueDepth(value: unknown): void {
   if (isValueDeeperThan(value, MAX_DEPTH)) throw tooDeep();
 }

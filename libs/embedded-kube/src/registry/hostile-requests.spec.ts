@@ -10,6 +10,28 @@ const nested = (levels: number) => `${'{"a":'.repeat(levels)}1${'}'.repeat(level
 const thing = (name: string, spec: string) =>
   `{"apiVersion":"test.agentplane.dev/v1","kind":"Thing","metadata":{"name":"${name}"},"spec":${spec}}`;
 
+const nestedFields = (levels: number) => `${'{"f:a":'.repeat(levels)}{}${'}'.repeat(levels)}`;
+
+/** A field of protobuf that has bytes. */
+function field(number: number, value: Buffer | string): Buffer {
+  const bytes = Buffer.from(value as string);
+  const length: number[] = [];
+  let left = bytes.length;
+  for (; left > 127; left >>>= 7) length.push((left & 127) | 128);
+  const head = number * 8 + 2;
+  const tag = head > 127 ? [(head & 127) | 128, head >>> 7] : [head];
+  return Buffer.concat([Buffer.from([...tag, ...length, left]), bytes]);
+}
+
+/** A ConfigMap in protobuf with a manager that owns these fields, JSON. */
+function mapOwning(fields: string): Buffer {
+  const manager = [field(1, 'm'), field(2, 'Update'), field(3, 'v1'), field(6, 'FieldsV1')];
+  const metadata = [field(2, 'm-'), field(17, Buffer.concat([...manager, field(7, field(1, fields))]))];
+  const type = Buffer.concat([field(1, 'v1'), field(2, 'ConfigMap')]);
+  const map = field(1, Buffer.concat(metadata));
+  return Buffer.concat([Buffer.from('k8s\0'), field(1, type), field(2, map)]);
+}
+
 describe('an exhausting request', () => {
   const api = testApi();
 
@@ -30,6 +52,14 @@ describe('an exhausting request', () => {
     }
     expect((await api.admin.get(`${THINGS}/deep`)).code).toBe(404);
     expect((await api.admin.get(THINGS)).code).toBe(200);
+  });
+
+  it('fails with 400: protobuf with JSON in it that is nested too deep', async () => {
+    const type = 'application/vnd.kubernetes.protobuf';
+    const call = (levels: number) =>
+      api.admin.call('POST', MAPS, { body: mapOwning(nestedFields(levels)), type });
+    for (const levels of [600, 2_000, 10_000, 100_000]) expect((await call(levels)).code).toBe(400);
+    expect((await call(100)).code).toBe(201);
   });
 
   it.each([

@@ -9,7 +9,7 @@ const MAX_VALUES = 100_000;
 
 /** Throws 413 for JSON of more values than an object may have, before it is parsed. */
 export function checkTextValues(text: string): void {
-  if (hasMoreValues(text, MAX_VALUES)) throw tooMany();
+  if (hasMoreValues(text, MAX_VALUES)) throw tooManyValues();
 }
 
 /**
@@ -31,13 +31,14 @@ export function checkValues(value: unknown, most = MAX_VALUES): void {
   const count = (here: unknown): void => {
     const items = Array.isArray(here) ? here : isJsonObject(here) ? Object.values(here) : [];
     left -= items.length;
-    if (left < 0) throw tooMany();
+    if (left < 0) throw tooManyValues();
     for (const item of items) count(item);
   };
   count(value);
 }
 
-function tooMany(): ApiError {
+/** 413 */
+export function tooManyValues(): ApiError {
   const message = `Request entity too large: limit for the fields and items of an object is ${MAX_VALUES}`;
   return new ApiError(413, 'RequestEntityTooLarge', message);
 }

@@ -90,6 +90,21 @@ test('any bytes decode to an object or are refused', () => {
   );
 });
 
+test('a body of more fields than any object has is refused, whatever they are', () => {
+  const many = 700_000;
+  const length = [(many & 0x7f) | 0x80, ((many >> 7) & 0x7f) | 0x80, many >> 14];
+  for (const [kind, pair] of [
+    ['Pod', [0x12, 0]], // a spec
+    ['ConfigMap', [0x12, 0]], // an entry
+    ['ConfigMap', [0x58, 1]], // nothing that is known
+  ] as const) {
+    const type = [0x0a, 2, 0x76, 0x31, 0x12, kind.length, ...Buffer.from(kind)];
+    const head = [0x6b, 0x38, 0x73, 0, 0x0a, type.length, ...type, 0x12, ...length];
+    const body = Buffer.concat([Buffer.from(head), Buffer.alloc(many, Buffer.from(pair))]);
+    expect(() => decodeProtobuf(body)).toThrow('it has too many fields');
+  }
+});
+
 test('a list and a map take time that grows with their length', () => {
   const field = (number: number, bytes: Buffer): Buffer => {
     const length: number[] = [];

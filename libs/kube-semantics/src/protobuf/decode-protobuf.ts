@@ -1,12 +1,12 @@
 import type { JsonObject } from '#lib/json';
 import { decodeMessage } from './decode-message.js';
 import { roots } from './generated/messages.js';
-import { readFields, type WireField } from './wire-reader.js';
+import { FieldReader, TooManyFieldsError, type WireField } from './wire-reader.js';
 
-/** The body is not Kubernetes protobuf or of a type that is not served: answer 415 or 400 as `status` says. */
+/** The body is not Kubernetes protobuf, of a type that is not served, or has too many fields: `status` is the answer's. */
 export class ProtobufError extends Error {
   constructor(
-    readonly status: 400 | 415,
+    readonly status: 400 | 413 | 415,
     message: string,
     options?: ErrorOptions,
   ) {
@@ -27,15 +27,17 @@ export function decodeProtobuf(bytes: Uint8Array): JsonObject {
     );
   }
   try {
-    return decodeEnvelope(readFields(bytes.subarray(MAGIC.length)));
+    return decodeEnvelope(bytes.subarray(MAGIC.length), new FieldReader());
   } catch (thrown) {
+    if (thrown instanceof TooManyFieldsError) throw new ProtobufError(413, 'it has too many fields');
     if (!(thrown instanceof RangeError) && !(thrown instanceof SyntaxError)) throw thrown;
     throw new ProtobufError(400, `unable to decode the protobuf body: ${thrown.message}`, { cause: thrown });
   }
 }
 
-function decodeEnvelope(envelope: readonly WireField[]): JsonObject {
-  const type = readFields(bytesOf(envelope, 1));
+function decodeEnvelope(body: Uint8Array, reader: FieldReader): JsonObject {
+  const envelope = reader.fields(body);
+  const type = reader.fields(bytesOf(envelope, 1));
   const apiVersion = text.decode(bytesOf(type, 1));
   const kind = text.decode(bytesOf(type, 2));
   const message =
@@ -46,7 +48,7 @@ function decodeEnvelope(envelope: readonly WireField[]): JsonObject {
       `no kind "${kind}" of "${apiVersion}" can be decoded from protobuf; send JSON`,
     );
   }
-  return { apiVersion, kind, ...decodeMessage(bytesOf(envelope, 2), message) };
+  return { apiVersion, kind, ...decodeMessage(bytesOf(envelope, 2), message, reader) };
 }
 
 function bytesOf(fields: readonly WireField[], number: number): Uint8Array {

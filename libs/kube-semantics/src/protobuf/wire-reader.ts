@@ -9,20 +9,41 @@ const FIXED64 = 1;
 const BYTES = 2;
 const FIXED32 = 5;
 
-/** The fields of a protobuf message in the order they were written. Throws RangeError when it ends too early. */
-export function readFields(message: Uint8Array): readonly WireField[] {
-  const reader = new WireReader(message);
-  const fields: WireField[] = [];
-  while (!reader.isAtEnd) fields.push(reader.field());
-  return fields;
-}
+/** Three for each value that an object may have: an entry of a map has two of its own. */
+const MAX_FIELDS = 300_000;
 
-/** Integers of a packed list. */
-export function readPacked(bytes: Uint8Array): readonly bigint[] {
-  const reader = new WireReader(bytes);
-  const out: bigint[] = [];
-  while (!reader.isAtEnd) out.push(reader.varint());
-  return out;
+/** A body has more fields than any object. */
+export class TooManyFieldsError extends Error {}
+
+/**
+ * Reads the messages of one body. A message of two bytes becomes an object of hundreds, so that megabytes of them would
+ * fill the memory, and stop everybody else for seconds, before it is known how many values they are.
+ */
+export class FieldReader {
+  #left = MAX_FIELDS;
+
+  /**
+   * The fields of a message in the order they were written.
+   * @throws RangeError when it ends too early, TooManyFieldsError
+   */
+  fields(message: Uint8Array): readonly WireField[] {
+    return this.#read(message, (reader) => reader.field());
+  }
+
+  /** Integers of a packed list. */
+  packed(bytes: Uint8Array): readonly bigint[] {
+    return this.#read(bytes, (reader) => reader.varint());
+  }
+
+  #read<T>(bytes: Uint8Array, one: (reader: WireReader) => T): readonly T[] {
+    const reader = new WireReader(bytes);
+    const found: T[] = [];
+    while (!reader.isAtEnd) {
+      if (this.#left-- === 0) throw new TooManyFieldsError();
+      found.push(one(reader));
+    }
+    return found;
+  }
 }
 
 class WireReader {
