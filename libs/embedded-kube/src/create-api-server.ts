@@ -16,6 +16,7 @@ import { EscalationCheck } from './authz/escalation.js';
 import { bootstrap } from './bootstrap/bootstrap.js';
 import { Discovery } from './discovery/discovery.js';
 import { apiHandler } from './routing/api-handler.js';
+import { HeldAnswers } from './http/held-answers.js';
 import { TlsListener } from './http/tls-listener.js';
 import { OpenApi } from './openapi/openapi.js';
 import { CertificateAuthority } from './pki/certificate-authority.js';
@@ -166,14 +167,9 @@ class EmbeddedApiServer implements ApiServer {
     const hub = new WatchHub(store);
     this.#endReadings = readServer(store, hub);
     const findListeners = listenerAccounts(store);
+    const answers = new HeldAnswers();
     const resources = new ResourceHandlers({
-      store,
-      objects,
-      hub,
-      clock,
-      authorizer,
-      escalation,
-      findListeners,
+      ...{ store, objects, hub, clock, authorizer, escalation, findListeners, answers },
     });
     const subresources = subresourceHandlers({
       store,
@@ -185,6 +181,7 @@ class EmbeddedApiServer implements ApiServer {
       authority,
       clock,
       nodeLogDialer,
+      answers,
     });
     const names = ['127.0.0.1', '::1', 'localhost', 'kubernetes.default.svc', this.#host].filter(
       (name) => name !== '0.0.0.0' && name !== '::',

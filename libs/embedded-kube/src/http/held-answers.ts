@@ -1,4 +1,4 @@
-import { ApiError } from '#lib/kube-semantics';
+import { ApiError, timeout } from '#lib/kube-semantics';
 import { MASTERS, type UserInfo } from '../authn/user.js';
 import { holderOf } from './user-requests.js';
 
@@ -34,6 +34,19 @@ export class HeldAnswers {
       );
     this.#letters.set(holder, held + letters);
     ended.addEventListener('abort', () => this.#end(holder, letters), { once: true });
+  }
+
+  /**
+   * The same of a write that was carried out: its client must not take it for one that was refused.
+   * @throws ApiError 504
+   */
+  beginOfWrite(user: UserInfo, letters: number, ended: AbortSignal): void {
+    try {
+      this.begin(user, letters, ended);
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+      throw timeout(`the write was carried out, but its answer is not sent: ${error.message}`);
+    }
   }
 
   #end(holder: string, letters: number): void {

@@ -12,6 +12,11 @@ export interface RequestContext {
   readonly signal: AbortSignal;
   /** The whole body; 413 above the limit. */
   readBody(): Promise<Buffer>;
+  /**
+   * Lets others be served: for work that would otherwise hold the thread for long.
+   * @throws ApiError 429 when it was long until the next turn, or what `signal` was aborted with
+   */
+  nextTurn(): Promise<void>;
   /** Sends a `Warning` header with the answer; kubectl prints it. */
   warn(text: string): void;
 }

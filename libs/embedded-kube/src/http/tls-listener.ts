@@ -16,6 +16,7 @@ import type { Clock } from '#lib/time';
 import { createServer, type Server } from 'node:https';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { setImmediate } from 'node:timers/promises';
 import type { TLSSocket } from 'node:tls';
 import { ApiError, badRequest, internalError } from '#lib/kube-semantics';
 import { MASTERS, type UserInfo } from '../authn/user.js';
@@ -201,22 +202,30 @@ export class TlsListener {
   }
 
   /** The platform's own programs need not wait for their turn: they are what keeps everything alive. */
-  async #handle(request: IncomingMessage, parts: Omit<RequestContext, 'readBody'>): Promise<Reply> {
+  async #handle(
+    request: IncomingMessage,
+    parts: Omit<RequestContext, 'readBody' | 'nextTurn'>,
+  ): Promise<Reply> {
     const { user, signal } = parts;
     const { handler } = this.#options;
     if (user.groups.includes(MASTERS))
-      return handler({ ...parts, readBody: () => readBody(request, undefined) });
+      return handler({
+        ...parts,
+        readBody: () => readBody(request, undefined),
+        nextTurn: () => setImmediate(),
+      });
     const holder = holderOf(user);
     const account = this.#bodies.open(holder);
     try {
       this.#requests.begin(user, signal);
-      await this.#turns.take(holder, signal);
+      const nextTurn = (): Promise<void> => this.#turns.take(holder, signal);
+      await nextTurn();
       const takenBody = async (): Promise<Buffer> => {
         const body = await this.#receive(request, user, account);
-        await this.#turns.take(holder, signal);
+        await nextTurn();
         return body;
       };
-      return await handler({ ...parts, readBody: takenBody });
+      return await handler({ ...parts, readBody: takenBody, nextTurn });
     } finally {
       account.keep(0);
     }

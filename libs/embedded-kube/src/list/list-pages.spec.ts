@@ -24,6 +24,20 @@ describe('ListPages', () => {
     for (const kept of small) expect(pages.next('l', kept, 1).items).toHaveLength(1);
   });
 
+  it('keeps nothing of a list whose first page is refused', () => {
+    const pages = new ListPages(systemClock, 100);
+    const kept = pages.first(asked(20)).next ?? '';
+    const looked: number[] = [];
+    const admit = (page: readonly StoredObject[]): void => {
+      looked.push(page.length);
+      throw new Error('too much is unread');
+    };
+    // it would push the other out
+    expect(() => pages.first({ ...asked(40), admit })).toThrow('too much is unread');
+    expect(pages.next('l', kept, 1).items).toHaveLength(1);
+    expect(looked).toEqual([1]);
+  });
+
   it('keeps the lists of others when one user has many or large ones', () => {
     const pages = new ListPages(systemClock, 10_000);
     const kept = pages.first(asked(10, 'ann')).next ?? '';

@@ -23,6 +23,8 @@ export interface AskedList {
   readonly limit: number;
   /** Who lists. */
   readonly owner: string;
+  /** Looks at what the first page has before anything is kept for the others; what it throws is thrown. */
+  readonly admit?: (items: readonly StoredObject[]) => void;
 }
 
 export interface ListPage {
@@ -56,8 +58,10 @@ export class ListPages {
   ) {}
 
   /** The first page of a list; `of` says what is listed. */
-  first({ of, items, revision, limit, owner }: AskedList): ListPage {
-    if (limit <= 0 || items.length <= limit) return { items, revision, next: undefined, remaining: 0 };
+  first({ of, items, revision, limit, owner, admit }: AskedList): ListPage {
+    const isWhole = limit <= 0 || items.length <= limit;
+    admit?.(isWhole ? items : items.slice(0, limit));
+    if (isWhole) return { items, revision, next: undefined, remaining: 0 };
     const letters = items.reduce((sum, { json }) => sum + json.length, 0);
     this.#makeRoom(letters, owner);
     const id = randomUUID();

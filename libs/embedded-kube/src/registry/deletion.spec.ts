@@ -1,5 +1,6 @@
-import { describe, expect, it } from '@jest/globals';
-import { at, numberAt } from '#lib/kube-semantics';
+import { describe, expect, it, jest } from '@jest/globals';
+import { at, listAt, numberAt } from '#lib/kube-semantics';
+import { FairTurns } from '../http/fair-turns.js';
 import { testApi } from '../testdata/test-api.js';
 
 const SPACE = '/api/v1/namespaces/default';
@@ -19,5 +20,28 @@ describe('the deletion of a pod', () => {
     expect(code).toBe(200);
     expect(numberAt(body, ['metadata', 'deletionGracePeriodSeconds'], 0)).toBe(2 ** 31 - 1);
     expect(at(body, 'metadata', 'deletionTimestamp')).toBeDefined();
+  });
+});
+
+describe('the deletion of a collection', () => {
+  const api = testApi();
+
+  it('gives others their turns, in a dry run too', async () => {
+    const maps = `${SPACE}/configmaps`;
+    await api.admin.create('/apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings', {
+      metadata: { name: 'ann' },
+      subjects: [{ kind: 'User', name: 'ann', apiGroup: 'rbac.authorization.k8s.io' }],
+      roleRef: { kind: 'ClusterRole', name: 'cluster-admin', apiGroup: 'rbac.authorization.k8s.io' },
+    });
+    await Promise.all(
+      Array.from({ length: 120 }, (_, at) => api.admin.create(maps, { metadata: { name: `m${at}` } })),
+    );
+    const config = await api.server.kubeconfigFor({ kind: 'certificate', user: 'ann', groups: [] });
+    const ann = api.client(config);
+    const turns = jest.spyOn(FairTurns.prototype, 'take');
+    const { code, body } = await ann.delete(`${maps}?dryRun=All`);
+    expect([code, listAt(body, 'items').length]).toEqual([200, 120]);
+    expect(turns.mock.calls.length).toBeGreaterThan(4);
+    turns.mockRestore();
   });
 });

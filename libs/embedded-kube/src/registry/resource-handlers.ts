@@ -12,7 +12,6 @@ import {
   qualified,
   type Selection,
   type ServedType,
-  timeout,
   withMetadata,
 } from '#lib/kube-semantics';
 import type { Authorizer } from '../authz/authorizer.js';
@@ -22,7 +21,7 @@ import { checkNodeWrite } from '../authz/node-restriction.js';
 import { negotiate } from '../http/media-type.js';
 import { json, type Reply, type RequestContext } from '../http/request-context.js';
 import type { FindListeners } from '../http/request-pots.js';
-import { HeldAnswers } from '../http/held-answers.js';
+import type { HeldAnswers } from '../http/held-answers.js';
 import { holderOf } from '../http/user-requests.js';
 import { checkListOptions } from '../list/list-options.js';
 import { ListPages } from '../list/list-pages.js';
@@ -50,17 +49,25 @@ export interface ResourceHandlerParts {
   readonly authorizer: Authorizer;
   readonly escalation: EscalationCheck;
   readonly findListeners: FindListeners;
+  readonly answers: HeldAnswers;
 }
 
 /** Kinds that PUT may not overwrite blindly: they must say which version they replace. */
 const CONDITIONAL = new Set(['leases.coordination.k8s.io']);
+
+/**
+ * A dry run, or what is marked already, waits for no database between two of thousands of deletions: after so many letters
+ * of what is deleted others get their turn.
+ */
+const LETTERS_OF_TURN = 256 * 1024;
+/** What a deletion costs beside those of its object. */
+const DELETION_LETTERS = 8 * 1024;
 
 /** The REST verbs of stored objects and of their `/status`. */
 export class ResourceHandlers {
   readonly #pages: ListPages;
   readonly #texts = new SharedTexts();
   readonly #contended = new ContendedWrites();
-  readonly #answers = new HeldAnswers();
   readonly #watches: OpenWatches;
 
   constructor(private readonly parts: ResourceHandlerParts) {
@@ -104,7 +111,7 @@ export class ResourceHandlers {
   /** Counts what an answer keeps as it was until its client has read it. @throws ApiError 429 */
   #hold({ user, signal }: RequestContext, items: readonly StoredObject[]): void {
     const letters = items.reduce((sum, { json: { length } }) => sum + length, 0);
-    this.#answers.begin(user, letters, signal);
+    this.parts.answers.begin(user, letters, signal);
   }
 
   #list(context: RequestContext, served: ServedType): Reply {
@@ -125,9 +132,9 @@ export class ResourceHandlers {
       ? this.#pages.next(of, token, limit)
       : this.#pages.first({
           ...{ of, items: this.#selected(served, selection), revision: this.parts.store.revision, limit },
-          owner: holderOf(context.user),
+          ...{ owner: holderOf(context.user), admit: (items) => this.#hold(context, items) },
         });
-    this.#hold(context, page.items);
+    if (token) this.#hold(context, page.items);
     const isFiltered = selection.labels.length + selection.fields.length > 0;
     const meta = {
       resourceVersion: String(page.revision),
@@ -273,13 +280,26 @@ export class ResourceHandlers {
     const options = await readDeleteOptions(context);
     const items = this.#selected(served, selectionOf(context, served));
     this.#hold(context, items);
-    for (const { object } of items) {
+    let letters = 0;
+    for (const { object, json: text } of items) {
+      letters += text.length + DELETION_LETTERS;
+      if (letters > LETTERS_OF_TURN) {
+        await this.#nextTurn(context);
+        letters = 0;
+      }
       if (context.signal.aborted) break; // thousands of deletions take minutes, and nobody waits for them any more
       const each = { served, namespace: object.metadata.namespace ?? '', name: object.metadata.name ?? '' };
       await this.parts.objects.delete(each, options).catch(ignoreGone);
     }
     const meta = { resourceVersion: String(this.parts.store.revision) };
     return { kind: 'parts', code: 200, parts: this.#presenter(context, served).list(items, meta) };
+  }
+
+  /** Also for who has gone, which is looked at afterwards. */
+  async #nextTurn({ nextTurn, signal }: RequestContext): Promise<void> {
+    await nextTurn().catch((error: unknown) => {
+      if (!signal.aborted) throw error;
+    });
   }
 
   #selected(served: ServedType, selection: Selection) {
@@ -344,12 +364,10 @@ export class ResourceHandlers {
   /** @throws ApiError 429, 504 where something was written and its client leaves too much unread */
   #answer(context: RequestContext, served: ServedType, { object, outcome }: WriteResult): Reply {
     const text = this.#presenter(context, served).one(object);
-    try {
-      this.#answers.begin(context.user, text.length, context.signal);
-    } catch (error) {
-      if (!(error instanceof ApiError) || context.query.getAll('dryRun').includes('All')) throw error;
-      throw timeout(`the write was carried out, but its answer is not sent: ${error.message}`);
-    }
+    const { user, signal, query } = context;
+    const { answers } = this.parts;
+    if (query.getAll('dryRun').includes('All')) answers.begin(user, text.length, signal);
+    else answers.beginOfWrite(user, text.length, signal);
     return json(text, outcome === 'created' ? 201 : 200);
   }
 }

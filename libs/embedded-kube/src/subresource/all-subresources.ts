@@ -2,6 +2,7 @@ import type { Clock } from '#lib/time';
 import type { NodeLogDialer } from '../api-server-options.js';
 import type { Authenticator } from '../authn/authenticator.js';
 import type { Authorizer } from '../authz/authorizer.js';
+import type { HeldAnswers } from '../http/held-answers.js';
 import type { CertificateAuthority } from '../pki/certificate-authority.js';
 import type { TokenIssuer } from '../pki/token-issuer.js';
 import type { ObjectService } from '../registry/object-service.js';
@@ -27,12 +28,13 @@ export interface SubresourceParts {
   readonly authority: CertificateAuthority;
   readonly clock: Clock;
   readonly nodeLogDialer: NodeLogDialer | undefined;
+  readonly answers: HeldAnswers;
 }
 
 /** Everything that is answered and not simply stored. */
 export function subresourceHandlers(parts: SubresourceParts): SubresourceHandlers {
   const { store, objects, types, tokens, authenticator, authorizer, authority, clock, nodeLogDialer } = parts;
-  return new SubresourceHandlers([
+  const handlers = [
     ...authenticationReviews(authenticator, () => clock.now()),
     ...accessReviews(authorizer),
     serviceAccountToken(store, tokens, clock),
@@ -41,5 +43,6 @@ export function subresourceHandlers(parts: SubresourceParts): SubresourceHandler
     ...podStreams(store),
     podLog(store, nodeLogDialer ?? tlsNodeLogDialer(authority, { clock })),
     namespaceFinalize(objects, types),
-  ]);
+  ];
+  return new SubresourceHandlers(handlers, parts.answers);
 }

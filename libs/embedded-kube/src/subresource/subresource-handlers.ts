@@ -1,4 +1,5 @@
-import type { Handler } from '../http/request-context.js';
+import type { HeldAnswers } from '../http/held-answers.js';
+import { type Handler, json, type Reply, type RequestContext } from '../http/request-context.js';
 import type { RequestInfo } from '../http/request-info.js';
 
 /** Answers one resource or subresource that is not simply stored. */
@@ -15,12 +16,28 @@ export interface SubresourceHandler {
 export class SubresourceHandlers {
   readonly #handlers = new Map<string, Handler>();
 
-  constructor(handlers: readonly SubresourceHandler[]) {
+  constructor(
+    handlers: readonly SubresourceHandler[],
+    private readonly answers: HeldAnswers,
+  ) {
     for (const handler of handlers) this.#handlers.set(keyOf(handler), handler.handle);
   }
 
   find(info: RequestInfo): Handler | undefined {
-    return this.#handlers.get(keyOf(info));
+    const handle = this.#handlers.get(keyOf(info));
+    return handle && (async (context) => this.#counted(context, await handle(context)));
+  }
+
+  /**
+   * Who asks for a review gets all of it back, megabytes of it, and may leave it unread.
+   * @throws ApiError 429, 504 where something was written
+   */
+  #counted({ info, user, signal }: RequestContext, reply: Reply): Reply {
+    if (reply.kind !== 'json') return reply;
+    const text = typeof reply.body === 'string' ? reply.body : JSON.stringify(reply.body);
+    if (info.verb === 'update') this.answers.beginOfWrite(user, text.length, signal);
+    else this.answers.begin(user, text.length, signal);
+    return json(text, reply.code);
   }
 }
 
