@@ -187,6 +187,27 @@ describe('the logs of several containers', () => {
     expect(await read(printers, [pod('one', { a: {} })], { since: second(3) })).toEqual(['one: 3', 'one: 4']);
   });
 
+  it('gives others their turn while lines alternate that have come', async () => {
+    const lines = (of: number): string =>
+      Array.from({ length: 4_000 }, (_, at) => `${lineTime(new Date(2 * at + of).toISOString())} x\n`).join(
+        '',
+      );
+    const podLogs = (_pod: object, { container = '' }: LogOptions = {}): Promise<Readable> =>
+      Promise.resolve(Readable.from([Buffer.from(lines(container === 'a' ? 0 : 1))]));
+    let [turns, isOver] = [0, false];
+    const count = (): void => {
+      turns++;
+      if (!isOver) setImmediate(count);
+    };
+    count();
+    const found: LogLine[] = [];
+    const sources = logSources([pod('one', { a: {}, b: {} })], {});
+    for await (const batch of readLogs({ podLogs }, sources, options())) found.push(...batch);
+    isOver = true;
+    expect(found.map(({ container }) => container).join('')).toBe('ab'.repeat(4_000));
+    expect(turns).toBeGreaterThan(25);
+  });
+
   it('leaves out one that has not started, and notes one that cannot be read', async () => {
     const printers = new Printers();
     printers.print('a', 1, 'here');

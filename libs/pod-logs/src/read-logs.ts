@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { isNotFound, KubeApiError, type KubeClient } from '#lib/kube';
 import { errorText } from '#lib/errors';
 import type { LogLine } from './log-line.js';
@@ -18,6 +19,9 @@ export interface ReadOptions {
   readonly onNote: (message: string) => void;
 }
 
+/** Lines, or runs of them, that are taken until others get their turn. */
+const STEPS_OF_TURN = 256;
+
 /**
  * The logs of several containers as they are now, merged by time, as many lines at once as have come. Nothing but a piece
  * of each log is held.
@@ -29,14 +33,13 @@ export async function* readLogs(
 ): AsyncGenerator<readonly LogLine[], void, void> {
   const heads = await Promise.all(sources.map((source) => Head.open(readOne(client, source, options))));
   try {
-    for (;;) {
-      const open = heads.filter((head) => head.line !== undefined);
-      const [first, ...others] = open.sort((a, b) => compare(a, b));
+    for (let step = 1; ; step++) {
+      const [first, until] = earliest(heads);
       if (!first) return;
-      // as many of it as come before the first of any other
-      const until = others[0]?.line?.time;
       yield first.takeUntil(until);
       await first.fill();
+      // what has come is merged without waiting for anything: of tiny lines of many containers for seconds
+      if (step % STEPS_OF_TURN === 0) await setImmediate();
     }
   } finally {
     await Promise.all(heads.map((head) => head.close()));
@@ -109,7 +112,16 @@ class Head {
   }
 }
 
-function compare(a: Head, b: Head): number {
-  const [left, right] = [a.line?.time ?? '', b.line?.time ?? ''];
-  return left < right ? -1 : left > right ? 1 : 0;
+/** The log whose line comes first, and the time of the first line of any other: so many of it may be taken. */
+function earliest(heads: readonly Head[]): readonly [first: Head | undefined, until: string | undefined] {
+  let first: Head | undefined;
+  let until: string | undefined;
+  for (const head of heads) {
+    const time = head.line?.time;
+    if (time === undefined) continue;
+    const firstTime = first?.line?.time;
+    if (firstTime === undefined || time < firstTime) [first, until] = [head, firstTime];
+    else if (until === undefined || time < until) until = time;
+  }
+  return [first, until];
 }
