@@ -54,6 +54,7 @@ describe("an author's loop", () => {
       output: expect.stringContaining('npx agentplane dev '),
     });
     expect(readFileSync(join(folder, 'README.md'), 'utf8')).toContain('# my-first');
+    expect(readFileSync(join(folder, '.gitignore'), 'utf8').split('\n')).toContain('.env');
     expect(JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))).toMatchObject({
       name: 'my-first',
     });

@@ -125,6 +125,28 @@ describe('agentplane with a platform', () => {
       expect([code, complaint]).toEqual([2, expect.stringContaining(says)]);
     });
 
+    it('prints what is known of a new key, lists by scope, and revokes by name', async () => {
+      const made = JSON.parse(
+        await run('keys', 'create', 'pipeline', '--scope', 'ingest', '-o', 'json'),
+      ) as object;
+      expect(made).toMatchObject({
+        description: 'pipeline',
+        scope: 'ingest',
+        key: expect.stringMatching(/^apk_/),
+      });
+      const ofScope = await run('keys', 'list', '--scope', 'ingest', '-o', 'jsonpath={[*].description}');
+      expect(ofScope).toBe('pipeline');
+      expect((await run('keys', 'list', '--limit', '1')).trimEnd().split('\n')).toHaveLength(2);
+      expect(await run('keys', 'revoke', 'pipeline')).toMatch(/^key \S+ \(pipeline\) revoked\n$/);
+      const ids = [
+        await run('keys', 'create', 'twice', '-o', 'name'),
+        await run('keys', 'create', 'twice', '-o', 'name'),
+      ];
+      const { code, complaint } = await attempt('keys', 'revoke', 'twice');
+      expect([code, complaint]).toEqual([2, expect.stringContaining('2 keys are named twice')]);
+      for (const id of ids) await run('keys', 'revoke', id.trim());
+    });
+
     it('creates the first key of a second workspace', async () => {
       const tenantId = randomUUID();
       await client.create(RESOURCES.Workspace, {
@@ -264,6 +286,12 @@ describe('agentplane with a platform', () => {
     it.each([
       ['a name and a file', ['deploy', 'x', '-f', 'y'], 2, /not both/],
       ['a file that does not exist', ['deploy', '-f', '/nowhere'], 1, /reading \/nowhere failed/],
+      [
+        'a file without a deployment',
+        ['deploy', '-f', 'examples/destination.yaml'],
+        2,
+        /holds no AgentDeployment: "agentplane apply -f/,
+      ],
       ['a duration that is none', ['deploy', 'x', '--timeout', 'long'], 2, /must look like 30s/],
     ])('refuses %s', async (_what, words, code, message) => {
       const ending = await attempt(...words);
@@ -324,7 +352,38 @@ describe('agentplane with a platform', () => {
       ]);
     });
 
+    it('lists no more of a kind than asked for', async () => {
+      const names = (await run('get', 'arev,adep', '--limit', '1', '-o', 'name')).trimEnd().split('\n');
+      expect(names.map((name) => name.split('/')[0])).toEqual([
+        ...['agentrevision.agentplane.dev', 'agentdeployment.agentplane.dev'],
+      ]);
+      expect((await run('get', 'arev', '--limit', '2')).trimEnd().split('\n')).toHaveLength(3);
+    });
+
+    it('watches what changes until Ctrl-C', async () => {
+      const file = join(folder, 'watched.yaml');
+      const manifest = (text: string): string =>
+        `apiVersion: v1\nkind: ConfigMap\nmetadata: { name: watched }\ndata: { text: ${text} }\n`;
+      writeFileSync(file, manifest('one'));
+      expect(await run('apply', '-f', file)).toBe('configmap/watched created\n');
+      expect(await run('apply', '-f', file)).toBe('configmap/watched unchanged\n');
+      const words = ['--data', platform.dataFolder];
+      const table = startAgentplane(['get', 'configmap', 'watched', '-w', ...words]);
+      const texts = startAgentplane(['get', 'cm/watched', '-w', '-o', 'jsonpath={.data.text} ', ...words]);
+      const shows = (what: string, found: () => boolean): Promise<unknown> =>
+        waitFor(found, { what, timeoutMs: 60_000 });
+      await shows('the table', () => /^NAME .*\nwatched /.test(table.output()));
+      await shows('the text', () => texts.output() === 'one ');
+      writeFileSync(file, manifest('two'));
+      expect(await run('apply', '-f', file)).toBe('configmap/watched changed\n');
+      await shows('the change', () => texts.output() === 'one two ');
+      await shows('its row', () => /^NAME .*\nwatched .*\nwatched .*\n$/.test(table.output()));
+      expect(await table.stop()).not.toBe(1);
+      expect(await texts.stop()).not.toBe(1);
+    });
+
     it.each([
+      ['several kinds that are watched', ['get', 'adep,arev', '-w'], 2, /follows one kind/],
       ['an unknown kind', ['get', 'bogus'], 2, /kind bogus is not served by .*agentdeployments/],
       [
         'a missing object',
@@ -337,6 +396,52 @@ describe('agentplane with a platform', () => {
     ])('refuses %s', async (_what, words, code, message) => {
       const ending = await attempt(...words);
       expect([ending.code, ending.complaint]).toEqual([code, expect.stringMatching(message)]);
+    });
+  });
+
+  describe('secrets', () => {
+    it('replaces the secrets of a deployment, and shows their names', async () => {
+      const file = join(folder, 'keys.env');
+      writeFileSync(file, 'OPENAI_API_KEY="hidden words"\nOTHER=hidden\n');
+      expect(await run('secrets', 'set', 'sample-agent', '-f', file)).toMatch(
+        /^sample-agent has 2 secrets: OPENAI_API_KEY, OTHER\nsample-agent serves at http/,
+      );
+      expect(await run('secrets', 'list', 'sample-agent')).toBe('NAME\nOPENAI_API_KEY\nOTHER\n');
+      const { code, complaint } = await attempt('secrets', 'set', 'sample-agent');
+      expect([code, complaint]).toEqual([2, expect.stringContaining('-f FILE')]);
+    });
+  });
+
+  describe('delete', () => {
+    it('says what would be lost, and deletes with --yes', async () => {
+      const asked = await attempt('delete', 'adep', 'from-file');
+      expect([asked.code, asked.complaint]).toEqual([
+        2,
+        expect.stringMatching(/from-file was not deleted: .*database.*--yes deletes it/),
+      ]);
+      expect(await run('delete', 'adep/from-file', '--yes')).toBe(
+        'agentdeployment.agentplane.dev/from-file deleted\n',
+      );
+      expect((await attempt('get', 'adep', 'from-file')).code).toBe(3);
+      expect((await attempt('delete', 'adep', 'from-file', '--yes')).code).toBe(3);
+      expect(await run('delete', 'cm', 'watched', '--yes')).toBe('configmap/watched deleted\n');
+    });
+  });
+
+  describe('completion', () => {
+    it('offers names that the platform has', async () => {
+      expect((await run('complete-names', 'deployment')).split('\n')).toContain('sample-agent');
+      expect((await run('complete-names', 'object', 'bxd')).split('\n')).toContain('local');
+      expect((await run('complete-names', 'image')).split('\n')).toContain('sample-agent');
+      expect((await run('complete-names', 'key')).split('\n')).toContain('first key');
+      expect((await run('complete-names', 'workspace')).split('\n')).toContain('team-b');
+    });
+
+    it('offers nothing where nothing answers', async () => {
+      const { code, output, complaint } = await agentplane([
+        ...['complete-names', 'deployment', '--data', join(folder, 'nothing')],
+      ]);
+      expect([code, output, complaint]).toEqual([0, '', '']);
     });
   });
 
@@ -602,7 +707,8 @@ describe('agentplane with a platform', () => {
 
     it('compares an export with its bucket', async () => {
       const id = await run('get', 'bx', 'walk', '-o', 'jsonpath={.metadata.uid}');
-      const verified = await attempt('export', 'verify', id);
+      expect((await attempt('export', 'files', 'walk')).complaint).toContain('has no finished file yet');
+      const verified = await attempt('export', 'verify', 'walk');
       expect([verified.code, verified.output]).toEqual([
         0,
         expect.stringMatching(new RegExp(`^${id} verified: 0 rows of \\d days?\n$`)),
@@ -712,6 +818,17 @@ describe('agentplane with a platform', () => {
     ])('refuses %s', async (_what, words, message) => {
       const ending = await attempt('export', 'create', ...words);
       expect([ending.code, ending.complaint]).toEqual([2, expect.stringMatching(message)]);
+    });
+  });
+
+  describe('down', () => {
+    it('stops the platform and waits until it has stopped', async () => {
+      const ended = await attempt('down');
+      expect([ended.code, ended.output]).toEqual([0, `platform over ${platform.dataFolder} stopped\n`]);
+      expect(await platform.stop()).toBe(0);
+      expect((await attempt('status')).code).toBe(4);
+      const again = await attempt('down');
+      expect([again.code, again.complaint]).toEqual([0, expect.stringContaining('nothing to stop')]);
     });
   });
 });

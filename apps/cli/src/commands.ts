@@ -3,20 +3,20 @@ import {
   BACKUP_VERIFY,
   type Command,
   command,
-  completionScript,
   optional,
   RESTORE,
-  SHELLS,
   toggle,
   UP,
 } from '#lib/command-line';
 import { PLATFORM_VERSION } from '#lib/config';
 import { EXIT } from '#lib/lifecycle';
+import { completionCommands } from './completion/completion-rows.js';
 import { CONTEXT_COMMANDS } from './context/contexts-rows.js';
 import { TARGET_OPTIONS } from './context/target.js';
 import { DEPLOY_COMMAND } from './deploy/deploy-rows.js';
 import { DEV_COMMAND } from './dev/dev-rows.js';
 import { DOCTOR_COMMAND } from './doctor/doctor-rows.js';
+import { DOWN_COMMAND } from './down/down-rows.js';
 import { EVENTS_COMMAND } from './events/events-rows.js';
 import { EXPORT_COMMANDS } from './export/export-rows.js';
 import { IMAGE_COMMANDS } from './image/image-rows.js';
@@ -27,6 +27,7 @@ import { OBJECT_COMMANDS } from './objects/object-rows.js';
 import { OUTPUT } from './output/output-option.js';
 import { PRICE_COMMANDS } from './prices/prices-rows.js';
 import { ROLLOUT_COMMANDS } from './rollout/rollout-rows.js';
+import { SECRET_COMMANDS } from './secrets/secrets-rows.js';
 import { TRACE_COMMANDS } from './traces/traces-rows.js';
 import { WORKSPACE_COMMANDS } from './workspace/workspace-rows.js';
 
@@ -38,12 +39,13 @@ export const GROUPS: Readonly<Record<string, string>> = {
   image: 'images of agents on this machine',
   keys: 'API keys of a workspace',
   prices: 'prices of models, by which runs get their costs',
+  secrets: 'variables of a deployment that answers never show',
   traces: 'what agents did, run by run',
   workspace: 'tenants: each with its namespace, plan, keys and limits',
 };
 
 const UP_COMMAND = command(UP, async () => {
-  process.stderr.write('up belongs to the platform: start it with "npm start" or bin/agentplane.js\n');
+  process.stderr.write('up belongs to the platform: start it with bin/agentplane.js\n');
   return EXIT.usage;
 });
 
@@ -94,27 +96,6 @@ const STATUS = command(
   async (_words, flags) => (await import('./status/status-command.js')).printStatus(flags),
 );
 
-const COMPLETION = command(
-  {
-    words: 'completion',
-    about: 'print a completion script for a shell',
-    arguments: [{ name: 'shell', about: SHELLS.join(', '), completes: SHELLS }],
-    options: {},
-    examples: ['completion bash > ~/.local/share/bash-completion/completions/agentplane'],
-    exits: [],
-    needs: 'nothing',
-  },
-  async ([given = '']) => {
-    const shell = SHELLS.find((one) => one === given);
-    if (shell === undefined) {
-      process.stderr.write(`no completion for shell ${given}: known are ${SHELLS.join(', ')}\n`);
-      return EXIT.usage;
-    }
-    process.stdout.write(completionScript(shell, { commands: COMMANDS, groups: GROUPS }));
-    return EXIT.ok;
-  },
-);
-
 const VERSION = command(
   {
     words: 'version',
@@ -135,6 +116,7 @@ export const COMMANDS: readonly Command[] = [
   NEW_COMMAND,
   DEV_COMMAND,
   UP_COMMAND,
+  DOWN_COMMAND,
   STATUS,
   DOCTOR_COMMAND,
   DASHBOARD,
@@ -143,6 +125,7 @@ export const COMMANDS: readonly Command[] = [
   EVENTS_COMMAND,
   DEPLOY_COMMAND,
   ...ROLLOUT_COMMANDS,
+  ...SECRET_COMMANDS,
   ...EXPORT_COMMANDS,
   ...PRICE_COMMANDS,
   ...TRACE_COMMANDS,
@@ -151,6 +134,6 @@ export const COMMANDS: readonly Command[] = [
   ...KEY_COMMANDS,
   ...CONTEXT_COMMANDS,
   ...BACKUP_COMMANDS,
-  COMPLETION,
+  ...completionCommands(() => ({ commands: COMMANDS, groups: GROUPS })),
   VERSION,
 ];

@@ -29,6 +29,8 @@ export interface CommandSpec<O extends Options = Options> {
   /** Exit codes beside ok, failed and usage. */
   readonly exits: readonly ExitName[];
   readonly needs: Needs;
+  /** For scripts of ours: neither help nor reference nor completion has it. */
+  readonly isHidden?: true;
 }
 
 /** A command with what it does; the promise is of an exit code, undefined when it stays. */

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
+import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { temporaryFolder } from '#lib/testing';
 import { command } from './command.js';
@@ -24,8 +24,24 @@ const TABLE = {
       },
       done,
     ),
+    command(
+      {
+        ...ROW,
+        words: 'show',
+        arguments: [
+          { name: 'kind', about: 'kind', completes: 'kind' },
+          { name: 'name', about: 'name', completes: 'object' },
+        ],
+        options: {
+          data: optional('--data <dir>', 'data folder', 'folder'),
+          project: optional('--project <name>', 'project', 'project'),
+        },
+      },
+      done,
+    ),
     command({ ...ROW, words: 'keys list' }, done),
     command({ ...ROW, words: 'keys create' }, done),
+    command({ ...ROW, words: 'secret-plan', isHidden: true }, done),
   ],
 };
 
@@ -36,28 +52,50 @@ describe('completionScript', () => {
   function offered(...words: string[]): string[] {
     const file = join(folder, 'completion.bash');
     writeFileSync(file, completionScript('bash', TABLE));
-    const script = `source ${file}; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _agentplane; printf '%s\\n' "\${COMPREPLY[@]}"`;
-    return execFileSync('bash', ['-c', script, 'bash', 'agentplane', ...words], { encoding: 'utf8' })
+    // the platform answers what it was asked, and a name that a shell would run
+    const platform = 'agentplane() { printf "%s\\n" "asked $*" \'$(touch ran)\'; }';
+    const script = `${platform}; source ${file}; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _agentplane; printf '%s\\n' "\${COMPREPLY[@]}"`;
+    return execFileSync('bash', ['-c', script, 'bash', 'agentplane', ...words], {
+      encoding: 'utf8',
+      cwd: folder,
+    })
       .split('\n')
       .filter((line) => line !== '');
   }
 
   it.each([
-    ['the commands', [''], ['get', 'keys']],
+    ['the commands', [''], ['get', 'show', 'keys']],
     ['the verbs of a noun', ['keys', ''], ['list', 'create']],
     ['verbs by their beginning', ['keys', 'cr'], ['create']],
     ['the options of a command', ['get', '-'], ['-o', '--output', '-A', '--all', '--help']],
     ['the values of an option', ['get', '-o', ''], ['table', 'yaml']],
     ['the values of an argument', ['get', 'bulkexportd'], ['bulkexportdestinations']],
     ['the values of an argument after an option', ['get', '--all', 'pod'], ['pods']],
+    ['the values of an argument after an option with a value', ['show', '--data', 'x', 'pod'], ['pods']],
+    [
+      'names that the platform has',
+      ['show', '--project', ''],
+      ['asked\\ complete-names\\ project', '\\$\\(touch\\ ran\\)'],
+    ],
+    [
+      'names of the kind, from the platform that the line means',
+      ['show', '--data', 'x', 'pods', 'a'],
+      ['asked\\ complete-names\\ object\\ pods\\ --data\\ x'],
+    ],
     ['nothing where nothing is known', ['keys', 'create', ''], []],
   ])('offers %s in bash', (_what, words, expected) => {
     expect(offered(...words)).toEqual(expected);
   });
 
+  it('runs nothing of the names that it offers', () => {
+    offered('show', '--project', '');
+    expect(readdirSync(folder)).not.toContain('ran');
+  });
+
   it.each(SHELLS)('names every command and option for %s', (shell) => {
     const script = completionScript(shell, TABLE);
     for (const word of ['get', 'keys', 'list', 'create', 'output', 'all']) expect(script).toContain(word);
+    expect(script).not.toContain('secret-plan');
   });
 
   it('quotes apostrophes for fish', () => {

@@ -1,5 +1,5 @@
 import type { Command } from './command.js';
-import type { Completes } from './option.js';
+import { type Completes, LIVE_NAMES, type LiveName } from './option.js';
 import type { ProgramSpec } from './parse-command-line.js';
 
 /** Shells that a completion script can be made for. */
@@ -14,15 +14,22 @@ const KINDS = [
 
 type Table = Pick<ProgramSpec, 'commands' | 'groups'>;
 
+/** The hidden command that prints names for completion. */
+export const COMPLETE_WORD = 'complete-names';
+
+/** Options that name the platform, or a part of it, that names are asked of. */
+const PLACE_OPTIONS = ['--data', '--context', '-w', '--workspace', '-n', '--namespace'];
+
 /** A script for the shell that offers what the table of commands holds: words, options, and values where they are known. */
 export function completionScript(shell: Shell, table: Table): string {
+  const shown = { ...table, commands: table.commands.filter(({ isHidden }) => !isHidden) };
   switch (shell) {
     case 'bash':
-      return bashScript(table);
+      return bashScript(shown);
     case 'zsh':
-      return `autoload -U +X bashcompinit && bashcompinit\n${bashScript(table)}`;
+      return `autoload -U +X bashcompinit && bashcompinit\n${bashScript(shown)}`;
     case 'fish':
-      return fishScript(table);
+      return fishScript(shown);
     default:
       return shell satisfies never;
   }
@@ -58,10 +65,15 @@ function wordsAfter({ commands }: Table): ReadonlyMap<string, ReadonlySet<string
   return after;
 }
 
+function isLive(completes: Completes): completes is LiveName {
+  return LIVE_NAMES.some((name) => name === completes);
+}
+
 /** A command of bash that fills COMPREPLY from the values of one place. */
 function bashValues(completes: Completes | undefined): string {
   if (completes === undefined) return ':';
   if (typeof completes !== 'string') return `_agentplane_words ${quote(completes.join(' '))}`;
+  if (isLive(completes)) return `_agentplane_names ${completes}`;
   switch (completes) {
     case 'file':
       return 'COMPREPLY=($(compgen -f -- "$cur"))';
@@ -69,8 +81,6 @@ function bashValues(completes: Completes | undefined): string {
       return 'COMPREPLY=($(compgen -d -- "$cur"))';
     case 'kind':
       return `_agentplane_words ${quote(KINDS.join(' '))}`;
-    case 'context':
-      return '_agentplane_words "$(agentplane contexts list -o name 2>/dev/null)"';
     default:
       return completes satisfies never;
   }
@@ -93,18 +103,39 @@ function bashScript(table: Table): string {
     const names = flagsOf(command).flatMap((flag) => flag.names);
     return `    ${quote(command.words)}) _agentplane_words ${quote([...names, '--help'].join(' '))} ;;`;
   });
+  const takers = table.commands.flatMap((command) =>
+    flagsOf(command)
+      .filter(({ takesValue }) => takesValue)
+      .flatMap(({ names }) => names.map((name) => quote(`${command.words}:${name}`))),
+  );
   const first = table.commands.flatMap(({ words, arguments: taken = [] }) =>
     taken.map(({ completes }, at) => `    ${quote(`${words}:${at}`)}) ${bashValues(completes)} ;;`),
   );
   return `_agentplane_words() { COMPREPLY=($(compgen -W "$1" -- "$cur")); }
+# names are of others, and compgen -W would expand what is in them
+_agentplane_names() {
+  local line
+  while IFS= read -r line; do
+    case "$line" in "$cur"*) COMPREPLY+=("$(printf %q "$line")") ;; esac
+  done < <("\${COMP_WORDS[0]}" ${COMPLETE_WORD} "$1" "\${given[@]:0:1}" "\${target[@]}" 2>/dev/null)
+}
 _agentplane() {
-  local cur="\${COMP_WORDS[COMP_CWORD]}" prev="\${COMP_WORDS[COMP_CWORD-1]}" path='' place=0 word
+  local cur="\${COMP_WORDS[COMP_CWORD]}" prev="\${COMP_WORDS[COMP_CWORD-1]}" path='' place=0 word taker=''
+  local given=() target=()
   COMPREPLY=()
   for word in "\${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
+    case "$taker" in
+    '') ;;
+    ${PLACE_OPTIONS.join('|')}) target+=("$taker" "$word"); taker=''; continue ;;
+    *) taker=''; continue ;;
+    esac
+    case "$path:$word" in
+    ${takers.join('|') || "''"}) taker="$word"; continue ;;
+    esac
     case "$word" in -*) continue ;; esac
     case "\${path:+$path }$word" in
     ${paths.map(quote).join('|')}) path="\${path:+$path }$word" ;;
-    *) place=$((place + 1)) ;;
+    *) place=$((place + 1)); given+=("$word") ;;
     esac
   done
   case "$path:$prev" in
@@ -149,8 +180,20 @@ function fishScript({ commands, groups }: Table): string {
       ...flagsOf(command).map((flag) => fishFlag(flag, isHere)),
     ];
   });
-  return ['complete -c agentplane -f', ...nouns, ...lines, ''].join('\n');
+  return ['complete -c agentplane -f', FISH_NAMES, ...nouns, ...lines, ''].join('\n');
 }
+
+/** Names of one sort, of the platform that the line means; of a kind, once the line has one. */
+const FISH_NAMES = `function __agentplane_names
+    set -l words (commandline -opc)
+    set -l target
+    for at in (seq (count $words))
+        contains -- $words[$at] ${PLACE_OPTIONS.join(' ')}; and set -a target $words[$at] $words[(math $at + 1)]
+    end
+    set -l kind
+    test $argv[1] = object; and set kind $words[3]
+    $words[1] ${COMPLETE_WORD} $argv[1] $kind $target 2>/dev/null
+end`;
 
 function fishFlag({ names, about, takesValue, completes }: Flag, isHere: string): string {
   const spelled = names.map((name) =>
@@ -162,14 +205,13 @@ function fishFlag({ names, about, takesValue, completes }: Flag, isHere: string)
 
 function fishValues(completes: Completes): string {
   if (typeof completes !== 'string') return `-a ${quote(completes.join(' '))}`;
+  if (isLive(completes)) return `-a '(__agentplane_names ${completes})'`;
   switch (completes) {
     case 'file':
     case 'folder':
       return '-F';
     case 'kind':
       return `-a ${quote(KINDS.join(' '))}`;
-    case 'context':
-      return "-a '(agentplane contexts list -o name 2>/dev/null)'";
     default:
       return completes satisfies never;
   }

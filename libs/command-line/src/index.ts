@@ -5,19 +5,22 @@
  */
 export { BACKUP, BACKUP_VERIFY, RESTORE } from './backup-commands.js';
 export { command, type ArgumentSpec, type Command, type CommandSpec, type Needs } from './command.js';
-export { completionScript, SHELLS, type Shell } from './completion-script.js';
+export { completionScript, COMPLETE_WORD, SHELLS, type Shell } from './completion-script.js';
 export { type ExitName } from './exit-meaning.js';
 export {
   defaulted,
+  LIVE_NAMES,
   optional,
   parsed,
   repeated,
   toggle,
   type Completes,
   type FlagsOf,
+  type LiveName,
   type OptionSpec,
 } from './option.js';
 export { runCommandLine, type ProgramSpec } from './parse-command-line.js';
+export { programWords } from './program-words.js';
 export { referencePage } from './reference-page.js';
 export { cellText, renderTable } from './render-table.js';
 export { shellWord } from './shell-word.js';

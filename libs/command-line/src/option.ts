@@ -1,5 +1,21 @@
+export const LIVE_NAMES = [
+  'context',
+  'deployment',
+  'destination',
+  'export',
+  'image',
+  'key',
+  'namespace',
+  'object',
+  'price',
+  'project',
+  'workspace',
+] as const;
+/** Names that the platform is asked for when Tab is pressed; `object` are those of the kind that the line names. */
+export type LiveName = (typeof LIVE_NAMES)[number];
+
 /** What a shell offers where a value is expected. */
-export type Completes = 'file' | 'folder' | 'kind' | 'context' | readonly string[];
+export type Completes = 'file' | 'folder' | 'kind' | LiveName | readonly string[];
 
 /** One option of a command: its words, its sentence, and how its text becomes a value. */
 export interface OptionSpec<T> {

@@ -47,7 +47,7 @@ function addCommand(root: Parser, program: ProgramSpec, command: Command): void 
   const name = words.at(-1) ?? '';
   const parent = words.slice(0, -1).reduce((above, group) => groupOf(above, group, program), root);
   const parser = parent
-    .command(name)
+    .command(name, { hidden: command.isHidden === true })
     .description(command.about)
     .showHelpAfterError(helpHint(command.words))
     .enablePositionalOptions();

@@ -4,10 +4,12 @@ import { EXIT_MEANING, exitNames } from './exit-meaning.js';
 import type { ProgramSpec } from './parse-command-line.js';
 
 /** The reference of the command line in Markdown, from the table of commands. */
-export function referencePage({ commands }: Pick<ProgramSpec, 'commands'>): string {
+export function referencePage(program: Pick<ProgramSpec, 'commands'>): string {
+  const commands = program.commands.filter(({ isHidden }) => !isHidden);
   return [
     '# The command line',
-    'In a checkout `npx agentplane COMMAND`, elsewhere `node FOLDER/bin/agentplane.js COMMAND`. `agentplane COMMAND --help` shows the same as this page. Completion for the running shell: `source <(agentplane completion bash)`, `agentplane completion fish | source`.',
+    'In a checkout, and where the package is installed, `npx agentplane COMMAND`; elsewhere `node FOLDER/bin/agentplane.js COMMAND`. `agentplane COMMAND --help` shows the same as this page.',
+    'Completion for the running shell: `source <(agentplane completion bash)`, the same with `zsh`, or `agentplane completion fish | source`. It offers commands, options and their values, and asks the platform that the line means (`--data`, `--context`) for names of deployments, exports, projects, keys, workspaces and other objects; while that does not answer it offers none.',
     '## Which platform',
     'A command talks to the platform of `--data DIR`, else to that of `--context NAME`, else to the context in `AGENTPLANE_CONTEXT`, else to the one chosen with `contexts use`, else to the platform over `./.agentplane`. A context has an address of the REST interface, a key, and if wanted a kubeconfig and a region; contexts are kept in `$XDG_CONFIG_HOME/agentplane/contexts.json` (`~/.config/agentplane/contexts.json`), readable by you alone.',
     '`keys` of other workspaces than the key’s own need the operator key, which `agentplane up` keeps in `credentials.json` of its data folder: it lists, creates and revokes API keys of any workspace and opens nothing else.',

@@ -13,7 +13,13 @@ export {
 export { dataPaths, type DataPaths } from './data-paths.js';
 export { findDiskTrouble } from './disk-trouble.js';
 export { FIRST_WORKSPACE } from './first-workspace.js';
-export { DEFAULT_DATA, DEFAULT_LISTEN, INSTALLATION } from './installation.js';
+export { DEFAULT_DATA, DEFAULT_LISTEN, INSTALLATION, packagesOf } from './installation.js';
 export { readJson, writeJson } from './json-file.js';
-export { takeLock, type Lock } from './lock.js';
-export { findRunningPlatform, nothingRuns, type RunningPlatform } from './running-platform.js';
+export { takeLock, type Lock, type LockOwner } from './lock.js';
+export {
+  findOwner,
+  findRunningPlatform,
+  nothingRuns,
+  UP_LOCK,
+  type RunningPlatform,
+} from './running-platform.js';

@@ -6,21 +6,34 @@ export interface Lock {
   release(): void;
 }
 
+/** Who holds a lock. */
+export interface LockOwner extends ProcessIdentity {
+  /** The command that took it, where others need to know. */
+  readonly command?: string;
+}
+
+/** The process that holds the lock and still runs. */
+export function findLockOwner(path: string): LockOwner | undefined {
+  const owner = readJson<LockOwner>(path);
+  return owner && isRunning(owner) ? owner : undefined;
+}
+
 /**
  * One owner at a time. The file names the owner's pid and start time, so that a lock left by a killed process is recognised
  * even after its pid was given to another process.
  * @param taken the message for when the owner still runs
+ * @param command written beside the owner
  * @throws Error with that message
  */
-export function takeLock(path: string, taken: (owner: ProcessIdentity) => string): Lock {
+export function takeLock(path: string, taken: (owner: ProcessIdentity) => string, command?: string): Lock {
   const own = ownIdentity();
   const draft = `${path}.${own.pid}`;
-  writeFileSync(draft, JSON.stringify(own), { mode: 0o600 });
+  writeFileSync(draft, JSON.stringify({ ...own, command }), { mode: 0o600 });
   try {
     for (let tries = 0; tries < 3; tries++) {
       if (tryLink(draft, path)) return { release: () => releaseOwn(path, own) };
-      const owner = readJson<ProcessIdentity>(path);
-      if (owner && isRunning(owner)) throw new Error(taken(owner));
+      const owner = findLockOwner(path);
+      if (owner) throw new Error(taken(owner));
       rmSync(path, { force: true });
     }
     throw new Error(`${path} cannot be locked: another process is starting; try again`);

@@ -7,11 +7,11 @@ import { systemClock } from '#lib/time';
 import { CommandError } from '../command-error.js';
 import { withKube } from '../context/open-kube.js';
 import { resolveTarget, type TargetFlags } from '../context/target.js';
-import { findKind } from '../objects/find-kind.js';
+import { applyObject } from '../objects/apply-manifest.js';
 import { qualifiedName } from '../objects/qualified-name.js';
 import { print } from '../output/print.js';
 import type { Wanted } from './decide-rollout.js';
-import { readManifest } from './read-manifest.js';
+import { readManifest } from '../objects/read-manifest.js';
 import { waitForRollout } from './wait-for-rollout.js';
 
 export interface DeployFlags extends TargetFlags {
@@ -92,26 +92,17 @@ async function deployManifest(
   namespace: string,
 ): Promise<readonly Written[]> {
   const objects = readManifest(file);
+  const { kind, group } = RESOURCES.AgentDeployment;
+  if (!objects.some((object) => object.kind === kind && object.apiVersion.startsWith(`${group}/`)))
+    throw new CommandError(
+      'usage',
+      `${file} holds no AgentDeployment: "agentplane apply -f ${file}" applies other kinds`,
+    );
   const written: Written[] = [];
   for (const object of objects) {
-    const [version = '', group = ''] = object.apiVersion.split('/').reverse();
-    const kind = await findKind(client, group === '' ? object.kind : `${object.kind}.${group}`);
-    const metadata = kind.namespaced ? { namespace, ...object.metadata } : object.metadata;
-    const key = {
-      name: metadata.name,
-      ...(kind.namespaced ? { namespace: metadata.namespace ?? namespace } : {}),
-    };
-    const before = await client.find({ ...kind, version }, key);
-    const after = await client.apply({ ...kind, version }, { ...object, metadata });
-    if (kind.kind !== 'AgentDeployment' || kind.group !== RESOURCES.AgentDeployment.group) continue;
-    const generation = after.metadata.generation ?? 1;
-    const verb =
-      before === undefined ? 'created' : before.metadata.generation === generation ? 'unchanged' : 'changed';
-    written.push({ key, verb, generation, revisionRequestId: undefined });
+    const applied = await applyObject(client, object, namespace);
+    if (applied.kind.kind === kind && applied.kind.group === group)
+      written.push({ ...applied, revisionRequestId: undefined });
   }
-  if (written.length > 0) return written;
-  throw new CommandError(
-    'usage',
-    `${file} holds no AgentDeployment: "kubectl apply -f ${file}" applies other kinds`,
-  );
+  return written;
 }

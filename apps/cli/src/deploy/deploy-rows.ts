@@ -1,25 +1,20 @@
 import { type Command, command, optional, toggle } from '#lib/command-line';
-import { parseDuration } from '#lib/time';
 import { TARGET_OPTIONS } from '../context/target.js';
 import { NAMESPACE_OPTION } from '../objects/object-rows.js';
-
-/** `--timeout`, for commands that wait. */
-export const timeoutOption = (fallback: string) => ({
-  flags: '--timeout <duration>',
-  about: 'longest time to wait: 30s, 10m, 1h',
-  fallback: parseDuration(fallback),
-  shownFallback: fallback,
-  parse: parseDuration,
-});
+import { timeoutOption } from '../waiting/timeout-option.js';
 
 /** `agentplane deploy`. */
 export const DEPLOY_COMMAND: Command = command(
   {
     words: 'deploy',
     about: 'create or update a deployment and wait until it serves',
-    arguments: [{ name: 'name', about: 'name of the deployment', isOptional: true }],
+    arguments: [{ name: 'name', about: 'name of the deployment', isOptional: true, completes: 'deployment' }],
     options: {
-      image: optional('--image <image>', 'image to run; by default the one it has, else one of its own name'),
+      image: optional(
+        '--image <image>',
+        'image to run; by default the one it has, else one of its own name',
+        'image',
+      ),
       file: optional(
         '-f, --file <file>',
         'manifest with the AgentDeployment; - reads standard input',

@@ -13,7 +13,7 @@ export const EVENTS_COMMAND: Command = command(
   {
     words: 'events',
     about: 'show what happened to a deployment, its revisions and their pods, newest last',
-    arguments: [{ name: 'name', about: 'name of the deployment, or its id' }],
+    arguments: [{ name: 'name', about: 'name of the deployment, or its id', completes: 'deployment' }],
     options: {
       watch: toggle('-w, --watch', 'go on with what happens, until Ctrl-C'),
       limit: parsed('--limit <events>', 'so many of the newest (100)', parseLimit),

@@ -1,9 +1,8 @@
 import { renderTable } from '#lib/command-line';
 import { EXIT } from '#lib/lifecycle';
-import { isUuid } from '#lib/resources';
 import { RestClient } from '#lib/rest-client';
-import { CommandError } from '../command-error.js';
 import { resolveTarget, type TargetFlags } from '../context/target.js';
+import { exportIdOf } from './export-id.js';
 
 export interface ExportLateFlags extends TargetFlags {
   /** Whether an export of the late runs is to be made. */
@@ -24,11 +23,11 @@ interface LateRuns {
   readonly days: readonly LateDay[];
 }
 
-/** `agentplane export late ID`. By REST, which has the exports of the archive too. */
-export async function exportLate(id: string, flags: ExportLateFlags): Promise<number> {
-  if (!isUuid(id))
-    throw new CommandError('usage', `export late needs the id of an export, which "${id}" is not`);
-  const rest = new RestClient(resolveTarget(flags).rest);
+/** `agentplane export late NAME`. By REST, which has the exports of the archive too. */
+export async function exportLate(given: string, flags: ExportLateFlags): Promise<number> {
+  const target = resolveTarget(flags);
+  const id = await exportIdOf(target, given);
+  const rest = new RestClient(target.rest);
   const path = `/api/v1/bulk-exports/${id}/late`;
   const found = await rest.request<LateRuns>('GET', path);
   process.stdout.write(renderLate(id, found));

@@ -1,9 +1,10 @@
 import { type Command, command, defaulted, optional, parsed, toggle } from '#lib/command-line';
 import { SECRET_TYPE } from '#lib/resources';
 import { TARGET_OPTIONS } from '../context/target.js';
-import { timeoutOption } from '../deploy/deploy-rows.js';
+import { timeoutOption } from '../waiting/timeout-option.js';
 import { NAMESPACE_OPTION } from '../objects/object-rows.js';
 import { oneOf } from '../one-of.js';
+import { OUTPUT } from '../output/output-option.js';
 
 const FORMATS = ['v1', 'v2_beta'] as const;
 const FILES = ['parquet', 'jsonl'] as const;
@@ -37,7 +38,7 @@ const CHANGE_COMMANDS: readonly Command[] = CHANGES.map(([change, about]) =>
     {
       words: `export ${change}`,
       about,
-      arguments: [{ name: 'name', about: 'name or id of the export' }],
+      arguments: [{ name: 'name', about: 'name or id of the export', completes: 'export' }],
       options: { namespace: NAMESPACE_OPTION, ...TARGET_OPTIONS },
       examples: [`export ${change} hourly`],
       exits: ['notFound', 'unreachable', 'refused'],
@@ -58,8 +59,13 @@ export const EXPORT_COMMANDS: readonly Command[] = [
         { name: 'name', about: 'name of the export; by default the project and the time', isOptional: true },
       ],
       options: {
-        project: optional('--project <project>', 'tracing project, by name or id'),
-        destination: defaulted('--destination <name>', 'BulkExportDestination to write to', 'local'),
+        project: optional('--project <project>', 'tracing project, by name or id', 'project'),
+        destination: defaulted(
+          '--destination <name>',
+          'BulkExportDestination to write to',
+          'local',
+          'destination',
+        ),
         last: optional('--last <window>', 'window that ends now: 24h, 7d (default 24h)'),
         from: parsed('--from <time>', 'first instant of the window, RFC 3339', parseTime),
         to: parsed('--to <time>', 'end of the window, exclusive', parseTime),
@@ -104,44 +110,56 @@ export const EXPORT_COMMANDS: readonly Command[] = [
   ...CHANGE_COMMANDS,
   command(
     {
-      words: 'export continue',
-      about: 'continue an export that failed or ran out of time: keep its files, export the rest',
-      arguments: [{ name: 'id', about: 'id of the export' }],
-      options: TARGET_OPTIONS,
-      examples: ['export continue 2f0d4a6e-5b1c-4f0e-9a53-0c4f5d1c9a11'],
+      words: 'export files',
+      about: 'list the finished files of an export, by day',
+      arguments: [{ name: 'name', about: 'name or id of the export', completes: 'export' }],
+      options: { ...TARGET_OPTIONS, output: OUTPUT },
+      examples: ['export files may', 'export files may -o name'],
       exits: ['notFound', 'unreachable', 'refused'],
       needs: 'rest',
     },
-    async ([id = ''], flags) => (await import('./export-continue-command.js')).continueExport(id, flags),
+    async ([name = ''], flags) => (await import('./export-files-command.js')).listFiles(name, flags),
+  ),
+  command(
+    {
+      words: 'export continue',
+      about: 'continue an export that failed or ran out of time: keep its files, export the rest',
+      arguments: [{ name: 'name', about: 'name or id of the export', completes: 'export' }],
+      options: TARGET_OPTIONS,
+      examples: ['export continue may', 'export continue 2f0d4a6e-5b1c-4f0e-9a53-0c4f5d1c9a11'],
+      exits: ['notFound', 'unreachable', 'refused'],
+      needs: 'rest',
+    },
+    async ([name = ''], flags) => (await import('./export-continue-command.js')).continueExport(name, flags),
   ),
   command(
     {
       words: 'export late',
       about: 'count the runs that came or changed after an export, by day; export just these',
-      arguments: [{ name: 'id', about: 'id of a completed export' }],
+      arguments: [{ name: 'name', about: 'name or id of a completed export', completes: 'export' }],
       options: {
         export: toggle('--export', 'create an export of just these, unless there are none'),
         ...TARGET_OPTIONS,
       },
-      examples: ['export late 2f0d4a6e-5b1c-4f0e-9a53-0c4f5d1c9a11'],
+      examples: ['export late may', 'export late may --export'],
       exits: ['notFound', 'unreachable', 'refused'],
       needs: 'rest',
     },
-    async ([id = ''], flags) => (await import('./export-late-command.js')).exportLate(id, flags),
+    async ([name = ''], flags) => (await import('./export-late-command.js')).exportLate(name, flags),
   ),
   command(
     {
       words: 'export verify',
       about: 'compare an export with what lies in its bucket: manifests, files, sizes, checksums, rows',
-      arguments: [{ name: 'id', about: 'id of a completed export' }],
+      arguments: [{ name: 'name', about: 'name or id of a completed export', completes: 'export' }],
       options: {
         quick: toggle('--quick', 'compare sizes without reading the files'),
         ...TARGET_OPTIONS,
       },
-      examples: ['export verify 2f0d4a6e-5b1c-4f0e-9a53-0c4f5d1c9a11'],
+      examples: ['export verify may', 'export verify 2f0d4a6e-5b1c-4f0e-9a53-0c4f5d1c9a11 --quick'],
       exits: ['notFound', 'unreachable', 'refused'],
       needs: 'rest',
     },
-    async ([id = ''], flags) => (await import('./export-verify-command.js')).verifyExport(id, flags),
+    async ([name = ''], flags) => (await import('./export-verify-command.js')).verifyExport(name, flags),
   ),
 ];

@@ -11,6 +11,7 @@ import {
   type VerifiedPlace,
   type VerifiedRun,
 } from './export-bucket.js';
+import { exportIdOf } from './export-id.js';
 
 export interface ExportVerifyFlags extends TargetFlags {
   readonly quick: boolean;
@@ -33,9 +34,10 @@ interface DestinationAnswer {
 
 const PATH = '/api/v1/bulk-exports';
 
-/** `agentplane export verify ID`. */
-export async function verifyExport(id: string, flags: ExportVerifyFlags): Promise<number> {
+/** `agentplane export verify NAME`. */
+export async function verifyExport(given: string, flags: ExportVerifyFlags): Promise<number> {
   const target = resolveTarget(flags);
+  const id = await exportIdOf(target, given);
   const rest = new RestClient(target.rest);
   const found = await rest.request<ExportAnswer>('GET', `${PATH}/${id}`);
   if (found.status !== 'COMPLETED')

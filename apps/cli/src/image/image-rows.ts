@@ -56,7 +56,7 @@ export const IMAGE_COMMANDS: readonly Command[] = [
     {
       words: 'image remove',
       about: 'take a name out of the image store; revisions that run it keep its files',
-      arguments: [{ name: 'name', about: 'name as "image list" shows it' }],
+      arguments: [{ name: 'name', about: 'name as "image list" shows it', completes: 'image' }],
       options: { data: DATA_OPTION },
       examples: ['image remove my-agent'],
       exits: ['unreachable'],

@@ -1,4 +1,4 @@
-import type { ChosenScope } from '#lib/auth';
+import type { ChosenScope, KeyScope } from '#lib/auth';
 import { EXIT } from '#lib/lifecycle';
 import { RESOURCES } from '#lib/resources';
 import { RestClient } from '#lib/rest-client';
@@ -7,10 +7,10 @@ import { CommandError } from '../command-error.js';
 import { withKube } from '../context/open-kube.js';
 import { resolveTarget, type Target, type TargetFlags } from '../context/target.js';
 import type { OutputFormat } from '../output/output-format.js';
-import { renderItems, type Shape } from '../output/print-items.js';
+import { renderDocument, renderItems, type Shape } from '../output/print-items.js';
 import { print } from '../output/print.js';
 
-const PATH = '/api/v1/api-key';
+export const KEYS_PATH = '/api/v1/api-key';
 
 /** Which keys are meant. */
 export interface KeysFlags extends TargetFlags {
@@ -44,11 +44,21 @@ const SHAPE: Shape<Key> = {
   ],
 };
 
+/** One that was just made. */
+interface NewKey extends Key {
+  readonly key: string;
+}
+
+const NEW_SHAPE: Shape<NewKey> = {
+  ...SHAPE,
+  columns: [...SHAPE.columns, { heading: 'KEY', cell: ({ key }) => key }],
+};
+
 /**
  * The REST interface with the rights to manage keys: on the operator's machine those of any workspace, elsewhere those of
  * the workspace that the context's key belongs to.
  */
-async function openKeys({ workspace, ...flags }: KeysFlags): Promise<RestClient> {
+export async function openKeys({ workspace, ...flags }: KeysFlags): Promise<RestClient> {
   const target = resolveTarget(flags);
   const { rest, local, title } = target;
   if (local) {
@@ -79,36 +89,79 @@ async function tenantOf(workspace: string, target: Target): Promise<string> {
 
 /** `agentplane keys list`: those in force, or all. */
 export async function listKeys(
-  flags: KeysFlags & { readonly output: OutputFormat; readonly all: boolean },
+  flags: KeysFlags & {
+    readonly output: OutputFormat;
+    readonly all: boolean;
+    readonly scope: KeyScope | undefined;
+    readonly limit: number | undefined;
+  },
 ): Promise<number> {
+  const { scope, limit } = flags;
   const rest = await openKeys(flags);
-  const keys = await rest.request<readonly Key[]>('GET', `${PATH}?include_revoked=${flags.all}`);
-  process.stdout.write(await renderItems(flags.output, keys, SHAPE));
+  const keys = await rest.request<readonly Key[]>('GET', `${KEYS_PATH}?include_revoked=${flags.all}`);
+  const chosen = keys.filter((key) => scope === undefined || key.scope === scope).slice(0, limit);
+  process.stdout.write(await renderItems(flags.output, chosen, SHAPE));
   return EXIT.ok;
 }
 
 /** `agentplane keys create NAME`: the key alone on standard output, so that a script can take it. */
 export async function createKey(
   name: string,
-  flags: KeysFlags & { readonly scope: ChosenScope; readonly expires: number | undefined },
+  flags: KeysFlags & {
+    readonly scope: ChosenScope;
+    readonly expires: number | undefined;
+    readonly output: OutputFormat | undefined;
+  },
 ): Promise<number> {
-  const { scope, expires } = flags;
+  const { scope, expires, output } = flags;
   const rest = await openKeys(flags);
-  const { key, id } = await rest.request<Key & { readonly key: string }>('POST', PATH, {
+  const made = await rest.request<NewKey>('POST', KEYS_PATH, {
     description: name,
     scope,
     ...(expires === undefined
       ? {}
       : { expires_at: new Date(systemClock.now().getTime() + expires).toISOString() }),
   });
-  print(`${key}\n`);
-  process.stderr.write(`The key is shown this once. "agentplane keys revoke ${id}" revokes it.\n`);
+  if (output === undefined) print(`${made.key}\n`);
+  else process.stdout.write(await renderOne(output, made));
+  process.stderr.write(`The key is shown this once. "agentplane keys revoke ${made.id}" revokes it.\n`);
   return EXIT.ok;
 }
 
-/** `agentplane keys revoke ID`. */
-export async function revokeKey(id: string, flags: KeysFlags): Promise<number> {
+/** One document, and not a list of one. */
+async function renderOne(format: OutputFormat, made: NewKey): Promise<string> {
+  switch (format.kind) {
+    case 'json':
+    case 'yaml':
+    case 'jsonpath':
+      return await renderDocument(format, made);
+    case 'table':
+    case 'wide':
+    case 'name':
+      return await renderItems(format, [made], NEW_SHAPE);
+    default:
+      return format satisfies never;
+  }
+}
+
+/** `agentplane keys revoke ID`, or the name of a key. */
+export async function revokeKey(given: string, flags: KeysFlags): Promise<number> {
   const rest = await openKeys(flags);
-  await rest.request('DELETE', `${PATH}/${encodeURIComponent(id)}`);
+  const id = await idOfKey(rest, given);
+  const { description } = await rest.request<Key>('DELETE', `${KEYS_PATH}/${encodeURIComponent(id)}`);
+  print(`key ${id} (${description}) revoked\n`);
   return EXIT.ok;
+}
+
+/** What no key in force has as its name is taken for an id. */
+async function idOfKey(rest: RestClient, given: string): Promise<string> {
+  const keys = await rest.request<readonly Key[]>('GET', KEYS_PATH);
+  if (keys.some(({ id }) => id === given)) return given;
+  const named = keys.filter(({ description }) => description === given);
+  if (named.length > 1)
+    throw new CommandError(
+      'usage',
+      `${named.length} keys are named ${given}: give one of their ids, ${named.map(({ id }) => id).join(', ')}`,
+    );
+  return named[0]?.id ?? given;
 }

@@ -1,12 +1,18 @@
-import { CHOSEN_SCOPES, type ChosenScope } from '#lib/auth';
+import { CHOSEN_SCOPES, type ChosenScope, KEY_SCOPES } from '#lib/auth';
 import { type Command, command, optional, parsed, toggle } from '#lib/command-line';
 import { parseDuration } from '#lib/time';
 import { TARGET_OPTIONS } from '../context/target.js';
 import { oneOf } from '../one-of.js';
+import { OUTPUT_WORDS, parseOutputFormat } from '../output/output-format.js';
 import { OUTPUT } from '../output/output-option.js';
+import { parseCount } from '../parse-count.js';
 
 const KEYS_OPTIONS = {
-  workspace: optional('-w, --workspace <name>', 'the workspace; by default that of the key in use'),
+  workspace: optional(
+    '-w, --workspace <name>',
+    'the workspace; by default that of the key in use',
+    'workspace',
+  ),
   ...TARGET_OPTIONS,
 };
 
@@ -34,8 +40,14 @@ export const KEY_COMMANDS: readonly Command[] = [
     {
       words: 'keys list',
       about: 'list the keys in force; the keys themselves are stored nowhere',
-      options: { all: toggle('--all', 'revoked keys, too'), ...KEYS_OPTIONS, output: OUTPUT },
-      examples: ['keys list', 'keys list --all -o yaml'],
+      options: {
+        all: toggle('--all', 'revoked keys, too'),
+        scope: parsed('--scope <scope>', 'those of one scope', oneOf(KEY_SCOPES), KEY_SCOPES),
+        limit: parsed('--limit <count>', 'so many of the newest; all by default', parseCount),
+        ...KEYS_OPTIONS,
+        output: OUTPUT,
+      },
+      examples: ['keys list', 'keys list --scope read --limit 10 -o wide', 'keys list --all -o yaml'],
       exits: ['notFound', 'unreachable', 'refused'],
       needs: 'rest',
     },
@@ -54,11 +66,18 @@ export const KEY_COMMANDS: readonly Command[] = [
           parseLifetime,
         ),
         ...KEYS_OPTIONS,
+        output: parsed(
+          '-o, --output <format>',
+          `${OUTPUT_WORDS.join(', ')} or jsonpath=TEMPLATE, of the key and what is known of it; by default the key alone`,
+          parseOutputFormat,
+          OUTPUT.completes,
+        ),
       },
       examples: [
         'keys create laptop',
         'keys create ci --workspace team-b',
         'keys create dashboard --scope read --expires 30d',
+        'keys create ci -o json',
       ],
       exits: ['notFound', 'unreachable', 'refused'],
       needs: 'rest',
@@ -69,9 +88,15 @@ export const KEY_COMMANDS: readonly Command[] = [
     {
       words: 'keys revoke',
       about: 'revoke a key',
-      arguments: [{ name: 'id', about: 'id of the key, see "keys list"' }],
+      arguments: [
+        {
+          name: 'id',
+          about: 'id of the key, see "keys list", or its name where one alone has it',
+          completes: 'key',
+        },
+      ],
       options: KEYS_OPTIONS,
-      examples: ['keys revoke 3f6C2a7eQw01'],
+      examples: ['keys revoke 3f6C2a7eQw01', 'keys revoke laptop'],
       exits: ['notFound', 'unreachable', 'refused'],
       needs: 'rest',
     },

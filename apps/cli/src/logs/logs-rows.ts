@@ -14,7 +14,9 @@ export const LOGS_COMMANDS: readonly Command[] = [
     {
       words: 'logs',
       about: 'print the logs of a deployment, a revision, an export run, a listener or a pod',
-      arguments: [{ name: 'name', about: 'name, or KIND/NAME where several kinds have it' }],
+      arguments: [
+        { name: 'name', about: 'name, or KIND/NAME where several kinds have it', completes: 'deployment' },
+      ],
       options: {
         follow: toggle('-f, --follow', 'go on until Ctrl-C, over breaks of the connection'),
         previous: toggle('-p, --previous', 'of containers before their last restart'),

@@ -1,6 +1,14 @@
-import { copyFileSync, cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  writeFileSync,
+} from 'node:fs';
 import { basename, join, resolve } from 'node:path';
-import { shellWord } from '#lib/command-line';
+import { programWords, shellWord } from '#lib/command-line';
 import { INSTALLATION } from '#lib/data-folder';
 import { errorText } from '#lib/errors';
 import { EXIT } from '#lib/lifecycle';
@@ -33,13 +41,6 @@ function makeFolder(folder: string): void {
   }
 }
 
-/** What to type for this program; elsewhere npx would look for a package of that name. */
-function programWords(): string {
-  const here = process.cwd();
-  if (here === INSTALLATION) return 'npx agentplane';
-  return `node ${shellWord(join(INSTALLATION, 'bin', 'agentplane.js'))}`;
-}
-
 /** What makes the packages that the folder names. */
 function installing(given: string, isPython: boolean): readonly string[] {
   const word = (path: string): string => shellWord(join(given, path));
@@ -66,6 +67,8 @@ export function makeAgent(given: string, isPython: boolean): number {
     if (!existsSync(path)) continue;
     writeFileSync(path, readFileSync(path, 'utf8').replaceAll(PLACEHOLDER, name));
   }
+  // npm packs no file of that name, so the template has it under another
+  renameSync(join(folder, 'gitignore'), join(folder, '.gitignore'));
   copyFileSync(join(folder, '.env.example'), join(folder, '.env'));
   process.stdout.write(
     [
@@ -73,7 +76,7 @@ export function makeAgent(given: string, isPython: boolean): number {
       '',
       '  Try next:',
       ...installing(given, isPython).map((words) => `    ${words}`),
-      `    ${programWords()} dev ${shellWord(given)}`,
+      `    ${programWords({ here: process.cwd(), installation: INSTALLATION })} dev ${shellWord(given)}`,
       '',
     ].join('\n'),
   );

@@ -1,3 +1,4 @@
+import { renderTable } from '#lib/command-line';
 import { EXIT } from '#lib/lifecycle';
 import type { Untyped } from '#lib/kube';
 import { CommandError } from '../command-error.js';
@@ -7,13 +8,18 @@ import type { OutputFormat } from '../output/output-format.js';
 import { renderDocument } from '../output/print-items.js';
 import { findKind, findKinds, type Kind } from './find-kind.js';
 import { findObject } from './find-object.js';
+import { nameLine, withoutManagers } from './object-text.js';
 import { parseObjectWords } from './parse-object-words.js';
 import { fetchTable } from './table-answer.js';
+import { watchObjects } from './watch-objects.js';
 
 export interface GetFlags extends TargetFlags {
   readonly namespace: string | undefined;
   readonly allNamespaces: boolean;
   readonly selector: string | undefined;
+  readonly watch: boolean;
+  /** The most of each kind. */
+  readonly limit: number | undefined;
   readonly output: OutputFormat;
 }
 
@@ -23,6 +29,7 @@ export async function getObjects(words: readonly string[], flags: GetFlags): Pro
     const { kind: word, name } = parseObjectWords(words);
     if (name !== undefined && flags.selector !== undefined)
       throw new CommandError('usage', '--selector and a name were given: use one of them');
+    if (flags.watch) return await watchKind(kube, word, name, flags);
     const text =
       name === undefined
         ? await renderLists(kube, await findKinds(kube.client, word.split(',')), flags)
@@ -30,6 +37,26 @@ export async function getObjects(words: readonly string[], flags: GetFlags): Pro
     process.stdout.write(text);
     return EXIT.ok;
   });
+}
+
+async function watchKind(
+  kube: KubeAccess,
+  word: string,
+  name: string | undefined,
+  { output, selector, limit, ...flags }: GetFlags,
+): Promise<number> {
+  if (word.includes(','))
+    throw new CommandError(
+      'usage',
+      `--watch follows one kind, and ${word} names several: start one for each`,
+    );
+  const kind = await findKind(kube.client, word);
+  const namespace = namespaceOf(kube, flags);
+  if (name === undefined)
+    return await watchObjects(kube.client, { kind, namespace, name, selector, limit }, output);
+  const { metadata } = await findObject(kube.client, kind, name, { namespace });
+  const one = { kind, namespace: metadata.namespace, name: metadata.name, selector, limit };
+  return await watchObjects(kube.client, one, output);
 }
 
 /** The namespace that flags mean; undefined: all. */
@@ -50,7 +77,7 @@ async function renderOne(kube: KubeAccess, kind: Kind, name: string, flags: GetF
         ...{ kind, selector: undefined, isWide: output.kind === 'wide' },
         ...{ name: object.metadata.name, namespace: object.metadata.namespace },
       });
-      return table ?? '';
+      return table ? renderTable(table.headings, table.rows) : '';
     }
     case 'name':
       return nameLine(kind, object);
@@ -65,7 +92,7 @@ async function renderOne(kube: KubeAccess, kind: Kind, name: string, flags: GetF
 
 /** Several kinds stand one below the other, or in one list. */
 async function renderLists(kube: KubeAccess, kinds: readonly Kind[], flags: GetFlags): Promise<string> {
-  const { output, selector } = flags;
+  const { output, selector, limit } = flags;
   const namespace = namespaceOf(kube, flags);
   switch (output.kind) {
     case 'table':
@@ -73,8 +100,9 @@ async function renderLists(kube: KubeAccess, kinds: readonly Kind[], flags: GetF
       const isWide = output.kind === 'wide';
       const tables: string[] = [];
       for (const kind of kinds) {
-        const table = await fetchTable(kube.client, { kind, namespace, name: undefined, selector, isWide });
-        if (table !== undefined) tables.push(table);
+        const all = { kind, namespace, name: undefined, selector, isWide, limit };
+        const table = await fetchTable(kube.client, all);
+        if (table !== undefined) tables.push(renderTable(table.headings, table.rows));
         else process.stderr.write(`No ${kind.plural} found${placeText(kind, namespace)}.\n`);
       }
       return tables.join('\n');
@@ -104,23 +132,12 @@ async function listAll(
         ...(namespace === undefined || !kind.namespaced ? {} : { namespace }),
         ...(flags.selector === undefined ? {} : { labelSelector: flags.selector }),
       });
-      return items.map((item) => [kind, item] as const);
+      return items.slice(0, flags.limit).map((item) => [kind, item] as const);
     }),
   );
   return lists.flat();
 }
 
-/** kubectl leaves `managedFields` out, too. */
-function withoutManagers(object: Untyped): object {
-  const { managedFields: _, ...metadata } = { managedFields: undefined, ...object.metadata };
-  return { ...object, metadata };
-}
-
 function placeText({ namespaced }: Kind, namespace: string | undefined): string {
   return namespaced && namespace !== undefined ? ` in namespace ${namespace}` : '';
-}
-
-/** `bulkexport.agentplane.dev/NAME`, as kubectl prints it. */
-function nameLine({ singular, group }: Kind, { metadata }: Untyped): string {
-  return `${singular}${group === '' ? '' : `.${group}`}/${metadata.name}\n`;
 }

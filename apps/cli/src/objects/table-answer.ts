@@ -1,8 +1,9 @@
-import { renderTable } from '#lib/command-line';
 import { collectionPath, type KubeClient, objectPath } from '#lib/kube';
 import type { Kind } from './find-kind.js';
 
 const ACCEPT = 'application/json;as=Table;v=v1;g=meta.k8s.io,application/json';
+
+const PAGE = 500;
 
 /** The parts of Kubernetes' `Table` that are printed. */
 interface TableAnswer {
@@ -23,29 +24,43 @@ export interface TableRequest {
   readonly name: string | undefined;
   readonly selector: string | undefined;
   readonly isWide: boolean;
+  /** The most rows; undefined: all. */
+  readonly limit?: number | undefined;
+  /** Whether rows begin with their namespace; by default those of several namespaces do. */
+  readonly isQualified?: boolean;
+}
+
+/** What a table shows, before it is laid out. */
+export interface FetchedTable {
+  readonly headings: readonly string[];
+  readonly rows: readonly (readonly string[])[];
 }
 
 /** Objects as the API server tabulates them, so that the columns are those of `kubectl get`; undefined: there are none. */
-export async function fetchTable(client: KubeClient, request: TableRequest): Promise<string | undefined> {
+export async function fetchTable(
+  client: KubeClient,
+  request: TableRequest,
+): Promise<FetchedTable | undefined> {
   const { kind, namespace, name, isWide } = request;
   const pages = await fetchPages(client, request);
   const definitions = pages[0]?.columnDefinitions ?? [];
   const shown = definitions.flatMap(({ priority = 0 }, at) => (isWide || priority === 0 ? [at] : []));
-  const isQualified = kind.namespaced && namespace === undefined && name === undefined;
+  const { isQualified = kind.namespaced && namespace === undefined && name === undefined } = request;
   const rows = pages
     .flatMap((page) => page.rows ?? [])
+    .slice(0, request.limit)
     .map(({ cells, object }) => [
       ...(isQualified ? [object?.metadata?.namespace ?? ''] : []),
       ...shown.map((at) => cellText(cells[at])),
     ]);
   if (rows.length === 0) return undefined;
   const headings = shown.map((at) => (definitions[at]?.name ?? '').toUpperCase());
-  return renderTable([...(isQualified ? ['NAMESPACE'] : []), ...headings], rows);
+  return { headings: [...(isQualified ? ['NAMESPACE'] : []), ...headings], rows };
 }
 
 async function fetchPages(
   client: KubeClient,
-  { kind, namespace, name, selector }: TableRequest,
+  { kind, namespace, name, selector, limit = Infinity }: TableRequest,
 ): Promise<readonly TableAnswer[]> {
   const scope = kind.namespaced ? namespace : undefined;
   if (name !== undefined) {
@@ -54,14 +69,16 @@ async function fetchPages(
   }
   const pages: TableAnswer[] = [];
   let token: string | undefined;
+  let left = limit;
   do {
     const page = (await client.raw('GET', collectionPath(kind, scope), {
       accept: ACCEPT,
-      query: { limit: 500, labelSelector: selector, continue: token },
+      query: { limit: Math.min(PAGE, left), labelSelector: selector, continue: token },
     })) as TableAnswer;
     pages.push(page);
     token = page.metadata?.continue || undefined;
-  } while (token !== undefined);
+    left -= page.rows?.length ?? 0;
+  } while (token !== undefined && left > 0);
   return pages;
 }
 

@@ -41,7 +41,7 @@ export const PRICE_COMMANDS: readonly Command[] = [
       words: 'prices unmatched',
       about: 'list models whose runs have tokens and no cost',
       options: {
-        project: optional('--project <project>', 'tracing project, by name or id; all by default'),
+        project: optional('--project <project>', 'tracing project, by name or id; all by default', 'project'),
         last: parsed(
           '--last <duration>',
           'runs that began so long ago or later; 24h by default',
@@ -92,7 +92,7 @@ export const PRICE_COMMANDS: readonly Command[] = [
     {
       words: 'prices remove',
       about: 'delete a price; one of the platform is disabled instead',
-      arguments: [{ name: 'id', about: 'id of the price, see "prices list -o wide"' }],
+      arguments: [{ name: 'id', about: 'id of the price, see "prices list -o wide"', completes: 'price' }],
       options: TARGET_OPTIONS,
       examples: ['prices remove 0197e0c5-2b0c-7e51-9d3a-3f0c8a3b2d10'],
       exits: EXITS,
@@ -104,7 +104,7 @@ export const PRICE_COMMANDS: readonly Command[] = [
     {
       words: 'prices apply',
       about: 'price stored runs of a tracing project again, but those whose senders gave a cost',
-      arguments: [{ name: 'project', about: 'tracing project, by name or id' }],
+      arguments: [{ name: 'project', about: 'tracing project, by name or id', completes: 'project' }],
       options: {
         from: parsed('--from <time>', 'runs that began then or later, RFC 3339', parseTime),
         to: parsed('--to <time>', 'runs that began before, RFC 3339', parseTime),

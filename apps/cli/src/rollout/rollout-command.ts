@@ -113,7 +113,7 @@ export async function resume(name: string, flags: WaitFlags): Promise<number> {
   return EXIT.ok;
 }
 
-function waiting(rest: RestClient, { timeout }: WaitFlags): RestWait {
+export function waiting(rest: RestClient, { timeout }: WaitFlags): RestWait {
   const onProgress = (message: string): boolean => process.stderr.write(`${message}\n`);
   return { rest, clock: systemClock, timeoutMs: timeout, onProgress };
 }

@@ -1,10 +1,15 @@
 import { type Command, command, optional, parsed, toggle } from '#lib/command-line';
 import { TARGET_OPTIONS } from '../context/target.js';
-import { timeoutOption } from '../deploy/deploy-rows.js';
+import { timeoutOption } from '../waiting/timeout-option.js';
 import { OUTPUT } from '../output/output-option.js';
+import { parseCount } from '../parse-count.js';
 
-const NAME = { name: 'name', about: 'name of the deployment, or its id' };
-const WAIT_OPTIONS = {
+export const DEPLOYMENT_NAME = {
+  name: 'name',
+  about: 'name of the deployment, or its id',
+  completes: 'deployment',
+} as const;
+export const WAIT_OPTIONS = {
   wait: toggle('--no-wait', 'do not wait until it serves'),
   timeout: timeoutOption('5m'),
   ...TARGET_OPTIONS,
@@ -14,21 +19,15 @@ const revisionOption = (about: string) => ({
   ...WAIT_OPTIONS,
 });
 
-function parseLimit(text: string): number {
-  const limit = Number(text);
-  if (!/^\d{1,5}$/.test(text) || limit < 1) throw new Error('must be a number from 1');
-  return limit;
-}
-
 /** What is done to a deployment that is there. */
 export const ROLLOUT_COMMANDS: readonly Command[] = [
   command(
     {
       words: 'revisions',
       about: 'list the revisions of a deployment, newest first; * marks the one that serves',
-      arguments: [NAME],
+      arguments: [DEPLOYMENT_NAME],
       options: {
-        limit: parsed('--limit <count>', 'so many of the newest; all by default', parseLimit),
+        limit: parsed('--limit <count>', 'so many of the newest; all by default', parseCount),
         ...TARGET_OPTIONS,
         output: OUTPUT,
       },
@@ -42,7 +41,7 @@ export const ROLLOUT_COMMANDS: readonly Command[] = [
     {
       words: 'rollback',
       about: 'go back to the revision that served before: its image, resources and secrets',
-      arguments: [NAME],
+      arguments: [DEPLOYMENT_NAME],
       options: revisionOption('the revision to go back to; by default the last that served before this one'),
       examples: ['rollback sample-agent', 'rollback sample-agent --revision 2f0d4a6e'],
       exits: ['notFound', 'unreachable', 'timedOut', 'refused'],
@@ -55,7 +54,7 @@ export const ROLLOUT_COMMANDS: readonly Command[] = [
     {
       words: 'redeploy',
       about: 'make a new revision as the newest one is, such as after a failure that has passed',
-      arguments: [NAME],
+      arguments: [DEPLOYMENT_NAME],
       options: revisionOption('the revision to make it from; by default the newest'),
       examples: ['redeploy sample-agent', 'redeploy sample-agent --revision 2f0d4a6e --no-wait'],
       exits: ['notFound', 'unreachable', 'timedOut', 'refused'],
@@ -69,7 +68,7 @@ export const ROLLOUT_COMMANDS: readonly Command[] = [
       words: 'restart',
       about:
         'replace the pods of a deployment by new ones of the revision that serves; the old ones serve until then',
-      arguments: [NAME],
+      arguments: [DEPLOYMENT_NAME],
       options: WAIT_OPTIONS,
       examples: ['restart sample-agent'],
       exits: ['notFound', 'unreachable', 'timedOut', 'refused'],
@@ -85,7 +84,7 @@ export const ROLLOUT_COMMANDS: readonly Command[] = [
     {
       words: 'suspend',
       about: 'end the pods of a deployment; its database, revisions and address stay',
-      arguments: [NAME],
+      arguments: [DEPLOYMENT_NAME],
       options: TARGET_OPTIONS,
       examples: ['suspend sample-agent'],
       exits: ['notFound', 'unreachable', 'refused'],
@@ -97,7 +96,7 @@ export const ROLLOUT_COMMANDS: readonly Command[] = [
     {
       words: 'resume',
       about: 'start the pods of a suspended deployment again, and wait until it serves',
-      arguments: [NAME],
+      arguments: [DEPLOYMENT_NAME],
       options: WAIT_OPTIONS,
       examples: ['resume sample-agent', 'resume sample-agent --no-wait'],
       exits: ['notFound', 'unreachable', 'timedOut', 'refused'],

@@ -5,7 +5,7 @@ import { parseTime } from '../export/export-rows.js';
 import { OUTPUT } from '../output/output-option.js';
 
 const WHICH_OPTIONS = {
-  project: optional('--project <project>', 'tracing project, by name or id; all by default'),
+  project: optional('--project <project>', 'tracing project, by name or id; all by default', 'project'),
   filter: optional('--filter <text>', 'condition on the runs, such as \'gt(latency, "5s")\''),
   errors: toggle('--errors', 'only what failed'),
 };

@@ -1,12 +1,13 @@
 import { type Command, command, optional, parsed, toggle } from '#lib/command-line';
 import { isUuid } from '#lib/resources';
 import { TARGET_OPTIONS } from '../context/target.js';
-import { timeoutOption } from '../deploy/deploy-rows.js';
+import { timeoutOption } from '../waiting/timeout-option.js';
 import { oneOf } from '../one-of.js';
 import { OUTPUT } from '../output/output-option.js';
 
 const PLANS = ['developer', 'plus', 'enterprise'] as const;
 const NAME = { name: 'name', about: 'name of the workspace' };
+const KNOWN = { ...NAME, completes: 'workspace' } as const;
 const SPEC_OPTIONS = {
   plan: parsed('--plan <plan>', `what it may use: ${PLANS.join(', ')}`, oneOf(PLANS), PLANS),
   displayName: optional('--display-name <text>', 'name for people'),
@@ -52,7 +53,7 @@ export const WORKSPACE_COMMANDS: readonly Command[] = [
     {
       words: 'workspace set',
       about: 'change the plan or the display name of a workspace',
-      arguments: [NAME],
+      arguments: [KNOWN],
       options: { ...SPEC_OPTIONS, ...TARGET_OPTIONS },
       examples: ['workspace set team-b --plan enterprise'],
       exits: ['notFound', 'unreachable', 'refused'],
@@ -64,7 +65,7 @@ export const WORKSPACE_COMMANDS: readonly Command[] = [
     {
       words: 'workspace delete',
       about: 'delete a workspace with all its deployments and exports, and wait until they have ended',
-      arguments: [NAME],
+      arguments: [KNOWN],
       options: {
         yes: toggle('--yes', 'delete it; without this the command says what would be lost'),
         timeout: timeoutOption('5m'),

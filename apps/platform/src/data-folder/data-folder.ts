@@ -1,7 +1,15 @@
 import { chmodSync, existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { PLATFORM_VERSION } from '#lib/config';
-import { type DataPaths, dataPaths, type Lock, readJson, takeLock, writeJson } from '#lib/data-folder';
+import {
+  type DataPaths,
+  dataPaths,
+  type Lock,
+  readJson,
+  takeLock,
+  UP_LOCK,
+  writeJson,
+} from '#lib/data-folder';
 import { refuseUnfinishedRestore } from './unfinished-restore.js';
 import { isNewer, type Upgrade, upgradeFrom } from './upgrade.js';
 
@@ -76,6 +84,7 @@ function takeFolder(root: string): Lock {
     return takeLock(
       join(root, 'lock'),
       ({ pid }) => `${root} is in use by process ${pid}; stop that platform, or choose another --data`,
+      UP_LOCK,
     );
   } catch (error) {
     const trouble = TROUBLES[(error as NodeJS.ErrnoException).code ?? ''];

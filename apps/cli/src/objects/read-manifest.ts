@@ -30,7 +30,7 @@ export function readManifest(file: string): readonly ManifestObject[] {
     return [value];
   });
   if (objects.length > 0) return objects;
-  throw new CommandError('usage', `${file} holds no object: expected an AgentDeployment`);
+  throw new CommandError('usage', `${file} holds no object of Kubernetes`);
 }
 
 function readText(file: string): string {

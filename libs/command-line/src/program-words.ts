@@ -1,0 +1,26 @@
+import { basename, dirname, join, relative, sep } from 'node:path';
+import { shellWord } from './shell-word.js';
+
+/** Where a command would be typed, and where this program lies. */
+export interface ProgramPlaces {
+  readonly here: string;
+  readonly installation: string;
+}
+
+/** What to type for this program: elsewhere npx would look for a package of its name in the registry. */
+export function programWords({ here, installation }: ProgramPlaces): string {
+  const owner = installedIn(installation);
+  if (here === installation || (owner !== undefined && `${here}${sep}`.startsWith(`${owner}${sep}`)))
+    return 'npx agentplane';
+  // npm install --global, which links its command into a folder of PATH
+  if (owner !== undefined && basename(owner) === 'lib') return 'agentplane';
+  const program = join(installation, 'bin', 'agentplane.js');
+  const short = relative(here, program);
+  return `node ${shellWord(short.startsWith('..') ? program : short)}`;
+}
+
+/** The folder whose `node_modules` an installed package lies in; undefined for a checkout. */
+function installedIn(installation: string): string | undefined {
+  const modules = dirname(installation);
+  return basename(modules) === 'node_modules' ? dirname(modules) : undefined;
+}
