@@ -1,5 +1,5 @@
 // Makes one file of each program that starts often, and files of what its parts share: node bin/bundle.js
-// `libs/bundles` says when they are used.
+// `libs/bundles` says when they are used. --inputs writes nothing, and prints which compiled files each program has.
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -45,7 +45,7 @@ const OWN_PLACE = {
   },
 };
 
-const { outputFiles } = await build({
+const { outputFiles, metafile } = await build({
   entryPoints: PROGRAMS.map((name) => ({ in: join(dist, 'apps', name, 'src', 'program.js'), out: name })),
   outdir: bundles,
   chunkNames: 'part-[hash]',
@@ -53,6 +53,7 @@ const { outputFiles } = await build({
   bundle: true,
   splitting: true,
   write: false,
+  metafile: true,
   platform: 'node',
   format: 'esm',
   target: 'node24',
@@ -65,14 +66,36 @@ const { outputFiles } = await build({
   logLevel: 'error',
 });
 
-mkdirSync(bundles, { recursive: true });
-const isProgram = ({ path }) => PROGRAMS.some((name) => basename(path) === `${name}.js`);
-const formerMs = statSync(join(bundles, `${PROGRAMS[0]}.js`), { throwIfNoEntry: false })?.mtimeMs ?? 0;
-// parts come first: a program that is found has all of its own, wherever this is cut short
-for (const { path, contents } of outputFiles.sort((a, b) => isProgram(a) - isProgram(b))) {
-  writeFileSync(`${path}.new`, contents);
-  renameSync(`${path}.new`, path);
+if (process.argv.includes('--inputs'))
+  process.stdout.write(JSON.stringify(inputsByProgram(metafile.outputs)));
+else writeBundles();
+
+function writeBundles() {
+  mkdirSync(bundles, { recursive: true });
+  const isProgram = ({ path }) => PROGRAMS.some((name) => basename(path) === `${name}.js`);
+  const formerMs = statSync(join(bundles, `${PROGRAMS[0]}.js`), { throwIfNoEntry: false })?.mtimeMs ?? 0;
+  // parts come first: a program that is found has all of its own, wherever this is cut short
+  for (const { path, contents } of outputFiles.sort((a, b) => isProgram(a) - isProgram(b))) {
+    writeFileSync(`${path}.new`, contents);
+    renameSync(`${path}.new`, path);
+  }
+  // what runs since the build before this may import the rest of its parts yet
+  for (const name of readdirSync(bundles))
+    if (statSync(join(bundles, name)).mtimeMs < formerMs - SLOW_BUILD_MS) rmSync(join(bundles, name));
 }
-// what runs since the build before this may import the rest of its parts yet
-for (const name of readdirSync(bundles))
-  if (statSync(join(bundles, name)).mtimeMs < formerMs - SLOW_BUILD_MS) rmSync(join(bundles, name));
+
+/** Those of its own file and of every part that it may import. */
+function inputsByProgram(outputs) {
+  const collect = (path, seen) => {
+    if (seen.has(path) || !outputs[path]) return seen;
+    seen.add(path);
+    for (const { path: part } of outputs[path].imports) collect(part, seen);
+    return seen;
+  };
+  return Object.fromEntries(
+    PROGRAMS.map((name) => {
+      const files = [...collect(relative(root, join(bundles, `${name}.js`)), new Set())];
+      return [name, [...new Set(files.flatMap((file) => Object.keys(outputs[file].inputs)))]];
+    }),
+  );
+}

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { findPinnedNode } from './pinned-node.js';
@@ -16,39 +16,44 @@ function newest(path) {
   return latest;
 }
 
+/** Runs a script of the build; false when it failed, which is printed. */
+function succeeds(words, failure) {
+  const run = spawnSync(findPinnedNode(), words, { cwd: root, encoding: 'utf8' });
+  if (run.status !== 0) process.stderr.write(`${failure}:\n${run.stdout}${run.stderr}`);
+  return run.status === 0;
+}
+
+/**
+ * Compiles apps/ and libs/ into dist/. Until they are bundled anew, programs load the modules.
+ * @returns {boolean} false when the compiler found errors (they are printed)
+ */
+export function compile() {
+  const compiler = join(root, 'node_modules', 'typescript-native', 'bin', 'tsc');
+  return succeeds([compiler, '-p', join(root, 'tsconfig.build.json')], 'The build failed');
+}
+
 /**
  * Compiles apps/ and libs/ into dist/, and bundles programs of it, unless the last build is newer than every source.
- * The native TypeScript compiler does it in a second or two, so there is no watch mode to keep in step.
+ * The native TypeScript compiler does it in a second or two.
  * @returns {boolean} false when the compiler found errors (they are printed)
  */
 export function ensureBuilt({ force = false } = {}) {
-  if (!existsSync(join(root, 'apps')) && existsSync(stamp)) return true;
+  // a package and an image have what was compiled, and no sources
+  if (!existsSync(join(root, 'tsconfig.build.json')) && existsSync(stamp)) return true;
   const sources = ['apps', 'libs', 'bin/bundle.js', 'tsconfig.json', 'tsconfig.build.json', 'package.json'];
   const built = newest(stamp);
   if (!force && built > 0 && sources.every((path) => newest(join(root, path)) <= built)) return true;
   if (force) rmSync(join(root, 'dist'), { recursive: true, force: true });
   const started = Date.now();
-  const compiler = join(root, 'node_modules', 'typescript-native', 'bin', 'tsc');
   if (process.stderr.isTTY) process.stderr.write('Building …');
-  const run = spawnSync(findPinnedNode(), [compiler, '-p', join(root, 'tsconfig.build.json')], {
-    cwd: root,
-    encoding: 'utf8',
-  });
+  const isCompiled = compile();
   if (process.stderr.isTTY) process.stderr.write('\r');
-  if (run.status !== 0) {
-    process.stderr.write(`The build failed:\n${run.stdout}${run.stderr}`);
-    return false;
-  }
-  const bundling = spawnSync(findPinnedNode(), [join(root, 'bin', 'bundle.js')], {
-    cwd: root,
-    encoding: 'utf8',
-  });
-  if (bundling.status !== 0) {
-    process.stderr.write(`The programs could not be bundled:\n${bundling.stdout}${bundling.stderr}`);
-    return false;
-  }
+  if (!isCompiled) return false;
+  if (!succeeds([join(root, 'bin', 'bundle.js')], 'The programs could not be bundled')) return false;
   mkdirSync(dirname(stamp), { recursive: true });
   writeFileSync(stamp, '');
+  // what changed while this was built is newer than it
+  utimesSync(stamp, started / 1000, started / 1000);
   process.stderr.write(`Built in ${((Date.now() - started) / 1000).toFixed(1)} s\n`);
   return true;
 }

@@ -42,9 +42,11 @@ const COPIES = [
   'rxjs/dist/bundles',
   'rxjs/dist/esm5',
   'libphonenumber-js/bundle',
-  'es-toolkit/dist/browser.global.js',
   'es-toolkit/src',
 ];
+
+/** Imported as modules by one package alone (Ink), whose types name nothing of it: the other forms go. */
+const MODULES_ALONE = { folder: 'es-toolkit', others: /\.(js|d\.ts|d\.mts)$/ };
 
 /** Source maps, the types of second copies, static libraries, what people read on the package's page; no licence. */
 const NEEDLESS = /(\.map|\.d\.cts|\.a|^(readme|changelog|history)(\..*)?\.md)$/i;
@@ -58,11 +60,12 @@ function packagesIn(folder) {
   });
 }
 
-function removeNeedless(folder) {
+function removeFiles(folder, pattern) {
+  if (!existsSync(folder)) return;
   for (const entry of readdirSync(folder, { withFileTypes: true })) {
     const path = join(folder, entry.name);
-    if (entry.isDirectory()) removeNeedless(path);
-    else if (entry.isFile() && NEEDLESS.test(entry.name)) rmSync(path, { force: true });
+    if (entry.isDirectory()) removeFiles(path, pattern);
+    else if (entry.isFile() && pattern.test(entry.name)) rmSync(path, { force: true });
   }
 }
 
@@ -70,5 +73,6 @@ if (existsSync(modules) && !existsSync(join(modules, 'jest'))) {
   for (const path of COPIES) rmSync(join(modules, path), { recursive: true, force: true });
   for (const path of packagesIn(modules))
     for (const name of FOLDERS) rmSync(join(path, name), { recursive: true, force: true });
-  removeNeedless(modules);
+  removeFiles(modules, NEEDLESS);
+  removeFiles(join(modules, MODULES_ALONE.folder), MODULES_ALONE.others);
 }

@@ -22,7 +22,7 @@ export function findPinnedNode() {
   if (Number(process.versions.node.split('.')[0]) >= OLDEST_MAJOR) return process.execPath;
   process.stderr.write(
     `Node ${process.versions.node} is too old and the package ${packageName} is not installed.\n` +
-      `Run "npm ci" (it brings Node ${OLDEST_MAJOR} on most platforms) or install Node ${OLDEST_MAJOR} or newer.\n`,
+      `Install Node ${OLDEST_MAJOR} or newer; on Linux and on macOS with Intel npm brings it, unless optional packages are left out.\n`,
   );
   process.exit(1);
 }

@@ -1,6 +1,7 @@
 import { PLATFORM_VERSION } from '#lib/config';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { packagesOf } from '#lib/data-folder';
 import type { ApiServer, KubeIdentity } from '#lib/embedded-kube';
 import { openImageStore } from '#lib/image-store';
 import { Informers, KubeClient, type KubeConnection, loadKubeConnection, startControllers } from '#lib/kube';
@@ -81,7 +82,7 @@ function podUsers(text: string): readonly UserRange[] {
 function programsOf({ installation, dataFolder }: EmbeddedConfig): readonly string[] {
   return [
     join(installation, 'dist', 'apps', 'agent-server', 'src', 'main.js'),
-    join(installation, 'node_modules'),
+    packagesOf(installation),
     join(dataFolder, 'images'),
   ];
 }

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { packagesOf } from '#lib/data-folder';
 import { TerminalError } from '#lib/errors';
 import type { GraphConfiguration } from '#lib/graph-configuration';
 import { type Clock, systemClock } from '#lib/time';
@@ -22,7 +23,7 @@ import { workspaceNames } from './workspace-names.js';
 export interface ImageStoreOptions {
   /** `images/` of the data folder. */
   readonly folder: string;
-  /** The installation: holds `dist/` and `node_modules/`. */
+  /** The installation: holds `dist/`, and knows where its packages are. */
   readonly installation: string;
   readonly clock?: Clock;
 }
@@ -83,7 +84,7 @@ export class ImageStore {
     this.#removal = new ContentRemoval({ folder, index: this.#index, closed: this.#closed, clock });
     this.#packages = {
       shared: join(folder, 'dependencies'),
-      platformModules: join(installation, 'node_modules'),
+      platformModules: packagesOf(installation),
     };
   }
 

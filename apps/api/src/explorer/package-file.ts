@@ -3,7 +3,7 @@ import { createReadStream, type ReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import { INSTALLATION } from '#lib/data-folder';
+import { INSTALLATION, packagesOf } from '#lib/data-folder';
 
 /** What a caller may keep a file by. */
 export interface FileMark {
@@ -22,7 +22,7 @@ export class PackageFile {
     path: string,
     readonly contentType: string,
   ) {
-    this.#path = join(INSTALLATION, 'node_modules', path);
+    this.#path = join(packagesOf(INSTALLATION), path);
   }
 
   mark(): Promise<FileMark> {

@@ -1,7 +1,7 @@
 import { join, relative } from 'node:path';
 import type { PlatformCredentials } from '#lib/data-folder';
 import type { OlderKey } from '../preparation/preparation-tasks.js';
-import { shellWord, visibleText } from '#lib/command-line';
+import { programWords, shellWord, visibleText } from '#lib/command-line';
 
 const MAX_TROUBLE = 500;
 
@@ -26,11 +26,7 @@ export function renderGreeting(
     const short = relative(here, path);
     return short.startsWith('..') ? path : short;
   };
-  // elsewhere npx would look for a package of that name
-  const agentplane =
-    here === installation
-      ? 'npx agentplane'
-      : `node ${shellWord(near(join(installation, 'bin', 'agentplane.js')))}`;
+  const agentplane = programWords({ here, installation });
   const data = near(dataFolder) === '.agentplane' ? '' : ` --data ${shellWord(dataFolder)}`;
   return [
     '',

@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, statfsSync } from 'node:fs';
-import { join } from 'node:path';
-import { type DataPaths, dataPaths, INSTALLATION, takeLock } from '#lib/data-folder';
+import { basename, dirname, join } from 'node:path';
+import { type DataPaths, dataPaths, INSTALLATION, packagesOf, takeLock } from '#lib/data-folder';
 import { draftCluster, hasRunningServer, installedMajor, removeCluster } from '#lib/embedded-postgres';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
@@ -178,8 +178,14 @@ async function restorePart(part: PartRecord, paths: DataPaths, request: RestoreR
 
 /** Links of images to the packages of the installation. */
 function linkMover({ installation }: BackupManifest): (target: string) => string {
-  return (target) =>
-    target.startsWith(`${installation}/`)
+  const itself = join(installation, 'node_modules');
+  const around = dirname(installation);
+  return (target) => {
+    // a package lies in the folder of its packages
+    if (target === itself || (target === around && basename(around) === 'node_modules'))
+      return packagesOf(INSTALLATION);
+    return target.startsWith(`${installation}/`)
       ? join(INSTALLATION, target.slice(installation.length + 1))
       : target;
+  };
 }
