@@ -12,5 +12,8 @@ export const CONFIG = {
   restUrl: optionalText('AGENTPLANE_REST_URL', 'address of the REST interface: traces, keys'),
   restKeyFd: optionalText('AGENTPLANE_REST_KEY_FD', 'descriptor from which the API key for it is read'),
   visual: optionalText('VISUAL', 'editor, as a command line'),
+  browser: optionalText('BROWSER', 'browser, as a command line; %s is the address'),
+  display: optionalText('DISPLAY', 'X11 display, without which there is no browser on Linux'),
+  waylandDisplay: optionalText('WAYLAND_DISPLAY', 'the same of Wayland'),
   editor: text('EDITOR', 'editor, as a command line', { fallback: 'vi' }),
 };

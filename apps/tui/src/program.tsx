@@ -10,7 +10,9 @@ import { RestClient } from '#lib/rest-client';
 import { createLogger } from '#lib/telemetry';
 import { systemClock } from '#lib/time';
 import { KubeDeeds } from './acting/kube-deeds.js';
+import { browserCommand, urlOpener } from './acting/open-url.js';
 import { CONFIG } from './config.js';
+import { copyCode } from './render/copy-code.js';
 import { Dashboard } from './screen/dashboard.js';
 import { followLines } from './screen/follow-lines.js';
 import { PRINTED, printOnce } from './screen/print-once.js';
@@ -88,7 +90,11 @@ async function main(): Promise<number> {
     dataFolder === undefined ? undefined : readCredentials(dataPaths(dataFolder).credentials)?.metrics;
   const pulse = dataFolder === undefined || addresses === undefined ? undefined : { dataFolder, addresses };
   const editor = config.visual ?? config.editor;
-  const deeds = new KubeDeeds({ client, rest, clock: systemClock, editor, pulse });
+  const openUrl = urlOpener({
+    command: browserCommand(process.platform, config),
+    copy: (text) => process.stdout.write(copyCode(text)),
+  });
+  const deeds = new KubeDeeds({ client, rest, clock: systemClock, editor, openUrl, pulse });
   const screen = render(
     <Dashboard
       world={world}

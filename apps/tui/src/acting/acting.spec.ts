@@ -34,7 +34,14 @@ describe('KubeDeeds', () => {
   }
 
   function deeds(editor = 'true', by = client): KubeDeeds {
-    return new KubeDeeds({ client: by, rest: undefined, clock: systemClock, editor, pulse: undefined });
+    return new KubeDeeds({
+      client: by,
+      rest: undefined,
+      clock: systemClock,
+      editor,
+      openUrl: async (url) => url,
+      pulse: undefined,
+    });
   }
 
   async function lake(): Promise<Item> {

@@ -20,6 +20,7 @@ export interface KubeDeedsOptions {
   readonly clock: Clock;
   /** A command line. */
   readonly editor: string;
+  readonly openUrl: Hands['openUrl'];
   /** Undefined on a cluster. */
   readonly pulse: PulsePlace | undefined;
 }
@@ -31,10 +32,10 @@ export class KubeDeeds implements Deeds {
   readonly #hands: Hands;
 
   constructor(options: KubeDeedsOptions) {
-    const { client, clock, rest } = options;
+    const { client, clock, rest, openUrl } = options;
     this.#options = options;
     this.#rights = new Rights(client, clock);
-    this.#hands = { client, rest, newId: randomUUID };
+    this.#hands = { client, rest, newId: randomUUID, openUrl };
   }
 
   isDenied(right: Right, namespace: string | undefined): boolean {

@@ -1,5 +1,6 @@
 import { Box, useApp, useStdout, useWindowSize } from 'ink';
 import { type ReactNode, useEffect, useMemo, useRef, useState } from 'react';
+import { copyCode } from '../render/copy-code.js';
 import { errorText } from '#lib/errors';
 import type { Clock } from '#lib/time';
 import { type Effect, newSession, type Session } from '../session/session.js';
@@ -74,7 +75,7 @@ export function Dashboard(props: DashboardProps): ReactNode {
       change((was) => ({ ...was, notice: { text, isProblem } }));
     if (effect.kind === 'quit') return exit();
     if (effect.kind === 'copy') {
-      stdout.write(`\u001b]52;c;${Buffer.from(effect.text).toString('base64')}\u0007`);
+      stdout.write(copyCode(effect.text));
       return note(`${effect.text} copied`);
     }
     const { view, rows } = cache.of(of);

@@ -162,6 +162,14 @@ export const TABLE_KEYS: readonly KeyBinding[] = [
     press: opens('previous'),
   },
   {
+    keys: ['f'],
+    label: 'f',
+    about: 'files that it wrote',
+    short: 'files',
+    isOffered: hasText('files'),
+    press: opens('files'),
+  },
+  {
     keys: ['c'],
     label: 'c',
     about: 'copy the name (OSC 52)',

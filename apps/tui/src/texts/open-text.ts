@@ -5,6 +5,7 @@ import { type BulkExportRun, type Condition, EVENTS, keyOf, type ResourceRef } f
 import type { RestRequests } from '#lib/rest-client';
 import type { Clock } from '#lib/time';
 import { stringify } from 'yaml';
+import { fileLines } from './file-lines.js';
 import { traceLines } from './trace-lines.js';
 import type { TextKind, View } from '../views/view.js';
 import type { Item } from '../world/items.js';
@@ -37,6 +38,8 @@ export async function* openText(kind: TextKind, view: View, item: Item, reading:
       return yield* logs(kind, view, item, reading);
     case 'errors':
       return yield errorLines(item as BulkExportRun);
+    case 'files':
+      return yield await fileLines(item as BulkExportRun, reading);
     case 'trace':
       return yield await traceLines(item.metadata.name, reading);
     default:

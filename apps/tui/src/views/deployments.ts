@@ -89,6 +89,13 @@ export const DEPLOYMENTS = defineView<AgentDeployment>({
       },
     },
     {
+      key: 'o',
+      word: 'open',
+      about: 'open its URL in a browser; without one, copy it',
+      refusal: ({ status }) => (status?.url === undefined ? 'it has no URL yet' : undefined),
+      perform: async ({ status }, { openUrl }) => await openUrl(status?.url ?? ''),
+    },
+    {
       key: 'ctrl-r',
       word: 'redeploy',
       about: 'make a new revision as the newest is',

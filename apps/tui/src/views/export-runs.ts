@@ -35,7 +35,7 @@ export const EXPORT_RUNS = defineView<BulkExportRun>({
   },
   enter: () => ({ kind: 'text', text: 'errors' }),
   podsOf: podsOfRun,
-  texts: ['errors', 'logs'],
+  texts: ['errors', 'files', 'logs'],
   actions: [],
   hint: 'none: an export makes one for each day of its window',
 });

@@ -33,6 +33,8 @@ export interface RowAction<T extends Item = Item> {
 export interface Hands {
   readonly client: KubeClient;
   readonly newId: () => string;
+  /** Opens an address in a browser, or copies it where there is none; what was done, in the past tense. */
+  readonly openUrl: (url: string) => Promise<string>;
   /** Undefined when no address of REST is known. */
   readonly rest: RestRequests | undefined;
 }
