@@ -33,6 +33,25 @@ describe('Child', () => {
     await child.stop();
   });
 
+  it('starts a program again at once that was asked to end, however often', async () => {
+    const child = childOf(
+      `process.on('SIGTERM', () => process.exit(0)); process.send('up'); setInterval(() => {}, 1000);`,
+    );
+    let isHopeless = false;
+    child.hopeless().catch(() => (isHopeless = true));
+    const up = () => child.message((message) => (message === 'up' ? message : undefined), 15_000);
+    let next = up();
+    child.start();
+    for (let times = 0; times < 4; times++) {
+      await next;
+      next = up();
+      process.kill(child.pid ?? 0, 'SIGTERM');
+    }
+    await next;
+    expect(isHopeless).toBe(false);
+    await child.stop();
+  });
+
   it('passes on the message of a started program', async () => {
     const child = childOf(`process.send('up'); setInterval(() => {}, 1000);`);
     const said = child.message((message) => (typeof message === 'string' ? message : undefined), 5000);

@@ -132,7 +132,8 @@ export class Child {
     if (this.#isStopping) return;
     const { log, clock, onProcess } = this.#options;
     onProcess(undefined);
-    if (ranMs > STEADY_MS) {
+    // asked to end by a signal, it ended in order, which is no failure: whoever did so wants it back
+    if (ranMs > STEADY_MS || code === 0) {
       this.#backoff.reset();
       this.#ends = 0;
     }
