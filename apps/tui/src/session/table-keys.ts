@@ -103,8 +103,18 @@ function shift(by: number): KeyBinding['press'] {
   };
 }
 
-/** Keys of every table, those of k9s. A view's own actions come before them. */
+/**
+ * Keys of every table, those of k9s. A view's own actions come before them; the help does not fit small terminals, so
+ * the key that leads on comes first.
+ */
 export const TABLE_KEYS: readonly KeyBinding[] = [
+  {
+    keys: ['enter'],
+    label: 'enter',
+    about: 'what the row leads to',
+    short: 'open',
+    press: onSelected(enter),
+  },
   { keys: ['k', 'up'], label: '↑ k', about: 'one row up', press: moveBy(() => -1) },
   { keys: ['j', 'down'], label: '↓ j', about: 'one row down', press: moveBy(() => 1) },
   { keys: ['pageup', 'ctrl-b'], label: 'PgUp ^b', about: 'a page up', press: moveBy(({ page }) => -page) },
@@ -113,13 +123,6 @@ export const TABLE_KEYS: readonly KeyBinding[] = [
   { keys: ['end', 'G'], label: 'End G', about: 'to the last row', press: (s, f) => moveTo(s, f, f.size - 1) },
   { keys: ['left'], label: '←', about: 'columns back', press: shift(-1) },
   { keys: ['right'], label: '→', about: 'columns aside, to see more at the right', press: shift(1) },
-  {
-    keys: ['enter'],
-    label: 'enter',
-    about: 'what the row leads to',
-    short: 'open',
-    press: onSelected(enter),
-  },
   { keys: ['escape'], label: 'esc', about: 'back: filter, marks, then the table before', press: back },
   {
     keys: [':'],
