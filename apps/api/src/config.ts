@@ -1,3 +1,4 @@
+import { isIP } from 'node:net';
 import {
   choice,
   flag,
@@ -5,6 +6,7 @@ import {
   list,
   loadConfig,
   optionalChecked,
+  optionalParsed,
   optionalText,
   text,
   type Config,
@@ -16,10 +18,40 @@ function requireHttpUrl(text: string): void {
     throw new Error(`must be an http or https URL without a query, but is ${JSON.stringify(text)}`);
 }
 
+function parseProxies(text: string): readonly string[] {
+  const proxies = text.split(',').map((word) => word.trim());
+  for (const proxy of proxies) {
+    const [address = '', bits, ...rest] = proxy.split('/');
+    const most = { 4: 32, 6: 128 }[isIP(address)] ?? -1;
+    const isFine =
+      bits === undefined ? most > 0 : /^\d{1,3}$/.test(bits) && Number(bits) <= most && Number(bits) > 0;
+    if (!isFine || rest.length > 0)
+      throw new Error(
+        `must be addresses or networks separated by commas, as 10.0.0.5 or 10.0.0.0/24, but has ${JSON.stringify(proxy)}`,
+      );
+  }
+  return proxies;
+}
+
 /** Settings of the api program. */
 export const CONFIG = {
   host: text('HOST', 'address to listen on', { fallback: '127.0.0.1' }),
   port: integer('PORT', 'port to listen on; 0 picks a free one', { fallback: 8470, max: 65_535 }),
+  tlsHost: text('AGENTPLANE_TLS_HOST', 'address to listen on with TLS', { fallback: '0.0.0.0' }),
+  tlsPort: integer('AGENTPLANE_TLS_PORT', 'port to listen on with TLS; 0 picks a free one', {
+    fallback: 0,
+    max: 65_535,
+  }),
+  tlsCertificate: optionalText(
+    'AGENTPLANE_TLS_CERTIFICATE',
+    'PEM file of the certificate for TLS, with those that lead to its authority, read again when it changes; absent: no TLS',
+  ),
+  tlsKey: optionalText('AGENTPLANE_TLS_KEY', 'PEM file of its private key'),
+  trustedProxies: optionalParsed(
+    'AGENTPLANE_TRUSTED_PROXIES',
+    'addresses and networks of proxies whose X-Forwarded-For, -Proto and -Host are believed, separated by commas, for example 10.0.0.0/24; absent: none',
+    parseProxies,
+  ),
   databaseUri: text('AGENTPLANE_DATABASE_URI', "the trace store's Postgres", { secret: true }),
   databasePoolSize: integer(
     'AGENTPLANE_DATABASE_POOL_SIZE',
@@ -92,7 +124,7 @@ export const CONFIG = {
   ),
   publicUrl: optionalChecked(
     'AGENTPLANE_PUBLIC_URL',
-    'address under which clients reach this program, for the URLs of attachments and of feedback tokens; absent: http and the host of the request',
+    'address under which clients reach this program, for the URLs of attachments and of feedback tokens; absent: scheme and host of the request',
     requireHttpUrl,
   ),
   attachmentBucket: optionalText(

@@ -1,4 +1,5 @@
 import 'reflect-metadata';
+import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
@@ -36,6 +37,7 @@ import { ErrorFilter } from './wire/error-filter.js';
 import { watchMethods } from './wire/method-not-allowed.js';
 import { QueryGuard } from './wire/query-guard.js';
 import { RequestPipe } from './wire/request-pipe.js';
+import { clientAddress } from './wire/client-address.js';
 
 /** The api with everything made and nothing started. */
 export interface ApiApplication extends Stoppable {
@@ -43,6 +45,8 @@ export interface ApiApplication extends Stoppable {
   readonly ticks: Ticks;
   /** The parts that Nest made. */
   readonly container: Pick<NestFastifyApplication, 'get'>;
+  /** Answers the requests of this and of other servers that hand theirs on. */
+  readonly server: Server;
   /** Begins to serve, on a free port for 0; answers the port. */
   listen(address: ListenAddress): Promise<number>;
 }
@@ -56,7 +60,7 @@ const BUSY = 'Reading the body failed: too many bodies arrive at once; try again
 
 /** Who is to share what requests hold; callers without a key by their address. */
 function ownerOf(request: FastifyRequest): string | undefined {
-  return findCaller(request)?.tenantId ?? request.socket.remoteAddress;
+  return findCaller(request)?.tenantId ?? clientAddress(request);
 }
 
 /** Makes the modules and the server; informers may be started afterwards, since the modules have said what they follow. */
@@ -65,7 +69,7 @@ export async function openApplication(
   limits: ServerLimits = LIMITS,
 ): Promise<ApiApplication> {
   const { config, log } = parts;
-  const adapter = buildAdapter(config.maxBodyBytes, limits);
+  const adapter = buildAdapter(config, limits);
   const application = await NestFactory.create<NestFastifyApplication>(ApiModule.with(parts), adapter, {
     logger: new NestLog(log),
     bodyParser: false,
@@ -96,6 +100,7 @@ export async function openApplication(
     name: 'http',
     ticks: new Ticks(application.get(SchedulerRegistry, { strict: false })),
     container: application,
+    server: server.server,
     async listen({ host, port }) {
       await application.init();
       refuseOtherMethods();
@@ -107,9 +112,14 @@ export async function openApplication(
   };
 }
 
-function buildAdapter(maxBodyBytes: number, limits: ServerLimits): FastifyAdapter {
+function buildAdapter(
+  { maxBodyBytes, trustedProxies }: ApiParts['config'],
+  limits: ServerLimits,
+): FastifyAdapter {
   return new FastifyAdapter({
     bodyLimit: maxBodyBytes,
+    // spread over: the adapter takes no undefined
+    ...(trustedProxies === undefined ? {} : { trustProxy: [...trustedProxies] }),
     http: { ...GUARDED_SERVER, ...serverOptions(limits) },
     keepAliveTimeout: 72_000,
     schemaController: SCHEMALESS,

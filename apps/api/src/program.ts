@@ -1,4 +1,5 @@
 import { AuditLog } from '#lib/audit-log';
+import { ConfigError } from '#lib/config';
 import { FIELD_MANAGER, RESOURCES } from '#lib/resources';
 import { Informers, KubeClient, loadKubeConnection } from '#lib/kube';
 import { runProgram, type ProgramContext } from '#lib/lifecycle';
@@ -7,9 +8,25 @@ import { systemClock } from '#lib/time';
 import { openTraceStore } from '#lib/trace-store';
 import { openAttachmentStore } from './core/attachment-store.js';
 import { loadApiConfig, type ApiConfig } from './config.js';
-import { openApplication } from './open-application.js';
+import { type ApiApplication, openApplication } from './open-application.js';
 
 const log = createLogger('api');
+
+/** For other machines, where a certificate is given; answers the port. */
+async function serveTls(
+  context: ProgramContext,
+  { tlsCertificate, tlsKey, tlsHost: host, tlsPort: port }: ApiConfig,
+  behind: ApiApplication['server'],
+): Promise<number | undefined> {
+  if (tlsCertificate === undefined && tlsKey === undefined) return undefined;
+  if (tlsCertificate === undefined || tlsKey === undefined)
+    throw new ConfigError(['AGENTPLANE_TLS_CERTIFICATE and AGENTPLANE_TLS_KEY belong together: set both']);
+  const { TlsFront } = await import('./tls-front.js');
+  const files = { certificate: tlsCertificate, key: tlsKey };
+  const front = new TlsFront({ address: { host, port }, files, behind, log, clock: systemClock });
+  context.own(front);
+  return front.listen();
+}
 
 async function start(context: ProgramContext): Promise<void> {
   const config: ApiConfig = loadApiConfig();
@@ -52,7 +69,8 @@ async function start(context: ProgramContext): Promise<void> {
   context.own(application);
   const port = await application.listen(config);
   context.own(application.ticks).start();
-  log.info({ host: config.host, port, kinds: Object.keys(RESOURCES).length }, 'listening');
+  const tlsPort = await serveTls(context, config, application.server);
+  log.info({ host: config.host, port, tlsPort, kinds: Object.keys(RESOURCES).length }, 'listening');
   process.send?.({ kind: 'ready' });
 }
 

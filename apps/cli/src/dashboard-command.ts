@@ -43,6 +43,7 @@ export function dashboardEnvironment(
     ...(flags.rest === undefined
       ? {}
       : { AGENTPLANE_REST_URL: flags.rest.url, AGENTPLANE_REST_KEY_FD: String(KEY_FD) }),
+    ...(flags.rest?.caFile === undefined ? {} : { AGENTPLANE_REST_CA: flags.rest.caFile }),
     ...(flags.view === undefined ? {} : { AGENTPLANE_VIEW: flags.view }),
     ...(flags.once ? { AGENTPLANE_ONCE: 'true' } : {}),
     ...(flags.linear ? { AGENTPLANE_LINEAR: 'true' } : {}),

@@ -10,6 +10,10 @@ export const CONFIG = {
   isOnce: flag('AGENTPLANE_ONCE', 'print once and end', { fallback: false }),
   isLinear: flag('AGENTPLANE_LINEAR', 'print lines as things change', { fallback: false }),
   restUrl: optionalText('AGENTPLANE_REST_URL', 'address of the REST interface: traces, keys'),
+  restCa: optionalText(
+    'AGENTPLANE_REST_CA',
+    'PEM file of certificates that the REST interface is trusted by',
+  ),
   restKeyFd: optionalText('AGENTPLANE_REST_KEY_FD', 'descriptor from which the API key for it is read'),
   visual: optionalText('VISUAL', 'editor, as a command line'),
   browser: optionalText('BROWSER', 'browser, as a command line; %s is the address'),

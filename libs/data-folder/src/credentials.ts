@@ -9,9 +9,19 @@ export interface StoreCredentials {
   readonly secretAccessKey: string;
 }
 
+/** The REST interface for other machines. */
+export interface TlsAddress {
+  readonly url: string;
+  /** Path of the certificate, PEM. */
+  readonly certificate: string;
+}
+
 /** `credentials.json`: what a person or a script needs to use the platform. */
 export interface PlatformCredentials {
+  /** For programs of this machine. */
   readonly restUrl: string;
+  /** Absent where this machine alone is listened on. */
+  readonly tls?: TlsAddress;
   readonly apiKey: string;
   readonly tenantId: string;
   /** Manages the API keys of every workspace, with `X-Tenant-Id`, and nothing else. */

@@ -9,6 +9,9 @@ export interface DataPaths {
   readonly secrets: string;
   /** Users of the embedded object store, in `secrets`. */
   readonly storeUsers: string;
+  /** The platform's own certificate and key, in `secrets`. */
+  readonly tlsCertificate: string;
+  readonly tlsKey: string;
   readonly objects: string;
   readonly images: string;
   readonly node: string;
@@ -27,6 +30,8 @@ export function dataPaths(folder: string): DataPaths {
     ports: join(root, 'ports.json'),
     secrets: join(root, 'secrets'),
     storeUsers: join(root, 'secrets', 'object-store.json'),
+    tlsCertificate: join(root, 'secrets', 'tls-certificate.pem'),
+    tlsKey: join(root, 'secrets', 'tls-key.pem'),
     objects: join(root, 'objects'),
     images: join(root, 'images'),
     node: join(root, 'node'),

@@ -9,6 +9,7 @@ export {
   writeCredentials,
   type PlatformCredentials,
   type StoreCredentials,
+  type TlsAddress,
 } from './credentials.js';
 export { dataPaths, type DataPaths } from './data-paths.js';
 export { findDiskTrouble } from './disk-trouble.js';
@@ -23,3 +24,9 @@ export {
   UP_LOCK,
   type RunningPlatform,
 } from './running-platform.js';
+export {
+  readCertificateFacts,
+  readServerCertificate,
+  type CertificateFacts,
+  type CertificateFiles,
+} from './certificate-files.js';

@@ -12,6 +12,8 @@ export interface RestAccess {
   readonly key: string;
   /** Sent with an operator key, which belongs to no tenant. */
   readonly tenantId?: string;
+  /** File of certificates to trust beside the well-known ones; whoever makes the client calls `trustAuthority` with it. */
+  readonly caFile?: string;
 }
 
 /** What one request needs of the client. */

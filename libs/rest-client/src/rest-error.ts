@@ -13,9 +13,26 @@ export class RestError extends Error {
 /** No answer; the cause holds the error of the connection. */
 export class RestUnreachableError extends Error {
   constructor(url: string, cause: unknown) {
-    super(`the REST interface at ${url} did not answer`, { cause });
+    const trust = isOfTrust(cause)
+      ? ': its certificate is not trusted; compare its fingerprint with that of "agentplane status" there and give its file as --ca-file'
+      : '';
+    super(`the REST interface at ${url} did not answer${trust}`, { cause });
     this.name = 'RestUnreachableError';
   }
+}
+
+const UNTRUSTED = new Set([
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'UNABLE_TO_GET_ISSUER_CERT',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+]);
+
+/** Whether an error, or one that led to it, is about who made a certificate. */
+function isOfTrust(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  return ('code' in error && UNTRUSTED.has(String(error.code))) || isOfTrust(error.cause);
 }
 
 /** The address redirects. No redirect is followed: the key would go to wherever it leads. */

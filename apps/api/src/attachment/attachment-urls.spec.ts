@@ -22,7 +22,7 @@ describe('URLs of attachments', () => {
     };
     setImmediate(turn);
     const reader = {
-      ...{ caller: { tenantId: randomUUID() }, host: undefined },
+      ...{ caller: { tenantId: randomUUID() }, origin: '' },
       hold: (bytes: number): void => void (held += bytes),
     };
     const found = await urls.ofExamples(reader, examples);

@@ -27,8 +27,8 @@ export interface Reader {
   readonly caller: { readonly tenantId: string };
   /** Token of the link by which the runs are read: the URLs end with it. */
   readonly share?: string | undefined;
-  /** The host that the caller asked; the URLs lead there unless the settings say otherwise. */
-  readonly host: string | undefined;
+  /** What the caller asked, as of `askedOrigin`; the URLs lead there unless the settings say otherwise. */
+  readonly origin: string;
   /** Told how many bytes more are held. */
   readonly hold: (bytes: number) => void;
 }
@@ -91,12 +91,12 @@ export class AttachmentUrls {
   /** @param ownerId id of the run or the example that has them */
   #links(
     store: AttachmentStore,
-    { caller: { tenantId }, share, host }: Reader,
+    { caller: { tenantId }, share, origin: asked }: Reader,
     ownerId: string,
     some: readonly Linked[],
   ): AttachmentLinks {
     const { clock, publicUrl } = this.parts;
-    const origin = originOf(publicUrl, host);
+    const origin = originOf(publicUrl, asked);
     const untilMs = clock.now().getTime() + VALID_MS;
     return new Map(
       some.map(({ name, objectId, contentType }) => {

@@ -4,6 +4,7 @@ import { isJsonObject, type JsonObject, parseJson } from '#lib/json';
 import { REQUEST_ID_HEADER } from '#lib/telemetry';
 import { OPERATOR, findCaller } from '../tenancy/caller.js';
 import { ROUTE_SCOPES, routeName, scopesOf } from '../wire/route-access.js';
+import { clientAddress } from '../wire/client-address.js';
 
 const READS = new Set(['GET', 'HEAD', 'OPTIONS']);
 /** What agents record is data. */
@@ -48,7 +49,7 @@ interface Answered {
 }
 
 function record(audit: AuditLog, { request, reply, route, answer }: Answered): void {
-  const address = request.socket.remoteAddress;
+  const address = clientAddress(request);
   const agent = request.headers['user-agent'];
   const reason = reasonOf(answer['detail']);
   const actor = actorOf(request);

@@ -26,6 +26,7 @@ export interface ApiParts {
     | 'wrongKeysPerMinute'
     | 'corsOrigins'
     | 'publicUrl'
+    | 'trustedProxies'
   >;
   /** Absent: attachments are not kept. */
   readonly attachments?: AttachmentStore | undefined;

@@ -19,8 +19,8 @@ export interface FoundExamples {
 /** For whom examples are read. */
 export interface ExampleReader {
   readonly caller: { readonly tenantId: string };
-  /** The host that the caller asked: URLs of attachments lead there unless the settings say otherwise. */
-  readonly host: string | undefined;
+  /** What the caller asked, as of `askedOrigin`: URLs of attachments lead there unless the settings say otherwise. */
+  readonly origin: string;
   readonly account: BufferAccount;
 }
 
@@ -67,11 +67,11 @@ export class ExampleLists {
 
   /** The examples in their order, some payloads at a time. */
   async *pieces(
-    { caller: { tenantId }, host, account }: ExampleReader,
+    { caller: { tenantId }, origin, account }: ExampleReader,
     { rows, fields }: FoundExamples,
   ): AsyncGenerator<readonly Buffer[], void, void> {
     const wanted = payloadsOf(fields);
-    const reader = { caller: { tenantId }, host, hold: (bytes: number) => account.hold(bytes) };
+    const reader = { caller: { tenantId }, origin, hold: (bytes: number) => account.hold(bytes) };
     for (let from = 0; from < rows.length;) {
       const to = endOfPiece(rows, from);
       const some = rows.slice(from, to);

@@ -38,6 +38,7 @@ import {
   ExamplesQuery,
 } from './example-request.js';
 import { ExampleUploads, type UploadedExamples } from './example-uploads.js';
+import { AskedOrigin } from '../wire/origin-of.js';
 
 const JSON_TYPE = 'application/json; charset=utf-8';
 const TOO_LONG = 'Finding the examples takes too long';
@@ -67,12 +68,12 @@ export class ExamplesController {
   async list(
     @FromCaller() caller: Caller,
     @Query() query: ExamplesQuery,
-    @Headers('host') host: string | undefined,
+    @AskedOrigin() origin: string,
     @Res() reply: FastifyReply,
   ): Promise<void> {
     await this.answers.send(reply, caller.tenantId, async (account) => {
       const found = await this.lists.find(caller.tenantId, query);
-      const pieces = this.lists.pieces({ caller, host, account }, found);
+      const pieces = this.lists.pieces({ caller, origin, account }, found);
       // what does not fit is refused before the answer begins
       const first = await pieces.next();
       return Readable.from(jsonList(first, pieces), { objectMode: false });
@@ -91,12 +92,12 @@ export class ExamplesController {
     @FromCaller() caller: Caller,
     @PathId('example_id') id: string,
     @Query() { as_of: asOf }: AsOfQuery,
-    @Headers('host') host: string | undefined,
+    @AskedOrigin() origin: string,
     @Res() reply: FastifyReply,
   ): Promise<void> {
     await this.answers.send(reply, caller.tenantId, async (account) => {
       const found = await this.lists.get(caller.tenantId, id, asOf);
-      const { value } = await this.lists.pieces({ caller, host, account }, found).next();
+      const { value } = await this.lists.pieces({ caller, origin, account }, found).next();
       return Buffer.concat(value ?? []);
     });
   }

@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import { Body, Controller, Header, Headers, HttpCode, Post, Res } from '@nestjs/common';
+import { Body, Controller, Header, HttpCode, Post, Res } from '@nestjs/common';
 import { RouteConfig } from '@nestjs/platform-fastify';
 import type { FastifyReply } from 'fastify';
 import type { Caller } from '#lib/auth';
@@ -17,6 +17,7 @@ import { ExampleWithRunsAnswer, ExperimentRunsPageAnswer } from './example-answe
 import { ExperimentRunsPageRequest, ExperimentRunsRequest } from './experiment-runs-request.js';
 import { ExperimentRuns } from './experiment-runs.js';
 import { parseOffset, renderOffset } from './offset-cursor.js';
+import { AskedOrigin } from '../wire/origin-of.js';
 
 /** Examples of a page. */
 const MOST = 100;
@@ -51,7 +52,7 @@ export class ExperimentRunsController {
     @FromCaller() caller: Caller,
     @PathId('dataset_id') datasetId: string,
     @Body() body: ExperimentRunsRequest,
-    @Headers('host') host: string | undefined,
+    @AskedOrigin() origin: string,
     @Res() reply: FastifyReply,
   ): Promise<void> {
     await this.answers.send(reply, caller.tenantId, async (account) => {
@@ -63,7 +64,7 @@ export class ExperimentRunsController {
           offset: body.offset ?? 0,
         },
       });
-      const pieces = this.runs.pieces({ caller, host, account }, found, RUN_FIELDS);
+      const pieces = this.runs.pieces({ caller, origin, account }, found, RUN_FIELDS);
       // what is wrong with the request is found with the first piece, before the answer begins
       return Readable.from(jsonList(await pieces.next(), pieces), { objectMode: false });
     });
@@ -92,7 +93,7 @@ export class SelectedExperimentRunsController {
     @FromCaller() caller: Caller,
     @PathId('dataset_id') datasetId: string,
     @Body() body: ExperimentRunsPageRequest,
-    @Headers('host') host: string | undefined,
+    @AskedOrigin() origin: string,
     @Res() reply: FastifyReply,
   ): Promise<void> {
     if (body.sort) throw notSorted();
@@ -102,7 +103,7 @@ export class SelectedExperimentRunsController {
         ...{ ids: body.experiment_ids, idsField: 'experiment_ids', filters: body.filters, limit, offset },
         ...{ exampleIds: body.example_ids ?? undefined, comparative: body.comparative_experiment_id },
       });
-      const pieces = this.runs.pieces({ caller, host, account }, found, fieldsOfSelects(body.selects));
+      const pieces = this.runs.pieces({ caller, origin, account }, found, fieldsOfSelects(body.selects));
       const items = jsonList(await pieces.next(), pieces);
       const next = found.isMore ? renderOffset(offset + limit) : null;
       return Readable.from(page(items, next), { objectMode: false });

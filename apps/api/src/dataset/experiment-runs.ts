@@ -42,7 +42,7 @@ interface FoundExperiments {
 
 export interface ExperimentReader {
   readonly caller: Caller;
-  readonly host: string | undefined;
+  readonly origin: string;
   readonly account: BufferAccount;
 }
 
@@ -113,7 +113,7 @@ export class ExperimentRuns {
 
   /** Rendered, by the id of their example. */
   async #runsOf(
-    { caller, host, account }: ExperimentReader,
+    { caller, origin, account }: ExperimentReader,
     exampleIds: readonly string[],
     experiments: FoundExperiments['experiments'],
     fields: RunFields,
@@ -132,7 +132,7 @@ export class ExperimentRuns {
         );
         const runs = await withAttachments(
           this.urls,
-          { caller, host, hold: account.hold },
+          { caller, origin, hold: account.hold },
           page.runs,
           fields,
         );

@@ -27,11 +27,14 @@ export class PageSessions {
   constructor(private readonly parts: PageSessionParts) {}
 
   /**
-   * @param address of the connection
+   * @param from address of the client, and whether it came over TLS
    * @returns the cookie to set
    * @throws PublicError unauthenticated (no valid key), too_many
    */
-  async begin(key: string, address: string | undefined): Promise<string> {
+  async begin(
+    key: string,
+    { address, isTls }: { readonly address: string | undefined; readonly isTls: boolean },
+  ): Promise<string> {
     const attempt = this.parts.wrongKeys.begin(address, key);
     const parsed = parseApiKey(key);
     const caller = parsed && (await this.parts.keys.verify(key));
@@ -39,7 +42,7 @@ export class PageSessions {
     attempt.good();
     const untilMs = this.parts.clock.now().getTime() + VALID_MS;
     const value = `${parsed.id}.${untilMs}.${proofOf(parsed.hash, parsed.id, untilMs).toString('base64url')}`;
-    return this.#cookie(value, VALID_MS / 1_000);
+    return this.#cookie(value, VALID_MS / 1_000, isTls);
   }
 
   /** The cookie that ends a session in this browser. */
@@ -59,8 +62,8 @@ export class PageSessions {
     return this.parts.keys.verifyProof(id, (hash) => sameHash(proofOf(hash, id, Number(until)), given));
   }
 
-  #cookie(value: string, maxAge: number): string {
-    const secure = this.parts.publicUrl?.startsWith('https:') ? '; Secure' : '';
+  #cookie(value: string, maxAge: number, isTls = false): string {
+    const secure = isTls || this.parts.publicUrl?.startsWith('https:') ? '; Secure' : '';
     return `${COOKIE}=${value}; Path=${PAGES}; Max-Age=${maxAge}; HttpOnly; SameSite=Strict${secure}`;
   }
 }

@@ -28,6 +28,7 @@ import { ProjectNames } from './project-names.js';
 import { renderProjectPage } from './project-page.js';
 import { pagePathOf, renderMissing, renderSignedIn, renderSignIn, SIGN_OUT } from './sign-in-page.js';
 import { PAGE_BYTES, PAGE_FIELDS, PAGE_RUNS, renderTracePage } from './trace-page.js';
+import { clientAddress } from '../wire/client-address.js';
 
 const TRACES = 100;
 const SIGN_IN = '/sign-in';
@@ -124,7 +125,9 @@ export class PagesController {
         .code(403)
         .send(renderSignIn(path, 'The form came from another site. Enter the key here.'));
     try {
-      const cookie = await this.sessions.begin(key.trim(), request.socket.remoteAddress);
+      const cookie = await this.sessions.begin(key.trim(), {
+        ...{ address: clientAddress(request), isTls: request.protocol === 'https' },
+      });
       void reply
         .code(303)
         .header('set-cookie', cookie)

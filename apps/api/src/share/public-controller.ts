@@ -1,4 +1,4 @@
-import { Body, Controller, Get, Header, Headers, HttpCode, Post, Query, Res } from '@nestjs/common';
+import { Body, Controller, Get, Header, HttpCode, Post, Query, Res } from '@nestjs/common';
 import { RouteConfig } from '@nestjs/platform-fastify';
 import type { FastifyReply } from 'fastify';
 import { PublicError } from '#lib/errors';
@@ -17,6 +17,8 @@ import { Operation } from '../wire/operation.js';
 import { PathId } from '../wire/path-id.js';
 import { SharedPageQuery, SharedRunsRequest } from './share-request.js';
 import { SharedRuns } from './shared-runs.js';
+import { AskedOrigin } from '../wire/origin-of.js';
+import { clientAddress } from '../wire/client-address.js';
 
 const JSON_TYPE = 'application/json; charset=utf-8';
 const PAGE = 100;
@@ -43,10 +45,10 @@ export class PublicController {
   })
   async root(
     @PathId('share_token') token: string,
-    @Headers('host') host: string | undefined,
+    @AskedOrigin() origin: string,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    await this.#sendOne(reply, token, host);
+    await this.#sendOne(reply, token, origin);
   }
 
   @Get(':share_token/run/:run_id')
@@ -60,10 +62,10 @@ export class PublicController {
   async run(
     @PathId('share_token') token: string,
     @PathId('run_id') runId: string,
-    @Headers('host') host: string | undefined,
+    @AskedOrigin() origin: string,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    await this.#sendOne(reply, token, host, runId);
+    await this.#sendOne(reply, token, origin, runId);
   }
 
   @Post(':share_token/runs/query')
@@ -78,17 +80,17 @@ export class PublicController {
   async query(
     @PathId('share_token') token: string,
     @Body() { id: ids, select, limit, cursor }: SharedRunsRequest,
-    @Headers('host') host: string | undefined,
+    @AskedOrigin() origin: string,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    const shared = await this.shared.open(token, reply.request.socket.remoteAddress);
+    const shared = await this.shared.open(token, clientAddress(reply.request));
     await this.answers.send(reply, shared.tenantId, async ({ hold }) => {
       const fields = selectedFields(select);
       const asked = { fields, ids: ids ?? undefined, limit: Math.min(limit ?? PAGE, PAGE), cursor };
       const { runs, next } = await this.shared.page(shared, asked, hold);
       const found = await withAttachments(
         this.urls,
-        { caller: shared, share: token, host, hold },
+        { caller: shared, share: token, origin, hold },
         runs,
         fields,
       );
@@ -116,7 +118,7 @@ export class PublicController {
     @Query() { cursor }: SharedPageQuery,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    const shared = await this.shared.open(token, reply.request.socket.remoteAddress);
+    const shared = await this.shared.open(token, clientAddress(reply.request));
     await this.answers.send(reply, shared.tenantId, async ({ hold }) => {
       const asked = { fields: PAGE_FIELDS, limit: PAGE_RUNS, cursor };
       const { runs, next } = await this.shared.page(shared, asked, hold);
@@ -126,18 +128,13 @@ export class PublicController {
     });
   }
 
-  async #sendOne(
-    reply: FastifyReply,
-    token: string,
-    host: string | undefined,
-    runId?: string,
-  ): Promise<void> {
-    const shared = await this.shared.open(token, reply.request.socket.remoteAddress);
+  async #sendOne(reply: FastifyReply, token: string, origin: string, runId?: string): Promise<void> {
+    const shared = await this.shared.open(token, clientAddress(reply.request));
     await this.answers.send(reply, shared.tenantId, async ({ hold }) => {
       const which = runId === undefined ? { isRoot: true } : { ids: [runId] };
       const asked = { fields: RUN_FIELDS, limit: 1, ...which };
       const { runs } = await this.shared.page(shared, asked, hold);
-      const reader = { caller: shared, share: token, host, hold };
+      const reader = { caller: shared, share: token, origin, hold };
       const [run] = await withAttachments(this.urls, reader, runs, RUN_FIELDS);
       if (!run) throw new PublicError('not_found', UNKNOWN);
       return renderRun(run, RUN_FIELDS);

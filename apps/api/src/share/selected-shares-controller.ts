@@ -1,16 +1,4 @@
-import {
-  Body,
-  Controller,
-  Delete,
-  Get,
-  Header,
-  Headers,
-  HttpCode,
-  Inject,
-  Post,
-  Query,
-  Res,
-} from '@nestjs/common';
+import { Body, Controller, Delete, Get, Header, HttpCode, Inject, Post, Query, Res } from '@nestjs/common';
 import { RouteConfig } from '@nestjs/platform-fastify';
 import type { FastifyReply } from 'fastify';
 import type { Caller } from '#lib/auth';
@@ -35,6 +23,8 @@ import {
   UnshareRequest,
 } from './share-request.js';
 import { SharedRuns } from './shared-runs.js';
+import { AskedOrigin } from '../wire/origin-of.js';
+import { clientAddress } from '../wire/client-address.js';
 
 const JSON_TYPE = 'application/json; charset=utf-8';
 const PAGE = 100;
@@ -98,16 +88,16 @@ export class SelectedPublicController {
     @PathId('share_token') token: string,
     @PathId('run_id') runId: string,
     @Query() { selects }: SharedRunQuery,
-    @Headers('host') host: string | undefined,
+    @AskedOrigin() origin: string,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    const caller = await this.shared.open(token, reply.request.socket.remoteAddress);
+    const caller = await this.shared.open(token, clientAddress(reply.request));
     const fields = fieldsOfSelects(selects);
     await this.answers.send(reply, caller.tenantId, async ({ hold }) => {
       const { runs } = await this.shared.page(caller, { fields, ids: [runId], limit: 1 }, hold);
       if (runs.length === 0) throw new PublicError('not_found', UNKNOWN);
       return rendered(
-        await withAttachments(this.urls, { caller, share: token, host, hold }, runs, fields),
+        await withAttachments(this.urls, { caller, share: token, origin, hold }, runs, fields),
         fields,
       );
     });
@@ -125,13 +115,13 @@ export class SelectedPublicController {
   async runs(
     @PathId('share_token') token: string,
     @Body() { selects }: SelectedSharedRunsRequest,
-    @Headers('host') host: string | undefined,
+    @AskedOrigin() origin: string,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    const caller = await this.shared.open(token, reply.request.socket.remoteAddress);
+    const caller = await this.shared.open(token, clientAddress(reply.request));
     const fields = fieldsOfSelects(selects);
     await this.answers.send(reply, caller.tenantId, async (account) => {
-      const reader = { caller, share: token, host, hold: account.hold };
+      const reader = { caller, share: token, origin, hold: account.hold };
       const page = (cursor?: string) =>
         this.shared.page(caller, { fields, limit: PAGE, cursor }, account.hold);
       return allRuns(page, account, fields, (runs) => withAttachments(this.urls, reader, runs, fields));

@@ -8,6 +8,7 @@ import { isPublic, routeName, scopesOf } from '../wire/route-access.js';
 import { OPERATOR, setCaller } from './caller.js';
 import type { OperatorKey } from './operator-key.js';
 import type { Workspaces } from './workspaces.js';
+import { clientAddress } from '../wire/client-address.js';
 
 function header(request: FastifyRequest, name: string): string | undefined {
   const value = request.headers[name];
@@ -54,7 +55,7 @@ export function guardKeys(server: FastifyInstance, { keys, workspaces, operator,
       if (!isUuid(tenant) || !workspaces.has(tenant)) throw new PublicError('not_found', 'Not Found');
       return setCaller(request, { tenantId: tenant.toLowerCase(), keyId: OPERATOR, scope: 'workspace' });
     }
-    const attempt = wrongKeys.begin(request.socket.remoteAddress, key);
+    const attempt = wrongKeys.begin(clientAddress(request), key);
     const caller = await keys.verify(key);
     if (!caller) throw attempt.wrong(new PublicError('unauthenticated', 'The API key is not valid'));
     attempt.good();

@@ -106,13 +106,21 @@ export interface ApiOptions {
   readonly nodeLogDialer?: NodeLogDialer;
   /** None are kept without. */
   readonly attachments?: AttachmentStore;
+  readonly trustedProxies?: readonly string[];
 }
 
 /** Specs call `testApi`, which makes the databases and stops the api after the tests. */
 export async function runApi(
   storeUri: string,
   kubeUri: string,
-  { log = createLogger('api-test', 'error'), limits, auditPath, attachments, nodeLogDialer }: ApiOptions = {},
+  {
+    log = createLogger('api-test', 'error'),
+    limits,
+    auditPath,
+    attachments,
+    nodeLogDialer,
+    trustedProxies,
+  }: ApiOptions = {},
 ): Promise<RunningApi> {
   const folder = await mkdtemp(join(tmpdir(), 'api-test-'));
   const kube = createApiServer({
@@ -139,6 +147,7 @@ export async function runApi(
     wrongKeysPerMinute: 100,
     corsOrigins: [PAGE],
     publicUrl: undefined,
+    trustedProxies,
   };
   const audit =
     auditPath === undefined ? {} : { audit: new AuditLog({ path: auditPath, log, clock: systemClock }) };

@@ -22,6 +22,7 @@ import { type StoredRuns, TraceIngestion } from './trace-ingestion.js';
 import { Traces } from './traces.js';
 import { Described } from '../wire/described.js';
 import { Operation } from '../wire/operation.js';
+import { AskedOrigin } from '../wire/origin-of.js';
 
 const BUSY = 'Too many traces arrive at once: try again';
 
@@ -130,14 +131,14 @@ export class RunsController {
     @FromCaller() caller: Caller,
     @PathId('run_id') runId: string,
     @Query() query: RunQuery,
-    @Headers('host') host: string | undefined,
+    @AskedOrigin() origin: string,
     @Res() reply: FastifyReply,
   ): Promise<void> {
     const { session_id: projectId, exclude_serialized: isShort } = query;
     await this.answers.send(reply, caller.tenantId, async ({ hold }) => {
       const stored = await this.traces.getRun(caller, runId, projectId, hold);
       const fields = isShort === true ? SHORT_FIELDS : RUN_FIELDS;
-      const [run = stored] = await withAttachments(this.urls, { caller, host, hold }, [stored], fields);
+      const [run = stored] = await withAttachments(this.urls, { caller, origin, hold }, [stored], fields);
       return renderRun(run, fields);
     });
   }

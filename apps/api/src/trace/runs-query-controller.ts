@@ -1,4 +1,4 @@
-import { Body, Controller, Get, Header, Headers, HttpCode, Inject, Post, Query, Res } from '@nestjs/common';
+import { Body, Controller, Get, Header, HttpCode, Inject, Post, Query, Res } from '@nestjs/common';
 import { RouteConfig } from '@nestjs/platform-fastify';
 import type { FastifyReply } from 'fastify';
 import type { Caller } from '#lib/auth';
@@ -19,6 +19,7 @@ import { type AskedRuns, RunSearches } from './run-searches.js';
 import { wantedBy } from './wanted-by.js';
 import { RunsPageAnswer, RunsPageV2Answer, RunV2Answer, TraceRunsAnswer } from './runs-query-answer.js';
 import { RunsQueryRequest, RunsQueryV2Request, RunV2Query, TraceRunsQuery } from './runs-query-request.js';
+import { AskedOrigin } from '../wire/origin-of.js';
 
 const JSON_TYPE = 'application/json; charset=utf-8';
 /** Runs of a page of the first wire, and of those in which a trace is read. */
@@ -45,12 +46,12 @@ export class RunsQueryController {
     @FromCaller() caller: Caller,
     @Body() body: RunsQueryRequest,
     @Res() reply: FastifyReply,
-    @Headers('host') host: string | undefined,
+    @AskedOrigin() origin: string,
   ): Promise<void> {
     await this.answers.send(reply, caller.tenantId, async ({ hold }) => {
       const fields = selectedFields(body.select);
       const { runs: found, next } = await this.searches.page(caller, askedBy(body, fields), hold);
-      const runs = await withAttachments(this.urls, { caller, host, hold }, found, fields);
+      const runs = await withAttachments(this.urls, { caller, origin, hold }, found, fields);
       const cursors = { next: next ? renderCursor(next) : null, prev: null };
       const rest = JSON.stringify({ cursors, search_cursors: null, parsed_query: null });
       return around('{"runs":[', await rendered(runs, fields), `],${rest.slice(1)}`);
@@ -86,12 +87,12 @@ export class SelectedRunsController {
     @FromCaller() caller: Caller,
     @Body() body: RunsQueryV2Request,
     @Res() reply: FastifyReply,
-    @Headers('host') host: string | undefined,
+    @AskedOrigin() origin: string,
   ): Promise<void> {
     await this.answers.send(reply, caller.tenantId, async ({ hold }) => {
       const fields = fieldsOfSelects(body.selects);
       const { runs: found, next } = await this.searches.page(caller, this.#askedBy(body, fields), hold);
-      const runs = await withAttachments(this.urls, { caller, host, hold }, found, fields);
+      const runs = await withAttachments(this.urls, { caller, origin, hold }, found, fields);
       const rest = { has_more: next !== undefined, next_cursor: next ? renderCursor(next) : null };
       return around('{"items":[', await rendered(runs, fields), `],${JSON.stringify(rest).slice(1)}`);
     });
@@ -106,12 +107,12 @@ export class SelectedRunsController {
     @PathId('run_id') id: string,
     @Query() { project_id: projectId, start_time: startTime, selects }: RunV2Query,
     @Res() reply: FastifyReply,
-    @Headers('host') host: string | undefined,
+    @AskedOrigin() origin: string,
   ): Promise<void> {
     await this.answers.send(reply, caller.tenantId, async ({ hold }) => {
       const fields = fieldsOfSelects(selects);
       const found = await this.searches.one(caller, { id, projectId, fields, startTime }, hold);
-      return rendered(await withAttachments(this.urls, { caller, host, hold }, [found], fields), fields);
+      return rendered(await withAttachments(this.urls, { caller, origin, hold }, [found], fields), fields);
     });
   }
 
@@ -124,7 +125,7 @@ export class SelectedRunsController {
     @PathId('trace_id') traceId: string,
     @Query() query: TraceRunsQuery,
     @Res() reply: FastifyReply,
-    @Headers('host') host: string | undefined,
+    @AskedOrigin() origin: string,
   ): Promise<void> {
     await this.answers.send(reply, caller.tenantId, async (account) => {
       const asked: AskedRuns = {
@@ -132,7 +133,7 @@ export class SelectedRunsController {
         ...{ from: query.min_start_time, to: query.max_start_time, isAscending: true, limit: PAGE },
         filters: { filter: query.filter },
       };
-      const reader = { caller, host, hold: account.hold };
+      const reader = { caller, origin, hold: account.hold };
       const page = (cursor?: string) => this.searches.page(caller, { ...asked, cursor }, account.hold);
       return allRuns(page, account, asked.fields, (runs) =>
         withAttachments(this.urls, reader, runs, asked.fields),

@@ -1,4 +1,4 @@
-import { Body, Controller, Get, Header, Headers, HttpCode, Inject, Post, Query, Res } from '@nestjs/common';
+import { Body, Controller, Get, Header, HttpCode, Inject, Post, Query, Res } from '@nestjs/common';
 import { RouteConfig } from '@nestjs/platform-fastify';
 import type { FastifyReply } from 'fastify';
 import type { Caller } from '#lib/auth';
@@ -9,7 +9,7 @@ import { API_CONFIG, CLOCK } from '../core/tokens.js';
 import { FromCaller } from '../tenancy/caller.js';
 import { Described } from '../wire/described.js';
 import { Operation } from '../wire/operation.js';
-import { originOf } from '../wire/origin-of.js';
+import { AskedOrigin, originOf } from '../wire/origin-of.js';
 import { PathId } from '../wire/path-id.js';
 import { AnswerBudget } from '../core/answer-budget.js';
 import { withAttachments } from './attached-runs.js';
@@ -50,7 +50,7 @@ export class TracesQueryController {
     @FromCaller() caller: Caller,
     @Body() body: TracesQueryRequest,
     @Res() reply: FastifyReply,
-    @Headers('host') host: string | undefined,
+    @AskedOrigin() origin: string,
   ): Promise<void> {
     const ofRoot = fieldsOfSelects(body.selects?.filter((select) => !TOTALS.includes(select)));
     const sums = TOTALS.filter((select) => body.selects?.includes(select));
@@ -58,7 +58,7 @@ export class TracesQueryController {
     await this.answers.send(reply, caller.tenantId, async ({ hold }) => {
       const fields: RunFields = new Map([...ofRoot, ...(ofTrace ?? [])]);
       const { runs: found, next } = await this.searches.page(caller, this.#asked(body, fields), hold);
-      const runs = await withAttachments(this.urls, { caller, host, hold }, found, fields);
+      const runs = await withAttachments(this.urls, { caller, origin, hold }, found, fields);
       const items: Buffer[] = [];
       for (const run of runs)
         items.push(Buffer.from(items.length === 0 ? '' : ','), await renderTrace(run, ofRoot, ofTrace));
@@ -73,11 +73,11 @@ export class TracesQueryController {
     @FromCaller() caller: Caller,
     @PathId('run_id') id: string,
     @Query() { project_id: projectId }: RunUrlQuery,
-    @Headers('host') host: string | undefined,
+    @AskedOrigin() origin: string,
   ): Promise<RunUrlAnswer> {
     const fields = selectFields(RUN_FIELDS, ['id']);
     const { row } = await this.searches.one(caller, { id, projectId, fields }, () => undefined);
-    return { url: `${originOf(this.config.publicUrl, host)}${runPagePath(row)}` };
+    return { url: `${originOf(this.config.publicUrl, origin)}${runPagePath(row)}` };
   }
 
   #asked(body: TracesQueryRequest, fields: RunFields) {

@@ -16,6 +16,8 @@ export interface Context {
   readonly key: string;
   /** Where it runs, for people: any word. */
   readonly region?: string;
+  /** Path of certificates, PEM, that its address is trusted by beside the well-known ones. */
+  readonly caFile?: string;
   /** Path of a kubeconfig; without one only commands of the REST interface can be used. */
   readonly kubeconfig?: string;
 }

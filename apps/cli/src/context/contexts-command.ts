@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { errorText } from '#lib/errors';
+import { readCertificateFacts } from '#lib/data-folder';
 import { EXIT } from '#lib/lifecycle';
 import { CommandError } from '../command-error.js';
 import type { OutputFormat } from '../output/output-format.js';
@@ -14,6 +15,7 @@ interface ShownContext {
   readonly isCurrent: boolean;
   readonly address: string;
   readonly region?: string;
+  readonly caFile?: string;
   readonly kubeconfig?: string;
 }
 
@@ -24,6 +26,7 @@ const SHAPE: Shape<ShownContext> = {
     { heading: 'NAME', cell: ({ name }) => name },
     { heading: 'ADDRESS', cell: ({ address }) => address },
     { heading: 'REGION', cell: ({ region }) => region ?? '' },
+    { heading: 'CA FILE', isWide: true, cell: ({ caFile }) => caFile ?? '' },
     { heading: 'KUBECONFIG', isWide: true, cell: ({ kubeconfig }) => kubeconfig ?? '' },
   ],
 };
@@ -56,19 +59,22 @@ export function addContext(
   flags: {
     readonly address: string | undefined;
     readonly keyFile: string | undefined;
+    readonly caFile: string | undefined;
     readonly kubeconfig: string | undefined;
     readonly region: string | undefined;
   },
 ): number {
-  const { address, keyFile, kubeconfig, region } = flags;
+  const { address, keyFile, caFile, kubeconfig, region } = flags;
   if (name === LOCAL_CONTEXT)
     throw new CommandError('usage', `context ${LOCAL_CONTEXT} is the data folder: choose another name`);
   if (address === undefined || keyFile === undefined)
     throw new CommandError('usage', `context ${name} needs --address and --key-file`);
+  if (caFile !== undefined) requireAuthority(caFile, address);
   const { contexts, ...file } = readContexts();
   const added: Context = {
     ...{ name, address, key: readKey(keyFile) },
     ...(region === undefined ? {} : { region }),
+    ...(caFile === undefined ? {} : { caFile: resolve(caFile) }),
     ...(kubeconfig === undefined ? {} : { kubeconfig: resolve(kubeconfig) }),
   };
   writeContexts({ ...file, contexts: [...contexts.filter((one) => one.name !== name), added] });
@@ -88,6 +94,16 @@ export function removeContext(name: string): number {
   });
   process.stdout.write(`context ${removed} removed\n`);
   return EXIT.ok;
+}
+
+function requireAuthority(caFile: string, address: string): void {
+  if (!address.startsWith('https:'))
+    throw new CommandError('usage', `--ca-file is for https addresses, but --address is ${address}`);
+  try {
+    readCertificateFacts(caFile);
+  } catch (error) {
+    throw new CommandError('failed', errorText(error), { cause: error });
+  }
 }
 
 /** From a file, or from standard input for `-`: on the command line it would be in the shell's history. */

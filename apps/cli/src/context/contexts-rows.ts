@@ -42,6 +42,11 @@ export const CONTEXT_COMMANDS: readonly Command[] = [
       options: {
         address: parsed('--address <url>', 'address of the REST interface', parseAddress),
         keyFile: optional('--key-file <file>', 'file with an API key; - reads standard input', 'file'),
+        caFile: optional(
+          '--ca-file <file>',
+          'PEM of the authority that made its certificate, or of the certificate itself',
+          'file',
+        ),
         kubeconfig: optional('--kubeconfig <file>', 'kubeconfig of its Kubernetes API', 'file'),
         region: optional('--region <name>', 'where it runs, for people'),
       },

@@ -1,7 +1,8 @@
 import { type FlagsOf, optional } from '#lib/command-line';
 import { loadConfig, optionalText } from '#lib/config';
 import { DEFAULT_DATA, findRunningPlatform, nothingRuns, type RunningPlatform } from '#lib/data-folder';
-import type { RestAccess } from '#lib/rest-client';
+import { type RestAccess, trustAuthority } from '#lib/rest-client';
+import { errorText } from '#lib/errors';
 import { CommandError } from '../command-error.js';
 import { type Context, readContexts } from './context-file.js';
 
@@ -69,11 +70,21 @@ function localTarget(data: string): Target {
   };
 }
 
-function remoteTarget({ name, address, key, kubeconfig }: Context): Target {
+/** @throws CommandError when its certificates cannot be read */
+function remoteTarget({ name, address, key, caFile, kubeconfig }: Context): Target {
+  if (caFile !== undefined) trustOf(name, caFile);
   return {
     title: `context ${name}`,
-    rest: { url: address, key },
+    rest: { url: address, key, ...(caFile === undefined ? {} : { caFile }) },
     local: undefined,
     kubeconfig,
   };
+}
+
+function trustOf(name: string, caFile: string): void {
+  try {
+    trustAuthority(caFile);
+  } catch (error) {
+    throw new CommandError('failed', `context ${name}: ${errorText(error)}`, { cause: error });
+  }
 }

@@ -1,11 +1,13 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
+import { connect as connectTls } from 'node:tls';
 import { errorText } from '#lib/errors';
-import { dataPaths, findDiskTrouble, readJson } from '#lib/data-folder';
+import { dataPaths, findDiskTrouble, readJson, type TlsAddress } from '#lib/data-folder';
 import { isJsonObject } from '#lib/json';
 import { KubeClient, loadKubeConnection } from '#lib/kube';
 import { EXIT } from '#lib/lifecycle';
 import { CONDITION, findCondition, NODES, PODS_RUN_AS_ROOT, RESOURCES } from '#lib/resources';
+import { systemClock } from '#lib/time';
 import { resolveTarget, type Target, type TargetFlags } from '../context/target.js';
 import type { OutputFormat } from '../output/output-format.js';
 import { renderItems, type Shape } from '../output/print-items.js';
@@ -17,6 +19,8 @@ export interface Part {
   readonly state: string;
   readonly detail: string;
 }
+
+const DAY_MS = 86_400_000;
 
 /** Length, then the number by which a client asks for TLS: answered N or S before any password. */
 const SSL_REQUEST = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47]);
@@ -79,6 +83,39 @@ async function postgresState(folder: string): Promise<Part> {
       : { part, state: 'unreachable', detail: `127.0.0.1:${port} does not answer as Postgres does` };
   } catch (error) {
     return { part, state: 'unreachable', detail: errorText(error) };
+  } finally {
+    socket.destroy();
+  }
+}
+
+/** The REST interface for other machines, as they see it; its certificate is the one that is shown. */
+async function tlsState({ url, certificate }: TlsAddress): Promise<Part> {
+  const part = 'rest/tls';
+  try {
+    const shown = await certificateOf(url);
+    const left = Math.floor((shown.validTo.getTime() - systemClock.now().getTime()) / DAY_MS);
+    const detail = `${url}, SHA-256 ${shown.fingerprint}, ${certificate}`;
+    if (left < 0)
+      return { part, state: 'expired', detail: `the certificate ended ${-left} days ago: ${detail}` };
+    return { part, state: 'ok', detail: `${detail}, ends in ${left} days` };
+  } catch (error) {
+    return { part, state: 'unreachable', detail: `${url}: ${errorText(error)}` };
+  }
+}
+
+/** What the server shows, whoever made it. */
+async function certificateOf(url: string): Promise<{ readonly fingerprint: string; readonly validTo: Date }> {
+  const { hostname, port } = new URL(url);
+  const host = hostname.replace(/^\[|\]$/g, '');
+  // it is looked at, and nothing is sent
+  const socket = connectTls({ host, port: Number(port), rejectUnauthorized: false, timeout: 3000 });
+  try {
+    const silence = once(socket, 'timeout').then(() => {
+      throw new Error('no answer within 3 s');
+    });
+    await Promise.race([once(socket, 'secureConnect'), silence]);
+    const { fingerprint256, valid_to: validTo } = socket.getPeerCertificate();
+    return { fingerprint: fingerprint256, validTo: new Date(validTo) };
   } finally {
     socket.destroy();
   }
@@ -156,6 +193,7 @@ export async function readParts({ local, rest, kubeconfig }: Target): Promise<re
     local ? diskState(local.root) : [],
     local ? postgresState(local.root) : [],
     serverState('rest', { url: rest.url, path: '/ok', isHealthy: (code) => code === 200 }),
+    local?.credentials.tls ? tlsState(local.credentials.tls) : [],
     local ? serverState('object-store', { url: local.credentials.objectStore.endpoint }) : [],
     ...Object.entries(local?.credentials.metrics ?? {}).map(([program, url]) => metricsState(program, url)),
     kubeconfig === undefined ? [] : resourceStates(kubeconfig),

@@ -142,15 +142,15 @@ describe('data folder', () => {
 
   it('chooses ports once', async () => {
     const path = join(folder, 'ports.json');
-    const first = await choosePorts(path, 0);
+    const first = await choosePorts(path, { port: 0, isTls: false });
     expect(new Set(Object.values(first)).size).toBe(9);
     keepPorts(path, first);
     const busy = createServer();
     await new Promise<void>((resolve) => busy.listen(first.kube, '127.0.0.1', resolve));
-    expect(await choosePorts(path, 0)).toEqual(first);
-    expect((await choosePorts(path, 18470)).rest).toBe(18470);
+    expect(await choosePorts(path, { port: 0, isTls: false })).toEqual(first);
+    expect((await choosePorts(path, { port: 18470, isTls: false })).rest).toBe(18470);
     // a requested port that was taken must not be kept
-    expect((await choosePorts(path, 0)).rest).toBe(first.rest);
+    expect((await choosePorts(path, { port: 0, isTls: false })).rest).toBe(first.rest);
     await new Promise((resolve) => busy.close(resolve));
   });
 });

@@ -7,6 +7,8 @@ import type { Clock } from '#lib/time';
 /** Every port of a platform; once chosen they stay, so that addresses do. */
 export interface Ports {
   readonly rest: number;
+  /** The REST interface with TLS, where that is asked for. */
+  readonly tls?: number;
   readonly kube: number;
   readonly objectStore: number;
   readonly postgres: number;
@@ -21,11 +23,15 @@ export interface Ports {
 
 /**
  * The ports of a data folder: those it keeps, and free ones for what is missing.
- * @param wishedRest port of the REST interface as asked for; 0 lets it be chosen once and then kept
+ * @param wished port of the REST interface as asked for; 0 lets it be chosen once and then kept. With TLS it is a port
+ * beside that for programs of this machine
  */
-export async function choosePorts(path: string, wishedRest: number): Promise<Ports> {
-  const kept = readJson<Partial<Ports>>(path) ?? {};
-  const known = wishedRest === 0 ? kept : { ...kept, rest: wishedRest };
+export async function choosePorts(
+  path: string,
+  wished: { readonly port: number; readonly isTls: boolean },
+): Promise<Ports> {
+  const { tls: keptTls, ...kept } = readJson<Partial<Ports>>(path) ?? {};
+  const known = wished.isTls ? withTls(kept, wished.port || keptTls) : withRest(kept, wished.port);
   const taken = new Set(Object.values(known));
   const choose = async (name: keyof Ports): Promise<number> => {
     const port = known[name] ?? (await findStablePort((free) => !taken.has(free)));
@@ -34,6 +40,7 @@ export async function choosePorts(path: string, wishedRest: number): Promise<Por
   };
   return {
     rest: await choose('rest'),
+    ...(wished.isTls ? { tls: await choose('tls') } : {}),
     kube: await choose('kube'),
     objectStore: await choose('objectStore'),
     postgres: await choose('postgres'),
@@ -42,6 +49,19 @@ export async function choosePorts(path: string, wishedRest: number): Promise<Por
     apiMetrics: await choose('apiMetrics'),
     embeddedMetrics: await choose('embeddedMetrics'),
     supervisorMetrics: await choose('supervisorMetrics'),
+  };
+}
+
+function withRest(kept: Partial<Ports>, port: number): Partial<Ports> {
+  return port === 0 ? kept : { ...kept, rest: port };
+}
+
+/** A port that served without TLS before is not both. */
+function withTls({ rest, ...kept }: Partial<Ports>, port: number | undefined): Partial<Ports> {
+  return {
+    ...kept,
+    ...(rest === undefined || rest === port ? {} : { rest }),
+    ...(port === undefined ? {} : { tls: port }),
   };
 }
 
@@ -66,6 +86,7 @@ export async function dropTakenPorts(path: string): Promise<readonly string[]> {
 
 const SERVERS: Readonly<Record<keyof Ports, string>> = {
   rest: 'the REST interface',
+  tls: 'the REST interface with TLS',
   kube: 'the API server',
   objectStore: 'the object store',
   postgres: 'Postgres',
@@ -93,7 +114,8 @@ export async function requireFreePorts(
   const deadline = clock.monotonicMs() + PATIENCE_MS;
   for (const name of names) {
     for (;;) {
-      const code = await portTrouble(addressOf(ports, name, host));
+      const address = addressOf(ports, name, host);
+      const code = await portTrouble(address);
       if (code === undefined) break;
       if (code === 'EADDRINUSE' && clock.monotonicMs() < deadline) {
         await clock.sleep(LOOK_MS);
@@ -102,16 +124,17 @@ export async function requireFreePorts(
       const trouble =
         code === 'EADDRINUSE' ? 'is taken by another program' : `cannot be listened on (${code})`;
       const advice =
-        name === 'rest'
-          ? 'choose another with --listen 127.0.0.1:PORT'
+        name === 'tls' || (name === 'rest' && ports.tls === undefined)
+          ? `choose another with --listen ${name === 'tls' ? host : '127.0.0.1'}:PORT`
           : `remove "${name}" from ${path} to have another chosen`;
-      throw new Error(`port ${ports[name]} of ${SERVERS[name]} ${trouble}; end that program, or ${advice}`);
+      throw new Error(`port ${address.port} of ${SERVERS[name]} ${trouble}; end that program, or ${advice}`);
     }
   }
 }
 
 function addressOf(ports: Ports, name: keyof Ports, host: string): ListenAddress {
-  return { host: name === 'rest' ? host : '127.0.0.1', port: ports[name] };
+  const isAsked = name === 'tls' || (name === 'rest' && ports.tls === undefined);
+  return { host: isAsked ? host : '127.0.0.1', port: ports[name] ?? 0 };
 }
 
 /**

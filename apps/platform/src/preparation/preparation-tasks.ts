@@ -1,4 +1,4 @@
-import type { StoreCredentials } from '#lib/data-folder';
+import type { CertificateFiles, StoreCredentials } from '#lib/data-folder';
 
 /** Connection URIs of the databases; all of them are secret. */
 export interface DatabaseUris {
@@ -42,6 +42,8 @@ export interface PreparationTasks {
   attachmentKeys(input: {
     readonly users: string;
   }): Promise<Pick<StoreCredentials, 'accessKeyId' | 'secretAccessKey'>>;
+  /** The platform's own certificate, for these names. */
+  certificate(input: { readonly files: CertificateFiles; readonly names: readonly string[] }): Promise<null>;
   /** Takes the sample agent into the image store. */
   sampleAgent(input: { readonly images: string; readonly installation: string }): Promise<null>;
   /** The schema of the trace store, and the first key of the first workspace: the known one while it is good. */

@@ -50,6 +50,12 @@ export function prepareWith({ clock, log }: { clock: Clock; log: Logger }): Prep
       return Promise.resolve(ensureKeeper(new StoreUserFile(users)));
     },
 
+    async certificate({ files, names }) {
+      const { ensureSelfSigned } = await import('./self-signed-certificate.js');
+      await ensureSelfSigned(files, names, clock);
+      return null;
+    },
+
     async sampleAgent({ images, installation }) {
       const store = openImageStore({ folder: images, installation });
       await store.import(SAMPLE_AGENT, join(installation, 'examples', 'agent'));

@@ -5,6 +5,7 @@ import { TRACING_VARIABLES } from '#lib/telemetry';
 import {
   ATTACHMENT_BUCKET,
   ATTACHMENT_PREFIX,
+  type CertificateFiles,
   type DataPaths,
   type StoreCredentials,
 } from '#lib/data-folder';
@@ -70,6 +71,13 @@ const BUILD_VARIABLES = [
   'AGENTPLANE_BUILD_PYTHON_INDEX',
 ];
 
+/** The REST interface with TLS. */
+export interface TlsListening {
+  readonly host: string;
+  readonly port: number;
+  readonly files: CertificateFiles;
+}
+
 /** What the environments of the programs are made from. */
 export interface Surroundings {
   readonly paths: DataPaths;
@@ -86,6 +94,8 @@ export interface Surroundings {
   readonly attachmentKeys: Pick<StoreCredentials, 'accessKeyId' | 'secretAccessKey'>;
   readonly operatorKey: string;
   readonly apiUrl: string;
+  /** Where other machines are served; absent: nowhere. */
+  readonly tls: TlsListening | undefined;
 }
 
 type Environment = Readonly<Record<string, string>>;
@@ -139,6 +149,16 @@ function attachmentEnvironment({ store, attachmentKeys }: Surroundings): Environ
   };
 }
 
+function tlsEnvironment({ tls }: Surroundings): Environment {
+  if (!tls) return {};
+  return {
+    AGENTPLANE_TLS_HOST: tls.host,
+    AGENTPLANE_TLS_PORT: String(tls.port),
+    AGENTPLANE_TLS_CERTIFICATE: tls.files.certificate,
+    AGENTPLANE_TLS_KEY: tls.files.key,
+  };
+}
+
 /** Settings of `apps/api`. */
 export function apiEnvironment(from: Surroundings, kubeconfig: string): Environment {
   return {
@@ -158,10 +178,12 @@ export function apiEnvironment(from: Surroundings, kubeconfig: string): Environm
       'AGENTPLANE_MAX_BUFFERED_BYTES',
       'AGENTPLANE_CORS_ORIGINS',
       'AGENTPLANE_PUBLIC_URL',
+      'AGENTPLANE_TRUSTED_PROXIES',
       'AGENTPLANE_ATTACHMENT_BYTES_PER_WORKSPACE',
       ...WEBHOOK_VARIABLES,
     ]),
     ...attachmentEnvironment(from),
+    ...tlsEnvironment(from),
     AGENTPLANE_DATA: from.paths.root,
     AGENTPLANE_METRICS_PORT: String(from.ports.apiMetrics),
     AGENTPLANE_DATABASE_URI: from.databaseUri,

@@ -1,5 +1,5 @@
 import { join, relative } from 'node:path';
-import type { PlatformCredentials } from '#lib/data-folder';
+import type { PlatformCredentials, TlsAddress } from '#lib/data-folder';
 import type { OlderKey } from '../preparation/preparation-tasks.js';
 import { programWords, shellWord, visibleText } from '#lib/command-line';
 
@@ -10,6 +10,8 @@ export interface GreetingPlaces {
   readonly olderKeys?: readonly OlderKey[];
   /** What of workspaces could not be prepared. */
   readonly troubles?: readonly string[];
+  /** Where other machines are served. */
+  readonly tls?: TlsAddress & { readonly fingerprint: string };
   readonly dataFolder: string;
   readonly installation: string;
   /** The folder that the commands will be typed in, most likely. */
@@ -20,7 +22,7 @@ export interface GreetingPlaces {
 /** What the platform says when it is up; the last line begins with `Ready`. Every command can be pasted as it is. */
 export function renderGreeting(
   credentials: PlatformCredentials,
-  { dataFolder, installation, here, tookMs, olderKeys = [], troubles = [] }: GreetingPlaces,
+  { dataFolder, installation, here, tookMs, tls, olderKeys = [], troubles = [] }: GreetingPlaces,
 ): string {
   const near = (path: string): string => {
     const short = relative(here, path);
@@ -31,6 +33,9 @@ export function renderGreeting(
   return [
     '',
     `  REST        ${credentials.restUrl}`,
+    ...(tls
+      ? [`  for others  ${tls.url}`, `  certificate ${tls.certificate}`, `  SHA-256     ${tls.fingerprint}`]
+      : []),
     `  API key     ${credentials.apiKey}`,
     `  tenant      ${credentials.tenantId}`,
     `  kubeconfig  ${credentials.kubeconfig}`,

@@ -5,8 +5,10 @@ import {
   type PlatformCredentials,
   readCredentials,
   type StoreCredentials,
+  type TlsAddress,
   writeCredentials,
 } from '#lib/data-folder';
+import { inheritedEnvironment } from '#lib/config';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '#lib/embedded-postgres';
 import type { HeldSockets } from '#lib/held-sockets';
 import type { ProgramContext } from '#lib/lifecycle';
@@ -25,6 +27,7 @@ import {
   FRUGAL_MEMORY,
   programEnvironment,
   type Surroundings,
+  type TlsListening,
 } from './child-environment.js';
 import { LogRotation } from './log-rotation.js';
 import { metricsAddresses } from './metrics-addresses.js';
@@ -32,6 +35,7 @@ import { observeProgram } from './observe-program.js';
 import { Preparation } from './preparation.js';
 import type { Progress } from './progress.js';
 import { ProcessRecords } from './strays.js';
+import { hostForOthers, tlsUrl } from './tls-address.js';
 import type { UpOptions } from './up-options.js';
 
 const BUCKET = 'agentplane';
@@ -43,6 +47,7 @@ const SERVERS = {
   controller: ['controller'],
   embedded: ['objectStore', 'node', 'embeddedMetrics', 'kube'],
 } as const satisfies Partial<Record<Program, readonly (keyof Ports)[]>>;
+const PROGRAMS = ['api', 'controller', 'embedded'] as const;
 /**
  * A small nursery: idle programs keep what they once needed, and 4 MB instead of 16 saves a third of each one's memory.
  */
@@ -59,6 +64,11 @@ export interface PlatformParts {
   readonly log: Logger;
   readonly progress: Progress;
   readonly context: ProgramContext;
+}
+
+/** Where clients reach the platform, if its settings say so. */
+function publicUrl(): string | undefined {
+  return inheritedEnvironment(['AGENTPLANE_PUBLIC_URL'])['AGENTPLANE_PUBLIC_URL'];
 }
 
 /** Whether a child says that it serves. */
@@ -103,12 +113,15 @@ export class Platform {
       const { adoptKubeconfig } = await import('./adopt-kubeconfig.js');
       adoptKubeconfig(options.kubeconfigPath, paths.kubeconfig);
     }
-    const ports = await choosePorts(paths.ports, options.port);
+    const isTls = options.tls !== undefined;
+    const ports = await choosePorts(paths.ports, { port: options.port, isTls });
     context.own(this.#logRotation());
     await this.#records.endStrays(clock, log);
     const at = { host: options.host, path: paths.ports, clock };
-    const names = Object.values(SERVERS).flat();
     const isOwn = options.kubeconfigPath !== undefined;
+    const serversOf = (name: keyof typeof SERVERS): readonly (keyof Ports)[] =>
+      name === 'api' && isTls ? [...SERVERS.api, 'tls'] : SERVERS[name];
+    const names = PROGRAMS.flatMap(serversOf);
     const servers = isOwn ? names.filter((name) => name !== 'kube') : names;
     await requireFreePorts(ports, [...servers, 'supervisorMetrics'], at);
     keepPorts(paths.ports, ports);
@@ -120,7 +133,7 @@ export class Platform {
     const preparation = context.own(this.#preparation());
     const held = await holdPorts(ports, servers, at);
     const child = (name: keyof typeof SERVERS): Child =>
-      this.#child(name, held.split(SERVERS[name].map((server) => ports[server])));
+      this.#child(name, held.split(serversOf(name).map((server) => ports[server] ?? 0)));
     const embedded = context.own(child('embedded'));
     embedded.load();
     await this.#serveMetrics(ports.supervisorMetrics);
@@ -242,6 +255,7 @@ export class Platform {
     progress.say('preparing the first workspace');
     const credentials: PlatformCredentials = {
       restUrl: surroundings.apiUrl,
+      ...(surroundings.tls ? { tls: this.#tlsAddress(surroundings.tls) } : {}),
       apiKey,
       tenantId,
       operatorKey: surroundings.operatorKey,
@@ -293,6 +307,21 @@ export class Platform {
     });
   }
 
+  /** Where other machines are served and with which certificate; makes the platform's own one. */
+  async #tls(preparation: Preparation, { tls: port }: Ports): Promise<TlsListening | undefined> {
+    const { options, folder } = this.#parts;
+    if (!options.tls || port === undefined) return undefined;
+    const { host } = options;
+    if (options.tls.kind === 'files') return { host, port, files: options.tls.files };
+    const files = { certificate: folder.paths.tlsCertificate, key: folder.paths.tlsKey };
+    await preparation.run('certificate', { files, names: [hostForOthers(host, publicUrl())] });
+    return { host, port, files };
+  }
+
+  #tlsAddress({ host, port, files }: TlsListening): TlsAddress {
+    return { url: tlsUrl(hostForOthers(host, publicUrl()), port), certificate: files.certificate };
+  }
+
   async #surroundings(
     preparation: Preparation,
     ports: Ports,
@@ -319,11 +348,13 @@ export class Platform {
       bucket: BUCKET,
       ...storeKeys,
     };
-    const host = options.host.includes(':') ? `[${options.host}]` : options.host;
+    const tls = await this.#tls(preparation, ports);
+    const address = tls ? '127.0.0.1' : options.host;
+    const host = address.includes(':') ? `[${address}]` : address;
     return {
       ...{ paths, ports, installation, store, attachmentKeys },
       ...uris,
-      host: options.host,
+      ...{ host: address, tls },
       operatorKey: known?.operatorKey ?? newOperatorKey(),
       kubeconfigPath: paths.kubeconfig,
       apiUrl: `http://${host}:${ports.rest}`,

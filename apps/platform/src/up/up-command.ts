@@ -1,6 +1,6 @@
 import { closeSync, openSync } from 'node:fs';
 import { join } from 'node:path';
-import { INSTALLATION } from '#lib/data-folder';
+import { INSTALLATION, readCertificateFacts } from '#lib/data-folder';
 import { errorText } from '#lib/errors';
 import { EXIT, type ProgramContext, runProgram } from '#lib/lifecycle';
 import { createLogger, type Logger } from '#lib/telemetry';
@@ -45,9 +45,11 @@ async function up(
       context,
     });
     const credentials = await platform.start();
+    const { tls } = credentials;
     progress.done();
     process.stdout.write(
       renderGreeting(credentials, {
+        ...(tls ? { tls: { ...tls, fingerprint: readCertificateFacts(tls.certificate).fingerprint } } : {}),
         olderKeys: platform.olderKeys,
         troubles: platform.troubles,
         dataFolder: folder.paths.root,

@@ -1,0 +1,140 @@
+import { statSync } from 'node:fs';
+import type { Server as HttpServer } from 'node:http';
+import { createServer, type Server } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { type CertificateFiles, readServerCertificate } from '#lib/data-folder';
+import { errorText } from '#lib/errors';
+import { claimAddress, type ListenAddress } from '#lib/held-sockets';
+import {
+  answerBrokenRequests,
+  boundConnections,
+  ConnectionRoom,
+  GUARDED_SERVER,
+  serverOptions,
+} from '#lib/http';
+import type { Stoppable } from '#lib/lifecycle';
+import type { Logger } from '#lib/telemetry';
+import type { Clock } from '#lib/time';
+
+const MAX_CONNECTIONS = 4_000;
+const KEEP_ALIVE_MS = 72_000;
+const HANDSHAKE_MS = 10_000;
+/** Programs that renew certificates write two files; between them they do not match, and the next look finds both. */
+const LOOK_MS = 5_000;
+const SWEEP_MS = 50;
+const SWEEPS = 100;
+
+export interface TlsFrontParts {
+  readonly address: ListenAddress;
+  readonly files: CertificateFiles;
+  /** Answers the requests, with all of its limits. */
+  readonly behind: HttpServer;
+  readonly log: Logger;
+  readonly clock: Clock;
+}
+
+/**
+ * The REST interface for other machines: TLS in front of the server that listens on this machine alone. Certificates that
+ * are renewed in their files count for new connections within seconds; until both files are right the former stays.
+ */
+export class TlsFront implements Stoppable {
+  readonly name = 'https';
+  readonly #parts: TlsFrontParts;
+  readonly #server: Server;
+  #seen: string;
+  #cancelLook: () => void = () => undefined;
+  #isStopping = false;
+
+  /** @throws Error that names the file that is wrong */
+  constructor(parts: TlsFrontParts) {
+    this.#parts = parts;
+    const { files, behind, log, clock } = parts;
+    this.#seen = stampOf(files);
+    const { certificate, key } = readServerCertificate(files);
+    this.#server = createServer(
+      {
+        ...{ cert: certificate, key, handshakeTimeout: HANDSHAKE_MS, keepAliveTimeout: KEEP_ALIVE_MS },
+        ...{ ...GUARDED_SERVER, ...serverOptions() },
+      },
+      (request, response) => {
+        if (this.#isStopping) response.setHeader('connection', 'close');
+        behind.emit('request', request, response);
+      },
+    );
+    answerBrokenRequests(this.#server);
+    boundConnections(
+      this.#server,
+      new ConnectionRoom({
+        ...{ clock, most: MAX_CONNECTIONS },
+        onFull: (report) =>
+          log.warn(report, 'cut connections to the REST interface: as many are open as may be'),
+      }),
+    );
+  }
+
+  /** Begins to serve; answers the port. */
+  async listen(): Promise<number> {
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    this.#server.once('error', reject);
+    this.#server.listen(claimAddress(this.#parts.address), resolve);
+    await promise;
+    this.#server.off('error', reject);
+    this.#server.on('error', (error) =>
+      this.#parts.log.error({ error: errorText(error) }, 'TLS listener failed'),
+    );
+    this.#lookLater();
+    return (this.#server.address() as AddressInfo).port;
+  }
+
+  /** Answers what is under way, closes. */
+  async stop(): Promise<void> {
+    this.#isStopping = true;
+    this.#cancelLook();
+    if (!this.#server.listening) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#server.close(() => resolve());
+    const sweep = (left: number): void => {
+      if (left > 0) this.#server.closeIdleConnections();
+      else this.#server.closeAllConnections();
+      cancel = this.#parts.clock.after(SWEEP_MS, () => sweep(left - 1));
+    };
+    let cancel = (): void => undefined;
+    sweep(SWEEPS);
+    await promise;
+    cancel();
+  }
+
+  #lookLater(): void {
+    this.#cancelLook = this.#parts.clock.after(LOOK_MS, () => {
+      this.#look();
+      this.#lookLater();
+    });
+  }
+
+  #look(): void {
+    const { files, log } = this.#parts;
+    const stamp = stampOf(files);
+    if (stamp === this.#seen) return;
+    this.#seen = stamp;
+    try {
+      const { certificate, key, fingerprint, validTo } = readServerCertificate(files);
+      this.#server.setSecureContext({ cert: certificate, key });
+      log.info({ fingerprint, validTo }, 'serving with the renewed certificate');
+    } catch (error) {
+      log.warn(
+        { error: errorText(error) },
+        'certificate files changed and cannot be used; the former one stays',
+      );
+    }
+  }
+}
+
+/** Changes whenever one of the files does. */
+function stampOf({ certificate, key }: CertificateFiles): string {
+  return [certificate, key]
+    .map((path) => {
+      const { mtimeMs = 0, size = 0, ino = 0 } = statSync(path, { throwIfNoEntry: false }) ?? {};
+      return `${mtimeMs} ${size} ${ino}`;
+    })
+    .join(', ');
+}
