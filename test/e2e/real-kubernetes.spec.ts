@@ -1,3 +1,4 @@
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Client } from '@langchain/langgraph-sdk';
 import { waitFor } from '#lib/testing';
@@ -12,6 +13,33 @@ import {
 import { RealCluster } from '../support/real-cluster.js';
 
 const home = findRealKubernetes();
+
+/** What else runs in a cluster: pods for any node, and those of a DaemonSet, which come to every node. */
+const FOREIGN = `
+apiVersion: v1
+kind: Namespace
+metadata: { name: foreign }
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: { name: web, namespace: foreign }
+spec:
+  selector: { matchLabels: { app: web } }
+  template:
+    metadata: { labels: { app: web } }
+    spec: { containers: [{ name: web, image: 'example.org/web:1' }] }
+---
+apiVersion: apps/v1
+kind: DaemonSet
+metadata: { name: everywhere, namespace: foreign }
+spec:
+  selector: { matchLabels: { app: everywhere } }
+  template:
+    metadata: { labels: { app: everywhere } }
+    spec:
+      tolerations: [{ operator: Exists }]
+      containers: [{ name: log, image: 'example.org/log:1' }]
+`;
 
 /**
  * The control plane on a real kube-apiserver with its own controller manager and scheduler. Nothing of ours changes: the
@@ -62,6 +90,24 @@ const home = findRealKubernetes();
     ).toMatch(/1\/1 +Running.*agentplane-/);
     expect(await ask(await agent(), 'what is 2 + 40?')).toContain('42');
   }, 180_000);
+
+  it('leaves pods of others alone on the cluster that it joined', async () => {
+    const file = join(dataFolder, 'foreign.yaml');
+    writeFileSync(file, FOREIGN);
+    await kubectl.run(['apply', '-f', file]);
+    const messages = (kind: string) =>
+      kubectl.run(['get', 'pods', '-n', 'foreign', '-l', `app=${kind}`, '-o', 'jsonpath={.items[*].status}']);
+    await waitFor(async () => /untolerated taint/.test(await messages('web')), {
+      what: 'the scheduler to leave the pod',
+      timeoutMs: 30_000,
+    });
+    await waitFor(async () => (await messages('everywhere')).includes('NodeAffinity'), {
+      what: 'the node to refuse the pod of the DaemonSet',
+      timeoutMs: 30_000,
+    });
+    expect(await messages('everywhere')).not.toContain('containerID');
+    await kubectl.run(['delete', '-f', file, '--timeout=60s']);
+  }, 120_000);
 
   it('shows the logs of its pods', async () => {
     const logs = await kubectl.run(['logs', 'deploy/sample-agent-00001']);

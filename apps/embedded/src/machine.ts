@@ -49,6 +49,7 @@ export async function startMachine(
   const node = await startNode({
     ...{ connection, folder, images, serving, log, clock },
     port: config.nodePort,
+    isJoined: server === undefined,
     version: PLATFORM_VERSION,
     nodeArguments: NODE_ARGUMENTS,
     users: { ranges: podUsers(config.podUsers), programs: programsOf(config) },

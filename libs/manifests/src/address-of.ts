@@ -1,5 +1,5 @@
 import { ANNOTATION, type ObjectMeta, type Pod } from '#lib/resources';
-import type { AddressMode } from './platform-settings.js';
+import type { AddressMode } from './address-mode.js';
 
 /** The part of a Service that an address needs. */
 export interface Addressable {

@@ -17,6 +17,7 @@ import { CONTAINER_SECURITY, POD_SECURITY } from './object-labels.js';
 import { type PlatformSettings, platformImage } from './platform-settings.js';
 import type { ContainerOutput } from './revision-output.js';
 import { revisionLabels } from './revision-workload.js';
+import { runtimePlacement } from './runtime-placement.js';
 
 /** What git is logged in with; none for repositories that everybody may read. */
 export interface GitLogin {
@@ -77,6 +78,7 @@ export function buildGitJob(build: GitBuild, settings: PlatformSettings): Job {
           automountServiceAccountToken: false,
           enableServiceLinks: false,
           securityContext: POD_SECURITY,
+          ...runtimePlacement(settings),
           terminationGracePeriodSeconds: 5,
           initContainers: [fetch],
           containers: [{ ...common, name: 'build', args: ['build'], resources, env }],

@@ -11,7 +11,8 @@ export { buildExportJob, buildExportSecret, type ExportAttempt } from './export-
 export { ignoredFields, ignoredText } from './ignored-fields.js';
 export { idleToken } from './idle-token.js';
 export { buildListenerKey, buildListenerObjects, LISTENER_KEY } from './listener-objects.js';
-export type { AddressMode, PlatformSettings } from './platform-settings.js';
+export type { AddressMode } from './address-mode.js';
+export type { PlatformSettings } from './platform-settings.js';
 export {
   buildQueueDeployment,
   buildRevisionDeployment,

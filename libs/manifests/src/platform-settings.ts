@@ -1,3 +1,4 @@
+import type { AddressMode } from './address-mode.js';
 import type { PodPlacement } from './pod-placement.js';
 
 /** What manifests know of their home: configuration, never a question asked of the cluster. */
@@ -24,9 +25,6 @@ export interface PlatformSettings {
   /** Variables of OpenTelemetry for the platform's pods, without secrets; none when nothing is traced. */
   readonly tracing?: Readonly<Record<string, string>>;
 }
-
-/** How Services are reached: through the cluster's DNS, or through a port on loopback that the node notes on them. */
-export type AddressMode = 'loopback' | 'cluster-dns';
 
 /** Reference of a platform image. */
 export function platformImage(app: string, settings: PlatformSettings): string {

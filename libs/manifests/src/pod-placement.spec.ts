@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { parsePodPlacement } from './pod-placement.js';
+import { parsePodPlacement, placementOf } from './pod-placement.js';
 
 describe('parsePodPlacement', () => {
   it('leaves out what is empty or was taken away', () => {
@@ -16,5 +16,24 @@ describe('parsePodPlacement', () => {
     ['{"tolerations":{}}', 'has a tolerations of another kind'],
   ])('refuses %s', (text, message) => {
     expect(() => parsePodPlacement(text)).toThrow(message);
+  });
+});
+
+describe('placementOf', () => {
+  const pods = { nodeSelector: { disk: 'fast' }, tolerations: [{ key: 'gpu', operator: 'Exists' }] } as const;
+
+  it('brings pods to the process runtime where images are names of this machine', () => {
+    expect(placementOf({ addresses: 'loopback', pods })).toEqual({
+      nodeSelector: { disk: 'fast', 'agentplane.dev/runtime': 'process' },
+      tolerations: [
+        { key: 'gpu', operator: 'Exists' },
+        { key: 'agentplane.dev/runtime', operator: 'Equal', value: 'process', effect: 'NoSchedule' },
+      ],
+    });
+  });
+
+  it('leaves the choice of nodes of a cluster to its operator', () => {
+    expect(placementOf({ addresses: 'cluster-dns', pods })).toEqual(pods);
+    expect(placementOf({ addresses: 'cluster-dns' })).toEqual({});
   });
 });

@@ -1,4 +1,6 @@
 import type { PodSpec, Toleration } from '#lib/resources';
+import type { AddressMode } from './address-mode.js';
+import { runtimePlacement } from './runtime-placement.js';
 
 /** What the operator of a cluster asks of all pods of the platform's own programs, agents not included. */
 export interface PodPlacement {
@@ -34,15 +36,19 @@ export function parsePodPlacement(text: string): PodPlacement {
 }
 
 interface Placed {
+  readonly addresses: AddressMode;
   readonly imagePullSecrets?: readonly string[];
   readonly pods?: PodPlacement;
 }
 
 /** The part of a pod's spec that says where its image comes from and where it runs. */
-export function placementOf({ imagePullSecrets = [], pods = {} }: Placed): Partial<PodSpec> {
+export function placementOf({ addresses, imagePullSecrets = [], pods = {} }: Placed): Partial<PodSpec> {
   const { labels: _labels, annotations: _annotations, ...spec } = pods;
+  const { nodeSelector, tolerations } = runtimePlacement({ addresses });
   return {
     ...spec,
+    ...(nodeSelector ? { nodeSelector: { ...spec.nodeSelector, ...nodeSelector } } : {}),
+    ...(tolerations ? { tolerations: [...(spec.tolerations ?? []), ...tolerations] } : {}),
     ...(imagePullSecrets.length === 0
       ? {}
       : { imagePullSecrets: imagePullSecrets.map((name) => ({ name })) }),

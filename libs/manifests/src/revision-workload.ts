@@ -16,6 +16,7 @@ import { CONTAINER_SECURITY, platformLabels, POD_SECURITY } from './object-label
 import type { PlatformSettings } from './platform-settings.js';
 import { podResources, type WantedResources } from './pod-resources.js';
 import { METRICS_ANNOTATIONS, METRICS_CONTAINER_PORT, telemetryEnvironment } from './pod-telemetry.js';
+import { runtimePlacement } from './runtime-placement.js';
 import { annotationsPart, userAnnotations, userLabels } from './user-metadata.js';
 
 /** Name of the agent's own container. */
@@ -211,6 +212,7 @@ function buildWorkload(
           automountServiceAccountToken: false,
           enableServiceLinks: false,
           securityContext: POD_SECURITY,
+          ...runtimePlacement(settings),
           terminationGracePeriodSeconds: 30,
           ...(wanted.serviceAccountName ? { serviceAccountName: wanted.serviceAccountName } : {}),
           ...(wanted.imagePullSecrets ? { imagePullSecrets: wanted.imagePullSecrets } : {}),

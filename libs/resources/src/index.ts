@@ -15,7 +15,15 @@ export {
 } from './built-in/core.js';
 export { CUSTOM_RESOURCE_DEFINITIONS, type CustomResourceDefinition } from './built-in/crd.js';
 export { LEASES, type Lease } from './built-in/lease.js';
-export { NODES, PODS_RUN_AS_ROOT, type Node, type NodeCondition, type Taint } from './built-in/node.js';
+export {
+  NODES,
+  PODS_RUN_AS_ROOT,
+  PROCESS_RUNTIME,
+  PROCESS_RUNTIME_TAINT,
+  type Node,
+  type NodeCondition,
+  type Taint,
+} from './built-in/node.js';
 export {
   PODS,
   type ContainerPort,

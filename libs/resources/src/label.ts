@@ -42,6 +42,8 @@ export const MANAGED_BY = 'agentplane';
 export const ANNOTATION = {
   /** The id on the wire; the object's uid where absent. */
   id: 'agentplane.dev/id',
+  /** On a Node: its runtime cordoned it as it stopped, and takes that back as it starts. */
+  cordoned: 'agentplane.dev/cordoned',
   /** On a pod: JSON, container port → real port on loopback. */
   loopbackPorts: 'agentplane.dev/loopback-ports',
   /** On a Service: the real port when it has one, else JSON, port → real port. */

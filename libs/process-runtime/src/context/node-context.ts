@@ -69,6 +69,8 @@ export interface NodeContext {
   readonly memoryWatch: Pick<MemoryWatch, 'watch'>;
   /** What pods may need together. */
   readonly allocatable: Amounts;
+  /** Whether other nodes are in the cluster, so that pods come here which are not meant for it. */
+  readonly isJoined: boolean;
   /** `node/pods` of the data folder. */
   readonly podsFolder: string;
   /** The Node executable that runs images, and arguments for it. */

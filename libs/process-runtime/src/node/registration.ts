@@ -3,7 +3,16 @@ import type { KubeClient } from '#lib/kube';
 import { errorText } from '#lib/errors';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
-import { PODS_RUN_AS_ROOT, LABEL, type Node, type NodeCondition, NODES } from '#lib/resources';
+import {
+  ANNOTATION,
+  type Node,
+  type NodeCondition,
+  NODES,
+  PODS_RUN_AS_ROOT,
+  PROCESS_RUNTIME,
+  PROCESS_RUNTIME_TAINT,
+  type Taint,
+} from '#lib/resources';
 import { kubeTime } from '../kube-time.js';
 import { nodeCapacity } from './node-capacity.js';
 
@@ -15,6 +24,8 @@ export interface RegistrationOptions {
   readonly version: string;
   /** Why pods run as root; undefined when they do not. */
   readonly rootProblem: string | undefined;
+  /** Whether other nodes are in the cluster: then the node is tainted, and cordoned while it is stopped. */
+  readonly isJoined: boolean;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -25,6 +36,7 @@ const HEARTBEAT_MS = 60_000;
 export class Registration {
   readonly #options: RegistrationOptions;
   #cancel: () => void = () => undefined;
+  #isStopped = false;
 
   constructor(options: RegistrationOptions) {
     this.#options = options;
@@ -39,11 +51,32 @@ export class Registration {
   }
 
   stop(): void {
+    this.#isStopped = true;
     this.#cancel();
   }
 
+  /** Before pods end: nothing is bound to a joined node from here on, and what leads to its pods leads elsewhere. */
+  async leave(): Promise<void> {
+    const { client, nodeName, isJoined, log } = this.#options;
+    this.stop();
+    if (!isJoined) return;
+    try {
+      const node = await client.find(NODES, { name: nodeName });
+      // a cordon of a person's own outlives the stop
+      if (node && node.spec?.unschedulable !== true)
+        await client.merge(
+          NODES,
+          { name: nodeName },
+          { metadata: { annotations: { [ANNOTATION.cordoned]: 'true' } }, spec: { unschedulable: true } },
+        );
+      await this.report(false);
+    } catch (error) {
+      log.warn({ node: nodeName, problem: errorText(error) }, 'cordoning the node failed');
+    }
+  }
+
   /** Writes the status now. */
-  async report(): Promise<void> {
+  async report(isReady = true): Promise<void> {
     const { client, nodeName, port, version, rootProblem, clock } = this.#options;
     const resources = nodeCapacity();
     await client.mergeStatus(
@@ -53,7 +86,7 @@ export class Registration {
         status: {
           capacity: resources,
           allocatable: resources,
-          conditions: conditions(kubeTime(clock.now()), rootProblem),
+          conditions: conditions(kubeTime(clock.now()), isReady, rootProblem),
           addresses: [
             { type: 'InternalIP', address: '127.0.0.1' },
             { type: 'Hostname', address: nodeName },
@@ -77,16 +110,26 @@ export class Registration {
   }
 
   async #ensureNode(): Promise<Node> {
-    const { client, nodeName } = this.#options;
+    const { client, nodeName, isJoined } = this.#options;
     const labels = {
-      [LABEL.runtime]: 'process',
+      ...PROCESS_RUNTIME,
       'kubernetes.io/hostname': nodeName,
       'kubernetes.io/os': process.platform,
       'kubernetes.io/arch': process.arch === 'x64' ? 'amd64' : process.arch,
     };
     const found = await client.find(NODES, { name: nodeName });
-    if (!found) return client.create(NODES, { metadata: { name: nodeName, labels } });
-    return client.merge(NODES, { name: nodeName }, { metadata: { labels } });
+    const taints = isJoined ? { taints: withOwnTaint(found?.spec?.taints ?? []) } : {};
+    if (!found) return client.create(NODES, { metadata: { name: nodeName, labels }, spec: taints });
+    const isCordonedByUs = found.metadata.annotations?.[ANNOTATION.cordoned] !== undefined;
+    const uncordoned = isCordonedByUs ? { unschedulable: null } : {};
+    return client.merge(
+      NODES,
+      { name: nodeName },
+      {
+        metadata: { labels, annotations: { [ANNOTATION.cordoned]: null } },
+        spec: { ...taints, ...uncordoned },
+      },
+    );
   }
 
   #beat(): void {
@@ -96,12 +139,20 @@ export class Registration {
         .catch((error: unknown) =>
           log.warn({ problem: errorText(error) }, 'writing the node status failed, retrying'),
         )
-        .finally(() => this.#beat());
+        .finally(() => {
+          if (!this.#isStopped) this.#beat();
+        });
     });
   }
 }
 
-function conditions(now: string, rootProblem: string | undefined): NodeCondition[] {
+/** Taints of others stay: a merge replaces the list. */
+function withOwnTaint(taints: readonly Taint[]): readonly Taint[] {
+  const others = taints.filter(({ key }) => key !== PROCESS_RUNTIME_TAINT.key);
+  return [...others, PROCESS_RUNTIME_TAINT];
+}
+
+function conditions(now: string, isReady: boolean, rootProblem: string | undefined): NodeCondition[] {
   const good = (type: string, reason: string, status: 'True' | 'False'): NodeCondition => ({
     ...{ type, reason, status },
     message: 'process runtime is posting ready status',
@@ -112,7 +163,12 @@ function conditions(now: string, rootProblem: string | undefined): NodeCondition
     good('MemoryPressure', 'ProcessRuntime', 'False'),
     good('DiskPressure', 'ProcessRuntime', 'False'),
     good('PIDPressure', 'ProcessRuntime', 'False'),
-    good('Ready', 'ProcessRuntimeReady', 'True'),
+    isReady
+      ? good('Ready', 'ProcessRuntimeReady', 'True')
+      : {
+          ...good('Ready', 'ProcessRuntimeStopped', 'False'),
+          message: 'agentplane was stopped on this machine; start it again',
+        },
     ...(rootProblem === undefined
       ? []
       : [

@@ -43,6 +43,11 @@ export interface NodeOptions {
   readonly nodeArguments?: readonly string[];
   /** Whom pods run as. Default: as this process. */
   readonly users?: UserOptions;
+  /**
+   * Whether this machine joins a cluster of other nodes: pods that do not select its runtime are not bound to it and not
+   * taken, and it is cordoned while it is stopped. Default false.
+   */
+  readonly isJoined?: boolean;
   /** Longest time in milliseconds that processes get when the node stops. Default 10,000. */
   readonly stopGraceMs?: number;
   /** How a process is ended that an earlier node left. Default: by signals. */
@@ -106,6 +111,7 @@ export async function startNode(options: NodeOptions): Promise<RunningNode> {
     ports: new LoopbackPorts(),
     memoryWatch: new MemoryWatch(clock),
     allocatable: parseAmounts(nodeCapacity()),
+    isJoined: options.isJoined ?? false,
     runtime: { command: process.execPath, args: options.nodeArguments ?? [] },
     environment: machineEnvironment(),
     ...{ users, strays },
@@ -123,6 +129,7 @@ export async function startNode(options: NodeOptions): Promise<RunningNode> {
   const registration = new Registration({
     ...{ client, nodeName: identity.name, port, version, clock, log },
     rootProblem: users.problem,
+    isJoined: context.isJoined,
   });
   const lease = new NodeLease({
     ...{ client: leaseClient, nodeName: identity.name, holder: identity.leaseHolder, clock, log },
@@ -154,6 +161,7 @@ export async function startNode(options: NodeOptions): Promise<RunningNode> {
     hasPort: (pod, ofPod) => context.ports.isOf(pod, ofPod),
     async stop() {
       endReading();
+      await registration.leave();
       await endPods(workers, context, options.stopGraceMs ?? STOP_GRACE_MS);
       context.ports.sockets.releaseAll();
       await informer.stop();

@@ -1,10 +1,26 @@
 import { type Amounts, podRequests, type Shortage, shortages, usedBy } from '#lib/kube-semantics';
-import type { Pod } from '#lib/resources';
+import { type Pod, PROCESS_RUNTIME } from '#lib/resources';
 
 /** Why the node does not take a pod that is bound to it, in the words of a kubelet. */
 export interface PodRejection {
   readonly reason: string;
   readonly message: string;
+}
+
+/**
+ * A cluster sends some pods to every node, whatever its taints are: those of a DaemonSet that tolerates all of them. Their
+ * images run nowhere here, or worse, one has the name of an image of this machine.
+ */
+export function foreignPod({ spec, metadata }: Pod): PodRejection | undefined {
+  const isWanted = Object.entries(PROCESS_RUNTIME).every(
+    ([key, value]) => spec.nodeSelector?.[key] === value,
+  );
+  if (isWanted) return undefined;
+  const selector = Object.entries(PROCESS_RUNTIME).map(([key, value]) => `${key}=${value}`);
+  return {
+    reason: 'NodeAffinity',
+    message: `pod ${metadata.name} does not select ${selector.join(',')}: this node runs only processes of agentplane; exclude nodes with that label`,
+  };
 }
 
 /** The order in which a kubelet looks; it names the first. */

@@ -7,7 +7,7 @@ import type { NodeContext } from '../context/node-context.js';
 import { within } from '../within.js';
 import { isOver } from './is-over.js';
 import { removePodFolder } from '../pod-files/pod-files.js';
-import { inOrderOfArrival, type PodRejection, rejectionOf } from './pod-rejection.js';
+import { foreignPod, inOrderOfArrival, type PodRejection, rejectionOf } from './pod-rejection.js';
 import { PodWorker } from './pod-worker.js';
 
 const FIRST_REPORT_MS = 5_000;
@@ -78,6 +78,8 @@ export class PodWorkers {
    */
   #rejectionOf(pod: Pod): PodRejection | undefined {
     if (isOver(pod)) return undefined;
+    const foreign = this.#context.isJoined ? foreignPod(pod) : undefined;
+    if (foreign) return foreign;
     const others = [...this.#workers.values()].flatMap((worker) => {
       const known = this.#informer?.find(keyOf(worker.pod));
       const isHere = known?.metadata.uid === worker.pod.metadata.uid && !worker.isRejected;

@@ -1,5 +1,6 @@
 import type { KubeObject } from '../kube-object.js';
 import type { ResourceRef } from '../resource-ref.js';
+import { LABEL } from '../label.js';
 import type { PodCondition } from './pod.js';
 
 export interface Taint {
@@ -37,3 +38,13 @@ export const NODES: ResourceRef<Node> = {
 
 /** Condition of a Node of the process runtime, only while true: its pods run as root and can read everything there. */
 export const PODS_RUN_AS_ROOT = 'PodsRunAsRoot';
+
+/** Label of the Nodes that run pods as processes, and what a pod selects which can run nowhere else. */
+export const PROCESS_RUNTIME: Readonly<Record<string, string>> = { [LABEL.runtime]: 'process' };
+
+/** Taint of such a Node in a cluster of others. */
+export const PROCESS_RUNTIME_TAINT = {
+  key: LABEL.runtime,
+  value: 'process',
+  effect: 'NoSchedule',
+} as const satisfies Taint;
