@@ -1,7 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import { createLogger } from '#lib/telemetry';
 import { temporaryFolder, waitFor } from '#lib/testing';
-import { readdirSync, statSync } from 'node:fs';
+import { randomBytes } from 'node:crypto';
+import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import pg from 'pg';
 import { at, listAt, textAt } from '#lib/kube-semantics';
@@ -111,6 +112,31 @@ describe('an API server on Postgres', () => {
     await rows(`UPDATE kube_objects SET name = 'renamed' WHERE resource = 'secrets' AND name = 'sealed'`);
     await expect(api.restart()).rejects.toThrow('cannot decrypt secrets/default/renamed');
     await rows(`UPDATE kube_objects SET name = 'sealed' WHERE resource = 'secrets' AND name = 'renamed'`);
+    await api.restart();
+  });
+
+  it('seals every Secret with a new key after a start with it, so that the former one can go', async () => {
+    const marker = Buffer.from('kept through a rotation').toString('base64');
+    await api.admin.create(SECRETS, { metadata: { name: 'rotated' }, data: { key: marker } });
+    const file = join(api.options.pkiFolder, 'encryption.key');
+    const [former, added] = [readFileSync(file, 'utf8'), `${randomBytes(32).toString('base64')}\n`];
+    const sealed = `SELECT object FROM kube_objects WHERE resource = 'secrets'
+      UNION ALL SELECT object FROM kube_changes WHERE resource = 'secrets'`;
+    const before = new Set((await rows(sealed)).map(({ object }) => object));
+    expect(before.size).toBeGreaterThan(1);
+    const { body } = await api.admin.get(SECRETS);
+    writeFileSync(file, `${added}${former}`);
+    await api.restart();
+    expect((await rows(sealed)).filter(({ object }) => before.has(object))).toEqual([]);
+    writeFileSync(file, added);
+    await api.restart();
+    expect((await api.admin.get(SECRETS)).body).toEqual(body);
+    expect(at((await api.admin.get(`${SECRETS}/rotated`)).body, 'data', 'key')).toBe(marker);
+    writeFileSync(file, former);
+    await expect(api.restart()).rejects.toThrow('wrong encryption key');
+    writeFileSync(file, 'c2hvcnQ=\n');
+    await expect(api.restart()).rejects.toThrow('line 1 of encryption.key has 5 bytes');
+    writeFileSync(file, added);
     await api.restart();
   });
 

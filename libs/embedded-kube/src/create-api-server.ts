@@ -1,6 +1,4 @@
 import { systemClock } from '#lib/time';
-import { randomBytes } from 'node:crypto';
-import { join } from 'node:path';
 import type {
   ApiServer,
   ApiServerOptions,
@@ -21,7 +19,7 @@ import { TlsListener } from './http/tls-listener.js';
 import { OpenApi } from './openapi/openapi.js';
 import { CertificateAuthority } from './pki/certificate-authority.js';
 import { renderKubeconfig } from './pki/kubeconfig.js';
-import { ensureSecretFile } from './pki/secret-file.js';
+import { openEncryptionKeys } from './pki/encryption-keys.js';
 import { ISSUER, TokenIssuer } from './pki/token-issuer.js';
 import { absentTypes } from './registry/absent-types.js';
 import { builtinTypes } from './registry/builtin-types.js';
@@ -41,7 +39,6 @@ import { WatchHub } from './watch/watch-hub.js';
 
 const DEFAULT_HISTORY_CHANGES = 5000;
 const TEN_YEARS_SECONDS = 10 * 365 * 24 * 3600;
-const KEY_BYTES = 32;
 
 /** Makes an API server; nothing happens before its `start`. */
 export function createApiServer(options: ApiServerOptions): ApiServer {
@@ -83,7 +80,7 @@ class EmbeddedApiServer implements ApiServer {
     const tokens = await TokenIssuer.open(pkiFolder);
     const store = new ObjectStore({
       log: new ChangeLog(databaseUri),
-      cipher: new JsonCipher(await encryptionKey(pkiFolder)),
+      cipher: new JsonCipher(await openEncryptionKeys(pkiFolder)),
       clock,
       logger: log,
       maxChanges: historyChanges,
@@ -228,11 +225,4 @@ class EmbeddedApiServer implements ApiServer {
     this.#authority ??= CertificateAuthority.open(this.#options.pkiFolder, this.#clock.now());
     return this.#authority;
   }
-}
-
-async function encryptionKey(folder: string): Promise<Buffer> {
-  const text = await ensureSecretFile(join(folder, 'encryption.key'), () =>
-    Promise.resolve(`${randomBytes(KEY_BYTES).toString('base64')}\n`),
-  );
-  return Buffer.from(text.trim(), 'base64');
 }

@@ -44,6 +44,15 @@ WITH changes AS (
 INSERT INTO kube_changes (revision, type, resource, namespace, name, object)
 SELECT revision, type, resource, namespace, name, object FROM changes`;
 
+// A revision is that of one object, and of one change.
+const REPLACE = `
+WITH changes AS (
+  UPDATE kube_changes SET object = c.object FROM unnest($3::bigint[], $4::text[]) AS c(revision, object)
+  WHERE kube_changes.revision = c.revision
+)
+UPDATE kube_objects SET object = o.object FROM unnest($1::bigint[], $2::text[]) AS o(revision, object)
+WHERE kube_objects.revision = o.revision`;
+
 /**
  * The conversation with the database: the current objects and the log of their changes. It holds an advisory lock for
  * as long as it is connected, since two writers would hand out the same revisions.
@@ -98,6 +107,15 @@ export class ChangeLog {
         batch.map((record) => record.object),
       ],
     });
+  }
+
+  /** Replaces texts by others that say the same, each at its revision. */
+  async replace(objects: readonly ChangeRecord[], changes: readonly ChangeRecord[]): Promise<void> {
+    const of = (records: readonly ChangeRecord[]) => [
+      records.map((record) => record.revision),
+      records.map((record) => record.object),
+    ];
+    await this.#connected().query(REPLACE, [...of(objects), ...of(changes)]);
   }
 
   /** Revision of the newest change in the database, 0 when there is none. */

@@ -47,7 +47,7 @@ describe('the store, whose database confirms nothing', () => {
     const { uri } = await postgres.freshDatabase();
     clock = new FakeClock();
     log = new HeldLog(uri);
-    const cipher = new JsonCipher(randomBytes(32));
+    const cipher = new JsonCipher([randomBytes(32)]);
     const logger = createLogger('test', 'silent');
     store = new ObjectStore({ log, cipher, clock, logger, maxChanges: 1_000, quota: QUOTA });
     await store.open();

@@ -10,6 +10,7 @@ import { KeyLocks } from './key-locks.js';
 import { ObjectIndex } from './object-index.js';
 import { type NamespaceQuota, NamespaceUsage } from './namespace-quota.js';
 import { checkObjectSize } from './object-size.js';
+import { reseal } from './reseal.js';
 import { keyText, type ResourceKey } from './resource-key.js';
 import { CommittedObject, type StoredChange, type StoredObject } from './stored-object.js';
 import { type PendingWrite, WriteQueue, type WriteQueueLimits } from './write-queue.js';
@@ -81,6 +82,7 @@ export class ObjectStore {
     const { log, cipher } = this.#options;
     await this.#own();
     const loaded = await log.load();
+    await reseal(loaded, this.#options);
     for (const record of loaded.objects) {
       const change = {
         ...record,
