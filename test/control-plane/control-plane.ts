@@ -55,6 +55,8 @@ export interface Surroundings {
   readonly folder: string;
   /** Variables of the controller, whenever it starts. */
   readonly controller?: Readonly<Record<string, string>>;
+  /** Variables of REST, whenever it starts. */
+  readonly api?: Readonly<Record<string, string>>;
   /** No listener is started: nothing is deployed. */
   readonly isForExports?: boolean;
 }
@@ -144,6 +146,7 @@ export class ControlPlane {
       KUBECONFIG: await this.#kubeconfigOf({ namespace: SYSTEM, name: 'api' }),
       AGENTPLANE_DATABASE_URI: this.#surroundings.databaseUri,
       PORT: '0',
+      ...this.#surroundings.api,
       ...more,
     });
     this.#keep('api', program);

@@ -27,6 +27,15 @@ export interface StoredRun {
   readonly name?: string;
 }
 
+type Variables = Readonly<Record<string, string>>;
+
+/** Variables of the programs of a plane. */
+interface PlaneVariables {
+  readonly controller?: Variables;
+  readonly api?: Variables;
+  readonly node?: Variables;
+}
+
 /**
  * What specs of exports share: a control plane with REST, a node on which export workers are processes, and the store
  * that they write to. To be made where `describe` is; it starts and stops with the tests.
@@ -39,15 +48,15 @@ export class ExportPlane {
   #key = '';
   readonly #folder: string;
 
-  /** @param controller its variables */
-  constructor(controller: Readonly<Record<string, string>> = {}) {
+  /** @param programs variables of each; those of the node reach its workers */
+  constructor({ controller = {}, api = {}, node = {} }: PlaneVariables = {}) {
     const server = testEmbeddedKube();
     const postgres = testPostgres();
     this.#folder = temporaryFolder();
     beforeAll(async () => {
       const { uri } = await postgres.freshDatabase();
       const surroundings = { kubeconfigPath: server.kubeconfigPath, databaseUri: uri, folder: this.#folder };
-      this.#plane = await ControlPlane.start({ ...surroundings, isForExports: true, controller });
+      this.#plane = await ControlPlane.start({ ...surroundings, isForExports: true, controller, api });
       this.#sql = new pg.Client({ connectionString: uri });
       // the server may stop first
       this.#sql.on('error', () => undefined);
@@ -55,7 +64,7 @@ export class ExportPlane {
       this.#url = await this.plane.startApi();
       const { tenantId, traces } = this.plane;
       ({ key: this.#key } = await traces.apiKeys.mint(tenantId, { name: 'test', scope: 'workspace' }));
-      this.#node = new WorkerNode(this.plane);
+      this.#node = new WorkerNode(this.plane, node);
     }, 180_000);
     afterAll(async () => {
       await this.#node?.stop();
@@ -89,10 +98,16 @@ export class ExportPlane {
     path: string,
     method = 'GET',
     headers: Readonly<Record<string, string>> = {},
+    body?: object,
   ): Promise<{ readonly status: number; readonly body: T }> {
     const response = await fetch(`${this.#url}/api/v1/bulk-exports${path}`, {
       method,
-      headers: { 'x-api-key': this.#key, ...headers },
+      headers: {
+        'x-api-key': this.#key,
+        ...(body ? { 'content-type': 'application/json' } : {}),
+        ...headers,
+      },
+      ...(body ? { body: JSON.stringify(body) } : {}),
     });
     return { status: response.status, body: (await response.json()) as T };
   }

@@ -18,7 +18,7 @@ const windowOf = (days: number) => ({
 
 describe('an export worker of several runs', () => {
   // however busy the machine, a worker takes all of them
-  const exports = new ExportPlane({ AGENTPLANE_EXPORT_RUNS_WITHIN_MS: '120000' });
+  const exports = new ExportPlane({ controller: { AGENTPLANE_EXPORT_RUNS_WITHIN_MS: '120000' } });
   let count = 0;
   let name: string;
 

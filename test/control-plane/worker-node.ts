@@ -16,13 +16,16 @@ interface Carried {
 /** A node for export workers alone: the pod of each attempt becomes a process, and ends as that process does. */
 export class WorkerNode {
   readonly #plane: ControlPlane;
+  readonly #env: Readonly<Record<string, string>>;
   /** By uid of the pod. */
   readonly #carried = new Map<string, Carried>();
   #isStopped = false;
   readonly #loop: Promise<void>;
 
-  constructor(plane: ControlPlane) {
+  /** @param env what pods inherit of the machine */
+  constructor(plane: ControlPlane, env: Readonly<Record<string, string>> = {}) {
     this.#plane = plane;
+    this.#env = env;
     this.#loop = this.#follow();
   }
 
@@ -88,7 +91,7 @@ export class WorkerNode {
     const env = await environmentOf(client, pod);
     // deleted between the list and now
     if (!env) return;
-    const carried: Carried = { pod, worker: new WorkerProcess(env) };
+    const carried: Carried = { pod, worker: new WorkerProcess({ ...this.#env, ...env }) };
     this.#carried.set(pod.metadata.uid ?? '', carried);
     void carried.worker.ended.then((ended) => this.#report(carried, ended));
   }

@@ -26,6 +26,8 @@ const CAUSES: Readonly<Record<string, string>> = {
 const UNTRUSTED: Readonly<Record<string, string>> = {
   DEPTH_ZERO_SELF_SIGNED_CERT: 'its certificate is self-signed',
   SELF_SIGNED_CERT_IN_CHAIN: 'its certificate is of an authority that is not trusted here',
+  // an authority of that name is trusted, with another key: it was made anew
+  CERT_SIGNATURE_FAILURE: 'its certificate is of another authority than the trusted one of that name',
   UNABLE_TO_GET_ISSUER_CERT: 'its certificate is of an authority that is not trusted here',
   UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'its certificate is of an authority that is not trusted here',
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'its certificate is of an authority that is not trusted here',

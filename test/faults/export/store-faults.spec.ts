@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, it } from '@jest/globals';
 import { itLong, temporaryFolder, testPostgres } from '#lib/testing';
 import type { StoreTrouble } from '../../support/store-front.js';
+import { VERSITYGW } from '../../support/versitygw.js';
 import { type Permissions, TroubledStore } from './troubled-store.js';
 
 const TROUBLES: readonly (readonly [string, StoreTrouble])[] = [
@@ -20,7 +21,6 @@ const SAMPLE = TROUBLES.map(([name, trouble], at) => [name, PERMISSIONS[at % 3] 
 const REST = ROWS.filter(
   ([name, permissions]) => !SAMPLE.some((one) => one[0] === name && one[1] === permissions),
 );
-const VERSITYGW = process.env['AGENTPLANE_TEST_VERSITYGW'];
 
 describe('an export to the embedded store', () => {
   const postgres = testPostgres();

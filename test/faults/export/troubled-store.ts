@@ -1,14 +1,12 @@
-import { spawn, type ChildProcess } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { mkdirSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DuckDBInstance } from '@duckdb/node-api';
 import { expect } from '@jest/globals';
 import { type ObjectStore, openObjectStore } from '#lib/object-store';
 import type { BulkExportRunSpec } from '#lib/resources';
-import { freePort, waitFor } from '#lib/testing';
 import { ExportStand } from '../../../apps/export-worker/testdata/export-stand.js';
+import { Versitygw } from '../../support/versitygw.js';
 import { StoreFront, type StoreRequest, type StoreTrouble } from '../../support/store-front.js';
 
 const DAY = '2026-11-20';
@@ -38,50 +36,6 @@ function refusalOf({ method, query }: StoreRequest, permissions: Permissions): S
   return isRefused ? { kind: 'error', status: 403, code: 'AccessDenied' } : undefined;
 }
 
-/** A store that somebody else made: https://github.com/versity/versitygw over a folder. */
-class Versitygw {
-  private constructor(
-    readonly endpoint: string,
-    readonly folder: string,
-    readonly process: ChildProcess,
-  ) {}
-
-  static async start(program: string, folder: string): Promise<Versitygw> {
-    const [iam, versions, data] = ['iam', 'versions', 'data'].map((name) => join(folder, name));
-    for (const one of [iam, versions, data]) mkdirSync(one ?? '', { recursive: true });
-    const port = await freePort();
-    const child = spawn(
-      program,
-      [
-        '--port',
-        `127.0.0.1:${port}`,
-        '--quiet',
-        '--iam-dir',
-        iam ?? '',
-        'posix',
-        '--versioning-dir',
-        versions ?? '',
-        data ?? '',
-      ],
-      {
-        env: { ...process.env, ROOT_ACCESS_KEY: KEYS.accessKeyId, ROOT_SECRET_KEY: KEYS.secretAccessKey },
-        stdio: 'ignore',
-      },
-    );
-    const endpoint = `http://127.0.0.1:${port}`;
-    mkdirSync(join(data ?? '', 'exports'));
-    await waitFor(
-      () =>
-        fetch(endpoint).then(
-          () => true,
-          () => false,
-        ),
-      { what: 'versitygw' },
-    );
-    return new Versitygw(endpoint, data ?? '', child);
-  }
-}
-
 /** An export of three files to a store whose answers go wrong. */
 export class TroubledStore {
   #front: StoreFront | undefined;
@@ -109,7 +63,8 @@ export class TroubledStore {
       return { run: { name: `run ${n}`, start_time: start_time.toISOString() }, fields: { inputs: `${n}` } };
     });
     const troubled = new TroubledStore(stand, await stand.ingest('troubled', runs));
-    if (versitygw) troubled.#versitygw = await Versitygw.start(versitygw.program, versitygw.folder);
+    if (versitygw)
+      troubled.#versitygw = await Versitygw.start({ ...versitygw, bucket: stand.bucket, ...KEYS });
     const endpoint = troubled.#versitygw?.endpoint ?? stand.endpoint;
     troubled.#plain = openObjectStore({ endpoint, allowPrivateEndpoints: true, ...KEYS });
     troubled.#front = await StoreFront.start(endpoint, (request) => troubled.#troubleOf(request));
@@ -119,7 +74,7 @@ export class TroubledStore {
   async stop(): Promise<void> {
     this.#plain?.close();
     this.#front?.stop();
-    this.#versitygw?.process.kill('SIGKILL');
+    this.#versitygw?.stop();
     await this.stand.stop();
   }
 

@@ -1,0 +1,137 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { type EmbeddedObjectStore, type FaultTarget, startObjectStore } from '#lib/embedded-object-store';
+import { createLogger } from '#lib/telemetry';
+import { temporaryFolder, waitFor } from '#lib/testing';
+import { startTlsFront, type TlsFront } from '../support/tls-front.js';
+import { ExportPlane } from './export-plane.js';
+
+const KEYS = { accessKeyId: 'AKTLS', secretAccessKey: 'secret-of-tls' };
+const DAY = '2026-05-01';
+const WINDOW = { startTime: `${DAY}T00:00:00Z`, endTime: '2026-05-02T00:00:00Z' };
+const DESTINATIONS = '/destinations';
+
+interface Destination {
+  readonly id: string;
+  readonly detail?: string;
+}
+
+/** A store with temporary credentials, behind TLS with a certificate of an authority that no system knows. */
+describe('a destination over TLS with a session token', () => {
+  const folder = temporaryFolder();
+  const caFile = join(folder, 'authority.pem');
+  const trust = { NODE_EXTRA_CA_CERTS: caFile };
+  let store: EmbeddedObjectStore;
+  let front: TlsFront;
+  /** Tokens that the store takes. */
+  const tokens = new Set(['first']);
+  const asked: FaultTarget[] = [];
+
+  beforeAll(async () => {
+    store = await startObjectStore({
+      ...{ folder: join(folder, 'tls'), host: '127.0.0.1', port: 0, buckets: ['lake'] },
+      ...{ log: createLogger('test', 'silent'), ...KEYS },
+      fault: (target) => {
+        asked.push(target);
+        const token = target.headers['x-amz-security-token'];
+        // what is not signed could be anybody's
+        const isSigned = /SignedHeaders=[^,]*x-amz-security-token/.test(
+          String(target.headers['authorization']),
+        );
+        return typeof token === 'string' && tokens.has(token) && isSigned
+          ? undefined
+          : { kind: 'error', code: 'AccessDenied' };
+      },
+    });
+    front = await startTlsFront('localhost', store.endpoint);
+    writeFileSync(caFile, front.ca);
+  });
+  afterAll(async () => {
+    front.stop();
+    await store.stop();
+  });
+  const plane = new ExportPlane({
+    ...{ controller: trust, node: trust },
+    api: { ...trust, AGENTPLANE_ALLOW_PRIVATE_ENDPOINTS: 'true' },
+  });
+
+  const credentials = (token: string | null) => ({
+    ...{ access_key_id: KEYS.accessKeyId, secret_access_key: KEYS.secretAccessKey, session_token: token },
+  });
+  const make = (token: string | null, port = front.port) =>
+    plane.rest<Destination>(
+      DESTINATIONS,
+      'POST',
+      {},
+      {
+        destination_type: 'object_store',
+        display_name: `tls ${port} ${token}`,
+        config: { bucket_name: 'lake', endpoint_url: `https://localhost:${port}` },
+        credentials: credentials(token),
+      },
+    );
+  const begin = (destination: string, project: string) =>
+    plane.rest<{ readonly id: string }>(
+      '',
+      'POST',
+      {},
+      {
+        ...{ bulk_export_destination_id: destination, session_id: project },
+        ...{ start_time: WINDOW.startTime, end_time: WINDOW.endTime, format_version: 'v2_beta' },
+      },
+    );
+  const ended = (id: string) =>
+    waitFor(
+      async () => {
+        const { body } = await plane.rest<{ status: string; status_message: string }>(`/${id}`);
+        return ['COMPLETED', 'FAILED'].includes(body.status) ? body : undefined;
+      },
+      { timeoutMs: 90_000, what: 'the export to end' },
+    );
+
+  it('is refused without its token, with another, and where nothing vouches for its certificate', async () => {
+    for (const token of [null, 'other']) {
+      const { status, body } = await make(token);
+      expect([status, body.detail]).toEqual([400, 'Access denied']);
+    }
+    const stranger = await startTlsFront('localhost', store.endpoint);
+    try {
+      const { status, body } = await make('first', stranger.port);
+      expect(status).toBe(400);
+      expect(body.detail).toMatch(/^Invalid endpoint: its certificate is .* NODE_EXTRA_CA_CERTS/);
+    } finally {
+      stranger.stop();
+    }
+  }, 60_000);
+
+  it('takes exports, later ones with new credentials that replaced the former', async () => {
+    const project = await plane.add('tls', [{ start_time: `${DAY}T12:00:00Z` }]);
+    const { status, body } = await make('first');
+    expect([status, body.detail]).toEqual([200, undefined]);
+    const first = await begin(body.id, project);
+    expect(await ended(first.body.id)).toMatchObject({ status: 'COMPLETED' });
+    // the files of the worker went through TLS with the token, as did the controller's test
+    expect(asked.some(({ query, key }) => query.has('partNumber') && key.includes(first.body.id))).toBe(true);
+
+    tokens.delete('first');
+    tokens.add('second');
+    const refused = await begin(body.id, project);
+    const failed = await ended(refused.body.id);
+    expect([failed.status, failed.status_message]).toEqual([
+      'FAILED',
+      expect.stringContaining('AccessDenied'),
+    ]);
+    const changed = await plane.rest<Destination>(
+      `${DESTINATIONS}/${body.id}`,
+      'PATCH',
+      {},
+      {
+        credentials: credentials('second'),
+      },
+    );
+    expect([changed.status, changed.body.detail]).toEqual([200, undefined]);
+    const second = await begin(body.id, project);
+    expect(await ended(second.body.id)).toMatchObject({ status: 'COMPLETED' });
+  }, 180_000);
+});
