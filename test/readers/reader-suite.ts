@@ -119,7 +119,7 @@ export function describeReaders(languages: readonly string[]): void {
         );
         if (lines.reads === 'folder' && !isRounded) expectDays(found);
       },
-      120_000,
+      300_000,
     );
   });
 }

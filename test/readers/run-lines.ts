@@ -21,6 +21,7 @@ export async function runLines(
       return printed(process.execPath, ['--input-type=module'], `${ready}\n${PRINT}`);
     case 'python':
     case 'clickhouse':
+    case 'pyspark':
       return printed(READERS_PYTHON, [join(import.meta.dirname, 'print_rows.py'), language], ready);
     default:
       throw new Error(`a block of docs/reading-exports.md has the language ${language}`);
