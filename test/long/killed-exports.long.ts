@@ -72,7 +72,7 @@ describe('an export whose attempts are killed everywhere', () => {
     return killed.stop();
   });
 
-  it('is killed at everything that an undisturbed one does', async () => {
+  it('meets a kill at everything that an undisturbed one does', async () => {
     const { calls, writes } = await killed.undisturbed();
     const steps = [...calls, ...writes].flatMap((step) => BOTH.map((isDone) => ({ ...step, isDone })));
     const points = new Set(EXPORTS.flatMap(([, one]) => one).map(nameOf));
