@@ -12,6 +12,8 @@ export interface GitIntegration {
   readonly token: string;
   /** PEM of a certificate that the host is trusted by, beside those of Node. */
   readonly ca?: string;
+  /** What its host signs pushes with; absent: no pushes are taken from it. */
+  readonly webhookSecret?: string;
 }
 
 /** One value of the Secret; undefined when it is no integration. */
@@ -23,12 +25,13 @@ export function parseGitIntegration(base64: string): GitIntegration | undefined 
     return undefined;
   }
   if (!isJsonObject(value)) return undefined;
-  const { name, host, username, token, ca } = value;
+  const { name, host, username, token, ca, webhookSecret } = value;
   if (typeof name !== 'string' || typeof host !== 'string' || typeof token !== 'string') return undefined;
   return {
     ...{ name, host, token },
     ...(typeof username === 'string' ? { username } : {}),
     ...(typeof ca === 'string' ? { ca } : {}),
+    ...(typeof webhookSecret === 'string' ? { webhookSecret } : {}),
   };
 }
 

@@ -1,8 +1,10 @@
 import { Module } from '@nestjs/common';
+import { TokenBuckets, WrongKeys } from '#lib/http';
 import { KubeClient } from '#lib/kube';
 import type { Clock } from '#lib/time';
 import type { TraceStore } from '#lib/trace-store';
-import { CLOCK, HOMES, TRACE_STORE } from '../core/tokens.js';
+import type { ApiConfig } from '../config.js';
+import { API_CONFIG, CLOCK, HOMES, TRACE_STORE } from '../core/tokens.js';
 import type { Homes } from '../kubernetes/homes.js';
 import { TenancyModule } from '../tenancy/tenancy-module.js';
 import { Workspaces } from '../tenancy/workspaces.js';
@@ -10,11 +12,18 @@ import { Deployments } from './deployments.js';
 import { DeploymentsController } from './deployments-controller.js';
 import { Integrations } from './integrations.js';
 import { IntegrationsController } from './integrations-controller.js';
+import { PushHooks } from './push-hooks.js';
+import { PushHooksController } from './push-hooks-controller.js';
+
+/** Calls of one integration: as many at once, and on average. */
+const PUSHES = { capacity: 60, perSecond: 1 };
+/** Integrations whose calls are counted; the longest unheard are forgotten. */
+const MAX_INTEGRATIONS = 10_000;
 
 /** Deployments and their revisions. */
 @Module({
   imports: [TenancyModule],
-  controllers: [DeploymentsController, IntegrationsController],
+  controllers: [DeploymentsController, IntegrationsController, PushHooksController],
   providers: [
     {
       provide: Deployments,
@@ -26,6 +35,22 @@ import { IntegrationsController } from './integrations-controller.js';
       provide: Integrations,
       inject: [KubeClient, Workspaces],
       useFactory: (client: KubeClient, workspaces: Workspaces) => new Integrations(client, workspaces),
+    },
+    {
+      provide: PushHooks,
+      inject: [KubeClient, HOMES, Workspaces, API_CONFIG, CLOCK],
+      useFactory: (
+        client: KubeClient,
+        { deployments }: Homes,
+        workspaces: Workspaces,
+        { wrongKeysPerMinute: perMinute }: Pick<ApiConfig, 'wrongKeysPerMinute'>,
+        clock: Clock,
+      ) =>
+        new PushHooks({
+          ...{ client, deployments, workspaces },
+          wrongSignatures: new WrongKeys({ perMinute, chancesPerSecond: 5, called: 'signature', clock }),
+          pace: new TokenBuckets({ ...PUSHES, most: MAX_INTEGRATIONS, clock }),
+        }),
     },
   ],
   exports: [Deployments],

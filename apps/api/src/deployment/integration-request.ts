@@ -43,3 +43,15 @@ export class CreateIntegrationRequest {
   })
   ca_certificate?: string | null;
 }
+
+/** Body of `PUT /v1/integrations/git_host/{integration_id}/webhook`. */
+export class PutWebhookRequest {
+  @Text({
+    minLength: 16,
+    maxLength: 256,
+    pattern: /^[\x21-\x7e]+$/,
+    patternText: 'String should have visible characters of ASCII only',
+    about: 'What the host signs with; one is made when unset',
+  })
+  secret?: string | null;
+}

@@ -1,18 +1,24 @@
-import { Body, Controller, Delete, Get, HttpCode, Post } from '@nestjs/common';
+import { Body, Controller, Delete, Get, HttpCode, Inject, Post, Put } from '@nestjs/common';
 import type { Caller } from '#lib/auth';
+import type { ApiConfig } from '../config.js';
+import { API_CONFIG } from '../core/tokens.js';
 import { FromCaller } from '../tenancy/caller.js';
 import { Described } from '../wire/described.js';
+import { AskedOrigin, originOf } from '../wire/origin-of.js';
 import { Operation } from '../wire/operation.js';
 import { PathId } from '../wire/path-id.js';
-import { IntegrationAnswer } from './integration-answer.js';
-import { CreateIntegrationRequest } from './integration-request.js';
+import { IntegrationAnswer, WebhookAnswer } from './integration-answer.js';
+import { CreateIntegrationRequest, PutWebhookRequest } from './integration-request.js';
 import { Integrations } from './integrations.js';
 
 /** Git integrations: how builds read private repositories. */
 @Described(({ ApiTags }) => ApiTags('Integrations (v1)'))
 @Controller('v1/integrations/git_host')
 export class IntegrationsController {
-  constructor(private readonly integrations: Integrations) {}
+  constructor(
+    private readonly integrations: Integrations,
+    @Inject(API_CONFIG) private readonly config: Pick<ApiConfig, 'publicUrl'>,
+  ) {}
 
   @Get('install')
   @Operation({ summary: 'Git integrations of the workspace', answer: [IntegrationAnswer] })
@@ -29,6 +35,33 @@ export class IntegrationsController {
   })
   create(@FromCaller() caller: Caller, @Body() body: CreateIntegrationRequest): Promise<IntegrationAnswer> {
     return this.integrations.create(caller, body);
+  }
+
+  @Put(':integration_id/webhook')
+  @Operation({
+    summary: 'Has pushes heard that the git host announces; an earlier secret counts no more',
+    answer: WebhookAnswer,
+    refuses: { 409: 'The integrations of the workspace changed meanwhile: try again' },
+  })
+  async openWebhook(
+    @FromCaller() caller: Caller,
+    @PathId('integration_id') id: string,
+    @AskedOrigin() origin: string,
+    @Body() body: PutWebhookRequest,
+  ): Promise<WebhookAnswer> {
+    const secret = await this.integrations.openWebhook(caller, id, body.secret ?? undefined);
+    const path = `/v1/integrations/git_host/${id}/webhook/${caller.tenantId}`;
+    return { url: `${originOf(this.config.publicUrl, origin)}${path}`, secret };
+  }
+
+  @Delete(':integration_id/webhook')
+  @HttpCode(204)
+  @Operation({
+    summary: 'Hears of no more pushes from the git host; branches are looked at as before',
+    status: 204,
+  })
+  closeWebhook(@FromCaller() caller: Caller, @PathId('integration_id') id: string): Promise<void> {
+    return this.integrations.closeWebhook(caller, id);
   }
 
   @Delete(':integration_id')

@@ -18,7 +18,7 @@ describe('git integrations by REST', () => {
     });
     expect([made.status, made.json]).toEqual([
       201,
-      { id: expect.any(String), name: 'ours', host: 'git.example.org:8443' },
+      { id: expect.any(String), name: 'ours', host: 'git.example.org:8443', has_webhook: false },
     ]);
     const second = await tenant.call('POST', PATH, { name: 'another', host: 'example.org', token: 'x' });
     const listed = await tenant.call('GET', `${PATH}/install`);

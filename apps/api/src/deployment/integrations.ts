@@ -1,8 +1,13 @@
-import { randomUUID } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import type { Caller } from '#lib/auth';
 import { PublicError } from '#lib/errors';
 import { isAlreadyExists, type KubeClient } from '#lib/kube';
-import { formatGitIntegration, GIT_INTEGRATIONS, parseGitIntegration } from '#lib/manifests';
+import {
+  formatGitIntegration,
+  GIT_INTEGRATIONS,
+  type GitIntegration,
+  parseGitIntegration,
+} from '#lib/manifests';
 import { LABEL, MANAGED_BY, type Secret, SECRET_TYPE, SECRETS } from '#lib/resources';
 import type { Workspaces } from '../tenancy/workspaces.js';
 import type { IntegrationAnswer } from './integration-answer.js';
@@ -24,7 +29,7 @@ export class Integrations {
     return Object.entries(data)
       .flatMap(([id, value]) => {
         const found = parseGitIntegration(value);
-        return found ? [{ id, name: found.name, host: found.host }] : [];
+        return found ? [answerOf(id, found)] : [];
       })
       .sort((a, b) => a.name.localeCompare(b.name) || a.id.localeCompare(b.id));
   }
@@ -45,7 +50,41 @@ export class Integrations {
         `The workspace has ${MAX_INTEGRATIONS} git integrations, as many as it may; delete one that no deployment needs`,
       );
     if (existing || !(await this.#begin(caller, { [id]: value }))) await this.#merge(caller, { [id]: value });
-    return { id, name, host: host.toLowerCase() };
+    return answerOf(id, { name, host: host.toLowerCase(), token });
+  }
+
+  /**
+   * Has pushes heard that the host signs with a secret; an earlier secret counts no more.
+   * @param given absent: one is made
+   * @returns the secret
+   * @throws PublicError not_found
+   */
+  async openWebhook(caller: Caller, id: string, given: string | undefined): Promise<string> {
+    const secret = given ?? randomBytes(32).toString('base64url');
+    await this.#rewrite(caller, id, (found) => ({ ...found, webhookSecret: secret }));
+    return secret;
+  }
+
+  /** @throws PublicError not_found */
+  async closeWebhook(caller: Caller, id: string): Promise<void> {
+    await this.#rewrite(caller, id, ({ webhookSecret: _former, ...found }) => found);
+  }
+
+  /** @throws PublicError not_found, conflict when another request changed it meanwhile */
+  async #rewrite(
+    caller: Caller,
+    id: string,
+    change: (found: GitIntegration) => GitIntegration,
+  ): Promise<void> {
+    const { data = {}, metadata } = (await this.#find(caller)) ?? {};
+    const value = Object.hasOwn(data, id) ? data[id] : undefined;
+    const found = value === undefined ? undefined : parseGitIntegration(value);
+    if (!found) throw new PublicError('not_found', `Integration with ID ${id} not found`);
+    const { resourceVersion } = metadata ?? {};
+    await this.client.merge(SECRETS, this.#placeOf(caller), {
+      metadata: { resourceVersion },
+      data: { [id]: formatGitIntegration(change(found)) },
+    });
   }
 
   /** @throws PublicError not_found */
@@ -87,4 +126,9 @@ export class Integrations {
   async #merge(caller: Caller, data: Readonly<Record<string, string | null>>): Promise<void> {
     await this.client.merge(SECRETS, this.#placeOf(caller), { data });
   }
+}
+
+/** All but what is secret. */
+function answerOf(id: string, { name, host, webhookSecret }: GitIntegration): IntegrationAnswer {
+  return { id, name, host, has_webhook: webhookSecret !== undefined };
 }

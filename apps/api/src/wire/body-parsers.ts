@@ -28,6 +28,8 @@ const FORBIDDEN_NAMES: ReadonlySet<string> = new Set(Object.getOwnPropertyNames(
 export interface BodyRoute {
   /** The body is handed on as the stream it is. */
   readonly rawBody?: boolean;
+  /** The body is handed on as the bytes that came, once all have: their signature is looked at. */
+  readonly signedBody?: boolean;
   /** It is OTLP, which has encodings and refusals of its own. */
   readonly isOtlp?: boolean;
   /** JSON is also taken as text/plain: the JavaScript client sends it so to some routes. */
@@ -46,6 +48,10 @@ export function encodingOf({ headers }: Pick<FastifyRequest, 'headers'>): 'gzip'
 
 function isRaw(request: FastifyRequest): boolean {
   return (request.routeOptions.config as BodyRoute).rawBody === true;
+}
+
+function isSigned(request: FastifyRequest): boolean {
+  return (request.routeOptions.config as BodyRoute).signedBody === true;
 }
 
 /**
@@ -101,7 +107,8 @@ export function registerBodyParsers(server: FastifyInstance, limits: BodyLimits)
     // a body that comes slowly is held for two minutes; once it is whole, it is soon answered
     const account = budget.open(ownerOf(request));
     try {
-      return parseBody(await readBody(stream, MAX_PLAIN_BYTES, account.hold));
+      const body = await readBody(stream, MAX_PLAIN_BYTES, account.hold);
+      return isSigned(request) ? body : parseBody(body);
     } finally {
       account.keep(0);
     }
@@ -114,6 +121,7 @@ export function registerBodyParsers(server: FastifyInstance, limits: BodyLimits)
   server.addContentTypeParser(
     'application/x-www-form-urlencoded',
     async (request: FastifyRequest, stream: Readable) => {
+      if (isSigned(request)) return takeJson(request, stream);
       if (!(request.routeOptions.config as BodyRoute).takesForm)
         throw unsupported('forms are not supported here');
       return Object.fromEntries(new URLSearchParams((await readBody(stream, MAX_FORM_BYTES)).toString()));

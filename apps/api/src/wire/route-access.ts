@@ -23,6 +23,8 @@ const PUBLIC_ROUTES: ReadonlySet<string> = new Set([
   'GET /public/{share_token}/r',
   'GET /api/v2/public/{share_token}/run/{run_id}',
   'POST /api/v2/public/{share_token}/runs/query',
+  // a git host signs with a secret of the integration
+  'POST /v1/integrations/git_host/{integration_id}/webhook/{tenant_id}',
   // pages ask for a cookie, and for a key in a form
   'GET /o/{tenant_id}/projects/p/{session_id}',
   'GET /o/{tenant_id}/projects/p/{session_id}/r/{run_id}',
@@ -140,6 +142,8 @@ export const ROUTE_SCOPES: Readonly<Record<string, readonly KeyScope[]>> = {
   'POST /v2/deployments/{deployment_id}/revisions/{revision_id}/redeploy': WORKSPACE,
   'GET /v1/integrations/git_host/install': WORKSPACE,
   'POST /v1/integrations/git_host': WORKSPACE,
+  'PUT /v1/integrations/git_host/{integration_id}/webhook': WORKSPACE,
+  'DELETE /v1/integrations/git_host/{integration_id}/webhook': WORKSPACE,
   'DELETE /v1/integrations/git_host/{integration_id}': WORKSPACE,
   'GET /v2/listeners': WORKSPACE,
   'GET /v2/listeners/{listener_id}': WORKSPACE,

@@ -134,6 +134,27 @@ describe('PushReconciler', () => {
     expect(events).toEqual([`main is at ${commit}; building it`]);
   });
 
+  it('looks before its time once a push was announced, and again at the next one alone', async () => {
+    const { repository, look, key, read, reconciler } = await newDeployment();
+    await look();
+    const commit = await repository.commit({ 'a.txt': '2' });
+    const hear = async (mark: string): Promise<AgentDeployment> => {
+      const annotations = { [ANNOTATION.pushHeard]: mark };
+      await client.merge(RESOURCES.AgentDeployment, key, { metadata: { annotations } });
+      await read();
+      await reconciler.reconcile(key);
+      return await read();
+    };
+    await reconciler.reconcile(key);
+    expect((await read()).spec.revisionRequest).toBeUndefined();
+    const asked = await hear('1');
+    expect(asked.status?.push).toMatchObject({ commit });
+    expect(asked.spec.revisionRequest?.id).toMatch(/^[0-9a-f-]{36}$/);
+    const before = git.requests.length;
+    await hear('1');
+    expect(git.requests.length).toBe(before);
+  });
+
   it('inherits no revision to repeat from an earlier request', async () => {
     const { repository, look, key, read } = await newDeployment();
     await look();

@@ -6,6 +6,7 @@ import {
   type AgentDeployment,
   type AgentDeploymentStatus,
   type AgentRevision,
+  ANNOTATION,
   CONDITION,
   type ConditionDraft,
   EVENT,
@@ -74,7 +75,7 @@ export class PushReconciler {
   readonly #tools: PushTools;
   readonly #status: StatusWriter;
   /** When which branch is looked at again, by the key of its deployment, on the monotonic clock. */
-  readonly #due = new Map<string, { readonly ref: string; readonly atMs: number }>();
+  readonly #due = new Map<string, { readonly ref: string; readonly heard: string; readonly atMs: number }>();
 
   constructor(tools: PushTools) {
     this.#tools = tools;
@@ -94,14 +95,17 @@ export class PushReconciler {
       return done();
     }
     const due = this.#due.get(keyText(key));
-    if (due?.ref === ref && due.atMs > clock.monotonicMs()) return after(due.atMs - clock.monotonicMs());
+    // what a git host announces is no fact: it only brings the next look forward
+    const heard = heardOf(deployment);
+    if (due?.ref === ref && due.heard === heard && due.atMs > clock.monotonicMs())
+      return after(due.atMs - clock.monotonicMs());
     const world = this.#observe(deployment);
     if (!mayLook(world)) return after(SOON_MS);
     const finding = await this.#look(deployment, ref, world);
     if (finding === undefined) return after(SOON_MS);
     await this.#report(deployment, { ref, revision: world.newest?.spec.number ?? 0 }, finding);
     const periodMs = this.#periodOf(deployment);
-    this.#due.set(keyText(key), { ref, atMs: clock.monotonicMs() + periodMs });
+    this.#due.set(keyText(key), { ref, heard, atMs: clock.monotonicMs() + periodMs });
     return after(periodMs);
   }
 
@@ -120,8 +124,8 @@ export class PushReconciler {
     const { uid = '', namespace = '', generation } = deployment.metadata;
     const asker = {
       ...{ uid, namespace },
-      // a look that began before the newest revision had its commit is older than that
-      question: `${generation ?? 0}/${world.newest?.spec.number ?? 0}`,
+      // a look that began before the newest revision had its commit, or before a push, is older than that
+      question: `${generation ?? 0}/${world.newest?.spec.number ?? 0}/${heardOf(deployment)}`,
       subject: `${deployment.spec.sourceConfig.repoUrl ?? ''} ${ref}`,
     };
     try {
@@ -243,6 +247,10 @@ export class PushReconciler {
   #now(): string {
     return this.#tools.clock.now().toISOString();
   }
+}
+
+function heardOf({ metadata }: AgentDeployment): string {
+  return metadata.annotations?.[ANNOTATION.pushHeard] ?? '';
 }
 
 function newestOf(revisions: readonly AgentRevision[]): AgentRevision | undefined {
