@@ -1,5 +1,6 @@
 import { DISK_FULL } from '#lib/lifecycle';
 import { REASON } from '#lib/resources';
+import type { Shortage } from './watched-disk.js';
 
 /** Why a build ended, as a sentence for the people whose repository it is. */
 export class BuildError extends Error {
@@ -12,4 +13,10 @@ export class BuildError extends Error {
 export class DiskFullError extends BuildError {
   override readonly name = 'DiskFullError';
   override readonly reason = DISK_FULL;
+  readonly shortage: Shortage;
+
+  constructor(shortage: Shortage) {
+    super(shortage.problem);
+    this.shortage = shortage;
+  }
 }

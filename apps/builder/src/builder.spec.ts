@@ -191,6 +191,42 @@ describe('the builder', () => {
     expect([ended.code, ended.message]).toEqual([1, expect.stringMatching(message)]);
   });
 
+  const canMount = spawnSync('unshare', ['--user', '--map-root-user', '--mount', 'true']).status === 0;
+
+  (canMount ? it : it.skip)('frees at once a disk that a build has filled within milliseconds', async () => {
+    const repository = await server.repository('fallocate');
+    const settings = settingsOf(repository, await repository.commit(AGENT), {
+      AGENTPLANE_BUILD_COMMAND: 'trap "" TERM; i=0; while :; do fallocate -l 4M "large-$i"; i=$((i+1)); done',
+    });
+    const [at, disk, message] = [await work(), await work(), join(await work(), 'termination')];
+    await step('fetch', at, settings);
+    const line =
+      'mount -t tmpfs -o size=64m none "$0" && cp -a "$1" "$0/source" && cd "$0" && shift && ' +
+      'setsid --wait "$@" > /dev/null; df -k --output=used "$0" | tail -n 1';
+    const { stdout } = spawnSync(
+      'unshare',
+      [
+        ...['--user', '--map-root-user', '--mount', 'sh', '-c', line, disk, join(at, 'source')],
+        ...[process.execPath, main, 'build'],
+      ],
+      {
+        encoding: 'utf8',
+        env: {
+          PATH: process.env['PATH'],
+          AGENTPLANE_BUILD_GRAPH_CONFIG: 'langgraph.json',
+          TERMINATION_MESSAGE_PATH: message,
+          ...settings,
+        },
+      },
+    );
+    expect(Number(stdout)).toBeLessThan(1_000);
+    const left = JSON.parse(readFileSync(message, 'utf8')) as { reason: string; message: string };
+    expect(left.reason).toBe('BuildFailed');
+    expect(left.message).toMatch(
+      /^the disk of the build has \d MB free, .*; the working folder of this build has \d\d MB and/,
+    );
+  });
+
   it('reports the command that failed and its exit code', async () => {
     const repository = await server.repository('broken');
     const settings = settingsOf(repository, await repository.commit(AGENT), {

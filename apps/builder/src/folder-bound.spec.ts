@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { link, mkdir, writeFile } from 'node:fs/promises';
+import { link, mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { FakeClock, temporaryFolder } from '#lib/testing';
 import { systemClock } from '#lib/time';
@@ -22,7 +22,7 @@ describe('withinBound', () => {
     const folder = await newFolder();
     await writeFile(join(folder, 'large'), Buffer.alloc(2 * MEGABYTE));
     let isAborted = false;
-    const ended = withinBound({ folder, maxBytes: MEGABYTE, clock, disks: [] }, (signal) => {
+    const ended = withinBound({ folders: [folder], maxBytes: MEGABYTE, clock, disks: [] }, (signal) => {
       signal.addEventListener('abort', () => (isAborted = true));
       return new Promise(() => undefined);
     });
@@ -56,7 +56,7 @@ describe('withinBound', () => {
     ])('ends when a disk has less than %s free, whatever took it', async (_, less, message) => {
       const clock = new FakeClock();
       const { space, disk } = diskOf(3_000);
-      const bound = { folder: await newFolder(), maxBytes: MEGABYTE, clock, disks: [disk] };
+      const bound = { folders: [await newFolder()], maxBytes: MEGABYTE, clock, disks: [disk] };
       const ended = withinBound(bound, never).catch((error: unknown) => error);
       await clock.advance(5_000);
       Object.assign(space.free, less);
@@ -71,7 +71,7 @@ describe('withinBound', () => {
       const folder = await newFolder();
       await writeFile(join(folder, 'large'), Buffer.alloc(2 * MEGABYTE));
       const { space, disk } = diskOf(3_000, true, 30 * MEGABYTE);
-      const bound = { folder, maxBytes: 4 * MEGABYTE, clock, disks: [disk] };
+      const bound = { folders: [folder], maxBytes: 4 * MEGABYTE, clock, disks: [disk] };
       const ended = withinBound(bound, never).catch((error: unknown) => error);
       await clock.advance(1_000);
       // both looks are over, that at the folder too
@@ -84,11 +84,37 @@ describe('withinBound', () => {
       expect((error as Error).message).toMatch(/; the working folder of this build has 2 MB and 1 inodes$/);
     });
 
+    it('ends the build for good that filled the disk since the last look at its folder, and frees it', async () => {
+      const clock = new FakeClock();
+      const folder = await newFolder();
+      const { space, disk } = diskOf(3_000, true, 30 * MEGABYTE);
+      let begun = 0;
+      const bound = {
+        folders: [folder],
+        maxBytes: 4 * MEGABYTE,
+        clock,
+        disks: [disk],
+        end: () => void begun++,
+      };
+      const ended = withinBound(bound, never).catch((error: unknown) => error);
+      await clock.advance(100);
+      await mkdir(join(folder, 'closed'));
+      await writeFile(join(folder, 'closed', 'large'), Buffer.alloc(2 * MEGABYTE));
+      spawnSync('chmod', ['000', join(folder, 'closed')]);
+      space.free.bytes = 2 * MEGABYTE;
+      await clock.advance(50);
+      const error = await ended;
+      expect(error).toBeInstanceOf(BuildError);
+      expect(error).not.toBeInstanceOf(DiskFullError);
+      expect((error as Error).message).toMatch(/; the working folder of this build has 2 MB and 2 inodes$/);
+      expect([begun, await readdir(folder)]).toEqual([1, []]);
+    });
+
     it('begins nothing while a disk that it needs has less', async () => {
       const [clock, folder] = [new FakeClock(), await newFolder()];
       let begun = 0;
       const begin = (): Promise<number> => Promise.resolve(++begun);
-      const bound = { folder, maxBytes: MEGABYTE, clock, disks: [diskOf(2_000).disk] };
+      const bound = { folders: [folder], maxBytes: MEGABYTE, clock, disks: [diskOf(2_000).disk] };
       await expect(withinBound(bound, begin)).rejects.toThrow(DiskFullError);
       expect(begun).toBe(0);
     });
@@ -103,7 +129,7 @@ describe('withinBound', () => {
         const folder = await newFolder();
         await writeFile(join(folder, 'large'), Buffer.alloc(2 * MEGABYTE));
         const { space, disk } = diskOf(free, false);
-        const bound = { folder, maxBytes: 4 * MEGABYTE, clock, disks: [disk] };
+        const bound = { folders: [folder], maxBytes: 4 * MEGABYTE, clock, disks: [disk] };
         const ended = withinBound(bound, never).catch((error: unknown) => error);
         await clock.advance(0);
         space.free.bytes = least * MEGABYTE;
@@ -119,7 +145,7 @@ describe('withinBound', () => {
   it('ends at a folder of many empty files', async () => {
     const folder = await newFolder();
     for (let at = 0; at < 6; at++) await mkdir(join(folder, `empty-${at}`));
-    const bound = { folder, maxBytes: MEGABYTE, maxFiles: 5, clock: systemClock, disks: [] };
+    const bound = { folders: [folder], maxBytes: MEGABYTE, maxFiles: 5, clock: systemClock, disks: [] };
     await expect(withinBound(bound, () => Promise.resolve())).rejects.toThrow(
       /^the working folder has more than 5 files, folders and links/,
     );
@@ -130,7 +156,7 @@ describe('withinBound', () => {
     const large = join(folder, 'large');
     await writeFile(large, Buffer.alloc(MEGABYTE));
     for (let at = 0; at < 5; at++) await link(large, join(folder, `again-${at}`));
-    const bound = { folder, maxBytes: 2 * MEGABYTE, clock: systemClock, disks: [] };
+    const bound = { folders: [folder], maxBytes: 2 * MEGABYTE, clock: systemClock, disks: [] };
     expect(await withinBound(bound, () => Promise.resolve('done'))).toBe('done');
   });
 
@@ -139,7 +165,7 @@ describe('withinBound', () => {
     const deeper = 'd=$(printf %0200d 0); for i in $(seq 30); do mkdir $d && cd -P $d || exit 1; done';
     const made = spawnSync('bash', ['-c', `${deeper}; head -c 2000000 /dev/zero > large`], { cwd: folder });
     expect(made.status).toBe(0);
-    const bound = { folder, maxBytes: MEGABYTE, clock: systemClock, disks: [] };
+    const bound = { folders: [folder], maxBytes: MEGABYTE, clock: systemClock, disks: [] };
     await expect(withinBound(bound, () => Promise.resolve())).rejects.toThrow(
       /^the size of the working folder is not known: .{200}… cannot be read/,
     );
@@ -152,7 +178,7 @@ describe('withinBound', () => {
     await mkdir(closed);
     await writeFile(join(closed, 'large'), Buffer.alloc(2 * MEGABYTE));
     spawnSync('chmod', ['000', closed]);
-    const bound = { folder, maxBytes: MEGABYTE, clock: systemClock, disks: [] };
+    const bound = { folders: [folder], maxBytes: MEGABYTE, clock: systemClock, disks: [] };
     await expect(withinBound(bound, () => Promise.resolve())).rejects.toThrow(/takes more than 1 MB/);
   });
 });

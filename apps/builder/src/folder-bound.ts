@@ -2,8 +2,10 @@ import type { Dir } from 'node:fs';
 import { chmod, lstat, opendir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '#lib/time';
-import { BuildError } from './build-error.js';
-import { boundDisks, requireRoom, type WatchedDisk, watchDisks } from './disk-space.js';
+import { BuildError, DiskFullError } from './build-error.js';
+import { boundDisks, judged, requireRoom, watchDisks } from './disk-space.js';
+import { emptyFolder } from './empty-folder.js';
+import type { BoundedDisk, WatchedDisk } from './watched-disk.js';
 
 const LOOK_MS = 1_000;
 /** Of the time between two looks, so that a folder of many files is not read all the time. */
@@ -16,26 +18,29 @@ const MAX_FILES = 600_000;
 /** Of a path in a message, in letters. */
 const MAX_SHOWN = 200;
 
-/** What a folder may take of the disk, and the disks that must not be filled from elsewhere. */
+/** What folders may take of the disk together, and the disks that must not be filled from elsewhere. */
 export interface FolderBound {
-  readonly folder: string;
+  readonly folders: readonly string[];
   readonly maxBytes: number;
   /** Files, folders and links; 600,000 where it is not given. */
   readonly maxFiles?: number;
   readonly clock: Clock;
   readonly disks: readonly WatchedDisk[];
+  /** Ends what still runs of a build that was given up, so that it writes no more. */
+  readonly end?: () => void;
 }
 
-/** What the folder takes, by the last look, or by one under way where that found more already. */
+/** What the folders take, by the last look, or by one under way where that found more already. */
 interface Taken {
   bytes: number;
   files: number;
 }
 
 /**
- * Does something that fills a folder, and gives it up once the folder takes more of the disk than it may, or a disk has too
+ * Does something that fills folders, and gives it up once they take more of the disk than they may, or a disk has too
  * little left. Nothing else bounds what a git host sends, or a command writes. It is not waited for then: a command may
- * refuse to end, and ends with the process that started it.
+ * refuse to end, and ends with the process that started it. What the folders of one that was given up hold is removed at
+ * once: where the disk is full, nobody may be able to store that the build has ended.
  * @param perform ends when the signal is aborted
  * @throws BuildError that names the bound, a disk that the build filled, or a folder that cannot be read, DiskFullError
  * for a disk that something else filled
@@ -49,32 +54,59 @@ export async function withinBound<T>(
   const taken: Taken = { bytes: 0, files: 0 };
   const disks = await boundDisks(bound.disks);
   const until = { clock: bound.clock, signal: ended.signal };
-  const watching = Promise.race([
-    watchFolder(bound, taken, ended.signal),
-    watchDisks(disks, taken, until),
-  ]).catch((error: unknown) => {
-    if (ended.signal.aborted) return new Promise<never>(() => undefined);
-    over.abort(error);
-    throw error;
-  });
+  const watching = Promise.race([watchFolders(bound, taken, ended.signal), watchDisks(disks, until)]).catch(
+    (error: unknown) => {
+      if (ended.signal.aborted) return new Promise<never>(() => undefined);
+      over.abort(error);
+      throw error;
+    },
+  );
   try {
     const result = await Promise.race([perform(over.signal), watching]);
     // what was faster than the first look
     await requireWithin(bound, taken);
     return result;
   } catch (error) {
-    if (over.signal.aborted) throw over.signal.reason;
-    // a command that fails because it has no more room says less than this
-    await requireWithin(bound, taken);
-    await requireRoom(disks, taken);
-    throw error;
+    ended.abort();
+    if (!over.signal.aborted) throw await explained(error, bound, disks, taken);
+    bound.end?.();
+    const reason = await reasonOf(over.signal.reason, bound, taken);
+    for (const folder of bound.folders) await emptyFolder(folder);
+    throw reason;
   } finally {
     ended.abort();
   }
 }
 
+/** A command that fails because it has no more room says less than the bound. */
+async function explained(
+  error: unknown,
+  bound: FolderBound,
+  disks: readonly BoundedDisk[],
+  taken: Taken,
+): Promise<unknown> {
+  try {
+    await requireWithin(bound, taken);
+    await requireRoom(disks);
+    return error;
+  } catch (found) {
+    return found instanceof DiskFullError ? judged(found, taken) : found;
+  }
+}
+
+/** A disk is filled between two looks at the folders, which take long: whose doing it was is seen by another one. */
+async function reasonOf(error: unknown, bound: FolderBound, taken: Taken): Promise<unknown> {
+  if (!(error instanceof DiskFullError)) return error;
+  try {
+    await requireWithin(bound, taken);
+  } catch (found) {
+    return found;
+  }
+  return judged(error, taken);
+}
+
 /** Looks until the signal is aborted, or the bound is passed; throws in both cases. */
-async function watchFolder(bound: FolderBound, taken: Taken, signal: AbortSignal): Promise<never> {
+async function watchFolders(bound: FolderBound, taken: Taken, signal: AbortSignal): Promise<never> {
   const { clock } = bound;
   for (let pauseMs = LOOK_MS; ;) {
     await clock.sleep(pauseMs, signal);
@@ -86,12 +118,12 @@ async function watchFolder(bound: FolderBound, taken: Taken, signal: AbortSignal
 
 /** What is removed meanwhile counts for nothing, and a file with several names once. */
 async function requireWithin(
-  { folder: root, maxBytes, maxFiles = MAX_FILES }: FolderBound,
+  { folders: roots, maxBytes, maxFiles = MAX_FILES }: FolderBound,
   taken: Taken,
 ): Promise<void> {
   let [bytes, files] = [0, 0];
   const linked = new Set<string>();
-  const folders = [root];
+  const folders = [...roots];
   for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
     for await (const entry of (await openFolder(folder)) ?? []) {
       const path = join(folder, entry.name);

@@ -9,9 +9,12 @@ import { systemClock } from '#lib/time';
 import { BuildError } from './build-error.js';
 import { buildSource } from './build-source.js';
 import { CONFIG, type BuilderConfig, maxFolderBytes } from './config.js';
-import { spaceOf, type WatchedDisk } from './disk-space.js';
+import { spaceOf } from './disk-space.js';
+import { endGroup } from './end-group.js';
 import { fetchSource, print } from './fetch-source.js';
 import { withinBound } from './folder-bound.js';
+import { hasOwnFolder } from './own-folder.js';
+import type { WatchedDisk } from './watched-disk.js';
 
 /** The containers of a build's pod, by the argument of each. */
 const STEPS: Readonly<Record<string, (config: BuilderConfig, signal: AbortSignal) => Promise<void>>> = {
@@ -29,7 +32,9 @@ runProgram({ log, askedExitCode: EXIT.failed }, async (context) => {
   if (!step) return context.stop(EXIT.usage, `unknown step ${word}`);
   try {
     const folder = process.cwd();
-    const bound = { folder, maxBytes: maxFolderBytes(config), clock: systemClock, disks: disksOf(folder) };
+    const folders = [folder, ...(hasOwnFolder('/tmp') ? ['/tmp'] : [])];
+    const limits = { maxBytes: maxFolderBytes(config), disks: disksOf(folder) };
+    const bound = { folders, ...limits, clock: systemClock, end: endGroup };
     await withinBound(bound, (signal) => step(config, signal));
     context.stop(EXIT.ok, 'done');
   } catch (error) {

@@ -47,6 +47,12 @@ const LOGIN_VARIABLES: Readonly<Record<string, keyof GitLogin>> = {
   AGENTPLANE_GIT_CA: 'ca',
 };
 
+/** What commands write there is counted, and ends with the pod. */
+const OWN_FOLDERS = [
+  { name: 'tmp', mountPath: '/tmp', emptyDir: {} },
+  { name: 'shm', mountPath: '/dev/shm', emptyDir: { medium: 'Memory', sizeLimit: '64Mi' } },
+];
+
 /**
  * The Job that builds a revision from git, of the workspace's own user and quota. Two containers after one another: the
  * first has the token and runs nothing of the repository, the second the other way round. Neither has a token of the API.
@@ -55,7 +61,10 @@ export function buildGitJob(build: GitBuild, settings: PlatformSettings): Job {
   const { timeoutMs, revision } = build;
   const metadata = metadataOf(revision);
   const image = platformImage('builder', settings);
-  const common = { image, securityContext: CONTAINER_SECURITY, terminationMessagePolicy: 'File' as const };
+  const common = {
+    ...{ image, securityContext: CONTAINER_SECURITY, terminationMessagePolicy: 'File' as const },
+    volumeMounts: OWN_FOLDERS.map(({ name, mountPath }) => ({ name, mountPath })),
+  };
   const limits = { memory: `${build.memoryMb}Mi` };
   const resources = { requests: { cpu: '500m', memory: '512Mi' }, limits };
   const env = settingsOf(build);
@@ -80,6 +89,7 @@ export function buildGitJob(build: GitBuild, settings: PlatformSettings): Job {
           securityContext: POD_SECURITY,
           ...runtimePlacement(settings),
           terminationGracePeriodSeconds: 5,
+          volumes: OWN_FOLDERS.map(({ name, emptyDir }) => ({ name, emptyDir })),
           initContainers: [fetch],
           containers: [{ ...common, name: 'build', args: ['build'], resources, env }],
         },

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import type { Inheritance } from '#lib/held-sockets';
 import type { Pod, PodContainer } from '#lib/resources';
-import type { NodeContext } from '../context/node-context.js';
+import type { FoundImage, NodeContext } from '../context/node-context.js';
 import type { PodFiles } from '../pod-files/pod-files.js';
 import type { PodUser } from '../user/pod-user.js';
 import { NODE_MARKER, POD_MARKER } from '../strays/process-marker.js';
@@ -70,10 +70,14 @@ export async function prepareLaunch(
     ...platformVariables(context, pod, container, surroundings),
     ...sockets.environment,
   };
-  const mounts = await prepareMounts(pod, container, {
-    ...{ client: context.client, files, user, inTurn },
-    expand: (text) => expander.expand(text, environment),
-  });
+  // without mounts, what a pod has left of volumes are folders of the machine
+  const mounts =
+    context.mountProblem === undefined
+      ? await prepareMounts(pod, container, {
+          ...{ client: context.client, files, user, inTurn, needed: neededPaths(context, image) },
+          expand: (text) => expander.expand(text, environment),
+        })
+      : undefined;
   const folder = container.workingDir ?? image.folder ?? files.workingFolder;
   // a user of its own is told by the kernel, which does not tell it what lies in closed folders
   const isJudgedAsUser = user.isOwn && container.workingDir !== undefined;
@@ -96,6 +100,13 @@ export async function prepareLaunch(
   const { command: node, args: flags } = context.runtime;
   const heap = heapArguments(container, environment);
   return { command: node, args: [...flags, ...heap, image.entryPoint, ...args], ...how };
+}
+
+/** The programs, and what variables of the machine name: folders of commands, certificates. */
+function neededPaths({ runtime, environment }: NodeContext, image: FoundImage): readonly string[] {
+  const { TMPDIR: _temporary, ...others } = environment;
+  const named = Object.values(others).flatMap((value) => value.split(':'));
+  return [image.entryPoint, image.folder ?? '', runtime.command, ...named];
 }
 
 /** The agent server listens while its graphs load, ends that, and listens once more. */

@@ -1,5 +1,14 @@
 import { execFileSync } from 'node:child_process';
-import { chmodSync, chownSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { findProcess, isRunning } from '#lib/process-identity';
@@ -124,6 +133,25 @@ if (!isRoot)
     const line = `for pid in ${victimPid} ${process.pid} 1; do kill -9 $pid; done`;
     expect(await desk.shell('blue', line)).toMatch(/(not permitted[^]*){3}/);
     expect(isRunning(findProcess(victimPid) ?? { pid: 0, startedAt: '' })).toBe(true);
+  });
+
+  it('leaves nothing in the folders of all users once no pod of its user runs', async () => {
+    const places = ['/tmp', '/dev/shm', '/var/tmp'].map((place) => `${place}/agentplane-left-${FIRST}`);
+    const made = places.map(
+      (place) => `mkdir -p ${place}/in && echo x > ${place}/in/file && chmod 0 ${place}/in`,
+    );
+    const other = `/tmp/agentplane-other-${FIRST}`;
+    writeFileSync(other, '', { mode: 0o666 });
+    const first = await desk.run('green', { command: ['sleep', '1000'] });
+    await desk.until(first, 'to run', ({ status }) => status?.phase === 'Running');
+    await desk.shell('green', `${made.join('; ')}; ipcmk -M 4096`);
+    expect(places.filter(existsSync)).toEqual(places);
+    expect(segmentOwners().filter((uid) => FIRST <= uid && uid <= FIRST + 9)).toHaveLength(1);
+    await desk.remove(first);
+    await waitFor(() => !places.some(existsSync));
+    expect(existsSync(other)).toBe(true);
+    await waitFor(() => !segmentOwners().some((uid) => FIRST <= uid && uid <= FIRST + 9));
+    rmSync(other);
   });
 
   it('cannot enter a folder through workingDir that is closed to it', async () => {
@@ -253,3 +281,9 @@ if (!isRoot)
     await desk.remove(pod);
   });
 });
+
+/** Of shared memory of System V. */
+function segmentOwners(): readonly number[] {
+  const [, ...lines] = readFileSync('/proc/sysvipc/shm', 'utf8').trim().split('\n');
+  return lines.map((line) => Number(line.trim().split(/\s+/)[7]));
+}

@@ -158,7 +158,11 @@ export const POD_FIELDS: Readonly<Record<PodSection, Readonly<Record<string, Fie
   },
   Volume: {
     name: honoured('named in messages'),
-    emptyDir: refused(NO_VOLUMES, `${WITH_MOUNTS}; medium and sizeLimit have no effect`, isMountable),
+    emptyDir: refused(
+      NO_VOLUMES,
+      `${WITH_MOUNTS}; at \`/tmp\` and \`/dev/shm\` elsewhere too, as the folders of the machine; medium Memory at \`/dev/shm\` is 64 MB of memory of each container, and has no effect elsewhere; sizeLimit has none`,
+      isMountable,
+    ),
     configMap: refused(NO_VOLUMES, WITH_MOUNTS, isMountable),
     secret: refused(NO_VOLUMES, WITH_MOUNTS, isMountable),
     downwardAPI: refused(NO_VOLUMES, `${WITH_MOUNTS}; fields of metadata and names`, isMountable),

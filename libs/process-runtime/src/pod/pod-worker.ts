@@ -17,6 +17,7 @@ import { namespaceUid } from './namespace-uid.js';
 import { PodContainers, type RestartPolicy } from './pod-containers.js';
 import type { PodRejection } from './pod-rejection.js';
 import { StatusReporter } from './status-reporter.js';
+import { withoutMachineFolders } from '../volume/without-machine-folders.js';
 import { type PodView, summarizePod } from './summarize-pod.js';
 
 /** Why a pod ends. */
@@ -38,6 +39,8 @@ interface PodWorkerOptions {
   readonly rejection: PodRejection | undefined;
   /** No container of the pod runs any more, nor will. */
   readonly onIdle: (user: PodUser) => Promise<void>;
+  /** Resolves when nothing is removed any more that pods of the user left. */
+  readonly whenTidy: (user: PodUser) => Promise<void>;
 }
 
 const NOT_SUPPORTED = 'NotSupported';
@@ -84,12 +87,14 @@ export class PodWorker {
   #isVanished = false;
   readonly #nodeStops = new AbortController();
   readonly #onIdle: (user: PodUser) => Promise<void>;
+  readonly #whenTidy: (user: PodUser) => Promise<void>;
   #isIdle = false;
 
-  constructor(context: NodeContext, pod: Pod, { previous, rejection, onIdle }: PodWorkerOptions) {
+  constructor(context: NodeContext, pod: Pod, { previous, rejection, onIdle, whenTidy }: PodWorkerOptions) {
     this.#context = context;
     this.#rejection = rejection;
     this.#onIdle = onIdle;
+    this.#whenTidy = whenTidy;
     this.#pod = pod;
     this.#files = new PodFiles(context.podsFolder, pod.metadata.uid ?? '', () => this.#runningUser);
     this.#kubeconfig = new PodKubeconfig(this.#files, context);
@@ -228,6 +233,7 @@ export class PodWorker {
     await this.#chooseUser();
     if (this.#cause || this.#isRefused()) return;
     await this.#awaitStrays();
+    await this.#whenTidy(this.#runningUser);
     await this.#prepare();
     await this.#containers.run(this.#endingSignal.signal, specGraceMs(this.#pod));
     this.#reporter.report();
@@ -253,7 +259,14 @@ export class PodWorker {
   /** Says so where the spec asks for what a process cannot have: nothing of it is started then. */
   #isRefused(): boolean {
     const hasMounts = this.#context.mountProblem === undefined;
-    const refused = refusedFields(this.#pod, { ...this.#runningUser, hasMounts });
+    const pod = hasMounts ? this.#pod : withoutMachineFolders(this.#pod);
+    const refused = refusedFields(pod, { ...this.#runningUser, hasMounts });
+    if (pod !== this.#pod)
+      this.#context.events.record(PODS, this.#pod, {
+        ...{ type: 'Normal', reason: 'MachineFolders' },
+        message:
+          '/tmp and /dev/shm are those of the machine, as its processes have no mounts of their own: files that the pod leaves there outlive it',
+      });
     if (refused.length === 0 && !(this.#user instanceof Error)) return false;
     const message = this.#user instanceof Error ? this.#user.message : refusalText(refused);
     this.#refusal = message;

@@ -1,10 +1,11 @@
 import { existsSync, readdirSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { errorText } from '#lib/errors';
 import type { Change, Informer } from '#lib/kube';
 import { keyOf, keyText, type Pod } from '#lib/resources';
 import type { NodeContext } from '../context/node-context.js';
 import { within } from '../within.js';
+import { removeLeftFiles } from '../strays/remove-left-files.js';
 import { isOver } from './is-over.js';
 import { removePodFolder } from '../pod-files/pod-files.js';
 import { foreignPod, inOrderOfArrival, type PodRejection, rejectionOf } from './pod-rejection.js';
@@ -16,6 +17,8 @@ const FIRST_REPORT_MS = 5_000;
 export class PodWorkers {
   readonly #context: NodeContext;
   readonly #workers = new Map<string, PodWorker>();
+  /** By the numbers of users whose files are being removed. */
+  readonly #tidying = new Map<number, Promise<void>>();
   #informer: Informer<Pod> | undefined;
   #isStopping = false;
 
@@ -65,6 +68,7 @@ export class PodWorkers {
       previous,
       rejection: this.#rejectionOf(pod),
       onIdle: (user) => (user.isOwn ? this.#endProcesses(user.uid) : Promise.resolve()),
+      whenTidy: async (user) => void (user.isOwn && (await this.#tidying.get(user.uid))),
     });
     this.#workers.set(uid, worker);
     worker.ended
@@ -99,9 +103,20 @@ export class PodWorkers {
       if (ended > 0) log.warn({ uid, processes: ended }, 'ended processes that pods left behind');
       if (unasked.length > 0)
         log.warn({ uid }, 'leaving processes of a user running: reading which node they belong to failed');
+      if (isIdle() && !this.#isStopping) void this.#tidy(uid);
     } catch (error) {
       log.error({ uid, problem: errorText(error) }, 'ending processes that pods left behind failed');
     }
+  }
+
+  /** What no pod of this user needs any more. */
+  async #tidy(uid: number): Promise<void> {
+    const { podsFolder } = this.#context;
+    const before = this.#tidying.get(uid) ?? Promise.resolve();
+    const tidying = before.then(() => removeLeftFiles(uid, dirname(podsFolder)));
+    this.#tidying.set(uid, tidying);
+    await tidying;
+    if (this.#tidying.get(uid) === tidying) this.#tidying.delete(uid);
   }
 
   /** Folders of pods that were deleted while the node was away. */

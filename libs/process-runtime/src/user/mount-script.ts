@@ -27,6 +27,7 @@ while [ "$1" != -- ]; do
     folder) mkdir -p -- "$stage$one" ;;
     bind) enter "$one" "$stage$two" ;;
     bind-made) [ -e "$one" ] || mkdir -p -- "$one"; enter "$one" "$stage$two" ;;
+    memory) mkdir -p -- "$stage$one"; mount -t tmpfs -o mode=1777,size=64m,nr_inodes=4k none "$stage$one" ;;
     read-only) mount -o remount,bind,ro "$stage$one" ;;
   esac
 done

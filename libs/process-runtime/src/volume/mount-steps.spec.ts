@@ -29,6 +29,7 @@ describe('mountSteps', () => {
       ['mirror /etc -', 'bind /v1 /etc/x', 'bind /v2 /etc/y', 'mirror /etc/agent -', 'bind /v0 /etc/agent/z'],
       [{ target: '/etc/agent/z' }, { target: '/etc/x' }, { target: '/etc/y' }],
     ],
+    ['makes memory', ['memory /tmp -'], [{ target: '/tmp', isMemory: true }]],
     [
       'leaves what lies in another volume to that',
       ['bind-made /v1 /data', 'bind /v0 /data/in/it'],

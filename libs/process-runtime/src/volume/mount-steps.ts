@@ -9,6 +9,8 @@ export interface Bind {
   readonly isReadOnly: boolean;
   /** Made where it is missing: a part of a volume that begins empty. */
   readonly isSourceMade: boolean;
+  /** Memory of the container instead of the source, which ends with it. */
+  readonly isMemory?: boolean;
 }
 
 /**
@@ -43,9 +45,10 @@ export function mountSteps(
 
   // folders before what is in them
   const sorted = binds.toSorted((a, b) => depth(a.target) - depth(b.target));
-  for (const { source, target, isReadOnly, isSourceMade } of sorted) {
+  for (const { source, target, isReadOnly, isSourceMade, isMemory } of sorted) {
     if (!isInVolume(target) && !exists(target)) openFolder(dirname(target));
-    steps.push(isSourceMade ? 'bind-made' : 'bind', source, target);
+    if (isMemory) steps.push('memory', target, '-');
+    else steps.push(isSourceMade ? 'bind-made' : 'bind', source, target);
     if (isReadOnly) steps.push('read-only', target, '-');
     targets.push(target);
   }

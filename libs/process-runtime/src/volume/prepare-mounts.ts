@@ -9,14 +9,17 @@ import type { Mounts } from '../user/launch.js';
 import { lookAs, type PartBudget } from '../user/look-as.js';
 import type { PodUser } from '../user/pod-user.js';
 import { type Bind, mountSteps } from './mount-steps.js';
-import type { Volume } from './volume.js';
+import { keptPlaces } from './kept-places.js';
 import { requireShort } from './require-short.js';
+import type { Volume } from './volume.js';
 import { volumeFiles } from './volume-files.js';
 
 export interface MountOptions {
   readonly client: Pick<KubeClient, 'find'>;
   readonly files: PodFiles;
   readonly user: PodUser;
+  /** What the program needs of the machine, whatever is mounted above it: it may lie below `/tmp` or `/home`. */
+  readonly needed: readonly string[];
   /** Replaces `$(NAME)` by variables of the container. */
   readonly expand: (text: string) => string;
   /** Runs a step that keeps the node from everything else, once the turn of the pod's user has come. */
@@ -37,6 +40,8 @@ interface MadeMount {
   readonly folder: string;
   /** Whether its volume begins empty. */
   readonly isEmpty: boolean;
+  /** Whether its volume is to be memory. */
+  readonly isMemory: boolean;
 }
 
 /**
@@ -66,28 +71,38 @@ export async function prepareMounts(
       made.get(volume.name) ??
       (found ? files.writeVolume(volume.name, found) : files.emptyVolume(volume.name));
     made.set(volume.name, folder);
-    all.push({ mount, folder, isEmpty: volume.emptyDir !== undefined });
+    const { emptyDir } = volume;
+    all.push({ mount, folder, isEmpty: emptyDir !== undefined, isMemory: emptyDir?.medium === 'Memory' });
   }
   if (all.length === 0) return undefined;
   // 12 ms for the most that a container may have, and a pod may have 256 of them
   return await inTurn(() => {
     const budget: PartBudget = { left: MAX_PARTS };
     const binds = all.map((one) => bindOf(one, options, budget));
-    return { stage: files.stageFolder, steps: mountSteps(binds, isFolder, exists) };
+    const kept = keptPlaces(binds, [files.folder, ...options.needed]).map((path) => bindOfKept(path));
+    return { stage: files.stageFolder, steps: mountSteps([...binds, ...kept], isFolder, exists) };
   });
 }
 
+/** Where programs expect memory, and containers have 64 MB. */
+const SHARED_MEMORY = '/dev/shm';
+
+function bindOfKept(path: string): Bind {
+  return { source: path, target: path, isReadOnly: false, isSourceMade: false };
+}
+
 function bindOf(
-  { mount, folder, isEmpty }: MadeMount,
+  { mount, folder, isEmpty, isMemory }: MadeMount,
   { user, expand }: MountOptions,
   budget: PartBudget,
 ): Bind {
   const part = partOf(mount, expand);
+  const target = targetOf(mount.mountPath, user, budget);
   return {
-    source: part === '' ? folder : join(folder, part),
-    target: targetOf(mount.mountPath, user, budget),
+    ...{ source: part === '' ? folder : join(folder, part), target },
     isReadOnly: !isEmpty || mount.readOnly === true,
     isSourceMade: isEmpty && part !== '',
+    isMemory: isMemory && part === '' && target === SHARED_MEMORY,
   };
 }
 

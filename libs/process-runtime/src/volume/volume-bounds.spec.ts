@@ -82,7 +82,7 @@ describe('the process runtime', () => {
     const container = { name: 'c', volumeMounts } as unknown as PodContainer;
     const user = { uid: 0, gid: 0, isOwn: false } as never;
     const inTurn = <T>(step: () => T): Promise<T> => Promise.resolve().then(step);
-    const options = { client, files, user, inTurn, expand: (text: string) => text };
+    const options = { client, files, user, inTurn, needed: [], expand: (text: string) => text };
     await expect(prepareMounts(mounted, container, options)).rejects.toThrow(message);
   });
 });

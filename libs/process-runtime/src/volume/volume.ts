@@ -22,7 +22,7 @@ export interface DownwardSource {
 /** The kinds of volumes that the process runtime makes. */
 export interface Volume {
   readonly name: string;
-  readonly emptyDir?: object;
+  readonly emptyDir?: { readonly medium?: string };
   readonly configMap?: KeySource & { readonly name?: string; readonly defaultMode?: number };
   readonly secret?: KeySource & { readonly secretName?: string; readonly defaultMode?: number };
   readonly downwardAPI?: DownwardSource & { readonly defaultMode?: number };

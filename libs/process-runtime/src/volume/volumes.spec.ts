@@ -133,6 +133,26 @@ if (problem !== undefined) process.stderr.write(`SKIPPED: volumes of processes: 
     expect(existsSync('/agentplane-large')).toBe(false);
   });
 
+  it('covers the folders for temporary files, and what the program needs below them stays', async () => {
+    const volumes = [
+      { name: 'tmp', emptyDir: {} },
+      { name: 'shm', emptyDir: { medium: 'Memory' } },
+    ];
+    const mounts = [
+      { name: 'tmp', mountPath: '/tmp' },
+      { name: 'shm', mountPath: '/dev/shm' },
+    ];
+    const line =
+      'stat -c %A /tmp; touch /tmp/agentplane-own /dev/shm/agentplane-own && echo written; ' +
+      'head -c 100000000 /dev/zero > /dev/shm/large 2>/dev/null || stat -c %s /dev/shm/large; ' +
+      'cd "$(dirname "$TERMINATION_MESSAGE_PATH")" && pwd';
+    const lines = (await shell(line, volumes, mounts)).split('\n');
+    expect(lines.slice(0, 3)).toEqual(['drwx------', 'written', String(64 << 20)]);
+    expect(lines[3]?.startsWith(folder)).toBe(true);
+    expect(['/tmp/agentplane-own', '/dev/shm/agentplane-own'].filter(existsSync)).toEqual([]);
+    await waitFor(() => readdirSync(join(folder, 'node', 'pods')).length === 0);
+  });
+
   it('holds facts of the pod, and several sources together', async () => {
     const items = [
       { path: 'name', fieldRef: { fieldPath: 'metadata.name' } },

@@ -1,0 +1,38 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { sendSignal } from '#lib/process-identity';
+
+/** Processes that fork while they are killed are found in the next round. */
+const MAX_ROUNDS = 50;
+
+/**
+ * Kills all of the process group of this program but itself, where it leads one, as in a container; on Linux only. What has
+ * left the group ends with the container.
+ */
+export function endGroup(): void {
+  if (process.platform !== 'linux' || groupOf(process.pid) !== process.pid) return;
+  const killed = new Set<number>();
+  for (let round = 0; round < MAX_ROUNDS; round++) {
+    const found = readdirSync('/proc')
+      .map(Number)
+      .filter((pid) => pid > 0 && pid !== process.pid && !killed.has(pid) && groupOf(pid) === process.pid);
+    if (found.length === 0) return;
+    for (const pid of found) {
+      killed.add(pid);
+      try {
+        sendSignal(pid, 'SIGKILL', false);
+      } catch {
+        // it has ended, or another user's rights
+      }
+    }
+  }
+}
+
+function groupOf(pid: number): number | undefined {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
+    // after the name of the program, which may hold anything: state, parent, group
+    return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ', 3)[2]);
+  } catch {
+    return undefined;
+  }
+}

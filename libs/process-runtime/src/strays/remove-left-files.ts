@@ -1,0 +1,41 @@
+import { spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { processNumbers, statusOf } from './process-status.js';
+
+/** Folders of a machine in which all its users write. */
+const PLACES = ['/tmp', '/var/tmp', '/dev/shm', '/dev/mqueue', '/run/lock'];
+/** Pods of the user wait meanwhile; what is left then is removed the next time. */
+const MAX_MS = 10_000;
+
+const SCRIPT = `
+node=$1 uid=$2; shift 2
+find "$@" -xdev -mindepth 1 -path "$node" -prune -o -user "$uid" \\
+  -exec sh -c 'chmod -R u+rwX -- "$@"; rm -rf -- "$@"' sh {} +
+command -v ipcrm > /dev/null && ipcrm --all
+:
+`;
+
+/**
+ * Removes what a user of pods left in the folders that all users of the machine share, on disk and in memory, and its shared
+ * memory, semaphores and queues of System V. With the rights of that user, who may have put links there. Nothing is removed
+ * while a process of this number runs: another node of the machine may have given it as well.
+ * @param nodeFolder in which nothing is removed: images of builds wait there
+ */
+export function removeLeftFiles(uid: number, nodeFolder: string): Promise<void> {
+  if (process.platform !== 'linux' || hasProcesses(uid)) return Promise.resolve();
+  const places = PLACES.filter((place) => existsSync(place));
+  return new Promise((resolve) => {
+    const child = spawn('/bin/sh', ['-c', SCRIPT, 'sh', nodeFolder, String(uid), ...places], {
+      cwd: '/',
+      env: { PATH: '/usr/bin:/bin' },
+      stdio: 'ignore',
+      ...{ uid, gid: uid, timeout: MAX_MS, killSignal: 'SIGKILL' as const },
+    });
+    child.on('error', () => resolve());
+    child.on('close', () => resolve());
+  });
+}
+
+function hasProcesses(uid: number): boolean {
+  return processNumbers().some((pid) => statusOf(pid)?.uids.includes(uid) === true);
+}
