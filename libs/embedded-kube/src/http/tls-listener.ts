@@ -190,7 +190,8 @@ export class TlsListener {
       observeRequest(info, response, this.#options.knowsResource);
       const user = await this.#options.authenticate(request);
       if (!user.groups.includes(MASTERS)) owner = holderOf(user);
-      const parts = { info, query, headers: request.headers, user, signal: gone.signal };
+      const cut = (): void => void request.socket.destroy();
+      const parts = { info, query, headers: request.headers, user, signal: gone.signal, cut };
       const warn = (text: string): void => void warnings.push(text);
       const audited = { request, response, info, user, isDryRun: query.getAll('dryRun').includes('All') };
       const reply = await this.#options.audit(audited, () => this.#handle(request, { ...parts, warn }));

@@ -109,9 +109,9 @@ export class ResourceHandlers {
   }
 
   /** Counts what an answer keeps as it was until its client has read it. @throws ApiError 429 */
-  #hold({ user, signal }: RequestContext, items: readonly StoredObject[]): void {
+  #hold(context: RequestContext, items: readonly StoredObject[]): void {
     const letters = items.reduce((sum, { json: { length } }) => sum + length, 0);
-    this.parts.answers.begin(user, letters, signal);
+    this.parts.answers.begin(context, letters);
   }
 
   #list(context: RequestContext, served: ServedType): Reply {
@@ -364,10 +364,9 @@ export class ResourceHandlers {
   /** @throws ApiError 429, 504 where something was written and its client leaves too much unread */
   #answer(context: RequestContext, served: ServedType, { object, outcome }: WriteResult): Reply {
     const text = this.#presenter(context, served).one(object);
-    const { user, signal, query } = context;
     const { answers } = this.parts;
-    if (query.getAll('dryRun').includes('All')) answers.begin(user, text.length, signal);
-    else answers.beginOfWrite(user, text.length, signal);
+    if (context.query.getAll('dryRun').includes('All')) answers.begin(context, text.length);
+    else answers.beginOfWrite(context, text.length);
     return json(text, outcome === 'created' ? 201 : 200);
   }
 }

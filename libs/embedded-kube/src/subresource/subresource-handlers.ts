@@ -32,11 +32,11 @@ export class SubresourceHandlers {
    * Who asks for a review gets all of it back, megabytes of it, and may leave it unread.
    * @throws ApiError 429, 504 where something was written
    */
-  #counted({ info, user, signal }: RequestContext, reply: Reply): Reply {
+  #counted(context: RequestContext, reply: Reply): Reply {
     if (reply.kind !== 'json') return reply;
     const text = typeof reply.body === 'string' ? reply.body : JSON.stringify(reply.body);
-    if (info.verb === 'update') this.answers.beginOfWrite(user, text.length, signal);
-    else this.answers.begin(user, text.length, signal);
+    if (context.info.verb === 'update') this.answers.beginOfWrite(context, text.length);
+    else this.answers.begin(context, text.length);
     return json(text, reply.code);
   }
 }
