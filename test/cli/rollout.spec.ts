@@ -103,7 +103,7 @@ describe('agentplane with a deployment', () => {
           'rest',
           'postgres',
           'object-store',
-          'metrics/controller',
+          'program/controller',
           'kubernetes',
           'listener/default',
         ],

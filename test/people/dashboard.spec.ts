@@ -1,10 +1,12 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { parse } from 'yaml';
 import { KubeClient, loadKubeConnection, type Untyped } from '#lib/kube';
 import { CUSTOM_RESOURCE_DEFINITIONS, type ResourceRef } from '#lib/resources';
-import { testEmbeddedKube } from '#lib/testing';
+import { testEmbeddedKube, waitFor } from '#lib/testing';
 import { agentplane, type Ending } from '../cli/agentplane.js';
 import { repository } from '../support/platform.js';
 
@@ -34,6 +36,20 @@ describe('agentplane dashboard on a cluster', () => {
     expect([code, complaint]).toEqual([0, '']);
     expect(output).toMatch(/DEPLOYMENTS/i);
   });
+
+  it('says at once that it opens, and takes the words back', async () => {
+    const command = `exec "${process.execPath}" "${join(repository, 'bin', 'agentplane.js')}" dashboard`;
+    const terminal = spawn('script', ['-qec', command, '/dev/null'], {
+      stdio: ['pipe', 'pipe', 'inherit'],
+      env: { ...process.env, KUBECONFIG: kube.kubeconfigPath, TERM: 'xterm' },
+    });
+    let output = '';
+    terminal.stdout.setEncoding('utf8').on('data', (text: string) => (output += text));
+    await waitFor(() => output.includes('deployments'), { timeoutMs: 60_000, what: 'the first table' });
+    expect(output).toMatch(/^Opening the dashboard …\r\u001b\[K/);
+    terminal.stdin.write('q');
+    expect((await once(terminal, 'exit'))[0]).toBe(0);
+  }, 90_000);
 
   it('takes the first file of a list that exists', async () => {
     const list = [join(elsewhere, 'nothing'), kube.kubeconfigPath].join(delimiter);

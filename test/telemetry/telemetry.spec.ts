@@ -86,7 +86,7 @@ describe('telemetry of the platform', () => {
       { cwd: repository },
     );
     const parts = JSON.parse(stdout) as readonly { part: string; state: string; detail: string }[];
-    const shown = parts.filter(({ part, state }) => part.startsWith('metrics/') && state === 'ok');
+    const shown = parts.filter(({ part, state }) => part.startsWith('program/') && state === 'ok');
     const found = Object.fromEntries(shown.map(({ part, detail }) => [part.slice(8), detail]));
     for (const pod of pods.list()) {
       const program = POD_PROGRAMS[pod.metadata.labels?.[LABEL.component] ?? ''];

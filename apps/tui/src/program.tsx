@@ -16,6 +16,7 @@ import { copyCode } from './render/copy-code.js';
 import { Dashboard } from './screen/dashboard.js';
 import { followLines } from './screen/follow-lines.js';
 import { PRINTED, printOnce } from './screen/print-once.js';
+import { OPENED } from './opening.js';
 import { findView, getView, VIEWS } from './views/all-views.js';
 import { DEPLOYMENTS } from './views/deployments.js';
 import type { View } from './views/view.js';
@@ -50,6 +51,10 @@ function viewOf(word: string): View {
   throw new Error(`no view is called ${word}: there are ${VIEWS.map(({ name }) => name).join(', ')}`);
 }
 
+function eraseOpening(): void {
+  if (process.stdout.isTTY) process.stdout.write(OPENED);
+}
+
 async function main(): Promise<number> {
   const config = loadConfig(CONFIG);
   const connection = await loadKubeConnection({ kubeconfigPath: config.kubeconfigPath });
@@ -71,6 +76,7 @@ async function main(): Promise<number> {
     log: createLogger('dashboard', 'silent'),
   });
   const trouble = await firstTrouble(world, namespace);
+  eraseOpening();
   if (trouble !== undefined) {
     process.stderr.write(
       `reading from the API server at ${connection.server} failed: ${visibleText(trouble)}\n`,
@@ -119,6 +125,7 @@ async function main(): Promise<number> {
 main().then(
   (code) => process.exit(code),
   (error: unknown) => {
+    eraseOpening();
     process.stderr.write(`the dashboard failed to start: ${visibleText(errorText(error))}\n`);
     process.exit(EXIT.failed);
   },

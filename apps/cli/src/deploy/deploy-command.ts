@@ -32,7 +32,12 @@ interface Written extends Wanted {
 /** `agentplane deploy NAME` or `agentplane deploy -f FILE`. */
 export async function deploy(name: string | undefined, flags: DeployFlags): Promise<number> {
   const { image, file } = flags;
-  if ((name === undefined) === (file === undefined) || (file !== undefined && image !== undefined))
+  if (name === undefined && file === undefined)
+    throw new CommandError(
+      'usage',
+      'deploy needs the NAME of an agent, whose image has that name unless --image names another, or a manifest with -f FILE; "agentplane image list" shows images',
+    );
+  if (file !== undefined && (name !== undefined || image !== undefined))
     throw new CommandError(
       'usage',
       'deploy takes a NAME (with --image) or a manifest with -f FILE, not both',

@@ -1,5 +1,5 @@
 import { EXIT } from '#lib/lifecycle';
-import type { KubeClient } from '#lib/kube';
+import { isAlreadyExists, type KubeClient } from '#lib/kube';
 import {
   type BulkExport,
   dnsLabel,
@@ -7,6 +7,7 @@ import {
   exportWireStatus,
   isFinishedExport,
   isUuid,
+  LABEL,
   type ObjectKey,
   RESOURCES,
 } from '#lib/resources';
@@ -61,12 +62,51 @@ export async function createExport(name: string | undefined, flags: ExportCreate
       return await printEstimate(new RestClient(target.rest), spec, destination);
     }
     const metadata = { name: name ?? nameFor(project), namespace };
-    const made = await client.create(RESOURCES.BulkExport, { metadata, spec });
+    const made = await createNew(client, { metadata, spec });
     print(`${qualifiedName(RESOURCES.BulkExport, made.metadata.name)} created\n`);
-    if (!flags.wait) return EXIT.ok;
+    if (!flags.wait) {
+      const { name: given } = made.metadata;
+      await noteMissingProject(new RestClient(target.rest), project);
+      process.stderr.write(
+        flags.every === undefined
+          ? `"agentplane export list -w" shows how far it is, "agentplane export files ${given}" its files.\n`
+          : `"agentplane export list -l ${LABEL.sourceExport}=${given}" lists the exports that it makes.\n`,
+      );
+      return EXIT.ok;
+    }
     await waitForExport(client, { name: made.metadata.name, namespace }, flags.timeout);
     return EXIT.ok;
   });
+}
+
+/** @throws CommandError `failed` when the name is in use */
+async function createNew(
+  client: KubeClient,
+  wanted: Pick<BulkExport, 'spec'> & { readonly metadata: { name: string; namespace: string } },
+): Promise<BulkExport> {
+  try {
+    return await client.create(RESOURCES.BulkExport, wanted);
+  } catch (error) {
+    if (!isAlreadyExists(error)) throw error;
+    const { name } = wanted.metadata;
+    throw new CommandError(
+      'failed',
+      `export ${name} exists already: choose another name, or delete it with "agentplane delete bx ${name} --yes"`,
+      { cause: error },
+    );
+  }
+}
+
+/** A misspelt project looks like one that its first run has yet to make. */
+async function noteMissingProject(rest: RestClient, project: string): Promise<void> {
+  if (isUuid(project)) return;
+  const found = await rest
+    .request<readonly unknown[]>('GET', `/sessions?name=${encodeURIComponent(project)}&limit=1`)
+    .catch(() => undefined);
+  if (found?.length === 0)
+    process.stderr.write(
+      `Note: tracing project ${project} does not exist; the export waits for it. "agentplane traces projects" lists those that do.\n`,
+    );
 }
 
 /** What the API server adds defaults to. */

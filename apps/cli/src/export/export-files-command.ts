@@ -1,9 +1,11 @@
 import { EXIT } from '#lib/lifecycle';
 import { RestClient } from '#lib/rest-client';
+import { CommandError } from '../command-error.js';
 import { resolveTarget, type TargetFlags } from '../context/target.js';
 import type { OutputFormat } from '../output/output-format.js';
 import { renderItems, type Shape } from '../output/print-items.js';
 import { exportIdOf } from './export-id.js';
+import { scheduleAdvice } from './schedule-advice.js';
 
 /** A run of an export as the REST interface answers it, as far as its files go. */
 interface Run {
@@ -41,10 +43,14 @@ export async function listFiles(
 ): Promise<number> {
   const target = resolveTarget(flags);
   const id = await exportIdOf(target, given);
-  const runs = await new RestClient(target.rest).request<readonly Run[]>(
+  const rest = new RestClient(target.rest);
+  const path = `/api/v1/bulk-exports/${id}`;
+  const { interval_hours: interval } = await rest.request<{ readonly interval_hours: number | null }>(
     'GET',
-    `/api/v1/bulk-exports/${id}/runs`,
+    path,
   );
+  if (interval !== null) throw new CommandError('failed', scheduleAdvice(given));
+  const runs = await rest.request<readonly Run[]>('GET', `${path}/runs`);
   const files = runs
     .toSorted((a, b) => a.start_time.localeCompare(b.start_time))
     .flatMap(({ id: runId, status, start_time, end_time, metadata }): File[] =>

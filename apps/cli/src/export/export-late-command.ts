@@ -30,17 +30,17 @@ export async function exportLate(given: string, flags: ExportLateFlags): Promise
   const rest = new RestClient(target.rest);
   const path = `/api/v1/bulk-exports/${id}/late`;
   const found = await rest.request<LateRuns>('GET', path);
-  process.stdout.write(renderLate(id, found));
+  process.stdout.write(renderLate(given, found));
   if (!flags.export || (found.exact && found.late_runs === 0)) return EXIT.ok;
   const made = await rest.request<{ readonly id: string }>('POST', path);
-  process.stdout.write(`export ${made.id} exports the late runs of ${id}\n`);
+  process.stdout.write(`export ${made.id} exports the late runs of ${given}\n`);
   return EXIT.ok;
 }
 
 /** Days without late runs are left out. */
-function renderLate(id: string, { late_runs, exact, days }: LateRuns): string {
+function renderLate(given: string, { late_runs, exact, days }: LateRuns): string {
   const shown = days.filter(({ late_runs: count }) => count !== 0);
-  const sum = `${exact ? '' : 'at least '}${late_runs} late ${late_runs === 1 ? 'run' : 'runs'} of export ${id}\n`;
+  const sum = `${exact ? '' : 'at least '}${late_runs} late ${late_runs === 1 ? 'run' : 'runs'} of export ${given}\n`;
   if (shown.length === 0) return sum;
   const rows = shown.map((day) => [
     day.start_time.slice(0, 10),

@@ -1,9 +1,10 @@
 import { type Command, command, defaulted, optional, parsed, toggle } from '#lib/command-line';
-import { SECRET_TYPE } from '#lib/resources';
+import { LABEL, SECRET_TYPE } from '#lib/resources';
 import { TARGET_OPTIONS } from '../context/target.js';
 import { timeoutOption } from '../waiting/timeout-option.js';
 import { NAMESPACE_OPTION } from '../objects/object-rows.js';
 import { oneOf } from '../one-of.js';
+import { parseCount } from '../parse-count.js';
 import { OUTPUT } from '../output/output-option.js';
 
 const FORMATS = ['v1', 'v2_beta'] as const;
@@ -49,8 +50,27 @@ const CHANGE_COMMANDS: readonly Command[] = CHANGES.map(([change, about]) =>
   ),
 );
 
-/** `agentplane export …`; `get bx` lists exports. */
+/** `agentplane export …`. */
 export const EXPORT_COMMANDS: readonly Command[] = [
+  command(
+    {
+      words: 'export list',
+      about: 'list exports and schedules, as "get bx" does',
+      options: {
+        namespace: NAMESPACE_OPTION,
+        allNamespaces: toggle('-A, --all-namespaces', 'exports of every namespace'),
+        selector: optional('-l, --selector <labels>', 'labels to match: a=b,c!=d'),
+        watch: toggle('-w, --watch', 'go on with what changes, until Ctrl-C'),
+        limit: parsed('--limit <count>', 'so many; all by default', parseCount),
+        ...TARGET_OPTIONS,
+        output: OUTPUT,
+      },
+      examples: ['export list', 'export list -w', `export list -l ${LABEL.sourceExport}=hourly`],
+      exits: ['unreachable', 'refused', 'interrupted'],
+      needs: 'kubernetes',
+    },
+    async (_words, flags) => (await import('../objects/get-command.js')).getObjects(['bx'], flags),
+  ),
   command(
     {
       words: 'export create',

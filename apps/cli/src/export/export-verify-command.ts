@@ -12,6 +12,7 @@ import {
   type VerifiedRun,
 } from './export-bucket.js';
 import { exportIdOf } from './export-id.js';
+import { scheduleAdvice } from './schedule-advice.js';
 
 export interface ExportVerifyFlags extends TargetFlags {
   readonly quick: boolean;
@@ -19,6 +20,8 @@ export interface ExportVerifyFlags extends TargetFlags {
 
 interface ExportAnswer extends VerifiedExport {
   readonly status: string;
+  /** Null for one that is no schedule. */
+  readonly interval_hours: number | null;
   readonly bulk_export_destination_id: string | null;
 }
 
@@ -33,6 +36,8 @@ interface DestinationAnswer {
 }
 
 const PATH = '/api/v1/bulk-exports';
+/** States that no waiting changes. */
+const ENDED: readonly string[] = ['CANCELLED', 'FAILED', 'TIMEDOUT'];
 
 /** `agentplane export verify NAME`. */
 export async function verifyExport(given: string, flags: ExportVerifyFlags): Promise<number> {
@@ -40,14 +45,19 @@ export async function verifyExport(given: string, flags: ExportVerifyFlags): Pro
   const id = await exportIdOf(target, given);
   const rest = new RestClient(target.rest);
   const found = await rest.request<ExportAnswer>('GET', `${PATH}/${id}`);
+  if (found.interval_hours !== null) throw new CommandError('failed', scheduleAdvice(given));
   if (found.status !== 'COMPLETED')
     throw new CommandError(
       'failed',
-      `verifying export ${id} failed: it is ${found.status}; wait until it is COMPLETED`,
+      `verifying export ${given} failed: it is ${found.status}, ${
+        ENDED.includes(found.status)
+          ? 'and only the files of one that is COMPLETED are compared'
+          : 'wait until it is COMPLETED'
+      }`,
     );
   const { bulk_export_destination_id: destinationId } = found;
   if (destinationId === null)
-    throw new CommandError('failed', `verifying export ${id} failed: its destination was deleted`);
+    throw new CommandError('failed', `verifying export ${given} failed: its destination was deleted`);
   const { config } = await rest.request<DestinationAnswer>('GET', `${PATH}/destinations/${destinationId}`);
   const runs = await rest.request<readonly VerifiedRun[]>('GET', `${PATH}/${id}/runs`);
   const store = openStore(target, config);
@@ -59,14 +69,14 @@ export async function verifyExport(given: string, flags: ExportVerifyFlags): Pro
     ];
     if (differences.length === 0) {
       print(
-        `${id} verified: ${found.rows_exported} rows of ${runs.length} ${runs.length === 1 ? 'day' : 'days'}\n`,
+        `${given} verified: ${found.rows_exported} rows of ${runs.length} ${runs.length === 1 ? 'day' : 'days'}\n`,
       );
       return EXIT.ok;
     }
     print(differences.map((difference) => `${difference}\n`).join(''));
     throw new CommandError(
       'failed',
-      `export ${id} is not as it should be: ${differences.length} difference${differences.length === 1 ? '' : 's'}`,
+      `export ${given} is not as it should be: ${differences.length} difference${differences.length === 1 ? '' : 's'}`,
     );
   } finally {
     store.close();

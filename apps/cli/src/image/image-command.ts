@@ -15,6 +15,7 @@ import { systemClock } from '#lib/time';
 import { CommandError } from '../command-error.js';
 import type { OutputFormat } from '../output/output-format.js';
 import { renderItems, type Shape } from '../output/print-items.js';
+import { print } from '../output/print.js';
 import { checkGraphs } from './check-graphs.js';
 import { ImageDeployments } from './deploy-image.js';
 import { missingWorkspaces } from './missing-workspaces.js';
@@ -38,23 +39,34 @@ interface AddFlags {
   readonly deploy?: boolean;
   readonly buildPackages?: boolean;
   readonly workspace?: readonly string[];
+  readonly wait?: boolean;
+  readonly timeout: number;
 }
 
 /** `agentplane image add NAME FOLDER`: takes a folder into the image store; the exit code. */
-export async function addImage(
-  name: string,
-  folder: string,
-  { data, deploy = false, buildPackages = false, workspace = [] }: AddFlags,
-): Promise<number> {
-  const { root, images } = dataPaths(data);
+export async function addImage(name: string, folder: string, flags: AddFlags): Promise<number> {
+  const { data, deploy = false } = flags;
+  const { root } = dataPaths(data);
   const platform = findRunningPlatform(data);
   // in a wrong folder a store would be made that no platform reads
   if (!existsSync(root) || (deploy && !platform))
     throw new CommandError('unreachable', nothingRuns(data).trimEnd());
+  const image = await takeFolder(name, folder, flags);
+  await warnOfOwners(image, flags, platform?.credentials.kubeconfig);
+  const next = platform && (await offerToDeployments(image, platform.credentials.kubeconfig, flags));
+  if (!next) print(`${useOf(image)}\n`);
+  return EXIT.ok;
+}
+
+/** Takes the folder into the store, and prints what it is called there. */
+async function takeFolder(
+  name: string,
+  folder: string,
+  { data, buildPackages = false, workspace = [] }: AddFlags,
+): Promise<StoredImage> {
   try {
     await checkGraphs(resolve(folder));
-    const store = openImageStore({ folder: images, installation: INSTALLATION, clock: systemClock });
-    const image = await store.import(name, resolve(folder), {
+    const image = await openStore(data).import(name, resolve(folder), {
       ...(workspace.length > 0 ? { namespaces: workspace.map(workspaceNamespace) } : {}),
       builds: buildPackages,
       onInstall: () => process.stderr.write('Installing its dependencies …\n'),
@@ -62,15 +74,17 @@ export async function addImage(
     });
     process.stdout.write(`${image.reference}\n`);
     warnOfUnlocked(folder);
-    await warnOfOwners(store, image, workspace, platform?.credentials.kubeconfig);
-    const next = platform && (await offerToDeployments(image, platform.credentials.kubeconfig, deploy));
-    process.stdout.write(next ?? `${useOf(image)}\n`);
-    return EXIT.ok;
+    return image;
   } catch (error) {
     // a script may run the same again after this code
     const exit = error instanceof WaitingError ? 'unreachable' : 'failed';
     throw new CommandError(exit, `adding ${folder} failed`, { cause: error });
   }
+}
+
+function openStore(data: string): ImageStore {
+  const { images } = dataPaths(data);
+  return openImageStore({ folder: images, installation: INSTALLATION, clock: systemClock });
 }
 
 /** Lines of pip that say how far it is. */
@@ -79,20 +93,26 @@ function showProgress(line: string): void {
     process.stderr.write(`  ${line.trim()}\n`);
 }
 
-/** What becomes of the deployments that name the image; undefined when there are none. */
+/** Prints what becomes of the deployments that name the image; false when there are none. */
 async function offerToDeployments(
   { name, namespaces }: StoredImage,
   kubeconfigPath: string,
-  deploy: boolean,
-): Promise<string | undefined> {
+  { deploy = false, wait = true, timeout }: AddFlags,
+): Promise<boolean> {
   const deployments = await ImageDeployments.find(name, kubeconfigPath, namespaces);
   try {
     const { names } = deployments;
-    if (names.length === 0) return undefined;
-    if (!deploy)
-      return `${names.join(', ')} ${names.length === 1 ? 'keeps' : 'keep'} the image as it was; --deploy makes new revisions.\n`;
-    await deployments.deploy(systemClock);
-    return names.map((one) => `agentdeployment/${one} gets a new revision\n`).join('');
+    if (names.length === 0) return false;
+    if (!deploy) {
+      print(
+        `${names.join(', ')} ${names.length === 1 ? 'keeps' : 'keep'} the image as it was; --deploy makes new revisions.\n`,
+      );
+      return true;
+    }
+    const asked = await deployments.deploy(systemClock);
+    print(names.map((one) => `agentdeployment/${one} gets a new revision\n`).join(''));
+    if (wait) await deployments.wait(asked, timeout);
+    return true;
   } finally {
     await deployments.close();
   }
@@ -105,16 +125,15 @@ function useOf({ name, namespaces }: StoredImage): string {
 
 /** Says what was not asked for in so many words: whose the image is now. */
 async function warnOfOwners(
-  store: ImageStore,
   { name, digest, namespaces }: StoredImage,
-  workspaces: readonly string[],
+  { data, workspace: workspaces = [] }: AddFlags,
   kubeconfigPath: string | undefined,
 ): Promise<void> {
   const note = (text: string): boolean => process.stderr.write(`Note: ${text}\n`);
   if (namespaces && workspaces.length === 0)
     note(`${name} stays an image of workspace ${workspaceNames(namespaces)}.`);
   if (!namespaces)
-    for (const other of await store.list())
+    for (const other of await openStore(data).list())
       if (other.digest === digest && other.namespaces)
         note(
           `${other.name} of workspace ${workspaceNames(other.namespaces)} has the same content, which is open to every workspace now.`,
@@ -140,12 +159,7 @@ function warnOfUnlocked(folder: string): void {
 /** `agentplane image list`. */
 export async function listImages(data: string, format: OutputFormat): Promise<number> {
   if (!existsSync(dataPaths(data).root)) throw new CommandError('unreachable', nothingRuns(data).trimEnd());
-  const store = openImageStore({
-    folder: dataPaths(data).images,
-    installation: INSTALLATION,
-    clock: systemClock,
-  });
-  const images = await store.list();
+  const images = await openStore(data).list();
   if (images.length === 0 && (format.kind === 'table' || format.kind === 'wide'))
     process.stderr.write('No images found; "agentplane image add NAME FOLDER" adds one.\n');
   else process.stdout.write(await renderItems(format, images, SHAPE));

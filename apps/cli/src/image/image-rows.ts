@@ -1,4 +1,5 @@
 import { type Command, command, DATA_OPTION, repeated, toggle } from '#lib/command-line';
+import { timeoutOption } from '../waiting/timeout-option.js';
 import { OUTPUT } from '../output/output-option.js';
 
 /** As the CRD has it. */
@@ -18,7 +19,12 @@ export const IMAGE_COMMANDS: readonly Command[] = [
         { name: 'folder', about: 'the folder; it is copied', completes: 'folder' },
       ],
       options: {
-        deploy: toggle('--deploy', 'make a new revision of every deployment that names the image'),
+        deploy: toggle(
+          '--deploy',
+          'make a new revision of every deployment that names the image, and wait until it serves',
+        ),
+        wait: toggle('--no-wait', 'with --deploy: do not wait until it serves'),
+        timeout: timeoutOption('5m'),
         workspace: repeated(
           '-w, --workspace <name>',
           'the workspace that has it, and no other; may be given again. By default those that it has, and all for a new one',
@@ -35,7 +41,7 @@ export const IMAGE_COMMANDS: readonly Command[] = [
         'image add my-agent ./agent --deploy',
         'image add billing ./agent --workspace team-a --workspace team-b',
       ],
-      exits: ['unreachable'],
+      exits: ['unreachable', 'timedOut'],
       needs: 'data folder',
     },
     async ([name = '', folder = ''], flags) =>

@@ -9,6 +9,15 @@ export interface Kind extends DiscoveredResource {
 
 const OWN_GROUP = RESOURCES.AgentDeployment.group;
 
+/** Words of people and of the dashboard's views, for kinds that have none of the name; singular words mean the same. */
+const SPOKEN: Readonly<Record<string, string>> = {
+  agents: 'agentdeployments',
+  destinations: 'bulkexportdestinations',
+  exports: 'bulkexports',
+  revisions: 'agentrevisions',
+  runs: 'bulkexportruns',
+};
+
 /** Kinds of our own come first, then those of Kubernetes itself: a short name may belong to several groups. */
 function rank({ group }: DiscoveredResource): number {
   if (group === OWN_GROUP) return 0;
@@ -35,14 +44,20 @@ export async function findKinds(client: KubeClient, words: readonly string[]): P
 }
 
 function pickKind(client: KubeClient, served: readonly DiscoveredResource[], word: string): Kind {
-  const [name = '', ...group] = word.toLowerCase().split('.');
-  const found = served
-    .filter((kind) => namesOf(kind).includes(name) && (group.length === 0 || kind.group === group.join('.')))
-    .sort((a, b) => rank(a) - rank(b))[0];
+  const found = servedAs(served, word) ?? servedAs(served, SPOKEN[word] ?? SPOKEN[`${word}s`]);
   if (found) return { ...found, object: undefined };
-  const own = served.filter((kind) => kind.group === OWN_GROUP).map(({ plural }) => plural);
+  const own = served
+    .filter((kind) => kind.group === OWN_GROUP)
+    .map(({ plural, shortNames: [short] }) => (short === undefined ? plural : `${plural} (${short})`));
   throw new CommandError(
     'usage',
     `kind ${word} is not served by ${client.connection.server}: served are ${own.sort().join(', ')}, pods and the other kinds of Kubernetes`,
   );
+}
+
+function servedAs(served: readonly DiscoveredResource[], word = ''): DiscoveredResource | undefined {
+  const [name = '', ...group] = word.toLowerCase().split('.');
+  return served
+    .filter((kind) => namesOf(kind).includes(name) && (group.length === 0 || kind.group === group.join('.')))
+    .sort((a, b) => rank(a) - rank(b))[0];
 }

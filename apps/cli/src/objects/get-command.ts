@@ -102,6 +102,10 @@ async function renderLists(kube: KubeAccess, kinds: readonly Kind[], flags: GetF
       for (const kind of kinds) {
         const all = { kind, namespace, name: undefined, selector, isWide, limit };
         const table = await fetchTable(kube.client, all);
+        if (kind.kind === 'Deployment' && kind.group === 'apps')
+          process.stderr.write(
+            'Note: these are Deployments of Kubernetes; "agentplane get adep" lists agents.\n',
+          );
         if (table !== undefined) tables.push(renderTable(table.headings, table.rows));
         else process.stderr.write(`No ${kind.plural} found${placeText(kind, namespace)}.\n`);
       }

@@ -6,7 +6,7 @@ import { OUTPUT } from '../output/output-option.js';
 
 export const NAMESPACE_OPTION = optional(
   '-n, --namespace <name>',
-  'namespace; by default that of the kubeconfig',
+  'namespace, ws-NAME of a workspace; by default that of the kubeconfig',
   'namespace',
 );
 
@@ -19,7 +19,8 @@ export const OBJECT_COMMANDS: readonly Command[] = [
       arguments: [
         {
           name: 'kind',
-          about: 'kind, plural or short name: adep, arev, bx, bxr, bxd, pods …',
+          about:
+            'agents, revisions, exports, runs, destinations, pods …; kind, plural or short name (adep, bx)',
           completes: 'kind',
         },
         { name: 'name', about: 'name, or id of the REST interface', isOptional: true, completes: 'object' },

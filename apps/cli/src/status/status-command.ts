@@ -61,7 +61,7 @@ function diskState(folder: string): Part {
 async function metricsState(program: string, url: string): Promise<Part> {
   const { origin } = new URL(url);
   const isHealthy = (code: number): boolean => code === 200;
-  const found = await serverState(`metrics/${program}`, { url: origin, path: '/healthz', isHealthy });
+  const found = await serverState(`program/${program}`, { url: origin, path: '/healthz', isHealthy });
   return found.state === 'ok' ? { ...found, detail: url } : found;
 }
 

@@ -70,6 +70,17 @@ export const TRACE_COMMANDS: readonly Command[] = [
   ),
   command(
     {
+      words: 'traces projects',
+      about: 'list the tracing projects, the newest first, with runs, tokens and cost',
+      options: { ...TARGET_OPTIONS, output: OUTPUT },
+      examples: ['traces projects', 'traces projects -o name'],
+      exits: ['unreachable', 'refused'],
+      needs: 'rest',
+    },
+    async (_words, flags) => (await import('./list-projects.js')).listProjects(flags),
+  ),
+  command(
+    {
       words: 'traces tail',
       about: 'print a line for each trace that ends, until Ctrl-C',
       options: { ...WHICH_OPTIONS, ...TARGET_OPTIONS },

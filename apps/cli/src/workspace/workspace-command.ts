@@ -77,7 +77,9 @@ export async function createWorkspace(name: string, flags: CreateFlags): Promise
         spec: { computeType: 'cluster', computeId: 'local' },
       });
     print(`workspace ${name} is ready: tenant ${tenant}, namespace ${namespace}\n`);
-    process.stderr.write(`"agentplane keys create NAME --workspace ${name}" makes a key for it.\n`);
+    process.stderr.write(
+      `"agentplane keys create NAME --workspace ${name}" makes a key for it, "agentplane deploy NAME -n ${namespace}" an agent.\n`,
+    );
     return EXIT.ok;
   });
 }

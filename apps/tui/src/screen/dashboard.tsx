@@ -3,7 +3,7 @@ import { type ReactNode, useEffect, useMemo, useRef, useState } from 'react';
 import { copyCode } from '../render/copy-code.js';
 import { errorText } from '#lib/errors';
 import type { Clock } from '#lib/time';
-import { type Effect, newSession, type Session } from '../session/session.js';
+import { type Effect, newSession, paneOf, type Session } from '../session/session.js';
 import type { Look } from '../views/view.js';
 import type { World } from '../world/items.js';
 import type { Deeds } from './deeds.js';
@@ -11,7 +11,7 @@ import { factsOf } from './facts.js';
 import { BottomBar, Breadcrumbs, TopBar } from './frame-bars.js';
 import { Help, helpLines } from './help.js';
 import { Pane } from './pane.js';
-import { RowsCache } from './rows-cache.js';
+import { RowsCache, type ShownRows } from './rows-cache.js';
 import { MessageLines, RowsTable } from './rows-table.js';
 import { usePane } from './use-pane.js';
 import { useProgress } from './use-progress.js';
@@ -41,6 +41,32 @@ function useNow(clock: Clock): Date {
   return now;
 }
 
+/** The table on top, with the way to it, its message and its last line. */
+function TableScreen(props: {
+  readonly session: Session;
+  readonly shown: ShownRows;
+  readonly look: Look;
+  readonly width: number;
+  readonly height: number;
+  readonly children: ReactNode;
+}): ReactNode {
+  const { session, shown, look, width, height, children } = props;
+  return (
+    <>
+      <Breadcrumbs session={session} rows={shown.rows} items={shown.items} />
+      <RowsTable
+        session={session}
+        shown={shown}
+        look={look}
+        width={width}
+        height={Math.max(1, height - FRAME_LINES + 1)}
+      />
+      <MessageLines session={session} shown={shown} width={width} />
+      {children}
+    </>
+  );
+}
+
 /** The screen: one table on top of those that led to it, and what lies above it. */
 export function Dashboard(props: DashboardProps): ReactNode {
   const { world, clock, deeds, namespace, server, firstView } = props;
@@ -65,7 +91,7 @@ export function Dashboard(props: DashboardProps): ReactNode {
     (of) => ({
       ...factsOf(of, cache.of(of), world, deeds),
       ...paneFacts.current,
-      page: Math.max(1, of.overlay?.kind === 'pane' ? height - 3 : height - FRAME_LINES),
+      page: Math.max(1, paneOf(of) ? height - 3 : height - FRAME_LINES),
     }),
     onEffect,
   );
@@ -99,29 +125,24 @@ export function Dashboard(props: DashboardProps): ReactNode {
   paneFacts.current = read;
 
   const { overlay } = session;
+  const pane = paneOf(session);
+  const { namespaces } = factsOf(session, shown, world, deeds);
   const trouble = world.trouble ?? shown.items.problem;
   const left = height - (trouble === undefined ? 1 : 2);
   const place = `${session.namespace ?? 'all namespaces'} · ${server}`;
   return (
     <Box flexDirection="column" width={width} height={height}>
       <TopBar place={place} now={now} trouble={trouble} />
-      {overlay?.kind === 'pane' ? (
-        <Pane pane={overlay.pane} lines={read.laid} found={read.found} height={left} session={session} />
-      ) : overlay?.kind === 'help' ? (
+      {overlay?.kind === 'help' ? (
         <Help lines={helpLines(session, shown.view, deeds)} top={overlay.top} height={left} />
+      ) : pane ? (
+        <Pane pane={pane} lines={read.laid} found={read.found} height={left} session={session}>
+          {overlay?.kind === 'prompt' ? <BottomBar session={session} namespaces={namespaces} /> : null}
+        </Pane>
       ) : (
-        <>
-          <Breadcrumbs session={session} rows={shown.rows} items={shown.items} />
-          <RowsTable
-            session={session}
-            shown={shown}
-            look={look}
-            width={width}
-            height={Math.max(1, left - FRAME_LINES + 1)}
-          />
-          <MessageLines session={session} shown={shown} width={width} />
-          <BottomBar session={session} namespaces={factsOf(session, shown, world, deeds).namespaces} />
-        </>
+        <TableScreen session={session} shown={shown} look={look} width={width} height={left}>
+          <BottomBar session={session} namespaces={namespaces} />
+        </TableScreen>
       )}
     </Box>
   );

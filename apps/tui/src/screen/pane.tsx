@@ -41,8 +41,10 @@ export function Pane(props: {
   readonly found: readonly number[];
   readonly height: number;
   readonly session: Session;
+  /** In the place of its keys: a line that is typed in. */
+  readonly children?: ReactNode;
 }): ReactNode {
-  const { pane, lines, found, height, session } = props;
+  const { pane, lines, found, height, session, children } = props;
   const page = height - 2;
   const first = firstLine(pane, lines.length, page);
   const hits = new Set(found);
@@ -67,14 +69,15 @@ export function Pane(props: {
           </Text>
         ))}
       </Box>
-      {pane.isSearching ? (
-        <Text wrap="truncate">{` /${visibleText(pane.search)}▏`}</Text>
-      ) : (
-        <Text
-          wrap="truncate"
-          dimColor
-        >{` ${shown.map(({ label, short }) => `${label} ${short ?? ''}`).join('  ·  ')}`}</Text>
-      )}
+      {children ??
+        (pane.isSearching ? (
+          <Text wrap="truncate">{` /${visibleText(pane.search)}▏`}</Text>
+        ) : (
+          <Text
+            wrap="truncate"
+            dimColor
+          >{` ${shown.map(({ label, short }) => `${label} ${short ?? ''}`).join('  ·  ')}`}</Text>
+        ))}
     </Box>
   );
 }

@@ -1,6 +1,6 @@
 import { useMemo } from 'react';
 import type { Clock } from '#lib/time';
-import type { Session } from '../session/session.js';
+import { paneOf, type Session } from '../session/session.js';
 import type { Deeds } from './deeds.js';
 import { findLines, layLines } from './pane.js';
 import type { ShownRows } from './rows-cache.js';
@@ -15,11 +15,11 @@ export interface ReadPane {
 
 /** Reads the text on top while it is there, lays its lines out and looks for what is searched. */
 export function usePane(
-  { overlay }: Session,
+  session: Session,
   { view, items }: ShownRows,
   { deeds, clock, width }: { readonly deeds: Deeds; readonly clock: Clock; readonly width: number },
 ): ReadPane {
-  const pane = overlay?.kind === 'pane' ? overlay.pane : undefined;
+  const pane = paneOf(session);
   const item = pane && items.find(pane.key);
   const lines = useText(
     pane && ((signal) => deeds.read(view, item, pane, signal)),

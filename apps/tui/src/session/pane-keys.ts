@@ -1,9 +1,14 @@
 import type { KeyBinding } from './table-keys.js';
-import { type Facts, newPane, type Pane, type Pressed, type Session, withoutOverlay } from './session.js';
-
-function paneOf({ overlay }: Session): Pane | undefined {
-  return overlay?.kind === 'pane' ? overlay.pane : undefined;
-}
+import {
+  type Facts,
+  newPane,
+  type Pane,
+  paneOf,
+  type Pressed,
+  type Session,
+  withAbove,
+  withoutOverlay,
+} from './session.js';
 
 function withPane(session: Session, change: Partial<Pane>): Pressed {
   const pane = paneOf(session);
@@ -141,6 +146,20 @@ export const PANE_KEYS: readonly KeyBinding[] = [
     isOffered: isLog,
     press: since(minutes),
   })),
+  {
+    keys: [':'],
+    label: ':',
+    about: 'go to a view',
+    short: 'view',
+    press: (session) => ({ session: withAbove(session, 'prompt') }),
+  },
+  {
+    keys: ['?', 'h'],
+    label: '?',
+    about: 'help',
+    short: 'help',
+    press: (session) => ({ session: withAbove(session, 'help') }),
+  },
   {
     keys: ['escape', 'q'],
     label: 'esc',

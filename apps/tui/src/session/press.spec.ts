@@ -96,6 +96,20 @@ describe('press', () => {
     expect(session.overlay).toEqual({ kind: 'confirm', action: 'ctrl-d', keys: ['ws/b'] });
   });
 
+  it('leads from a text to a view, and from the prompt and the help back to the text', () => {
+    const reading = pressAll(start, ['d', 'j', 'j']).session;
+    expect(topFrame(pressAll(reading, [':', ...'exports', 'enter']).session).view).toBe('exports');
+    expect(pressAll(reading, [':', ...'exports', 'enter']).session.overlay).toBeUndefined();
+    for (const keys of [
+      [':', 'x', 'escape'],
+      ['?', 'q'],
+      ['?', 'j', ':', 'escape'],
+    ])
+      expect(pressAll(reading, keys).session.overlay).toEqual(reading.overlay);
+    expect(pressAll(start, ['?', ':']).session.overlay).toMatchObject({ kind: 'prompt' });
+    expect(pressAll(start, ['?', ':', 'escape']).session.overlay).toBeUndefined();
+  });
+
   it('goes from one found line to the next, and around', () => {
     const reading = pressAll(start, ['d', '/', 'x', 'enter', 'n']).session;
     const topOf = ({ overlay }: Session): unknown =>

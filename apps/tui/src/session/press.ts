@@ -7,7 +7,9 @@ import {
   type Pressed,
   type Session,
   topFrame,
+  withAbove,
   withFrame,
+  withoutAbove,
   withoutOverlay,
 } from './session.js';
 import { type KeyBinding, selectedKey, sortBy, TABLE_KEYS } from './table-keys.js';
@@ -101,10 +103,11 @@ function pressAnswer(session: Session, overlay: Of<'answer'>, name: string): Pre
   };
 }
 
-function pressHelp(session: Session, { top }: Of<'help'>, name: string): Pressed {
+function pressHelp(session: Session, overlay: Of<'help'>, name: string): Pressed {
+  if (name === ':') return { session: withAbove(session, 'prompt') };
   const step = { j: 1, down: 1, k: -1, up: -1, pagedown: 10, pageup: -10, ' ': 10 }[name];
-  if (step === undefined) return { session: withoutOverlay(session) };
-  return { session: { ...session, overlay: { kind: 'help', top: Math.max(0, top + step) } } };
+  if (step === undefined) return { session: withoutAbove(session) };
+  return { session: { ...session, overlay: { ...overlay, top: Math.max(0, overlay.top + step) } } };
 }
 
 /** The rows follow while it is typed. */
@@ -123,7 +126,7 @@ function pressPrompt(session: Session, overlay: Of<'prompt'>, name: string, fact
   });
   switch (name) {
     case 'escape':
-      return { session: withoutOverlay(session) };
+      return { session: withoutAbove(session) };
     case 'enter':
       return obey(session, isCommand(text) ? text : (chosen ?? text));
     case 'tab':

@@ -37,9 +37,9 @@ export interface Pane {
 
 /** What lies above the table and takes the keys. */
 export type Overlay =
-  | { readonly kind: 'prompt'; readonly text: string; readonly choice: number }
+  | { readonly kind: 'prompt'; readonly text: string; readonly choice: number; readonly from?: Pane }
   | { readonly kind: 'filter' }
-  | { readonly kind: 'help'; readonly top: number }
+  | { readonly kind: 'help'; readonly top: number; readonly from?: Pane }
   | { readonly kind: 'confirm'; readonly action: string; readonly keys: readonly string[] }
   | {
       readonly kind: 'answer';
@@ -150,6 +150,27 @@ export function selectedIndex({ cursor }: Frame, { size, indexOf }: Pick<Facts, 
 export function withoutOverlay(session: Session): Session {
   const { overlay: _closed, ...rest } = session;
   return rest;
+}
+
+/** The text that is read: on top, or below the prompt or the help that were opened over it. */
+export function paneOf({ overlay }: Session): Pane | undefined {
+  if (overlay?.kind === 'pane') return overlay.pane;
+  return overlay?.kind === 'prompt' || overlay?.kind === 'help' ? overlay.from : undefined;
+}
+
+/** The session with the prompt or the help above what is shown. */
+export function withAbove(session: Session, above: 'prompt' | 'help'): Session {
+  const pane = paneOf(session);
+  const from = pane === undefined ? {} : { from: pane };
+  const overlay: Overlay =
+    above === 'prompt' ? { kind: 'prompt', text: '', choice: 0, ...from } : { kind: 'help', top: 0, ...from };
+  return { ...session, overlay };
+}
+
+/** The session without the prompt or the help: what was shown before is there again. */
+export function withoutAbove(session: Session): Session {
+  const pane = paneOf(session);
+  return pane === undefined ? withoutOverlay(session) : { ...session, overlay: { kind: 'pane', pane } };
 }
 
 /** A text as it is opened: logs at their end, others at their beginning. @param key of the row it is about */

@@ -10,6 +10,7 @@ import {
   selectedIndex,
   type Session,
   topFrame,
+  withAbove,
   withFrame,
 } from './session.js';
 
@@ -129,7 +130,7 @@ export const TABLE_KEYS: readonly KeyBinding[] = [
     label: ':',
     about: 'go to a view: ":pods", ":exports all", ":ns NAME", ":pulse", ":q"; Tab completes',
     short: 'view',
-    press: (session) => ({ session: { ...session, overlay: { kind: 'prompt', text: '', choice: 0 } } }),
+    press: (session) => ({ session: withAbove(session, 'prompt') }),
   },
   {
     keys: ['/'],
@@ -199,7 +200,7 @@ export const TABLE_KEYS: readonly KeyBinding[] = [
     label: '?',
     about: 'help',
     short: 'help',
-    press: (session) => ({ session: { ...session, overlay: { kind: 'help', top: 0 } } }),
+    press: (session) => ({ session: withAbove(session, 'help') }),
   },
   { keys: ['q'], label: 'q ^c', about: 'quit', short: 'quit', press: quit },
 ];

@@ -1,0 +1,148 @@
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { agentplane, type Ending } from '../cli/agentplane.js';
+import {
+  newDataFolder,
+  type Platform,
+  removeDataFolder,
+  repository,
+  startPlatform,
+} from '../support/platform.js';
+
+/** Where people who know nothing but `--help` stopped, each mended. */
+describe('agentplane for a person who knows --help alone', () => {
+  let platform: Platform;
+  const folder = mkdtempSync(join(tmpdir(), 'agentplane-people-'));
+
+  beforeAll(async () => {
+    platform = await startPlatform(newDataFolder());
+    await run('deploy', 'sample-agent');
+  }, 240_000);
+  afterAll(async () => {
+    await platform?.stop();
+    removeDataFolder(platform?.dataFolder);
+    rmSync(folder, { recursive: true, force: true });
+  }, 60_000);
+
+  function attempt(...words: string[]): Promise<Ending> {
+    return agentplane([...words, '--data', platform.dataFolder]);
+  }
+
+  /** One that must end well. */
+  async function run(...words: string[]): Promise<Ending> {
+    const ending = await attempt(...words);
+    if (ending.code !== 0)
+      throw new Error(`${words.join(' ')} ended with ${ending.code}: ${ending.complaint}`);
+    return ending;
+  }
+
+  describe('kinds', () => {
+    it.each([
+      ['agents', /^NAME +REVISION +ACTIVE.*\nsample-agent +/],
+      ['revisions', /^NAME +DEPLOYMENT +NUMBER.*\nsample-agent-00001 +/],
+      ['destinations', /^NAME +BUCKET.*\nlocal +/],
+      ['destination', /^NAME +BUCKET.*\nlocal +/],
+    ])('lists %s by the word of the dashboard', async (word, expected) => {
+      expect((await run('get', word)).output).toMatch(expected);
+    });
+
+    it('names short words where a kind is not served', async () => {
+      const { code, complaint } = await attempt('get', 'nonsense');
+      expect([code, complaint]).toEqual([2, expect.stringContaining('agentdeployments (adep)')]);
+    });
+
+    it('notes that Deployments of Kubernetes are no agents', async () => {
+      expect((await run('get', 'deployments')).complaint).toContain('"agentplane get adep" lists agents');
+    });
+  });
+
+  describe('deploy', () => {
+    it('says what it needs when it gets nothing', async () => {
+      const { code, complaint } = await attempt('deploy');
+      expect([code, complaint]).toEqual([2, expect.stringContaining('deploy needs the NAME of an agent')]);
+    });
+  });
+
+  describe('image add --deploy', () => {
+    const agent = join(folder, 'mine');
+    const graph = join(agent, 'src', 'agent.ts');
+
+    it('waits until the new revision serves', async () => {
+      cpSync(join(repository, 'examples', 'new-agent'), agent, { recursive: true });
+      await run('image', 'add', 'mine', agent);
+      await run('deploy', 'mine');
+      writeFileSync(graph, `${readFileSync(graph, 'utf8')}\n// changed\n`);
+      const { output } = await run('image', 'add', 'mine', agent, '--deploy');
+      expect(output).toMatch(/^agentdeployment\/mine gets a new revision$/m);
+      expect(output).toMatch(/^mine-00002 serves at http:/m);
+    }, 180_000);
+
+    it('fails with the reason of a revision that does not load', async () => {
+      writeFileSync(graph, `throw new Error('boom');\n${readFileSync(graph, 'utf8')}`);
+      const { code, complaint } = await attempt('image', 'add', 'mine', agent, '--deploy');
+      expect([code, complaint]).toEqual([
+        1,
+        expect.stringMatching(/deploying mine failed \(GraphLoadFailed\):.*boom/),
+      ]);
+    }, 120_000);
+
+    it('does not wait for a suspended deployment, nor with --no-wait', async () => {
+      const { output } = await run('image', 'add', 'mine', agent, '--deploy', '--no-wait');
+      expect(output).toMatch(/mine gets a new revision\n$/);
+      await run('suspend', 'mine');
+      const { complaint } = await run('image', 'add', 'mine', agent, '--deploy');
+      expect(complaint).toContain('"agentplane resume mine" starts its new revision');
+    }, 120_000);
+  });
+
+  describe('export', () => {
+    it('notes a project that does not exist, and says what shows the progress', async () => {
+      const { complaint } = await run('export', 'create', 'typo', '--project', 'sampel-agent');
+      expect(complaint).toContain('Note: tracing project sampel-agent does not exist');
+      expect(complaint).toContain('"agentplane traces projects" lists those that do');
+      expect((await run('traces', 'projects')).output).toMatch(/^NAME +RUNS.*(\n.*)*^sample-agent +0/m);
+      expect((await run('traces', 'projects', '-o', 'name')).output).toMatch(/^sample-agent$/m);
+    });
+
+    it('says nothing of a project that exists', async () => {
+      const { complaint } = await run('export', 'create', 'day', '--project', 'sample-agent');
+      expect(complaint).not.toContain('Note');
+      expect(complaint).toContain('"agentplane export files day"');
+      expect((await run('export', 'list')).output).toMatch(/^day +sample-agent/m);
+    });
+
+    it('says what to do about a name that is in use', async () => {
+      const { code, complaint } = await attempt('export', 'create', 'day', '--project', 'sample-agent');
+      expect([code, complaint]).toEqual([1, expect.stringContaining('choose another name')]);
+    });
+
+    it('leads from a schedule to its exports', async () => {
+      const from = new Date(Date.now() - 2 * 3_600_000).toISOString().slice(0, 13);
+      const words = ['hourly', '--project', 'sample-agent', '--from', `${from}:00:00Z`, '--every', '1h'];
+      const { complaint } = await run('export', 'create', ...words);
+      const command = 'agentplane export list -l agentplane.dev/source-export=hourly';
+      expect(complaint).toContain(command);
+      for (const verb of ['files', 'verify']) {
+        const ending = await attempt('export', verb, 'hourly');
+        expect([ending.code, ending.complaint]).toEqual([1, expect.stringContaining(command)]);
+      }
+    });
+
+    it('names an export as it was named', async () => {
+      const { code, complaint } = await attempt('export', 'verify', 'typo');
+      expect([code, complaint]).toEqual([1, expect.stringContaining('verifying export typo failed: it is')]);
+      await run('export', 'cancel', 'typo');
+      expect((await attempt('export', 'verify', 'typo')).complaint).toContain(
+        'it is CANCELLED, and only the files of one that is COMPLETED are compared',
+      );
+    });
+  });
+
+  describe('workspace', () => {
+    it('names the namespace to deploy to', async () => {
+      const { complaint } = await run('workspace', 'create', 'team-b');
+      expect(complaint).toContain('"agentplane deploy NAME -n ws-team-b" an agent');
+    });
+  });
+});
