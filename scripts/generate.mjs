@@ -8,12 +8,15 @@ import { ensureBuilt } from '../bin/ensure-built.js';
 import { chartFiles } from './generate/chart.mjs';
 import { commandPage } from './generate/command-page.mjs';
 import { compatibilityPage } from './generate/compatibility-page.mjs';
+import { errorsPage } from './generate/errors-page.mjs';
+import { eventsPage } from './generate/events-page.mjs';
 import { filterPage } from './generate/filter-page.mjs';
 import { metricsPage } from './generate/metrics-page.mjs';
 import { openapiDocument } from './generate/openapi-document.mjs';
 import { podsPage } from './generate/pods-page.mjs';
 import { referencePages } from './generate/reference-pages.mjs';
 import { resourceTypes } from './generate/resource-types.mjs';
+import { runbookPage } from './generate/runbook-page.mjs';
 import { settingsPage } from './generate/settings-page.mjs';
 
 const root = join(import.meta.dirname, '..');
@@ -62,8 +65,13 @@ async function settleDocuments() {
   reference.files.set('pods.md', await podsPage(root));
   reference.files.set('settings.md', await settingsPage(root));
   reference.files.set('audit-log.md', readFileSync(join(root, 'scripts/reference/audit-log.md'), 'utf8'));
+  const errors = await errorsPage(root, openapi);
+  reference.files.set('errors.md', errors.page);
+  reference.files.set('events.md', eventsPage(root));
   settleFolder(reference);
-  return [...reference.problems, ...chart.problems];
+  const runbook = runbookPage(root);
+  settleFile('docs/runbook.md', runbook.page);
+  return [...reference.problems, ...chart.problems, ...errors.problems, ...runbook.problems];
 }
 
 const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));

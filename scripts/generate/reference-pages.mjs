@@ -13,7 +13,8 @@ function pageName(kind) {
   return `${kebab(kind)}.md`;
 }
 
-function readTexts(root) {
+/** What is said in words of the kinds; the one without a kind is about all. */
+export function readTexts(root) {
   const folder = join(root, 'scripts/reference');
   return readdirSync(folder)
     .filter((name) => name.endsWith('.yaml'))
