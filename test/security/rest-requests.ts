@@ -281,6 +281,9 @@ export const REST_REQUESTS: Readonly<Record<string, RouteRequest>> = {
   'DELETE /v1/integrations/git_host/{integration_id}': NOTHING,
   'GET /v2/listeners': NOTHING,
   'GET /v2/listeners/{listener_id}': NOTHING,
+  'POST /v2/listeners': { bodies: () => [{ compute_id: 'attack', remote: { api_url: 'http://attack' } }] },
+  'PATCH /v2/listeners/{listener_id}': { bodies: () => [{ compute_config: { cluster_namespaces: ['x'] } }] },
+  'DELETE /v2/listeners/{listener_id}': NOTHING,
   'GET /api/v1/bulk-exports/destinations': NOTHING,
   'POST /api/v1/bulk-exports/destinations': {
     bodies: () => [

@@ -21,6 +21,7 @@ import { EVENTS_COMMAND } from './events/events-rows.js';
 import { EXPORT_COMMANDS } from './export/export-rows.js';
 import { IMAGE_COMMANDS } from './image/image-rows.js';
 import { KEY_COMMANDS } from './keys/keys-rows.js';
+import { LISTENER_COMMANDS } from './listener/listener-rows.js';
 import { LOGS_COMMANDS } from './logs/logs-rows.js';
 import { NEW_COMMAND } from './new/new-rows.js';
 import { OBJECT_COMMANDS } from './objects/object-rows.js';
@@ -38,6 +39,7 @@ export const GROUPS: Readonly<Record<string, string>> = {
   export: 'exports of runs as Parquet files',
   image: 'images of agents on this machine',
   keys: 'API keys of a workspace',
+  listener: 'what carries out deployments in another cluster',
   prices: 'prices of models, by which runs get their costs',
   secrets: 'variables of a deployment that answers never show',
   traces: 'what agents did, run by run',
@@ -131,6 +133,7 @@ export const COMMANDS: readonly Command[] = [
   ...TRACE_COMMANDS,
   ...IMAGE_COMMANDS,
   ...WORKSPACE_COMMANDS,
+  ...LISTENER_COMMANDS,
   ...KEY_COMMANDS,
   ...CONTEXT_COMMANDS,
   ...BACKUP_COMMANDS,

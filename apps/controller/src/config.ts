@@ -35,6 +35,11 @@ export const CONFIG = {
   addresses: choice('AGENTPLANE_ADDRESSES', 'how Services are reached', ['loopback', 'cluster-dns'], {
     fallback: 'cluster-dns',
   }),
+  heartbeatStaleMs: integer(
+    'AGENTPLANE_HEARTBEAT_STALE_MS',
+    'how long a listener may send no heartbeat until it counts as lost, milliseconds; it sends one every ten seconds',
+    { fallback: 45_000, min: 1000 },
+  ),
   imageStore: optionalText('AGENTPLANE_IMAGE_STORE', 'folder of the image store; missing in a cluster'),
   podFolders: optionalText(
     'AGENTPLANE_POD_FOLDERS',

@@ -6,14 +6,17 @@ import { DEFAULT_PATIENCE } from './rollout/world.js';
 export const CONFIG = {
   listener: text('AGENTPLANE_LISTENER', 'name of the Listener resource of this program'),
   homeNamespace: text('AGENTPLANE_HOME_NAMESPACE', 'namespace of the Listener resource'),
-  namespaces: list('AGENTPLANE_NAMESPACES', 'namespaces to work in, separated by commas'),
+  namespaces: list(
+    'AGENTPLANE_NAMESPACES',
+    'namespaces to work in, separated by commas; of a remote listener, those of its own cluster',
+  ),
   kubeconfigPath: optionalText(
     'KUBECONFIG',
-    'path of a kubeconfig; the mounted service account when missing',
+    'path of a kubeconfig of the cluster where revisions run; the mounted service account when missing',
   ),
-  placeKubeconfigPath: optionalText(
-    'AGENTPLANE_PLACE_KUBECONFIG',
-    'path of a kubeconfig of the cluster where revisions run; the cluster of the resources when missing',
+  hubKubeconfigPath: optionalText(
+    'AGENTPLANE_HUB_KUBECONFIG',
+    'of a remote listener: path of a kubeconfig of the cluster of the resources; where revisions run when missing',
   ),
   idleKey: text(
     'AGENTPLANE_IDLE_KEY',

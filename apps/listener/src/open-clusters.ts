@@ -20,9 +20,9 @@ export interface Clusters {
   readonly ownership: Place['ownership'];
 }
 
-/** Opens the hub, and the place where it has a kubeconfig of its own; `context` closes their connections. */
+/** Opens the place, and the hub where it is another cluster; `context` closes their connections. */
 export async function openClusters(
-  config: Pick<ListenerConfig, 'kubeconfigPath' | 'placeKubeconfigPath'>,
+  config: Pick<ListenerConfig, 'kubeconfigPath' | 'hubKubeconfigPath'>,
   log: Logger,
   clock: Clock,
   context: ProgramContext,
@@ -33,7 +33,7 @@ export async function openClusters(
     context.own({ name: `kubernetes client of the ${name}`, stop: () => client.close() });
     return { connection, client, informers: new Informers({ client, log, clock }) };
   };
-  const hub = await open('hub', config.kubeconfigPath);
-  if (config.placeKubeconfigPath === undefined) return { hub, place: hub, ownership: 'reference' };
-  return { hub, place: await open('place', config.placeKubeconfigPath), ownership: 'label' };
+  const place = await open('place', config.kubeconfigPath);
+  if (config.hubKubeconfigPath === undefined) return { hub: place, place, ownership: 'reference' };
+  return { hub: await open('hub', config.hubKubeconfigPath), place, ownership: 'label' };
 }

@@ -7,7 +7,7 @@ import {
   startControllers,
 } from '#lib/kube';
 import { EXIT, type ProgramContext, runProgram } from '#lib/lifecycle';
-import { FIELD_MANAGER, RESOURCES } from '#lib/resources';
+import { FIELD_MANAGER, listenerLeaseName, RESOURCES } from '#lib/resources';
 import { createLogger, type Logger, podTracingVariables, startTelemetry } from '#lib/telemetry';
 import { type Clock, systemClock } from '#lib/time';
 import { allInformers } from './all-informers.js';
@@ -31,9 +31,14 @@ function rolloutController(
   const { apiUrl, addresses, idleKey } = config;
   const { hub: own, place, ownership } = clusters;
   const { client, informers } = own;
-  const hub = new HubCluster(client, informers, events, namespace);
+  // resources of a remote listener are all in the namespace of its workspace
+  const hubNamespace = ownership === 'label' ? config.homeNamespace : namespace;
+  const hub = new HubCluster(client, informers, events, {
+    namespace: hubNamespace,
+    placeNamespace: namespace,
+  });
   const runs = new PlaceCluster(place.client, place.informers, {
-    ...{ namespace, ownership, addresses, activator, idleKey },
+    ...{ namespace, hubNamespace, ownership, addresses, activator, idleKey },
     listenerName: config.listener,
   });
   const reconciler = new RolloutReconciler(hub, runs, {
@@ -74,7 +79,7 @@ async function start(config: ListenerConfig, log: Logger, context: ProgramContex
   const { connection, client, informers } = clusters.hub;
   const leader = new LeaderElector({
     connection,
-    lease: { namespace: config.homeNamespace, name: `agentplane-listener-${config.listener}` },
+    lease: { namespace: config.homeNamespace, name: listenerLeaseName(config.listener) },
     identity: config.identity,
     log,
     clock,

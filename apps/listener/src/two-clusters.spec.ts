@@ -11,6 +11,7 @@ import {
   COMPONENT,
   type CustomResourceDefinition,
   DEPLOYMENTS,
+  FINALIZER,
   findCondition,
   isConditionTrue,
   LABEL,
@@ -32,7 +33,9 @@ import { DEFAULT_PATIENCE } from './rollout/world.js';
 
 const NAMESPACE = 'ws-x';
 const NOW = '2026-01-01T00:00:00Z';
+const PLACE = 'far-agents';
 const at = (name: string) => ({ namespace: NAMESPACE, name });
+const there = (name: string) => ({ namespace: PLACE, name });
 const waitFor = <T>(probe: () => T | Promise<T>, options: WaitOptions = {}) =>
   waitWithin(probe, { timeoutMs: 30_000, ...options });
 const log = createLogger('test', 'silent');
@@ -46,7 +49,7 @@ describe('listener between two clusters', () => {
   const connect = async (kubeconfigPath: string) => {
     const connection = await loadKubeConnection({ kubeconfigPath });
     const client = new KubeClient(connection, { fieldManager: 'agentplane-listener' });
-    await client.create(NAMESPACES, { metadata: { name: NAMESPACE } });
+    for (const name of [NAMESPACE, PLACE]) await client.create(NAMESPACES, { metadata: { name } });
     return { connection, client };
   };
 
@@ -65,9 +68,15 @@ describe('listener between two clusters', () => {
     const caches = [hub, place].map((client) => new Informers({ client, log, clock: systemClock }));
     const [hubCaches, placeCaches] = caches;
     if (!hubCaches || !placeCaches) throw new Error('no caches');
-    const hubHalf = new HubCluster(hub, hubCaches, { record: () => undefined }, NAMESPACE);
+    const hubHalf = new HubCluster(
+      hub,
+      hubCaches,
+      { record: () => undefined },
+      { namespace: NAMESPACE, placeNamespace: PLACE },
+    );
     const placeHalf = new PlaceCluster(place, placeCaches, {
-      namespace: NAMESPACE,
+      namespace: PLACE,
+      hubNamespace: NAMESPACE,
       ownership: 'label',
       addresses: 'cluster-dns',
       idleKey: 'key',
@@ -110,7 +119,11 @@ describe('listener between two clusters', () => {
       revisionHistoryLimit: 10,
       minReadySeconds: 0,
     };
-    const { metadata } = await hub.create(RESOURCES.AgentDeployment, { metadata: at('a'), spec });
+    const { metadata } = await hub.create(RESOURCES.AgentDeployment, {
+      // the controller keeps it until its revisions are gone
+      metadata: { ...at('a'), finalizers: [FINALIZER.deployment] },
+      spec,
+    });
     const owner = { apiVersion: 'agentplane.dev/v1alpha1', kind: 'AgentDeployment', name: 'a' };
     const revision: AgentRevision['spec'] = {
       deploymentName: 'a',
@@ -123,6 +136,7 @@ describe('listener between two clusters', () => {
       databaseSecretName: 'a-database',
       platformSecretName: 'a-platform',
       listenerName: 'far',
+      placeNamespace: PLACE,
       resourceSpec: { queueMinScale: 1 },
     };
     await hub.create(RESOURCES.AgentRevision, {
@@ -152,12 +166,12 @@ describe('listener between two clusters', () => {
   it('waits for the variables in the hub', async () => {
     await deploy();
     await waitFor(async () => (await hub.get(RESOURCES.AgentRevision, at('a-00001'))).metadata.finalizers);
-    expect((await place.list(DEPLOYMENTS, { namespace: NAMESPACE })).items).toEqual([]);
+    expect((await place.list(DEPLOYMENTS, { namespace: PLACE })).items).toEqual([]);
     for (const name of ['a-00001-env', 'a-database', 'a-platform']) await secret(name);
   });
 
   it('runs a revision of the hub in the place, owned by label', async () => {
-    const workload = await waitFor(() => place.find(DEPLOYMENTS, at('a-00001')));
+    const workload = await waitFor(() => place.find(DEPLOYMENTS, there('a-00001')));
     expect(workload.metadata.ownerReferences).toBeUndefined();
     expect(workload.metadata.labels?.[LABEL.owner]).toBe(await revisionUid());
     expect(workload.spec.template.spec.containers[0]?.image).toBe('example.org/agent@sha256:1');
@@ -167,7 +181,7 @@ describe('listener between two clusters', () => {
       ['a-database', await deploymentUid()],
       ['a-platform', await deploymentUid()],
     ] as const) {
-      const { metadata, data } = await place.get(SECRETS, at(name));
+      const { metadata, data } = await place.get(SECRETS, there(name));
       expect([metadata.labels?.[LABEL.owner], metadata.ownerReferences, data]).toEqual([
         owner,
         undefined,
@@ -177,7 +191,7 @@ describe('listener between two clusters', () => {
   });
 
   it('runs its queue beside it, of which the Service selects nothing', async () => {
-    const { metadata, spec } = await waitFor(() => place.find(DEPLOYMENTS, at('a-00001-queue')));
+    const { metadata, spec } = await waitFor(() => place.find(DEPLOYMENTS, there('a-00001-queue')));
     expect(metadata.labels?.[LABEL.owner]).toBe(await revisionUid());
     expect(spec.replicas).toBe(1);
     expect(spec.selector.matchLabels).toEqual({
@@ -188,13 +202,13 @@ describe('listener between two clusters', () => {
 
   it('reports why a pod that takes runs does not start, and how many pods are ready', async () => {
     const queue = await waitFor(async () => {
-      const { items } = await place.list(PODS, { namespace: NAMESPACE });
+      const { items } = await place.list(PODS, { namespace: PLACE });
       return items.find(({ metadata }) => metadata.labels?.[LABEL.component] === COMPONENT.agentQueue);
     });
     const message = '{"reason":"DependencyUnavailable","message":"waiting for the database a: no answer"}';
     const container = { name: 'agent', image: 'x', imageID: '', ready: false, restartCount: 1 };
     const state = { terminated: { exitCode: 75, message } };
-    await place.mergeStatus(PODS, at(queue.metadata.name), {
+    await place.mergeStatus(PODS, there(queue.metadata.name), {
       status: { phase: 'Running', containerStatuses: [{ ...container, state }] },
     });
     const conditions = await waitFor(async () => {
@@ -205,7 +219,7 @@ describe('listener between two clusters', () => {
     });
     expect(findCondition(conditions, 'Ready')?.message).toBe('waiting for the database a: no answer');
     const running = { ...container, state: { running: { startedAt: NOW } } };
-    await place.mergeStatus(PODS, at(queue.metadata.name), { status: { containerStatuses: [running] } });
+    await place.mergeStatus(PODS, there(queue.metadata.name), { status: { containerStatuses: [running] } });
     await waitFor(async () => {
       const { status } = await hub.get(RESOURCES.AgentRevision, at('a-00001'));
       return findCondition(status?.conditions, 'Ready')?.message.startsWith('0 of 2 pods are ready');
@@ -214,11 +228,11 @@ describe('listener between two clusters', () => {
 
   it('reports in the hub what happens in the place, its address included', async () => {
     const pods = await waitFor(async () => {
-      const { items } = await place.list(PODS, { namespace: NAMESPACE });
+      const { items } = await place.list(PODS, { namespace: PLACE });
       return items.length === 2 && items;
     });
     for (const { metadata } of pods)
-      await place.mergeStatus(PODS, at(metadata.name), {
+      await place.mergeStatus(PODS, there(metadata.name), {
         status: {
           phase: 'Running',
           conditions: [{ type: 'Ready', status: 'True', lastTransitionTime: NOW }],
@@ -230,7 +244,7 @@ describe('listener between two clusters', () => {
     });
     expect(status).toMatchObject({
       serving: true,
-      url: 'http://a.ws-x.svc',
+      url: 'http://a.far-agents.svc',
       workload: 'a-00001',
       image: 'example.org/agent@sha256:1',
     });
@@ -239,22 +253,21 @@ describe('listener between two clusters', () => {
 
   it('copies a Secret again that changes in the hub, and keeps the copy of one that is missing', async () => {
     await hub.merge(SECRETS, at('a-database'), { data: { A: 'Mg==' } });
-    await waitFor(async () => (await place.get(SECRETS, at('a-database'))).data?.['A'] === 'Mg==');
+    await waitFor(async () => (await place.get(SECRETS, there('a-database'))).data?.['A'] === 'Mg==');
     await hub.delete(SECRETS, at('a-platform'));
     await hub.merge(SECRETS, at('a-database'), { data: { A: 'Mw==' } });
     await secret('a-platform');
-    await waitFor(async () => (await place.get(SECRETS, at('a-database'))).data?.['A'] === 'Mw==');
-    expect((await place.get(SECRETS, at('a-platform'))).data).toEqual({ A: 'MQ==' });
+    await waitFor(async () => (await place.get(SECRETS, there('a-database'))).data?.['A'] === 'Mw==');
+    expect((await place.get(SECRETS, there('a-platform'))).data).toEqual({ A: 'MQ==' });
     expect((await hub.get(RESOURCES.AgentRevision, at('a-00001'))).status).toMatchObject({ serving: true });
   });
 
   it('leaves nothing in the place once the hub deletes its objects', async () => {
-    await hub.delete(RESOURCES.AgentRevision, at('a-00001'));
     await hub.delete(RESOURCES.AgentDeployment, at('a'));
-    await waitFor(async () => (await hub.find(RESOURCES.AgentDeployment, at('a'))) === undefined);
-    expect(await hub.find(RESOURCES.AgentRevision, at('a-00001'))).toBeUndefined();
+    await hub.delete(RESOURCES.AgentRevision, at('a-00001'));
+    await waitFor(async () => (await hub.find(RESOURCES.AgentRevision, at('a-00001'))) === undefined);
     for (const ref of [DEPLOYMENTS, SERVICES, SECRETS])
-      expect((await place.list(ref as ResourceRef, { namespace: NAMESPACE })).items).toEqual([]);
-    await waitFor(async () => (await place.list(PODS, { namespace: NAMESPACE })).items.length === 0);
+      expect((await place.list(ref as ResourceRef, { namespace: PLACE })).items).toEqual([]);
+    await waitFor(async () => (await place.list(PODS, { namespace: PLACE })).items.length === 0);
   });
 });

@@ -9,6 +9,7 @@
 export {
   isAlreadyExists,
   isConflict,
+  isForbidden,
   isInvalid,
   isNotFound,
   isQuotaExceeded,

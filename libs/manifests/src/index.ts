@@ -10,7 +10,19 @@ export { buildDeploymentService, type RequestHolder } from './deployment-service
 export { buildExportJob, buildExportSecret, type ExportAttempt } from './export-attempt.js';
 export { ignoredFields, ignoredText } from './ignored-fields.js';
 export { idleToken } from './idle-token.js';
-export { buildListenerKey, buildListenerObjects, LISTENER_KEY } from './listener-objects.js';
+export {
+  buildListenerKey,
+  buildListenerObjects,
+  buildListenerRights,
+  LISTENER_KEY,
+  type ListenerRights,
+} from './listener-objects.js';
+export {
+  buildHubKubeconfig,
+  buildRemoteListener,
+  type HubAccess,
+  placeNamespaces,
+} from './remote-listener.js';
 export type { AddressMode } from './address-mode.js';
 export type { PlatformSettings } from './platform-settings.js';
 export {

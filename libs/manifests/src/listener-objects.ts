@@ -7,68 +7,28 @@ import {
   LISTENER_KEY_TYPE,
   listenerKeyName,
   listenerObjectName,
-  type PolicyRule,
-  RESOURCES,
   type Role,
   type RoleBinding,
   type Secret,
   type ServiceAccount,
 } from '#lib/resources';
+import { hubRules, type ListenerRevision, LOCAL_RULES } from './listener-rights.js';
 import { CONTAINER_SECURITY, platformLabels, POD_SECURITY } from './object-labels.js';
 import { platformImage, type PlatformSettings } from './platform-settings.js';
 import { placementOf } from './pod-placement.js';
 import { METRICS_ANNOTATIONS, METRICS_CONTAINER_PORT, telemetryEnvironment } from './pod-telemetry.js';
 
-/** Everything that a Listener becomes, all in its own namespace. */
-export interface ListenerObjects {
+/** Whom a Listener acts as. */
+export interface ListenerRights {
   readonly serviceAccount: ServiceAccount;
   readonly role: Role;
   readonly roleBinding: RoleBinding;
-  readonly deployment: Deployment;
 }
 
-const GROUP = RESOURCES.AgentRevision.group;
-
-/** What a listener may do, and nothing that would show it a Secret. */
-const RULES: readonly PolicyRule[] = [
-  {
-    apiGroups: [GROUP],
-    resources: ['agentdeployments', 'agentrevisions', 'listeners'],
-    verbs: ['get', 'list', 'watch'],
-  },
-  {
-    apiGroups: [GROUP],
-    resources: ['agentrevisions/status', 'listeners/status'],
-    verbs: ['get', 'patch', 'update'],
-  },
-  // an owner reference that blocks its owner's deletion needs this right where that admission is on
-  {
-    apiGroups: [GROUP],
-    resources: ['agentdeployments/finalizers', 'agentrevisions/finalizers'],
-    verbs: ['update'],
-  },
-  {
-    apiGroups: ['apps'],
-    resources: ['deployments'],
-    verbs: ['get', 'list', 'watch', 'create', 'patch', 'update', 'delete'],
-  },
-  { apiGroups: ['apps'], resources: ['replicasets'], verbs: ['get', 'list', 'watch'] },
-  {
-    apiGroups: [''],
-    resources: ['services'],
-    verbs: ['get', 'list', 'watch', 'create', 'patch', 'update', 'delete'],
-  },
-  { apiGroups: [''], resources: ['pods'], verbs: ['get', 'list', 'watch'] },
-  // the last output of a revision that failed outlives its pods
-  { apiGroups: [''], resources: ['pods/log'], verbs: ['get'] },
-  { apiGroups: [''], resources: ['configmaps'], verbs: ['get', 'create', 'patch'] },
-  { apiGroups: [''], resources: ['events'], verbs: ['create', 'patch', 'update'] },
-  {
-    apiGroups: ['coordination.k8s.io'],
-    resources: ['leases'],
-    verbs: ['get', 'list', 'watch', 'create', 'patch', 'update'],
-  },
-];
+/** Everything that a Listener becomes, all in its own namespace. */
+export interface ListenerObjects extends ListenerRights {
+  readonly deployment: Deployment;
+}
 
 /** Key of the listener's key in its Secret. */
 export const LISTENER_KEY = 'key';
@@ -81,33 +41,33 @@ export function buildListenerKey({ metadata }: Listener, key: string): Secret {
     metadata: {
       name: listenerKeyName(metadata.name),
       namespace: metadata.namespace,
-      labels: labelsOf(metadata.name),
+      labels: listenerLabels(metadata.name),
     },
     type: LISTENER_KEY_TYPE,
     data: { [LISTENER_KEY]: Buffer.from(key, 'utf8').toString('base64') },
   };
 }
 
-function labelsOf(listener: string): Readonly<Record<string, string>> {
+/** Labels of what is made for a Listener. */
+export function listenerLabels(listener: string): Readonly<Record<string, string>> {
   return platformLabels(COMPONENT.listener, { [LABEL.listener]: listener });
 }
 
 /**
- * The objects of a Listener. It works in its own namespace: others would need rights that a tenant cannot give.
- * @param keyMark changes with the key in its Secret, which its pod reads once
+ * The account of a Listener and what it may do, in its own namespace: others would need rights that a tenant cannot give.
+ * @param revisions those that it carries out, by which the rights of a remote one are bounded
  */
-export function buildListenerObjects(
+export function buildListenerRights(
   listener: Listener,
-  settings: PlatformSettings,
-  keyMark = '',
-): ListenerObjects {
-  const name = listenerObjectName(listener.metadata.name);
-  const { namespace } = listener.metadata;
-  const labels = labelsOf(listener.metadata.name);
-  const metadata = { name, namespace, labels };
+  revisions: readonly ListenerRevision[] = [],
+): ListenerRights {
+  const metadata = metadataOf(listener);
+  const { name, namespace } = metadata;
+  const rules =
+    listener.spec.remote === undefined ? LOCAL_RULES : hubRules(listener.metadata.name, revisions);
   return {
     serviceAccount: { apiVersion: 'v1', kind: 'ServiceAccount', metadata },
-    role: { apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'Role', metadata, rules: RULES },
+    role: { apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'Role', metadata, rules },
     roleBinding: {
       apiVersion: 'rbac.authorization.k8s.io/v1',
       kind: 'RoleBinding',
@@ -115,8 +75,24 @@ export function buildListenerObjects(
       subjects: [{ kind: 'ServiceAccount', name, ...(namespace === undefined ? {} : { namespace }) }],
       roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name },
     },
-    deployment: listenerDeployment(listener, settings, metadata, keyMark),
   };
+}
+
+/**
+ * The objects of a Listener that runs in this cluster.
+ * @param keyMark changes with the key in its Secret, which its pod reads once
+ */
+export function buildListenerObjects(
+  listener: Listener,
+  settings: PlatformSettings,
+  keyMark = '',
+): ListenerObjects {
+  const deployment = listenerDeployment(listener, settings, metadataOf(listener), keyMark);
+  return { ...buildListenerRights(listener), deployment };
+}
+
+function metadataOf({ metadata: { name, namespace } }: Listener) {
+  return { name: listenerObjectName(name), namespace, labels: listenerLabels(name) };
 }
 
 function listenerDeployment(

@@ -51,6 +51,7 @@ export const REASON = {
   // Listener
   unavailable: 'Unavailable',
   noHeartbeat: 'NoHeartbeat',
+  placeRefused: 'PlaceRefused',
   computeIdTaken: 'ComputeIdTaken',
   // AgentDeployment
   databaseCreated: 'DatabaseCreated',

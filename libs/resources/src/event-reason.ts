@@ -14,5 +14,6 @@ export const EVENT = {
   fellAsleep: 'FellAsleep',
   woken: 'Woken',
   pushed: 'Pushed',
+  placeAbandoned: 'PlaceAbandoned',
   trafficSwitched: 'TrafficSwitched',
 } as const;

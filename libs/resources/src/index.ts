@@ -132,6 +132,7 @@ export {
   exportJobName,
   exportRunName,
   listenerKeyName,
+  listenerLeaseName,
   listenerObjectName,
   platformSecretName,
   revisionBuildName,

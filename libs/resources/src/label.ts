@@ -86,7 +86,7 @@ export const FINALIZER = {
   exportRun: 'agentplane.dev/export-run',
   /** On an export: the schedule that made it. */
   sourceExport: 'agentplane.dev/source-export',
-  /** On deployments and revisions whose workloads are in another cluster. */
+  /** On revisions whose workloads are in another cluster. */
   place: 'agentplane.dev/place',
 } as const;
 

@@ -15,6 +15,11 @@ export function listenerKeyName(listener: string): string {
   return `${listenerObjectName(listener)}-key`;
 }
 
+/** Lease by which one program of a listener works at a time. */
+export function listenerLeaseName(listener: string): string {
+  return `agentplane-${listenerObjectName(listener)}`;
+}
+
 /** `DEPLOYMENT-00001`. */
 export function revisionName(deployment: string, number: number): string {
   return `${deployment}-${String(number).padStart(5, '0')}`;

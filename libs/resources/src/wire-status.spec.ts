@@ -27,6 +27,15 @@ describe('deploymentWireStatus', () => {
       'READY',
     ],
     ['suspended it is unused', metadata, { suspend: true }, ['DatabaseReady'], 'UNUSED'],
+    ['its listener is silent', metadata, {}, ['DatabaseReady', '?Ready:NoHeartbeat'], 'UNKNOWN'],
+    ['it is on its way', metadata, {}, ['DatabaseReady', '?Ready:Deploying'], 'READY'],
+    [
+      'suspended it is unused, also with a silent listener',
+      metadata,
+      { suspend: true },
+      ['DatabaseReady', '?Ready:NoHeartbeat'],
+      'UNUSED',
+    ],
     [
       'deletion comes before all',
       { name: 'a', deletionTimestamp: 'now' },

@@ -26,7 +26,10 @@ export type RevisionWireStatus =
 
 export type ExportWireStatus = 'CREATED' | 'RUNNING' | 'COMPLETED' | 'FAILED' | 'CANCELLED' | 'TIMEDOUT';
 
-/** The status of a deployment on the wire. It says nothing about the health of its revisions. */
+/**
+ * The status of a deployment on the wire. It says nothing about the health of its revisions, but for UNKNOWN: their listener is
+ * not heard any more, so that nobody knows.
+ */
 export function deploymentWireStatus(
   deployment: Pick<AgentDeployment, 'metadata' | 'status'> & {
     readonly spec: { readonly suspend?: boolean };
@@ -34,7 +37,9 @@ export function deploymentWireStatus(
 ): DeploymentWireStatus {
   if (isDeleting(deployment)) return 'AWAITING_DELETE';
   if (!isConditionTrue(deployment.status?.conditions, CONDITION.databaseReady)) return 'AWAITING_DATABASE';
-  return deployment.spec.suspend ? 'UNUSED' : 'READY';
+  if (deployment.spec.suspend) return 'UNUSED';
+  const ready = findCondition(deployment.status?.conditions, CONDITION.ready);
+  return ready?.status === 'Unknown' && ready.reason === REASON.noHeartbeat ? 'UNKNOWN' : 'READY';
 }
 
 /** By the reason of `Built` while it is unknown. */

@@ -25,7 +25,8 @@ export class ListenerConfigRequest {
     maxLength: 63,
     pattern: DNS_LABEL,
     patternText: 'String should be a DNS label',
-    about: 'Namespace to deploy into: that of the workspace, since no other is supported; immutable',
+    about:
+      'Namespace to deploy into: one of a remote listener, or that of the workspace for others; immutable',
   })
   cluster_namespace?: string | null;
 }

@@ -1,9 +1,11 @@
 import type { FieldProblem } from '#lib/errors';
+import { placeNamespaces } from '#lib/manifests';
 import {
   type AgentDeploymentSpec,
   type AgentRevision,
   isDangerousEnvironment,
   isReservedEnvironment,
+  type Listener,
   type ResourceSpec,
   type SourceConfig,
   type SourceRevisionConfig,
@@ -191,20 +193,25 @@ function fromWireKeys(config: SourceConfig): Readonly<Record<(typeof IMMUTABLE)[
   };
 }
 
-/** What a deployment may ask for by its resource, and what would never run: nobody should have to wait to learn that. */
+/**
+ * What a deployment may ask for by its resource, and what would never run: nobody should have to wait to learn that.
+ * @param place the listener that is named, else the namespace of the workspace
+ */
 export function neverRunningProblems(
   { source_config: { listener_config } }: CreateDeploymentRequest,
-  namespace: string,
+  place: Listener | string,
 ): readonly FieldProblem[] {
-  const wanted = listener_config?.cluster_namespace ?? namespace;
-  const found: FieldProblem[] = [];
-  if (wanted !== namespace)
-    found.push({
-      loc: ['body', 'source_config', 'listener_config', 'cluster_namespace'],
-      msg: `deployments run in the namespace of their workspace, ${namespace}; leave it out`,
-      type: 'value_error',
-    });
-  return found;
+  const wanted = listener_config?.cluster_namespace ?? undefined;
+  if (wanted === undefined) return [];
+  const remote = typeof place !== 'string' && place.spec.remote ? place : undefined;
+  const own = typeof place === 'string' ? place : (place.metadata.namespace ?? '');
+  const possible = remote ? placeNamespaces(remote) : [own];
+  if (possible.includes(wanted)) return [];
+  const msg = remote
+    ? `listener ${remote.metadata.name} works in ${possible.join(', ')}`
+    : `deployments run in the namespace of their workspace, ${own}; leave it out`;
+  const loc = ['body', 'source_config', 'listener_config', 'cluster_namespace'];
+  return [{ loc, msg, type: 'value_error' }];
 }
 
 /** Names that are reserved, come twice, or are dangerous in a workspace that does not allow them. */

@@ -65,7 +65,8 @@ export class Deployments {
     const home = this.workspaces.homeOf(caller.tenantId);
     const { namespace } = home;
     refuse(secretProblems(request.secrets, home));
-    const listenerName = this.#listenerName(namespace, request.source_config.listener_id);
+    const listener = this.#listener(namespace, request.source_config.listener_id);
+    const listenerName = listener?.metadata.name;
     const isTaken = this.homes.deployments.list(namespace).some((other) => wireName(other) === request.name);
     if (isTaken) throw new PublicError('conflict', `A deployment named ${request.name} already exists`);
 
@@ -84,7 +85,7 @@ export class Deployments {
     };
     // judged before anything is written
     await this.homes.deployments.dryRun(draft);
-    refuse(neverRunningProblems(request, namespace));
+    refuse(neverRunningProblems(request, listener ?? namespace));
     const created = await this.homes.deployments.create(draft);
     if (values && secretName !== undefined) await this.#giveSecret(created, secretName, values);
     return renderDeployment(created, caller.tenantId, Object.keys(values ?? {}).sort());
@@ -262,11 +263,11 @@ export class Deployments {
       .sort((a, b) => b.spec.number - a.spec.number);
   }
 
-  #listenerName(namespace: string, id: string | null | undefined): string | undefined {
+  #listener(namespace: string, id: string | null | undefined): Listener | undefined {
     if (id === undefined || id === null) return undefined;
     const listener = this.homes.listeners.find(namespace, id.toLowerCase());
     if (!listener) throw new PublicError('bad_request', `Listener with ID ${id} not found`);
-    return listener.metadata.name;
+    return listener;
   }
 
   async #render(caller: Caller, deployment: AgentDeployment): Promise<DeploymentAnswer> {

@@ -1,19 +1,43 @@
-import { Answered, listOf, object, orNull, TEXT, textList, TIME, UUID, WHOLE, words } from '../wire/shape.js';
+import {
+  Answered,
+  FLAG,
+  listOf,
+  object,
+  orNull,
+  TEXT,
+  textList,
+  TIME,
+  UUID,
+  WHOLE,
+  words,
+} from '../wire/shape.js';
 
 export class ComputeConfigAnswer {
   @Answered(textList(), 'Namespaces that the listener works in')
   readonly cluster_namespaces: readonly string[];
 }
 
+export class RemoteAnswer {
+  @Answered(TEXT, 'Where pods of its cluster reach this interface') readonly api_url: string;
+}
+
 /** A listener on the wire. */
 export class ListenerAnswer {
   @Answered(UUID) readonly id: string;
+  @Answered(TEXT, 'Name of the Listener') readonly name: string;
   @Answered(TIME) readonly created_at: string;
   @Answered(TIME, 'Time of the newest heartbeat') readonly updated_at: string;
   @Answered(orNull(TEXT)) readonly version: string | null;
   @Answered(words(['cluster'])) readonly compute_type: string;
   @Answered(TEXT) readonly compute_id: string;
   @Answered(object(() => ComputeConfigAnswer)) readonly compute_config: ComputeConfigAnswer;
+  @Answered(orNull(object(() => RemoteAnswer)), 'Of a listener that runs in another cluster')
+  readonly remote: RemoteAnswer | null;
+  @Answered(FLAG, 'Whether it is heard, and its pod runs where that is this cluster')
+  readonly is_ready: boolean;
+  @Answered(orNull(TEXT), 'Reason of the Ready condition: a CamelCase word')
+  readonly status_reason: string | null;
+  @Answered(orNull(TEXT), 'The same as a sentence') readonly status_message: string | null;
 }
 
 export class ListenerPage {

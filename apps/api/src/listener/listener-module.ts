@@ -6,7 +6,7 @@ import { Workspaces } from '../tenancy/workspaces.js';
 import { Listeners } from './listeners.js';
 import { ListenersController } from './listeners-controller.js';
 
-/** Listeners of a workspace, to be read. */
+/** Listeners of a workspace. */
 @Module({
   imports: [TenancyModule],
   controllers: [ListenersController],
@@ -14,7 +14,7 @@ import { ListenersController } from './listeners-controller.js';
     {
       provide: Listeners,
       inject: [HOMES, Workspaces],
-      useFactory: ({ listeners }: Homes, workspaces: Workspaces) => new Listeners(listeners, workspaces),
+      useFactory: (homes: Homes, workspaces: Workspaces) => new Listeners(homes, workspaces),
     },
   ],
 })

@@ -1,4 +1,4 @@
-import { Controller, Get, Query } from '@nestjs/common';
+import { Body, Controller, Delete, Get, HttpCode, Patch, Post, Query } from '@nestjs/common';
 import type { Caller } from '#lib/auth';
 import { FromCaller } from '../tenancy/caller.js';
 import { PageQuery } from '../wire/page.js';
@@ -7,6 +7,7 @@ import { Listeners } from './listeners.js';
 import { Described } from '../wire/described.js';
 import { Operation } from '../wire/operation.js';
 import { ListenerAnswer, ListenerPage } from './listener-answer.js';
+import { CreateListenerRequest, PatchListenerRequest } from './listener-request.js';
 
 @Described(({ ApiTags }) => ApiTags('Listeners (v2)'))
 @Controller('v2/listeners')
@@ -23,5 +24,37 @@ export class ListenersController {
   @Operation({ summary: 'A listener', answer: ListenerAnswer })
   get(@FromCaller() caller: Caller, @PathId('listener_id') id: string): ListenerAnswer {
     return this.listeners.get(caller, id);
+  }
+
+  @Post()
+  @Operation({
+    summary: 'Makes a listener, of this cluster or of another one',
+    status: 201,
+    answer: ListenerAnswer,
+    refuses: { 409: 'Name or compute id are taken, or there are as many as may be' },
+  })
+  create(@FromCaller() caller: Caller, @Body() body: CreateListenerRequest): Promise<ListenerAnswer> {
+    return this.listeners.create(caller, body);
+  }
+
+  @Patch(':listener_id')
+  @Operation({ summary: 'Changes namespaces and address of a listener', answer: ListenerAnswer })
+  update(
+    @FromCaller() caller: Caller,
+    @PathId('listener_id') id: string,
+    @Body() body: PatchListenerRequest,
+  ): Promise<ListenerAnswer> {
+    return this.listeners.update(caller, id, body);
+  }
+
+  @Delete(':listener_id')
+  @HttpCode(204)
+  @Operation({
+    summary: 'Deletes a listener that carries out no deployment',
+    status: 204,
+    refuses: { 409: 'It carries out deployments, which are named' },
+  })
+  delete(@FromCaller() caller: Caller, @PathId('listener_id') id: string): Promise<void> {
+    return this.listeners.delete(caller, id);
   }
 }

@@ -1,41 +1,188 @@
+import { randomUUID } from 'node:crypto';
 import type { Caller } from '#lib/auth';
-import { PublicError } from '#lib/errors';
-import { idOf, type Listener } from '#lib/resources';
+import { type FieldProblem, PublicError } from '#lib/errors';
+import { placeNamespaces } from '#lib/manifests';
+import {
+  type AgentDeployment,
+  ANNOTATION,
+  DEFAULT_LISTENER,
+  dnsLabel,
+  idOf,
+  isConditionTrue,
+  CONDITION,
+  LABEL,
+  type Listener,
+  MANAGED_BY,
+  statusReason,
+} from '#lib/resources';
+import { wireName } from '../deployment/render-deployment.js';
 import type { ResourceHome } from '../kubernetes/resource-home.js';
 import type { Workspaces } from '../tenancy/workspaces.js';
 import { pageOf, type Page, type PageQuery } from '../wire/page.js';
+import { renderReason } from '../wire/render-reason.js';
+import { invalid } from '../wire/request-pipe.js';
 import type { ListenerAnswer } from './listener-answer.js';
+import type { CreateListenerRequest, PatchListenerRequest } from './listener-request.js';
+
+/** Each has an account, and most have a pod. */
+const MAX_LISTENERS = 50;
+const NAMED = 10;
+
+/** The kinds that listeners are about. */
+export interface ListenerHomes {
+  readonly listeners: ResourceHome<Listener>;
+  readonly deployments: ResourceHome<AgentDeployment>;
+}
 
 function renderListener(listener: Listener): ListenerAnswer {
   const { metadata, spec, status } = listener;
   return {
     id: idOf(listener) ?? '',
+    name: metadata.name,
     created_at: metadata.creationTimestamp ?? '',
     updated_at: status?.lastHeartbeatTime ?? metadata.creationTimestamp ?? '',
     version: status?.version ?? null,
     compute_type: spec.computeType,
     compute_id: spec.computeId,
-    compute_config: { cluster_namespaces: spec.namespaces ?? [metadata.namespace ?? ''] },
+    compute_config: { cluster_namespaces: placeNamespaces(listener) },
+    remote: spec.remote ? { api_url: spec.remote.apiUrl } : null,
+    is_ready: isConditionTrue(status?.conditions, CONDITION.ready),
+    ...renderReason(statusReason(listener)),
   };
 }
 
 /** Listeners of a workspace. */
 export class Listeners {
   constructor(
-    private readonly home: ResourceHome<Listener>,
-    private readonly workspaces: Workspaces,
+    private readonly homes: ListenerHomes,
+    private readonly workspaces: Pick<Workspaces, 'homeOf'>,
   ) {}
 
   list(caller: Caller, query: PageQuery): Page<ListenerAnswer> {
     const { namespace } = this.workspaces.homeOf(caller.tenantId);
-    return pageOf(this.home.list(namespace).map(renderListener), query);
+    return pageOf(this.homes.listeners.list(namespace).map(renderListener), query);
   }
 
   /** @throws PublicError not_found */
   get(caller: Caller, id: string): ListenerAnswer {
-    const { namespace } = this.workspaces.homeOf(caller.tenantId);
-    const listener = this.home.find(namespace, id);
-    if (!listener) throw new PublicError('not_found', `Listener with ID ${id} not found`);
-    return renderListener(listener);
+    return renderListener(this.#find(caller, id));
   }
+
+  /** @throws PublicError conflict for a name or a compute id that is taken, and when there are as many as may be */
+  async create(caller: Caller, request: CreateListenerRequest): Promise<ListenerAnswer> {
+    const { namespace } = this.workspaces.homeOf(caller.tenantId);
+    const all = this.homes.listeners.list(namespace);
+    const { compute_id: computeId, remote, compute_config: config } = request;
+    const name = request.name ?? dnsLabel(computeId);
+    const namespaces = config?.cluster_namespaces ?? undefined;
+    refuse(foreignNamespaces(namespaces, namespace, Boolean(remote)));
+    if (all.some(({ metadata }) => metadata.name === name))
+      throw new PublicError('conflict', `A listener named ${name} already exists`);
+    const holder = all.find(({ spec }) => spec.computeId === computeId);
+    if (holder)
+      throw new PublicError(
+        'conflict',
+        `The compute id ${computeId} is used by listener ${holder.metadata.name}`,
+      );
+    if (all.length >= MAX_LISTENERS)
+      throw new PublicError('conflict', `The workspace has ${MAX_LISTENERS} listeners, as many as it may`);
+    const created = await this.homes.listeners.create({
+      metadata: {
+        name,
+        namespace,
+        annotations: { [ANNOTATION.id]: randomUUID() },
+        labels: { [LABEL.managedBy]: MANAGED_BY },
+      },
+      spec: {
+        computeType: 'cluster',
+        computeId,
+        ...(namespaces ? { namespaces } : {}),
+        ...(remote ? { remote: { apiUrl: remote.api_url } } : {}),
+      },
+    });
+    return renderListener(created);
+  }
+
+  /** @throws PublicError not_found */
+  async update(caller: Caller, id: string, request: PatchListenerRequest): Promise<ListenerAnswer> {
+    const { metadata, spec } = this.#find(caller, id);
+    const { namespace = '', name } = metadata;
+    const { remote } = request;
+    const namespaces = request.compute_config?.cluster_namespaces ?? undefined;
+    refuse([
+      ...frozen('compute_type', request.compute_type, spec.computeType),
+      ...frozen('compute_id', request.compute_id, spec.computeId),
+      ...(remote && !spec.remote ? frozen('remote', remote, undefined) : []),
+      ...foreignNamespaces(namespaces, namespace, spec.remote !== undefined),
+    ]);
+    const changed = await this.homes.listeners.change({ namespace, name }, (current) => ({
+      ...current,
+      spec: {
+        ...current.spec,
+        ...(namespaces ? { namespaces } : {}),
+        ...(remote ? { remote: { apiUrl: remote.api_url } } : {}),
+      },
+    }));
+    return renderListener(changed);
+  }
+
+  /**
+   * Deletes a listener that no deployment is carried out by.
+   * @throws PublicError not_found, conflict that names the deployments
+   */
+  async delete(caller: Caller, id: string): Promise<void> {
+    const listener = this.#find(caller, id);
+    const users = this.homes.deployments
+      .filter(listener.metadata.namespace ?? '', (one) => isCarriedOutBy(one, listener))
+      .map(wireName)
+      .sort();
+    if (users.length > 0) {
+      const more = users.length > NAMED ? ` and ${users.length - NAMED} more` : '';
+      throw new PublicError(
+        'conflict',
+        `Listener ${listener.metadata.name} carries out ${users.slice(0, NAMED).join(', ')}${more}: delete these deployments first`,
+      );
+    }
+    await this.homes.listeners.delete(listener);
+  }
+
+  #find(caller: Caller, id: string): Listener {
+    const { namespace } = this.workspaces.homeOf(caller.tenantId);
+    const listener = this.homes.listeners.find(namespace, id);
+    if (!listener) throw new PublicError('not_found', `Listener with ID ${id} not found`);
+    return listener;
+  }
+}
+
+function isCarriedOutBy({ spec }: AgentDeployment, listener: Listener): boolean {
+  const { listenerRef, sourceConfig } = spec;
+  if (listenerRef) return listenerRef.name === listener.metadata.name;
+  if (sourceConfig.listenerId !== undefined) return sourceConfig.listenerId.toLowerCase() === idOf(listener);
+  return listener.metadata.name === DEFAULT_LISTENER;
+}
+
+/** A tenant cannot grant rights in other namespaces of the hub's cluster. */
+function foreignNamespaces(
+  namespaces: readonly string[] | undefined,
+  own: string,
+  isRemote: boolean,
+): readonly FieldProblem[] {
+  if (isRemote || (namespaces ?? []).every((one) => one === own)) return [];
+  return [
+    {
+      loc: ['body', 'compute_config', 'cluster_namespaces'],
+      msg: `a listener of this cluster works in the namespace of its workspace, ${own}; leave it out`,
+      type: 'value_error',
+    },
+  ];
+}
+
+function frozen(name: string, next: unknown, present: unknown): readonly FieldProblem[] {
+  return next === undefined || next === null || next === present
+    ? []
+    : [{ loc: ['body', name], msg: 'Field is immutable', type: 'frozen_field' }];
+}
+
+function refuse(problems: readonly FieldProblem[]): void {
+  if (problems.length > 0) throw invalid(problems);
 }

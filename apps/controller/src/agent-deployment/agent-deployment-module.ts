@@ -17,6 +17,7 @@ import type { Caches } from '../caches.js';
 import type { ControllerConfig } from '../config.js';
 import { CACHES, CLOCK, CONTROLLER_CONFIG, TRACE_STORE } from '../core/tokens.js';
 import { DeploymentReconciler } from './deployment-reconciler.js';
+import { isSilent } from './observe.js';
 import { DeploymentProvisioning } from './provision.js';
 
 export const AGENT_DEPLOYMENT_CONTROLLER = Symbol('controller of AgentDeployments');
@@ -33,11 +34,11 @@ function agentDeploymentController(
     sources: [
       fromObjects(caches.deployments, isDesiredChange),
       fromOwned(caches.revisions, RESOURCES.AgentDeployment),
-      // one that is made or deleted; what it reports of itself concerns no deployment
+      // one that is made or deleted, or falls silent; what else it reports of itself concerns no deployment
       fromMapped(
         caches.listeners,
         ({ metadata: { namespace = '' } }) => caches.deployments.list(namespace).map(keyOf),
-        ({ kind }) => kind !== 'changed',
+        (change) => change.kind !== 'changed' || isSilent(change.before) !== isSilent(change.object),
       ),
     ],
   };

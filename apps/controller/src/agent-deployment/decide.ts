@@ -4,8 +4,10 @@ import {
   ANNOTATION,
   CONDITION,
   findCondition,
+  type Listener,
   REASON,
 } from '#lib/resources';
+import { placeNamespaces } from '#lib/manifests';
 import { untilSecretLook } from '../secret-look.js';
 import { decideRevision, type NewRevision } from './decide-revision.js';
 import { type DeploymentWorld, hasVariables, type Variables } from './observe.js';
@@ -27,6 +29,8 @@ export type DeploymentDecision =
       readonly revision: NewRevision;
       readonly tenantId: string;
       readonly listenerName: string;
+      /** Of a remote listener: where it runs the revision. */
+      readonly placeNamespace: string | undefined;
       readonly hash: string;
     }
   /** The request cannot be met and never will be. */
@@ -78,7 +82,8 @@ export function decideDeployment(world: DeploymentWorld): DeploymentDecision {
   if (next.kind === 'reject-request') return next;
   if (next.kind === 'make') {
     const listenerName = listener.metadata.name;
-    return { kind: 'make-revision', revision: next.revision, tenantId, listenerName, hash };
+    const placeNamespace = decidePlace(world, listener);
+    return { kind: 'make-revision', revision: next.revision, tenantId, listenerName, placeNamespace, hash };
   }
   const lost = refuseLostListener(world);
   return (
@@ -86,6 +91,14 @@ export function decideDeployment(world: DeploymentWorld): DeploymentDecision {
     (lost && refuse(lost)) ??
     decideForgetting(world) ?? { kind: 'settled', lookAgainMs: lookAgainMs ?? PROJECT_LOOK_MS }
   );
+}
+
+/** A deployment stays where it began, whichever namespace its listener names first by now: its Service is there. */
+function decidePlace({ deployment, revisions }: DeploymentWorld, listener: Listener): string | undefined {
+  if (listener.spec.remote === undefined) return undefined;
+  const former = revisions.findLast(({ spec }) => spec.listenerName === listener.metadata.name);
+  const wanted = deployment.spec.sourceConfig.listenerConfig?.clusterNamespace;
+  return wanted ?? former?.spec.placeNamespace ?? placeNamespaces(listener)[0];
 }
 
 /** Whether the condition was made true for this very generation: the spec may ask for something else since. */

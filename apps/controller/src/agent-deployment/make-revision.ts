@@ -61,6 +61,7 @@ function buildRevision(deployment: AgentDeployment, decision: MakeRevision): Age
     databaseSecretName: databaseSecretName(metadata.name),
     platformSecretName: platformSecretName(metadata.name),
     listenerName: decision.listenerName,
+    ...(decision.placeNamespace === undefined ? {} : { placeNamespace: decision.placeNamespace }),
   };
   const revision: AgentRevision = {
     apiVersion: API_VERSION,

@@ -7,6 +7,7 @@ import {
   type AgentRevision,
   CONDITION,
   DEFAULT_LISTENER,
+  findCondition,
   idOf,
   isConditionTrue,
   isDeleting,
@@ -40,6 +41,8 @@ export interface DeploymentWorld {
   readonly listener: Listener | undefined;
   /** The Listener that should run the newest revision and does not exist. */
   readonly lostListener: string | undefined;
+  /** The Listener of the newest revision when its heartbeats have ceased. */
+  readonly silentListener: Listener | undefined;
   /** The tracing project of the deployment's name as it is now, or as it was seen last while the store is unavailable. */
   readonly tracingProjectId: string | undefined;
   /** The other deployments of the namespace. */
@@ -96,6 +99,7 @@ export async function observeDeployment(
     revisions,
     listener: listeners.find(({ metadata }) => metadata.name === listenerName),
     lostListener: lostListener(revisions.at(-1), listeners),
+    silentListener: silentListener(revisions.at(-1), listeners),
     siblings: caches.deployments.list(namespace).filter(({ metadata }) => metadata.uid !== uid),
     platformKey: secretValue(ownedBy(deployment, platformSecret), PLATFORM_KEY),
     database: await provisioning.findDatabase(deployment),
@@ -148,6 +152,19 @@ async function repeatedVariables(
 function lostListener(latest: AgentRevision | undefined, listeners: readonly Listener[]): string | undefined {
   const name = latest?.spec.listenerName;
   return listeners.some(({ metadata }) => metadata.name === name) ? undefined : name;
+}
+
+function silentListener(
+  latest: AgentRevision | undefined,
+  listeners: readonly Listener[],
+): Listener | undefined {
+  const listener = listeners.find(({ metadata }) => metadata.name === latest?.spec.listenerName);
+  return listener && isSilent(listener) ? listener : undefined;
+}
+
+/** Whether a listener was heard once, and is not any longer. */
+export function isSilent({ status }: Listener): boolean {
+  return findCondition(status?.conditions, CONDITION.heartbeatFresh)?.status === 'False';
 }
 
 function variablesOf(secret: Secret | undefined): Variables | undefined {

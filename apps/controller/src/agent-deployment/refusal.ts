@@ -10,6 +10,7 @@ import {
   REASON,
   type Workspace,
 } from '#lib/resources';
+import { placeNamespaces } from '#lib/manifests';
 import { isOlder } from '../identity/decide-id.js';
 import type { DeploymentWorld, Variables } from './observe.js';
 import { wireName } from './wire-name.js';
@@ -66,18 +67,20 @@ export function admitRevision({
 }: DeploymentWorld): Admission<{ readonly listener: Listener; readonly environment: Variables }> {
   const { spec, metadata } = deployment;
   const type = CONDITION.revisionReady;
-  const wanted = spec.sourceConfig.listenerConfig?.clusterNamespace;
-  if (wanted !== undefined && wanted !== metadata.namespace)
-    return refuse(
-      type,
-      REASON.notSupported,
-      `clusterNamespace ${wanted} refused: deployments run in their own namespace ${metadata.namespace ?? ''}`,
-    );
   if (!listener)
     return refuse(
       type,
       REASON.listenerMissing,
       `Listener ${wantedListener(spec)} does not exist in this namespace; create it or name another${untendedText(revisions)}`,
+    );
+  const wanted = spec.sourceConfig.listenerConfig?.clusterNamespace;
+  if (wanted !== undefined && !runNamespaces(listener).includes(wanted))
+    return refuse(
+      type,
+      REASON.notSupported,
+      listener.spec.remote === undefined
+        ? `clusterNamespace ${wanted} refused: deployments run in their own namespace ${metadata.namespace ?? ''}`
+        : `clusterNamespace ${wanted} refused: Listener ${listener.metadata.name} works in ${runNamespaces(listener).join(', ')}`,
     );
   if (!environment)
     return refuse(
@@ -106,6 +109,11 @@ export function admitRevision({
       `Secret ${spec.secretsRef?.name ?? ''} sets ${dangerous.join(', ')}, which can run code or give trust away; remove it, or set spec.allowDangerousEnvironment of the Workspace`,
     );
   return { listener, environment };
+}
+
+/** Namespaces in which deployments of a listener may run. */
+function runNamespaces(listener: Listener): readonly string[] {
+  return listener.spec.remote === undefined ? [listener.metadata.namespace ?? ''] : placeNamespaces(listener);
 }
 
 /** Why a deployment whose newest revision nobody runs is not ready. */

@@ -1,8 +1,8 @@
 import { TerminalError } from '#lib/errors';
-import type { AgentDeploymentStatus, Condition } from '#lib/resources';
+import type { AgentDeploymentStatus, Condition, Listener } from '#lib/resources';
 import type { DeploymentDecision } from './decide.js';
 import { type Outcome, revisionCondition, summarizeDeployment } from './summarize.js';
-import { deployment, PROVISIONED, revision, world } from './testdata/sample-world.js';
+import { deployment, LISTENER, PROVISIONED, revision, world } from './testdata/sample-world.js';
 
 const NOW = new Date('2026-01-01T00:00:00Z');
 const SETTLED: DeploymentDecision = { kind: 'settled', lookAgainMs: 60_000 };
@@ -33,6 +33,37 @@ describe('revisionCondition', () => {
   ])('%s', (_, one, latest, expected) => {
     const { status, reason } = revisionCondition(one, latest);
     expect(`${status}/${reason}`).toBe(expected);
+  });
+});
+
+describe('revisionCondition of a listener that fell silent', () => {
+  const silent: Listener = {
+    ...LISTENER,
+    status: {
+      conditions: [
+        {
+          type: 'HeartbeatFresh',
+          status: 'False',
+          reason: 'NoHeartbeat',
+          message: 'last heartbeat at 12:00',
+          lastTransitionTime: '',
+        },
+      ],
+    },
+  };
+
+  it('reports which listener is silent, and what it reported last', () => {
+    expect(revisionCondition(deployment(), revision(1, 'Ready', 'Active'), silent)).toEqual({
+      type: 'RevisionReady',
+      status: 'Unknown',
+      reason: 'NoHeartbeat',
+      message: 'Listener far: last heartbeat at 12:00; it reported last: a-1 serves',
+    });
+  });
+
+  it('leaves a suspended deployment suspended', () => {
+    const found = revisionCondition(deployment({ suspend: true }), revision(1, 'Ready'), silent);
+    expect(found.reason).toBe('Suspended');
   });
 });
 

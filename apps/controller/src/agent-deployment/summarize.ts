@@ -11,6 +11,7 @@ import {
   idOf,
   isConditionTrue,
   isRolledBack,
+  type Listener,
   REASON,
 } from '#lib/resources';
 import { conditionsOf } from '../status-conditions.js';
@@ -137,7 +138,11 @@ function findings(world: DeploymentWorld, decision: DeploymentDecision, outcome:
     return { found: [...earlier, ensured(stage, world)], keeps: [...later, CONDITION.rolledBack] };
   const latest = world.revisions.at(-1);
   return {
-    found: [...earlier, revisionCondition(world.deployment, latest), ...rolledBack(latest)],
+    found: [
+      ...earlier,
+      revisionCondition(world.deployment, latest, world.silentListener),
+      ...rolledBack(latest),
+    ],
     keeps: later,
   };
 }
@@ -199,7 +204,21 @@ function databaseMessage({ deployment, database }: DeploymentWorld): string {
 export function revisionCondition(
   deployment: AgentDeployment,
   latest: AgentRevision | undefined,
+  silentListener?: Listener,
 ): ConditionDraft {
+  const known = knownCondition(deployment, latest);
+  if (!silentListener || known.reason === REASON.suspended) return known;
+  // what it reported last may not be true any more: pods come and go without it
+  const beat = findCondition(silentListener.status?.conditions, CONDITION.heartbeatFresh)?.message ?? '';
+  return {
+    type: known.type,
+    status: 'Unknown',
+    reason: REASON.noHeartbeat,
+    message: `Listener ${silentListener.metadata.name}: ${beat}; it reported last: ${known.message}`,
+  };
+}
+
+function knownCondition(deployment: AgentDeployment, latest: AgentRevision | undefined): ConditionDraft {
   const type = CONDITION.revisionReady;
   if (deployment.spec.suspend)
     return { type, status: 'False', reason: REASON.suspended, message: 'the deployment is suspended' };

@@ -11,8 +11,9 @@ import { isOlder } from '../identity/decide-id.js';
 /** Why a Listener gets no program, for its condition. */
 export type ListenerRefusal = Pick<ConditionDraft, 'reason' | 'message'>;
 
-/** Namespaces that a Listener names beside its own; a tenant cannot grant rights there. */
+/** Namespaces that a Listener names beside its own; a tenant cannot grant rights there. Those of another cluster are not ours. */
 function foreignNamespaces({ metadata, spec }: Listener): readonly string[] {
+  if (spec.remote !== undefined) return [];
   return (spec.namespaces ?? []).filter((namespace) => namespace !== metadata.namespace);
 }
 
@@ -40,6 +41,13 @@ export function refuseListener(
   return { reason: REASON.computeIdTaken, message };
 }
 
+/** What makes a Listener ready: nothing is known of the pod of a remote one but its heartbeat. */
+export function neededConditions({ spec }: Listener): readonly string[] {
+  return spec.remote === undefined
+    ? [CONDITION.workloadReady, CONDITION.heartbeatFresh]
+    : [CONDITION.heartbeatFresh];
+}
+
 /**
  * The conditions of a Listener: why it has no program, or the state of its Deployment and of its heartbeat.
  * @param isBeating whether its last heartbeat arrived a moment ago (`Heartbeats`)
@@ -50,7 +58,12 @@ export function listenerConditions(
   isBeating: boolean,
   refusal?: ListenerRefusal,
 ): readonly ConditionDraft[] {
-  if (refusal) return [{ type: CONDITION.workloadReady, status: 'False', ...refusal }];
+  const isRemote = listener.spec.remote !== undefined;
+  if (refusal)
+    return [
+      { type: isRemote ? CONDITION.heartbeatFresh : CONDITION.workloadReady, status: 'False', ...refusal },
+    ];
+  if (isRemote) return [heartbeatCondition(listener, isBeating)];
   return [workloadCondition(workload), heartbeatCondition(listener, isBeating)];
 }
 
@@ -66,16 +79,20 @@ function workloadCondition(workload: Deployment | undefined): ConditionDraft {
 
 function heartbeatCondition(listener: Listener, isBeating: boolean): ConditionDraft {
   const type = CONDITION.heartbeatFresh;
+  const isRemote = listener.spec.remote !== undefined;
   const beat = listener.status?.lastHeartbeatTime;
-  if (beat === undefined)
-    return { type, status: 'Unknown', reason: REASON.noHeartbeat, message: 'no heartbeat received yet' };
+  if (beat === undefined) {
+    const start = `; start it in the other cluster with the output of "agentplane listener manifest ${listener.metadata.name}"`;
+    const message = `no heartbeat received yet${isRemote ? start : ''}`;
+    return { type, status: 'Unknown', reason: REASON.noHeartbeat, message };
+  }
   // no age in the message: it would change the status at every look
-  return isBeating
-    ? { type, status: 'True', reason: REASON.available, message: 'heartbeat received within 45 s' }
-    : {
-        type,
-        status: 'False',
-        reason: REASON.noHeartbeat,
-        message: `last heartbeat at ${beat}; see its pod`,
-      };
+  if (isBeating) return { type, status: 'True', reason: REASON.available, message: 'heartbeats arrive' };
+  const where = isRemote ? 'see its pod in the other cluster, and the link' : 'see its pod';
+  return {
+    type,
+    status: 'False',
+    reason: REASON.noHeartbeat,
+    message: `last heartbeat at ${beat}; ${where}`,
+  };
 }

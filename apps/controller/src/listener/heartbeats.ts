@@ -1,8 +1,11 @@
-import type { Listener } from '#lib/resources';
+import { CONDITION, isConditionTrue, type Listener } from '#lib/resources';
 import type { Clock } from '#lib/time';
 
-/** A heartbeat older than this is stale. A listener writes one every ten seconds. */
-const HEARTBEAT_STALE_MS = 45_000;
+/**
+ * A controller that starts has not seen which heartbeats arrived while it was stopped. A listener that was alive then, as one
+ * that starts with it on the same machine, gets this time for another.
+ */
+const FIRST_LOOK_MS = 20_000;
 
 interface Seen {
   readonly beat: string;
@@ -18,9 +21,12 @@ export class Heartbeats {
   /** By uid. */
   readonly #seen = new Map<string, Seen>();
   readonly #clock: Clock;
+  readonly #staleMs: number;
 
-  constructor(clock: Clock) {
+  /** @param staleMs age at which a heartbeat is stale */
+  constructor(clock: Clock, staleMs: number) {
     this.#clock = clock;
+    this.#staleMs = staleMs;
   }
 
   /** Forgets listeners that do not exist any more. @param uids of those that do */
@@ -33,16 +39,28 @@ export class Heartbeats {
     return this.#seen.size;
   }
 
-  isFresh({ metadata: { uid = '' }, status }: Listener): boolean {
-    const beat = status?.lastHeartbeatTime;
-    if (beat === undefined) return false;
+  isFresh(listener: Listener): boolean {
+    const left = this.staleInMs(listener);
+    return left !== undefined && left > 0;
+  }
+
+  /** When the last heartbeat is stale, in milliseconds from now, negative once it is; undefined before the first one. */
+  staleInMs(listener: Listener): number | undefined {
+    const { uid = '' } = listener.metadata;
+    const beat = listener.status?.lastHeartbeatTime;
+    if (beat === undefined) return undefined;
     const nowMs = this.#clock.monotonicMs();
     let seen = this.#seen.get(uid);
     if (seen?.beat !== beat) {
-      const ageMs = seen ? 0 : Math.max(0, this.#clock.now().getTime() - Date.parse(beat));
-      seen = { beat, atMs: nowMs - ageMs };
+      seen = { beat, atMs: nowMs - (seen ? 0 : this.#ageAtFirstLook(listener, beat)) };
       this.#seen.set(uid, seen);
     }
-    return nowMs - seen.atMs <= HEARTBEAT_STALE_MS;
+    return seen.atMs + this.#staleMs - nowMs;
+  }
+
+  #ageAtFirstLook({ status }: Listener, beat: string): number {
+    const ageMs = Math.max(0, this.#clock.now().getTime() - Date.parse(beat));
+    const wasFresh = isConditionTrue(status?.conditions, CONDITION.heartbeatFresh);
+    return wasFresh ? Math.min(ageMs, Math.max(0, this.#staleMs - FIRST_LOOK_MS)) : ageMs;
   }
 }

@@ -4,10 +4,11 @@ import {
   EventRecorder,
   failureEvents,
   fromObjects,
+  fromMapped,
   fromOwned,
   KubeClient,
 } from '#lib/kube';
-import { RESOURCES } from '#lib/resources';
+import { isDeleting, RESOURCES } from '#lib/resources';
 import type { Clock } from '#lib/time';
 import type { Caches } from '../caches.js';
 import { type ControllerConfig, platformSettings } from '../config.js';
@@ -32,6 +33,12 @@ function listenerController(
       fromOwned(caches.listenerAccounts, RESOURCES.Listener),
       fromOwned(caches.listenerRoles, RESOURCES.Listener),
       fromOwned(caches.listenerBindings, RESOURCES.Listener),
+      // rights of a remote listener follow its revisions, and those of one that is gone are released
+      fromMapped(
+        caches.revisions,
+        ({ metadata: { namespace = '' }, spec }) => [{ namespace, name: spec.listenerName }],
+        ({ kind, object }) => kind !== 'changed' || isDeleting(object),
+      ),
     ],
   };
 }
@@ -41,9 +48,18 @@ function listenerController(
   providers: [
     {
       provide: ListenerReconciler,
-      inject: [CACHES, KubeClient, CONTROLLER_CONFIG, CLOCK],
-      useFactory: (caches: Caches, client: KubeClient, config: ControllerConfig, clock: Clock) =>
-        new ListenerReconciler(caches, client, platformSettings(config), clock),
+      inject: [CACHES, KubeClient, CONTROLLER_CONFIG, CLOCK, EventRecorder],
+      useFactory: (
+        caches: Caches,
+        client: KubeClient,
+        config: ControllerConfig,
+        clock: Clock,
+        events: EventRecorder,
+      ) =>
+        new ListenerReconciler(caches, platformSettings(config), {
+          ...{ client, clock, events },
+          staleMs: config.heartbeatStaleMs,
+        }),
     },
     {
       provide: LISTENER_CONTROLLER,

@@ -1,13 +1,29 @@
-import { applyManaged, type KubeClient, type ManagingOwner, StatusWriter } from '#lib/kube';
-import { TerminalError } from '#lib/errors';
-import { buildListenerObjects, type PlatformSettings } from '#lib/manifests';
-import { after, done, type Result } from '#lib/reconcile';
 import {
-  CONDITION,
+  applyManaged,
+  type EventRecorder,
+  type KubeClient,
+  type ManagingOwner,
+  removeFinalizer,
+  StatusWriter,
+} from '#lib/kube';
+import { TerminalError } from '#lib/errors';
+import {
+  buildListenerObjects,
+  buildListenerRights,
+  type ListenerRights,
+  type PlatformSettings,
+} from '#lib/manifests';
+import { after, done, hasFinalizer, type Result } from '#lib/reconcile';
+import {
+  type AgentRevision,
+  type Deployment,
   DEPLOYMENTS,
+  EVENT,
+  FINALIZER,
   isDeleting,
   keyOf,
   type Listener,
+  listenerObjectName,
   type ListenerStatus,
   type ObjectKey,
   REASON,
@@ -22,39 +38,68 @@ import { ensureId } from '../identity/ensure-id.js';
 import { conditionsOf } from '../status-conditions.js';
 import { Heartbeats } from './heartbeats.js';
 import { ListenerKeys } from './listener-keys.js';
-import { listenerConditions, type ListenerRefusal, refuseListener } from './decide-listener.js';
+import {
+  listenerConditions,
+  type ListenerRefusal,
+  neededConditions,
+  refuseListener,
+} from './decide-listener.js';
 
 export type ListenerCaches = Pick<
   Caches,
-  'listeners' | 'listenerWorkloads' | 'listenerAccounts' | 'listenerRoles' | 'listenerBindings' | 'namespaces'
+  | 'listeners'
+  | 'revisions'
+  | 'listenerWorkloads'
+  | 'listenerAccounts'
+  | 'listenerRoles'
+  | 'listenerBindings'
+  | 'namespaces'
 >;
 
-/** A missing heartbeat wakes nothing, so it is looked for. */
+/** What the reconciler works with. */
+export interface ListenerTools {
+  readonly client: KubeClient;
+  readonly clock: Clock;
+  readonly events: Pick<EventRecorder, 'record'>;
+  /** Age at which a heartbeat is stale. */
+  readonly staleMs: number;
+}
+
+/** A Secret that was deleted wakes nothing. */
 const LOOK_AGAIN_MS = 15_000;
 
-/** Gives each Listener its program, and reports whether that runs. The listener itself writes its heartbeat only. */
+/**
+ * Gives each Listener its program, and reports whether that runs. The listener itself writes its heartbeat only. A remote
+ * one gets an account alone, whose rights follow the revisions that it carries out.
+ */
 export class ListenerReconciler {
   readonly #caches: ListenerCaches;
   readonly #client: KubeClient;
   readonly #settings: PlatformSettings;
+  readonly #events: Pick<EventRecorder, 'record'>;
   readonly #clock: Clock;
   readonly #heartbeats: Heartbeats;
   readonly #keys: ListenerKeys;
   readonly #status: StatusWriter;
 
-  constructor(caches: ListenerCaches, client: KubeClient, settings: PlatformSettings, clock: Clock) {
+  constructor(caches: ListenerCaches, settings: PlatformSettings, tools: ListenerTools) {
+    const { client, clock, events } = tools;
     this.#caches = caches;
     this.#client = client;
     this.#settings = settings;
+    this.#events = events;
     this.#clock = clock;
-    this.#heartbeats = new Heartbeats(clock);
+    this.#heartbeats = new Heartbeats(clock, tools.staleMs);
     this.#keys = new ListenerKeys(client, clock);
     this.#status = new StatusWriter(client);
   }
 
   async reconcile(key: ObjectKey): Promise<Result> {
     const found = this.#caches.listeners.find(key);
-    if (!found) this.#forgetOthers();
+    if (!found) {
+      this.#forgetOthers();
+      await this.#releaseRevisions(key);
+    }
     if (!found || isDeleting(found)) return done();
     // a namespace that is being deleted takes no new objects, and the listener is deleted with it
     const namespace = this.#caches.namespaces.find({ name: found.metadata.namespace ?? '' });
@@ -69,7 +114,27 @@ export class ListenerReconciler {
       throw error;
     }
     await this.#report(listener, refusal);
-    return after(LOOK_AGAIN_MS);
+    const staleInMs = this.#heartbeats.staleInMs(listener) ?? 0;
+    // a missing heartbeat wakes nothing
+    return after(staleInMs > 0 ? Math.min(LOOK_AGAIN_MS, staleInMs + 1) : LOOK_AGAIN_MS);
+  }
+
+  #revisionsOf({ namespace = '', name }: ObjectKey): readonly AgentRevision[] {
+    return this.#caches.revisions.list(namespace).filter(({ spec }) => spec.listenerName === name);
+  }
+
+  /** Nobody is left who could remove what a deleted revision has in the cluster of a Listener that is gone. */
+  async #releaseRevisions(key: ObjectKey): Promise<void> {
+    for (const revision of this.#revisionsOf(key)) {
+      if (!isDeleting(revision) || !hasFinalizer(revision, FINALIZER.place)) continue;
+      const { name } = revision.metadata;
+      this.#events.record(RESOURCES.AgentRevision, revision, {
+        type: 'Warning',
+        reason: EVENT.placeAbandoned,
+        message: `what runs of ${name} in the cluster of Listener ${key.name} stays there: the Listener does not exist any more; delete its objects there`,
+      });
+      await removeFinalizer(this.#client, RESOURCES.AgentRevision, revision, FINALIZER.place);
+    }
   }
 
   #forgetOthers(): void {
@@ -80,13 +145,24 @@ export class ListenerReconciler {
 
   /** Rights and key come before the pod that needs them. */
   async #applyObjects(listener: Listener): Promise<void> {
-    const owner: ManagingOwner = { kind: 'reference', ref: RESOURCES.Listener, object: listener };
     const keyMark = await this.#keys.ensure(listener);
+    if (listener.spec.remote !== undefined) {
+      await this.#applyRights(listener, buildListenerRights(listener, this.#revisionsOf(keyOf(listener))));
+      return;
+    }
     const objects = buildListenerObjects(listener, this.#settings, keyMark);
-    const { serviceAccount, role, roleBinding, deployment } = objects;
-    const client = this.#client;
-    const key = keyOf(deployment);
-    const { listenerAccounts, listenerRoles, listenerBindings, listenerWorkloads } = this.#caches;
+    await this.#applyRights(listener, objects);
+    await applyManaged(this.#client, ownerOf(listener), {
+      ref: DEPLOYMENTS,
+      desired: objects.deployment,
+      existing: this.#workloadOf(listener),
+    });
+  }
+
+  async #applyRights(listener: Listener, rights: ListenerRights): Promise<void> {
+    const { serviceAccount, role, roleBinding } = rights;
+    const [client, owner, key] = [this.#client, ownerOf(listener), keyOf(role)];
+    const { listenerAccounts, listenerRoles, listenerBindings } = this.#caches;
     await applyManaged(client, owner, {
       ref: SERVICE_ACCOUNTS,
       desired: serviceAccount,
@@ -98,29 +174,29 @@ export class ListenerReconciler {
       desired: roleBinding,
       existing: listenerBindings.find(key),
     });
-    await applyManaged(client, owner, {
-      ref: DEPLOYMENTS,
-      desired: deployment,
-      existing: listenerWorkloads.find(key),
-    });
+  }
+
+  #workloadOf({ metadata: { name, namespace = '' } }: Listener): Deployment | undefined {
+    return this.#caches.listenerWorkloads.find({ namespace, name: listenerObjectName(name) });
   }
 
   async #report(listener: Listener, refusal: ListenerRefusal | undefined): Promise<void> {
-    const workload = this.#caches.listenerWorkloads.find(
-      keyOf(buildListenerObjects(listener, this.#settings).deployment),
-    );
     const now = this.#clock.now();
     const { generation } = listener.metadata;
     const status: ListenerStatus = {
       ...(generation === undefined ? {} : { observedGeneration: generation }),
       conditions: conditionsOf(
         listener.status?.conditions,
-        listenerConditions(listener, workload, this.#heartbeats.isFresh(listener), refusal),
-        { needs: [CONDITION.workloadReady, CONDITION.heartbeatFresh], message: 'listener ready' },
+        listenerConditions(listener, this.#workloadOf(listener), this.#heartbeats.isFresh(listener), refusal),
+        { needs: neededConditions(listener), message: 'listener ready' },
         generation,
         now,
       ),
     };
     await this.#caches.listeners.seen(await this.#status.apply(RESOURCES.Listener, listener, status));
   }
+}
+
+function ownerOf(listener: Listener): ManagingOwner {
+  return { kind: 'reference', ref: RESOURCES.Listener, object: listener };
 }

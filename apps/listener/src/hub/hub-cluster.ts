@@ -7,6 +7,7 @@ import {
   fromObjects,
   type Informer,
   type Informers,
+  isForbidden,
   isDesiredChange,
   type KubeClient,
   removeFinalizer,
@@ -21,7 +22,6 @@ import {
   type AgentRevisionStatus,
   CONFIG_MAPS,
   FINALIZER,
-  type KubeObject,
   type ObjectKey,
   REASON,
   RESOURCES,
@@ -33,8 +33,17 @@ import { LISTENER_CONDITIONS } from './listener-conditions.js';
 
 const BY_DEPLOYMENT = 'deployment';
 const SECRET_LOOK_MS = 2_000;
+const RIGHTS_LOOK_MS = 500;
 /** Optional fields of the status that must go when they have no value. */
 const OWNED: readonly (keyof AgentRevisionStatus)[] = ['url', 'workload', 'asleepSince', 'wakeAt'];
+
+/** What of the hub is about one place. */
+export interface HubScope {
+  /** Of the resources. */
+  readonly namespace: string;
+  /** Where the revisions run; others are of another place of the same listener. */
+  readonly placeNamespace: string;
+}
 
 /** The hub as one namespace of a cluster. */
 export class HubCluster implements Hub {
@@ -49,14 +58,16 @@ export class HubCluster implements Hub {
     client: KubeClient,
     informers: Informers,
     events: Pick<EventRecorder, 'record'>,
-    namespace: string,
+    { namespace, placeNamespace }: HubScope,
   ) {
     this.#client = client;
     this.#events = events;
     this.#status = new StatusWriter(client, { conditionTypes: LISTENER_CONDITIONS });
     this.deployments = informers.of(RESOURCES.AgentDeployment, { namespace });
     this.#revisions = informers.of(RESOURCES.AgentRevision, { namespace });
-    this.#revisions.addIndex(BY_DEPLOYMENT, ({ spec }) => [spec.deploymentName]);
+    this.#revisions.addIndex(BY_DEPLOYMENT, ({ spec }) =>
+      (spec.placeNamespace ?? namespace) === placeNamespace ? [spec.deploymentName] : [],
+    );
     this.sources = [
       fromObjects(this.deployments, isDesiredChange),
       fromMapped(this.#revisions, ({ spec }) => [{ namespace, name: spec.deploymentName }]),
@@ -107,28 +118,30 @@ export class HubCluster implements Hub {
     };
   }
 
-  async hold(object: AgentDeployment | AgentRevision): Promise<void> {
-    if (isRevision(object)) {
-      const held = await addFinalizer(this.#client, RESOURCES.AgentRevision, object, FINALIZER.place);
+  async hold(revision: AgentRevision): Promise<void> {
+    try {
+      const held = await addFinalizer(this.#client, RESOURCES.AgentRevision, revision, FINALIZER.place);
       await this.#revisions.seen(held);
-    } else {
-      const held = await addFinalizer(this.#client, RESOURCES.AgentDeployment, object, FINALIZER.place);
-      await this.deployments.seen(held);
+    } catch (error) {
+      if (isForbidden(error)) throw notYetAllowed(revision);
+      throw error;
     }
   }
 
-  async release(object: AgentDeployment | AgentRevision): Promise<void> {
-    if (isRevision(object))
-      await removeFinalizer(this.#client, RESOURCES.AgentRevision, object, FINALIZER.place);
-    else await removeFinalizer(this.#client, RESOURCES.AgentDeployment, object, FINALIZER.place);
+  async release(revision: AgentRevision): Promise<void> {
+    await removeFinalizer(this.#client, RESOURCES.AgentRevision, revision, FINALIZER.place);
   }
 
-  holds(object: KubeObject): boolean {
-    return hasFinalizer(object, FINALIZER.place);
+  holds(revision: AgentRevision): boolean {
+    return hasFinalizer(revision, FINALIZER.place);
   }
 
   async #secret({ metadata }: AgentRevision, name: string): Promise<Secret> {
-    const secret = await this.#client.find(SECRETS, { namespace: metadata.namespace ?? '', name });
+    const secret = await this.#client
+      .find(SECRETS, { namespace: metadata.namespace ?? '', name })
+      .catch((error: unknown) => {
+        throw isForbidden(error) ? notYetAllowed({ metadata }) : error;
+      });
     if (secret) return secret;
     throw new WaitingError(
       REASON.secretMissing,
@@ -136,6 +149,15 @@ export class HubCluster implements Hub {
       SECRET_LOOK_MS,
     );
   }
+}
+
+/** The controller gives a remote listener its rights by name, after the revision was made. */
+function notYetAllowed({ metadata }: Pick<AgentRevision, 'metadata'>): WaitingError {
+  return new WaitingError(
+    REASON.pending,
+    `the account of the listener has no rights for revision ${metadata.name} yet`,
+    RIGHTS_LOOK_MS,
+  );
 }
 
 function isRevision(object: AgentDeployment | AgentRevision): object is AgentRevision {

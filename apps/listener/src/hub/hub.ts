@@ -1,13 +1,6 @@
 import type { Source } from '#lib/kube';
 import type { ContainerOutput } from '#lib/manifests';
-import type {
-  AgentDeployment,
-  AgentRevision,
-  AgentRevisionStatus,
-  KubeObject,
-  ObjectKey,
-  Secret,
-} from '#lib/resources';
+import type { AgentDeployment, AgentRevision, AgentRevisionStatus, ObjectKey, Secret } from '#lib/resources';
 
 /** An event that people see on a resource. */
 export interface HubEvent {
@@ -42,10 +35,13 @@ export interface Hub {
   keepOutput(revision: AgentRevision, outputs: readonly ContainerOutput[]): Promise<void>;
   /** @throws WaitingError while one of them does not exist */
   secretsOf(revision: AgentRevision): Promise<RevisionSecrets>;
-  /** Puts the place's finalizer on, before anything is made for the object in another cluster. */
-  hold(object: AgentDeployment | AgentRevision): Promise<void>;
+  /**
+   * Puts the place's finalizer on, before anything is made for it in another cluster.
+   * @throws WaitingError while the listener has no rights for this revision
+   */
+  hold(revision: AgentRevision): Promise<void>;
   /** Takes the finalizer off, once nothing is left in the other cluster. */
-  release(object: AgentDeployment | AgentRevision): Promise<void>;
+  release(revision: AgentRevision): Promise<void>;
   /** Whether the finalizer is on. */
-  holds(object: KubeObject): boolean;
+  holds(revision: AgentRevision): boolean;
 }

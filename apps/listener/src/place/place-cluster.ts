@@ -55,7 +55,10 @@ const AGENT_PODS: ReadonlySet<string> = new Set([COMPONENT.agentApi, COMPONENT.a
 const KINDS: readonly ResourceRef[] = [SERVICES, DEPLOYMENTS, SECRETS];
 
 export interface PlaceOptions {
+  /** Of the workloads. */
   readonly namespace: string;
+  /** Of the resources, of the same name unless the place is another cluster. */
+  readonly hubNamespace: string;
   readonly ownership: Place['ownership'];
   readonly addresses: AddressMode;
   /** Pods are asked whether they are idle with tokens that are derived from it. */
@@ -89,6 +92,7 @@ export class PlaceCluster implements Place {
     this.#pods.addIndex(BY_WORKLOAD, ({ metadata: { labels } }) =>
       AGENT_PODS.has(labels?.[LABEL.component] ?? '') ? [labels?.[LABEL.revision] ?? ''] : [],
     );
+    const deploymentOf = (object: KubeObject) => deploymentIn(options.hubNamespace, object);
     this.sources = [
       fromMapped(this.#workloads, deploymentOf),
       fromMapped(this.#pods, deploymentOf),
@@ -201,14 +205,31 @@ export class PlaceCluster implements Place {
     secrets: RevisionSecrets,
   ): Promise<void> {
     const apply = async (owner: ManagingOwner, secret: Secret): Promise<void> => {
-      await applyManaged(this.#client, owner, { ref: SECRETS, desired: copyOf(secret), existing: undefined });
+      const desired = copyOf(secret, this.#options.namespace);
+      await applyManaged(this.#client, owner, { ref: SECRETS, desired, existing: undefined });
     };
     for (const secret of secrets.ofDeployment) await apply(this.#owner(deployment), secret);
     await apply(this.#owner(revision), secrets.ofRevision);
   }
 
-  async clear(object: AgentDeployment | AgentRevision): Promise<boolean> {
-    const owner = this.#owner(object);
+  placed(revision: AgentRevision): AgentRevision {
+    const { namespace } = this.#options;
+    return { ...revision, metadata: { ...revision.metadata, namespace } };
+  }
+
+  clear(revision: AgentRevision): Promise<boolean> {
+    return this.#clear(this.#owner(revision));
+  }
+
+  async clearDeployment({ metadata: { ownerReferences } }: AgentRevision): Promise<boolean> {
+    const [deployment] = ownerReferences ?? [];
+    if (!deployment) return true;
+    // it may be gone already: its uid is all that is needed
+    const object = { metadata: { name: deployment.name, uid: deployment.uid } };
+    return this.#clear({ kind: 'label', object, finalizer: FINALIZER.deployment });
+  }
+
+  async #clear(owner: ManagingOwner): Promise<boolean> {
     if (owner.kind === 'reference') return true;
     for (const ref of KINDS)
       if (!(await deleteManaged(this.#client, owner, this.#options.namespace, ref))) return false;
@@ -228,7 +249,12 @@ export class PlaceCluster implements Place {
           object,
         };
       case 'label':
-        return { kind: 'label', object, finalizer: FINALIZER.place };
+        // a deployment is kept by the controller until its revisions are gone, and these by the listener
+        return {
+          kind: 'label',
+          object,
+          finalizer: object.kind === 'AgentRevision' ? FINALIZER.place : FINALIZER.deployment,
+        };
       default:
         return this.ownership satisfies never;
     }
@@ -250,15 +276,15 @@ function takesRequests({ metadata, status }: Pod): boolean {
 }
 
 /** The deployment that a workload, a pod or a Service belongs to. */
-function deploymentOf({ metadata }: KubeObject): readonly ObjectKey[] {
+function deploymentIn(namespace: string, { metadata }: KubeObject): readonly ObjectKey[] {
   const name = metadata.labels?.[LABEL.deployment];
-  return name === undefined ? [] : [{ namespace: metadata.namespace ?? '', name }];
+  return name === undefined ? [] : [{ namespace, name }];
 }
 
 /** The Secret without what its own cluster knows of it. */
-function copyOf({ metadata: { name, namespace, labels }, type, data, immutable }: Secret): Secret {
+function copyOf({ metadata: { name, labels }, type, data, immutable }: Secret, namespace: string): Secret {
   return {
-    metadata: { name, ...(namespace === undefined ? {} : { namespace }), ...(labels ? { labels } : {}) },
+    metadata: { name, namespace, ...(labels ? { labels } : {}) },
     ...(type === undefined ? {} : { type }),
     ...(immutable === undefined ? {} : { immutable }),
     data: data ?? {},

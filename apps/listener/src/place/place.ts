@@ -62,7 +62,13 @@ export interface Place {
   applyService(deployment: AgentDeployment, desired: Service, existing: Service | undefined): Promise<void>;
   /** Writes copies of the Secrets that pods of the revision name. */
   applySecrets(deployment: AgentDeployment, revision: AgentRevision, secrets: RevisionSecrets): Promise<void>;
-  /** Deletes everything that was made for this owner, in turn: its Service, so that no request arrives, its Deployments, its
-   * Secrets. Pods end in the background, after their Deployment. Whether nothing of it is left. */
-  clear(owner: AgentDeployment | AgentRevision): Promise<boolean>;
+  /** The revision as it is here: in the namespace of its workloads. */
+  placed(revision: AgentRevision): AgentRevision;
+  /**
+   * Deletes everything that was made for this revision: its Deployments, its Secrets. Pods end in the background, after
+   * their Deployment. Whether nothing of it is left.
+   */
+  clear(revision: AgentRevision): Promise<boolean>;
+  /** The same for the deployment of the revision: its Service first, so that no request arrives. */
+  clearDeployment(revision: AgentRevision): Promise<boolean>;
 }

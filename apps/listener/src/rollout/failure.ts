@@ -1,5 +1,5 @@
 import { TerminalError } from '#lib/errors';
-import { isInvalid } from '#lib/kube';
+import { isForbidden, isInvalid, isNotFound } from '#lib/kube';
 import {
   EXIT_DEPENDENCY_UNAVAILABLE,
   EXIT_GRAPH_LOAD_FAILED,
@@ -161,6 +161,15 @@ export function refusalOf(
 ): { readonly kind: 'blocked' | 'failed'; readonly failure: RevisionFailure } | undefined {
   if (error instanceof TerminalError && error.reason === REASON.notOurs)
     return { kind: 'blocked', failure: { reason: REASON.notOurs, message: error.message } };
+  // rights and namespaces of another cluster are given by the person who started the listener there
+  if (isForbidden(error) || isNotFound(error))
+    return {
+      kind: 'blocked',
+      failure: {
+        reason: REASON.placeRefused,
+        message: `the API server of the listener refused the Deployment of the revision: ${error.message}; for a remote listener apply "agentplane listener manifest" again`,
+      },
+    };
   if (!isInvalid(error)) return undefined;
   const message = `the API server refused the Deployment of the revision: ${error.message}`;
   return { kind: 'failed', failure: { reason: REASON.invalidWorkload, message } };

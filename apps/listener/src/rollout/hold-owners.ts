@@ -1,23 +1,23 @@
-import { type AgentDeployment, type AgentRevision, isDeleting, type ObjectKey } from '#lib/resources';
+import { type AgentRevision, isDeleting, type ObjectKey } from '#lib/resources';
 import type { Hub } from '../hub/hub.js';
 import type { Place } from '../place/place.js';
 import type { RolloutWorld } from './world.js';
 
 /**
- * Puts the finalizer on everything that will own objects in another cluster. Answers whether it did: then the next pass
- * observes again. Inside one cluster the garbage collector does this work.
+ * Puts the finalizer on every revision that will own objects in another cluster. What the deployment owns there goes with
+ * the last of them: the listener may not write deployments, in whose specs there is code that others run. Answers whether
+ * it did: then the next pass observes again. Inside one cluster the garbage collector does this work.
  */
 export async function holdOwners(hub: Hub, place: Place, world: RolloutWorld): Promise<boolean> {
   if (place.ownership === 'reference') return false;
-  const owners = [world.deployment, ...world.revisions.map(({ revision }) => revision)];
-  const loose = owners.filter((owner) => !hub.holds(owner));
-  for (const owner of loose) await hub.hold(owner);
+  const loose = world.revisions.map(({ revision }) => revision).filter((revision) => !hub.holds(revision));
+  for (const revision of loose) await hub.hold(revision);
   return loose.length > 0;
 }
 
 /**
- * Removes what owners that are being deleted have in another cluster, and then their finalizers: revisions first, whose
- * pods use what the deployment owns. Answers whether an owner is still being cleared.
+ * Removes what revisions that are being deleted have in another cluster, after the last one what their deployment has,
+ * which their pods use, and then their finalizers. Answers whether something is still being cleared.
  */
 export async function releaseOwners(
   hub: Hub,
@@ -26,16 +26,23 @@ export async function releaseOwners(
   listenerName: string,
 ): Promise<boolean> {
   if (place.ownership === 'reference') return false;
-  const isHeld = (owner: AgentDeployment | AgentRevision): boolean => isDeleting(owner) && hub.holds(owner);
   const ours = hub.revisionsNamed(key).filter(({ spec }) => spec.listenerName === listenerName);
+  const cleared: AgentRevision[] = [];
   let left = 0;
-  for (const revision of ours.filter(isHeld)) {
-    if (await place.clear(revision)) await hub.release(revision);
+  for (const revision of ours) {
+    if (!isDeleting(revision) || !hub.holds(revision)) continue;
+    if (await place.clear(revision)) cleared.push(revision);
     else left++;
   }
-  const deployment = hub.findDeployment(key);
-  if (left > 0 || !deployment || !isHeld(deployment) || ours.some((one) => !isDeleting(one))) return left > 0;
-  if (!(await place.clear(deployment))) return true;
-  await hub.release(deployment);
-  return false;
+  for (const revision of cleared) {
+    const isLast = !ours.some((other) => !cleared.includes(other) && haveOneOwner(other, revision));
+    if (isLast && !(await place.clearDeployment(revision))) left++;
+    else await hub.release(revision);
+  }
+  return left > 0;
+}
+
+function haveOneOwner(one: AgentRevision, other: AgentRevision): boolean {
+  const uidOf = ({ metadata }: AgentRevision) => metadata.ownerReferences?.[0]?.uid;
+  return uidOf(one) === uidOf(other);
 }

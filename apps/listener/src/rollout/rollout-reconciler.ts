@@ -190,11 +190,12 @@ export class RolloutReconciler {
     if (workload?.spec.template.metadata?.annotations?.[ANNOTATION.database] !== mark)
       this.#copied.delete(origin.metadata.uid ?? '');
     await this.#copySecrets(world, origin);
-    const desired = buildRevisionDeployment(origin, replicas, this.#deps.settings, mark);
+    const placed = this.#place.placed(origin);
+    const desired = buildRevisionDeployment(placed, replicas, this.#deps.settings, mark);
     await this.#place.applyWorkload(origin, desired, workload);
     const queueReplicas = this.#queueReplicas(one, all, world.deployment.status?.databaseConnections);
     if (queueReplicas === undefined) return;
-    const queue = buildQueueDeployment(origin, replicas === 0 ? 0 : queueReplicas, this.#deps.settings, mark);
+    const queue = buildQueueDeployment(placed, replicas === 0 ? 0 : queueReplicas, this.#deps.settings, mark);
     await this.#place.applyWorkload(origin, queue, own.queue);
   }
 
@@ -247,7 +248,8 @@ export class RolloutReconciler {
     const sleep = fate.kind === 'serving' || fate.kind === 'asleep' ? fate.sleep : undefined;
     const note = sleep?.kind === 'awake' ? undefined : sleep?.note;
     const holder = note && (await this.#place.holderOf(deployment));
-    const desired = buildDeploymentService(revision, origin.metadata.name, note, holder);
+    const placed = this.#place.placed(revision);
+    const desired = buildDeploymentService(placed, origin.metadata.name, note, holder);
     await this.#place.applyService(deployment, desired, service);
     const { name } = revision.metadata;
     if (servedBy(service)?.revision === name) return;

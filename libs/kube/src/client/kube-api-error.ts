@@ -34,6 +34,11 @@ export function isNotFound(error: unknown): error is KubeApiError {
   return error instanceof KubeApiError && error.code === 404;
 }
 
+/** The account has no right to do this. */
+export function isForbidden(error: unknown): error is KubeApiError {
+  return error instanceof KubeApiError && error.code === 403;
+}
+
 /** An object of that name exists already. */
 export function isAlreadyExists(error: unknown): error is KubeApiError {
   return error instanceof KubeApiError && error.reason === 'AlreadyExists';

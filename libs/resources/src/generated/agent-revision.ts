@@ -28,6 +28,8 @@ export interface AgentRevisionSpec {
   readonly platformSecretName: string;
   /** Listener that carries out the revision. */
   readonly listenerName: string;
+  /** Namespace of the cluster of a remote listener in which the revision runs; that of the revision when absent. */
+  readonly placeNamespace?: string;
   /** Name of the revision that this one repeats. A repeat of a repeat names the first of them. */
   readonly redeployOf?: string;
 }

@@ -8,8 +8,13 @@ export interface ListenerSpec {
   readonly computeType: 'cluster';
   /** Name of the compute, for example of the cluster; immutable, unique in the workspace. */
   readonly computeId: string;
-  /** Namespaces it works in; its own when absent. */
+  /** Namespaces it works in; its own when absent. Of a remote listener these are namespaces of its cluster, and deployments that name none run in the first. */
   readonly namespaces?: readonly string[];
+  /** The listener runs in another cluster, where `agentplane listener manifest NAME` prints what starts it. Here it gets an account with the rights to carry out its own revisions, and no program. */
+  readonly remote?: {
+    /** Where pods of the other cluster reach the REST interface, which takes their traces and checks keys. */
+    readonly apiUrl: string;
+  };
 }
 
 /** What is known about it; written by the platform. */

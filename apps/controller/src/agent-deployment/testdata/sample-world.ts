@@ -88,6 +88,7 @@ export function world(more: Partial<DeploymentWorld> = {}): DeploymentWorld {
     revisions: [],
     listener: LISTENER,
     lostListener: undefined,
+    silentListener: undefined,
     tracingProjectId: 'p',
     siblings: [],
     platformKey: 'key',

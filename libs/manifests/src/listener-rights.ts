@@ -1,0 +1,112 @@
+import {
+  type AgentRevision,
+  type PolicyRule,
+  RESOURCES,
+  listenerLeaseName,
+  revisionOutputName,
+} from '#lib/resources';
+
+const GROUP = RESOURCES.AgentRevision.group;
+const READ = ['get', 'list', 'watch'] as const;
+const WRITE = ['create', 'patch', 'update', 'delete'] as const;
+
+/** What a listener does in the cluster where revisions run, Secrets left out. */
+const WORKLOAD_RULES: readonly PolicyRule[] = [
+  { apiGroups: ['apps'], resources: ['deployments'], verbs: [...READ, ...WRITE] },
+  { apiGroups: ['apps'], resources: ['replicasets'], verbs: READ },
+  { apiGroups: [''], resources: ['services'], verbs: [...READ, ...WRITE] },
+  { apiGroups: [''], resources: ['pods'], verbs: READ },
+  // the last output of a revision that failed outlives its pods
+  { apiGroups: [''], resources: ['pods/log'], verbs: ['get'] },
+];
+
+const EVENT_RULE: PolicyRule = {
+  apiGroups: [''],
+  resources: ['events'],
+  verbs: ['create', 'patch', 'update'],
+};
+
+/** What a listener may do where the resources are its own cluster's, and nothing that would show it a Secret. */
+export const LOCAL_RULES: readonly PolicyRule[] = [
+  { apiGroups: [GROUP], resources: ['agentdeployments', 'agentrevisions', 'listeners'], verbs: READ },
+  {
+    apiGroups: [GROUP],
+    resources: ['agentrevisions/status', 'listeners/status'],
+    verbs: ['get', 'patch', 'update'],
+  },
+  // an owner reference that blocks its owner's deletion needs this right where that admission is on
+  {
+    apiGroups: [GROUP],
+    resources: ['agentdeployments/finalizers', 'agentrevisions/finalizers'],
+    verbs: ['update'],
+  },
+  ...WORKLOAD_RULES,
+  { apiGroups: [''], resources: ['configmaps'], verbs: ['get', 'create', 'patch'] },
+  EVENT_RULE,
+  {
+    apiGroups: ['coordination.k8s.io'],
+    resources: ['leases'],
+    verbs: [...READ, 'create', 'patch', 'update'],
+  },
+];
+
+/** What the rights of a remote listener depend on. */
+export type ListenerRevision = Pick<AgentRevision, 'metadata'> & {
+  readonly spec: Pick<AgentRevision['spec'], 'envSecretName' | 'databaseSecretName' | 'platformSecretName'>;
+};
+
+/**
+ * What a listener of another cluster may do in this one. It reads deployments and revisions of the workspace; of Secrets
+ * it reads those of its own revisions, and it writes their statuses, finalizers and last outputs, and its own heartbeat
+ * and lease: everything by name, so that who takes its kubeconfig has what that cluster has already, and can bring no
+ * code to another one. Kubernetes knows no names of objects that are created.
+ */
+export function hubRules(listener: string, revisions: readonly ListenerRevision[]): readonly PolicyRule[] {
+  const names = sorted(revisions.map(({ metadata }) => metadata.name));
+  const secrets = sorted(
+    revisions.flatMap(({ spec }) => [spec.envSecretName, spec.databaseSecretName, spec.platformSecretName]),
+  );
+  const outputs = names.map(revisionOutputName);
+  const ofRevisions: readonly PolicyRule[] = [
+    { apiGroups: [GROUP], resources: ['agentrevisions'], resourceNames: names, verbs: ['patch', 'update'] },
+    {
+      apiGroups: [GROUP],
+      resources: ['agentrevisions/status'],
+      resourceNames: names,
+      verbs: ['get', 'patch', 'update'],
+    },
+    { apiGroups: [GROUP], resources: ['agentrevisions/finalizers'], resourceNames: names, verbs: ['update'] },
+    { apiGroups: [''], resources: ['secrets'], resourceNames: secrets, verbs: ['get'] },
+    { apiGroups: [''], resources: ['configmaps'], resourceNames: outputs, verbs: ['get', 'patch'] },
+  ];
+  return [
+    { apiGroups: [GROUP], resources: ['agentdeployments', 'agentrevisions'], verbs: READ },
+    {
+      apiGroups: [GROUP],
+      resources: ['listeners/status'],
+      resourceNames: [listener],
+      verbs: ['get', 'patch', 'update'],
+    },
+    // a rule with an empty list of names would be one for all names
+    ...(names.length === 0 ? [] : ofRevisions),
+    { apiGroups: [''], resources: ['configmaps'], verbs: ['create'] },
+    EVENT_RULE,
+    { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['create'] },
+    {
+      apiGroups: ['coordination.k8s.io'],
+      resources: ['leases'],
+      resourceNames: [listenerLeaseName(listener)],
+      verbs: ['get', 'patch', 'update'],
+    },
+  ];
+}
+
+/** What a listener of another cluster does there: workloads, and copies of the Secrets that their pods read. */
+export const PLACE_RULES: readonly PolicyRule[] = [
+  ...WORKLOAD_RULES,
+  { apiGroups: [''], resources: ['secrets'], verbs: ['get', 'list', ...WRITE] },
+];
+
+function sorted(names: readonly string[]): readonly string[] {
+  return [...new Set(names)].sort();
+}
