@@ -22,11 +22,14 @@ const FORBIDDEN = 'This caller may not do this';
 /** An agent's own word on who calls and what they may do. */
 export class Authorization {
   readonly #handlers: AuthHandlers;
+  /** Counted apart: whoever authenticates may be anybody. */
+  readonly #authentications: HandlerCalls;
   readonly #calls: HandlerCalls;
   readonly #cache: UserCache | undefined;
 
   constructor({ handlers, cache, clock, log }: AuthorizationParts) {
     this.#handlers = handlers;
+    this.#authentications = new HandlerCalls({ clock, log });
     this.#calls = new HandlerCalls({ clock, log });
     this.#cache = cache && new UserCache(cache, clock);
   }
@@ -50,7 +53,8 @@ export class Authorization {
     const key = this.#cache?.keyOf(headers);
     const known = key === undefined ? undefined : this.#cache?.find(key);
     if (known) return known;
-    const user = await this.#calls.perform(
+    const user = await this.#authentications.perform(
+      credentialsOf(headers),
       'The authentication handler',
       (signal) => authenticate(build(signal), route, signal),
       parseUser,
@@ -71,6 +75,7 @@ export class Authorization {
     const [resource = '', action = ''] = event.split(':');
     const given = structuredClone(user);
     const filter = await this.#calls.perform(
+      user.identity,
       `The authorization handler for ${event}`,
       (signal) =>
         callback(
@@ -83,4 +88,10 @@ export class Authorization {
     if (filter === 'refused') throw new AuthRefusal(403, FORBIDDEN);
     return filter;
   }
+}
+
+/** What usual clients are told apart by; undefined for those that show nothing of it. */
+function credentialsOf({ authorization, cookie, 'x-api-key': key }: JsonObject): string | undefined {
+  const shown = [authorization, key, cookie].filter((one) => typeof one === 'string');
+  return shown.length === 0 ? undefined : JSON.stringify(shown);
 }

@@ -8,6 +8,11 @@ const LIMIT_MS = 10_000;
 
 /** Calls that wait at once; one that is over its limit counts no more. */
 const MOST = 1_000;
+/** Of one caller, where it is known. */
+const MOST_OF_CALLER = 250;
+/** Each caller has so many beyond `MOST`: those who come last are not refused because of those before. */
+const LEAST_OF_CALLER = 10;
+const MOST_WITH_LEAST = 2_000;
 
 /** Errors of the libraries that verify tokens: what was sent is wrong, not the handler. */
 const TOKEN_ERROR = /^(JsonWebTokenError|TokenExpiredError|NotBeforeError)$/;
@@ -25,10 +30,12 @@ function isTokenError(error: unknown): boolean {
 /** Calls an agent's handlers, so that none of them harms other requests: with a time limit, and not too many at once. */
 export class HandlerCalls {
   #waiting = 0;
+  readonly #waitingOf = new Map<string, number>();
 
   constructor(private readonly parts: { readonly clock: Clock; readonly log: Logger }) {}
 
   /**
+   * @param caller whose calls are counted together; undefined: nobody says who calls
    * @param name of the handler, for messages
    * @param call is aborted by its signal when it takes too long
    * @param judge of what the handler answered; its errors are those of the handler
@@ -36,13 +43,12 @@ export class HandlerCalls {
    *   logged here and nowhere else; PublicError `unavailable` when it does not answer
    */
   async perform<T>(
+    caller: string | undefined,
     name: string,
     call: (signal: AbortSignal) => unknown,
     judge: (answer: unknown) => T,
   ): Promise<T> {
-    if (this.#waiting >= MOST)
-      throw new PublicError('unavailable', `${name}: ${MOST} requests wait for their answer; retry`);
-    this.#waiting += 1;
+    this.#begin(caller, name);
     const late = Promise.withResolvers<never>();
     const abort = new AbortController();
     const stopTimer = this.parts.clock.after(LIMIT_MS, () => {
@@ -56,8 +62,30 @@ export class HandlerCalls {
       throw error instanceof PublicError ? error : this.#refusal(name, error);
     } finally {
       stopTimer();
-      this.#waiting -= 1;
+      this.#end(caller);
     }
+  }
+
+  #begin(caller: string | undefined, name: string): void {
+    const own = caller === undefined ? 0 : (this.#waitingOf.get(caller) ?? 0);
+    if (own >= MOST_OF_CALLER)
+      throw new PublicError(
+        'unavailable',
+        `${name}: ${own} requests of this caller wait for their answer; retry`,
+      );
+    const most = caller !== undefined && own < LEAST_OF_CALLER ? MOST_WITH_LEAST : MOST;
+    if (this.#waiting >= most)
+      throw new PublicError('unavailable', `${name}: ${this.#waiting} requests wait for their answer; retry`);
+    this.#waiting += 1;
+    if (caller !== undefined) this.#waitingOf.set(caller, own + 1);
+  }
+
+  #end(caller: string | undefined): void {
+    this.#waiting -= 1;
+    if (caller === undefined) return;
+    const left = (this.#waitingOf.get(caller) ?? 0) - 1;
+    if (left > 0) this.#waitingOf.set(caller, left);
+    else this.#waitingOf.delete(caller);
   }
 
   /** A handler may throw before it returns a promise. */

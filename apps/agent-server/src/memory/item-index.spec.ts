@@ -1,7 +1,30 @@
 import { FakeClock } from '#lib/testing';
+import type { Scope } from '../store/scope.js';
+import { EVERY_ROW } from '../store/sql-filter.js';
+import { WORKER } from '../store/worker-scope.js';
 import { ItemIndex } from './item-index.js';
 
 describe('ItemIndex', () => {
+  it('asks its model for one caller eight times at once, and for others meanwhile', async () => {
+    const asked: string[] = [];
+    const embedQuery = (text: string): Promise<never> => {
+      asked.push(text);
+      return new Promise(() => undefined);
+    };
+    const embedder = { embedDocuments: () => Promise.reject(new Error('not asked')), embedQuery };
+    const clock = new FakeClock();
+    const index = new ItemIndex({ dims: 2, fields: ['$'], embed: 'openai:small', embedder, clock });
+    const scopeOf = (caller: string): Scope => ({ kind: 'caller', caller, filter: EVERY_ROW });
+    const refused: unknown[] = [];
+    const ask = (caller: string): void =>
+      void index.vectorOf(scopeOf(caller), caller).catch((error: Error) => refused.push(error.message));
+    for (let at = 0; at < 109; at++) ask('ann');
+    ask('bob');
+    await clock.advance(0);
+    expect([asked.filter((text) => text === 'ann').length, asked.includes('bob')]).toEqual([8, true]);
+    expect(refused).toEqual(['Embedding: 100 requests wait for their turn; retry']);
+  });
+
   it('takes a question back that its model does not answer', async () => {
     const clock = new FakeClock();
     const given: (AbortSignal | undefined)[] = [];
@@ -11,7 +34,7 @@ describe('ItemIndex', () => {
     };
     const embedder = { embedDocuments: hang, embedQuery: hang };
     const index = new ItemIndex({ dims: 2, fields: ['$'], embed: 'openai:small', embedder, clock });
-    const asked = [index.vectorOf('a'), index.vectorsOf({ a: 'b' }, undefined)];
+    const asked = [index.vectorOf(WORKER, 'a'), index.vectorsOf(WORKER, { a: 'b' }, undefined)];
     const ended = Promise.allSettled(asked);
     await clock.advance(59_999);
     expect(given.map((signal) => signal?.aborted)).toEqual([false, false]);

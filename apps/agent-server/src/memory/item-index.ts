@@ -3,6 +3,8 @@ import type { StoreIndex } from '#lib/graph-configuration';
 import type { JsonObject } from '#lib/json';
 import type { Clock } from '#lib/time';
 import type { FieldVector } from '../store/item/put-item.js';
+import type { Scope } from '../store/scope.js';
+import { Turns } from '../store/turns.js';
 import { TextBudget, textsAtPath } from './texts-at-path.js';
 
 /** Texts of one item: each is a call of a model, or a part of one. */
@@ -13,6 +15,9 @@ const MAX_PATH_CHARS = 500;
 
 /** Milliseconds that a model gets. */
 const PATIENCE_MS = 60_000;
+
+/** Questions to the model at once: a model bills each, and serves few at a time. Those of one caller leave places to others. */
+const TURNS = { places: 32, placesPerCaller: 8, maxWaiting: 100, what: 'Embedding' };
 
 /** Characters of what a model reports that are quoted. */
 const QUOTED = 500;
@@ -71,6 +76,8 @@ function textsOf(
 
 /** What items mean, by the model of the agent's settings. */
 export class ItemIndex {
+  readonly #turns = new Turns(TURNS);
+
   constructor(private readonly parts: ItemIndexParts) {}
 
   get dims(): number {
@@ -79,12 +86,17 @@ export class ItemIndex {
 
   /**
    * @param index paths instead of those of the settings; false for none
-   * @throws PublicError `invalid` for too many texts, `too_large` for long ones, `unavailable` when the model fails
+   * @throws PublicError `invalid` for too many texts, `too_large` for long ones, `unavailable` when the model fails, or too
+   * many of the caller wait for it
    */
-  async vectorsOf(value: JsonObject, index: false | readonly string[] | undefined): Promise<FieldVector[]> {
+  async vectorsOf(
+    scope: Scope,
+    value: JsonObject,
+    index: false | readonly string[] | undefined,
+  ): Promise<FieldVector[]> {
     const texts = textsOf(value, index === false ? [] : (index ?? this.parts.fields));
     if (texts.length === 0) return [];
-    const embedded = await this.#ask((model, signal) =>
+    const embedded = await this.#ask(scope, (model, signal) =>
       model.embedDocuments(
         texts.map(({ text }) => text),
         signal,
@@ -95,9 +107,9 @@ export class ItemIndex {
     return texts.map(({ field }, at) => ({ field, vector: this.#vector(embedded[at]) }));
   }
 
-  /** @throws PublicError `unavailable` when the model fails */
-  async vectorOf(query: string): Promise<Float32Array> {
-    return this.#vector(await this.#ask((model, signal) => model.embedQuery(query, signal)));
+  /** @throws PublicError `unavailable` when the model fails, or too many of the caller wait for it */
+  async vectorOf(scope: Scope, query: string): Promise<Float32Array> {
+    return this.#vector(await this.#ask(scope, (model, signal) => model.embedQuery(query, signal)));
   }
 
   #failed(found: string, cause?: unknown): PublicError {
@@ -118,7 +130,11 @@ export class ItemIndex {
     return unitVector(numbers);
   }
 
-  async #ask(call: (model: Embedder, signal: AbortSignal) => Promise<unknown>): Promise<unknown> {
+  #ask(scope: Scope, call: (model: Embedder, signal: AbortSignal) => Promise<unknown>): Promise<unknown> {
+    return this.#turns.take(scope, () => this.#answer(call));
+  }
+
+  async #answer(call: (model: Embedder, signal: AbortSignal) => Promise<unknown>): Promise<unknown> {
     const { clock, embedder } = this.parts;
     let cancel: (() => void) | undefined;
     const abort = new AbortController();

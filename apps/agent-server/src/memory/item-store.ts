@@ -64,7 +64,7 @@ export class ItemStore {
     const { sql, ttl } = this.parts;
     const minutes = ttlMinutes === undefined ? ttl.defaultMinutes : (ttlMinutes ?? undefined);
     if (index) this.#nameMissingIndex();
-    const vectors = (await this.parts.index?.vectorsOf(value, index)) ?? [];
+    const vectors = (await this.parts.index?.vectorsOf(scope, value, index)) ?? [];
     await putItem(scope, sql, { namespace, key, value, ttlMinutes: minutes, vectors });
   }
 
@@ -103,7 +103,7 @@ export class ItemStore {
       this.#nameMissingIndex();
       return undefined;
     }
-    const wanted = { query: await index.vectorOf(query), limit: offset + limit };
+    const wanted = { query: await index.vectorOf(scope, query), limit: offset + limit };
     const ranked = await this.#nearest.find(scope, search, wanted);
     return new Map(ranked.slice(offset).map(({ itemId, score }) => [itemId, score]));
   }
