@@ -25,7 +25,7 @@ function first(value: string | string[] | undefined): string {
 function forwardedUrl(headers: IncomingHttpHeaders): string | undefined {
   const host = first(headers['x-forwarded-host']);
   const scheme = first(headers['x-forwarded-proto']).toLowerCase() || 'http';
-  const prefix = first(headers['x-forwarded-prefix']).replace(/\/+$/, '');
+  const prefix = first(headers['x-forwarded-prefix']).replace(/(?<!\/)\/+$/, '');
   const isFine = HOST.test(host) && (scheme === 'http' || scheme === 'https') && PREFIX.test(prefix);
   return isFine ? `${scheme}://${host}${prefix}` : undefined;
 }
@@ -36,7 +36,8 @@ function forwardedUrl(headers: IncomingHttpHeaders): string | undefined {
  * clients reach the Service.
  */
 export function publicUrlOf(headers: IncomingHttpHeaders, settings: PublicUrlSettings): string | undefined {
-  const found = toldUrlOf(headers, settings) ?? (settings.serviceUrl?.replace(/\/+$/, '') || undefined);
+  const found =
+    toldUrlOf(headers, settings) ?? (settings.serviceUrl?.replace(/(?<!\/)\/+$/, '') || undefined);
   return found && mounted(found, settings);
 }
 
@@ -57,7 +58,7 @@ function mounted(url: string, { mountPrefix }: Told): string {
 }
 
 function toldUrlOf(headers: IncomingHttpHeaders, settings: Told): string | undefined {
-  if (settings.publicUrl) return settings.publicUrl.replace(/\/+$/, '');
+  if (settings.publicUrl) return settings.publicUrl.replace(/(?<!\/)\/+$/, '');
   const forwarded = settings.trustsForwarded ? forwardedUrl(headers) : undefined;
   if (forwarded) return forwarded;
   const { host = '' } = headers;

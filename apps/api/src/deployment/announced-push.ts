@@ -42,7 +42,8 @@ export function announcedPush(headers: HookHeaders, body: JsonObject): Announced
 export function repositoryName(address: string): string | undefined {
   if (!URL.canParse(address)) return undefined;
   const { host, pathname } = new URL(address);
-  return `${host.toLowerCase()}${pathname.replace(/\/+$/, '').replace(/\.git$/, '')}`;
+  // without the look back, each slash of a path of a megabyte of them would begin a search
+  return `${host.toLowerCase()}${pathname.replace(/(?<!\/)\/+$/, '').replace(/\.git$/, '')}`;
 }
 
 /** Whether a push to `ref` may move the branch that a deployment names; the default branch may be any. */

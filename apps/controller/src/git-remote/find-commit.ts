@@ -84,7 +84,7 @@ interface List {
 }
 
 function readRefs(remote: GitRemote, list: List, { guard, pace }: ListReading): Promise<void> {
-  const url = new URL(`${remote.url.replace(/\/+$/, '')}/info/refs?service=git-upload-pack`);
+  const url = new URL(`${remote.url.replace(/(?<!\/)\/+$/, '')}/info/refs?service=git-upload-pack`);
   return new Promise((resolve, reject) => {
     const request = guardedRequest(
       url,

@@ -54,7 +54,7 @@ export class Transport {
     this.#connection = connection;
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
-    this.#base = new URL(connection.server).pathname.replace(/\/+$/, '');
+    this.#base = new URL(connection.server).pathname.replace(/(?<!\/)\/+$/, '');
     this.#exchange = new HttpExchange(connection);
   }
 

@@ -74,7 +74,7 @@ export async function parseKubeconfig(source: KubeconfigText): Promise<KubeConne
   const certificate = await material(user['client-certificate-data'], user['client-certificate']);
   const key = await material(user['client-key-data'], user['client-key']);
   return {
-    server: cluster.server.replace(/\/+$/, ''),
+    server: cluster.server.replace(/(?<!\/)\/+$/, ''),
     namespace: context.namespace ?? 'default',
     ...(ca === undefined ? {} : { ca }),
     ...(cluster['tls-server-name'] ? { tlsServerName: cluster['tls-server-name'] } : {}),
