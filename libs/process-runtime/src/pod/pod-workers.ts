@@ -109,14 +109,14 @@ export class PodWorkers {
     }
   }
 
-  /** What no pod of this user needs any more. */
+  /** What no pod of this user needs any more. None begins meanwhile, so that one look finds what all of them left. */
   async #tidy(uid: number): Promise<void> {
-    const { podsFolder } = this.#context;
-    const before = this.#tidying.get(uid) ?? Promise.resolve();
-    const tidying = before.then(() => removeLeftFiles(uid, dirname(podsFolder)));
+    if (this.#tidying.has(uid)) return;
+    const { podsFolder, clock } = this.#context;
+    const tidying = removeLeftFiles(uid, dirname(podsFolder), clock).catch(() => undefined);
     this.#tidying.set(uid, tidying);
     await tidying;
-    if (this.#tidying.get(uid) === tidying) this.#tidying.delete(uid);
+    this.#tidying.delete(uid);
   }
 
   /** Folders of pods that were deleted while the node was away. */

@@ -1,5 +1,7 @@
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
+import type { Clock } from '#lib/time';
+import { Pace } from '../pace.js';
 import { processNumbers, statusOf } from './process-status.js';
 
 /** Folders of a machine in which all its users write. */
@@ -9,7 +11,7 @@ const MAX_MS = 10_000;
 
 const SCRIPT = `
 node=$1 uid=$2; shift 2
-find "$@" -xdev -mindepth 1 -path "$node" -prune -o -user "$uid" \\
+nice -n 19 find "$@" -xdev -mindepth 1 -path "$node" -prune -o -user "$uid" \\
   -exec sh -c 'chmod -R u+rwX -- "$@"; rm -rf -- "$@"' sh {} +
 command -v ipcrm > /dev/null && ipcrm --all
 :
@@ -21,10 +23,10 @@ command -v ipcrm > /dev/null && ipcrm --all
  * while a process of this number runs: another node of the machine may have given it as well.
  * @param nodeFolder in which nothing is removed: images of builds wait there
  */
-export function removeLeftFiles(uid: number, nodeFolder: string): Promise<void> {
-  if (process.platform !== 'linux' || hasProcesses(uid)) return Promise.resolve();
+export async function removeLeftFiles(uid: number, nodeFolder: string, clock: Clock): Promise<void> {
+  if (process.platform !== 'linux' || (await hasProcesses(uid, clock))) return;
   const places = PLACES.filter((place) => existsSync(place));
-  return new Promise((resolve) => {
+  await new Promise<void>((resolve) => {
     const child = spawn('/bin/sh', ['-c', SCRIPT, 'sh', nodeFolder, String(uid), ...places], {
       cwd: '/',
       env: { PATH: '/usr/bin:/bin' },
@@ -36,6 +38,11 @@ export function removeLeftFiles(uid: number, nodeFolder: string): Promise<void> 
   });
 }
 
-function hasProcesses(uid: number): boolean {
-  return processNumbers().some((pid) => statusOf(pid)?.uids.includes(uid) === true);
+async function hasProcesses(uid: number, clock: Clock): Promise<boolean> {
+  const pace = new Pace(clock);
+  for (const pid of processNumbers()) {
+    await pace.step();
+    if (statusOf(pid)?.uids.includes(uid) === true) return true;
+  }
+  return false;
 }
