@@ -4,6 +4,7 @@ import {
   flag,
   integer,
   list,
+  optionalChecked,
   optionalParsed,
   optionalText,
   PLATFORM_VERSION,
@@ -15,6 +16,15 @@ import { parsePodPlacement, type PlatformSettings } from '#lib/manifests';
 import { FIELD_MANAGER } from '#lib/resources';
 import { podTracingVariables } from '#lib/telemetry';
 import type { ExportHistory } from './export-archive/decide-archive.js';
+
+/** Workspaces read it in the Jobs of their builds. @throws Error that does not repeat it */
+function requireNoPassword(address: string): void {
+  const { username, password, protocol, search } = URL.canParse(address) ? new URL(address) : {};
+  if (!/^https?:$/.test(protocol ?? '') || username !== '' || password !== '' || search !== '')
+    throw new Error(
+      'must be an http or https URL without a name, a password and a query: every workspace that builds can read it',
+    );
+}
 
 /** Settings of the controller. */
 export const CONFIG = {
@@ -68,13 +78,15 @@ export const CONFIG = {
     'pause between two looks at a branch that is built on push, milliseconds; longer where a workspace follows many',
     { fallback: 60_000, min: 1000 },
   ),
-  npmRegistry: optionalText(
+  npmRegistry: optionalChecked(
     'AGENTPLANE_BUILD_NPM_REGISTRY',
     'registry of packages for builds from git, without a password; the one of npm when missing',
+    requireNoPassword,
   ),
-  pythonIndex: optionalText(
+  pythonIndex: optionalChecked(
     'AGENTPLANE_BUILD_PYTHON_INDEX',
     'index of Python packages for builds from git, without a password; the one of pip when missing',
+    requireNoPassword,
   ),
   allowPrivateEndpoints: flag(
     'AGENTPLANE_ALLOW_PRIVATE_ENDPOINTS',
