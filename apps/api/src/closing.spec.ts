@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { Agent, get, type IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
 import { describe, expect, it } from '@jest/globals';
 import { testPostgres } from '#lib/testing';
@@ -20,5 +21,26 @@ describe('an api that closes', () => {
     const stopped = api.stop().then(() => 'stopped');
     expect(await Promise.race([stopped, systemClock.sleep(20_000).then(() => 'waits')])).toBe('stopped');
     await closed;
+  });
+
+  it('serves for the time of its drain, and ends each connection with an answer', async () => {
+    const [store, kube] = [await postgres.freshDatabase(), await postgres.freshDatabase()];
+    const api = await runApi(store.uri, kube.uri, { drainMs: 3_000 });
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    const ask = async (): Promise<[number | undefined, string | undefined]> => {
+      const request = get(`${api.url}/ok`, { agent });
+      const [answer] = (await once(request, 'response')) as [IncomingMessage];
+      answer.resume();
+      await once(answer, 'end');
+      return [answer.statusCode, answer.headers.connection];
+    };
+    expect(await ask()).toEqual([200, 'keep-alive']);
+    const stopped = api.stop();
+    // on the connection of before, and on a new one
+    expect(await ask()).toEqual([200, 'close']);
+    expect(await ask()).toEqual([200, 'close']);
+    await stopped;
+    await expect(ask()).rejects.toThrow('ECONNREFUSED');
+    agent.destroy();
   });
 });

@@ -52,6 +52,11 @@ export const CONFIG = {
     'addresses and networks of proxies whose X-Forwarded-For, -Proto and -Host are believed, separated by commas, for example 10.0.0.0/24; absent: none',
     parseProxies,
   ),
+  drainMs: integer(
+    'AGENTPLANE_DRAIN_MS',
+    'milliseconds that it serves on after it was asked to stop, while those who send requests learn of that; it ends each connection with an answer meanwhile',
+    { fallback: 0, max: 15_000 },
+  ),
   databaseUri: text('AGENTPLANE_DATABASE_URI', "the trace store's Postgres", { secret: true }),
   databasePoolSize: integer(
     'AGENTPLANE_DATABASE_POOL_SIZE',

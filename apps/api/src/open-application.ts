@@ -89,7 +89,7 @@ export async function openApplication(
   });
   countAnswers(server, { budget: application.get(AnswerBudget, { strict: false }), ownerOf });
   guardKeys(server, application.get<KeyRing>(KEY_RING, { strict: false }));
-  endConnectionsWhenClosing(server);
+  const beginDrain = endConnectionsWhenClosing(server);
   answerNotBuilt(server);
   answerStatuses(server);
   const refuseOtherMethods = watchMethods(server);
@@ -108,7 +108,12 @@ export async function openApplication(
       const address = server.server.address();
       return typeof address === 'object' && address !== null ? address.port : port;
     },
-    stop: () => application.close(),
+    async stop() {
+      beginDrain();
+      // a Service of Kubernetes goes on sending connections until every node has heard that this pod ends
+      await parts.clock.sleep(config.drainMs);
+      await application.close();
+    },
   };
 }
 
@@ -137,9 +142,10 @@ function buildAdapter(
 
 /**
  * A connection whose request was under way when closing began would otherwise be kept alive, and the server with it. So
- * would one that browsers open ahead: without a first request it does not count as idle.
+ * would one that browsers open ahead: without a first request it does not count as idle. What is answered makes its
+ * connection the last from the call of the function that this answers on.
  */
-function endConnectionsWhenClosing(server: FastifyInstance): void {
+function endConnectionsWhenClosing(server: FastifyInstance): () => void {
   let isClosing = false;
   const sockets = new Set<Socket>();
   server.server.on('connection', (socket: Socket) => {
@@ -147,10 +153,12 @@ function endConnectionsWhenClosing(server: FastifyInstance): void {
     socket.once('close', () => sockets.delete(socket));
   });
   server.addHook('preClose', async () => {
-    isClosing = true;
     for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy();
   });
   server.addHook('onSend', async (_request, reply) => {
     if (isClosing) void reply.header('connection', 'close');
   });
+  return () => {
+    isClosing = true;
+  };
 }

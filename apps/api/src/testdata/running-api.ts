@@ -107,6 +107,7 @@ export interface ApiOptions {
   /** None are kept without. */
   readonly attachments?: AttachmentStore;
   readonly trustedProxies?: readonly string[];
+  readonly drainMs?: number;
 }
 
 /** Specs call `testApi`, which makes the databases and stops the api after the tests. */
@@ -120,6 +121,7 @@ export async function runApi(
     attachments,
     nodeLogDialer,
     trustedProxies,
+    drainMs = 0,
   }: ApiOptions = {},
 ): Promise<RunningApi> {
   const folder = await mkdtemp(join(tmpdir(), 'api-test-'));
@@ -139,6 +141,7 @@ export async function runApi(
   await store.migrate();
   const informers = new Informers({ client, log });
   const config = {
+    drainMs,
     maxBodyBytes: 33_554_432,
     maxBufferedBytes: 134_217_728,
     allowPrivateEndpoints: true,
