@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { parseAllDocuments } from 'yaml';
+import { parse, parseAllDocuments } from 'yaml';
 import { loadConfig } from '#lib/config';
 import { buildListenerObjects } from '#lib/manifests';
 import type { Listener } from '#lib/resources';
 import { hasRealKubernetes, temporaryFolder, testApiServer } from '#lib/testing';
 import { CONFIG as CONTROLLER, platformSettings } from '../../apps/controller/src/config.js';
-import { findHelm, Helm, type Rendered } from '../support/helm.js';
+import { CHART, findHelm, Helm, type Rendered } from '../support/helm.js';
 import { findBuiltKubectl, Kubectl, leaveOut } from '../support/kubectl.js';
 import { repository } from '../support/platform.js';
 
@@ -95,6 +95,13 @@ if (!binary) leaveOut('helm');
       ['agentplane-operator-key', 'keep'],
       ['agentplane-trial-postgres', 'keep'],
     ]);
+  });
+
+  it('does not restart a Postgres to try when its version changes', () => {
+    const postgres = helm.render(VALUES['a trial'] ?? {}).find(({ kind }) => kind === 'StatefulSet');
+    const { version } = parse(readFileSync(join(CHART, 'Chart.yaml'), 'utf8')) as { version: string };
+    expect(JSON.stringify(postgres?.spec?.template)).toContain('trial-postgres');
+    expect(JSON.stringify(postgres?.spec?.template)).not.toContain(version);
   });
 
   it('places listeners and export workers as the pods of the release', () => {

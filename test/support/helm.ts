@@ -6,7 +6,8 @@ import { parseAllDocuments } from 'yaml';
 import { repository } from './platform.js';
 
 const home = process.env.KUBE_HOME ?? join(homedir(), '.cache', 'agentplane', 'kube');
-const CHART = join(repository, 'charts', 'agentplane');
+/** The chart of this repository. */
+export const CHART = join(repository, 'charts', 'agentplane');
 
 /** A rendered object; of its members those that tests look at. */
 export interface Rendered {
