@@ -3,7 +3,8 @@
 # of its own pods; state lies in $KUBE_HOME/run.
 #   cluster.sh up            etcd, API server, controller manager, scheduler: everything but a node (bring your own)
 #   cluster.sh up --node     and a kubelet on containerd, kube-proxy, CoreDNS: pods really run (root)
-#   cluster.sh load FILE     imports a docker-archive image (buildah push NAME docker-archive:FILE:NAME)
+#   cluster.sh load FILE     imports an archive of images, such as that of images.sh
+#   cluster.sh tag NAME NEW  gives an image one more name
 #   cluster.sh down          stops all of it; `down --purge` forgets its state too
 # kubeconfig: $KUBE_HOME/run/admin.kubeconfig
 set -euo pipefail
@@ -180,6 +181,7 @@ case "${1:-}" in
       if [ "${2:-}" = --node ]; then control_plane node; node; else control_plane api; fi
       echo "$run/admin.kubeconfig" ;;
   load) ctr -a "$socket" -n k8s.io images import "$2" ;;
+  tag) ctr -a "$socket" -n k8s.io images tag --force "$2" "$3" ;;
   down) down "${2:-}" ;;
-  *) sed -n '2,9p' "$0"; exit 2 ;;
+  *) sed -n '2,10p' "$0"; exit 2 ;;
 esac

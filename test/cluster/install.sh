@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds a real Kubernetes from Go modules into $KUBE_HOME/bin (default ~/.cache/agentplane/kube): etcd, kube-apiserver,
 # kube-controller-manager, kube-scheduler, kubectl. With --helm also helm; with --node also kubelet, kube-proxy, CoreDNS,
-# and containerd, runc, CNI plugins, nftables and buildah from Debian (root). What is there already is kept.
+# and containerd, runc, CNI plugins, nftables, buildah and debootstrap from Debian (root). What is there already is kept.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 home=${KUBE_HOME:-$HOME/.cache/agentplane/kube}; bin=$home/bin; mkdir -p "$bin"
@@ -27,7 +27,8 @@ fi
 wants --node "$@" || exit 0
 for p in kubelet kube-proxy; do build $p kubernetes k8s.io/kubernetes/cmd/$p "$stamp"; done
 build coredns dns . "-s -w"
-command -v containerd runc buildah nft >/dev/null || {
+have() { local p; for p in "$@"; do command -v "$p" >/dev/null || return; done; }   # command -v of several is content with one
+have containerd runc buildah nft debootstrap || {
   apt-get update -qq
-  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends containerd runc containernetworking-plugins iproute2 nftables iptables conntrack kmod buildah busybox-static >/dev/null
+  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends containerd runc containernetworking-plugins iproute2 nftables iptables conntrack kmod buildah debootstrap busybox-static >/dev/null
 }

@@ -1,10 +1,24 @@
 import { execFileSync } from 'node:child_process';
 import { randomInt } from 'node:crypto';
-import { mkdtempSync, rmSync, symlinkSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-const SCRIPT = join(import.meta.dirname, '..', 'cluster', 'cluster.sh');
+const FOLDER = join(import.meta.dirname, '..', 'cluster');
+
+/** Where the node of a real cluster, and thus its pods, reach this machine. */
+export const NODE_ADDRESS = '10.244.0.1';
+
+/** Whether this machine can be a node: its programs are built, its user is root. */
+export function canBeNode(installation: string): boolean {
+  return existsSync(join(installation, 'bin', 'kubelet')) && process.getuid?.() === 0;
+}
+
+/** The archive of all images; built where their sources have changed, which takes minutes. */
+export function buildImages(): string {
+  const options = { encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'], timeout: 3_000_000 } as const;
+  return execFileSync('bash', [join(FOLDER, 'images.sh')], options).trim();
+}
 
 /** A control plane of a real Kubernetes for one test file: another file would end a common one in the middle. */
 export class RealCluster {
@@ -18,10 +32,13 @@ export class RealCluster {
     symlinkSync(join(installation, 'bin'), join(this.#folder, 'bin'));
   }
 
-  /** Takes some ten seconds. */
-  static up(installation: string): RealCluster {
+  /**
+   * Takes some ten seconds.
+   * @param isNode whether pods run there too; one cluster of a machine may have that
+   */
+  static up(installation: string, { isNode = false }: { readonly isNode?: boolean } = {}): RealCluster {
     const cluster = new RealCluster(installation);
-    cluster.#run('up');
+    cluster.#run('up', ...(isNode ? ['--node'] : []));
     return cluster;
   }
 
@@ -30,17 +47,27 @@ export class RealCluster {
     return join(this.#folder, 'run', 'admin.kubeconfig');
   }
 
+  /** @param archive of images, for its node */
+  load(archive: string): void {
+    this.#run('load', archive);
+  }
+
+  /** An image of its node under one more name. */
+  tag(name: string, more: string): void {
+    this.#run('tag', name, more);
+  }
+
   down(): void {
     this.#run('down', '--purge');
     rmSync(this.#folder, { recursive: true, force: true });
   }
 
   #run(...words: readonly string[]): void {
-    execFileSync('bash', [SCRIPT, ...words], {
+    execFileSync('bash', [join(FOLDER, 'cluster.sh'), ...words], {
       env: { ...process.env, KUBE_HOME: this.#folder, KUBE_PORT: String(this.#port) },
       // its servers outlive the script and must not hold our pipes
       stdio: 'ignore',
-      timeout: 120_000,
+      timeout: 300_000,
     });
   }
 }

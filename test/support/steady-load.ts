@@ -1,0 +1,99 @@
+import { randomUUID } from 'node:crypto';
+import type { Client } from '@langchain/langgraph-sdk';
+import { systemClock } from '#lib/time';
+import type { Rest } from './rest.js';
+
+/** Of each caller, so that what is under test has processors too. */
+const PAUSE_MS = 100;
+
+interface Message {
+  readonly content: string;
+}
+
+/** What callers asked for while something else happened, and what they got. */
+export interface LoadReport {
+  readonly asked: Readonly<Record<string, number>>;
+  readonly failures: readonly string[];
+  /** Runs that POST /runs/batch acknowledged. */
+  readonly ingested: readonly string[];
+}
+
+/** Callers that read, send traces, run an agent and stream it, one request after another, until `stop`. */
+export class SteadyLoad {
+  readonly #asked: Record<string, number> = {};
+  readonly #failures: string[] = [];
+  readonly #ingested: string[] = [];
+  readonly #callers: Promise<void>[];
+  #isOver = false;
+
+  /** @param project that traces go to */
+  constructor(
+    private readonly rest: Rest,
+    private readonly agent: Client,
+    private readonly project: string,
+  ) {
+    this.#callers = [
+      this.#repeat('read', () => this.#read()),
+      this.#repeat('ingest', () => this.#ingest()),
+      this.#repeat('wait', () => this.#wait()),
+      this.#repeat('stream', () => this.#stream()),
+    ];
+  }
+
+  async stop(): Promise<LoadReport> {
+    this.#isOver = true;
+    await Promise.all(this.#callers);
+    return { asked: this.#asked, failures: this.#failures, ingested: this.#ingested };
+  }
+
+  async #repeat(what: string, ask: () => Promise<void>): Promise<void> {
+    while (!this.#isOver) {
+      const beganAt = new Date().toISOString();
+      this.#asked[what] = (this.#asked[what] ?? 0) + 1;
+      try {
+        await ask();
+      } catch (error) {
+        const cause = error instanceof Error && error.cause !== undefined ? `: ${String(error.cause)}` : '';
+        this.#failures.push(`${what} ${beganAt}: ${String(error)}${cause}`);
+      }
+      await systemClock.sleep(PAUSE_MS);
+    }
+  }
+
+  async #read(): Promise<void> {
+    const { status, body } = await this.rest.get('/v2/deployments');
+    if (status !== 200) throw new Error(`${status} ${JSON.stringify(body)}`);
+  }
+
+  async #ingest(): Promise<void> {
+    const id = randomUUID();
+    const time = new Date().toISOString();
+    const dotted_order = `${time.replace(/[-:.]/g, '').replace('Z', '000Z')}${id}`;
+    const run = {
+      ...{ id, trace_id: id, dotted_order, name: 'load', run_type: 'chain', session_name: this.project },
+      ...{ start_time: time, end_time: time, inputs: {}, outputs: {} },
+    };
+    const { status, body } = await this.rest.post('/runs/batch', { post: [run], patch: [] });
+    if (status !== 202) throw new Error(`${status} ${JSON.stringify(body)}`);
+    this.#ingested.push(id);
+  }
+
+  async #wait(): Promise<void> {
+    const input = { messages: [{ role: 'user', content: 'what is 2 + 40?' }] };
+    const { messages } = (await this.agent.runs.wait(null, 'agent', { input })) as { messages: Message[] };
+    if (!messages.at(-1)?.content.includes('42')) throw new Error(JSON.stringify(messages));
+  }
+
+  async #stream(): Promise<void> {
+    const input = { messages: [{ role: 'user', content: 'what is 2 + 40?' }] };
+    let last: unknown;
+    for await (const { event, data } of this.agent.runs.stream(null, 'agent', {
+      input,
+      streamMode: 'values',
+    })) {
+      if (event === 'error') throw new Error(JSON.stringify(data));
+      last = data;
+    }
+    if (!JSON.stringify(last).includes('42')) throw new Error(JSON.stringify(last));
+  }
+}
