@@ -1,6 +1,8 @@
-import { type Command, command, DATA_OPTION, repeated, toggle } from '#lib/command-line';
+import { type Command, command, DATA_OPTION, defaulted, parsed, repeated, toggle } from '#lib/command-line';
+import { oneOf } from '../one-of.js';
 import { timeoutOption } from '../waiting/timeout-option.js';
 import { OUTPUT } from '../output/output-option.js';
+import { BUILDERS } from './builders.js';
 
 /** As the CRD has it. */
 function parseWorkspace(text: string): string {
@@ -46,6 +48,33 @@ export const IMAGE_COMMANDS: readonly Command[] = [
     },
     async ([name = '', folder = ''], flags) =>
       (await import('./image-command.js')).addImage(name, folder, flags),
+  ),
+  command(
+    {
+      words: 'image build',
+      about: 'build an image of an agent’s folder for a cluster, on that of the platform',
+      arguments: [
+        { name: 'name', about: 'name with registry and tag, for imageUri' },
+        { name: 'folder', about: 'the folder; packages of its lock file are installed', completes: 'folder' },
+      ],
+      options: {
+        prefix: defaulted('--prefix <text>', 'before the names of the platform’s images, with its slash', ''),
+        with: parsed(
+          '--with <program>',
+          `${BUILDERS.join(', ')}; the first that is installed`,
+          oneOf(BUILDERS),
+          BUILDERS,
+        ),
+        push: toggle('--push', 'push it to its registry'),
+      },
+      examples: [
+        'image build registry.example.com/team/my-agent:1 ./agent --prefix registry.example.com/team/ --push',
+      ],
+      exits: [],
+      needs: 'nothing',
+    },
+    async ([name = '', folder = ''], flags) =>
+      (await import('./build-image.js')).buildImage(name, folder, flags),
   ),
   command(
     {

@@ -1,0 +1,59 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { PLATFORM_VERSION } from '#lib/config';
+import { parseGraphConfiguration } from '#lib/graph-configuration';
+import { findPackageManager, readManifest } from '#lib/image-store';
+import { shellWord } from '#lib/command-line';
+import { CommandError } from '../command-error.js';
+
+/** What is no part of an agent's image: what is installed in it anew, histories, and files that tend to hold secrets. */
+const LEFT_OUT = [
+  ...['**/node_modules', '**/.git', '**/.agentplane', '**/.venv', '**/__pycache__', '**/.env', '**/.env.*'],
+];
+
+/** How an image of an agent is built from its folder. */
+export interface AgentContainerfile {
+  readonly containerfile: string;
+  /** Lines of an ignore file; those of the folder's own come last and can take others back. */
+  readonly ignored: string;
+}
+
+/**
+ * @param prefix of the platform's images, as `image.prefix` of its chart
+ * @throws CommandError when the folder holds no agent, or lists its Python packages otherwise than in requirements.txt
+ */
+export function agentContainerfile(folder: string, prefix: string): AgentContainerfile {
+  const path = join(folder, 'langgraph.json');
+  if (!existsSync(path))
+    throw new CommandError('failed', `${folder} has no langgraph.json: name the folder of an agent`);
+  const { language } = parseGraphConfiguration(readFileSync(path, 'utf8'), ['javascript', 'python']);
+  const isPython = language === 'python';
+  const install = isPython ? pythonStep(folder) : packagesStep(folder);
+  const lines = [
+    `FROM ${prefix}agentplane/${isPython ? 'agent-python' : 'agent'}:${PLATFORM_VERSION}`,
+    ...(install === undefined ? [] : ['USER root']),
+    'COPY --chown=0:0 . /agent',
+    ...(install === undefined ? [] : [`RUN ${install}`, 'USER 10001:10001']),
+  ];
+  const own = ['.dockerignore', '.containerignore'].map((name) => join(folder, name)).filter(existsSync);
+  const ignored = [...LEFT_OUT, ...own.map((file) => readFileSync(file, 'utf8').trimEnd())];
+  return { containerfile: `${lines.join('\n')}\n`, ignored: `${ignored.join('\n')}\n` };
+}
+
+/** Without a lock file the platform's packages serve, which are in the image. */
+function packagesStep(folder: string): string | undefined {
+  const manager = findPackageManager(folder, readManifest(folder) ?? {});
+  if (!manager) return undefined;
+  const environment = Object.entries(manager.environment).map(([name, value]) => `${name}=${value}`);
+  const words = ['env', 'CI=true', ...environment, 'npm', ...manager.args].map(shellWord);
+  return `${words.join(' ')} && rm -rf /root/.npm /root/.cache`;
+}
+
+function pythonStep(folder: string): string {
+  if (!existsSync(join(folder, 'requirements.txt')))
+    throw new CommandError(
+      'failed',
+      `${folder} has no requirements.txt, from which packages are installed in an image; make one, for example with "uv export --format requirements.txt -o requirements.txt"`,
+    );
+  return 'python3 -m venv .venv && .venv/bin/pip install --no-cache-dir -r requirements.txt';
+}

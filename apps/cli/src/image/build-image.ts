@@ -1,0 +1,59 @@
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { EXIT } from '#lib/lifecycle';
+import { CommandError } from '../command-error.js';
+import { agentContainerfile } from './agent-containerfile.js';
+import { type Builder, BUILDERS } from './builders.js';
+import { checkGraphs } from './check-graphs.js';
+
+interface BuildFlags {
+  /** Put before the names of the platform's images. */
+  readonly prefix: string;
+  readonly with?: Builder;
+  readonly push?: boolean;
+}
+
+/** `agentplane image build NAME FOLDER`: an image of an agent for a cluster; the exit code. */
+export async function buildImage(name: string, given: string, flags: BuildFlags): Promise<number> {
+  const folder = resolve(given);
+  await checkGraphs(folder);
+  const { containerfile, ignored } = agentContainerfile(folder, flags.prefix);
+  const builder = flags.with ?? findBuilder();
+  const work = mkdtempSync(join(tmpdir(), 'agentplane-image-'));
+  try {
+    const file = join(work, 'Containerfile');
+    // Docker finds the second by its name
+    const ignoreFile = `${file}.dockerignore`;
+    writeFileSync(file, containerfile);
+    writeFileSync(ignoreFile, ignored);
+    const ignoring = builder === 'docker' ? [] : ['--ignorefile', ignoreFile];
+    const build = builder === 'buildah' ? 'bud' : 'build';
+    run(builder, [build, '--tag', name, '--file', file, ...ignoring, folder]);
+    if (flags.push) run(builder, ['push', name]);
+  } finally {
+    rmSync(work, { recursive: true, force: true });
+  }
+  const next = flags.push ? '' : `${builder} push ${name}, then `;
+  process.stdout.write(
+    `${name}\n${next}name it in a deployment: source: external_image, imageUri: ${name}\n`,
+  );
+  return EXIT.ok;
+}
+
+function findBuilder(): Builder {
+  const found = BUILDERS.find((builder) => spawnSync(builder, ['--version']).status === 0);
+  if (found) return found;
+  throw new CommandError(
+    'failed',
+    `none of ${BUILDERS.join(', ')} is installed; install one to build images`,
+  );
+}
+
+function run(builder: Builder, words: readonly string[]): void {
+  const { status, error } = spawnSync(builder, words, { stdio: ['ignore', 2, 2] });
+  if (status === 0) return;
+  const why = error ? error.message : `it ended with ${status}; its output is above`;
+  throw new CommandError('failed', `${builder} ${words[0]} failed: ${why}`);
+}
