@@ -13,3 +13,4 @@ export { openPool, type Connection, type Pool, type Queryable } from './open-poo
 export { buildPartitionedIndex, type PartitionedIndex } from './partitioned-index.js';
 export { isStorageFull, postgresTrouble, sqlState } from './postgres-trouble.js';
 export { boundedDocuments, byteRows, textTypes } from './row-types.js';
+export { whileAway } from './while-away.js';
