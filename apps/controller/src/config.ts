@@ -98,6 +98,11 @@ export const CONFIG = {
     'whether webhooks of exports may lead into private networks and to this machine',
     { fallback: false },
   ),
+  agentsNonRoot: flag(
+    'AGENTPLANE_AGENTS_NON_ROOT',
+    'whether pods of agents must not run as root, as the restricted Pod Security Standard asks for',
+    { fallback: false },
+  ),
   imagePrefix: text('AGENTPLANE_IMAGE_PREFIX', 'put before the names of platform images', { fallback: '' }),
   imageTag: optionalText('AGENTPLANE_IMAGE_TAG', 'tag of platform images; the version when missing'),
   imagePullSecrets: list(
@@ -208,10 +213,10 @@ export function exportHistory({ exportHistoryMs, exportHistoryCount }: Controlle
 /** What goes into the objects that this program makes. */
 export function platformSettings(config: ControllerConfig): PlatformSettings {
   const { apiUrl, addresses, allowPrivateEndpoints, exportFileBytes, exportFileRows } = config;
-  const { imagePrefix, imageTag, imagePullSecrets, pods } = config;
+  const { agentsNonRoot, imagePrefix, imageTag, imagePullSecrets, pods } = config;
   return {
     ...{ version: PLATFORM_VERSION, apiUrl, addresses, allowPrivateEndpoints },
-    ...{ imagePrefix, imageTag, imagePullSecrets },
+    ...{ agentsNonRoot, imagePrefix, imageTag, imagePullSecrets },
     ...(pods ? { pods } : {}),
     tracing: podTracingVariables(),
     exportFiles: {

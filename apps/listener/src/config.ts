@@ -1,4 +1,4 @@
-import { choice, type Config, integer, list, optionalText, text, url } from '#lib/config';
+import { choice, type Config, flag, integer, list, optionalText, text, url } from '#lib/config';
 import { FIELD_MANAGER } from '#lib/resources';
 import { DEFAULT_PATIENCE } from './rollout/world.js';
 
@@ -27,6 +27,11 @@ export const CONFIG = {
   addresses: choice('AGENTPLANE_ADDRESSES', 'how Services are reached', ['loopback', 'cluster-dns'], {
     fallback: 'cluster-dns',
   }),
+  agentsNonRoot: flag(
+    'AGENTPLANE_AGENTS_NON_ROOT',
+    'whether pods of agents must not run as root, as the restricted Pod Security Standard asks for',
+    { fallback: false },
+  ),
   identity: text('AGENTPLANE_IDENTITY', 'name of this candidate for leadership; the pod’s name', {
     fallback: FIELD_MANAGER.listener,
   }),

@@ -28,7 +28,7 @@ function rolloutController(
   namespace: string,
   activator: Activator | undefined,
 ): ControllerSpec {
-  const { apiUrl, addresses, idleKey } = config;
+  const { apiUrl, addresses, idleKey, agentsNonRoot } = config;
   const { hub: own, place, ownership } = clusters;
   const { client, informers } = own;
   // resources of a remote listener are all in the namespace of its workspace
@@ -43,7 +43,10 @@ function rolloutController(
   });
   const reconciler = new RolloutReconciler(hub, runs, {
     clock,
-    settings: { version: PLATFORM_VERSION, apiUrl, addresses, idleKey, tracing: podTracingVariables() },
+    settings: {
+      ...{ version: PLATFORM_VERSION, apiUrl, addresses, idleKey, agentsNonRoot },
+      tracing: podTracingVariables(),
+    },
     listenerName: config.listener,
     isBlind: () => informers.problem !== undefined || place.informers.problem !== undefined,
     patience: {

@@ -8,7 +8,7 @@ import {
   LABEL,
   type Secret,
 } from '#lib/resources';
-import { CONTAINER_SECURITY, platformLabels, POD_SECURITY } from './object-labels.js';
+import { CONTAINER_SECURITY, platformLabels, platformPodSecurity } from './object-labels.js';
 import { platformImage, type PlatformSettings } from './platform-settings.js';
 import { placementOf } from './pod-placement.js';
 import { METRICS_ANNOTATIONS, METRICS_CONTAINER_PORT, telemetryEnvironment } from './pod-telemetry.js';
@@ -87,7 +87,7 @@ export function buildExportJob(attempt: ExportAttempt, settings: PlatformSetting
           restartPolicy: 'Never',
           automountServiceAccountToken: false,
           enableServiceLinks: false,
-          securityContext: POD_SECURITY,
+          securityContext: platformPodSecurity(settings),
           ...placementOf(settings),
           terminationGracePeriodSeconds: 30,
           containers: [

@@ -13,7 +13,7 @@ import {
   type ServiceAccount,
 } from '#lib/resources';
 import { hubRules, type ListenerRevision, LOCAL_RULES } from './listener-rights.js';
-import { CONTAINER_SECURITY, platformLabels, POD_SECURITY } from './object-labels.js';
+import { CONTAINER_SECURITY, platformLabels, platformPodSecurity } from './object-labels.js';
 import { platformImage, type PlatformSettings } from './platform-settings.js';
 import { placementOf } from './pod-placement.js';
 import { METRICS_ANNOTATIONS, METRICS_CONTAINER_PORT, telemetryEnvironment } from './pod-telemetry.js';
@@ -125,7 +125,7 @@ function listenerDeployment(
           serviceAccountName: metadata.name,
           automountServiceAccountToken: true,
           enableServiceLinks: false,
-          securityContext: POD_SECURITY,
+          securityContext: platformPodSecurity(settings),
           ...placementOf(settings),
           containers: [
             {
@@ -137,6 +137,7 @@ function listenerDeployment(
                 { name: 'AGENTPLANE_NAMESPACES', value: namespace },
                 { name: 'AGENTPLANE_API_URL', value: settings.apiUrl },
                 { name: 'AGENTPLANE_ADDRESSES', value: settings.addresses },
+                ...(settings.agentsNonRoot ? [{ name: 'AGENTPLANE_AGENTS_NON_ROOT', value: 'true' }] : []),
                 {
                   name: 'AGENTPLANE_IDENTITY',
                   valueFrom: { fieldRef: { fieldPath: 'metadata.name' } },

@@ -345,6 +345,19 @@ describe('objects of a listener', () => {
     spec: { computeType: 'cluster', computeId: 'here' },
   };
   const objects = buildListenerObjects(listener, SETTINGS);
+  it('asks for what namespaces with the restricted standard ask for, of agents where the platform says so', () => {
+    expect(objects.deployment.spec.template.spec.securityContext).toMatchObject({ runAsNonRoot: true });
+    const agents = (agentsNonRoot: boolean) =>
+      buildRevisionDeployment(revision(), 1, { ...SETTINGS, agentsNonRoot }).spec.template.spec
+        .securityContext;
+    expect(agents(true)).toEqual({ seccompProfile: { type: 'RuntimeDefault' }, runAsNonRoot: true });
+    expect(agents(false)).toEqual({ seccompProfile: { type: 'RuntimeDefault' } });
+    const handedOn = buildListenerObjects(listener, { ...SETTINGS, agentsNonRoot: true }).deployment;
+    expect(handedOn.spec.template.spec.containers[0]?.env).toContainEqual({
+      name: 'AGENTPLANE_AGENTS_NON_ROOT',
+      value: 'true',
+    });
+  });
   it('shares one name in the listener’s namespace', () => {
     const metas = [objects.serviceAccount, objects.role, objects.roleBinding, objects.deployment].map(
       ({ metadata }) => `${metadata.namespace}/${metadata.name}`,
@@ -396,6 +409,12 @@ describe('export attempt', () => {
   const secret = buildExportSecret(attempt, {
     databaseUri: 'postgres://secret',
     store: { access_key_id: 'QQ==', other: 'Qg==' },
+  });
+  it('runs as another user than root in a cluster, as the platform’s user on one machine', () => {
+    const of = (addresses: 'cluster-dns' | 'loopback') =>
+      buildExportJob(attempt, { ...SETTINGS, addresses }).spec.template.spec.securityContext;
+    expect(of('cluster-dns')).toMatchObject({ runAsNonRoot: true });
+    expect(of('loopback')).not.toHaveProperty('runAsNonRoot');
   });
   it('runs in the system namespace, out of reach of agents', () => {
     expect(job.metadata).toMatchObject({ name: 'bxr-0123456789ab-3', namespace: 'agentplane-system' });

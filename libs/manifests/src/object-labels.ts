@@ -1,4 +1,5 @@
 import { LABEL, MANAGED_BY } from '#lib/resources';
+import type { PlatformSettings } from './platform-settings.js';
 
 /** Labels of everything that the platform makes. */
 export function platformLabels(
@@ -15,3 +16,20 @@ export const CONTAINER_SECURITY = Object.freeze({
 });
 
 export const POD_SECURITY = Object.freeze({ seccompProfile: Object.freeze({ type: 'RuntimeDefault' }) });
+
+/** As the restricted Pod Security Standard asks for. The node of one machine runs pods as the user of the platform. */
+const NON_ROOT_POD_SECURITY = Object.freeze({ ...POD_SECURITY, runAsNonRoot: true });
+
+/** Of pods that run the platform's own images, whose user is not root. */
+export function platformPodSecurity({ addresses }: Pick<PlatformSettings, 'addresses'>): PodSecurity {
+  return addresses === 'cluster-dns' ? NON_ROOT_POD_SECURITY : POD_SECURITY;
+}
+
+/** Of pods that run images of users, many of which are root's. */
+export function agentPodSecurity({
+  agentsNonRoot = false,
+}: Pick<PlatformSettings, 'agentsNonRoot'>): PodSecurity {
+  return agentsNonRoot ? NON_ROOT_POD_SECURITY : POD_SECURITY;
+}
+
+type PodSecurity = typeof POD_SECURITY & { readonly runAsNonRoot?: boolean };

@@ -9,6 +9,8 @@ export interface PlatformSettings {
   readonly imageTag?: string | undefined;
   /** Names of Secrets with keys of registries, in every namespace that pods of the platform are in. */
   readonly imagePullSecrets?: readonly string[];
+  /** Whether pods of agents must not run as root; images that do are then refused by the node. Default false. */
+  readonly agentsNonRoot?: boolean;
   /** Of listeners and export workers. */
   readonly pods?: PodPlacement;
   /** Where agents send traces and verify keys, no slash at its end. */

@@ -12,7 +12,7 @@ import {
 } from '#lib/resources';
 import { addressOf } from './address-of.js';
 import { idleToken } from './idle-token.js';
-import { CONTAINER_SECURITY, platformLabels, POD_SECURITY } from './object-labels.js';
+import { CONTAINER_SECURITY, platformLabels, agentPodSecurity } from './object-labels.js';
 import type { PlatformSettings } from './platform-settings.js';
 import { podResources, type WantedResources } from './pod-resources.js';
 import { METRICS_ANNOTATIONS, METRICS_CONTAINER_PORT, telemetryEnvironment } from './pod-telemetry.js';
@@ -211,7 +211,7 @@ function buildWorkload(
         spec: {
           automountServiceAccountToken: false,
           enableServiceLinks: false,
-          securityContext: POD_SECURITY,
+          securityContext: agentPodSecurity(settings),
           ...runtimePlacement(settings),
           terminationGracePeriodSeconds: 30,
           ...(wanted.serviceAccountName ? { serviceAccountName: wanted.serviceAccountName } : {}),
