@@ -38,6 +38,8 @@ export interface WalkTarget {
   readonly objectStore: Credentials['objectStore'];
   /** The address of an agent as this process reaches it. */
   reach(url: string): string;
+  /** Waits where a Service leads to pods a moment after they are ready: every node must hear of it first. */
+  awaitService?(url: string): Promise<void>;
   queryTraceStore(sql: string, values: readonly unknown[]): Promise<Record<string, unknown>[]>;
 }
 
@@ -97,6 +99,7 @@ export function walkRows(target: () => WalkTarget): () => Deployment {
     expect(body.active_revision_id).toBe(deployment.latest_revision_id);
     expect(body.status).toBe('READY');
     url = await urlOf(target().rest, deployment.id);
+    await target().awaitService?.(url);
   }, 120_000);
 
   it('has a tracing project of its name', async () => {

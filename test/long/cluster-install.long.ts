@@ -1,5 +1,5 @@
 import { execFile, execFileSync } from 'node:child_process';
-import { chownSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { appendFileSync, chownSync, cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
 import pg from 'pg';
@@ -29,7 +29,7 @@ const IMAGES = ['api', 'controller', 'listener', 'export-worker', 'setup'];
 /** Of the user in the chart's Postgres. */
 const POSTGRES_USER = 70;
 /** What the page leaves out: images that no registry has, a store with a private address. */
-const HERE = `--set trial.postgres.image=localhost/trial-postgres:1 --set allowPrivateEndpoints=true --timeout 9m`;
+const HERE = `--set trial.postgres.image=localhost/trial-postgres:1 --set allowPrivateEndpoints=true --set agents.runAsNonRoot=true --timeout 9m`;
 
 const VOLUME = (path: string): object => ({
   ...{ apiVersion: 'v1', kind: 'PersistentVolume', metadata: { name: 'trial' } },
@@ -40,6 +40,41 @@ const VOLUME = (path: string): object => ({
 });
 /** Every pod of the platform must be admitted by the strictest of the Pod Security Standards. */
 const RESTRICTED = ['pod-security.kubernetes.io/enforce=restricted'];
+
+/** Outside of the platform, as somebody's own is. */
+const OWN_POSTGRES = {
+  ...{ apiVersion: 'v1', kind: 'List' },
+  items: [
+    {
+      ...{ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'postgres', labels: { app: 'postgres' } } },
+      spec: {
+        securityContext: { runAsUser: POSTGRES_USER, fsGroup: POSTGRES_USER },
+        containers: [
+          {
+            ...{ name: 'postgres', image: 'localhost/trial-postgres:1', args: ['-c', 'max_connections=200'] },
+            env: [
+              { name: 'PGDATA', value: '/data/pgdata' },
+              { name: 'POSTGRES_PASSWORD', value: 'own' },
+            ],
+            readinessProbe: { exec: { command: ['pg_isready', '-U', 'postgres'] }, periodSeconds: 2 },
+            volumeMounts: [
+              { name: 'data', mountPath: '/data' },
+              { name: 'run', mountPath: '/var/run/postgresql' },
+            ],
+          },
+        ],
+        volumes: [
+          { name: 'data', emptyDir: {} },
+          { name: 'run', emptyDir: {} },
+        ],
+      },
+    },
+    {
+      ...{ apiVersion: 'v1', kind: 'Service', metadata: { name: 'postgres' } },
+      spec: { selector: { app: 'postgres' }, ports: [{ port: 5432 }] },
+    },
+  ],
+} as const;
 
 interface Pod {
   readonly metadata: { readonly name: string; readonly uid: string };
@@ -89,6 +124,8 @@ interface Pod {
         'registry.example.com/team/my-agent:1': 'localhost/sample-agent:1',
         'registry.example.com/team/': 'localhost/',
         'destination.yaml': destination,
+        'postgres://agentplane:PASSWORD@HOST': 'postgres://agentplane:own@postgres.databases.svc',
+        'postgres://deployments:PASSWORD@HOST': 'postgres://deployments:own@postgres.databases.svc',
       },
     );
   }, 3_600_000);
@@ -115,6 +152,11 @@ interface Pod {
   function reach(url: string): string {
     const [name = '', namespace = ''] = new URL(url).hostname.split('.');
     return serviceUrl(name, namespace);
+  }
+
+  async function awaitService(url: string): Promise<void> {
+    const ask = (): Promise<boolean> => fetch(`${reach(url)}/ok`).then(({ ok }) => ok);
+    await waitFor(() => ask().catch(() => false), { what: `the Service at ${url}`, timeoutMs: 10_000 });
   }
 
   async function secret(name: string, key: string): Promise<string> {
@@ -210,7 +252,7 @@ interface Pod {
 
   describe('the walk of one machine', () => {
     walkRows(() => ({
-      ...{ rest, kubectl, reach, queryTraceStore },
+      ...{ rest, kubectl, reach, awaitService, queryTraceStore },
       agent: {
         source: 'external_image',
         source_revision_config: { image_uri: 'localhost/sample-agent:1' },
@@ -287,9 +329,27 @@ interface Pod {
     expect(rows).toHaveLength(ids.length);
   }
 
+  /** The chart of another version, with a value that the installed one has not. */
+  async function packNextChart(): Promise<string> {
+    const next = join(folder, 'next');
+    cpSync(join(repository, 'charts/agentplane'), next, { recursive: true });
+    rmSync(join(next, 'values.schema.json'));
+    appendFileSync(join(next, 'values.yaml'), '\nnewcomer: { note: here }\n');
+    const note = `apiVersion: v1\nkind: ConfigMap\nmetadata: { name: newcomer }\ndata: { note: '{{ .Values.newcomer.note }}' }\n`;
+    writeFileSync(join(next, 'templates', 'newcomer.yaml'), note);
+    await promisify(execFile)(join(home, 'bin', 'helm'), [
+      'package',
+      next,
+      '--version',
+      '0.1.1',
+      '-d',
+      folder,
+    ]);
+    return join(folder, 'agentplane-0.1.1.tgz');
+  }
+
   it('upgrades under load, and nothing fails and nothing is lost', async () => {
-    const packed = ['package', 'charts/agentplane', '--version', '0.1.1', '-d', folder];
-    await promisify(execFile)(join(home, 'bin', 'helm'), packed, { cwd: repository });
+    const chart = await packNextChart();
     const postgres = await podsOf('trial-postgres');
     const { project, ids } = await ingestDays();
     const destinations = await rest.get<{ id: string }[]>('/api/v1/bulk-exports/destinations');
@@ -298,7 +358,7 @@ interface Pod {
       ...{ bulk_export_destination_id: destinations.body[0]?.id, session_id: project },
       ...{ start_time: '2026-03-01T00:00:00Z', end_time: '2026-03-11T00:00:00Z' },
     });
-    const upgrade = page('## Upgrade').replace('charts/agentplane', join(folder, 'agentplane-0.1.1.tgz'));
+    const upgrade = page('## Upgrade').replace('charts/agentplane', chart);
     await shell.run(upgrade, '--set image.tag=next --set podLabels.team=agents --timeout 9m');
     const { failures, ingested } = await endLoad();
     expect(failures).toEqual([]);
@@ -403,6 +463,39 @@ interface Pod {
     const after = Number((await queryTraceStore('SELECT count(*) AS runs FROM runs'))[0]?.['runs']);
     expect(after).toBeGreaterThanOrEqual(before.runs);
     await kubectl.run(['wait', '--for=condition=Ready', 'adep/my-agent', '--timeout=3m']);
+    expect(await shell.run(page('## First agent', 3))).toContain('42');
+  }, 1_200_000);
+
+  it('removes everything as the page shows', async () => {
+    await shell.run(page('## Uninstall', 1));
+    expect(await kubectl.run(['get', 'crd,clusterroles,namespaces', '-o', 'name'])).not.toMatch(
+      /agentplane|ws-default/,
+    );
+  }, 600_000);
+
+  it('installs over a database of one’s own, with roles that may do no more than the page says', async () => {
+    await kubectl.run(['create', 'namespace', 'databases']);
+    await kubectl.run(['-n', 'databases', 'apply', '-f', '-'], { input: JSON.stringify(OWN_POSTGRES) });
+    await kubectl.run(['-n', 'databases', 'wait', '--for=condition=Ready', 'pod/postgres', '--timeout=2m']);
+    const { host } = new URL(serviceUrl('postgres', 'databases'));
+    const admin = new pg.Client({ connectionString: `postgres://postgres:own@${host}/postgres` });
+    await admin.connect();
+    for (const statement of page('## Database').split(/(?<=;)\n/))
+      await admin.query(statement.replaceAll('PASSWORD', 'own'));
+    await admin.end();
+    await shell.run(page('## Database', 1));
+    await shell.run(page('## Install'), '--timeout 9m');
+    rest = await restWithFirstKey();
+    expect((await rest.get('/v2/deployments')).status).toBe(200);
+    const namespace = await kubectl.run([
+      'get',
+      'workspace',
+      'default',
+      '-o',
+      'jsonpath={.status.namespace}',
+    ]);
+    await kubectl.run(['config', 'set-context', '--current', `--namespace=${namespace}`]);
+    await shell.run(page('## First agent', 2));
     expect(await shell.run(page('## First agent', 3))).toContain('42');
   }, 1_200_000);
 });

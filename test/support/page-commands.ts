@@ -34,7 +34,7 @@ export class PageShell {
     for (const [shown, here] of Object.entries(this.replaced)) text = text.replaceAll(shown, here);
     const options = { cwd: repository, env: this.environment, maxBuffer: 64 << 20, timeout: 600_000 };
     try {
-      return (await run('bash', ['-euo', 'pipefail', '-c', text], options)).stdout;
+      return (await run('bash', ['--norc', '-euo', 'pipefail', '-c', text], options)).stdout;
     } catch (error) {
       const { stdout, stderr } = error as { readonly stdout: string; readonly stderr: string };
       throw new Error(`${text}\nfailed:\n${stdout}${stderr}`, { cause: error });

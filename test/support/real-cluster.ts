@@ -16,8 +16,11 @@ export function canBeNode(installation: string): boolean {
 
 /** The archive of all images; built where their sources have changed, which takes minutes. */
 export function buildImages(): string {
-  const options = { encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'], timeout: 3_000_000 } as const;
-  return execFileSync('bash', [join(FOLDER, 'images.sh')], options).trim();
+  return execFileSync('bash', [join(FOLDER, 'images.sh')], {
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'inherit'],
+    timeout: 3_000_000,
+  }).trim();
 }
 
 /** A control plane of a real Kubernetes for one test file: another file would end a common one in the middle. */
