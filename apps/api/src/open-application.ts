@@ -49,6 +49,8 @@ export interface ApiApplication extends Stoppable {
   readonly server: Server;
   /** Begins to serve, on a free port for 0; answers the port. */
   listen(address: ListenAddress): Promise<number>;
+  /** Serves for the time that settings say, and ends each connection with an answer; before `stop`. */
+  drain(): Promise<void>;
 }
 
 /** Bodies are bounded and held in memory until they have come. */
@@ -108,12 +110,12 @@ export async function openApplication(
       const address = server.server.address();
       return typeof address === 'object' && address !== null ? address.port : port;
     },
-    async stop() {
+    async drain() {
       beginDrain();
       // a Service of Kubernetes goes on sending connections until every node has heard that this pod ends
       await parts.clock.sleep(config.drainMs);
-      await application.close();
     },
+    stop: () => application.close(),
   };
 }
 

@@ -71,6 +71,8 @@ async function start(context: ProgramContext): Promise<void> {
   const port = await application.listen(config);
   context.own(application.ticks).start();
   const tlsPort = await serveTls(context, config, application.server);
+  // before what serves with TLS ends, too
+  context.own({ name: 'drain', stop: () => application.drain() });
   log.info({ host: config.host, port, tlsPort, kinds: Object.keys(RESOURCES).length }, 'listening');
   process.send?.({ kind: 'ready' });
 }

@@ -218,6 +218,7 @@ export async function runApi(
       };
     },
     async stop() {
+      await application.drain();
       await application.stop();
       await informers.stop();
       await client.close();
