@@ -8,6 +8,7 @@ import { ensureBuilt } from '../bin/ensure-built.js';
 import { chartFiles } from './generate/chart.mjs';
 import { commandPage } from './generate/command-page.mjs';
 import { compatibilityPage } from './generate/compatibility-page.mjs';
+import { differencesPage } from './generate/differences-page.mjs';
 import { errorsPage } from './generate/errors-page.mjs';
 import { eventsPage } from './generate/events-page.mjs';
 import { filterPage } from './generate/filter-page.mjs';
@@ -57,6 +58,7 @@ async function settleDocuments() {
   reference.files.set('cli.md', await commandPage(root));
   reference.files.set('filter-language.md', await filterPage());
   reference.files.set('langsmith-compatibility.md', compatibilityPage());
+  reference.files.set('langgraph-api-differences.md', differencesPage(root));
   const chart = chartFiles(root, crds, version);
   for (const [path, text] of chart.files)
     if (path.startsWith('docs/reference/')) reference.files.set(path.slice('docs/reference/'.length), text);

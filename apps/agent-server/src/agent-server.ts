@@ -145,7 +145,7 @@ export class AgentServer {
     const { startPatienceMs: patienceMs } = config;
     await awaitDatabase({ uri, patienceMs, readiness, secrets, clock, log }, async () => {
       await database.migrate();
-      await assistants.ensure([...graphs]);
+      await assistants.ensure([...graphs], hosts);
       await services.threadSweeper.prepare();
     });
     services.redis?.start();

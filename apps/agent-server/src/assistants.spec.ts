@@ -118,6 +118,14 @@ describe('assistants', () => {
     expect(await client.assistants.getVersions('counter')).toMatchObject([{ version: 1, assistant_id: id }]);
   });
 
+  it('shows what langgraph.json says of a graph as the description of its assistant', async () => {
+    const described = await client.assistants.search({ graphId: 'slow', metadata: { created_by: 'system' } });
+    expect(described).toMatchObject([{ description: 'Waits in each of its steps.', version: 1 }]);
+    expect(await client.assistants.getVersions('slow')).toMatchObject([
+      { description: described[0]?.description },
+    ]);
+  });
+
   it('answers 404 for an assistant, a version or a graph that does not exist', async () => {
     const { assistant_id: id } = await client.assistants.create({ graphId: 'counter' });
     const absent = '11111111-1111-4111-8111-111111111111';

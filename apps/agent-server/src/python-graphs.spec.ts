@@ -70,6 +70,37 @@ if (!python) process.stderr.write('SKIPPED: graphs in Python: AGENTPLANE_TEST_PY
     expect(await runs.wait(null, 'prefers', own)).toEqual({ text: 'mine' });
   });
 
+  it('gets the fields of its context that a caller gives as configuration, and the other way round', async () => {
+    const { runs } = server.client();
+    const config = { configurable: { word: 'configured', colour: 'red' } };
+    expect(await runs.wait(null, 'prefers', { input: { text: '' }, config })).toEqual({ text: 'configured' });
+    const context = { word: 'meant' };
+    expect(await runs.wait(null, 'made', { input: { text: '' }, context })).toEqual({ text: 'meant' });
+  });
+
+  it('leaves its thread interrupted where it stops before a node, and idle once it went on', async () => {
+    const { runs, threads } = server.client();
+    const { thread_id: id } = await threads.create();
+    const input = { messages: [{ type: 'human', content: 'a' }] };
+    await runs.wait(id, 'echo', { input, interruptBefore: '*' });
+    const stopped = await threads.get(id);
+    await runs.wait(id, 'echo', { input: null });
+    expect([stopped.status, (await threads.get(id)).status]).toEqual(['interrupted', 'idle']);
+  });
+
+  it('shows what there is of a message as a message, and no empty schema of an answer', async () => {
+    const { runs, threads } = server.client();
+    const types = new Set<unknown>();
+    const input = { messages: [{ type: 'human', content: 'a' }] };
+    for await (const { event, data } of runs.stream(null, 'echo', { input, streamMode: 'messages' }))
+      if (event === 'messages/partial') types.add((data as unknown as [{ type: string }])[0].type);
+    expect([...types]).toEqual(['ai']);
+    const { thread_id: id } = await threads.create();
+    await runs.wait(id, 'asks', { input: {} });
+    const [waiting] = Object.values((await threads.get(id)).interrupts);
+    expect(Object.keys(waiting?.[0] ?? {}).sort()).toEqual(['id', 'value']);
+  });
+
   it('keeps items in the store', async () => {
     const client = server.client();
     await client.runs.wait(null, 'remembers', { input: { text: 'first' } });

@@ -64,6 +64,15 @@ it('marks the last state of a thread with metadata', async () => {
   await expect(client.threads.patchState(empty, { a: 1 })).rejects.toMatchObject({ status: 404 });
 });
 
+describe('runs of a thread', () => {
+  it('lists none of a new thread, and answers 404 for one that does not exist', async () => {
+    const { thread_id: id } = await client.threads.create();
+    expect(await client.runs.list(id)).toEqual([]);
+    const unknown = client.runs.list('11111111-1111-4111-8111-111111111111');
+    await expect(unknown).rejects.toMatchObject({ status: 404 });
+  });
+});
+
 describe('cancelling many runs', () => {
   const delayed = { input: {}, afterSeconds: 3_600 };
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import is_dataclass
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 from .modes import modes_of
@@ -75,14 +75,15 @@ def _caller_of(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def run_config(run: Run, saver: Any, *, continues: bool) -> dict[str, Any]:
-    """The configuration of one attempt of a run."""
+    """The configuration of one attempt of a run. Graphs that know no context find it in `configurable`."""
     kwargs = run["kwargs"]
     given = kwargs.get("config") or {}
     identity = identity_of(run)
+    configurable = given.get("configurable") or kwargs.get("context")
     begins = {} if continues else {key: value for key, value in (kwargs.get("checkpoint") or {}).items() if value}
     config: dict[str, Any] = {
         "configurable": configurable_of(
-            given.get("configurable"), _caller_of(kwargs["caller"]), identity, begins, {CHECKPOINTER_KEY: saver}
+            configurable, _caller_of(kwargs["caller"]), identity, begins, {CHECKPOINTER_KEY: saver}
         ),
         "metadata": {
             **(given.get("metadata") or {}),
@@ -110,10 +111,29 @@ def _defaults_of(schema: Any) -> Any:
         return None
 
 
+def _fields_of(schema: Any) -> set[str] | None:
+    """What a context may hold; None where anything may stand."""
+    if is_dataclass(schema):
+        return {field.name for field in fields(schema)}
+    known = getattr(schema, "model_fields", None) or getattr(schema, "__annotations__", None)
+    return set(known) if known else None
+
+
+def context_of(kwargs: Mapping[str, Any], schema: Any) -> Any:
+    """The context of a call. Callers that know none say the same in `configurable`."""
+    given = _without_caller(kwargs.get("context") or {})
+    if given:
+        return given
+    known = _fields_of(schema)
+    configurable = configurable_of((kwargs.get("config") or {}).get("configurable"))
+    meant = {key: value for key, value in configurable.items() if known is None or key in known}
+    return meant or _defaults_of(schema)
+
+
 def call_options(run: Run, graph: Any) -> dict[str, Any]:
     """What else the graph is called with."""
     kwargs = run["kwargs"]
-    context = _without_caller(kwargs.get("context") or {}) or _defaults_of(getattr(graph, "context_schema", None))
+    context = context_of(kwargs, getattr(graph, "context_schema", None))
     options: dict[str, Any] = {"subgraphs": bool(kwargs.get("subgraphs"))}
     if context is not None:
         options["context"] = context

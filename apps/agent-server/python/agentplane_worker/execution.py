@@ -123,7 +123,7 @@ class RunExecution:
         if message:
             self.stop(Stop("too-large", message=message))
         elif not self._stop:
-            self._worker.channel.send("event", self._number, dumps({"event": event.event}), event.data)
+            self._worker.channel.send_output("event", self._number, dumps({"event": event.event}), event.data)
 
     def _too_large(self, what: str, text: bytes) -> str | None:
         limit = self._worker.max_text_bytes
@@ -255,7 +255,9 @@ class RunExecution:
         if message:
             return self._stopped(Stop("too-large", message=message))
         if state.interrupts is None:
-            return _ended({"status": "success", "threadStatus": "idle"}, values or b"null", values)
+            waits = await self._waits_at_breakpoint(library, saver)
+            end = {"status": "success", "threadStatus": "interrupted" if waits else "idle"}
+            return _ended(end, values or b"null", values, b"{}" if waits else b"")
         interrupts = b"{}"
         if not self.run["isTemporary"]:
             interrupts = dumps(interrupts_by_task(await library.graph.aget_state(self._thread_config(saver))))
@@ -265,6 +267,15 @@ class RunExecution:
         if message:
             return self._stopped(Stop("too-large", message=message))
         return _ended({"status": "success", "threadStatus": "interrupted"}, body, values, interrupts)
+
+    async def _waits_at_breakpoint(self, library: _Library, saver: BaseCheckpointSaver[Any]) -> bool:
+        """Whether the graph stopped before or behind a node, of which the library streams nothing among the values."""
+        graph, kwargs = library.graph, self.run["kwargs"]
+        asked = (kwargs.get("interrupt_before"), kwargs.get("interrupt_after"))
+        built = (getattr(graph, name, None) for name in ("interrupt_before_nodes", "interrupt_after_nodes"))
+        if self.run["isTemporary"] or not any((*asked, *built)):
+            return False
+        return bool((await graph.aget_state(self._thread_config(saver))).next)
 
     def _stopped(self, reason: Stop) -> Outcome:
         match reason.kind:

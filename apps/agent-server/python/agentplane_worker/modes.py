@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from langchain_core.messages import message_chunk_to_message
+
 from .wire import checkpoint_of, dumps
 
 
@@ -76,7 +78,8 @@ def _growing_messages() -> Mapping[str, Render]:
             partial[key] = message
             return [*events, *completed([message])]
         partial[key] = message if before is None else before + message
-        return [*events, RunEvent("messages/partial", dumps([partial[key]]))]
+        # what there is so far is a message, not a piece of one
+        return [*events, RunEvent("messages/partial", dumps([message_chunk_to_message(partial[key])]))]
 
     def values(payload: Any, namespace: Namespace) -> Sequence[RunEvent]:
         messages = payload.get("messages") if isinstance(payload, Mapping) else None
@@ -89,8 +92,8 @@ def _public_config(config: Any) -> Any:
     """A configuration without the keys that only the server may see."""
     if not isinstance(config, Mapping):
         return config
-    shown = {key: config.get(key) for key in ("configurable", "tags", "metadata", "recursion_limit")}
-    if isinstance(shown["configurable"], Mapping):
+    shown = {key: config[key] for key in ("configurable", "tags", "metadata", "recursion_limit") if key in config}
+    if isinstance(shown.get("configurable"), Mapping):
         shown["configurable"] = {
             key: value for key, value in shown["configurable"].items() if not str(key).startswith("__")
         }
@@ -101,7 +104,9 @@ def _task(task: Any) -> Any:
     place = checkpoint_of(task.get("state")) if isinstance(task, Mapping) else None
     if place is None:
         return task
-    return {**{key: value for key, value in task.items() if key != "state"}, "checkpoint": place}
+    # not read: no more than what the library names of it
+    named = {key: value for key, value in place.items() if value is not None}
+    return {**{key: value for key, value in task.items() if key != "state"}, "checkpoint": named}
 
 
 def checkpoint_on_wire(payload: Any) -> Any:

@@ -14,6 +14,15 @@ from .wire import checkpoint_of
 _SEEN = "__interrupt__"
 
 
+def _interrupts(task: Any) -> list[dict[str, Any]]:
+    """What a task waits for. Newer releases of the library have a schema of the answer, shown where the graph gave one."""
+    return [
+        {"id": one.id, "value": one.value, **({"response_schema": schema} if schema is not None else {})}
+        for one in task.interrupts
+        for schema in [getattr(one, "response_schema", None)]
+    ]
+
+
 def _task(task: Any) -> dict[str, Any]:
     place = task.state.config if isinstance(task.state, StateSnapshot) else task.state
     checkpoint = checkpoint_of(place)
@@ -25,7 +34,7 @@ def _task(task: Any) -> dict[str, Any]:
         "name": task.name,
         "path": task.path,
         "error": None if task.error is None else str(task.error),
-        "interrupts": task.interrupts,
+        "interrupts": _interrupts(task),
         "checkpoint": checkpoint,
         "state": state_on_wire(task.state) if isinstance(task.state, StateSnapshot) else None,
         "result": getattr(task, "result", None),
@@ -42,13 +51,13 @@ def state_on_wire(state: StateSnapshot) -> dict[str, Any]:
         "created_at": state.created_at,
         "checkpoint": checkpoint_of(state.config),
         "parent_checkpoint": checkpoint_of(state.parent_config),
-        "interrupts": [one for task in state.tasks for one in task.interrupts],
+        "interrupts": [one for task in state.tasks for one in _interrupts(task)],
     }
 
 
 def interrupts_by_task(state: StateSnapshot) -> dict[str, Any]:
     """The interrupts of a state as a thread shows them: by the task that waits."""
-    return {task.id: task.interrupts for task in state.tasks if task.interrupts}
+    return {task.id: _interrupts(task) for task in state.tasks if task.interrupts}
 
 
 def _is_among(breakpoints: Any, node: str) -> bool:

@@ -1,5 +1,6 @@
 import { PublicError } from '#lib/errors';
 import { isUuid } from '#lib/resources';
+import type { DescribedGraphs } from '../graph/described-graphs.js';
 import { ensureSystemAssistant } from '../store/assistant/ensure-system-assistant.js';
 import { findAssistant } from '../store/assistant/find-assistant.js';
 import { removeAssistant } from '../store/assistant/remove-assistant.js';
@@ -28,9 +29,13 @@ export class Assistants {
   constructor(private readonly sql: Sql) {}
 
   /** Makes sure that every graph has its assistant; before any other call. */
-  async ensure(graphIds: readonly string[]): Promise<void> {
+  async ensure(
+    graphIds: readonly string[],
+    described: Pick<DescribedGraphs, 'descriptionOf'>,
+  ): Promise<void> {
     for (const graphId of graphIds) {
-      const made = await ensureSystemAssistant(WORKER, this.sql, systemAssistantId(graphId), graphId);
+      const [id, description] = [systemAssistantId(graphId), described.descriptionOf(graphId)];
+      const made = await ensureSystemAssistant(WORKER, this.sql, id, graphId, description);
       if (!made) continue;
       this.#system.set(made.assistant_id, made);
       this.#ofGraphs.set(graphId, made);

@@ -169,6 +169,8 @@ export class RunRoutes {
       const runs: string[] = [];
       for (const row of await listRuns(scope, sql, threadId, wanted))
         runs.push(await inTurns(runText(row, fields), scope.left));
+      // a thread without such runs, or none that the caller may see
+      if (runs.length === 0) await getThreadHead(scope, sql, threadId);
       return jsonList(runs);
     });
   }

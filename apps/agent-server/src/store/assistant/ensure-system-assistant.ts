@@ -14,15 +14,17 @@ export async function ensureSystemAssistant(
   sql: Sql,
   assistantId: string,
   graphId: string,
+  description: string | undefined,
 ): Promise<WireAssistant | undefined> {
   const { rows } = await sql.asWorker<AssistantRow>(scope, {
     text: `WITH made AS (
-        INSERT INTO agentplane.assistants (assistant_id, graph_id, name, system, metadata)
-        VALUES ($1, $2, $2, true, '{"created_by": "system"}')
-        ON CONFLICT (assistant_id) DO UPDATE SET graph_id = EXCLUDED.graph_id, system = true
+        INSERT INTO agentplane.assistants (assistant_id, graph_id, name, description, system, metadata)
+        VALUES ($1, $2, $2, $3, true, '{"created_by": "system"}')
+        ON CONFLICT (assistant_id) DO UPDATE SET graph_id = EXCLUDED.graph_id, description = EXCLUDED.description,
+          system = true
         RETURNING ${ASSISTANT_COLUMNS}), ${KEEP_VERSIONS}
       SELECT * FROM made`,
-    values: [assistantId, graphId],
+    values: [assistantId, graphId, description ?? null],
   });
   return rows[0] && wireAssistant(rows[0]);
 }
