@@ -47,15 +47,20 @@ export class ExportPlane {
   #url = '';
   #key = '';
   readonly #folder: string;
+  /** The API server. */
+  readonly server = testEmbeddedKube();
 
   /** @param programs variables of each; those of the node reach its workers */
   constructor({ controller = {}, api = {}, node = {} }: PlaneVariables = {}) {
-    const server = testEmbeddedKube();
     const postgres = testPostgres();
     this.#folder = temporaryFolder();
     beforeAll(async () => {
       const { uri } = await postgres.freshDatabase();
-      const surroundings = { kubeconfigPath: server.kubeconfigPath, databaseUri: uri, folder: this.#folder };
+      const surroundings = {
+        kubeconfigPath: this.server.kubeconfigPath,
+        databaseUri: uri,
+        folder: this.#folder,
+      };
       this.#plane = await ControlPlane.start({ ...surroundings, isForExports: true, controller, api });
       this.#sql = new pg.Client({ connectionString: uri });
       // the server may stop first

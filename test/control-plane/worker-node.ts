@@ -1,4 +1,4 @@
-import type { KubeClient } from '#lib/kube';
+import { KubeApiError, type KubeClient } from '#lib/kube';
 import { type EnvironmentVariable, LABEL, type Pod, PODS, SECRETS } from '#lib/resources';
 import { waitFor } from '#lib/testing';
 import { WorkerProcess } from '../../apps/export-worker/testdata/worker-process.js';
@@ -100,11 +100,16 @@ export class WorkerNode {
     const exitCode = ended === 'SIGKILL' ? 137 : ended === 'SIGTERM' ? 143 : Number(ended);
     const terminated = { exitCode, finishedAt: new Date().toISOString(), ...(reason ? { reason } : {}) };
     const phase = exitCode === 0 ? 'Succeeded' : 'Failed';
-    try {
-      await this.#plane.reportPod(pod, { ready: false, state: { terminated } }, phase);
-    } catch {
-      // the pod was deleted, as those of a deadline and of a cancelled run are
-    }
+    while (!this.#isStopped)
+      try {
+        await this.#plane.reportPod(pod, { ready: false, state: { terminated } }, phase);
+        return;
+      } catch (error) {
+        // the pod was deleted, as those of a deadline and of a cancelled run are
+        if (error instanceof KubeApiError && error.code === 404) return;
+        // as a kubelet, it says so once the API server is available again
+        await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+      }
   }
 }
 
