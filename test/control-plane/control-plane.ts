@@ -114,9 +114,20 @@ export class ControlPlane {
 
   /** @param more variables of the process */
   async startController(more: Readonly<Record<string, string>> = {}): Promise<void> {
+    await this.#kubeconfigOf({ namespace: SYSTEM, name: 'controller' });
+    const program = this.#spawnController(more);
+    await waitFor(() => program.said('controllers work'), { ...PATIENT, what: 'the controller' });
+  }
+
+  /** Starts the controller again where it has ended by itself, as a supervisor does, with the token that it had. */
+  superviseController(): void {
+    if (!this.program('controller').isRunning) this.#spawnController({});
+  }
+
+  #spawnController(more: Readonly<Record<string, string>>): Program {
     const { databaseUri } = this.#surroundings;
     const program = new Program('controller', {
-      KUBECONFIG: await this.#kubeconfigOf({ namespace: SYSTEM, name: 'controller' }),
+      KUBECONFIG: this.#kubeconfigPath('controller'),
       AGENTPLANE_DATABASE_URI: databaseUri,
       AGENTPLANE_DATABASE_ADMIN_URI: databaseUri,
       AGENTPLANE_API_URL: 'http://127.0.0.1:9',
@@ -134,7 +145,7 @@ export class ControlPlane {
       ...more,
     });
     this.#keep('controller', program);
-    await waitFor(() => program.said('controllers work'), { ...PATIENT, what: 'the controller' });
+    return program;
   }
 
   /**
@@ -298,10 +309,14 @@ export class ControlPlane {
     });
   }
 
+  #kubeconfigPath(account: string): string {
+    return join(this.#surroundings.folder, `${account}.kubeconfig`);
+  }
+
   async #kubeconfigOf(account: { readonly namespace: string; readonly name: string }): Promise<string> {
     const { token } = await this.client.createToken(account);
     const { server, ca } = this.#connection;
-    const path = join(this.#surroundings.folder, `${account.name}.kubeconfig`);
+    const path = this.#kubeconfigPath(account.name);
     const config = {
       apiVersion: 'v1',
       kind: 'Config',

@@ -50,6 +50,10 @@ export class Program {
     );
   }
 
+  get isRunning(): boolean {
+    return this.#child.exitCode === null && this.#child.signalCode === null;
+  }
+
   said(message: string): boolean {
     return this.log.some(({ msg }) => msg === message);
   }
