@@ -172,7 +172,7 @@ describe('hourly schedules of many workspaces', () => {
       expect(await rest<unknown[]>(`/${child?.id}/runs`)).not.toHaveLength(0);
   }
 
-  it('leave a bounded number of objects, and every export to be found by REST', async () => {
+  it('keeps objects bounded, and every export found by REST', async () => {
     for (let number = 0; number < WORKSPACES; number++) await addSchedule(number);
     const ended = new Set<string>();
     const most: Record<string, number> = {};
