@@ -67,7 +67,13 @@ describe('an export without its API server', () => {
       exports.plane.superviseController();
       return exportWireStatus(await exports.export(name)) === 'COMPLETED';
     };
-    await waitFor(isCompleted, { timeoutMs: 120_000, what: 'the export to complete' });
+    await waitFor(isCompleted, { timeoutMs: 300_000, what: 'the export to complete' }).catch(
+      async (error: unknown) => {
+        const said = (await exports.runs(name)).map(({ status }) => JSON.stringify(status));
+        const heard = exports.plane.program('controller').log.slice(-20);
+        throw new Error(`${said.join('\n')}\n${JSON.stringify(heard)}`, { cause: error });
+      },
+    );
     const runs = await exports.runs(name);
     expect(runs.map(({ status }) => status?.attempt).sort()).toEqual([1, 1, 1, 2]);
     expect(await exports.exportedIds(name)).toEqual(await exports.storedIds(projectId));
@@ -85,6 +91,6 @@ describe('an export without its API server', () => {
   itLong(
     'goes on, and completes exactly once the server is back after ten minutes',
     () => expectExactAfter('long', AWAY_MS),
-    AWAY_MS + 300_000,
+    AWAY_MS + 480_000,
   );
 });
