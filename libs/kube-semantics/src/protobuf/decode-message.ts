@@ -4,18 +4,28 @@ import { specialTypes } from './special-types.js';
 import type { FieldReader, WireField } from './wire-reader.js';
 
 const text = new TextDecoder();
+/** By type and number, made once for each type: a body may have hundreds of thousands of messages. */
+const fieldsOfTypes = new Map<string, ReadonlyMap<number, MessageField>>();
 
 /** Decodes a message of the tables into the JSON that Kubernetes would write for it. */
 export function decodeMessage(bytes: Uint8Array, type: string, reader: FieldReader): MutableJsonObject {
-  const fields = messages[type];
-  if (fields === undefined) throw new RangeError(`no message ${type}`);
-  const byNumber = new Map(fields.map((field) => [field[0], field]));
+  const byNumber = fieldsOf(type);
   const out: MutableJsonObject = {};
   for (const wire of reader.fields(bytes)) {
     const field = byNumber.get(wire.number);
     if (field !== undefined) addField(out, field, wire, reader);
   }
   return out;
+}
+
+function fieldsOf(type: string): ReadonlyMap<number, MessageField> {
+  const known = fieldsOfTypes.get(type);
+  if (known) return known;
+  const fields = messages[type];
+  if (fields === undefined) throw new RangeError(`no message ${type}`);
+  const byNumber = new Map(fields.map((field) => [field[0], field]));
+  fieldsOfTypes.set(type, byNumber);
+  return byNumber;
 }
 
 function addField(

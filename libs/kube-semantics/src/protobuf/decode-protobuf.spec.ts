@@ -126,3 +126,29 @@ test('a list and a map take time that grows with their length', () => {
   // copied with each item it took a minute
   expect(performance.now() - startedMs).toBeLessThan(5_000);
 });
+
+test('a table of the fields of a type is made once, not for each of its messages', () => {
+  const many = 2_000;
+  const containers = Buffer.alloc(2 * many, Buffer.from([0x12, 0]));
+  const spec = [0x12, (containers.length & 0x7f) | 0x80, containers.length >> 7];
+  const size = containers.length + spec.length;
+  const type = [0x0a, 2, 0x76, 0x31, 0x12, 3, ...Buffer.from('Pod')];
+  const head = [0x6b, 0x38, 0x73, 0, 0x0a, type.length, ...type, 0x12, (size & 0x7f) | 0x80, size >> 7];
+  const body = Buffer.concat([Buffer.from([...head, ...spec]), containers]);
+  let made = 0;
+  const { Map: Usual } = globalThis;
+  globalThis.Map = class<K, V> extends Usual<K, V> {
+    constructor(entries?: Iterable<readonly [K, V]>) {
+      super(entries ?? []);
+      made++;
+    }
+  } as typeof Map;
+  try {
+    expect(decodeProtobuf(body)).toMatchObject({
+      spec: { containers: Array.from({ length: many }, () => ({})) },
+    });
+  } finally {
+    globalThis.Map = Usual;
+  }
+  expect(made).toBeLessThan(20);
+});
