@@ -20,6 +20,7 @@ import {
 import { type Caches, workspaceOf } from '../caches.js';
 import { isHandled } from './decide-revision.js';
 import { listRevisions } from './list-revisions.js';
+import { ownRevisions } from './own-revisions.js';
 import { isSecretOfPlatform } from './platform-secrets.js';
 import type { DeploymentProvisioning, KnownDatabase } from './provision.js';
 import { secretValue } from './secret-value.js';
@@ -115,7 +116,7 @@ async function presentRevisions(
   caches: DeploymentCaches,
   deployment: AgentDeployment,
 ): Promise<readonly AgentRevision[]> {
-  const cached = caches.revisions.ownedBy(deployment).filter((revision) => !isDeleting(revision));
+  const cached = ownRevisions(caches.revisions, deployment).filter((revision) => !isDeleting(revision));
   const from = deployment.spec.revisionRequest?.fromRevisionId?.toLowerCase();
   if (from === undefined || isHandled(deployment, cached) || cached.some((one) => idOf(one) === from))
     return cached;

@@ -104,7 +104,10 @@ describe('PushReconciler', () => {
       ...{ client, clock, guard, looks: new CommitLooks(clock), periodMs: PERIOD_MS },
       events: { record: (_kind, _object, { message }) => void events.push(message) },
       deployments: { find: () => current, list: () => [current], seen: seenNow },
-      revisions: { ownedBy: () => revisions },
+      revisions: {
+        ownedBy: ({ metadata }) =>
+          revisions.map((one) => ({ ...one, spec: { ...one.spec, deploymentName: metadata.name } })),
+      },
     });
     /** Looks once more. */
     const look = async (): Promise<AgentDeployment> => {

@@ -21,6 +21,7 @@ import {
   setCondition,
 } from '#lib/resources';
 import type { Clock } from '#lib/time';
+import { ownRevisions } from '../agent-deployment/own-revisions.js';
 import { isHandled } from '../agent-deployment/decide-revision.js';
 import { findRemote } from '../git-build/find-login.js';
 import type { CommitLooks } from '../git-remote/commit-looks.js';
@@ -110,7 +111,7 @@ export class PushReconciler {
   }
 
   #observe(deployment: AgentDeployment): PushWorld {
-    const revisions = this.#tools.revisions.ownedBy(deployment);
+    const revisions = ownRevisions(this.#tools.revisions, deployment);
     return {
       push: deployment.status?.push,
       newest: newestOf(revisions),

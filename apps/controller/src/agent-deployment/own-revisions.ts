@@ -1,0 +1,21 @@
+import type { Informer } from '#lib/kube';
+import type { AgentDeployment, AgentRevision } from '#lib/resources';
+
+/**
+ * The revisions of a deployment as the cache has them. By their specs too, which nobody changes: a listener of another
+ * cluster writes the metadata of its own revisions, and could give them to another deployment as owner.
+ */
+export function ownRevisions(
+  revisions: Pick<Informer<AgentRevision>, 'ownedBy'>,
+  deployment: AgentDeployment,
+): readonly AgentRevision[] {
+  return revisions.ownedBy(deployment).filter((revision) => isOfDeployment(revision, deployment));
+}
+
+/** Whether the spec of a revision names the deployment. */
+export function isOfDeployment(
+  { spec }: Pick<AgentRevision, 'spec'>,
+  { metadata }: Pick<AgentDeployment, 'metadata'>,
+): boolean {
+  return spec.deploymentName === metadata.name;
+}
