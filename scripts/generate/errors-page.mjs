@@ -29,6 +29,10 @@ const CODES = {
     'Something of that name exists, or the thing is not in a state that allows this.',
     'Read it again; the `detail` names what is in the way.',
   ],
+  precondition_failed: [
+    '`If-Match` names another version than the present one: a change came in between.',
+    'Read it again, and decide by what it is now.',
+  ],
   too_large: ['The body is larger than the route takes.', 'Send less at once.'],
   invalid: [
     'The request can be read, and fields of it are wrong. `detail` has one entry for each.',

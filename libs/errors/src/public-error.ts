@@ -5,6 +5,7 @@ export type PublicErrorCode =
   | 'forbidden' // 403
   | 'not_found' // 404, also for what belongs to another tenant
   | 'conflict' // 409
+  | 'precondition_failed' // 412, If-Match
   | 'too_large' // 413
   | 'invalid' // 422 with one entry for each field
   | 'too_many' // 429
@@ -24,6 +25,7 @@ export const HTTP_STATUS: Readonly<Record<PublicErrorCode, number>> = {
   forbidden: 403,
   not_found: 404,
   conflict: 409,
+  precondition_failed: 412,
   too_large: 413,
   invalid: 422,
   too_many: 429,

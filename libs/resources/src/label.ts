@@ -54,7 +54,9 @@ export const ANNOTATION = {
   revisionHash: 'agentplane.dev/revision-hash',
   /** On an applied object: hash of the configuration that was applied last. */
   applied: 'agentplane.dev/applied',
-  /** On an export that was requested with an idempotency key: hash of the request. */
+  /** On a deployment that was requested with an idempotency key: hash of the key. */
+  requestKey: 'agentplane.dev/request-key',
+  /** On an export or a deployment that was requested with an idempotency key: hash of the request. */
   requestHash: 'agentplane.dev/request-hash',
   /** On an export: name of the Secret that was made for its webhook, which goes with it. */
   webhookSecret: 'agentplane.dev/webhook-secret',

@@ -59,6 +59,12 @@ describe('revisionWireStatus', () => {
     ['it is ready', ['Built', 'WorkloadsReady', 'Active', 'Ready'], 'DEPLOYED'],
     ['it was active once', ['Built', '!WorkloadsReady', '!Active', '!Ready'], 'DEPLOYED'],
     ['it failed', ['Built', '!WorkloadsReady', 'Failed', '!Ready'], 'DEPLOY_FAILED'],
+    ['a person stopped it on its way', ['Built', '!WorkloadsReady', '!Ready:Suspended'], 'INTERRUPTED'],
+    [
+      'it served before a person stopped it',
+      ['Built', '!WorkloadsReady', 'Active', '!Ready:Suspended'],
+      'DEPLOYED',
+    ],
     ['a newer one came first', ['Built', 'Superseded', '!Ready'], 'SKIPPED'],
   ])('%s', (_, words, expected) => {
     expect(revisionWireStatus({ status: { conditions: conditions(...words) } })).toBe(expected);

@@ -57,6 +57,8 @@ export function revisionWireStatus(revision: Pick<AgentRevision, 'status'>): Rev
   if (isConditionTrue(conditions, CONDITION.superseded)) return 'SKIPPED';
   if (isConditionTrue(conditions, CONDITION.ready) || findCondition(conditions, CONDITION.active))
     return 'DEPLOYED';
+  // a person suspended the deployment before the revision took over; it goes on when that is taken back
+  if (findCondition(conditions, CONDITION.ready)?.reason === REASON.suspended) return 'INTERRUPTED';
   if (built === undefined || built.status === 'Unknown') return BUILDING[built?.reason ?? ''] ?? 'CREATING';
   if (built.status === 'False') return 'BUILD_FAILED';
   return findCondition(conditions, CONDITION.workloadsReady) ? 'DEPLOYING' : 'AWAITING_DEPLOY';

@@ -10,6 +10,7 @@ const OF_PUBLIC: Readonly<Record<PublicError['code'], A2aErrorKind>> = {
   forbidden: 'invalidRequest',
   not_found: 'invalidParams',
   conflict: 'unsupportedOperation',
+  precondition_failed: 'unsupportedOperation',
   too_large: 'invalidRequest',
   invalid: 'invalidParams',
   too_many: 'internal',

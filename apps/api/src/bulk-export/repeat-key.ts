@@ -3,10 +3,8 @@ import { PublicError } from '#lib/errors';
 import { type Draft, isAlreadyExists } from '#lib/kube';
 import { ANNOTATION, type BulkExport } from '#lib/resources';
 import type { ResourceHome } from '../kubernetes/resource-home.js';
-import { invalid } from '../wire/request-pipe.js';
+import { parseIdempotencyKey } from '../wire/idempotency-key.js';
 import type { FoundExport } from './export-history.js';
-
-const KEY = /^[\x21-\x7e]{1,255}$/;
 
 function hashOf(value: unknown): string {
   return createHash('sha256').update(JSON.stringify(value)).digest('hex').slice(0, 32);
@@ -32,10 +30,8 @@ export class RepeatKey {
 
   /** @throws PublicError unprocessable when the header is no key */
   static parse(header: string | undefined): RepeatKey | undefined {
-    if (header === undefined) return undefined;
-    if (KEY.test(header)) return new RepeatKey(header);
-    const msg = 'Idempotency-Key should be 1 to 255 visible ASCII characters without blanks';
-    throw invalid([{ loc: ['header', 'Idempotency-Key'], msg, type: 'value_error' }]);
+    const key = parseIdempotencyKey(header);
+    return key === undefined ? undefined : new RepeatKey(key);
   }
 
   /**

@@ -1,5 +1,17 @@
 import type { DeploymentWireStatus, RevisionWireStatus } from '#lib/resources';
-import { Answered, FLAG, listOf, object, orNull, TEXT, TIME, UUID, WHOLE, words } from '../wire/shape.js';
+import {
+  Answered,
+  FLAG,
+  listOf,
+  object,
+  orNull,
+  TEXT,
+  textList,
+  TIME,
+  UUID,
+  WHOLE,
+  words,
+} from '../wire/shape.js';
 import { ResourceSpecRequest } from './resource-spec-request.js';
 
 const SOURCES = ['git_host', 'external_image', 'internal_image'];
@@ -67,6 +79,8 @@ export class DeploymentAnswer {
   @Answered(listOf(() => SecretAnswer)) readonly secrets: readonly SecretAnswer[];
   @Answered(TIME) readonly created_at: string;
   @Answered(TIME) readonly updated_at: string;
+  @Answered(WHOLE, 'Counts changes of what is asked for, as ETag does')
+  readonly generation: number;
   @Answered(words(DEPLOYMENT_STATUSES)) readonly status: DeploymentWireStatus;
   @Answered(orNull(TEXT), 'Reason of the Ready condition: a CamelCase word')
   readonly status_reason: string | null;
@@ -88,6 +102,17 @@ export class DeploymentAnswer {
   @Answered(orNull(TEXT)) readonly image_version: string | null;
   @Answered(orNull(TEXT), 'Where the agent is called, once a revision has served') readonly url:
     string | null;
+}
+
+/** Whether a route answers with a deployment. */
+export function isDeploymentAnswer(answer: unknown): answer is DeploymentAnswer {
+  return typeof answer === 'object' && answer !== null && 'source_config' in answer;
+}
+
+/** What became of each deployment that was to be deleted. */
+export class DeletionAnswer {
+  @Answered(textList(), 'Ids whose deletion has begun') readonly deleted: readonly string[];
+  @Answered(textList(), 'Ids of no deployment of the workspace') readonly not_found: readonly string[];
 }
 
 /** A revision on the wire. */

@@ -45,6 +45,21 @@ export class RevisionsQuery extends PageQuery {
   status?: string[];
 }
 
+/** Query of `DELETE /v2/deployments`. */
+export class DeleteDeploymentsQuery {
+  @TextList({
+    required: true,
+    minSize: 1,
+    maxSize: 100,
+    about: 'Ids, separated by commas; there is no way to delete all that match a filter',
+  })
+  @Transform(asIds)
+  deployment_ids: string[];
+
+  @QueryFlag({ about: 'Also deletes their tracing projects with their runs' })
+  delete_tracing_project?: boolean;
+}
+
 /** Query of `DELETE /v2/deployments/{id}`. */
 export class DeleteDeploymentQuery {
   @QueryFlag({ about: 'Also deletes the tracing project with its runs' })

@@ -131,6 +131,15 @@ export class CreateDeploymentRequest {
   rollback_on_failure?: boolean | null;
 }
 
+/** Body of `POST /v2/deployments/{id}/revisions`; without a field the revision is made of what the deployment is. */
+export class CreateRevisionRequest {
+  @Nested(() => SourceRevisionConfigRequest, { about: 'What changes with it; null and absent fields stay' })
+  source_revision_config?: SourceRevisionConfigRequest | null;
+
+  @NestedList(() => SecretRequest, { maxSize: 500, about: 'Replaces all' })
+  secrets?: SecretRequest[] | null;
+}
+
 /** Body of `PATCH /v2/deployments/{id}`. Immutable fields may be repeated, not changed. */
 export class PatchDeploymentRequest {
   @Text({ ...NAME, about: 'Immutable' })

@@ -1,18 +1,60 @@
-import { Body, Controller, Delete, Get, HttpCode, Patch, Post, Query, UseInterceptors } from '@nestjs/common';
+import {
+  Body,
+  Controller,
+  Delete,
+  Get,
+  Headers,
+  HttpCode,
+  Patch,
+  Post,
+  Query,
+  UseInterceptors,
+} from '@nestjs/common';
 import type { Caller } from '#lib/auth';
 import { FromCaller } from '../tenancy/caller.js';
 import { PathId } from '../wire/path-id.js';
-import { DeploymentAnswer, DeploymentPage, RevisionAnswer, RevisionPage } from './deployment-answer.js';
-import { DeleteDeploymentQuery, DeploymentsQuery, RevisionsQuery } from './deployment-query.js';
-import { CreateDeploymentRequest, PatchDeploymentRequest } from './deployment-request.js';
+import { IfMatch } from '../wire/if-match.js';
+import {
+  DeletionAnswer,
+  DeploymentAnswer,
+  DeploymentPage,
+  RevisionAnswer,
+  RevisionPage,
+} from './deployment-answer.js';
+import {
+  DeleteDeploymentQuery,
+  DeleteDeploymentsQuery,
+  DeploymentsQuery,
+  RevisionsQuery,
+} from './deployment-query.js';
+import {
+  CreateDeploymentRequest,
+  CreateRevisionRequest,
+  PatchDeploymentRequest,
+} from './deployment-request.js';
 import { Deployments } from './deployments.js';
 import { Described } from '../wire/described.js';
 import { Operation } from '../wire/operation.js';
+import { RepeatedRequest } from './repeated-request.js';
+import { TagDeployments } from './tag-deployments.js';
 import { WarnOfIgnoredFields } from './warn-of-ignored-fields.js';
+
+const IDEMPOTENCY_KEY = {
+  name: 'Idempotency-Key',
+  required: false,
+  description:
+    'A repetition with the same key and body is answered with the deployment that the first request made',
+};
+const IF_MATCH = {
+  name: 'If-Match',
+  required: false,
+  description: 'ETag of an earlier answer: the change is refused with 412 when another came in between',
+};
+const CHANGED = { 412: 'If-Match names another version than the present one' };
 
 @Described(({ ApiTags }) => ApiTags('Deployments (v2)'))
 @Controller('v2/deployments')
-@UseInterceptors(WarnOfIgnoredFields)
+@UseInterceptors(WarnOfIgnoredFields, TagDeployments)
 export class DeploymentsController {
   constructor(private readonly deployments: Deployments) {}
 
@@ -21,10 +63,18 @@ export class DeploymentsController {
     summary: 'Creates a deployment and its first revision',
     status: 201,
     answer: DeploymentAnswer,
-    refuses: { 400: 'There is no listener of that id', 409: 'There is a deployment of that name' },
+    refuses: {
+      400: 'There is no listener of that id',
+      409: 'There is a deployment of that name, or the Idempotency-Key was used with another body',
+    },
   })
-  create(@FromCaller() caller: Caller, @Body() body: CreateDeploymentRequest): Promise<DeploymentAnswer> {
-    return this.deployments.create(caller, body);
+  @Described(({ ApiHeader }) => ApiHeader(IDEMPOTENCY_KEY))
+  create(
+    @FromCaller() caller: Caller,
+    @Body() body: CreateDeploymentRequest,
+    @Headers('idempotency-key') key?: string,
+  ): Promise<DeploymentAnswer> {
+    return this.deployments.create(caller, body, RepeatedRequest.of(key, body));
   }
 
   @Get()
@@ -46,25 +96,44 @@ export class DeploymentsController {
     refuses: {
       400: 'The deployment is being deleted',
       409: 'Another request changed the deployment at the same time',
+      ...CHANGED,
     },
   })
+  @Described(({ ApiHeader }) => ApiHeader(IF_MATCH))
   update(
     @FromCaller() caller: Caller,
     @PathId('deployment_id') id: string,
     @Body() body: PatchDeploymentRequest,
+    @Headers('if-match') ifMatch?: string,
   ): Promise<DeploymentAnswer> {
-    return this.deployments.update(caller, id, body);
+    return this.deployments.update(caller, id, body, { ifMatch: IfMatch.parse(ifMatch) });
+  }
+
+  @Delete()
+  @HttpCode(200)
+  @Operation({
+    summary: 'Deletes the deployments that are named, with their revisions and databases',
+    answer: DeletionAnswer,
+  })
+  deleteAll(@FromCaller() caller: Caller, @Query() query: DeleteDeploymentsQuery): Promise<DeletionAnswer> {
+    return this.deployments.deleteAll(caller, query.deployment_ids, query.delete_tracing_project ?? false);
   }
 
   @Delete(':deployment_id')
   @HttpCode(204)
-  @Operation({ summary: 'Deletes a deployment with its revisions and its database', status: 204 })
+  @Operation({
+    summary: 'Deletes a deployment with its revisions and its database',
+    status: 204,
+    refuses: CHANGED,
+  })
+  @Described(({ ApiHeader }) => ApiHeader(IF_MATCH))
   delete(
     @FromCaller() caller: Caller,
     @PathId('deployment_id') id: string,
     @Query() query: DeleteDeploymentQuery,
+    @Headers('if-match') ifMatch?: string,
   ): Promise<void> {
-    return this.deployments.delete(caller, id, query.delete_tracing_project ?? false);
+    return this.deployments.delete(caller, id, query.delete_tracing_project ?? false, IfMatch.parse(ifMatch));
   }
 
   @Get(':deployment_id/revisions')
@@ -75,6 +144,23 @@ export class DeploymentsController {
     @Query() query: RevisionsQuery,
   ): RevisionPage {
     return this.deployments.listRevisions(caller, id, query);
+  }
+
+  @Post(':deployment_id/revisions')
+  @Operation({
+    summary: 'Makes a revision of what the deployment is, for one of the newest commit of its branch',
+    status: 201,
+    answer: RevisionAnswer,
+    refuses: { 400: 'The deployment is being deleted', ...CHANGED },
+  })
+  @Described(({ ApiHeader }) => ApiHeader(IF_MATCH))
+  createRevision(
+    @FromCaller() caller: Caller,
+    @PathId('deployment_id') id: string,
+    @Body() body: CreateRevisionRequest,
+    @Headers('if-match') ifMatch?: string,
+  ): Promise<RevisionAnswer> {
+    return this.deployments.createRevision(caller, id, body, IfMatch.parse(ifMatch));
   }
 
   @Get(':deployment_id/revisions/:revision_id')
@@ -92,13 +178,15 @@ export class DeploymentsController {
   @Operation({
     summary: 'Makes a new revision from the snapshot of an earlier one',
     answer: DeploymentAnswer,
-    refuses: { 400: 'The revision has not been made, or the deployment is being deleted' },
+    refuses: { 400: 'The revision has not been made, or the deployment is being deleted', ...CHANGED },
   })
+  @Described(({ ApiHeader }) => ApiHeader(IF_MATCH))
   redeploy(
     @FromCaller() caller: Caller,
     @PathId('deployment_id') id: string,
     @PathId('revision_id') revisionId: string,
+    @Headers('if-match') ifMatch?: string,
   ): Promise<DeploymentAnswer> {
-    return this.deployments.redeploy(caller, id, revisionId);
+    return this.deployments.redeploy(caller, id, revisionId, IfMatch.parse(ifMatch));
   }
 }

@@ -374,7 +374,7 @@ describe('REST routes of deployments', () => {
       });
       return [response.status, response.headers.get('allow')];
     };
-    expect(await ask('PUT', '/v2/deployments')).toEqual([405, 'GET, HEAD, POST']);
+    expect(await ask('PUT', '/v2/deployments')).toEqual([405, 'DELETE, GET, HEAD, POST']);
     expect(await ask('OPTIONS', `/v2/deployments/${made.id}`)).toEqual([405, 'DELETE, GET, HEAD, PATCH']);
     expect(await ask('PUT', '/v2/deployments', '')).toEqual([401, null]);
     expect(await ask('PUT', '/v2/nothing')).toEqual([404, null]);

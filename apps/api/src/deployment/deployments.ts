@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Caller } from '#lib/auth';
 import { PublicError } from '#lib/errors';
+import { isAlreadyExists } from '#lib/kube';
 import {
   type AgentDeployment,
   type AgentRevision,
@@ -17,11 +18,16 @@ import type { Projects } from '#lib/trace-store';
 import type { ResourceHome } from '../kubernetes/resource-home.js';
 import type { SecretHome } from '../kubernetes/secret-home.js';
 import type { Workspaces } from '../tenancy/workspaces.js';
+import type { IfMatch } from '../wire/if-match.js';
 import { pageOf, type Page } from '../wire/page.js';
 import { invalid } from '../wire/request-pipe.js';
-import type { DeploymentAnswer, RevisionAnswer } from './deployment-answer.js';
+import type { DeletionAnswer, DeploymentAnswer, RevisionAnswer } from './deployment-answer.js';
 import type { DeploymentsQuery, RevisionsQuery } from './deployment-query.js';
-import type { CreateDeploymentRequest, PatchDeploymentRequest } from './deployment-request.js';
+import type {
+  CreateDeploymentRequest,
+  CreateRevisionRequest,
+  PatchDeploymentRequest,
+} from './deployment-request.js';
 import {
   buildSpec,
   immutableProblems,
@@ -40,6 +46,7 @@ import {
   renderSuperseded,
   wireName,
 } from './render-deployment.js';
+import type { RepeatedRequest } from './repeated-request.js';
 import { annotationsAfterRequest, supersededRevisions } from './superseded-revisions.js';
 
 /** The kinds that deployments are about. */
@@ -61,9 +68,16 @@ export class Deployments {
     private readonly clock: Clock,
   ) {}
 
-  async create(caller: Caller, request: CreateDeploymentRequest): Promise<DeploymentAnswer> {
+  /** @param repeated by which an earlier request of the same caller is known again */
+  async create(
+    caller: Caller,
+    request: CreateDeploymentRequest,
+    repeated?: RepeatedRequest,
+  ): Promise<DeploymentAnswer> {
     const home = this.workspaces.homeOf(caller.tenantId);
     const { namespace } = home;
+    const former = repeated?.findIn(this.homes.deployments.list(namespace));
+    if (former) return this.#again(caller, former, request);
     refuse(secretProblems(request.secrets, home));
     const listener = this.#listener(namespace, request.source_config.listener_id);
     const listenerName = listener?.metadata.name;
@@ -78,17 +92,46 @@ export class Deployments {
       metadata: {
         name,
         namespace,
-        annotations: { [ANNOTATION.id]: randomUUID() },
+        annotations: { [ANNOTATION.id]: randomUUID(), ...repeated?.annotations },
         labels: { [LABEL.managedBy]: MANAGED_BY },
       },
       spec: buildSpec(request, { revision, secretName, listenerName }) as AgentDeployment['spec'],
     };
-    // judged before anything is written
-    await this.homes.deployments.dryRun(draft);
-    refuse(neverRunningProblems(request, listener ?? namespace));
-    const created = await this.homes.deployments.create(draft);
+    let created: AgentDeployment;
+    try {
+      // judged before anything is written
+      await this.homes.deployments.dryRun(draft);
+      refuse(neverRunningProblems(request, listener ?? namespace));
+      created = await this.homes.deployments.create(draft);
+    } catch (error) {
+      if (!repeated || !isAlreadyExists(error)) throw error;
+      // the same request, at the same moment
+      const present = await this.homes.deployments.change({ namespace, name }, (current) => current);
+      if (!repeated.findIn([present])) throw error;
+      return this.#again(caller, present, request);
+    }
     if (values && secretName !== undefined) await this.#giveSecret(created, secretName, values);
     return renderDeployment(created, caller.tenantId, Object.keys(values ?? {}).sort());
+  }
+
+  /** What ended the first request may have come before its Secret. */
+  async #again(
+    caller: Caller,
+    made: AgentDeployment,
+    request: CreateDeploymentRequest,
+  ): Promise<DeploymentAnswer> {
+    const { namespace = '', name } = made.metadata;
+    const values = secretValues(request.secrets);
+    const secret = made.spec.revisionRequest && secretNameOf(name, made.spec.revisionRequest.id);
+    const isFirst = secret !== undefined && secret === made.spec.secretsRef?.name;
+    if (values && isFirst)
+      await this.homes.secrets
+        .create({ namespace, name: secret }, 'user-secrets', values, made)
+        .catch((error: unknown) => {
+          if (!isAlreadyExists(error)) throw error;
+        });
+    if (values && isFirst) return renderDeployment(made, caller.tenantId, Object.keys(values).sort());
+    return this.#render(caller, made);
   }
 
   async get(caller: Caller, id: string): Promise<DeploymentAnswer> {
@@ -109,14 +152,24 @@ export class Deployments {
     return { ...page, resources: await Promise.all(page.resources.map((one) => this.#render(caller, one))) };
   }
 
-  async update(caller: Caller, id: string, request: PatchDeploymentRequest): Promise<DeploymentAnswer> {
+  /** @param conditions what must hold, and whether a revision is made in any case */
+  async update(
+    caller: Caller,
+    id: string,
+    request: PatchDeploymentRequest,
+    {
+      ifMatch,
+      makesOne = makesRevision(request),
+    }: { readonly ifMatch?: IfMatch | undefined; readonly makesOne?: boolean } = {},
+  ): Promise<DeploymentAnswer> {
     const deployment = this.#changeable(caller, id);
+    requireMatch(deployment, ifMatch);
     refuse([
       ...immutableProblems({ name: wireName(deployment), spec: deployment.spec }, request),
       ...secretProblems(request.secrets, this.workspaces.homeOf(caller.tenantId)),
     ]);
     const { name, namespace = '' } = deployment.metadata;
-    const revision = makesRevision(request) ? this.#newRevision() : undefined;
+    const revision = makesOne ? this.#newRevision() : undefined;
     const values = secretValues(request.secrets);
     const secretName = values && revision && secretNameOf(name, revision.id);
     // A Secret of its own for each set of values: changing one in place would make a revision before this request does.
@@ -126,6 +179,7 @@ export class Deployments {
     let changed: AgentDeployment;
     try {
       changed = await this.homes.deployments.change({ namespace, name }, (current) => {
+        requireMatch(current, ifMatch);
         former = current.spec.secretsRef?.name;
         const spec = patchSpec(current.spec, request, { revision, secretName });
         return revision ? asking(current, spec) : { ...current, spec };
@@ -139,11 +193,32 @@ export class Deployments {
     return this.#render(caller, changed);
   }
 
-  async delete(caller: Caller, id: string, withProject: boolean): Promise<void> {
+  /** Makes a revision of what the deployment is, or of what the request changes of it. */
+  async createRevision(
+    caller: Caller,
+    id: string,
+    request: CreateRevisionRequest,
+    ifMatch?: IfMatch,
+  ): Promise<RevisionAnswer> {
+    const { latest_revision_id: made } = await this.update(caller, id, request, { ifMatch, makesOne: true });
+    return this.getRevision(caller, id, made ?? '');
+  }
+
+  /** Each for itself: those that do not exist keep none of the others. */
+  async deleteAll(caller: Caller, ids: readonly string[], withProject: boolean): Promise<DeletionAnswer> {
+    const { namespace } = this.workspaces.homeOf(caller.tenantId);
+    const wanted = [...new Set(ids)];
+    const deleted = wanted.filter((id) => this.homes.deployments.find(namespace, id) !== undefined);
+    for (const id of deleted) await this.delete(caller, id, withProject);
+    return { deleted, not_found: wanted.filter((id) => !deleted.includes(id)) };
+  }
+
+  async delete(caller: Caller, id: string, withProject: boolean, ifMatch?: IfMatch): Promise<void> {
     const deployment = this.find(caller, id);
+    requireMatch(deployment, ifMatch);
     // by its name: a project that was deleted and made again by a run has another id than the status
     const projectId = (await this.projects.find(caller.tenantId, { name: wireName(deployment) }))?.id;
-    await this.homes.deployments.delete(deployment);
+    await this.homes.deployments.delete(deployment, ifMatch && ((present) => requireMatch(present, ifMatch)));
     if (withProject && projectId !== undefined) await this.projects.delete(caller.tenantId, projectId);
   }
 
@@ -173,8 +248,14 @@ export class Deployments {
     throw new PublicError('not_found', `Revision with ID ${revisionId} not found`);
   }
 
-  async redeploy(caller: Caller, id: string, revisionId: string): Promise<DeploymentAnswer> {
+  async redeploy(
+    caller: Caller,
+    id: string,
+    revisionId: string,
+    ifMatch?: IfMatch,
+  ): Promise<DeploymentAnswer> {
     const deployment = this.#changeable(caller, id);
+    requireMatch(deployment, ifMatch);
     const made = this.revisionsOf(deployment);
     const of = made.find((revision) => idOf(revision) === revisionId);
     if (!of) {
@@ -194,6 +275,7 @@ export class Deployments {
     let changed: AgentDeployment;
     try {
       changed = await this.homes.deployments.change({ namespace, name }, (current) => {
+        requireMatch(current, ifMatch);
         former = current.spec.secretsRef?.name;
         return asking(current, redeployedSpec(current.spec, of, revisionRequest, secretsRef));
       });
@@ -299,6 +381,10 @@ function asking(current: AgentDeployment, spec: AgentDeployment['spec']): AgentD
     metadata: { ...current.metadata, annotations: annotationsAfterRequest(current) },
     spec,
   };
+}
+
+function requireMatch({ metadata }: AgentDeployment, ifMatch: IfMatch | undefined): void {
+  ifMatch?.require(metadata.generation ?? 1);
 }
 
 function refuse(problems: ReturnType<typeof secretProblems>): void {

@@ -103,6 +103,7 @@ export function renderDeployment(
     secrets: secretNames.map((name) => ({ name, value: '' })),
     created_at: wholeSeconds(metadata.creationTimestamp ?? ''),
     updated_at: updatedAt(deployment),
+    generation: metadata.generation ?? 1,
     status: deploymentWireStatus(deployment),
     ...renderReason(statusReason(deployment)),
     latest_revision_id: pendingRevision(deployment)?.id ?? status?.latestRevisionId ?? null,

@@ -4,7 +4,7 @@ import { type Observable, tap } from 'rxjs';
 import { ignoredFields, ignoredText } from '#lib/manifests';
 import type { AgentDeploymentSpec, SourceConfig } from '#lib/resources';
 import { fromWire, snakeCase } from '../wire/case.js';
-import type { DeploymentAnswer } from './deployment-answer.js';
+import { type DeploymentAnswer, isDeploymentAnswer } from './deployment-answer.js';
 
 const READS = new Set(['GET', 'HEAD']);
 
@@ -18,15 +18,11 @@ export class WarnOfIgnoredFields implements NestInterceptor {
     if (READS.has(http.getRequest<FastifyRequest>().method)) return next.handle();
     return next.handle().pipe(
       tap((answer) => {
-        const warning = isDeployment(answer) ? warningOf(answer) : '';
+        const warning = isDeploymentAnswer(answer) ? warningOf(answer) : '';
         if (warning !== '') void http.getResponse<FastifyReply>().header('warning', warning);
       }),
     );
   }
-}
-
-function isDeployment(answer: unknown): answer is DeploymentAnswer {
-  return typeof answer === 'object' && answer !== null && 'source_config' in answer;
 }
 
 function warningOf({ source, source_config }: DeploymentAnswer): string {

@@ -85,15 +85,34 @@ export class ResourceHome<T extends KubeObject> {
     }
   }
 
-  /** Asks for deletion; returns when the informer knows of it. */
-  async delete(object: T): Promise<void> {
+  /**
+   * Asks for deletion; returns when the informer knows of it.
+   * @param judge throws for an object that must stay; what it has judged is what is deleted
+   */
+  async delete(object: T, judge?: (object: T) => void): Promise<void> {
     const { name, namespace = '', uid, resourceVersion } = object.metadata;
     const key = { name, namespace };
-    await this.#client.delete(this.#ref, key, uid === undefined ? {} : { uid });
+    if (judge) await this.#deleteJudged(key, judge);
+    else await this.#client.delete(this.#ref, key, uid === undefined ? {} : { uid });
     const left = await this.#client.find(this.#ref, key);
     const version = left?.metadata.resourceVersion;
     if (version !== undefined && version !== resourceVersion)
       await this.#informer.waitFor(version).catch(() => undefined);
+  }
+
+  async #deleteJudged(key: ObjectKey, judge: (object: T) => void): Promise<void> {
+    for (let attempt = 1; ; attempt++) {
+      const object = await this.#client.find(this.#ref, key);
+      if (!object) return;
+      judge(object);
+      const { uid = '', resourceVersion = '' } = object.metadata;
+      try {
+        await this.#client.delete(this.#ref, key, { uid, resourceVersion });
+        return;
+      } catch (error) {
+        if (!isConflict(error) || attempt === ATTEMPTS) throw error;
+      }
+    }
   }
 
   async #seen(object: T): Promise<T> {

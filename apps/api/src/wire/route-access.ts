@@ -145,6 +145,8 @@ export const ROUTE_SCOPES: Readonly<Record<string, readonly KeyScope[]>> = {
   'PUT /v1/integrations/git_host/{integration_id}/webhook': WORKSPACE,
   'DELETE /v1/integrations/git_host/{integration_id}/webhook': WORKSPACE,
   'DELETE /v1/integrations/git_host/{integration_id}': WORKSPACE,
+  'DELETE /v2/deployments': WORKSPACE,
+  'POST /v2/deployments/{deployment_id}/revisions': WORKSPACE,
   'GET /v2/listeners': WORKSPACE,
   'GET /v2/listeners/{listener_id}': WORKSPACE,
   'POST /v2/listeners': WORKSPACE,

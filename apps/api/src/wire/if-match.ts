@@ -1,0 +1,39 @@
+import { PublicError } from '#lib/errors';
+import { invalid } from './request-pipe.js';
+
+const TAG = /^(W\/)?"[\x21\x23-\x7e]*"$/;
+
+/** The entity tag of a generation: it changes with what is asked for, not with how far that is. */
+export function entityTag(generation: number): string {
+  return `"g${generation}"`;
+}
+
+/** The header `If-Match`: a change is made only to what has one of these tags. */
+export class IfMatch {
+  readonly #tags: readonly string[] | '*';
+
+  private constructor(tags: readonly string[] | '*') {
+    this.#tags = tags;
+  }
+
+  /** Undefined when absent. @throws PublicError invalid when the header is no list of tags */
+  static parse(header: string | undefined): IfMatch | undefined {
+    if (header === undefined) return undefined;
+    if (header.trim() === '*') return new IfMatch('*');
+    const tags = header.split(',').map((tag) => tag.trim());
+    if (tags.every((tag) => TAG.test(tag))) return new IfMatch(tags);
+    const msg = 'If-Match should be * or a list of entity tags in quotes, as ETag has them';
+    throw invalid([{ loc: ['header', 'If-Match'], msg, type: 'value_error' }]);
+  }
+
+  /** @throws PublicError precondition_failed unless the present generation has one of the tags */
+  require(generation: number): void {
+    const present = entityTag(generation);
+    // a weak tag never matches: RFC 9110 asks for the strong comparison
+    if (this.#tags === '*' || this.#tags.includes(present)) return;
+    throw new PublicError(
+      'precondition_failed',
+      `If-Match names another version than the present one, ${present}: read it again and decide anew`,
+    );
+  }
+}
