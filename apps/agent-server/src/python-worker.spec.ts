@@ -47,6 +47,42 @@ async def main():
     ]);
   });
 
+  it('writes the first output at once, what follows soon in one piece, and the rest before what ends the run', () => {
+    const script = `
+from agentplane_worker import channel as gathering
+# so long that a busy machine does not end it
+gathering._GATHER_S = 2
+async def main():
+    writes = []
+    class Transport:
+        write = staticmethod(writes.append)
+    channel = gathering.Channel(print, print)
+    channel._transport = Transport()
+    def output(text):
+        channel.send_output("event", 1, b"", text)
+    output(b"first")
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    print(len(writes))
+    for text in (b"a", b"b", b"c"):
+        output(text)
+        await asyncio.sleep(0)
+    print(len(writes))
+    await asyncio.sleep(2.5)
+    print(len(writes), writes[1].count(b"a") + writes[1].count(b"b") + writes[1].count(b"c"))
+    output(b"x")
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    output(b"last")
+    channel.send("outcome", 1, b"", b"end")
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    print(len(writes), writes[-1].index(b"last") < writes[-1].index(b"end"))
+    await asyncio.sleep(2.5)
+    print(len(writes))`;
+    expect(run(script).trim().split('\n')).toEqual(['1', '1', '2 3', '3 True', '3']);
+  });
+
   it('sends no head that the server would not read', () => {
     const script = `
 from types import SimpleNamespace
