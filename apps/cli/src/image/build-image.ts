@@ -42,17 +42,21 @@ export async function buildImage(name: string, given: string, flags: BuildFlags)
   return EXIT.ok;
 }
 
+/** `info` fails where a client has no daemon. */
 function findBuilder(): Builder {
-  const found = BUILDERS.find((builder) => spawnSync(builder, ['--version']).status === 0);
+  const found = BUILDERS.find((builder) => spawnSync(builder, ['info'], { stdio: 'ignore' }).status === 0);
   if (found) return found;
   throw new CommandError(
     'failed',
-    `none of ${BUILDERS.join(', ')} is installed; install one to build images`,
+    `none of ${BUILDERS.join(', ')} is installed and answers "info"; install one, or start its daemon`,
   );
 }
 
 function run(builder: Builder, words: readonly string[]): void {
-  const { status, error } = spawnSync(builder, words, { stdio: ['ignore', 2, 2] });
+  // Docker's former builder does not read the file of what is left out, and would take secrets into the image
+  const command = builder === 'docker' ? ['env', 'DOCKER_BUILDKIT=1', 'docker'] : [builder];
+  const [program = '', ...first] = command;
+  const { status, error } = spawnSync(program, [...first, ...words], { stdio: ['ignore', 2, 2] });
   if (status === 0) return;
   const why = error ? error.message : `it ended with ${status}; its output is above`;
   throw new CommandError('failed', `${builder} ${words[0]} failed: ${why}`);

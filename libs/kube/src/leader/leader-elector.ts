@@ -22,7 +22,7 @@ export interface LeaderElectorOptions {
   readonly leaseDurationMs?: number;
   /** A leader that could not renew for this long, awake, gives up. Default 10 s. */
   readonly renewDeadlineMs?: number;
-  /** Time between two renewals. Default 2 s. */
+  /** Time between two renewals. Default 3 s: three tries before the deadline, and an idle cluster is asked seldom. */
   readonly retryMs?: number;
   /** Leadership is lost, not given back: stop the work; programs usually end and start again. */
   readonly onLost?: (why: string) => void;
@@ -61,7 +61,7 @@ export class LeaderElector implements Stoppable {
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
     this.#leaseDurationMs = options.leaseDurationMs ?? 15_000;
-    this.#retryMs = options.retryMs ?? 2_000;
+    this.#retryMs = options.retryMs ?? 3_000;
     this.#client = new KubeClient(options.connection, {
       fieldManager: FIELD_MANAGER.leader,
       timeoutMs: Math.max(1_000, (options.renewDeadlineMs ?? 10_000) / 2),
