@@ -97,6 +97,17 @@ if (!binary) leaveOut('helm');
     ]);
   });
 
+  it('removes what its hooks make once they have succeeded, their rights among it', () => {
+    const policies = helm
+      .render(DATABASE)
+      .map(({ kind, metadata: { annotations = {} } }) => ({ kind, annotations }))
+      .filter(({ annotations }) => annotations['helm.sh/hook'] !== undefined)
+      .map(({ kind, annotations }) => [kind, annotations['helm.sh/hook-delete-policy']]);
+    expect(policies.map(([kind]) => kind)).toContain('ClusterRole');
+    for (const [kind, policy] of policies)
+      expect([kind, policy]).toEqual([kind, 'before-hook-creation,hook-succeeded']);
+  });
+
   it('does not restart a Postgres to try when its version changes', () => {
     const postgres = helm.render(VALUES['a trial'] ?? {}).find(({ kind }) => kind === 'StatefulSet');
     const { version } = parse(readFileSync(join(CHART, 'Chart.yaml'), 'utf8')) as { version: string };
