@@ -25,6 +25,34 @@ describe('ItemIndex', () => {
     expect(refused).toEqual(['Embedding: 100 requests wait for their turn; retry']);
   });
 
+  it('asks nothing for a client that has gone before its turn', async () => {
+    const asked: string[] = [];
+    const ends: (() => void)[] = [];
+    const embedQuery = (text: string): Promise<number[]> => {
+      asked.push(text);
+      return new Promise((resolve) => ends.push(() => resolve([1, 0])));
+    };
+    const embedder = { embedDocuments: () => Promise.reject(new Error('not asked')), embedQuery };
+    const clock = new FakeClock();
+    const index = new ItemIndex({ dims: 2, fields: ['$'], embed: 'openai:small', embedder, clock });
+    const left = new AbortController();
+    const scope = (signal?: AbortSignal): Scope => ({
+      ...{ kind: 'caller', caller: 'ann', filter: EVERY_ROW },
+      ...(signal ? { left: signal } : {}),
+    });
+    const before = Array.from({ length: 8 }, () => index.vectorOf(scope(), 'before'));
+    const gone = index.vectorOf(scope(left.signal), 'gone').catch(() => 'left');
+    const after = index.vectorOf(scope(), 'after');
+    left.abort(new Error('the client left'));
+    expect(await gone).toBe('left');
+    ends[0]?.();
+    await before[0];
+    await clock.advance(0);
+    expect(asked).toEqual([...Array.from({ length: 8 }, () => 'before'), 'after']);
+    for (const end of ends) end();
+    await Promise.all([...before, after]);
+  });
+
   it('takes a question back that its model does not answer', async () => {
     const clock = new FakeClock();
     const given: (AbortSignal | undefined)[] = [];

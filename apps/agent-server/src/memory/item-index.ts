@@ -3,7 +3,7 @@ import type { StoreIndex } from '#lib/graph-configuration';
 import type { JsonObject } from '#lib/json';
 import type { Clock } from '#lib/time';
 import type { FieldVector } from '../store/item/put-item.js';
-import type { Scope } from '../store/scope.js';
+import { leftOf, type Scope } from '../store/scope.js';
 import { Turns } from '../store/turns.js';
 import { TextBudget, textsAtPath } from './texts-at-path.js';
 
@@ -131,7 +131,7 @@ export class ItemIndex {
   }
 
   #ask(scope: Scope, call: (model: Embedder, signal: AbortSignal) => Promise<unknown>): Promise<unknown> {
-    return this.#turns.take(scope, () => this.#answer(call));
+    return this.#turns.take(scope, () => this.#answer(call), leftOf(scope));
   }
 
   async #answer(call: (model: Embedder, signal: AbortSignal) => Promise<unknown>): Promise<unknown> {
