@@ -4,14 +4,53 @@ const ESCAPE =
   /\u001b(?:\[([?<>=]?)([\d;:]*)([@-~])|\][^\u0007\u001b]*(?:\u0007|\u001b\\)|[78=>]|[()][A-Z0-9])/y;
 const SEGMENTS = new Intl.Segmenter(undefined, { granularity: 'grapheme' });
 
+/** A piece of a line in one style. */
+export interface StyledText {
+  readonly text: string;
+  /** The numbers of SGR that hold, in their order, such as `1;36`; empty for none. */
+  readonly style: string;
+}
+
+interface Cell {
+  readonly character: string;
+  readonly style: string;
+}
+
+const BLANK: Cell = { character: ' ', style: '' };
+
+/** Which numbers of SGR each number ends: colours replace colours, 22 ends 1 and 2. */
+const ENDS: readonly (readonly [RegExp, RegExp])[] = [
+  [/^(3\d|39|9\d)$/, /^(3\d|9\d)$/],
+  [/^(4\d|49|10\d)$/, /^(4\d|10\d)$/],
+  [/^22$/, /^[12]$/],
+  [/^2[3-9]$/, /^[3-9]$/],
+];
+
+/** The style after further numbers of SGR. Colours of more than 16 are read over. */
+function styleAfter(style: string, numbers: string): string {
+  let kept = style === '' ? [] : style.split(';');
+  for (const number of numbers === '' ? ['0'] : numbers.split(';')) {
+    if (number === '0') kept = [];
+    else {
+      const ended = ENDS.filter(([begins]) => begins.test(number)).map(([, ends]) => ends);
+      kept = kept.filter((one) => one !== number && !ended.some((ends) => ends.test(one)));
+      if (!/^(2[2-9]|39|49)$/.test(number)) kept.push(number);
+    }
+  }
+  return kept.join(';');
+}
+
 /**
- * What a terminal shows after the bytes of a program: cursor movements, erasing, wrapping and scrolling as xterm has
- * them; colours and modes are read over. Wide characters take two cells.
+ * What a terminal shows after the bytes of a program: cursor movements, erasing, wrapping, scrolling and styles as xterm
+ * has them, with the other screen that programs of a whole screen use. Wide characters take two cells.
  */
 export class TerminalScreen {
   readonly #columns: number;
   readonly #lines: number;
-  #cells: string[][] = [];
+  #cells: Cell[][] = [];
+  #style = '';
+  /** What the first screen shows while the other one is used. */
+  #former: { cells: Cell[][]; row: number; column: number } | undefined;
   #row = 0;
   #column = 0;
   #rest = '';
@@ -47,9 +86,32 @@ export class TerminalScreen {
   /** Lines without blanks at their ends. */
   text(): string {
     return this.#cells
-      .map((line) => line.join('').trimEnd())
+      .map((line) =>
+        line
+          .map(({ character }) => character)
+          .join('')
+          .trimEnd(),
+      )
       .join('\n')
       .trimEnd();
+  }
+
+  /** Lines in pieces of one style. */
+  styledLines(): readonly (readonly StyledText[])[] {
+    return this.#cells.map((line) => {
+      const pieces: { text: string; style: string }[] = [];
+      for (const { character, style } of line) {
+        const last = pieces.at(-1);
+        if (last?.style === style) last.text += character;
+        else pieces.push({ text: character, style });
+      }
+      return pieces;
+    });
+  }
+
+  /** Where the next character would be. */
+  get cursor(): { readonly row: number; readonly column: number } {
+    return { row: this.#row, column: this.#column };
   }
 
   #print(text: string): void {
@@ -71,8 +133,8 @@ export class TerminalScreen {
       this.#feed();
     }
     const line = this.#cells[this.#row] ?? [];
-    line[this.#column] = character;
-    if (width === 2) line[this.#column + 1] = '';
+    line[this.#column] = { character, style: this.#style };
+    if (width === 2) line[this.#column + 1] = { character: '', style: this.#style };
     this.#column += width;
   }
 
@@ -84,23 +146,35 @@ export class TerminalScreen {
     this.#cells.push(this.#blank());
   }
 
-  #blank(): string[] {
-    return Array.from({ length: this.#columns }, () => ' ');
+  #blank(): Cell[] {
+    return Array.from({ length: this.#columns }, () => BLANK);
   }
 
   #erase(): void {
     this.#cells = Array.from({ length: this.#lines }, () => this.#blank());
   }
 
+  #switch(isOther: boolean): void {
+    if (isOther) {
+      this.#former = { cells: this.#cells, row: this.#row, column: this.#column };
+      this.#erase();
+    } else if (this.#former) {
+      const { cells, row, column } = this.#former;
+      [this.#cells, this.#row, this.#column] = [cells, row, column];
+      this.#former = undefined;
+    }
+  }
+
   #obey(mode: string, numbers: string, final: string): void {
     const [first = 0, second = 0] = numbers.split(';').map(Number);
     const step = Math.max(1, first);
     if (mode === '?') {
-      if (numbers === '1049' && final === 'h') this.#erase();
+      if (numbers === '1049') this.#switch(final === 'h');
       return;
     }
     const line = this.#cells[this.#row] ?? [];
-    if (final === 'A') this.#row = Math.max(0, this.#row - step);
+    if (final === 'm') this.#style = styleAfter(this.#style, numbers);
+    else if (final === 'A') this.#row = Math.max(0, this.#row - step);
     else if (final === 'B') this.#row = Math.min(this.#lines - 1, this.#row + step);
     else if (final === 'C') this.#column = Math.min(this.#columns - 1, this.#column + step);
     else if (final === 'D') this.#column = Math.max(0, this.#column - step);
@@ -109,10 +183,10 @@ export class TerminalScreen {
     else if (final === 'G') this.#column = step - 1;
     else if (final === 'H') [this.#row, this.#column] = [step - 1, Math.max(1, second) - 1];
     else if (final === 'K')
-      line.fill(' ', first === 0 ? this.#column : 0, first === 1 ? this.#column + 1 : undefined);
+      line.fill(BLANK, first === 0 ? this.#column : 0, first === 1 ? this.#column + 1 : undefined);
     else if (final === 'J') {
       if (first === 0) {
-        line.fill(' ', this.#column);
+        line.fill(BLANK, this.#column);
         for (let at = this.#row + 1; at < this.#lines; at++) this.#cells[at] = this.#blank();
       } else if (first >= 2) this.#erase();
     }
