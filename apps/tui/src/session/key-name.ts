@@ -27,5 +27,6 @@ export function keyNamesOf(input: string, key: Key): readonly string[] {
   if (special !== undefined) return [special];
   if (key.ctrl) return input === '' ? [] : [`ctrl-${input}`];
   if (key.meta) return [];
-  return [...input].map((character) => (character === '\r' ? 'enter' : character));
+  // before the terminal is raw it makes a line feed of Enter
+  return [...input].map((character) => (character === '\r' || character === '\n' ? 'enter' : character));
 }
