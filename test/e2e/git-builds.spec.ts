@@ -1,4 +1,7 @@
 import { createHmac, randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { type IncomingMessage, request } from 'node:http';
+import { text } from 'node:stream/consumers';
 import { cpSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -28,12 +31,21 @@ interface Deployment {
   readonly id: string;
   readonly latest_revision_id: string;
   readonly url: string | null;
+  readonly source_config: { readonly custom_url: string | null };
 }
 interface Revision {
   readonly status: string;
   readonly status_reason: string | null;
   readonly status_message: string | null;
   readonly source_revision_config: Readonly<Record<string, string | null>>;
+}
+
+/** What a server answers to who asks it for this host. */
+async function answerAt(server: string, host: string, path: string): Promise<string> {
+  const asked = request(`${server}${path}`, { headers: { host } });
+  asked.end();
+  const [answer] = (await once(asked, 'response')) as [IncomingMessage];
+  return await text(answer);
 }
 
 const NAMESPACE = 'ws-default';
@@ -139,6 +151,12 @@ describe('deployments from git', () => {
     expect(states).toEqual(expect.arrayContaining(['AWAITING_BUILD', 'BUILDING']));
     const { body } = await rest.get<Deployment>(`/v2/deployments/${deployment.id}`);
     expect((await fetch(`${body.url}/ok`)).status).toBe(200);
+    // the assigned route leads there by its host
+    const { custom_url: route } = body.source_config;
+    expect(route).toMatch(/^http:\/\/from-git--ws-default\.agents\.localhost:\d+$/);
+    const routed = await answerAt(platform.credentials.restUrl, new URL(route ?? '').host, '/info');
+    expect(routed).toBe(await (await fetch(`${body.url}/info`)).text());
+    expect(routed).not.toBe(await (await fetch(`${platform.credentials.restUrl}/info`)).text());
     const revision = await arev('from-git-00001');
     expect(revision.status?.image).toMatch(/^local\/from-git@sha256:[0-9a-f]{64}$/);
     const kept = await client.get(CONFIG_MAPS, { namespace: NAMESPACE, name: 'from-git-00001-build' });

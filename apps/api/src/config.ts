@@ -57,6 +57,11 @@ export const CONFIG = {
     'milliseconds that it serves on after it was asked to stop, while those who send requests learn of that; it ends each connection with an answer meanwhile',
     { fallback: 0, max: 15_000 },
   ),
+  routeDomains: list(
+    'AGENTPLANE_ROUTE_DOMAINS',
+    'domains below which hosts lead to deployments, by custom_url and, below the first, by name; separated by commas; empty: none do',
+    { fallback: [] },
+  ),
   databaseUri: text('AGENTPLANE_DATABASE_URI', "the trace store's Postgres", { secret: true }),
   databasePoolSize: integer(
     'AGENTPLANE_DATABASE_POOL_SIZE',

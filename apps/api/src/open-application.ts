@@ -1,5 +1,5 @@
 import 'reflect-metadata';
-import type { Server } from 'node:http';
+import type { IncomingMessage, Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
@@ -28,6 +28,8 @@ import { findCaller } from './tenancy/caller.js';
 import { guardKeys, type KeyRing } from './tenancy/key-guard.js';
 import { KEY_RING } from './tenancy/tenancy-module.js';
 import { AnswerBudget } from './core/answer-budget.js';
+import { AgentRoutes } from './route/agent-routes.js';
+import { routeHosts } from './route/route-hosts.js';
 import { allowPages } from './wire/allow-pages.js';
 import { answerStatuses } from './otlp/answer-statuses.js';
 import { answerNotBuilt } from './wire/not-built.js';
@@ -47,6 +49,8 @@ export interface ApiApplication extends Stoppable {
   readonly container: Pick<NestFastifyApplication, 'get'>;
   /** Answers the requests of this and of other servers that hand theirs on. */
   readonly server: Server;
+  /** Whether a request to change the protocol is for a deployment. */
+  readonly mayUpgrade: (request: IncomingMessage) => boolean;
   /** Begins to serve, on a free port for 0; answers the port. */
   listen(address: ListenAddress): Promise<number>;
   /** Serves for the time that settings say, and ends each connection with an answer; before `stop`. */
@@ -71,7 +75,11 @@ export async function openApplication(
   limits: ServerLimits = LIMITS,
 ): Promise<ApiApplication> {
   const { config, log } = parts;
-  const adapter = buildAdapter(config, limits);
+  const routed: { by?: AgentRoutes } = {};
+  // every other upgrade is a request that goes on without one
+  const isRoutedUpgrade = ({ headers }: IncomingMessage): boolean =>
+    routed.by?.find(headers.host) !== undefined;
+  const adapter = buildAdapter(config, limits, isRoutedUpgrade);
   const application = await NestFactory.create<NestFastifyApplication>(ApiModule.with(parts), adapter, {
     logger: new NestLog(log),
     bodyParser: false,
@@ -79,6 +87,9 @@ export async function openApplication(
   });
   // the adapter's instance is typed for its own copy of the server's types
   const server = adapter.getInstance<FastifyInstance>();
+  const hosts = application.get(AgentRoutes, { strict: false });
+  routed.by = hosts;
+  routeHosts(server.server, hosts, parts.clock);
   limitServer(server.server, { limits, onCut: recordCuts(log, 'api') });
   observeRequests(server);
   guardServer(server);
@@ -103,6 +114,7 @@ export async function openApplication(
     ticks: new Ticks(application.get(SchedulerRegistry, { strict: false })),
     container: application,
     server: server.server,
+    mayUpgrade: isRoutedUpgrade,
     async listen({ host, port }) {
       await application.init();
       refuseOtherMethods();
@@ -122,12 +134,13 @@ export async function openApplication(
 function buildAdapter(
   { maxBodyBytes, trustedProxies }: ApiParts['config'],
   limits: ServerLimits,
+  shouldUpgradeCallback: (request: IncomingMessage) => boolean,
 ): FastifyAdapter {
   return new FastifyAdapter({
     bodyLimit: maxBodyBytes,
     // spread over: the adapter takes no undefined
     ...(trustedProxies === undefined ? {} : { trustProxy: [...trustedProxies] }),
-    http: { ...GUARDED_SERVER, ...serverOptions(limits) },
+    http: { ...GUARDED_SERVER, ...serverOptions(limits), shouldUpgradeCallback },
     keepAliveTimeout: 72_000,
     schemaController: SCHEMALESS,
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: 4_000 },

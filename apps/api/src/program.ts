@@ -17,14 +17,14 @@ const log = createLogger('api');
 async function serveTls(
   context: ProgramContext,
   { tlsCertificate, tlsKey, tlsHost: host, tlsPort: port }: ApiConfig,
-  behind: ApiApplication['server'],
+  { server: behind, mayUpgrade }: ApiApplication,
 ): Promise<number | undefined> {
   if (tlsCertificate === undefined && tlsKey === undefined) return undefined;
   if (tlsCertificate === undefined || tlsKey === undefined)
     throw new ConfigError(['AGENTPLANE_TLS_CERTIFICATE and AGENTPLANE_TLS_KEY belong together: set both']);
   const { TlsFront } = await import('./tls-front.js');
   const files = { certificate: tlsCertificate, key: tlsKey };
-  const front = new TlsFront({ address: { host, port }, files, behind, log, clock: systemClock });
+  const front = new TlsFront({ address: { host, port }, files, behind, mayUpgrade, log, clock: systemClock });
   context.own(front);
   return front.listen();
 }
@@ -70,7 +70,7 @@ async function start(context: ProgramContext): Promise<void> {
   context.own(application);
   const port = await application.listen(config);
   context.own(application.ticks).start();
-  const tlsPort = await serveTls(context, config, application.server);
+  const tlsPort = await serveTls(context, config, application);
   // before what serves with TLS ends, too
   context.own({ name: 'drain', stop: () => application.drain() });
   log.info({ host: config.host, port, tlsPort, kinds: Object.keys(RESOURCES).length }, 'listening');

@@ -40,7 +40,7 @@ describe('TlsFront', () => {
   beforeAll(async () => {
     write(await certificate());
     front = new TlsFront({
-      ...{ address: { host: '127.0.0.1', port: 0 }, files, behind },
+      ...{ address: { host: '127.0.0.1', port: 0 }, files, behind, mayUpgrade: () => false },
       ...{ log: createLogger('tls-front', 'silent'), clock: systemClock },
     });
     port = await front.listen();

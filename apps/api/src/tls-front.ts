@@ -1,5 +1,5 @@
 import { statSync } from 'node:fs';
-import type { Server as HttpServer } from 'node:http';
+import type { IncomingMessage, Server as HttpServer } from 'node:http';
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { type CertificateFiles, readServerCertificate } from '#lib/data-folder';
@@ -29,6 +29,8 @@ export interface TlsFrontParts {
   readonly files: CertificateFiles;
   /** Answers the requests, with all of its limits. */
   readonly behind: HttpServer;
+  /** Which requests to change the protocol it takes as such. */
+  readonly mayUpgrade: (request: IncomingMessage) => boolean;
   readonly log: Logger;
   readonly clock: Clock;
 }
@@ -54,7 +56,7 @@ export class TlsFront implements Stoppable {
     this.#server = createServer(
       {
         ...{ cert: certificate, key, handshakeTimeout: HANDSHAKE_MS, keepAliveTimeout: KEEP_ALIVE_MS },
-        ...{ ...GUARDED_SERVER, ...serverOptions() },
+        ...{ ...GUARDED_SERVER, ...serverOptions(), shouldUpgradeCallback: parts.mayUpgrade },
       },
       (request, response) => {
         if (this.#isStopping) response.setHeader('connection', 'close');
@@ -62,6 +64,7 @@ export class TlsFront implements Stoppable {
       },
     );
     answerBrokenRequests(this.#server);
+    this.#server.on('upgrade', (...upgrade: readonly unknown[]) => behind.emit('upgrade', ...upgrade));
     boundConnections(
       this.#server,
       new ConnectionRoom({

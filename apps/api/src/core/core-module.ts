@@ -28,6 +28,10 @@ export interface ApiParts {
     | 'corsOrigins'
     | 'publicUrl'
     | 'trustedProxies'
+    | 'routeDomains'
+    | 'tlsCertificate'
+    | 'tlsPort'
+    | 'port'
   >;
   /** Absent: attachments are not kept. */
   readonly attachments?: AttachmentStore | undefined;

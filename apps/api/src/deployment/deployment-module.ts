@@ -1,10 +1,13 @@
 import { Module } from '@nestjs/common';
 import { TokenBuckets, WrongKeys } from '#lib/http';
-import { KubeClient } from '#lib/kube';
+import { Informers, KubeClient } from '#lib/kube';
+import { RESOURCES } from '#lib/resources';
 import type { Clock } from '#lib/time';
 import type { TraceStore } from '#lib/trace-store';
 import type { ApiConfig } from '../config.js';
 import { API_CONFIG, CLOCK, HOMES, TRACE_STORE } from '../core/tokens.js';
+import type { ApiParts } from '../core/core-module.js';
+import { AgentRoutes, routePlaceOf } from '../route/agent-routes.js';
 import type { Homes } from '../kubernetes/homes.js';
 import { TenancyModule } from '../tenancy/tenancy-module.js';
 import { Workspaces } from '../tenancy/workspaces.js';
@@ -27,9 +30,24 @@ const MAX_INTEGRATIONS = 10_000;
   providers: [
     {
       provide: Deployments,
-      inject: [HOMES, Workspaces, TRACE_STORE, CLOCK],
-      useFactory: (homes: Homes, workspaces: Workspaces, store: TraceStore, clock: Clock) =>
-        new Deployments(homes, workspaces, store.projects, clock),
+      inject: [HOMES, Workspaces, TRACE_STORE, AgentRoutes, CLOCK],
+      useFactory: (
+        homes: Homes,
+        workspaces: Workspaces,
+        store: TraceStore,
+        routes: AgentRoutes,
+        clock: Clock,
+      ) => new Deployments({ ...homes, routes }, workspaces, store.projects, clock),
+    },
+    {
+      provide: AgentRoutes,
+      inject: [Informers, API_CONFIG],
+      useFactory: (informers: Informers, config: ApiParts['config']) =>
+        new AgentRoutes(
+          informers.of(RESOURCES.AgentDeployment),
+          informers.of(RESOURCES.AgentRevision),
+          routePlaceOf(config),
+        ),
     },
     {
       provide: Integrations,
@@ -53,6 +71,6 @@ const MAX_INTEGRATIONS = 10_000;
         }),
     },
   ],
-  exports: [Deployments],
+  exports: [Deployments, AgentRoutes],
 })
 export class DeploymentModule {}

@@ -17,6 +17,7 @@ import type { Clock } from '#lib/time';
 import type { Projects } from '#lib/trace-store';
 import type { ResourceHome } from '../kubernetes/resource-home.js';
 import type { SecretHome } from '../kubernetes/secret-home.js';
+import type { AgentRoutes } from '../route/agent-routes.js';
 import type { Workspaces } from '../tenancy/workspaces.js';
 import type { IfMatch } from '../wire/if-match.js';
 import { pageOf, type Page } from '../wire/page.js';
@@ -55,6 +56,7 @@ export interface DeploymentHomes {
   readonly revisions: ResourceHome<AgentRevision>;
   readonly listeners: ResourceHome<Listener>;
   readonly secrets: SecretHome;
+  readonly routes: Pick<AgentRoutes, 'assignedUrlOf' | 'requireFree'>;
 }
 
 type Values = Readonly<Record<string, string>>;
@@ -79,6 +81,7 @@ export class Deployments {
     const former = repeated?.findIn(this.homes.deployments.list(namespace));
     if (former) return this.#again(caller, former, request);
     refuse(secretProblems(request.secrets, home));
+    this.homes.routes.requireFree(request.source_config.custom_url);
     const listener = this.#listener(namespace, request.source_config.listener_id);
     const listenerName = listener?.metadata.name;
     const isTaken = this.homes.deployments.list(namespace).some((other) => wireName(other) === request.name);
@@ -111,7 +114,7 @@ export class Deployments {
       return this.#again(caller, present, request);
     }
     if (values && secretName !== undefined) await this.#giveSecret(created, secretName, values);
-    return renderDeployment(created, caller.tenantId, Object.keys(values ?? {}).sort());
+    return this.#rendered(caller, created, Object.keys(values ?? {}).sort());
   }
 
   /** What ended the first request may have come before its Secret. */
@@ -130,7 +133,7 @@ export class Deployments {
         .catch((error: unknown) => {
           if (!isAlreadyExists(error)) throw error;
         });
-    if (values && isFirst) return renderDeployment(made, caller.tenantId, Object.keys(values).sort());
+    if (values && isFirst) return this.#rendered(caller, made, Object.keys(values).sort());
     return this.#render(caller, made);
   }
 
@@ -169,6 +172,7 @@ export class Deployments {
       ...secretProblems(request.secrets, this.workspaces.homeOf(caller.tenantId)),
     ]);
     const { name, namespace = '' } = deployment.metadata;
+    this.homes.routes.requireFree(request.source_config?.custom_url, { name, namespace });
     const revision = makesOne ? this.#newRevision() : undefined;
     const values = secretValues(request.secrets);
     const secretName = values && revision && secretNameOf(name, revision.id);
@@ -356,7 +360,12 @@ export class Deployments {
     const { namespace = '' } = deployment.metadata;
     const secret = deployment.spec.secretsRef?.name;
     const names = secret === undefined ? [] : await this.homes.secrets.names({ namespace, name: secret });
-    return renderDeployment(deployment, caller.tenantId, names);
+    return this.#rendered(caller, deployment, names);
+  }
+
+  #rendered(caller: Caller, deployment: AgentDeployment, secrets: readonly string[]): DeploymentAnswer {
+    const assigned = this.homes.routes.assignedUrlOf(deployment);
+    return renderDeployment(deployment, caller.tenantId, secrets, assigned);
   }
 
   /**

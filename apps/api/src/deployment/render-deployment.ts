@@ -86,11 +86,13 @@ function updatedAt(deployment: AgentDeployment): string {
 /**
  * A deployment on the wire.
  * @param secretNames values never leave their Secret
+ * @param assignedUrl route that the platform gives it
  */
 export function renderDeployment(
   deployment: AgentDeployment,
   tenantId: string,
   secretNames: readonly string[],
+  assignedUrl?: string,
 ): DeploymentAnswer {
   const { metadata, spec, status } = deployment;
   return {
@@ -98,7 +100,10 @@ export function renderDeployment(
     tenant_id: tenantId,
     name: wireName(deployment),
     source: spec.source,
-    source_config: renderSourceConfig(spec.sourceConfig ?? {}),
+    source_config: {
+      ...renderSourceConfig(spec.sourceConfig ?? {}),
+      ...(assignedUrl === undefined ? {} : { custom_url: assignedUrl }),
+    },
     source_revision_config: { ...NO_REVISION_CONFIG, ...toWire(spec.sourceRevisionConfig) },
     secrets: secretNames.map((name) => ({ name, value: '' })),
     created_at: wholeSeconds(metadata.creationTimestamp ?? ''),

@@ -108,6 +108,7 @@ export interface ApiOptions {
   readonly attachments?: AttachmentStore;
   readonly trustedProxies?: readonly string[];
   readonly drainMs?: number;
+  readonly routeDomains?: readonly string[];
 }
 
 /** Specs call `testApi`, which makes the databases and stops the api after the tests. */
@@ -122,6 +123,7 @@ export async function runApi(
     nodeLogDialer,
     trustedProxies,
     drainMs = 0,
+    routeDomains = [],
   }: ApiOptions = {},
 ): Promise<RunningApi> {
   const folder = await mkdtemp(join(tmpdir(), 'api-test-'));
@@ -151,6 +153,8 @@ export async function runApi(
     corsOrigins: [PAGE],
     publicUrl: undefined,
     trustedProxies,
+    routeDomains,
+    ...{ tlsCertificate: undefined, tlsPort: 0, port: 8470 },
   };
   const audit =
     auditPath === undefined ? {} : { audit: new AuditLog({ path: auditPath, log, clock: systemClock }) };

@@ -182,6 +182,9 @@ export function apiEnvironment(from: Surroundings, kubeconfig: string): Environm
       'AGENTPLANE_ATTACHMENT_BYTES_PER_WORKSPACE',
       ...WEBHOOK_VARIABLES,
     ]),
+    // browsers and curl find every name below it on this machine
+    AGENTPLANE_ROUTE_DOMAINS: 'agents.localhost',
+    ...inheritedEnvironment(['AGENTPLANE_ROUTE_DOMAINS']),
     ...attachmentEnvironment(from),
     ...tlsEnvironment(from),
     AGENTPLANE_DATA: from.paths.root,

@@ -1,0 +1,120 @@
+import { PublicError } from '#lib/errors';
+import type { Informer } from '#lib/kube';
+import { isBelow, routeHostOf, type RouteDomains } from '#lib/manifests';
+import { type AgentDeployment, type AgentRevision, isDeleting, type ObjectKey } from '#lib/resources';
+import type { ApiConfig } from '../config.js';
+import { invalid } from '../wire/request-pipe.js';
+
+const HOST_INDEX = 'route-host';
+
+/** Where routes are reached: what stands before and behind the host in their URLs. */
+export interface RoutePlace {
+  readonly domains: RouteDomains;
+  readonly protocol: 'http' | 'https';
+  /** Empty for the usual one. */
+  readonly port: string;
+}
+
+/** @returns the place that clients reach: the public one, else TLS, else this machine's own */
+export function routePlaceOf({
+  routeDomains: domains,
+  publicUrl,
+  tlsCertificate,
+  tlsPort,
+  port,
+}: Pick<ApiConfig, 'routeDomains' | 'publicUrl' | 'tlsCertificate' | 'tlsPort' | 'port'>): RoutePlace {
+  if (publicUrl !== undefined) {
+    const { protocol, port: shown } = new URL(publicUrl);
+    return { domains, protocol: protocol === 'https:' ? 'https' : 'http', port: shown };
+  }
+  if (tlsCertificate !== undefined)
+    return { domains, protocol: 'https', port: tlsPort === 443 ? '' : String(tlsPort) };
+  return { domains, protocol: 'http', port: port === 80 ? '' : String(port) };
+}
+
+/** What a host leads to. */
+export type RouteTarget =
+  | {
+      readonly kind: 'deployment';
+      readonly deployment: AgentDeployment;
+      /** Where its Service is called; undefined before a revision serves. */
+      readonly address: string | undefined;
+    }
+  /** It is below one of the domains, and no deployment has it. */
+  | { readonly kind: 'none'; readonly host: string };
+
+/** Which host leads to which deployment. */
+export class AgentRoutes {
+  readonly #deployments: Pick<Informer<AgentDeployment>, 'byIndex'>;
+  readonly #revisions: Pick<Informer<AgentRevision>, 'find'>;
+  readonly #place: RoutePlace;
+
+  /** @param deployments not started yet */
+  constructor(
+    deployments: Pick<Informer<AgentDeployment>, 'byIndex' | 'addIndex'>,
+    revisions: Pick<Informer<AgentRevision>, 'find'>,
+    place: RoutePlace,
+  ) {
+    this.#revisions = revisions;
+    deployments.addIndex(HOST_INDEX, (one) => {
+      const host = routeHostOf(one, place.domains);
+      return host === undefined ? [] : [host];
+    });
+    this.#deployments = deployments;
+    this.#place = place;
+  }
+
+  /** @param header `Host` of a request; undefined for one that is the platform's own */
+  find(header: string | undefined): RouteTarget | undefined {
+    const host = (header ?? '').replace(/:\d*$/, '').toLowerCase();
+    if (!isBelow(host, this.#place.domains)) return undefined;
+    const deployment = this.#holderOf(host);
+    if (!deployment) return { kind: 'none', host };
+    return { kind: 'deployment', deployment, address: this.#addressOf(deployment) };
+  }
+
+  /** URL of the assigned route of a deployment from git; undefined for every other. */
+  assignedUrlOf(deployment: AgentDeployment): string | undefined {
+    const host =
+      deployment.spec.source === 'git_host' ? routeHostOf(deployment, this.#place.domains) : undefined;
+    const { protocol, port } = this.#place;
+    return host === undefined ? undefined : `${protocol}://${host}${port === '' ? '' : `:${port}`}`;
+  }
+
+  /**
+   * @param own the deployment that is to have the URL, if it exists
+   * @throws PublicError invalid for a host outside of the domains, conflict for one that another deployment has
+   */
+  requireFree(customUrl: string | null | undefined, own?: ObjectKey): void {
+    const { domains } = this.#place;
+    if (customUrl === undefined || customUrl === null || domains.length === 0) return;
+    const host = URL.canParse(customUrl) ? new URL(customUrl).hostname : '';
+    if (!isBelow(host, domains))
+      throw invalid([
+        {
+          loc: ['body', 'source_config', 'custom_url'],
+          msg: `Host should be below ${domains.join(' or ')}`,
+          type: 'value_error',
+        },
+      ]);
+    const holder = this.#holderOf(host)?.metadata;
+    if (holder && !(holder.name === own?.name && holder.namespace === own.namespace))
+      throw new PublicError('conflict', `custom_url: another deployment has the host ${host}`);
+  }
+
+  /** Of the revision that serves: what the deployment itself calls its URL may be the very route. */
+  #addressOf({ metadata: { namespace = '' }, status }: AgentDeployment): string | undefined {
+    const name = status?.activeRevisionName;
+    return name === undefined ? undefined : this.#revisions.find({ namespace, name })?.status?.url;
+  }
+
+  /** The oldest that asks for it: nobody takes the host of another. */
+  #holderOf(host: string): AgentDeployment | undefined {
+    const age = ({ metadata }: AgentDeployment): string =>
+      `${metadata.creationTimestamp ?? ''} ${metadata.uid ?? ''}`;
+    return this.#deployments
+      .byIndex(HOST_INDEX, host)
+      .filter((one) => !isDeleting(one))
+      .sort((a, b) => (age(a) < age(b) ? -1 : 1))[0];
+  }
+}

@@ -1,0 +1,172 @@
+import { randomUUID } from 'node:crypto';
+import { createServer, type IncomingMessage, request } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { type AgentDeployment, type AgentRevision, keyOf, RESOURCES } from '#lib/resources';
+import { waitFor } from '#lib/testing';
+import { deploymentBody } from '../testdata/deployment-body.js';
+import { makeRevision } from '../testdata/make-revision.js';
+import { problemsIn } from '../testdata/problems-in.js';
+import { testApi } from '../testdata/test-api.js';
+
+const HOST = 'weather.agents.test';
+
+describe('routes by host', () => {
+  const { api, tenant } = testApi({ routeDomains: ['agents.test', 'example.org'] });
+  /** Stands for the Service of an agent. */
+  const agent = createServer((asked, answer) => {
+    answer.setHeader('x-agent', 'yes');
+    asked.pipe(answer);
+    if (asked.method === 'GET') answer.end(`${asked.headers.host} ${asked.url}`);
+  });
+  agent.on('upgrade', (_asked, socket) => {
+    socket.write('HTTP/1.1 101 Switching Protocols\r\nUpgrade: echo\r\nConnection: Upgrade\r\n\r\n');
+    socket.pipe(socket);
+  });
+
+  beforeAll(async () => {
+    await new Promise<void>((resolve) => agent.listen(0, '127.0.0.1', resolve));
+  });
+  afterAll(() => {
+    agent.closeAllConnections();
+    agent.close();
+  });
+
+  const create = (
+    name: string,
+    config: object,
+    source: object = { source: 'external_image', source_revision_config: { image_uri: 'example.org/x:1' } },
+  ) =>
+    tenant.call('POST', '/v2/deployments', {
+      ...deploymentBody({ name }),
+      ...source,
+      source_config: config,
+    });
+  const serve = async (name: string): Promise<void> => {
+    const key = { namespace: tenant.namespace, name };
+    const { port } = agent.address() as AddressInfo;
+    const revision = await makeRevision(api.client, tenant, { name, id: randomUUID(), number: 1 });
+    await api.client.mergeStatus<AgentRevision>(RESOURCES.AgentRevision, keyOf(revision), {
+      status: { url: `http://127.0.0.1:${port}` },
+    });
+    await api.client.mergeStatus<AgentDeployment>(RESOURCES.AgentDeployment, key, {
+      // as the controller has it
+      status: { url: `https://${HOST}`, activeRevisionName: revision.metadata.name },
+    });
+  };
+  const ask = (host: string, options: { method?: string; body?: string } = {}) =>
+    new Promise<{
+      readonly status: number;
+      readonly text: string;
+      readonly headers: IncomingMessage['headers'];
+    }>((resolve, reject) => {
+      const asked = request(`${api.url}/threads?a=1`, { method: options.method ?? 'GET', headers: { host } });
+      asked.on('error', reject).on('response', (answer) => {
+        let text = '';
+        answer.setEncoding('utf8').on('data', (piece: string) => (text += piece));
+        answer.on('end', () => resolve({ status: answer.statusCode ?? 0, text, headers: answer.headers }));
+      });
+      asked.end(options.body);
+    });
+
+  it('leads to the deployment whose custom_url has the host', async () => {
+    const made = await create('weather', { custom_url: `https://${HOST}` });
+    expect([made.status, made.json.source_config.custom_url]).toEqual([201, `https://${HOST}`]);
+    const before = await waitFor(async () => {
+      const answer = await ask(HOST);
+      return answer.status === 503 && answer;
+    });
+    expect(JSON.parse(before.text)).toEqual({ detail: 'Deployment weather does not serve yet' });
+    await serve('weather');
+    const answer = await waitFor(async () => {
+      const one = await ask(`${HOST.toUpperCase()}:8470`);
+      return one.status === 200 && one;
+    });
+    expect(answer.text).toBe(`${HOST.toUpperCase()}:8470 /threads?a=1`);
+    expect(answer.headers['x-agent']).toBe('yes');
+    expect((await ask(HOST, { method: 'POST', body: 'a body' })).text).toBe('a body');
+  });
+
+  it('passes a change of the protocol on, and takes none of the api', async () => {
+    const headers = { connection: 'upgrade', upgrade: 'echo' };
+    const echoed = await new Promise<string>((resolve, reject) => {
+      const asked = request(`${api.url}/`, { headers: { ...headers, host: HOST } });
+      asked.on('error', reject).on('upgrade', (_answer, socket) => {
+        socket.once('data', (piece: Buffer) => {
+          resolve(piece.toString());
+          socket.destroy();
+        });
+        socket.write('hello');
+      });
+      asked.end();
+    });
+    expect(echoed).toBe('hello');
+    const own = await new Promise<number | undefined>((resolve, reject) => {
+      const asked = request(`${api.url}/ok`, { headers });
+      asked.on('error', reject).on('response', (answer) => {
+        answer.resume();
+        resolve(answer.statusCode);
+      });
+      asked.end();
+    });
+    expect(own).toBe(200);
+  });
+
+  it('answers 404 below its domains where no deployment has the host, and never as the api', async () => {
+    const answer = await ask('none.example.org');
+    expect([answer.status, JSON.parse(answer.text)]).toEqual([
+      404,
+      { detail: 'No deployment has the host none.example.org' },
+    ]);
+    expect((await ask('example.org')).status).toBe(401);
+    expect((await fetch(`${api.url}/ok`)).status).toBe(200);
+  });
+
+  it('gives a host to one deployment, in whichever workspace', async () => {
+    const other = await api.workspace();
+    const body = {
+      ...deploymentBody({ name: 'thief' }),
+      source_config: { custom_url: `http://${HOST}:1/x` },
+    };
+    const taken = await other.call('POST', '/v2/deployments', {
+      ...{ ...body, source: 'external_image' },
+      source_revision_config: { image_uri: 'example.org/x:1' },
+    });
+    expect([taken.status, taken.json.detail]).toEqual([409, expect.stringContaining(HOST)]);
+    // kubectl is not refused: the first stays
+    await api.client.create<AgentDeployment>(RESOURCES.AgentDeployment, {
+      metadata: { namespace: other.namespace, name: 'thief' },
+      spec: {
+        ...{ source: 'external_image', suspend: false, revisionHistoryLimit: 10 },
+        sourceConfig: { customUrl: `https://${HOST}` },
+        sourceRevisionConfig: { imageUri: 'example.org/x:1' },
+      },
+    });
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    expect((await ask(HOST)).headers['x-agent']).toBe('yes');
+    const [mine] = (await tenant.call('GET', '/v2/deployments?name_contains=weather')).json.resources;
+    const again = { source_config: { custom_url: `https://${HOST}` } };
+    expect((await tenant.call('PATCH', `/v2/deployments/${mine.id}`, again)).status).toBe(200);
+  });
+
+  it.each(['https://platform.example.com', 'http://127.0.0.1:8470', 'https://agents.test'])(
+    'refuses %s, which may be a host of the platform itself',
+    async (custom_url) => {
+      const answer = await create('outside', { custom_url });
+      expect(answer.status).toBe(422);
+      expect(problemsIn(answer)[0]).toContain('body.source_config.custom_url');
+    },
+  );
+
+  it('assigns a host to a deployment from git, which shows it', async () => {
+    const made = await tenant.call('POST', '/v2/deployments', {
+      ...{ name: 'built', source: 'git_host', secrets: [] },
+      source_config: { repo_url: 'https://git.example.org/a.git' },
+      source_revision_config: { graph_config_path: 'langgraph.json' },
+    });
+    const { custom_url: url } = made.json.source_config;
+    expect(url).toMatch(/^http:\/\/built--ws-w[0-9a-f]+(-[0-9a-f]{6})?\.agents\.test:8470$/);
+    await serve('built');
+    await waitFor(async () => (await ask(new URL(url).host)).status === 200);
+  });
+});
