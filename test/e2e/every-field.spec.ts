@@ -94,7 +94,6 @@ describe.each(HOMES)('a deployment with every field on $name', ({ name, isReal, 
         'dbCpu, dbCpuLimit, dbMemoryLimitMb, dbMemoryMb, dbStorageGi',
         'executorCpu, executorCpuLimit, executorMemoryLimitMb, executorMemoryMb, orchestratorCpu, ' +
           'orchestratorCpuLimit, orchestratorMaxScale, orchestratorMemoryLimitMb, orchestratorMemoryMb, orchestratorMinScale',
-        'maxScale',
       ]);
       await waitFor(async () => (await read('events')).includes('FieldsIgnored'));
 

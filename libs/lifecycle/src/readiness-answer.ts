@@ -22,7 +22,7 @@ export function readNotReady(body: unknown): Partial<Record<keyof NotReady, stri
   };
 }
 
-/** Runs of a deployment, as `GET /ok?load=1` of a server that takes them answers. */
+/** What a deployment has to do, as `GET /ok?load=1` of one of its servers answers. */
 export interface RunLoad {
   /** Runs that would begin at once if a server had a place for them. */
   readonly waiting: number;
@@ -30,11 +30,13 @@ export interface RunLoad {
   readonly atWork: number;
   /** Runs that this server has places for. */
   readonly places: number;
+  /** Cores that the processes of this server used lately; absent where they cannot be counted. */
+  readonly cores?: number;
 }
 
 /** Member `load` of the answer. */
-export function formatRunLoad({ waiting, atWork, places }: RunLoad): Readonly<Record<string, number>> {
-  return { waiting, at_work: atWork, places };
+export function formatRunLoad({ waiting, atWork, places, cores }: RunLoad): Readonly<Record<string, number>> {
+  return { waiting, at_work: atWork, places, ...(cores === undefined ? {} : { cores }) };
 }
 
 /** What the body of the answer says; undefined for a body of another shape. */
@@ -44,7 +46,10 @@ export function readRunLoad(body: unknown): RunLoad | undefined {
   const [waiting, atWork, places] = ['waiting', 'at_work', 'places'].map((name): unknown =>
     Reflect.get(load, name),
   );
-  return isCount(waiting) && isCount(atWork) && isCount(places) ? { waiting, atWork, places } : undefined;
+  if (!isCount(waiting) || !isCount(atWork) || !isCount(places)) return undefined;
+  const cores: unknown = Reflect.get(load, 'cores');
+  const isUsed = typeof cores === 'number' && Number.isFinite(cores) && cores >= 0;
+  return { waiting, atWork, places, ...(isUsed ? { cores } : {}) };
 }
 
 function isCount(value: unknown): value is number {

@@ -86,11 +86,10 @@ describe('ignoredFields', () => {
       'queueMaxScale, queueMinScale have no effect',
     ],
     [
-      'a most that nothing scales to',
-      { minScale: 1, maxScale: 3 },
-      'maxScale has no effect: pods that answer',
+      'a most below the fewest',
+      { minScale: 3, maxScale: 2 },
+      'maxScale has no effect: the fewest pods (minScale) are more',
     ],
-    ['a most beside that of the queue', { maxScale: 3, queueMaxScale: 2 }, 'maxScale has no effect'],
     ['labels of the platform', { labels: { 'agentplane.dev/revision': 'x' } }, 'labels has no effect: those'],
   ])('names %s', (_what, spec, text) => {
     expect(ignoredIn(spec)).toContain(text);
@@ -99,6 +98,8 @@ describe('ignoredFields', () => {
   it.each<[string, ResourceSpec]>([
     ['as many pods as there are anyway', { minScale: 2, maxScale: 2 }],
     ['one pod at most', { maxScale: 1 }],
+    ['more pods than the fewest', { minScale: 1, maxScale: 3 }],
+    ['a most of each Deployment', { maxScale: 3, queueMaxScale: 2 }],
     ['a fewest of no pods', { minScale: 0 }],
     ['a fewest of no pods, in the queue too', { minScale: 0, queueMinScale: 0 }],
     ['an empty spec', {}],

@@ -84,8 +84,7 @@ function judged(field: keyof ResourceSpec, spec: ResourceSpec): readonly Ignored
 const ONE_POD = '0 is taken as 1: the queue sleeps with its deployment, which minScale 0 allows';
 const QUEUE_STAYS = '0 is taken as 1, since the queue has pods at all times (queueMinScale)';
 const NOT_OURS = `those that begin with ${PLATFORM_PREFIX} are the platform's and are left out`;
-const NOTHING_SCALES =
-  'pods that answer HTTP are as many as minScale says, and only those of a queue follow the runs';
+const FEWER_THAN_FEWEST = 'the fewest pods (minScale) are more';
 
 type Judge = (spec: ResourceSpec) => string | undefined;
 
@@ -106,11 +105,8 @@ const SOMETIMES: Readonly<Partial<Record<keyof ResourceSpec, Judge>>> = {
   queueMaxScale: ofZero('queueMaxScale'),
   maxScale: (spec) => {
     const wanted = { spec: { resourceSpec: spec } };
-    // as many pods as there always are is what it gets
-    const isMet = queueRange(wanted)
-      ? spec.queueMaxScale === undefined
-      : spec.maxScale === wantedReplicas(wanted);
-    return isMet ? undefined : NOTHING_SCALES;
+    const bindsQueue = queueRange(wanted) !== undefined && spec.queueMaxScale === undefined;
+    return bindsQueue || (spec.maxScale ?? 0) >= wantedReplicas(wanted) ? undefined : FEWER_THAN_FEWEST;
   },
   labels: ofNames('labels'),
   annotations: ofNames('annotations'),

@@ -37,6 +37,8 @@ export {
   queueRange,
   wantedConnections,
   wantedQueueReplicas,
+  answeringRange,
+  isAnsweringScaled,
   wantedReplicas,
   type WorkloadReplicas,
 } from './revision-workload.js';

@@ -69,6 +69,21 @@ export interface PodRange {
   readonly max: number;
 }
 
+/**
+ * Pods that answer HTTP, and take runs where no others do. As many as `minScale` says where there is no `maxScale` above
+ * it.
+ */
+export function answeringRange(revision: Wanting): PodRange {
+  const min = wantedReplicas(revision);
+  return { min, max: Math.max(min, revision.spec.resourceSpec?.maxScale ?? min) };
+}
+
+/** Whether the number of pods that answer HTTP follows what they have to do. */
+export function isAnsweringScaled(revision: Wanting): boolean {
+  const { min, max } = answeringRange(revision);
+  return min < max;
+}
+
 /** Pods that take runs of a revision; undefined where those that answer HTTP take them too. */
 export function queueRange(revision: Wanting): PodRange | undefined {
   if (!wantsQueue(revision)) return undefined;
@@ -96,7 +111,7 @@ const MAX_CONNECTIONS = 100;
 /** Connections that all pods of a deployment need, of two revisions at once during a rollout. */
 export function wantedConnections(resourceSpec: AgentRevision['spec']['resourceSpec']): number {
   const wanted = { spec: resourceSpec ? { resourceSpec } : {} };
-  const pods = wantedReplicas(wanted) + (queueRange(wanted)?.max ?? 0);
+  const pods = answeringRange(wanted).max + (queueRange(wanted)?.max ?? 0);
   return Math.min(MAX_CONNECTIONS, 2 * POD_CONNECTIONS * pods + SPARE_CONNECTIONS);
 }
 
@@ -288,12 +303,12 @@ function agentEnvironment(
   ];
 }
 
-/** By it a pod knows its listener, which asks whether the pod may be stopped. */
+/** By it a pod knows its listener, which asks whether the pod may be stopped, and how much it has to do. */
 function idleEnvironment(
   revision: AgentRevision,
   { idleKey }: PlatformSettings,
 ): readonly EnvironmentVariable[] {
-  if (!maySleep(revision) || idleKey === undefined) return [];
+  if ((!maySleep(revision) && !isAnsweringScaled(revision)) || idleKey === undefined) return [];
   return [{ name: 'AGENTPLANE_IDLE_TOKEN_SHA256', value: digestIdleToken(idleToken(revision, idleKey)) }];
 }
 

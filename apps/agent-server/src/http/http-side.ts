@@ -128,8 +128,9 @@ export class HttpSide {
         ? { logsHeader: headerChooser(settings.loggedHeaders, () => false) }
         : {}),
       ...{ readiness, isQueue: parts.isQueue },
-      // anybody may ask, and queues are behind no Service
-      load: parts.isQueue ? () => parts.loads.read() : undefined,
+      load: () => parts.loads.read(),
+      // queues are behind no Service
+      showsLoad: parts.isQueue,
       info: () => info,
       app: parts.app,
       failing: () => parts.hosts.failing,

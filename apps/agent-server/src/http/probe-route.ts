@@ -17,8 +17,10 @@ export interface ProbeParts {
   readonly failing?: () => string | undefined;
   /** What is wrong while requests are served all the same. */
   readonly note?: () => string | undefined;
-  /** How much there is to do for servers that take runs; undefined for one that answers other requests too. */
+  /** How much there is to do. */
   readonly load?: (() => Promise<RunLoad>) | undefined;
+  /** Whether anybody may ask how much there is to do: else the listener alone. */
+  readonly showsLoad?: boolean;
   /** Whether the server is idle; undefined where nobody may ask. */
   readonly idle?: IdleDesk | undefined;
 }
@@ -36,7 +38,7 @@ export interface IdleDesk {
  */
 export function registerProbe(
   app: FastifyInstance,
-  { readiness, failing, note, load, idle }: ProbeParts,
+  { readiness, failing, note, load, showsLoad = false, idle }: ProbeParts,
 ): void {
   app.get('/ok', access('open'), async (request, reply) => {
     const { notReady } = readiness;
@@ -49,7 +51,7 @@ export function registerProbe(
     return {
       ok: true,
       ...(found === undefined ? {} : { note: found }),
-      ...(asked.load === '1' && load ? { load: formatRunLoad(await load()) } : {}),
+      ...(asked.load === '1' && load && (showsLoad || mayAsk) ? { load: formatRunLoad(await load()) } : {}),
       ...(mayAsk && asked.idle !== undefined
         ? { idle: formatIdle(await idle.ask(asked.idle === 'close')) }
         : {}),

@@ -1,5 +1,6 @@
 import type { RunLoad } from '#lib/lifecycle';
 import type { Clock } from '#lib/time';
+import { CoreUse } from './core-use.js';
 import { countRunLoad } from '../store/run/count-run-load.js';
 import type { ServerIdentity } from '../store/server-identity.js';
 import type { Sql } from '../store/sql.js';
@@ -15,11 +16,15 @@ export interface RunLoadParts {
   readonly clock: Clock;
 }
 
-/** How much there is to do for servers that take runs, for what decides how many of them there are. */
+/** How much there is to do, for what decides how many servers there are. */
 export class RunLoads {
   #read: { readonly atMs: number; readonly load: Promise<RunLoad> } | undefined;
 
-  constructor(private readonly parts: RunLoadParts) {}
+  readonly #cores: CoreUse;
+
+  constructor(private readonly parts: RunLoadParts) {
+    this.#cores = new CoreUse(parts.clock);
+  }
 
   read(): Promise<RunLoad> {
     const atMs = this.parts.clock.monotonicMs();
@@ -29,6 +34,8 @@ export class RunLoads {
 
   async #count(): Promise<RunLoad> {
     const { sql, server, worker } = this.parts;
-    return { ...(await countRunLoad(WORKER, sql, server)), places: worker.places };
+    const cores = this.#cores.read();
+    const runs = await countRunLoad(WORKER, sql, server);
+    return { ...runs, places: worker.places, ...(cores === undefined ? {} : { cores }) };
   }
 }

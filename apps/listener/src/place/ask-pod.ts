@@ -33,11 +33,11 @@ export async function askPod(address: string | undefined): Promise<PodAnswer | u
   }
 }
 
-/** How much the runs of a deployment are, by a pod that takes them; undefined when it gives no answer that can be read. */
-export async function askLoad(address: string | undefined): Promise<RunLoad | undefined> {
+/** How much a deployment has to do, by one of its pods; undefined when it gives no answer that can be read. */
+export async function askLoad(address: string | undefined, token: string): Promise<RunLoad | undefined> {
   if (address === undefined) return undefined;
   try {
-    return readRunLoad(await bodyOf(`${address}/ok?load=1`));
+    return readRunLoad(await bodyOf(`${address}/ok?load=1`, { [IDLE_HEADER]: token }));
   } catch {
     return undefined;
   }

@@ -121,8 +121,9 @@ export class PlaceCluster implements Place {
     return askPod(podAddressOf(pod, this.#options.addresses));
   }
 
-  askLoad(pod: Pod): Promise<RunLoad | undefined> {
-    return askLoad(podAddressOf(pod, this.#options.addresses));
+  askLoad(pod: Pod, revision: AgentRevision): Promise<RunLoad | undefined> {
+    const { addresses, idleKey } = this.#options;
+    return askLoad(podAddressOf(pod, addresses), idleToken(revision, idleKey));
   }
 
   askIdle(pod: Pod, revision: AgentRevision, question: 'ask' | 'close'): Promise<IdleAnswer | undefined> {

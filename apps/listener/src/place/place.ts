@@ -37,8 +37,8 @@ export interface Place {
    * cannot be reached.
    */
   ask(pod: Pod): Promise<PodAnswer | undefined>;
-  /** What the runs of a pod that takes runs are; undefined as above. */
-  askLoad(pod: Pod): Promise<RunLoad | undefined>;
+  /** What a pod of the revision has to do; undefined as above. */
+  askLoad(pod: Pod, revision: AgentRevision): Promise<RunLoad | undefined>;
   /** Whether a pod of the revision is idle, and with `close` that it refuses requests from now on; undefined as above. */
   askIdle(pod: Pod, revision: AgentRevision, question: 'ask' | 'close'): Promise<IdleAnswer | undefined>;
   /** The end of what the pod of these that failed has printed, by container; empty where it cannot be had. */

@@ -1,7 +1,7 @@
 import { COMPONENT, LABEL, type Pod } from '#lib/resources';
 import type { IdleAnswer, RunLoad } from '#lib/lifecycle';
 import type { Place, PodAnswer } from '../place/place.js';
-import { isScaled } from './queue-scaler.js';
+import { isAnsweringFollowed, isScaled } from './pod-scaler.js';
 import { idleQuestion } from './sleep.js';
 import type { RevisionWorld, RolloutWorld } from './world.js';
 
@@ -36,8 +36,12 @@ async function withAnswers(world: RevisionWorld, place: Asked): Promise<Revision
     if (answer) answers.set(pod.metadata.name, answer);
   };
   const asked = world.pods.filter(mayAnswer).slice(0, MAX_ASKED).map(ask);
-  const [load] = await Promise.all([askLoad(world, place), ...asked]);
-  return { ...world, answers, load };
+  const [load, answeringLoad] = await Promise.all([
+    askLoad(world, place),
+    askAnsweringLoad(world, place),
+    ...asked,
+  ]);
+  return { ...world, answers, load, answeringLoad };
 }
 
 /** Of the one pod that answers requests: a second one means that its Deployment changes just now. */
@@ -61,13 +65,31 @@ function answersRequests({ metadata: { labels } }: Pod): boolean {
 async function askLoad(world: RevisionWorld, place: Asked): Promise<RunLoad | undefined> {
   if (!isScaled(world)) return undefined;
   for (const pod of world.pods.filter(takesRuns).slice(0, MAX_ASKED)) {
-    const load = await place.askLoad(pod);
+    const load = await place.askLoad(pod, world.origin);
     if (load) return load;
   }
   return undefined;
 }
 
-function takesRuns({ metadata: { labels }, status }: Pod): boolean {
-  const isReady = (status?.containerStatuses ?? []).some(({ ready }) => ready);
-  return isReady && labels?.[LABEL.component] === COMPONENT.agentQueue;
+/** Runs as one pod counts them, and the cores that pods use on average: they share the requests. */
+async function askAnsweringLoad(world: RevisionWorld, place: Asked): Promise<RunLoad | undefined> {
+  if (!isAnsweringFollowed(world)) return undefined;
+  const pods = world.pods.filter((pod) => answersRequests(pod) && isReady(pod)).slice(0, MAX_ASKED);
+  const loads = (await Promise.all(pods.map((pod) => place.askLoad(pod, world.origin)))).filter(
+    (load) => load !== undefined,
+  );
+  const [first] = loads;
+  if (!first) return undefined;
+  const used = loads.flatMap(({ cores }) => (cores === undefined ? [] : [cores]));
+  const { cores: _own, ...runs } = first;
+  const sum = used.reduce((all, one) => all + one, 0);
+  return { ...runs, ...(used.length > 0 ? { cores: sum / used.length } : {}) };
+}
+
+function isReady({ status }: Pod): boolean {
+  return (status?.containerStatuses ?? []).some(({ ready }) => ready);
+}
+
+function takesRuns(pod: Pod): boolean {
+  return isReady(pod) && pod.metadata.labels?.[LABEL.component] === COMPONENT.agentQueue;
 }

@@ -2,7 +2,7 @@ import { type AgentRevision, CONDITION, findCondition, isConditionTrue } from '#
 import { deployingSince, findOutage, judgeProspect, judgeServing, type RevisionFailure } from './failure.js';
 import { mayAnswer } from './ask-pods.js';
 import { servedBy } from './observe.js';
-import { isScaled } from './queue-scaler.js';
+import { isAnsweringFollowed, isScaled } from './pod-scaler.js';
 import { decideSleep, type Sleep } from './sleep.js';
 import { isWorkloadReady } from './workload-ready.js';
 import type { RevisionWorld, RolloutPatience, RolloutWorld } from './world.js';
@@ -249,7 +249,7 @@ function lookAgain(revisions: readonly PlannedRevision[], situation: Situation):
     if (fate.kind === 'held' || (fate.kind === 'serving' && findOutage(world))) return [ASK_MS];
     if (fate.kind === 'serving' && !isSuspended && !isWorkloadReady(world))
       return [untilJudged(world, situation)];
-    if (fate.kind === 'serving' && isScaled(world)) return [SCALE_MS];
+    if (fate.kind === 'serving' && (isScaled(world) || isAnsweringFollowed(world))) return [SCALE_MS];
     if (fate.kind !== 'deploying') return [];
     const probation = probations.get(world.revision.metadata.name);
     if (probation !== undefined) return [probation];

@@ -2,8 +2,10 @@ import {
   buildDeploymentService,
   buildQueueDeployment,
   buildRevisionDeployment,
+  answeringRange,
   type PlatformSettings,
   queueRange,
+  wantedQueueReplicas,
   wantedReplicas,
 } from '#lib/manifests';
 import { WaitingError } from '#lib/errors';
@@ -25,13 +27,13 @@ import { askPods } from './ask-pods.js';
 import { holdOwners, releaseOwners } from './hold-owners.js';
 import { observeRollout, servedBy } from './observe.js';
 import { type PlannedRevision, planRollout, type RevisionFate } from './plan.js';
-import { QueueScaler, roomFor } from './queue-scaler.js';
+import { PodScaler, roomFor } from './pod-scaler.js';
 import { ReadySpans } from './ready-spans.js';
 import { summarizeRevision } from './revision-status.js';
 import { sleepText } from './sleep.js';
 import { Wakefulness } from './wakefulness.js';
 import { isWorkloadReady } from './workload-ready.js';
-import type { RolloutPatience, RolloutWorld } from './world.js';
+import type { RevisionWorld, RolloutPatience, RolloutWorld } from './world.js';
 
 export interface RolloutDependencies {
   readonly clock: Clock;
@@ -78,6 +80,12 @@ function replicasFor(fate: RevisionFate, revision: AgentRevision): number | unde
   }
 }
 
+function othersWithPods(world: RevisionWorld, all: readonly PlannedRevision[]): readonly AgentRevision[] {
+  return all
+    .filter((one) => one.world !== world && (replicasFor(one.fate, one.world.revision) ?? 0) > 0)
+    .map((one) => one.world.origin);
+}
+
 function isReported({ status }: AgentRevision, { reason, message }: RevisionFailure): boolean {
   const ready = findCondition(status?.conditions, CONDITION.ready);
   return ready?.reason === reason && ready.message === message;
@@ -93,7 +101,7 @@ export class RolloutReconciler {
   readonly #place: Place;
   readonly #deps: RolloutDependencies;
   readonly #wakefulness: Wakefulness;
-  readonly #scaler = new QueueScaler();
+  readonly #scaler = new PodScaler();
   readonly #readySpans = new ReadySpans();
   /** When this program has copied the Secrets of a revision into the place, by its uid. */
   readonly #copied = new Map<string, number>();
@@ -191,9 +199,11 @@ export class RolloutReconciler {
       this.#copied.delete(origin.metadata.uid ?? '');
     await this.#copySecrets(world, origin);
     const placed = this.#place.placed(origin);
-    const desired = buildRevisionDeployment(placed, replicas, this.#deps.settings, mark);
+    const connections = world.deployment.status?.databaseConnections;
+    const answering = replicas === 0 ? 0 : this.#answeringReplicas(one, all, connections);
+    const desired = buildRevisionDeployment(placed, answering, this.#deps.settings, mark);
     await this.#place.applyWorkload(origin, desired, workload);
-    const queueReplicas = this.#queueReplicas(one, all, world.deployment.status?.databaseConnections);
+    const queueReplicas = this.#queueReplicas(one, all, connections);
     if (queueReplicas === undefined) return;
     const queue = buildQueueDeployment(placed, replicas === 0 ? 0 : queueReplicas, this.#deps.settings, mark);
     await this.#place.applyWorkload(origin, queue, own.queue);
@@ -213,15 +223,41 @@ export class RolloutReconciler {
     // connections are still open
     if (range && fate.kind === 'retiring') return Math.max(range.min, Math.min(range.max, current));
     if (!range || fate.kind !== 'serving') return range?.min;
-    const others = all.filter(
-      (one) => one.world !== world && (replicasFor(one.fate, one.world.revision) ?? 0) > 0,
-    );
-    const room = roomFor(
-      origin,
-      others.map((one) => one.world.origin),
-      connections,
-    );
+    const answering = Math.max(wantedReplicas(origin), world.workload?.spec.replicas ?? 0);
+    const room = roomFor(origin, answering, othersWithPods(world, all), connections);
     return this.#scaler.decide(uid, { current, range, room, load }, this.#deps.clock.monotonicMs());
+  }
+
+  /**
+   * Pods that answer HTTP of a revision that has pods: as what they have to do asks for while it serves. One that is to
+   * take over begins with as many as serve now.
+   */
+  #answeringReplicas(
+    { world, fate }: PlannedRevision,
+    all: readonly PlannedRevision[],
+    connections: number | undefined,
+  ): number {
+    const { origin, workload, queue, answeringLoad } = world;
+    const range = answeringRange(origin);
+    const key = `${origin.metadata.uid ?? ''}/http`;
+    if (range.min === range.max) return range.min;
+    const within = (pods: number): number => Math.max(range.min, Math.min(range.max, pods));
+    const current = workload?.spec.replicas ?? 0;
+    if (fate.kind !== 'serving') this.#scaler.forget(key);
+    if (fate.kind === 'retiring') return within(current);
+    if (fate.kind === 'deploying' || fate.kind === 'held') {
+      const served = all.find((one) => one.fate.kind === 'serving')?.world.workload?.spec.replicas ?? 0;
+      return within(Math.max(current, served));
+    }
+    if (fate.kind !== 'serving') return range.min;
+    const ofQueue = Math.max(wantedQueueReplicas(origin) ?? 0, queue?.spec.replicas ?? 0);
+    const room = roomFor(origin, ofQueue, othersWithPods(world, all), connections);
+    // runs are the queue's where there is one
+    const load =
+      answeringLoad && queueRange(origin) ? { ...answeringLoad, waiting: 0, atWork: 0 } : answeringLoad;
+    const coresOfPod = origin.spec.resourceSpec?.cpu;
+    const question = { current: Math.max(1, current), range, room, load, coresOfPod };
+    return this.#scaler.decide(key, question, this.#deps.clock.monotonicMs());
   }
 
   /** In another cluster the pods find copies of their Secrets; in the hub's own they find the Secrets themselves. */

@@ -1,4 +1,4 @@
-import { wantedQueueReplicas } from '#lib/manifests';
+import { wantedQueueReplicas, wantedReplicas } from '#lib/manifests';
 import type { Deployment } from '#lib/resources';
 import type { RevisionWorld } from './world.js';
 
@@ -9,7 +9,10 @@ export function isWorkloadReady({
   revision,
 }: Pick<RevisionWorld, 'workload' | 'queue' | 'revision'>): boolean {
   const fewest = wantedQueueReplicas(revision);
-  return isAvailable(workload) && (fewest === undefined || isAvailable(queue, fewest));
+  // pods beyond the fewest are more than it needs to be ready
+  return (
+    isAvailable(workload, wantedReplicas(revision)) && (fewest === undefined || isAvailable(queue, fewest))
+  );
 }
 
 /** @param fewest pods of a Deployment that is scaled: those beyond are more than it needs to be ready */

@@ -21,6 +21,8 @@ export interface RevisionWorld {
   readonly readyForMs?: number | undefined;
   /** Its runs, where their Deployment is scaled by them and a pod of it answers. */
   readonly load?: RunLoad | undefined;
+  /** What its pods that answer HTTP have to do, where their number follows that and one of them answers. */
+  readonly answeringLoad?: RunLoad | undefined;
   /** Pods of both Deployments that are being deleted. */
   readonly ending?: number;
   /** Whether it is idle, where that was asked and its pod answers. */

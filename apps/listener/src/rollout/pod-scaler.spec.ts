@@ -1,6 +1,6 @@
 import type { RunLoad } from '#lib/lifecycle';
 import type { AgentRevision } from '#lib/resources';
-import { QueueScaler, roomFor } from './queue-scaler.js';
+import { PodScaler, roomFor } from './pod-scaler.js';
 
 const load = (waiting: number, atWork: number, places = 10): RunLoad => ({ waiting, atWork, places });
 const revision = (resourceSpec: AgentRevision['spec']['resourceSpec']) =>
@@ -11,7 +11,7 @@ function decided(
   looks: readonly (readonly [second: number, load: RunLoad | undefined])[],
   { min = 1, max = 5, room = 100, current = 1 } = {},
 ): number[] {
-  const scaler = new QueueScaler();
+  const scaler = new PodScaler();
   let pods = current;
   return looks.map(([second, runs]) => {
     pods = scaler.decide('u', { current: pods, range: { min, max }, room, load: runs }, second * 1_000);
@@ -61,6 +61,17 @@ describe('the number of pods that take runs', () => {
     expect(decided([[0, load(4, 0, 0)]])).toEqual([4]);
   });
 
+  it.each<[string, number, number, number]>([
+    ['more where pods use more than four fifths of what they ask for', 1.2, 2, 3],
+    ['as many where pods use about as much', 0.85, 2, 2],
+    ['one more for each time that much', 1.6, 1, 2],
+    ['what runs need where that is more', 0.1, 2, 4],
+  ])('becomes %s', (_case, cores, current, pods) => {
+    const runs = cores === 0.1 ? load(40, 0) : load(0, 0);
+    const question = { current, range: { min: 1, max: 9 }, room: 100, coresOfPod: 1 };
+    expect(new PodScaler().decide('u', { ...question, load: { ...runs, cores } }, 0)).toBe(pods);
+  });
+
   it('stays within what the database admits, but for the fewest', () => {
     expect(decided([[0, load(90, 0)]], { room: 2 })).toEqual([2]);
     expect(decided([[0, load(90, 0)]], { room: -3, min: 2 })).toEqual([2]);
@@ -68,8 +79,8 @@ describe('the number of pods that take runs', () => {
 
   it('leaves connections to other revisions that have pods', () => {
     const scaled = revision({ queueMaxScale: 3 });
-    expect(roomFor(scaled, [])).toBe(7);
-    expect(roomFor(scaled, [scaled, revision({ minScale: 2 })])).toBe(3);
-    expect(roomFor(scaled, [], 59)).toBe(5);
+    expect(roomFor(scaled, 1, [])).toBe(7);
+    expect(roomFor(scaled, 1, [scaled, revision({ minScale: 2 })])).toBe(3);
+    expect(roomFor(scaled, 1, [], 59)).toBe(5);
   });
 });

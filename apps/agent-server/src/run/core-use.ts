@@ -1,0 +1,66 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import type { Clock } from '#lib/time';
+
+/** Of the kernel, in every Linux: what `stat` counts times in. */
+const TICKS_PER_SECOND = 100;
+/** A shorter time says little. */
+const SHORTEST_MS = 900;
+
+/**
+ * Cores that this program used, with the processes that it has started and those that they have: graphs run in processes
+ * of their own. Only Linux tells; elsewhere it is this process alone.
+ */
+export class CoreUse {
+  #before: { readonly atMs: number; readonly seconds: number } | undefined;
+  #last: number | undefined;
+
+  constructor(private readonly clock: Pick<Clock, 'monotonicMs'>) {}
+
+  /** On average since it was asked before; undefined the first time. */
+  read(): number | undefined {
+    const now = { atMs: this.clock.monotonicMs(), seconds: secondsUsed() };
+    const before = this.#before;
+    if (before && now.atMs - before.atMs < SHORTEST_MS) return this.#last;
+    this.#before = now;
+    // a process that ended takes what it used along
+    if (before) this.#last = Math.max(0, (now.seconds - before.seconds) / ((now.atMs - before.atMs) / 1_000));
+    return this.#last;
+  }
+}
+
+function secondsUsed(): number {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1e6 + descendantsOf(process.pid).reduce((sum, pid) => sum + secondsOf(pid), 0);
+}
+
+function descendantsOf(pid: number): readonly number[] {
+  const children = threadsOf(pid).flatMap((thread) =>
+    read(`/proc/${pid}/task/${thread}/children`).split(' ').filter(Boolean).map(Number),
+  );
+  return children.flatMap((child) => [child, ...descendantsOf(child)]);
+}
+
+function threadsOf(pid: number): readonly string[] {
+  try {
+    return readdirSync(`/proc/${pid}/task`);
+  } catch {
+    return [];
+  }
+}
+
+/** The fields behind the name, which may hold anything: state, then eleven more, then user and system time. */
+function secondsOf(pid: number): number {
+  const fields = read(`/proc/${pid}/stat`)
+    .replace(/^.*\) /s, '')
+    .split(' ');
+  return (Number(fields[11] ?? 0) + Number(fields[12] ?? 0)) / TICKS_PER_SECOND;
+}
+
+/** Empty for a process that has ended. */
+function read(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return '';
+  }
+}
