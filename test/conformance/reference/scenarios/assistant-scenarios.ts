@@ -12,6 +12,7 @@ const GRAPHS = [
   'doubling',
   'turning',
   'housing',
+  'advising',
   'made',
 ];
 

@@ -24,6 +24,7 @@ const GRAPHS: Readonly<Record<string, unknown>> = {
   tallying: { name: 'Ada' },
   ordering: { item: 'tea', amount: 2 },
   talking: hello,
+  advising: hello,
   doubling: [1, 2, 3],
   housing: hello,
   tooling: {},

@@ -6,6 +6,7 @@ const MODES = [
 
 const GRAPHS: Readonly<Record<string, unknown>> = {
   talking: hello,
+  advising: hello,
   slow: { waitMs: 1 },
   housing: hello,
   echo: hello,
