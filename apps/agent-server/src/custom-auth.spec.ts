@@ -259,7 +259,7 @@ describe.each(AGENTS)('an agent in %s', (language, folder, env) => {
       const threadId = crypto.randomUUID();
       await alice.runs.wait(threadId, 'slow', { input: { waitMs: 1 }, ifNotExists: 'create' });
       expect(await alice.threads.get(threadId)).toMatchObject({ metadata: { owner: 'alice' } });
-      await expect(bob.runs.list(threadId)).resolves.toEqual([]);
+      await expect(bob.runs.list(threadId)).rejects.toMatchObject(NOT_FOUND);
       await expect(
         bob.runs.wait(threadId, 'slow', { input: {}, ifNotExists: 'create' }),
       ).rejects.toMatchObject(NOT_FOUND);
