@@ -1,5 +1,5 @@
 // npm run bench [-- NAME…]: the benchmarks one after another, each in a process of its own, so that none warms another.
-// Names: cold-start, dashboard, export, agent-server, agent-memory, run-logs, store, stalled-readers, nest, trace-store, scale-to-zero; what follows a single name is handed to it. Results are printed as they come; docs/benchmarks.md keeps a dated run.
+// Names: cold-start, dashboard, export, agent-server, agent-memory, run-logs, store, stalled-readers, nest, trace-store, scale-to-zero, control-plane; what follows a single name is handed to it. Results are printed as they come; docs/benchmarks.md keeps a dated run.
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { cpus, totalmem } from 'node:os';
@@ -17,6 +17,7 @@ const all = [
   'nest',
   'trace-store',
   'scale-to-zero',
+  'control-plane',
 ];
 const words = process.argv.slice(2);
 const asked = all.includes(words[1] ?? '') ? words : words.slice(0, 1);
