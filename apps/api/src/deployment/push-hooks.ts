@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { PublicError } from '#lib/errors';
 import type { TokenBuckets, WrongKeys } from '#lib/http';
 import { isJsonObject, type JsonObject } from '#lib/json';
@@ -10,6 +10,14 @@ import type { Workspaces } from '../tenancy/workspaces.js';
 import { parseBody } from '../wire/body-parsers.js';
 import { announcedPush, type AnnouncedPush, mayMove, repositoryName } from './announced-push.js';
 import { type HookHeaders, isSignedBy } from './hook-signature.js';
+
+const DELIVERY_HEADERS = [
+  'x-github-delivery',
+  'x-gitea-delivery',
+  'x-forgejo-delivery',
+  'x-gogs-delivery',
+  'x-gitlab-event-uuid',
+];
 
 /** One call of a git host. */
 export interface HookCall {
@@ -67,7 +75,7 @@ export class PushHooks {
     const followers = deployments
       .list(namespace)
       .filter((one) => !isDeleting(one) && isFollower(one, integrationId, push));
-    const heard = createHash('sha256').update(body).digest('hex').slice(0, 32);
+    const heard = deliveryOf(headers);
     for (const follower of followers) await this.#wake(follower, heard);
     return followers.length;
   }
@@ -89,6 +97,15 @@ export class PushHooks {
       return { ...object, metadata: { ...object.metadata, annotations } };
     });
   }
+}
+
+/** The same for a call that its host repeats; calls without a name of their own are all different. */
+function deliveryOf(headers: HookHeaders): string {
+  const named = DELIVERY_HEADERS.map((name) => headers[name]).find((value) => typeof value === 'string');
+  return createHash('sha256')
+    .update(named ?? randomUUID())
+    .digest('hex')
+    .slice(0, 32);
 }
 
 function isFollower({ spec }: AgentDeployment, integrationId: string, push: AnnouncedPush): boolean {
