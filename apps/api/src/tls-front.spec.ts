@@ -60,11 +60,11 @@ describe('TlsFront', () => {
         .end();
     });
 
-  it('hands requests on as ones over TLS', async () => {
+  it('hands requests on as sent over TLS', async () => {
     expect((await ask()).body).toBe('/x true');
   });
 
-  it('follows renewed files without a restart, and keeps the former certificate while they do not match', async () => {
+  it('follows renewed files without a restart, and keeps the old certificate while they do not match', async () => {
     const [first, next] = [(await ask()).fingerprint, await certificate()];
     writeFileSync(files.certificate, next.certificate);
     await new Promise((resolve) => setTimeout(resolve, 6_000));

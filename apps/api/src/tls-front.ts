@@ -24,6 +24,7 @@ const LOOK_MS = 5_000;
 const SWEEP_MS = 50;
 const SWEEPS = 100;
 
+/** What a `TlsFront` is made from. */
 export interface TlsFrontParts {
   readonly address: ListenAddress;
   readonly files: CertificateFiles;
@@ -37,7 +38,7 @@ export interface TlsFrontParts {
 
 /**
  * The REST interface for other machines: TLS in front of the server that listens on this machine alone. Certificates that
- * are renewed in their files count for new connections within seconds; until both files are right the former stays.
+ * are renewed in their files count for new connections within seconds; until both files fit, the old one stays in use.
  */
 export class TlsFront implements Stoppable {
   readonly name = 'https';

@@ -13,6 +13,7 @@ import type { AddressMode } from './address-mode.js';
 import { METRICS_ANNOTATIONS, METRICS_CONTAINER_PORT } from './pod-telemetry.js';
 import { runtimePlacement } from './runtime-placement.js';
 
+/** What the manifest of a remote listener is made from, beside its Listener. */
 export interface RemoteListenerOptions {
   /** How that cluster reaches the one of the resources, as which account. */
   readonly hub: HubAccess;
@@ -23,6 +24,7 @@ export interface RemoteListenerOptions {
   readonly addresses: AddressMode;
 }
 
+/** How a program reaches the API server of the hub, and as whom. */
 export interface HubAccess {
   readonly server: string;
   /** PEM. */
@@ -45,7 +47,7 @@ export function placeNamespaces({ spec, metadata }: Listener): readonly [string,
 }
 
 /**
- * A kubeconfig of the hub for a remote listener, in JSON, which is YAML as well.
+ * A kubeconfig of the hub for a remote listener.
  * @param tokenFile beside the kubeconfig; the token is inside when absent
  */
 export function buildHubKubeconfig(listener: Listener, access: HubAccess, tokenFile?: string): object {

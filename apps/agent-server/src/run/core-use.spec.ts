@@ -7,7 +7,7 @@ import { CoreUse } from './core-use.js';
 const itOnLinux = process.platform === 'linux' ? it : it.skip;
 
 describe('CoreUse', () => {
-  it('says nothing before it has looked twice, nor after a moment', async () => {
+  it('reports no use before its second look, nor within a moment of the last one', async () => {
     const clock = new FakeClock();
     const cores = new CoreUse(clock);
     expect(cores.read()).toBeUndefined();

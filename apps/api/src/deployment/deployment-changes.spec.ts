@@ -77,7 +77,7 @@ describe('Idempotency-Key of a new deployment', () => {
     expect(problemsIn(wrong)).toEqual(['header.Idempotency-Key value_error']);
   });
 
-  it('writes the Secret that a first request did not come to', async () => {
+  it('writes the Secret that an interrupted first request left out', async () => {
     const [body, key] = [deploymentBody({ secrets }), { 'idempotency-key': randomUUID() }];
     const { json } = await tenant.call('POST', PATH, body, key);
     const at = { namespace: tenant.namespace, name: json.name };

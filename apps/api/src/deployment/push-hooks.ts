@@ -29,6 +29,7 @@ export interface HookCall {
   readonly body: Buffer;
 }
 
+/** What `PushHooks` works with. */
 export interface PushHookParts {
   readonly client: Pick<KubeClient, 'find'>;
   readonly deployments: Pick<ResourceHome<AgentDeployment>, 'list' | 'change'>;

@@ -12,11 +12,13 @@ import {
   words,
 } from '../wire/shape.js';
 
+/** Where a listener works. */
 export class ComputeConfigAnswer {
   @Answered(textList(), 'Namespaces that the listener works in')
   readonly cluster_namespaces: readonly string[];
 }
 
+/** How another cluster reaches the platform. */
 export class RemoteAnswer {
   @Answered(TEXT, 'Where pods of its cluster reach this interface') readonly api_url: string;
 }

@@ -22,6 +22,7 @@ import { type KubeAccess, withKube } from '../context/open-kube.js';
 import { resolveTarget, type TargetFlags } from '../context/target.js';
 import { print } from '../output/print.js';
 
+/** Options of commands that open access to the hub. */
 export interface AccessFlags extends TargetFlags {
   readonly namespace: string | undefined;
   readonly server: string | undefined;
@@ -29,6 +30,7 @@ export interface AccessFlags extends TargetFlags {
   readonly duration: number;
 }
 
+/** Options of `agentplane listener manifest`. */
 export interface ManifestFlags extends AccessFlags {
   readonly image: string | undefined;
   readonly pullSecret: string | undefined;

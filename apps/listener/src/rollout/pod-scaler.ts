@@ -43,6 +43,7 @@ export function roomFor(
   return podsThatConnect(revision.spec.resourceSpec, given) - besides - held;
 }
 
+/** What decides how many pods a Deployment of a revision has. */
 export interface ScaleQuestion {
   /** Pods that the Deployment has at present. */
   readonly current: number;
@@ -62,7 +63,8 @@ interface Wanted {
 
 /**
  * How many pods a Deployment of a revision has: enough for the runs at work and those that wait, at once, and for the cores
- * that its pods use; fewer only once fewer were enough for a minute. What the Deployment has is all that outlasts a restart, and counts as wanted then.
+ * that its pods use; fewer only once fewer were enough for a minute. What the Deployment has is all that outlasts a restart,
+ * and counts as wanted then.
  */
 export class PodScaler {
   readonly #wanted = new Map<string, readonly Wanted[]>();

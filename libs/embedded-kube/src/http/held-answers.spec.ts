@@ -54,7 +54,7 @@ describe('HeldAnswers', () => {
     expect(() => begun(held, 'a', MB)).toThrow(/may leave 1048576/);
   });
 
-  it('cuts the oldest answers of the one who leaves most, where all leave too much', () => {
+  it('cuts the oldest answers of the user who leaves most unread, where all leave too much', () => {
     const held = new HeldAnswers(10 * MB, 20 * MB);
     const large = [4, 4].map((size) => begun(held, 'a', size * MB));
     const others = ['b', 'c'].map((namespace) => begun(held, namespace, 5 * MB));
@@ -65,7 +65,7 @@ describe('HeldAnswers', () => {
     expect(large[1]?.isCut).toBe(false);
   });
 
-  it('refuses the one who would leave most, and cuts no other for it', () => {
+  it('refuses the user who would leave most unread, and cuts no other', () => {
     const held = new HeldAnswers(10 * MB, 12 * MB);
     const all = ['a', 'b'].map((namespace) => begun(held, namespace, 5 * MB));
     expect(() => begun(held, 'a', 4 * MB)).toThrow(/a would leave most of them/);

@@ -31,8 +31,8 @@ export interface LeaderElectorOptions {
 /**
  * One leader among several candidates, by a Lease.
  *
- * - **candidate**: looks every `retryMs` while another holds the lease; takes the lease when it has no holder, when it is its own from an earlier life,
- *   or when its holder was silent for a whole lease while this candidate was awake
+ * - **candidate**: looks every `retryMs` while another holds the lease; takes the lease when it has no holder, when it is its
+ *   own from an earlier life, or when its holder was silent for a whole lease while this candidate was awake
  * - **leader**: renews every `retryMs`. Time asleep (stopped process, closed lid) does not count against it: on waking it
  *   renews first, and only a lease that another candidate took ends its lead
  * - **lost**: another candidate took the lease, or it could not be renewed; final
@@ -120,7 +120,8 @@ export class LeaderElector implements Stoppable {
       const hasSeenLease = this.#lease !== before;
       if (!hasSeenLease && this.#awakeWithoutRenewalMs > (this.#options.renewDeadlineMs ?? 10_000))
         this.#lose('the lease could not be renewed');
-      // a free lease that another candidate was about to take is looked at sooner; who only waits asks no more than who leads
+      // a free lease that another candidate was about to take is looked at sooner; a candidate that only waits asks as
+      // seldom as a leader
       const pauseMs = this.isLeader || this.holder !== undefined ? this.#retryMs : this.#retryMs * 0.4;
       await this.#clock.sleep(pauseMs * (1 + 0.1 * Math.random()), signal).catch(() => undefined);
       this.#countAwake();
