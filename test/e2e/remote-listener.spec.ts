@@ -129,7 +129,7 @@ interface Deployment {
       timeoutMs: SERVED_MS,
     });
 
-  it('begins with what one command prints, and reports its version', async () => {
+  it('starts from the output of one command, and reports its version', async () => {
     const made = await rest.post<Listener>('/v2/listeners', {
       compute_id: 'far',
       compute_config: { cluster_namespaces: [NAMESPACE] },

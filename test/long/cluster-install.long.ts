@@ -231,7 +231,7 @@ interface Pod {
     expect(Number(rows)).toBeGreaterThan(0);
   }, 300_000);
 
-  it('shows it all in the dashboard', async () => {
+  it('shows agent and export in the dashboard', async () => {
     const words = ['bin/agentplane.js', 'dashboard', '--once', '--kubeconfig', cluster.kubeconfig];
     const { stdout } = await promisify(execFile)(process.execPath, words, { cwd: repository });
     expect(stdout).toMatch(/my-agent/);
@@ -357,7 +357,7 @@ interface Pod {
     return join(folder, 'agentplane-0.1.1.tgz');
   }
 
-  it('upgrades under load, and nothing fails and nothing is lost', async () => {
+  it('upgrades under load without a failed request or a lost run', async () => {
     const chart = await packNextChart();
     const postgres = await podsOf('trial-postgres');
     const { project, ids } = await ingestDays();
@@ -395,7 +395,7 @@ interface Pod {
     ]);
   }, 1_200_000);
 
-  it('goes back under load, and nothing fails and nothing is lost', async () => {
+  it('rolls back under load without a failed request or a lost run', async () => {
     await startLoad();
     await shell.run(page('## Upgrade', 1), '--timeout 9m');
     const { failures, ingested } = await endLoad();

@@ -172,7 +172,7 @@ describe('hourly schedules of many workspaces', () => {
       expect(await rest<unknown[]>(`/${child?.id}/runs`)).not.toHaveLength(0);
   }
 
-  it('keeps objects bounded, and every export found by REST', async () => {
+  it('bounds the objects, and shows every export by REST', async () => {
     for (let number = 0; number < WORKSPACES; number++) await addSchedule(number);
     const ended = new Set<string>();
     const most: Record<string, number> = {};

@@ -58,7 +58,7 @@ describe('agentplane for a person who knows --help alone', () => {
   });
 
   describe('deploy', () => {
-    it('says what it needs when it gets nothing', async () => {
+    it('names its arguments when it gets none', async () => {
       const { code, complaint } = await attempt('deploy');
       expect([code, complaint]).toEqual([2, expect.stringContaining('deploy needs the NAME of an agent')]);
     });
@@ -97,7 +97,7 @@ describe('agentplane for a person who knows --help alone', () => {
   });
 
   describe('export', () => {
-    it('notes a project that does not exist, and says what shows the progress', async () => {
+    it('notes a project that does not exist, and names the commands that show the progress', async () => {
       const { complaint } = await run('export', 'create', 'typo', '--project', 'sampel-agent');
       expect(complaint).toContain('Note: tracing project sampel-agent does not exist');
       expect(complaint).toContain('"agentplane traces projects" lists those that do');
@@ -105,14 +105,14 @@ describe('agentplane for a person who knows --help alone', () => {
       expect((await run('traces', 'projects', '-o', 'name')).output).toMatch(/^sample-agent$/m);
     });
 
-    it('says nothing of a project that exists', async () => {
+    it('prints no note about a project that exists', async () => {
       const { complaint } = await run('export', 'create', 'day', '--project', 'sample-agent');
       expect(complaint).not.toContain('Note');
       expect(complaint).toContain('"agentplane export files day"');
       expect((await run('export', 'list')).output).toMatch(/^day +sample-agent/m);
     });
 
-    it('says what to do about a name that is in use', async () => {
+    it('names what to do about a name that is in use', async () => {
       const { code, complaint } = await attempt('export', 'create', 'day', '--project', 'sample-agent');
       expect([code, complaint]).toEqual([1, expect.stringContaining('choose another name')]);
     });

@@ -37,7 +37,7 @@ describe('agentplane dashboard on a cluster', () => {
     expect(output).toMatch(/DEPLOYMENTS/i);
   });
 
-  it('says at once that it opens, and takes the words back', async () => {
+  it('reports at once that it is opening, and erases the line afterwards', async () => {
     const command = `exec "${process.execPath}" "${join(repository, 'bin', 'agentplane.js')}" dashboard`;
     const terminal = spawn('script', ['-qec', command, '/dev/null'], {
       stdio: ['pipe', 'pipe', 'inherit'],
