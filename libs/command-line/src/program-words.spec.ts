@@ -2,9 +2,9 @@ import { programWords } from './program-words.js';
 
 describe('programWords', () => {
   it.each([
-    ['in a checkout', '/work/agentplane', '/work/agentplane', 'npx agentplane'],
-    ['above a checkout', '/work', '/work/agentplane', 'node agentplane/bin/agentplane.js'],
-    ['elsewhere', '/tmp', '/work/my checkout', "node '/work/my checkout/bin/agentplane.js'"],
+    ['in a checkout', '/srv/agentplane', '/srv/agentplane', 'npx agentplane'],
+    ['above a checkout', '/srv', '/srv/agentplane', 'node agentplane/bin/agentplane.js'],
+    ['elsewhere', '/tmp', '/srv/my checkout', "node '/srv/my checkout/bin/agentplane.js'"],
     ['beside the package', '/app', '/app/node_modules/agentplane', 'npx agentplane'],
     ['below it', '/app/src', '/app/node_modules/agentplane', 'npx agentplane'],
     [
