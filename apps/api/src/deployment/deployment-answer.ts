@@ -79,7 +79,7 @@ export class DeploymentAnswer {
   @Answered(listOf(() => SecretAnswer)) readonly secrets: readonly SecretAnswer[];
   @Answered(TIME) readonly created_at: string;
   @Answered(TIME) readonly updated_at: string;
-  @Answered(WHOLE, 'Counts changes of what is asked for, as ETag does')
+  @Answered(WHOLE, 'Counts the changes of the desired state; ETag is made from it')
   readonly generation: number;
   @Answered(words(DEPLOYMENT_STATUSES)) readonly status: DeploymentWireStatus;
   @Answered(orNull(TEXT), 'Reason of the Ready condition: a CamelCase word')
@@ -112,7 +112,7 @@ export function isDeploymentAnswer(answer: unknown): answer is DeploymentAnswer 
 /** What became of each deployment that was to be deleted. */
 export class DeletionAnswer {
   @Answered(textList(), 'Ids whose deletion has begun') readonly deleted: readonly string[];
-  @Answered(textList(), 'Ids of no deployment of the workspace') readonly not_found: readonly string[];
+  @Answered(textList(), 'Ids that no deployment of the workspace has') readonly not_found: readonly string[];
 }
 
 /** A revision on the wire. */

@@ -51,7 +51,7 @@ export class DeleteDeploymentsQuery {
     required: true,
     minSize: 1,
     maxSize: 100,
-    about: 'Ids, separated by commas; there is no way to delete all that match a filter',
+    about: 'Ids, separated by commas; filters are not taken',
   })
   @Transform(asIds)
   deployment_ids: string[];

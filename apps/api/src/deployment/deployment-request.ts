@@ -26,7 +26,7 @@ export class ListenerConfigRequest {
     pattern: DNS_LABEL,
     patternText: 'String should be a DNS label',
     about:
-      'Namespace to deploy into: one of a remote listener, or that of the workspace for others; immutable',
+      'Namespace to deploy into: one of those of a remote listener; for other listeners that of the workspace; immutable',
   })
   cluster_namespace?: string | null;
 }

@@ -50,7 +50,7 @@ const IF_MATCH = {
   required: false,
   description: 'ETag of an earlier answer: the change is refused with 412 when another came in between',
 };
-const CHANGED = { 412: 'If-Match names another version than the present one' };
+const CHANGED = { 412: 'The deployment changed since the version that If-Match names' };
 
 @Described(({ ApiTags }) => ApiTags('Deployments (v2)'))
 @Controller('v2/deployments')
@@ -112,7 +112,7 @@ export class DeploymentsController {
   @Delete()
   @HttpCode(200)
   @Operation({
-    summary: 'Deletes the deployments that are named, with their revisions and databases',
+    summary: 'Deletes the named deployments with their revisions and databases',
     answer: DeletionAnswer,
   })
   deleteAll(@FromCaller() caller: Caller, @Query() query: DeleteDeploymentsQuery): Promise<DeletionAnswer> {
@@ -148,7 +148,7 @@ export class DeploymentsController {
 
   @Post(':deployment_id/revisions')
   @Operation({
-    summary: 'Makes a revision of what the deployment is, for one of the newest commit of its branch',
+    summary: 'Makes a revision of the deployment as it is; one from git gets the newest commit of its branch',
     status: 201,
     answer: RevisionAnswer,
     refuses: { 400: 'The deployment is being deleted', ...CHANGED },

@@ -51,7 +51,7 @@ export class PutWebhookRequest {
     maxLength: 256,
     pattern: /^[\x21-\x7e]+$/,
     patternText: 'String should have visible characters of ASCII only',
-    about: 'What the host signs with; one is made when unset',
+    about: 'Secret that the host signs with; generated when unset',
   })
   secret?: string | null;
 }

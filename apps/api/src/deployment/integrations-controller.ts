@@ -39,9 +39,9 @@ export class IntegrationsController {
 
   @Put(':integration_id/webhook')
   @Operation({
-    summary: 'Has pushes heard that the git host announces; an earlier secret counts no more',
+    summary: 'Opens the webhook of an integration, or replaces its secret',
     answer: WebhookAnswer,
-    refuses: { 409: 'The integrations of the workspace changed meanwhile: try again' },
+    refuses: { 409: 'Another request changed the integrations at the same time; retry' },
   })
   async openWebhook(
     @FromCaller() caller: Caller,
@@ -57,7 +57,7 @@ export class IntegrationsController {
   @Delete(':integration_id/webhook')
   @HttpCode(204)
   @Operation({
-    summary: 'Hears of no more pushes from the git host; branches are looked at as before',
+    summary: 'Closes the webhook of an integration; branches are still looked at periodically',
     status: 204,
   })
   closeWebhook(@FromCaller() caller: Caller, @PathId('integration_id') id: string): Promise<void> {

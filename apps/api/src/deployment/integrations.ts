@@ -54,7 +54,7 @@ export class Integrations {
   }
 
   /**
-   * Has pushes heard that the host signs with a secret; an earlier secret counts no more.
+   * Opens the webhook of an integration: pushes that its host signs with the secret are taken. Replaces an earlier secret.
    * @param given absent: one is made
    * @returns the secret
    * @throws PublicError not_found

@@ -18,8 +18,7 @@ export class PushHooksController {
   @HttpCode(202)
   @RouteConfig({ signedBody: true })
   @Operation({
-    summary:
-      'Hears of a push from a git host: a call that is signed with the secret of the integration; no key is needed',
+    summary: 'Receives the signed webhook of a git host; needs no key',
     status: 202,
     answer: HeardPushAnswer,
     refuses: {

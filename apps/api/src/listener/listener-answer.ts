@@ -35,7 +35,7 @@ export class ListenerAnswer {
   @Answered(object(() => ComputeConfigAnswer)) readonly compute_config: ComputeConfigAnswer;
   @Answered(orNull(object(() => RemoteAnswer)), 'Of a listener that runs in another cluster')
   readonly remote: RemoteAnswer | null;
-  @Answered(FLAG, 'Whether it is heard, and its pod runs where that is this cluster')
+  @Answered(FLAG, 'Whether its heartbeats arrive and, in this cluster, its pod is ready')
   readonly is_ready: boolean;
   @Answered(orNull(TEXT), 'Reason of the Ready condition: a CamelCase word')
   readonly status_reason: string | null;

@@ -28,10 +28,10 @@ export class ListenersController {
 
   @Post()
   @Operation({
-    summary: 'Makes a listener, of this cluster or of another one',
+    summary: 'Creates a listener in this cluster or in another one',
     status: 201,
     answer: ListenerAnswer,
-    refuses: { 409: 'Name or compute id are taken, or there are as many as may be' },
+    refuses: { 409: 'The name or the compute id is taken, or the workspace has as many listeners as it may' },
   })
   create(@FromCaller() caller: Caller, @Body() body: CreateListenerRequest): Promise<ListenerAnswer> {
     return this.listeners.create(caller, body);
@@ -52,7 +52,7 @@ export class ListenersController {
   @Operation({
     summary: 'Deletes a listener that carries out no deployment',
     status: 204,
-    refuses: { 409: 'It carries out deployments, which are named' },
+    refuses: { 409: 'The listener carries out deployments; the answer names them' },
   })
   delete(@FromCaller() caller: Caller, @PathId('listener_id') id: string): Promise<void> {
     return this.listeners.delete(caller, id);
