@@ -88,13 +88,13 @@ describe('withinBound', () => {
       const clock = new FakeClock();
       const folder = await newFolder();
       const { space, disk } = diskOf(3_000, true, 30 * MEGABYTE);
-      let begun = 0;
+      let endings = 0;
       const bound = {
         folders: [folder],
         maxBytes: 4 * MEGABYTE,
         clock,
         disks: [disk],
-        end: () => void begun++,
+        end: () => void endings++,
       };
       const ended = withinBound(bound, never).catch((error: unknown) => error);
       await clock.advance(100);
@@ -107,7 +107,7 @@ describe('withinBound', () => {
       expect(error).toBeInstanceOf(BuildError);
       expect(error).not.toBeInstanceOf(DiskFullError);
       expect((error as Error).message).toMatch(/; the working folder of this build has 2 MB and 2 inodes$/);
-      expect([begun, await readdir(folder)]).toEqual([1, []]);
+      expect([endings, await readdir(folder)]).toEqual([1, []]);
     });
 
     it('begins nothing while a disk that it needs has less', async () => {
