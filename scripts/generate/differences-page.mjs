@@ -6,7 +6,7 @@ const FOLDER = 'test/conformance/reference';
 
 const INTRODUCTION = `# Differences from langgraph-api
 
-The agent server and the vendor's server for Python are sent the same requests, by raw HTTP and by the Python SDK, with the same graphs and the same libraries, and everything that they answer is compared: statuses, headers that clients read, bodies, and the events of streams with their order. Ids, times and addresses are called by the same names. What differs is listed here with the reason; a difference that is not listed fails the test, and so does a listed one that has gone.
+A test sends the same requests to the agent server and to the vendor's server for Python, by raw HTTP and by the Python SDK, with the same graphs and libraries, and compares the answers: statuses, headers that clients read, bodies, and the events of streams in their order. Ids, times and addresses are replaced by the same names on both sides. This page lists every difference with its reason; the test fails for a difference that is not listed, and for a listed one that no longer exists.
 
 A place is \`scenario › step › field\`, where \`*\` stands for any text. Scenarios are those of \`${FOLDER}/scenarios\` and \`${FOLDER}/python\`.
 `;

@@ -9,37 +9,34 @@ const HEADER =
 
 /** What each public code means, and what its caller does. */
 const CODES = {
-  bad_request: [
-    'The request cannot be read as what it should be.',
-    'Correct the request; the same again fails.',
-  ],
+  bad_request: ['The request cannot be parsed.', 'Correct the request; a repetition fails again.'],
   unauthenticated: [
-    'The API key is missing, wrong, revoked or has ended.',
+    'The API key is missing, wrong, revoked or expired.',
     '`agentplane keys list` shows the keys in force; `keys create` makes one.',
   ],
   forbidden: [
-    'The key is known and does not open this: its scope, its workspace or the plan.',
+    'The key is valid, but its scope, its workspace or the plan does not allow this.',
     'Use a key of another scope (`keys create --scope`), or another plan (`workspace set --plan`).',
   ],
   not_found: [
-    'The thing does not exist, or belongs to another workspace; the answer is the same.',
+    'The resource does not exist, or belongs to another workspace; the answer is the same for both.',
     'Compare the id, and the workspace of the key.',
   ],
   conflict: [
-    'Something of that name exists, or the thing is not in a state that allows this.',
-    'Read it again; the `detail` names what is in the way.',
+    'The name is taken, or the state of the resource does not allow this.',
+    'Read the resource again; `detail` names the conflict.',
   ],
   precondition_failed: [
-    '`If-Match` names another version than the present one: a change came in between.',
-    'Read it again, and decide by what it is now.',
+    '`If-Match` names another version than the present one: the resource changed in between.',
+    'Read the resource again, and repeat the change if it still applies.',
   ],
-  too_large: ['The body is larger than the route takes.', 'Send less at once.'],
+  too_large: ['The body is larger than the route takes.', 'Send less in one request.'],
   invalid: [
-    'The request can be read, and fields of it are wrong. `detail` has one entry for each.',
+    'Fields of the request are wrong; `detail` has one entry for each.',
     'Correct every field named.',
   ],
   too_many: [
-    'More is asked at once than one caller may: requests, bytes, exports, wrong keys.',
+    'One caller asks for more at once than it may: requests, bytes, exports, wrong keys.',
     'Wait for `Retry-After` seconds and repeat.',
   ],
   unavailable: [
@@ -50,13 +47,13 @@ const CODES = {
 
 /** Statuses that no code has: `[what it means, what to do]`. */
 const OTHERS = {
-  405: ['The path exists and does not have this method.', 'The header `Allow` has its methods.'],
+  405: ['The path does not have this method.', 'The header `Allow` lists its methods.'],
   415: [
     'The content type or the encoding of the body is not supported.',
     'Send JSON, or what the operation names.',
   ],
   500: [
-    'The platform failed; the log of the program has the cause under the request id.',
+    'The platform failed; the log of its program has the cause, with the request id.',
     'Report it with `x-request-id`.',
   ],
   507: [
@@ -118,7 +115,7 @@ export async function errorsPage(root, openapi) {
   const missing = Object.keys(HTTP_STATUS).filter((code) => !(code in CODES));
   const unknown = Object.keys(CODES).filter((code) => !(code in HTTP_STATUS));
   const page = [
-    `${HEADER}# Errors\n\nWhat refusals of the REST interface mean, and exit codes. Reasons of conditions stand on the pages of [the kinds](README.md), all of them with what to do in [the runbook](../runbook.md#by-reason); events in [events](events.md).\n`,
+    `${HEADER}# Errors\n\nWhat the refusals of the REST interface mean, and the exit codes. Reasons of conditions are on the pages of [the kinds](README.md), and those that ask for action in [the runbook](../runbook.md#by-reason); events in [events](events.md).\n`,
     '## REST\n\nA refusal is `{"detail": "…"}`; 422 is `{"detail": [{"loc", "msg", "type"}]}` with every wrong field. 429 and 503 have `Retry-After`. Every answer has `x-request-id`, under which the log of the api has what happened. Agents answer with the same statuses.\n',
     statusTable(HTTP_STATUS),
     `## By operation\n\n${refusals(openapi).map(refusalSection).join('\n')}`,
