@@ -9,7 +9,7 @@ export class IntegrationAnswer {
 }
 
 /** Where a git host announces pushes, and what it signs them with. */
-export class WebhookAnswer {
+export class IntegrationWebhookAnswer {
   @Answered(TEXT, 'Address of the webhook, for the settings of the repository or the organization')
   readonly url: string;
   @Answered(TEXT, 'Secret that the host signs with; never shown again') readonly secret: string;

@@ -7,7 +7,7 @@ import { Described } from '../wire/described.js';
 import { AskedOrigin, originOf } from '../wire/origin-of.js';
 import { Operation } from '../wire/operation.js';
 import { PathId } from '../wire/path-id.js';
-import { IntegrationAnswer, WebhookAnswer } from './integration-answer.js';
+import { IntegrationAnswer, IntegrationWebhookAnswer } from './integration-answer.js';
 import { CreateIntegrationRequest, PutWebhookRequest } from './integration-request.js';
 import { Integrations } from './integrations.js';
 
@@ -40,7 +40,7 @@ export class IntegrationsController {
   @Put(':integration_id/webhook')
   @Operation({
     summary: 'Opens the webhook of an integration, or replaces its secret',
-    answer: WebhookAnswer,
+    answer: IntegrationWebhookAnswer,
     refuses: { 409: 'Another request changed the integrations at the same time; retry' },
   })
   async openWebhook(
@@ -48,7 +48,7 @@ export class IntegrationsController {
     @PathId('integration_id') id: string,
     @AskedOrigin() origin: string,
     @Body() body: PutWebhookRequest,
-  ): Promise<WebhookAnswer> {
+  ): Promise<IntegrationWebhookAnswer> {
     const secret = await this.integrations.openWebhook(caller, id, body.secret ?? undefined);
     const path = `/v1/integrations/git_host/${id}/webhook/${caller.tenantId}`;
     return { url: `${originOf(this.config.publicUrl, origin)}${path}`, secret };
