@@ -30,6 +30,7 @@ describe('a new deployment with secrets', () => {
             if (secretFails) throw new Error('exceeded quota');
           },
         },
+        routes: { requireFree: () => undefined, assignedUrlOf: () => undefined },
       } as unknown as ConstructorParameters<typeof Deployments>[0],
       { homeOf: () => ({ namespace: 'ws-x' }) } as unknown as ConstructorParameters<typeof Deployments>[1],
       { find: async () => undefined, delete: async () => undefined } as unknown as ConstructorParameters<

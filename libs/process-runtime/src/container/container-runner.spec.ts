@@ -21,6 +21,7 @@ const context = {
   ports: { sockets: { hold: () => Promise.resolve(), inheritance: () => ({ stdio: [], environment: {} }) } },
   ...{ environment: { PATH: process.env.PATH ?? '' }, tools: { setpriv: undefined, env: undefined } },
   ...{ events: { record: () => undefined }, memoryWatch: { watch: () => () => undefined } },
+  runtime: { command: process.execPath },
 } as unknown as NodeContext;
 
 function runnerOf(
