@@ -10,13 +10,19 @@ export interface Kind extends DiscoveredResource {
 const OWN_GROUP = RESOURCES.AgentDeployment.group;
 
 /** Words of people and of the dashboard's views, for kinds that have none of the name; singular words mean the same. */
-const SPOKEN: Readonly<Record<string, string>> = {
-  agents: 'agentdeployments',
-  destinations: 'bulkexportdestinations',
-  exports: 'bulkexports',
-  revisions: 'agentrevisions',
-  runs: 'bulkexportruns',
-};
+const SPOKEN: ReadonlyMap<string, string> = new Map([
+  ['agents', 'agentdeployments'],
+  ['destinations', 'bulkexportdestinations'],
+  ['exports', 'bulkexports'],
+  ['revisions', 'agentrevisions'],
+  ['runs', 'bulkexportruns'],
+]);
+
+/** The plural of the kind that a word of people means, in any case. */
+export function spokenKind(word: string): string | undefined {
+  const spoken = word.toLowerCase();
+  return SPOKEN.get(spoken) ?? SPOKEN.get(`${spoken}s`);
+}
 
 /** Kinds of our own come first, then those of Kubernetes itself: a short name may belong to several groups. */
 function rank({ group }: DiscoveredResource): number {
@@ -44,7 +50,7 @@ export async function findKinds(client: KubeClient, words: readonly string[]): P
 }
 
 function pickKind(client: KubeClient, served: readonly DiscoveredResource[], word: string): Kind {
-  const found = servedAs(served, word) ?? servedAs(served, SPOKEN[word] ?? SPOKEN[`${word}s`]);
+  const found = servedAs(served, word) ?? servedAs(served, spokenKind(word));
   if (found) return { ...found, object: undefined };
   const own = served
     .filter((kind) => kind.group === OWN_GROUP)
