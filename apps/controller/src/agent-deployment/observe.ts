@@ -12,6 +12,7 @@ import {
   isConditionTrue,
   isDeleting,
   type Listener,
+  REASON,
   platformSecretName,
   type Secret,
   SECRETS,
@@ -163,9 +164,10 @@ function silentListener(
   return listener && isSilent(listener) ? listener : undefined;
 }
 
-/** Whether a listener was heard once, and is not any longer. */
+/** Whether a listener was heard once, and is not any longer; one that is refused says why itself. */
 export function isSilent({ status }: Listener): boolean {
-  return findCondition(status?.conditions, CONDITION.heartbeatFresh)?.status === 'False';
+  const heard = findCondition(status?.conditions, CONDITION.heartbeatFresh);
+  return heard?.status === 'False' && heard.reason === REASON.noHeartbeat;
 }
 
 function variablesOf(secret: Secret | undefined): Variables | undefined {
