@@ -6,6 +6,7 @@ import { API_CONFIG } from '../core/tokens.js';
 import { FromCaller } from '../tenancy/caller.js';
 import { Described } from '../wire/described.js';
 import { Operation } from '../wire/operation.js';
+import { askedOrigin, originOf } from '../wire/origin-of.js';
 import { PathId } from '../wire/path-id.js';
 import { RequestPipe } from '../wire/request-pipe.js';
 import { PresignedFeedback } from './presigned-feedback.js';
@@ -94,8 +95,8 @@ export class PresignedController {
   }
 
   /** Where tokens are used: below the prefix that the caller itself used. */
-  #address({ protocol, host, url }: FastifyRequest): string {
-    const origin = this.config.publicUrl?.replace(/\/+$/, '') ?? `${protocol}://${host}`;
-    return `${origin}${url.startsWith('/api/v1/') ? '/api/v1' : ''}/feedback/tokens/`;
+  #address(request: FastifyRequest): string {
+    const origin = originOf(this.config.publicUrl, askedOrigin(request));
+    return `${origin}${request.url.startsWith('/api/v1/') ? '/api/v1' : ''}/feedback/tokens/`;
   }
 }
