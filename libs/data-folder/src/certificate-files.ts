@@ -34,13 +34,26 @@ export function readCertificateFacts(path: string): CertificateFacts {
 
 /** @throws Error that names the file that is wrong, and says how */
 export function readServerCertificate(files: CertificateFiles): ServerCertificate {
-  const certificate = parsed(files.certificate, 'a PEM certificate', (text) => new X509Certificate(text));
-  const key = parsed(files.key, 'a PEM private key without a passphrase', createPrivateKey);
-  if (!certificate.value.checkPrivateKey(key.value))
+  const { certificate, key, isPair } = parsedPair(files);
+  if (!isPair)
     throw new Error(
       `${files.key} is not the key of ${files.certificate}: name the key that the certificate was made for`,
     );
   return { ...factsOf(certificate.value), certificate: certificate.text, key: key.text };
+}
+
+/**
+ * Whether a key is that of its certificate.
+ * @throws Error that names the file that holds neither
+ */
+export function isCertificatePair(files: CertificateFiles): boolean {
+  return parsedPair(files).isPair;
+}
+
+function parsedPair(files: CertificateFiles) {
+  const certificate = parsed(files.certificate, 'a PEM certificate', (text) => new X509Certificate(text));
+  const key = parsed(files.key, 'a PEM private key without a passphrase', createPrivateKey);
+  return { certificate, key, isPair: certificate.value.checkPrivateKey(key.value) };
 }
 
 function factsOf({

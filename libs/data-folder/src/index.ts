@@ -25,6 +25,7 @@ export {
   type RunningPlatform,
 } from './running-platform.js';
 export {
+  isCertificatePair,
   readCertificateFacts,
   readServerCertificate,
   type CertificateFacts,

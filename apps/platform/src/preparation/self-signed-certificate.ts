@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { hostname, networkInterfaces } from 'node:os';
 import { dirname } from 'node:path';
-import { type CertificateFiles, readServerCertificate } from '#lib/data-folder';
+import { type CertificateFiles, isCertificatePair, readCertificateFacts } from '#lib/data-folder';
 import type { Clock } from '#lib/time';
 
 const ALGORITHM = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' };
@@ -17,7 +17,7 @@ const SERVER_AUTH = '1.3.6.1.5.5.7.3.1';
 
 /**
  * Makes the platform's own certificate, or leaves the one that is there: clients hold a copy of it. Another one is made
- * where a name is missing that it must be for, and before it ends.
+ * where a name is missing that it must be for, before it ends, and where the key is that of another.
  * @param names that clients use; those of this machine are added to a new one
  * @throws Error for files that are there and cannot be used
  */
@@ -27,8 +27,9 @@ export async function ensureSelfSigned(
   clock: Pick<Clock, 'now'>,
 ): Promise<void> {
   const nowMs = clock.now().getTime();
-  if (existsSync(files.certificate) && existsSync(files.key)) {
-    const kept = readServerCertificate(files);
+  // a crash between the two writes leaves a certificate with the key of another
+  if (existsSync(files.certificate) && existsSync(files.key) && isCertificatePair(files)) {
+    const kept = readCertificateFacts(files.certificate);
     const isLasting = kept.validTo.getTime() - nowMs > LEFT_DAYS * DAY_MS;
     if (isLasting && names.every((name) => kept.names.includes(name))) return;
   }

@@ -1,7 +1,7 @@
-import { writeFileSync } from 'node:fs';
+import { copyFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
-import { readCertificateFacts } from '#lib/data-folder';
+import { readCertificateFacts, readServerCertificate } from '#lib/data-folder';
 import { temporaryFolder } from '#lib/testing';
 import { systemClock } from '#lib/time';
 import { ensureSelfSigned } from '../preparation/self-signed-certificate.js';
@@ -74,6 +74,15 @@ describe('ensureSelfSigned', () => {
     const second = await made(['agents.example']);
     expect(second).not.toBe(first);
     expect(await made(['agents.example'], later(800))).not.toBe(second);
+  });
+
+  it('makes another certificate where a crash left the key of another', async () => {
+    await ensureSelfSigned(files, ['agents.example'], systemClock);
+    const others = { certificate: join(folder, 'b.pem'), key: join(folder, 'b-key.pem') };
+    await ensureSelfSigned(others, ['agents.example'], systemClock);
+    copyFileSync(others.key, files.key);
+    await ensureSelfSigned(files, ['agents.example'], systemClock);
+    expect(readServerCertificate(files).names).toContain('agents.example');
   });
 
   it('refuses files that hold something else', async () => {
