@@ -13,10 +13,15 @@ export interface ServicePort {
   readonly port: number;
 }
 
+/** Choices that are kept; more ports than these share what waits for them no longer. */
+const MAX_CHOICES = 4_096;
+
 /** Hands requests on to the ports of Services: headers as they came, bodies streamed both ways. */
 export class ServiceWay {
   readonly #clock: Clock;
   readonly #gate: SleepGate;
+  /** By address: who waits for a port is counted together. */
+  readonly #choices = new Map<string, EndpointChoice>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -34,6 +39,13 @@ export class ServiceWay {
   }
 
   #choice({ name, host, port }: ServicePort): EndpointChoice {
-    return new EndpointChoice(() => [{ pod: name, host, port }], this.#clock);
+    const address = `${name} ${host}:${port}`;
+    const known = this.#choices.get(address);
+    if (known) return known;
+    const made = new EndpointChoice(() => [{ pod: name, host, port }], this.#clock);
+    const [oldest] = this.#choices.keys();
+    if (oldest !== undefined && this.#choices.size >= MAX_CHOICES) this.#choices.delete(oldest);
+    this.#choices.set(address, made);
+    return made;
   }
 }
