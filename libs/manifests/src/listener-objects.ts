@@ -95,6 +95,12 @@ function metadataOf({ metadata: { name, namespace } }: Listener) {
   return { name: listenerObjectName(name), namespace, labels: listenerLabels(name) };
 }
 
+/** It mostly waits: threads of glibc would each keep what they have ever needed, and more of what was large. */
+export const LISTENER_MEMORY = Object.freeze([
+  Object.freeze({ name: 'MALLOC_ARENA_MAX', value: '1' }),
+  Object.freeze({ name: 'MALLOC_TRIM_THRESHOLD_', value: '131072' }),
+]);
+
 function listenerDeployment(
   listener: Listener,
   settings: PlatformSettings,
@@ -146,9 +152,7 @@ function listenerDeployment(
                   name: 'AGENTPLANE_IDLE_KEY',
                   valueFrom: { secretKeyRef: { name: listenerKeyName(name), key: LISTENER_KEY } },
                 },
-                // it mostly waits: threads of glibc would each keep what they have ever needed, and more of what was large
-                { name: 'MALLOC_ARENA_MAX', value: '1' },
-                { name: 'MALLOC_TRIM_THRESHOLD_', value: '131072' },
+                ...LISTENER_MEMORY,
                 ...telemetryEnvironment(settings),
               ],
               ports: [METRICS_CONTAINER_PORT],

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import type { Listener } from '#lib/resources';
+import type { Deployment, Listener } from '#lib/resources';
 import { buildListenerRights } from './listener-objects.js';
 import { hubRules } from './listener-rights.js';
 import { buildRemoteListener, placeNamespaces } from './remote-listener.js';
@@ -111,6 +111,14 @@ describe('manifest of a remote listener', () => {
     const kept = JSON.stringify(objects.find(({ kind }) => kind === 'Secret'));
     expect(kept).toContain(secretText('the-token'));
     expect(kept).toContain(secretText('the-key'));
+  });
+
+  it('runs as the restricted Pod Security Standard asks for', () => {
+    const program = objects.find(({ kind }) => kind === 'Deployment') as Deployment | undefined;
+    expect(program?.spec.template.spec.securityContext).toEqual({
+      runAsNonRoot: true,
+      seccompProfile: { type: 'RuntimeDefault' },
+    });
   });
 
   it('works in the namespace of the workspace when it names none', () => {

@@ -6,9 +6,9 @@ import {
   type Listener,
   listenerObjectName,
 } from '#lib/resources';
-import { listenerLabels } from './listener-objects.js';
+import { LISTENER_MEMORY, listenerLabels } from './listener-objects.js';
 import { PLACE_RULES } from './listener-rights.js';
-import { CONTAINER_SECURITY, POD_SECURITY } from './object-labels.js';
+import { CONTAINER_SECURITY, platformPodSecurity } from './object-labels.js';
 import type { AddressMode } from './address-mode.js';
 import { METRICS_ANNOTATIONS, METRICS_CONTAINER_PORT } from './pod-telemetry.js';
 import { runtimePlacement } from './runtime-placement.js';
@@ -151,7 +151,7 @@ function programOf(
           serviceAccountName: metadata.name,
           automountServiceAccountToken: true,
           enableServiceLinks: false,
-          securityContext: POD_SECURITY,
+          securityContext: platformPodSecurity(options),
           ...runtimePlacement({ addresses }),
           ...(imagePullSecrets.length === 0
             ? {}
@@ -176,6 +176,7 @@ function programOf(
                   name: 'AGENTPLANE_IDLE_KEY',
                   valueFrom: { secretKeyRef: { name: hubSecret, key: IDLE_KEY } },
                 },
+                ...LISTENER_MEMORY,
               ],
               ports: [METRICS_CONTAINER_PORT],
               resources: { requests: { cpu: '50m', memory: '128Mi' } },
