@@ -4,6 +4,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { parse } from 'yaml';
+import { inheritedEnvironment } from '#lib/config';
 import { KubeClient, loadKubeConnection, type Untyped } from '#lib/kube';
 import { CUSTOM_RESOURCE_DEFINITIONS, type ResourceRef } from '#lib/resources';
 import { testEmbeddedKube, waitFor } from '#lib/testing';
@@ -41,7 +42,11 @@ describe('agentplane dashboard on a cluster', () => {
     const command = `exec "${process.execPath}" "${join(repository, 'bin', 'agentplane.js')}" dashboard`;
     const terminal = spawn('script', ['-qec', command, '/dev/null'], {
       stdio: ['pipe', 'pipe', 'inherit'],
-      env: { ...process.env, KUBECONFIG: kube.kubeconfigPath, TERM: 'xterm' },
+      // without CI, which tells Ink that nobody looks
+      env: {
+        ...inheritedEnvironment(['PATH', 'HOME', 'LANG']),
+        ...{ KUBECONFIG: kube.kubeconfigPath, TERM: 'xterm', SHELL: '/bin/sh' },
+      },
     });
     let output = '';
     terminal.stdout.setEncoding('utf8').on('data', (text: string) => (output += text));

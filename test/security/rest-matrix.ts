@@ -130,6 +130,8 @@ export function attackRest(arena: FindArena): void {
         'POST /sign-out',
       );
       secret.push('GET /o/{tenant_id}/projects/p/{session_id}/r/{run_id}');
+      // by the signature of its body
+      secret.push('POST /v1/integrations/git_host/{integration_id}/webhook/{tenant_id}');
       // by a token that is signed for one attachment, or a random one that opens one trace
       secret.push('GET /attachments/{token}');
       secret.push(
@@ -282,6 +284,9 @@ const EXPECTED: Readonly<Record<string, readonly number[]>> = {
   'POST /v1/platform/datasets/examples/delete': [200, 404],
   'POST /api/v1/platform/datasets/examples/delete': [404, 404],
   'POST /v2/deployments': [201, 409],
+  // namespaces are a remote listener's, and this one has deployments
+  'PATCH /v2/listeners/{listener_id}': [422],
+  'DELETE /v2/listeners/{listener_id}': [409],
   'POST /api/v1/bulk-exports/destinations': [422],
   'PATCH /api/v1/bulk-exports/{export_id}': [400],
   'POST /api/v1/bulk-exports/{export_id}/continue': [400],

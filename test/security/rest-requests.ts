@@ -281,9 +281,16 @@ export const REST_REQUESTS: Readonly<Record<string, RouteRequest>> = {
     bodies: () => [{ name: 'attack', host: 'example.org', token: 'attack' }],
   },
   'DELETE /v1/integrations/git_host/{integration_id}': NOTHING,
+  'PUT /v1/integrations/git_host/{integration_id}/webhook': {
+    bodies: () => [{ secret: 'attack-attack-attack' }],
+  },
+  'DELETE /v1/integrations/git_host/{integration_id}/webhook': NOTHING,
   'GET /v2/listeners': NOTHING,
   'GET /v2/listeners/{listener_id}': NOTHING,
-  'POST /v2/listeners': { bodies: () => [{ compute_id: 'attack', remote: { api_url: 'http://attack' } }] },
+  // a name of its own each time: who may make listeners would be told of the former one
+  'POST /v2/listeners': {
+    bodies: () => [{ compute_id: `attack-${randomUUID()}`, remote: { api_url: 'http://attack' } }],
+  },
   'PATCH /v2/listeners/{listener_id}': { bodies: () => [{ compute_config: { cluster_namespaces: ['x'] } }] },
   'DELETE /v2/listeners/{listener_id}': NOTHING,
   'GET /api/v1/bulk-exports/destinations': NOTHING,
