@@ -7,6 +7,7 @@ export { boundInterim } from './bound-interim.js';
 export { BufferBudget, type BufferAccount } from './buffer-budget.js';
 export { ConnectionRoom, type RoomReport } from './connection-room.js';
 export { cutSocket } from './cut-socket.js';
+export { whenExchangeEnds } from './exchange-end.js';
 export { guardServer, GUARDED_SERVER } from './guard-server.js';
 export { limitServer, type Cut } from './limit-server.js';
 export { pathShape } from './path-shape.js';

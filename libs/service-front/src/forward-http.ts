@@ -1,7 +1,7 @@
 import type { ClientRequest, IncomingMessage, ServerResponse } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { answerSocket, boundInterim, plainHttp, protectAnswer } from '#lib/http';
+import { answerSocket, boundInterim, plainHttp, protectAnswer, whenExchangeEnds } from '#lib/http';
 import { IDLE_HEADER } from '#lib/lifecycle';
 import type { Endpoint } from './endpoint.js';
 import { type EndpointChoice, MAX_WAITING } from './endpoint-choice.js';
@@ -115,12 +115,12 @@ export async function forwardHttp(
 ): Promise<void> {
   if (isProbe(incoming) && gate.isShut) return void answerProbe(response);
   const gone = new AbortController();
-  response.once('close', () => gone.abort());
+  whenExchangeEnds(incoming, response, () => gone.abort());
   const refusal = await gate.pass(incoming, gone.signal);
   if (refusal) return refuse(response, `Service ${serviceName}: ${refusal.message}`, refusal.status);
   const socket = await connectToPod(endpoints, gone.signal);
   if (!socket) return refuse(response, noPod(serviceName, endpoints));
-  response.once('close', () => socket.destroy());
+  gone.signal.addEventListener('abort', () => socket.destroy());
   const outgoing: ClientRequest = plainHttp.request({
     createConnection: () => socket,
     method: incoming.method,
@@ -128,7 +128,7 @@ export async function forwardHttp(
     headers: [...forwardedHeaders(incoming.rawHeaders), 'connection', 'close'],
   });
   boundInterim(outgoing);
-  response.once('close', () => outgoing.destroy());
+  gone.signal.addEventListener('abort', () => outgoing.destroy());
   outgoing.once('response', (from) => {
     try {
       answer(from, response);

@@ -1,9 +1,16 @@
 import { once } from 'node:events';
-import { Agent, createServer, get } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { Agent, createServer, get, type Server } from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
+import { waitFor } from '#lib/testing';
 import { systemClock } from '#lib/time';
 import { MAX_WAITING } from './endpoint-choice.js';
 import { ServiceWay } from './service-way.js';
+
+const HOST = '127.0.0.1';
+
+function portOf(server: Server): number {
+  return (server.address() as AddressInfo).port;
+}
 
 /** A port of this machine that nothing listens on. */
 async function closedPort(): Promise<number> {
@@ -15,7 +22,7 @@ async function closedPort(): Promise<number> {
   return port;
 }
 
-describe('ServiceWay', () => {
+describe('ServiceWay, before a port that nothing listens on', () => {
   it('has as many requests wait for one port as may, and refuses the next at once', async () => {
     const way = new ServiceWay(systemClock);
     const to = { name: 'team/agent', host: '127.0.0.1', port: await closedPort() };
@@ -45,5 +52,43 @@ describe('ServiceWay', () => {
     agent.destroy();
     server.closeAllConnections();
     server.close();
+  });
+});
+
+describe('ServiceWay, before an agent that answers without end', () => {
+  let open = 0;
+  /** Answers without an end. */
+  const agent = createServer((_asked, answer) => {
+    open++;
+    answer.once('close', () => open--);
+    answer.writeHead(200);
+    answer.write('a piece');
+  });
+  const front = createServer((incoming, response) =>
+    new ServiceWay(systemClock).request(incoming, response, {
+      name: 'agent',
+      host: HOST,
+      port: portOf(agent),
+    }),
+  );
+
+  beforeAll(async () => {
+    for (const server of [agent, front])
+      await new Promise<void>((resolve) => server.listen(0, HOST, resolve));
+  });
+  afterAll(() => {
+    for (const server of [front, agent]) {
+      server.closeAllConnections();
+      server.close();
+    }
+  });
+
+  it('ends all requests of a connection with it, those that wait for an earlier answer too', async () => {
+    const client = connect({ host: HOST, port: portOf(front) });
+    client.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(3));
+    await waitFor(() => Promise.resolve(open === 3));
+    client.destroy();
+    await waitFor(() => Promise.resolve(open === 0), { timeoutMs: 5_000, what: 'the end of all requests' });
+    expect(open).toBe(0);
   });
 });
