@@ -43,6 +43,30 @@ describe('decideBuild', () => {
       { kind: 'resolve', image: OLD },
     ],
     [
+      'runs what was asked for where the listener of another cluster could have named another image',
+      {
+        revision: revision({ redeployOf: 'a-1', source: 'external_image', imageUri: 'example.org/a:1' }),
+        repeated: revision({ listenerName: 'far', placeNamespace: 'agents' }, { image: 'evil.example/b' }),
+      },
+      { kind: 'resolve', image: 'example.org/a:1' },
+    ],
+    [
+      'repeats an image in the cluster that ran it',
+      {
+        revision: revision({ redeployOf: 'a-1', listenerName: 'far', placeNamespace: 'agents' }),
+        repeated: revision({ listenerName: 'far', placeNamespace: 'agents' }, { image: OLD }),
+      },
+      { kind: 'resolve', image: OLD },
+    ],
+    [
+      'refuses to repeat what another cluster says of a build',
+      {
+        revision: revision({ redeployOf: 'a-1', source: 'git_host' }),
+        repeated: revision({ listenerName: 'far', placeNamespace: 'agents' }, { repoCommitSha: 'f' }),
+      },
+      { kind: 'refuse', reason: 'RevisionMissing' },
+    ],
+    [
       'refuses a repeat of a revision that does not exist',
       { revision: revision({ redeployOf: 'a-1' }) },
       { kind: 'refuse', reason: 'RevisionMissing' },

@@ -28,8 +28,16 @@ export function decideBuild({ revision, repeated, images }: BuildWorld): BuildDe
       reason: REASON.revisionMissing,
       message: `revision ${spec.redeployOf} to repeat does not exist; request a new revision`,
     };
-  if (repeated?.status?.image !== undefined) return { kind: 'resolve', image: repeated.status.image };
   const { source, imageUri = '' } = spec;
+  const isOfElsewhere = repeated !== undefined && isWrittenElsewhere(repeated, revision);
+  if (isOfElsewhere && source !== 'external_image')
+    return {
+      kind: 'refuse',
+      reason: REASON.revisionMissing,
+      message: `revision ${repeated.metadata.name} ran in another cluster, which says what it was made of; request a new revision`,
+    };
+  if (repeated?.status?.image !== undefined && !isOfElsewhere)
+    return { kind: 'resolve', image: repeated.status.image };
   switch (source) {
     case 'external_image':
       return { kind: 'resolve', image: imageUri };
@@ -40,4 +48,13 @@ export function decideBuild({ revision, repeated, images }: BuildWorld): BuildDe
     default:
       return source satisfies never;
   }
+}
+
+/** The listener of another cluster writes the statuses of its revisions, images included: no other cluster runs those. */
+function isWrittenElsewhere(repeated: AgentRevision, { spec }: AgentRevision): boolean {
+  const { placeNamespace, listenerName } = repeated.spec;
+  return (
+    placeNamespace !== undefined &&
+    (spec.placeNamespace === undefined || spec.listenerName !== listenerName)
+  );
 }
