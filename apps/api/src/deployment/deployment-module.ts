@@ -44,8 +44,11 @@ const MAX_INTEGRATIONS = 10_000;
       inject: [Informers, API_CONFIG],
       useFactory: (informers: Informers, config: ApiParts['config']) =>
         new AgentRoutes(
-          informers.of(RESOURCES.AgentDeployment),
-          informers.of(RESOURCES.AgentRevision),
+          {
+            deployments: informers.of(RESOURCES.AgentDeployment),
+            revisions: informers.of(RESOURCES.AgentRevision),
+            listeners: informers.of(RESOURCES.Listener),
+          },
           routePlaceOf(config),
         ),
     },

@@ -1,7 +1,13 @@
 import { PublicError } from '#lib/errors';
 import type { Informer } from '#lib/kube';
-import { isBelow, routeHostOf, type RouteDomains } from '#lib/manifests';
-import { type AgentDeployment, type AgentRevision, isDeleting, type ObjectKey } from '#lib/resources';
+import { isBelow, mayBeAssigned, routeHostOf, type RouteDomains } from '#lib/manifests';
+import {
+  type AgentDeployment,
+  type AgentRevision,
+  isDeleting,
+  type Listener,
+  type ObjectKey,
+} from '#lib/resources';
 import type { ApiConfig } from '../config.js';
 import { invalid } from '../wire/request-pipe.js';
 
@@ -40,37 +46,42 @@ export type RouteTarget =
       /** Where its Service is called; undefined before a revision serves. */
       readonly address: string | undefined;
     }
+  /** Another cluster carries it out: what that calls an address is one there, and here somebody else's or a trap. */
+  | { readonly kind: 'elsewhere'; readonly deployment: AgentDeployment }
   /** It is below one of the domains, and no deployment has it. */
   | { readonly kind: 'none'; readonly host: string };
 
+/** What routes follow. */
+export interface RouteCaches {
+  /** Not started yet. */
+  readonly deployments: Pick<Informer<AgentDeployment>, 'byIndex' | 'addIndex'>;
+  readonly revisions: Pick<Informer<AgentRevision>, 'find'>;
+  readonly listeners: Pick<Informer<Listener>, 'find'>;
+}
+
 /** Which host leads to which deployment. */
 export class AgentRoutes {
-  readonly #deployments: Pick<Informer<AgentDeployment>, 'byIndex'>;
-  readonly #revisions: Pick<Informer<AgentRevision>, 'find'>;
+  readonly #caches: RouteCaches;
   readonly #place: RoutePlace;
 
-  /** @param deployments not started yet */
-  constructor(
-    deployments: Pick<Informer<AgentDeployment>, 'byIndex' | 'addIndex'>,
-    revisions: Pick<Informer<AgentRevision>, 'find'>,
-    place: RoutePlace,
-  ) {
-    this.#revisions = revisions;
-    deployments.addIndex(HOST_INDEX, (one) => {
+  constructor(caches: RouteCaches, place: RoutePlace) {
+    caches.deployments.addIndex(HOST_INDEX, (one) => {
       const host = routeHostOf(one, place.domains);
       return host === undefined ? [] : [host];
     });
-    this.#deployments = deployments;
+    this.#caches = caches;
     this.#place = place;
   }
 
   /** @param header `Host` of a request; undefined for one that is the platform's own */
   find(header: string | undefined): RouteTarget | undefined {
-    const host = (header ?? '').replace(/:\d*$/, '').toLowerCase();
+    const host = (header ?? '').replace(/\.?(:\d*)?$/, '').toLowerCase();
     if (!isBelow(host, this.#place.domains)) return undefined;
     const deployment = this.#holderOf(host);
     if (!deployment) return { kind: 'none', host };
-    return { kind: 'deployment', deployment, address: this.#addressOf(deployment) };
+    const revision = this.#servingOf(deployment);
+    if (revision && !this.#isOfHere(revision)) return { kind: 'elsewhere', deployment };
+    return { kind: 'deployment', deployment, address: addressOf(revision) };
   }
 
   /** URL of the assigned route of a deployment from git; undefined for every other. */
@@ -83,38 +94,50 @@ export class AgentRoutes {
 
   /**
    * @param own the deployment that is to have the URL, if it exists
-   * @throws PublicError invalid for a host outside of the domains, conflict for one that another deployment has
+   * @throws PublicError invalid for a host outside of the domains and for one of the form of assigned ones, conflict for one
+   * that another deployment has
    */
   requireFree(customUrl: string | null | undefined, own?: ObjectKey): void {
     const { domains } = this.#place;
     if (customUrl === undefined || customUrl === null || domains.length === 0) return;
     const host = URL.canParse(customUrl) ? new URL(customUrl).hostname : '';
-    if (!isBelow(host, domains))
-      throw invalid([
-        {
-          loc: ['body', 'source_config', 'custom_url'],
-          msg: `Host should be below ${domains.join(' or ')}`,
-          type: 'value_error',
-        },
-      ]);
+    if (!isBelow(host, domains)) throw refused(`Host should be below ${domains.join(' or ')}`);
+    if (mayBeAssigned(host, domains))
+      throw refused('Host should be shorter and without "--": such hosts are assigned to deployments from git');
     const holder = this.#holderOf(host)?.metadata;
     if (holder && !(holder.name === own?.name && holder.namespace === own.namespace))
       throw new PublicError('conflict', `custom_url: another deployment has the host ${host}`);
   }
 
-  /** Of the revision that serves: what the deployment itself calls its URL may be the very route. */
-  #addressOf({ metadata: { namespace = '' }, status }: AgentDeployment): string | undefined {
+  /** Its address counts: what the deployment itself calls its URL may be the very route. */
+  #servingOf({ metadata: { namespace = '' }, status }: AgentDeployment): AgentRevision | undefined {
     const name = status?.activeRevisionName;
-    return name === undefined ? undefined : this.#revisions.find({ namespace, name })?.status?.url;
+    return name === undefined ? undefined : this.#caches.revisions.find({ namespace, name });
+  }
+
+  /** By the revision itself, too: it outlasts its listener. */
+  #isOfHere({ metadata: { namespace = '' }, spec }: AgentRevision): boolean {
+    const listener = this.#caches.listeners.find({ namespace, name: spec.listenerName });
+    return spec.placeNamespace === undefined && listener?.spec.remote === undefined;
   }
 
   /** The oldest that asks for it: nobody takes the host of another. */
   #holderOf(host: string): AgentDeployment | undefined {
     const age = ({ metadata }: AgentDeployment): string =>
       `${metadata.creationTimestamp ?? ''} ${metadata.uid ?? ''}`;
-    return this.#deployments
+    return this.#caches.deployments
       .byIndex(HOST_INDEX, host)
       .filter((one) => !isDeleting(one))
       .sort((a, b) => (age(a) < age(b) ? -1 : 1))[0];
   }
+}
+
+/** Undefined also for what is no address: statuses are texts of whoever may write them. */
+function addressOf(revision: AgentRevision | undefined): string | undefined {
+  const url = revision?.status?.url;
+  return url !== undefined && URL.canParse(url) && new URL(url).protocol === 'http:' ? url : undefined;
+}
+
+function refused(msg: string): PublicError {
+  return invalid([{ loc: ['body', 'source_config', 'custom_url'], msg, type: 'value_error' }]);
 }

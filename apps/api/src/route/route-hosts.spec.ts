@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { type AgentDeployment, type AgentRevision, keyOf, RESOURCES } from '#lib/resources';
+import { type AgentDeployment, type AgentRevision, keyOf, type Listener, RESOURCES } from '#lib/resources';
 import { waitFor } from '#lib/testing';
 import { deploymentBody } from '../testdata/deployment-body.js';
 import { makeRevision } from '../testdata/make-revision.js';
@@ -42,12 +42,15 @@ describe('routes by host', () => {
       ...source,
       source_config: config,
     });
-  const serve = async (name: string): Promise<void> => {
+  const serve = async (
+    name: string,
+    { url, ...spec }: Partial<AgentRevision['spec']> & { readonly url?: string } = {},
+  ): Promise<void> => {
     const key = { namespace: tenant.namespace, name };
     const { port } = agent.address() as AddressInfo;
-    const revision = await makeRevision(api.client, tenant, { name, id: randomUUID(), number: 1 });
+    const revision = await makeRevision(api.client, tenant, { name, id: randomUUID(), number: 1 }, spec);
     await api.client.mergeStatus<AgentRevision>(RESOURCES.AgentRevision, keyOf(revision), {
-      status: { url: `http://127.0.0.1:${port}` },
+      status: { url: url ?? `http://127.0.0.1:${port}` },
     });
     await api.client.mergeStatus<AgentDeployment>(RESOURCES.AgentDeployment, key, {
       // as the controller has it
@@ -118,6 +121,7 @@ describe('routes by host', () => {
       404,
       { detail: 'No deployment has the host none.example.org' },
     ]);
+    expect((await ask('none.example.org.:80')).status).toBe(404);
     expect((await ask('example.org')).status).toBe(401);
     expect((await fetch(`${api.url}/ok`)).status).toBe(200);
   });
@@ -169,4 +173,54 @@ describe('routes by host', () => {
     await serve('built');
     await waitFor(async () => (await ask(new URL(url).host)).status === 200);
   });
+
+  it.each(['built--ws-somebody', 'a'.repeat(63)])(
+    'keeps %s for the deployment from git to which it is assigned',
+    async (label) => {
+      const answer = await create('squatter', { custom_url: `https://${label}.agents.test` });
+      expect(answer.status).toBe(422);
+      expect(problemsIn(answer)[0]).toContain('body.source_config.custom_url');
+      await api.client.create<AgentDeployment>(RESOURCES.AgentDeployment, {
+        metadata: { namespace: tenant.namespace, name: `squatter-${label.length}` },
+        spec: {
+          ...{ source: 'external_image', suspend: false, revisionHistoryLimit: 10 },
+          sourceConfig: { customUrl: `https://${label}.agents.test` },
+          sourceRevisionConfig: { imageUri: 'example.org/x:1' },
+        },
+      });
+      await new Promise((resolve) => setTimeout(resolve, 500));
+      expect((await ask(`${label}.agents.test`)).status).toBe(404);
+    },
+  );
+
+  it('never calls an address that another cluster has written', async () => {
+    await api.client.create<Listener>(RESOURCES.Listener, {
+      metadata: { namespace: tenant.namespace, name: 'far' },
+      spec: { computeType: 'cluster', computeId: 'far', remote: { apiUrl: 'https://example.org' } },
+    });
+    for (const [name, spec] of [
+      ['far', { listenerName: 'far' }],
+      ['gone', { listenerName: 'gone', placeNamespace: 'agents' }],
+    ] as const) {
+      await create(name, { custom_url: `https://${name}.agents.test` });
+      await serve(name, spec);
+      const answer = await waitFor(async () => {
+        const one = await ask(`${name}.agents.test`);
+        return one.status !== 503 && one;
+      });
+      expect([answer.status, answer.headers['x-agent']]).toEqual([404, undefined]);
+    }
+  });
+
+  it.each(['no address', 'https://example.org', 'file:///etc/passwd'])(
+    'survives %s where a listener should have written an address',
+    async (url) => {
+      const name = `wrong-${url.length}`;
+      await create(name, { custom_url: `https://${name}.agents.test` });
+      await serve(name, { url });
+      await new Promise((resolve) => setTimeout(resolve, 500));
+      expect((await ask(`${name}.agents.test`)).status).toBe(503);
+      expect((await fetch(`${api.url}/ok`)).status).toBe(200);
+    },
+  );
 });
