@@ -103,7 +103,9 @@ export class AgentRoutes {
     const host = URL.canParse(customUrl) ? new URL(customUrl).hostname : '';
     if (!isBelow(host, domains)) throw refused(`Host should be below ${domains.join(' or ')}`);
     if (mayBeAssigned(host, domains))
-      throw refused('Host should be shorter and without "--": such hosts are assigned to deployments from git');
+      throw refused(
+        'Host should be shorter and without "--": such hosts are assigned to deployments from git',
+      );
     const holder = this.#holderOf(host)?.metadata;
     if (holder && !(holder.name === own?.name && holder.namespace === own.namespace))
       throw new PublicError('conflict', `custom_url: another deployment has the host ${host}`);

@@ -174,8 +174,8 @@ describe('routes by host', () => {
     await waitFor(async () => (await ask(new URL(url).host)).status === 200);
   });
 
-  it.each(['built--ws-somebody', 'a'.repeat(63)])(
-    'keeps %s for the deployment from git to which it is assigned',
+  it.each(['built--ws-other', 'a'.repeat(63)])(
+    'reserves %s for the deployment from git that it is assigned to',
     async (label) => {
       const answer = await create('squatter', { custom_url: `https://${label}.agents.test` });
       expect(answer.status).toBe(422);

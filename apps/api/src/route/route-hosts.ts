@@ -59,8 +59,7 @@ function enter(target: RouteTarget, room: RoutedRoom): Entered | Refusal {
   const { name, namespace = '' } = target.deployment.metadata;
   if (target.kind === 'elsewhere')
     return { status: 404, detail: `Deployment ${name} runs in another cluster, where it has an address` };
-  if (target.address === undefined)
-    return { status: 503, detail: `Deployment ${name} does not serve yet` };
+  if (target.address === undefined) return { status: 503, detail: `Deployment ${name} does not serve yet` };
   const leave = room.enter(namespace);
   if (!leave)
     return { status: 503, detail: 'As many requests to deployments are open as may be; retry in a moment' };

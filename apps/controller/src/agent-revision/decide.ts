@@ -54,7 +54,6 @@ export function decideBuild({ revision, repeated, images }: BuildWorld): BuildDe
 function isWrittenElsewhere(repeated: AgentRevision, { spec }: AgentRevision): boolean {
   const { placeNamespace, listenerName } = repeated.spec;
   return (
-    placeNamespace !== undefined &&
-    (spec.placeNamespace === undefined || spec.listenerName !== listenerName)
+    placeNamespace !== undefined && (spec.placeNamespace === undefined || spec.listenerName !== listenerName)
   );
 }
