@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse, parseAllDocuments } from 'yaml';
-import { loadConfig } from '#lib/config';
+import { loadConfig, PLATFORM_VERSION } from '#lib/config';
 import { buildListenerObjects } from '#lib/manifests';
 import type { Listener } from '#lib/resources';
 import { hasRealKubernetes, temporaryFolder, testApiServer } from '#lib/testing';
@@ -138,14 +138,18 @@ if (!binary) leaveOut('helm');
   it('names images that the Containerfile has a stage for', () => {
     const stages = [
       ...readFileSync(join(repository, 'Containerfile'), 'utf8').matchAll(/^FROM \S+ AS (\S+)/gm),
-    ].map(([, name]) => `agentplane/${name}:0.1.0`);
-    const settings = { version: '0.1.0', apiUrl: 'http://api', addresses: 'cluster-dns' } as const;
+    ].map(([, name]) => `agentplane/${name}:${PLATFORM_VERSION}`);
+    const settings = { version: PLATFORM_VERSION, apiUrl: 'http://api', addresses: 'cluster-dns' } as const;
     const listener = buildListenerObjects(LISTENER, settings).deployment.spec.template.spec.containers;
     const ours = helm
       .render(DATABASE)
       .flatMap(({ spec }) => spec?.template?.spec.containers ?? [])
       .map(({ image }) => image);
-    const images = [...ours, ...listener.map(({ image = '' }) => image), 'agentplane/export-worker:0.1.0'];
+    const images = [
+      ...ours,
+      ...listener.map(({ image = '' }) => image),
+      `agentplane/export-worker:${PLATFORM_VERSION}`,
+    ];
     expect(images.length).toBeGreaterThan(4);
     expect(images.filter((image) => !stages.includes(image))).toEqual([]);
   });

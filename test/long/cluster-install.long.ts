@@ -3,6 +3,7 @@ import { appendFileSync, chownSync, cpSync, mkdirSync, readFileSync, rmSync, wri
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
 import pg from 'pg';
+import { PLATFORM_VERSION } from '#lib/config';
 import { type EmbeddedObjectStore, startObjectStore } from '#lib/embedded-object-store';
 import { createLogger } from '#lib/telemetry';
 import { temporaryFolder, waitFor } from '#lib/testing';
@@ -98,7 +99,7 @@ interface Pod {
     cluster = RealCluster.up(home, { isNode: true });
     cluster.load(archive);
     for (const name of IMAGES)
-      cluster.tag(`localhost/agentplane/${name}:0.1.0`, `localhost/agentplane/${name}:next`);
+      cluster.tag(`localhost/agentplane/${name}:${PLATFORM_VERSION}`, `localhost/agentplane/${name}:next`);
     const data = join(folder, 'postgres');
     mkdirSync(data);
     chownSync(data, POSTGRES_USER, POSTGRES_USER);
@@ -350,11 +351,11 @@ interface Pod {
       'package',
       next,
       '--version',
-      '0.1.1',
+      '99.0.0',
       '-d',
       folder,
     ]);
-    return join(folder, 'agentplane-0.1.1.tgz');
+    return join(folder, 'agentplane-99.0.0.tgz');
   }
 
   it('upgrades under load without a failed request or a lost run', async () => {
@@ -401,7 +402,9 @@ interface Pod {
     const { failures, ingested } = await endLoad();
     expect(failures).toEqual([]);
     await expectStored(ingested);
-    expect((await podsOf('api'))[0]?.spec.containers[0]?.image).toBe('localhost/agentplane/api:0.1.0');
+    expect((await podsOf('api'))[0]?.spec.containers[0]?.image).toBe(
+      `localhost/agentplane/api:${PLATFORM_VERSION}`,
+    );
   }, 1_200_000);
 
   it('loses nothing when one pod of each program is evicted under load, and the other controller leads', async () => {

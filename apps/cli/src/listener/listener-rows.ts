@@ -41,7 +41,7 @@ export const LISTENER_COMMANDS: readonly Command[] = [
       },
       examples: [
         'listener manifest far | kubectl --context far apply -f -',
-        'listener manifest far --server https://hub.example.org:6443 --image registry.example.org/agentplane/listener:0.1.0',
+        'listener manifest far --server https://hub.example.org:6443 --image registry.example.org/agentplane/listener:0.2.0',
       ],
       exits: ['notFound', 'unreachable', 'refused'],
       needs: 'kubernetes',
