@@ -13,6 +13,7 @@ export { ignoredFields, ignoredText } from './ignored-fields.js';
 export { idleToken } from './idle-token.js';
 export {
   buildListenerKey,
+  buildListenerLease,
   buildListenerObjects,
   buildListenerRights,
   LISTENER_KEY,

@@ -3,9 +3,11 @@ import {
   COMPONENT,
   type Deployment,
   LABEL,
+  type Lease,
   type Listener,
   LISTENER_KEY_TYPE,
   listenerKeyName,
+  listenerLeaseName,
   listenerObjectName,
   type Role,
   type RoleBinding,
@@ -48,6 +50,20 @@ export function buildListenerKey({ metadata }: Listener, key: string): Secret {
   };
 }
 
+/** The Lease by which one program of a remote listener works at a time, without a holder. */
+export function buildListenerLease({ metadata: { name, namespace } }: Listener): Lease {
+  return {
+    apiVersion: 'coordination.k8s.io/v1',
+    kind: 'Lease',
+    metadata: {
+      name: listenerLeaseName(name),
+      ...(namespace === undefined ? {} : { namespace }),
+      labels: listenerLabels(name),
+    },
+    spec: {},
+  };
+}
+
 /** Labels of what is made for a Listener. */
 export function listenerLabels(listener: string): Readonly<Record<string, string>> {
   return platformLabels(COMPONENT.listener, { [LABEL.listener]: listener });
@@ -56,15 +72,17 @@ export function listenerLabels(listener: string): Readonly<Record<string, string
 /**
  * The account of a Listener and what it may do, in its own namespace: others would need rights that a tenant cannot give.
  * @param revisions those that it carries out, by which the rights of a remote one are bounded
+ * @param outputs names of the ConfigMaps for their last outputs
  */
 export function buildListenerRights(
   listener: Listener,
   revisions: readonly ListenerRevision[] = [],
+  outputs: readonly string[] = [],
 ): ListenerRights {
   const metadata = metadataOf(listener);
   const { name, namespace } = metadata;
   const rules =
-    listener.spec.remote === undefined ? LOCAL_RULES : hubRules(listener.metadata.name, revisions);
+    listener.spec.remote === undefined ? LOCAL_RULES : hubRules(listener.metadata.name, revisions, outputs);
   return {
     serviceAccount: { apiVersion: 'v1', kind: 'ServiceAccount', metadata },
     role: { apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'Role', metadata, rules },

@@ -38,7 +38,7 @@ function grants(rules: ReturnType<typeof hubRules>): readonly string[] {
 }
 
 describe('rights of a remote listener in the hub', () => {
-  const all = grants(hubRules('far', [revision('a-00002'), revision('a-00001')]));
+  const all = grants(hubRules('far', [revision('a-00002'), revision('a-00001')], ['a-00001-output']));
 
   it('reads the Secrets of its revisions, each once', () => {
     expect(all.filter((grant) => grant.includes(' secrets '))).toEqual([
@@ -49,12 +49,13 @@ describe('rights of a remote listener in the hub', () => {
     ]);
   });
 
-  it('writes nothing without its name, but what is created', () => {
+  it('writes nothing without its name but events, and creates nothing else', () => {
     const writes = all.filter((grant) => !/^(get|list|watch) /.test(grant) && grant.endsWith(' *'));
-    expect(writes).toEqual([
-      'create configmaps *',
-      ...['create', 'patch', 'update'].map((verb) => `${verb} events *`),
-      'create leases *',
+    expect(writes).toEqual(['create', 'patch', 'update'].map((verb) => `${verb} events *`));
+    expect(all.filter((grant) => grant.startsWith('create '))).toEqual(['create events *']);
+    expect(all.filter((grant) => grant.includes(' configmaps '))).toEqual([
+      'get configmaps a-00001-output',
+      'patch configmaps a-00001-output',
     ]);
   });
 
@@ -66,7 +67,7 @@ describe('rights of a remote listener in the hub', () => {
   });
 
   it('has no rule for all names while it has no revision', () => {
-    const none = grants(hubRules('far', []));
+    const none = grants(hubRules('far', [], []));
     expect(none.filter((grant) => /secrets|(patch|update) (agentrevisions|configmaps)/.test(grant))).toEqual(
       [],
     );

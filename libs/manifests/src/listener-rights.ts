@@ -1,10 +1,4 @@
-import {
-  type AgentRevision,
-  type PolicyRule,
-  RESOURCES,
-  listenerLeaseName,
-  revisionOutputName,
-} from '#lib/resources';
+import { type AgentRevision, type PolicyRule, RESOURCES, listenerLeaseName } from '#lib/resources';
 
 const GROUP = RESOURCES.AgentRevision.group;
 const READ = ['get', 'list', 'watch'] as const;
@@ -59,14 +53,19 @@ export type ListenerRevision = Pick<AgentRevision, 'metadata'> & {
  * What a listener of another cluster may do in this one. It reads deployments and revisions of the workspace; of Secrets
  * it reads those of its own revisions, and it writes their statuses, finalizers and last outputs, and its own heartbeat
  * and lease: everything by name, so that who takes its kubeconfig has what that cluster has already, and can bring no
- * code to another one. Kubernetes knows no names of objects that are created.
+ * code to another one. Kubernetes knows no names of objects that are created, so the controller creates what it writes;
+ * events are the exception.
+ * @param outputs names of ConfigMaps for last outputs that belong to these revisions
  */
-export function hubRules(listener: string, revisions: readonly ListenerRevision[]): readonly PolicyRule[] {
+export function hubRules(
+  listener: string,
+  revisions: readonly ListenerRevision[],
+  outputs: readonly string[],
+): readonly PolicyRule[] {
   const names = sorted(revisions.map(({ metadata }) => metadata.name));
   const secrets = sorted(
     revisions.flatMap(({ spec }) => [spec.envSecretName, spec.databaseSecretName, spec.platformSecretName]),
   );
-  const outputs = names.map(revisionOutputName);
   const ofRevisions: readonly PolicyRule[] = [
     { apiGroups: [GROUP], resources: ['agentrevisions'], resourceNames: names, verbs: ['patch', 'update'] },
     {
@@ -77,7 +76,14 @@ export function hubRules(listener: string, revisions: readonly ListenerRevision[
     },
     { apiGroups: [GROUP], resources: ['agentrevisions/finalizers'], resourceNames: names, verbs: ['update'] },
     { apiGroups: [''], resources: ['secrets'], resourceNames: secrets, verbs: ['get'] },
-    { apiGroups: [''], resources: ['configmaps'], resourceNames: outputs, verbs: ['get', 'patch'] },
+  ];
+  const ofOutputs: readonly PolicyRule[] = [
+    {
+      apiGroups: [''],
+      resources: ['configmaps'],
+      resourceNames: sorted(outputs),
+      verbs: ['get', 'patch'],
+    },
   ];
   return [
     { apiGroups: [GROUP], resources: ['agentdeployments', 'agentrevisions'], verbs: READ },
@@ -89,9 +95,8 @@ export function hubRules(listener: string, revisions: readonly ListenerRevision[
     },
     // a rule with an empty list of names would be one for all names
     ...(names.length === 0 ? [] : ofRevisions),
-    { apiGroups: [''], resources: ['configmaps'], verbs: ['create'] },
+    ...(outputs.length === 0 ? [] : ofOutputs),
     EVENT_RULE,
-    { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['create'] },
     {
       apiGroups: ['coordination.k8s.io'],
       resources: ['leases'],

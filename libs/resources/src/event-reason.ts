@@ -15,5 +15,6 @@ export const EVENT = {
   woken: 'Woken',
   pushed: 'Pushed',
   placeAbandoned: 'PlaceAbandoned',
+  outputNotKept: 'OutputNotKept',
   trafficSwitched: 'TrafficSwitched',
 } as const;

@@ -37,6 +37,7 @@ import type { Caches } from '../caches.js';
 import { ensureId } from '../identity/ensure-id.js';
 import { conditionsOf } from '../status-conditions.js';
 import { Heartbeats } from './heartbeats.js';
+import { HubObjects } from './hub-objects.js';
 import { ListenerKeys } from './listener-keys.js';
 import {
   listenerConditions,
@@ -80,6 +81,7 @@ export class ListenerReconciler {
   readonly #clock: Clock;
   readonly #heartbeats: Heartbeats;
   readonly #keys: ListenerKeys;
+  readonly #hubObjects: HubObjects;
   readonly #status: StatusWriter;
 
   constructor(caches: ListenerCaches, settings: PlatformSettings, tools: ListenerTools) {
@@ -91,6 +93,7 @@ export class ListenerReconciler {
     this.#clock = clock;
     this.#heartbeats = new Heartbeats(clock, tools.staleMs);
     this.#keys = new ListenerKeys(client, clock);
+    this.#hubObjects = new HubObjects(client, clock);
     this.#status = new StatusWriter(client);
   }
 
@@ -141,13 +144,16 @@ export class ListenerReconciler {
     const uids = new Set(this.#caches.listeners.list().map(({ metadata: { uid = '' } }) => uid));
     this.#heartbeats.keep(uids);
     this.#keys.keep(uids);
+    this.#hubObjects.keep(uids);
   }
 
   /** Rights and key come before the pod that needs them. */
   async #applyObjects(listener: Listener): Promise<void> {
     const keyMark = await this.#keys.ensure(listener);
     if (listener.spec.remote !== undefined) {
-      await this.#applyRights(listener, buildListenerRights(listener, this.#revisionsOf(keyOf(listener))));
+      const revisions = this.#revisionsOf(keyOf(listener));
+      const outputs = await this.#hubObjects.ensure(listener, revisions);
+      await this.#applyRights(listener, buildListenerRights(listener, revisions, outputs));
       return;
     }
     const objects = buildListenerObjects(listener, this.#settings, keyMark);

@@ -5,10 +5,12 @@ import { Informers, KubeClient, loadKubeConnection } from '#lib/kube';
 import type { PlatformSettings } from '#lib/manifests';
 import {
   type AgentRevision,
+  CONFIG_MAPS,
   CUSTOM_RESOURCE_DEFINITIONS,
   type CustomResourceDefinition,
   DEPLOYMENTS,
   FINALIZER,
+  LEASES,
   NAMESPACES,
   type ResourceRef,
   RESOURCES,
@@ -69,16 +71,17 @@ describe('ListenerReconciler of a remote listener', () => {
     );
 
   async function createRevision(name: string): Promise<void> {
+    const [deployment = ''] = name.split('-');
     const spec: AgentRevision['spec'] = {
-      deploymentName: 'a',
-      deploymentWireName: 'a',
+      deploymentName: deployment,
+      deploymentWireName: deployment,
       tenantId: '7b0c1a52-1111-4222-8333-444455556666',
       number: 1,
       source: 'external_image',
       imageUri: 'example.org/agent:1',
       envSecretName: `${name}-env`,
-      databaseSecretName: 'a-database',
-      platformSecretName: 'a-platform',
+      databaseSecretName: `${deployment}-database`,
+      platformSecretName: `${deployment}-platform`,
       listenerName: 'far',
     };
     await client.create(RESOURCES.AgentRevision, {
@@ -87,10 +90,10 @@ describe('ListenerReconciler of a remote listener', () => {
     });
   }
 
-  const secretsInRole = async (): Promise<readonly string[]> => {
+  const namesInRole = async (resource: string): Promise<readonly string[]> => {
     const role = await client.find(ROLES, { namespace: NAMESPACE, name: 'listener-far' });
     return (role?.rules ?? []).flatMap(({ resources, resourceNames }) =>
-      resources?.includes('secrets') ? (resourceNames ?? ['*']) : [],
+      resources?.includes(resource) ? (resourceNames ?? ['*']) : [],
     );
   };
 
@@ -101,16 +104,87 @@ describe('ListenerReconciler of a remote listener', () => {
     });
     const role = { namespace: NAMESPACE, name: 'listener-far' };
     await reconcileUntil(async () => (await client.find(ROLES, role)) !== undefined);
-    expect(await secretsInRole()).toEqual([]);
+    expect(await namesInRole('secrets')).toEqual([]);
     expect(await client.find(DEPLOYMENTS, role)).toBeUndefined();
     await createRevision('a-00001');
-    await reconcileUntil(async () => (await secretsInRole()).length > 0);
-    expect(await secretsInRole()).toEqual(['a-00001-env', 'a-database', 'a-platform']);
+    await reconcileUntil(async () => (await namesInRole('secrets')).length > 0);
+    expect(await namesInRole('secrets')).toEqual(['a-00001-env', 'a-database', 'a-platform']);
     const { status } = await client.get(RESOURCES.Listener, KEY);
     expect(status?.conditions?.map(({ type, reason }) => `${type} ${reason}`).sort()).toEqual([
       'HeartbeatFresh NoHeartbeat',
       'Ready NoHeartbeat',
     ]);
+  });
+
+  /** Who holds the kubeconfig of the listener. */
+  async function withAccount<T>(work: (account: KubeClient) => Promise<T>): Promise<T> {
+    const { token } = await client.createToken({ namespace: NAMESPACE, name: 'listener-far' });
+    const { clientCertificate: _c, clientKey: _k, ...connection } = client.connection;
+    const account = new KubeClient(
+      { ...connection, auth: { authorization: () => Promise.resolve(`Bearer ${token}`) } },
+      { fieldManager: 'agentplane-listener' },
+    );
+    try {
+      return await work(account);
+    } finally {
+      await account.close();
+    }
+  }
+
+  it('makes what its account writes, and lets it create nothing', async () => {
+    const outcomes = await withAccount(async (account) => {
+      const outcome = (attempt: Promise<unknown>): Promise<unknown> =>
+        attempt.then(
+          () => 'done',
+          (error: unknown) => (error as { reason?: string }).reason,
+        );
+      const lease = await account.get(LEASES, { namespace: NAMESPACE, name: 'agentplane-listener-far' });
+      const text = (name: string, line: string) => ({
+        metadata: { namespace: NAMESPACE, name },
+        data: { 'agent.log': line },
+      });
+      return {
+        renew: await outcome(account.replace(LEASES, { ...lease, spec: { holderIdentity: 'far' } })),
+        output: await outcome(account.apply(CONFIG_MAPS, text('a-00001-output', 'last words'))),
+        'another lease': await outcome(
+          account.create(LEASES, { metadata: { namespace: NAMESPACE, name: 'taken' }, spec: {} }),
+        ),
+        'another ConfigMap': await outcome(account.create(CONFIG_MAPS, text('taken', ''))),
+        'another by apply': await outcome(account.apply(CONFIG_MAPS, text('taken', ''))),
+      };
+    });
+    expect(outcomes).toEqual({
+      renew: 'done',
+      output: 'done',
+      'another lease': 'Forbidden',
+      'another ConfigMap': 'Forbidden',
+      'another by apply': 'Forbidden',
+    });
+    await reconciler.reconcile(KEY);
+    const kept = await client.get(CONFIG_MAPS, { namespace: NAMESPACE, name: 'a-00001-output' });
+    expect([kept.data, kept.metadata.ownerReferences?.[0]?.name]).toEqual([
+      { 'agent.log': 'last words' },
+      'a-00001',
+    ]);
+  });
+
+  it('gives no right to a ConfigMap of another owner', async () => {
+    await client.create(CONFIG_MAPS, {
+      metadata: { namespace: NAMESPACE, name: 'b-00001-output' },
+      data: { mine: 'x' },
+    });
+    await createRevision('b-00001');
+    await reconcileUntil(async () => (await namesInRole('secrets')).includes('b-00001-env'));
+    expect(await namesInRole('configmaps')).toEqual(['a-00001-output']);
+  });
+
+  it('reverts a role that was widened by hand', async () => {
+    const role = { namespace: NAMESPACE, name: 'listener-far' };
+    const before = (await client.get(ROLES, role)).rules;
+    const all = { apiGroups: [''], resources: ['secrets'], verbs: ['get', 'list'] };
+    await client.merge(ROLES, role, { rules: [...(before ?? []), all] });
+    await reconcileUntil(async () => (await client.get(ROLES, role)).rules?.length === before?.length);
+    expect((await client.get(ROLES, role)).rules).toEqual(before);
   });
 
   it('releases revisions that are deleted after it, and reports what stays in its cluster', async () => {

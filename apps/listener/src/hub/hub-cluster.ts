@@ -1,4 +1,4 @@
-import { TerminalError, WaitingError } from '#lib/errors';
+import { errorText, TerminalError, WaitingError } from '#lib/errors';
 import {
   addFinalizer,
   applyManaged,
@@ -21,6 +21,7 @@ import {
   type AgentRevision,
   type AgentRevisionStatus,
   CONFIG_MAPS,
+  EVENT,
   FINALIZER,
   type ObjectKey,
   REASON,
@@ -102,8 +103,13 @@ export class HubCluster implements Hub {
     try {
       await applyManaged(this.#client, owner, { ref: CONFIG_MAPS, desired, existing: undefined });
     } catch (error) {
-      // somebody else's ConfigMap of that name must not keep pods that have failed
-      if (!(error instanceof TerminalError)) throw error;
+      // a ConfigMap of another owner must not keep pods that failed, nor one that a remote listener may not make again
+      if (!(error instanceof TerminalError) && !isForbidden(error)) throw error;
+      this.record(revision, {
+        type: 'Warning',
+        reason: EVENT.outputNotKept,
+        message: `last output not kept: ${errorText(error)}`,
+      });
     }
   }
 

@@ -2,7 +2,7 @@ import { errorText } from '#lib/errors';
 import type { Stoppable } from '#lib/lifecycle';
 import type { Log } from '#lib/reconcile';
 import { systemClock, type Clock } from '#lib/time';
-import { isConflict, isAlreadyExists } from '../client/kube-api-error.js';
+import { isAlreadyExists, isConflict, isForbidden } from '../client/kube-api-error.js';
 import { KubeClient } from '../client/kube-client.js';
 import type { KubeConnection } from '../connection/kube-connection.js';
 import { FIELD_MANAGER, keyText, type Lease, LEASES, type ObjectKey } from '#lib/resources';
@@ -112,6 +112,11 @@ export class LeaderElector implements Stoppable {
         const fields = { lease: keyText(this.#options.lease), problem: errorText(error) };
         if (isConflict(error) || isAlreadyExists(error))
           this.#options.log.debug(fields, 'another candidate was faster');
+        else if (isForbidden(error) && this.#lease === undefined)
+          this.#options.log.warn(
+            fields,
+            'the lease does not exist and this account may not create it; waiting for it',
+          );
         else this.#options.log.warn(fields, 'reading the lease failed');
       }
       this.#lookedAtMs = this.#clock.monotonicMs();
