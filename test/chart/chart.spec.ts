@@ -1,5 +1,5 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { readdirSync, readFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
 import { parse, parseAllDocuments } from 'yaml';
 import { loadConfig, PLATFORM_VERSION } from '#lib/config';
 import { buildListenerObjects } from '#lib/manifests';
@@ -14,30 +14,14 @@ const binary = findHelm();
 const kubectlBinary = findBuiltKubectl();
 
 const DATABASE = { database: { existingSecret: 'postgres' } };
-/** By what it shows. */
-const VALUES: Readonly<Record<string, object>> = {
-  'the least': DATABASE,
-  everything: {
-    ...DATABASE,
-    image: { prefix: 'registry.example.com/', tag: '1.2.3', pullSecrets: ['registry'] },
-    attachments: { bucket: 'b', endpoint: 'https://s3.example.com', region: 'r', existingSecret: 'store' },
-    api: {
-      publicUrl: 'https://agentplane.example.com',
-      corsOrigins: ['https://app.example.com'],
-      service: { type: 'LoadBalancer', annotations: { note: 'n' } },
-      autoscaling: { enabled: true },
-      env: [{ name: 'AGENTPLANE_KEYS_PER_WORKSPACE', value: '10' }],
-    },
-    ingress: { enabled: true, className: 'nginx', tlsSecret: 'tls', annotations: { issuer: 'i' } },
-    serviceAccounts: { apiAnnotations: { 'eks.amazonaws.com/role-arn': 'arn:aws:iam::1:role/x' } },
-    ...{ podAnnotations: { a: 'b' }, podLabels: { team: 'x' }, nodeSelector: { pool: 'p' } },
-    ...{ tolerations: [{ key: 'k', operator: 'Exists' }], priorityClassName: 'system-cluster-critical' },
-    affinity: { nodeAffinity: {} },
-    networkPolicies: { metricsFrom: { matchLabels: { name: 'monitoring' } } },
-    metrics: { serviceMonitor: { enabled: true, labels: { l: 'm' } }, rules: { enabled: true } },
-  },
-  'a trial': { trial: { postgres: { enabled: true } }, api: { replicas: 1 }, controller: { replicas: 1 } },
-};
+const FOLDER = join(import.meta.dirname, 'values');
+/** Those that `npm run check:chart` renders with, too. */
+const VALUES: Readonly<Record<string, object>> = Object.fromEntries(
+  readdirSync(FOLDER).map((name) => [
+    basename(name, '.yaml').replaceAll('-', ' '),
+    parse(readFileSync(join(FOLDER, name), 'utf8')) as object,
+  ]),
+);
 
 const LISTENER: Listener = {
   ...{ apiVersion: 'agentplane.dev/v1alpha1', kind: 'Listener' },

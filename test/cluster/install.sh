@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Builds a real Kubernetes from Go modules into $KUBE_HOME/bin (default ~/.cache/agentplane/kube): etcd, kube-apiserver,
-# kube-controller-manager, kube-scheduler, kubectl. With --helm also helm; with --node also kubelet, kube-proxy, CoreDNS,
+# kube-controller-manager, kube-scheduler, kubectl. With --helm also helm, kubeconform, kube-score
+# and the OpenAPI document of this Kubernetes; with --node also kubelet, kube-proxy, CoreDNS,
 # and containerd, runc, CNI plugins, nftables, buildah and debootstrap from Debian (root). What is there already is kept.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -23,6 +24,17 @@ for p in kube-apiserver kube-controller-manager kube-scheduler kubectl; do build
 if wants --helm "$@" && [ ! -x "$bin/helm" ]; then
   helm=v3.22.0 h=helm.sh/helm/v3   # without the version flags helm believes that it talks to Kubernetes 1.20
   GOFLAGS= GOBIN=$bin go install -trimpath -ldflags "-s -w -X $h/internal/version.version=$helm -X $h/pkg/chartutil.k8sVersionMajor=1 -X $h/pkg/chartutil.k8sVersionMinor=$minor" $h/cmd/helm@$helm
+fi
+program() { # name, package, version: a program of another module
+  [ -x "$bin/$1" ] || GOFLAGS=-buildvcs=false GOBIN=$bin go install -trimpath -ldflags "-s -w" "$2@$3"
+}
+if wants --helm "$@"; then
+  program kubeconform github.com/yannh/kubeconform/cmd/kubeconform v0.8.0
+  program kube-score github.com/zegl/kube-score/cmd/kube-score v1.20.0
+  if [ ! -f "$home/openapi.json" ]; then
+    module=$(cd "$here/kubernetes" && go mod download -json k8s.io/kubernetes@v$version | sed -nE 's#^[[:space:]]*"Dir": "(.*)",#\1#p')
+    install -m 644 "$module/api/openapi-spec/swagger.json" "$home/openapi.json"
+  fi
 fi
 wants --node "$@" || exit 0
 for p in kubelet kube-proxy; do build $p kubernetes k8s.io/kubernetes/cmd/$p "$stamp"; done
