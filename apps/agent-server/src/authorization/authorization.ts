@@ -5,6 +5,7 @@ import type { SqlFilter } from '../store/sql-filter.js';
 import { findCallback, type AskedRoute, type AuthHandlers } from './auth-handlers.js';
 import { AuthRefusal } from './auth-refusal.js';
 import { parseUser, STUDIO_USER, type AuthUser } from './auth-user.js';
+import { GoodCallers } from './good-callers.js';
 import { HandlerCalls } from './handler-calls.js';
 import { filterOf } from './metadata-filter.js';
 import { UserCache, type CacheSettings } from './user-cache.js';
@@ -22,14 +23,19 @@ const FORBIDDEN = 'This caller may not do this';
 /** An agent's own word on who calls and what they may do. */
 export class Authorization {
   readonly #handlers: AuthHandlers;
-  /** Counted apart: whoever authenticates may be anybody. */
-  readonly #authentications: HandlerCalls;
+  /** Counted apart: whoever authenticates may be anybody, and made-up credentials must not take the places of good ones. */
+  readonly #authentications: { readonly known: HandlerCalls; readonly unknown: HandlerCalls };
+  readonly #goodCallers: GoodCallers;
   readonly #calls: HandlerCalls;
   readonly #cache: UserCache | undefined;
 
   constructor({ handlers, cache, clock, log }: AuthorizationParts) {
     this.#handlers = handlers;
-    this.#authentications = new HandlerCalls({ clock, log });
+    this.#authentications = {
+      known: new HandlerCalls({ clock, log }),
+      unknown: new HandlerCalls({ clock, log }),
+    };
+    this.#goodCallers = new GoodCallers(clock);
     this.#calls = new HandlerCalls({ clock, log });
     this.#cache = cache && new UserCache(cache, clock);
   }
@@ -53,14 +59,29 @@ export class Authorization {
     const key = this.#cache?.keyOf(headers);
     const known = key === undefined ? undefined : this.#cache?.find(key);
     if (known) return known;
-    const user = await this.#authentications.perform(
-      credentialsOf(headers),
-      'The authentication handler',
-      (signal) => authenticate(build(signal), route, signal),
-      parseUser,
+    const user = await this.#askHandler(credentialsOf(headers), (signal) =>
+      authenticate(build(signal), route, signal),
     );
     if (key !== undefined) this.#cache?.keep(key, user);
     return user;
+  }
+
+  async #askHandler(
+    credentials: string | undefined,
+    call: (signal: AbortSignal) => unknown,
+  ): Promise<AuthUser> {
+    const isKnown = credentials !== undefined && this.#goodCallers.has(credentials);
+    const calls = isKnown ? this.#authentications.known : this.#authentications.unknown;
+    try {
+      const user = await calls.perform(credentials, 'The authentication handler', call, parseUser);
+      if (credentials !== undefined) this.#goodCallers.keep(credentials);
+      return user;
+    } catch (error) {
+      // a handler that failed said nothing of them
+      if (isKnown && error instanceof AuthRefusal && error.status < 500)
+        this.#goodCallers.forget(credentials);
+      throw error;
+    }
   }
 
   /**

@@ -30,8 +30,8 @@ interface Learned {
 
 /** Verifies API keys by asking the platform, and remembers the answers for seconds. */
 export class KeyVerifier {
-  /** By hash, so that no key stays in memory. */
-  readonly #learned = new Map<string, Learned>();
+  /** By hash, so that no key stays in memory. Wrong keys have a map of their own, so that many take no place of a good one. */
+  readonly #learned = { admitted: new Map<string, Learned>(), refused: new Map<string, Learned>() };
   readonly #asking = new Map<string, Promise<Learned>>();
 
   constructor(
@@ -50,7 +50,7 @@ export class KeyVerifier {
     if (!key) throw new PublicError('unauthenticated', 'API key missing; send it in the header x-api-key');
     const attempt = this.wrongKeys.begin(address, key);
     const hash = createHash('sha256').update(key).digest('base64');
-    const known = this.#learned.get(hash);
+    const known = this.#learned.admitted.get(hash) ?? this.#learned.refused.get(hash);
     const isFresh = known && this.#isBelieved(known, known.verdict.kind === 'admitted' ? GOOD_MS : BAD_MS);
     const { verdict } = isFresh ? known : await this.#ask(hash, key, known);
     if (verdict.kind === 'refused') {
@@ -121,9 +121,16 @@ export class KeyVerifier {
       atMs,
       endMs: typeof leftMs === 'number' ? atMs + leftMs : Infinity,
     };
-    if (this.#learned.size >= MAX_KEYS) this.#learned.clear();
-    this.#learned.set(hash, learned);
+    this.#keep(hash, learned);
     return learned;
+  }
+
+  #keep(hash: string, learned: Learned): void {
+    for (const map of Object.values(this.#learned)) map.delete(hash);
+    const kept = this.#learned[learned.verdict.kind];
+    kept.set(hash, learned);
+    const [oldest] = kept.keys();
+    if (kept.size > MAX_KEYS && oldest !== undefined) kept.delete(oldest);
   }
 }
 

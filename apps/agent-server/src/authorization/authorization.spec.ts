@@ -1,0 +1,43 @@
+import { createLogger } from '#lib/telemetry';
+import { FakeClock } from '#lib/testing';
+import { Authorization } from './authorization.js';
+
+const log = createLogger('test', 'silent');
+const ROUTE = { method: 'GET', path: '/', params: {}, query: {} } as unknown as Parameters<
+  Authorization['authenticate']
+>[2];
+
+describe('Authorization', () => {
+  /** Answers those named at once; the identity provider behind it lets all others wait. */
+  function build(named: ReadonlySet<string>) {
+    const authenticate = (request: Request): unknown => {
+      const who = request.headers.get('authorization') ?? '';
+      return named.has(who) ? who : new Promise(() => undefined);
+    };
+    const clock = new FakeClock();
+    const authorization = new Authorization({
+      handlers: { authenticate, callbacks: new Map() },
+      ...{ cache: undefined, clock, log },
+    });
+    const ask = (who: string) =>
+      authorization
+        .authenticate(
+          () => new Request('http://agent.example/', { headers: { authorization: who } }),
+          { authorization: who },
+          ROUTE,
+        )
+        .then(({ identity }) => identity);
+    return { ask, clock };
+  }
+
+  it('lets in whom it knows while made-up credentials wait in all places', async () => {
+    const { ask, clock } = build(new Set(['ann']));
+    expect(await ask('ann')).toBe('ann');
+    let refused = 0;
+    for (let at = 0; at < 2_500; at++) ask(`made up ${at}`).catch(() => refused++);
+    await clock.advance(0);
+    expect(refused).toBe(500);
+    expect(await ask('ann')).toBe('ann');
+    await expect(ask('a new caller')).rejects.toMatchObject({ code: 'unavailable' });
+  });
+});
