@@ -2,12 +2,7 @@ import { createHash, type Hash } from 'node:crypto';
 import { copyFile, chmod, lstat, mkdir, readdir, readFile, readlink, symlink } from 'node:fs/promises';
 import { dirname, isAbsolute, join, relative, resolve } from 'node:path';
 import { TerminalError } from '#lib/errors';
-
-/** Never a part of an image: what installs and tools make beside the sources. */
-const LEFT_OUT = new Set([
-  ...['node_modules', '.git', '.agentplane'],
-  ...['.venv', '__pycache__', '.pytest_cache', '.mypy_cache', '.ruff_cache'],
-]);
+import { NOT_CONTENT } from './secret-files.js';
 
 /**
  * Copies a folder and answers the digest of what was copied: over the sorted relative paths, the executable bits and
@@ -29,7 +24,7 @@ async function makeFolder(path: string): Promise<void> {
 }
 
 async function copyFolder(from: string, to: string, root: string, hash: Hash): Promise<void> {
-  const names = (await readdir(from)).filter((name) => !LEFT_OUT.has(name)).sort();
+  const names = (await readdir(from)).filter((name) => !NOT_CONTENT.includes(name)).sort();
   for (const name of names) await copyEntry(join(from, name), join(to, name), root, hash);
 }
 

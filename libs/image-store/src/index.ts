@@ -16,5 +16,12 @@ export {
 export { closeEnvironment } from './python/closed-environment.js';
 export { findPython, type Python } from './python/find-python.js';
 export { installOwnPython } from './python/install-python.js';
+export {
+  findSecretFiles,
+  INSTALL_SETTINGS,
+  NOT_CONTENT,
+  SECRET_EXAMPLES,
+  SECRET_FILES,
+} from './secret-files.js';
 export { type ImageReference } from './reference.js';
 export { workspaceNames } from './workspace-names.js';

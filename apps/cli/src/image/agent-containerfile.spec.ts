@@ -49,11 +49,35 @@ describe('the Containerfile of an agent', () => {
     expect(() => lines({ 'agent.ts': '' })).toThrow('no langgraph.json');
   });
 
+  it('mounts the settings of a package manager for the installation alone', () => {
+    const { containerfile, ignored, secrets } = agentContainerfile(
+      folderOf({
+        'langgraph.json': GRAPH,
+        'package.json': '{}',
+        'package-lock.json': '{}',
+        '.npmrc': '//registry.example.com/:_authToken=t',
+      }),
+      '',
+    );
+    expect(containerfile).toContain('RUN --mount=type=secret,id=.npmrc,target=/agent/.npmrc env CI=true');
+    expect(secrets).toEqual([{ id: '.npmrc', path: expect.stringMatching(/agent-\w+\/\.npmrc$/) }]);
+    expect(ignored.split('\n')).toContain('**/.npmrc');
+  });
+
   it('leaves out secrets and what is installed anew, and what the folder’s own file names', () => {
     const { ignored } = agentContainerfile(
       folderOf({ 'langgraph.json': GRAPH, '.dockerignore': 'notes\n' }),
       '',
     );
-    expect(ignored.split('\n')).toEqual(expect.arrayContaining(['**/node_modules', '**/.env', 'notes']));
+    expect(ignored.split('\n')).toEqual(
+      expect.arrayContaining([
+        '**/node_modules',
+        '**/.env',
+        '**/.npmrc',
+        '**/*.key',
+        '!**/.env.example',
+        'notes',
+      ]),
+    );
   });
 });

@@ -2,13 +2,21 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { PLATFORM_VERSION } from '#lib/config';
 import { parseGraphConfiguration } from '#lib/graph-configuration';
-import { findPackageManager, readManifest } from '#lib/image-store';
+import {
+  findPackageManager,
+  INSTALL_SETTINGS,
+  NOT_CONTENT,
+  readManifest,
+  SECRET_EXAMPLES,
+  SECRET_FILES,
+} from '#lib/image-store';
 import { shellWord } from '#lib/command-line';
 import { CommandError } from '../command-error.js';
 
-/** What is no part of an agent's image: what is installed in it anew, histories, and files that tend to hold secrets. */
+/** An image goes to a registry: what tends to hold secrets stays behind, unless the folder's own file takes it back. */
 const LEFT_OUT = [
-  ...['**/node_modules', '**/.git', '**/.agentplane', '**/.venv', '**/__pycache__', '**/.env', '**/.env.*'],
+  ...[...NOT_CONTENT, ...SECRET_FILES].map((name) => `**/${name}`),
+  ...SECRET_EXAMPLES.map((name) => `!**/${name}`),
 ];
 
 /** How an image of an agent is built from its folder. */
@@ -16,6 +24,13 @@ export interface AgentContainerfile {
   readonly containerfile: string;
   /** Lines of an ignore file; those of the folder's own come last and can take others back. */
   readonly ignored: string;
+  /** Files that the installation may read, and that are in no layer; each by the id of its mount. */
+  readonly secrets: readonly InstallSecret[];
+}
+
+interface InstallSecret {
+  readonly id: string;
+  readonly path: string;
 }
 
 /**
@@ -29,15 +44,23 @@ export function agentContainerfile(folder: string, prefix: string): AgentContain
   const { language } = parseGraphConfiguration(readFileSync(path, 'utf8'), ['javascript', 'python']);
   const isPython = language === 'python';
   const install = isPython ? pythonStep(folder) : packagesStep(folder);
+  const secrets = isPython || install === undefined ? [] : installSecrets(folder);
+  const mounts = secrets.map(({ id }) => `--mount=type=secret,id=${id},target=/agent/${id} `).join('');
   const lines = [
     `FROM ${prefix}agentplane/${isPython ? 'agent-python' : 'agent'}:${PLATFORM_VERSION}`,
     ...(install === undefined ? [] : ['USER root']),
     'COPY --chown=0:0 . /agent',
-    ...(install === undefined ? [] : [`RUN ${install}`, 'USER 10001:10001']),
+    ...(install === undefined ? [] : [`RUN ${mounts}${install}`, 'USER 10001:10001']),
   ];
   const own = ['.dockerignore', '.containerignore'].map((name) => join(folder, name)).filter(existsSync);
   const ignored = [...LEFT_OUT, ...own.map((file) => readFileSync(file, 'utf8').trimEnd())];
-  return { containerfile: `${lines.join('\n')}\n`, ignored: `${ignored.join('\n')}\n` };
+  return { containerfile: `${lines.join('\n')}\n`, ignored: `${ignored.join('\n')}\n`, secrets };
+}
+
+function installSecrets(folder: string): readonly InstallSecret[] {
+  return INSTALL_SETTINGS.map((id) => ({ id, path: join(folder, id) })).filter(({ path }) =>
+    existsSync(path),
+  );
 }
 
 /** Without a lock file the platform's packages serve, which are in the image. */

@@ -2,11 +2,15 @@ import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { findSecretFiles } from '#lib/image-store';
 import { EXIT } from '#lib/lifecycle';
 import { CommandError } from '../command-error.js';
 import { agentContainerfile } from './agent-containerfile.js';
 import { type Builder, BUILDERS } from './builders.js';
 import { checkGraphs } from './check-graphs.js';
+
+/** A daemon that runs answers within a second or two. */
+const INFO_MS = 10_000;
 
 interface BuildFlags {
   /** Put before the names of the platform's images. */
@@ -19,7 +23,8 @@ interface BuildFlags {
 export async function buildImage(name: string, given: string, flags: BuildFlags): Promise<number> {
   const folder = resolve(given);
   await checkGraphs(folder);
-  const { containerfile, ignored } = agentContainerfile(folder, flags.prefix);
+  const { containerfile, ignored, secrets } = agentContainerfile(folder, flags.prefix);
+  reportLeftOut(folder);
   const builder = flags.with ?? findBuilder();
   const work = mkdtempSync(join(tmpdir(), 'agentplane-image-'));
   try {
@@ -30,7 +35,8 @@ export async function buildImage(name: string, given: string, flags: BuildFlags)
     writeFileSync(ignoreFile, ignored);
     const ignoring = builder === 'docker' ? [] : ['--ignorefile', ignoreFile];
     const build = builder === 'buildah' ? 'bud' : 'build';
-    run(builder, [build, '--tag', name, '--file', file, ...ignoring, folder]);
+    const mounted = secrets.flatMap(({ id, path }) => ['--secret', `id=${id},src=${path}`]);
+    run(builder, [build, '--tag', name, '--file', file, ...ignoring, ...mounted, folder]);
     if (flags.push) run(builder, ['push', name]);
   } finally {
     rmSync(work, { recursive: true, force: true });
@@ -42,13 +48,23 @@ export async function buildImage(name: string, given: string, flags: BuildFlags)
   return EXIT.ok;
 }
 
-/** `info` fails where a client has no daemon. */
+function reportLeftOut(folder: string): void {
+  const found = findSecretFiles(folder);
+  if (found.length === 0) return;
+  process.stderr.write(
+    `left out, since they tend to hold secrets: ${found.join(', ')}; a line "!PATH" in .dockerignore takes a file back. Give an agent its keys with "agentplane secrets set"\n`,
+  );
+}
+
+/** `info` fails where a client has no daemon, and waits where that hangs. */
 function findBuilder(): Builder {
-  const found = BUILDERS.find((builder) => spawnSync(builder, ['info'], { stdio: 'ignore' }).status === 0);
+  const found = BUILDERS.find(
+    (builder) => spawnSync(builder, ['info'], { stdio: 'ignore', timeout: INFO_MS }).status === 0,
+  );
   if (found) return found;
   throw new CommandError(
     'failed',
-    `none of ${BUILDERS.join(', ')} is installed and answers "info"; install one, or start its daemon`,
+    `none of ${BUILDERS.join(', ')} is installed and answers "info" within ${INFO_MS / 1000} s; install one, or start its daemon`,
   );
 }
 

@@ -3,6 +3,7 @@ import { join, resolve } from 'node:path';
 import { dataPaths, findRunningPlatform, INSTALLATION, nothingRuns } from '#lib/data-folder';
 import { WaitingError } from '#lib/errors';
 import {
+  findSecretFiles,
   hasLockFile,
   type ImageStore,
   openImageStore,
@@ -74,6 +75,7 @@ async function takeFolder(
     });
     process.stdout.write(`${image.reference}\n`);
     warnOfUnlocked(folder);
+    warnOfSecrets(folder);
     return image;
   } catch (error) {
     // a script may run the same again after this code
@@ -153,6 +155,15 @@ function warnOfUnlocked(folder: string): void {
   process.stderr.write(
     'Note: there is no lock file, so the dependencies of package.json were not installed; ' +
       'the agent runs with the packages of the platform. Make one with "npm install --package-lock-only".\n',
+  );
+}
+
+/** They stay on this machine, so they are taken; `image build` leaves the same ones out. */
+function warnOfSecrets(folder: string): void {
+  const found = findSecretFiles(folder);
+  if (found.length === 0) return;
+  process.stderr.write(
+    `Note: the image holds ${found.join(', ')}, which tend to hold secrets; every workspace that may run the image can read them.\n`,
   );
 }
 

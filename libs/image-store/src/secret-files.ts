@@ -1,0 +1,48 @@
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** Names that are never a part of an image: what installs and tools make beside the sources, and histories. */
+export const NOT_CONTENT: readonly string[] = [
+  ...['node_modules', '.git', '.agentplane'],
+  ...['.venv', '__pycache__', '.pytest_cache', '.mypy_cache', '.ruff_cache'],
+];
+
+/** Settings of package managers that may hold the token of a registry, and are needed to install. */
+export const INSTALL_SETTINGS: readonly string[] = ['.npmrc', '.yarnrc', '.yarnrc.yml'];
+
+/** Names of files and folders that tend to hold secrets; `*` stands for any letters. */
+export const SECRET_FILES: readonly string[] = [
+  ...['.env', '.env.*', '.envrc', ...INSTALL_SETTINGS, '.pypirc', '.netrc', '_netrc'],
+  ...['.git-credentials', '.pgpass', '.vault-token', '.htpasswd'],
+  ...['.aws', '.azure', '.docker', '.gnupg', '.kube', '.ssh'],
+  ...['id_rsa', 'id_dsa', 'id_ecdsa', 'id_ed25519', '*.key', '*.p12', '*.pfx', '*.jks', '*.keystore'],
+];
+
+/** Names that the list above has, and that show how a file looks, without its values. */
+export const SECRET_EXAMPLES: readonly string[] = ['.env.example', '.env.sample', '.env.template'];
+
+const IS_SECRET = new RegExp(
+  `^(${SECRET_FILES.map((name) => name.replaceAll('.', '\\.').replaceAll('*', '.*')).join('|')})$`,
+);
+
+/** A message names so many. */
+const MOST = 20;
+
+/**
+ * Paths of what tends to hold secrets in a folder of sources, sorted, the first twenty; a folder of such a name counts as
+ * one.
+ */
+export function findSecretFiles(folder: string): readonly string[] {
+  const found: string[] = [];
+  const look = (path: string): void => {
+    for (const entry of readdirSync(join(folder, path), { withFileTypes: true })) {
+      const { name } = entry;
+      if (NOT_CONTENT.includes(name)) continue;
+      const inner = path === '' ? name : `${path}/${name}`;
+      if (IS_SECRET.test(name) && !SECRET_EXAMPLES.includes(name)) found.push(inner);
+      else if (entry.isDirectory()) look(inner);
+    }
+  };
+  look('');
+  return found.sort().slice(0, MOST);
+}
