@@ -13,7 +13,7 @@ const BLOCK = 512;
 /** What leads to the network here as it does everywhere else on this machine; nothing of the build's own settings. */
 const INHERITED = [
   ...['PATH', 'LANG', 'LC_ALL', 'TZ', 'TMPDIR'],
-  ...['NODE_EXTRA_CA_CERTS', 'SSL_CERT_FILE', 'SSL_CERT_DIR'],
+  ...['NODE_EXTRA_CA_CERTS', 'SSL_CERT_FILE', 'SSL_CERT_DIR', 'PIP_CERT'],
   ...['npm_config_registry', 'YARN_NPM_REGISTRY_SERVER', 'PIP_INDEX_URL', 'UV_DEFAULT_INDEX'],
   ...PROXY_VARIABLES,
   ...NODE_MARKS,

@@ -75,6 +75,8 @@ const INHERITED = [
   'NODE_EXTRA_CA_CERTS',
   'SSL_CERT_FILE',
   'SSL_CERT_DIR',
+  // pip reads its own before 24.2
+  'PIP_CERT',
 ];
 
 const OWN_USER: UserOptions = { ranges: [], programs: [] };
