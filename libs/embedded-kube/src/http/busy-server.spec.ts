@@ -1,6 +1,6 @@
 import { Agent, request } from 'node:https';
 import { createLogger } from '#lib/telemetry';
-import { temporaryFolder } from '#lib/testing';
+import { temporaryFolder, waitFor } from '#lib/testing';
 import { systemClock } from '#lib/time';
 import { CertificateAuthority } from '../pki/certificate-authority.js';
 import { json } from './request-context.js';
@@ -13,7 +13,8 @@ const AGENT = new Agent({ keepAlive: true, rejectUnauthorized: false });
 const folder = temporaryFolder();
 let listener: TlsListener;
 let port: number;
-let release: () => void = () => undefined;
+let holding = true;
+const held: { readonly user: string; readonly release: () => void }[] = [];
 
 beforeAll(async () => {
   const authority = await CertificateAuthority.open(folder, systemClock.now());
@@ -29,13 +30,10 @@ beforeAll(async () => {
     }),
     knowsResource: () => true,
     findListeners: () => undefined,
-    handler: async ({ info, readBody }) => {
+    handler: async ({ info, readBody, user }) => {
       if (info.path === '/held') {
         const { length } = await readBody();
-        await new Promise<void>((resolve) => {
-          const before = release;
-          release = () => (before(), resolve());
-        });
+        if (holding) await new Promise<void>((release) => held.push({ user: user.username, release }));
         return json({ length });
       }
       const startMs = systemClock.monotonicMs();
@@ -52,6 +50,13 @@ afterAll(async () => {
   AGENT.destroy();
   await listener.close();
 });
+
+/** Lets requests to `/held` go, now and from now on, once each of these users has one whose body was read. */
+async function releaseOnceHeld(...users: readonly string[]): Promise<void> {
+  await waitFor(() => users.every((user) => held.some((request) => request.user === user)));
+  holding = false;
+  for (const { release } of held.splice(0)) release();
+}
 
 interface Answer {
   readonly status: number;
@@ -98,16 +103,14 @@ describe('the API server, busy with the requests of one user', () => {
     const refused = await Promise.race(greedy);
     expect(refused).toMatchObject({ status: 429, retryAfter: '1' });
     const others = [ask('modest', '/held', body), ask('platform', '/held', body)];
-    await systemClock.sleep(500);
-    release();
+    await releaseOnceHeld('greedy', 'modest', 'platform');
     const statuses = (await Promise.all(greedy)).map(({ status }) => status);
     expect(statuses.filter((status) => status === 200).length).toBeGreaterThan(5);
     expect((await Promise.all(others)).map(({ status }) => status)).toEqual([200, 200]);
     // what was held is given back
-    release = () => undefined;
+    holding = true;
     const again = ask('greedy', '/held', body);
-    await systemClock.sleep(200);
-    release();
+    await releaseOnceHeld('greedy');
     expect((await again).status).toBe(200);
   });
 });
