@@ -119,6 +119,20 @@ describe.each(releases)('a platform that %s stored', (release) => {
     expect(await agent<object>(path)).toMatchObject(answer);
   });
 
+  it('knows the version of the agent server that runs its deployment', async () => {
+    const { version } = await agent<{ version: string }>('/info');
+    const listed = async (one: string): Promise<readonly string[]> => {
+      const path = `/v2/deployments?image_version=${one}`;
+      const { body } = await rest.get<{ resources: readonly { readonly id: string }[] }>(path);
+      return body.resources.map(({ id }) => id);
+    };
+    expect((await rest.get(`/v2/deployments/${holds.deployment}`)).body).toMatchObject({
+      image_version: version,
+    });
+    expect(await listed(version)).toEqual([holds.deployment]);
+    expect(await listed('0.0.1')).toEqual([]);
+  });
+
   it('shows the attachment of a trace', async () => {
     const { body } = await rest.get<{ s3_urls: Record<string, { presigned_url: string }> }>(
       `/runs/${holds.trace}`,

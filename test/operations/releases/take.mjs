@@ -18,7 +18,8 @@ const folder = at > 0 ? process.argv[at + 1] : mkdtempSync(join(tmpdir(), 'agent
 const data = join(folder, 'data');
 
 /** What changes with each start, day or version: addresses, times of use, signed links, words. */
-const PASSING = /(^|_)(url|urls|path|seconds|heartbeat_at|used_at|updated_at|modified_at|message|behind)$/;
+const PASSING =
+  /(^|_)(url|urls|path|seconds|heartbeat_at|used_at|updated_at|modified_at|message|behind|image_version)$/;
 
 /** Versions of programs are texts; those of assistants are numbers, and stay. */
 const isPassing = (name, value) => PASSING.test(name) || (name === 'version' && typeof value === 'string');

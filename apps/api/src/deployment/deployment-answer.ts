@@ -99,7 +99,11 @@ export class DeploymentAnswer {
     'Whether a revision that fails while it serves is left for the former one; true when null',
   )
   readonly rollback_on_failure: boolean | null;
-  @Answered(orNull(TEXT)) readonly image_version: string | null;
+  @Answered(
+    orNull(TEXT),
+    'Version of the agent server in the image that serves, as it declares it at GET /info; null until then',
+  )
+  readonly image_version: string | null;
   @Answered(orNull(TEXT), 'Where the agent is called, once a revision has served') readonly url:
     string | null;
 }

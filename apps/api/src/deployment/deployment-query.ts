@@ -30,7 +30,7 @@ export class DeploymentsQuery extends PageQuery {
   @Transform(asIds)
   deployment_ids?: string[];
 
-  @Text({ maxLength: 128, about: 'No deployment has one here: lists none' })
+  @Text({ maxLength: 128, about: 'Version of the agent server in the image that serves, whole' })
   image_version?: string;
 
   @TextList({ maxSize: 100, about: 'Ids, separated by commas. No deployment has tags here: lists none' })

@@ -144,12 +144,14 @@ export class Deployments {
   async list(caller: Caller, query: DeploymentsQuery): Promise<Page<DeploymentAnswer>> {
     const { namespace } = this.workspaces.homeOf(caller.tenantId);
     const { name_contains: part, status, deployment_type: type, deployment_ids: ids } = query;
-    // deployments have neither tags nor image versions: none has those that are asked for
-    const isNone = query.image_version !== undefined || (query.tag_value_ids ?? []).length > 0;
+    const { image_version: version } = query;
+    // deployments have no tags: none has those that are asked for
+    const isNone = (query.tag_value_ids ?? []).length > 0;
     const found = (isNone ? [] : this.homes.deployments.list(namespace))
       .filter((one) => part === undefined || wireName(one).toLowerCase().includes(part.toLowerCase()))
       .filter((one) => status === undefined || deploymentWireStatus(one) === status)
       .filter((one) => type === undefined || one.spec.sourceConfig.deploymentType === type)
+      .filter((one) => version === undefined || one.status?.imageVersion === version)
       .filter((one) => ids === undefined || ids.includes(idOf(one) ?? ''));
     const page = pageOf(found, query);
     return { ...page, resources: await Promise.all(page.resources.map((one) => this.#render(caller, one))) };

@@ -116,7 +116,7 @@ export function renderDeployment(
     min_ready_seconds: spec.minReadySeconds ?? null,
     idle_seconds: spec.idleSeconds ?? null,
     rollback_on_failure: spec.rollbackOnFailure ?? null,
-    image_version: null,
+    image_version: status?.imageVersion ?? null,
     url: status?.url ?? null,
   };
 }

@@ -53,6 +53,7 @@ const OWNED: readonly (keyof AgentDeploymentStatus)[] = [
   'activeRevisionId',
   'activeRevisionName',
   'databaseConnections',
+  'imageVersion',
   'latestRevisionId',
   'latestRevisionName',
   'url',

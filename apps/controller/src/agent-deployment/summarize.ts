@@ -50,6 +50,7 @@ export function summarizeDeployment(
     latestRevisionName: latest?.metadata.name,
     activeRevisionId: active && idOf(active),
     activeRevisionName: active?.metadata.name,
+    imageVersion: active?.status?.imageVersion,
     handledRevisionRequestId: handledRequest(world, decision),
     tracingProjectId: (outcome.kind === 'done' ? outcome.projectId : undefined) ?? status?.tracingProjectId,
     databaseConnections: world.database?.connections,

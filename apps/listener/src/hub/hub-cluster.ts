@@ -36,7 +36,13 @@ const BY_DEPLOYMENT = 'deployment';
 const SECRET_LOOK_MS = 2_000;
 const RIGHTS_LOOK_MS = 500;
 /** Optional fields of the status that must go when they have no value. */
-const OWNED: readonly (keyof AgentRevisionStatus)[] = ['url', 'workload', 'asleepSince', 'wakeAt'];
+const OWNED: readonly (keyof AgentRevisionStatus)[] = [
+  'url',
+  'workload',
+  'imageVersion',
+  'asleepSince',
+  'wakeAt',
+];
 
 /** What of the hub is about one place. */
 export interface HubScope {

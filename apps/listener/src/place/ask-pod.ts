@@ -33,6 +33,22 @@ export async function askPod(address: string | undefined): Promise<PodAnswer | u
   }
 }
 
+/** What a version looks like; a pod of somebody else's image may answer anything. */
+const VERSION = /^[0-9A-Za-z][0-9A-Za-z.+_-]{0,63}$/;
+
+/** The version that the agent server at this address declares at `GET /info`; undefined when it declares none. */
+export async function askVersion(address: string | undefined): Promise<string | undefined> {
+  if (address === undefined) return undefined;
+  try {
+    const body = await bodyOf(`${address}/info`);
+    const version: unknown =
+      typeof body === 'object' && body !== null ? Reflect.get(body, 'version') : undefined;
+    return typeof version === 'string' && VERSION.test(version) ? version : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
 /** How much a deployment has to do, by one of its pods; undefined when it gives no answer that can be read. */
 export async function askLoad(address: string | undefined, token: string): Promise<RunLoad | undefined> {
   if (address === undefined) return undefined;

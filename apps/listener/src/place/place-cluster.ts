@@ -45,7 +45,7 @@ import {
   SERVICES,
 } from '#lib/resources';
 import type { RevisionSecrets } from '../hub/hub.js';
-import { askLoad, askPod, askIdle } from './ask-pod.js';
+import { askIdle, askLoad, askPod, askVersion } from './ask-pod.js';
 import type { Activator, Behind } from './activator.js';
 import type { Place, PodAnswer } from './place.js';
 
@@ -119,6 +119,10 @@ export class PlaceCluster implements Place {
 
   ask(pod: Pod): Promise<PodAnswer | undefined> {
     return askPod(podAddressOf(pod, this.#options.addresses));
+  }
+
+  askVersion(pod: Pod): Promise<string | undefined> {
+    return askVersion(podAddressOf(pod, this.#options.addresses));
   }
 
   askLoad(pod: Pod, revision: AgentRevision): Promise<RunLoad | undefined> {

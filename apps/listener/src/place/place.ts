@@ -37,6 +37,8 @@ export interface Place {
    * cannot be reached.
    */
   ask(pod: Pod): Promise<PodAnswer | undefined>;
+  /** The version that the agent server of a pod declares at `GET /info`; undefined as above. */
+  askVersion(pod: Pod): Promise<string | undefined>;
   /** What a pod of the revision has to do; undefined as above. */
   askLoad(pod: Pod, revision: AgentRevision): Promise<RunLoad | undefined>;
   /** Whether a pod of the revision is idle, and with `close` that it refuses requests from now on; undefined as above. */

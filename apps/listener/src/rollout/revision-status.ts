@@ -185,12 +185,22 @@ export function summarizeRevision(
     conditions,
     ...(isServing(planned) && address !== undefined ? { url: address } : {}),
     ...(workload ? { workload: workload.metadata.name } : {}),
+    ...declaredVersion(world),
     serving: isServing(planned),
     ...(fate.kind === 'asleep' ? { asleepSince: fate.sleep.since } : {}),
     ...(fate.kind === 'asleep' && fate.sleep.wakeAt !== undefined ? { wakeAt: fate.sleep.wakeAt } : {}),
     replicas: workload ? podsOf(world).wanted : 0,
     readyReplicas: workload ? podsOf(world).ready : 0,
   };
+}
+
+/** One that was declared stays while there are no pods to ask. */
+function declaredVersion({
+  imageVersion,
+  revision,
+}: PlannedRevision['world']): Pick<AgentRevisionStatus, 'imageVersion'> {
+  const known = imageVersion ?? revision.status?.imageVersion;
+  return known === undefined ? {} : { imageVersion: known };
 }
 
 /** Whether the Service points to it, pods or not: neither suspending nor an obstacle moves the Service. */

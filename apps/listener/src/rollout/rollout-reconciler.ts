@@ -24,6 +24,7 @@ import type { Hub } from '../hub/hub.js';
 import type { Place } from '../place/place.js';
 import { findTrouble, refusalOf, type RevisionFailure } from './failure.js';
 import { askPods } from './ask-pods.js';
+import { DeclaredVersions } from './declared-versions.js';
 import { holdOwners, releaseOwners } from './hold-owners.js';
 import { observeRollout, servedBy } from './observe.js';
 import { type PlannedRevision, planRollout, type RevisionFate } from './plan.js';
@@ -103,6 +104,7 @@ export class RolloutReconciler {
   readonly #wakefulness: Wakefulness;
   readonly #scaler = new PodScaler();
   readonly #readySpans = new ReadySpans();
+  readonly #versions = new DeclaredVersions();
   /** When this program has copied the Secrets of a revision into the place, by its uid. */
   readonly #copied = new Map<string, number>();
 
@@ -120,6 +122,7 @@ export class RolloutReconciler {
     const seen = observeRollout(this.#hub, this.#place, key, listenerName);
     if (!seen || seen.revisions.length === 0) {
       this.#readySpans.forget(key);
+      this.#versions.forget(key);
       await this.#place.forget(key);
       return isClearing ? wait(REASON.deleting, CLEARING_MS) : done();
     }
@@ -127,7 +130,8 @@ export class RolloutReconciler {
     if (seen.revisions.some(({ revision }) => this.#hub.isBehind(revision)))
       return wait(REASON.pending, BEHIND_MS);
     if (await holdOwners(this.#hub, this.#place, seen)) return after(0);
-    const asked = await askPods({ ...seen, heldBy: this.#place.heldBy }, this.#place, clock.now());
+    const versioned = await this.#versions.look(key, { ...seen, heldBy: this.#place.heldBy }, this.#place);
+    const asked = await askPods(versioned, this.#place, clock.now());
     const world = this.#readySpans.look(key, asked, clock.monotonicMs());
     const now = clock.now();
     const awake = this.#wakefulness.look(now, this.#deps.isBlind());

@@ -19,6 +19,8 @@ export interface RevisionWorld {
   readonly answers?: ReadonlyMap<string, PodAnswer>;
   /** For how long all its pods have been ready, in milliseconds, as far as this program has seen it; undefined: not ready. */
   readonly readyForMs?: number | undefined;
+  /** The version that a ready pod of it declared to this program. */
+  readonly imageVersion?: string | undefined;
   /** Its runs, where their Deployment is scaled by them and a pod of it answers. */
   readonly load?: RunLoad | undefined;
   /** What its pods that answer HTTP have to do, where their number follows that and one of them answers. */

@@ -40,6 +40,8 @@ export interface AgentDeploymentStatus {
   readonly latestRevisionId?: string;
   /** Id of the revision that serves. */
   readonly activeRevisionId?: string;
+  /** Version of the agent server in the image of the revision that serves, as its pods declare it. */
+  readonly imageVersion?: string;
   /** Name of the newest revision. */
   readonly latestRevisionName?: string;
   /** Name of the revision that serves. */

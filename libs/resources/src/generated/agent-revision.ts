@@ -50,6 +50,8 @@ export interface AgentRevisionStatus {
   readonly url?: string;
   /** Name of the Deployment that runs it; that of an earlier revision when this one repeats it. */
   readonly workload?: string;
+  /** Version of the agent server in the image, as its pods declare it at GET /info; missing until one was ready. */
+  readonly imageVersion?: string;
   /** Whether the Service of the deployment points to this revision. */
   readonly serving?: boolean;
   /** Pods that should run, those of the queue included. */
