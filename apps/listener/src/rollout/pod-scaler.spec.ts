@@ -1,10 +1,14 @@
 import type { RunLoad } from '#lib/lifecycle';
-import type { AgentRevision } from '#lib/resources';
-import { PodScaler, roomFor } from './pod-scaler.js';
+import type { AgentRevision, Deployment } from '#lib/resources';
+import { PodScaler, podsHeld, roomFor } from './pod-scaler.js';
 
 const load = (waiting: number, atWork: number, places = 10): RunLoad => ({ waiting, atWork, places });
 const revision = (resourceSpec: AgentRevision['spec']['resourceSpec']) =>
   ({ metadata: { name: 'a' }, spec: { resourceSpec } }) as AgentRevision;
+
+const workload = (wanted: number, present: number) =>
+  ({ metadata: { name: 'a' }, spec: { replicas: wanted }, status: { replicas: present } }) as Deployment;
+const NONE = { workload: undefined, queue: undefined };
 
 /** What is decided look by look, each so many seconds and with such runs. */
 function decided(
@@ -79,8 +83,26 @@ describe('the number of pods that take runs', () => {
 
   it('leaves connections to other revisions that have pods', () => {
     const scaled = revision({ queueMaxScale: 3 });
-    expect(roomFor(scaled, 1, [])).toBe(7);
-    expect(roomFor(scaled, 1, [scaled, revision({ minScale: 2 })])).toBe(3);
-    expect(roomFor(scaled, 1, [], 59)).toBe(5);
+    expect(roomFor(scaled, 1, 0)).toBe(7);
+    const held =
+      podsHeld({ ...NONE, origin: scaled }, true) +
+      podsHeld({ ...NONE, origin: revision({ minScale: 2 }) }, true);
+    expect(roomFor(scaled, 1, held)).toBe(3);
+    expect(roomFor(scaled, 1, 0, 59)).toBe(5);
+  });
+
+  it('counts the pods that a revision still has where they are more than its fewest', () => {
+    const origin = revision({ minScale: 1, maxScale: 5, queueMinScale: 1, queueMaxScale: 4 });
+    expect(podsHeld({ origin, workload: workload(5, 5), queue: workload(3, 3) }, true)).toBe(8);
+    expect(podsHeld({ origin, workload: workload(0, 2), queue: undefined }, false)).toBe(2);
+    expect(podsHeld({ origin, workload: workload(0, 0), queue: workload(0, 0) }, true)).toBe(2);
+  });
+
+  it('forgets a Deployment after a minute without a question about it', () => {
+    const scaler = new PodScaler();
+    const question = { current: 1, range: { min: 1, max: 3 }, room: 9, load: load(0, 0) };
+    scaler.decide('gone', question, 0);
+    for (const atMs of [30_000, 60_000, 120_000, 180_000]) scaler.decide('lasting', question, atMs);
+    expect(scaler.size).toBe(1);
   });
 });

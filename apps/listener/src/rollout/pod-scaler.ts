@@ -7,7 +7,7 @@ import {
   wantedQueueReplicas,
   wantedReplicas,
 } from '#lib/manifests';
-import type { AgentRevision } from '#lib/resources';
+import type { AgentRevision, Deployment } from '#lib/resources';
 import type { RevisionWorld } from './world.js';
 
 /** As few pods as were enough for so long: a pod that ends hands back what it has not finished. */
@@ -30,17 +30,30 @@ export function isAnsweringFollowed({
 /**
  * Pods that one Deployment of a revision may have beside everything else that holds connections to its database.
  * @param besides pods of the other Deployment of the revision
- * @param others revisions that have pods too
+ * @param held pods of other revisions (`podsHeld`)
  * @param given connections that the server gave the deployment, where they are fewer than it asks for
  */
-export function roomFor(
-  revision: AgentRevision,
-  besides: number,
-  others: readonly AgentRevision[],
-  given?: number,
-): number {
-  const held = others.reduce((sum, one) => sum + wantedReplicas(one) + (wantedQueueReplicas(one) ?? 0), 0);
+export function roomFor(revision: AgentRevision, besides: number, held: number, given?: number): number {
   return podsThatConnect(revision.spec.resourceSpec, given) - besides - held;
+}
+
+/**
+ * Pods of a revision that hold connections: its fewest where it is to have any, and those that it has where they are more,
+ * as while it retires after a busy time.
+ */
+export function podsHeld(
+  { origin, workload, queue }: Pick<RevisionWorld, 'origin' | 'workload' | 'queue'>,
+  isToHavePods: boolean,
+): number {
+  const fewest = isToHavePods
+    ? { answering: wantedReplicas(origin), queue: wantedQueueReplicas(origin) ?? 0 }
+    : undefined;
+  return Math.max(fewest?.answering ?? 0, podsOf(workload)) + Math.max(fewest?.queue ?? 0, podsOf(queue));
+}
+
+/** Those that a Deployment has or is about to have. */
+function podsOf(workload: Deployment | undefined): number {
+  return Math.max(workload?.spec.replicas ?? 0, workload?.status?.replicas ?? 0);
 }
 
 /** What decides how many pods a Deployment of a revision has. */
@@ -68,6 +81,7 @@ interface Wanted {
  */
 export class PodScaler {
   readonly #wanted = new Map<string, readonly Wanted[]>();
+  #tidiedAtMs = -Infinity;
 
   /** @param uid of the Deployment, or what stands for it */
   decide(uid: string, { current, range, room, load, coresOfPod }: ScaleQuestion, nowMs: number): number {
@@ -75,8 +89,22 @@ export class PodScaler {
     const pods = load ? podsFor(load, current, coresOfPod) : current;
     const wanted = [...before.filter(({ atMs }) => nowMs - atMs < CALM_MS), { atMs: nowMs, pods }];
     this.#wanted.set(uid, wanted);
+    this.#tidy(nowMs);
     const most = Math.max(range.min, Math.min(range.max, room));
     return Math.min(most, Math.max(range.min, ...wanted.map((one) => one.pods)));
+  }
+
+  /** How many Deployments it remembers. */
+  get size(): number {
+    return this.#wanted.size;
+  }
+
+  /** Nobody reports a Deployment that is gone: what was not asked about for a minute says nothing any more. */
+  #tidy(nowMs: number): void {
+    if (nowMs - this.#tidiedAtMs < CALM_MS) return;
+    this.#tidiedAtMs = nowMs;
+    for (const [uid, wanted] of this.#wanted)
+      if (nowMs - (wanted.at(-1)?.atMs ?? -Infinity) >= CALM_MS) this.#wanted.delete(uid);
   }
 
   /** The revision does not serve, or no longer. */

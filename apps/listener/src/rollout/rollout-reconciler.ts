@@ -28,7 +28,7 @@ import { DeclaredVersions } from './declared-versions.js';
 import { holdOwners, releaseOwners } from './hold-owners.js';
 import { observeRollout, servedBy } from './observe.js';
 import { type PlannedRevision, planRollout, type RevisionFate } from './plan.js';
-import { PodScaler, roomFor } from './pod-scaler.js';
+import { PodScaler, podsHeld, roomFor } from './pod-scaler.js';
 import { ReadySpans } from './ready-spans.js';
 import { summarizeRevision } from './revision-status.js';
 import { sleepText } from './sleep.js';
@@ -81,10 +81,11 @@ function replicasFor(fate: RevisionFate, revision: AgentRevision): number | unde
   }
 }
 
-function othersWithPods(world: RevisionWorld, all: readonly PlannedRevision[]): readonly AgentRevision[] {
+/** Pods of the other revisions, which hold connections to the same database. */
+function podsOfOthers(world: RevisionWorld, all: readonly PlannedRevision[]): number {
   return all
-    .filter((one) => one.world !== world && (replicasFor(one.fate, one.world.revision) ?? 0) > 0)
-    .map((one) => one.world.origin);
+    .filter((one) => one.world !== world)
+    .reduce((sum, one) => sum + podsHeld(one.world, (replicasFor(one.fate, one.world.revision) ?? 0) > 0), 0);
 }
 
 function isReported({ status }: AgentRevision, { reason, message }: RevisionFailure): boolean {
@@ -228,7 +229,7 @@ export class RolloutReconciler {
     if (range && fate.kind === 'retiring') return Math.max(range.min, Math.min(range.max, current));
     if (!range || fate.kind !== 'serving') return range?.min;
     const answering = Math.max(wantedReplicas(origin), world.workload?.spec.replicas ?? 0);
-    const room = roomFor(origin, answering, othersWithPods(world, all), connections);
+    const room = roomFor(origin, answering, podsOfOthers(world, all), connections);
     return this.#scaler.decide(uid, { current, range, room, load }, this.#deps.clock.monotonicMs());
   }
 
@@ -249,13 +250,14 @@ export class RolloutReconciler {
     const current = workload?.spec.replicas ?? 0;
     if (fate.kind !== 'serving') this.#scaler.forget(key);
     if (fate.kind === 'retiring') return within(current);
+    const ofQueue = Math.max(wantedQueueReplicas(origin) ?? 0, queue?.spec.replicas ?? 0);
+    const room = roomFor(origin, ofQueue, podsOfOthers(world, all), connections);
     if (fate.kind === 'deploying' || fate.kind === 'held') {
       const served = all.find((one) => one.fate.kind === 'serving')?.world.workload?.spec.replicas ?? 0;
-      return within(Math.max(current, served));
+      // within what the pods that serve leave of the connections: they go on until it takes over
+      return within(Math.max(current, Math.min(served, room)));
     }
     if (fate.kind !== 'serving') return range.min;
-    const ofQueue = Math.max(wantedQueueReplicas(origin) ?? 0, queue?.spec.replicas ?? 0);
-    const room = roomFor(origin, ofQueue, othersWithPods(world, all), connections);
     // runs are the queue's where there is one
     const load =
       answeringLoad && queueRange(origin) ? { ...answeringLoad, waiting: 0, atWork: 0 } : answeringLoad;
