@@ -4,6 +4,7 @@ import type { GraphLanguage } from '#lib/graph-configuration';
 import { WrongKeys } from '#lib/http';
 import { Notifications } from '#lib/postgres';
 import type { Clock } from '#lib/time';
+import { urlHost } from '#lib/url';
 import { ThreadReader } from './store/thread/thread-reader.js';
 import { ThreadWriter } from './store/thread/thread-writer.js';
 import { Assistants } from './assistant/assistants.js';
@@ -242,7 +243,7 @@ function buildDatabase({ config, clock, log }: AgentServerOptions): Database {
 /** Where this process reaches itself. */
 function ownUrlOf(host: string, port: number, prefix: string): string {
   const local = host === '0.0.0.0' || host === '' ? '127.0.0.1' : host === '::' ? '::1' : host;
-  return `http://${local.includes(':') ? `[${local}]` : local}:${port}${prefix}`;
+  return `http://${urlHost(local)}:${port}${prefix}`;
 }
 
 function infoOf(config: ServerConfig, language: GraphLanguage): unknown {

@@ -1,3 +1,5 @@
+import { withoutTrailingSlashes } from '#lib/url';
+
 /** One setting of a program: where it comes from, what it means, how its text becomes a value. */
 export interface Field<T> {
   /** Name of the environment variable. */
@@ -111,7 +113,7 @@ export function url(env: string, about: string, options: Options<string> = {}): 
   return field(env, about, { ...options, takes: 'http or https URL' }, (value) => {
     if (!URL.canParse(value) || !/^https?:$/.test(new URL(value).protocol))
       throw new Error('must be an absolute http or https URL');
-    return value.replace(/\/+$/, '');
+    return withoutTrailingSlashes(value);
   });
 }
 

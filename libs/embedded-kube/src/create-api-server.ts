@@ -1,4 +1,5 @@
 import { systemClock } from '#lib/time';
+import { urlHost } from '#lib/url';
 import type {
   ApiServer,
   ApiServerOptions,
@@ -71,7 +72,7 @@ class EmbeddedApiServer implements ApiServer {
   get url(): string {
     const host = this.#host;
     const named = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host;
-    return `https://${named.includes(':') ? `[${named}]` : named}:${this.port}`;
+    return `https://${urlHost(named)}:${this.port}`;
   }
 
   async start(): Promise<void> {

@@ -1,4 +1,5 @@
 import { ANNOTATION, type ObjectMeta, type Pod } from '#lib/resources';
+import { urlHost } from '#lib/url';
 import type { AddressMode } from './address-mode.js';
 
 /** The part of a Service that an address needs. */
@@ -36,7 +37,7 @@ export function podAddressOf({ metadata, spec, status }: Pod, mode: AddressMode)
   }
   const ip = status?.podIP;
   if (ip === undefined) return undefined;
-  return `http://${ip.includes(':') ? `[${ip}]` : ip}:${port}`;
+  return `http://${urlHost(ip)}:${port}`;
 }
 
 /** The annotation holds a number, or JSON from port to real port. */

@@ -24,6 +24,7 @@ export {
   buildRemoteListener,
   type HubAccess,
   placeNamespaces,
+  runNamespaces,
 } from './remote-listener.js';
 export type { AddressMode } from './address-mode.js';
 export type { PlatformSettings } from './platform-settings.js';

@@ -46,6 +46,11 @@ export function placeNamespaces({ spec, metadata }: Listener): readonly [string,
   return [first, ...others];
 }
 
+/** Namespaces in which deployments of a listener may run. */
+export function runNamespaces(listener: Listener): readonly string[] {
+  return listener.spec.remote === undefined ? [listener.metadata.namespace ?? ''] : placeNamespaces(listener);
+}
+
 /**
  * A kubeconfig of the hub for a remote listener.
  * @param tokenFile beside the kubeconfig; the token is inside when absent

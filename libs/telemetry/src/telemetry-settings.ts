@@ -1,4 +1,5 @@
 import { choice, flag, inheritedEnvironment, integer, loadConfig, optionalText, text } from '#lib/config';
+import { withoutTrailingSlashes } from '#lib/url';
 
 /** Container port of `/metrics` in every pod of the platform. */
 const METRICS_PORT = 9464;
@@ -107,7 +108,7 @@ export function readTelemetrySettings(
   const config = environment ? loadConfig(fields, environment) : loadConfig(fields);
   const port = config.metricsPort >= 0 ? config.metricsPort : config.mappedPort;
   const { endpoint, tracesEndpoint, timeoutMs, sampler } = config;
-  const url = tracesEndpoint || (endpoint && `${endpoint.replace(/\/+$/, '')}/v1/traces`);
+  const url = tracesEndpoint || (endpoint && `${withoutTrailingSlashes(endpoint)}/v1/traces`);
   const ratio = Number(config.samplerRatio);
   return {
     metrics: port >= 0 ? { host: config.metricsHost, port } : undefined,

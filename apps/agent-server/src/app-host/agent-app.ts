@@ -1,5 +1,6 @@
 import type { AuthUser } from '../authorization/auth-user.js';
 import { isJsonObject } from '#lib/json';
+import { withoutTrailingSlashes } from '#lib/url';
 import type { AppPath } from '../app-front/way-of.js';
 
 /** What the app finds beside a request. */
@@ -36,7 +37,7 @@ function isRouter(app: object): app is Router {
 function patternOf(path: string): AppPath {
   const [literal = ''] = path.split(/[:*{]/, 1);
   const whole = literal.startsWith('/') ? literal : `/${literal}`;
-  return { path: whole.replace(/\/+$/, ''), isWhole: literal === path };
+  return { path: withoutTrailingSlashes(whole), isWhole: literal === path };
 }
 
 /** An app may look at more than the path, for example at the host. */

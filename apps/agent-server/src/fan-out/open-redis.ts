@@ -1,3 +1,4 @@
+import { urlHost } from '#lib/url';
 import type { RedisHost, RedisPlaces, RedisUser } from './redis-places.js';
 
 const CONNECT_TIMEOUT_MS = 3_000;
@@ -23,7 +24,7 @@ export interface OpenedRedis {
 
 /** A host as people write it. */
 export function hostText({ host, port }: RedisHost): string {
-  return `${host.includes(':') ? `[${host}]` : host}:${port}`;
+  return `${urlHost(host)}:${port}`;
 }
 
 /**

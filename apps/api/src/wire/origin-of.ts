@@ -1,5 +1,6 @@
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
+import { withoutTrailingSlashes } from '#lib/url';
 
 /** Names and addresses with a port, and nothing that could end the host of a URL. */
 const HOST = /^(?:[\w.-]{1,255}|\[[\da-f:.]{2,45}\])(?::\d{1,5})?$/i;
@@ -24,5 +25,5 @@ export const AskedOrigin = createParamDecorator((_data: unknown, context: Execut
  * @param asked what the caller asked, as of `askedOrigin`; '' leaves paths, which clients complete
  */
 export function originOf(publicUrl: string | undefined, asked: string): string {
-  return publicUrl === undefined ? asked : publicUrl.replace(/\/+$/, '');
+  return publicUrl === undefined ? asked : withoutTrailingSlashes(publicUrl);
 }

@@ -1,10 +1,11 @@
 import { type Command, command, optional, parsed } from '#lib/command-line';
+import { withoutTrailingSlashes } from '#lib/url';
 import { OUTPUT } from '../output/output-option.js';
 
 function parseAddress(text: string): string {
   if (!URL.canParse(text) || !/^https?:$/.test(new URL(text).protocol))
     throw new Error('must be an absolute http or https URL');
-  return text.replace(/\/+$/, '');
+  return withoutTrailingSlashes(text);
 }
 
 const NAME = { name: 'name', about: 'name of the context', completes: 'context' } as const;

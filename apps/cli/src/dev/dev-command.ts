@@ -6,6 +6,7 @@ import { errorText } from '#lib/errors';
 import { EXIT, type ProgramContext, runProgram } from '#lib/lifecycle';
 import { createLogger } from '#lib/telemetry';
 import { systemClock } from '#lib/time';
+import { urlHost } from '#lib/url';
 import { CommandError } from '../command-error.js';
 import { agentSettings, devEnvironment } from './dev-environment.js';
 import { DevFolder } from './dev-folder.js';
@@ -110,8 +111,7 @@ async function dev(folder: DevFolder, flags: DevFlags, context: ProgramContext):
     }),
   );
   const port = await listen(door, flags);
-  const host = flags.host.includes(':') ? `[${flags.host}]` : flags.host;
-  const url = `http://${host}:${port}`;
+  const url = `http://${urlHost(flags.host)}:${port}`;
   folder.serves(url);
 
   const { files, graphIds } = agentSettings(agent, flags.envFile);

@@ -10,7 +10,7 @@ import {
   REASON,
   type Workspace,
 } from '#lib/resources';
-import { placeNamespaces } from '#lib/manifests';
+import { runNamespaces } from '#lib/manifests';
 import { isOlder } from '../identity/decide-id.js';
 import type { DeploymentWorld, Variables } from './observe.js';
 import { wireName } from './wire-name.js';
@@ -109,11 +109,6 @@ export function admitRevision({
       `Secret ${spec.secretsRef?.name ?? ''} sets ${dangerous.join(', ')}, which can run code or give trust away; remove it, or set spec.allowDangerousEnvironment of the Workspace`,
     );
   return { listener, environment };
-}
-
-/** Namespaces in which deployments of a listener may run. */
-function runNamespaces(listener: Listener): readonly string[] {
-  return listener.spec.remote === undefined ? [listener.metadata.namespace ?? ''] : placeNamespaces(listener);
 }
 
 /** Why a deployment whose newest revision nobody runs is not ready. */

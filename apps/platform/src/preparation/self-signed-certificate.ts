@@ -2,10 +2,11 @@ import 'reflect-metadata';
 import { randomBytes, webcrypto } from 'node:crypto';
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { isIP } from 'node:net';
-import { hostname, networkInterfaces } from 'node:os';
+import { hostname } from 'node:os';
 import { dirname } from 'node:path';
 import { type CertificateFiles, isCertificatePair, readCertificateFacts } from '#lib/data-folder';
 import type { Clock } from '#lib/time';
+import { reachableAddresses } from './reachable-addresses.js';
 
 const ALGORITHM = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' };
 const DAY_MS = 86_400_000;
@@ -42,10 +43,7 @@ export async function ensureSelfSigned(
 
 /** Of this machine, as others and its own programs may call it. */
 function ownNames(): readonly string[] {
-  const addresses = Object.values(networkInterfaces())
-    .flat()
-    // addresses of one link name an interface too, which a certificate cannot
-    .flatMap((one) => (one === undefined || one.address.startsWith('fe80:') ? [] : [one.address]));
+  const addresses = reachableAddresses().map(({ address }) => address);
   const name = hostname();
   return ['localhost', '127.0.0.1', ...(/^[\w.-]{1,253}$/.test(name) ? [name] : []), ...addresses];
 }

@@ -14,6 +14,7 @@ import type { HeldSockets } from '#lib/held-sockets';
 import type { ProgramContext } from '#lib/lifecycle';
 import { type Logger, type Program, startTelemetry } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
+import { urlHost } from '#lib/url';
 import type { DataFolder } from '../data-folder/data-folder.js';
 import { newOperatorKey } from '../data-folder/new-secrets.js';
 import { choosePorts, holdPorts, keepPorts, type Ports, requireFreePorts } from '../data-folder/ports.js';
@@ -350,7 +351,7 @@ export class Platform {
     };
     const tls = await this.#tls(preparation, ports);
     const address = tls ? '127.0.0.1' : options.host;
-    const host = address.includes(':') ? `[${address}]` : address;
+    const host = urlHost(address);
     return {
       ...{ paths, ports, installation, store, attachmentKeys },
       ...uris,

@@ -1,4 +1,5 @@
-import { networkInterfaces } from 'node:os';
+import { urlHost } from '#lib/url';
+import { reachableAddresses } from '../preparation/reachable-addresses.js';
 
 const ALL = ['0.0.0.0', '::'];
 
@@ -10,13 +11,10 @@ export function hostForOthers(listensOn: string, publicUrl: string | undefined):
   if (publicUrl !== undefined && URL.canParse(publicUrl))
     return new URL(publicUrl).hostname.replace(/^\[|\]$/g, '');
   if (!ALL.includes(listensOn)) return listensOn;
-  const reached = Object.values(networkInterfaces())
-    .flat()
-    .find((one) => one !== undefined && !one.internal && !one.address.startsWith('fe80:'));
-  return reached?.address ?? '127.0.0.1';
+  return reachableAddresses().find(({ internal }) => !internal)?.address ?? '127.0.0.1';
 }
 
 /** `https://HOST:PORT`. */
 export function tlsUrl(host: string, port: number): string {
-  return `https://${host.includes(':') ? `[${host}]` : host}:${port}`;
+  return `https://${urlHost(host)}:${port}`;
 }
