@@ -1,15 +1,16 @@
 import { statSync } from 'node:fs';
 import type { IncomingMessage, Server as HttpServer } from 'node:http';
 import { createServer, type Server } from 'node:https';
-import type { AddressInfo } from 'node:net';
 import { type CertificateFiles, readServerCertificate } from '#lib/data-folder';
 import { errorText } from '#lib/errors';
 import { claimAddress, type ListenAddress } from '#lib/held-sockets';
 import {
   answerBrokenRequests,
   boundConnections,
+  closeServer,
   ConnectionRoom,
   GUARDED_SERVER,
+  listenOn,
   serverOptions,
 } from '#lib/http';
 import type { Stoppable } from '#lib/lifecycle';
@@ -21,8 +22,8 @@ const KEEP_ALIVE_MS = 72_000;
 const HANDSHAKE_MS = 10_000;
 /** Programs that renew certificates write two files; between them they do not match, and the next look finds both. */
 const LOOK_MS = 5_000;
-const SWEEP_MS = 50;
-const SWEEPS = 100;
+/** For answers that are under way. */
+const CLOSE_MS = 5_000;
 
 /** What a `TlsFront` is made from. */
 export interface TlsFrontParts {
@@ -78,34 +79,19 @@ export class TlsFront implements Stoppable {
 
   /** Begins to serve; answers the port. */
   async listen(): Promise<number> {
-    const { promise, resolve, reject } = Promise.withResolvers<void>();
-    this.#server.once('error', reject);
-    this.#server.listen(claimAddress(this.#parts.address), resolve);
-    await promise;
-    this.#server.off('error', reject);
-    this.#server.on('error', (error) =>
-      this.#parts.log.error({ error: errorText(error) }, 'TLS listener failed'),
+    const { address, log } = this.#parts;
+    const port = await listenOn(this.#server, claimAddress(address), (error) =>
+      log.error({ error: errorText(error) }, 'TLS listener failed'),
     );
     this.#lookLater();
-    return (this.#server.address() as AddressInfo).port;
+    return port;
   }
 
   /** Answers what is under way, closes. */
   async stop(): Promise<void> {
     this.#isStopping = true;
     this.#cancelLook();
-    if (!this.#server.listening) return;
-    const { promise, resolve } = Promise.withResolvers<void>();
-    this.#server.close(() => resolve());
-    const sweep = (left: number): void => {
-      if (left > 0) this.#server.closeIdleConnections();
-      else this.#server.closeAllConnections();
-      cancel = this.#parts.clock.after(SWEEP_MS, () => sweep(left - 1));
-    };
-    let cancel = (): void => undefined;
-    sweep(SWEEPS);
-    await promise;
-    cancel();
+    await closeServer(this.#server, { clock: this.#parts.clock, patienceMs: CLOSE_MS });
   }
 
   #lookLater(): void {

@@ -1,18 +1,20 @@
 import { randomBytes } from 'node:crypto';
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
-import { isIPv6 } from 'node:net';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { errorText } from '#lib/errors';
 import { claimAddress } from '#lib/held-sockets';
 import {
   boundConnections,
+  closeServer,
   ConnectionRoom,
   limitServer,
+  listenOn,
   SERVER_LIMITS,
   serverOptions,
   type ServerLimits,
 } from '#lib/http';
 import { knownMethod, type Logger, metrics, recordCuts, statusClass } from '#lib/telemetry';
 import { systemClock, type Clock } from '#lib/time';
+import { urlHost } from '#lib/url';
 import { sendXml } from './exchange.js';
 import type { FaultHook } from './fault.js';
 import { MultipartFiles } from './multipart-files.js';
@@ -68,6 +70,8 @@ const LIMITS: ServerLimits = { ...SERVER_LIMITS, bodyTotalMs: Infinity };
 const UPLOAD_MAX_AGE_MS = 7 * 24 * 3_600_000;
 /** It shares the descriptors of its process with other servers. */
 const MAX_CONNECTIONS = 4_000;
+/** For requests under way. */
+const CLOSE_MS = 3_000;
 const EXPIRY_INTERVAL_MS = 3_600_000;
 
 /**
@@ -98,13 +102,13 @@ export async function startObjectStore(options: EmbeddedObjectStoreOptions): Pro
   boundConnections(server, room);
   server.on('connection', (socket) => socket.setNoDelay(true));
   const stopExpiring = store.expireUploads();
-  const port = await listen(server, options.port, options.host);
-  const host = isIPv6(options.host) ? `[${options.host}]` : options.host;
+  const port = await listenOn(server, claimAddress({ host: options.host, port: options.port }));
   return {
     name: 'object-store',
     port,
-    endpoint: `http://${host}:${port}`,
-    stop: () => close(server).then(stopExpiring),
+    endpoint: `http://${urlHost(options.host)}:${port}`,
+    // what uploads wrote that are cut is whole or not there
+    stop: () => closeServer(server, { clock, patienceMs: CLOSE_MS }).then(stopExpiring),
   };
 }
 
@@ -254,24 +258,4 @@ function usersOf({ accessKeyId, secretAccessKey, users }: EmbeddedObjectStoreOpt
       ? unrestrictedUser({ accessKeyId, secretAccessKey })
       : undefined;
   return { find: (id) => (master?.accessKeyId === id ? master : users?.find(id)) };
-}
-
-function listen(server: Server, port: number, host: string): Promise<number> {
-  return new Promise((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(claimAddress({ host, port }), () => {
-      server.off('error', reject);
-      const address = server.address();
-      resolve(typeof address === 'object' && address ? address.port : port);
-    });
-  });
-}
-
-/** Lets requests under way end for a moment, then cuts them: what they wrote is whole or not there. */
-async function close(server: Server): Promise<void> {
-  const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-  server.closeIdleConnections();
-  const cancel = systemClock.after(3000, () => server.closeAllConnections());
-  await closed;
-  cancel();
 }

@@ -1,15 +1,18 @@
 /** What the HTTP servers of this platform have in common before a route is reached. */
+export { answerDetail } from './answer-detail.js';
 export { answerSocket } from './answer-socket.js';
 export { takenBy } from './answer-watch.js';
 export { answerBrokenRequests } from './broken-requests.js';
 export { boundConnections } from './bound-connections.js';
 export { boundInterim } from './bound-interim.js';
 export { BufferBudget, type BufferAccount } from './buffer-budget.js';
+export { closeServer } from './close-server.js';
 export { ConnectionRoom, type RoomReport } from './connection-room.js';
 export { cutSocket } from './cut-socket.js';
 export { whenExchangeEnds } from './exchange-end.js';
 export { guardServer, GUARDED_SERVER } from './guard-server.js';
 export { limitServer, type Cut } from './limit-server.js';
+export { listenOn } from './listen-on.js';
 export { pathShape } from './path-shape.js';
 export { Pieces } from './pieces.js';
 export { plainHttp } from './plain-http.js';

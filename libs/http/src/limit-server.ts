@@ -25,6 +25,8 @@ export interface Cut {
 export interface LimitOptions {
   readonly limits?: ServerLimits;
   readonly clock?: Clock;
+  /** Whether the clients of a request are judged here; all are by default. */
+  readonly concerns?: (request: IncomingMessage) => boolean;
   /** Called once for each connection that is cut. */
   readonly onCut?: (cut: Cut) => void;
 }
@@ -45,7 +47,7 @@ const LATE_CHECKS = 2;
  * connection that became something else (`Upgrade`) may last as long as they like.
  */
 export function limitServer(server: Server | TlsServer, options: LimitOptions = {}): void {
-  const { limits = SERVER_LIMITS, clock = systemClock, onCut } = options;
+  const { limits = SERVER_LIMITS, clock = systemClock, concerns = () => true, onCut } = options;
   const exchanges = new Set<Exchange>();
   boundPipelining(server, (request, reason) => {
     onCut?.({ kind: 'unanswered', reason, ...lineOf(request) });
@@ -68,6 +70,7 @@ export function limitServer(server: Server | TlsServer, options: LimitOptions = 
   }
 
   server.on('request', (request: IncomingMessage, response: ServerResponse) => {
+    if (!concerns(request)) return;
     const nowMs = clock.monotonicMs();
     const exchange = {
       ...{ request, response },

@@ -1,7 +1,14 @@
 import type { ClientRequest, IncomingMessage, ServerResponse } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { answerSocket, boundInterim, plainHttp, protectAnswer, whenExchangeEnds } from '#lib/http';
+import {
+  answerDetail,
+  answerSocket,
+  boundInterim,
+  plainHttp,
+  protectAnswer,
+  whenExchangeEnds,
+} from '#lib/http';
 import { IDLE_HEADER } from '#lib/lifecycle';
 import type { Endpoint } from './endpoint.js';
 import { type EndpointChoice, MAX_WAITING } from './endpoint-choice.js';
@@ -23,18 +30,6 @@ function forwardedHeaders(headers: readonly string[]): string[] {
     if (!KEPT_BACK.has(name.toLowerCase())) kept.push(name, headers[at + 1] ?? '');
   }
   return kept;
-}
-
-function refuse(response: ServerResponse, message: string, status = 503): void {
-  if (response.headersSent || response.destroyed) return void response.destroy();
-  const body = JSON.stringify({ detail: message });
-  protectAnswer(response);
-  response.writeHead(status, {
-    'content-type': 'application/json; charset=utf-8',
-    'content-length': Buffer.byteLength(body),
-    ...(status === 503 || status === 429 ? RETRY : {}),
-  });
-  response.end(body);
 }
 
 /**
@@ -117,9 +112,9 @@ export async function forwardHttp(
   const gone = new AbortController();
   whenExchangeEnds(incoming, response, () => gone.abort());
   const refusal = await gate.pass(incoming, gone.signal);
-  if (refusal) return refuse(response, `Service ${serviceName}: ${refusal.message}`, refusal.status);
+  if (refusal) return answerDetail(response, refusal.status, `Service ${serviceName}: ${refusal.message}`);
   const socket = await connectToPod(endpoints, gone.signal);
-  if (!socket) return refuse(response, noPod(serviceName, endpoints));
+  if (!socket) return answerDetail(response, 503, noPod(serviceName, endpoints));
   gone.signal.addEventListener('abort', () => socket.destroy());
   const outgoing: ClientRequest = plainHttp.request({
     createConnection: () => socket,
@@ -134,17 +129,17 @@ export async function forwardHttp(
       answer(from, response);
     } catch {
       outgoing.destroy();
-      refuse(response, `the pod of Service ${serviceName} gave an answer that is no HTTP`);
+      answerDetail(response, 503, `the pod of Service ${serviceName} gave an answer that is no HTTP`);
     }
   });
   // without a listener Node ends the connection and says nothing
   outgoing.once('upgrade', (_from, switched) => {
     switched.destroy();
     const detail = `the pod of Service ${serviceName} changed the protocol of a request that did not ask for it`;
-    refuse(response, detail, 502);
+    answerDetail(response, 502, detail);
   });
   outgoing.once('error', () =>
-    refuse(response, `the pod of Service ${serviceName} closed the connection before it answered`),
+    answerDetail(response, 503, `the pod of Service ${serviceName} closed the connection before it answered`),
   );
   incoming.once('error', () => outgoing.destroy());
   incoming.pipe(outgoing);

@@ -4,8 +4,10 @@ import {
   answerBrokenRequests,
   boundConnections,
   type BufferAccount,
+  closeServer,
   ConnectionRoom,
   limitServer,
+  listenOn,
   protectAnswer,
   SERVER_LIMITS,
   serverOptions,
@@ -15,7 +17,6 @@ import { type Logger, recordCuts, REQUEST_ID_HEADER, requestId, withLogFields } 
 import type { Clock } from '#lib/time';
 import { createServer, type Server } from 'node:https';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 import type { TLSSocket } from 'node:tls';
 import { ApiError, badRequest, internalError } from '#lib/kube-semantics';
@@ -75,8 +76,8 @@ const MAX_BLOCK_STYLE = 128 * 1024;
 /** Clients of this server keep their connections and open others without trouble. */
 const UNASKED_MS = 1_000;
 
-const SWEEP_MS = 20;
-const SWEEPS = 150;
+/** For answers that are under way. */
+const CLOSE_MS = 3_000;
 
 /** HTTP/1.1 over TLS in front of one handler: authentication, bodies, warnings, Status errors. */
 export class TlsListener {
@@ -140,34 +141,16 @@ export class TlsListener {
   }
 
   async listen(host: string, port: number): Promise<number> {
-    const { promise, resolve, reject } = Promise.withResolvers<void>();
-    this.#server.once('error', reject);
-    this.#server.listen(claimAddress({ host, port }), resolve);
-    await promise;
-    this.#server.off('error', reject);
-    this.#server.on('error', (error) =>
+    return await listenOn(this.#server, claimAddress({ host, port }), (error) =>
       this.#options.log.error({ error: errorText(error) }, 'TLS listener failed'),
     );
-    return (this.#server.address() as AddressInfo).port;
   }
 
   /** Ends streams, answers what is under way, closes. */
   async close(): Promise<void> {
     this.#isStopping = true;
     for (const request of this.#active) request.abort(new Error('the API server is stopping'));
-    const { promise, resolve } = Promise.withResolvers<void>();
-    this.#server.close(() => resolve());
-    // kept-alive connections become idle one by one while answers go out; those of slow readers are cut
-    let isClosed = false;
-    const sweep = (left: number): void => {
-      if (isClosed) return;
-      if (left > 0) this.#server.closeIdleConnections();
-      else this.#server.closeAllConnections();
-      this.#options.clock.after(SWEEP_MS, () => sweep(left - 1));
-    };
-    sweep(SWEEPS);
-    await promise;
-    isClosed = true;
+    await closeServer(this.#server, { clock: this.#options.clock, patienceMs: CLOSE_MS });
   }
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {

@@ -1,0 +1,20 @@
+import type { ServerResponse } from 'node:http';
+import { protectAnswer } from './protect-answer.js';
+
+const RETRY = { 'retry-after': '1' };
+
+/**
+ * Answers `{"detail": …}` where no framework is. A 503 may be asked again at once; one whose head is out already can only
+ * be cut.
+ */
+export function answerDetail(response: ServerResponse, status: number, detail: string): void {
+  if (response.headersSent || response.destroyed) return void response.destroy();
+  const body = JSON.stringify({ detail });
+  protectAnswer(response);
+  response.writeHead(status, {
+    'content-type': 'application/json; charset=utf-8',
+    'content-length': Buffer.byteLength(body),
+    ...(status === 503 || status === 429 ? RETRY : {}),
+  });
+  response.end(body);
+}
