@@ -25,10 +25,10 @@ describe('an api that closes', () => {
 
   it('serves for the time of its drain, and ends each connection with an answer', async () => {
     const [store, kube] = [await postgres.freshDatabase(), await postgres.freshDatabase()];
-    const api = await runApi(store.uri, kube.uri, { drainMs: 3_000 });
+    const api = await runApi(store.uri, kube.uri, { drainMs: 3_000, routeDomains: ['agents.test'] });
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
-    const ask = async (): Promise<[number | undefined, string | undefined]> => {
-      const request = get(`${api.url}/ok`, { agent });
+    const ask = async (host?: string): Promise<[number | undefined, string | undefined]> => {
+      const request = get(`${api.url}/ok`, { agent, ...(host ? { headers: { host } } : {}) });
       const [answer] = (await once(request, 'response')) as [IncomingMessage];
       answer.resume();
       await once(answer, 'end');
@@ -39,6 +39,7 @@ describe('an api that closes', () => {
     // on the connection of before, and on a new one
     expect(await ask()).toEqual([200, 'close']);
     expect(await ask()).toEqual([200, 'close']);
+    expect(await ask('none.agents.test')).toEqual([404, 'close']);
     await stopped;
     await expect(ask()).rejects.toThrow('ECONNREFUSED');
     agent.destroy();

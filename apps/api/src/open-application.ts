@@ -1,6 +1,7 @@
 import 'reflect-metadata';
-import type { IncomingMessage, Server } from 'node:http';
+import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http';
 import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { SchedulerRegistry } from '@nestjs/schedule';
@@ -29,7 +30,7 @@ import { guardKeys, type KeyRing } from './tenancy/key-guard.js';
 import { KEY_RING } from './tenancy/tenancy-module.js';
 import { AnswerBudget } from './core/answer-budget.js';
 import { AgentRoutes } from './route/agent-routes.js';
-import { routeHosts } from './route/route-hosts.js';
+import { RouteHosts } from './route/route-hosts.js';
 import { allowPages } from './wire/allow-pages.js';
 import { answerStatuses } from './otlp/answer-statuses.js';
 import { answerNotBuilt } from './wire/not-built.js';
@@ -75,11 +76,8 @@ export async function openApplication(
   limits: ServerLimits = LIMITS,
 ): Promise<ApiApplication> {
   const { config, log } = parts;
-  const routed: { by?: AgentRoutes } = {};
-  // every other upgrade is a request that goes on without one
-  const isRoutedUpgrade = ({ headers }: IncomingMessage): boolean =>
-    routed.by?.find(headers.host) !== undefined;
-  const adapter = buildAdapter(config, limits, isRoutedUpgrade);
+  const hosts = new RouteHosts(parts.clock);
+  const adapter = buildAdapter(config, limits, hosts);
   const application = await NestFactory.create<NestFastifyApplication>(ApiModule.with(parts), adapter, {
     logger: new NestLog(log),
     bodyParser: false,
@@ -87,10 +85,10 @@ export async function openApplication(
   });
   // the adapter's instance is typed for its own copy of the server's types
   const server = adapter.getInstance<FastifyInstance>();
-  const hosts = application.get(AgentRoutes, { strict: false });
-  routed.by = hosts;
-  routeHosts(server.server, hosts, parts.clock);
-  limitServer(server.server, { limits, onCut: recordCuts(log, 'api') });
+  hosts.follow(application.get(AgentRoutes, { strict: false }));
+  // the server of the deployment judges the clients of what is routed to it
+  const concerns = (request: IncomingMessage): boolean => !hosts.isRouted(request);
+  limitServer(server.server, { limits, concerns, onCut: recordCuts(log, 'api') });
   observeRequests(server);
   guardServer(server);
   allowPages(server, config.corsOrigins);
@@ -102,7 +100,7 @@ export async function openApplication(
   });
   countAnswers(server, { budget: application.get(AnswerBudget, { strict: false }), ownerOf });
   guardKeys(server, application.get<KeyRing>(KEY_RING, { strict: false }));
-  const beginDrain = endConnectionsWhenClosing(server);
+  const beginDrain = endConnectionsWhenClosing(server, hosts);
   answerNotBuilt(server);
   answerStatuses(server);
   const refuseOtherMethods = watchMethods(server);
@@ -114,7 +112,7 @@ export async function openApplication(
     ticks: new Ticks(application.get(SchedulerRegistry, { strict: false })),
     container: application,
     server: server.server,
-    mayUpgrade: isRoutedUpgrade,
+    mayUpgrade: (request) => hosts.isRouted(request),
     async listen({ host, port }) {
       await application.init();
       refuseOtherMethods();
@@ -134,14 +132,13 @@ export async function openApplication(
 function buildAdapter(
   { maxBodyBytes, trustedProxies }: ApiParts['config'],
   limits: ServerLimits,
-  shouldUpgradeCallback: (request: IncomingMessage) => boolean,
+  hosts: RouteHosts,
 ): FastifyAdapter {
   return new FastifyAdapter({
     bodyLimit: maxBodyBytes,
     // spread over: the adapter takes no undefined
     ...(trustedProxies === undefined ? {} : { trustProxy: [...trustedProxies] }),
-    http: { ...GUARDED_SERVER, ...serverOptions(limits), shouldUpgradeCallback },
-    keepAliveTimeout: 72_000,
+    serverFactory: (handle: RequestListener) => createRoutedServer(handle, limits, hosts),
     schemaController: SCHEMALESS,
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: 4_000 },
     frameworkErrors: (_error: unknown, _request: unknown, reply: unknown) => {
@@ -155,12 +152,30 @@ function buildAdapter(
   });
 }
 
+/** Asks for the routes first; what is none of theirs is the framework's. */
+function createRoutedServer(handle: RequestListener, limits: ServerLimits, hosts: RouteHosts): Server {
+  const server = createServer(
+    {
+      ...{ ...GUARDED_SERVER, ...serverOptions(limits), keepAliveTimeout: 72_000 },
+      // every other upgrade is a request that goes on without one
+      shouldUpgradeCallback: (request) => hosts.isRouted(request),
+    },
+    (request, response) => {
+      if (!hosts.take(request, response)) handle(request, response);
+    },
+  );
+  server.on('upgrade', (request: IncomingMessage, client: Duplex, head: Buffer) =>
+    hosts.upgrade(request, client, head),
+  );
+  return server;
+}
+
 /**
  * A connection whose request was under way when closing began would otherwise be kept alive, and the server with it. So
  * would one that browsers open ahead: without a first request it does not count as idle. What is answered makes its
  * connection the last from the call of the function that this answers on.
  */
-function endConnectionsWhenClosing(server: FastifyInstance): () => void {
+function endConnectionsWhenClosing(server: FastifyInstance, hosts: RouteHosts): () => void {
   let isClosing = false;
   const sockets = new Set<Socket>();
   server.server.on('connection', (socket: Socket) => {
@@ -169,11 +184,13 @@ function endConnectionsWhenClosing(server: FastifyInstance): () => void {
   });
   server.addHook('preClose', async () => {
     for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy();
+    hosts.endUpgraded();
   });
   server.addHook('onSend', async (_request, reply) => {
     if (isClosing) void reply.header('connection', 'close');
   });
   return () => {
     isClosing = true;
+    hosts.beginDrain();
   };
 }

@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { type AgentDeployment, type AgentRevision, keyOf, type Listener, RESOURCES } from '#lib/resources';
 import { waitFor } from '#lib/testing';
+import { systemClock } from '#lib/time';
 import { deploymentBody } from '../testdata/deployment-body.js';
 import { makeRevision } from '../testdata/make-revision.js';
 import { problemsIn } from '../testdata/problems-in.js';
@@ -138,6 +139,13 @@ describe('routes by host', () => {
     });
     expect([taken.status, taken.json.detail]).toEqual([409, expect.stringContaining(HOST)]);
     // kubectl is not refused: the first stays
+    const first = await api.client.get(RESOURCES.AgentDeployment, {
+      namespace: tenant.namespace,
+      name: 'weather',
+    });
+    // the age of objects is in whole seconds
+    const madeMs = Date.parse(first.metadata.creationTimestamp ?? '');
+    await waitFor(() => systemClock.now().getTime() - madeMs > 1_000);
     await api.client.create<AgentDeployment>(RESOURCES.AgentDeployment, {
       metadata: { namespace: other.namespace, name: 'thief' },
       spec: {

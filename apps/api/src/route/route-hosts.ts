@@ -1,6 +1,6 @@
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { answerSocket, protectAnswer, whenExchangeEnds } from '#lib/http';
+import { answerDetail, answerSocket, whenExchangeEnds } from '#lib/http';
 import { type ServicePort, ServiceWay } from '#lib/service-front';
 import type { Clock } from '#lib/time';
 import type { AgentRoutes, RouteTarget } from './agent-routes.js';
@@ -14,38 +14,69 @@ interface Refusal {
 
 /**
  * Hands requests whose host leads to a deployment on to its Service, before anything of the api sees them; a host below the
- * domains of routes never reaches the api itself.
+ * domains of routes never reaches the api itself. Until it follows routes, no host leads anywhere.
  */
-export function routeHosts(
-  server: Server,
-  routes: Pick<AgentRoutes, 'find'>,
-  clock: Clock,
-  limits: RoutedLimits = ROUTED_LIMITS,
-): void {
-  const way = new ServiceWay(clock);
-  const room = new RoutedRoom(limits);
-  const emit = server.emit.bind(server) as (event: string | symbol, ...args: unknown[]) => boolean;
-  server.emit = ((event: string | symbol, ...args: unknown[]): boolean => {
-    if (event !== 'request') return emit(event, ...args);
-    const [incoming, response] = args as [IncomingMessage, ServerResponse];
-    const target = routes.find(incoming.headers.host);
-    if (!target) return emit(event, ...args);
-    const to = enter(target, room);
+export class RouteHosts {
+  readonly #way: ServiceWay;
+  readonly #room: RoutedRoom;
+  #routes: Pick<AgentRoutes, 'find'> | undefined;
+  readonly #answers = new Set<ServerResponse>();
+  readonly #upgraded = new Set<Duplex>();
+  #isDraining = false;
+
+  constructor(clock: Clock, limits: RoutedLimits = ROUTED_LIMITS) {
+    this.#way = new ServiceWay(clock);
+    this.#room = new RoutedRoom(limits);
+  }
+
+  follow(routes: Pick<AgentRoutes, 'find'>): void {
+    this.#routes = routes;
+  }
+
+  isRouted({ headers }: IncomingMessage): boolean {
+    return this.#routes?.find(headers.host) !== undefined;
+  }
+
+  /** @returns whether the request was one for a deployment, and is answered */
+  take(incoming: IncomingMessage, response: ServerResponse): boolean {
+    const target = this.#routes?.find(incoming.headers.host);
+    if (!target) return false;
+    if (this.#isDraining) response.shouldKeepAlive = false;
+    const to = enter(target, this.#room);
     if ('leave' in to) {
-      whenExchangeEnds(incoming, response, to.leave);
-      way.request(incoming, response, to.port);
-    } else refuse(response, to);
+      this.#answers.add(response);
+      whenExchangeEnds(incoming, response, () => {
+        this.#answers.delete(response);
+        to.leave();
+      });
+      this.#way.request(incoming, response, to.port);
+    } else answerDetail(response, to.status, to.detail);
     return true;
-  }) as typeof server.emit;
-  // of routed hosts alone: see `isRoutedUpgrade`
-  server.on('upgrade', (incoming: IncomingMessage, client: Duplex, head: Buffer) => {
-    const target = routes.find(incoming.headers.host);
-    const to = target ? enter(target, room) : ({ status: 404, detail: 'Not Found' } as const);
-    if ('leave' in to) {
-      client.once('close', to.leave);
-      way.upgrade(incoming, client, head, to.port);
-    } else answerSocket(client, to.status, { detail: to.detail });
-  });
+  }
+
+  /** Takes requests to change the protocol; of routed hosts alone (`isRouted`). */
+  upgrade(incoming: IncomingMessage, client: Duplex, head: Buffer): void {
+    const target = this.#routes?.find(incoming.headers.host);
+    const to = target ? enter(target, this.#room) : ({ status: 404, detail: 'Not Found' } as const);
+    if (!('leave' in to)) return answerSocket(client, to.status, { detail: to.detail });
+    this.#upgraded.add(client);
+    client.once('close', () => {
+      this.#upgraded.delete(client);
+      to.leave();
+    });
+    this.#way.upgrade(incoming, client, head, to.port);
+  }
+
+  /** From now on each connection ends with its answer, those under way included. */
+  beginDrain(): void {
+    this.#isDraining = true;
+    for (const response of this.#answers) response.shouldKeepAlive = false;
+  }
+
+  /** Ends connections that changed the protocol: nothing says when they would end, and the server waits for them. */
+  endUpgraded(): void {
+    for (const client of this.#upgraded) client.destroy();
+  }
 }
 
 /** The way to a deployment, and what gives its place back. */
@@ -65,15 +96,4 @@ function enter(target: RouteTarget, room: RoutedRoom): Entered | Refusal {
     return { status: 503, detail: 'As many requests to deployments are open as may be; retry in a moment' };
   const { hostname: host, port } = new URL(target.address);
   return { leave, port: { name: `${namespace}/${name}`, host, port: Number(port || 80) } };
-}
-
-function refuse(response: ServerResponse, { status, detail }: Refusal): void {
-  const body = JSON.stringify({ detail });
-  protectAnswer(response);
-  response.writeHead(status, {
-    'content-type': 'application/json; charset=utf-8',
-    'content-length': Buffer.byteLength(body),
-    ...(status === 503 ? { 'retry-after': '1' } : {}),
-  });
-  response.end(body);
 }

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { waitFor } from '#lib/testing';
 import { systemClock } from '#lib/time';
 import type { RouteTarget } from './agent-routes.js';
-import { routeHosts } from './route-hosts.js';
+import { RouteHosts } from './route-hosts.js';
 
 const LOOPBACK = '127.0.0.1';
 
@@ -18,7 +18,10 @@ describe('room for requests to deployments', () => {
     // without an end
     answer.write('a piece');
   });
-  const front = createServer((_asked, answer) => answer.end('the api'));
+  const hosts = new RouteHosts(systemClock, { most: 3, mostOfNamespace: 2 });
+  const front = createServer((asked, answer) => {
+    if (!hosts.take(asked, answer)) answer.end('the api');
+  });
   /** `NAMESPACE.agents` leads to a deployment there. */
   const find = (host = ''): RouteTarget | undefined => {
     const [namespace = '', domain] = host.split('.');
@@ -32,7 +35,7 @@ describe('room for requests to deployments', () => {
   };
 
   beforeAll(async () => {
-    routeHosts(front, { find }, systemClock, { most: 3, mostOfNamespace: 2 });
+    hosts.follow({ find });
     for (const server of [agent, front])
       await new Promise<void>((resolve) => server.listen(0, LOOPBACK, resolve));
   });
