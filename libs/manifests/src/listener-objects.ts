@@ -14,11 +14,10 @@ import {
   type Secret,
   type ServiceAccount,
 } from '#lib/resources';
+import { buildListenerDeployment } from './listener-pod.js';
 import { hubRules, type ListenerRevision, LOCAL_RULES } from './listener-rights.js';
-import { CONTAINER_SECURITY, platformLabels, platformPodSecurity } from './object-labels.js';
+import { platformLabels } from './object-labels.js';
 import { platformImage, type PlatformSettings } from './platform-settings.js';
-import { placementOf } from './pod-placement.js';
-import { METRICS_ANNOTATIONS, METRICS_CONTAINER_PORT, telemetryEnvironment } from './pod-telemetry.js';
 
 /** Whom a Listener acts as. */
 export interface ListenerRights {
@@ -113,12 +112,6 @@ function metadataOf({ metadata: { name, namespace } }: Listener) {
   return { name: listenerObjectName(name), namespace, labels: listenerLabels(name) };
 }
 
-/** It mostly waits: threads of glibc would each keep what they have ever needed, and more of what was large. */
-export const LISTENER_MEMORY = Object.freeze([
-  Object.freeze({ name: 'MALLOC_ARENA_MAX', value: '1' }),
-  Object.freeze({ name: 'MALLOC_TRIM_THRESHOLD_', value: '131072' }),
-]);
-
 function listenerDeployment(
   listener: Listener,
   settings: PlatformSettings,
@@ -126,60 +119,12 @@ function listenerDeployment(
   keyMark: string,
 ): Deployment {
   const { name, namespace = 'default' } = listener.metadata;
-  return {
-    apiVersion: 'apps/v1',
-    kind: 'Deployment',
-    metadata,
-    spec: {
-      replicas: 1,
-      revisionHistoryLimit: 1,
-      // two listeners at once would only wait for one another's lease
-      strategy: { type: 'Recreate' },
-      selector: { matchLabels: { [LABEL.listener]: name, [LABEL.component]: COMPONENT.listener } },
-      template: {
-        metadata: {
-          labels: { ...settings.pods?.labels, ...metadata.labels },
-          annotations: {
-            ...METRICS_ANNOTATIONS,
-            ...settings.pods?.annotations,
-            [ANNOTATION.listenerKey]: keyMark,
-          },
-        },
-        spec: {
-          serviceAccountName: metadata.name,
-          automountServiceAccountToken: true,
-          enableServiceLinks: false,
-          securityContext: platformPodSecurity(settings),
-          ...placementOf(settings),
-          containers: [
-            {
-              name: 'listener',
-              image: platformImage('listener', settings),
-              env: [
-                { name: 'AGENTPLANE_LISTENER', value: name },
-                { name: 'AGENTPLANE_HOME_NAMESPACE', value: namespace },
-                { name: 'AGENTPLANE_NAMESPACES', value: namespace },
-                { name: 'AGENTPLANE_API_URL', value: settings.apiUrl },
-                { name: 'AGENTPLANE_ADDRESSES', value: settings.addresses },
-                ...(settings.agentsNonRoot ? [{ name: 'AGENTPLANE_AGENTS_NON_ROOT', value: 'true' }] : []),
-                {
-                  name: 'AGENTPLANE_IDENTITY',
-                  valueFrom: { fieldRef: { fieldPath: 'metadata.name' } },
-                },
-                {
-                  name: 'AGENTPLANE_IDLE_KEY',
-                  valueFrom: { secretKeyRef: { name: listenerKeyName(name), key: LISTENER_KEY } },
-                },
-                ...LISTENER_MEMORY,
-                ...telemetryEnvironment(settings),
-              ],
-              ports: [METRICS_CONTAINER_PORT],
-              resources: { requests: { cpu: '50m', memory: '128Mi' } },
-              securityContext: CONTAINER_SECURITY,
-            },
-          ],
-        },
-      },
-    },
-  };
+  return buildListenerDeployment(listener, {
+    ...{ metadata, settings },
+    image: platformImage('listener', settings),
+    apiUrl: settings.apiUrl,
+    namespaces: [namespace],
+    idleKey: { secret: listenerKeyName(name), key: LISTENER_KEY },
+    annotations: { [ANNOTATION.listenerKey]: keyMark },
+  });
 }

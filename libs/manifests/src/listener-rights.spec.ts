@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { Deployment, Listener } from '#lib/resources';
-import { buildListenerRights } from './listener-objects.js';
+import { buildListenerObjects, buildListenerRights } from './listener-objects.js';
 import { hubRules } from './listener-rights.js';
 import { buildRemoteListener, placeNamespaces } from './remote-listener.js';
 
@@ -112,6 +112,16 @@ describe('manifest of a remote listener', () => {
     const kept = JSON.stringify(objects.find(({ kind }) => kind === 'Secret'));
     expect(kept).toContain(secretText('the-token'));
     expect(kept).toContain(secretText('the-key'));
+  });
+
+  it('serves metrics as a listener of the hub does', () => {
+    const { remote: _, ...spec } = REMOTE.spec;
+    const settings = { version: '1', apiUrl: 'https://a.example', addresses: 'cluster-dns' } as const;
+    const local = buildListenerObjects({ ...REMOTE, spec }, settings).deployment;
+    const program = objects.find(({ kind }) => kind === 'Deployment') as Deployment | undefined;
+    const names = (one: Deployment | undefined): readonly string[] =>
+      (one?.spec.template.spec.containers[0]?.env ?? []).map(({ name }) => name);
+    expect(names(program)).toEqual(expect.arrayContaining(['AGENTPLANE_METRICS_PORT', ...names(local)]));
   });
 
   it('runs as the restricted Pod Security Standard asks for', () => {

@@ -24,7 +24,7 @@ const AGENT_PREFIX = 'AGENTPLANE_';
  * @param isAgent whether the user's code runs in it
  */
 export function telemetryEnvironment(
-  { addresses, tracing = {} }: PlatformSettings,
+  { addresses, tracing = {} }: Pick<PlatformSettings, 'addresses' | 'tracing'>,
   isAgent = false,
 ): readonly EnvironmentVariable[] {
   const prefix = isAgent ? AGENT_PREFIX : '';

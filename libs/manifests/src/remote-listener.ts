@@ -1,17 +1,8 @@
-import {
-  COMPONENT,
-  type Deployment,
-  type KubeObject,
-  LABEL,
-  type Listener,
-  listenerObjectName,
-} from '#lib/resources';
-import { LISTENER_MEMORY, listenerLabels } from './listener-objects.js';
-import { PLACE_RULES } from './listener-rights.js';
-import { CONTAINER_SECURITY, platformPodSecurity } from './object-labels.js';
+import { type Deployment, type KubeObject, type Listener, listenerObjectName } from '#lib/resources';
 import type { AddressMode } from './address-mode.js';
-import { METRICS_ANNOTATIONS, METRICS_CONTAINER_PORT } from './pod-telemetry.js';
-import { runtimePlacement } from './runtime-placement.js';
+import { listenerLabels } from './listener-objects.js';
+import { buildListenerDeployment } from './listener-pod.js';
+import { PLACE_RULES } from './listener-rights.js';
 
 /** What the manifest of a remote listener is made from, beside its Listener. */
 export interface RemoteListenerOptions {
@@ -133,66 +124,21 @@ export function buildRemoteListener(
 
 function programOf(
   listener: Listener,
-  options: RemoteListenerOptions,
+  { image, addresses, imagePullSecrets = [] }: RemoteListenerOptions,
   metadata: Deployment['metadata'],
   hubSecret: string,
 ): Deployment {
-  const { name, namespace = 'default' } = listener.metadata;
-  const labels = metadata.labels ?? {};
-  const { imagePullSecrets = [], addresses } = options;
-  const env = (variable: string, value: string) => ({ name: variable, value });
-  return {
-    apiVersion: 'apps/v1',
-    kind: 'Deployment',
-    metadata,
-    spec: {
-      replicas: 1,
-      revisionHistoryLimit: 1,
-      strategy: { type: 'Recreate' },
-      selector: { matchLabels: { [LABEL.listener]: name, [LABEL.component]: COMPONENT.listener } },
-      template: {
-        metadata: { labels, annotations: METRICS_ANNOTATIONS },
-        spec: {
-          serviceAccountName: metadata.name,
-          automountServiceAccountToken: true,
-          enableServiceLinks: false,
-          securityContext: platformPodSecurity(options),
-          ...runtimePlacement({ addresses }),
-          ...(imagePullSecrets.length === 0
-            ? {}
-            : { imagePullSecrets: imagePullSecrets.map((secret) => ({ name: secret })) }),
-          volumes: [{ name: 'hub', secret: { secretName: hubSecret } }],
-          containers: [
-            {
-              name: 'listener',
-              image: options.image,
-              env: [
-                env('AGENTPLANE_LISTENER', name),
-                env('AGENTPLANE_HOME_NAMESPACE', namespace),
-                env('AGENTPLANE_NAMESPACES', placeNamespaces(listener).join(',')),
-                env('AGENTPLANE_HUB_KUBECONFIG', `${HUB_FOLDER}/${KUBECONFIG}`),
-                env('AGENTPLANE_API_URL', listener.spec.remote?.apiUrl ?? ''),
-                env('AGENTPLANE_ADDRESSES', addresses),
-                {
-                  name: 'AGENTPLANE_IDENTITY',
-                  valueFrom: { fieldRef: { fieldPath: 'metadata.name' } },
-                },
-                {
-                  name: 'AGENTPLANE_IDLE_KEY',
-                  valueFrom: { secretKeyRef: { name: hubSecret, key: IDLE_KEY } },
-                },
-                ...LISTENER_MEMORY,
-              ],
-              ports: [METRICS_CONTAINER_PORT],
-              resources: { requests: { cpu: '50m', memory: '128Mi' } },
-              volumeMounts: [{ name: 'hub', mountPath: HUB_FOLDER, readOnly: true }],
-              securityContext: CONTAINER_SECURITY,
-            },
-          ],
-        },
-      },
+  return buildListenerDeployment(listener, {
+    ...{ metadata, image, settings: { addresses, imagePullSecrets } },
+    apiUrl: listener.spec.remote?.apiUrl ?? '',
+    namespaces: placeNamespaces(listener),
+    idleKey: { secret: hubSecret, key: IDLE_KEY },
+    hub: {
+      secret: hubSecret,
+      folder: HUB_FOLDER,
+      environment: [{ name: 'AGENTPLANE_HUB_KUBECONFIG', value: `${HUB_FOLDER}/${KUBECONFIG}` }],
     },
-  };
+  });
 }
 
 function base64(text: string): string {
