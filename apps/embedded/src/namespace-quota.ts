@@ -1,6 +1,6 @@
 import type { NamespaceQuota } from '#lib/embedded-kube';
 import { type Amounts, parseAmounts } from '#lib/kube-semantics';
-import { type ResourceRef, RESOURCES } from '#lib/resources';
+import { MAX_LISTENERS, type ResourceRef, RESOURCES } from '#lib/resources';
 
 const nameOf = ({ plural, group }: Pick<ResourceRef, 'plural' | 'group'>): string => `${plural}.${group}`;
 
@@ -16,7 +16,7 @@ const DEFAULT_QUOTA: Readonly<Record<string, number>> = {
   [ALL_PODS]: 500,
   // each has a database, and pods in turn
   [nameOf(RESOURCES.AgentDeployment)]: 200,
-  [nameOf(RESOURCES.Listener)]: 20,
+  [nameOf(RESOURCES.Listener)]: MAX_LISTENERS,
   // their selectors are compared with all that may be theirs
   'deployments.apps': 1_000,
   'replicasets.apps': 5_000,

@@ -125,6 +125,7 @@ export {
   MANAGED_BY,
   PLATFORM_PREFIX,
 } from './label.js';
+export { MAX_LISTENERS } from './max-listeners.js';
 export { keyOf, keyText, parseKey, type ObjectKey } from './object-key.js';
 export {
   databaseSecretName,

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from '@jest/globals';
-import { RESOURCES } from '#lib/resources';
+import { MAX_LISTENERS, RESOURCES } from '#lib/resources';
 import { deploymentBody } from '../testdata/deployment-body.js';
 import { problemsIn } from '../testdata/problems-in.js';
 import { testApi } from '../testdata/test-api.js';
@@ -140,7 +140,7 @@ describe('listeners by REST', () => {
 
   it('refuses more than a workspace may have', async () => {
     const full = await api.workspace();
-    for (let one = 0; one < 50; one++)
+    for (let one = 0; one < MAX_LISTENERS; one++)
       await full.call('POST', PATH, { compute_id: `c-${one}`, remote: REMOTE });
     const answer = await full.call('POST', PATH, { compute_id: 'more', remote: REMOTE });
     expect([answer.status, answer.json.detail]).toEqual([409, expect.stringContaining('as many as it may')]);

@@ -13,6 +13,7 @@ import {
   LABEL,
   type Listener,
   MANAGED_BY,
+  MAX_LISTENERS,
   statusReason,
 } from '#lib/resources';
 import { wireName } from '../deployment/render-deployment.js';
@@ -24,8 +25,6 @@ import { invalid } from '../wire/request-pipe.js';
 import type { ListenerAnswer } from './listener-answer.js';
 import type { CreateListenerRequest, PatchListenerRequest } from './listener-request.js';
 
-/** Each has an account, and most have a pod. */
-const MAX_LISTENERS = 50;
 const NAMED = 10;
 
 /** The kinds that listeners are about. */
