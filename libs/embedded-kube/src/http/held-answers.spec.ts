@@ -60,7 +60,7 @@ describe('HeldAnswers', () => {
     const others = ['b', 'c'].map((namespace) => begun(held, namespace, 5 * MB));
     const late = begun(held, 'd', 5 * MB);
     expect([...large, ...others, late].map(({ isCut }) => isCut)).toEqual([true, false, false, false, false]);
-    // what was cut counts once
+    // what was cut counts once, also when its request ends afterwards
     begun(held, 'e', MB);
     expect(large[1]?.isCut).toBe(false);
   });

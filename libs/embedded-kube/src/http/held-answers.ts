@@ -18,13 +18,21 @@ interface Held {
   readonly cut: () => void;
 }
 
+/** What one holder leaves unread. */
+interface Unread {
+  /** The oldest first. */
+  readonly answers: Set<Held>;
+  /** Of all of them. */
+  letters: number;
+}
+
 /**
  * Large answers that clients are reading. Each keeps the objects as they were when they were read: whoever changes all of a
  * namespace again and again, and reads a list of each state slowly, would fill the memory with what was.
  */
 export class HeldAnswers {
-  /** The oldest of each holder first. */
-  readonly #held = new Map<string, Set<Held>>();
+  readonly #held = new Map<string, Unread>();
+  #sum = 0;
 
   constructor(
     private readonly maxLetters = MAX_LETTERS,
@@ -46,8 +54,11 @@ export class HeldAnswers {
       );
     this.#makeRoom(holder, letters);
     const answer: Held = { letters, cut };
-    const answers = this.#held.get(holder) ?? new Set();
-    this.#held.set(holder, answers.add(answer));
+    const unread = this.#held.get(holder) ?? { answers: new Set(), letters: 0 };
+    this.#held.set(holder, unread);
+    unread.answers.add(answer);
+    unread.letters += letters;
+    this.#sum += letters;
     signal.addEventListener('abort', () => this.#end(holder, answer), { once: true });
   }
 
@@ -66,34 +77,40 @@ export class HeldAnswers {
 
   /** @throws ApiError 429 when nobody leaves more unread than this holder would */
   #makeRoom(holder: string, letters: number): void {
-    for (;;) {
-      const all = [...this.#held.keys()].map((one) => ({ one, held: this.#lettersOf(one) }));
-      const sum = all.reduce((total, { held }) => total + held, 0);
-      const [largest] = all.toSorted((a, b) => b.held - a.held);
+    while (this.#sum + letters > this.maxOfAll) {
+      const largest = this.#largest();
       // a single answer is admitted, however large it is
-      if (!largest || sum + letters <= this.maxOfAll) return;
+      if (!largest) return;
       const own = this.#lettersOf(holder);
-      if (own > 0 && own + letters >= largest.held)
+      if (own > 0 && own + letters >= largest.unread.letters)
         throw tooMuch(
-          `all users together have not read answers of ${sum} letters yet, and may leave ${this.maxOfAll}; ${holder} would leave most of them: read those, or ask again later`,
+          `all users together have not read answers of ${this.#sum} letters yet, and may leave ${this.maxOfAll}; ${holder} would leave most of them: read those, or ask again later`,
         );
-      const [oldest] = this.#held.get(largest.one) ?? [];
+      const [oldest] = largest.unread.answers;
       if (!oldest) return;
-      this.#end(largest.one, oldest);
+      this.#end(largest.holder, oldest);
       oldest.cut();
     }
   }
 
+  #largest(): { readonly holder: string; readonly unread: Unread } | undefined {
+    let largest: { readonly holder: string; readonly unread: Unread } | undefined;
+    for (const [holder, unread] of this.#held)
+      if (!largest || unread.letters > largest.unread.letters) largest = { holder, unread };
+    return largest;
+  }
+
   #lettersOf(holder: string): number {
-    let sum = 0;
-    for (const { letters } of this.#held.get(holder) ?? []) sum += letters;
-    return sum;
+    return this.#held.get(holder)?.letters ?? 0;
   }
 
   #end(holder: string, answer: Held): void {
-    const answers = this.#held.get(holder);
-    answers?.delete(answer);
-    if (answers?.size === 0) this.#held.delete(holder);
+    const unread = this.#held.get(holder);
+    // one that was cut ends once more with its request
+    if (!unread?.answers.delete(answer)) return;
+    unread.letters -= answer.letters;
+    this.#sum -= answer.letters;
+    if (unread.answers.size === 0) this.#held.delete(holder);
   }
 }
 
