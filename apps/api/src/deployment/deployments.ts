@@ -109,7 +109,7 @@ export class Deployments {
     } catch (error) {
       if (!repeated || !isAlreadyExists(error)) throw error;
       // the same request, at the same moment
-      const present = await this.homes.deployments.change({ namespace, name }, (current) => current);
+      const present = await this.homes.deployments.getNewest({ namespace, name });
       if (!repeated.findIn([present])) throw error;
       return this.#again(caller, present, request);
     }

@@ -71,6 +71,11 @@ export class ResourceHome<T extends KubeObject> {
     return this.#seen(await this.#client.create(this.#ref, draft));
   }
 
+  /** As the API server has it at this moment, which the informer may not have seen yet. @throws when it does not exist */
+  async getNewest(key: ObjectKey): Promise<T> {
+    return this.#seen(await this.#client.get(this.#ref, key));
+  }
+
   /** Reads, changes and writes, again after each conflict. */
   async change(key: ObjectKey, change: (object: T) => T): Promise<T> {
     for (let attempt = 1; ; attempt++) {
