@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import { sendSignal } from '#lib/process-identity';
+import { sendSignal, statFields } from '#lib/process-identity';
 
 /** Processes that fork while they are killed are found in the next round. */
 const MAX_ROUNDS = 50;
@@ -29,9 +29,8 @@ export function endGroup(): void {
 
 function groupOf(pid: number): number | undefined {
   try {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
-    // after the name of the program, which may hold anything: state, parent, group
-    return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ', 3)[2]);
+    const [, , group] = statFields(readFileSync(`/proc/${pid}/stat`, 'latin1'));
+    return Number(group);
   } catch {
     return undefined;
   }

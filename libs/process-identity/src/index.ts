@@ -7,4 +7,5 @@ export {
   ownIdentity,
   type ProcessIdentity,
 } from './process-identity.js';
+export { statFields } from './stat-fields.js';
 export { withUmask } from './with-umask.js';

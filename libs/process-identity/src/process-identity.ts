@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
+import { statFields } from './stat-fields.js';
 
 /**
  * A process that cannot be mistaken for another: pids are used again, a pid with its start time is not.
@@ -38,7 +39,7 @@ export function findStartTime(pid: number): Date | undefined {
     const text = psStart(pid);
     return text === undefined ? undefined : new Date(text);
   }
-  const fields = statFields(pid);
+  const fields = fieldsOf(pid);
   if (!fields) return undefined;
   const boot = /^btime (\d+)$/m.exec(readFileSync('/proc/stat', 'utf8'));
   return new Date((Number(boot?.[1]) + Number(fields[19]) / TICKS_PER_SECOND) * 1000);
@@ -55,11 +56,10 @@ export function findProgram(pid: number): string | undefined {
   }
 }
 
-/** Fields of `/proc/PID/stat` after the command's name, which may itself hold blanks and parentheses: `[0]` is the state. */
-function statFields(pid: number): readonly string[] | undefined {
+/** Of a process that is no zombie. */
+function fieldsOf(pid: number): readonly string[] | undefined {
   try {
-    const text = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
+    const fields = statFields(readFileSync(`/proc/${pid}/stat`, 'utf8'));
     return fields[0] === 'Z' || fields[0] === 'X' ? undefined : fields;
   } catch {
     return undefined;
@@ -69,7 +69,7 @@ function statFields(pid: number): readonly string[] | undefined {
 let bootId: string | undefined;
 
 function linuxStart(pid: number): string | undefined {
-  const fields = statFields(pid);
+  const fields = fieldsOf(pid);
   if (!fields) return undefined;
   bootId ??= readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
   return `${bootId}/${fields[19]}`;

@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs';
+import { statFields } from '#lib/process-identity';
 import type { Clock } from '#lib/time';
 
 /** Of the kernel, in every Linux: what `stat` counts times in. */
@@ -48,11 +49,9 @@ function threadsOf(pid: number): readonly string[] {
   }
 }
 
-/** The fields behind the name, which may hold anything: state, then eleven more, then user and system time. */
+/** State, eleven more, user and system time. */
 function secondsOf(pid: number): number {
-  const fields = read(`/proc/${pid}/stat`)
-    .replace(/^.*\) /s, '')
-    .split(' ');
+  const fields = statFields(read(`/proc/${pid}/stat`));
   return (Number(fields[11] ?? 0) + Number(fields[12] ?? 0)) / TICKS_PER_SECOND;
 }
 

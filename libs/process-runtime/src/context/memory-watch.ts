@@ -1,3 +1,4 @@
+import { statFields } from '#lib/process-identity';
 import type { Clock } from '#lib/time';
 import { Pace } from '../pace.js';
 import { readMemoryFile, UNASKED } from '../strays/memory-file.js';
@@ -145,9 +146,8 @@ async function runningProcesses(pace: Pace): Promise<ProcessTree> {
   const tree = new ProcessTree();
   for (const pid of processNumbers()) {
     await pace.step();
-    // after the name of the program, which may hold anything: state, parent, group
     const stat = textOf(`/proc/${pid}/stat`);
-    const [, parent, group] = stat.slice(stat.lastIndexOf(')') + 2).split(' ', 3);
+    const [, parent, group] = statFields(stat);
     if (stat !== '') tree.add({ pid, parent: Number(parent), group: Number(group) });
   }
   return tree;

@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { statFields } from '#lib/process-identity';
 
 /** What `/proc/PID/status` shows of every process to everybody. */
 export interface ProcessStatus {
@@ -39,8 +40,7 @@ export function isOfSession(
 /** Undefined for a process that is gone; one that is over and waits for its parent still shows it. */
 export function originOf(pid: number): ProcessOrigin | undefined {
   const text = textOf(`/proc/${pid}/stat`);
-  // after the name of the program, which may hold anything
-  const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
+  const fields = statFields(text);
   return text === '' ? undefined : { session: Number(fields[3]), startedTicks: Number(fields[19]) };
 }
 
