@@ -15,6 +15,7 @@ const FIRST = [
   'operations',
   'runbook',
   'cluster',
+  'scaling',
 ];
 
 function titleOf(path) {
