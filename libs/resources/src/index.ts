@@ -17,6 +17,7 @@ export { CUSTOM_RESOURCE_DEFINITIONS, type CustomResourceDefinition } from './bu
 export { LEASES, type Lease } from './built-in/lease.js';
 export {
   NODES,
+  CPU_LIMITS_KEPT,
   PODS_RUN_AS_ROOT,
   PROCESS_RUNTIME,
   PROCESS_RUNTIME_TAINT,

@@ -6,7 +6,14 @@ import { dataPaths, findDiskTrouble, readJson, type TlsAddress } from '#lib/data
 import { isJsonObject } from '#lib/json';
 import { KubeClient, loadKubeConnection } from '#lib/kube';
 import { EXIT } from '#lib/lifecycle';
-import { CONDITION, findCondition, NODES, PODS_RUN_AS_ROOT, RESOURCES } from '#lib/resources';
+import {
+  CONDITION,
+  CPU_LIMITS_KEPT,
+  findCondition,
+  NODES,
+  PODS_RUN_AS_ROOT,
+  RESOURCES,
+} from '#lib/resources';
 import { systemClock } from '#lib/time';
 import { resolveTarget, type Target, type TargetFlags } from '../context/target.js';
 import type { OutputFormat } from '../output/output-format.js';
@@ -153,10 +160,13 @@ async function resourceStates(kubeconfig: string): Promise<Part[]> {
         const open = status?.conditions?.find(
           ({ type, status: is }) => type === PODS_RUN_AS_ROOT && is === 'True',
         );
+        const unbound = status?.conditions?.find(
+          ({ type, status: is }) => type === CPU_LIMITS_KEPT && is === 'False',
+        );
         return {
           part: `node/${metadata.name}`,
           state: ready ? 'ready' : 'NotReady',
-          detail: open?.message ?? '',
+          detail: [open, unbound].flatMap((one) => one?.message ?? []).join('; '),
         };
       }),
       ...listeners.items.map((item) => stateOf('listener', item)),

@@ -22,6 +22,7 @@ const context = {
   ...{ environment: { PATH: process.env.PATH ?? '' }, tools: { setpriv: undefined, env: undefined } },
   ...{ events: { record: () => undefined }, memoryWatch: { watch: () => () => undefined } },
   runtime: { command: process.execPath },
+  cpuLimits: { bind: () => () => undefined },
 } as unknown as NodeContext;
 
 function runnerOf(

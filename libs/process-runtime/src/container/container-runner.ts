@@ -17,7 +17,7 @@ import { ContainerConfigError } from '../pod-values/container-config-error.js';
 import { ExpansionError } from './expand.js';
 import type { Launch } from '../user/launch.js';
 import { ImageMissingError, type PodSurroundings, prepareLaunch } from './prepare-launch.js';
-import { excessText, memoryLimit } from './memory-limit.js';
+import { cpuLimit, excessText, memoryLimit } from './memory-limit.js';
 import { RestartBackoff } from './restart-backoff.js';
 import { readLogEnd, readTerminationMessage } from './termination-message.js';
 
@@ -200,9 +200,12 @@ export class ContainerRunner {
     const process = await this.#begin(launch, log);
     if (!process) return 0;
     if (process instanceof Error) return this.#startFailed(process, log, startedAt);
+    // before it starts others
+    const releaseCpu = this.#boundCpu(process);
     const unrecorded = tried(() => this.#recordProcess(process.identity));
     if (unrecorded instanceof Error) {
       await this.#end(process, 0); // a full disk: the next life would not find it
+      releaseCpu();
       return this.#startFailed(unrecorded, log, startedAt);
     }
     this.#process = process;
@@ -219,6 +222,7 @@ export class ContainerRunner {
         'looking for what a container left running failed',
       );
     bound.end();
+    releaseCpu();
     this.#probes?.stop();
     log.close();
     const logTail = (): string =>
@@ -244,6 +248,13 @@ export class ContainerRunner {
       log.close();
       return undefined;
     }
+  }
+
+  /** @returns to be called once all of the container has ended */
+  #boundCpu({ pid }: ContainerProcess): () => void {
+    const { context, container } = this.#options;
+    const cores = cpuLimit(container);
+    return cores === undefined || pid === undefined ? () => undefined : context.cpuLimits.bind(pid, cores);
   }
 
   /** Ends a process that uses more memory than its limit. */

@@ -14,6 +14,12 @@ export function memoryLimit({ resources }: Pick<PodContainer, 'resources'>): num
   return nano === undefined ? undefined : Number(nano / NANO);
 }
 
+/** `resources.limits.cpu` in cores; undefined where there is no limit. */
+export function cpuLimit({ resources }: Pick<PodContainer, 'resources'>): number | undefined {
+  const nano = parseAmounts(resources?.limits).get('cpu');
+  return nano === undefined ? undefined : Number(nano) / Number(NANO);
+}
+
 /** Has V8 collect before a container is ended for its memory. A flag in `NODE_OPTIONS` counts more. */
 export function heapArguments(
   container: Pick<PodContainer, 'resources'>,

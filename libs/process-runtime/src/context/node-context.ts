@@ -3,6 +3,7 @@ import type { Amounts } from '#lib/kube-semantics';
 import type { Pod } from '#lib/resources';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
+import type { CpuLimits } from '../cpu/cpu-limits.js';
 import type { LoopbackPorts } from '../port/loopback-ports.js';
 import type { ReadBounds } from '../strays/bounded-reader.js';
 import type { Stray } from '../strays/end-strays.js';
@@ -67,6 +68,7 @@ export interface NodeContext {
   readonly ports: LoopbackPorts;
   readonly sleepWatch: SleepWatch;
   readonly memoryWatch: Pick<MemoryWatch, 'watch'>;
+  readonly cpuLimits: CpuLimits;
   /** What pods may need together. */
   readonly allocatable: Amounts;
   /** Whether other nodes are in the cluster, so that pods come here which are not meant for it. */

@@ -1,4 +1,5 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { getPriority } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { KubeClient, type KubeConnection, loadKubeConnection } from '#lib/kube';
@@ -7,6 +8,7 @@ import { createLogger } from '#lib/telemetry';
 import { hasRealKubernetes, temporaryFolder, testApiServer, testEmbeddedKube, waitFor } from '#lib/testing';
 import {
   CONFIG_MAPS,
+  CPU_LIMITS_KEPT,
   LEASES,
   NAMESPACES,
   NODES,
@@ -251,6 +253,26 @@ describe.each(HOMES)('a node on $name', ({ home }) => {
     });
     expect(Object.keys(environment).filter((name) => /^(JEST|npm_|KUBECONFIG)/.test(name))).toEqual([]);
     await remove(pod);
+  });
+
+  it('keeps the limit of CPU of a container, or says why not and lowers its priority', async () => {
+    const pod = await until(
+      await run({ container: { resources: { limits: { cpu: '250m' } } } }),
+      'to run',
+      ({ status }) => status?.phase === 'Running',
+    );
+    const { pid } = processOf(pod);
+    const { status } = await client.get(NODES, { name: node.nodeName });
+    const kept = status?.conditions?.find(({ type }) => type === CPU_LIMITS_KEPT);
+    if (kept?.status === 'True')
+      expect(readFileSync(`/proc/${pid}/cgroup`, 'utf8')).toMatch(
+        new RegExp(`/agentplane-${node.nodeName}/[0-9a-f-]{36}$`, 'm'),
+      );
+    else {
+      expect(kept).toMatchObject({ status: 'False', reason: 'NoControlGroups' });
+      expect(getPriority(pid)).toBe(10);
+    }
+    await remove(pod, 0);
   });
 
   it('reports ErrImagePull for an image that does not exist', async () => {

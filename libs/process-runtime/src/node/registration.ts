@@ -7,6 +7,7 @@ import {
   ANNOTATION,
   type Node,
   type NodeCondition,
+  CPU_LIMITS_KEPT,
   NODES,
   PODS_RUN_AS_ROOT,
   PROCESS_RUNTIME,
@@ -24,6 +25,8 @@ export interface RegistrationOptions {
   readonly version: string;
   /** Why pods run as root; undefined when they do not. */
   readonly rootProblem: string | undefined;
+  /** Why limits of CPU are not kept; undefined when they are. */
+  readonly cpuProblem: string | undefined;
   /** Whether other nodes are in the cluster: then the node is tainted, and cordoned while it is stopped. */
   readonly isJoined: boolean;
   readonly clock: Clock;
@@ -32,7 +35,7 @@ export interface RegistrationOptions {
 
 const HEARTBEAT_MS = 60_000;
 
-/** The Node object: its labels, what it can hold, and that it is ready. CPU of pods is not limited. */
+/** The Node object: its labels, what it can hold, and that it is ready. */
 export class Registration {
   readonly #options: RegistrationOptions;
   #cancel: () => void = () => undefined;
@@ -77,7 +80,7 @@ export class Registration {
 
   /** Writes the status now. */
   async report(isReady = true): Promise<void> {
-    const { client, nodeName, port, version, rootProblem, clock } = this.#options;
+    const { client, nodeName, port, version, rootProblem, cpuProblem, clock } = this.#options;
     const resources = nodeCapacity();
     await client.mergeStatus(
       NODES,
@@ -86,7 +89,7 @@ export class Registration {
         status: {
           capacity: resources,
           allocatable: resources,
-          conditions: conditions(kubeTime(clock.now()), isReady, rootProblem),
+          conditions: conditions(kubeTime(clock.now()), isReady, { rootProblem, cpuProblem }),
           addresses: [
             { type: 'InternalIP', address: '127.0.0.1' },
             { type: 'Hostname', address: nodeName },
@@ -152,7 +155,11 @@ function withOwnTaint(taints: readonly Taint[]): readonly Taint[] {
   return [...others, PROCESS_RUNTIME_TAINT];
 }
 
-function conditions(now: string, isReady: boolean, rootProblem: string | undefined): NodeCondition[] {
+function conditions(
+  now: string,
+  isReady: boolean,
+  { rootProblem, cpuProblem }: Pick<RegistrationOptions, 'rootProblem' | 'cpuProblem'>,
+): NodeCondition[] {
   const good = (type: string, reason: string, status: 'True' | 'False'): NodeCondition => ({
     ...{ type, reason, status },
     message: 'process runtime is posting ready status',
@@ -168,6 +175,15 @@ function conditions(now: string, isReady: boolean, rootProblem: string | undefin
       : {
           ...good('Ready', 'ProcessRuntimeStopped', 'False'),
           message: 'agentplane was stopped on this machine; start it again',
+        },
+    cpuProblem === undefined
+      ? {
+          ...good(CPU_LIMITS_KEPT, 'ControlGroups', 'True'),
+          message: 'limits of CPU are kept by control groups',
+        }
+      : {
+          ...good(CPU_LIMITS_KEPT, 'NoControlGroups', 'False'),
+          message: `limits of CPU are not kept, pods with one get less of a busy machine: ${cpuProblem}`,
         },
     ...(rootProblem === undefined
       ? []

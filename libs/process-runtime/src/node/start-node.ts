@@ -13,6 +13,7 @@ import { MemoryWatch } from '../context/memory-watch.js';
 import { within } from '../within.js';
 import { mayReadLogs } from '../log/may-read-logs.js';
 import { LogServer, type ServingIdentity } from '../log/log-server.js';
+import { openCpuLimits } from '../cpu/cpu-limits.js';
 import { LoopbackPorts } from '../port/loopback-ports.js';
 import { PodWorkers } from '../pod/pod-workers.js';
 import { FEW_STUCK } from '../strays/bounded-reader.js';
@@ -112,6 +113,7 @@ export async function startNode(options: NodeOptions): Promise<RunningNode> {
     events: new EventRecorder({ client, component: FIELD_MANAGER.node, log, clock }),
     ports: new LoopbackPorts(),
     memoryWatch: new MemoryWatch(clock),
+    cpuLimits: openCpuLimits(identity.name),
     allocatable: parseAmounts(nodeCapacity()),
     isJoined: options.isJoined ?? false,
     runtime: { command: process.execPath, args: options.nodeArguments ?? [] },
@@ -131,17 +133,13 @@ export async function startNode(options: NodeOptions): Promise<RunningNode> {
   const registration = new Registration({
     ...{ client, nodeName: identity.name, port, version, clock, log },
     rootProblem: users.problem,
+    cpuProblem: context.cpuLimits.problem,
     isJoined: context.isJoined,
   });
   const lease = new NodeLease({
     ...{ client: leaseClient, nodeName: identity.name, holder: identity.leaseHolder, clock, log },
   });
-  sleepWatch.onAwake((sleptMs) => {
-    log.warn({ sleptMs }, 'machine was suspended; renewing the node lease first');
-    void Promise.all([lease.renew(), registration.report()]).catch((error: unknown) =>
-      log.warn({ problem: errorText(error) }, 'renewing the node lease after a suspension failed'),
-    );
-  });
+  renewOnAwake(context, lease, registration);
   sleepWatch.start();
   await lease.start(await registration.start());
 
@@ -166,6 +164,7 @@ export async function startNode(options: NodeOptions): Promise<RunningNode> {
       await registration.leave();
       await endPods(workers, context, options.stopGraceMs ?? STOP_GRACE_MS);
       context.ports.sockets.releaseAll();
+      context.cpuLimits.close();
       await informer.stop();
       sleepWatch.stop();
       registration.stop();
@@ -175,6 +174,19 @@ export async function startNode(options: NodeOptions): Promise<RunningNode> {
       await Promise.all([client.close(), leaseClient.close()]);
     },
   };
+}
+
+function renewOnAwake(
+  { sleepWatch, log }: Pick<NodeContext, 'sleepWatch' | 'log'>,
+  lease: NodeLease,
+  registration: Registration,
+): void {
+  sleepWatch.onAwake((sleptMs) => {
+    log.warn({ sleptMs }, 'machine was suspended; renewing the node lease first');
+    void Promise.all([lease.renew(), registration.report()]).catch((error: unknown) =>
+      log.warn({ problem: errorText(error) }, 'renewing the node lease after a suspension failed'),
+    );
+  });
 }
 
 /** Ends what pods of an earlier node left. */

@@ -289,7 +289,7 @@ export const POD_FIELDS: Readonly<Record<PodSection, Readonly<Record<string, Fie
     requests: SCHEDULER,
     limits: honoured(
       'memory, on Linux: a container that uses more is ended (`OOMKilled`), looked at twice a second, and programs of Node ' +
-        'get 0.7 of it as their heap; CPU and others are not limited',
+        'get 0.7 of it as their heap; CPU, by control groups where the platform may make them (the condition CpuLimitsKept of the Node), by a lower priority elsewhere; others are not limited',
     ),
     claims: refused(CLUSTER),
   },

@@ -39,6 +39,9 @@ export const NODES: ResourceRef<Node> = {
 /** Condition of a Node of the process runtime, only while true: its pods run as root and can read everything there. */
 export const PODS_RUN_AS_ROOT = 'PodsRunAsRoot';
 
+/** Condition of a Node of the process runtime: whether no container uses more CPU than its limit. */
+export const CPU_LIMITS_KEPT = 'CpuLimitsKept';
+
 /** Label of the Nodes that run pods as processes, and what a pod selects which can run nowhere else. */
 export const PROCESS_RUNTIME: Readonly<Record<string, string>> = { [LABEL.runtime]: 'process' };
 

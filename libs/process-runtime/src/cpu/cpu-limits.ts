@@ -1,0 +1,139 @@
+import { randomUUID } from 'node:crypto';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
+import { constants, setPriority } from 'node:os';
+import { join } from 'node:path';
+import { errorText } from '#lib/errors';
+import { type CgroupPlace, findCgroupPlaces } from './cgroup-places.js';
+
+/** Microseconds in which a group has its share, as kubelets have it. */
+const PERIOD_US = 100_000;
+/** The kernel takes no less. */
+const LEAST_US = 1_000;
+
+/** Bounds the CPU of processes. */
+export interface CpuLimits {
+  /** Why more than the bound may be used; undefined where none may. */
+  readonly problem: string | undefined;
+  /**
+   * Bounds a process that was just started, with all that it starts.
+   * @returns to be called once all of them have ended
+   */
+  bind(pid: number, cores: number): () => void;
+  /** Removes what was made for all of them; groups that still have a process stay. */
+  close(): void;
+}
+
+/**
+ * By control groups where this user may make them. Elsewhere processes with a limit get less of a busy machine than those
+ * without, and all of an idle one.
+ * @param name whose groups these are; what an earlier process of that name left of them is removed
+ */
+export function openCpuLimits(name: string, places: readonly CgroupPlace[] = findCgroupPlaces()): CpuLimits {
+  let problem = 'this machine has no control groups for CPU';
+  for (const place of places) {
+    const folder = join(place.folder, `agentplane-${name}`);
+    try {
+      openFolder(folder, place);
+      return {
+        problem: undefined,
+        bind: (pid, cores) => bindByGroup(folder, place, pid, cores),
+        close: () => removeGroup(folder),
+      };
+    } catch (error) {
+      problem = `control groups for CPU cannot be made: ${errorText(error)}`;
+    }
+  }
+  return { problem, bind: lower, close: () => undefined };
+}
+
+function openFolder(folder: string, place: CgroupPlace): void {
+  if (!existsSync(folder)) mkdirSync(folder);
+  try {
+    if (place.version === 2) {
+      writeFileSync(join(place.folder, 'cgroup.subtree_control'), '+cpu');
+      writeFileSync(join(folder, 'cgroup.subtree_control'), '+cpu');
+    }
+    removeGroups(folder);
+    // whether a bound and a process are taken shows with the first
+    const probe = makeGroup(folder, place, 1);
+    try {
+      readFileSync(join(probe, 'cgroup.procs'));
+    } finally {
+      rmdirSync(probe);
+    }
+  } catch (error) {
+    removeGroup(folder);
+    throw error;
+  }
+}
+
+function bindByGroup(folder: string, place: CgroupPlace, pid: number, cores: number): () => void {
+  try {
+    const group = makeGroup(folder, place, cores);
+    moveAll(group, pid);
+    return () => removeGroup(group);
+  } catch {
+    // it has ended already, or the groups were taken away: it runs on with less of a busy machine
+    return lower(pid);
+  }
+}
+
+/** A process starts in the group of the one that starts it: only those from before the move have to be moved. */
+function moveAll(group: string, pid: number): void {
+  writeFileSync(join(group, 'cgroup.procs'), String(pid));
+  for (const child of childrenOf(pid))
+    try {
+      moveAll(group, child);
+    } catch {
+      // it has ended already
+    }
+}
+
+function childrenOf(pid: number): readonly number[] {
+  try {
+    const text = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim();
+    return text === '' ? [] : text.split(' ').map(Number);
+  } catch {
+    return []; // it has ended, or the kernel does not list them
+  }
+}
+
+function makeGroup(folder: string, { version }: CgroupPlace, cores: number): string {
+  const group = join(folder, randomUUID());
+  const quota = Math.max(LEAST_US, Math.round(cores * PERIOD_US));
+  mkdirSync(group);
+  try {
+    if (version === 2) writeFileSync(join(group, 'cpu.max'), `${quota} ${PERIOD_US}`);
+    else {
+      writeFileSync(join(group, 'cpu.cfs_period_us'), String(PERIOD_US));
+      writeFileSync(join(group, 'cpu.cfs_quota_us'), String(quota));
+    }
+  } catch (error) {
+    removeGroup(group);
+    throw error;
+  }
+  return group;
+}
+
+function removeGroups(folder: string): void {
+  for (const entry of readdirSync(folder, { withFileTypes: true }))
+    if (entry.isDirectory()) removeGroup(join(folder, entry.name));
+}
+
+/** One that still has a process stays until the node is started again. */
+function removeGroup(group: string): void {
+  try {
+    rmdirSync(group);
+  } catch {
+    return;
+  }
+}
+
+function lower(pid: number): () => void {
+  try {
+    setPriority(pid, constants.priority.PRIORITY_BELOW_NORMAL);
+  } catch {
+    // it has ended already
+  }
+  return () => undefined;
+}
