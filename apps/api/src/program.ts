@@ -3,7 +3,7 @@ import { ConfigError } from '#lib/config';
 import { FIELD_MANAGER, RESOURCES } from '#lib/resources';
 import { Informers, KubeClient, loadKubeConnection } from '#lib/kube';
 import { runProgram, type ProgramContext } from '#lib/lifecycle';
-import { whileAway } from '#lib/postgres';
+import { awaitDatabase } from '#lib/postgres';
 import { createLogger, startTelemetry } from '#lib/telemetry';
 import { systemClock } from '#lib/time';
 import { openTraceStore } from '#lib/trace-store';
@@ -45,7 +45,7 @@ async function start(context: ProgramContext): Promise<void> {
     clock: systemClock,
   });
   context.own({ name: 'trace store', stop: () => store.close() });
-  await whileAway({ log, clock: systemClock }, () => store.migrate());
+  await awaitDatabase({ log, clock: systemClock }, () => store.migrate());
 
   const connection = await loadKubeConnection({ kubeconfigPath: config.kubeconfig });
   const client = new KubeClient(connection, { fieldManager: FIELD_MANAGER.api });

@@ -7,7 +7,7 @@ import {
   startControllers,
 } from '#lib/kube';
 import type { ProgramContext } from '#lib/lifecycle';
-import { whileAway } from '#lib/postgres';
+import { awaitDatabase } from '#lib/postgres';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import type { TraceStore } from '#lib/trace-store';
@@ -47,7 +47,7 @@ export class ControllerWork {
     context.signal.addEventListener('abort', () => readiness.enter('stopping'));
     context.own({ name: 'kubernetes client', stop: () => client.close() });
     context.own({ name: 'trace store', stop: () => traceStore.close() });
-    await whileAway({ log, clock }, () => traceStore.migrate());
+    await awaitDatabase({ log, clock }, () => traceStore.migrate());
 
     context.own({ name: 'events', stop: () => events.flush() });
     readiness.enter('caches');

@@ -1,3 +1,4 @@
+export { awaitDatabase } from './await-database.js';
 export { CopyBinaryReader, type Tuple } from './copy/copy-binary-reader.js';
 export { CopyBinaryWriter } from './copy/copy-binary-writer.js';
 export { copyIn, type CopyPart } from './copy/copy-in.js';
@@ -12,5 +13,5 @@ export { openConnection, type OwnConnection } from './open-connection.js';
 export { openPool, type Connection, type Pool, type Queryable } from './open-pool.js';
 export { buildPartitionedIndex, type PartitionedIndex } from './partitioned-index.js';
 export { isStorageFull, postgresTrouble, sqlState } from './postgres-trouble.js';
+export { retryWhileUnavailable } from './retry-while-unavailable.js';
 export { boundedDocuments, byteRows, textTypes } from './row-types.js';
-export { whileAway } from './while-away.js';

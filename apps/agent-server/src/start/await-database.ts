@@ -1,12 +1,11 @@
-import { errorText, WaitingError } from '#lib/errors';
+import { WaitingError } from '#lib/errors';
+import { retryWhileUnavailable } from '#lib/postgres';
 import { REASON } from '#lib/resources';
 import type { Logger } from '#lib/telemetry';
-import { Backoff, type Clock } from '#lib/time';
-import { mayPass } from '../store/may-pass.js';
+import type { Clock } from '#lib/time';
 import type { SecretWords } from '../wire/secret-words.js';
 import type { Readiness } from './readiness.js';
 
-const PAUSES = { firstMs: 200, longestMs: 3_000 };
 /** Longer than a start needs while the database answers. */
 const SILENCE_MS = 3_000;
 
@@ -38,26 +37,25 @@ export async function awaitDatabase(wait: DatabaseWait, step: () => Promise<void
   const ended = Promise.withResolvers<never>();
   ended.promise.catch(() => undefined); // looked at in the race alone
   let found = 'no answer yet';
-  // a step may hang on a connection whose other end has disappeared
+  const over = new AbortController();
   const cancelPatience = clock.after(wait.patienceMs, () =>
     ended.reject(new WaitingError(REASON.dependencyUnavailable, announce(found), 0)),
   );
   const cancelSilence = clock.after(SILENCE_MS, () => announce(found));
-  const backoff = new Backoff(clock, PAUSES);
+  const report = (text: string, isFirst: boolean): void => {
+    found = text;
+    const detail = announce(found);
+    if (isFirst) log.warn({ error: detail }, 'database unavailable; waiting for it');
+  };
   try {
-    for (;;) {
-      try {
-        return await Promise.race([step(), ended.promise]);
-      } catch (error) {
-        if (error instanceof WaitingError) throw error;
-        if (!mayPass(error)) throw new Error(`preparing the ${name} failed`, { cause: error });
-        found = errorText(error);
-        const detail = announce(found);
-        if (backoff.failures === 0) log.warn({ error: detail }, 'database unavailable; waiting for it');
-      }
-      await Promise.race([backoff.pause(), ended.promise]);
-    }
+    // this patience ends for a step that is under way, too
+    const tries = retryWhileUnavailable({ clock, patienceMs: Infinity, report, signal: over.signal }, step);
+    await Promise.race([tries, ended.promise]);
+  } catch (error) {
+    if (error instanceof WaitingError) throw error;
+    throw new Error(`preparing the ${name} failed`, { cause: error });
   } finally {
+    over.abort(new Error('the start is over'));
     cancelPatience();
     cancelSilence();
   }

@@ -5,7 +5,7 @@ import { createLogger } from '#lib/telemetry';
 import { freePort, testPostgres } from '#lib/testing';
 import { systemClock } from '#lib/time';
 import { openPool } from './open-pool.js';
-import { whileAway } from './while-away.js';
+import { awaitDatabase } from './await-database.js';
 
 const parts = { log: createLogger('test', 'error'), clock: systemClock };
 
@@ -21,7 +21,7 @@ describe('the start of a program that needs its database', () => {
     const pool = openPool({ uri: uri.href, maxConnections: 1, applicationName: 'test', ...parts });
     let tries = 0;
     let rows: unknown;
-    const started = whileAway(parts, async () => {
+    const started = awaitDatabase(parts, async () => {
       tries++;
       rows = (await pool.query('SELECT 1 AS one')).rows;
     });
@@ -41,7 +41,7 @@ describe('the start of a program that needs its database', () => {
   });
 
   it('fails at once where waiting cannot help', async () => {
-    const wrong = whileAway(parts, () => Promise.reject(new Error('a mistake')));
+    const wrong = awaitDatabase(parts, () => Promise.reject(new Error('a mistake')));
     await expect(wrong).rejects.toThrow('a mistake');
   });
 });

@@ -1,0 +1,88 @@
+import { errorText } from '#lib/errors';
+import { Backoff, type Clock } from '#lib/time';
+import { postgresTrouble } from './postgres-trouble.js';
+
+const PAUSES = { firstMs: 200, longestMs: 3_000 };
+/** A step without an answer for so long gets another one beside it; the next twice as late, since each has a connection. */
+const FIRST_SILENCE_MS = 30_000;
+
+/** How a step is tried again. */
+export interface UnavailableRetry {
+  readonly clock: Clock;
+  /** After which a step that fails is not tried again. One that is under way is never cut short: a migration may take long. */
+  readonly patienceMs: number;
+  /** Called for each try that failed, and each that does not answer. */
+  readonly report: (found: string, isFirst: boolean) => void;
+  /** Once aborted, nothing is tried or reported any more. */
+  readonly signal?: AbortSignal;
+}
+
+type Outcome =
+  | { readonly kind: 'done' | 'failed'; readonly attempt: symbol; readonly error?: unknown }
+  | { readonly kind: 'silent' };
+
+/**
+ * Performs a step until it succeeds, while the database is unavailable or another transaction is in the way.
+ *
+ * A step may hang on a connection whose other end does not answer any more, or take long; which of the two cannot be told
+ * from here. So one that is silent is left to itself and another is begun beside it: the first that ends well counts.
+ * @param step may be performed twice, also at once
+ * @throws what a step threw that cannot pass, or that failed after the patience with no other under way
+ */
+export async function retryWhileUnavailable(
+  { clock, patienceMs, report, signal }: UnavailableRetry,
+  step: () => Promise<void>,
+): Promise<void> {
+  const backoff = new Backoff(clock, PAUSES);
+  const underWay = new Map<symbol, Promise<Outcome>>();
+  const beganMs = clock.monotonicMs();
+  let silenceMs = FIRST_SILENCE_MS;
+  let reports = 0;
+  for (;;) {
+    signal?.throwIfAborted();
+    const attempt = Symbol('attempt');
+    underWay.set(attempt, outcomeOf(attempt, step));
+    const outcome = await firstOutcome(underWay, clock, silenceMs);
+    signal?.throwIfAborted();
+    if (outcome.kind === 'done') return;
+    if (outcome.kind === 'silent') {
+      report(`no answer for ${silenceMs / 1_000} s`, reports++ === 0);
+      silenceMs *= 2;
+      continue;
+    }
+    underWay.delete(outcome.attempt);
+    const isOver = clock.monotonicMs() - beganMs > patienceMs && underWay.size === 0;
+    if (isOver || !mayPass(outcome.error)) throw outcome.error;
+    report(errorText(outcome.error), reports++ === 0);
+    await backoff.pause();
+  }
+}
+
+/** Whether the same step may succeed a little later. */
+function mayPass(error: unknown): boolean {
+  const trouble = postgresTrouble(error);
+  return trouble === 'unavailable' || trouble === 'conflict';
+}
+
+async function outcomeOf(attempt: symbol, step: () => Promise<void>): Promise<Outcome> {
+  try {
+    await step();
+    return { kind: 'done', attempt };
+  } catch (error) {
+    return { kind: 'failed', attempt, error };
+  }
+}
+
+async function firstOutcome(
+  underWay: ReadonlyMap<symbol, Promise<Outcome>>,
+  clock: Clock,
+  silenceMs: number,
+): Promise<Outcome> {
+  const { promise: silence, resolve } = Promise.withResolvers<Outcome>();
+  const cancel = clock.after(silenceMs, () => resolve({ kind: 'silent' }));
+  try {
+    return await Promise.race([...underWay.values(), silence]);
+  } finally {
+    cancel();
+  }
+}
