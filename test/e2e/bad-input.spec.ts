@@ -2,6 +2,8 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { execFileSync, spawnSync } from 'node:child_process';
 import { Client } from '@langchain/langgraph-sdk';
+import { KubeClient, loadKubeConnection } from '#lib/kube';
+import { RESOURCES } from '#lib/resources';
 import { waitFor } from '#lib/testing';
 import { findKubectl, Kubectl, leaveOut } from '../support/kubectl.js';
 import {
@@ -240,6 +242,55 @@ describe('bad input', () => {
     await client.runs.wait(null, 'agent', {
       input: { messages: [{ role: 'user', content: 'still there?' }] },
     });
+  }, 150_000);
+
+  it('shows CREATE_FAILED of a revision that cannot be made, and why, until that is mended', async () => {
+    const { kubeconfig } = platform.credentials;
+    const client = new KubeClient(await loadKubeConnection({ kubeconfigPath: kubeconfig }));
+    const { body: made } = await rest.post<Deployment>('/v2/deployments', { ...GOOD, name: 'unmade' });
+    const { items } = await client.list(RESOURCES.AgentDeployment);
+    const { namespace = '', name } = items.find((one) => one.metadata.name === 'unmade')?.metadata ?? {
+      name: '',
+    };
+    const naming = (secret: string | null) =>
+      client.merge(
+        RESOURCES.AgentDeployment,
+        { namespace, name },
+        {
+          spec: { secretsRef: secret === null ? null : { name: secret } },
+        },
+      );
+    await naming('missing');
+    const { body } = await rest.patch<Deployment>(`/v2/deployments/${made.id}`, {
+      source_revision_config: { image_uri: 'sample-agent' },
+    });
+    const path = `/v2/deployments/${made.id}/revisions/${body.latest_revision_id}`;
+    const shows = (status: string) =>
+      waitFor(
+        async () => {
+          const found = await rest.get<{ status: string; status_reason: string; status_message: string }>(
+            path,
+          );
+          return found.body.status === status && found.body;
+        },
+        { what: status, timeoutMs: 60_000 },
+      );
+    expect(await shows('CREATE_FAILED')).toMatchObject({
+      status_reason: 'SecretMissing',
+      status_message: expect.stringContaining('Secret missing does not exist') as unknown,
+    });
+    const listed = await rest.get<{ resources: { id: string }[] }>(
+      `/v2/deployments/${made.id}/revisions?status=CREATE_FAILED`,
+    );
+    expect(listed.body.resources.map(({ id }) => id)).toEqual([body.latest_revision_id]);
+    await naming(null);
+    await shows('DEPLOYED');
+    expect((await rest.call('DELETE', `/v2/deployments/${made.id}`)).status).toBeLessThan(300);
+    await waitFor(async () => (await rest.get(`/v2/deployments/${made.id}`)).status === 404, {
+      what: 'the end of the deployment',
+      timeoutMs: 60_000,
+    });
+    await client.close();
   }, 150_000);
 
   it('refuses callers of the agent without a key of its workspace', async () => {

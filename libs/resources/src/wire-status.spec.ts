@@ -53,7 +53,11 @@ describe('revisionWireStatus', () => {
   it.each([
     ['nothing is known: creating', [], 'CREATING'],
     ['the build is not decided: creating', ['?Built'], 'CREATING'],
-    ['the build failed', ['!Built'], 'BUILD_FAILED'],
+    ['the build failed', ['!Built:BuildFailed'], 'BUILD_FAILED'],
+    ['the build waits for a place', ['?Built:BuildQueued'], 'QUEUED'],
+    ['the build has a place', ['?Built:AwaitingBuild'], 'AWAITING_BUILD'],
+    ['the build is on its way', ['?Built:Building'], 'BUILDING'],
+    ['there is nothing that it could repeat', ['!Built:RevisionMissing'], 'CREATE_FAILED'],
     ['built, and the listener has not begun', ['Built'], 'AWAITING_DEPLOY'],
     ['its workloads are on their way', ['Built', '!WorkloadsReady', '!Ready'], 'DEPLOYING'],
     ['it is ready', ['Built', 'WorkloadsReady', 'Active', 'Ready'], 'DEPLOYED'],

@@ -49,7 +49,10 @@ const BUILDING: Readonly<Record<string, RevisionWireStatus>> = {
   [REASON.building]: 'BUILDING',
 };
 
-/** The status of a revision on the wire. One that was ever active stays DEPLOYED. */
+/**
+ * The status of a revision on the wire. One that was ever active stays DEPLOYED. CREATE_FAILED is a repeat of a revision that
+ * does not exist: there was nothing to build.
+ */
 export function revisionWireStatus(revision: Pick<AgentRevision, 'status'>): RevisionWireStatus {
   const conditions = revision.status?.conditions;
   const built = findCondition(conditions, CONDITION.built);
@@ -60,7 +63,8 @@ export function revisionWireStatus(revision: Pick<AgentRevision, 'status'>): Rev
   // a person suspended the deployment before the revision took over; it goes on when that is taken back
   if (findCondition(conditions, CONDITION.ready)?.reason === REASON.suspended) return 'INTERRUPTED';
   if (built === undefined || built.status === 'Unknown') return BUILDING[built?.reason ?? ''] ?? 'CREATING';
-  if (built.status === 'False') return 'BUILD_FAILED';
+  if (built.status === 'False')
+    return built.reason === REASON.revisionMissing ? 'CREATE_FAILED' : 'BUILD_FAILED';
   return findCondition(conditions, CONDITION.workloadsReady) ? 'DEPLOYING' : 'AWAITING_DEPLOY';
 }
 

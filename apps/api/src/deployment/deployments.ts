@@ -233,9 +233,12 @@ export class Deployments {
     const made = this.revisionsOf(deployment);
     const pending = pendingRevision(deployment);
     const skipped = this.#skipped(deployment, made);
+    const isMade = made.some((revision) => idOf(revision) === pending?.id);
     const wanted = (status: string) => query.status === undefined || query.status.includes(status);
     const rendered = [
-      ...(pending && wanted('CREATING') ? [renderPendingRevision(deployment, pending)] : []),
+      ...(isMade || !pending ? [] : [renderPendingRevision(deployment, pending, this.clock.now())]).filter(
+        ({ status }) => wanted(status),
+      ),
       ...skipped.filter(({ status }) => wanted(status)),
       ...made.map((one) => renderRevision(one, deployment)).filter(({ status }) => wanted(status)),
     ];
@@ -248,7 +251,7 @@ export class Deployments {
     const all = this.revisionsOf(deployment);
     const made = all.find((revision) => idOf(revision) === revisionId);
     if (made) return renderRevision(made, deployment);
-    if (pending?.id === revisionId) return renderPendingRevision(deployment, pending);
+    if (pending?.id === revisionId) return renderPendingRevision(deployment, pending, this.clock.now());
     const skipped = this.#skipped(deployment, all).find((one) => one.id === revisionId);
     if (skipped) return skipped;
     throw new PublicError('not_found', `Revision with ID ${revisionId} not found`);

@@ -1,5 +1,5 @@
 import type { AgentDeployment, AgentRevision } from '#lib/resources';
-import { shownRevisionStatus } from './render-deployment.js';
+import { renderPendingRevision, renderRevision, shownRevisionStatus } from './render-deployment.js';
 
 const ID = '11111111-1111-4111-8111-111111111111';
 
@@ -24,5 +24,85 @@ describe('shownRevisionStatus', () => {
     ['deployed for good once it was replaced', 'False', { activeRevisionId: 'other' }, 'DEPLOYED'],
   ])('shows a revision as %s', (_what, active, status, expected) => {
     expect(shownRevisionStatus(revision(active), { status })).toBe(expected);
+  });
+});
+
+describe('renderRevision', () => {
+  const silent = {
+    metadata: { name: 'a' },
+    spec: {},
+    status: {
+      activeRevisionId: 'other',
+      conditions: [
+        {
+          type: 'Ready',
+          status: 'Unknown',
+          reason: 'NoHeartbeat',
+          message: 'Listener far: last heard at noon',
+        },
+      ],
+    },
+  } as unknown as AgentDeployment;
+  const withConditions = (...types: string[]): AgentRevision =>
+    ({
+      metadata: { name: 'a-00002' },
+      spec: {},
+      status: {
+        conditions: types.map((word) => ({
+          ...{ type: word.replace('!', ''), status: word.startsWith('!') ? 'False' : 'True' },
+          ...{ reason: 'Because', message: word, lastTransitionTime: '' },
+        })),
+      },
+    }) as unknown as AgentRevision;
+
+  it('knows nothing of a rollout whose listener is silent, and names the listener', () => {
+    expect(renderRevision(withConditions('Built', 'WorkloadsReady'), silent)).toMatchObject({
+      status: 'UNKNOWN',
+      status_reason: 'NoHeartbeat',
+      status_message: 'Listener far: last heard at noon',
+    });
+  });
+
+  it.each<[string, readonly string[]]>([
+    ['DEPLOY_FAILED', ['Built', 'Failed']],
+    ['SKIPPED', ['Built', 'Superseded']],
+    ['DEPLOYED', ['Built', '!Active']],
+    ['BUILD_FAILED', ['!Built']],
+  ])('shows %s although the listener is silent', (status, types) => {
+    expect(renderRevision(withConditions(...types), silent).status).toBe(status);
+  });
+});
+
+describe('renderPendingRevision', () => {
+  const AT = '2026-11-20T00:00:00Z';
+  const at = (seconds: number): Date => new Date(Date.parse(AT) + seconds * 1_000);
+  const refused = (observedGeneration: number, status = 'False'): AgentDeployment =>
+    ({
+      metadata: { name: 'a', generation: 3 },
+      spec: { source: 'internal_image', sourceRevisionConfig: { imageUri: 'x' } },
+      status: {
+        conditions: ['RevisionReady', 'Ready'].map((type) => ({
+          ...{ type, status, observedGeneration },
+          ...{ reason: 'ReservedEnvironment', message: 'remove AGENTPLANE_X' },
+        })),
+      },
+    }) as unknown as AgentDeployment;
+  const pending = { id: ID, at: AT };
+
+  it('shows CREATE_FAILED once the controller has refused this very request, and the reason', () => {
+    expect(renderPendingRevision(refused(3), pending, at(6))).toMatchObject({
+      id: ID,
+      status: 'CREATE_FAILED',
+      status_reason: 'ReservedEnvironment',
+      status_message: 'remove AGENTPLANE_X',
+    });
+  });
+
+  it.each<[string, AgentDeployment, number]>([
+    ['the refusal is of an earlier request', refused(2), 6],
+    ['the refusal may pass, as of a Secret that was not seen yet', refused(3), 1],
+    ['the controller is still at it', refused(3, 'Unknown'), 6],
+  ])('shows CREATING while %s', (_what, deployment, seconds) => {
+    expect(renderPendingRevision(deployment, pending, at(seconds)).status).toBe('CREATING');
   });
 });

@@ -121,17 +121,28 @@ export function renderDeployment(
   };
 }
 
+/** What only the listener moves on. */
+const UNDER_WAY: ReadonlySet<RevisionWireStatus> = new Set(['AWAITING_DEPLOY', 'DEPLOYING']);
+
+/** That the listener is not heard any more, so that nobody knows how far a rollout is. */
+function silence({ status }: Pick<AgentDeployment, 'status'>): StatusReason | undefined {
+  const ready = findCondition(status?.conditions, CONDITION.ready);
+  return ready?.status === 'Unknown' && ready.reason === REASON.noHeartbeat ? ready : undefined;
+}
+
 /**
  * The status of a revision on the wire. One that has just begun to serve is still on its way until the deployment says
  * so too: a caller that waited for `DEPLOYED` then finds the active revision and the URL in it.
  */
 export function shownRevisionStatus(
   revision: AgentRevision,
-  { status }: Pick<AgentDeployment, 'status'>,
+  deployment: Pick<AgentDeployment, 'status'>,
 ): RevisionWireStatus {
+  const { status } = deployment;
   const isActive = isConditionTrue(revision.status?.conditions, CONDITION.active);
   const isToldOf = status?.activeRevisionId === idOf(revision) && status?.url !== undefined;
   const own = revisionWireStatus(revision);
+  if (silence(deployment) && UNDER_WAY.has(own)) return 'UNKNOWN';
   return own === 'DEPLOYED' && isActive && !isToldOf ? 'DEPLOYING' : own;
 }
 
@@ -148,12 +159,14 @@ function buildReason({ status }: AgentRevision): StatusReason | undefined {
 export function renderRevision(revision: AgentRevision, deployment: AgentDeployment): RevisionAnswer {
   const { metadata, spec, status } = revision;
   const changes = (status?.conditions ?? []).map((condition) => condition.lastTransitionTime).sort();
+  const shown = shownRevisionStatus(revision, deployment);
+  const unheard = shown === 'UNKNOWN' ? silence(deployment) : undefined;
   return {
     id: idOf(revision) ?? '',
     created_at: wholeSeconds(metadata.creationTimestamp ?? ''),
     updated_at: wholeSeconds(changes.at(-1) ?? metadata.creationTimestamp ?? ''),
-    status: shownRevisionStatus(revision, deployment),
-    ...renderReason(buildReason(revision) ?? statusReason(revision)),
+    status: shown,
+    ...renderReason(unheard ?? buildReason(revision) ?? statusReason(revision)),
     source: spec.source,
     source_revision_config: {
       image_uri: spec.imageUri ?? null,
@@ -170,7 +183,7 @@ export function renderSuperseded(
   superseded: SupersededRevision,
 ): RevisionAnswer {
   return {
-    ...renderPendingRevision(deployment, superseded),
+    ...renderPending(deployment, superseded),
     status: 'SKIPPED',
     ...renderReason({
       reason: REASON.newerRevision,
@@ -191,8 +204,36 @@ function pendingReason(deployment: AgentDeployment): StatusReason {
   return objection ?? { reason: REASON.pending, message: 'the controller has not created the revision yet' };
 }
 
+/** A controller that has just not seen all of a request yet refuses it for a moment. */
+const REFUSED_MS = 5_000;
+const STAGES = [CONDITION.tracingProjectReady, CONDITION.databaseReady, CONDITION.revisionReady];
+
+/** Whether the controller has refused to make what is asked for now, until a person changes something. */
+function isRefused(
+  { metadata, status }: AgentDeployment,
+  { at }: Pick<RevisionRequest, 'at'>,
+  now: Date,
+): boolean {
+  if (at !== undefined && now.getTime() - Date.parse(at) < REFUSED_MS) return false;
+  return STAGES.some((type) => {
+    const stage = findCondition(status?.conditions, type);
+    return stage?.status === 'False' && stage.observedGeneration === metadata.generation;
+  });
+}
+
 /** A revision that was asked for and that the controller has not made yet. */
 export function renderPendingRevision(
+  deployment: AgentDeployment,
+  pending: Pick<RevisionRequest, 'id' | 'at'>,
+  now: Date,
+): RevisionAnswer {
+  return {
+    ...renderPending(deployment, pending),
+    status: isRefused(deployment, pending, now) ? 'CREATE_FAILED' : 'CREATING',
+  };
+}
+
+function renderPending(
   deployment: AgentDeployment,
   pending: Pick<RevisionRequest, 'id' | 'at'>,
 ): RevisionAnswer {
