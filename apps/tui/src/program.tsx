@@ -6,7 +6,7 @@ import { dataPaths, findDiskTrouble, readCredentials } from '#lib/data-folder';
 import { errorText } from '#lib/errors';
 import { KubeClient, loadKubeConnection } from '#lib/kube';
 import { EXIT } from '#lib/lifecycle';
-import { RestClient, trustAuthority } from '#lib/rest-client';
+import { RestClient } from '#lib/rest-client';
 import { createLogger } from '#lib/telemetry';
 import { systemClock } from '#lib/time';
 import { KubeDeeds } from './acting/kube-deeds.js';
@@ -61,12 +61,14 @@ async function main(): Promise<number> {
   const namespace = config.allNamespaces ? undefined : (config.namespace ?? connection.namespace);
   const { dataFolder, restUrl, restKeyFd } = config;
   const restKey = restKeyFd === undefined ? undefined : readFileSync(Number(restKeyFd), 'utf8').trim();
-  if (config.restCa !== undefined) trustAuthority(config.restCa);
   const client = new KubeClient(connection, { fieldManager: 'agentplane-dashboard' });
   const rest =
     restUrl === undefined || restKey === undefined
       ? undefined
-      : new RestClient({ url: restUrl, key: restKey });
+      : new RestClient({
+          ...{ url: restUrl, key: restKey },
+          ...(config.restCa === undefined ? {} : { caFile: config.restCa }),
+        });
   const world = new KubeWorld({
     client,
     findTrouble: () => (dataFolder === undefined ? undefined : findDiskTrouble(dataFolder)),

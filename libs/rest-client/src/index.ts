@@ -1,4 +1,4 @@
 /** The REST interface as the command line and the dashboard ask it. */
 export { RestClient, type RestAccess, type RestRequests } from './rest-client.js';
-export { trustAuthority } from './trust-authority.js';
+export { fetchOf, readAuthority } from './trusting-fetch.js';
 export { RestError, RestRedirectError, RestUnreachableError } from './rest-error.js';

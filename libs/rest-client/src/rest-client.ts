@@ -1,6 +1,7 @@
 import { systemClock } from '#lib/time';
 import { textOf, tooLong, UnfinishedLine } from './bounded-answer.js';
 import { RestError, RestRedirectError, RestUnreachableError } from './rest-error.js';
+import { type Fetch, fetchOf, type FetchRequest } from './trusting-fetch.js';
 
 const TIMEOUT_MS = 30_000;
 /** Of what a refusal says, in letters: it is printed, and laid out by the dashboard for each frame. */
@@ -12,7 +13,7 @@ export interface RestAccess {
   readonly key: string;
   /** Sent with an operator key, which belongs to no tenant. */
   readonly tenantId?: string;
-  /** File of certificates to trust beside the well-known ones; whoever makes the client calls `trustAuthority` with it. */
+  /** File of certificates that the client believes beside the well-known ones. */
   readonly caFile?: string;
 }
 
@@ -24,9 +25,12 @@ type RestMethod = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 /** The REST interface as its clients use it: one request, one JSON answer. */
 export class RestClient {
   readonly #access: RestAccess;
+  readonly #send: Fetch;
 
+  /** @throws Error for a file of certificates that cannot be used */
   constructor(access: RestAccess) {
     this.#access = access;
+    this.#send = fetchOf(access);
   }
 
   /**
@@ -90,14 +94,13 @@ export class RestClient {
     }
   }
 
-  async #fetch(path: string, { headers, ...request }: RequestInit): Promise<Response> {
+  async #fetch(path: string, { headers, ...request }: FetchRequest): Promise<Response> {
     const { url, key, tenantId } = this.#access;
-    const tenant = tenantId === undefined ? {} : { 'x-tenant-id': tenantId };
+    const tenant: Record<string, string> = tenantId === undefined ? {} : { 'x-tenant-id': tenantId };
     try {
-      return await fetch(url + path, {
+      return await this.#send(url + path, {
         ...request,
         headers: { 'x-api-key': key, ...tenant, ...headers },
-        redirect: 'manual',
       });
     } catch (error) {
       throw new RestUnreachableError(url, error);

@@ -1,7 +1,7 @@
 import { type FlagsOf, optional } from '#lib/command-line';
 import { loadConfig, optionalText } from '#lib/config';
 import { DEFAULT_DATA, findRunningPlatform, nothingRuns, type RunningPlatform } from '#lib/data-folder';
-import { type RestAccess, trustAuthority } from '#lib/rest-client';
+import { readAuthority, type RestAccess } from '#lib/rest-client';
 import { errorText } from '#lib/errors';
 import { CommandError } from '../command-error.js';
 import { type Context, readContexts } from './context-file.js';
@@ -72,7 +72,7 @@ function localTarget(data: string): Target {
 
 /** @throws CommandError when its certificates cannot be read */
 function remoteTarget({ name, address, key, caFile, kubeconfig }: Context): Target {
-  if (caFile !== undefined) trustOf(name, caFile);
+  if (caFile !== undefined) requireAuthority(name, caFile);
   return {
     title: `context ${name}`,
     rest: { url: address, key, ...(caFile === undefined ? {} : { caFile }) },
@@ -81,9 +81,9 @@ function remoteTarget({ name, address, key, caFile, kubeconfig }: Context): Targ
   };
 }
 
-function trustOf(name: string, caFile: string): void {
+function requireAuthority(name: string, caFile: string): void {
   try {
-    trustAuthority(caFile);
+    readAuthority(caFile);
   } catch (error) {
     throw new CommandError('failed', `context ${name}: ${errorText(error)}`, { cause: error });
   }

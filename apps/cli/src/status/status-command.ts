@@ -14,6 +14,7 @@ import {
   PODS_RUN_AS_ROOT,
   RESOURCES,
 } from '#lib/resources';
+import { fetchOf } from '#lib/rest-client';
 import { systemClock } from '#lib/time';
 import { resolveTarget, type Target, type TargetFlags } from '../context/target.js';
 import type { OutputFormat } from '../output/output-format.js';
@@ -38,11 +39,18 @@ async function serverState(
   {
     url,
     path = '',
+    caFile,
     isHealthy = () => true,
-  }: { url: string; path?: string; isHealthy?: (code: number) => boolean },
+  }: {
+    readonly url: string;
+    readonly path?: string;
+    readonly caFile?: string | undefined;
+    readonly isHealthy?: (code: number) => boolean;
+  },
 ): Promise<Part> {
   try {
-    const response = await fetch(`${url}${path}`, { signal: AbortSignal.timeout(3000) });
+    const send = fetchOf({ url, ...(caFile === undefined ? {} : { caFile }) });
+    const response = await send(`${url}${path}`, { headers: {}, signal: AbortSignal.timeout(3000) });
     const { status } = response;
     const trouble = isHealthy(status) ? await troubleIn(response) : undefined;
     if (trouble !== undefined) return { part, state: 'degraded', detail: trouble };
@@ -202,7 +210,10 @@ export async function readParts({ local, rest, kubeconfig }: Target): Promise<re
     local ? [{ part: 'supervisor', state: 'ok', detail: `process ${local.supervisorPid}` }] : [],
     local ? diskState(local.root) : [],
     local ? postgresState(local.root) : [],
-    serverState('rest', { url: rest.url, path: '/ok', isHealthy: (code) => code === 200 }),
+    serverState('rest', {
+      ...{ url: rest.url, caFile: rest.caFile, path: '/ok' },
+      isHealthy: (code) => code === 200,
+    }),
     local?.credentials.tls ? tlsState(local.credentials.tls) : [],
     local ? serverState('object-store', { url: local.credentials.objectStore.endpoint }) : [],
     ...Object.entries(local?.credentials.metrics ?? {}).map(([program, url]) => metricsState(program, url)),
