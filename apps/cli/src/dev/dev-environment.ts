@@ -32,7 +32,7 @@ export function devEnvironment(
     AGENTPLANE_DRAIN_MS: '8000',
     // the next server, which has the code that was changed, takes the runs that are waited for here; on a busy machine it
     // is not up before these eight seconds are over
-    AGENTPLANE_SETTLE_MS: '18000',
+    AGENTPLANE_SETTLE_MS: '30000',
   };
 }
 

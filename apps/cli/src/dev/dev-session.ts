@@ -19,7 +19,7 @@ const LOOK_MS = 500;
 const SPARE_AFTER_MS = 300;
 
 /** An agent server gets so long to end when another follows: those of `devEnvironment`, and its grace for answers. */
-const REPLACED_MS = 24_000;
+const REPLACED_MS = 36_000;
 
 /** And when none follows, which would take the runs that are waited for. */
 const STOP_MS = 12_000;

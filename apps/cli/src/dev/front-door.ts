@@ -35,6 +35,10 @@ export interface FrontDoorOptions {
 /** Asked by machines, again and again. */
 const QUIET = new Set(['/ok', '/info', '/metrics']);
 
+/** A server that refuses connections has just ended: the next one is on its way. */
+const ATTEMPTS = 5;
+const AGAIN_MS = 50;
+
 function namesThisMachine(header: string | undefined): boolean {
   return (
     header !== undefined &&
@@ -54,7 +58,8 @@ function sha256(text: string): Buffer {
 export class FrontDoor {
   readonly name = 'front door';
   readonly #server: Server;
-  readonly #agent = new Agent({ keepAlive: true, keepAliveMsecs: 1_000 });
+  // a connection that is kept may end with its server just as it is sent the next request
+  readonly #agent = new Agent({ keepAlive: false });
   readonly #sockets = new Set<Duplex>();
 
   constructor(private readonly options: FrontDoorOptions) {
@@ -116,13 +121,17 @@ export class FrontDoor {
     });
     const refusal = request.method === 'OPTIONS' ? undefined : this.#refusal(request);
     if (refusal) return answer(response, refusal.status, { detail: refusal.detail });
+    await this.#lead(request, response, ATTEMPTS);
+  }
+
+  async #lead(request: IncomingMessage, response: ServerResponse, attempts: number): Promise<void> {
     const destination = await this.options.destination();
     if (response.destroyed) return;
     if (destination.kind === 'none') return answer(response, 503, destination.body);
-    this.#pass(request, response, destination.port);
+    this.#pass(request, response, destination.port, attempts - 1);
   }
 
-  #pass(request: IncomingMessage, response: ServerResponse, port: number): void {
+  #pass(request: IncomingMessage, response: ServerResponse, port: number, attemptsLeft: number): void {
     const { method = 'GET', url: path = '/', headers } = request;
     const passed = ask({ host: '127.0.0.1', port, method, path, headers, agent: this.#agent }, (answered) => {
       response.writeHead(answered.statusCode ?? 502, answered.statusMessage, answered.rawHeaders);
@@ -131,12 +140,15 @@ export class FrontDoor {
       // a stream that breaks off here must not look complete there
       answered.on('error', () => response.destroy());
     });
-    passed.on('error', () => {
+    passed.on('error', (error: NodeJS.ErrnoException) => {
       if (response.headersSent) response.destroy();
+      else if (error.code === 'ECONNREFUSED' && attemptsLeft > 0)
+        this.options.clock.after(AGAIN_MS, () => void this.#lead(request, response, attemptsLeft));
       else answer(response, 503, { detail: 'The agent was reloaded before it answered; retry' });
     });
     response.on('close', () => passed.destroy());
-    request.pipe(passed);
+    // nothing is read of a request before there is a server that takes it
+    passed.on('socket', (socket) => socket.once('connect', () => request.pipe(passed)));
   }
 
   async #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
