@@ -55,7 +55,12 @@ describe('agentplane', () => {
     ],
     ['an address without a port', ['up', '--listen', 'here'], 2, /must look like 127.0.0.1:8470/],
     ['a data folder without a name', ['up', '--data', ''], 2, /'--data <dir>'.*must not be empty/],
-    ['an address of others', ['up', '--listen', '0.0.0.0:1'], 2, /reaches beyond this machine, .*--tls-certificate FILE/],
+    [
+      'an address of others',
+      ['up', '--listen', '0.0.0.0:1'],
+      2,
+      /reaches beyond this machine, .*--tls-certificate FILE/,
+    ],
     [
       'a data folder full of other things',
       ['up', '--data', repository],
