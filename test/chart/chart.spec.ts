@@ -5,6 +5,7 @@ import { loadConfig, PLATFORM_VERSION } from '#lib/config';
 import { buildListenerObjects } from '#lib/manifests';
 import type { Listener } from '#lib/resources';
 import { hasRealKubernetes, temporaryFolder, testApiServer } from '#lib/testing';
+import { CONFIG as API } from '../../apps/api/src/config.js';
 import { CONFIG as CONTROLLER, platformSettings } from '../../apps/controller/src/config.js';
 import { CHART, findHelm, Helm, type Rendered } from '../support/helm.js';
 import { findBuiltKubectl, Kubectl, leaveOut } from '../support/kubectl.js';
@@ -22,6 +23,16 @@ const VALUES: Readonly<Record<string, object>> = Object.fromEntries(
     parse(readFileSync(join(FOLDER, name), 'utf8')) as object,
   ]),
 );
+
+interface IngressSpec {
+  readonly tls: readonly object[];
+  readonly rules: readonly {
+    readonly host: string;
+    readonly http: {
+      readonly paths: readonly { readonly backend: { readonly service: { readonly name: string } } }[];
+    };
+  }[];
+}
 
 const LISTENER: Listener = {
   ...{ apiVersion: 'agentplane.dev/v1alpha1', kind: 'Listener' },
@@ -46,6 +57,38 @@ if (!binary) leaveOut('helm');
     expect([misspelt.code, misspelt.text]).toEqual([1, expect.stringMatching(/replica.*not allowed/s)]);
     const text = helm.try(['template', 'x'], { ...DATABASE, api: { replicas: 'many' } });
     expect([text.code, text.text]).toEqual([1, expect.stringMatching(/api.replicas|\/api\/replicas/)]);
+  });
+
+  it('leads hosts below the domains of routes to the api, which knows these domains', () => {
+    const objects = helm.render(VALUES['everything'] ?? {});
+    const ingress = objects.find(({ kind }) => kind === 'Ingress')?.spec as unknown as IngressSpec;
+    const api = objects.find(({ kind, metadata }) => kind === 'Deployment' && metadata.name.endsWith('-api'));
+    const service = objects.find(
+      ({ kind, metadata }) => kind === 'Service' && metadata.name.endsWith('-api'),
+    );
+    const wild = ['*.agents.example.com', '*.brand.example.org'];
+    expect(ingress.rules.map(({ host }) => host)).toEqual(['agentplane.example.com', ...wild]);
+    expect(ingress.tls).toEqual([
+      { hosts: ['agentplane.example.com'], secretName: 'tls' },
+      { hosts: wild, secretName: 'wild' },
+    ]);
+    for (const { http } of ingress.rules)
+      expect(http.paths[0]?.backend.service.name).toBe(service?.metadata.name);
+    const env =
+      api?.spec?.template?.spec.containers[0]?.env?.map(({ name, value = 'x' }) => [name, value]) ?? [];
+    const { routeDomains, publicUrl } = loadConfig(API, Object.fromEntries(env));
+    expect([routeDomains, publicUrl]).toEqual([
+      ['agents.example.com', 'brand.example.org'],
+      'https://agentplane.example.com',
+    ]);
+  });
+
+  it('refuses domains of routes without the public URL, whose scheme and port routes have', () => {
+    const { code, text } = helm.try(['template', 'x'], {
+      ...DATABASE,
+      routes: { domains: ['a.example.com'] },
+    });
+    expect([code, text]).toEqual([1, expect.stringContaining('set api.publicUrl with routes.domains')]);
   });
 
   it('says what to do without a database', () => {
