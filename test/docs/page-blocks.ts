@@ -1,5 +1,8 @@
 import { readFileSync } from 'node:fs';
 
+/** The first block of the README and of the tutorial; tests start the platform on a port that is free instead. */
+export const START = 'npm ci --omit=dev && npm start\n';
+
 /** A block of commands in a page, as a reader would paste it. */
 export interface PageBlock {
   readonly commands: string;
@@ -9,17 +12,32 @@ export interface PageBlock {
   readonly shows: string | undefined;
 }
 
+/** A fenced block of a page, with the words behind its fence. */
+export interface FencedBlock {
+  readonly info: string;
+  readonly text: string;
+  /** Where its text begins. */
+  readonly line: number;
+  readonly shows: string | undefined;
+}
+
+/** Every fenced block of a page, in their order. */
+export function fencedBlocks(path: string): readonly FencedBlock[] {
+  const page = readFileSync(path, 'utf8');
+  // an opening fence takes its closing one with it, so that no closing one is read as the next opening one
+  const found = page.matchAll(/^```([^`\n]*)\n([^]*?)^```\n?(?:\n<!-- shows: (.*) -->\n)?/gm);
+  return [...found].map(({ index, 1: info = '', 2: text = '', 3: shows }) => ({
+    ...{ info, text, shows },
+    line: page.slice(0, index).split('\n').length + 1,
+  }));
+}
+
 /**
  * The blocks of commands of a page, in their order: those without a language, and `sh`. `sh stays` marks one that runs
  * on, a comment `<!-- shows: TEXT -->` below a block what its output has; no reader sees either.
  */
 export function pageBlocks(path: string): readonly PageBlock[] {
-  const found = readFileSync(path, 'utf8').matchAll(
-    /^```(sh stays|sh|)\n([^]*?)^```\n(?:\n<!-- shows: (.*) -->\n)?/gm,
-  );
-  return [...found].map(([, info = '', commands = '', shows]) => ({
-    commands,
-    stays: info === 'sh stays',
-    shows,
-  }));
+  return fencedBlocks(path)
+    .filter(({ info }) => /^(?:|(?:sh|bash)(?: stays)?)$/.test(info))
+    .map(({ info, text, shows }) => ({ commands: text, stays: info.endsWith(' stays'), shows }));
 }

@@ -26,6 +26,10 @@ export class ShellSession {
     this.#shell.stdin?.write("exec 2>&1; trap 'FAILED=${FAILED:-$BASH_COMMAND}' ERR\n");
   }
 
+  get #hasEnded(): boolean {
+    return this.#shell.exitCode !== null || this.#shell.signalCode !== null;
+  }
+
   get output(): string {
     return this.#output;
   }
@@ -36,9 +40,12 @@ export class ShellSession {
     this.start(`FAILED=\n${commands}`);
     // output may end within a line
     this.#shell.stdin?.write(`printf '\\n%s\\n' "${END}$FAILED"\n`);
-    const ended = await waitFor(() => this.#output.slice(from).match(new RegExp(`^${END}(.*)$`, 'm')), {
-      ...{ timeoutMs, what: `the block to end:\n${commands}\n${this.#output.slice(from)}` },
-    });
+    const ended = await waitFor(
+      () => new RegExp(`^${END}(.*)$`, 'm').exec(this.#output.slice(from)) ?? (this.#hasEnded && 'shell'),
+      { timeoutMs, what: `the block to end:\n${commands}` },
+    );
+    if (ended === 'shell')
+      throw new Error(`the shell ended within the block:\n${commands}\n${this.#output.slice(from)}`);
     return { output: this.#output.slice(from, from + (ended.index ?? 0)), failed: ended[1] ?? '' };
   }
 
@@ -49,8 +56,8 @@ export class ShellSession {
 
   /** Ctrl-C, and the end of the terminal. */
   async close(): Promise<void> {
-    const { pid, exitCode, signalCode } = this.#shell;
-    if (pid === undefined || exitCode !== null || signalCode !== null) return;
+    const { pid } = this.#shell;
+    if (pid === undefined || this.#hasEnded) return;
     const ended = once(this.#shell, 'exit');
     this.#shell.stdin?.end();
     process.kill(-pid, 'SIGINT');

@@ -5,7 +5,8 @@ import { promisify } from 'node:util';
 import { repository } from './platform.js';
 
 const run = promisify(execFile);
-const FENCE = /^```\n(.*?)^```$/gms;
+/** With its language, so that the end of one block is never read as the beginning of the next. */
+const FENCE = /^```(.*?)\n(.*?)^```$/gms;
 
 /** The blocks of commands below a heading of a page of docs/, down to the next heading. */
 export function commandsBelow(page: string, heading: string): readonly string[] {
@@ -14,7 +15,7 @@ export function commandsBelow(page: string, heading: string): readonly string[] 
   if (at < 0) throw new Error(`docs/${page} has no heading ${JSON.stringify(heading)}`);
   const rest = text.slice(at + heading.length + 2);
   const next = /^#+ /m.exec(rest);
-  return [...rest.slice(0, next?.index).matchAll(FENCE)].map(([, block = '']) => block);
+  return [...rest.slice(0, next?.index).matchAll(FENCE)].map(([, , block = '']) => block);
 }
 
 /** A shell of somebody who follows a page: commands end it when they fail. */

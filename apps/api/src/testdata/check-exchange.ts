@@ -154,3 +154,17 @@ export function undocumentedIn(document: ApiDocument, exchange: Exchange): reado
   taken.value(request, body, `${at} body`);
   return [...check.problems, ...taken.problems];
 }
+
+/** What of a request the document does not know: its route, or a member of its body. */
+export function unknownInRequest(
+  document: ApiDocument,
+  { method, path, body }: Pick<Exchange, 'method' | 'path' | 'body'>,
+): readonly string[] {
+  const operation = findOperation(document, method, path);
+  if (!operation) return [`${method} ${path}: not in the document`];
+  const schema = operation.requestBody?.content?.['application/json']?.schema;
+  if (!schema) return body === undefined ? [] : [`${method} ${path}: takes no body`];
+  const check = new Check(document, true);
+  check.value(schema, body, `${method} ${path} body`);
+  return check.problems;
+}

@@ -1,0 +1,40 @@
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, it } from '@jest/globals';
+import { findKubectl, leaveOut } from '../support/kubectl.js';
+import { repository } from '../support/platform.js';
+import { GIVEN_VARIABLES } from './block-ways.js';
+import { type PageBlock, pageBlocks } from './page-blocks.js';
+import { PageReader } from './page-reader.js';
+
+const kubectl = findKubectl();
+
+/** In this order: what a page exports, prices or asks about was made by one before it. */
+const PAGES = ['runbook.md', 'a2a.md', 'otlp.md', 'exporting.md', 'costs.md', 'evaluation.md', 'agents.md'];
+
+/** Every block of commands of the pages by task, pasted in one terminal after the first blocks of the README. */
+describe('the pages by task', () => {
+  const reader = new PageReader();
+
+  beforeAll(async () => {
+    if (kubectl === undefined) return leaveOut('kubectl');
+    // a reader of these pages has them
+    for (const name of GIVEN_VARIABLES) process.env[name] = 'given';
+    await reader.begin();
+    const [, deploy] = pageBlocks(join(repository, 'README.md'));
+    if (deploy) await reader.paste(deploy);
+  }, 240_000);
+  afterAll(() => reader.end(), 60_000);
+
+  const blocks = PAGES.flatMap((page) =>
+    pageBlocks(join(repository, 'docs', page)).map((block): [string, string, PageBlock] => [
+      page,
+      block.commands.split('\n', 1)[0] ?? '',
+      block,
+    ]),
+  );
+  (kubectl === undefined ? it.skip : it).each(blocks)(
+    'runs what %s has: %s',
+    (_page, _title, block) => reader.paste(block),
+    240_000,
+  );
+});
