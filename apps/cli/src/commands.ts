@@ -68,6 +68,7 @@ const DASHBOARD = command(
       namespace: optional('-n, --namespace <name>', 'namespace to show'),
       allNamespaces: toggle('-A, --all-namespaces', 'show every namespace'),
       view: optional('--view <name>', 'view to begin with, as after ":"; several with commas when it prints'),
+      mouse: toggle('--mouse', 'take the mouse: clicks select, double clicks open, the wheel moves'),
       once: toggle('--once', 'print the views as lines and end, also on a terminal'),
       linear: toggle(
         '--linear',

@@ -28,6 +28,7 @@ export function dashboardEnvironment(
     allNamespaces?: boolean;
     view?: string | undefined;
     once?: boolean;
+    mouse?: boolean;
     linear?: boolean;
     dataFolder?: string | undefined;
     rest?: Target['rest'] | undefined;
@@ -45,6 +46,7 @@ export function dashboardEnvironment(
       : { AGENTPLANE_REST_URL: flags.rest.url, AGENTPLANE_REST_KEY_FD: String(KEY_FD) }),
     ...(flags.rest?.caFile === undefined ? {} : { AGENTPLANE_REST_CA: flags.rest.caFile }),
     ...(flags.view === undefined ? {} : { AGENTPLANE_VIEW: flags.view }),
+    ...(flags.mouse ? { AGENTPLANE_MOUSE: 'true' } : {}),
     ...(flags.once ? { AGENTPLANE_ONCE: 'true' } : {}),
     ...(flags.linear ? { AGENTPLANE_LINEAR: 'true' } : {}),
     ...(flags.allNamespaces ? { AGENTPLANE_ALL_NAMESPACES: 'true' } : {}),
@@ -59,6 +61,7 @@ export function runDashboard(
     readonly allNamespaces: boolean;
     readonly view: string | undefined;
     readonly once: boolean;
+    readonly mouse: boolean;
     readonly linear: boolean;
   },
 ): Promise<number> {

@@ -9,6 +9,7 @@ export const CONFIG = {
   views: list('AGENTPLANE_VIEW', 'views to print, or the one to begin with', { fallback: [] }),
   isOnce: flag('AGENTPLANE_ONCE', 'print once and end', { fallback: false }),
   isLinear: flag('AGENTPLANE_LINEAR', 'print lines as things change', { fallback: false }),
+  hasMouse: flag('AGENTPLANE_MOUSE', 'take the mouse from the terminal', { fallback: false }),
   restUrl: optionalText('AGENTPLANE_REST_URL', 'address of the REST interface: traces, keys'),
   restCa: optionalText(
     'AGENTPLANE_REST_CA',

@@ -112,6 +112,7 @@ async function main(): Promise<number> {
       namespace={namespace}
       server={connection.server}
       firstView={views[0]?.name ?? DEPLOYMENTS.name}
+      hasMouse={config.hasMouse}
     />,
     { alternateScreen: true, incrementalRendering: true, maxFps: 60, exitOnCtrlC: false },
   );

@@ -15,6 +15,8 @@ class OnTerminal {
   readonly screen: TerminalScreen;
   readonly #child: ChildProcess;
   readonly ended: Promise<number | null>;
+  /** Every byte. */
+  written = '';
 
   constructor(program: string, columns: number, environment: Readonly<Record<string, string>>) {
     this.screen = new TerminalScreen(columns, LINES);
@@ -28,7 +30,10 @@ class OnTerminal {
         ...environment,
       },
     });
-    this.#child.stdout?.setEncoding('utf8').on('data', (text: string) => this.screen.write(text));
+    this.#child.stdout?.setEncoding('utf8').on('data', (text: string) => {
+      this.written += text;
+      this.screen.write(text);
+    });
     this.ended = new Promise((done) => this.#child.once('exit', done));
   }
 
@@ -102,5 +107,51 @@ describe('the screens on a real terminal', () => {
     } finally {
       await terminal.quit();
     }
+  });
+
+  describe('with the mouse', () => {
+    const [on, off] = ['\u001b[?1000h\u001b[?1006h', '\u001b[?1006l\u001b[?1000l'];
+    const click = (line: number): string => `\u001b[<0;5;${line}M\u001b[<0;5;${line}m`;
+
+    it('selects by a click, opens by a double click, moves by the wheel, and gives the mouse back', async () => {
+      const terminal = new OnTerminal(program, 120, { SCENE_MOUSE: 'true' });
+      const shows = (wanted: RegExp): Promise<unknown> =>
+        waitFor(() => wanted.test(terminal.screen.text()), { timeoutMs: 30_000, what: String(wanted) });
+      try {
+        await shows(/^▸ *\S+/m);
+        const names = [...terminal.screen.text().matchAll(/^[▸ ] (\S+) +\S/gm)]
+          .slice(1)
+          .map(([, name]) => name);
+        expect(names.length).toBeGreaterThan(2);
+        terminal.press(click(6));
+        await shows(new RegExp(`^▸ ${names[2]}`, 'm'));
+        terminal.press('\u001b[<64;5;9M');
+        await shows(new RegExp(`^▸ ${names[0]}`, 'm'));
+        terminal.press(click(5));
+        terminal.press(click(5));
+        await shows(new RegExp(`revisions of ${names[1]}`));
+      } finally {
+        await terminal.quit();
+      }
+      expect(terminal.written).toContain(on);
+      expect(terminal.written.lastIndexOf(off)).toBeGreaterThan(terminal.written.lastIndexOf(on));
+    });
+
+    it.each([['crashes', { SCENE_MOUSE: 'true', SCENE_CRASHES_AFTER_MS: '1500' }]])(
+      'gives the mouse back when the program %s',
+      async (_title, environment) => {
+        const terminal = new OnTerminal(program, 120, environment);
+        expect(await terminal.ended).not.toBe(0);
+        expect(terminal.written).toContain(on);
+        expect(terminal.written.lastIndexOf(off)).toBeGreaterThan(terminal.written.lastIndexOf(on));
+      },
+    );
+
+    it('leaves the mouse to the terminal where it is not asked for', async () => {
+      const terminal = new OnTerminal(program, 120, {});
+      await waitFor(() => terminal.screen.text().includes('deployments'), { timeoutMs: 30_000 });
+      await terminal.quit();
+      expect(terminal.written).not.toContain('?1000');
+    });
   });
 });

@@ -1,12 +1,11 @@
 import { Box, useApp, useStdout, useWindowSize } from 'ink';
-import { type ReactNode, useEffect, useMemo, useRef, useState } from 'react';
-import { copyCode } from '../render/copy-code.js';
-import { errorText } from '#lib/errors';
+import { type ReactNode, type RefObject, useEffect, useMemo, useRef, useState } from 'react';
 import type { Clock } from '#lib/time';
-import { type Effect, newSession, paneOf, type Session } from '../session/session.js';
+import { newSession, paneOf, type Session } from '../session/session.js';
 import type { Look } from '../views/view.js';
 import type { World } from '../world/items.js';
 import type { Deeds } from './deeds.js';
+import { effectRunner } from './effect-runner.js';
 import { factsOf } from './facts.js';
 import { BottomBar, Breadcrumbs, TopBar } from './frame-bars.js';
 import { Help, helpLines } from './help.js';
@@ -14,6 +13,7 @@ import { Pane } from './pane.js';
 import { RowsCache, type ShownRows } from './rows-cache.js';
 import { MessageLines, RowsTable } from './rows-table.js';
 import { usePane } from './use-pane.js';
+import { useMouse } from './use-mouse.js';
 import { useProgress } from './use-progress.js';
 import { useSession } from './use-session.js';
 import { useWorld } from './use-world.js';
@@ -27,10 +27,14 @@ export interface DashboardProps {
   /** Address of the API server. */
   readonly server: string;
   readonly firstView: string;
+  /** Takes the mouse from the terminal, which then selects no text without Shift. */
+  readonly hasMouse?: boolean;
 }
 
 const TICK_MS = 1000;
 const WIDE = 100;
+/** Program, breadcrumbs, the table's heading. */
+const LINES_ABOVE_ROWS = 3;
 /** Program and breadcrumbs, the table's heading, the message of the selected row, the keys. */
 const FRAME_LINES = 2 + 1 + 2 + 1;
 
@@ -48,9 +52,10 @@ function TableScreen(props: {
   readonly look: Look;
   readonly width: number;
   readonly height: number;
+  readonly firstRow: RefObject<number>;
   readonly children: ReactNode;
 }): ReactNode {
-  const { session, shown, look, width, height, children } = props;
+  const { session, shown, look, width, height, firstRow, children } = props;
   return (
     <>
       <Breadcrumbs session={session} rows={shown.rows} items={shown.items} />
@@ -60,6 +65,7 @@ function TableScreen(props: {
         look={look}
         width={width}
         height={Math.max(1, height - FRAME_LINES + 1)}
+        firstRow={firstRow}
       />
       <MessageLines session={session} shown={shown} width={width} />
       {children}
@@ -86,36 +92,32 @@ export function Dashboard(props: DashboardProps): ReactNode {
     found: [],
   });
 
-  const { session, change } = useSession(
+  const firstRow = useRef(0);
+  const { session, change, onMouse } = useSession(
     () => newSession(firstView, namespace),
     (of) => ({
       ...factsOf(of, cache.of(of), world, deeds),
       ...paneFacts.current,
       page: Math.max(1, paneOf(of) ? height - 3 : height - FRAME_LINES),
+      rowAtLine: (line) => {
+        const { rows, items } = cache.of(of);
+        const above = LINES_ABOVE_ROWS + ((world.trouble ?? items.problem) === undefined ? 0 : 1);
+        const at = line - above - 1;
+        const index = firstRow.current + at;
+        return at >= 0 && at <= height - FRAME_LINES && index < rows.size ? index : undefined;
+      },
     }),
-    onEffect,
+    (effect, of) => onEffect(effect, of),
+    clock,
   );
 
-  function onEffect(effect: Effect, of: Session): void {
-    const note = (text: string, isProblem = false): void =>
-      change((was) => ({ ...was, notice: { text, isProblem } }));
-    if (effect.kind === 'quit') return exit();
-    if (effect.kind === 'copy') {
-      stdout.write(copyCode(effect.text));
-      return note(`${effect.text} copied`);
-    }
-    const { view, rows } = cache.of(of);
-    const keys = effect.kind === 'edit' ? [effect.key] : effect.keys;
-    const items = keys.flatMap((key) => rows.find(key) ?? []);
-    const doing =
-      effect.kind === 'edit'
-        ? deeds.edit(view, items, suspendTerminal)
-        : deeds.perform(view, effect.action, items, effect.answer);
-    doing.then(
-      ({ text, isProblem }) => note(text, isProblem),
-      (error: unknown) => note(errorText(error), true),
-    );
-  }
+  const withoutMouse = useMouse(props.hasMouse === true, onMouse);
+  const onEffect = effectRunner({
+    ...{ deeds, cache, exit },
+    write: (text) => void stdout.write(text),
+    suspend: (run) => withoutMouse(() => suspendTerminal(run)),
+    note: (text, isProblem) => change((was) => ({ ...was, notice: { text, isProblem } })),
+  });
 
   const progress = useProgress(world, session.namespace, clock);
   const look = { now, nowMs: clock.monotonicMs(), progress, barWidth: width >= WIDE ? 16 : 8 };
@@ -140,7 +142,14 @@ export function Dashboard(props: DashboardProps): ReactNode {
           {overlay?.kind === 'prompt' ? <BottomBar session={session} namespaces={namespaces} /> : null}
         </Pane>
       ) : (
-        <TableScreen session={session} shown={shown} look={look} width={width} height={left}>
+        <TableScreen
+          session={session}
+          shown={shown}
+          look={look}
+          width={width}
+          height={left}
+          firstRow={firstRow}
+        >
           <BottomBar session={session} namespaces={namespaces} />
         </TableScreen>
       )}

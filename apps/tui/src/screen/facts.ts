@@ -32,7 +32,7 @@ export function factsOf(
   { view, rows, items }: ShownRows,
   world: World,
   deeds: Pick<Deeds, 'isDenied'>,
-): Omit<Facts, 'page' | 'lines' | 'found'> {
+): Omit<Facts, 'page' | 'rowAtLine' | 'lines' | 'found'> {
   const columns = columnsOf(view, { isWide: session.isWide, isQualified: isQualified(session) });
   return {
     get size() {

@@ -1,5 +1,5 @@
 import { Box, Text } from 'ink';
-import { type ReactNode, useMemo, useRef } from 'react';
+import { type ReactNode, type RefObject, useMemo } from 'react';
 import { keyOf, keyText } from '#lib/resources';
 import { visibleText } from '#lib/command-line';
 import { windowOf } from '../render/window.js';
@@ -18,11 +18,12 @@ export function RowsTable(props: {
   readonly look: Look;
   readonly width: number;
   readonly height: number;
+  /** Of the window, kept from one frame to the next. */
+  readonly firstRow: RefObject<number>;
 }): ReactNode {
-  const { session, shown, look, width, height } = props;
+  const { session, shown, look, width, height, firstRow } = props;
   const { view, rows, items } = shown;
   const frame = topFrame(session);
-  const firstRow = useRef(0);
   const widths = useMemo(() => new WidthMemory(), [view, session.stack.length, width]);
   const columns = columnsOf(view, { isWide: session.isWide, isQualified: isQualified(session) });
   const selected = selectedIndex(frame, { size: rows.size, indexOf: (key) => rows.indexOf(key) });

@@ -160,6 +160,7 @@ export const PANE_KEYS: readonly KeyBinding[] = [
     short: 'help',
     press: (session) => ({ session: withAbove(session, 'help') }),
   },
+  { keys: [], label: 'mouse', about: 'with --mouse: the wheel moves', press: (session) => ({ session }) },
   {
     keys: ['escape', 'q'],
     label: 'esc',

@@ -11,6 +11,7 @@ const FACTS: Facts = {
   size: KEYS.length,
   keyAt: (index) => KEYS[index],
   indexOf: (key) => KEYS.indexOf(key),
+  rowAtLine: () => undefined,
   page: 10,
   columns: 4,
   sortKeys: new Map([['N', 'NAME']]),

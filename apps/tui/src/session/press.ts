@@ -1,5 +1,6 @@
 import { getView } from '../views/all-views.js';
 import { PANE_KEYS, pressSearch, typed } from './pane-keys.js';
+import { pressMouse } from './press-mouse.js';
 import { completions, isCommand, obey } from './prompt.js';
 import {
   type Facts,
@@ -19,6 +20,8 @@ export function press(before: Session, name: string, facts: Facts): Pressed {
   const { notice: _read, ...session } = before;
   const { overlay } = session;
   if (name === 'ctrl-c') return { session, effect: { kind: 'quit' } };
+  const moused = pressMouse(session, name, facts, press);
+  if (moused) return moused;
   switch (overlay?.kind) {
     case undefined:
       return pressTable(session, name, facts);

@@ -88,6 +88,8 @@ export interface Facts {
   readonly size: number;
   readonly keyAt: (index: number) => string | undefined;
   readonly indexOf: (key: string) => number;
+  /** The row that a line of the terminal shows, counted from 1; undefined for none. */
+  readonly rowAtLine: (line: number) => number | undefined;
   /** Lines that a page moves by. */
   readonly page: number;
   /** Columns behind the name that can be moved aside. */

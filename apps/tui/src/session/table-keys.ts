@@ -202,6 +202,12 @@ export const TABLE_KEYS: readonly KeyBinding[] = [
     short: 'help',
     press: (session) => ({ session: withAbove(session, 'help') }),
   },
+  {
+    keys: [],
+    label: 'mouse',
+    about: 'with --mouse: a click selects, a double click opens, the wheel moves',
+    press: (session) => ({ session }),
+  },
   { keys: ['q'], label: 'q ^c', about: 'quit', short: 'quit', press: quit },
 ];
 

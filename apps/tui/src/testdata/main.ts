@@ -1,6 +1,6 @@
 import { render } from 'ink';
 import { createElement } from 'react';
-import { integer, loadConfig, text } from '#lib/config';
+import { flag, integer, loadConfig, text } from '#lib/config';
 import { RESOURCES } from '#lib/resources';
 import { systemClock } from '#lib/time';
 import { Dashboard } from '../screen/dashboard.js';
@@ -13,6 +13,12 @@ const config = loadConfig({
   changes: integer('SCENE_CHANGES', 'export runs that change each second', {
     min: 0,
     max: 10_000,
+    fallback: 0,
+  }),
+  hasMouse: flag('SCENE_MOUSE', 'take the mouse', { fallback: false }),
+  crashesAfterMs: integer('SCENE_CRASHES_AFTER_MS', 'until it throws; 0: never', {
+    min: 0,
+    max: 60_000,
     fallback: 0,
   }),
   view: text('SCENE_VIEW', 'the first view', { fallback: 'deployments' }),
@@ -35,6 +41,7 @@ const screen = render(
     namespace: 'ws-default',
     server: 'https://127.0.0.1:6443',
     firstView: config.view,
+    hasMouse: config.hasMouse,
   }),
   { alternateScreen: true, incrementalRendering: true, maxFps: 60, exitOnCtrlC: false, interactive: true },
 );
@@ -49,5 +56,9 @@ if (config.changes > 0)
     }
     world.changed();
   }, 100);
+if (config.crashesAfterMs > 0)
+  setTimeout(() => {
+    throw new Error('the scene crashed');
+  }, config.crashesAfterMs);
 await screen.waitUntilExit();
 process.exit(0);
