@@ -8,7 +8,7 @@ import { ensureBuilt } from './ensure-built.js';
 import { findPinnedNode } from './pinned-node.js';
 
 if (!ensureBuilt()) process.exit(1);
-const app = ['up', 'backup', 'restore'].includes(process.argv[2]) ? 'platform' : 'cli';
+const app = ['up', 'backup', 'restore', 'migrate'].includes(process.argv[2]) ? 'platform' : 'cli';
 const main = join(dirname(fileURLToPath(import.meta.url)), '..', 'dist', 'apps', app, 'src', 'main.js');
 // It mostly waits, so it should cost little: a small nursery.
 const words = ['--max-semi-space-size=1', main, ...process.argv.slice(2)];

@@ -4,6 +4,7 @@ import {
   type Command,
   command,
   optional,
+  MIGRATE_TRACES,
   RESTORE,
   toggle,
   UP,
@@ -42,6 +43,7 @@ export const GROUPS: Readonly<Record<string, string>> = {
   listener: 'what carries out deployments in another cluster',
   prices: 'prices of models, by which runs get their costs',
   secrets: 'variables of a deployment that answers never show',
+  migrate: 'data that moves to another installation',
   traces: 'what agents did, run by run',
   workspace: 'tenants: each with its namespace, plan, keys and limits',
 };
@@ -51,12 +53,19 @@ const UP_COMMAND = command(UP, async () => {
   return EXIT.usage;
 });
 
-const BACKUP_COMMANDS = [BACKUP, BACKUP_VERIFY, RESTORE].map((spec) =>
-  command(spec, async () => {
-    process.stderr.write(`${spec.words} belongs to the platform: start it with bin/agentplane.js\n`);
-    return EXIT.usage;
-  }),
-);
+const ofPlatform =
+  ({ words }: { readonly words: string }) =>
+  (): Promise<number> => {
+    process.stderr.write(`${words} belongs to the platform: start it with bin/agentplane.js\n`);
+    return Promise.resolve(EXIT.usage);
+  };
+
+const BACKUP_COMMANDS = [
+  command(BACKUP, ofPlatform(BACKUP)),
+  command(BACKUP_VERIFY, ofPlatform(BACKUP_VERIFY)),
+  command(RESTORE, ofPlatform(RESTORE)),
+  command(MIGRATE_TRACES, ofPlatform(MIGRATE_TRACES)),
+];
 
 const DASHBOARD = command(
   {

@@ -1,5 +1,14 @@
 import { PLATFORM_VERSION } from '#lib/config';
-import { BACKUP, BACKUP_VERIFY, command, RESTORE, runCommandLine, UP, visibleText } from '#lib/command-line';
+import {
+  BACKUP,
+  BACKUP_VERIFY,
+  command,
+  MIGRATE_TRACES,
+  RESTORE,
+  runCommandLine,
+  UP,
+  visibleText,
+} from '#lib/command-line';
 import { errorText } from '#lib/errors';
 import { EXIT } from '#lib/lifecycle';
 
@@ -8,7 +17,7 @@ await runCommandLine(
   {
     about: 'Open, self-hosted platform for agent servers: deploy them, run them, export what they did.',
     version: PLATFORM_VERSION,
-    groups: { backup: 'copies of the whole platform' },
+    groups: { backup: 'copies of the whole platform', migrate: 'data that moves to another installation' },
     commands: [
       command(UP, async (_words, flags) => {
         const { runUp } = await import('./up/up-command.js');
@@ -23,6 +32,9 @@ await runCommandLine(
       ),
       command(RESTORE, async ([folder = ''], flags) =>
         (await import('./backup/backup-commands.js')).runRestore(folder, flags),
+      ),
+      command(MIGRATE_TRACES, async (_words, flags) =>
+        (await import('./migrate/migrate-traces.js')).runMigrateTraces(flags),
       ),
     ],
     report: (error) => {

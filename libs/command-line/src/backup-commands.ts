@@ -61,3 +61,25 @@ export const RESTORE = {
   exits: ['interrupted'],
   needs: 'nothing',
 } as const satisfies CommandSpec;
+
+/** `agentplane migrate traces`: the platform parses it, as a data folder is its. */
+export const MIGRATE_TRACES = {
+  words: 'migrate traces',
+  about:
+    'copy traces, projects, API keys and datasets of this machine into the database of another installation, or back',
+  options: {
+    data: DATA_OPTION,
+    databaseUriFile: optional(
+      '--database-uri-file <file>',
+      'file whose first line is the URI of the other trace store',
+      'file',
+    ),
+    back: toggle('--back', 'from the other trace store into this machine'),
+  },
+  examples: [
+    'migrate traces --database-uri-file ~/cluster-database',
+    'migrate traces --database-uri-file ~/cluster-database --back --data /srv/agentplane',
+  ],
+  exits: ['interrupted'],
+  needs: 'data folder',
+} as const satisfies CommandSpec;

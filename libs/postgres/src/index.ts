@@ -1,6 +1,7 @@
 export { awaitDatabase } from './await-database.js';
 export { CopyBinaryReader, type Tuple } from './copy/copy-binary-reader.js';
 export { CopyBinaryWriter } from './copy/copy-binary-writer.js';
+export { copyAcross } from './copy/copy-across.js';
 export { copyIn, type CopyPart } from './copy/copy-in.js';
 export { copyOut } from './copy/copy-out.js';
 export { inLimitedTransaction, TimeLimitError, type TimeLimit } from './in-limited-transaction.js';

@@ -51,6 +51,7 @@ export { FEEDBACK_LIMITS } from './feedback/feedback-limits.js';
 export type { FeedbackChange, FeedbackSearch, NewFeedback, StoredFeedback } from './feedback/feedback.js';
 export type { RunFilters } from './filter/filter-sql.js';
 export { metadataOf } from './query/metadata-of.js';
+export { type Moved, moveTraces } from './moving/move-traces.js';
 export { openTraceStore } from './open-trace-store.js';
 export { parsePrice } from './price/decimal.js';
 export {

@@ -1,0 +1,74 @@
+import { readFileSync } from 'node:fs';
+import { type FlagsOf, type MIGRATE_TRACES } from '#lib/command-line';
+import { dataPaths } from '#lib/data-folder';
+import { embeddedDatabases } from '#lib/embedded-postgres';
+import { EXIT } from '#lib/lifecycle';
+import { createLogger } from '#lib/telemetry';
+import { systemClock } from '#lib/time';
+import { moveTraces, openTraceStore } from '#lib/trace-store';
+import { openSource } from '../backup/take/open-source.js';
+import { PLATFORM_ROLES } from '../preparation/platform-roles.js';
+
+/** What databases report is thrown; a terminal gets one sentence. */
+const log = createLogger('migrate', 'silent');
+
+function readUri(file: string): string {
+  const uri = readFileSync(file, 'utf8').split(/\r?\n/)[0] ?? '';
+  if (/^postgres(ql)?:\/\//.test(uri)) return uri;
+  throw new Error(`the first line of ${file} is not a URI that begins with postgres://`);
+}
+
+/** The trace store of a data folder, by the role that owns its tables: a superuser's partitions could not be dropped. */
+function ownUri(dataDir: string, superuserUri: string): Promise<string> {
+  const role = 'agentplane';
+  return embeddedDatabases({ dataDir, port: Number(new URL(superuserUri).port) }).ensureDatabase({
+    ...{ database: role, role, connectionLimit: PLATFORM_ROLES[role], isPlatform: true },
+  });
+}
+
+async function bringUpToDate(uri: string): Promise<void> {
+  const store = openTraceStore({ uri, poolSize: 2, log, clock: systemClock });
+  try {
+    await store.migrate();
+  } finally {
+    await store.close();
+  }
+}
+
+/** `agentplane migrate traces`. */
+export async function runMigrateTraces(flags: FlagsOf<typeof MIGRATE_TRACES.options>): Promise<number> {
+  if (flags.databaseUriFile === undefined) {
+    process.stderr.write(
+      'the other database is missing: name a file with its URI by --database-uri-file FILE\n',
+    );
+    return EXIT.usage;
+  }
+  const other = readUri(flags.databaseUriFile);
+  const source = await openSource(flags.data, { clock: systemClock, log });
+  try {
+    if (source.isRunning)
+      throw new Error(
+        `the platform of ${source.paths.root} is running; stop it with "agentplane down" first, as nothing may write meanwhile`,
+      );
+    const own = await ownUri(dataPaths(flags.data).root, source.superuserUri);
+    const [from, to] = flags.back ? [other, own] : [own, other];
+    await bringUpToDate(to);
+    const { rows, tenants, attachments } = await moveTraces({
+      ...{ from, to, log },
+      moved: (table, count) => {
+        if (count > 0) process.stderr.write(`${table}: ${count} rows\n`);
+      },
+    });
+    process.stdout.write(`Copied ${rows} rows of ${tenants} tenants; all of them are committed.\n`);
+    if (attachments > 0)
+      process.stdout.write(
+        `${attachments} objects of attachments are named in them; copy the bucket too, with the same keys.\n`,
+      );
+    process.stdout.write(
+      'Deployments with their databases, images, Secrets and files of exports were not copied.\n',
+    );
+    return EXIT.ok;
+  } finally {
+    await source.close();
+  }
+}

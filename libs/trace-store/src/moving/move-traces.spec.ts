@@ -1,0 +1,155 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import pg from 'pg';
+import { createLogger } from '#lib/telemetry';
+import { testPostgres } from '#lib/testing';
+import { systemClock } from '#lib/time';
+import { openTraceStore, type TraceStore } from '../index.js';
+import { moveTraces } from './move-traces.js';
+import { movedTables } from './moved-tables.js';
+
+const log = createLogger('test', 'silent');
+const [TENANT, OTHER, RUN] = [randomUUID(), randomUUID(), randomUUID()];
+const NEW = '2026-11-20T10:00:00.000001Z';
+const OLD = '2019-03-04T05:06:07Z';
+
+const run = (over: object) => ({
+  run: Buffer.from(
+    JSON.stringify({ name: 'r', run_type: 'chain', session_name: 'p', start_time: NEW, ...over }),
+  ),
+});
+
+describe('a move of traces', () => {
+  const opened: { client: pg.Client; store: TraceStore }[] = [];
+  // in the order of their registration: stores close before their Postgres does
+  afterAll(async () => {
+    for (const { client, store } of opened) {
+      await client.end();
+      await store.close();
+    }
+  });
+
+  const postgres = testPostgres();
+  let source: { uri: string; client: pg.Client; store: TraceStore };
+  let key = '';
+  let token = '';
+
+  async function database() {
+    const { uri } = await postgres.freshDatabase(async (template) => {
+      const store = openTraceStore({ uri: template, poolSize: 2, log, clock: systemClock });
+      await store.migrate();
+      await store.close();
+    });
+    const client = new pg.Client({ connectionString: uri });
+    await client.connect();
+    const store = openTraceStore({ uri, poolSize: 2, log, clock: systemClock });
+    opened.push({ client, store });
+    return { uri, client, store };
+  }
+
+  /** Every row of what is moved, in any order. */
+  async function contents(client: pg.Client): Promise<Readonly<Record<string, readonly string[]>>> {
+    const found: [string, string[]][] = [];
+    for (const { name, columns } of await movedTables(client)) {
+      const { rows } = await client.query<{ row: string }>(
+        `SELECT (SELECT jsonb_object_agg(k, to_jsonb(t) -> k) FROM unnest($1::text[]) k)::text AS row
+        FROM ${name} t ORDER BY 1`,
+        [columns],
+      );
+      found.push([name, rows.map(({ row }) => row)]);
+    }
+    return Object.fromEntries(found);
+  }
+
+  beforeAll(async () => {
+    source = await database();
+    const { store, client } = source;
+    ({ key } = await store.apiKeys.mint(TENANT, { name: 'k', scope: 'workspace' }));
+    await store.ingest(TENANT, {
+      post: [
+        run({ id: RUN, trace_id: RUN, tags: ['a'], inputs: { text: 'é' }, extra: { metadata: { m: 1 } } }),
+        run({ id: randomUUID(), start_time: OLD, error: 'no' }),
+        // a parent that never came, and one that is refused
+        run({ id: randomUUID(), trace_id: randomUUID(), parent_run_id: randomUUID() }),
+        run({ id: 'wrong' }),
+      ],
+      patch: [{ run: Buffer.from(JSON.stringify({ id: randomUUID(), end_time: NEW })) }],
+    });
+    await store.ingest(OTHER, { post: [run({ id: RUN, trace_id: RUN })], patch: [] });
+    const asked = { runId: RUN, key: 'k', config: undefined, feedbackId: undefined, seconds: 60, place: [] };
+    const [minted] = await store.feedbackTokens.mint(TENANT, [asked]);
+    token = minted !== undefined && 'token' in minted ? String(minted.token) : '';
+    await store.shares.share(TENANT, RUN);
+    await store.datasets.create(TENANT, { name: 'd', dataType: 'kv' });
+    await client.query(
+      `INSERT INTO attachment_objects (tenant_id, id, sha256, size, state) VALUES ($1, $2, '', 1, 'stored')`,
+      [TENANT, randomUUID()],
+    );
+  });
+
+  it('copies every row with its ids, there and back', async () => {
+    const [target, back] = [await database(), await database()];
+    const before = await contents(source.client);
+    const filled = Object.values(before).filter((rows) => rows.length > 0);
+    expect(filled.length).toBeGreaterThan(10);
+    const moved = await moveTraces({ from: source.uri, to: target.uri, log });
+    expect(moved).toEqual({ rows: filled.flat().length, tenants: 2, attachments: 1 });
+    expect(await contents(target.client)).toEqual(before);
+    await moveTraces({ from: target.uri, to: back.uri, log });
+    expect(await contents(back.client)).toEqual(before);
+  });
+
+  it('leads to a store that serves its keys and tokens, and takes late parts of runs', async () => {
+    const { uri, store, client } = await database();
+    const { rows: marks } = await source.client.query<{ last: string }>(
+      'SELECT max(changed_in)::text AS last FROM runs',
+    );
+    const [mark] = marks;
+    await moveTraces({ from: source.uri, to: uri, log });
+    expect(await store.apiKeys.verify(key)).toMatchObject({ tenantId: TENANT });
+    expect(await store.feedbackTokens.find(token)).toMatchObject({ runId: RUN });
+    await store.ingest(TENANT, {
+      post: [run({ id: randomUUID() })],
+      patch: [run({ id: RUN, trace_id: RUN, end_time: '2026-11-20T10:00:01Z' })],
+    });
+    const { rows } = await client.query(
+      `SELECT count(*)::int AS runs, count(end_time)::int AS ended, bool_and(changed_in > $2::xid8) AS marked
+      FROM runs WHERE tenant_id = $1`,
+      [TENANT, mark?.last],
+    );
+    expect(rows).toEqual([{ runs: 4, ended: 1, marked: true }]);
+  });
+
+  it('adds to other tenants, and refuses to add to its own', async () => {
+    const { uri, store, client } = await database();
+    const neighbour = randomUUID();
+    await store.ingest(neighbour, { post: [run({ id: RUN, trace_id: RUN })], patch: [] });
+    await moveTraces({ from: source.uri, to: uri, log });
+    const { rows } = await client.query('SELECT DISTINCT tenant_id FROM run_keys');
+    expect(rows).toHaveLength(3);
+    await expect(moveTraces({ from: source.uri, to: uri, log })).rejects.toThrow(
+      /the other database has rows of tenant .* in .*; delete that workspace there/,
+    );
+  });
+
+  it('stores nothing when one of the last tables fails', async () => {
+    const { uri, client } = await database();
+    const before = await contents(client);
+    await client.query('ALTER TABLE trace_shares ADD CONSTRAINT none CHECK (false) NOT VALID');
+    await expect(moveTraces({ from: source.uri, to: uri, log })).rejects.toThrow('none');
+    expect(await contents(client)).toEqual(before);
+  });
+
+  it('refuses another schema, and a database that gave tokens of its own', async () => {
+    const [older, giving] = [await database(), await database()];
+    await older.client.query('ALTER TABLE runs DROP COLUMN price_id');
+    await expect(moveTraces({ from: source.uri, to: older.uri, log })).rejects.toThrow(
+      'table runs is not the same in both databases',
+    );
+    const neighbour = randomUUID();
+    await giving.store.ingest(neighbour, { post: [run({ id: RUN, trace_id: RUN })], patch: [] });
+    const asked = { runId: RUN, key: 'k', config: undefined, feedbackId: undefined, seconds: 60, place: [] };
+    await giving.store.feedbackTokens.mint(neighbour, [asked]);
+    await expect(moveTraces({ from: source.uri, to: giving.uri, log })).rejects.toThrow('tokens of feedback');
+  });
+});

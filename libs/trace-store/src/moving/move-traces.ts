@@ -1,0 +1,137 @@
+import { copyAcross, inTransaction, openPool, type Pool, type Queryable } from '#lib/postgres';
+import type { Logger } from '#lib/telemetry';
+import { type Instant, MICROS_PER_DAY } from '#lib/time';
+import { DayPartitions } from '../ingestion/day-partitions.js';
+import { rangeOfName } from '../ingestion/partition-range.js';
+import { type MovedTable, movedTables } from './moved-tables.js';
+
+export interface MoveOptions {
+  /** URI of the trace store that is read; nothing may write to it meanwhile. Secret. */
+  readonly from: string;
+  /** URI of the trace store that rows are added to; its schema is up to date. Secret. */
+  readonly to: string;
+  readonly log: Logger;
+  /** Is told of each table when its rows are in the other database, before all of them are committed. */
+  readonly moved?: (table: string, rows: number) => void;
+}
+
+export interface Moved {
+  readonly rows: number;
+  readonly tenants: number;
+  /** Objects of attachments that rows name; their bytes are not in the database. */
+  readonly attachments: number;
+}
+
+/** Where tenants are found without reading all runs: a run has a project, unless that was deleted. */
+const TENANTS = `SELECT tenant_id FROM projects UNION SELECT tenant_id FROM api_keys
+  UNION SELECT tenant_id FROM archived_exports UNION SELECT tenant_id FROM datasets
+  UNION SELECT tenant_id FROM project_deletions UNION SELECT tenant_id FROM trace_retention`;
+
+/**
+ * Copies everything that a trace store has of its tenants into another one: projects, keys, runs, feedback, datasets,
+ * prices, statistics, with the ids that they have. All of it is committed at once, or nothing is.
+ *
+ * What tokens of feedback are signed with moves too, which only a store that has given no such token can take.
+ * @throws Error when the schemas differ, or the other store has rows of one of the tenants
+ */
+export async function moveTraces({ from, to, log, moved }: MoveOptions): Promise<Moved> {
+  const common = { applicationName: 'agentplane-migrate', log, maxConnections: 2 };
+  const source = openPool({ ...common, uri: from });
+  const target = openPool({ ...common, uri: to });
+  try {
+    return await inTransaction(
+      source,
+      async (reading) => {
+        const tables = await requireSameTables(reading, target);
+        await requirePartitions(reading, target);
+        return await inTransaction(target, async (writing) => {
+          const { rows: tenants } = await reading.query<{ tenant_id: string }>(TENANTS);
+          await requireNoRowsOf(
+            tenants.map(({ tenant_id }) => tenant_id),
+            tables,
+            writing,
+          );
+          await makeRoomForSigningKeys(writing);
+          let total = 0;
+          for (const { name, columns } of tables) {
+            const list = columns.join(', ');
+            const copied = await copyAcross(reading, writing, {
+              ...{ table: name, columns, query: `SELECT ${list} FROM ${name}` },
+            });
+            total += copied;
+            moved?.(name, copied);
+          }
+          return { rows: total, tenants: tenants.length, attachments: await countAttachments(reading) };
+        });
+      },
+      // one moment of the whole database
+      'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY',
+    );
+  } finally {
+    await Promise.all([source.end(), target.end()]);
+  }
+}
+
+async function requireSameTables(source: Queryable, target: Queryable): Promise<readonly MovedTable[]> {
+  const [tables, others] = [await movedTables(source), await movedTables(target)];
+  const shapes = new Map(others.map(({ name, shape }) => [name, shape]));
+  const differs = tables.find(({ name, shape }) => shapes.get(name) !== shape);
+  if (differs === undefined && tables.length === others.length) return tables;
+  throw new Error(
+    `moving traces failed: table ${differs?.name ?? 'of the other database'} is not the same in both databases; ` +
+      'bring both to one version of the platform first',
+  );
+}
+
+/** Days that have runs get partitions there; a time too far ahead has no room. */
+async function requirePartitions(source: Queryable, target: Pool): Promise<void> {
+  const { rows } = await source.query<{ name: string }>(
+    `SELECT c.relname AS name FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
+    WHERE i.inhparent = 'runs'::regclass`,
+  );
+  const partitions = new DayPartitions(target);
+  for (const range of rows.flatMap(({ name }) => rangeOfName(name) ?? [])) {
+    const days: Instant[] = [];
+    for (let day = range.from; day < range.to; day += MICROS_PER_DAY) days.push(day);
+    await partitions.ensure(days);
+  }
+}
+
+async function requireNoRowsOf(
+  tenants: readonly string[],
+  tables: readonly MovedTable[],
+  target: Queryable,
+): Promise<void> {
+  for (const { name } of tables.filter(({ hasTenant }) => hasTenant)) {
+    const { rows } = await target.query<{ tenant_id: string }>(
+      `SELECT tenant_id FROM ${name} WHERE tenant_id = ANY($1::uuid[]) LIMIT 1`,
+      [tenants],
+    );
+    const [found] = rows;
+    if (found === undefined) continue;
+    throw new Error(
+      `moving traces failed: the other database has rows of tenant ${found.tenant_id} in ${name}; ` +
+        'delete that workspace there, or move into an empty database',
+    );
+  }
+}
+
+/** Every store has a key of its own from the beginning. */
+async function makeRoomForSigningKeys(target: Queryable): Promise<void> {
+  const { rows: given } = await target.query('SELECT FROM feedback_tokens LIMIT 1');
+  if (given.length === 0) {
+    await target.query('DELETE FROM signing_keys');
+    return;
+  }
+  throw new Error(
+    'moving traces failed: the other database has tokens of feedback, which are signed with its own key; ' +
+      'revoke them there, or move into an empty database',
+  );
+}
+
+async function countAttachments(source: Queryable): Promise<number> {
+  const { rows } = await source.query<{ count: number }>(
+    'SELECT count(*)::int AS count FROM attachment_objects',
+  );
+  return rows[0]?.count ?? 0;
+}
