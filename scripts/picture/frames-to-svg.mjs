@@ -22,13 +22,23 @@ function round(number) {
   return Number(number.toFixed(2));
 }
 
+/**
+ * Words with single blanks between them, each run at its own column: renderers differ in whether they keep blanks, and
+ * one that drops some stretches the rest over `textLength`.
+ */
+function wordRuns(text) {
+  return [...text.matchAll(/\S+(?: \S+)*/gu)].map(({ 0: words, index }) => ({
+    words,
+    at: [...text.slice(0, index)].length,
+  }));
+}
+
 /** One piece of a line, at its column. */
 function pieceElement({ text, style }, column, y) {
   const numbers = style === '' ? [] : style.split(';');
   const isInverse = numbers.includes('7');
-  if (text.trim() === '' && !isInverse) return '';
-  const width = round([...text].length * CELL.width);
-  const x = round(EDGE + column * CELL.width);
+  const widthOf = (shown) => round([...shown].length * CELL.width);
+  const xOf = (cells) => round(EDGE + cells * CELL.width);
   const colour = COLOURS[numbers.find((number) => number in COLOURS)];
   const attributes = [
     numbers.includes('1') ? ' font-weight="bold"' : '',
@@ -36,9 +46,13 @@ function pieceElement({ text, style }, column, y) {
     isInverse ? ' fill="#0d1117"' : colour === undefined ? '' : ` fill="${colour}"`,
   ].join('');
   const back = isInverse
-    ? `<rect x="${x}" y="${round(y - CELL.height + 5)}" width="${width}" height="${CELL.height}" fill="${colour ?? '#c9d1d9'}"/>`
+    ? `<rect x="${xOf(column)}" y="${round(y - CELL.height + 5)}" width="${widthOf(text)}" height="${CELL.height}" fill="${colour ?? '#c9d1d9'}"/>`
     : '';
-  return `${back}<text x="${x}" y="${y}" textLength="${width}"${attributes}>${escaped(text)}</text>`;
+  const runs = wordRuns(text).map(
+    ({ words, at }) =>
+      `<text x="${xOf(column + at)}" y="${y}" textLength="${widthOf(words)}"${attributes}>${escaped(words)}</text>`,
+  );
+  return back + runs.join('');
 }
 
 function lineElements(pieces, row) {
@@ -94,7 +108,7 @@ export function framesToSvg(frames, { columns, rows, title, holdMs }) {
   const dots = ['#ff5f57', '#febc2e', '#28c840'].map(
     (colour, at) => `<circle cx="${EDGE + 8 + at * 20}" cy="${EDGE + 6}" r="6" fill="${colour}"/>`,
   );
-  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img" aria-label="${escaped(title)}" font-family="ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace" font-size="${FONT_SIZE}" fill="#c9d1d9" xml:space="preserve">
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img" aria-label="${escaped(title)}" font-family="ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace" font-size="${FONT_SIZE}" fill="#c9d1d9">
 <style>.f{visibility:hidden;animation:${round(endMs / 1000)}s step-end infinite}@media (prefers-reduced-motion:reduce){.f{animation:none}.last{visibility:visible}}
 ${keyframes.join('\n')}</style>
 <rect width="${width}" height="${height}" rx="8" fill="#0d1117"/>${dots.join('')}

@@ -28,6 +28,15 @@ describe('the moving picture', () => {
       expect(shown).toContain(words);
   });
 
+  it('leaves no blanks to renderers, some of which drop them and stretch the rest', () => {
+    expect(text).toMatch(/<text [^>]*textLength/);
+    expect(text).not.toMatch(/<text[^>]*>(?: |[^<]* {2}|[^<]* <)/);
+  });
+
+  it('shows no build', () => {
+    expect(shown).not.toContain('Built in');
+  });
+
   it('shows no key and no path of a machine', () => {
     expect(shown).not.toMatch(/apk_\w/);
     expect(shown).not.toMatch(/\/(?:tmp|root|home|work|Users|var)\//);
