@@ -5,7 +5,7 @@ import { DatabaseProxy } from '../testdata/database-proxy.js';
 import { ServerProcess } from '../testdata/start-server.js';
 
 /** Longer than a connection takes to be noticed as broken, shorter than a lease. */
-const AWAY_MS = 3_000;
+const UNREACHABLE_MS = 3_000;
 
 const postgres = testPostgres();
 const folder = temporaryFolder();
@@ -40,9 +40,9 @@ function reached(file: string, step: string): Promise<boolean> {
   return waitFor(() => stepsIn(file).some((line) => line.startsWith(step)), { timeoutMs: 15_000 });
 }
 
-async function away(): Promise<void> {
+async function interruptDatabase(): Promise<void> {
   proxy.cut();
-  await new Promise((resolve) => setTimeout(resolve, AWAY_MS)); // the time itself is the fault
+  await new Promise((resolve) => setTimeout(resolve, UNREACHABLE_MS)); // the time itself is the fault
   proxy.mend();
 }
 
@@ -59,14 +59,14 @@ async function expectDoneOnce({ threadId, runId, file }: Awaited<ReturnType<type
 describe('an unavailable database', () => {
   it('lets runs at work continue, with nothing lost or done twice', async () => {
     const run = await begun(1_000);
-    await away();
+    await interruptDatabase();
     await expectDoneOnce(run);
   });
 
   it('delays the end of a run until it is back', async () => {
     const run = await begun(50);
     await reached(run.file, 'third');
-    await away();
+    await interruptDatabase();
     await expectDoneOnce(run);
   });
 
@@ -100,13 +100,13 @@ describe('an unavailable database', () => {
     const file = join(folder, String(files++));
     const values = client.runs.wait(thread_id, 'slow', { input: { waitMs: 1_000, file } });
     await reached(file, 'first');
-    const gone = away();
+    const interrupted = interruptDatabase();
     const answer = await waitFor(async () => {
       const response = await fetch(`${server.url}/threads/${thread_id}`);
       return response.status === 200 ? undefined : response;
     });
     expect([answer.status, await answer.json()]).toEqual([503, { detail: expect.any(String) }]);
-    await gone;
+    await interrupted;
     expect(await values).toMatchObject({ steps: ['first', 'second', 'third'] });
     expect(await client.runs.wait(null, 'counter', { input: {} })).toMatchObject({ steps: ['step 1'] });
   });

@@ -47,13 +47,13 @@ export async function watchObjects(
     await show(fresh);
     for (const { metadata } of fresh) printed.set(metadata.uid ?? '', metadata.resourceVersion);
   };
-  let state: 'beginning' | 'there' | 'away' = 'beginning';
+  let state: 'beginning' | 'answering' | 'unreachable' = 'beginning';
   for (;;) {
     try {
       const { items, resourceVersion } = await client.list<Untyped>(kind, selection);
       await showNew(state === 'beginning' ? items.slice(0, watched.limit) : items);
       for (const { metadata } of items) printed.set(metadata.uid ?? '', metadata.resourceVersion);
-      state = 'there';
+      state = 'answering';
       for await (const event of client.watch<Untyped>(kind, { ...selection, resourceVersion })) {
         if (event.type === 'DELETED') {
           printed.delete(event.object.metadata.uid ?? '');
@@ -62,8 +62,8 @@ export async function watchObjects(
       }
     } catch (error) {
       if (state === 'beginning' || !isPassing(error)) throw error;
-      if (state === 'there') process.stderr.write(visibleText(`${errorText(error)}; trying again\n`));
-      state = 'away';
+      if (state === 'answering') process.stderr.write(visibleText(`${errorText(error)}; trying again\n`));
+      state = 'unreachable';
       await clock.sleep(PAUSE_MS);
     }
   }
