@@ -7,12 +7,19 @@ import { findPinnedNode } from './pinned-node.js';
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const stamp = join(root, 'dist', '.built');
 
+/** What tsconfig.build.json leaves out: a third of the files, which every command would look at. */
+const NOT_BUILT = /^testdata$|\.spec\.tsx?$/;
+
 function newest(path) {
   const found = statSync(path, { throwIfNoEntry: false });
   if (!found) return 0;
-  if (!found.isDirectory()) return found.mtimeMs;
   let latest = found.mtimeMs; // a folder's own time changes when a file in it goes away
-  for (const entry of readdirSync(path)) latest = Math.max(latest, newest(join(path, entry)));
+  if (!found.isDirectory()) return latest;
+  for (const entry of readdirSync(path, { withFileTypes: true })) {
+    if (NOT_BUILT.test(entry.name)) continue;
+    const at = `${path}/${entry.name}`;
+    latest = Math.max(latest, entry.isDirectory() ? newest(at) : statSync(at).mtimeMs);
+  }
   return latest;
 }
 

@@ -136,6 +136,16 @@ describe('OpenAPI document', () => {
       expect([name, (schema as Schema).example]).toEqual([name, expect.anything()]);
   });
 
+  it('names the refusals of every operation: of what it takes, and of what is not there', () => {
+    for (const [route, { requestBody, responses }] of operations) {
+      const statuses = Object.keys(responses as object);
+      expect([route, statuses.some((status) => status.startsWith('4'))]).toEqual([route, true]);
+      if (route.includes('{')) expect([route, statuses]).toEqual([route, expect.arrayContaining(['404'])]);
+      if (requestBody)
+        expect([route, statuses.includes('400') || statuses.includes('422')]).toEqual([route, true]);
+    }
+  });
+
   it('gives every shape a name of its own, since one of two would show the other', () => {
     const names = namesOfShapes();
     expect(names.length).toBeGreaterThan(50);
