@@ -27,10 +27,10 @@ export function findRealKubernetes(): string | undefined {
 /** Says loudly that rows are left out; in CI nothing may be left out, so there it fails. */
 export function leaveOut(what: string): void {
   if (process.env.CI === 'true')
-    throw new Error(`${what} is missing: run "bash test/cluster/install.sh" first`);
+    throw new Error(`${what} is missing: run "bash test/cluster/install.sh --helm" first`);
   process.stderr.write(
     `\n*** LEFT OUT: ${what} is missing, so the rows that need it did not run.\n` +
-      '*** "bash test/cluster/install.sh" builds it (Go needed, about ten minutes, once).\n\n',
+      '*** "bash test/cluster/install.sh --helm" builds it (Go needed, about ten minutes, once).\n\n',
   );
 }
 
