@@ -1,5 +1,6 @@
 import { parseGraphConfiguration } from '#lib/graph-configuration';
 import { HttpSide, type HttpSideParts } from '../http-side.js';
+import { BODY_EXAMPLES } from './body-examples.js';
 import { DESCRIBED_ROUTES } from './described-routes.js';
 import { renderDocsPage } from './docs-page.js';
 import { openapiDocument } from './openapi-document.js';
@@ -10,6 +11,7 @@ const ROUTES = new HttpSide({ settings } as HttpSideParts).routes.filter((name) 
 
 type Operation = {
   readonly summary: string;
+  readonly responses: object;
   readonly requestBody?: { readonly content: Record<string, { readonly schema: object }> };
 };
 
@@ -46,6 +48,25 @@ describe('the description of the routes', () => {
     );
     expect(bodies.length).toBeGreaterThan(15);
     for (const schema of bodies) expect(Object.keys(schema).length).toBeGreaterThan(0);
+  });
+
+  it('shows an example of every body, which its shape allows', () => {
+    const taken = Object.entries(DESCRIBED_ROUTES).flatMap(([name, { body }]) =>
+      body ? [{ name, checked: body.safeParse(BODY_EXAMPLES[name]) }] : [],
+    );
+    expect(taken.filter(({ checked }) => !checked.success)).toEqual([]);
+    expect(Object.keys(BODY_EXAMPLES).sort()).toEqual(taken.map(({ name }) => name).sort());
+  });
+
+  it('names what it is for and its refusals, for every operation', () => {
+    for (const [path, methods] of Object.entries(document.paths))
+      for (const [method, { summary, requestBody, responses }] of Object.entries(methods)) {
+        const at = `${method} ${path}`;
+        expect([at, summary]).toEqual([at, expect.stringMatching(/^[A-Z]/)]);
+        const expected = [path.includes('{') ? '404' : [], requestBody ? '422' : []].flat();
+        const isCall = ['/mcp', '/a2a/{assistant_id}'].includes(path);
+        if (!isCall) expect([at, Object.keys(responses)]).toEqual([at, expect.arrayContaining(expected)]);
+      }
   });
 
   it('renders a page that loads nothing from elsewhere', () => {

@@ -56,14 +56,9 @@ function schemaOf(operation: JsonObject): JsonObject | undefined {
   return isJsonObject(schema) ? schema : undefined;
 }
 
-/** The least body that the schema lets through. */
-function exampleOf(schema: JsonObject | undefined): string {
-  if (!schema) return '';
-  if (schema['type'] === 'array') return '[]';
-  const { required } = schema;
-  const names = Array.isArray(required) ? required.map(String) : [];
-  const example = Object.fromEntries(names.map((name) => [name, name === 'assistant_id' ? 'agent' : null]));
-  return JSON.stringify(example, undefined, 2);
+function exampleOf(operation: JsonObject): string {
+  const content = objectOf(objectOf(operation['requestBody'])['content']);
+  return JSON.stringify(objectOf(content['application/json'])['example'] ?? {}, undefined, 2);
 }
 
 function renderOperation(prefix: string, path: string, method: string, operation: JsonObject): string {
@@ -74,7 +69,7 @@ function renderOperation(prefix: string, path: string, method: string, operation
 ${queries.map(({ name, schema: of }) => `<p><code>?${escape(name)}</code> <code>${escape(JSON.stringify(of))}</code></p>`).join('')}
 ${schema ? `<details><summary>Schema of the body</summary><pre>${escape(JSON.stringify(schema, undefined, 2))}</pre></details>` : ''}
 <form data-method="${escape(method.toUpperCase())}"><input name="path" value="${escape(prefix + path)}" aria-label="path">
-${schema ? `<textarea name="body" rows="6" aria-label="body">${escape(exampleOf(schema))}</textarea>` : ''}
+${schema ? `<textarea name="body" rows="6" aria-label="body">${escape(exampleOf(operation))}</textarea>` : ''}
 <button>Send</button><pre></pre></form></div></details>`;
 }
 

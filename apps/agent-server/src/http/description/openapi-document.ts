@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { PLATFORM_VERSION } from '#lib/config';
 import type { OpenapiSecurity } from '#lib/graph-configuration';
+import { BODY_EXAMPLES } from './body-examples.js';
 import { DESCRIBED_ROUTES, type DescribedRoute } from './described-routes.js';
 
 type Json = Readonly<Record<string, unknown>>;
@@ -30,19 +31,41 @@ const KEYS: Described = {
 
 const CONTENT = { events: 'text/event-stream', text: 'text/plain', page: 'text/html' } as const;
 
-const ERROR = {
-  description: 'Refused, with what is wrong',
-  content: {
-    'application/json': {
-      schema: { type: 'object', properties: { detail: { type: 'string' } }, required: ['detail'] },
-    },
-  },
+function refusal(description: string, detail: Json): Json {
+  const schema = { type: 'object', properties: { detail }, required: ['detail'] };
+  return { description, content: { 'application/json': { schema } } };
+}
+
+const SENTENCE = { type: 'string' };
+const REFUSALS = {
+  401: refusal('The key is missing or not accepted', SENTENCE),
+  404: refusal('Nothing has that id or name', SENTENCE),
+  422: refusal('Body or query break the schema; says where', {
+    anyOf: [SENTENCE, { type: 'array', items: { type: 'object' } }],
+  }),
 };
+const ERROR = refusal('Refused, with what is wrong', SENTENCE);
+
+/** Their answers and refusals are those of JSON-RPC. */
+const CALLS = new Set(['POST /a2a/:assistant_id', 'POST /mcp']);
+
+function refusalsOf(name: string, { body, query }: DescribedRoute): Json {
+  return {
+    ...(OPEN.has(name) ? {} : { 401: REFUSALS[401] }),
+    ...(name.includes('/:') ? { 404: REFUSALS[404] } : {}),
+    ...((body ?? query) && !CALLS.has(name) ? { 422: REFUSALS[422] } : {}),
+    default: ERROR,
+  };
+}
 
 /** What a client may send; what only code can check is left to the server's answer. */
 function schemaOf(shape: z.ZodType): Json {
   const { $schema: _, ...schema } = z.toJSONSchema(shape, { io: 'input', unrepresentable: 'any' });
   return schema;
+}
+
+function contentOf(name: string, body: z.ZodType): Json {
+  return { schema: schemaOf(body), example: BODY_EXAMPLES[name] };
 }
 
 function parametersOf(path: string, query: z.ZodObject | undefined): readonly Json[] {
@@ -74,8 +97,8 @@ function operationOf(name: string, path: string, security: readonly Json[] | und
     ),
     summary: about,
     parameters: parametersOf(path, query),
-    ...(body ? { requestBody: { content: { 'application/json': { schema: schemaOf(body) } } } } : {}),
-    responses: { ...answerOf(route), default: ERROR },
+    ...(body ? { requestBody: { content: { 'application/json': contentOf(name, body) } } } : {}),
+    responses: { ...answerOf(route), ...refusalsOf(name, route) },
     ...(OPEN.has(name) ? { security: [] } : security ? { security } : {}),
   };
 }
