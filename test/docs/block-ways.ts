@@ -21,6 +21,11 @@ export const LEFT_OUT: Readonly<Record<string, string>> = {
 /** Variables that a reader brings along: names of secrets that no command can find. */
 export const GIVEN_VARIABLES = ['GIT_TOKEN', 'OPENAI_API_KEY'];
 
+/** Words of manifests that a reader replaces, and what stands for them here. */
+export const PLACEHOLDERS: Readonly<Record<string, string>> = {
+  TENANT: '00000000-0000-4000-8000-000000000001',
+};
+
 /** Words behind `agentplane` in the text of a page that are no command, with what they are. */
 export const NO_COMMANDS: Readonly<Record<string, string>> = {
   guard: 'the name of a session of Postgres',

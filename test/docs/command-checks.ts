@@ -9,6 +9,7 @@ import { DESCRIBED_ROUTES } from '../../apps/agent-server/src/http/description/d
 import { type ApiDocument, unknownInRequest } from '../../apps/api/src/testdata/check-exchange.js';
 import { findKubectl } from '../support/kubectl.js';
 import { repository } from '../support/platform.js';
+import { PLACEHOLDERS } from './block-ways.js';
 import { wrongWords } from './command-grammar.js';
 import type { RecordedCommand } from './recorded-commands.js';
 
@@ -21,6 +22,7 @@ const SCRIPTS = (JSON.parse(read('package.json')) as { scripts: object }).script
 const STAGES = [...read('Containerfile').matchAll(/^FROM .* AS (\S+)$/gim)].map(([, stage]) => stage);
 /** Kinds of Kubernetes and Helm that pages name. */
 const OTHER_KINDS = [
+  'configmap',
   'crd',
   'deployments',
   'events',
@@ -99,10 +101,10 @@ export class CommandChecks {
 
   async #wrongObjects(words: readonly string[], input: string): Promise<readonly string[]> {
     const file = words[words.indexOf('-f') + 1];
-    if (words.includes('patch')) return await this.#wrongPatch(words);
+    if (words.includes('patch') && words.includes('-p')) return await this.#wrongPatch(words);
     if (!words.includes('apply') || file === undefined) return [];
     if (file !== '-' && !existsSync(join(repository, file))) return [];
-    const objects = parseAllDocuments(file === '-' ? input : read(file)).map(
+    const objects = parseAllDocuments(file === '-' ? filledIn(input) : read(file)).map(
       (one) => one.toJS() as JsonObject,
     );
     return (await Promise.all(objects.map((object) => this.#isRight(object)))).flat();
@@ -119,6 +121,10 @@ export class CommandChecks {
     const patched = mergePatch(objects.at(-1) ?? {}, patch);
     return isJsonObject(patched) ? await this.#isRight(patched) : ['the patch makes no object'];
   }
+}
+
+function filledIn(manifest: string): string {
+  return Object.entries(PLACEHOLDERS).reduce((text, [word, here]) => text.replaceAll(word, here), manifest);
 }
 
 function missingFiles({ words }: RecordedCommand): readonly string[] {

@@ -44,7 +44,21 @@ const PROGRAMS = [
     'cat',
     'chmod',
   ],
-  ...['cp', 'date', 'find', 'grep', 'head', 'mv', 'rm', 'sed', 'sleep', 'systemctl', 'useradd', 'xargs'],
+  ...[
+    'cp',
+    'date',
+    'find',
+    'git',
+    'grep',
+    'head',
+    'mv',
+    'rm',
+    'sed',
+    'sleep',
+    'systemctl',
+    'useradd',
+    'xargs',
+  ],
 ];
 
 /** Stands for each program: writes down its words and its input, and prints something of the kind it would. */
