@@ -149,6 +149,8 @@ Y
   printf 'cluster.local:53 {\n  bind %s\n  errors\n  ready 127.0.0.1:20253\n  kubernetes cluster.local {\n    kubeconfig %s test\n  }\n}\n' $gateway "$run/dns.kubeconfig" >"$run/Corefile"
   start coredns "$bin/coredns" -conf "$run/Corefile"
   wait_for "the node" admin wait --for=condition=Ready node/node-1 --timeout=1s
+  # without isolation of local storage the kubelet names none of it, and nothing that requests some could be placed
+  admin patch node node-1 --subresource=status --type=merge -p '{"status":{"capacity":{"ephemeral-storage":"50Gi"},"allocatable":{"ephemeral-storage":"50Gi"}}}' >/dev/null
 }
 
 stop() { # by its own pid file, patiently, then not
