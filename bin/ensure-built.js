@@ -18,7 +18,10 @@ function newest(path) {
   for (const entry of readdirSync(path, { withFileTypes: true })) {
     if (NOT_BUILT.test(entry.name)) continue;
     const at = `${path}/${entry.name}`;
-    latest = Math.max(latest, entry.isDirectory() ? newest(at) : statSync(at).mtimeMs);
+    latest = Math.max(
+      latest,
+      entry.isDirectory() ? newest(at) : (statSync(at, { throwIfNoEntry: false })?.mtimeMs ?? 0),
+    );
   }
   return latest;
 }
