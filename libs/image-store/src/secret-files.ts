@@ -1,4 +1,4 @@
-import { readdirSync } from 'node:fs';
+import { type Dirent, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 
 /** Names that are never a part of an image: what installs and tools make beside the sources, and histories. */
@@ -28,6 +28,16 @@ const IS_SECRET = new RegExp(
 /** A message names so many. */
 const MOST = 20;
 
+/** None of a folder that this user may not read, such as that of a database: it is no part of an image either. */
+function entriesOf(folder: string): readonly Dirent[] {
+  try {
+    return readdirSync(folder, { withFileTypes: true });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EACCES') return [];
+    throw error;
+  }
+}
+
 /**
  * Paths of what tends to hold secrets in a folder of sources, sorted, the first twenty; a folder of such a name counts as
  * one.
@@ -35,7 +45,7 @@ const MOST = 20;
 export function findSecretFiles(folder: string): readonly string[] {
   const found: string[] = [];
   const look = (path: string): void => {
-    for (const entry of readdirSync(join(folder, path), { withFileTypes: true })) {
+    for (const entry of entriesOf(join(folder, path))) {
       const { name } = entry;
       if (NOT_CONTENT.includes(name)) continue;
       const inner = path === '' ? name : `${path}/${name}`;

@@ -1,4 +1,4 @@
-import { mkdtempSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { PLATFORM_VERSION } from '#lib/config';
@@ -62,6 +62,12 @@ describe('the Containerfile of an agent', () => {
     expect(containerfile).toContain('RUN --mount=type=secret,id=.npmrc,target=/agent/.npmrc env CI=true');
     expect(secrets).toEqual([{ id: '.npmrc', path: expect.stringMatching(/agent-\w+\/\.npmrc$/) }]);
     expect(ignored.split('\n')).toContain('**/.npmrc');
+  });
+
+  it('refuses settings of a package manager that are a link, which leads out of the folder', () => {
+    const folder = folderOf({ 'langgraph.json': GRAPH, 'package.json': '{}', 'package-lock.json': '{}' });
+    symlinkSync('/proc/self/environ', join(folder, '.npmrc'));
+    expect(() => agentContainerfile(folder, '')).toThrow('.npmrc is not a file of its own');
   });
 
   it('leaves out secrets and what is installed anew, and what the folder’s own file names', () => {

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, lstatSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { PLATFORM_VERSION } from '#lib/config';
 import { parseGraphConfiguration } from '#lib/graph-configuration';
@@ -57,10 +57,13 @@ export function agentContainerfile(folder: string, prefix: string): AgentContain
   return { containerfile: `${lines.join('\n')}\n`, ignored: `${ignored.join('\n')}\n`, secrets };
 }
 
+/** The builder reads them as whoever runs it: a link would hand another file of the machine to the scripts of packages. */
 function installSecrets(folder: string): readonly InstallSecret[] {
-  return INSTALL_SETTINGS.map((id) => ({ id, path: join(folder, id) })).filter(({ path }) =>
-    existsSync(path),
-  );
+  return INSTALL_SETTINGS.map((id) => ({ id, path: join(folder, id) })).filter(({ path }) => {
+    const found = lstatSync(path, { throwIfNoEntry: false });
+    if (found === undefined || found.isFile()) return found !== undefined;
+    throw new CommandError('failed', `${path} is not a file of its own; copy what it leads to, or remove it`);
+  });
 }
 
 /** Without a lock file the platform's packages serve, which are in the image. */

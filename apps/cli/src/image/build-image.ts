@@ -2,12 +2,12 @@ import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { findSecretFiles } from '#lib/image-store';
 import { EXIT } from '#lib/lifecycle';
 import { CommandError } from '../command-error.js';
 import { agentContainerfile } from './agent-containerfile.js';
 import { type Builder, BUILDERS } from './builders.js';
 import { checkGraphs } from './check-graphs.js';
+import { secretNames } from './secret-names.js';
 
 /** A daemon that runs answers within a second or two. */
 const INFO_MS = 10_000;
@@ -49,10 +49,10 @@ export async function buildImage(name: string, given: string, flags: BuildFlags)
 }
 
 function reportLeftOut(folder: string): void {
-  const found = findSecretFiles(folder);
-  if (found.length === 0) return;
+  const names = secretNames(folder);
+  if (names === undefined) return;
   process.stderr.write(
-    `left out, since they tend to hold secrets: ${found.join(', ')}; a line "!PATH" in .dockerignore takes a file back. Give an agent its keys with "agentplane secrets set"\n`,
+    `left out, since they tend to hold secrets: ${names}; a line "!PATH" in .dockerignore takes a file back. Give an agent its keys with "agentplane secrets set"\n`,
   );
 }
 

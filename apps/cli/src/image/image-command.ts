@@ -3,7 +3,6 @@ import { join, resolve } from 'node:path';
 import { dataPaths, findRunningPlatform, INSTALLATION, nothingRuns } from '#lib/data-folder';
 import { WaitingError } from '#lib/errors';
 import {
-  findSecretFiles,
   hasLockFile,
   type ImageStore,
   openImageStore,
@@ -20,6 +19,7 @@ import { print } from '../output/print.js';
 import { checkGraphs } from './check-graphs.js';
 import { ImageDeployments } from './deploy-image.js';
 import { missingWorkspaces } from './missing-workspaces.js';
+import { secretNames } from './secret-names.js';
 
 const SHAPE: Shape<StoredImage> = {
   nameOf: ({ name }) => name,
@@ -160,10 +160,10 @@ function warnOfUnlocked(folder: string): void {
 
 /** They stay on this machine, so they are taken; `image build` leaves the same ones out. */
 function warnOfSecrets(folder: string): void {
-  const found = findSecretFiles(folder);
-  if (found.length === 0) return;
+  const names = secretNames(folder);
+  if (names === undefined) return;
   process.stderr.write(
-    `Note: the image holds ${found.join(', ')}, which tend to hold secrets; every workspace that may run the image can read them.\n`,
+    `Note: the image holds ${names}, which tend to hold secrets; every workspace that may run the image can read them.\n`,
   );
 }
 
