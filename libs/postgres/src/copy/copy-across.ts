@@ -1,28 +1,37 @@
 import { pipeline } from 'node:stream/promises';
 import type pg from 'pg';
 import { from } from 'pg-copy-streams';
+import { namedFailure } from '../named-failure.js';
 import { copyOut } from './copy-out.js';
 
-/** Rows from one database into another. */
+/** A table that two databases have. Names are as in the catalogs, without quotes. */
 export interface CopyAcross {
-  /** What is read. It takes no parameters. */
-  readonly query: string;
   readonly table: string;
+  /** What is copied; the target fills the others. */
   readonly columns: readonly string[];
 }
 
 /**
- * Copies rows from one connection to another, as fast as the slower takes them, without holding them. Joins the
- * transactions that are open on both.
+ * Copies the rows of a table from one connection to another, as fast as the slower takes them, without holding them.
+ * Joins the transactions that are open on both. A failure ends the connection of the source.
  * @returns how many rows were written
+ * @throws the answer of the database that failed first, or NoAnswerError
  */
 export async function copyAcross(
-  source: pg.ClientBase,
+  source: pg.Client,
   target: pg.ClientBase,
-  { query, table, columns }: CopyAcross,
+  { table, columns }: CopyAcross,
 ): Promise<number> {
-  const rows = copyOut(source, query);
-  const sink = target.query(from(`COPY ${table} (${columns.join(', ')}) FROM STDIN (FORMAT binary)`));
-  await pipeline(rows, sink);
+  const name = target.escapeIdentifier(table);
+  const list = columns.map((column) => target.escapeIdentifier(column)).join(', ');
+  const rows = copyOut(source, `SELECT ${list} FROM ${name}`);
+  const sink = target.query(from(`COPY ${name} (${list}) FROM STDIN (FORMAT binary)`));
+  try {
+    await pipeline(rows, sink);
+  } catch (error) {
+    // rows that nobody reads keep the connection busy: its next statement, the ROLLBACK, would wait for ever
+    void source.end();
+    throw namedFailure(error);
+  }
   return sink.rowCount;
 }

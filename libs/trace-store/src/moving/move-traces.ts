@@ -54,10 +54,7 @@ export async function moveTraces({ from, to, log, moved }: MoveOptions): Promise
           await makeRoomForSigningKeys(writing);
           let total = 0;
           for (const { name, columns } of tables) {
-            const list = columns.join(', ');
-            const copied = await copyAcross(reading, writing, {
-              ...{ table: name, columns, query: `SELECT ${list} FROM ${name}` },
-            });
+            const copied = await copyAcross(reading, writing, { table: name, columns });
             total += copied;
             moved?.(name, copied);
           }
