@@ -59,7 +59,8 @@ export async function runMigrateTraces(flags: FlagsOf<typeof MIGRATE_TRACES.opti
         if (count > 0) process.stderr.write(`${table}: ${count} rows\n`);
       },
     });
-    process.stdout.write(`Copied ${rows} rows of ${tenants} tenants; all of them are committed.\n`);
+    process.stdout.write(`Copied ${rows} rows of ${tenants.length} tenants; all of them are committed.\n`);
+    for (const tenant of tenants) process.stdout.write(`tenant ${tenant}\n`);
     if (attachments > 0)
       process.stdout.write(
         `${attachments} objects of attachments are named in them; copy the bucket too, with the same keys.\n`,

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
 import { createLogger } from '#lib/telemetry';
-import { testPostgres } from '#lib/testing';
+import { testPostgres, waitFor } from '#lib/testing';
 import { systemClock } from '#lib/time';
 import { openTraceStore, type TraceStore } from '../index.js';
 import { moveTraces } from './move-traces.js';
@@ -93,7 +93,8 @@ describe('a move of traces', () => {
     const filled = Object.values(before).filter((rows) => rows.length > 0);
     expect(filled.length).toBeGreaterThan(10);
     const moved = await moveTraces({ from: source.uri, to: target.uri, log });
-    expect(moved).toEqual({ rows: filled.flat().length, tenants: 2, attachments: 1 });
+    const tenants = [TENANT, OTHER].toSorted();
+    expect(moved).toEqual({ rows: filled.flat().length, tenants, attachments: 1 });
     expect(await contents(target.client)).toEqual(before);
     await moveTraces({ from: target.uri, to: back.uri, log });
     expect(await contents(back.client)).toEqual(before);
@@ -151,5 +152,62 @@ describe('a move of traces', () => {
     const asked = { runId: RUN, key: 'k', config: undefined, feedbackId: undefined, seconds: 60, place: [] };
     await giving.store.feedbackTokens.mint(neighbour, [asked]);
     await expect(moveTraces({ from: source.uri, to: giving.uri, log })).rejects.toThrow('tokens of feedback');
+  });
+
+  it('waits for a token that is being given, and then refuses the database', async () => {
+    const { uri, client } = await database();
+    await client.query('BEGIN');
+    await client.query(
+      `INSERT INTO feedback_tokens (tenant_id, id, hash, run_id, key, expires_at, waits)
+      VALUES ($1, $2, '', $3, 'k', now() + interval '1 hour', true)`,
+      [randomUUID(), randomUUID(), RUN],
+    );
+    const failure = moveTraces({ from: source.uri, to: uri, log }).then(
+      () => 'moved',
+      (error: unknown) => String(error),
+    );
+    const waits = `SELECT FROM pg_locks WHERE relation = 'feedback_tokens'::regclass AND NOT granted`;
+    await waitFor(async () => (await client.query(waits)).rowCount === 1);
+    await client.query('COMMIT');
+    expect(await failure).toContain('tokens of feedback');
+  });
+
+  it('refuses a tenant of the target that has only prices or configurations in the source', async () => {
+    const inserts = [
+      `INSERT INTO model_prices (tenant_id, id, name, match_pattern, match_path, prompt_cost, completion_cost,
+        is_disabled) VALUES ($1, gen_random_uuid(), 'm', 'm', '{}', '0', '0', false)`,
+      `INSERT INTO feedback_configs (tenant_id, key, id, config, is_lower_score_better)
+        VALUES ($1, 'k', gen_random_uuid(), '{}', false)`,
+    ];
+    for (const statement of inserts) {
+      const [from, to] = [await database(), await database()];
+      const tenant = randomUUID();
+      await from.client.query(statement, [tenant]);
+      await to.store.ingest(tenant, { post: [run({ id: RUN, trace_id: RUN })], patch: [] });
+      await expect(moveTraces({ from: from.uri, to: to.uri, log })).rejects.toThrow(
+        `the other database has rows of tenant ${tenant} in`,
+      );
+    }
+  });
+
+  it('refuses a column whose name reads as two columns', async () => {
+    const [from, to] = [await database(), await database()];
+    await from.client.query(`ALTER TABLE trace_shares DROP COLUMN project_id, DROP COLUMN tenant_id,
+      ADD COLUMN "project_id uuid, tenant_id" uuid`);
+    await expect(moveTraces({ from: from.uri, to: to.uri, log })).rejects.toThrow(
+      'table trace_shares is not the same in both databases',
+    );
+  });
+
+  it('leaves numbers of rows to the target, whatever the source makes of the column', async () => {
+    const [from, to] = [await database(), await database()];
+    const late = { run: Buffer.from(JSON.stringify({ id: randomUUID(), end_time: NEW })) };
+    await from.store.ingest(TENANT, { post: [], patch: [late] });
+    await from.client.query(
+      'ALTER TABLE run_patches_waiting ALTER seq DROP IDENTITY; UPDATE run_patches_waiting SET seq = 1000',
+    );
+    await moveTraces({ from: from.uri, to: to.uri, log });
+    const { rows } = await to.client.query('SELECT seq::int FROM run_patches_waiting');
+    expect(rows).toEqual([{ seq: 1 }]);
   });
 });

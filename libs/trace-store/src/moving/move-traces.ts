@@ -1,4 +1,11 @@
-import { copyAcross, inTransaction, openPool, type Pool, type Queryable } from '#lib/postgres';
+import {
+  copyAcross,
+  inTransaction,
+  openPool,
+  type Connection,
+  type Pool,
+  type Queryable,
+} from '#lib/postgres';
 import type { Logger } from '#lib/telemetry';
 import { type Instant, MICROS_PER_DAY } from '#lib/time';
 import { DayPartitions } from '../ingestion/day-partitions.js';
@@ -17,21 +24,18 @@ export interface MoveOptions {
 
 export interface Moved {
   readonly rows: number;
-  readonly tenants: number;
+  /** Ids, in their order. */
+  readonly tenants: readonly string[];
   /** Objects of attachments that rows name; their bytes are not in the database. */
   readonly attachments: number;
 }
-
-/** Where tenants are found without reading all runs: a run has a project, unless that was deleted. */
-const TENANTS = `SELECT tenant_id FROM projects UNION SELECT tenant_id FROM api_keys
-  UNION SELECT tenant_id FROM archived_exports UNION SELECT tenant_id FROM datasets
-  UNION SELECT tenant_id FROM project_deletions UNION SELECT tenant_id FROM trace_retention`;
 
 /**
  * Copies everything that a trace store has of its tenants into another one: projects, keys, runs, feedback, datasets,
  * prices, statistics, with the ids that they have. All of it is committed at once, or nothing is.
  *
- * What tokens of feedback are signed with moves too, which only a store that has given no such token can take.
+ * What tokens of feedback are signed with moves too, which only a store that has given no such token can take. A program
+ * that has the target open keeps the key that it had, so none may run meanwhile.
  * @throws Error when the schemas differ, or the other store has rows of one of the tenants
  */
 export async function moveTraces({ from, to, log, moved }: MoveOptions): Promise<Moved> {
@@ -45,12 +49,8 @@ export async function moveTraces({ from, to, log, moved }: MoveOptions): Promise
         const tables = await requireSameTables(reading, target);
         await requirePartitions(reading, target);
         return await inTransaction(target, async (writing) => {
-          const { rows: tenants } = await reading.query<{ tenant_id: string }>(TENANTS);
-          await requireNoRowsOf(
-            tenants.map(({ tenant_id }) => tenant_id),
-            tables,
-            writing,
-          );
+          const tenants = await tenantsOf(tables, reading);
+          await requireNoRowsOf(tenants, tables, writing);
           await makeRoomForSigningKeys(writing);
           let total = 0;
           for (const { name, columns } of tables) {
@@ -58,7 +58,7 @@ export async function moveTraces({ from, to, log, moved }: MoveOptions): Promise
             total += copied;
             moved?.(name, copied);
           }
-          return { rows: total, tenants: tenants.length, attachments: await countAttachments(reading) };
+          return { rows: total, tenants, attachments: await countAttachments(reading) };
         });
       },
       // one moment of the whole database
@@ -69,15 +69,28 @@ export async function moveTraces({ from, to, log, moved }: MoveOptions): Promise
   }
 }
 
+/** @returns the tables as the target has them: what the source reports about itself is only compared */
 async function requireSameTables(source: Queryable, target: Queryable): Promise<readonly MovedTable[]> {
-  const [tables, others] = [await movedTables(source), await movedTables(target)];
+  const [others, tables] = [await movedTables(source), await movedTables(target)];
   const shapes = new Map(others.map(({ name, shape }) => [name, shape]));
-  const differs = tables.find(({ name, shape }) => shapes.get(name) !== shape);
-  if (differs === undefined && tables.length === others.length) return tables;
+  const names = new Set(tables.map(({ name }) => name));
+  const differs =
+    tables.find(({ name, shape }) => shapes.get(name) !== shape) ??
+    others.find(({ name }) => !names.has(name));
+  if (differs === undefined) return tables;
   throw new Error(
-    `moving traces failed: table ${differs?.name ?? 'of the other database'} is not the same in both databases; ` +
+    `moving traces failed: table ${differs.name} is not the same in both databases; ` +
       'bring both to one version of the platform first',
   );
+}
+
+/** A tenant may have nothing but runs of a deleted project, or prices: no table has all of them. */
+async function tenantsOf(tables: readonly MovedTable[], source: Connection): Promise<readonly string[]> {
+  const found = tables
+    .filter(({ hasTenant }) => hasTenant)
+    .map(({ name }) => `SELECT tenant_id FROM ${source.escapeIdentifier(name)}`);
+  const { rows } = await source.query<{ tenant_id: string }>(`${found.join(' UNION ')} ORDER BY 1`);
+  return rows.map(({ tenant_id }) => tenant_id);
 }
 
 /** Days that have runs get partitions there; a time too far ahead has no room. */
@@ -97,11 +110,11 @@ async function requirePartitions(source: Queryable, target: Pool): Promise<void>
 async function requireNoRowsOf(
   tenants: readonly string[],
   tables: readonly MovedTable[],
-  target: Queryable,
+  target: Connection,
 ): Promise<void> {
   for (const { name } of tables.filter(({ hasTenant }) => hasTenant)) {
     const { rows } = await target.query<{ tenant_id: string }>(
-      `SELECT tenant_id FROM ${name} WHERE tenant_id = ANY($1::uuid[]) LIMIT 1`,
+      `SELECT tenant_id FROM ${target.escapeIdentifier(name)} WHERE tenant_id = ANY($1::uuid[]) LIMIT 1`,
       [tenants],
     );
     const [found] = rows;
@@ -113,8 +126,9 @@ async function requireNoRowsOf(
   }
 }
 
-/** Every store has a key of its own from the beginning. */
+/** Every store has a key of its own from the beginning. Tokens that another transaction is giving are waited for. */
 async function makeRoomForSigningKeys(target: Queryable): Promise<void> {
+  await target.query('LOCK TABLE feedback_tokens IN SHARE ROW EXCLUSIVE MODE');
   const { rows: given } = await target.query('SELECT FROM feedback_tokens LIMIT 1');
   if (given.length === 0) {
     await target.query('DELETE FROM signing_keys');

@@ -26,7 +26,7 @@ const OWN_COLUMNS: ReadonlySet<string> = new Set(['changed_in']);
 const TABLES = `SELECT c.relname AS name,
     array_agg(a.attname::text ORDER BY a.attnum)
       FILTER (WHERE a.attgenerated = '' AND a.attidentity = '') AS columns,
-    string_agg(a.attname || ' ' || format_type(a.atttypid, a.atttypmod), ', ' ORDER BY a.attname) AS shape,
+    json_agg(json_build_array(a.attname, format_type(a.atttypid, a.atttypmod)) ORDER BY a.attname)::text AS shape,
     (SELECT count(*)::int FROM pg_constraint f WHERE f.conrelid = c.oid AND f.contype = 'f') AS references
   FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
   JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
