@@ -61,6 +61,8 @@ describe('agentplane migrate traces', () => {
   it('moves keys and runs of a stopped machine into another database, once', async () => {
     const first = migrate(machine);
     expect(first).toMatchObject({ code: 0, stdout: expect.stringMatching(/^Copied \d+ rows of 1 tenants/) });
+    expect(first.stdout).toContain(`\ntenant ${credentials.tenantId}\n`);
+    expect(first.stdout).toMatch(/scaled to 0 during the copy\. .* restart it now\.\n$/);
     const store = openTraceStore({
       uri,
       poolSize: 2,
@@ -83,6 +85,7 @@ describe('agentplane migrate traces', () => {
     await started.stop();
     const answer = migrate(empty, '--back');
     expect(answer).toMatchObject({ code: 0, stdout: expect.stringMatching(/^Copied \d+ rows of 1 tenants/) });
+    expect(answer.stdout).toMatch(/scaled to 0 during the copy\. .* was not copied\.\n$/);
     const platform = await startPlatform(empty);
     try {
       const { tenantId } = credentials;

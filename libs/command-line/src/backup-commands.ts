@@ -66,7 +66,7 @@ export const RESTORE = {
 export const MIGRATE_TRACES = {
   words: 'migrate traces',
   about:
-    'copy traces, projects, API keys and datasets of this machine into the database of another installation, or back',
+    'copy traces, projects, API keys and datasets of this machine into the database of another installation, or back, while its api is scaled to 0',
   options: {
     data: DATA_OPTION,
     databaseUriFile: optional(

@@ -12,6 +12,13 @@ import { PLATFORM_ROLES } from '../preparation/platform-roles.js';
 /** What databases report is thrown; a terminal gets one sentence. */
 const log = createLogger('migrate', 'silent');
 
+/** The last line: a copy cannot know which programs have the other database open. */
+const AFTER =
+  'The api of that database must be scaled to 0 during the copy. One that ran signs tokens of feedback with the key ' +
+  'that the copy has replaced: restart it now.\n';
+const AFTER_BACK =
+  'The api of that database must be scaled to 0 during the copy. What one that ran has stored meanwhile was not copied.\n';
+
 function readUri(file: string): string {
   const uri = readFileSync(file, 'utf8').split(/\r?\n/)[0] ?? '';
   if (/^postgres(ql)?:\/\//.test(uri)) return uri;
@@ -68,6 +75,7 @@ export async function runMigrateTraces(flags: FlagsOf<typeof MIGRATE_TRACES.opti
     process.stdout.write(
       'Deployments with their databases, images, Secrets and files of exports were not copied.\n',
     );
+    process.stdout.write(flags.back ? AFTER_BACK : AFTER);
     return EXIT.ok;
   } finally {
     await source.close();
