@@ -19,11 +19,12 @@ describe('Authorization', () => {
       handlers: { authenticate, callbacks: new Map() },
       ...{ cache: undefined, clock, log },
     });
-    const ask = (who: string) =>
+    /** @param cookie is not read by the handler */
+    const ask = (who: string, cookie?: string) =>
       authorization
         .authenticate(
           () => new Request('http://agent.example/', { headers: { authorization: who } }),
-          { authorization: who },
+          { authorization: who, ...(cookie === undefined ? {} : { cookie }) },
           ROUTE,
         )
         .then(({ identity }) => identity);
@@ -39,5 +40,29 @@ describe('Authorization', () => {
     expect(refused).toBe(500);
     expect(await ask('ann')).toBe('ann');
     await expect(ask('a new caller')).rejects.toMatchObject({ code: 'unavailable' });
+  });
+
+  it('knows a caller when another has shown ten thousand variations of its credentials', async () => {
+    const { ask, clock } = build(new Set(['ann', 'bob']));
+    await ask('ann');
+    for (let at = 0; at <= 10_000; at++) await ask('bob', `at=${at}`);
+    for (let at = 0; at < 2_000; at++) ask(`made up ${at}`).catch(() => undefined);
+    await clock.advance(0);
+    expect(await ask('ann')).toBe('ann');
+    expect(await ask('bob', 'at=10000')).toBe('bob');
+    await expect(ask('bob', 'at=9980')).rejects.toMatchObject({ code: 'unavailable' });
+  });
+
+  it('counts what waits for all credentials of an identity together', async () => {
+    const named = new Set(['ann', 'bob']);
+    const { ask, clock } = build(named);
+    await ask('ann');
+    for (let at = 0; at < 20; at++) await ask('bob', `at=${at}`);
+    named.delete('bob');
+    let refused = 0;
+    for (let at = 0; at < 400; at++) ask('bob', `at=${at % 20}`).catch(() => refused++);
+    await clock.advance(0);
+    expect(refused).toBe(150);
+    expect(await ask('ann')).toBe('ann');
   });
 });

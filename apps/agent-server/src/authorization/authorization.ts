@@ -70,15 +70,15 @@ export class Authorization {
     credentials: string | undefined,
     call: (signal: AbortSignal) => unknown,
   ): Promise<AuthUser> {
-    const isKnown = credentials !== undefined && this.#goodCallers.has(credentials);
-    const calls = isKnown ? this.#authentications.known : this.#authentications.unknown;
+    const known = credentials === undefined ? undefined : this.#goodCallers.find(credentials);
+    const calls = known === undefined ? this.#authentications.unknown : this.#authentications.known;
     try {
-      const user = await calls.perform(credentials, 'The authentication handler', call, parseUser);
-      if (credentials !== undefined) this.#goodCallers.keep(credentials);
+      const user = await calls.perform(known ?? credentials, 'The authentication handler', call, parseUser);
+      if (credentials !== undefined) this.#goodCallers.keep(credentials, user.identity);
       return user;
     } catch (error) {
       // a handler that failed said nothing of them
-      if (isKnown && error instanceof AuthRefusal && error.status < 500)
+      if (credentials !== undefined && error instanceof AuthRefusal && error.status < 500)
         this.#goodCallers.forget(credentials);
       throw error;
     }
