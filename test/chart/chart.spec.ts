@@ -91,6 +91,33 @@ if (!binary) leaveOut('helm');
     expect([code, text]).toEqual([1, expect.stringContaining('set api.publicUrl with routes.domains')]);
   });
 
+  it.each([
+    ['api.publicUrl', { api: { publicUrl: 'https://plane.example.com:8443' } }],
+    [
+      'ingress.host',
+      { api: { publicUrl: 'https://x.example.org' }, ingress: { enabled: true, host: 'plane.example.com' } },
+    ],
+  ])('refuses a domain of routes in which %s lies, and names both', (name, values) => {
+    for (const domain of ['Example.com', 'plane.example.com']) {
+      const routes = { domains: ['agents.example.com', domain] };
+      const { code, text } = helm.try(['template', 'x'], { ...DATABASE, ...values, routes });
+      const message = `routes.domains has ${domain}, in which plane.example.com of ${name} lies`;
+      expect([code, text]).toEqual([1, expect.stringContaining(message)]);
+    }
+  });
+
+  it('leads hosts below a domain in capitals to the api, by rules in lower case as Kubernetes has them', () => {
+    const objects = helm.render({
+      ...DATABASE,
+      api: { publicUrl: 'https://plane.example.com' },
+      ingress: { enabled: true, host: 'plane.example.com' },
+      routes: { domains: ['Agents.Example.com'], tlsSecret: 'wild' },
+    });
+    const ingress = objects.find(({ kind }) => kind === 'Ingress')?.spec as unknown as IngressSpec;
+    expect(ingress.rules.map(({ host }) => host)).toEqual(['plane.example.com', '*.agents.example.com']);
+    expect(ingress.tls).toEqual([{ hosts: ['*.agents.example.com'], secretName: 'wild' }]);
+  });
+
   it('says what to do without a database', () => {
     const { code, text } = helm.try(['template', 'x'], {});
     expect([code, text]).toEqual([

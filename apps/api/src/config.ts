@@ -1,6 +1,7 @@
 import { isIP } from 'node:net';
 import {
   choice,
+  ConfigError,
   flag,
   integer,
   list,
@@ -11,6 +12,7 @@ import {
   text,
   type Config,
 } from '#lib/config';
+import { isBelow } from '#lib/manifests';
 
 function requireHttpUrl(text: string): void {
   const url = URL.canParse(text) ? new URL(text) : undefined;
@@ -32,6 +34,12 @@ function parseProxies(text: string): readonly string[] {
   }
   return proxies;
 }
+
+const ROUTE_DOMAINS = list(
+  'AGENTPLANE_ROUTE_DOMAINS',
+  'domains below which hosts lead to deployments, by custom_url and, below the first, by name; separated by commas; none that the host of AGENTPLANE_PUBLIC_URL lies in; empty: none do',
+  { fallback: [] },
+);
 
 /** Settings of the api program. */
 export const CONFIG = {
@@ -57,11 +65,11 @@ export const CONFIG = {
     'milliseconds that it serves on after it was asked to stop, while those who send requests learn of that; it ends each connection with an answer meanwhile',
     { fallback: 0, max: 15_000 },
   ),
-  routeDomains: list(
-    'AGENTPLANE_ROUTE_DOMAINS',
-    'domains below which hosts lead to deployments, by custom_url and, below the first, by name; separated by commas; empty: none do',
-    { fallback: [] },
-  ),
+  /** In lower case, as hosts of requests are compared. */
+  routeDomains: {
+    ...ROUTE_DOMAINS,
+    parse: (text: string) => ROUTE_DOMAINS.parse(text).map((domain) => domain.toLowerCase()),
+  },
   databaseUri: text('AGENTPLANE_DATABASE_URI', "the trace store's Postgres", { secret: true }),
   databasePoolSize: integer(
     'AGENTPLANE_DATABASE_POOL_SIZE',
@@ -187,5 +195,21 @@ export type ApiConfig = Config<typeof CONFIG>;
 
 /** @throws ConfigError */
 export function loadApiConfig(environment?: Readonly<Record<string, string | undefined>>): ApiConfig {
-  return environment ? loadConfig(CONFIG, environment) : loadConfig(CONFIG);
+  const config = environment ? loadConfig(CONFIG, environment) : loadConfig(CONFIG);
+  requireOwnHost(config);
+  return config;
+}
+
+/**
+ * A deployment that asks for the api's own host would be sent what clients send to the api, keys included. Below that host
+ * it could set cookies for it.
+ */
+function requireOwnHost({ publicUrl, routeDomains }: ApiConfig): void {
+  if (publicUrl === undefined) return;
+  const host = new URL(publicUrl).hostname.replace(/\.$/, '');
+  const domain = routeDomains.find((one) => host === one || isBelow(host, [one]));
+  if (domain !== undefined)
+    throw new ConfigError([
+      `AGENTPLANE_ROUTE_DOMAINS has ${domain}, in which ${host} of AGENTPLANE_PUBLIC_URL lies: a deployment there could be taken for the api; use a domain that does not hold it, such as agents.${host}`,
+    ]);
 }
