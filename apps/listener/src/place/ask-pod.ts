@@ -33,7 +33,7 @@ export async function askPod(address: string | undefined): Promise<PodAnswer | u
   }
 }
 
-/** What a version looks like; a pod of somebody else's image may answer anything. */
+/** What a version looks like, as the kinds' `imageVersion` has it; a pod of somebody else's image may answer anything. */
 const VERSION = /^[0-9A-Za-z][0-9A-Za-z.+_-]{0,63}$/;
 
 /** The version that the agent server at this address declares at `GET /info`; undefined when it declares none. */
