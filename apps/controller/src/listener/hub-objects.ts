@@ -1,9 +1,11 @@
-import { isAlreadyExists, type KubeClient } from '#lib/kube';
+import { errorText } from '#lib/errors';
+import { type EventRecorder, isAlreadyExists, KubeApiError, type KubeClient } from '#lib/kube';
 import { buildListenerLease, buildRevisionOutput } from '#lib/manifests';
 import { controllerReference, isOwnedBy } from '#lib/reconcile';
 import {
   type AgentRevision,
   CONFIG_MAPS,
+  EVENT,
   isDeleting,
   keyOf,
   type KubeObject,
@@ -32,34 +34,38 @@ interface Known {
 export class HubObjects {
   readonly #client: KubeClient;
   readonly #clock: Clock;
+  readonly #events: Pick<EventRecorder, 'record'>;
   readonly #known = new Map<string, Known>();
 
-  constructor(client: KubeClient, clock: Clock) {
+  constructor(client: KubeClient, clock: Clock, events: Pick<EventRecorder, 'record'>) {
     this.#client = client;
     this.#clock = clock;
+    this.#events = events;
+  }
+
+  async ensureLease(listener: Listener): Promise<void> {
+    const known = this.#knownOf(listener);
+    const nowMs = this.#clock.monotonicMs();
+    if (nowMs < known.leaseLookAtMs) return;
+    await this.#make(LEASES, buildListenerLease(listener), RESOURCES.Listener, listener);
+    known.leaseLookAtMs = nowMs + LOOK_MS;
   }
 
   /**
-   * Makes what is missing. A ConfigMap that was deleted later is not made again.
+   * Makes those that are missing. A ConfigMap that was deleted later is not made again; one that the API server refuses is
+   * reported, and tried again later.
    * @returns names of the ConfigMaps that belong to these revisions; one of another owner is none of the listener's
    */
-  async ensure(listener: Listener, revisions: readonly AgentRevision[]): Promise<readonly string[]> {
-    const { uid = '' } = listener.metadata;
-    const known = this.#known.get(uid) ?? { leaseLookAtMs: 0, outputs: new Map() };
-    this.#known.set(uid, known);
+  async ensureOutputs(listener: Listener, revisions: readonly AgentRevision[]): Promise<readonly string[]> {
+    const known = this.#knownOf(listener);
     const nowMs = this.#clock.monotonicMs();
-    if (nowMs >= known.leaseLookAtMs) {
-      await this.#make(LEASES, buildListenerLease(listener), RESOURCES.Listener, listener);
-      known.leaseLookAtMs = nowMs + LOOK_MS;
-    }
     for (const revision of revisions) {
       const { uid: ofRevision = '' } = revision.metadata;
       const seen = known.outputs.get(ofRevision);
       if (seen && (seen.isOwn || nowMs < seen.lookAtMs)) continue;
       if (isDeleting(revision)) continue;
-      const output = buildRevisionOutput(revision, []);
-      const found = await this.#make(CONFIG_MAPS, output, RESOURCES.AgentRevision, revision);
-      known.outputs.set(ofRevision, { isOwn: isOwnedBy(found, revision), lookAtMs: nowMs + LOOK_MS });
+      const isOwn = await this.#ensureOutput(revision);
+      known.outputs.set(ofRevision, { isOwn, lookAtMs: nowMs + LOOK_MS });
     }
     const uids = new Set(revisions.map(({ metadata }) => metadata.uid));
     for (const one of known.outputs.keys()) if (!uids.has(one)) known.outputs.delete(one);
@@ -71,6 +77,31 @@ export class HubObjects {
   /** @param uids of the Listeners that exist */
   keep(uids: ReadonlySet<string>): void {
     for (const uid of this.#known.keys()) if (!uids.has(uid)) this.#known.delete(uid);
+  }
+
+  #knownOf({ metadata: { uid = '' } }: Listener): Known {
+    const known = this.#known.get(uid) ?? { leaseLookAtMs: 0, outputs: new Map() };
+    this.#known.set(uid, known);
+    return known;
+  }
+
+  /**
+   * Whether the revision has a ConfigMap of its own. A quota or a policy that refuses one must not keep the other revisions
+   * of the listener from running.
+   */
+  async #ensureOutput(revision: AgentRevision): Promise<boolean> {
+    const output = buildRevisionOutput(revision, []);
+    try {
+      return isOwnedBy(await this.#make(CONFIG_MAPS, output, RESOURCES.AgentRevision, revision), revision);
+    } catch (error) {
+      if (!(error instanceof KubeApiError)) throw error;
+      this.#events.record(RESOURCES.AgentRevision, revision, {
+        type: 'Warning',
+        reason: EVENT.outputNotKept,
+        message: `creating ConfigMap ${output.metadata.name} for the last output failed, retrying every minute: ${errorText(error)}`,
+      });
+      return false;
+    }
   }
 
   /** Never writes one that exists: the listener has filled it. */

@@ -93,7 +93,7 @@ export class ListenerReconciler {
     this.#clock = clock;
     this.#heartbeats = new Heartbeats(clock, tools.staleMs);
     this.#keys = new ListenerKeys(client, clock);
-    this.#hubObjects = new HubObjects(client, clock);
+    this.#hubObjects = new HubObjects(client, clock, events);
     this.#status = new StatusWriter(client);
   }
 
@@ -152,8 +152,10 @@ export class ListenerReconciler {
     const keyMark = await this.#keys.ensure(listener);
     if (listener.spec.remote !== undefined) {
       const revisions = this.#revisionsOf(keyOf(listener));
-      const outputs = await this.#hubObjects.ensure(listener, revisions);
+      const outputs = await this.#hubObjects.ensureOutputs(listener, revisions);
       await this.#applyRights(listener, buildListenerRights(listener, revisions, outputs));
+      // last: a Lease that is refused must not keep the Role from following the revisions
+      await this.#hubObjects.ensureLease(listener);
       return;
     }
     const objects = buildListenerObjects(listener, this.#settings, keyMark);

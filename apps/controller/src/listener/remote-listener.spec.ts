@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { parse } from 'yaml';
-import { Informers, KubeClient, loadKubeConnection } from '#lib/kube';
+import { Informers, KubeClient, loadKubeConnection, StatusWriter } from '#lib/kube';
 import type { PlatformSettings } from '#lib/manifests';
 import {
   type AgentRevision,
@@ -176,6 +176,25 @@ describe('ListenerReconciler of a remote listener', () => {
     await createRevision('b-00001');
     await reconcileUntil(async () => (await namesInRole('secrets')).includes('b-00001-env'));
     expect(await namesInRole('configmaps')).toEqual(['a-00001-output']);
+  });
+
+  it('gives the rights to a revision whose ConfigMap the API server refuses, and reports that', async () => {
+    // with "-output" longer than names may be
+    const name = `c-${'1'.repeat(245)}`;
+    await createRevision(name);
+    await reconcileUntil(async () => (await namesInRole('secrets')).includes(`${name}-env`));
+    expect(await namesInRole('configmaps')).toEqual(['a-00001-output']);
+    expect(events.splice(0)).toEqual([`${name} OutputNotKept`]);
+  });
+
+  it('lets its account report no version that a pod cannot declare', async () => {
+    const revision = await client.get(RESOURCES.AgentRevision, { namespace: NAMESPACE, name: 'a-00001' });
+    await withAccount(async (account) => {
+      const report = (imageVersion: string): Promise<unknown> =>
+        new StatusWriter(account).apply(RESOURCES.AgentRevision, revision, { imageVersion });
+      await expect(report('<b>1</b>')).rejects.toMatchObject({ code: 422 });
+      await expect(report('1.2.3-rc.1+build')).resolves.toBeDefined();
+    });
   });
 
   it('reverts a role that was widened by hand', async () => {
