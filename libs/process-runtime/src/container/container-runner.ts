@@ -200,7 +200,7 @@ export class ContainerRunner {
     const process = await this.#begin(launch, log);
     if (!process) return 0;
     if (process instanceof Error) return this.#startFailed(process, log, startedAt);
-    // before it starts others
+    // at once: what it has started by then is looked for
     const releaseCpu = this.#boundCpu(process);
     const unrecorded = tried(() => this.#recordProcess(process.identity));
     if (unrecorded instanceof Error) {

@@ -54,9 +54,10 @@ describe('openCpuLimits', () => {
   const folder = temporaryFolder();
   const children: ChildProcess[] = [];
   /** A process that starts another one, which uses what it gets. */
-  const start = (): number => {
+  const start = (by: 'main thread' | 'worker' = 'main thread'): number => {
     const inner = "require('node:child_process').spawn(process.execPath, ['-e', 'for(;;);'])";
-    const outer = `setTimeout(() => ${inner}, 300); setInterval(() => 0, 1000)`;
+    const inWorker = `new (require('node:worker_threads').Worker)(${JSON.stringify(inner)}, { eval: true })`;
+    const outer = `setTimeout(() => ${by === 'worker' ? inWorker : inner}, 300); setInterval(() => 0, 1000)`;
     const child = spawn(process.execPath, ['-e', outer], { stdio: 'ignore', detached: true });
     children.push(child);
     return child.pid ?? 0;
@@ -103,10 +104,15 @@ describe('openCpuLimits', () => {
     60_000,
   );
 
-  itBound('bounds what a process started before it was bound', async () => {
+  const BOTH = ['main thread', 'worker'] as const;
+  itBound.each(BOTH)('bounds what a %s started before its process was bound', async (by) => {
     const limits = openCpuLimits(NODE_NAME);
-    const pid = start();
-    const children = (): string => readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim();
+    const pid = start(by);
+    const threads = `/proc/${pid}/task`;
+    const children = (): string =>
+      readdirSync(threads)
+        .map((thread) => readFileSync(join(threads, thread, 'children'), 'utf8').trim())
+        .join('');
     await waitFor(() => Promise.resolve(children() !== ''), { what: 'the busy process', timeoutMs: 30_000 });
     const release = limits.bind(pid, 0.5);
     const made = join(place?.folder ?? '', `agentplane-${NODE_NAME}`);

@@ -89,12 +89,24 @@ function moveAll(group: string, pid: number): void {
     }
 }
 
+/** Each is listed by the thread that started it. */
 function childrenOf(pid: number): readonly number[] {
+  const threads = `/proc/${pid}/task`;
+  return tried(() => readdirSync(threads)).flatMap((thread) =>
+    tried(() => numbersIn(readFileSync(join(threads, thread, 'children'), 'utf8').trim())),
+  );
+}
+
+function numbersIn(text: string): readonly number[] {
+  return text === '' ? [] : text.split(' ').map(Number);
+}
+
+/** Nothing of a process or a thread that has ended, and where the kernel does not list them. */
+function tried<T>(read: () => readonly T[]): readonly T[] {
   try {
-    const text = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim();
-    return text === '' ? [] : text.split(' ').map(Number);
+    return read();
   } catch {
-    return []; // it has ended, or the kernel does not list them
+    return [];
   }
 }
 
