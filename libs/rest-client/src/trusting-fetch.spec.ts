@@ -34,6 +34,7 @@ describe('RestClient with a file of certificates', () => {
     server = createServer({ cert, key }, (asked, answer) => {
       if (asked.url === '/moved') answer.writeHead(302, { location: 'https://example.org/' }).end();
       else if (asked.url === '/gone') answer.writeHead(204).end();
+      else if (asked.url === '/odd') answer.writeHead(999).write('begun');
       else if (asked.url === '/lines') answer.end('{"n":1}\n{"n":2}\n');
       else if (asked.url === '/silent') answer.write('{"n":1}\n');
       else {
@@ -72,6 +73,12 @@ describe('RestClient with a file of certificates', () => {
     const silent = rest.lines('/silent', { silentMs: 300 });
     expect((await silent.next()).value).toEqual([{ n: 1 }]);
     await expect(silent.next()).rejects.toThrow(/nothing came for 0.3 s/);
+  });
+
+  it('reports an answer whose status is none of HTTP', async () => {
+    const rest = new RestClient({ url, key: 'k', caFile });
+    await expect(rest.request('GET', '/odd')).rejects.toThrow(RestUnreachableError);
+    expect(await rest.request('DELETE', '/gone')).toBeUndefined();
   });
 
   it('refuses a file without a certificate by its name', () => {

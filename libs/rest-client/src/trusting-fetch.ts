@@ -54,16 +54,22 @@ export function fetchOf({ url, caFile }: { readonly url: string; readonly caFile
  */
 function trustingFetch(ca: string): Fetch {
   const agent = new Agent({ keepAlive: true, ca: [...getCACertificates('default'), ca] });
-  return (url, { body, ...asked }) =>
-    new Promise((resolve, reject) => {
-      const outgoing = request(url, { ...asked, agent }, (answer) =>
-        resolve(responseOf(answer, asked.signal)),
-      );
+  return async (url, { body, ...asked }) => {
+    const answer = await new Promise<IncomingMessage>((resolve, reject) => {
+      const outgoing = request(url, { ...asked, agent }, resolve);
       outgoing.once('error', reject);
       outgoing.end(body);
     });
+    try {
+      return responseOf(answer, asked.signal);
+    } catch (error) {
+      answer.destroy();
+      throw error;
+    }
+  };
 }
 
+/** @throws Error for what no `Response` can be, such as a status above 599 */
 function responseOf(answer: IncomingMessage, signal: AbortSignal): Response {
   const { statusCode: status = 0, rawHeaders } = answer;
   const headers = new Headers();
