@@ -490,8 +490,15 @@ interface Pod {
     await kubectl.run(['-n', 'databases', 'apply', '-f', '-'], { input: JSON.stringify(OWN_POSTGRES) });
     await kubectl.run(['-n', 'databases', 'wait', '--for=condition=Ready', 'pod/postgres', '--timeout=2m']);
     const { host } = new URL(serviceUrl('postgres', 'databases'));
-    const admin = new pg.Client({ connectionString: `postgres://postgres:own@${host}/postgres` });
-    await admin.connect();
+    // the node learns of a pod that is ready a moment later
+    const admin = await waitFor(
+      async () => {
+        const client = new pg.Client({ connectionString: `postgres://postgres:own@${host}/postgres` });
+        await client.connect();
+        return client;
+      },
+      { what: 'the database', timeoutMs: 30_000 },
+    );
     for (const statement of page('## Database').split(/(?<=;)\n/))
       await admin.query(statement.replaceAll("'PASSWORD'", "'own'"));
     await admin.end();
