@@ -269,7 +269,7 @@ describe('a node under failures', () => {
     );
     expect(portOf(again)).toBe(port);
     await remove(pod);
-    expect(await isPortFree(port)).toBe(true);
+    await waitFor(() => isPortFree(port), { what: `port ${port} to be given back` });
   });
 
   it('starts no process that it cannot record, and resumes once it can', async () => {
