@@ -21,6 +21,9 @@ const SPARE_AFTER_MS = 300;
 /** An agent server gets so long to end when another follows: those of `devEnvironment`, and its grace for answers. */
 const REPLACED_MS = 36_000;
 
+/** Before it is told to end: it takes what was on its way to it. */
+const ARRIVAL_MS = 200;
+
 /** And when none follows, which would take the runs that are waited for. */
 const STOP_MS = 12_000;
 
@@ -177,9 +180,16 @@ export class DevSession {
     const agent = this.#current;
     this.#current = undefined;
     if (!agent) return;
-    if (this.#state.kind !== 'serving') agent.kill();
-    const ending = agent.stop(longestMs).finally(() => this.#ending.delete(ending));
+    const isReached = this.#state.kind === 'serving';
+    if (!isReached) agent.kill();
+    const arrivalMs = isReached && longestMs === REPLACED_MS ? ARRIVAL_MS : 0;
+    const ending = this.#end(agent, arrivalMs, longestMs).finally(() => this.#ending.delete(ending));
     this.#ending.add(ending);
+  }
+
+  async #end(agent: AgentProcess, arrivalMs: number, longestMs: number): Promise<void> {
+    if (arrivalMs > 0) await this.options.clock.sleep(arrivalMs);
+    await agent.stop(longestMs);
   }
 
   #fail(message: string): void {

@@ -39,6 +39,12 @@ const QUIET = new Set(['/ok', '/info', '/metrics']);
 const ATTEMPTS = 5;
 const AGAIN_MS = 50;
 
+/** Whether a server that ended had begun with it does not matter, and nothing of it was used up. */
+function mayRepeat({ method, headers }: IncomingMessage): boolean {
+  const hasBody = headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined;
+  return (method === 'GET' || method === 'HEAD') && !hasBody;
+}
+
 function namesThisMachine(header: string | undefined): boolean {
   return (
     header !== undefined &&
@@ -142,7 +148,7 @@ export class FrontDoor {
     });
     passed.on('error', (error: NodeJS.ErrnoException) => {
       if (response.headersSent) response.destroy();
-      else if (error.code === 'ECONNREFUSED' && attemptsLeft > 0)
+      else if ((error.code === 'ECONNREFUSED' || mayRepeat(request)) && attemptsLeft > 0)
         this.options.clock.after(AGAIN_MS, () => void this.#lead(request, response, attemptsLeft));
       else answer(response, 503, { detail: 'The agent was reloaded before it answered; retry' });
     });
