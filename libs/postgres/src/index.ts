@@ -6,6 +6,7 @@ export { copyIn, type CopyPart } from './copy/copy-in.js';
 export { copyOut } from './copy/copy-out.js';
 export { inLimitedTransaction, TimeLimitError, type TimeLimit } from './in-limited-transaction.js';
 export { inTransaction } from './in-transaction.js';
+export { mayPass } from './may-pass.js';
 export { migrate } from './migrate.js';
 export type { Migration } from './migration.js';
 export { NoAnswerError } from './no-answer-error.js';

@@ -1,6 +1,6 @@
 import { errorText } from '#lib/errors';
 import { Backoff, type Clock } from '#lib/time';
-import { postgresTrouble } from './postgres-trouble.js';
+import { mayPass } from './may-pass.js';
 
 const PAUSES = { firstMs: 200, longestMs: 3_000 };
 /** A step without an answer for so long gets another one beside it; the next twice as late, since each has a connection. */
@@ -56,12 +56,6 @@ export async function retryWhileUnavailable(
     report(errorText(outcome.error), reports++ === 0);
     await backoff.pause();
   }
-}
-
-/** Whether the same step may succeed a little later. */
-function mayPass(error: unknown): boolean {
-  const trouble = postgresTrouble(error);
-  return trouble === 'unavailable' || trouble === 'conflict';
 }
 
 async function outcomeOf(attempt: symbol, step: () => Promise<void>): Promise<Outcome> {

@@ -1,4 +1,5 @@
 import { errorText, PublicError } from '#lib/errors';
+import { mayPass } from '#lib/postgres';
 import { metrics, type Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import type { Assistants } from '../assistant/assistants.js';
@@ -9,7 +10,6 @@ import { parseRequestedRun } from '../run/requested-run.js';
 import type { ThreadWatch } from '../run/thread-watch.js';
 import { claimCron, type DueCron } from '../store/cron/claim-cron.js';
 import { settleCron, type CronResult } from '../store/cron/settle-cron.js';
-import { mayPass } from '../store/may-pass.js';
 import type { WireAssistant } from '../store/row/assistant-row.js';
 import type { Queueing } from '../store/row/queued-run.js';
 import type { StoredRun } from '../store/row/stored-run.js';

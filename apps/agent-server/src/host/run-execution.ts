@@ -1,6 +1,7 @@
 import type { BaseCheckpointSaver, BaseStore } from '@langchain/langgraph-checkpoint';
 import { errorText } from '#lib/errors';
 import { isJsonObject, type JsonObject } from '#lib/json';
+import { mayPass } from '#lib/postgres';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import type { GraphRegistry } from '../graph/graph-registry.js';
@@ -10,7 +11,6 @@ import { AttemptSaver } from '../store/checkpoint/attempt-saver.js';
 import type { StateWriter } from '../store/checkpoint/state-writer.js';
 import { TransientSaver } from '../store/checkpoint/transient-saver.js';
 import { FencedError } from '../store/fenced-error.js';
-import { mayPass } from '../store/may-pass.js';
 import {
   CANCELLED,
   timedOut,

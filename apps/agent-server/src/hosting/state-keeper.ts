@@ -1,6 +1,6 @@
 import { errorText } from '#lib/errors';
 import { parseJson } from '#lib/json';
-import { postgresTrouble } from '#lib/postgres';
+import { mayPass, postgresTrouble } from '#lib/postgres';
 import type { Clock } from '#lib/time';
 import type { ItemStore } from '../memory/item-store.js';
 import type { Fetch, Fetched, FetchedCheckpoint } from '../protocol/fetch.js';
@@ -14,7 +14,6 @@ import { putThreadCheckpoint, putThreadWrites } from '../store/checkpoint/put-th
 import type { StateWrite } from '../store/checkpoint/put-states.js';
 import type { StateWriter } from '../store/checkpoint/state-writer.js';
 import { FencedError } from '../store/fenced-error.js';
-import { mayPass } from '../store/may-pass.js';
 import { PATIENCE_MS, persevere } from '../store/persevere.js';
 import type { Fence } from '../store/row/fence.js';
 import { WORKER } from '../store/worker-scope.js';

@@ -1,5 +1,5 @@
+import { mayPass } from '#lib/postgres';
 import { Backoff, type Clock } from '#lib/time';
-import { mayPass } from './may-pass.js';
 
 /** How long a graph waits for a database that is unavailable: most restarts are over by then. */
 export const PATIENCE_MS = 10_000;

@@ -124,7 +124,7 @@ export class DevSession {
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#spare?.kill();
-    this.#leave(STOP_MS);
+    this.#leave(STOP_MS, 0);
     await Promise.all([...this.#ending, this.#spare?.ended]);
   }
 
@@ -176,14 +176,15 @@ export class DevSession {
   }
 
   /** Ends the present server, in its own time when it serves. */
-  #leave(longestMs = REPLACED_MS): void {
+  #leave(longestMs = REPLACED_MS, arrivalMs = ARRIVAL_MS): void {
     const agent = this.#current;
     this.#current = undefined;
     if (!agent) return;
     const isReached = this.#state.kind === 'serving';
     if (!isReached) agent.kill();
-    const arrivalMs = isReached && longestMs === REPLACED_MS ? ARRIVAL_MS : 0;
-    const ending = this.#end(agent, arrivalMs, longestMs).finally(() => this.#ending.delete(ending));
+    const ending = this.#end(agent, isReached ? arrivalMs : 0, longestMs).finally(() =>
+      this.#ending.delete(ending),
+    );
     this.#ending.add(ending);
   }
 

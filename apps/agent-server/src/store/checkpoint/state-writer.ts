@@ -1,5 +1,5 @@
+import { mayPass } from '#lib/postgres';
 import { Batch } from '../batch.js';
-import { mayPass } from '../may-pass.js';
 import type { Sql } from '../sql.js';
 import { WORKER } from '../worker-scope.js';
 import { putCheckpoint } from './put-checkpoint.js';

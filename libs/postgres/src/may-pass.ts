@@ -1,4 +1,4 @@
-import { postgresTrouble } from '#lib/postgres';
+import { postgresTrouble } from './postgres-trouble.js';
 
 /** Whether the same statement may succeed a little later; it may also have been performed already. */
 export function mayPass(error: unknown): boolean {
