@@ -61,12 +61,17 @@ describe('a copy across', () => {
     expect(source.totalCount).toBe(1);
   });
 
-  it.each([
-    ['refuses a row', `ALTER TABLE "order" ADD CHECK (id < ${MIDDLE})`, '23514'],
-    ['ends the session', onMiddle('pg_terminate_backend(pg_backend_pid())'), '57P01'],
-  ])('reports the answer of a target that %s, and gives up the source', async (_, cause, code) => {
-    const target = await database(cause);
-    expect(sqlState(await copy(target))).toBe(code);
+  it('reports the answer of a target that refuses a row, and gives up the source', async () => {
+    const target = await database(`ALTER TABLE "order" ADD CHECK (id < ${MIDDLE})`);
+    expect(sqlState(await copy(target))).toBe('23514');
+    expect(source.totalCount).toBe(0);
+    expect([await count(source), await count(target)]).toEqual([[{ count: ROWS }], [{ count: 0 }]]);
+  });
+
+  // a server that ends with rows unread resets the connection, which may overtake its last words
+  it('fails as unavailable when the target ends the session, and gives up the source', async () => {
+    const target = await database(onMiddle('pg_terminate_backend(pg_backend_pid())'));
+    expect(postgresTrouble(await copy(target))).toBe('unavailable');
     expect(source.totalCount).toBe(0);
     expect([await count(source), await count(target)]).toEqual([[{ count: ROWS }], [{ count: 0 }]]);
   });
