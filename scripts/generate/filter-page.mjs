@@ -7,7 +7,7 @@ const INTRODUCTION = `# Filter language
 
 A filter is one condition about a run. Conditions are combined by \`and\`, \`or\` and \`not\`; fields stand bare or in quotes; texts stand in \`"\` or \`'\`, with the escapes of JSON. An empty filter is none.
 
-\`\`\`
+\`\`\`filter
 and(eq(run_type, "llm"), gt(latency, "5s"))
 and(gt(start_time, "2026-01-31T12:00:00Z"), or(neq(error, null), has(tags, "beta")))
 and(eq(metadata_key, "user_id"), eq(metadata_value, "4070f233"))

@@ -34,6 +34,13 @@ export const NO_COMMANDS: Readonly<Record<string, string>> = {
 /** JSON that is the body of a request; all other is `langgraph.json`. */
 export const JSON_BODIES: Readonly<Record<string, string>> = { 'docs/costs.md': 'PUT /model-price-map' };
 
+/** JSON that has a type of ours, `lib` being the module that it is from. */
+export const JSON_TYPES: Readonly<Record<string, { readonly type: string; readonly from: string }>> = {
+  'docs/reference/audit-log.md': {
+    ...{ type: 'lib.AuditRecord & { readonly time: string }', from: '#lib/audit-log' },
+  },
+};
+
 const RUNS_CLIENT = "import { Client } from 'langsmith';\ndeclare const client: Client;\n";
 
 /** What a page takes for granted around a block of TypeScript, by the block's number among those of its page. */

@@ -2,14 +2,17 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from '@jest/globals';
-import { parse } from 'yaml';
+import { parse, parseAllDocuments } from 'yaml';
 import { isJsonObject, type JsonObject } from '#lib/json';
+import { parseFilter } from '#lib/filter-language';
 import { parseGraphConfiguration } from '#lib/graph-configuration';
 import { KubeClient, loadKubeConnection } from '#lib/kube';
 import {
   CUSTOM_RESOURCE_DEFINITIONS,
   NAMESPACES,
+  PODS,
   RESOURCES,
+  SERVICE_ACCOUNTS,
   type CustomResourceDefinition,
 } from '#lib/resources';
 import { testEmbeddedKube, waitFor } from '#lib/testing';
@@ -20,10 +23,11 @@ import {
   GIVEN_TO_TYPES,
   GIVEN_VARIABLES,
   JSON_BODIES,
+  JSON_TYPES,
   LEFT_OUT,
   NO_COMMANDS,
 } from './block-ways.js';
-import { CommandChecks } from './command-checks.js';
+import { CommandChecks, wrongChartValues } from './command-checks.js';
 import { wrongWords } from './command-grammar.js';
 import { type FencedBlock, fencedBlocks } from './page-blocks.js';
 import { recordCommands } from './recorded-commands.js';
@@ -32,9 +36,11 @@ import { typeProblems } from './typed-block.js';
 const PAGES = [
   'README.md',
   'CONTRIBUTING.md',
-  ...readdirSync(join(repository, 'docs'))
-    .filter((name) => name.endsWith('.md'))
-    .map((name) => `docs/${name}`),
+  ...['docs', 'docs/design', 'docs/reference'].flatMap((folder) =>
+    readdirSync(join(repository, folder))
+      .filter((name) => name.endsWith('.md'))
+      .map((name) => `${folder}/${name}`),
+  ),
 ];
 const SHELL = /^(?:|sh|bash)(?: stays)?$/;
 const CRD_FILES = readdirSync(join(repository, 'crds')).filter((name) => name.endsWith('.yaml'));
@@ -61,6 +67,7 @@ describe('the blocks of the documentation', () => {
         parse(readFileSync(join(repository, 'crds', name), 'utf8')) as CustomResourceDefinition,
       );
     await client.create(NAMESPACES, { metadata: { name: 'docs' } });
+    await client.create(SERVICE_ACCOUNTS, { metadata: { name: 'default', namespace: 'docs' } });
     await waitFor(async () => (await client.list(RESOURCES.Listener, { namespace: 'docs' })) && true);
     checks = new CommandChecks(CRD_FILES, objectProblems);
   });
@@ -81,6 +88,17 @@ describe('the blocks of the documentation', () => {
     } catch (error) {
       return [`${kind}: ${String(error)}`];
     }
+  }
+
+  /** An object of the platform's, values of the chart, or the part of a container that a page is about. */
+  async function manifestProblems(part: JsonObject): Promise<readonly string[]> {
+    if ('kind' in part) return await objectProblems(part);
+    if (!('env' in part)) return wrongChartValues(part);
+    const container = { name: 'program', image: 'program', ...part };
+    const draft = { metadata: { name: 'part', namespace: 'docs' }, spec: { containers: [container] } };
+    const made = await client.create(PODS, draft, { dryRun: true });
+    expect(made.spec?.containers).toMatchObject([container]);
+    return [];
   }
 
   it.each(PAGES)('uses programs, options, kinds, routes and files that exist in %s', async (page) => {
@@ -139,7 +157,7 @@ describe('the blocks of the documentation', () => {
 
   const json = PAGES.flatMap((page) =>
     blocksOf(page)
-      .filter((block) => languageOf(block) === 'json')
+      .filter((block) => languageOf(block) === 'json' && !(page in JSON_TYPES))
       .map((block): [string, string, FencedBlock] => [page, first(block), block]),
   );
   it.each(json)('has JSON in %s that its reader takes: %s', (page, _title, { text }) => {
@@ -156,6 +174,40 @@ describe('the blocks of the documentation', () => {
       readFileSync(join(repository, 'docs', 'openapi.json'), 'utf8'),
     ) as ApiDocument;
     expect(unknownInRequest(document, { method, path, body: value })).toEqual([]);
+  });
+
+  it('has JSON of the type that its page is about', () => {
+    const texts = Object.entries(JSON_TYPES).flatMap(([page, { type, from }]) =>
+      blocksOf(page).map(({ text }, at): [string, string] => [
+        `${page.replaceAll(/\W/g, '-')}-${at + 1}.ts`,
+        `import type * as lib from '${from}';\nconst value: ${type} = ${text};\nexport { value };\n`,
+      ]),
+    );
+    expect(texts).not.toEqual([]);
+    expect(typeProblems(Object.fromEntries(texts))).toEqual([]);
+  });
+
+  const manifests = PAGES.flatMap((page) =>
+    blocksOf(page)
+      .filter((block) => languageOf(block) === 'yaml')
+      .map((block): [string, string, FencedBlock] => [page, first(block), block]),
+  );
+  it.each(manifests)(
+    'has objects in %s that the API server takes whole: %s',
+    async (_page, _title, { text }) => {
+      const objects = parseAllDocuments(text).map((one) => one.toJS() as JsonObject);
+      expect((await Promise.all(objects.map(manifestProblems))).flat()).toEqual([]);
+    },
+  );
+
+  it('has filters that parse', () => {
+    const filters = PAGES.flatMap((page) =>
+      blocksOf(page)
+        .filter((block) => languageOf(block) === 'filter')
+        .flatMap(({ text }) => text.trim().split('\n')),
+    );
+    expect(filters.length).toBeGreaterThan(3);
+    for (const filter of filters) expect(parseFilter(filter)).toBeDefined();
   });
 
   it('has TypeScript that compiles with the packages that an agent has', () => {
@@ -184,7 +236,10 @@ describe('the blocks of the documentation', () => {
   });
 
   it('has a way in which it is tried, or a reason why not', () => {
-    const known = new Set(['', 'sh', 'bash', 'json', 'ts', 'tsx', 'python', 'pyspark']);
+    const known = new Set([
+      ...['', 'sh', 'bash', 'json', 'yaml', 'filter'],
+      ...['ts', 'tsx', 'python', 'pyspark'],
+    ]);
     const untried = PAGES.flatMap((page) =>
       blocksOf(page)
         .filter((block) => !known.has(languageOf(block)))
@@ -202,8 +257,11 @@ describe('the blocks of the documentation', () => {
   });
 });
 
+/** Made from the table of commands that the checks read, with `<name>` for an argument. */
+const GRAMMAR = 'docs/reference/cli.md';
+
 describe('a command in the text of a page', () => {
-  const written = PAGES.flatMap((page) =>
+  const written = PAGES.filter((page) => page !== GRAMMAR).flatMap((page) =>
     [
       ...readFileSync(join(repository, page), 'utf8')
         .replaceAll(/^```[^]*?^```$/gm, '')

@@ -160,15 +160,23 @@ function wrongValues(words: readonly string[]): readonly string[] {
   return words
     .filter((_word, at) => words[at - 1] === '--set')
     .map((word) => word.split('=', 1)[0] ?? '')
-    .filter((path) => {
-      let at = values;
-      for (const name of path.split('.')) {
-        if (!isJsonObject(at) || !(name in at)) return true;
-        at = at[name];
-      }
-      return false;
-    })
+    .filter((path) => !hasValue(values, path.split('.')))
     .map((path) => `--set ${path}: the chart has no such value`);
+}
+
+function hasValue(values: unknown, path: readonly string[]): boolean {
+  const [name, ...rest] = path;
+  return name === undefined || (isJsonObject(values) && name in values && hasValue(values[name], rest));
+}
+
+/** Of a file for `helm install -f`. */
+export function wrongChartValues(given: JsonObject, path: readonly string[] = []): readonly string[] {
+  const values = parse(read('charts', 'agentplane', 'values.yaml')) as unknown;
+  return Object.entries(given).flatMap(([name, value]) => {
+    const at = [...path, name];
+    if (!hasValue(values, at)) return [`${at.join('.')}: the chart has no such value`];
+    return isJsonObject(value) ? wrongChartValues(value, at) : [];
+  });
 }
 
 /** `http://api/…` is the api's, `http://agent/…` or `agentplane dev` an agent's. */

@@ -70,10 +70,15 @@ case "$*" in
   *apiKey*) echo key ;;
   *restUrl*) echo http://api ;;
   *status.url*) echo http://agent ;;
+  *'listener manifest'*) ;; # its objects are tested beside the command
   *%Y*) /bin/date +%Y-%m-%dT00:00:00Z ;;
   *) echo 00000000-0000-4000-8000-000000000001 ;;
 esac
 `;
+
+/** What a reader has in the home folder and in the present one: a shell's own folder, files that a page has filled in. */
+const FOLDERS = [join('.config', 'fish')];
+const FILES = ['destination.yaml', 'keys.env', 'listener.yaml'];
 
 /** Builtins that would touch this machine are stood in for, too. */
 const PREAMBLE = `
@@ -94,6 +99,8 @@ export function recordCommands(
   try {
     const [standIns, record] = [join(folder, 'bin'), join(folder, 'record')];
     for (const made of [standIns, record]) mkdirSync(made);
+    for (const name of FOLDERS) mkdirSync(join(folder, name), { recursive: true });
+    for (const name of FILES) writeFileSync(join(folder, name), '');
     writeFileSync(join(folder, 'stand-in'), STAND_IN);
     chmodSync(join(folder, 'stand-in'), 0o755);
     for (const name of [...PROGRAMS, 'cd', 'kill'])

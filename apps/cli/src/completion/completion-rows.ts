@@ -23,9 +23,9 @@ export function completionCommands(table: () => Table): readonly Command[] {
         arguments: [{ name: 'shell', about: SHELLS.join(', '), completes: SHELLS }],
         options: {},
         examples: [
-          'completion bash > ~/.local/share/bash-completion/completions/agentplane',
+          'completion bash >> ~/.bashrc',
           'completion zsh >> ~/.zshrc',
-          'completion fish > ~/.config/fish/completions/agentplane.fish',
+          'completion fish >> ~/.config/fish/config.fish',
         ],
         exits: [],
         needs: 'nothing',
