@@ -14,8 +14,8 @@ const root = resolve(import.meta.dirname, '..');
 const chart = join(root, 'charts', 'agentplane');
 const home = process.env.KUBE_HOME ?? join(homedir(), '.cache', 'agentplane', 'kube');
 const openapiPath = join(home, 'openapi.json');
-/** Kinds of the Prometheus operator; no schema of theirs is at hand. */
-const UNCHECKED = ['PodMonitor', 'PrometheusRule'];
+/** Kinds of the Prometheus operator and of the Gateway API; no schema of theirs is at hand. */
+const UNCHECKED = ['PodMonitor', 'PrometheusRule', 'HTTPRoute'];
 /** The oldest that the chart supports: what newer ones have changed must not be what satisfies a check. */
 const OLDEST = 'v1.29';
 

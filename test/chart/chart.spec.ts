@@ -97,6 +97,13 @@ if (!binary) leaveOut('helm');
       'ingress.host',
       { api: { publicUrl: 'https://x.example.org' }, ingress: { enabled: true, host: 'plane.example.com' } },
     ],
+    [
+      'gateway.host',
+      {
+        api: { publicUrl: 'https://x.example.org' },
+        gateway: { enabled: true, host: 'plane.example.com', parentRefs: [{ name: 'g' }] },
+      },
+    ],
   ])('refuses a domain of routes in which %s lies, and names both', (name, values) => {
     for (const domain of ['Example.com', 'plane.example.com']) {
       const routes = { domains: ['agents.example.com', domain] };
@@ -116,6 +123,60 @@ if (!binary) leaveOut('helm');
     const ingress = objects.find(({ kind }) => kind === 'Ingress')?.spec as unknown as IngressSpec;
     expect(ingress.rules.map(({ host }) => host)).toEqual(['plane.example.com', '*.agents.example.com']);
     expect(ingress.tls).toEqual([{ hosts: ['*.agents.example.com'], secretName: 'wild' }]);
+  });
+
+  it('leads the same hosts to the api by an HTTPRoute', () => {
+    const objects = helm.render(VALUES['everything'] ?? {});
+    const route = objects.find(({ kind }) => kind === 'HTTPRoute');
+    const service = objects.find(
+      ({ kind, metadata }) => kind === 'Service' && metadata.name.endsWith('-api'),
+    );
+    expect(route?.spec).toEqual({
+      parentRefs: [{ name: 'main', namespace: 'gateways', sectionName: 'https' }],
+      hostnames: ['agentplane.example.com', '*.agents.example.com', '*.brand.example.org'],
+      rules: [
+        {
+          backendRefs: [{ name: service?.metadata.name, port: 8470 }],
+          timeouts: { request: '0s' },
+        },
+      ],
+    });
+  });
+
+  it('refuses an HTTPRoute that no Gateway serves', () => {
+    const { code, text } = helm.try(['template', 'x'], { ...DATABASE, gateway: { enabled: true } });
+    expect([code, text]).toEqual([1, expect.stringContaining('set gateway.parentRefs with gateway.enabled')]);
+  });
+
+  it('leaves the number of api pods to autoscaling, by CPU and, where asked, by memory', () => {
+    const scaled = (autoscaling: object) => {
+      const objects = helm.render({ ...DATABASE, api: { replicas: 5, autoscaling } });
+      const one = (kind: string) =>
+        objects.find((each) => each.kind === kind && each.metadata.name.endsWith('-api'))?.spec as
+          { readonly replicas?: number; readonly metrics?: readonly object[] } | undefined;
+      return [one('Deployment')?.replicas, one('HorizontalPodAutoscaler')?.metrics];
+    };
+    const by = (name: string, averageUtilization: number) => ({
+      type: 'Resource',
+      resource: { name, target: { type: 'Utilization', averageUtilization } },
+    });
+    expect(scaled({ enabled: false })).toEqual([5, undefined]);
+    expect(scaled({ enabled: true })).toEqual([undefined, [by('cpu', 75)]]);
+    expect(scaled({ enabled: true, targetMemoryUtilization: 80 })).toEqual([
+      undefined,
+      [by('cpu', 75), by('memory', 80)],
+    ]);
+  });
+
+  it('puts the dashboard where a sidecar of Grafana finds it', () => {
+    const map = helm.render(VALUES['everything'] ?? {}).find(({ kind }) => kind === 'ConfigMap');
+    expect(map?.metadata).toMatchObject({
+      labels: { grafana_dashboard: '1' },
+      annotations: { grafana_folder: 'f' },
+    });
+    const file = readFileSync(join(CHART, 'files', 'dashboard.json'), 'utf8');
+    expect(JSON.parse(map?.data?.['agentplane.json'] ?? '')).toEqual(JSON.parse(file));
+    expect(named(helm.render(DATABASE), 'ConfigMap')).toEqual([]);
   });
 
   it('says what to do without a database', () => {
@@ -221,7 +282,9 @@ if (!binary) leaveOut('helm');
     });
 
     it.each(Object.entries(VALUES))('satisfies the API server with %s', async (_what, values) => {
-      const objects = helm.render(values).filter(({ apiVersion }) => !apiVersion.startsWith('monitoring.'));
+      const objects = helm
+        .render(values)
+        .filter(({ apiVersion }) => !/^(monitoring|gateway)\./.test(apiVersion));
       const input = objects.map((object) => JSON.stringify(object)).join('\n---\n');
       const said = await kubectl.run(['apply', '--server-side', '--dry-run=server', '-f', '-'], { input });
       expect(said.trim().split('\n')).toHaveLength(objects.length);

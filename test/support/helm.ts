@@ -20,6 +20,7 @@ export interface Rendered {
     readonly annotations?: Readonly<Record<string, string>>;
   };
   readonly rules?: readonly unknown[];
+  readonly data?: Readonly<Record<string, string>>;
   readonly spec?: {
     readonly template?: { readonly metadata: object; readonly spec: PodSpec };
     readonly volumeClaimTemplates?: readonly { readonly metadata: { readonly name: string } }[];

@@ -60,6 +60,8 @@ export class Kubectl {
         (error, stdout, stderr) =>
           resolve({ code: error ? (typeof error.code === 'number' ? error.code : 1) : 0, stdout, stderr }),
       );
+      // one that ends before it has read its input says why itself
+      child.stdin?.on('error', () => undefined);
       child.stdin?.end(options.input ?? '');
     });
   }
