@@ -1,4 +1,5 @@
 import type { Informer, Informers } from '#lib/kube';
+import { customHostOf } from '#lib/manifests';
 import {
   type AgentDeployment,
   type AgentRevision,
@@ -8,6 +9,7 @@ import {
   COMPONENT,
   type Deployment,
   DEPLOYMENTS,
+  isDeleting,
   type Job,
   JOBS,
   LABEL,
@@ -50,6 +52,7 @@ export interface Caches {
 
 const BY_NAMESPACE = 'workspace-namespace';
 const BY_SOURCE = 'source-export';
+const BY_CUSTOM_HOST = 'custom-host';
 
 /** The caches; of built-in kinds only what concerns the platform. */
 export function openCaches(informers: Informers, systemNamespace: string): Caches {
@@ -75,11 +78,27 @@ export function openCaches(informers: Informers, systemNamespace: string): Cache
   caches.exports.addIndex(BY_SOURCE, ({ metadata, spec }) =>
     spec.sourceExport === undefined ? [] : [sourceKey(metadata.namespace ?? '', spec.sourceExport.id)],
   );
+  caches.deployments.addIndex(BY_CUSTOM_HOST, (one) => {
+    const host = customHostOf(one);
+    return host === undefined ? [] : [host];
+  });
   return caches;
 }
 
 function sourceKey(namespace: string, id: string): string {
   return `${namespace}/${id}`;
+}
+
+/** The other deployments, of all workspaces, that ask for the host of a deployment's custom URL. */
+export function hostRivals(
+  deployments: Pick<Informer<AgentDeployment>, 'byIndex'>,
+  deployment: AgentDeployment,
+): readonly AgentDeployment[] {
+  const host = customHostOf(deployment);
+  if (host === undefined) return [];
+  return deployments
+    .byIndex(BY_CUSTOM_HOST, host)
+    .filter((one) => one.metadata.uid !== deployment.metadata.uid && !isDeleting(one));
 }
 
 /** The exports that a schedule has made and that exist. Every schedule asks at every tick. */

@@ -1,4 +1,4 @@
-export { isBelow, mayBeAssigned, routeHostOf, type RouteDomains } from './route-host.js';
+export { customHostOf, isBelow, mayBeAssigned, routeHostOf, type RouteDomains } from './route-host.js';
 export { addressOf, podAddressOf } from './address-of.js';
 export {
   buildDatabaseSecret,

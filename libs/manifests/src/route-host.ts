@@ -19,10 +19,14 @@ export function routeHostOf({ metadata, spec }: Routed, domains: RouteDomains): 
   const [domain] = domains;
   if (domain === undefined) return undefined;
   if (spec.source === 'git_host') return `${assignedLabel(metadata)}.${domain}`;
+  const host = customHostOf({ spec });
+  return host !== undefined && isBelow(host, domains) && !mayBeAssigned(host, domains) ? host : undefined;
+}
+
+/** The host of a deployment's `customUrl`, below whichever domain. */
+export function customHostOf({ spec }: Pick<AgentDeployment, 'spec'>): string | undefined {
   const { customUrl } = spec.sourceConfig;
-  if (customUrl === undefined || !URL.canParse(customUrl)) return undefined;
-  const { hostname } = new URL(customUrl);
-  return isBelow(hostname, domains) && !mayBeAssigned(hostname, domains) ? hostname : undefined;
+  return customUrl === undefined || !URL.canParse(customUrl) ? undefined : new URL(customUrl).hostname;
 }
 
 /** Whether a host name lies below one of the domains. */
@@ -37,10 +41,15 @@ export function mayBeAssigned(host: string, [domain]: RouteDomains): boolean {
   return !label.includes('.') && (label.includes('--') || label.length === MAX_LABEL);
 }
 
-/** Only one that was cut is as long as may be; nobody finds another deployment with the same hash. */
+/**
+ * Only one that was cut is as long as may be; nobody finds another deployment with the same hash. `a--b` in `c` would
+ * otherwise be `a` in `b--c`.
+ */
 function assignedLabel({ name, namespace = '' }: AgentDeployment['metadata']): string {
   const whole = `${name}--${namespace}`;
-  if (whole.length < MAX_LABEL) return whole;
-  const hash = createHash('sha256').update(whole).digest('hex').slice(0, HASH_DIGITS);
+  const isPlain = ![name, namespace].some((part) => part.includes('--'));
+  if (isPlain && whole.length < MAX_LABEL) return whole;
+  const hashed = isPlain ? whole : `${name}/${namespace}`;
+  const hash = createHash('sha256').update(hashed).digest('hex').slice(0, HASH_DIGITS);
   return `${whole.slice(0, MAX_LABEL - HASH_DIGITS - 1)}-${hash}`;
 }

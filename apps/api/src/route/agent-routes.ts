@@ -123,14 +123,18 @@ export class AgentRoutes {
     return spec.placeNamespace === undefined && listener?.spec.remote === undefined;
   }
 
-  /** The oldest that asks for it: nobody takes the host of another. */
+  /**
+   * The one to which the controller gave it, whoever asks for it since: an older deployment of another workspace may do so
+   * at any time. Until the controller has looked, the oldest that asks for it, which the controller would choose.
+   */
   #holderOf(host: string): AgentDeployment | undefined {
     const age = ({ metadata }: AgentDeployment): string =>
       `${metadata.creationTimestamp ?? ''} ${metadata.uid ?? ''}`;
-    return this.#caches.deployments
+    const asking = this.#caches.deployments
       .byIndex(HOST_INDEX, host)
       .filter((one) => !isDeleting(one))
-      .sort((a, b) => (age(a) < age(b) ? -1 : 1))[0];
+      .sort((a, b) => (age(a) < age(b) ? -1 : 1));
+    return asking.find(({ status }) => status?.customHost === host) ?? asking[0];
   }
 }
 

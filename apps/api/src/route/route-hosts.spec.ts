@@ -161,6 +161,37 @@ describe('routes by host', () => {
     expect((await tenant.call('PATCH', `/v2/deployments/${mine.id}`, again)).status).toBe(200);
   });
 
+  it('leaves a host with the deployment that has it when an older one of another workspace asks for it', async () => {
+    const other = await api.workspace();
+    const customUrl = 'https://late.agents.test';
+    const older = await api.client.create<AgentDeployment>(RESOURCES.AgentDeployment, {
+      metadata: { namespace: other.namespace, name: 'older' },
+      spec: {
+        ...{ source: 'external_image', suspend: false, revisionHistoryLimit: 10 },
+        sourceConfig: {},
+        sourceRevisionConfig: { imageUri: 'example.org/x:1' },
+      },
+    });
+    const madeMs = Date.parse(older.metadata.creationTimestamp ?? '');
+    await waitFor(() => systemClock.now().getTime() - madeMs > 1_000);
+    await create('late', { custom_url: customUrl });
+    await serve('late');
+    await api.client.mergeStatus<AgentDeployment>(
+      RESOURCES.AgentDeployment,
+      { namespace: tenant.namespace, name: 'late' },
+      // as the controller has it
+      { status: { customHost: 'late.agents.test' } },
+    );
+    await waitFor(async () => (await ask('late.agents.test')).status === 200);
+    await api.client.merge<AgentDeployment>(RESOURCES.AgentDeployment, keyOf(older), {
+      spec: { sourceConfig: { customUrl } },
+    });
+    const { resources } = (await other.call('GET', '/v2/deployments')).json;
+    expect(resources).toMatchObject([{ source_config: { custom_url: customUrl } }]);
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    expect((await ask('late.agents.test')).status).toBe(200);
+  });
+
   it.each(['https://platform.example.com', 'http://127.0.0.1:8470', 'https://agents.test'])(
     'refuses %s, which may be a host of the platform itself',
     async (custom_url) => {

@@ -52,6 +52,7 @@ const CONDITIONS = [
 const OWNED: readonly (keyof AgentDeploymentStatus)[] = [
   'activeRevisionId',
   'activeRevisionName',
+  'customHost',
   'databaseConnections',
   'imageVersion',
   'latestRevisionId',

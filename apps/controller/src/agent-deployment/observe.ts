@@ -18,7 +18,7 @@ import {
   SECRETS,
   type Workspace,
 } from '#lib/resources';
-import { type Caches, workspaceOf } from '../caches.js';
+import { type Caches, hostRivals, workspaceOf } from '../caches.js';
 import { isHandled } from './decide-revision.js';
 import { listRevisions } from './list-revisions.js';
 import { ownRevisions } from './own-revisions.js';
@@ -49,6 +49,8 @@ export interface DeploymentWorld {
   readonly tracingProjectId: string | undefined;
   /** The other deployments of the namespace. */
   readonly siblings: readonly AgentDeployment[];
+  /** The other deployments, of all workspaces, that ask for the host of its custom URL. */
+  readonly hostRivals: readonly AgentDeployment[];
   /** The deployment's own key; undefined before it was minted. */
   readonly platformKey: string | undefined;
   /** Undefined before the database was made. */
@@ -103,6 +105,7 @@ export async function observeDeployment(
     lostListener: lostListener(revisions.at(-1), listeners),
     silentListener: silentListener(revisions.at(-1), listeners),
     siblings: caches.deployments.list(namespace).filter(({ metadata }) => metadata.uid !== uid),
+    hostRivals: hostRivals(caches.deployments, deployment),
     platformKey: secretValue(ownedBy(deployment, platformSecret), PLATFORM_KEY),
     database: await provisioning.findDatabase(deployment),
     environment: secretsRef ? variablesOf(named) : {},

@@ -15,6 +15,7 @@ import {
   REASON,
 } from '#lib/resources';
 import { conditionsOf } from '../status-conditions.js';
+import { claimHost } from './claim-host.js';
 import type { DeploymentDecision } from './decide.js';
 import { isHandled } from './decide-revision.js';
 import type { DeploymentWorld } from './observe.js';
@@ -54,6 +55,7 @@ export function summarizeDeployment(
     handledRevisionRequestId: handledRequest(world, decision),
     tracingProjectId: (outcome.kind === 'done' ? outcome.projectId : undefined) ?? status?.tracingProjectId,
     databaseConnections: world.database?.connections,
+    customHost: claimHost(world),
     // before a revision ever served there is nothing to call, whatever address it will have
     url: active && (spec.sourceConfig.customUrl ?? active.status?.url),
     conditions: conditionsOf(

@@ -52,6 +52,8 @@ export interface AgentDeploymentStatus {
   readonly push?: SeenPush;
   /** The newest revisionRequest.id for which a revision was made. */
   readonly handledRevisionRequestId?: string;
+  /** The host of sourceConfig.customUrl, while it is this deployment's. The first that asks for a host keeps it until it asks for another or is deleted. */
+  readonly customHost?: string;
   /** Most connections that the server gave to its database, where they are fewer than were asked for. */
   readonly databaseConnections?: number;
   /** Id of the tracing project. */

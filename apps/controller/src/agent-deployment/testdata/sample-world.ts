@@ -91,6 +91,7 @@ export function world(more: Partial<DeploymentWorld> = {}): DeploymentWorld {
     silentListener: undefined,
     tracingProjectId: 'p',
     siblings: [],
+    hostRivals: [],
     platformKey: 'key',
     database: { isCurrent: true, mark: undefined },
     environment: {},
