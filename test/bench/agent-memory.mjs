@@ -1,13 +1,17 @@
 // Memory of an agent server: after its first 1,000 runs and after 10,000, and with 1,000 streams in which nothing happens.
-// node test/bench/agent-memory.mjs [RUNS [STREAMS]]
 import { readFileSync } from 'node:fs';
 import { Agent, request } from 'node:http';
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startOwnServer, startPostgres } from './agent-server/own.mjs';
+import { readArguments } from './read-arguments.mjs';
 
-const runs = Number(process.argv[2] ?? 10_000);
-const streams = Number(process.argv[3] ?? 1_000);
+const { RUNS: runs, STREAMS: streams } = readArguments(
+  `npm run bench -- agent-memory [RUNS [STREAMS]]
+
+Memory of an agent server: after its first 1,000 runs and after RUNS (10,000), and with STREAMS (1,000) in which nothing happens.`,
+  { counts: { RUNS: 10_000, STREAMS: 1_000 } },
+).counts;
 const CALLERS = 16;
 const SETTLE_MS = 5_000;
 const INPUT = { assistant_id: 'echo', input: { text: 'hello' } };

@@ -1,12 +1,19 @@
 // Cold start (installed, built, empty data folder) to "Ready", and the memory of the idle platform by process.
-// npm run bench -- cold-start [FOLDER…]: further checkouts, built, are measured in turns with this one.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { loadavg, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { costOf, processes, start } from './platform-cost.mjs';
+import { readArguments } from './read-arguments.mjs';
 
 const repository = resolve(import.meta.dirname, '..', '..');
-const checkouts = [repository, ...process.argv.slice(2).map((folder) => resolve(folder))];
+const { more } = readArguments(
+  `npm run bench -- cold-start [FOLDER…]
+
+Cold start of the platform to "Ready", and the memory of the idle platform by process. Each FOLDER is a further checkout,
+built, and measured in turns with this one.`,
+  { more: (folder) => resolve(folder) },
+);
+const checkouts = [repository, ...more];
 const ROUNDS = 7;
 const IDLE_MS = 20_000;
 

@@ -1,13 +1,19 @@
 // First paint of the dashboard, and the time from a key to the next frame, over 50,000 export runs on a pseudo terminal of
 // 160 x 50. The objects are in memory: reading them from an API server comes on top.
-// npm run bench -- dashboard [OBJECTS [CHANGES-EACH-SECOND]]
 import { spawn } from 'node:child_process';
 import { loadavg } from 'node:os';
 import { join, resolve } from 'node:path';
 import { build } from 'esbuild';
+import { readArguments } from './read-arguments.mjs';
 
 const repository = resolve(import.meta.dirname, '..', '..');
-const [objects = '50000', changes = '200'] = process.argv.slice(2);
+const { OBJECTS: objects, CHANGES: changes } = readArguments(
+  `npm run bench -- dashboard [OBJECTS [CHANGES]]
+
+First paint of the dashboard over OBJECTS (50,000) export runs, and the time from a key to the next frame while nothing
+changes and while CHANGES (200) of them do each second.`,
+  { counts: { OBJECTS: 50_000, CHANGES: 200 } },
+).counts;
 const program = join(repository, 'dist', 'apps', 'tui', 'scene.mjs');
 const KEYS = 100;
 

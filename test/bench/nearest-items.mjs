@@ -1,13 +1,20 @@
 // Searches by meaning, by the exact scan and by pgvector, of one database with and without the extension.
-// node bin/node24.js test/bench/nearest-items.mjs URI [VECTORS ...]: a superuser's URI of a Postgres that has pgvector
 import pg from 'pg';
 import { createLogger } from '#lib/telemetry';
 import { systemClock } from '#lib/time';
 import { NearestItems } from '../../dist/apps/agent-server/src/memory/nearest-items.js';
 import { Database } from '../../dist/apps/agent-server/src/store/database.js';
 import { WORKER } from '../../dist/apps/agent-server/src/store/worker-scope.js';
+import { countOf, readArguments, refuse } from './read-arguments.mjs';
 
-const [uri, ...counts] = process.argv.slice(2);
+const HELP = `node bin/node24.js test/bench/nearest-items.mjs URI [VECTORS…]
+
+Searches by meaning among VECTORS, by the exact scan and by pgvector, of one database with and without the extension. URI is
+that of a superuser of a Postgres that has pgvector.`;
+const [uri, ...counts] = readArguments(HELP, {
+  more: (word, at) => (at === 0 ? word : countOf('VECTORS', word)),
+}).more;
+if (uri === undefined) refuse('URI is missing', HELP);
 const DIMS = 1_536;
 const NAME = 'agentplane_bench_nearest';
 
@@ -49,7 +56,7 @@ try {
   await database.migrate();
   process.stdout.write('| | p50 | longest |\n|---|---|---|\n');
   let filled = 0;
-  for (const count of (counts.length > 0 ? counts : ['10000', '100000']).map(Number)) {
+  for (const count of counts.length > 0 ? counts : [10_000, 100_000]) {
     for (; filled < count; filled += 1_000) await perform(FILL, [filled + 1, filled + 1_000]);
     await perform('ANALYZE');
     const nearest = new NearestItems(sql);

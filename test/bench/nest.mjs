@@ -1,8 +1,8 @@
 // What Nest costs a program that follows Kubernetes: time to be there, CPU, and memory when idle, by how much of it is used.
-// npm run bench -- nest
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { readArguments } from './read-arguments.mjs';
 
 const ROUNDS = 7;
 const IDLE_MS = 1_500;
@@ -58,7 +58,12 @@ function median(values) {
   return [...values].sort((a, b) => a - b)[Math.floor((values.length - 1) / 2)] ?? 0;
 }
 
-const asked = process.argv[2];
+const { variant: asked } = readArguments(
+  `npm run bench -- nest
+
+What Nest costs a program that follows Kubernetes: time to be there, CPU, and memory when idle, by how much of it is used.`,
+  { options: { variant: { type: 'string' } } },
+).values;
 if (VARIANTS.includes(asked)) {
   process.stdout.write(JSON.stringify(await measure(asked)));
   process.exit(0);
@@ -68,7 +73,9 @@ const options = ['--enable-source-maps', '--max-semi-space-size=4', fileURLToPat
 for (let round = 0; round < ROUNDS; round++)
   // in turns, so that what else the machine does meets each of them alike
   for (const [variant, rounds] of results)
-    rounds.push(JSON.parse(execFileSync(process.execPath, [...options, variant], { encoding: 'utf8' })));
+    rounds.push(
+      JSON.parse(execFileSync(process.execPath, [...options, '--variant', variant], { encoding: 'utf8' })),
+    );
 process.stdout.write('medians     ready, ms   CPU, ms   proportional, MB   anonymous, MB\n');
 for (const [variant, rounds] of results) {
   const of = (what) => median(rounds.map((round) => round[what]));

@@ -1,10 +1,16 @@
 // The logs of an agent server: what an idle one costs, and what an event costs in a full log and in a full process.
-// node test/bench/run-logs.mjs [LOGS]
 import { RunLogs } from '../../dist/apps/agent-server/src/run/run-logs.js';
 import { systemClock } from '#lib/time';
 import { setImmediate } from 'node:timers/promises';
+import { readArguments } from './read-arguments.mjs';
 
-const count = Number(process.argv[2] ?? 20_000);
+const { LOGS: count } = readArguments(
+  `npm run bench -- run-logs [LOGS]
+
+Logs of runs in an agent server: what an idle one of LOGS (20,000) costs, and what an event costs in a full log and in a full
+process.`,
+  { counts: { LOGS: 20_000 } },
+).counts;
 const MIB = 2 ** 20;
 const TIMES = { keptMs: 60_000, resumableMs: 600_000 };
 const EVENT = { event: 'custom', data: '"token"' };

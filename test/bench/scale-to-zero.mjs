@@ -1,13 +1,19 @@
 // Deployments at zero on one machine: the memory that they take and the writes that they cause while nobody uses them, and
 // how long the first request to one waits.
-// npm run bench -- scale-to-zero [DEPLOYMENTS]: 100 by default; each is started once, which takes most of the time.
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { loadavg, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { execFileSync } from 'node:child_process';
 import { costOf, processes, start } from './platform-cost.mjs';
+import { readArguments } from './read-arguments.mjs';
 
-const count = Number(process.argv[2] ?? 100);
+const { DEPLOYMENTS: count } = readArguments(
+  `npm run bench -- scale-to-zero [DEPLOYMENTS]
+
+DEPLOYMENTS (100) at zero on one machine: the memory that they take and the writes that they cause while nobody uses them,
+and how long the first request to one waits. Each is started once, which takes most of the time.`,
+  { counts: { DEPLOYMENTS: 100 } },
+).counts;
 const IDLE_MS = 60_000;
 /** The API server keeps changes of objects for five minutes, as etcd does; then nothing but the deployments is left. */
 const SETTLED_MS = 360_000;

@@ -1,12 +1,18 @@
 // Callers of POST /runs/stream that read nothing: what the agent server holds for them, and how many are still connected.
-// node test/bench/stalled-readers.mjs [READERS…]; the last line is what as many cost who read everything.
 import { readFileSync } from 'node:fs';
 import { get } from 'node:http';
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startOwnServer, startPostgres } from './agent-server/own.mjs';
+import { countOf, readArguments } from './read-arguments.mjs';
 
-const counts = process.argv.slice(2).map(Number);
+const { more: counts } = readArguments(
+  `npm run bench -- stalled-readers [READERS…]
+
+READERS (60, then 500) of POST /runs/stream who read nothing: what the agent server holds for them, and how many are still
+connected. The last line is what as many as the first cost who read everything.`,
+  { more: (word) => countOf('READERS', word) },
+);
 const WATCHED_MS = 45_000;
 const AFTER_MS = 10_000;
 const BODY = JSON.stringify({

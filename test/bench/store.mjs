@@ -1,8 +1,14 @@
 // The store of an agent: puts, reads and searches by REST, durable Postgres; searches by meaning read every vector.
-// node test/bench/store.mjs [VECTORS]
 import { startOwnServer, startPostgres } from './agent-server/own.mjs';
+import { readArguments } from './read-arguments.mjs';
 
-const vectors = Number(process.argv[2] ?? 10_000);
+const { VECTORS: vectors } = readArguments(
+  `npm run bench -- store [VECTORS]
+
+The store of an agent: puts, reads and searches by REST on durable Postgres, and searches by meaning among VECTORS (10,000),
+which read every one.`,
+  { counts: { VECTORS: 10_000 } },
+).counts;
 const OPERATIONS = 2_000;
 const SEARCHES = 10;
 

@@ -100,4 +100,4 @@ const OF_PYTHON = ['worker'];
 const NOT_OF_PYTHON = ['threads', 'memory', 'rollout'];
 
 const options = readOptions(Object.keys({ ...PARTS, ...OWN_SERVERS }), OF_PYTHON, NOT_OF_PYTHON);
-if (options) await measure(options);
+await measure(options);

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
+import { readArguments, refuse } from '../read-arguments.mjs';
 
 const HELP = `npm run bench -- agent-server [--part NAME]… [--peers FOLDER] [--rounds N]
 
@@ -23,40 +23,30 @@ Install the peers (their own licences; nothing of them comes with this repositor
  * @param {readonly string[]} names of all parts
  * @param {readonly string[]} ofPython those that graphs in JavaScript have no part in
  * @param {readonly string[]} notOfPython those that are left out for graphs in Python unless they are named
- * @returns what was asked for; undefined when the help was
+ * @returns what was asked for
  */
 export function readOptions(names, ofPython, notOfPython) {
-  const { values } = parseArgs({
+  const help = HELP.replace('PARTS', names.join(', '));
+  const { values } = readArguments(help, {
     options: {
       part: { type: 'string', multiple: true },
       peers: { type: 'string' },
       ours: { type: 'string' },
       python: { type: 'string' },
-      rounds: { type: 'string', default: '3' },
-      help: { type: 'boolean', default: false },
+      rounds: { type: 'count', default: 3 },
     },
   });
-  if (values.help) {
-    process.stdout.write(HELP.replace('PARTS', names.join(', ')));
-    return undefined;
-  }
   const left = values.python === undefined ? ofPython : notOfPython;
   const parts = values.part ?? names.filter((name) => !left.includes(name));
   const unknown = parts.filter((name) => !names.includes(name));
-  if (unknown.length > 0)
-    throw new Error(`unknown part ${unknown.join(', ')}; there are ${names.join(', ')}`);
-  const rounds = Number(values.rounds);
-  if (!Number.isInteger(rounds) || rounds < 1)
-    throw new Error(`--rounds ${values.rounds}: give a whole number`);
-  const { peers } = values;
+  if (unknown.length > 0) refuse(`unknown part ${unknown.join(', ')}; there are ${names.join(', ')}`, help);
+  const { peers, rounds } = values;
   const python = peers && join(peers, 'py', 'bin', 'langgraph');
   const javascript = peers && join(peers, 'js', 'node_modules', '@langchain', 'langgraph-api');
   if (values.python !== undefined && !existsSync(values.python))
-    throw new Error(`--python ${values.python} does not exist`);
+    refuse(`--python ${values.python} does not exist`, help);
   if (peers && !existsSync(python) && !existsSync(javascript))
-    throw new Error(
-      `--peers ${peers}: neither ${python} nor ${javascript} exists; --help says how to install them`,
-    );
+    refuse(`--peers ${peers}: neither ${python} nor ${javascript} exists`, help);
   return {
     parts,
     rounds,

@@ -1,14 +1,20 @@
 // The control plane on one machine: from a change to the revision that serves it, rollbacks, how soon a failure is explained,
 // and from a push to the agent that was built of it.
-// npm run bench -- control-plane [TIMES]: 5 of each by default.
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { loadavg, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { start } from '../platform-cost.mjs';
+import { readArguments } from '../read-arguments.mjs';
 import { startGitHost } from './git-host.mjs';
 import { openRest } from './rest.mjs';
 
-const times = Number(process.argv[2] ?? 5);
+const { TIMES: times } = readArguments(
+  `npm run bench -- control-plane [TIMES]
+
+The control plane on one machine: from a change to the revision that serves it, rollbacks, how soon a failure is explained,
+and from a push to the agent that was built of it. TIMES (5) of each.`,
+  { counts: { TIMES: 5 } },
+).counts;
 const repository = resolve(import.meta.dirname, '..', '..', '..');
 const dataFolder = mkdtempSync(join(tmpdir(), 'agentplane-bench-'));
 const LOOK_MS = 25;

@@ -1,23 +1,28 @@
 // Exports beside what else could do them: Postgres → Parquet zstd in the embedded store by the export worker, beside psql
 // CSV piped into DuckDB, `psql | zstd -3` and ClickHouse (chdb) over the same rows, interleaved; without a store, without
 // payloads, four partitions at once, huge rows, and exports of few rows on a whole platform. One command, one table.
-// npm run bench -- export [ROWS [ROUNDS]]     needs psql, zstd; AGENTPLANE_READERS_PYTHON names a Python that has chdb
 import { spawnSync } from 'node:child_process';
 import { rmSync, statSync } from 'node:fs';
 import { loadavg } from 'node:os';
 import { join, resolve } from 'node:path';
+import { readArguments } from '../read-arguments.mjs';
 import { startDiscardingStore } from './discarding-store.mjs';
 import { median } from './measure.mjs';
 import { benchRow, conversationRows } from './rows.mjs';
 import { measureSmallExports } from './small-exports.mjs';
 import { Stand } from './stand.mjs';
 
+const { ROWS, ROUNDS } = readArguments(
+  `npm run bench -- export [ROWS [ROUNDS]]
+
+Exports of ROWS (300,000) beside what else could do them, medians of ROUNDS (3); the last lines are a table with marks. Needs
+psql and zstd; ClickHouse is measured where AGENTPLANE_READERS_PYTHON names a Python that has chdb.`,
+  { counts: { ROWS: 300_000, ROUNDS: 3 } },
+).counts;
 const repository = resolve(import.meta.dirname, '..', '..', '..');
 if (spawnSync(process.execPath, [join(repository, 'bin/build.js')], { stdio: 'inherit' }).status !== 0)
   process.exit(1);
 
-const ROWS = Number(process.argv[2] ?? 300_000);
-const ROUNDS = Number(process.argv[3] ?? 3);
 const PYTHON = process.env.AGENTPLANE_READERS_PYTHON;
 /** Many times slower: a part of the rows is enough to see it. */
 const PARQUETJS_ROWS = Math.min(ROWS, 5_000);

@@ -1,8 +1,8 @@
 // The trace store's promised figures in one command: see --help. node bin/node24.js test/bench/trace-store/main.mjs
 import { spawnSync } from 'node:child_process';
 import { join, resolve } from 'node:path';
-import { parseArgs } from 'node:util';
 import { table } from '../agent-server/table.mjs';
+import { readArguments, refuse } from '../read-arguments.mjs';
 import { measureExportBeside } from './parts/export-beside.mjs';
 import { measureFilters } from './parts/filters.mjs';
 import { measureIngest } from './parts/ingest.mjs';
@@ -29,24 +29,19 @@ table with marks. Needs psql.
   --ours FOLDER      another built checkout of this repository, in turns with this one
   --profiles FOLDER  CPU profiles of the api go there
 `;
-const { values } = parseArgs({
+const { values } = readArguments(HELP, {
   options: {
     part: { type: 'string', multiple: true, default: Object.keys(PARTS) },
-    runs: { type: 'string', default: '10000' },
-    'day-runs': { type: 'string', default: '1000000' },
-    rounds: { type: 'string', default: '3' },
+    runs: { type: 'count', default: 10_000 },
+    'day-runs': { type: 'count', default: 1_000_000 },
+    rounds: { type: 'count', default: 3 },
     ours: { type: 'string' },
     profiles: { type: 'string' },
-    help: { type: 'boolean', default: false },
   },
 });
-if (values.help) {
-  process.stdout.write(HELP);
-  process.exit(0);
-}
 const unknown = values.part.filter((name) => !(name in PARTS));
 if (unknown.length > 0)
-  throw new Error(`unknown part ${unknown.join(', ')}; there are ${Object.keys(PARTS).join(', ')}`);
+  refuse(`unknown part ${unknown.join(', ')}; there are ${Object.keys(PARTS).join(', ')}`, HELP);
 
 const repository = resolve(import.meta.dirname, '..', '..', '..');
 if (spawnSync(process.execPath, [join(repository, 'bin/build.js')], { stdio: 'inherit' }).status !== 0)
@@ -55,9 +50,9 @@ if (spawnSync(process.execPath, [join(repository, 'bin/build.js')], { stdio: 'in
 // the server's end keeps no event loop alive
 const alive = setInterval(() => undefined, 1000);
 const options = {
-  runs: Number(values.runs),
-  dayRuns: Number(values['day-runs']),
-  rounds: Number(values.rounds),
+  runs: values.runs,
+  dayRuns: values['day-runs'],
+  rounds: values.rounds,
 };
 const checkouts = [repository, ...(values.ours ? [resolve(values.ours)] : [])];
 const rows = [];
