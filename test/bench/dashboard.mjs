@@ -40,6 +40,7 @@ async function measure(key, moving) {
     {
       env: {
         ...process.env,
+        NODE_ENV: 'production', // as the program's own start sets it
         TERM: 'xterm',
         SHELL: '/bin/sh',
         FORCE_COLOR: '1',

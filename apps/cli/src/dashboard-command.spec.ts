@@ -6,7 +6,8 @@ describe('dashboardEnvironment', () => {
     ['colour when NO_COLOR is empty', { NO_COLOR: '' }, {}],
     ['colour when it is asked for all the same', { NO_COLOR: '1', FORCE_COLOR: '3' }, { FORCE_COLOR: '3' }],
   ])('asks for %s', (_what, own, expected) => {
-    expect(dashboardEnvironment(own, { kubeconfig: '/k' })).toEqual({ ...expected, KUBECONFIG: '/k' });
+    const environment = dashboardEnvironment({ ...own, NODE_ENV: 'development' }, { kubeconfig: '/k' });
+    expect(environment).toEqual({ ...expected, KUBECONFIG: '/k', NODE_ENV: 'production' });
   });
 
   it('leaves the key out of the environment', () => {

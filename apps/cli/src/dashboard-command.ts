@@ -38,6 +38,7 @@ export function dashboardEnvironment(
   return {
     ...(noColor === '' ? {} : { FORCE_COLOR: '0' }),
     ...others,
+    NODE_ENV: 'production', // else React's development form is taken, which needs more time and memory
     KUBECONFIG: flags.kubeconfig,
     ...(flags.namespace === undefined ? {} : { AGENTPLANE_NAMESPACE: flags.namespace }),
     ...(flags.dataFolder === undefined ? {} : { AGENTPLANE_DATA: flags.dataFolder }),
