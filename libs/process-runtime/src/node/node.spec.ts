@@ -1,16 +1,14 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { getPriority } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { KubeClient, type KubeConnection, loadKubeConnection } from '#lib/kube';
+import { KubeClient, loadKubeConnection } from '#lib/kube';
 import { findProcess, isRunning } from '#lib/process-identity';
-import { createLogger } from '#lib/telemetry';
 import { hasRealKubernetes, temporaryFolder, testApiServer, testEmbeddedKube, waitFor } from '#lib/testing';
 import {
   CONFIG_MAPS,
   CPU_LIMITS_KEPT,
   LEASES,
-  NAMESPACES,
   NODES,
   type Pod,
   type PodContainer,
@@ -21,12 +19,7 @@ import {
   SECRETS,
   SERVICE_ACCOUNTS,
 } from '#lib/resources';
-import { certificates } from '../testdata/certificates.js';
-import type { ProcessRecord } from '../strays/end-strays.js';
-import { type RunningNode, startNode } from './start-node.js';
-
-const log = createLogger('test', process.env.TEST_LOG ?? 'silent');
-const PROGRAM = join(import.meta.dirname, '..', 'testdata', 'program.mjs');
+import { isReady, mainOf, PodDesk, portOf } from '../testdata/pod-desk.js';
 
 const HOMES = [
   { name: 'the embedded API server', home: testEmbeddedKube },
@@ -37,41 +30,17 @@ const HOMES = [
 describe.each(HOMES)('a node on $name', ({ home }) => {
   const server = home();
   const folder = temporaryFolder();
-  const image = join(folder, 'image');
-  let connection: KubeConnection;
+  let desk: PodDesk;
   let client: KubeClient;
-  let node: RunningNode;
-  let made = 0;
-
-  const start = async (): Promise<RunningNode> =>
-    startNode({
-      connection,
-      folder: join(folder, 'node'),
-      images: {
-        resolve: async (reference) =>
-          Promise.resolve(reference === 'test/program' ? { folder: image, entryPoint: PROGRAM } : undefined),
-      },
-      serving: await certificates(),
-      port: 0,
-      version: '0.0.0',
-      log,
-      stopGraceMs: 2_000,
-    });
 
   beforeAll(async () => {
-    mkdirSync(image);
-    connection = await loadKubeConnection({ kubeconfigPath: server.kubeconfigPath });
-    client = new KubeClient(connection, { fieldManager: 'test' });
-    await client.create(NAMESPACES, { metadata: { name: 'here' } });
-    const account = { namespace: 'here', name: 'default' };
-    if (!(await client.find(SERVICE_ACCOUNTS, account)))
-      await client.create(SERVICE_ACCOUNTS, { metadata: account });
-    node = await start();
+    desk = new PodDesk(server.kubeconfigPath, folder);
+    await desk.open('here');
+    client = desk.client;
   }, 90_000);
 
   afterAll(async () => {
-    await node?.stop();
-    await client?.close();
+    await desk?.close();
   });
 
   interface PodOptions extends Partial<PodSpec> {
@@ -79,75 +48,18 @@ describe.each(HOMES)('a node on $name', ({ home }) => {
     readonly container?: Partial<PodContainer>;
   }
 
-  async function run({ env = {}, container = {}, ...spec }: PodOptions): Promise<Pod> {
-    const name = `pod-${++made}`;
-    return client.create(PODS, {
-      metadata: { namespace: 'here', name, labels: { app: name } },
-      spec: {
-        nodeName: node.nodeName,
-        automountServiceAccountToken: false,
-        ...spec,
-        containers: [
-          {
-            name: 'main',
-            image: 'test/program',
-            ports: [{ name: 'http', containerPort: 8000 }],
-            ...container,
-            env: [
-              ...Object.entries(env).map(([key, value]) => ({ name: key, value })),
-              ...(container.env ?? []),
-            ],
-          },
-        ],
-      },
-    });
-  }
-
+  const run = ({ env = {}, container = {}, ...spec }: PodOptions): Promise<Pod> => {
+    const given = Object.entries(env).map(([name, value]) => ({ name, value }));
+    const ports = [{ name: 'http', containerPort: 8000 }];
+    const whole = { ports, ...container, env: [...given, ...(container.env ?? [])] };
+    return desk.run('here', whole, { restartPolicy: 'Always', ...spec });
+  };
+  const until: PodDesk['until'] = (...args) => desk.until(...args);
+  const remove: PodDesk['remove'] = (...args) => desk.remove(...args);
   const read = (pod: Pod): Promise<Pod> => client.get(PODS, { namespace: 'here', name: pod.metadata.name });
 
-  const until = (pod: Pod, what: string, test: (pod: Pod) => boolean | undefined): Promise<Pod> =>
-    waitFor(
-      async () => {
-        const now = await read(pod);
-        if (test(now)) return now;
-        throw new Error(JSON.stringify(now.status));
-      },
-      { timeoutMs: 20_000, what: `${pod.metadata.name} ${what}` },
-    );
-
-  const isReady = ({ status }: Pod): boolean | undefined =>
-    status?.conditions?.some(({ type, status: is }) => type === 'Ready' && is === 'True');
-
-  const main = (pod: Pod): NonNullable<NonNullable<Pod['status']>['containerStatuses']>[number] | undefined =>
-    pod.status?.containerStatuses?.[0];
-
-  const portOf = (pod: Pod): number =>
-    (
-      JSON.parse(pod.metadata.annotations?.['agentplane.dev/loopback-ports'] ?? '{}') as Record<
-        string,
-        number
-      >
-    )['8000'] ?? 0;
-
-  const processOf = (pod: Pod): ProcessRecord =>
-    JSON.parse(
-      readFileSync(join(folder, 'node', 'pods', pod.metadata.uid ?? '', 'main.process.json'), 'utf8'),
-    ) as ProcessRecord;
-
-  async function remove(pod: Pod, gracePeriodSeconds?: number): Promise<void> {
-    await client.delete(
-      PODS,
-      { namespace: 'here', name: pod.metadata.name },
-      gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds },
-    );
-    await waitFor(async () => !(await client.find(PODS, { namespace: 'here', name: pod.metadata.name })), {
-      timeoutMs: 15_000,
-      what: 'the pod to be deleted',
-    });
-  }
-
   it('registers itself and its lease', async () => {
-    const found = await client.get(NODES, { name: node.nodeName });
+    const found = await client.get(NODES, { name: desk.node.nodeName });
     expect(found.metadata.labels?.['agentplane.dev/runtime']).toBe('process');
     expect(Number(found.status?.capacity?.cpu)).toBeGreaterThanOrEqual(4);
     expect(found.status?.conditions?.find(({ type }) => type === 'Ready')?.status).toBe('True');
@@ -157,8 +69,8 @@ describe.each(HOMES)('a node on $name', ({ home }) => {
         ? expect.stringMatching(/^pods run as root and can read everything here: .*switched off/)
         : undefined,
     );
-    const lease = await client.get(LEASES, { namespace: 'kube-node-lease', name: node.nodeName });
-    expect(lease.spec).toMatchObject({ holderIdentity: node.nodeName, leaseDurationSeconds: 40 });
+    const lease = await client.get(LEASES, { namespace: 'kube-node-lease', name: desk.node.nodeName });
+    expect(lease.spec).toMatchObject({ holderIdentity: desk.node.nodeName, leaseDurationSeconds: 40 });
   });
 
   it('runs a pod, reports readiness, serves the pod on loopback and leaves nothing after its deletion', async () => {
@@ -172,8 +84,8 @@ describe.each(HOMES)('a node on $name', ({ home }) => {
     expect(pod.status?.phase).toBe('Running');
     expect(pod.status?.podIP ?? '').toBe('');
     const other = { ...pod, metadata: { ...pod.metadata, uid: 'other' } };
-    expect([pod, other].map((one) => node.hasPort(one, portOf(pod)))).toEqual([true, false]);
-    expect(main(pod)).toMatchObject({
+    expect([pod, other].map((one) => desk.node.hasPort(one, portOf(pod)))).toEqual([true, false]);
+    expect(mainOf(pod)).toMatchObject({
       name: 'main',
       ready: true,
       started: true,
@@ -181,11 +93,11 @@ describe.each(HOMES)('a node on $name', ({ home }) => {
       state: { running: {} },
     });
     expect(await (await fetch(`http://127.0.0.1:${portOf(pod)}/ok`)).text()).toBe('ok');
-    const record = processOf(pod);
+    const record = desk.processOf(pod);
     expect(isRunning(record)).toBe(true);
     await remove(pod);
     expect(isRunning(record)).toBe(false);
-    await waitFor(() => !existsSync(join(folder, 'node', 'pods', pod.metadata.uid ?? '')));
+    await waitFor(() => !existsSync(desk.podFolder(pod)));
   });
 
   it('reports a pod ready again after the cluster has marked it unready', async () => {
@@ -225,9 +137,9 @@ describe.each(HOMES)('a node on $name', ({ home }) => {
     const waiting = await until(
       pod,
       'to wait for its secret',
-      (now) => main(now)?.state?.waiting?.reason === 'CreateContainerConfigError',
+      (now) => mainOf(now)?.state?.waiting?.reason === 'CreateContainerConfigError',
     );
-    expect(main(waiting)?.state?.waiting?.message).toBe('Secret late has no key password');
+    expect(mainOf(waiting)?.state?.waiting?.message).toBe('Secret late has no key password');
     await client.create(SECRETS, {
       metadata: { namespace: 'here', name: 'late' },
       data: { password: 'cGFzcw==' },
@@ -249,7 +161,7 @@ describe.each(HOMES)('a node on $name', ({ home }) => {
       APP: pod.metadata.name,
       HOST: '127.0.0.1',
       PORT: String(portOf(ready)),
-      cwd: image,
+      cwd: desk.image,
     });
     expect(Object.keys(environment).filter((name) => /^(JEST|npm_|KUBECONFIG)/.test(name))).toEqual([]);
     await remove(pod);
@@ -261,18 +173,18 @@ describe.each(HOMES)('a node on $name', ({ home }) => {
       'to run',
       ({ status }) => status?.phase === 'Running',
     );
-    const { pid } = processOf(pod);
-    const { status } = await client.get(NODES, { name: node.nodeName });
+    const { pid } = desk.processOf(pod);
+    const { status } = await client.get(NODES, { name: desk.node.nodeName });
     const kept = status?.conditions?.find(({ type }) => type === CPU_LIMITS_KEPT);
     if (kept?.status === 'True')
       expect(readFileSync(`/proc/${pid}/cgroup`, 'utf8')).toMatch(
-        new RegExp(`/agentplane-${node.nodeName}/[0-9a-f-]{36}$`, 'm'),
+        new RegExp(`/agentplane-${desk.node.nodeName}/[0-9a-f-]{36}$`, 'm'),
       );
     else {
       expect(kept).toMatchObject({ status: 'False', reason: 'NoControlGroups' });
       expect(getPriority(pid)).toBe(10);
     }
-    await remove(pod, 0);
+    await remove(pod, { gracePeriodSeconds: 0 });
   });
 
   it('reports ErrImagePull for an image that does not exist', async () => {
@@ -280,7 +192,7 @@ describe.each(HOMES)('a node on $name', ({ home }) => {
     const waiting = await until(
       pod,
       'to say so',
-      (now) => main(now)?.state?.waiting?.reason === 'ErrImagePull',
+      (now) => mainOf(now)?.state?.waiting?.reason === 'ErrImagePull',
     );
     expect(waiting.status?.phase).toBe('Pending');
     await remove(pod);
@@ -296,20 +208,20 @@ describe.each(HOMES)('a node on $name', ({ home }) => {
     const missing = await run({ restartPolicy: 'Never', container: { command: ['no-such-program'] } });
     for (const pod of [binary, missing]) {
       const over = await until(pod, 'to fail', ({ status }) => status?.phase === 'Failed');
-      expect(main(over)?.state?.terminated).toMatchObject({ exitCode: 128, reason: 'StartError' });
+      expect(mainOf(over)?.state?.terminated).toMatchObject({ exitCode: 128, reason: 'StartError' });
       await remove(pod);
     }
   });
 
   it('restarts a failed container and keeps its log', async () => {
     const pod = await run({ env: { EXIT_CODE: '78', MESSAGE: '{"reason":"GraphLoadFailed"}' } });
-    const looping = await until(pod, 'to crash twice', (now) => (main(now)?.restartCount ?? 0) >= 2);
-    expect(main(looping)?.lastState?.terminated).toMatchObject({
+    const looping = await until(pod, 'to crash twice', (now) => (mainOf(now)?.restartCount ?? 0) >= 2);
+    expect(mainOf(looping)?.lastState?.terminated).toMatchObject({
       exitCode: 78,
       reason: 'Error',
       message: '{"reason":"GraphLoadFailed"}',
     });
-    await until(pod, 'to back off', (now) => main(now)?.state?.waiting?.reason === 'CrashLoopBackOff');
+    await until(pod, 'to back off', (now) => mainOf(now)?.state?.waiting?.reason === 'CrashLoopBackOff');
     expect((await read(pod)).status?.phase).toBe('Running');
     await remove(pod);
   });
@@ -320,7 +232,7 @@ describe.each(HOMES)('a node on $name', ({ home }) => {
   ])('reports a pod that is never restarted and exits with %s as %s', async (code, phase, reason) => {
     const pod = await run({ restartPolicy: 'Never', env: { EXIT_CODE: code } });
     const over = await until(pod, phase, ({ status }) => status?.phase === phase);
-    expect(main(over)).toMatchObject({
+    expect(mainOf(over)).toMatchObject({
       ready: false,
       restartCount: 0,
       state: { terminated: { exitCode: Number(code), reason } },
@@ -347,12 +259,12 @@ describe.each(HOMES)('a node on $name', ({ home }) => {
     });
     const ready = await until(pod, 'to be ready', isReady);
     rmSync(health);
-    await until(pod, 'to be restarted', (now) => main(now)?.restartCount === 1);
+    await until(pod, 'to be restarted', (now) => mainOf(now)?.restartCount === 1);
     writeFileSync(health, '');
     const again = await until(
       pod,
       'to be ready again',
-      (now) => isReady(now) && main(now)?.restartCount === 1,
+      (now) => isReady(now) && mainOf(now)?.restartCount === 1,
     );
     expect(portOf(again)).toBe(portOf(ready));
     await remove(pod);
@@ -386,9 +298,9 @@ describe.each(HOMES)('a node on $name', ({ home }) => {
     });
     const running = await until(pod, 'to run', isReady);
     const child = await waitFor(() => findProcess(Number(readFileSync(children, 'utf8'))));
-    const record = processOf(running);
+    const record = desk.processOf(running);
     const before = performance.now();
-    await remove(pod, 1);
+    await remove(pod, { gracePeriodSeconds: 1 });
     expect(performance.now() - before).toBeGreaterThan(900);
     expect([isRunning(record), isRunning(child)]).toEqual([false, false]);
   });
@@ -410,7 +322,7 @@ describe.each(HOMES)('a node on $name', ({ home }) => {
       'to run',
       isReady,
     );
-    const kubeconfigPath = join(folder, 'node', 'pods', pod.metadata.uid ?? '', 'kubeconfig');
+    const kubeconfigPath = join(desk.podFolder(pod), 'kubeconfig');
     const reader = new KubeClient(await loadKubeConnection({ kubeconfigPath }));
     expect(reader.connection.namespace).toBe('here');
     await waitFor(() => reader.get(CONFIG_MAPS, { namespace: 'here', name: 'settings' }), {
@@ -425,15 +337,19 @@ describe.each(HOMES)('a node on $name', ({ home }) => {
     const always = await until(await run({}), 'to run', isReady);
     const never = await until(await run({ restartPolicy: 'Never' }), 'to run', isReady);
     const deleted = await until(await run({}), 'to run', isReady);
-    const before = [always, never, deleted].map(processOf);
-    await node.stop();
+    const before = [always, never, deleted].map((pod) => desk.processOf(pod));
+    await desk.stopNode();
     expect(before.map(isRunning)).toEqual([false, false, false]);
     await client.delete(PODS, { namespace: 'here', name: deleted.metadata.name }, { gracePeriodSeconds: 0 });
 
-    node = await start();
-    const again = await until(always, 'to run again', (now) => isReady(now) && main(now)?.restartCount === 1);
+    await desk.startNode();
+    const again = await until(
+      always,
+      'to run again',
+      (now) => isReady(now) && mainOf(now)?.restartCount === 1,
+    );
     expect(portOf(again)).toBe(portOf(always));
-    expect(main(again)?.lastState?.terminated?.exitCode).toBe(143);
+    expect(mainOf(again)?.lastState?.terminated?.exitCode).toBe(143);
     const lost = await until(never, 'to have failed', ({ status }) => status?.phase === 'Failed');
     expect(lost.status?.reason).toBe('NodeShutdown');
     expect(readdirSync(join(folder, 'node', 'pods'))).not.toContain(deleted.metadata.uid);

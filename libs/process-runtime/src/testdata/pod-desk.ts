@@ -1,9 +1,10 @@
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { KubeClient, type KubeConnection, loadKubeConnection } from '#lib/kube';
 import { createLogger } from '#lib/telemetry';
 import { waitFor } from '#lib/testing';
 import {
+  ANNOTATION,
   type ContainerStatus,
   NAMESPACES,
   type Pod,
@@ -13,6 +14,7 @@ import {
   SERVICE_ACCOUNTS,
 } from '#lib/resources';
 import { type NodeOptions, type RunningNode, startNode } from '../node/start-node.js';
+import type { ProcessRecord } from '../strays/end-strays.js';
 import { certificates } from './certificates.js';
 
 const PROGRAM = join(import.meta.dirname, 'program.mjs');
@@ -74,6 +76,11 @@ export class PodDesk {
     });
   }
 
+  get node(): RunningNode {
+    if (!this.#node) throw new Error('start the node first');
+    return this.#node;
+  }
+
   async stopNode(): Promise<void> {
     await this.#node?.stop();
     this.#node = undefined;
@@ -90,10 +97,11 @@ export class PodDesk {
     container: Partial<PodContainer> & object,
     spec: Partial<PodSpec> & object = {},
   ): Promise<Pod> {
+    const name = `pod-${++this.#made}`;
     return this.client.create(PODS, {
-      metadata: { namespace, name: `pod-${++this.#made}` },
+      metadata: { namespace, name, labels: { app: name } },
       spec: {
-        nodeName: this.#node?.nodeName ?? '',
+        nodeName: this.node.nodeName,
         automountServiceAccountToken: false,
         restartPolicy: 'Never',
         ...spec,
@@ -123,8 +131,11 @@ export class PodDesk {
     );
   }
 
-  async remove({ metadata: { name, namespace = '' } }: Pod): Promise<void> {
-    await this.client.delete(PODS, { namespace, name });
+  async remove(
+    { metadata: { name, namespace = '' } }: Pod,
+    options: { readonly gracePeriodSeconds?: number } = {},
+  ): Promise<void> {
+    await this.client.delete(PODS, { namespace, name }, options);
     await waitFor(async () => !(await this.client.find(PODS, { namespace, name })), {
       timeoutMs: 30_000,
       what: `${name} to be deleted`,
@@ -134,6 +145,21 @@ export class PodDesk {
   podFolder(pod: Pod): string {
     return join(this.folder, 'node', 'pods', pod.metadata.uid ?? '');
   }
+
+  /** Of its container `main`. */
+  processOf(pod: Pod): ProcessRecord {
+    return JSON.parse(readFileSync(join(this.podFolder(pod), 'main.process.json'), 'utf8')) as ProcessRecord;
+  }
+}
+
+export function isReady({ status }: Pod): boolean | undefined {
+  return status?.conditions?.some(({ type, status: is }) => type === 'Ready' && is === 'True');
+}
+
+/** The port of this machine that leads to port 8000 of the pod. */
+export function portOf({ metadata }: Pod): number {
+  const ports = metadata.annotations?.[ANNOTATION.loopbackPorts] ?? '{}';
+  return (JSON.parse(ports) as Record<string, number>)['8000'] ?? 0;
 }
 
 export function mainOf(pod: Pod): ContainerStatus | undefined {
