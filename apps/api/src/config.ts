@@ -37,7 +37,7 @@ function parseProxies(text: string): readonly string[] {
 
 const ROUTE_DOMAINS = list(
   'AGENTPLANE_ROUTE_DOMAINS',
-  'domains below which hosts lead to deployments, by custom_url and, below the first, by name; separated by commas; none that the host of AGENTPLANE_PUBLIC_URL lies in; empty: none do',
+  'domains below which hosts lead to deployments, by custom_url and, below the first, by name; separated by commas; none that the host of AGENTPLANE_PUBLIC_URL lies in, which they need except below localhost; empty: none do',
   { fallback: [] },
 );
 
@@ -70,6 +70,9 @@ export const CONFIG = {
     ...ROUTE_DOMAINS,
     parse: (text: string) => ROUTE_DOMAINS.parse(text).map((domain) => domain.toLowerCase()),
   },
+  addresses: choice('AGENTPLANE_ADDRESSES', 'how Services are reached', ['loopback', 'cluster-dns'], {
+    fallback: 'cluster-dns',
+  }),
   databaseUri: text('AGENTPLANE_DATABASE_URI', "the trace store's Postgres", { secret: true }),
   databasePoolSize: integer(
     'AGENTPLANE_DATABASE_POOL_SIZE',
@@ -205,7 +208,13 @@ export function loadApiConfig(environment?: Readonly<Record<string, string | und
  * it could set cookies for it.
  */
 function requireOwnHost({ publicUrl, routeDomains }: ApiConfig): void {
-  if (publicUrl === undefined) return;
+  if (publicUrl === undefined) {
+    const unknown = routeDomains.find((domain) => domain !== 'localhost' && !isBelow(domain, ['localhost']));
+    if (unknown === undefined) return;
+    throw new ConfigError([
+      `AGENTPLANE_ROUTE_DOMAINS has ${unknown}, and AGENTPLANE_PUBLIC_URL is missing: without it nothing shows whether the api's own host lies in that domain, where a deployment could be taken for the api; set it to the URL that clients call the api by`,
+    ]);
+  }
   const host = new URL(publicUrl).hostname.replace(/\.$/, '');
   const domain = routeDomains.find((one) => host === one || isBelow(host, [one]));
   if (domain !== undefined)

@@ -2,6 +2,8 @@ import { ANNOTATION, type ObjectMeta, type Pod } from '#lib/resources';
 import { urlHost } from '#lib/url';
 import type { AddressMode } from './address-mode.js';
 
+const LOOPBACK = '127.0.0.1';
+
 /** The part of a Service that an address needs. */
 export interface Addressable {
   readonly metadata: ObjectMeta;
@@ -20,7 +22,21 @@ export function addressOf(service: Addressable, mode: AddressMode): string | und
   }
   const noted = service.metadata.annotations?.[ANNOTATION.loopbackPort];
   const real = noted === undefined ? undefined : realPort(noted, port);
-  return real === undefined ? undefined : `http://127.0.0.1:${real}`;
+  return real === undefined ? undefined : `http://${LOOPBACK}:${real}`;
+}
+
+/**
+ * Whether a URL can be what `addressOf` gives for a Service. Statuses are texts of whoever may write them, and what follows
+ * them reaches more of the network than their writers do.
+ */
+export function mayBeAddressOf(
+  url: string,
+  { name, namespace = 'default' }: Pick<ObjectMeta, 'name' | 'namespace'>,
+  mode: AddressMode,
+): boolean {
+  if (!URL.canParse(url)) return false;
+  const { protocol, hostname } = new URL(url);
+  return protocol === 'http:' && hostname === (mode === 'loopback' ? LOOPBACK : `${name}.${namespace}.svc`);
 }
 
 /**
@@ -33,7 +49,7 @@ export function podAddressOf({ metadata, spec, status }: Pod, mode: AddressMode)
   if (port === undefined) return undefined;
   if (mode === 'loopback') {
     const real = realPort(metadata.annotations?.[ANNOTATION.loopbackPorts] ?? '', port);
-    return real === undefined ? undefined : `http://127.0.0.1:${real}`;
+    return real === undefined ? undefined : `http://${LOOPBACK}:${real}`;
   }
   const ip = status?.podIP;
   if (ip === undefined) return undefined;

@@ -1,5 +1,5 @@
 export { customHostOf, isBelow, mayBeAssigned, routeHostOf, type RouteDomains } from './route-host.js';
-export { addressOf, podAddressOf } from './address-of.js';
+export { addressOf, mayBeAddressOf, podAddressOf } from './address-of.js';
 export {
   buildDatabaseSecret,
   buildPlatformSecret,

@@ -1,7 +1,11 @@
+import type { LookupFunction } from 'node:net';
+
 /** Where a ready pod listens. */
 export interface Endpoint {
   readonly pod: string;
   /** This machine where missing. */
   readonly host?: string;
   readonly port: number;
+  /** Finds the addresses of `host`, where it is a name. */
+  readonly lookup?: LookupFunction;
 }

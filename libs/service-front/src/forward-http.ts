@@ -36,9 +36,9 @@ function forwardedHeaders(headers: readonly string[]): string[] {
  * A connection to a pod, or undefined when none answers. Connecting first means that nothing of the request is
  * sent before the pod accepts, so trying the next pod repeats nothing.
  */
-function connected({ host = '127.0.0.1', port }: Endpoint): Promise<Socket | undefined> {
+function connected({ host = '127.0.0.1', port, lookup }: Endpoint): Promise<Socket | undefined> {
   return new Promise((resolve) => {
-    const socket = connect({ host, port, noDelay: true });
+    const socket = connect({ host, port, noDelay: true, ...(lookup ? { lookup } : {}) });
     socket.once('connect', () => {
       socket.removeAllListeners('error');
       resolve(socket);

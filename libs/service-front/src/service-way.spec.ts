@@ -1,6 +1,6 @@
 import { once } from 'node:events';
-import { Agent, createServer, get, type Server } from 'node:http';
-import { type AddressInfo, connect } from 'node:net';
+import { Agent, createServer, get, type IncomingMessage, type Server } from 'node:http';
+import { type AddressInfo, connect, type LookupFunction } from 'node:net';
 import { waitFor } from '#lib/testing';
 import { systemClock } from '#lib/time';
 import { MAX_WAITING } from './endpoint-choice.js';
@@ -24,7 +24,7 @@ async function closedPort(): Promise<number> {
 
 describe('ServiceWay, before a port that nothing listens on', () => {
   it('has as many requests wait for one port as may, and refuses the next at once', async () => {
-    const way = new ServiceWay(systemClock);
+    const way = new ServiceWay({ clock: systemClock });
     const to = { name: 'team/agent', host: '127.0.0.1', port: await closedPort() };
     let arrived = 0;
     let answered = 0;
@@ -55,6 +55,35 @@ describe('ServiceWay, before a port that nothing listens on', () => {
   });
 });
 
+describe('ServiceWay, before a Service that is a name', () => {
+  const agent = createServer((_asked, answer) => answer.end('the agent'));
+
+  afterAll(() => agent.close());
+
+  it('calls the addresses that its own lookup finds, and none that it refuses', async () => {
+    await new Promise<void>((resolve) => agent.listen(0, HOST, resolve));
+    const lookup: LookupFunction = (name, { all }, answer) => {
+      if (name !== 'agent.test') return answer(new Error('refused'), []);
+      if (all) return answer(null, [{ address: HOST, family: 4 }]);
+      answer(null, HOST, 4);
+    };
+    const way = new ServiceWay({ clock: systemClock, lookup });
+    const front = createServer((incoming, response) => {
+      const host = incoming.headers.host ?? '';
+      way.request(incoming, response, { name: host, host, port: portOf(agent) });
+    });
+    await new Promise<void>((resolve) => front.listen(0, HOST, resolve));
+    const ask = async (host: string): Promise<number | undefined> => {
+      const asked = get({ host: HOST, port: portOf(front), headers: { host }, agent: false });
+      const [answer] = (await once(asked, 'response')) as [IncomingMessage];
+      answer.resume();
+      return answer.statusCode;
+    };
+    expect([await ask('agent.test'), await ask('metadata.test')]).toEqual([200, 503]);
+    front.close();
+  });
+});
+
 describe('ServiceWay, before an agent that answers without end', () => {
   let open = 0;
   /** Answers without an end. */
@@ -65,7 +94,7 @@ describe('ServiceWay, before an agent that answers without end', () => {
     answer.write('a piece');
   });
   const front = createServer((incoming, response) =>
-    new ServiceWay(systemClock).request(incoming, response, {
+    new ServiceWay({ clock: systemClock }).request(incoming, response, {
       name: 'agent',
       host: HOST,
       port: portOf(agent),

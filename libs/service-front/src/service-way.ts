@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { LookupFunction } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Clock } from '#lib/time';
 import { EndpointChoice } from './endpoint-choice.js';
@@ -13,18 +14,27 @@ export interface ServicePort {
   readonly port: number;
 }
 
+/** What a `ServiceWay` works with. */
+export interface ServiceWayOptions {
+  readonly clock: Clock;
+  /** Finds the addresses of hosts that are names; Node's own where missing. */
+  readonly lookup?: LookupFunction;
+}
+
 /** Choices that are kept; more ports than these share what waits for them no longer. */
 const MAX_CHOICES = 4_096;
 
 /** Hands requests on to the ports of Services: headers as they came, bodies streamed both ways. */
 export class ServiceWay {
   readonly #clock: Clock;
+  readonly #lookup: { readonly lookup?: LookupFunction };
   readonly #gate: SleepGate;
   /** By address: who waits for a port is counted together. */
   readonly #choices = new Map<string, EndpointChoice>();
 
-  constructor(clock: Clock) {
+  constructor({ clock, lookup }: ServiceWayOptions) {
     this.#clock = clock;
+    this.#lookup = lookup ? { lookup } : {};
     this.#gate = new SleepGate({ note: () => undefined, wake: () => Promise.resolve(), clock });
   }
 
@@ -42,7 +52,7 @@ export class ServiceWay {
     const address = `${name} ${host}:${port}`;
     const known = this.#choices.get(address);
     if (known) return known;
-    const made = new EndpointChoice(() => [{ pod: name, host, port }], this.#clock);
+    const made = new EndpointChoice(() => [{ pod: name, host, port, ...this.#lookup }], this.#clock);
     const [oldest] = this.#choices.keys();
     if (oldest !== undefined && this.#choices.size >= MAX_CHOICES) this.#choices.delete(oldest);
     this.#choices.set(address, made);

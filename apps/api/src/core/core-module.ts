@@ -29,6 +29,7 @@ export interface ApiParts {
     | 'publicUrl'
     | 'trustedProxies'
     | 'routeDomains'
+    | 'addresses'
     | 'tlsCertificate'
     | 'tlsPort'
     | 'port'

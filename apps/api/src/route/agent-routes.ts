@@ -1,6 +1,13 @@
 import { PublicError } from '#lib/errors';
 import type { Informer } from '#lib/kube';
-import { isBelow, mayBeAssigned, routeHostOf, type RouteDomains } from '#lib/manifests';
+import {
+  type AddressMode,
+  isBelow,
+  mayBeAddressOf,
+  mayBeAssigned,
+  routeHostOf,
+  type RouteDomains,
+} from '#lib/manifests';
 import {
   type AgentDeployment,
   type AgentRevision,
@@ -16,6 +23,7 @@ const HOST_INDEX = 'route-host';
 /** Where routes are reached: what stands before and behind the host in their URLs. */
 export interface RoutePlace {
   readonly domains: RouteDomains;
+  readonly addresses: AddressMode;
   readonly protocol: 'http' | 'https';
   /** Empty for the usual one. */
   readonly port: string;
@@ -24,18 +32,22 @@ export interface RoutePlace {
 /** @returns the place that clients reach: the public one, else TLS, else this machine's own */
 export function routePlaceOf({
   routeDomains: domains,
+  addresses,
   publicUrl,
   tlsCertificate,
   tlsPort,
   port,
-}: Pick<ApiConfig, 'routeDomains' | 'publicUrl' | 'tlsCertificate' | 'tlsPort' | 'port'>): RoutePlace {
+}: Pick<
+  ApiConfig,
+  'routeDomains' | 'addresses' | 'publicUrl' | 'tlsCertificate' | 'tlsPort' | 'port'
+>): RoutePlace {
   if (publicUrl !== undefined) {
     const { protocol, port: shown } = new URL(publicUrl);
-    return { domains, protocol: protocol === 'https:' ? 'https' : 'http', port: shown };
+    return { domains, addresses, protocol: protocol === 'https:' ? 'https' : 'http', port: shown };
   }
   if (tlsCertificate !== undefined)
-    return { domains, protocol: 'https', port: tlsPort === 443 ? '' : String(tlsPort) };
-  return { domains, protocol: 'http', port: port === 80 ? '' : String(port) };
+    return { domains, addresses, protocol: 'https', port: tlsPort === 443 ? '' : String(tlsPort) };
+  return { domains, addresses, protocol: 'http', port: port === 80 ? '' : String(port) };
 }
 
 /** What a host leads to. */
@@ -81,7 +93,7 @@ export class AgentRoutes {
     if (!deployment) return { kind: 'none', host };
     const revision = this.#servingOf(deployment);
     if (revision && !this.#isOfHere(revision)) return { kind: 'elsewhere', deployment };
-    return { kind: 'deployment', deployment, address: addressOf(revision) };
+    return { kind: 'deployment', deployment, address: this.#addressOf(deployment, revision) };
   }
 
   /** URL of the assigned route of a deployment from git; undefined for every other. */
@@ -117,6 +129,15 @@ export class AgentRoutes {
     return name === undefined ? undefined : this.#caches.revisions.find({ namespace, name });
   }
 
+  /**
+   * Undefined also for what is not the address of the deployment's own Service: who may write statuses in a namespace would
+   * have the api read metadata services and ports of others for everybody.
+   */
+  #addressOf({ metadata }: AgentDeployment, revision: AgentRevision | undefined): string | undefined {
+    const url = revision?.status?.url;
+    return url !== undefined && mayBeAddressOf(url, metadata, this.#place.addresses) ? url : undefined;
+  }
+
   /** By the revision itself, too: it outlasts its listener. */
   #isOfHere({ metadata: { namespace = '' }, spec }: AgentRevision): boolean {
     const listener = this.#caches.listeners.find({ namespace, name: spec.listenerName });
@@ -136,12 +157,6 @@ export class AgentRoutes {
       .sort((a, b) => (age(a) < age(b) ? -1 : 1));
     return asking.find(({ status }) => status?.customHost === host) ?? asking[0];
   }
-}
-
-/** Undefined also for what is no address: statuses are texts of whoever may write them. */
-function addressOf(revision: AgentRevision | undefined): string | undefined {
-  const url = revision?.status?.url;
-  return url !== undefined && URL.canParse(url) && new URL(url).protocol === 'http:' ? url : undefined;
 }
 
 function refused(msg: string): PublicError {

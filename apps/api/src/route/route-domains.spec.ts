@@ -25,6 +25,15 @@ describe('AGENTPLANE_ROUTE_DOMAINS', () => {
     expect(load(domains, publicUrl)).toEqual([domains]);
   });
 
+  it('needs the public URL for domains that are not of this machine alone', () => {
+    const without = (domains: string) =>
+      loadApiConfig({ AGENTPLANE_DATABASE_URI: 'x', AGENTPLANE_ROUTE_DOMAINS: domains }).routeDomains;
+    expect(without('agents.localhost')).toEqual(['agents.localhost']);
+    expect(() => without('agents.localhost,example.com')).toThrow(
+      'AGENTPLANE_ROUTE_DOMAINS has example.com, and AGENTPLANE_PUBLIC_URL is missing',
+    );
+  });
+
   it.each([
     ['a domain above', 'a.example.org,example.com', 'https://plane.example.com', 'example.com'],
     ['a domain far above in capitals', 'Example.COM', 'https://one.plane.example.com:8443/x', 'example.com'],

@@ -251,14 +251,18 @@ describe('routes by host', () => {
     }
   });
 
-  it.each(['no address', 'https://example.org', 'file:///etc/passwd'])(
-    'survives %s where a listener should have written an address',
+  it.each(['no address', 'https://example.org', 'file:///etc/passwd', 'http://169.254.169.254/latest'])(
+    'leads nowhere for %s where a listener should have written an address',
     async (url) => {
       const name = `wrong-${url.length}`;
       await create(name, { custom_url: `https://${name}.agents.test` });
       await serve(name, { url });
       await new Promise((resolve) => setTimeout(resolve, 500));
-      expect((await ask(`${name}.agents.test`)).status).toBe(503);
+      const answer = await ask(`${name}.agents.test`);
+      expect([answer.status, answer.text]).toEqual([
+        503,
+        JSON.stringify({ detail: `Deployment ${name} does not serve yet` }),
+      ]);
       expect((await fetch(`${api.url}/ok`)).status).toBe(200);
     },
   );

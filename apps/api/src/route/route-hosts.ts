@@ -4,6 +4,7 @@ import { answerDetail, answerSocket, whenExchangeEnds } from '#lib/http';
 import { type ServicePort, ServiceWay } from '#lib/service-front';
 import type { Clock } from '#lib/time';
 import type { AgentRoutes, RouteTarget } from './agent-routes.js';
+import { serviceLookup } from './service-lookup.js';
 import { ROUTED_LIMITS, type RoutedLimits, RoutedRoom } from './routed-room.js';
 
 /** What keeps a request from a deployment. */
@@ -25,7 +26,7 @@ export class RouteHosts {
   #isDraining = false;
 
   constructor(clock: Clock, limits: RoutedLimits = ROUTED_LIMITS) {
-    this.#way = new ServiceWay(clock);
+    this.#way = new ServiceWay({ clock, lookup: serviceLookup() });
     this.#room = new RoutedRoom(limits);
   }
 

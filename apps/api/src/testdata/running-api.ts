@@ -7,6 +7,7 @@ import { AuditLog } from '#lib/audit-log';
 import { createApiServer, type NodeLogDialer } from '#lib/embedded-kube';
 import type { ServerLimits } from '#lib/http';
 import { Informers, KubeClient, loadKubeConnection } from '#lib/kube';
+import type { AddressMode } from '#lib/manifests';
 import {
   CUSTOM_RESOURCE_DEFINITIONS,
   type CustomResourceDefinition,
@@ -109,6 +110,8 @@ export interface ApiOptions {
   readonly trustedProxies?: readonly string[];
   readonly drainMs?: number;
   readonly routeDomains?: readonly string[];
+  /** Loopback where missing. */
+  readonly addresses?: AddressMode;
 }
 
 /** Specs call `testApi`, which makes the databases and stops the api after the tests. */
@@ -124,6 +127,7 @@ export async function runApi(
     trustedProxies,
     drainMs = 0,
     routeDomains = [],
+    addresses = 'loopback',
   }: ApiOptions = {},
 ): Promise<RunningApi> {
   const folder = await mkdtemp(join(tmpdir(), 'api-test-'));
@@ -154,6 +158,7 @@ export async function runApi(
     publicUrl: undefined,
     trustedProxies,
     routeDomains,
+    addresses,
     ...{ tlsCertificate: undefined, tlsPort: 0, port: 8470 },
   };
   const audit =
