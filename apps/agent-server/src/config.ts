@@ -86,7 +86,7 @@ export const CONFIG = {
   ),
   trustForwarded: choice(
     'AGENTPLANE_TRUST_FORWARDED',
-    '`on` when a proxy in front of every request sets `x-forwarded-host`, `-proto` and `-prefix` itself.',
+    '`on` when a proxy in front of every request sets `x-forwarded-host`, `-proto` and `-prefix` itself, and adds the address of the client to `x-forwarded-for`.',
     ['off', 'on'],
     { fallback: 'off' },
   ),

@@ -19,6 +19,7 @@ export { plainHttp } from './plain-http.js';
 export { protectAnswer } from './protect-answer.js';
 export { bodyPieces, bodyTooLarge, bodyTooLargeText, joinPieces, readBody } from './read-body.js';
 export { SCHEMALESS } from './schemaless.js';
+export { sourceOf } from './source-address.js';
 export { SERVER_LIMITS, serverOptions, type ServerLimits } from './server-limits.js';
 export { TokenBuckets } from './token-buckets.js';
 export { WrongKeys } from './wrong-keys.js';

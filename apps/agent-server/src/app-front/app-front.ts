@@ -17,7 +17,7 @@ const SILENT_MS = 5_000;
 
 /** Who sent a request that the app left to the server. */
 export interface Passed {
-  /** Of the client's connection. */
+  /** Of the client. */
   readonly address: string | undefined;
   /** The caller, where it was authenticated before the app. */
   readonly caller: AuthUser | undefined;
@@ -106,9 +106,9 @@ export class AppFront {
     return postToApp(process, { ...call, caller }, answerMs, clock);
   }
 
-  forward(asked: Omit<ForwardedRequest, 'pass'>, again: Passed['again']): void {
+  forward(asked: Omit<ForwardedRequest, 'pass'>, passed: Passed): void {
     const { limits, clock } = this.#parts;
-    const { request, response, caller } = asked;
+    const { response } = asked;
     const process = this.#seat.ready;
     if (!process)
       return answerFor(
@@ -121,7 +121,7 @@ export class AppFront {
     if (this.#atWork >= MOST_REQUESTS)
       return answerFor(response, 503, `The agent's HTTP app has ${MOST_REQUESTS} requests at work; retry`);
     const pass = randomUUID();
-    this.#passed.set(pass, { address: request.socket.remoteAddress, caller, again });
+    this.#passed.set(pass, passed);
     this.#atWork += 1;
     response.once('close', () => {
       this.#passed.delete(pass);

@@ -1,3 +1,4 @@
+import { sourceOf } from '#lib/http';
 import type { JsonObject } from '#lib/json';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
@@ -47,19 +48,21 @@ export class Authorization {
 
   /**
    * @param build the request for the handler: its address and headers, no body
+   * @param address of the client
    * @throws AuthRefusal, PublicError `unavailable`
    */
   async authenticate(
     build: (signal: AbortSignal) => Request,
     headers: JsonObject,
     route: AskedRoute,
+    address: string | undefined,
   ): Promise<AuthUser> {
     const { authenticate } = this.#handlers;
     if (!authenticate) throw new AuthRefusal(401, 'Unauthorized');
     const key = this.#cache?.keyOf(headers);
     const known = key === undefined ? undefined : this.#cache?.find(key);
     if (known) return known;
-    const user = await this.#askHandler(credentialsOf(headers), (signal) =>
+    const user = await this.#askHandler(credentialsOf(headers), sourceOf(address), (signal) =>
       authenticate(build(signal), route, signal),
     );
     if (key !== undefined) this.#cache?.keep(key, user);
@@ -68,12 +71,15 @@ export class Authorization {
 
   async #askHandler(
     credentials: string | undefined,
+    source: string,
     call: (signal: AbortSignal) => unknown,
   ): Promise<AuthUser> {
     const known = credentials === undefined ? undefined : this.#goodCallers.find(credentials);
-    const calls = known === undefined ? this.#authentications.unknown : this.#authentications.known;
+    const { known: ofKnown, unknown: ofUnknown } = this.#authentications;
+    const [calls, caller] =
+      known === undefined ? [ofUnknown, { caller: credentials, source }] : [ofKnown, { caller: known }];
     try {
-      const user = await calls.perform(known ?? credentials, 'The authentication handler', call, parseUser);
+      const user = await calls.perform(caller, 'The authentication handler', call, parseUser);
       if (credentials !== undefined) this.#goodCallers.keep(credentials, user.identity);
       return user;
     } catch (error) {
@@ -96,7 +102,7 @@ export class Authorization {
     const [resource = '', action = ''] = event.split(':');
     const given = structuredClone(user);
     const filter = await this.#calls.perform(
-      user.identity,
+      { caller: user.identity },
       `The authorization handler for ${event}`,
       (signal) =>
         callback(

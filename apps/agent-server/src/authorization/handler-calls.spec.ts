@@ -10,7 +10,7 @@ describe('HandlerCalls', () => {
   function admitted(calls: HandlerCalls, caller: string | undefined, count: number): () => number {
     let refused = 0;
     for (let at = 0; at < count; at++)
-      calls.perform(caller, 'The handler', never, Boolean).catch(() => refused++);
+      calls.perform({ caller }, 'The handler', never, Boolean).catch(() => refused++);
     return () => count - refused;
   }
 

@@ -10,7 +10,10 @@ const LIMIT_MS = 10_000;
 const MOST = 1_000;
 /** Of one caller, where it is known. */
 const MOST_OF_CALLER = 250;
-/** Each caller has so many beyond `MOST`: those who come last are not refused because of those before. */
+/**
+ * Each caller, or each source of callers that are not known, has so many beyond `MOST`: those who come last are not refused
+ * because of those before.
+ */
 const LEAST_OF_CALLER = 10;
 const MOST_WITH_LEAST = 2_000;
 
@@ -27,15 +30,23 @@ function isTokenError(error: unknown): boolean {
   return TOKEN_ERROR.test(error.name);
 }
 
+/** On whose behalf a handler is called. */
+export interface HandlerCaller {
+  /** Whose calls are counted together; undefined: nobody says who calls. */
+  readonly caller: string | undefined;
+  /** Where calls come from whose callers may be made up, as many as somebody likes. */
+  readonly source?: string;
+}
+
 /** Calls an agent's handlers, so that none of them harms other requests: with a time limit, and not too many at once. */
 export class HandlerCalls {
   #waiting = 0;
   readonly #waitingOf = new Map<string, number>();
+  readonly #waitingFrom = new Map<string, number>();
 
   constructor(private readonly parts: { readonly clock: Clock; readonly log: Logger }) {}
 
   /**
-   * @param caller whose calls are counted together; undefined: nobody says who calls
    * @param name of the handler, for messages
    * @param call is aborted by its signal when it takes too long
    * @param judge of what the handler answered; its errors are those of the handler
@@ -43,7 +54,7 @@ export class HandlerCalls {
    *   logged here and nowhere else; PublicError `unavailable` when it does not answer
    */
   async perform<T>(
-    caller: string | undefined,
+    caller: HandlerCaller,
     name: string,
     call: (signal: AbortSignal) => unknown,
     judge: (answer: unknown) => T,
@@ -66,26 +77,26 @@ export class HandlerCalls {
     }
   }
 
-  #begin(caller: string | undefined, name: string): void {
-    const own = caller === undefined ? 0 : (this.#waitingOf.get(caller) ?? 0);
+  #begin({ caller, source }: HandlerCaller, name: string): void {
+    const own = countOf(this.#waitingOf, caller);
     if (own >= MOST_OF_CALLER)
       throw new PublicError(
         'unavailable',
         `${name}: ${own} requests of this caller wait for their answer; retry`,
       );
-    const most = caller !== undefined && own < LEAST_OF_CALLER ? MOST_WITH_LEAST : MOST;
-    if (this.#waiting >= most)
+    const counted = source === undefined ? own : countOf(this.#waitingFrom, source);
+    const hasLeast = (source ?? caller) !== undefined && counted < LEAST_OF_CALLER;
+    if (this.#waiting >= (hasLeast ? MOST_WITH_LEAST : MOST))
       throw new PublicError('unavailable', `${name}: ${this.#waiting} requests wait for their answer; retry`);
     this.#waiting += 1;
-    if (caller !== undefined) this.#waitingOf.set(caller, own + 1);
+    count(this.#waitingOf, caller, 1);
+    count(this.#waitingFrom, source, 1);
   }
 
-  #end(caller: string | undefined): void {
+  #end({ caller, source }: HandlerCaller): void {
     this.#waiting -= 1;
-    if (caller === undefined) return;
-    const left = (this.#waitingOf.get(caller) ?? 0) - 1;
-    if (left > 0) this.#waitingOf.set(caller, left);
-    else this.#waitingOf.delete(caller);
+    count(this.#waitingOf, caller, -1);
+    count(this.#waitingFrom, source, -1);
   }
 
   /** A handler may throw before it returns a promise. */
@@ -103,4 +114,17 @@ export class HandlerCalls {
     );
     return new AuthRefusal(500, `${name} of this agent failed; its log has the reason`);
   }
+}
+
+type Counts = Map<string, number>;
+
+function countOf(counts: Counts, name: string | undefined): number {
+  return name === undefined ? 0 : (counts.get(name) ?? 0);
+}
+
+function count(counts: Counts, name: string | undefined, step: 1 | -1): void {
+  if (name === undefined) return;
+  const left = countOf(counts, name) + step;
+  if (left > 0) counts.set(name, left);
+  else counts.delete(name);
 }

@@ -7,6 +7,7 @@ import { judgedAddress } from '../authorization/judged-address.js';
 import type { Passed } from '../app-front/app-front.js';
 import type { Authorization } from '../authorization/authorization.js';
 import type { KeyVerifier } from './authenticate.js';
+import { clientAddressOf } from './client-address.js';
 
 export interface AuthenticationParts {
   /** Undefined: the platform does not authenticate. */
@@ -14,6 +15,8 @@ export interface AuthenticationParts {
   readonly authorization: Authorization | undefined;
   /** Whether a studio may call beside the agent's own users. */
   readonly admitsStudio: boolean;
+  /** Whether a proxy in front of every request adds clients to `X-Forwarded-For`. */
+  readonly trustsForwarded: boolean;
 }
 
 /** The API key of a request: in `x-api-key`, or as `Authorization: Bearer KEY`. */
@@ -41,14 +44,18 @@ export class Authentication {
 
   constructor(private readonly parts: AuthenticationParts) {}
 
+  /** Of the client. */
+  addressOf(request: FastifyRequest): string | undefined {
+    return clientAddressOf(request, this.parts.trustsForwarded);
+  }
+
   /**
-   * @param address of the client
    * @returns undefined where nobody authenticates
    * @throws PublicError `unauthenticated`, `forbidden`, `unavailable`, `too_many`; AuthRefusal of the handler
    */
   async callerOf(
     request: FastifyRequest,
-    address: string | undefined = request.socket.remoteAddress,
+    address: string | undefined = this.addressOf(request),
   ): Promise<AuthUser | undefined> {
     const { authorization, admitsStudio } = this.parts;
     const { headers } = request;
@@ -58,7 +65,12 @@ export class Authentication {
     const judged = judgedAddress(headers.host, request.url);
     const params = isJsonObject(request.params) ? request.params : {};
     const route = { target: request.url, params };
-    return authorization.authenticate((signal) => handlerRequest(request, judged, signal), headers, route);
+    return authorization.authenticate(
+      (signal) => handlerRequest(request, judged, signal),
+      headers,
+      route,
+      address,
+    );
   }
 
   /** The caller of a request that an app of the agent left to the server. */

@@ -22,7 +22,7 @@ import { isUuid } from '#lib/resources';
 import { type Clock, systemClock } from '#lib/time';
 import type { Readiness } from '../start/readiness.js';
 import { AuthRefusal } from '../authorization/auth-refusal.js';
-import type { AppFront } from '../app-front/app-front.js';
+import type { AppFront, Passed } from '../app-front/app-front.js';
 import type { AuthUser } from '../authorization/auth-user.js';
 import type { Authorization } from '../authorization/authorization.js';
 import type { KeyVerifier } from './authenticate.js';
@@ -68,6 +68,8 @@ export interface HttpServerParts extends Omit<ProbeParts, 'readiness'> {
   readonly authorization?: Authorization | undefined;
   /** Whether a studio may call beside the agent's own users; yes by default. */
   readonly admitsStudio?: boolean;
+  /** Whether a proxy in front of every request says who sends it; no by default. */
+  readonly trustsForwarded?: boolean;
   readonly readiness: Pick<Readiness, 'notReady' | 'notServing'>;
   readonly replies: OpenReplies;
   /** What is asked of the server. */
@@ -154,12 +156,11 @@ function toApp(
   front: Front,
   { raw: request, url }: FastifyRequest,
   reply: FastifyReply,
-  caller: AuthUser | undefined,
-  again: () => Promise<AuthUser | undefined>,
+  passed: Passed,
 ): FastifyReply {
   const { raw: response } = reply.hijack();
   const requestId = String(response.getHeader('x-request-id') ?? '');
-  front.forward({ request, response, url, requestId, caller }, again);
+  front.forward({ request, response, url, requestId, caller: passed.caller }, passed);
   return reply;
 }
 
@@ -216,8 +217,8 @@ function goingToSleep(reply: FastifyReply): PublicError {
 /** The HTTP side of the server without its routes: authentication, errors, probes, CORS. */
 export function buildHttpServer(parts: HttpServerParts): FastifyInstance {
   const { readiness, replies, activity, unsent, cors = ANY_PAGE, info, log, limits = SERVER_LIMITS } = parts;
-  const { verifier, authorization, admitsStudio = true, app: front } = parts;
-  const authentication = new Authentication({ verifier, authorization, admitsStudio });
+  const { verifier, authorization, admitsStudio = true, trustsForwarded = false, app: front } = parts;
+  const authentication = new Authentication({ verifier, authorization, admitsStudio, trustsForwarded });
   const app = Fastify({
     bodyLimit: MAX_BODY_BYTES,
     http: { ...GUARDED_SERVER, ...UPGRADES, ...serverOptions(limits) },
@@ -269,7 +270,8 @@ export function buildHttpServer(parts: HttpServerParts): FastifyInstance {
     if (activity.isClosed) throw goingToSleep(reply);
     if (isForApp) {
       const caller = front.authenticatesFirst(own) ? await authentication.callerOf(request) : undefined;
-      return toApp(front, request, reply, caller, () => authentication.callerOf(request));
+      const again = (): Promise<AuthUser | undefined> => authentication.callerOf(request);
+      return toApp(front, request, reply, { address: authentication.addressOf(request), caller, again });
     }
     request.caller = await (passed
       ? authentication.callerOfPassed(request, passed)

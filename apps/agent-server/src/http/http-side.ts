@@ -116,6 +116,7 @@ export class HttpSide {
       verifier,
       authorization,
       admitsStudio,
+      trustsForwarded: parts.a2a.trustsForwarded,
       replies: this.#replies,
       activity: parts.activity,
       idle: parts.idle,

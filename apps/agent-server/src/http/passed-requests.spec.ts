@@ -26,8 +26,8 @@ function build(isAuthFirst: boolean): FastifyInstance {
       wants: () => true,
       authenticatesFirst: () => isAuthFirst,
       take: (headers) => (headers[PASS] === 'one' ? passed : undefined),
-      forward: ({ response, caller }, again) => {
-        passed = { address: undefined, caller, again };
+      forward: ({ response }, given) => {
+        passed = given;
         void ask(app, { [PASS]: 'one', authorization: 'of the app' }).then((body) => response.end(body));
       },
     },
