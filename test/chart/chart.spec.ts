@@ -83,6 +83,37 @@ if (!binary) leaveOut('helm');
     ]);
   });
 
+  it('gives deployments Postgres servers of their own by default, of its image, and none without one', () => {
+    const of = (values: object): unknown[] =>
+      [API, CONTROLLER].map((config, at) => {
+        const program = helm
+          .render({ ...DATABASE, ...values })
+          .find(
+            ({ kind, metadata }) =>
+              kind === 'Deployment' && metadata.name.endsWith(['-api', '-controller'][at] ?? ''),
+          );
+        const env = program?.spec?.template?.spec.containers[0]?.env ?? [];
+        const read: Partial<Record<string, unknown>> = loadConfig(
+          config,
+          Object.fromEntries(env.map(({ name, value = 'x' }) => [name, value])),
+        );
+        return [read['agentDatabaseImage'], read['agentDatabaseUser'], read['agentDatabaseStorageClass']];
+      });
+    const image = 'docker.io/library/postgres:18-alpine';
+    expect(of({})).toEqual([
+      [image, undefined, undefined],
+      [image, 70, undefined],
+    ]);
+    expect(of({ agents: { databases: { image: 'mine:17', userId: 999, storageClass: 'fast' } } })).toEqual([
+      ['mine:17', undefined, undefined],
+      ['mine:17', 999, 'fast'],
+    ]);
+    expect(of({ agents: { databases: { image: '' } } })).toEqual([
+      [undefined, undefined, undefined],
+      [undefined, 70, undefined],
+    ]);
+  });
+
   it('refuses domains of routes without the public URL, whose scheme and port routes have', () => {
     const { code, text } = helm.try(['template', 'x'], {
       ...DATABASE,

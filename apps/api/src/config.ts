@@ -73,6 +73,10 @@ export const CONFIG = {
   addresses: choice('AGENTPLANE_ADDRESSES', 'how Services are reached', ['loopback', 'cluster-dns'], {
     fallback: 'cluster-dns',
   }),
+  agentDatabaseImage: optionalText(
+    'AGENTPLANE_AGENT_DATABASE_IMAGE',
+    'as of the controller: whether db_* of a deployment have an effect; absent: answers name them as ignored',
+  ),
   databaseUri: text('AGENTPLANE_DATABASE_URI', "the trace store's Postgres", { secret: true }),
   databasePoolSize: integer(
     'AGENTPLANE_DATABASE_POOL_SIZE',

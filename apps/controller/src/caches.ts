@@ -23,6 +23,8 @@ import {
   ROLES,
   SERVICE_ACCOUNTS,
   type ServiceAccount,
+  STATEFUL_SETS,
+  type StatefulSet,
   type Workspace,
   workspaceNamespace,
 } from '#lib/resources';
@@ -40,6 +42,8 @@ export interface Caches {
   readonly exportJobs: Informer<Job>;
   /** Jobs that build revisions from git, in the namespaces of workspaces. */
   readonly buildJobs: Informer<Job>;
+  /** Postgres servers of deployments; undefined where there are none. */
+  readonly databaseServers: Informer<StatefulSet> | undefined;
   readonly namespaces: Informer<Namespace>;
   /** Only those named `default`. */
   readonly defaultAccounts: Informer<ServiceAccount>;
@@ -55,7 +59,13 @@ const BY_SOURCE = 'source-export';
 const BY_CUSTOM_HOST = 'custom-host';
 
 /** The caches; of built-in kinds only what concerns the platform. */
-export function openCaches(informers: Informers, systemNamespace: string): Caches {
+export function openCaches(
+  informers: Informers,
+  {
+    systemNamespace,
+    hasDatabaseServers,
+  }: { readonly systemNamespace: string; readonly hasDatabaseServers: boolean },
+): Caches {
   const ofListeners = { labelSelector: `${LABEL.component}=${COMPONENT.listener}` };
   const caches: Caches = {
     workspaces: informers.of(RESOURCES.Workspace),
@@ -67,6 +77,9 @@ export function openCaches(informers: Informers, systemNamespace: string): Cache
     runs: informers.of(RESOURCES.BulkExportRun),
     exportJobs: informers.of(JOBS, { namespace: systemNamespace, labelSelector: LABEL.exportRun }),
     buildJobs: informers.of(JOBS, { labelSelector: `${LABEL.component}=${COMPONENT.builder}` }),
+    databaseServers: hasDatabaseServers
+      ? informers.of(STATEFUL_SETS, { labelSelector: `${LABEL.component}=${COMPONENT.agentDatabase}` })
+      : undefined,
     namespaces: informers.of(NAMESPACES),
     defaultAccounts: informers.of(SERVICE_ACCOUNTS, { fieldSelector: 'metadata.name=default' }),
     listenerWorkloads: informers.of(DEPLOYMENTS, ofListeners),

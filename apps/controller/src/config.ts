@@ -12,7 +12,7 @@ import {
   url,
 } from '#lib/config';
 import { DEFAULT_EXPORT_LIMITS, type ExportLimits } from '#lib/export-plan';
-import { parsePodPlacement, type PlatformSettings } from '#lib/manifests';
+import { type DatabaseServerSettings, parsePodPlacement, type PlatformSettings } from '#lib/manifests';
 import { FIELD_MANAGER } from '#lib/resources';
 import { podTracingVariables } from '#lib/telemetry';
 import type { ExportHistory } from './export-archive/decide-archive.js';
@@ -102,6 +102,19 @@ export const CONFIG = {
     'AGENTPLANE_AGENTS_NON_ROOT',
     'whether pods of agents must not run as root, as the restricted Pod Security Standard asks for',
     { fallback: false },
+  ),
+  agentDatabaseImage: optionalText(
+    'AGENTPLANE_AGENT_DATABASE_IMAGE',
+    'image of Postgres for deployments that ask for a server of their own by db_*; when missing, all share one',
+  ),
+  agentDatabaseUser: integer(
+    'AGENTPLANE_AGENT_DATABASE_USER',
+    'user and group that the files of such a server belong to, as its image has them',
+    { fallback: 70, min: 1, max: 2_147_483_647 },
+  ),
+  agentDatabaseStorageClass: optionalText(
+    'AGENTPLANE_AGENT_DATABASE_STORAGE_CLASS',
+    'class of the volumes of such servers; the default of the cluster when missing',
   ),
   imagePrefix: text('AGENTPLANE_IMAGE_PREFIX', 'put before the names of platform images', { fallback: '' }),
   imageTag: optionalText('AGENTPLANE_IMAGE_TAG', 'tag of platform images; the version when missing'),
@@ -208,6 +221,12 @@ export function exportLimits(config: ControllerConfig): ExportLimits {
 /** How long and how many ended exports the API server keeps. */
 export function exportHistory({ exportHistoryMs, exportHistoryCount }: ControllerConfig): ExportHistory {
   return { keptMs: exportHistoryMs, keptExports: exportHistoryCount };
+}
+
+/** Postgres servers of deployments' own; undefined where there are none. */
+export function databaseServerSettings(config: ControllerConfig): DatabaseServerSettings | undefined {
+  const { agentDatabaseImage: image, agentDatabaseUser: userId, agentDatabaseStorageClass } = config;
+  return image === undefined ? undefined : { image, userId, storageClass: agentDatabaseStorageClass };
 }
 
 /** What goes into the objects that this program makes. */

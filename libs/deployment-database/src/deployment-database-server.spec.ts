@@ -84,6 +84,8 @@ describe('databases of deployments, made by an administrator that is no superuse
     // of 100 less three of superusers
     const { connections } = await ensure({ ...request, maxConnections: 10_000 });
     expect([connections, await limitOf('dep_many')]).toEqual([32, [{ rolconnlimit: 32 }]]);
+    const whole = await ensure({ ...request, isShared: false, maxConnections: 10_000 });
+    expect([whole.connections, await limitOf('dep_many')]).toEqual([97, [{ rolconnlimit: 97 }]]);
     const fewer = await ensure({ ...request, maxConnections: 5 });
     expect([fewer.connections, await limitOf('dep_many')]).toEqual([5, [{ rolconnlimit: 5 }]]);
   });

@@ -39,13 +39,13 @@ async function hasRow(server: OwnConnection, sql: string, name: string): Promise
   return ((await server.query(sql, [name])).rowCount ?? 0) > 0;
 }
 
-/** How many connections one role may have: a part of those without reserved ones, which before Postgres 16 are of superusers alone. */
-async function countConnections(server: OwnConnection): Promise<number> {
+/** How many connections one role may have, of those without reserved ones, which before Postgres 16 are of superusers alone. */
+async function countConnections(server: OwnConnection, isShared: boolean): Promise<number> {
   const { rows } = await server.query<{ connections: number }>(
     `SELECT current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int
       - coalesce(current_setting('reserved_connections', true)::int, 0) AS connections`,
   );
-  return Math.max(1, Math.floor((rows[0]?.connections ?? 1) / PARTS));
+  return Math.max(1, Math.floor((rows[0]?.connections ?? 1) / (isShared ? PARTS : 1)));
 }
 
 /** The comment of the role as it has to be; undefined where it stays: a person wrote it, or it says so already. */
@@ -80,6 +80,7 @@ export function databaseUri({ adminUri, name, password }: DatabaseLogin): string
 export const deploymentDatabases: DeploymentDatabases = {
   async ensure({
     adminUri,
+    isShared = true,
     name,
     workspace,
     password = randomBytes(24).toString('hex'),
@@ -91,7 +92,7 @@ export const deploymentDatabases: DeploymentDatabases = {
       // CREATE DATABASE runs in no transaction, so the lock is the session's
       await server.query(`SELECT pg_advisory_lock(${lockOf(name)})`);
       const hasRole = await hasRow(server, 'SELECT FROM pg_roles WHERE rolname = $1', name);
-      const connections = Math.min(Math.trunc(maxConnections), await countConnections(server));
+      const connections = Math.min(Math.trunc(maxConnections), await countConnections(server, isShared));
       // a new role has no rights of its own; NOSUPERUSER on an existing one may be written by superusers only. One that
       // may not log in was suspended, by the guard of the embedded server or by a person
       await server.query(

@@ -8,7 +8,7 @@ export interface DatabaseLogin {
 export interface DeploymentDatabase {
   /** Secret. */
   readonly uri: string;
-  /** Most connections of the role: as asked for, or a third of what the server has for all where that is fewer. */
+  /** Most connections of the role: as asked for, or what a role may have of the server where that is fewer. */
   readonly connections: number;
 }
 
@@ -21,6 +21,8 @@ export interface DeploymentDatabases {
    */
   ensure(options: {
     readonly adminUri: string;
+    /** Whether the server is there for others too, who keep a part of its connections; default true. */
+    readonly isShared?: boolean;
     readonly name: string;
     /** Whose deployment it is, by any lasting name: roles of one workspace share what the guard leaves to it. */
     readonly workspace: string;

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { AgentDeployment, AgentRevision, ResourceSpec } from '#lib/resources';
 import { parse } from 'yaml';
-import { ignoredFields, ignoredText } from './ignored-fields.js';
+import { type DatabaseChoice, ignoredFields, ignoredText } from './ignored-fields.js';
 import {
   buildDatabaseSecret,
   buildDeploymentService,
@@ -11,9 +11,12 @@ import {
   buildRevisionDeployment,
   buildRevisionEnvSecret,
   buildRevisionOutput,
+  buildServerClaim,
+  buildServerStatefulSet,
   queueRange,
   wantedConnections,
   wantedReplicas,
+  wantsDatabaseServer,
 } from './index.js';
 
 const ROOT = join(import.meta.dirname, '../../..');
@@ -36,6 +39,7 @@ function objectsOf(resourceSpec: ResourceSpec): unknown {
     spec: { deploymentName: 'a', deploymentWireName: 'a', tenantId: 't', listenerName: 'l', resourceSpec },
   } as AgentRevision;
   const deployment = { metadata, spec: { sourceConfig: { resourceSpec } } } as AgentDeployment;
+  const server = { image: 'postgres', userId: 70 };
   const queue = queueRange(revision);
   const settled = { mark: undefined, connections: undefined };
   return [
@@ -44,6 +48,9 @@ function objectsOf(resourceSpec: ResourceSpec): unknown {
     buildDeploymentService(revision, 'a-00001'),
     buildPlatformSecret(deployment, 'k'),
     buildDatabaseSecret(deployment, 'u', settled),
+    ...(wantsDatabaseServer(deployment)
+      ? [buildServerClaim(deployment, undefined), buildServerStatefulSet(deployment, server, SETTINGS)]
+      : []),
     buildRevisionEnvSecret(deployment, 'a-00001', {}),
     buildRevisionOutput(revision, []),
     resourceSpec.dbMaxConnections ?? wantedConnections(resourceSpec),
@@ -64,7 +71,7 @@ const SAMPLES: Readonly<Record<string, readonly [unknown, ResourceSpec?]>> = {
 };
 
 const ignoredIn = (resourceSpec: ResourceSpec): string =>
-  ignoredText(ignoredFields({ source: 'external_image', sourceConfig: { resourceSpec } }));
+  ignoredText(ignoredFields({ source: 'external_image', sourceConfig: { resourceSpec } }, 'own'));
 
 describe('ignoredFields', () => {
   it.each(fieldNames())('names %s, or it changes what is built', (field) => {
@@ -107,11 +114,24 @@ describe('ignoredFields', () => {
     expect(ignoredIn(spec)).toBe('');
   });
 
+  it.each<[Exclude<DatabaseChoice, 'own'>, RegExp]>([
+    ['shared', /lies on a Postgres server that the platform shares or was given$/],
+    ['began-shared', /since the deployment was created, and is not moved; .* a new deployment$/],
+    ['other-cluster', /since the pods run in another cluster/],
+  ])('names the size of a database, and not its connections, where the server is %s', (choice, because) => {
+    const resourceSpec = { dbCpu: 1, dbStorageGi: 5, dbMaxConnections: 9 };
+    const text = ignoredText(
+      ignoredFields({ source: 'external_image', sourceConfig: { resourceSpec } }, choice),
+    );
+    expect(text).toMatch(/^dbCpu, dbStorageGi have no effect: the database/);
+    expect(text).toMatch(because);
+  });
+
   it('names commands that an image has no use for', () => {
     const sourceConfig = { installCommand: 'npm ci', buildCommand: 'npm run build' };
-    const text = ignoredText(ignoredFields({ source: 'internal_image', sourceConfig }));
+    const text = ignoredText(ignoredFields({ source: 'internal_image', sourceConfig }, 'own'));
     expect(text).toBe('installCommand, buildCommand have no effect: an image is installed and built already');
-    expect(ignoredFields({ source: 'git_host', sourceConfig })).toEqual([]);
+    expect(ignoredFields({ source: 'git_host', sourceConfig }, 'own')).toEqual([]);
   });
 
   it('leaves labels that no API server takes to the Deployment, which is refused with the reason', () => {

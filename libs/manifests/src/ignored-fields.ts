@@ -4,6 +4,7 @@ import {
   type ResourceSpec,
   type SourceConfig,
 } from '#lib/resources';
+import { DATABASE_SERVER_FIELDS } from './database-server.js';
 import { maySleep, queueRange, wantedReplicas } from './revision-workload.js';
 import { isPlatformName } from './user-metadata.js';
 
@@ -15,7 +16,17 @@ export interface IgnoredField {
 }
 
 const NO_SUCH_WORKLOAD = 'the platform has no such workload';
-const SHARED_DATABASE = 'the database lies on a Postgres server that the platform shares or was given';
+
+/** Whether a deployment may have a Postgres server of its own, and where it may not, why. */
+export type DatabaseChoice = 'own' | 'shared' | 'began-shared' | 'other-cluster';
+
+const NO_SERVER: Readonly<Record<Exclude<DatabaseChoice, 'own'>, string>> = {
+  shared: 'the database lies on a Postgres server that the platform shares or was given',
+  'began-shared':
+    'the database lies on the shared Postgres server since the deployment was created, and is not moved; ask for one of its own in a new deployment',
+  'other-cluster':
+    'the database lies on the shared Postgres server, since the pods run in another cluster and could not reach one in this cluster',
+};
 
 const NEVER: Readonly<Partial<Record<keyof ResourceSpec, string>>> = {
   orchestratorCpu: NO_SUCH_WORKLOAD,
@@ -29,26 +40,21 @@ const NEVER: Readonly<Partial<Record<keyof ResourceSpec, string>>> = {
   executorMemoryMb: NO_SUCH_WORKLOAD,
   executorMemoryLimitMb: NO_SUCH_WORKLOAD,
   cacheMemoryMb: 'a deployment has no cache of its own',
-  dbCpu: SHARED_DATABASE,
-  dbCpuLimit: SHARED_DATABASE,
-  dbMemoryMb: SHARED_DATABASE,
-  dbMemoryLimitMb: SHARED_DATABASE,
-  dbStorageGi: SHARED_DATABASE,
 };
 
 /**
  * Every field that a deployment sets and that drives nothing, fields of the resource spec by their names. All other fields change what is
  * built: a test compares them with the manifests.
  */
-export function ignoredFields({
-  source,
-  sourceConfig,
-}: Pick<AgentDeploymentSpec, 'source' | 'sourceConfig'>): readonly IgnoredField[] {
+export function ignoredFields(
+  { source, sourceConfig }: Pick<AgentDeploymentSpec, 'source' | 'sourceConfig'>,
+  databases: DatabaseChoice,
+): readonly IgnoredField[] {
   const { installCommand, buildCommand, resourceSpec = {} } = sourceConfig;
   return [
     ...Object.keys(resourceSpec)
       .sort()
-      .flatMap((name) => judged(name as keyof ResourceSpec, resourceSpec)),
+      .flatMap((name) => judged(name as keyof ResourceSpec, resourceSpec, databases)),
     ...(installCommand === undefined || source === 'git_host' ? [] : [ofSource('installCommand')]),
     ...(buildCommand === undefined || source === 'git_host' ? [] : [ofSource('buildCommand')]),
   ];
@@ -76,8 +82,16 @@ function ofSource(field: 'installCommand' | 'buildCommand'): IgnoredField {
   return { field, because: 'an image is installed and built already' };
 }
 
-function judged(field: keyof ResourceSpec, spec: ResourceSpec): readonly IgnoredField[] {
-  const because = spec[field] === undefined ? undefined : (NEVER[field] ?? SOMETIMES[field]?.(spec));
+const SERVER_FIELDS: ReadonlySet<string> = new Set(DATABASE_SERVER_FIELDS);
+
+function judged(
+  field: keyof ResourceSpec,
+  spec: ResourceSpec,
+  databases: DatabaseChoice,
+): readonly IgnoredField[] {
+  if (spec[field] === undefined) return [];
+  const noServer = databases === 'own' || !SERVER_FIELDS.has(field) ? undefined : NO_SERVER[databases];
+  const because = noServer ?? NEVER[field] ?? SOMETIMES[field]?.(spec);
   return because === undefined ? [] : [{ field, because }];
 }
 

@@ -8,8 +8,18 @@ export {
   PLATFORM_KEY,
 } from './deployment-secrets.js';
 export { buildDeploymentService, type RequestHolder } from './deployment-service.js';
+export {
+  buildServerClaim,
+  buildServerSecret,
+  buildServerService,
+  buildServerStatefulSet,
+  type DatabaseServerSettings,
+  databaseServerUri,
+  SERVER_PASSWORD_KEY,
+  wantsDatabaseServer,
+} from './database-server.js';
 export { buildExportJob, buildExportSecret, type ExportAttempt } from './export-attempt.js';
-export { ignoredFields, ignoredText } from './ignored-fields.js';
+export { type DatabaseChoice, ignoredFields, ignoredText } from './ignored-fields.js';
 export { idleToken } from './idle-token.js';
 export {
   buildListenerKey,

@@ -55,6 +55,10 @@ export const REASON = {
   computeIdTaken: 'ComputeIdTaken',
   // AgentDeployment
   databaseCreated: 'DatabaseCreated',
+  /** The pod of the deployment's own Postgres server is not ready. */
+  databaseStarting: 'DatabaseStarting',
+  /** The cluster refuses what the deployment's own Postgres server should be. */
+  databaseRefused: 'DatabaseRefused',
   projectFound: 'ProjectFound',
   nameTaken: 'NameTaken',
   reservedEnvironment: 'ReservedEnvironment',

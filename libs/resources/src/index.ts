@@ -2,6 +2,7 @@ export {
   CONFIG_MAPS,
   EVENTS,
   NAMESPACES,
+  PERSISTENT_VOLUME_CLAIMS,
   SECRETS,
   SERVICE_ACCOUNTS,
   SERVICES,
@@ -9,6 +10,7 @@ export {
   type KubeEvent,
   type Namespace,
   type ObjectReference,
+  type PersistentVolumeClaim,
   type Secret,
   type Service,
   type ServiceAccount,
@@ -56,6 +58,7 @@ export {
   DEPLOYMENTS,
   JOBS,
   REPLICA_SETS,
+  STATEFUL_SETS,
   type Deployment,
   type DeploymentSpec,
   type DeploymentStatus,
@@ -65,6 +68,7 @@ export {
   type LabelSelector,
   type ReplicaSet,
   type ReplicaSetStatus,
+  type StatefulSet,
   type WorkloadCondition,
 } from './built-in/workload.js';
 export { CONDITION, POD_SCHEDULED, POD_SUPPORTED, REASON } from './condition-type.js';
@@ -130,6 +134,7 @@ export { MAX_LISTENERS } from './max-listeners.js';
 export { keyOf, keyText, parseKey, type ObjectKey } from './object-key.js';
 export {
   databaseSecretName,
+  databaseServerName,
   DEFAULT_LISTENER,
   exportJobName,
   exportRunName,

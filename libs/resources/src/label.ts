@@ -19,6 +19,8 @@ export const LABEL = {
   tenant: 'agentplane.dev/tenant',
   /** Uid of the object in another namespace or cluster that this one was made for. */
   owner: 'agentplane.dev/owner',
+  /** On a Postgres server, its pod and its Service: the deployment whose database it has. They are none of its pods. */
+  databaseOf: 'agentplane.dev/database-of',
   managedBy: 'app.kubernetes.io/managed-by',
   component: 'app.kubernetes.io/component',
   /** On a node: `process` where pods run as processes. */
@@ -31,6 +33,8 @@ export const COMPONENT = {
   agentApi: 'agent-api',
   /** The agent server that takes runs, of revisions that ask for one of its own. */
   agentQueue: 'agent-queue',
+  /** The Postgres server of one deployment. */
+  agentDatabase: 'agent-database',
   listener: 'listener',
   /** Builds a revision from git. */
   builder: 'builder',

@@ -35,6 +35,20 @@ export function databaseSecretName(deployment: string): string {
   return `${deployment}-database`;
 }
 
+/** Of StatefulSets: their pods have a label with the name and a hash, eleven characters more. */
+const MAX_STATEFUL_SET = 52;
+
+/**
+ * StatefulSet, Service, PersistentVolumeClaim and Secret of a deployment's own Postgres server. A name that is too long for
+ * the first is cut, and eight hex digits of SHA-256 take the place of the rest.
+ */
+export function databaseServerName(deployment: string): string {
+  const whole = `${deployment}-postgres`;
+  if (whole.length <= MAX_STATEFUL_SET) return whole;
+  const end = `-${createHash('sha256').update(deployment).digest('hex').slice(0, 8)}-postgres`;
+  return `${deployment.slice(0, MAX_STATEFUL_SET - end.length)}${end}`;
+}
+
 /** Immutable Secret with the user's variables of a revision. */
 export function revisionEnvSecretName(revision: string): string {
   return `${revision}-env`;

@@ -44,6 +44,7 @@ const BUSY: ReadonlySet<string> = new Set([
   ...[REASON.buildQueued, REASON.awaitingBuild, REASON.building, REASON.noRevision, REASON.workspaceMissing],
   ...[REASON.queued, REASON.waitingForWindow, REASON.started, REASON.retrying, REASON.predecessorSettling],
   ...[REASON.dependencyUnavailable, REASON.listenerMissing, REASON.revisionMissing],
+  ...[REASON.databaseStarting, REASON.deleting],
 ]);
 
 /** Reasons of a true `Ready` under which there is still work to do. */

@@ -18,6 +18,7 @@ export interface ApiParts {
   readonly store: TraceStore;
   readonly config: Pick<
     ApiConfig,
+    | 'agentDatabaseImage'
     | 'drainMs'
     | 'maxBodyBytes'
     | 'maxBufferedBytes'

@@ -142,7 +142,13 @@ describe('a request for a deployment', () => {
   });
 
   it('names fields that drive nothing in the header Warning of the answer to each change', async () => {
-    const resource_spec = { cache_memory_mb: 64, orchestrator_cpu: 1, executor_cpu: 1, memory_mb: 512 };
+    const resource_spec = {
+      db_storage_gi: 5,
+      cache_memory_mb: 64,
+      orchestrator_cpu: 1,
+      executor_cpu: 1,
+      memory_mb: 512,
+    };
     const made = await tenant.call(
       'POST',
       '/v2/deployments',
@@ -150,6 +156,7 @@ describe('a request for a deployment', () => {
     );
     const warning =
       '299 - "cache_memory_mb has no effect: a deployment has no cache of its own; ' +
+      'db_storage_gi has no effect: the database lies on a Postgres server that the platform shares or was given; ' +
       'executor_cpu, orchestrator_cpu have no effect: the platform has no such workload; ' +
       'build_command has no effect: an image is installed and built already"';
     const path = `/v2/deployments/${made.json.id}`;

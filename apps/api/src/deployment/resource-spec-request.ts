@@ -146,7 +146,7 @@ const scale = () => Whole({ min: 0, max: MAX_SCALE });
 const memory = (about?: string) => Whole({ min: 1, max: MAX_MEMORY_MB, ...(about ? { about } : {}) });
 const request = () => Decimal({ min: 0.1, max: 8, about: 'Cores; rounded to one decimal place' });
 const limit = () => Decimal({ min: 0.1, max: 16, about: 'Cores; twice the request when absent' });
-const SHARED = 'No effect: databases share a server';
+const SERVER = 'Of a Postgres server of its own, on a cluster; elsewhere no effect: databases share a server';
 const unused = () => Decimal({ min: 0, about: 'Do not use; it has no effect' });
 const unusedMemory = () => Whole({ min: 0, max: MAX_MEMORY_MB, about: 'Do not use; it has no effect' });
 const unusedScale = () => Whole({ min: 0, max: MAX_SCALE, about: 'Do not use; it has no effect' });
@@ -185,10 +185,10 @@ export class ResourceSpecRequest {
   @NestedList(() => VolumeMountRequest, { maxSize: 32 }) volume_mounts?: VolumeMountRequest[] | null;
   @NestedList(() => ContainerRequest, { maxSize: 16 }) init_containers?: ContainerRequest[] | null;
   @NestedList(() => ContainerRequest, { maxSize: 16 }) sidecars?: ContainerRequest[] | null;
-  @Decimal({ min: 0.1, about: SHARED }) db_cpu?: number | null;
-  @Decimal({ min: 0.1, about: SHARED }) db_cpu_limit?: number | null;
-  @memory(SHARED) db_memory_mb?: number | null;
-  @memory(SHARED) db_memory_limit_mb?: number | null;
-  @Whole({ min: 1, max: 65_536, about: SHARED }) db_storage_gi?: number | null;
+  @Decimal({ min: 0.1, about: SERVER }) db_cpu?: number | null;
+  @Decimal({ min: 0.1, about: SERVER }) db_cpu_limit?: number | null;
+  @memory(SERVER) db_memory_mb?: number | null;
+  @memory(SERVER) db_memory_limit_mb?: number | null;
+  @Whole({ min: 1, max: 65_536, about: SERVER }) db_storage_gi?: number | null;
   @Whole({ min: 1, max: 10_000 }) db_max_connections?: number | null;
 }

@@ -1,8 +1,10 @@
-import type { CallHandler, ExecutionContext, NestInterceptor } from '@nestjs/common';
+import { type CallHandler, type ExecutionContext, Inject, type NestInterceptor } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Observable, tap } from 'rxjs';
-import { ignoredFields, ignoredText } from '#lib/manifests';
+import { type DatabaseChoice, ignoredFields, ignoredText } from '#lib/manifests';
 import type { AgentDeploymentSpec, SourceConfig } from '#lib/resources';
+import type { ApiConfig } from '../config.js';
+import { API_CONFIG } from '../core/tokens.js';
 import { fromWire, snakeCase } from '../wire/case.js';
 import { type DeploymentAnswer, isDeploymentAnswer } from './deployment-answer.js';
 
@@ -13,22 +15,28 @@ const READS = new Set(['GET', 'HEAD']);
  * Kubernetes warn: `299 - "TEXT"`.
  */
 export class WarnOfIgnoredFields implements NestInterceptor {
+  readonly #databases: DatabaseChoice;
+
+  constructor(@Inject(API_CONFIG) { agentDatabaseImage }: Pick<ApiConfig, 'agentDatabaseImage'>) {
+    this.#databases = agentDatabaseImage === undefined ? 'shared' : 'own';
+  }
+
   intercept(context: ExecutionContext, next: CallHandler<unknown>): Observable<unknown> {
     const http = context.switchToHttp();
     if (READS.has(http.getRequest<FastifyRequest>().method)) return next.handle();
     return next.handle().pipe(
       tap((answer) => {
-        const warning = isDeploymentAnswer(answer) ? warningOf(answer) : '';
+        const warning = isDeploymentAnswer(answer) ? warningOf(answer, this.#databases) : '';
         if (warning !== '') void http.getResponse<FastifyReply>().header('warning', warning);
       }),
     );
   }
 }
 
-function warningOf({ source, source_config }: DeploymentAnswer): string {
+function warningOf({ source, source_config }: DeploymentAnswer, databases: DatabaseChoice): string {
   const { resource_spec, ...config } = source_config;
   const sourceConfig: SourceConfig = { ...fromWire(config), resourceSpec: fromWire(resource_spec) };
   const spec = { source: source as AgentDeploymentSpec['source'], sourceConfig };
-  const text = ignoredText(ignoredFields(spec), snakeCase);
+  const text = ignoredText(ignoredFields(spec, databases), snakeCase);
   return text === '' ? '' : `299 - "${text.replaceAll(/[\\"]/g, '\\$&')}"`;
 }

@@ -147,6 +147,7 @@ export async function runApi(
   await store.migrate();
   const informers = new Informers({ client, log });
   const config = {
+    agentDatabaseImage: undefined,
     drainMs,
     maxBodyBytes: 33_554_432,
     maxBufferedBytes: 134_217_728,

@@ -14,8 +14,9 @@ import { keyOf, RESOURCES } from '#lib/resources';
 import type { Clock } from '#lib/time';
 import type { TraceStore } from '#lib/trace-store';
 import type { Caches } from '../caches.js';
-import type { ControllerConfig } from '../config.js';
+import { type ControllerConfig, databaseServerSettings, platformSettings } from '../config.js';
 import { CACHES, CLOCK, CONTROLLER_CONFIG, TRACE_STORE } from '../core/tokens.js';
+import { DatabaseServers } from './database-servers.js';
 import { DeploymentReconciler } from './deployment-reconciler.js';
 import { isSilent } from './observe.js';
 import { DeploymentProvisioning } from './provision.js';
@@ -34,6 +35,7 @@ function agentDeploymentController(
     sources: [
       fromObjects(caches.deployments, isDesiredChange),
       fromOwned(caches.revisions, RESOURCES.AgentDeployment),
+      ...(caches.databaseServers ? [fromOwned(caches.databaseServers, RESOURCES.AgentDeployment)] : []),
       // one that is made or deleted, or falls silent; what else it reports of itself concerns no deployment
       fromMapped(
         caches.listeners,
@@ -50,12 +52,17 @@ function agentDeploymentController(
     {
       provide: DeploymentProvisioning,
       inject: [KubeClient, TRACE_STORE, CONTROLLER_CONFIG],
-      useFactory: (client: KubeClient, store: TraceStore, { databaseAdminUri }: ControllerConfig) =>
+      useFactory: (client: KubeClient, store: TraceStore, config: ControllerConfig) =>
         new DeploymentProvisioning(client, {
           projects: store.projects,
           apiKeys: store.apiKeys,
           databases: deploymentDatabases,
-          adminUri: databaseAdminUri,
+          servers: new DatabaseServers({
+            client,
+            server: databaseServerSettings(config),
+            settings: platformSettings(config),
+          }),
+          adminUri: config.databaseAdminUri,
         }),
     },
     {

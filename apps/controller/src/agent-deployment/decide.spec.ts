@@ -50,23 +50,23 @@ describe('decideDeployment', () => {
     [
       'ensures the database after the project',
       without({ ...PROVISIONED, conditions: PROVISIONED?.conditions?.slice(0, 1) ?? [] }),
-      { kind: 'ensure-key-and-database', tenantId: 't' },
+      { kind: 'ensure-key-and-database', tenantId: 't', mayHaveServer: true },
     ],
     [
       'writes the URI of the database anew when the server is reached in another way',
-      { database: { isCurrent: false, mark: undefined }, revisions: [READY] },
-      { kind: 'ensure-key-and-database', tenantId: 't' },
+      { database: { server: 'shared', isCurrent: false, mark: undefined }, revisions: [READY] },
+      { kind: 'ensure-key-and-database', tenantId: 't', mayHaveServer: true },
     ],
     [
       'replaces pods that have a former URI of the database',
-      { database: { isCurrent: true, mark: 'm' }, revisions: [READY] },
+      { database: { server: 'shared', isCurrent: true, mark: 'm' }, revisions: [READY] },
       { kind: 'mark-pods', mark: 'm' },
     ],
     [
       'replaces no pods twice',
       {
         deployment: deployment({}, { annotations: { 'agentplane.dev/database': 'm' } }),
-        database: { isCurrent: true, mark: 'm' },
+        database: { server: 'shared', isCurrent: true, mark: 'm' },
         revisions: [READY],
       },
       { kind: 'settled' },

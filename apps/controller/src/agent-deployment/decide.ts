@@ -21,7 +21,12 @@ export type DeploymentDecision =
   | { readonly kind: 'refuse'; readonly refusal: Refusal; readonly lookAgainMs: number }
   | { readonly kind: 'ensure-project'; readonly tenantId: string }
   /** The platform key and the database, with their Secrets. */
-  | { readonly kind: 'ensure-key-and-database'; readonly tenantId: string }
+  | {
+      readonly kind: 'ensure-key-and-database';
+      readonly tenantId: string;
+      /** Whether its pods reach a Postgres server of its own in this cluster. */
+      readonly mayHaveServer: boolean;
+    }
   /** The URI of the database was replaced: the pods that have the former one are. */
   | { readonly kind: 'mark-pods'; readonly mark: string }
   | {
@@ -69,7 +74,11 @@ export function decideDeployment(world: DeploymentWorld): DeploymentDecision {
     database?.isCurrent !== true ||
     !isEnsured(deployment, CONDITION.databaseReady)
   )
-    return { kind: 'ensure-key-and-database', tenantId };
+    return {
+      kind: 'ensure-key-and-database',
+      tenantId,
+      mayHaveServer: world.listener?.spec.remote === undefined,
+    };
   const { mark } = database;
   if (mark !== undefined && mark !== deployment.metadata.annotations?.[ANNOTATION.database])
     return { kind: 'mark-pods', mark };

@@ -112,7 +112,7 @@ export class DeploymentReconciler {
         return { kind: 'done', projectId: await provisioning.ensureProject(deployment, decision.tenantId) };
       case 'ensure-key-and-database':
         await provisioning.ensurePlatformKey(deployment, decision.tenantId);
-        await provisioning.ensureDatabase(deployment, decision.tenantId);
+        await provisioning.ensureDatabase(deployment, decision.tenantId, decision.mayHaveServer);
         break;
       case 'mark-pods':
         await this.#caches.deployments.seen(await provisioning.markPods(deployment, decision.mark));

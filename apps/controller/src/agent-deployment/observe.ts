@@ -55,6 +55,8 @@ export interface DeploymentWorld {
   readonly platformKey: string | undefined;
   /** Undefined before the database was made. */
   readonly database: KnownDatabase | undefined;
+  /** Whether deployments may have a Postgres server of their own. */
+  readonly offersServers: boolean;
   /** The user's variables; undefined when the Secret in `secretsRef` does not exist. */
   readonly environment: Variables | undefined;
   /** Whether the Secret in `secretsRef` is one of the platform's own, which no agent may have. */
@@ -84,7 +86,7 @@ export function hasVariables({ status }: AgentRevision): boolean {
 export async function observeDeployment(
   client: KubeClient,
   caches: DeploymentCaches,
-  provisioning: Pick<DeploymentProvisioning, 'findProject' | 'findDatabase'>,
+  provisioning: Pick<DeploymentProvisioning, 'findProject' | 'findDatabase' | 'offersServers'>,
   deployment: AgentDeployment,
 ): Promise<DeploymentWorld> {
   const { namespace = '', name, uid } = deployment.metadata;
@@ -108,6 +110,7 @@ export async function observeDeployment(
     hostRivals: hostRivals(caches.deployments, deployment),
     platformKey: secretValue(ownedBy(deployment, platformSecret), PLATFORM_KEY),
     database: await provisioning.findDatabase(deployment),
+    offersServers: provisioning.offersServers,
     environment: secretsRef ? variablesOf(named) : {},
     isSecretOfPlatform: named !== undefined && isSecretOfPlatform(named, caches),
     repeated: await repeatedVariables(findSecret, revisions),

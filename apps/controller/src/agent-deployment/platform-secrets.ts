@@ -1,6 +1,7 @@
 import {
   BUILD_LOGIN_TYPE,
   databaseSecretName,
+  databaseServerName,
   LABEL,
   LISTENER_KEY_TYPE,
   platformSecretName,
@@ -16,6 +17,8 @@ const TYPES: ReadonlySet<string> = new Set([
   BUILD_LOGIN_TYPE,
   LISTENER_KEY_TYPE,
 ]);
+
+const SECRETS_OF_DEPLOYMENT = [databaseSecretName, databaseServerName, platformSecretName];
 
 /**
  * Whether a Secret is one of the platform's: the credentials of a destination, or what a deployment, one of its revisions
@@ -33,7 +36,7 @@ export function isSecretOfPlatform({ metadata, type = '' }: Secret, caches: List
       .some((one) => one.spec.envSecretName === name || revisionBuildName(one.metadata.name) === name) ||
     caches.deployments
       .list(namespace)
-      .some((one) => [databaseSecretName, platformSecretName].some((of) => of(one.metadata.name) === name))
+      .some(({ metadata: one }) => SECRETS_OF_DEPLOYMENT.some((of) => of(one.name) === name))
   );
 }
 

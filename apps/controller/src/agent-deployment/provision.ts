@@ -9,6 +9,7 @@ import {
   PLATFORM_KEY,
   wantedConnections,
   wantedResourceSpec,
+  wantsDatabaseServer,
 } from '#lib/manifests';
 import { isOwnedBy } from '#lib/reconcile';
 import {
@@ -24,7 +25,7 @@ import {
   type Secret,
   SECRETS,
 } from '#lib/resources';
-
+import type { DatabaseServers } from './database-servers.js';
 import { requireOwned } from './require-owned.js';
 import { secretValue } from './secret-value.js';
 import { wireName } from './wire-name.js';
@@ -34,13 +35,17 @@ export interface ProvisioningStores {
   readonly projects: Pick<Projects, 'ensure' | 'find'>;
   readonly apiKeys: Pick<ApiKeys, 'mint' | 'revokeOfDeployment'>;
   readonly databases: DeploymentDatabases;
-  /** A server where databases and roles may be created. */
+  /** Of deployments that have one of their own. */
+  readonly servers: Pick<DatabaseServers, 'isOffered' | 'find' | 'ensure' | 'release'>;
+  /** A server where databases and roles may be created, which all others share. */
   readonly adminUri: string;
 }
 
 /** What a deployment's Secret says of its database. */
 export interface KnownDatabase {
-  /** Whether its URI is that of the server as the platform reaches it now. */
+  /** Whose server has it. */
+  readonly server: 'own' | 'shared';
+  /** Whether its URI is that of the server as the platform reaches it now, and a server of its own is ready. */
   readonly isCurrent: boolean;
   /** What pods carry that were started since the URI replaced another; undefined while it never did. */
   readonly mark: string | undefined;
@@ -90,26 +95,44 @@ export class DeploymentProvisioning {
     const secret = await this.#client.find(SECRETS, { namespace, name: databaseSecretName(name) });
     const uri = secret && isOwnedBy(secret, deployment) ? secretValue(secret, DATABASE_KEY) : undefined;
     if (uri === undefined) return undefined;
-    const login = { adminUri: this.#stores.adminUri, name: databaseName(idOf(deployment) ?? '') };
+    const login = { name: databaseName(idOf(deployment) ?? ''), password: passwordOf(uri) ?? '' };
+    const isShared = uri === databaseUri({ ...login, adminUri: this.#stores.adminUri });
+    // a URI of the shared server is looked at no further: most deployments have one
+    const own = isShared ? undefined : await this.#stores.servers.find(deployment);
     return {
-      isCurrent: uri === databaseUri({ ...login, password: passwordOf(uri) ?? '' }),
+      server: own ? 'own' : 'shared',
+      isCurrent: own
+        ? own.isReady &&
+          own.adminUri !== undefined &&
+          uri === databaseUri({ ...login, adminUri: own.adminUri })
+        : isShared,
       mark: secret?.metadata.annotations?.[ANNOTATION.database],
       connections: connectionsIn(secret?.metadata.annotations?.[ANNOTATION.databaseConnections]),
     };
   }
 
+  /** Whether deployments may have a server of their own. */
+  get offersServers(): boolean {
+    return this.#stores.servers.isOffered;
+  }
+
   /**
-   * Database and role, and the Secret with their URI; the password in the Secret stays. A URI that replaces another gets
+   * Database and role, and the Secret with their URI, on the shared server or one of the deployment's own; the password in the Secret stays. A URI that replaces another gets
    * a new mark in the same write: pods without it have the former one.
+   * @param mayHaveServer whether its pods reach a server in this cluster
    */
-  async ensureDatabase(deployment: AgentDeployment, tenantId: string): Promise<void> {
+  async ensureDatabase(deployment: AgentDeployment, tenantId: string, mayHaveServer: boolean): Promise<void> {
     const existing = await this.#findOwn(deployment, databaseSecretName(deployment.metadata.name));
     const before = secretValue(existing, DATABASE_KEY);
     const password = passwordOf(before);
     const resourceSpec = wantedResourceSpec(deployment.spec);
     const maxConnections = resourceSpec?.dbMaxConnections ?? wantedConnections(resourceSpec);
+    // what lies on the shared server stays there: nothing moves it
+    const wantsServer = mayHaveServer && before === undefined && wantsDatabaseServer(deployment);
+    const own = await this.#stores.servers.ensure(deployment, wantsServer);
     const { uri, connections } = await this.#stores.databases.ensure({
-      adminUri: this.#stores.adminUri,
+      adminUri: own ?? this.#stores.adminUri,
+      isShared: own === undefined,
       name: databaseName(idOf(deployment) ?? ''),
       workspace: tenantId,
       ...(password === undefined ? {} : { password }),
@@ -131,13 +154,14 @@ export class DeploymentProvisioning {
   }
 
   /**
-   * Removes database, key and Secrets. The tracing project and its runs stay. The Secrets are not left to the garbage
+   * Removes database, its own server with the volume, key and Secrets. The tracing project and its runs stay. The Secrets are not left to the garbage
    * collector: the next deployment of the name must not find them.
    * @param id the deployment's own, whatever its annotation says
    */
   async release(deployment: AgentDeployment, id: string, tenantId: string | undefined): Promise<void> {
     const { name, namespace = '' } = deployment.metadata;
-    const { databases, apiKeys, adminUri } = this.#stores;
+    const { databases, servers, apiKeys, adminUri } = this.#stores;
+    await servers.release(deployment);
     await databases.drop({ adminUri, name: databaseName(id) });
     if (tenantId !== undefined) await apiKeys.revokeOfDeployment(tenantId, name);
     for (const secretName of [platformSecretName(name), databaseSecretName(name)]) {

@@ -1,5 +1,6 @@
-import { TerminalError } from '#lib/errors';
+import { TerminalError, WaitingError } from '#lib/errors';
 import type { AgentDeploymentStatus, Condition, Listener } from '#lib/resources';
+import type { DeploymentWorld } from './observe.js';
 import type { DeploymentDecision } from './decide.js';
 import { type Outcome, revisionCondition, summarizeDeployment } from './summarize.js';
 import { deployment, LISTENER, PROVISIONED, revision, world } from './testdata/sample-world.js';
@@ -113,11 +114,36 @@ describe('summarizeDeployment', () => {
     );
   });
 
+  it.each<[string, Partial<DeploymentWorld>, RegExp | undefined]>([
+    [
+      'may have a server, before there is a database',
+      { offersServers: true, database: undefined },
+      undefined,
+    ],
+    ['has a server of its own', { database: { server: 'own', isCurrent: true, mark: undefined } }, undefined],
+    ['began on the shared server', { offersServers: true }, /and is not moved/],
+    ['runs where no servers are', {}, /that the platform shares or was given/],
+    [
+      'runs in another cluster',
+      { offersServers: true, listener: { ...LISTENER, spec: { ...LISTENER.spec, remote: { apiUrl: 'u' } } } },
+      /another cluster/,
+    ],
+  ])('judges the size of the database of a deployment that %s', (_what, more, because) => {
+    const asking = deployment({ sourceConfig: { resourceSpec: { dbStorageGi: 4 } } });
+    const status = summarizeDeployment(world({ deployment: asking, ...more }), SETTLED, DONE, NOW);
+    const ignored = status.conditions?.find(({ type }) => type === 'FieldsIgnored')?.message;
+    if (because) expect(ignored).toMatch(because);
+    else expect(ignored).toBeUndefined();
+  });
+
   it('names the connections of the database where the server has fewer than were asked for', () => {
     const asking = deployment({ sourceConfig: { resourceSpec: { dbMaxConnections: 10_000 } } });
     const summarized = (connections?: number) =>
       summarizeDeployment(
-        world({ deployment: asking, database: { isCurrent: true, mark: undefined, connections } }),
+        world({
+          deployment: asking,
+          database: { server: 'shared', isCurrent: true, mark: undefined, connections },
+        }),
         SETTLED,
         DONE,
         NOW,
@@ -183,7 +209,7 @@ describe('summarizeDeployment after a failure', () => {
   ) =>
     summarizeDeployment(
       world({ deployment: deployment({}, {}, status) }),
-      { kind, tenantId: 't' },
+      kind === 'ensure-project' ? { kind, tenantId: 't' } : { kind, tenantId: 't', mayHaveServer: true },
       { kind: 'failed', error },
       NOW,
     );
@@ -201,6 +227,16 @@ describe('summarizeDeployment after a failure', () => {
       'DatabaseReady=True R',
       'RevisionReady=True Serving',
       'Ready=True Ready',
+    ]);
+  });
+
+  it('reports what it waits for, although that existed before', () => {
+    const starting = new WaitingError('DatabaseStarting', 'waiting for Postgres', 2_000);
+    expect(wordsOf(after(wasReady, 'ensure-key-and-database', starting))).toEqual([
+      'TracingProjectReady=True ProjectFound',
+      'DatabaseReady=False DatabaseStarting',
+      'RevisionReady=True Serving',
+      'Ready=False DatabaseStarting',
     ]);
   });
 

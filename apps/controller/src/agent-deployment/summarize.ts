@@ -1,5 +1,11 @@
-import { TerminalError } from '#lib/errors';
-import { ignoredFields, ignoredText, wantedConnections, wantedResourceSpec } from '#lib/manifests';
+import { TerminalError, WaitingError } from '#lib/errors';
+import {
+  type DatabaseChoice,
+  ignoredFields,
+  ignoredText,
+  wantedConnections,
+  wantedResourceSpec,
+} from '#lib/manifests';
 import { postgresTrouble } from '#lib/postgres';
 import {
   type AgentDeployment,
@@ -7,6 +13,7 @@ import {
   type AgentRevision,
   CONDITION,
   type ConditionDraft,
+  databaseServerName,
   findCondition,
   idOf,
   isConditionTrue,
@@ -60,7 +67,7 @@ export function summarizeDeployment(
     url: active && (spec.sourceConfig.customUrl ?? active.status?.url),
     conditions: conditionsOf(
       status?.conditions,
-      [...found, ...fieldsIgnored(deployment)],
+      [...found, ...fieldsIgnored(world)],
       { needs: STAGES, message: 'the newest revision serves', ...ofSleep(latest) },
       generation,
       now,
@@ -128,6 +135,14 @@ function findings(world: DeploymentWorld, decision: DeploymentDecision, outcome:
         keeps: [...later, CONDITION.rolledBack],
       };
     }
+    // what is waited for is known not to exist or not to be ready
+    if (outcome.error instanceof WaitingError) {
+      const { reason, message } = outcome.error;
+      return {
+        found: [...earlier, { type: stage, status: 'False', reason, message }],
+        keeps: [...later, CONDITION.rolledBack],
+      };
+    }
     if (isConditionTrue(status?.conditions, stage))
       return { found: earlier, keeps: [stage, ...later, CONDITION.rolledBack] };
     return {
@@ -151,11 +166,18 @@ function findings(world: DeploymentWorld, decision: DeploymentDecision, outcome:
 }
 
 /** While the spec has fields that drive nothing, which is no failure. */
-function fieldsIgnored({ spec }: AgentDeployment): readonly ConditionDraft[] {
-  const message = ignoredText(ignoredFields(spec));
+function fieldsIgnored(world: DeploymentWorld): readonly ConditionDraft[] {
+  const message = ignoredText(ignoredFields(world.deployment.spec, databaseChoice(world)));
   return message === ''
     ? []
     : [{ type: CONDITION.fieldsIgnored, status: 'True', reason: REASON.noEffect, message }];
+}
+
+function databaseChoice({ database, listener, offersServers }: DeploymentWorld): DatabaseChoice {
+  if (database?.server === 'own') return 'own';
+  if (!offersServers) return 'shared';
+  if (listener?.spec.remote !== undefined) return 'other-cluster';
+  return database === undefined ? 'own' : 'began-shared';
 }
 
 /** While the newest revision is one that failed after it had taken over. */
@@ -197,10 +219,17 @@ function ensured(type: Stage, world: DeploymentWorld): ConditionDraft {
 
 function databaseMessage({ deployment, database }: DeploymentWorld): string {
   const given = database?.connections;
-  if (given === undefined) return 'database exists';
+  if (given === undefined)
+    return database?.server === 'own'
+      ? `database exists, on a server of its own, ${serverText(deployment)}`
+      : 'database exists';
   const resourceSpec = wantedResourceSpec(deployment.spec);
   const wanted = resourceSpec?.dbMaxConnections ?? wantedConnections(resourceSpec);
   return `database exists, with ${given} connections at most instead of ${wanted}: the server has no more for one agent; lower dbMaxConnections`;
+}
+
+function serverText({ metadata }: AgentDeployment): string {
+  return `StatefulSet ${databaseServerName(metadata.name)}`;
 }
 
 /** What the newest revision means for its deployment. */

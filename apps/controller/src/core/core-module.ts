@@ -68,8 +68,8 @@ const KUBERNETES: readonly Provider[] = [
   {
     provide: CACHES,
     inject: [Informers, CONTROLLER_CONFIG],
-    useFactory: (informers: Informers, { systemNamespace }: ControllerConfig) =>
-      openCaches(informers, systemNamespace),
+    useFactory: (informers: Informers, { systemNamespace, agentDatabaseImage }: ControllerConfig) =>
+      openCaches(informers, { systemNamespace, hasDatabaseServers: agentDatabaseImage !== undefined }),
   },
   {
     provide: LeaderElector,

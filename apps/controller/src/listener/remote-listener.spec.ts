@@ -45,7 +45,7 @@ describe('ListenerReconciler of a remote listener', () => {
       await waitFor(() => client.list(ref).then(() => true));
     const log = createLogger('test', 'silent');
     informers = new Informers({ client, log, clock: systemClock });
-    const caches = openCaches(informers, 'agentplane-system');
+    const caches = openCaches(informers, { systemNamespace: 'agentplane-system', hasDatabaseServers: false });
     reconciler = new ListenerReconciler(caches, SETTINGS, {
       client,
       clock: systemClock,

@@ -39,6 +39,16 @@ export interface Service extends KubeObject {
   };
 }
 
+export interface PersistentVolumeClaim extends KubeObject {
+  readonly spec: {
+    readonly accessModes?: readonly string[];
+    readonly storageClassName?: string;
+    readonly volumeName?: string;
+    readonly resources?: { readonly requests?: Readonly<Record<string, string>> };
+  };
+  readonly status?: { readonly phase?: string; readonly capacity?: Readonly<Record<string, string>> };
+}
+
 export type ObjectReference = Partial<Omit<OwnerReference, 'controller' | 'blockOwnerDeletion'>> & {
   readonly namespace?: string;
   readonly resourceVersion?: string;
@@ -70,4 +80,8 @@ export const SECRETS: ResourceRef<Secret> = core('secrets', 'Secret');
 export const CONFIG_MAPS: ResourceRef<ConfigMap> = core('configmaps', 'ConfigMap');
 export const SERVICE_ACCOUNTS: ResourceRef<ServiceAccount> = core('serviceaccounts', 'ServiceAccount');
 export const SERVICES: ResourceRef<Service> = core('services', 'Service');
+export const PERSISTENT_VOLUME_CLAIMS: ResourceRef<PersistentVolumeClaim> = core(
+  'persistentvolumeclaims',
+  'PersistentVolumeClaim',
+);
 export const EVENTS: ResourceRef<KubeEvent> = core('events', 'Event');

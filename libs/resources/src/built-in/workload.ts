@@ -55,6 +55,24 @@ export interface Deployment extends KubeObject {
   readonly status?: DeploymentStatus;
 }
 
+export interface StatefulSet extends KubeObject {
+  readonly spec: {
+    readonly replicas?: number;
+    readonly serviceName?: string;
+    readonly podManagementPolicy?: 'OrderedReady' | 'Parallel';
+    readonly revisionHistoryLimit?: number;
+    readonly selector: LabelSelector;
+    readonly template: PodTemplate;
+  };
+  readonly status?: {
+    readonly observedGeneration?: number;
+    readonly replicas?: number;
+    readonly readyReplicas?: number;
+    readonly currentRevision?: string;
+    readonly updateRevision?: string;
+  };
+}
+
 export interface ReplicaSetStatus {
   readonly replicas: number;
   readonly fullyLabeledReplicas?: number;
@@ -133,6 +151,13 @@ export const REPLICA_SETS: ResourceRef<ReplicaSet> = {
   version: 'v1',
   plural: 'replicasets',
   kind: 'ReplicaSet',
+  namespaced: true,
+};
+export const STATEFUL_SETS: ResourceRef<StatefulSet> = {
+  group: 'apps',
+  version: 'v1',
+  plural: 'statefulsets',
+  kind: 'StatefulSet',
   namespaced: true,
 };
 export const JOBS: ResourceRef<Job> = {

@@ -201,15 +201,15 @@ export interface ResourceSpec {
   readonly initContainers?: readonly Container[];
   /** Containers that run beside the agent. */
   readonly sidecars?: readonly Container[];
-  /** Cores requested for the database; no effect, since databases share a server. */
+  /** Cores requested for the database; any of these asks for a Postgres server of its own, on a cluster. */
   readonly dbCpu?: number;
-  /** Most cores of the database; no effect, since databases share a server. */
+  /** Most cores of the database; any of these asks for a Postgres server of its own, on a cluster. */
   readonly dbCpuLimit?: number;
-  /** Memory in MB requested for the database; no effect, since databases share a server. */
+  /** Memory in MB requested for the database; any of these asks for a Postgres server of its own, on a cluster. */
   readonly dbMemoryMb?: number;
-  /** Most memory in MB of the database; no effect, since databases share a server. */
+  /** Most memory in MB of the database; any of these asks for a Postgres server of its own, on a cluster. */
   readonly dbMemoryLimitMb?: number;
-  /** Storage of the database in GiB; no effect, since databases share a server. */
+  /** Storage of the database in GiB; any of these asks for a Postgres server of its own, on a cluster. */
   readonly dbStorageGi?: number;
   /** Most connections to the database. */
   readonly dbMaxConnections?: number;

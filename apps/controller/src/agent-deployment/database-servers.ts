@@ -1,0 +1,200 @@
+import { randomBytes } from 'node:crypto';
+import { TerminalError, WaitingError } from '#lib/errors';
+import { applyManaged, isForbidden, isInvalid, type KubeClient } from '#lib/kube';
+import {
+  buildServerClaim,
+  buildServerSecret,
+  buildServerService,
+  buildServerStatefulSet,
+  type DatabaseServerSettings,
+  databaseServerUri,
+  type PlatformSettings,
+  SERVER_PASSWORD_KEY,
+} from '#lib/manifests';
+import { isOwnedBy } from '#lib/reconcile';
+import {
+  type AgentDeployment,
+  databaseServerName,
+  type KubeObject,
+  type ObjectKey,
+  PERSISTENT_VOLUME_CLAIMS,
+  REASON,
+  type ResourceRef,
+  RESOURCES,
+  SECRETS,
+  SERVICES,
+  STATEFUL_SETS,
+} from '#lib/resources';
+import { requireOwned } from './require-owned.js';
+import { secretValue } from './secret-value.js';
+import { isServerReady, serverTrouble } from './server-trouble.js';
+
+const STARTING_MS = 2_000;
+const DELETING_MS = 1_000;
+
+/** A deployment's own Postgres server, as it is. */
+export interface KnownServer {
+  /** Of its superuser; undefined while the Secret holds no password. */
+  readonly adminUri: string | undefined;
+  readonly isReady: boolean;
+}
+
+export interface DatabaseServersOptions {
+  readonly client: KubeClient;
+  /** Absent: no deployment gets a server of its own; those that have one keep it as it is. */
+  readonly server: DatabaseServerSettings | undefined;
+  readonly settings: PlatformSettings;
+  /** How the superuser of a server is reached. */
+  readonly uriOf?: typeof databaseServerUri;
+}
+
+/**
+ * Postgres servers of deployments that ask for one of their own: Secret, Service, PersistentVolumeClaim and StatefulSet, in
+ * the namespace of the deployment. The Secret is made first and removed last: while it exists, the deployment has a server.
+ */
+export class DatabaseServers {
+  readonly #options: DatabaseServersOptions;
+
+  constructor(options: DatabaseServersOptions) {
+    this.#options = options;
+  }
+
+  /** Whether deployments may have one. */
+  get isOffered(): boolean {
+    return this.#options.server !== undefined;
+  }
+
+  /** The server of the deployment; undefined when it has none. Reads only. */
+  async find(deployment: AgentDeployment): Promise<KnownServer | undefined> {
+    const { client, server } = this.#options;
+    const secret = await client.find(SECRETS, keyOfServer(deployment));
+    if (!secret || !isOwnedBy(secret, deployment)) return undefined;
+    const password = secretValue(secret, SERVER_PASSWORD_KEY);
+    const statefulSet = await client.find(STATEFUL_SETS, keyOfServer(deployment));
+    const [container] = statefulSet?.spec.template.spec.containers ?? [];
+    return {
+      adminUri: password === undefined ? undefined : this.#uriOf(deployment, password),
+      isReady: isServerReady(statefulSet) && (!server || container?.image === server.image),
+    };
+  }
+
+  /**
+   * The URI of the superuser of the deployment's own server, which is made what it should be; undefined when the deployment
+   * has none and is to have none.
+   * @throws WaitingError `DatabaseStarting` until its pod is ready, TerminalError `DatabaseRefused` when the cluster refuses a
+   *   part of it
+   */
+  async ensure(deployment: AgentDeployment, isWanted: boolean): Promise<string | undefined> {
+    const { client, server } = this.#options;
+    const key = keyOfServer(deployment);
+    const found = await client.find(SECRETS, key);
+    if (!found) {
+      await this.#refuseLostPassword(deployment);
+      if (!isWanted || !server) return undefined;
+    }
+    const existing = found && requireOwned(found, deployment);
+    const password = secretValue(existing, SERVER_PASSWORD_KEY) ?? randomBytes(24).toString('hex');
+    if (server) {
+      const desired = buildServerSecret(deployment, password);
+      await this.#apply(deployment, { ref: SECRETS, desired, existing });
+      await this.#applyServer(deployment, server);
+    }
+    const statefulSet = await client.find(STATEFUL_SETS, key);
+    if (!isServerReady(statefulSet)) {
+      const trouble = await serverTrouble(client, key, statefulSet);
+      throw new WaitingError(
+        REASON.databaseStarting,
+        `waiting for Postgres of its own, StatefulSet ${key.name}: ${trouble}`,
+        STARTING_MS,
+      );
+    }
+    return this.#uriOf(deployment, password);
+  }
+
+  /**
+   * Removes the server and its volume with everything in it.
+   * @throws WaitingError until the volume is gone: the next deployment of the name must not find it
+   */
+  async release(deployment: AgentDeployment): Promise<void> {
+    const { client } = this.#options;
+    const key = keyOfServer(deployment);
+    const secret = await client.find(SECRETS, key);
+    if (!secret || !isOwnedBy(secret, deployment)) return;
+    for (const ref of [STATEFUL_SETS, SERVICES, PERSISTENT_VOLUME_CLAIMS])
+      await this.#delete(deployment, ref, key);
+    const claim = await client.find(PERSISTENT_VOLUME_CLAIMS, key);
+    if (claim && isOwnedBy(claim, deployment))
+      throw new WaitingError(
+        REASON.deleting,
+        `PersistentVolumeClaim ${key.name} is being deleted`,
+        DELETING_MS,
+      );
+    await this.#delete(deployment, SECRETS, key);
+  }
+
+  async #applyServer(deployment: AgentDeployment, server: DatabaseServerSettings): Promise<void> {
+    const { client, settings } = this.#options;
+    const key = keyOfServer(deployment);
+    await this.#apply(deployment, {
+      ref: SERVICES,
+      desired: buildServerService(deployment),
+      existing: await client.find(SERVICES, key),
+    });
+    const claim = await client.find(PERSISTENT_VOLUME_CLAIMS, key);
+    await this.#apply(deployment, {
+      ref: PERSISTENT_VOLUME_CLAIMS,
+      desired: buildServerClaim(deployment, server.storageClass, claim),
+      existing: claim,
+    });
+    await this.#apply(deployment, {
+      ref: STATEFUL_SETS,
+      desired: buildServerStatefulSet(deployment, server, settings),
+      existing: await client.find(STATEFUL_SETS, key),
+    });
+  }
+
+  /** A volume whose password is lost is no reason to begin anew, on another server and without what is in it. */
+  async #refuseLostPassword(deployment: AgentDeployment): Promise<void> {
+    const { client, server } = this.#options;
+    if (!server) return;
+    const key = keyOfServer(deployment);
+    const claim = await client.find(PERSISTENT_VOLUME_CLAIMS, key);
+    if (!claim || !isOwnedBy(claim, deployment)) return;
+    throw new TerminalError(
+      REASON.databaseRefused,
+      `opening the database failed: Secret ${key.name} with the password of its server does not exist; restore it, or delete PersistentVolumeClaim ${key.name} to begin with an empty database`,
+    );
+  }
+
+  async #apply<T extends KubeObject>(
+    deployment: AgentDeployment,
+    child: Parameters<typeof applyManaged<T>>[2],
+  ): Promise<void> {
+    const owner = { kind: 'reference', ref: RESOURCES.AgentDeployment, object: deployment } as const;
+    try {
+      await applyManaged<T>(this.#options.client, owner, child);
+    } catch (error) {
+      if (!isInvalid(error) && !isForbidden(error)) throw error;
+      throw new TerminalError(
+        REASON.databaseRefused,
+        `applying ${child.ref.kind} ${databaseServerName(deployment.metadata.name)} for the database failed: ${error.message}`,
+        { cause: error },
+      );
+    }
+  }
+
+  async #delete(deployment: AgentDeployment, ref: ResourceRef, key: ObjectKey): Promise<void> {
+    const { client } = this.#options;
+    const found = await client.find(ref, key);
+    const { uid } = found?.metadata ?? {};
+    if (found && uid !== undefined && isOwnedBy(found, deployment)) await client.delete(ref, key, { uid });
+  }
+
+  #uriOf(deployment: AgentDeployment, password: string): string {
+    return (this.#options.uriOf ?? databaseServerUri)(deployment, password);
+  }
+}
+
+function keyOfServer({ metadata }: AgentDeployment): ObjectKey {
+  return { namespace: metadata.namespace ?? '', name: databaseServerName(metadata.name) };
+}

@@ -1,0 +1,209 @@
+import {
+  type AgentDeployment,
+  COMPONENT,
+  databaseServerName,
+  LABEL,
+  type PersistentVolumeClaim,
+  type PodContainer,
+  type ResourceSpec,
+  type Secret,
+  type Service,
+  type StatefulSet,
+} from '#lib/resources';
+import { wantedResourceSpec } from './deployment-types.js';
+import { CONTAINER_SECURITY, platformLabels, platformPodSecurity } from './object-labels.js';
+import type { PlatformSettings } from './platform-settings.js';
+import { placementOf } from './pod-placement.js';
+import { podResources } from './pod-resources.js';
+import { userMetadata } from './user-metadata.js';
+
+/** Postgres servers of deployments that ask for one of their own. */
+export interface DatabaseServerSettings {
+  /** Image of Postgres, with the entry point of the official one. */
+  readonly image: string;
+  /** User and group that its files belong to. */
+  readonly userId: number;
+  /** Class of the volumes; the default of the cluster when absent. */
+  readonly storageClass?: string | undefined;
+}
+
+/** Key of the superuser's password in the Secret of a server. */
+export const SERVER_PASSWORD_KEY = 'password';
+
+const PORT = 5432;
+const DEFAULT_STORAGE_GI = 10;
+const DEFAULT_MEMORY_MB = 256;
+/** What is left of a server's connections for the platform and for people. */
+const SPARE_CONNECTIONS = 10;
+/** Fewer would make the number of an agent's pods, by which connections are asked for, start the server again. */
+const FEWEST_CONNECTIONS = 110;
+/** Postgres' own default. */
+const MAX_SHARED_BUFFERS_MB = 8_192;
+const MIN_SHARED_BUFFERS_MB = 16;
+const FOLDER = '/data';
+
+/** Fields of the resource spec that ask for a Postgres server of the deployment's own. */
+export const DATABASE_SERVER_FIELDS = [
+  'dbCpu',
+  'dbCpuLimit',
+  'dbMemoryMb',
+  'dbMemoryLimitMb',
+  'dbStorageGi',
+] as const satisfies readonly (keyof ResourceSpec)[];
+
+/** Whether a deployment asks for a Postgres server of its own: any field about its size does. */
+export function wantsDatabaseServer(deployment: Pick<AgentDeployment, 'spec'>): boolean {
+  const wanted = wantedResourceSpec(deployment.spec) ?? {};
+  return DATABASE_SERVER_FIELDS.some((field) => wanted[field] !== undefined);
+}
+
+/** The superuser's URI of a deployment's own server, within its cluster. */
+export function databaseServerUri({ metadata }: Pick<AgentDeployment, 'metadata'>, password: string): string {
+  const host = `${databaseServerName(metadata.name)}.${metadata.namespace ?? 'default'}.svc`;
+  return `postgres://postgres:${encodeURIComponent(password)}@${host}:${PORT}/postgres?require_auth=scram-sha-256`;
+}
+
+/** The superuser's password, made once: Postgres keeps the first it was started with. */
+export function buildServerSecret(deployment: AgentDeployment, password: string): Secret {
+  return {
+    ...{ apiVersion: 'v1', kind: 'Secret', metadata: metadataOf(deployment), type: 'Opaque' },
+    data: { [SERVER_PASSWORD_KEY]: Buffer.from(password, 'utf8').toString('base64') },
+  };
+}
+
+/** The name of the server; headless, since it has one pod. */
+export function buildServerService(deployment: AgentDeployment): Service {
+  return {
+    ...{ apiVersion: 'v1', kind: 'Service', metadata: metadataOf(deployment) },
+    spec: {
+      clusterIP: 'None',
+      selector: selectorOf(deployment),
+      ports: [{ name: 'postgres', port: PORT, targetPort: 'postgres', protocol: 'TCP' }],
+    },
+  };
+}
+
+/**
+ * The volume of the server. Its class and, where no size is asked for, its size stay as they are.
+ * @param existing the volume as it is, where there is one
+ */
+export function buildServerClaim(
+  deployment: AgentDeployment,
+  storageClass: string | undefined,
+  existing?: PersistentVolumeClaim,
+): PersistentVolumeClaim {
+  const { dbStorageGi } = wantedResourceSpec(deployment.spec) ?? {};
+  const present = existing?.spec.resources?.requests?.['storage'];
+  const storage = dbStorageGi === undefined ? present : `${dbStorageGi}Gi`;
+  const storageClassName = existing ? existing.spec.storageClassName : storageClass;
+  return {
+    ...{ apiVersion: 'v1', kind: 'PersistentVolumeClaim', metadata: metadataOf(deployment) },
+    spec: {
+      accessModes: ['ReadWriteOnce'],
+      ...(storageClassName === undefined ? {} : { storageClassName }),
+      resources: { requests: { storage: storage ?? `${DEFAULT_STORAGE_GI}Gi` } },
+    },
+  };
+}
+
+/** The server itself. It restarts when anything of this changes. */
+export function buildServerStatefulSet(
+  deployment: AgentDeployment,
+  server: DatabaseServerSettings,
+  settings: PlatformSettings,
+): StatefulSet {
+  const name = databaseServerName(deployment.metadata.name);
+  const selector = selectorOf(deployment);
+  const identity = { runAsUser: server.userId, runAsGroup: server.userId, fsGroup: server.userId };
+  return {
+    ...{ apiVersion: 'apps/v1', kind: 'StatefulSet', metadata: metadataOf(deployment) },
+    spec: {
+      replicas: 1,
+      serviceName: name,
+      revisionHistoryLimit: 1,
+      // an ordered one waits for a pod that can never be ready before it replaces it by one that can
+      podManagementPolicy: 'Parallel',
+      selector: { matchLabels: selector },
+      template: {
+        metadata: { labels: selector },
+        spec: {
+          automountServiceAccountToken: false,
+          enableServiceLinks: false,
+          securityContext: {
+            ...platformPodSecurity(settings),
+            ...identity,
+            fsGroupChangePolicy: 'OnRootMismatch',
+          },
+          ...placementOf(settings),
+          terminationGracePeriodSeconds: 60,
+          containers: [serverContainer(deployment, server)],
+          volumes: [
+            { name: 'data', persistentVolumeClaim: { claimName: name } },
+            { name: 'run', emptyDir: { sizeLimit: '16Mi' } },
+            { name: 'tmp', emptyDir: { sizeLimit: '256Mi' } },
+          ],
+        },
+      },
+    },
+  };
+}
+
+function serverContainer(deployment: AgentDeployment, { image }: DatabaseServerSettings): PodContainer {
+  const { dbCpu, dbCpuLimit, dbMemoryMb, dbMemoryLimitMb, dbMaxConnections } =
+    wantedResourceSpec(deployment.spec) ?? {};
+  const connections = Math.max(FEWEST_CONNECTIONS, (dbMaxConnections ?? 0) + SPARE_CONNECTIONS);
+  const memoryMb = dbMemoryMb ?? Math.min(DEFAULT_MEMORY_MB, dbMemoryLimitMb ?? DEFAULT_MEMORY_MB);
+  const buffersMb = Math.min(MAX_SHARED_BUFFERS_MB, Math.max(MIN_SHARED_BUFFERS_MB, memoryMb >> 2));
+  const secret = databaseServerName(deployment.metadata.name);
+  return {
+    name: 'postgres',
+    image,
+    args: ['-c', `max_connections=${connections}`, '-c', `shared_buffers=${buffersMb}MB`],
+    env: [
+      // below the volume, whose root may hold lost+found
+      { name: 'PGDATA', value: `${FOLDER}/pgdata` },
+      {
+        name: 'POSTGRES_PASSWORD',
+        valueFrom: { secretKeyRef: { name: secret, key: SERVER_PASSWORD_KEY } },
+      },
+    ],
+    ports: [{ name: 'postgres', containerPort: PORT, protocol: 'TCP' }],
+    // by TCP: the server that makes the first database listens on its socket alone
+    readinessProbe: {
+      exec: { command: ['pg_isready', '-h', '127.0.0.1', '-U', 'postgres'] },
+      periodSeconds: 2,
+      timeoutSeconds: 3,
+    },
+    resources: podResources({
+      ...(dbCpu === undefined ? {} : { cpu: dbCpu }),
+      ...(dbCpuLimit === undefined ? {} : { cpuLimit: dbCpuLimit }),
+      ...(dbMemoryMb === undefined ? {} : { memoryMb: dbMemoryMb }),
+      ...(dbMemoryLimitMb === undefined ? {} : { memoryLimitMb: dbMemoryLimitMb }),
+    }),
+    securityContext: { ...CONTAINER_SECURITY, readOnlyRootFilesystem: true },
+    terminationMessagePolicy: 'FallbackToLogsOnError',
+    volumeMounts: [
+      { name: 'data', mountPath: FOLDER },
+      { name: 'run', mountPath: '/var/run/postgresql' },
+      { name: 'tmp', mountPath: '/tmp' },
+    ],
+  };
+}
+
+function selectorOf({ metadata }: AgentDeployment): Readonly<Record<string, string>> {
+  return { [LABEL.databaseOf]: metadata.name, [LABEL.component]: COMPONENT.agentDatabase };
+}
+
+/** The pod has none of the user's labels: a change of them would start the server again. */
+function metadataOf(deployment: AgentDeployment): Secret['metadata'] {
+  const { labels, ...annotations } = userMetadata(wantedResourceSpec(deployment.spec));
+  return {
+    name: databaseServerName(deployment.metadata.name),
+    namespace: deployment.metadata.namespace,
+    labels: {
+      ...labels,
+      ...platformLabels(COMPONENT.agentDatabase, { [LABEL.databaseOf]: deployment.metadata.name }),
+    },
+    ...annotations,
+  };
+}
