@@ -54,6 +54,25 @@ export async function inLimitedTransaction<T>(
 }
 
 /**
+ * Performs the last work of a transaction with another limit of time for each of its statements. After a TimeLimitError
+ * no more statement can follow.
+ * @throws TimeLimitError
+ */
+export async function withinLimit<T>(
+  connection: Connection,
+  limitMs: number,
+  work: () => Promise<T>,
+): Promise<T> {
+  try {
+    await connection.query(`SET LOCAL statement_timeout = ${limitMs}; SET LOCAL jit = off`);
+    return await work();
+  } catch (error) {
+    if (sqlState(error) !== QUERY_CANCELED) throw error;
+    throw new TimeLimitError(limitMs, { cause: error });
+  }
+}
+
+/**
  * A cancellation that was sent is waited for, with the connection: it would meet whatever is at work there next. One that
  * found no connection of the pool free in time is not sent any more, and the time limit decides.
  */

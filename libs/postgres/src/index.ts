@@ -4,7 +4,12 @@ export { CopyBinaryWriter } from './copy/copy-binary-writer.js';
 export { copyAcross } from './copy/copy-across.js';
 export { copyIn, type CopyPart } from './copy/copy-in.js';
 export { copyOut } from './copy/copy-out.js';
-export { inLimitedTransaction, TimeLimitError, type TimeLimit } from './in-limited-transaction.js';
+export {
+  inLimitedTransaction,
+  TimeLimitError,
+  type TimeLimit,
+  withinLimit,
+} from './in-limited-transaction.js';
 export { inTransaction } from './in-transaction.js';
 export { mayPass } from './may-pass.js';
 export { migrate } from './migrate.js';

@@ -7,7 +7,7 @@ import { PAGE_HEADERS } from '../page/page-document.js';
 import { PAGE_BYTES, PAGE_FIELDS, PAGE_RUNS, renderTracePage } from '../page/trace-page.js';
 import { AnswerBudget } from '../core/answer-budget.js';
 import { withAttachments } from '../trace/attached-runs.js';
-import { around, rendered } from '../trace/all-runs.js';
+import { renderedWithin } from '../trace/all-runs.js';
 import { renderRun, RUN_FIELDS, selectedFields } from '../trace/render-run.js';
 import { RunAnswer } from '../trace/run-answer.js';
 import { renderCursor } from '../trace/run-cursor.js';
@@ -96,7 +96,7 @@ export class PublicController {
       );
       const cursors = { next: next ? renderCursor(next) : null, prev: null };
       const rest = JSON.stringify({ cursors, search_cursors: null, parsed_query: null });
-      return around('{"runs":[', await rendered(found, fields), `],${rest.slice(1)}`);
+      return renderedWithin('{"runs":[', [found, fields], `],${rest.slice(1)}`);
     });
   }
 

@@ -4,7 +4,7 @@ import type { FastifyReply } from 'fastify';
 import type { Caller } from '#lib/auth';
 import { FromCaller } from '../tenancy/caller.js';
 import { AnswerBudget } from '../core/answer-budget.js';
-import { around, rendered } from '../trace/all-runs.js';
+import { renderedWithin } from '../trace/all-runs.js';
 import { renderCursor } from '../trace/run-cursor.js';
 import { RunSearches } from '../trace/run-searches.js';
 import { Described } from '../wire/described.js';
@@ -129,7 +129,7 @@ export class ThreadsController {
         hold,
       );
       const cursor = JSON.stringify(next ? renderCursor(next) : null);
-      return around('{"items":[', await rendered(runs, fields), `],"next_cursor":${cursor}}`);
+      return renderedWithin('{"items":[', [runs, fields], `],"next_cursor":${cursor}}`);
     });
   }
 }

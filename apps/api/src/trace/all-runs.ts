@@ -1,22 +1,33 @@
 import { Readable } from 'node:stream';
 import type { BufferAccount } from '#lib/http';
 import type { RunPage, StoredRun } from '#lib/trace-store';
-import { type ReadRun, renderRun, type RunFields } from './render-run.js';
+import { printRun, type ReadRun, type RunFields } from './render-run.js';
 import { renderCursor } from './run-cursor.js';
+
+const COMMA = Buffer.from(',');
+
+/** Runs on the wire, with commas between them, in parts that are copied once, by who puts them together. */
+async function printedRuns(runs: readonly ReadRun[], fields: RunFields): Promise<Buffer[]> {
+  const parts: Buffer[] = [];
+  for (const run of runs) {
+    if (parts.length > 0) parts.push(COMMA);
+    await printRun(run, fields, parts);
+  }
+  return parts;
+}
 
 /** Runs on the wire, with commas between them. */
 export async function rendered(runs: readonly ReadRun[], fields: RunFields): Promise<Buffer> {
-  const comma = Buffer.from(',');
-  const parts: Buffer[] = [];
-  for (const run of runs) {
-    if (parts.length > 0) parts.push(comma);
-    parts.push(await renderRun(run, fields));
-  }
-  return Buffer.concat(parts);
+  return Buffer.concat(await printedRuns(runs, fields));
 }
 
-export function around(before: string, runs: Buffer, after: string): Buffer {
-  return Buffer.concat([Buffer.from(before), runs, Buffer.from(after)]);
+/** The same between two texts. */
+export async function renderedWithin(
+  before: string,
+  [runs, fields]: readonly [readonly ReadRun[], RunFields],
+  after: string,
+): Promise<Buffer> {
+  return Buffer.concat([Buffer.from(before), ...(await printedRuns(runs, fields)), Buffer.from(after)]);
 }
 
 /**
@@ -36,10 +47,9 @@ export async function allRuns(
     let found = first;
     let before = '{"items":[';
     for (;;) {
-      const runs = await rendered(await complete(found.runs), fields);
       // runs may be deleted meanwhile
-      if (runs.length > 0) {
-        yield around(before, runs, '');
+      if (found.runs.length > 0) {
+        yield await renderedWithin(before, [await complete(found.runs), fields], '');
         before = ',';
       }
       if (!found.next) break;

@@ -56,36 +56,58 @@ export function hasTotals(fields: RunFields): boolean {
   return TOTALS.some((name) => fields.has(name));
 }
 
+/** What is printed before the value of each field. */
+interface PrintedField {
+  readonly head: string;
+  readonly field: RunField;
+}
+
+const printed = new WeakMap<RunFields, readonly PrintedField[]>();
+
+/** Names are quoted once for all runs of all answers with these fields. */
+function printedFields(fields: RunFields): readonly PrintedField[] {
+  const found = printed.get(fields);
+  if (found) return found;
+  const made = [...fields].map(([name, field], at) => ({
+    ...{ head: `${at === 0 ? '{' : ','}${JSON.stringify(name)}:`, field },
+  }));
+  printed.set(fields, made);
+  return made;
+}
+
 /** A run on the wire. Payloads are put in as the bytes that are stored, whose JSON was checked when it came. */
 export async function renderRun(run: ReadRun, fields: RunFields): Promise<Buffer> {
-  const { row, payloads, feedbackStats, attachments, children } = run;
   const parts: Buffer[] = [];
-  let text = '{';
-  for (const [name, field] of fields) {
-    const isFirst = text === '{' && parts.length === 0;
-    text += `${isFirst ? '' : ','}${JSON.stringify(name)}:`;
-    if ('of' in field) text += JSON.stringify(field.of(row) ?? null);
-    else if ('children' in field) text += JSON.stringify(children?.[field.children] ?? null);
-    else if ('stats' in field) text += feedbackStats ?? 'null';
-    else if ('attached' in field)
-      text += JSON.stringify(attachments?.size ? field.attached(attachments) : null);
-    else {
-      parts.push(Buffer.from(text), await wirePayload(payloads[field.payload], field));
-      text = '';
-    }
-  }
-  parts.push(Buffer.from(`${text}}`));
+  await printRun(run, fields, parts);
   return Buffer.concat(parts);
 }
 
-/** All are JSON text but `error`, which is plain text. A part is looked for with turns for others. */
-async function wirePayload(
-  bytes: Buffer | undefined,
-  { payload, part }: Extract<RunField, { payload: unknown }>,
-): Promise<Buffer> {
-  if (!bytes) return NULL;
-  if (payload === 'error') return Buffer.from(JSON.stringify(bytes.toString()));
-  return (part ? await inTurns(part(bytes)) : bytes) ?? NULL;
+/** Adds the bytes of a run. Payloads are none of their copies: they are copied once, into the answer. */
+export async function printRun(run: ReadRun, fields: RunFields, parts: Buffer[]): Promise<void> {
+  const { row, payloads, feedbackStats, attachments, children } = run;
+  let text = fields.size === 0 ? '{' : '';
+  for (const { head, field } of printedFields(fields)) {
+    text += head;
+    if ('of' in field) text += printedValue(field.of(row));
+    else if ('payload' in field) {
+      const bytes = payloads[field.payload];
+      if (!bytes) text += 'null';
+      else if (field.payload === 'error') text += JSON.stringify(bytes.toString());
+      else {
+        // a part is looked for with turns for others
+        parts.push(Buffer.from(text), field.part ? ((await inTurns(field.part(bytes))) ?? NULL) : bytes);
+        text = '';
+      }
+    } else if ('children' in field) text += JSON.stringify(children?.[field.children] ?? null);
+    else if ('stats' in field) text += feedbackStats ?? 'null';
+    else text += JSON.stringify(attachments?.size ? field.attached(attachments) : null);
+  }
+  parts.push(Buffer.from(`${text}}`));
+}
+
+/** As JSON; most fields of most runs are empty. */
+function printedValue(value: unknown): string {
+  return value === null || value === undefined ? 'null' : JSON.stringify(value);
 }
 
 /** As both clients read them. */

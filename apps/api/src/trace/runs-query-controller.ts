@@ -9,7 +9,7 @@ import { Described } from '../wire/described.js';
 import { Operation } from '../wire/operation.js';
 import { PathId } from '../wire/path-id.js';
 import { AttachmentUrls } from '../attachment/attachment-urls.js';
-import { allRuns, around, rendered } from './all-runs.js';
+import { allRuns, renderedWithin, rendered } from './all-runs.js';
 import { withAttachments } from './attached-runs.js';
 import { AnswerBudget } from '../core/answer-budget.js';
 import { type RunFields, selectedFields } from './render-run.js';
@@ -54,7 +54,7 @@ export class RunsQueryController {
       const runs = await withAttachments(this.urls, { caller, origin, hold }, found, fields);
       const cursors = { next: next ? renderCursor(next) : null, prev: null };
       const rest = JSON.stringify({ cursors, search_cursors: null, parsed_query: null });
-      return around('{"runs":[', await rendered(runs, fields), `],${rest.slice(1)}`);
+      return renderedWithin('{"runs":[', [runs, fields], `],${rest.slice(1)}`);
     });
   }
 }
@@ -94,7 +94,7 @@ export class SelectedRunsController {
       const { runs: found, next } = await this.searches.page(caller, this.#askedBy(body, fields), hold);
       const runs = await withAttachments(this.urls, { caller, origin, hold }, found, fields);
       const rest = { has_more: next !== undefined, next_cursor: next ? renderCursor(next) : null };
-      return around('{"items":[', await rendered(runs, fields), `],${JSON.stringify(rest).slice(1)}`);
+      return renderedWithin('{"items":[', [runs, fields], `],${JSON.stringify(rest).slice(1)}`);
     });
   }
 

@@ -1,4 +1,4 @@
-import type { Pool, Queryable } from '#lib/postgres';
+import { inTransaction, type Pool, type Queryable } from '#lib/postgres';
 import { isUuid } from '#lib/resources';
 import { feedbackStats } from '../feedback/feedback-stats.js';
 import type { PayloadStore } from '../run/payload-store.js';
@@ -34,7 +34,9 @@ export async function readRun(
 ): Promise<StoredRun | undefined> {
   const found = await findRun(pool, payloads, options);
   if (!found) return undefined;
-  const [row = found.row] = options.totals ? await withTotals(pool, options.tenantId, [found.row]) : [];
+  const [row = found.row] = options.totals
+    ? await inTransaction(pool, (db) => withTotals(db, options.tenantId, [found.row]), 'BEGIN READ ONLY')
+    : [];
   const run = { ...found, row };
   return options.children ? (await withChildren(pool, options.tenantId, [run], options.hold))[0] : run;
 }

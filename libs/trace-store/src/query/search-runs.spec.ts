@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { inTransaction, openPool } from '#lib/postgres';
 import { createLogger } from '#lib/telemetry';
 import { testPostgres } from '#lib/testing';
 import { parseInstant, systemClock } from '#lib/time';
@@ -63,10 +64,11 @@ const PAGE: RunPageOptions = { order: 'descending', limit: 7, fields: [], maxByt
 describe('a search of runs', () => {
   const all = shapes();
   let store: TraceStore;
+  let uri: string;
   let projects: Readonly<Record<string, string>>;
 
   beforeAll(async () => {
-    const { uri } = await postgres.freshDatabase();
+    ({ uri } = await postgres.freshDatabase());
     store = openTraceStore({ uri, poolSize: 4, log, clock: systemClock });
     await store.migrate();
     const post = all.map((shape): RunOperation => ({
@@ -165,6 +167,43 @@ describe('a search of runs', () => {
     expect(found).toEqual(expected(({ session_name }) => session_name === 'main'));
     expect(Math.max(...held)).toBeLessThanOrEqual(400);
     expect(held.length).toBeGreaterThan(found.length / 2 - 1);
+  });
+
+  it('reads payloads that are too many for one look', async () => {
+    const tenant = randomUUID();
+    const trace = randomUUID();
+    const post = [trace, randomUUID(), randomUUID()].map((id, at): RunOperation => {
+      const start_time = `2026-03-01T10:00:0${at}.000000Z`;
+      const run = { id, trace_id: trace, session_name: 'long', name: `${at}`, run_type: 'chain', start_time };
+      const parent = at === 0 ? {} : { parent_run_id: trace };
+      return {
+        run: Buffer.from(JSON.stringify({ ...run, ...parent })),
+        fields: { inputs: Buffer.from(JSON.stringify('é'.repeat(300_000 + at))) },
+      };
+    });
+    await store.ingest(tenant, { post, patch: [] });
+    const page = { ...PAGE, fields: ['inputs', 'outputs'], maxBytes: 16_000_000 } as const;
+    const { runs } = await store.runs.search(tenant, { traceId: trace }, page);
+    expect(runs.map(({ payloads }) => JSON.parse(String(payloads.inputs)).length)).toEqual([
+      300_002, 300_001, 300_000,
+    ]);
+    expect(runs.map(({ payloads }) => payloads.outputs)).toEqual([undefined, undefined, undefined]);
+  });
+
+  it.each(['a trace', 'ids'])('reads %s without a look at the partitions of other days', async (by) => {
+    const [{ id, trace_id: traceId } = { id: '', trace_id: '' }] = all;
+    const search = by === 'ids' ? { ids: [id] } : { traceId };
+    const page = { ...PAGE, fields: ['inputs'], feedback: true, totals: true, children: true } as const;
+    const other = openPool({ uri, applicationName: 'other', maxConnections: 1, log });
+    try {
+      const found = await inTransaction(other, async (db) => {
+        await db.query('LOCK TABLE runs_before_1970, run_payloads_before_1970 IN ACCESS EXCLUSIVE MODE');
+        return store.runs.search(TENANT, search, page);
+      });
+      expect(found.runs.length).toBe(by === 'ids' ? 1 : RUNS_OF_TRACE);
+    } finally {
+      await other.end();
+    }
   });
 
   it('answers a run that is larger than a page by itself', async () => {

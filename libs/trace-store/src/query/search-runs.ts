@@ -3,9 +3,10 @@ import { formatInstant } from '#lib/time';
 import { filterSql } from '../filter/filter-sql.js';
 import { feedbackStats } from '../feedback/feedback-stats.js';
 import type { PayloadStore } from '../run/payload-store.js';
-import { readRuns, RUN_COLUMNS } from '../run/run-table.js';
+import { readMarkedRuns, RUN_COLUMNS } from '../run/run-table.js';
 import type { RunRow } from '../run/stored-run.js';
 import { limitedRead, type ReadLimit } from '../limited-read.js';
+import { type KeyTimes, timesOfNamed, within } from './key-times.js';
 import { keyConditions, Parameters, runConditions, timeConditions } from './run-conditions.js';
 import { withChildren } from './with-children.js';
 import { withTotals } from './with-totals.js';
@@ -18,22 +19,8 @@ const LIMIT: ReadLimit = {
   advice: 'ask for fewer projects, a shorter time or one trace',
 };
 
-/** One page of the runs of a tenant that are wanted. @throws PublicError bad_request when finding them takes too long */
-export async function searchRuns(
-  pool: Pool,
-  payloads: Pick<PayloadStore, 'getSome' | 'sizes'>,
-  { tenantId, search, page }: SearchRequest,
-): Promise<RunPage> {
-  const found = await limitedRead(pool, (db) => readPage(db, payloads, { tenantId, search, page }), LIMIT);
-  const runs = page.children ? await withChildren(pool, tenantId, found.runs, page.hold) : found.runs;
-  if (page.totals !== true) return { ...found, runs };
-  const rows = await withTotals(
-    pool,
-    tenantId,
-    runs.map(({ row }) => row),
-  );
-  return { ...found, runs: runs.map((run, at) => ({ ...run, row: rows[at] ?? run.row })) };
-}
+/** Of payloads that come with the look at how many there are: a connection holds no more than that uncounted. */
+const MOST_AT_ONCE = 1024 * 1024;
 
 export interface SearchRequest {
   readonly tenantId: string;
@@ -41,41 +28,71 @@ export interface SearchRequest {
   readonly page: RunPageOptions;
 }
 
-async function readPage(
-  db: Connection,
-  payloads: Pick<PayloadStore, 'getSome' | 'sizes'>,
+/** One page of the runs of a tenant that are wanted. @throws PublicError bad_request when finding them takes too long */
+export async function searchRuns(
+  pool: Pool,
+  payloads: Pick<PayloadStore, 'look' | 'getSome'>,
   request: SearchRequest,
 ): Promise<RunPage> {
-  const { limit, fields, feedback = false, maxBytes, hold } = request.page;
+  const { tenantId, page } = request;
+  const found = await limitedRead(pool, (db) => readPage(db, payloads, request), LIMIT);
+  if (!page.children) return found;
+  return { ...found, runs: await withChildren(pool, tenantId, found.runs, page.hold) };
+}
+
+async function readPage(
+  db: Connection,
+  payloads: Pick<PayloadStore, 'look' | 'getSome'>,
+  request: SearchRequest,
+): Promise<RunPage> {
+  const { tenantId, search, page } = request;
+  const isNamed = search.ids !== undefined || search.traceId !== undefined;
+  const times = isNamed ? await timesOfNamed(db, tenantId, search) : undefined;
+  if (isNamed && !times) return { runs: [], next: undefined };
   const parameters = new Parameters();
-  const text = pageQuery(request, parameters);
-  const found = await readRuns(db, text, parameters.values); // one more than the page has
-  const sizes = (await payloads.sizes(db, found, fields)).map((size, at) => size + bytesOfRow(found[at]));
-  const stats = feedback
-    ? await feedbackStats(db, request.tenantId, found.slice(0, limit))
-    : new Map<number, string | null>();
+  const text = pageQuery(request, parameters, times);
+  const marked = await readMarkedRuns(db, text, parameters.values); // one more than the page has
+  const rows = marked.slice(0, page.limit).map(({ row }) => row);
+  const seen = await payloads.look(db, rows, page.fields, Math.min(page.maxBytes, MOST_AT_ONCE));
+  const withFeedback = marked.slice(0, page.limit).some(({ isMarked }) => isMarked);
+  const stats = withFeedback ? await feedbackStats(db, tenantId, rows) : NO_STATS;
+  const sizes = rows.map((row, at) => (seen[at]?.bytes ?? 0) + bytesOfRow(row));
+  const { count, bytes } = endOfPage(sizes, stats, page.maxBytes);
+  page.hold?.(bytes);
+  const own = rows.slice(0, count);
+  const left = own.filter((_row, at) => !seen[at]?.payloads);
+  const read = new Map((await payloads.getSome(db, left, page.fields)).map((one, at) => [left[at], one]));
+  // the last one: what ends it for its time ends the transaction
+  const summed = page.totals ? await withTotals(db, tenantId, own, search.ids ? undefined : times) : own;
+  const runs = own.map((row, at) => ({
+    ...{ row: summed[at] ?? row, payloads: seen[at]?.payloads ?? read.get(row) ?? {} },
+    feedbackStats: stats.get(at) ?? undefined,
+  }));
+  return { runs, next: count < marked.length ? cursorOf(own.at(-1)) : undefined };
+}
+
+const NO_STATS: ReadonlyMap<number, string | null> = new Map();
+
+/** How many runs a page has, of those that were found; one at least. */
+function endOfPage(
+  sizes: readonly number[],
+  stats: ReadonlyMap<number, string | null>,
+  maxBytes: number,
+): { readonly count: number; readonly bytes: number } {
   let bytes = 0;
   let count = 0;
-  while (count < Math.min(found.length, limit)) {
+  for (const own of sizes) {
     const ofRun = stats.get(count);
-    const size = (sizes[count] ?? 0) + (ofRun?.length ?? 0);
+    const size = own + (ofRun?.length ?? 0);
     if (count > 0 && (ofRun === null || bytes + size > maxBytes)) break;
     bytes += size;
     count++;
   }
-  hold?.(bytes);
-  const rows = found.slice(0, count);
-  const read = await payloads.getSome(db, rows, fields);
-  const runs = rows.map((row, at) => ({
-    ...{ row, payloads: read[at] ?? {} },
-    feedbackStats: stats.get(at) ?? undefined,
-  }));
-  return { runs, next: count < found.length ? cursorOf(rows.at(-1)) : undefined };
+  return { count, bytes };
 }
 
 /** About as many as a row takes: tags and ancestors may be many. */
-function bytesOfRow(row: RunRow | undefined): number {
-  if (!row) return 0;
+function bytesOfRow(row: RunRow): number {
   const { name, dottedOrder, tags, parentRunIds, threadId = '' } = row;
   const texts = name.length + dottedOrder.length + threadId.length + 40 * parentRunIds.length;
   return tags.reduce((sum, tag) => sum + tag.length + 3, texts);
@@ -85,8 +102,16 @@ function cursorOf(row: RunRow | undefined): RunPage['next'] {
   return row && { startTime: row.startTime, id: row.id, traceId: row.traceId };
 }
 
-/** Rows of the page and one more, from where the fewest are read. */
-function pageQuery({ tenantId, search, page }: SearchRequest, parameters: Parameters): string {
+/**
+ * Rows of the page and one more, from where the fewest are read, with a mark on those that have feedback where that is
+ * asked for.
+ * @param times of the runs that are named
+ */
+function pageQuery(
+  { tenantId, search, page }: SearchRequest,
+  parameters: Parameters,
+  times: KeyTimes | undefined,
+): string {
   const { order, limit } = page;
   const direction = order === 'ascending' ? 'ASC' : 'DESC';
   const orderOf = (table: 'k' | 'r'): string =>
@@ -104,29 +129,36 @@ function pageQuery({ tenantId, search, page }: SearchRequest, parameters: Parame
   ]
     .map((condition) => ` AND ${condition}`)
     .join('');
-  if (search.ids || search.traceId !== undefined) {
+  // a scalar one: it is never looked up for all of the table at once
+  const mark = page.feedback
+    ? `(SELECT 1 FROM feedback f WHERE f.tenant_id = ${tenant} AND f.run_id = r.id
+        AND f.project_id = r.project_id AND f.trace_id = r.trace_id LIMIT 1) IS NOT NULL`
+    : 'FALSE';
+  const columns = `${RUN_COLUMNS}, ${mark}`;
+  if (times) {
     const named = [
       ...keyConditions(search, parameters),
       ...timeConditions('k', search, parameters),
       ...placeConditions('k', page, parameters),
     ];
     // keys say in which partition a run lies; they are in the page's order, so that no run is looked up beyond its end
-    return `SELECT ${RUN_COLUMNS} FROM (
+    return `SELECT ${columns} FROM (
       SELECT * FROM run_keys k WHERE ${of('k')} AND ${named.join(' AND ')} ${orderOf('k')}
     ) k CROSS JOIN LATERAL (
       SELECT * FROM runs r WHERE r.tenant_id = ${tenant} AND r.project_id = k.project_id
-        AND r.start_time = k.start_time AND r.id = k.id AND r.trace_id = k.trace_id${wanted} LIMIT 1
+        AND r.start_time = k.start_time AND r.id = k.id AND r.trace_id = k.trace_id
+        AND ${within('r', times, parameters)}${wanted} LIMIT 1
     ) r ${orderOf('k')} LIMIT ${most}`;
   }
   if (search.parentRunId !== undefined)
     // else the planner might go through the project in its order, to find the few children of a run
     return `WITH r AS MATERIALIZED (
       SELECT * FROM runs r WHERE ${of('r')}${wanted}
-    ) SELECT ${RUN_COLUMNS} FROM r ${inOrder}`;
+    ) SELECT ${columns} FROM r ${inOrder}`;
   const given = projects
     ? `unnest(${projects}) AS p(id)`
     : `(SELECT id FROM projects WHERE tenant_id = ${tenant}) AS p`;
-  return `SELECT ${RUN_COLUMNS} FROM ${given} CROSS JOIN LATERAL (
+  return `SELECT ${columns} FROM ${given} CROSS JOIN LATERAL (
     SELECT * FROM runs r WHERE r.tenant_id = ${tenant} AND r.project_id = p.id${wanted} ${inOrder}
   ) r ${inOrder}`;
 }

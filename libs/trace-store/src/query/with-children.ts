@@ -1,5 +1,6 @@
 import { inLimitedTransaction, type Pool, textTypes, TimeLimitError } from '#lib/postgres';
 import { FENCE } from '../filter/filter-tables.js';
+import { timesOfTraces } from './key-times.js';
 import type { RunChildren, StoredRun } from '../run/stored-run.js';
 
 /** A trace may have any number of runs; an answer does not wait for the children of one that is too large. */
@@ -28,7 +29,8 @@ WITH below AS MATERIALIZED (
   ) AS k CROSS JOIN LATERAL (
     SELECT t.id, t.parent_run_id, t.parent_run_ids, t.dotted_order
     FROM runs t WHERE t.tenant_id = $1 AND t.trace_id = d.trace_id AND t.project_id IS NOT DISTINCT FROM d.project_id
-      AND t.start_time >= k.first AND t.start_time <= k.last AND t.parent_run_ids && $4::uuid[] ${FENCE}
+      AND t.start_time >= k.first AND t.start_time <= k.last AND t.start_time >= $5 AND t.start_time <= $6
+      AND t.parent_run_ids && $4::uuid[] ${FENCE}
   ) AS t LIMIT ${MOST_RUNS + 1}
 ), counted AS MATERIALIZED (SELECT count(*) AS runs, sum(cardinality(above)) AS ids FROM below)
 SELECT c.runs, c.ids, b.* FROM counted c LEFT JOIN LATERAL (
@@ -73,17 +75,20 @@ export async function withChildren(
   ];
   let found: readonly ChildrenRow[];
   try {
-    const result = await inLimitedTransaction(pool, { limitMs: TIME_LIMIT_MS }, (client) =>
-      client.query<ChildrenRow>({ text: QUERY, values, types: textTypes }),
-    );
-    found = result.rows;
+    found = await inLimitedTransaction(pool, { limitMs: TIME_LIMIT_MS }, async (client) => {
+      const traces = [...new Set(rows.map(({ traceId }) => traceId))];
+      const times = await timesOfTraces(client, tenantId, traces);
+      if (!times) return [];
+      const given = { text: QUERY, values: [...values, times.first, times.last], types: textTypes };
+      return (await client.query<ChildrenRow>(given)).rows;
+    });
   } catch (error) {
     if (!(error instanceof TimeLimitError)) throw error;
     return runs;
   }
   const [first] = found;
   const ids = Number(first?.ids ?? 0);
-  if (Number(first?.runs) > MOST_RUNS || ids > MOST_IDS) return runs;
+  if (Number(first?.runs ?? 0) > MOST_RUNS || ids > MOST_IDS) return runs;
   hold?.(ids * BYTES_PER_ID);
   const children = new Map(found.map((row) => [`${row.project_id} ${row.trace_id} ${row.id}`, row]));
   return runs.map((run) => {

@@ -1,14 +1,28 @@
-import { byteRows, type Connection, CopyBinaryWriter, type CopyPart, type Queryable } from '#lib/postgres';
+import {
+  byteRows,
+  type Connection,
+  CopyBinaryWriter,
+  type CopyPart,
+  type Queryable,
+  textTypes,
+} from '#lib/postgres';
 import { formatInstant } from '#lib/time';
 import { PAYLOAD_FIELDS, type PayloadField } from './payload-field.js';
 import { removeRows } from './remove-rows.js';
 import { runKey } from './run-keys.js';
-import { timeBounds, type RunPlace } from './run-place.js';
+import { columnsOf, timeBounds, type RunPlace } from './run-place.js';
 import type { RunPayloads } from './stored-run.js';
 
 export interface PlacedPayloads {
   readonly place: RunPlace;
   readonly payloads: RunPayloads;
+}
+
+/** What a look at the payloads of a run has found. */
+export interface SeenPayloads {
+  readonly bytes: number;
+  /** Absent where there was no room for them. */
+  readonly payloads?: RunPayloads | undefined;
 }
 
 /**
@@ -31,18 +45,22 @@ export interface PayloadStore {
   get(db: Queryable, place: RunPlace): Promise<RunPayloads>;
   /** Bytes that `get` would answer. */
   size(db: Queryable, place: RunPlace): Promise<number>;
+  /**
+   * How many bytes the given payloads of many runs have, in their order, and those themselves of the first runs, as long
+   * as they have no more than `mostBytes` together: most pages are read by this alone.
+   */
+  look(
+    db: Queryable,
+    places: readonly RunPlace[],
+    fields: readonly PayloadField[],
+    mostBytes: number,
+  ): Promise<readonly SeenPayloads[]>;
   /** The given payloads of many runs, in their order. */
   getSome(
     db: Queryable,
     places: readonly RunPlace[],
     fields: readonly PayloadField[],
   ): Promise<readonly RunPayloads[]>;
-  /** Bytes that `getSome` would answer, run by run. */
-  sizes(
-    db: Queryable,
-    places: readonly RunPlace[],
-    fields: readonly PayloadField[],
-  ): Promise<readonly number[]>;
   /** Of runs of one project. */
   remove(client: Connection, places: readonly RunPlace[]): Promise<void>;
   /** How a query of the table `runs`, called `r`, reads them. */
@@ -67,26 +85,43 @@ const ROWS_PER_UPDATE = 500;
 const AT_PLACE =
   'FROM run_payloads WHERE tenant_id = $1 AND project_id = $2 AND start_time = $3 AND id = $4 AND trace_id = $5';
 
-/** The rows of many places, each by its key; `valuesOfAll` has the values. */
-const AT_PLACES = `FROM unnest($2::uuid[], $3::timestamptz[], $4::uuid[], $5::uuid[])
+/**
+ * The rows of many places, each by its key; `valuesOfAll` has the values. The bounds of their times are said as well:
+ * with these alone Postgres knows which days it need not look into before it plans the statement for each of them.
+ */
+const AT_PLACES = `FROM unnest($4::uuid[], $5::timestamptz[], $6::uuid[], $7::uuid[])
     WITH ORDINALITY AS k(project_id, start_time, id, trace_id, at)
   CROSS JOIN LATERAL (
     SELECT * FROM run_payloads WHERE tenant_id = $1 AND project_id = k.project_id AND start_time = k.start_time
-      AND id = k.id AND trace_id = k.trace_id LIMIT 1
+      AND start_time >= $2 AND start_time <= $3 AND id = k.id AND trace_id = k.trace_id LIMIT 1
   ) p`;
 
 function valuesOfAll(places: readonly RunPlace[]): unknown[] {
-  return [
-    places[0]?.tenantId,
-    places.map((place) => place.projectId),
-    places.map((place) => formatInstant(place.startTime)),
-    places.map((place) => place.id),
-    places.map((place) => place.traceId),
-  ];
+  return [places[0]?.tenantId, ...timeBounds(places), ...columnsOf(places)];
 }
 
 function bytesOf(fields: readonly PayloadField[]): string {
   return fields.map((field) => `coalesce(octet_length(${field}), 0)::bigint`).join(' + ');
+}
+
+type Texts = readonly (string | null)[];
+
+/** A run without any payload. */
+const NOTHING: SeenPayloads = { bytes: 0, payloads: {} };
+
+async function readTexts(db: Queryable, text: string, values: unknown[]): Promise<readonly Texts[]> {
+  const { rows } = await db.query<(string | null)[]>({ text, values, types: textTypes, rowMode: 'array' });
+  return rows;
+}
+
+/** Texts in the order of the fields. */
+function ofTexts(texts: Texts, fields: readonly PayloadField[]): RunPayloads {
+  const payloads: { -readonly [Field in PayloadField]?: Buffer } = {};
+  for (const [at, field] of fields.entries()) {
+    const text = texts[at];
+    if (typeof text === 'string') payloads[field] = Buffer.from(text);
+  }
+  return payloads;
 }
 
 function present(row: Readonly<Record<string, Buffer | null>> | undefined): RunPayloads {
@@ -141,33 +176,42 @@ export class PostgresPayloadStore implements PayloadStore {
     return present(result.rows[0]);
   }
 
+  async look(
+    db: Queryable,
+    places: readonly RunPlace[],
+    fields: readonly PayloadField[],
+    mostBytes: number,
+  ): Promise<readonly SeenPayloads[]> {
+    if (places.length === 0 || fields.length === 0) return places.map(() => NOTHING);
+    const columns = fields.map((field) => `CASE WHEN so_far <= $8 THEN ${field} END`);
+    const rows = await readTexts(
+      db,
+      `SELECT at, bytes, so_far <= $8, ${columns.join(', ')} FROM (
+        SELECT s.*, sum(bytes) OVER (ORDER BY at) AS so_far FROM (
+          SELECT k.at, ${bytesOf(fields)} AS bytes, ${fields.map((field) => `p.${field}`).join(', ')} ${AT_PLACES}
+        ) s
+      ) s`,
+      [...valuesOfAll(places), mostBytes],
+    );
+    const found = new Map(
+      rows.map(([at, bytes, isSeen, ...texts]) => [
+        Number(at),
+        { bytes: Number(bytes), payloads: isSeen === 't' ? ofTexts(texts, fields) : undefined },
+      ]),
+    );
+    return places.map((_place, index) => found.get(index + 1) ?? NOTHING);
+  }
+
   async getSome(
     db: Queryable,
     places: readonly RunPlace[],
     fields: readonly PayloadField[],
   ): Promise<readonly RunPayloads[]> {
     if (places.length === 0 || fields.length === 0) return places.map(() => ({}));
-    const { rows } = await db.query<Record<string, Buffer | null>>({
-      text: `SELECT k.at::text, ${fields.map((field) => `p.${field}`).join(', ')} ${AT_PLACES}`,
-      values: valuesOfAll(places),
-      ...byteRows,
-    });
-    const found = new Map(rows.map(({ at, ...row }) => [Number(String(at)), row]));
-    return places.map((_place, index) => present(found.get(index + 1)));
-  }
-
-  async sizes(
-    db: Queryable,
-    places: readonly RunPlace[],
-    fields: readonly PayloadField[],
-  ): Promise<readonly number[]> {
-    if (places.length === 0 || fields.length === 0) return places.map(() => 0);
-    const { rows } = await db.query<{ at: string; bytes: string }>(
-      `SELECT k.at, ${bytesOf(fields)} AS bytes ${AT_PLACES}`,
-      valuesOfAll(places),
-    );
-    const found = new Map(rows.map(({ at, bytes }) => [Number(at), Number(bytes)]));
-    return places.map((_place, index) => found.get(index + 1) ?? 0);
+    const text = `SELECT k.at, ${fields.map((field) => `p.${field}`).join(', ')} ${AT_PLACES}`;
+    const rows = await readTexts(db, text, valuesOfAll(places));
+    const found = new Map(rows.map(([at, ...texts]) => [Number(at), ofTexts(texts, fields)]));
+    return places.map((_place, index) => found.get(index + 1) ?? {});
   }
 
   async size(db: Queryable, place: RunPlace): Promise<number> {

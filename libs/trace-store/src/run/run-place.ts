@@ -13,3 +13,17 @@ export function timeBounds(places: readonly RunPlace[]): readonly [string, strin
   }
   return [formatInstant(min), formatInstant(max)];
 }
+
+/**
+ * The places as parameters for `unnest(uuid[], timestamptz[], uuid[], uuid[])`: project, start time, id, trace. None of
+ * their texts needs quotes in an array, so none is looked through for them.
+ */
+export function columnsOf(places: readonly RunPlace[]): readonly string[] {
+  const columns = [
+    places.map(({ projectId }) => projectId),
+    places.map(({ startTime }) => formatInstant(startTime)),
+    places.map(({ id }) => id),
+    places.map(({ traceId }) => traceId),
+  ];
+  return columns.map((texts) => `{${texts.join()}}`);
+}

@@ -1,7 +1,7 @@
 import { parseJson } from '#lib/json';
 import { type Connection, CopyBinaryWriter, type CopyPart, type Queryable, textTypes } from '#lib/postgres';
 import { formatInstant, type Instant, parseInstant } from '#lib/time';
-import { timeBounds, type RunPlace } from './run-place.js';
+import { columnsOf, timeBounds, type RunPlace } from './run-place.js';
 import type { UsageDetails } from '../usage/usage-details.js';
 import type { RunRow, RunStatus } from './stored-run.js';
 
@@ -39,10 +39,11 @@ const COLUMNS = [
 ] as const;
 
 type Lists = 'parent_run_ids' | 'tags';
-/** A row by `textTypes`: every value as its text, lists as lists of texts. */
-type TextRow = Readonly<
-  Record<Exclude<(typeof COLUMNS)[number], Lists>, string | null> & Record<Lists, readonly string[]>
->;
+/** Values by `textTypes` in the order of their names: each as its text, lists as lists of texts. */
+type TextsOf<Names extends readonly string[]> = {
+  -readonly [At in keyof Names]: Names[At] extends Lists ? string[] : string | null;
+};
+type TextRow = TextsOf<typeof COLUMNS>;
 
 function detailsText({ usageDetails }: RunRow): string | undefined {
   return usageDetails && JSON.stringify(usageDetails);
@@ -184,37 +185,44 @@ function number(text: string | null): number | undefined {
   return text === null ? undefined : Number(text);
 }
 
-function parseRow(row: TextRow): RunRow {
+/** By their order: an object with these names for each row costs more than all the rest of reading it. */
+function parseRow(row: readonly [...TextRow, ...unknown[]]): RunRow {
+  // prettier-ignore
+  const [
+    tenantId, projectId, startTime, id, traceId, parentRunId, parentRunIds, referenceExampleId, endTime, firstTokenTime,
+    totalTokens, promptTokens, completionTokens, isRoot, name, runType, status, dottedOrder, traceTier, tags, threadId,
+    totalCost, promptCost, completionCost, priceId, usageDetails, model, modelMember, provider,
+  ] = row;
   return {
-    tenantId: row.tenant_id ?? '',
-    projectId: row.project_id ?? '',
-    startTime: micros(row.start_time) ?? 0n,
-    id: row.id ?? '',
-    traceId: row.trace_id ?? '',
-    parentRunId: row.parent_run_id ?? undefined,
-    parentRunIds: row.parent_run_ids,
-    referenceExampleId: row.reference_example_id ?? undefined,
-    endTime: micros(row.end_time),
-    firstTokenTime: micros(row.first_token_time),
-    totalTokens: number(row.total_tokens),
-    promptTokens: number(row.prompt_tokens),
-    completionTokens: number(row.completion_tokens),
-    isRoot: row.is_root === 't',
-    name: row.name ?? '',
-    runType: row.run_type ?? '',
-    status: (row.status ?? 'pending') as RunStatus,
-    dottedOrder: row.dotted_order ?? '',
-    traceTier: row.trace_tier ?? '',
-    tags: row.tags,
-    threadId: row.thread_id ?? undefined,
-    totalCost: row.total_cost ?? undefined,
-    promptCost: row.prompt_cost ?? undefined,
-    completionCost: row.completion_cost ?? undefined,
-    priceId: row.price_id ?? undefined,
-    usageDetails: row.usage_details === null ? undefined : (parseJson(row.usage_details) as UsageDetails),
-    model: row.model ?? undefined,
-    modelMember: row.model_member ?? undefined,
-    provider: row.provider ?? undefined,
+    tenantId: tenantId ?? '',
+    projectId: projectId ?? '',
+    startTime: micros(startTime) ?? 0n,
+    id: id ?? '',
+    traceId: traceId ?? '',
+    parentRunId: parentRunId ?? undefined,
+    parentRunIds,
+    referenceExampleId: referenceExampleId ?? undefined,
+    endTime: micros(endTime),
+    firstTokenTime: micros(firstTokenTime),
+    totalTokens: number(totalTokens),
+    promptTokens: number(promptTokens),
+    completionTokens: number(completionTokens),
+    isRoot: isRoot === 't',
+    name: name ?? '',
+    runType: runType ?? '',
+    status: (status ?? 'pending') as RunStatus,
+    dottedOrder: dottedOrder ?? '',
+    traceTier: traceTier ?? '',
+    tags,
+    threadId: threadId ?? undefined,
+    totalCost: totalCost ?? undefined,
+    promptCost: promptCost ?? undefined,
+    completionCost: completionCost ?? undefined,
+    priceId: priceId ?? undefined,
+    usageDetails: usageDetails === null ? undefined : (parseJson(usageDetails) as UsageDetails),
+    model: model ?? undefined,
+    modelMember: modelMember ?? undefined,
+    provider: provider ?? undefined,
   };
 }
 
@@ -225,14 +233,7 @@ JOIN runs r USING (project_id, start_time, id, trace_id)
 WHERE r.tenant_id = $1 AND r.start_time >= $2 AND r.start_time <= $3`;
 
 function valuesOf(tenantId: string, places: readonly RunPlace[]): readonly unknown[] {
-  return [
-    tenantId,
-    ...timeBounds(places),
-    places.map((place) => place.projectId),
-    places.map((place) => formatInstant(place.startTime)),
-    places.map((place) => place.id),
-    places.map((place) => place.traceId),
-  ];
+  return [tenantId, ...timeBounds(places), ...columnsOf(places)];
 }
 
 /** What `readRuns` wants of the table `runs`, called `r`. */
@@ -246,8 +247,20 @@ export async function readRuns(
   text: string,
   values: readonly unknown[],
 ): Promise<readonly RunRow[]> {
-  const result = await db.query<TextRow>({ text, types: textTypes, values: [...values] });
+  const result = await db.query<TextRow>({ text, values: [...values], types: textTypes, rowMode: 'array' });
   return result.rows.map(parseRow);
+}
+
+/** Rows of a query that answers a boolean after them. */
+export async function readMarkedRuns(
+  db: Queryable,
+  text: string,
+  values: readonly unknown[],
+): Promise<readonly { readonly row: RunRow; readonly isMarked: boolean }[]> {
+  const { rows } = await db.query<[...TextRow, string]>({
+    ...{ text, values: [...values], types: textTypes, rowMode: 'array' },
+  });
+  return rows.map((row) => ({ row: parseRow(row), isMarked: row[COLUMNS.length] === 't' }));
 }
 
 /** The typed columns of these runs of one tenant, in no order. */
