@@ -19,6 +19,7 @@ export { installOwnPython } from './python/install-python.js';
 export {
   findSecretFiles,
   INSTALL_SETTINGS,
+  isLeftOut,
   NOT_CONTENT,
   SECRET_EXAMPLES,
   SECRET_FILES,

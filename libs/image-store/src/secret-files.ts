@@ -25,6 +25,11 @@ const IS_SECRET = new RegExp(
   `^(${SECRET_FILES.map((name) => name.replaceAll('.', '\\.').replaceAll('*', '.*')).join('|')})$`,
 );
 
+/** Whether a file or folder of this name is never a part of an image, or tends to hold secrets. */
+export function isLeftOut(name: string): boolean {
+  return NOT_CONTENT.includes(name) || IS_SECRET.test(name);
+}
+
 /** A message names so many. */
 const MOST = 20;
 

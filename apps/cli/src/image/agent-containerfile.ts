@@ -2,27 +2,15 @@ import { existsSync, lstatSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { PLATFORM_VERSION } from '#lib/config';
 import { parseGraphConfiguration } from '#lib/graph-configuration';
-import {
-  findPackageManager,
-  INSTALL_SETTINGS,
-  NOT_CONTENT,
-  readManifest,
-  SECRET_EXAMPLES,
-  SECRET_FILES,
-} from '#lib/image-store';
+import { findPackageManager, INSTALL_SETTINGS, readManifest } from '#lib/image-store';
 import { shellWord } from '#lib/command-line';
 import { CommandError } from '../command-error.js';
-
-/** An image goes to a registry: what tends to hold secrets stays behind, unless the folder's own file takes it back. */
-const LEFT_OUT = [
-  ...[...NOT_CONTENT, ...SECRET_FILES].map((name) => `**/${name}`),
-  ...SECRET_EXAMPLES.map((name) => `!**/${name}`),
-];
+import { ignoredLines } from './ignored-lines.js';
 
 /** How an image of an agent is built from its folder. */
 export interface AgentContainerfile {
   readonly containerfile: string;
-  /** Lines of an ignore file; those of the folder's own come last and can take others back. */
+  /** Lines of an ignore file, those of the folder's own among them. */
   readonly ignored: string;
   /** Files that the installation may read, and that are in no layer; each by the id of its mount. */
   readonly secrets: readonly InstallSecret[];
@@ -53,7 +41,7 @@ export function agentContainerfile(folder: string, prefix: string): AgentContain
     ...(install === undefined ? [] : [`RUN ${mounts}${install}`, 'USER 10001:10001']),
   ];
   const own = ['.dockerignore', '.containerignore'].map((name) => join(folder, name)).filter(existsSync);
-  const ignored = [...LEFT_OUT, ...own.map((file) => readFileSync(file, 'utf8').trimEnd())];
+  const ignored = ignoredLines(own.map((file) => readFileSync(file, 'utf8').trimEnd()));
   return { containerfile: `${lines.join('\n')}\n`, ignored: `${ignored.join('\n')}\n`, secrets };
 }
 

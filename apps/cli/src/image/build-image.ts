@@ -52,7 +52,7 @@ function reportLeftOut(folder: string): void {
   const names = secretNames(folder);
   if (names === undefined) return;
   process.stderr.write(
-    `left out, since they tend to hold secrets: ${names}; a line "!PATH" in .dockerignore takes a file back. Give an agent its keys with "agentplane secrets set"\n`,
+    `left out unless a line "!NAME" of .dockerignore names it, since they tend to hold secrets: ${names}. Give an agent its keys with "agentplane secrets set"\n`,
   );
 }
 
