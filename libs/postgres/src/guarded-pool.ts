@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { GuardedClient } from './guarded-client.js';
+import { GuardedClient, type GuardedConfig } from './guarded-client.js';
 import { namedFailure, throwNamed } from './named-failure.js';
 import { requiredLogin } from './require-scram.js';
 
@@ -7,7 +7,7 @@ type Lend = Parameters<pg.Pool['connect']>[0];
 
 /** A pool of guarded connections. One that cannot be opened, or is not free in time, is a NoAnswerError. */
 export class GuardedPool extends pg.Pool {
-  constructor(config: pg.PoolConfig) {
+  constructor(config: pg.PoolConfig & GuardedConfig) {
     requiredLogin(config.connectionString); // a wrong URI is reported here, not by each statement
     super({ ...config, Client: GuardedClient });
   }

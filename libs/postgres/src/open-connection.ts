@@ -1,5 +1,6 @@
 import type pg from 'pg';
-import { GuardedClient } from './guarded-client.js';
+import { GuardedClient, type GuardedConfig } from './guarded-client.js';
+import { KEEP_ALIVE_MS } from './keep-alive.js';
 import { throwNamed } from './named-failure.js';
 
 export interface ConnectionOptions {
@@ -20,21 +21,18 @@ interface ReplicationConfig {
 /** A connection of its own, outside of any pool; to be ended by its owner. */
 export type OwnConnection = pg.Client;
 
-/** How long a connection may be silent before its peer is probed: a broken network ends a LISTEN otherwise unseen. */
-const KEEP_ALIVE_MS = 10_000;
-
 /**
  * Opens a connection for what must stay on one session: LISTEN, advisory locks, statements of an administrator.
  * @throws NoAnswerError, or the server's refusal
  */
 export async function openConnection(options: ConnectionOptions): Promise<OwnConnection> {
-  const config: pg.ClientConfig & ReplicationConfig = {
+  const config: GuardedConfig & ReplicationConfig = {
     connectionString: options.uri,
     application_name: options.applicationName,
     connectionTimeoutMillis: options.connectTimeoutMs ?? 10_000,
     keepAlive: true,
     keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
-    ...(options.isReplication ? { replication: 'true' } : {}),
+    ...(options.isReplication ? { replication: 'true', silentMs: 0 } : {}),
   };
   const client = new GuardedClient(config);
   try {

@@ -1,6 +1,7 @@
 import type pg from 'pg';
 import type { Logger } from '#lib/telemetry';
 import { GuardedPool } from './guarded-pool.js';
+import { KEEP_ALIVE_MS } from './keep-alive.js';
 
 export interface PoolOptions {
   /** `postgres://…`. Secret. */
@@ -14,6 +15,8 @@ export interface PoolOptions {
   readonly idleTimeoutMs?: number;
   /** Milliseconds to wait for a connection; default 10 s. */
   readonly connectTimeoutMs?: number;
+  /** Milliseconds until the server is asked whether it still knows the session of a silent statement; default 10 s. */
+  readonly silentMs?: number;
   /** Settings of every session, such as `timezone`. Values without spaces. */
   readonly settings?: Readonly<Record<string, string>>;
   /** How values become those of JavaScript; the driver's own way by default. */
@@ -38,6 +41,9 @@ export function openPool(options: PoolOptions): Pool {
     max: options.maxConnections ?? 8,
     idleTimeoutMillis: options.idleTimeoutMs ?? 30_000,
     connectionTimeoutMillis: options.connectTimeoutMs ?? 10_000,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
+    ...(options.silentMs === undefined ? {} : { silentMs: options.silentMs }),
     options: Object.entries(settings)
       .map(([name, value]) => `-c ${name}=${value}`)
       .join(' '),
