@@ -5,6 +5,9 @@
 #   cluster.sh up --node     and a kubelet on containerd, kube-proxy, CoreDNS: pods really run (root)
 #   cluster.sh load FILE     imports an archive of images, such as that of images.sh
 #   cluster.sh tag NAME NEW  gives an image one more name
+#   cluster.sh restart NAME  stops one of its programs and starts it again: apiserver, kubelet
+#   cluster.sh halt          stops the node and kills what it runs, as if its power was cut; the control plane stays
+#   cluster.sh boot          starts the node again
 #   cluster.sh down          stops all of it; `down --purge` forgets its state too
 # kubeconfig: $KUBE_HOME/run/admin.kubeconfig
 set -euo pipefail
@@ -46,9 +49,7 @@ Y
   cd - >/dev/null
 }
 
-control_plane() {
-  start etcd "$bin/etcd" --data-dir "$run/etcd" --listen-client-urls http://127.0.0.1:$etcd --advertise-client-urls http://127.0.0.1:$etcd \
-    --listen-peer-urls http://127.0.0.1:$peer --initial-advertise-peer-urls http://127.0.0.1:$peer --initial-cluster default=http://127.0.0.1:$peer --log-level warn
+apiserver() { # of a cluster with a node or without
   local advertise bind=127.0.0.1 verify=
   if [ "$1" = node ]; then
     verify=--kubelet-certificate-authority=$run/pki/ca.crt   # a node of your own may serve its logs with any certificate
@@ -62,6 +63,12 @@ control_plane() {
     --authorization-mode=Node,RBAC --service-cluster-ip-range=$services --allow-privileged=true \
     --kubelet-client-certificate="$run/pki/kubelet-client.crt" --kubelet-client-key="$run/pki/kubelet-client.key" ${verify:+"$verify"} --kubelet-preferred-address-types=InternalIP
   wait_for "the API server" admin get --raw /readyz
+}
+
+control_plane() {
+  start etcd "$bin/etcd" --data-dir "$run/etcd" --listen-client-urls http://127.0.0.1:$etcd --advertise-client-urls http://127.0.0.1:$etcd \
+    --listen-peer-urls http://127.0.0.1:$peer --initial-advertise-peer-urls http://127.0.0.1:$peer --initial-cluster default=http://127.0.0.1:$peer --log-level warn
+  apiserver "$1"
   start controller-manager "$bin/kube-controller-manager" --kubeconfig="$run/controller-manager.kubeconfig" --authentication-kubeconfig="$run/controller-manager.kubeconfig" --authorization-kubeconfig="$run/controller-manager.kubeconfig" \
     --service-account-private-key-file="$run/pki/sa.key" --root-ca-file="$run/pki/ca.crt" --use-service-account-credentials --leader-elect=false --secure-port=$manager --bind-address=127.0.0.1
   start scheduler "$bin/kube-scheduler" --kubeconfig="$run/scheduler.kubeconfig" --authentication-kubeconfig="$run/scheduler.kubeconfig" --authorization-kubeconfig="$run/scheduler.kubeconfig" --leader-elect=false --secure-port=$scheduler --bind-address=127.0.0.1
@@ -82,7 +89,7 @@ pause_image() { # the sandbox image of every pod: one process that waits
 }
 
 node() {
-  mkdir -p "$run/cni" /run/kube-test
+  mkdir -p "$run/cni"
   cat >"$run/cni/10-bridge.conflist" <<Y
 {"cniVersion": "1.0.0", "name": "pods", "plugins": [
   {"type": "bridge", "bridge": "kube-test0", "isGateway": true, "ipMasq": true, "hairpinMode": true,
@@ -106,8 +113,7 @@ state = "/run/kube-test"
     bin_dir = "/usr/lib/cni"
     conf_dir = "$run/cni"
 Y
-  start containerd containerd -c "$run/containerd.toml"
-  wait_for containerd ctr -a "$socket" version
+  containers
   pause_image; ctr -a "$socket" -n k8s.io images import "$run/pause.tar" >/dev/null
   sysctl -qw net.ipv4.ip_forward=1; sysctl -qw net.bridge.bridge-nf-call-iptables=1 || true
   : >"$run/resolv.conf"
@@ -133,7 +139,6 @@ imageGCHighThresholdPercent: 100
 localStorageCapacityIsolation: false
 enforceNodeAllocatable: []
 Y
-  start kubelet "$bin/kubelet" --config="$run/kubelet.yaml" --kubeconfig="$run/node.kubeconfig" --hostname-override=node-1 --node-ip=$gateway --root-dir="$run/kubelet"
   cat >"$run/proxy.yaml" <<Y
 apiVersion: kubeproxy.config.k8s.io/v1alpha1
 kind: KubeProxyConfiguration
@@ -145,12 +150,24 @@ conntrack: {maxPerCore: 0}
 healthzBindAddress: 127.0.0.1:20256
 metricsBindAddress: 127.0.0.1:20249
 Y
-  start proxy "$bin/kube-proxy" --config="$run/proxy.yaml"
   printf 'cluster.local:53 {\n  bind %s\n  errors\n  ready 127.0.0.1:20253\n  kubernetes cluster.local {\n    kubeconfig %s test\n  }\n}\n' $gateway "$run/dns.kubeconfig" >"$run/Corefile"
-  start coredns "$bin/coredns" -conf "$run/Corefile"
+  pods
+}
+
+containers() { mkdir -p /run/kube-test; start containerd containerd -c "$run/containerd.toml"; wait_for containerd ctr -a "$socket" version; }
+
+kubelet() {
+  start kubelet "$bin/kubelet" --config="$run/kubelet.yaml" --kubeconfig="$run/node.kubeconfig" --hostname-override=node-1 --node-ip=$gateway --root-dir="$run/kubelet"
+  wait_for "the kubelet" curl -fsS http://127.0.0.1:20248/healthz
   wait_for "the node" admin wait --for=condition=Ready node/node-1 --timeout=1s
   # without isolation of local storage the kubelet names none of it, and nothing that requests some could be placed
   admin patch node node-1 --subresource=status --type=merge -p '{"status":{"capacity":{"ephemeral-storage":"50Gi"},"allocatable":{"ephemeral-storage":"50Gi"}}}' >/dev/null
+}
+
+pods() { # what makes them and leads to them
+  start proxy "$bin/kube-proxy" --config="$run/proxy.yaml"
+  start coredns "$bin/coredns" -conf "$run/Corefile"
+  kubelet
 }
 
 stop() { # by its own pid file, patiently, then not
@@ -161,7 +178,7 @@ stop() { # by its own pid file, patiently, then not
   kill -9 "$pid" 2>/dev/null || true
 }
 
-down() {
+halt() {
   local p
   for p in proxy coredns kubelet; do stop $p; done
   if [ -f "$run/pid/containerd" ] && [ -S "$socket" ]; then # not that of another cluster
@@ -169,13 +186,24 @@ down() {
     sleep 1
     for p in $(pgrep -f -- "-address $socket"); do kill -9 "$p" 2>/dev/null || true; done
   fi
-  for p in scheduler controller-manager apiserver etcd containerd; do stop $p; done
+  stop containerd
+}
+
+forget_containers() { # as a boot finds /run empty
+  { grep -oE " ${1:-/run/kube-test}[^ ]*" /proc/mounts || true; } | sort -r | xargs -r umount -l 2>/dev/null || true
+  rm -rf /run/kube-test
+}
+
+down() {
+  local p
+  halt
+  for p in scheduler controller-manager apiserver etcd; do stop $p; done
   [ "${1:-}" = --purge ] || return 0
   if [ ! -d "$run/cni" ]; then rm -rf "$run"; return; fi # never had a node
-  { grep -oE " ($run|/run/kube-test)[^ ]*" /proc/mounts || true; } | sort -r | xargs -r umount -l 2>/dev/null || true
+  forget_containers "($run|/run/kube-test)"
   ip link del kube-test0 2>/dev/null || true
   for p in ip ip6; do nft delete table $p kube-proxy 2>/dev/null || true; done
-  rm -rf "$run" /run/kube-test
+  rm -rf "$run"
 }
 
 case "${1:-}" in
@@ -184,6 +212,14 @@ case "${1:-}" in
       echo "$run/admin.kubeconfig" ;;
   load) ctr -a "$socket" -n k8s.io images import "$2" ;;
   tag) ctr -a "$socket" -n k8s.io images tag --force "$2" "$3" ;;
+  restart) stop "$2"
+      case "$2" in
+        apiserver) if [ -d "$run/cni" ]; then apiserver node; else apiserver api; fi ;;
+        kubelet) kubelet ;;
+        *) echo "restart: $2 is not known here" >&2; exit 2 ;;
+      esac ;;
+  halt) halt; forget_containers ;;
+  boot) containers; pods ;;
   down) down "${2:-}" ;;
-  *) sed -n '2,10p' "$0"; exit 2 ;;
+  *) sed -n '2,13p' "$0"; exit 2 ;;
 esac

@@ -6,12 +6,13 @@ import { type EmbeddedObjectStore, startObjectStore } from '#lib/embedded-object
 import { createLogger } from '#lib/telemetry';
 import { waitFor } from '#lib/testing';
 import { agentAt, urlOf } from '../e2e/walk-rows.js';
+import { expectDone } from './enqueued-run.js';
 import { Kubectl } from './kubectl.js';
 import { commandsBelow, PageShell } from './page-commands.js';
 import { type Credentials, repository } from './platform.js';
 import { buildImages, NODE_ADDRESS, RealCluster } from './real-cluster.js';
 import { Rest } from './rest.js';
-import { SteadyLoad } from './steady-load.js';
+import { type LoadReport, SteadyLoad } from './steady-load.js';
 
 const PAGE = 'cluster.md';
 const BUCKET = 'exports';
@@ -154,16 +155,17 @@ export class ClusterBench {
     }
   }
 
-  /** Fails unless each of these runs stands once in the database, or will soon. */
-  async expectStored(database: Database, ids: readonly string[]): Promise<void> {
+  /** Fails unless everything that callers were promised is kept: traces are stored once, runs are done once. */
+  async expectKept(database: Database, { ingested, enqueued, agent }: LoadReport): Promise<void> {
     const rows = await waitFor(
       async () => {
-        const found = await this.query(database, 'SELECT id FROM runs WHERE id = ANY($1)', [ids]);
-        return found.length >= ids.length && found;
+        const found = await this.query(database, 'SELECT id FROM runs WHERE id = ANY($1)', [ingested]);
+        return found.length >= ingested.length && found;
       },
       { what: 'acknowledged runs in the store', timeoutMs: 30_000 },
     );
-    if (rows.length !== ids.length) throw new Error(`${rows.length} rows for ${ids.length} runs`);
+    if (rows.length !== ingested.length) throw new Error(`${rows.length} rows for ${ingested.length} runs`);
+    await expectDone(agent, enqueued);
   }
 
   async podsOf(component: string, namespace = SYSTEM): Promise<readonly Pod[]> {

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Client } from '@langchain/langgraph-sdk';
 import { waitFor } from '#lib/testing';
+import { type EnqueuedRun, expectDone } from './enqueued-run.js';
 import { download, duckdb, listKeys, storeClient } from './export-reader.js';
 import { newDataFolder, type Platform, removeDataFolder, startPlatform } from './platform.js';
 import { descendants, listProcesses, programsBelow } from './process-tree.js';
@@ -36,17 +37,11 @@ interface Deployment {
   readonly url?: string | null;
 }
 
-interface Acknowledged {
-  readonly threadId: string;
-  readonly runId: string;
-  readonly text: string;
-}
-
 /** What the platform was doing when a fault came, and what must have come of it afterwards. */
 interface UnderWay {
   readonly exportId: string;
   readonly revisionId: string;
-  readonly acknowledged: Promise<readonly Acknowledged[]>;
+  readonly acknowledged: Promise<readonly EnqueuedRun[]>;
 }
 
 /** How one row went. */
@@ -142,7 +137,7 @@ export class FaultBench {
     await Promise.all([
       this.#deployed(work.revisionId, reasons),
       this.#exported(work.exportId),
-      work.acknowledged.then((runs) => this.#ended(runs)),
+      work.acknowledged.then(async (runs) => expectDone(await this.#agent(), runs)),
     ]);
     await this.#expectExactExport(work.exportId);
     const acknowledged = (await work.acknowledged).length;
@@ -230,8 +225,8 @@ export class FaultBench {
     threads: readonly string[],
     refused: { count: number },
     when: 'before' | 'during',
-  ): Promise<readonly Acknowledged[]> {
-    const acknowledged: Acknowledged[] = [];
+  ): Promise<readonly EnqueuedRun[]> {
+    const acknowledged: EnqueuedRun[] = [];
     await Promise.all(
       threads.map(async (threadId, at) => {
         for (let run = 0; run < RUNS_PER_THREAD; run++) {
@@ -273,29 +268,6 @@ export class FaultBench {
       if (body.status === 'FAILED') throw new FinalError(`the export failed: ${body.status_message}`);
       return body.status === 'COMPLETED';
     });
-  }
-
-  async #ended(runs: readonly Acknowledged[]): Promise<void> {
-    const agent = await this.#agent();
-    for (const { threadId, runId, text } of runs)
-      await until(`run ${runId} (${text}) to succeed`, async () => {
-        const { status, ...run } = await agent.runs.get(threadId, runId);
-        if (['error', 'timeout', 'interrupted'].includes(status))
-          throw new FinalError(`run ${text} ended as ${status}: ${JSON.stringify(run)}`);
-        return status === 'success';
-      });
-    for (const threadId of new Set(runs.map((one) => one.threadId))) {
-      const state = await waitFor(() => agent.threads.getState(threadId), {
-        what: 'the state of a thread',
-        timeoutMs: 60_000,
-      });
-      const said = (state.values as { messages: { type: string; content: string }[] }).messages
-        .filter(({ type }) => type === 'human')
-        .map(({ content }) => content);
-      if (new Set(said).size !== said.length) throw new Error(`a run was done twice: ${said.join(', ')}`);
-      for (const { text } of runs.filter((one) => one.threadId === threadId))
-        if (!said.includes(text)) throw new Error(`the result of an acknowledged run is lost: ${text}`);
-    }
   }
 
   async #expectExactExport(exportId: string): Promise<void> {

@@ -1,3 +1,6 @@
+import pg from 'pg';
+import { waitFor } from '#lib/testing';
+
 /** Of the user in the images of Postgres. */
 export const POSTGRES_USER = 70;
 
@@ -48,3 +51,20 @@ export const OWN_POSTGRES = {
   ...{ apiVersion: 'v1', kind: 'List' },
   items: [postgresPod('postgres'), postgresService('postgres', 'postgres')],
 };
+
+/**
+ * A connection of its administrator, once the node leads there, which is a moment after its pod is ready.
+ * @param host with the port
+ */
+export function connectAsAdministrator(host: string): Promise<pg.Client> {
+  const connectionString = `postgres://postgres:${OWN_POSTGRES_PASSWORD}@${host}/postgres`;
+  return waitFor(
+    async () => {
+      const client = new pg.Client({ connectionString });
+      client.on('error', () => undefined); // the next statement says it
+      await client.connect();
+      return client;
+    },
+    { what: 'the database', timeoutMs: 30_000 },
+  );
+}

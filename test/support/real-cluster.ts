@@ -1,10 +1,13 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { randomInt } from 'node:crypto';
-import { existsSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 const FOLDER = join(import.meta.dirname, '..', 'cluster');
+
+const SCRIPT = join(FOLDER, 'cluster.sh');
 
 /** Where the node of a real cluster, and thus its pods, reach this machine. */
 export const NODE_ADDRESS = '10.244.0.1';
@@ -60,17 +63,43 @@ export class RealCluster {
     this.#run('tag', name, more);
   }
 
+  /** Stops one of its programs and starts it again. */
+  restart(program: 'apiserver' | 'kubelet'): Promise<void> {
+    return this.#runBeside('restart', program);
+  }
+
+  /** A signal for one of its programs. */
+  signal(program: 'apiserver' | 'kubelet', name: NodeJS.Signals): void {
+    process.kill(Number(readFileSync(join(this.#folder, 'run', 'pid', program), 'utf8')), name);
+  }
+
+  /** Ends the node and everything that runs on it, as if its power was cut. The control plane stays. */
+  halt(): Promise<void> {
+    return this.#runBeside('halt');
+  }
+
+  /** Starts the node again after `halt`. */
+  boot(): Promise<void> {
+    return this.#runBeside('boot');
+  }
+
   down(): void {
     this.#run('down', '--purge');
     rmSync(this.#folder, { recursive: true, force: true });
   }
 
   #run(...words: readonly string[]): void {
-    execFileSync('bash', [join(FOLDER, 'cluster.sh'), ...words], {
-      env: { ...process.env, KUBE_HOME: this.#folder, KUBE_PORT: String(this.#port) },
-      // its servers outlive the script and must not hold our pipes
-      stdio: 'ignore',
-      timeout: 300_000,
-    });
+    execFileSync('bash', [SCRIPT, ...words], { ...this.#options, timeout: 300_000 });
+  }
+
+  /** While callers of this process ask on. */
+  async #runBeside(...words: readonly string[]): Promise<void> {
+    const [code] = (await once(spawn('bash', [SCRIPT, ...words], this.#options), 'exit')) as [number | null];
+    if (code !== 0) throw new Error(`cluster.sh ${words.join(' ')} failed: exit code ${code}`);
+  }
+
+  get #options(): { readonly env: NodeJS.ProcessEnv; readonly stdio: 'ignore' } {
+    const env = { ...process.env, KUBE_HOME: this.#folder, KUBE_PORT: String(this.#port) };
+    return { env, stdio: 'ignore' }; // its servers outlive the script and must not hold our pipes
   }
 }

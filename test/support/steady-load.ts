@@ -1,28 +1,45 @@
 import { randomUUID } from 'node:crypto';
 import type { Client } from '@langchain/langgraph-sdk';
 import { systemClock } from '#lib/time';
+import type { EnqueuedRun } from './enqueued-run.js';
 import type { Rest } from './rest.js';
 
 /** Of each caller, so that what is under test has processors too. */
 const PAUSE_MS = 100;
+const RUNS_A_THREAD = 3;
 
 interface Message {
   readonly content: string;
 }
 
+/** A request that failed. */
+export interface Failure {
+  readonly what: string;
+  readonly beganAt: string;
+  readonly error: string;
+}
+
 /** What callers asked for while something else happened, and what they got. */
 export interface LoadReport {
   readonly asked: Readonly<Record<string, number>>;
-  readonly failures: readonly string[];
-  /** Runs that POST /runs/batch acknowledged. */
+  readonly failures: readonly Failure[];
+  /** Of all requests of a kind. */
+  readonly slowestMs: Readonly<Record<string, number>>;
+  /** Runs of traces that POST /runs/batch acknowledged. */
   readonly ingested: readonly string[];
+  /** Runs of the agent that were acknowledged before they were done. */
+  readonly enqueued: readonly EnqueuedRun[];
+  /** Where those runs are. */
+  readonly agent: Client;
 }
 
-/** Callers that read, send traces, run an agent and stream it, one request after another, until `stop`. */
+/** Callers that read, send traces, run an agent, stream it and enqueue runs, one request after another, until `stop`. */
 export class SteadyLoad {
   readonly #asked: Record<string, number> = {};
-  readonly #failures: string[] = [];
+  readonly #failures: Failure[] = [];
+  readonly #slowestMs: Record<string, number> = {};
   readonly #ingested: string[] = [];
+  readonly #enqueued: EnqueuedRun[] = [];
   readonly #callers: Promise<void>[];
   #isOver = false;
 
@@ -37,25 +54,31 @@ export class SteadyLoad {
       this.#repeat('ingest', () => this.#ingest()),
       this.#repeat('wait', () => this.#wait()),
       this.#repeat('stream', () => this.#stream()),
+      this.#repeat('enqueue', () => this.#enqueue()),
     ];
   }
 
   async stop(): Promise<LoadReport> {
     this.#isOver = true;
     await Promise.all(this.#callers);
-    return { asked: this.#asked, failures: this.#failures, ingested: this.#ingested };
+    return {
+      ...{ asked: this.#asked, failures: this.#failures, slowestMs: this.#slowestMs },
+      ...{ ingested: this.#ingested, enqueued: this.#enqueued, agent: this.agent },
+    };
   }
 
   async #repeat(what: string, ask: () => Promise<void>): Promise<void> {
     while (!this.#isOver) {
       const beganAt = new Date().toISOString();
+      const began = performance.now();
       this.#asked[what] = (this.#asked[what] ?? 0) + 1;
       try {
         await ask();
       } catch (error) {
         const cause = error instanceof Error && error.cause !== undefined ? `: ${String(error.cause)}` : '';
-        this.#failures.push(`${what} ${beganAt}: ${String(error)}${cause}`);
+        this.#failures.push({ what, beganAt, error: `${String(error)}${cause}` });
       }
+      this.#slowestMs[what] = Math.max(this.#slowestMs[what] ?? 0, Math.round(performance.now() - began));
       await systemClock.sleep(PAUSE_MS);
     }
   }
@@ -82,6 +105,16 @@ export class SteadyLoad {
     const input = { messages: [{ role: 'user', content: 'what is 2 + 40?' }] };
     const { messages } = (await this.agent.runs.wait(null, 'agent', { input })) as { messages: Message[] };
     if (!messages.at(-1)?.content.includes('42')) throw new Error(JSON.stringify(messages));
+  }
+
+  async #enqueue(): Promise<void> {
+    const { thread_id: threadId } = await this.agent.threads.create();
+    for (let at = 0; at < RUNS_A_THREAD; at++) {
+      const text = `${threadId} ${at}`;
+      const input = { messages: [{ role: 'user', content: text }] };
+      const made = await this.agent.runs.create(threadId, 'agent', { input, multitaskStrategy: 'enqueue' });
+      this.#enqueued.push({ threadId, runId: made.run_id, text });
+    }
   }
 
   async #stream(): Promise<void> {
