@@ -87,6 +87,8 @@ describe('manifest of a remote listener', () => {
     image: 'registry.example.org/listener:1',
     imagePullSecrets: ['registry'],
     addresses: 'cluster-dns',
+    agentsNonRoot: true,
+    tracing: { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318' },
   });
 
   it('has rights in each of its namespaces, and its program in the first', () => {
@@ -112,6 +114,16 @@ describe('manifest of a remote listener', () => {
     const kept = JSON.stringify(objects.find(({ kind }) => kind === 'Secret'));
     expect(kept).toContain(secretText('the-token'));
     expect(kept).toContain(secretText('the-key'));
+  });
+
+  it('hands on what pods of agents there are to be', () => {
+    const program = objects.find(({ kind }) => kind === 'Deployment') as Deployment | undefined;
+    expect(program?.spec.template.spec.containers[0]?.env).toEqual(
+      expect.arrayContaining([
+        { name: 'AGENTPLANE_AGENTS_NON_ROOT', value: 'true' },
+        { name: 'OTEL_EXPORTER_OTLP_ENDPOINT', value: 'http://collector:4318' },
+      ]),
+    );
   });
 
   it('serves metrics as a listener of the hub does', () => {

@@ -13,6 +13,10 @@ export interface RemoteListenerOptions {
   readonly image: string;
   readonly imagePullSecrets?: readonly string[];
   readonly addresses: AddressMode;
+  /** Whether pods of agents there must not run as root. */
+  readonly agentsNonRoot?: boolean;
+  /** Variables of OpenTelemetry for the program and for pods of agents, by name. */
+  readonly tracing?: Readonly<Record<string, string>>;
 }
 
 /** How a program reaches the API server of the hub, and as whom. */
@@ -124,12 +128,12 @@ export function buildRemoteListener(
 
 function programOf(
   listener: Listener,
-  { image, addresses, imagePullSecrets = [] }: RemoteListenerOptions,
+  { image, addresses, agentsNonRoot = false, tracing = {}, imagePullSecrets = [] }: RemoteListenerOptions,
   metadata: Deployment['metadata'],
   hubSecret: string,
 ): Deployment {
   return buildListenerDeployment(listener, {
-    ...{ metadata, image, settings: { addresses, imagePullSecrets } },
+    ...{ metadata, image, settings: { addresses, agentsNonRoot, tracing, imagePullSecrets } },
     apiUrl: listener.spec.remote?.apiUrl ?? '',
     namespaces: placeNamespaces(listener),
     idleKey: { secret: hubSecret, key: IDLE_KEY },

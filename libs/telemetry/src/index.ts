@@ -17,6 +17,11 @@ export { REQUEST_ID_HEADER, requestId } from './request-id.js';
 export { clientLeft, outsideScope, withLogFields } from './scope.js';
 export { startTelemetry, type Telemetry } from './start-telemetry.js';
 export { statusClass } from './status-class.js';
-export { podTracingVariables, readTelemetrySettings, TRACING_VARIABLES } from './telemetry-settings.js';
+export {
+  POD_TRACING_VARIABLES,
+  podTracingVariables,
+  readTelemetrySettings,
+  TRACING_VARIABLES,
+} from './telemetry-settings.js';
 export { parseTraceParent } from './trace-parent.js';
 export { currentTraceParent, describeSpan, withSpan } from './with-span.js';

@@ -126,8 +126,13 @@ export function readTelemetrySettings(
 }
 
 /** What of these variables goes on to pods: all but the headers, which may hold a secret that tenants could then read. */
+export const POD_TRACING_VARIABLES = TRACING_VARIABLES.filter(
+  (name) => name !== 'OTEL_EXPORTER_OTLP_HEADERS',
+);
+
+/** Those that this process has. */
 export function podTracingVariables(): Readonly<Record<string, string>> {
-  return inheritedEnvironment(TRACING_VARIABLES.filter((name) => name !== 'OTEL_EXPORTER_OTLP_HEADERS'));
+  return inheritedEnvironment(POD_TRACING_VARIABLES);
 }
 
 /** `NAME=VALUE,…` with percent-encoded values. */

@@ -16,6 +16,7 @@ import {
   SECRETS,
   SERVICE_ACCOUNTS,
 } from '#lib/resources';
+import { POD_TRACING_VARIABLES } from '#lib/telemetry';
 import { stringify } from 'yaml';
 import { CommandError } from '../command-error.js';
 import { type KubeAccess, withKube } from '../context/open-kube.js';
@@ -35,11 +36,16 @@ export interface ManifestFlags extends AccessFlags {
   readonly image: string | undefined;
   readonly pullSecret: string | undefined;
   readonly addresses: AddressMode | undefined;
+  readonly agentsNonRoot: boolean;
+  /** `NAME=VALUE` each. */
+  readonly tracing: readonly string[];
 }
 
 /** `agentplane listener manifest NAME`. */
 export async function printManifest(name: string, flags: ManifestFlags): Promise<number> {
   const { image = `agentplane/listener:${PLATFORM_VERSION}`, pullSecret, addresses = 'cluster-dns' } = flags;
+  const { agentsNonRoot } = flags;
+  const tracing = tracingOf(flags.tracing);
   return await withKube(resolveTarget(flags), async (kube) => {
     const key = keyOf(name, flags, kube);
     const listener = await findRemote(kube, key);
@@ -49,12 +55,24 @@ export async function printManifest(name: string, flags: ManifestFlags): Promise
     const objects = buildRemoteListener(listener, {
       hub: await openAccess(name, key, flags, kube),
       idleKey: Buffer.from(idleKey, 'base64').toString('utf8'),
-      ...{ image, addresses },
+      ...{ image, addresses, agentsNonRoot, tracing },
       ...(pullSecret === undefined ? {} : { imagePullSecrets: [pullSecret] }),
     });
     print(objects.map((object) => stringify(object)).join('---\n'));
     return EXIT.ok;
   });
+}
+
+/** @throws CommandError for a variable that pods do not get */
+export function tracingOf(given: readonly string[]): Readonly<Record<string, string>> {
+  const pairs = given.map((text) => [text.split('=', 1)[0] ?? '', text.replace(/^[^=]*=?/, '')] as const);
+  for (const [name, value] of pairs)
+    if (value === '' || !POD_TRACING_VARIABLES.some((known) => known === name))
+      throw new CommandError(
+        'usage',
+        `--tracing takes NAME=VALUE with one of ${POD_TRACING_VARIABLES.join(', ')}; ${name} is none of them, or has no value`,
+      );
+  return Object.fromEntries(pairs);
 }
 
 /** `agentplane listener kubeconfig NAME`. */

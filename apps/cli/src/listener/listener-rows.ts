@@ -1,4 +1,4 @@
-import { type Command, command, optional, parsed } from '#lib/command-line';
+import { type Command, command, optional, parsed, repeated, toggle } from '#lib/command-line';
 import { parseDuration } from '#lib/time';
 import { TARGET_OPTIONS } from '../context/target.js';
 import { oneOf } from '../one-of.js';
@@ -36,6 +36,15 @@ export const LISTENER_COMMANDS: readonly Command[] = [
           'how Services are reached there: cluster-dns, or loopback where a machine is its node',
           oneOf(ADDRESSES),
           ADDRESSES,
+        ),
+        agentsNonRoot: toggle(
+          '--agents-non-root',
+          'pods of agents there must not run as root, as the restricted Pod Security Standard asks for',
+        ),
+        tracing: repeated(
+          '--tracing <variable>',
+          'NAME=VALUE of OpenTelemetry for the pods there, such as OTEL_EXPORTER_OTLP_ENDPOINT=http://collector:4318; may be repeated',
+          (text) => text,
         ),
         ...TARGET_OPTIONS,
       },
