@@ -41,6 +41,18 @@ spec:
       containers: [{ name: log, image: 'example.org/log:1' }]
 `;
 
+/** Without metrics its controller keeps the bounds alone. */
+const AUTOSCALER = `
+apiVersion: autoscaling/v2
+kind: HorizontalPodAutoscaler
+metadata: { name: mine }
+spec:
+  scaleTargetRef: { apiVersion: apps/v1, kind: Deployment, name: sample-agent-00001 }
+  minReplicas: 2
+  maxReplicas: 3
+  metrics: [{ type: Resource, resource: { name: cpu, target: { type: Utilization, averageUtilization: 80 } } }]
+`;
+
 /**
  * The control plane on a real kube-apiserver with its own controller manager and scheduler. Nothing of ours changes: the
  * node of the process runtime joins that cluster, and the same controllers and manifests run there.
@@ -90,6 +102,32 @@ spec:
     ).toMatch(/1\/1 +Running.*agentplane-/);
     expect(await ask(await agent(), 'what is 2 + 40?')).toContain('42');
   }, 180_000);
+
+  it('leaves the number of pods to a HorizontalPodAutoscaler of the user while there is one', async () => {
+    const workload = 'sample-agent-00001';
+    const read = (path: string) => kubectl.run(['get', 'deploy', workload, '-o', `jsonpath=${path}`]);
+    const file = join(dataFolder, 'autoscaler.yaml');
+    writeFileSync(file, AUTOSCALER);
+    await kubectl.run(['apply', '-f', file]);
+    // its controller looks every 15 s
+    await waitFor(async () => (await read('{.status.readyReplicas}')) === '2', {
+      what: 'the autoscaler to ask for a second pod',
+      timeoutMs: 90_000,
+    });
+    const generation = await read('{.metadata.generation}');
+    const pod = (
+      await kubectl.run(['get', 'pods', '-l', `agentplane.dev/revision=${workload}`, '-o', 'name'])
+    ).split('\n')[0];
+    // each change of a pod has the listener apply the Deployment
+    await kubectl.run(['delete', pod ?? '', '--timeout=60s']);
+    await waitFor(async () => (await read('{.status.readyReplicas}')) === '2', { timeoutMs: 60_000 });
+    expect([await read('{.spec.replicas}'), await read('{.metadata.generation}')]).toEqual(['2', generation]);
+    await kubectl.run(['delete', '-f', file]);
+    await waitFor(async () => (await read('{.spec.replicas}')) === '1', {
+      what: 'the listener to take the number back',
+      timeoutMs: 60_000,
+    });
+  }, 240_000);
 
   it('leaves pods of others alone on the cluster that it joined', async () => {
     const file = join(dataFolder, 'foreign.yaml');

@@ -8,6 +8,8 @@ const WRITE = ['create', 'patch', 'update', 'delete'] as const;
 const WORKLOAD_RULES: readonly PolicyRule[] = [
   { apiGroups: ['apps'], resources: ['deployments'], verbs: [...READ, ...WRITE] },
   { apiGroups: ['apps'], resources: ['replicasets'], verbs: READ },
+  // an autoscaler of the user's own has the number of pods of its Deployment
+  { apiGroups: ['autoscaling'], resources: ['horizontalpodautoscalers'], verbs: READ },
   { apiGroups: [''], resources: ['services'], verbs: [...READ, ...WRITE] },
   { apiGroups: [''], resources: ['pods'], verbs: READ },
   // the last output of a revision that failed outlives its pods

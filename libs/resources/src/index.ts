@@ -56,12 +56,14 @@ export {
 } from './built-in/rbac.js';
 export {
   DEPLOYMENTS,
+  HORIZONTAL_POD_AUTOSCALERS,
   JOBS,
   REPLICA_SETS,
   STATEFUL_SETS,
   type Deployment,
   type DeploymentSpec,
   type DeploymentStatus,
+  type HorizontalPodAutoscaler,
   type Job,
   type JobSpec,
   type JobStatus,

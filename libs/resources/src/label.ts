@@ -101,6 +101,8 @@ export const FIELD_MANAGER = {
   api: 'agentplane-api',
   controller: 'agentplane-controller',
   listener: 'agentplane-listener',
+  /** Of `replicas` of a Deployment between the listener and an autoscaler. */
+  handover: 'agentplane-handover',
   /** Of `status.image` and `Built` of revisions, whichever program finds them out. */
   builder: 'agentplane-builder',
   /** Of what is known of pushes to branches of deployments. */

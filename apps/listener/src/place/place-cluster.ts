@@ -5,6 +5,7 @@ import {
   fromMapped,
   type Informer,
   type Informers,
+  isConflict,
   isNotFound,
   type KubeClient,
   type ManagingOwner,
@@ -29,7 +30,10 @@ import {
   CONDITION,
   type Deployment,
   DEPLOYMENTS,
+  FIELD_MANAGER,
   FINALIZER,
+  HORIZONTAL_POD_AUTOSCALERS,
+  type HorizontalPodAutoscaler,
   keyOf,
   keyText,
   type KubeObject,
@@ -50,6 +54,7 @@ import type { Activator, Behind } from './activator.js';
 import type { Place, PodAnswer } from './place.js';
 
 const BY_WORKLOAD = 'workload';
+const BY_TARGET = 'target';
 const AGENT_PODS: ReadonlySet<string> = new Set([COMPONENT.agentApi, COMPONENT.agentQueue]);
 /** In this order when everything of an owner goes: no request arrives at pods that stop. */
 const KINDS: readonly ResourceRef[] = [SERVICES, DEPLOYMENTS, SECRETS];
@@ -79,6 +84,9 @@ export class PlaceCluster implements Place {
   readonly #workloads: Informer<Deployment>;
   readonly #pods: Informer<Pod>;
   readonly #services: Informer<Service>;
+  readonly #autoscalers: Informer<HorizontalPodAutoscaler>;
+  /** Uids of Deployments whose `replicas` this program has given away. */
+  readonly #handedOver = new Set<string>();
 
   constructor(client: KubeClient, informers: Informers, options: PlaceOptions) {
     const ours = { namespace: options.namespace, labelSelector: LABEL.deployment };
@@ -89,6 +97,8 @@ export class PlaceCluster implements Place {
     this.#workloads = informers.of(DEPLOYMENTS, ours);
     this.#pods = informers.of(PODS, ours);
     this.#services = informers.of(SERVICES, ours);
+    this.#autoscalers = informers.of(HORIZONTAL_POD_AUTOSCALERS, { namespace: options.namespace });
+    this.#autoscalers.addIndex(BY_TARGET, targetOf);
     this.#pods.addIndex(BY_WORKLOAD, ({ metadata: { labels } }) =>
       AGENT_PODS.has(labels?.[LABEL.component] ?? '') ? [labels?.[LABEL.revision] ?? ''] : [],
     );
@@ -97,6 +107,12 @@ export class PlaceCluster implements Place {
       fromMapped(this.#workloads, deploymentOf),
       fromMapped(this.#pods, deploymentOf),
       fromMapped(this.#services, deploymentOf),
+      fromMapped(this.#autoscalers, (autoscaler) =>
+        targetOf(autoscaler).flatMap((name) => {
+          const workload = this.#workloads.find({ namespace: options.namespace, name });
+          return workload ? deploymentOf(workload) : [];
+        }),
+      ),
     ];
   }
 
@@ -178,16 +194,43 @@ export class PlaceCluster implements Place {
     };
   }
 
+  isAutoscaled({ metadata: { name } }: Deployment): boolean {
+    // one that no controller has looked at changes nothing, as on a machine without a cluster
+    return this.#autoscalers
+      .byIndex(BY_TARGET, name)
+      .some(({ status }) => (status?.conditions ?? []).length > 0);
+  }
+
   async applyWorkload(
     revision: AgentRevision,
     desired: Deployment,
     existing: Deployment | undefined,
   ): Promise<void> {
+    const { uid = '' } = existing?.metadata ?? {};
+    if (desired.spec.replicas !== undefined) this.#handedOver.delete(uid);
+    else if (existing && !this.#handedOver.has(uid)) await this.#handOver(existing);
     await applyManaged(this.#client, this.#owner(revision), { ref: DEPLOYMENTS, desired, existing });
+  }
+
+  /**
+   * Gives `replicas` another owner, with the number that it has: a field that its only owner does not apply any longer is
+   * set to its default, one pod.
+   */
+  async #handOver({ metadata: { name, uid = '' }, spec: { replicas } }: Deployment): Promise<void> {
+    const { namespace } = this.#options;
+    try {
+      const manager = { fieldManager: FIELD_MANAGER.handover, force: false };
+      await this.#client.apply(DEPLOYMENTS, { metadata: { namespace, name }, spec: { replicas } }, manager);
+    } catch (error) {
+      // the autoscaler has changed the number meanwhile, so it is an owner
+      if (!isConflict(error)) throw error;
+    }
+    this.#handedOver.add(uid);
   }
 
   async removeWorkload(workload: Deployment): Promise<void> {
     const { uid } = workload.metadata;
+    this.#handedOver.delete(uid ?? '');
     try {
       await this.#client.delete(DEPLOYMENTS, keyOf(workload), uid === undefined ? {} : { uid });
     } catch (error) {
@@ -278,6 +321,11 @@ function takesRequests({ metadata, status }: Pod): boolean {
     metadata.labels?.[LABEL.component] === COMPONENT.agentApi &&
     status?.conditions?.some(({ type, status: is }) => type === CONDITION.ready && is === 'True') === true
   );
+}
+
+/** The Deployment that an autoscaler has the number of pods of. */
+function targetOf({ spec: { scaleTargetRef } }: HorizontalPodAutoscaler): readonly string[] {
+  return scaleTargetRef.kind === DEPLOYMENTS.kind ? [scaleTargetRef.name] : [];
 }
 
 /** The deployment that a workload, a pod or a Service belongs to. */

@@ -53,7 +53,12 @@ export interface Place {
   holderOf(deployment: AgentDeployment): Promise<RequestHolder | undefined>;
   /** The deployment does not exist any longer, or has nothing here. */
   forget(deployment: ObjectKey): Promise<void>;
-  /** @throws TerminalError `NotOurs` when the name belongs to another owner */
+  /** Whether an autoscaler that is not the platform's has the number of pods of the Deployment. */
+  isAutoscaled(workload: Deployment): boolean;
+  /**
+   * One without `replicas` keeps the number that it has.
+   * @throws TerminalError `NotOurs` when the name belongs to another owner
+   */
   applyWorkload(
     revision: AgentRevision,
     desired: Deployment,

@@ -97,12 +97,4 @@ describe('the number of pods that take runs', () => {
     expect(podsHeld({ origin, workload: workload(0, 2), queue: undefined }, false)).toBe(2);
     expect(podsHeld({ origin, workload: workload(0, 0), queue: workload(0, 0) }, true)).toBe(2);
   });
-
-  it('forgets a Deployment after a minute without a question about it', () => {
-    const scaler = new PodScaler();
-    const question = { current: 1, range: { min: 1, max: 3 }, room: 9, load: load(0, 0) };
-    scaler.decide('gone', question, 0);
-    for (const atMs of [30_000, 60_000, 120_000, 180_000]) scaler.decide('lasting', question, atMs);
-    expect(scaler.size).toBe(1);
-  });
 });

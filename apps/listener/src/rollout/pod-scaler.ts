@@ -94,11 +94,6 @@ export class PodScaler {
     return Math.min(most, Math.max(range.min, ...wanted.map((one) => one.pods)));
   }
 
-  /** How many Deployments it remembers. */
-  get size(): number {
-    return this.#wanted.size;
-  }
-
   /** Nobody reports a Deployment that is gone: what was not asked about for a minute says nothing any more. */
   #tidy(nowMs: number): void {
     if (nowMs - this.#tidiedAtMs < CALM_MS) return;

@@ -7,6 +7,7 @@ import {
   queueRange,
   wantedQueueReplicas,
   wantedReplicas,
+  type WorkloadReplicas,
 } from '#lib/manifests';
 import { WaitingError } from '#lib/errors';
 import { after, done, type Result, wait } from '#lib/reconcile';
@@ -14,6 +15,7 @@ import {
   type AgentRevision,
   ANNOTATION,
   CONDITION,
+  type Deployment,
   EVENT,
   findCondition,
   type ObjectKey,
@@ -206,12 +208,25 @@ export class RolloutReconciler {
     const placed = this.#place.placed(origin);
     const connections = world.deployment.status?.databaseConnections;
     const answering = replicas === 0 ? 0 : this.#answeringReplicas(one, all, connections);
-    const desired = buildRevisionDeployment(placed, answering, this.#deps.settings, mark);
+    const { settings } = this.#deps;
+    const desired = buildRevisionDeployment(
+      placed,
+      this.#unlessAutoscaled(workload, answering),
+      settings,
+      mark,
+    );
     await this.#place.applyWorkload(origin, desired, workload);
     const queueReplicas = this.#queueReplicas(one, all, connections);
     if (queueReplicas === undefined) return;
-    const queue = buildQueueDeployment(placed, replicas === 0 ? 0 : queueReplicas, this.#deps.settings, mark);
+    const taking = this.#unlessAutoscaled(own.queue, replicas === 0 ? 0 : queueReplicas);
+    const queue = buildQueueDeployment(placed, taking, settings, mark);
     await this.#place.applyWorkload(origin, queue, own.queue);
+  }
+
+  /** An autoscaler of the user's own has the number of a Deployment that is to have pods and has some; none wakes one. */
+  #unlessAutoscaled(workload: Deployment | undefined, replicas: number): WorkloadReplicas {
+    const hasPods = replicas > 0 && (workload?.spec.replicas ?? 0) > 0;
+    return workload && hasPods && this.#place.isAutoscaled(workload) ? 'autoscaled' : replicas;
   }
 
   /** Pods that take runs of a revision that has pods: as its runs ask for while it serves, the fewest otherwise. */

@@ -153,6 +153,22 @@ export const REPLICA_SETS: ResourceRef<ReplicaSet> = {
   kind: 'ReplicaSet',
   namespaced: true,
 };
+export interface HorizontalPodAutoscaler extends KubeObject {
+  readonly spec: {
+    readonly scaleTargetRef: { readonly apiVersion?: string; readonly kind: string; readonly name: string };
+    readonly minReplicas?: number;
+    readonly maxReplicas: number;
+  };
+  readonly status?: { readonly conditions?: readonly WorkloadCondition[] };
+}
+
+export const HORIZONTAL_POD_AUTOSCALERS: ResourceRef<HorizontalPodAutoscaler> = {
+  group: 'autoscaling',
+  version: 'v2',
+  plural: 'horizontalpodautoscalers',
+  kind: 'HorizontalPodAutoscaler',
+  namespaced: true,
+};
 export const STATEFUL_SETS: ResourceRef<StatefulSet> = {
   group: 'apps',
   version: 'v1',
