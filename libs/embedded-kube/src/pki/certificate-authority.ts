@@ -16,13 +16,18 @@ import { randomBytes, webcrypto } from 'node:crypto';
 import { isIP } from 'node:net';
 import { join } from 'node:path';
 import type { IssuedCertificate } from '../api-server-options.js';
-import { ensureSecretFile } from './secret-file.js';
+import { ensureSecretFile, replaceSecretFile } from './secret-file.js';
 
 cryptoProvider.set(webcrypto);
 
 const KEY = { name: 'ECDSA', namedCurve: 'P-256' } as const;
 const SIGNING = { name: 'ECDSA', hash: 'SHA-256' } as const;
 const YEARS = 10;
+/**
+ * Less is renewed at a start. What is issued at a start is good no longer than its authority, so that a process may run for
+ * so long, and copies of a kubeconfig elsewhere, which hold the former certificate, have so long to be made anew.
+ */
+const LEAST_YEARS = 5;
 const SERVER_AUTH = '1.3.6.1.5.5.7.3.1';
 const CLIENT_AUTH = '1.3.6.1.5.5.7.3.2';
 
@@ -40,11 +45,17 @@ export class CertificateAuthority {
     private readonly now: Date,
   ) {}
 
-  /** Reads the authority, or makes it on the first start. */
+  /**
+   * Reads the authority, or makes it on the first start. A certificate that ends before long, or begins only later since the
+   * clock was wrong when it was made, is replaced by one of the same key and name: what the former one has signed stays good.
+   */
   static async open(folder: string, now: Date): Promise<CertificateAuthority> {
     const keyText = await ensureSecretFile(join(folder, 'ca.key'), newPrivateKey);
     const key = await importPrivateKey(keyText);
-    const certificate = await ensureSecretFile(join(folder, 'ca.crt'), () => selfSigned(key, now));
+    const path = join(folder, 'ca.crt');
+    const make = (): Promise<string> => selfSigned(key, now);
+    const found = await ensureSecretFile(path, make);
+    const certificate = isToBeRenewed(found, now) ? await replaceSecretFile(path, make) : found;
     return new CertificateAuthority(key, certificate, now);
   }
 
@@ -105,11 +116,20 @@ function alternativeNames(names: readonly string[]): SubjectAlternativeNameExten
   );
 }
 
+function isToBeRenewed(pem: string, now: Date): boolean {
+  const { notBefore, notAfter } = new X509Certificate(pem);
+  return notBefore > now || notAfter < yearsAfter(now, LEAST_YEARS);
+}
+
+function yearsAfter(now: Date, years: number): Date {
+  const then = new Date(now);
+  then.setUTCFullYear(now.getUTCFullYear() + years);
+  return then;
+}
+
 function validity(now: Date): { readonly notBefore: Date; readonly notAfter: Date } {
-  const notAfter = new Date(now);
-  notAfter.setUTCFullYear(now.getUTCFullYear() + YEARS);
   // an hour back: the clock of a machine that just woke may still be corrected
-  return { notBefore: new Date(now.getTime() - 3_600_000), notAfter };
+  return { notBefore: new Date(now.getTime() - 3_600_000), notAfter: yearsAfter(now, YEARS) };
 }
 
 function serialNumber(): string {
