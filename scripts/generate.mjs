@@ -59,7 +59,7 @@ async function settleDocuments() {
   reference.files.set('filter-language.md', await filterPage());
   reference.files.set('langsmith-compatibility.md', compatibilityPage());
   reference.files.set('langgraph-api-differences.md', differencesPage(root));
-  const chart = chartFiles(root, crds, version);
+  const chart = await chartFiles(root, crds, version);
   for (const [path, text] of chart.files)
     if (path.startsWith('docs/reference/')) reference.files.set(path.slice('docs/reference/'.length), text);
     else settleFile(path, text);

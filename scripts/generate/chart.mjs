@@ -2,7 +2,8 @@
 // values.yaml the schema that Helm checks values by, and their reference.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { isMap, isSeq, parseDocument } from 'yaml';
+import { pathToFileURL } from 'node:url';
+import { isMap, isSeq, parseDocument, stringify } from 'yaml';
 
 const CHART = 'charts/agentplane';
 const ONE_OF = /\s*One of: ([^.]+)$/;
@@ -61,7 +62,7 @@ function* rowsOf(map, path, problems) {
 }
 
 /** @returns texts by path from the root, and what is wrong with the sources */
-export function chartFiles(root, crds, version) {
+export async function chartFiles(root, crds, version) {
   const read = (path) => readFileSync(join(root, path), 'utf8');
   const problems = [];
   const values = parseDocument(read(`${CHART}/values.yaml`));
@@ -95,6 +96,9 @@ ${rows.join('\n')}
 `,
   );
   files.set(`${CHART}/files/system.yaml`, read('deploy/system.yaml'));
+  const rights = join(root, 'dist/libs/manifests/src/listener-rights.js');
+  const { PLACE_RULES } = await import(pathToFileURL(rights).href);
+  files.set(`${CHART}/files/place-rules.yaml`, stringify(PLACE_RULES, { aliasDuplicateObjects: false }));
   files.set(`${CHART}/files/kinds.yaml`, crds.map(({ metadata }) => `- ${metadata.name}\n`).join(''));
   files.set(
     `${CHART}/Chart.yaml`,

@@ -2,11 +2,12 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { parse, parseAllDocuments } from 'yaml';
 import { loadConfig, PLATFORM_VERSION } from '#lib/config';
-import { buildListenerObjects } from '#lib/manifests';
+import { buildListenerObjects, buildRemoteListener } from '#lib/manifests';
 import type { Listener } from '#lib/resources';
 import { hasRealKubernetes, temporaryFolder, testApiServer } from '#lib/testing';
 import { CONFIG as API } from '../../apps/api/src/config.js';
 import { CONFIG as CONTROLLER, platformSettings } from '../../apps/controller/src/config.js';
+import { CONFIG as LISTENER_CONFIG } from '../../apps/listener/src/config.js';
 import { CHART, findHelm, Helm, type Rendered } from '../support/helm.js';
 import { findBuiltKubectl, Kubectl, leaveOut } from '../support/kubectl.js';
 import { repository } from '../support/platform.js';
@@ -111,6 +112,54 @@ if (!binary) leaveOut('helm');
     expect(of({ agents: { databases: { image: '' } } })).toEqual([
       [undefined, undefined, undefined],
       [undefined, 70, undefined],
+    ]);
+  });
+
+  it('installs a remote listener alone, with the rights and the settings of its manifest', () => {
+    const objects = helm.render(VALUES['a remote listener'] ?? {});
+    const kinds = objects.map(({ kind, metadata }) => `${kind} ${metadata.namespace ?? ''}/${metadata.name}`);
+    expect(kinds.sort()).toEqual([
+      'Deployment plane/listener-far',
+      'NetworkPolicy plane/listener-far',
+      'Role agents/listener-far',
+      'Role plane/listener-far',
+      'RoleBinding agents/listener-far',
+      'RoleBinding plane/listener-far',
+      'ServiceAccount plane/listener-far',
+    ]);
+    const apiUrl = 'https://agentplane.example.com';
+    const listener: Listener = {
+      ...LISTENER,
+      metadata: { name: 'far', namespace: 'ws-default' },
+      spec: { computeType: 'cluster', computeId: 'far', namespaces: ['plane', 'agents'], remote: { apiUrl } },
+    };
+    const manifest = buildRemoteListener(listener, {
+      hub: { server: 'https://hub', token: 't' },
+      ...{ idleKey: 'k', image: 'i', addresses: 'cluster-dns', agentsNonRoot: true },
+    }) as readonly Rendered[];
+    const rulesOf = (of: readonly Rendered[]): unknown[] =>
+      of.filter(({ kind }) => kind === 'Role').map(({ rules }) => rules);
+    expect(rulesOf(objects)).toEqual(rulesOf(manifest));
+    const podOf = (of: readonly Rendered[]) =>
+      of.find(({ kind }) => kind === 'Deployment')?.spec?.template?.spec;
+    const [rendered, printed] = [podOf(objects), podOf(manifest)].map(
+      (pod) => new Map((pod?.containers[0]?.env ?? []).map((one) => [one.name, one])),
+    );
+    for (const [name, variable] of printed ?? []) expect(rendered?.get(name)).toEqual(variable);
+    const values = [...(rendered ?? [])].map(([name, { value = 'x' }]) => [name, value]);
+    expect(loadConfig(LISTENER_CONFIG, Object.fromEntries(values))).toMatchObject({
+      namespaces: ['plane', 'agents'],
+      agentsNonRoot: true,
+    });
+  });
+
+  it('names what a remote listener lacks', () => {
+    const { code, text } = helm.try(['template', 'x'], {
+      remoteListener: { name: 'far', hub: { namespace: 'n' } },
+    });
+    expect([code, text]).toEqual([
+      1,
+      expect.stringMatching(/set remoteListener\.hub\.\w+ with remoteListener\.name/),
     ]);
   });
 
@@ -307,6 +356,7 @@ if (!binary) leaveOut('helm');
     beforeAll(async () => {
       kubectl = new Kubectl(kubectlBinary ?? '', server.kubeconfigPath);
       await kubectl.run(['create', 'namespace', 'plane']);
+      await kubectl.run(['create', 'namespace', 'agents']);
       // a controller manager would
       await kubectl.run(['-n', 'plane', 'create', 'serviceaccount', 'default']);
       await kubectl.run(['label', 'namespace', 'plane', 'pod-security.kubernetes.io/enforce=restricted']);

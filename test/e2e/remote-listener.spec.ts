@@ -138,11 +138,14 @@ interface Deployment {
     expect(made.status).toBe(201);
     listener = made.body;
     await waitFor(() => hub?.run(['get', 'serviceaccount', 'listener-far']), { timeoutMs: 30_000 });
-    const text = await agentplane(
-      ...['listener', 'manifest', 'far', '--server', `https://127.0.0.1:${link.port}`],
-      ...['--addresses', 'loopback'],
-    );
+    const manifest = ['listener', 'manifest', 'far', '--server', `https://127.0.0.1:${link.port}`];
+    const text = await agentplane(...manifest, '--addresses', 'loopback');
     await far?.run(['apply', '-f', '-'], { input: text });
+    // with a token of its own, which the program reads from then on
+    const secret = await agentplane(...manifest, '--only-secret');
+    expect(await far?.run(['apply', '-f', '-'], { input: secret })).toBe(
+      'secret/listener-far-hub configured\n',
+    );
     const ready = await waitFor(
       async () => {
         const found = await getListener();

@@ -130,3 +130,7 @@ annotations:
   valueFrom: { fieldRef: { fieldPath: status.podIP } }
 - { name: AGENTPLANE_METRICS_PORT, value: '9464' }
 {{- end }}
+
+{{- define "agentplane.placeNamespaces" -}}
+{{ .Values.remoteListener.namespaces | default (list .Release.Namespace) | join "," }}
+{{- end }}

@@ -37,6 +37,8 @@ export interface ManifestFlags extends AccessFlags {
   readonly pullSecret: string | undefined;
   readonly addresses: AddressMode | undefined;
   readonly agentsNonRoot: boolean;
+  /** What the chart does not make. */
+  readonly onlySecret: boolean;
   /** `NAME=VALUE` each. */
   readonly tracing: readonly string[];
 }
@@ -44,7 +46,7 @@ export interface ManifestFlags extends AccessFlags {
 /** `agentplane listener manifest NAME`. */
 export async function printManifest(name: string, flags: ManifestFlags): Promise<number> {
   const { image = `agentplane/listener:${PLATFORM_VERSION}`, pullSecret, addresses = 'cluster-dns' } = flags;
-  const { agentsNonRoot } = flags;
+  const { agentsNonRoot, onlySecret } = flags;
   const tracing = tracingOf(flags.tracing);
   return await withKube(resolveTarget(flags), async (kube) => {
     const key = keyOf(name, flags, kube);
@@ -58,7 +60,8 @@ export async function printManifest(name: string, flags: ManifestFlags): Promise
       ...{ image, addresses, agentsNonRoot, tracing },
       ...(pullSecret === undefined ? {} : { imagePullSecrets: [pullSecret] }),
     });
-    print(objects.map((object) => stringify(object)).join('---\n'));
+    const printed = objects.filter(({ kind }) => !onlySecret || kind === SECRETS.kind);
+    print(printed.map((object) => stringify(object)).join('---\n'));
     return EXIT.ok;
   });
 }

@@ -41,6 +41,10 @@ export const LISTENER_COMMANDS: readonly Command[] = [
           '--agents-non-root',
           'pods of agents there must not run as root, as the restricted Pod Security Standard asks for',
         ),
+        onlySecret: toggle(
+          '--only-secret',
+          'the Secret with the kubeconfig of the hub alone, for the chart with remoteListener.hub.existingSecret',
+        ),
         tracing: repeated(
           '--tracing <variable>',
           'NAME=VALUE of OpenTelemetry for the pods there, such as OTEL_EXPORTER_OTLP_ENDPOINT=http://collector:4318; may be repeated',
@@ -50,6 +54,7 @@ export const LISTENER_COMMANDS: readonly Command[] = [
       },
       examples: [
         'listener manifest far | kubectl --context far apply -f -',
+        'listener manifest far --only-secret | kubectl --context far apply -f -',
         'listener manifest far --server https://hub.example.org:6443 --image registry.example.org/agentplane/listener:0.2.0',
       ],
       exits: ['notFound', 'unreachable', 'refused'],
