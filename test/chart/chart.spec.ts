@@ -184,13 +184,29 @@ if (!binary) leaveOut('helm');
         gateway: { enabled: true, host: 'plane.example.com', parentRefs: [{ name: 'g' }] },
       },
     ],
-  ])('refuses a domain of routes in which %s lies, and names both', (name, values) => {
-    for (const domain of ['Example.com', 'plane.example.com']) {
-      const routes = { domains: ['agents.example.com', domain] };
-      const { code, text } = helm.try(['template', 'x'], { ...DATABASE, ...values, routes });
-      const message = `routes.domains has ${domain}, in which plane.example.com of ${name} lies`;
-      expect([code, text]).toEqual([1, expect.stringContaining(message)]);
-    }
+  ])('refuses a domain of routes below which %s lies, and names both', (name, values) => {
+    const routes = { domains: ['plane.example.com', 'Example.com'] };
+    const { code, text } = helm.try(['template', 'x'], { ...DATABASE, ...values, routes });
+    const message = `routes.domains has Example.com, below which plane.example.com of ${name} lies`;
+    expect([code, text]).toEqual([1, expect.stringContaining(message)]);
+  });
+
+  it.each([
+    '*.agents.example.com',
+    '.agents.example.com',
+    'agents.example.com:443',
+    'https://a.b',
+    '10.0.0.1',
+  ])('refuses %s as a domain of routes, as the api does', (domain) => {
+    const values = { api: { publicUrl: 'https://plane.example.com' }, routes: { domains: [domain] } };
+    const { code, text } = helm.try(['template', 'x'], { ...DATABASE, ...values });
+    const message = `as agents.example.com, but has "${domain}"`;
+    expect([code, text]).toEqual([1, expect.stringContaining(message)]);
+    const environment = {
+      ...{ AGENTPLANE_DATABASE_URI: 'x', AGENTPLANE_PUBLIC_URL: 'https://plane.example.com' },
+      AGENTPLANE_ROUTE_DOMAINS: domain,
+    };
+    expect(() => loadConfig(API, environment)).toThrow(message);
   });
 
   it('leads hosts below a domain in capitals to the api, by rules in lower case as Kubernetes has them', () => {

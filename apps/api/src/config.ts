@@ -35,9 +35,21 @@ function parseProxies(text: string): readonly string[] {
   return proxies;
 }
 
+/** The chart refuses the same; a last label of digits makes an address of all names below. */
+const DOMAIN = /^(?!.*(^|\.)\d+$)[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$/;
+
+/** Anything else would be below no host, and lead nowhere without a word. */
+function requireDomain(text: string): string {
+  const domain = text.toLowerCase();
+  if (DOMAIN.test(domain)) return domain;
+  throw new Error(
+    `must be names of domains, without "*", dots around, scheme and port, as agents.example.com, but has ${JSON.stringify(text)}`,
+  );
+}
+
 const ROUTE_DOMAINS = list(
   'AGENTPLANE_ROUTE_DOMAINS',
-  'domains below which hosts lead to deployments, by custom_url and, below the first, by name; separated by commas; none that the host of AGENTPLANE_PUBLIC_URL lies in, which they need except below localhost; empty: none do',
+  'domains below which hosts lead to deployments, by custom_url and, below the first, by name; separated by commas, as agents.example.com; none that the host of AGENTPLANE_PUBLIC_URL lies below, which they need except below localhost; empty: none do',
   { fallback: [] },
 );
 
@@ -68,7 +80,7 @@ export const CONFIG = {
   /** In lower case, as hosts of requests are compared. */
   routeDomains: {
     ...ROUTE_DOMAINS,
-    parse: (text: string) => ROUTE_DOMAINS.parse(text).map((domain) => domain.toLowerCase()),
+    parse: (text: string) => ROUTE_DOMAINS.parse(text).map(requireDomain),
   },
   addresses: choice('AGENTPLANE_ADDRESSES', 'how Services are reached', ['loopback', 'cluster-dns'], {
     fallback: 'cluster-dns',
@@ -208,21 +220,22 @@ export function loadApiConfig(environment?: Readonly<Record<string, string | und
 }
 
 /**
- * A deployment that asks for the api's own host would be sent what clients send to the api, keys included. Below that host
- * it could set cookies for it.
+ * A deployment that asks for the api's own host would be sent what clients send to the api, keys included. A domain that is
+ * that host is no such: hosts of deployments are below it. From there one could set a cookie for the api, as from any host
+ * below a domain that both have in common; all that reads cookies are pages, which show what its session may read.
  */
 function requireOwnHost({ publicUrl, routeDomains }: ApiConfig): void {
   if (publicUrl === undefined) {
     const unknown = routeDomains.find((domain) => domain !== 'localhost' && !isBelow(domain, ['localhost']));
     if (unknown === undefined) return;
     throw new ConfigError([
-      `AGENTPLANE_ROUTE_DOMAINS has ${unknown}, and AGENTPLANE_PUBLIC_URL is missing: without it nothing shows whether the api's own host lies in that domain, where a deployment could be taken for the api; set it to the URL that clients call the api by`,
+      `AGENTPLANE_ROUTE_DOMAINS has ${unknown}, and AGENTPLANE_PUBLIC_URL is missing: without it nothing shows whether the api's own host lies below that domain, where a deployment could be taken for the api; set it to the URL that clients call the api by`,
     ]);
   }
   const host = new URL(publicUrl).hostname.replace(/\.$/, '');
-  const domain = routeDomains.find((one) => host === one || isBelow(host, [one]));
+  const domain = routeDomains.find((one) => isBelow(host, [one]));
   if (domain !== undefined)
     throw new ConfigError([
-      `AGENTPLANE_ROUTE_DOMAINS has ${domain}, in which ${host} of AGENTPLANE_PUBLIC_URL lies: a deployment there could be taken for the api; use a domain that does not hold it, such as agents.${host}`,
+      `AGENTPLANE_ROUTE_DOMAINS has ${domain}, below which ${host} of AGENTPLANE_PUBLIC_URL lies: a deployment there could be taken for the api; use a domain that it does not lie below, such as ${host}`,
     ]);
 }

@@ -18,11 +18,28 @@ describe('AGENTPLANE_ROUTE_DOMAINS', () => {
 
   it.each([
     ['a domain beside', 'agents.example.com', 'https://plane.example.com'],
+    ['the very domain of', 'plane.example.com', 'https://plane.example.com'],
     ['a domain below', 'agents.plane.example.com', 'https://plane.example.com'],
     ['the end of a word', 'lane.example.com', 'https://plane.example.com'],
     ['an address', 'agents.localhost', 'http://127.0.0.1:8470'],
   ])('takes %s the host of the public URL', (_what, domains, publicUrl) => {
     expect(load(domains, publicUrl)).toEqual([domains]);
+  });
+
+  it.each([
+    '*.agents.example.com',
+    '.agents.example.com',
+    'agents.example.com.',
+    'agents.example.com:8470',
+    'https://agents.example.com',
+    'agents..example.com',
+    '-agents.example.com',
+    'a_b.example.com',
+    '10.0.0.1',
+  ])('refuses %s, which no host lies below', (domain) => {
+    expect(() => load(`b.example.org,${domain}`, 'https://plane.example.com')).toThrow(
+      `AGENTPLANE_ROUTE_DOMAINS must be names of domains, without "*", dots around, scheme and port, as agents.example.com, but has "${domain}"`,
+    );
   });
 
   it('needs the public URL for domains that are not of this machine alone', () => {
@@ -37,12 +54,16 @@ describe('AGENTPLANE_ROUTE_DOMAINS', () => {
   it.each([
     ['a domain above', 'a.example.org,example.com', 'https://plane.example.com', 'example.com'],
     ['a domain far above in capitals', 'Example.COM', 'https://one.plane.example.com:8443/x', 'example.com'],
-    ['the very host', 'plane.example.com', 'https://plane.example.com', 'plane.example.com'],
-    ['the host with a dot at its end', 'example.com', 'https://plane.example.com./', 'example.com'],
+    [
+      'a domain above, of a host with a dot at its end,',
+      'example.com',
+      'https://plane.example.com./',
+      'example.com',
+    ],
   ])('refuses %s of the public URL, and names both', (_what, domains, publicUrl, domain) => {
     const host = new URL(publicUrl).hostname.replace(/\.$/, '');
     expect(() => load(domains, publicUrl)).toThrow(
-      `AGENTPLANE_ROUTE_DOMAINS has ${domain}, in which ${host} of AGENTPLANE_PUBLIC_URL lies`,
+      `AGENTPLANE_ROUTE_DOMAINS has ${domain}, below which ${host} of AGENTPLANE_PUBLIC_URL lies`,
     );
   });
 });
