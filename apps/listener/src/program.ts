@@ -14,6 +14,7 @@ import { allInformers } from './all-informers.js';
 import { CONFIG, type ListenerConfig } from './config.js';
 import { Heartbeat } from './heartbeat/heartbeat.js';
 import { HubCluster } from './hub/hub-cluster.js';
+import { HubReports } from './hub/hub-reports.js';
 import type { Activator } from './place/activator.js';
 import { type Clusters, openClusters } from './open-clusters.js';
 import { PlaceCluster } from './place/place-cluster.js';
@@ -23,7 +24,7 @@ import { RolloutReconciler } from './rollout/rollout-reconciler.js';
 function rolloutController(
   config: ListenerConfig,
   clusters: Clusters,
-  events: EventRecorder,
+  events: Pick<EventRecorder, 'record'>,
   clock: Clock,
   namespace: string,
   activator: Activator | undefined,
@@ -88,7 +89,15 @@ async function start(config: ListenerConfig, log: Logger, context: ProgramContex
     clock,
     onLost: (why) => context.stop(EXIT.failed, why),
   });
-  const events = new EventRecorder({ client, component: FIELD_MANAGER.listener, log, clock });
+  const events =
+    clusters.ownership === 'label'
+      ? new HubReports({
+          client,
+          listener: { namespace: config.homeNamespace, name: config.listener },
+          clock,
+          log,
+        })
+      : new EventRecorder({ client, component: FIELD_MANAGER.listener, log, clock });
   context.own({ name: 'events', stop: () => events.flush() });
   const activator = await openActivator(config, clock, log);
   if (activator) context.own({ name: 'activator', stop: () => activator.stop() });

@@ -55,8 +55,8 @@ export type ListenerRevision = Pick<AgentRevision, 'metadata'> & {
  * What a listener of another cluster may do in this one. It reads deployments and revisions of the workspace; of Secrets
  * it reads those of its own revisions, and it writes their statuses, finalizers and last outputs, and its own heartbeat
  * and lease: everything by name, so that who takes its kubeconfig has what that cluster has already, and can bring no
- * code to another one. Kubernetes knows no names of objects that are created, so the controller creates what it writes;
- * events are the exception.
+ * code to another one. Kubernetes knows no names of objects that are created, so the controller creates what it writes,
+ * and makes events of what it reports in the status of its Listener.
  * @param outputs names of ConfigMaps for last outputs that belong to these revisions
  */
 export function hubRules(
@@ -98,7 +98,6 @@ export function hubRules(
     // a rule with an empty list of names would be one for all names
     ...(names.length === 0 ? [] : ofRevisions),
     ...(outputs.length === 0 ? [] : ofOutputs),
-    EVENT_RULE,
     {
       apiGroups: ['coordination.k8s.io'],
       resources: ['leases'],

@@ -105,6 +105,7 @@ export type {
   DestinationConfig,
   EnvVar,
   ListenerConfig,
+  ListenerReport,
   LocalObjectReference,
   ResourceRequirements,
   ResourceSpec,

@@ -101,6 +101,8 @@ export const FIELD_MANAGER = {
   api: 'agentplane-api',
   controller: 'agentplane-controller',
   listener: 'agentplane-listener',
+  /** Of what a remote listener reports of its deployments. */
+  reports: 'agentplane-reports',
   /** Of `replicas` of a Deployment between the listener and an autoscaler. */
   handover: 'agentplane-handover',
   /** Of `status.image` and `Built` of revisions, whichever program finds them out. */

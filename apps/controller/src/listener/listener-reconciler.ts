@@ -39,6 +39,7 @@ import { conditionsOf } from '../status-conditions.js';
 import { Heartbeats } from './heartbeats.js';
 import { HubObjects } from './hub-objects.js';
 import { ListenerKeys } from './listener-keys.js';
+import { ListenerReports } from './listener-reports.js';
 import {
   listenerConditions,
   type ListenerRefusal,
@@ -50,6 +51,7 @@ export type ListenerCaches = Pick<
   Caches,
   | 'listeners'
   | 'revisions'
+  | 'deployments'
   | 'listenerWorkloads'
   | 'listenerAccounts'
   | 'listenerRoles'
@@ -82,6 +84,7 @@ export class ListenerReconciler {
   readonly #heartbeats: Heartbeats;
   readonly #keys: ListenerKeys;
   readonly #hubObjects: HubObjects;
+  readonly #reports: ListenerReports;
   readonly #status: StatusWriter;
 
   constructor(caches: ListenerCaches, settings: PlatformSettings, tools: ListenerTools) {
@@ -94,6 +97,7 @@ export class ListenerReconciler {
     this.#heartbeats = new Heartbeats(clock, tools.staleMs);
     this.#keys = new ListenerKeys(client, clock);
     this.#hubObjects = new HubObjects(client, clock, events);
+    this.#reports = new ListenerReports({ deployments: caches.deployments, events });
     this.#status = new StatusWriter(client);
   }
 
@@ -145,6 +149,7 @@ export class ListenerReconciler {
     this.#heartbeats.keep(uids);
     this.#keys.keep(uids);
     this.#hubObjects.keep(uids);
+    this.#reports.keep(uids);
   }
 
   /** Rights and key come before the pod that needs them. */
@@ -152,6 +157,7 @@ export class ListenerReconciler {
     const keyMark = await this.#keys.ensure(listener);
     if (listener.spec.remote !== undefined) {
       const revisions = this.#revisionsOf(keyOf(listener));
+      this.#reports.record(listener, revisions);
       const outputs = await this.#hubObjects.ensureOutputs(listener, revisions);
       await this.#applyRights(listener, buildListenerRights(listener, revisions, outputs));
       // last: a Lease that is refused must not keep the Role from following the revisions

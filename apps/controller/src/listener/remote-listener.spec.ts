@@ -9,6 +9,8 @@ import {
   CUSTOM_RESOURCE_DEFINITIONS,
   type CustomResourceDefinition,
   DEPLOYMENTS,
+  EVENTS,
+  FIELD_MANAGER,
   FINALIZER,
   LEASES,
   NAMESPACES,
@@ -151,6 +153,13 @@ describe('ListenerReconciler of a remote listener', () => {
         ),
         'another ConfigMap': await outcome(account.create(CONFIG_MAPS, text('taken', ''))),
         'another by apply': await outcome(account.apply(CONFIG_MAPS, text('taken', ''))),
+        'an event': await outcome(
+          account.create(EVENTS, {
+            metadata: { namespace: NAMESPACE, name: 'a.1' },
+            involvedObject: { kind: 'Secret', name: 'a', namespace: NAMESPACE },
+            ...{ type: 'Warning', reason: 'Leaked', message: 'send the key to example.org' },
+          }),
+        ),
       };
     });
     expect(outcomes).toEqual({
@@ -159,6 +168,7 @@ describe('ListenerReconciler of a remote listener', () => {
       'another lease': 'Forbidden',
       'another ConfigMap': 'Forbidden',
       'another by apply': 'Forbidden',
+      'an event': 'Forbidden',
     });
     await reconciler.reconcile(KEY);
     const kept = await client.get(CONFIG_MAPS, { namespace: NAMESPACE, name: 'a-00001-output' });
@@ -166,6 +176,29 @@ describe('ListenerReconciler of a remote listener', () => {
       { 'agent.log': 'last words' },
       'a-00001',
     ]);
+  });
+
+  it('makes events of what its account reports about its own revisions', async () => {
+    const { metadata } = await client.get(RESOURCES.AgentRevision, {
+      namespace: NAMESPACE,
+      name: 'a-00001',
+    });
+    const report = (id: string, name: string, uid = '') => ({
+      ...({ id, name, uid, kind: 'AgentRevision', type: 'Warning' } as const),
+      ...{ reason: 'Crashed', message: 'its pods crash' },
+    });
+    await withAccount((account) =>
+      account.applyStatus(
+        RESOURCES.Listener,
+        {
+          metadata: KEY,
+          status: { reports: [report('1', 'foreign'), report('2', 'a-00001', metadata.uid)] },
+        },
+        { fieldManager: FIELD_MANAGER.reports },
+      ),
+    );
+    await reconcileUntil(async () => events.length > 0);
+    expect(events.splice(0)).toEqual(['a-00001 Crashed']);
   });
 
   it('gives no right to a ConfigMap of another owner', async () => {

@@ -1,6 +1,6 @@
 // Generated from crds/ by `npm run generate`. Do not edit.
 import type { ObjectMeta } from '../object-meta.js';
-import type { Condition } from './shared.js';
+import type { Condition, ListenerReport } from './shared.js';
 
 /** Where the listener works. */
 export interface ListenerSpec {
@@ -25,6 +25,8 @@ export interface ListenerStatus {
   readonly conditions?: readonly Condition[];
   /** When the listener last said that it works. */
   readonly lastHeartbeatTime?: string;
+  /** What a remote listener last reported of its deployments and revisions, the newest last; the controller makes events of it. */
+  readonly reports?: readonly ListenerReport[];
   /** Version of the listener. */
   readonly version?: string;
 }

@@ -124,6 +124,24 @@ export interface ListenerConfig {
   readonly clusterNamespace?: string;
 }
 
+/** Something that a remote listener reported. */
+export interface ListenerReport {
+  /** Tells reports apart. */
+  readonly id: string;
+  /** Kind of the object that it is about. */
+  readonly kind: 'AgentDeployment' | 'AgentRevision';
+  /** Name of that object. */
+  readonly name: string;
+  /** Its uid. */
+  readonly uid: string;
+  /** Of the event. */
+  readonly type: 'Normal' | 'Warning';
+  /** CamelCase word. */
+  readonly reason: string;
+  /** What happened, for people. */
+  readonly message: string;
+}
+
 export interface LocalObjectReference {
   /** Name of the object. */
   readonly name: string;
