@@ -3,7 +3,8 @@ import { join, dirname } from 'node:path';
 import { findPackageManager, hasLockFile, readManifest, withDevelopment } from '#lib/image-store';
 import { BuildError } from './build-error.js';
 import { type BuilderConfig, maxFileBytes } from './config.js';
-import { print, sourceFolder } from './fetch-source.js';
+import { sourceFolder } from './fetch-source.js';
+import { print } from './print.js';
 import { PythonBuild } from './python/python-build.js';
 import { type Command, runCommand } from './run-command.js';
 

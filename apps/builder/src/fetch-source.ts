@@ -2,6 +2,7 @@ import { chmodSync, existsSync, mkdirSync, readdirSync, realpathSync, rmSync, wr
 import { join, relative } from 'node:path';
 import { BuildError } from './build-error.js';
 import { type BuilderConfig, maxFileBytes } from './config.js';
+import { print } from './print.js';
 import { refuseIncomplete } from './refuse-incomplete.js';
 import { type Command, NOT_FOUND, runCommand } from './run-command.js';
 
@@ -125,9 +126,4 @@ function requireGraphConfig(folder: string, { graphConfig }: BuilderConfig): voi
   }
   if (relative(realpathSync(folder), realpathSync(path)).startsWith('..'))
     throw new BuildError(`${graphConfig} is a link that leaves the repository`);
-}
-
-/** A line of the build's log. */
-export function print(line: string): void {
-  process.stdout.write(`${line}\n`);
 }

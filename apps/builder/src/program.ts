@@ -1,8 +1,7 @@
-import { writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { loadConfig } from '#lib/config';
 import { errorText } from '#lib/errors';
-import { EXIT, formatTerminationMessage, runProgram } from '#lib/lifecycle';
+import { EXIT, runProgram } from '#lib/lifecycle';
 import { REASON } from '#lib/resources';
 import { createLogger } from '#lib/telemetry';
 import { systemClock } from '#lib/time';
@@ -11,16 +10,26 @@ import { buildSource } from './build-source.js';
 import { CONFIG, type BuilderConfig, maxFolderBytes } from './config.js';
 import { spaceOf } from './disk-space.js';
 import { endGroup } from './end-group.js';
-import { fetchSource, print } from './fetch-source.js';
+import { fetchSource } from './fetch-source.js';
 import { withinBound } from './folder-bound.js';
+import { leaveMessage } from './leave-message.js';
 import { hasOwnFolder } from './own-folder.js';
+import { print } from './print.js';
+import { maxPushBytes, pushSource } from './push/push-source.js';
 import type { WatchedDisk } from './watched-disk.js';
 
 /** The containers of a build's pod, by the argument of each. */
-const STEPS: Readonly<Record<string, (config: BuilderConfig, signal: AbortSignal) => Promise<void>>> = {
-  fetch: fetchSource,
-  build: buildSource,
+const STEPS: Readonly<Record<string, Step>> = {
+  fetch: { perform: fetchSource, maxBytes: maxFolderBytes },
+  build: { perform: buildSource, maxBytes: maxFolderBytes },
+  push: { perform: pushSource, maxBytes: maxPushBytes },
 };
+
+interface Step {
+  readonly perform: (config: BuilderConfig, signal: AbortSignal) => Promise<void>;
+  /** What its working folder may take. */
+  readonly maxBytes: (config: BuilderConfig) => number;
+}
 
 // what it prints is the log of the build, which people read
 const log = createLogger('builder', 'warn');
@@ -33,19 +42,15 @@ runProgram({ log, askedExitCode: EXIT.failed }, async (context) => {
   try {
     const folder = process.cwd();
     const folders = [folder, ...(hasOwnFolder('/tmp') ? ['/tmp'] : [])];
-    const limits = { maxBytes: maxFolderBytes(config), disks: disksOf(folder) };
+    const limits = { maxBytes: step.maxBytes(config), disks: disksOf(folder) };
     const bound = { folders, ...limits, clock: systemClock, end: endGroup };
-    await withinBound(bound, (signal) => step(config, signal));
+    await withinBound(bound, (signal) => step.perform(config, signal));
     context.stop(EXIT.ok, 'done');
   } catch (error) {
     const message = errorText(error);
     const reason = error instanceof BuildError ? error.reason : REASON.buildFailed;
     print(message);
-    try {
-      writeFileSync(config.terminationMessagePath, formatTerminationMessage({ reason, message }));
-    } catch {
-      // not in a pod: the log has to do
-    }
+    leaveMessage(config, { reason, message });
     context.stop(EXIT.failed, message);
   }
 });

@@ -28,6 +28,8 @@ export interface Command {
   readonly maxFileBytes: number;
   /** Instead of this program's own output, which is the log of the build. */
   readonly onOutput?: (text: string) => void;
+  /** Beside the log of the build, which gets them as well. */
+  readonly onErrors?: (text: string) => void;
   /** Kills it. What it started stays in the group of this program, and ends with the container at the latest. */
   readonly signal?: AbortSignal;
 }
@@ -37,16 +39,20 @@ export interface Command {
  * files, and answers its exit code.
  */
 export function runCommand(command: Command): Promise<number> {
-  const { program, args, folder, environment, maxFileBytes, onOutput, signal } = command;
+  const { program, args, folder, environment, maxFileBytes, onOutput, onErrors, signal } = command;
   // a lower limit of this machine stays
   const limited = `ulimit -f ${Math.ceil(maxFileBytes / BLOCK)} 2>/dev/null; exec "$@"`;
   return new Promise((resolve, reject) => {
     const child = spawn('/bin/sh', ['-c', limited, 'sh', program, ...args], {
       cwd: folder,
       env: { ...inheritedEnvironment(INHERITED), ...ownFolders(), CI: 'true', ...environment },
-      stdio: ['ignore', onOutput ? 'pipe' : 'inherit', 'inherit'],
+      stdio: ['ignore', onOutput ? 'pipe' : 'inherit', onErrors ? 'pipe' : 'inherit'],
     });
     child.stdout?.on('data', (chunk: Buffer) => onOutput?.(chunk.toString()));
+    child.stderr?.on('data', (chunk: Buffer) => {
+      process.stderr.write(chunk);
+      onErrors?.(chunk.toString());
+    });
     const kill = (): void => void child.kill('SIGKILL');
     signal?.addEventListener('abort', kill, { once: true });
     if (signal?.aborted === true) kill();

@@ -26,6 +26,15 @@ function requireNoPassword(address: string): void {
     );
 }
 
+const REGISTRY = /^[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:\d+)?(\/[a-z0-9]+([._-]+[a-z0-9]+)*)*$/;
+
+function requireRegistry(text: string): void {
+  if (!REGISTRY.test(text))
+    throw new Error(
+      `must be the host of a registry, and where there is one the path before the names of images, in lower case, without a scheme, as registry.example.com/team/agents, but is ${JSON.stringify(text)}`,
+    );
+}
+
 /** Settings of the controller. */
 export const CONFIG = {
   kubeconfigPath: optionalText(
@@ -72,6 +81,39 @@ export const CONFIG = {
     'AGENTPLANE_BUILD_IMAGES_MB_PER_WORKSPACE',
     'most megabytes of all images that builds from git left for one workspace',
     { fallback: 51_200, min: 1 },
+  ),
+  buildRegistry: optionalChecked(
+    'AGENTPLANE_BUILD_REGISTRY',
+    'where builds from git push their images, as registry.example.com/team/agents; on one machine they go to its image store',
+    requireRegistry,
+  ),
+  buildNamespace: text('AGENTPLANE_BUILD_NAMESPACE', 'namespace of builds that push to a registry', {
+    fallback: 'agentplane-builds',
+  }),
+  buildPushSecret: optionalText(
+    'AGENTPLANE_BUILD_PUSH_SECRET',
+    'Secret of that namespace with the login of the registry, of type kubernetes.io/dockerconfigjson',
+  ),
+  buildPullSecret: optionalText(
+    'AGENTPLANE_BUILD_PULL_SECRET',
+    'Secret with which pods of built agents fetch their images, in each namespace that has such agents',
+  ),
+  buildRegistryInsecure: flag(
+    'AGENTPLANE_BUILD_REGISTRY_INSECURE',
+    'whether this registry may have no TLS, or a certificate of anybody',
+    { fallback: false },
+  ),
+  buildRegistryCa: optionalText(
+    'AGENTPLANE_BUILD_REGISTRY_CA',
+    'PEM of a certificate that this registry is trusted by, beside those of the image of the builder',
+  ),
+  buildBase: optionalText(
+    'AGENTPLANE_BUILD_BASE',
+    'image that built agents are put upon; the agent image of the platform when missing',
+  ),
+  buildPythonBase: optionalText(
+    'AGENTPLANE_BUILD_PYTHON_BASE',
+    'the same for agents in Python; agent-python when missing',
   ),
   pushPeriodMs: integer(
     'AGENTPLANE_BUILD_PUSH_PERIOD_MS',
@@ -232,10 +274,10 @@ export function databaseServerSettings(config: ControllerConfig): DatabaseServer
 /** What goes into the objects that this program makes. */
 export function platformSettings(config: ControllerConfig): PlatformSettings {
   const { apiUrl, addresses, allowPrivateEndpoints, exportFileBytes, exportFileRows } = config;
-  const { agentsNonRoot, imagePrefix, imageTag, imagePullSecrets, pods } = config;
+  const { agentsNonRoot, imagePrefix, imageTag, imagePullSecrets, buildPullSecret, pods } = config;
   return {
     ...{ version: PLATFORM_VERSION, apiUrl, addresses, allowPrivateEndpoints },
-    ...{ agentsNonRoot, imagePrefix, imageTag, imagePullSecrets },
+    ...{ agentsNonRoot, imagePrefix, imageTag, imagePullSecrets, buildPullSecret },
     ...(pods ? { pods } : {}),
     tracing: podTracingVariables(),
     exportFiles: {

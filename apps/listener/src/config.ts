@@ -32,6 +32,10 @@ export const CONFIG = {
     'whether pods of agents must not run as root, as the restricted Pod Security Standard asks for',
     { fallback: false },
   ),
+  buildPullSecret: optionalText(
+    'AGENTPLANE_BUILD_PULL_SECRET',
+    'Secret, in the namespaces of agents, with which pods of those that were built from git fetch their images',
+  ),
   identity: text('AGENTPLANE_IDENTITY', 'name of this candidate for leadership; the pod’s name', {
     fallback: FIELD_MANAGER.listener,
   }),

@@ -29,7 +29,7 @@ function rolloutController(
   namespace: string,
   activator: Activator | undefined,
 ): ControllerSpec {
-  const { apiUrl, addresses, idleKey, agentsNonRoot } = config;
+  const { apiUrl, addresses, idleKey, agentsNonRoot, buildPullSecret } = config;
   const { hub: own, place, ownership } = clusters;
   const { client, informers } = own;
   // resources of a remote listener are all in the namespace of its workspace
@@ -45,7 +45,7 @@ function rolloutController(
   const reconciler = new RolloutReconciler(hub, runs, {
     clock,
     settings: {
-      ...{ version: PLATFORM_VERSION, apiUrl, addresses, idleKey, agentsNonRoot },
+      ...{ version: PLATFORM_VERSION, apiUrl, addresses, idleKey, agentsNonRoot, buildPullSecret },
       tracing: podTracingVariables(),
     },
     listenerName: config.listener,

@@ -44,16 +44,10 @@ export async function storeBuilt(
   await closed.make();
   await removePartials(closed.folder);
   return await inPartial(closed.folder, async (partial) => {
-    const { content, bytes, agent } = await refusingWhatWasBuilt([built.source, partial], () =>
-      takeBuilt(built, partial),
-    );
     // also for a content that exists: it may be removed before this one is kept
-    const interpreter = await refusingWhatWasBuilt([partial], async () => {
-      const { python } = requireImportable(name, agent);
-      if (python) return (await linkInterpreter(agent, python)).path;
-      if (!hasPackages(partial, agent)) await linkPlatform(agent, platformModules);
-      return undefined;
-    });
+    const { content, bytes, agent, interpreter } = await takeBuiltAgent(name, built, partial);
+    if (interpreter === undefined && !hasPackages(partial, agent))
+      await refusingWhatWasBuilt([partial], () => linkPlatform(agent, platformModules));
     const digest = digestOf([
       content,
       built.graphConfig,
@@ -67,13 +61,43 @@ export async function storeBuilt(
   });
 }
 
+/** What was taken of a build. */
+export interface TakenAgent {
+  /** `sha256:HEX` of what was copied. */
+  readonly content: string;
+  /** Of its files, and a block for each entry. */
+  readonly bytes: number;
+  /** The folder of the graph configuration in the copy. */
+  readonly agent: string;
+  /** Path of the Python that the environment of the copy leads to; undefined for graphs of another language. */
+  readonly interpreter: string | undefined;
+}
+
+/**
+ * Copies what an untrusted build left into a folder, as an agent that can be run there.
+ * @param name of the image, for messages
+ * @throws TerminalError when it cannot be an image
+ */
+export async function takeBuiltAgent(
+  name: string,
+  built: Pick<BuiltFolder, 'source' | 'graphConfig' | 'limits'>,
+  target: string,
+): Promise<TakenAgent> {
+  const taken = await refusingWhatWasBuilt([built.source, target], () => takeBuilt(built, target));
+  const interpreter = await refusingWhatWasBuilt([target], async () => {
+    const { python } = requireImportable(name, taken.agent);
+    return python && (await linkInterpreter(taken.agent, python)).path;
+  });
+  return { ...taken, interpreter };
+}
+
 /**
  * Takes what a build left into a folder of the store. The file that was named as the graph configuration is the
  * `langgraph.json` of its folder then.
  * @returns `sha256:HEX` of what was copied, the bytes of its files, and the agent's folder in it
  */
 async function takeBuilt(
-  { source, graphConfig, limits }: BuiltFolder,
+  { source, graphConfig, limits }: Pick<BuiltFolder, 'source' | 'graphConfig' | 'limits'>,
   target: string,
 ): Promise<{ readonly content: string; readonly bytes: number; readonly agent: string }> {
   const { digest: content, bytes } = await takeContent(source, target, limits);

@@ -21,9 +21,12 @@ export {
 export { formatIdle, IDLE_HEADER, type IdleAnswer, isIdleToken, readIdle } from './idle-answer.js';
 export {
   DISK_FULL,
+  IMAGE_PUSHED,
+  REGISTRY_UNAVAILABLE,
   EXIT_DEPENDENCY_UNAVAILABLE,
   EXIT_GRAPH_LOAD_FAILED,
   formatTerminationMessage,
   parseTerminationMessage,
   readTerminationMessage,
+  type TerminationMessage,
 } from './termination-message.js';

@@ -7,6 +7,12 @@ export const EXIT_DEPENDENCY_UNAVAILABLE = 75;
 /** The reason of a build that ended because a disk was too full: it can be made again later. */
 export const DISK_FULL = 'DiskFull';
 
+/** The reason of a build whose registry of images was unavailable: it can be made again later. */
+export const REGISTRY_UNAVAILABLE = 'RegistryUnavailable';
+
+/** The reason of a build that ended well; its message is the reference of the image, with its digest. */
+export const IMAGE_PUSHED = 'ImagePushed';
+
 /** Kubernetes cuts termination messages at 4096 bytes. */
 const MAX_MESSAGE_CHARS = 3_000;
 

@@ -8,16 +8,14 @@ import {
   type EnvironmentVariable,
   type Job,
   LABEL,
-  type PodContainer,
   RESOURCES,
-  revisionBuildName,
   type Secret,
 } from '#lib/resources';
-import { CONTAINER_SECURITY, POD_SECURITY } from './object-labels.js';
-import { type PlatformSettings, platformImage } from './platform-settings.js';
+import { gitBuildPlace, type ImageRegistry } from './git-build-place.js';
+import { type BuildSteps, clusterPod, machinePod } from './git-build-pod.js';
+import type { PlatformSettings } from './platform-settings.js';
 import type { ContainerOutput } from './revision-output.js';
 import { revisionLabels } from './revision-workload.js';
-import { runtimePlacement } from './runtime-placement.js';
 
 /** What git is logged in with; none for repositories that everybody may read. */
 export interface GitLogin {
@@ -38,6 +36,9 @@ export interface GitBuild {
   readonly registry?: string | undefined;
   /** The same for packages of Python. */
   readonly pythonIndex?: string | undefined;
+  readonly login: GitLogin;
+  /** Where a cluster's images are pushed to; undefined on one machine, which takes the result from the pod. */
+  readonly images?: ImageRegistry | undefined;
 }
 
 /** Keys of the build's Secret, by the variables of the container that fetches. */
@@ -47,30 +48,25 @@ const LOGIN_VARIABLES: Readonly<Record<string, keyof GitLogin>> = {
   AGENTPLANE_GIT_CA: 'ca',
 };
 
-/** What commands write there is counted, and ends with the pod. */
-const OWN_FOLDERS = [
-  { name: 'tmp', mountPath: '/tmp', emptyDir: {} },
-  { name: 'shm', mountPath: '/dev/shm', emptyDir: { medium: 'Memory', sizeLimit: '64Mi' } },
-];
+/** A finished Job of a cluster is not needed for as long: its result was taken long before. */
+const KEPT_SECONDS = 7_200;
 
 /**
- * The Job that builds a revision from git, of the workspace's own user and quota. Two containers after one another: the
- * first has the token and runs nothing of the repository, the second the other way round. Neither has a token of the API.
+ * The Job that builds a revision from git. Containers after one another: the first has the token and runs nothing of the
+ * repository, the second the other way round, and on a cluster a third pushes what it left. None has a token of the API.
  */
 export function buildGitJob(build: GitBuild, settings: PlatformSettings): Job {
-  const { timeoutMs, revision } = build;
-  const metadata = metadataOf(revision);
-  const image = platformImage('builder', settings);
-  const common = {
-    ...{ image, securityContext: CONTAINER_SECURITY, terminationMessagePolicy: 'File' as const },
-    volumeMounts: OWN_FOLDERS.map(({ name, mountPath }) => ({ name, mountPath })),
-  };
+  const { timeoutMs, revision, images, login } = build;
+  const metadata = metadataOf(revision, images);
   const limits = { memory: `${build.memoryMb}Mi` };
   const resources = { requests: { cpu: '500m', memory: '512Mi' }, limits };
   const env = settingsOf(build);
-  const fetch: PodContainer = {
-    ...{ ...common, name: 'fetch', args: ['fetch'], resources },
-    env: [...env, ...loginOf(metadata.name)],
+  const steps: BuildSteps = {
+    fetch: {
+      ...{ name: 'fetch', args: ['fetch'], resources },
+      env: [...env, ...loginOf(metadata.name, images ? login : undefined)],
+    },
+    build: { name: 'build', args: ['build'], resources, env },
   };
   return {
     apiVersion: 'batch/v1',
@@ -80,31 +76,36 @@ export function buildGitJob(build: GitBuild, settings: PlatformSettings): Job {
       // another attempt is another revision
       backoffLimit: 0,
       activeDeadlineSeconds: Math.ceil(timeoutMs / 1000),
+      // nothing owns it across namespaces
+      ...(images ? { ttlSecondsAfterFinished: KEPT_SECONDS } : {}),
       template: {
         metadata: { labels: metadata.labels },
-        spec: {
-          restartPolicy: 'Never',
-          automountServiceAccountToken: false,
-          enableServiceLinks: false,
-          securityContext: POD_SECURITY,
-          ...runtimePlacement(settings),
-          terminationGracePeriodSeconds: 5,
-          volumes: OWN_FOLDERS.map(({ name, emptyDir }) => ({ name, emptyDir })),
-          initContainers: [fetch],
-          containers: [{ ...common, name: 'build', args: ['build'], resources, env }],
-        },
+        spec: images
+          ? clusterPod(steps, { git: build, registry: images, settings })
+          : machinePod(steps, settings),
       },
     },
   };
 }
 
-/** The token, for as long as the Job runs; no deployment can name it as its variables. */
-export function buildGitSecret(revision: AgentRevision, login: GitLogin): Secret {
+/**
+ * The token, for as long as the Job runs; no deployment can name it as its variables.
+ * @param job of a cluster, which owns it: the revision lies in another namespace
+ */
+export function buildGitSecret(
+  { revision, login, images }: Pick<GitBuild, 'revision' | 'login' | 'images'>,
+  job?: Job,
+): Secret {
   const data = Object.entries(login).flatMap(([key, value]: [string, string | undefined]) =>
     value === undefined ? [] : [[key, Buffer.from(value, 'utf8').toString('base64')] as const],
   );
+  const metadata = metadataOf(revision, images);
+  const owners = job
+    ? [{ apiVersion: 'batch/v1', kind: 'Job', name: job.metadata.name, uid: job.metadata.uid ?? '' }]
+    : [];
   return {
-    ...{ apiVersion: 'v1', kind: 'Secret', metadata: metadataOf(revision) },
+    ...{ apiVersion: 'v1', kind: 'Secret' },
+    metadata: images ? { ...metadata, ownerReferences: owners } : metadata,
     ...{ type: BUILD_LOGIN_TYPE, data: Object.fromEntries(data) },
   };
 }
@@ -114,7 +115,7 @@ export function buildGitOutput(
   revision: AgentRevision,
   outputs: readonly ContainerOutput[],
 ): ConfigMap & { readonly metadata: { readonly name: string } } {
-  const metadata = metadataOf(revision);
+  const metadata = metadataOf(revision, undefined);
   const [first] = outputs;
   return {
     apiVersion: 'v1',
@@ -150,19 +151,21 @@ function settingsOf({
   );
 }
 
-function loginOf(secretName: string): readonly EnvironmentVariable[] {
-  return Object.entries(LOGIN_VARIABLES).map(([name, key]) => ({
-    name,
-    valueFrom: { secretKeyRef: { name: secretName, key, optional: true } },
-  }));
+/** @param login of a cluster, where the Secret is made after the Job, and the container waits for what is in it */
+function loginOf(secretName: string, login: GitLogin | undefined): readonly EnvironmentVariable[] {
+  return Object.entries(LOGIN_VARIABLES)
+    .filter(([, key]) => !login || login[key] !== undefined)
+    .map(([name, key]) => ({
+      name,
+      valueFrom: { secretKeyRef: { name: secretName, key, optional: !login } },
+    }));
 }
 
-function metadataOf(revision: AgentRevision) {
-  const { name, namespace } = revision.metadata;
-  return {
-    name: revisionBuildName(name),
-    ...(namespace === undefined ? {} : { namespace }),
-    labels: { ...revisionLabels(revision), [LABEL.component]: COMPONENT.builder },
-    ownerReferences: [controllerReference(RESOURCES.AgentRevision, revision)],
-  };
+function metadataOf(revision: AgentRevision, images: ImageRegistry | undefined) {
+  const { uid = '', namespace = '' } = revision.metadata;
+  const labels = { ...revisionLabels(revision), [LABEL.component]: COMPONENT.builder };
+  const place = gitBuildPlace(revision, images);
+  if (images)
+    return { ...place, labels: { ...labels, [LABEL.owner]: uid, [LABEL.revisionNamespace]: namespace } };
+  return { ...place, labels, ownerReferences: [controllerReference(RESOURCES.AgentRevision, revision)] };
 }

@@ -57,6 +57,7 @@ export {
 export { buildLogsBinding } from './logs-binding.js';
 export { parsePodPlacement } from './pod-placement.js';
 export { buildRevisionOutput, type ContainerOutput } from './revision-output.js';
+export { gitBuildPlace, type ImageRegistry, imageRepository, revisionOfBuild } from './git-build-place.js';
 export { buildGitJob, buildGitOutput, buildGitSecret, type GitBuild, type GitLogin } from './git-build.js';
 export {
   formatGitIntegration,

@@ -16,7 +16,7 @@ export interface ListenerPod {
   readonly metadata: Deployment['metadata'];
   readonly settings: Pick<
     PlatformSettings,
-    'addresses' | 'imagePullSecrets' | 'agentsNonRoot' | 'pods' | 'tracing'
+    'addresses' | 'imagePullSecrets' | 'buildPullSecret' | 'agentsNonRoot' | 'pods' | 'tracing'
   >;
   readonly image: string;
   /** Where agents send traces and verify keys, from the cluster of the program. */
@@ -103,6 +103,9 @@ function environmentOf(
     { name: 'AGENTPLANE_API_URL', value: apiUrl },
     { name: 'AGENTPLANE_ADDRESSES', value: settings.addresses },
     ...(settings.agentsNonRoot ? [{ name: 'AGENTPLANE_AGENTS_NON_ROOT', value: 'true' }] : []),
+    ...(settings.buildPullSecret === undefined
+      ? []
+      : [{ name: 'AGENTPLANE_BUILD_PULL_SECRET', value: settings.buildPullSecret }]),
     { name: 'AGENTPLANE_IDENTITY', valueFrom: { fieldRef: { fieldPath: 'metadata.name' } } },
     {
       name: 'AGENTPLANE_IDLE_KEY',

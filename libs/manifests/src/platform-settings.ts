@@ -9,6 +9,8 @@ export interface PlatformSettings {
   readonly imageTag?: string | undefined;
   /** Names of Secrets with keys of registries, in every namespace that pods of the platform are in. */
   readonly imagePullSecrets?: readonly string[];
+  /** Secret with which pods of agents that were built from git fetch their images. */
+  readonly buildPullSecret?: string | undefined;
   /** Whether pods of agents must not run as root; images that do are then refused by the node. Default false. */
   readonly agentsNonRoot?: boolean;
   /** Of listeners and export workers. */

@@ -8,6 +8,7 @@ import {
   type EnvironmentVariable,
   LABEL,
   type PodContainer,
+  type PodSpec,
   type Probe,
 } from '#lib/resources';
 import { addressOf } from './address-of.js';
@@ -230,7 +231,7 @@ function buildWorkload(
           ...runtimePlacement(settings),
           terminationGracePeriodSeconds: 30,
           ...(wanted.serviceAccountName ? { serviceAccountName: wanted.serviceAccountName } : {}),
-          ...(wanted.imagePullSecrets ? { imagePullSecrets: wanted.imagePullSecrets } : {}),
+          ...pullSecretsPart(revision, settings),
           ...(wanted.volumes ? { volumes: wanted.volumes.map((volume) => ({ ...volume })) } : {}),
           ...initContainersPart(revision),
           containers: [
@@ -241,6 +242,18 @@ function buildWorkload(
       },
     },
   };
+}
+
+/** Those that the user names, and of a build that of the registry which the platform pushed to. */
+function pullSecretsPart(
+  { spec: { source, resourceSpec } }: AgentRevision,
+  { buildPullSecret }: PlatformSettings,
+): Pick<PodSpec, 'imagePullSecrets'> {
+  const { imagePullSecrets } = resourceSpec ?? {};
+  if (source !== 'git_host' || buildPullSecret === undefined)
+    return imagePullSecrets ? { imagePullSecrets } : {};
+  const others = (imagePullSecrets ?? []).filter(({ name }) => name !== buildPullSecret);
+  return { imagePullSecrets: [...others, { name: buildPullSecret }] };
 }
 
 /** Labels of a revision's objects. */

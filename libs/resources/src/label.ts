@@ -21,6 +21,8 @@ export const LABEL = {
   owner: 'agentplane.dev/owner',
   /** On a Postgres server, its pod and its Service: the deployment whose database it has. They are none of its pods. */
   databaseOf: 'agentplane.dev/database-of',
+  /** Namespace of the revision that an object in the namespace of builds belongs to. */
+  revisionNamespace: 'agentplane.dev/revision-namespace',
   managedBy: 'app.kubernetes.io/managed-by',
   component: 'app.kubernetes.io/component',
   /** On a node: `process` where pods run as processes. */

@@ -1,5 +1,4 @@
 import { execFile, spawn } from 'node:child_process';
-import { webcrypto } from 'node:crypto';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer } from 'node:https';
@@ -7,9 +6,9 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
+import { selfSigned } from './self-signed.js';
 
 const run = promisify(execFile);
-const ALGORITHM = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' };
 const AUTHOR = ['-c', 'user.name=tester', '-c', 'user.email=tester@example.org'];
 
 /** What a commit holds: text of files by their paths; null removes one. */
@@ -145,24 +144,4 @@ function begin(response: ServerResponse, head: string): void {
     if (name.toLowerCase() === 'status') response.statusCode = Number.parseInt(value, 10);
     else response.setHeader(name, value);
   }
-}
-
-async function selfSigned(): Promise<{ readonly key: string; readonly certificate: string }> {
-  // here, since every spec loads this library and few start a git host
-  await import('reflect-metadata');
-  const x509 = await import('@peculiar/x509');
-  const keys = await webcrypto.subtle.generateKey(ALGORITHM, true, ['sign', 'verify']);
-  const made = await x509.X509CertificateGenerator.createSelfSigned({
-    name: 'CN=git.test',
-    keys,
-    signingAlgorithm: ALGORITHM,
-    notBefore: new Date(Date.now() - 60_000),
-    notAfter: new Date(Date.now() + 3_600_000),
-    extensions: [
-      new x509.BasicConstraintsExtension(true),
-      new x509.SubjectAlternativeNameExtension([{ type: 'ip', value: '127.0.0.1' }]),
-    ],
-  });
-  const pkcs8 = await webcrypto.subtle.exportKey('pkcs8', keys.privateKey);
-  return { key: x509.PemConverter.encode(pkcs8, 'PRIVATE KEY'), certificate: made.toString('pem') };
 }

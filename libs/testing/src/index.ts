@@ -4,6 +4,7 @@ export { freePort } from './free-port.js';
 export { gitServer, type GitRepository, type GitServer } from './git-server.js';
 export { startOtlpReceiver, type OtlpReceiver, type ReceivedSpan } from './otlp-receiver.js';
 export { itLong } from './it-long.js';
+export { selfSigned } from './self-signed.js';
 export { sendRaw, type RawAnswer } from './send-raw.js';
 export { sendUnread } from './send-unread.js';
 export { type SteppedClock, steppedClock } from './stepped-clock.js';

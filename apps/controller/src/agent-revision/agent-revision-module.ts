@@ -3,10 +3,12 @@ import {
   type ControllerSpec,
   EventRecorder,
   failureEvents,
+  fromMapped,
   fromObjects,
   fromOwned,
   KubeClient,
 } from '#lib/kube';
+import { revisionOfBuild } from '#lib/manifests';
 import { RESOURCES } from '#lib/resources';
 import type { Clock } from '#lib/time';
 import type { Caches } from '../caches.js';
@@ -50,7 +52,14 @@ export const AGENT_REVISION_CONTROLLER = Symbol('controller of AgentRevisions');
         reconcile: (key) => reconciler.reconcile(key),
         onFailure: failureEvents(events, RESOURCES.AgentRevision, revisions),
         // the condition that its variables are stored is a change of the status that matters
-        sources: [fromObjects(revisions), fromOwned(buildJobs, RESOURCES.AgentRevision)],
+        sources: [
+          fromObjects(revisions),
+          fromOwned(buildJobs, RESOURCES.AgentRevision),
+          fromMapped(buildJobs, (job) => {
+            const key = revisionOfBuild(job);
+            return key ? [key] : [];
+          }),
+        ],
       }),
     },
   ],

@@ -23,7 +23,7 @@ export interface BuildTools {
   readonly clock: Clock;
   /** The images that a namespace has. */
   readonly readImages: (namespace: string) => Promise<ImageIndex>;
-  readonly gitBuilds: Pick<GitBuilds, 'reconcile'>;
+  readonly gitBuilds: Pick<GitBuilds, 'reconcile' | 'abandon'>;
 }
 
 /**
@@ -46,7 +46,10 @@ export class BuildReconciler {
 
   async reconcile(key: ObjectKey): Promise<Result> {
     const revision = this.#revisions.find(key);
-    if (!revision || isDeleting(revision)) return done();
+    if (!revision || isDeleting(revision)) {
+      await this.#tools.gitBuilds.abandon(key);
+      return done();
+    }
     const { redeployOf, source } = revision.spec;
     // Most passes find the image known: they shall not read the index of the store.
     if (revision.status?.image !== undefined && source !== 'git_host') return done();

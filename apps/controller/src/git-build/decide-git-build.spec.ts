@@ -1,4 +1,4 @@
-import { DISK_FULL, formatTerminationMessage } from '#lib/lifecycle';
+import { DISK_FULL, formatTerminationMessage, REGISTRY_UNAVAILABLE } from '#lib/lifecycle';
 import type { Job, Pod } from '#lib/resources';
 import { decideGitBuild, type GitBuildWorld } from './decide-git-build.js';
 import { gitRevision } from './testdata/git-revision.js';
@@ -30,6 +30,11 @@ const ended = (terminated: object) => pod({ containerStatuses: [{ name: 'build',
 const full = ended({
   exitCode: 1,
   message: formatTerminationMessage({ reason: DISK_FULL, message: 'the disk' }),
+});
+
+const away = ended({
+  exitCode: 1,
+  message: formatTerminationMessage({ reason: REGISTRY_UNAVAILABLE, message: 'no answer of r' }),
 });
 
 function world(over: Partial<GitBuildWorld> = {}): GitBuildWorld {
@@ -74,6 +79,20 @@ describe('decideGitBuild', () => {
       { kind: 'put-back', message: 'waiting for room on the disk: the disk' },
     ],
     [
+      'puts a build back that found the registry unavailable',
+      { revision: begun(50), job: failedJob(31), pod: away },
+      { kind: 'put-back', message: 'waiting for the registry: no answer of r' },
+    ],
+    [
+      'watches a container that pushes',
+      {
+        revision: begun(5),
+        job: job(),
+        pod: pod({ containerStatuses: [{ name: 'push', state: { running: {} } }] }),
+      },
+      { kind: 'watch', message: expect.stringMatching(/^pushing the image/) },
+    ],
+    [
       'begins nothing before the Job of a build that was put back is removed',
       { job: failedJob(31) },
       { kind: 'put-back' },
@@ -94,10 +113,10 @@ describe('decideGitBuild', () => {
 
   it.each<[string, Partial<GitBuildWorld>, string, RegExp]>([
     [
-      'a commit that was not looked for, without an image store',
+      'a commit that was not looked for, without a place for images',
       { revision: unresolved, canTakeImages: false },
       'BuildRefused',
-      /this controller has none/,
+      /needs?.* a registry, and this controller has neither/,
     ],
     ['a Job that runs too long', { revision: begun(901), job: job() }, 'BuildTimedOut', /ended after 900 s/],
     [

@@ -1,4 +1,9 @@
-import { DISK_FULL, parseTerminationMessage, readTerminationMessage } from '#lib/lifecycle';
+import {
+  DISK_FULL,
+  parseTerminationMessage,
+  readTerminationMessage,
+  REGISTRY_UNAVAILABLE,
+} from '#lib/lifecycle';
 import {
   type AgentRevision,
   CONDITION,
@@ -23,7 +28,7 @@ export interface GitBuildWorld {
   /** Builds at a time. */
   readonly places: number;
   readonly timeoutMs: number;
-  /** Whether this controller has an image store for the result. */
+  /** Whether this controller has an image store or a registry for the result. */
   readonly canTakeImages: boolean;
   readonly now: Date;
 }
@@ -32,15 +37,20 @@ export interface GitBuildWorld {
 const SETTLE_MS = 900_000;
 /** A Job gets its pod at once, unless the quota of its namespace is full. */
 const POD_PATIENCE_MS = 120_000;
-/** Whatever fills the disk is waited for as long, from when the revision was made. */
-const FULL_DISK_PATIENCE_MS = 3_600_000;
-/** Between a build that found the disk full and the next attempt. */
-const FULL_DISK_PAUSE_MS = 30_000;
+/** Whatever fills the disk, or stops the registry, is waited for as long, from when the revision was made. */
+const PASSING_PATIENCE_MS = 3_600_000;
+/** Between a build that ended because of it and the next attempt. */
+const PASSING_PAUSE_MS = 30_000;
+/** What another attempt may not meet, by the reason that the builder leaves. */
+const PASSING: Readonly<Record<string, string>> = {
+  [DISK_FULL]: 'room on the disk',
+  [REGISTRY_UNAVAILABLE]: 'the registry',
+};
 
 /**
  * From the revision to its image: **resolve** the commit, **queue** for a place, **begin** (the intent, then the Job),
  * **watch**, and **collect** what the pod left, or **fail**. **ensure-job** where the intent stands and no Job does;
- * **put-back** a build that found the disk full: it queues again, once its Job is removed. **skip** once a newer revision
+ * **put-back** a build that found the disk full or the registry unavailable: it queues again, once its Job is removed. **skip** once a newer revision
  * exists; **finished** has nothing left to do but to clear away.
  */
 export type GitBuildDecision =
@@ -72,7 +82,7 @@ export function decideGitBuild(world: GitBuildWorld): GitBuildDecision {
       kind: 'fail',
       reason: REASON.buildRefused,
       message:
-        'builds from git need the image store of one machine, and this controller has none; build an image and deploy it as external_image',
+        'builds from git need the image store of one machine or a registry, and this controller has neither; set builds.registry of the chart, or build an image and deploy it as external_image',
     };
   const elapsedMs = now.getTime() - Date.parse(build?.startedAt ?? '');
   // whatever keeps it from its end: its place is somebody else's now
@@ -91,7 +101,7 @@ export function decideGitBuild(world: GitBuildWorld): GitBuildDecision {
       ? { kind: 'begin' }
       : { kind: 'queue', message: `waiting for ${ahead} builds before this one; ${places} run at a time` };
   if (!job) return { kind: 'ensure-job' };
-  if (isJobFinished(job)) return decideFullDisk(world, job) ?? judgeEnd(job, pod);
+  if (isJobFinished(job)) return decidePassing(world, job) ?? judgeEnd(job, pod);
   if (elapsedMs > timeoutMs)
     return {
       kind: 'fail',
@@ -110,6 +120,12 @@ function seconds(ms: number): number {
   return Math.round(ms / 1000);
 }
 
+/** By the container that runs. */
+const DOING: Readonly<Record<string, string>> = {
+  fetch: 'fetching the commit',
+  push: 'pushing the image to its registry; the log of the build names what it waits for',
+};
+
 function watch(pod: Pod | undefined): GitBuildDecision {
   const refusal = pod?.status?.conditions?.find(
     ({ type, status }) => type === POD_SUPPORTED && status === 'False',
@@ -120,7 +136,7 @@ function watch(pod: Pod | undefined): GitBuildDecision {
     return {
       kind: 'watch',
       reason: REASON.building,
-      message: running.name === 'fetch' ? 'fetching the commit' : 'installing and building',
+      message: DOING[running.name] ?? 'installing and building',
     };
   const waiting = statusesOf(pod)
     .map(({ state }) => state?.waiting)
@@ -132,16 +148,16 @@ function watch(pod: Pod | undefined): GitBuildDecision {
   };
 }
 
-/** Undefined for a build that ended for another reason, or for too long because of the disk. */
-function decideFullDisk({ revision, pod, now }: GitBuildWorld, job: Job): GitBuildDecision | undefined {
+/** Undefined for a build that ended for another reason, or met this one for too long. */
+function decidePassing({ revision, pod, now }: GitBuildWorld, job: Job): GitBuildDecision | undefined {
   const ends = statusesOf(pod).map(({ state }) => parseTerminationMessage(state?.terminated?.message ?? ''));
-  const full = ends.find((one) => one?.reason === DISK_FULL);
+  const met = ends.find((one) => PASSING[one?.reason ?? ''] !== undefined);
   const waitedMs = now.getTime() - Date.parse(revision.metadata.creationTimestamp ?? '');
-  if (!full || waitedMs > FULL_DISK_PATIENCE_MS) return undefined;
-  const message = `waiting for room on the disk: ${full.message}`.slice(0, MAX_MESSAGE);
+  if (!met || waitedMs > PASSING_PATIENCE_MS) return undefined;
+  const message = `waiting for ${PASSING[met.reason ?? '']}: ${met.message}`.slice(0, MAX_MESSAGE);
   const failed = job.status?.conditions?.find(({ type }) => type === CONDITION.failed);
   const sinceMs = now.getTime() - Date.parse(failed?.lastTransitionTime ?? '');
-  return sinceMs < FULL_DISK_PAUSE_MS
+  return sinceMs < PASSING_PAUSE_MS
     ? { kind: 'watch', reason: REASON.awaitingBuild, message }
     : { kind: 'put-back', message };
 }

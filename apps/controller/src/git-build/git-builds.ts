@@ -7,7 +7,16 @@ import {
   type Informer,
   type KubeClient,
 } from '#lib/kube';
-import { buildGitJob, buildGitOutput, buildGitSecret, type PlatformSettings } from '#lib/manifests';
+import {
+  buildGitJob,
+  buildGitOutput,
+  buildGitSecret,
+  type GitBuild,
+  gitBuildPlace,
+  type ImageRegistry,
+  type PlatformSettings,
+  revisionOfBuild,
+} from '#lib/manifests';
 import type { AddressGuard } from '#lib/outbound';
 import { podOutput } from '#lib/pod-logs';
 import { after, done, type Result, wait } from '#lib/reconcile';
@@ -19,6 +28,7 @@ import {
   type Job,
   JOBS,
   keyOf,
+  type ObjectKey,
   type Pod,
   PODS,
   REASON,
@@ -50,8 +60,8 @@ export interface GitBuildLimits {
   readonly pythonIndex: string | undefined;
 }
 
-/** Takes what a pod left as an image and answers its reference. @throws TerminalError when it cannot be one */
-export type TakeImage = (revision: AgentRevision, podUid: string) => Promise<string>;
+/** Takes what a pod left, or pushed, as an image and answers its reference. @throws TerminalError when it cannot be one */
+export type TakeImage = (revision: AgentRevision, pod: Pod) => Promise<string>;
 
 export interface GitBuildTools {
   readonly client: KubeClient;
@@ -62,8 +72,10 @@ export interface GitBuildTools {
   readonly limits: GitBuildLimits;
   readonly settings: PlatformSettings;
   readonly revisions: BuildingRevisions;
-  readonly jobs: Pick<Informer<Job>, 'find'>;
-  /** Undefined where there is no image store: builds are refused. */
+  readonly jobs: Pick<Informer<Job>, 'find' | 'list'>;
+  /** Of a cluster; undefined on one machine. */
+  readonly images: ImageRegistry | undefined;
+  /** Undefined where there is neither an image store nor a registry: builds are refused. */
   readonly takeImage: TakeImage | undefined;
 }
 
@@ -125,11 +137,10 @@ export class GitBuilds {
   async #observe(revision: AgentRevision): Promise<GitBuildWorld> {
     const { client, clock, jobs, limits, revisions, takeImage } = this.#tools;
     const { places, timeoutMs } = limits;
-    const { namespace = '', name } = revision.metadata;
-    const key = { namespace, name: revisionBuildName(name) };
+    const key = this.#placeOf(revision);
     const hasBegun = revision.status?.build !== undefined && !isBuildOver(revision);
     const job = jobs.find(key) ?? (hasBegun ? await client.find(JOBS, key) : undefined);
-    const ofJob = { namespace, labelSelector: `${JOB_LABEL}=${key.name}` };
+    const ofJob = { namespace: key.namespace, labelSelector: `${JOB_LABEL}=${key.name}` };
     const now = clock.now();
     const turn = findTurn(revision, revisions.around(revision), {
       beganAfter: new Date(now.getTime() - longestPlaceMs(timeoutMs)),
@@ -223,25 +234,58 @@ export class GitBuilds {
 
   /** @throws TerminalError when the namespace can hold no Secret or Job more: it would keep a place until it can */
   async #start(revision: AgentRevision): Promise<void> {
-    const { client, limits, settings } = this.#tools;
+    const { client, limits, settings, images } = this.#tools;
     const { namespace = '' } = revision.metadata;
     const { repoCommitSha: commit = '' } = revision.status ?? {};
     const { git } = revision.spec;
     const login = git ? await findLogin(client, namespace, git) : {};
-    const job = buildGitJob({ ...limits, revision, commit }, settings);
+    const build = { ...limits, revision, commit, login, images };
+    const job = buildGitJob(build, settings);
     try {
-      await ignoring(isAlreadyExists, client.create(SECRETS, buildGitSecret(revision, login)));
-      await ignoring(isAlreadyExists, client.create(JOBS, job));
+      if (images) await this.#startInCluster(build, job, images);
+      else {
+        await ignoring(isAlreadyExists, client.create(SECRETS, buildGitSecret(build)));
+        await ignoring(isAlreadyExists, client.create(JOBS, job));
+      }
     } catch (error) {
       if (!isQuotaExceeded(error) && !isInvalid(error)) throw error;
       throw new TerminalError(REASON.buildFailed, `the build cannot begin: ${errorText(error)}`);
     }
   }
 
+  /** The Job first, since it owns the Secret: a revision that is deleted meanwhile leaves neither for long. */
+  async #startInCluster(build: GitBuild, job: Job, { namespace, pushSecret }: ImageRegistry): Promise<void> {
+    const { client } = this.#tools;
+    if (pushSecret !== undefined && !(await client.find(SECRETS, { namespace, name: pushSecret })))
+      throw new WaitingError(
+        REASON.awaitingBuild,
+        `Secret ${pushSecret} with the login of the registry does not exist in namespace ${namespace}; create it there`,
+        QUEUE_LOOK_MS,
+      );
+    await ignoring(isAlreadyExists, client.create(JOBS, job));
+    const made = await client.get(JOBS, keyOf(job));
+    await ignoring(isAlreadyExists, client.create(SECRETS, buildGitSecret(build, made)));
+  }
+
+  /** Ends what is left of the build of a revision that does not exist any more: nothing owns it across namespaces. */
+  async abandon(key: ObjectKey): Promise<void> {
+    const { client, jobs, images } = this.#tools;
+    if (!images) return;
+    for (const job of jobs.list(images.namespace)) {
+      const { namespace, name } = revisionOfBuild(job) ?? {};
+      if (namespace !== key.namespace || name !== key.name) continue;
+      await ignoring(isNotFound, client.delete(JOBS, keyOf(job), { propagation: 'Background' }));
+    }
+  }
+
+  #placeOf(revision: AgentRevision): Required<ObjectKey> {
+    return gitBuildPlace(revision, this.#tools.images);
+  }
+
   async #collect(world: GitBuildWorld, pod: Pod, report: Report): Promise<Result> {
     const { revision } = world;
-    const image = await this.#tools.takeImage?.(revision, pod.metadata.uid ?? '');
-    if (image === undefined) throw new Error('the controller has no image store');
+    const image = await this.#tools.takeImage?.(revision, pod);
+    if (image === undefined) throw new Error('the controller has neither an image store nor a registry');
     const message = `image ${image} was built from commit ${revision.status?.repoCommitSha ?? ''}`;
     return await this.#end(
       world,
@@ -305,7 +349,7 @@ export class GitBuilds {
   /** @param propagation `Foreground`: the Job exists until its pod does not, which another Job of this name would take */
   async #remove(revision: AgentRevision, propagation: 'Background' | 'Foreground'): Promise<void> {
     const { client } = this.#tools;
-    const key = { ...keyOf(revision), name: revisionBuildName(revision.metadata.name) };
+    const key = this.#placeOf(revision);
     await ignoring(isNotFound, client.delete(SECRETS, key));
     await ignoring(isNotFound, client.delete(JOBS, key, { propagation }));
   }

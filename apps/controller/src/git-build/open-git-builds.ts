@@ -10,6 +10,8 @@ import { clusterUid } from '../unused-images/cluster-uid.js';
 import { BuildingRevisions } from './building-revisions.js';
 import type { CommitLooks } from '../git-remote/commit-looks.js';
 import { GitBuilds, type TakeImage } from './git-builds.js';
+import { imageRegistry } from './image-registry.js';
+import { pushedImage } from './pushed-image.js';
 
 const MAX_ENTRIES = 200_000;
 const MEGABYTE = 1_048_576;
@@ -26,12 +28,15 @@ export function openGitBuilds(
   const guard = repositoryGuard(config);
   const { builds: places, buildTimeoutMs: timeoutMs, buildMemoryMb: memoryMb } = config;
   const { buildImageMegabytes: imageMb, npmRegistry: registry, pythonIndex } = config;
+  const images = imageRegistry(config);
   return new GitBuilds({
-    ...{ client, clock, guard, looks, jobs },
+    ...{ client, clock, guard, looks, jobs, images },
     revisions: new BuildingRevisions(revisions),
     limits: { places, timeoutMs, memoryMb, imageMb, registry, pythonIndex },
     settings: platformSettings(config),
-    takeImage: imageTaker(config, () => clusterUid(namespaces, config.systemNamespace)),
+    takeImage: images
+      ? pushedImage(images)
+      : imageTaker(config, () => clusterUid(namespaces, config.systemNamespace)),
   });
 }
 
@@ -41,7 +46,8 @@ function imageTaker(
   cluster: () => string,
 ): TakeImage | undefined {
   if (imageStore === undefined || podFolders === undefined) return undefined;
-  return async ({ metadata, spec }, podUid) => {
+  return async ({ metadata, spec }, pod) => {
+    const podUid = pod.metadata.uid ?? '';
     if (!UID.test(podUid)) throw new Error(`the pod of the build has the uid ${JSON.stringify(podUid)}`);
     const built = {
       source: join(podFolders, podUid, 'work', 'source'),
