@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { podResources } from './pod-resources.js';
 import { DEPLOYMENT_TYPES, wantedResourceSpec } from './deployment-types.js';
 
 const PAGE = join(import.meta.dirname, '..', '..', '..', 'docs', 'design', 'resource-spec.md');
@@ -7,8 +8,16 @@ const PAGE = join(import.meta.dirname, '..', '..', '..', 'docs', 'design', 'reso
 describe('sizes of deployments from git', () => {
   it('has a row of each size in docs/design/resource-spec.md', () => {
     const page = readFileSync(PAGE, 'utf8');
-    for (const [type, { minScale, cpu, memoryMb, memoryLimitMb }] of Object.entries(DEPLOYMENT_TYPES))
-      expect(page).toContain(`| \`${type}\` | ${minScale} | ${cpu} | ${memoryMb} | ${memoryLimitMb} |`);
+    for (const [type, spec] of Object.entries(DEPLOYMENT_TYPES)) {
+      const { minScale, cpu = 0, cpuLimit = 2 * cpu, memoryMb, memoryLimitMb } = spec;
+      expect(page).toContain(
+        `| \`${type}\` | ${minScale} | ${cpu} | ${cpuLimit} | ${memoryMb} | ${memoryLimitMb} |`,
+      );
+    }
+  });
+
+  it.each(Object.entries(DEPLOYMENT_TYPES))('leaves a whole core to starts of %s', (_type, spec) => {
+    expect(parseInt(podResources(spec).limits?.['cpu'] ?? '', 10)).toBeGreaterThanOrEqual(1000);
   });
 
   it('gives a size to deployments from git alone', () => {

@@ -4,7 +4,8 @@ import type { AgentDeploymentSpec, ResourceSpec, SourceConfig } from '#lib/resou
 export const DEPLOYMENT_TYPES: Readonly<
   Record<NonNullable<SourceConfig['deploymentType']>, Readonly<ResourceSpec>>
 > = {
-  dev_free: { minScale: 1, cpu: 0.1, memoryMb: 256, memoryLimitMb: 1024 },
+  // a start is a core's work for some seconds: twice the request would make that a fifth of a core
+  dev_free: { minScale: 1, cpu: 0.1, cpuLimit: 1, memoryMb: 256, memoryLimitMb: 1024 },
   dev: { minScale: 1, cpu: 0.5, memoryMb: 512, memoryLimitMb: 2048 },
   prod: { minScale: 2, cpu: 1, memoryMb: 1024, memoryLimitMb: 4096 },
 };
