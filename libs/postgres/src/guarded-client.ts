@@ -1,5 +1,6 @@
 import pg from 'pg';
 import { failLongRows } from './fail-long-rows.js';
+import { ledQuery } from './led-query.js';
 import { endWhenLost } from './lost-session.js';
 import { namedFailure, throwNamed } from './named-failure.js';
 import { requiredLogin, requireScram } from './require-scram.js';
@@ -20,6 +21,8 @@ const ASKED_MS = 5_000;
  * `require_auth` demands counts as one that gave none. A statement does not outwait a server that has lost its session.
  */
 export class GuardedClient extends pg.Client {
+  #lead: readonly string[] = [];
+
   constructor(config: GuardedConfig = {}) {
     super(config);
     this.on('error', () => undefined);
@@ -60,6 +63,7 @@ export class GuardedClient extends pg.Client {
     callback: (error: Error, result: pg.QueryResult<R>) => void,
   ): void;
   override query(...given: unknown[]): unknown {
+    if (this.#lead.length > 0) return this.#queryAfterLead(given);
     const last = given.length - 1;
     const callback = given[last];
     if (typeof callback === 'function')
@@ -68,4 +72,38 @@ export class GuardedClient extends pg.Client {
     const answer: unknown = Reflect.apply(super.query, this, given);
     return answer instanceof Promise ? answer.catch(throwNamed) : answer;
   }
+
+  /** Has these statements sent with the next query, before it. They have no parameters, and their answers are dropped. */
+  lead(statements: readonly string[]): void {
+    this.#lead = [...this.#lead, ...statements];
+  }
+
+  /** Takes back what no query has come after. */
+  takeLead(): readonly string[] {
+    const unsent = this.#lead;
+    this.#lead = [];
+    return unsent;
+  }
+
+  #queryAfterLead([first, values, ...more]: unknown[]): unknown {
+    const lead = this.#lead;
+    this.#lead = [];
+    const isOwn = typeof first === 'string' || (typeof first === 'object' && !isSubmittable(first));
+    if (!isOwn || more.length > 0 || typeof values === 'function') {
+      // in a round trip of their own, which what comes behind them waits for
+      super.query(lead.join('; ')).catch(() => undefined);
+      return Reflect.apply(this.query, this, [first, values, ...more]);
+    }
+    const { query, answer } = ledQuery(
+      first as string | pg.QueryConfig,
+      values as unknown[] | undefined,
+      lead,
+    );
+    super.query(query);
+    return answer.catch(throwNamed);
+  }
+}
+
+function isSubmittable(value: object | null): boolean {
+  return value !== null && 'submit' in value;
 }

@@ -1,6 +1,7 @@
 import { inTransaction } from './in-transaction.js';
 import type { Connection, Pool } from './open-pool.js';
 import { sqlState } from './postgres-trouble.js';
+import { sendWithNext } from './send-with-next.js';
 
 /** SQLSTATE of a statement that was cancelled, by its time limit or by somebody. */
 const QUERY_CANCELED = '57014';
@@ -38,7 +39,7 @@ export async function inLimitedTransaction<T>(
   work: (connection: Connection) => Promise<T>,
 ): Promise<T> {
   const mode = `${isOneMoment ? ' ISOLATION LEVEL REPEATABLE READ' : ''}${mayChange ? '' : ' READ ONLY'}`;
-  const begin = `BEGIN${mode}; SET LOCAL statement_timeout = ${limitMs}; SET LOCAL jit = off`;
+  const begin = [`BEGIN${mode}`, `SET LOCAL statement_timeout = ${limitMs}`, 'SET LOCAL jit = off'];
   try {
     left?.throwIfAborted();
     return await inTransaction(
@@ -64,7 +65,7 @@ export async function withinLimit<T>(
   work: () => Promise<T>,
 ): Promise<T> {
   try {
-    await connection.query(`SET LOCAL statement_timeout = ${limitMs}; SET LOCAL jit = off`);
+    await sendWithNext(connection, [`SET LOCAL statement_timeout = ${limitMs}`, 'SET LOCAL jit = off']);
     return await work();
   } catch (error) {
     if (sqlState(error) !== QUERY_CANCELED) throw error;

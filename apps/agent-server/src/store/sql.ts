@@ -52,7 +52,7 @@ const MAX_TRANSACTIONS = 2;
  */
 const LOCK_WAIT_SECONDS = 3;
 
-const BEGIN_BOUNDED = `BEGIN; SET LOCAL lock_timeout = '${LOCK_WAIT_SECONDS}s'`;
+const BEGIN_BOUNDED = ['BEGIN', `SET LOCAL lock_timeout = '${LOCK_WAIT_SECONDS}s'`];
 const LOCK_NOT_AVAILABLE = '55P03';
 
 /** Questions about states at once: each takes some ten times the length of its state where graphs run. */
@@ -248,7 +248,7 @@ export class Sql {
     const isBounded = scope.kind === 'caller' && locks !== undefined;
     const perform = (connection: Connection): Promise<T> => work(new Sql(this.#pool, { connection }));
     try {
-      return await inTransaction(this.#pool, perform, isBounded ? BEGIN_BOUNDED : 'BEGIN');
+      return await inTransaction(this.#pool, perform, isBounded ? BEGIN_BOUNDED : ['BEGIN']);
     } catch (error) {
       if (!isBounded || sqlState(error) !== LOCK_NOT_AVAILABLE) throw error;
       throw new PublicError(

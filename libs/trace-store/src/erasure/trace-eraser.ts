@@ -78,11 +78,10 @@ export class TraceEraser implements Erasures, TenantWork {
   }
 
   async #record(tenantId: string, erasures: readonly Erasure[], beganBy?: Instant): Promise<void> {
-    await inTransaction(
-      this.pool,
-      (client) => recordErasures(client, tenantId, erasures, beganBy),
-      `BEGIN; SELECT pg_advisory_xact_lock(${erasureLock(tenantId)})`,
-    );
+    await inTransaction(this.pool, (client) => recordErasures(client, tenantId, erasures, beganBy), [
+      'BEGIN',
+      `SELECT pg_advisory_xact_lock(${erasureLock(tenantId)})`,
+    ]);
   }
 
   /** Ends when all of them are settled. */

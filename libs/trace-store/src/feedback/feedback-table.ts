@@ -42,7 +42,7 @@ export class FeedbackTable implements Feedbacks {
     const { stored, refused, awaited, extended } = await inTransaction(
       this.pool,
       (client) => storeFeedback(client, { tenantId, own }, [feedback]),
-      `BEGIN; SELECT pg_advisory_xact_lock_shared(${this.erasureLock(tenantId)})`,
+      ['BEGIN', `SELECT pg_advisory_xact_lock_shared(${this.erasureLock(tenantId)})`],
     );
     await upgradeTraces(this.pool, tenantId, extended);
     await joinFeedback(this.pool, tenantId, awaited);

@@ -176,7 +176,7 @@ export class Ingestion {
           const batchOfRuns = await this.#write(client, sender, placed, changing);
           return { ...batchOfRuns, feedback: await storeFeedback(client, sender, judged) };
         },
-        `BEGIN; SELECT pg_advisory_xact_lock_shared(${erasureLock(tenantId)})`,
+        ['BEGIN', `SELECT pg_advisory_xact_lock_shared(${erasureLock(tenantId)})`],
       );
       return { ...opening, dayless, ...outcome };
     });

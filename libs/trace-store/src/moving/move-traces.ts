@@ -62,7 +62,7 @@ export async function moveTraces({ from, to, log, moved }: MoveOptions): Promise
         });
       },
       // one moment of the whole database
-      'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY',
+      ['BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY'],
     );
   } finally {
     await Promise.all([source.end(), target.end()]);

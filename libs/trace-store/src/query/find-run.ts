@@ -35,7 +35,7 @@ export async function readRun(
   const found = await findRun(pool, payloads, options);
   if (!found) return undefined;
   const [row = found.row] = options.totals
-    ? await inTransaction(pool, (db) => withTotals(db, options.tenantId, [found.row]), 'BEGIN READ ONLY')
+    ? await inTransaction(pool, (db) => withTotals(db, options.tenantId, [found.row]), ['BEGIN READ ONLY'])
     : [];
   const run = { ...found, row };
   return options.children ? (await withChildren(pool, options.tenantId, [run], options.hold))[0] : run;

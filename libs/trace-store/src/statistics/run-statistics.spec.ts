@@ -117,7 +117,7 @@ describe('the store of statistics', () => {
         );
         return [hours, days.byDay(), await sumRuns(client, 'r.tenant_id = $1', [TENANT])] as const;
       },
-      'BEGIN ISOLATION LEVEL REPEATABLE READ',
+      ['BEGIN ISOLATION LEVEL REPEATABLE READ'],
     );
     expect(texts(kept)).toEqual(texts(rows));
     expect(texts(keptDays)).toEqual(texts(rows.byDay()));
