@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { visibleText } from '#lib/command-line';
 import { dataPaths, findRunningPlatform, INSTALLATION, nothingRuns } from '#lib/data-folder';
 import { WaitingError } from '#lib/errors';
 import {
@@ -89,10 +90,10 @@ function openStore(data: string): ImageStore {
   return openImageStore({ folder: images, installation: INSTALLATION, clock: systemClock });
 }
 
-/** Lines of pip that say how far it is. */
+/** Lines of pip that say how far it is; indexes of packages choose words in them. */
 function showProgress(line: string): void {
   if (/^(Collecting|Downloading|Installing|Building) /.test(line.trim()))
-    process.stderr.write(`  ${line.trim()}\n`);
+    process.stderr.write(`  ${visibleText(line.trim())}\n`);
 }
 
 /** Prints what becomes of the deployments that name the image; false when there are none. */

@@ -1,3 +1,4 @@
+import { visibleText } from '#lib/command-line';
 import { EXIT } from '#lib/lifecycle';
 import { isUuid } from '#lib/resources';
 import { RestClient, RestError } from '#lib/rest-client';
@@ -189,7 +190,7 @@ export async function removePrice(id: string, flags: TargetFlags): Promise<numbe
       'DELETE',
       `${PATH}/${id}`,
     );
-    process.stderr.write(`${message}.\n`);
+    process.stderr.write(`${visibleText(message)}.\n`);
   } catch (error) {
     if (error instanceof RestError && error.status === 404) throw gone;
     throw error;
