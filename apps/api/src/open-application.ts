@@ -76,7 +76,7 @@ export async function openApplication(
   limits: ServerLimits = LIMITS,
 ): Promise<ApiApplication> {
   const { config, log } = parts;
-  const hosts = new RouteHosts(parts.clock);
+  const hosts = new RouteHosts(parts.clock, config.trustedProxies);
   const adapter = buildAdapter(config, limits, hosts);
   const application = await NestFactory.create<NestFastifyApplication>(ApiModule.with(parts), adapter, {
     logger: new NestLog(log),

@@ -23,13 +23,30 @@ const HOP_HEADERS = ['connection', 'keep-alive', 'proxy-connection', 'te', 'trai
 /** Its listener asks a pod at the pod's own address: a question that comes through a Service is somebody else's. */
 const KEPT_BACK = new Set([...HOP_HEADERS, IDLE_HEADER]);
 
-function forwardedHeaders(headers: readonly string[]): string[] {
+/** Headers that a server in front writes in place of what clients wrote, by names in lower case; undefined: none. */
+export type WrittenHeaders = Readonly<Record<string, string | undefined>>;
+
+function forwardedHeaders(headers: readonly string[], written: WrittenHeaders = {}): string[] {
   const kept: string[] = [];
   for (let at = 0; at < headers.length; at += 2) {
     const name = headers[at] ?? '';
-    if (!KEPT_BACK.has(name.toLowerCase())) kept.push(name, headers[at + 1] ?? '');
+    const key = name.toLowerCase();
+    if (!KEPT_BACK.has(key) && !Object.hasOwn(written, key)) kept.push(name, headers[at + 1] ?? '');
   }
-  return kept;
+  return [...kept, ...linesOf(written)];
+}
+
+function linesOf(written: WrittenHeaders): readonly string[] {
+  return Object.entries(written).flatMap(([name, value]) => (value === undefined ? [] : [name, value]));
+}
+
+/** What stands behind a Service, as requests are led to it. */
+export interface ServiceBehind {
+  readonly endpoints: EndpointChoice;
+  readonly gate: SleepGate;
+  readonly serviceName: string;
+  /** None where missing: headers go on as they came. */
+  readonly written?: WrittenHeaders;
 }
 
 /**
@@ -104,9 +121,7 @@ function noPod(serviceName: string, { isCrowded }: EndpointChoice): string {
 export async function forwardHttp(
   incoming: IncomingMessage,
   response: ServerResponse,
-  endpoints: EndpointChoice,
-  gate: SleepGate,
-  serviceName: string,
+  { endpoints, gate, serviceName, written }: ServiceBehind,
 ): Promise<void> {
   if (isProbe(incoming) && gate.isShut) return void answerProbe(response);
   const gone = new AbortController();
@@ -120,7 +135,7 @@ export async function forwardHttp(
     createConnection: () => socket,
     method: incoming.method,
     path: incoming.url,
-    headers: [...forwardedHeaders(incoming.rawHeaders), 'connection', 'close'],
+    headers: [...forwardedHeaders(incoming.rawHeaders, written), 'connection', 'close'],
   });
   boundInterim(outgoing);
   gone.signal.addEventListener('abort', () => outgoing.destroy());
@@ -145,14 +160,22 @@ export async function forwardHttp(
   incoming.pipe(outgoing);
 }
 
+/** Of names and values in turn those that go on; the request keeps what it says of its connection. */
+function keptInUpgrade(written: WrittenHeaders) {
+  return (name: string, at: number, all: readonly string[]): readonly string[] => {
+    const key = name.toLowerCase();
+    return at % 2 === 1 || key === IDLE_HEADER || Object.hasOwn(written, key)
+      ? []
+      : [name, all[at + 1] ?? ''];
+  };
+}
+
 /** A connection that becomes something else (WebSocket): the head goes to a pod as it came, then bytes both ways. */
 export async function forwardUpgrade(
   incoming: IncomingMessage,
   client: Duplex,
   head: Buffer,
-  endpoints: EndpointChoice,
-  gate: SleepGate,
-  serviceName: string,
+  { endpoints, gate, serviceName, written = {} }: ServiceBehind,
 ): Promise<void> {
   const gone = new AbortController();
   client.once('close', () => gone.abort());
@@ -164,10 +187,10 @@ export async function forwardUpgrade(
     return answerSocket(client, refusal?.status ?? 503, { detail }, RETRY);
   }
   const lines = [`${incoming.method} ${incoming.url} HTTP/1.1`];
-  for (let at = 0; at < incoming.rawHeaders.length; at += 2)
-    if (incoming.rawHeaders[at]?.toLowerCase() !== IDLE_HEADER)
-      lines.push(`${incoming.rawHeaders[at]}: ${incoming.rawHeaders[at + 1]}`);
-  socket.write(`${lines.join('\r\n')}\r\n\r\n`);
+  const headers = [...incoming.rawHeaders.flatMap(keptInUpgrade(written)), ...linesOf(written)];
+  for (let at = 0; at < headers.length; at += 2) lines.push(`${headers[at]}: ${headers[at + 1]}`);
+  // as they were read: a byte is a letter
+  socket.write(`${lines.join('\r\n')}\r\n\r\n`, 'latin1');
   if (head.length > 0) socket.write(head);
   joinSockets(client, socket);
 }

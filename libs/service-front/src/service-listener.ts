@@ -138,13 +138,14 @@ function httpServer(choice: EndpointChoice, options: ServiceListenerOptions): Ht
   answerBrokenRequests(server);
   limitServer(server, { limits, clock, onCut: recordCuts(log, `service ${serviceName}`) });
   // what cannot be passed on is the trouble of this connection alone
+  const behind = { endpoints: choice, gate, serviceName };
   server.on('request', (incoming, response) => {
     response.once('close', room.begin(incoming.socket));
-    forwardHttp(incoming, response, choice, gate, serviceName).catch(() => response.destroy());
+    forwardHttp(incoming, response, behind).catch(() => response.destroy());
   });
   server.on('upgrade', (incoming, client, head) => {
     room.begin(incoming.socket);
-    forwardUpgrade(incoming, client, head, choice, gate, serviceName).catch(() => client.destroy());
+    forwardUpgrade(incoming, client, head, behind).catch(() => client.destroy());
   });
   return server;
 }

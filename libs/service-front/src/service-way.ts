@@ -3,7 +3,7 @@ import type { LookupFunction } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Clock } from '#lib/time';
 import { EndpointChoice } from './endpoint-choice.js';
-import { forwardHttp, forwardUpgrade } from './forward-http.js';
+import { forwardHttp, forwardUpgrade, type ServiceBehind, type WrittenHeaders } from './forward-http.js';
 import { SleepGate } from './sleep-gate.js';
 
 /** The port of a Service, as a server in front of it reaches it; what holds requests and chooses pods is behind. */
@@ -38,14 +38,28 @@ export class ServiceWay {
     this.#gate = new SleepGate({ note: () => undefined, wake: () => Promise.resolve(), clock });
   }
 
-  request(incoming: IncomingMessage, response: ServerResponse, to: ServicePort): void {
-    forwardHttp(incoming, response, this.#choice(to), this.#gate, to.name).catch(() => response.destroy());
+  /** @param written in place of what the client wrote */
+  request(
+    incoming: IncomingMessage,
+    response: ServerResponse,
+    to: ServicePort,
+    written?: WrittenHeaders,
+  ): void {
+    forwardHttp(incoming, response, this.#behind(to, written)).catch(() => response.destroy());
   }
 
-  upgrade(incoming: IncomingMessage, client: Duplex, head: Buffer, to: ServicePort): void {
-    forwardUpgrade(incoming, client, head, this.#choice(to), this.#gate, to.name).catch(() =>
-      client.destroy(),
-    );
+  upgrade(
+    incoming: IncomingMessage,
+    client: Duplex,
+    head: Buffer,
+    to: ServicePort,
+    written?: WrittenHeaders,
+  ): void {
+    forwardUpgrade(incoming, client, head, this.#behind(to, written)).catch(() => client.destroy());
+  }
+
+  #behind(to: ServicePort, written: WrittenHeaders = {}): ServiceBehind {
+    return { endpoints: this.#choice(to), gate: this.#gate, serviceName: to.name, written };
   }
 
   #choice({ name, host, port }: ServicePort): EndpointChoice {

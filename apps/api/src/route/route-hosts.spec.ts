@@ -18,7 +18,8 @@ describe('routes by host', () => {
   const agent = createServer((asked, answer) => {
     answer.setHeader('x-agent', 'yes');
     asked.pipe(answer);
-    if (asked.method === 'GET') answer.end(`${asked.headers.host} ${asked.url}`);
+    const forwarded = asked.headers['x-forwarded-for'];
+    if (asked.method === 'GET') answer.end(`${asked.headers.host} ${asked.url} for ${String(forwarded)}`);
   });
   agent.on('upgrade', (_asked, socket) => {
     socket.write('HTTP/1.1 101 Switching Protocols\r\nUpgrade: echo\r\nConnection: Upgrade\r\n\r\n');
@@ -64,7 +65,11 @@ describe('routes by host', () => {
       readonly text: string;
       readonly headers: IncomingMessage['headers'];
     }>((resolve, reject) => {
-      const asked = request(`${api.url}/threads?a=1`, { method: options.method ?? 'GET', headers: { host } });
+      const asked = request(`${api.url}/threads?a=1`, {
+        method: options.method ?? 'GET',
+        // a client may claim to be another
+        headers: { host, 'x-forwarded-for': '203.0.113.9' },
+      });
       asked.on('error', reject).on('response', (answer) => {
         let text = '';
         answer.setEncoding('utf8').on('data', (piece: string) => (text += piece));
@@ -86,7 +91,7 @@ describe('routes by host', () => {
       const one = await ask(`${HOST.toUpperCase()}:8470`);
       return one.status === 200 && one;
     });
-    expect(answer.text).toBe(`${HOST.toUpperCase()}:8470 /threads?a=1`);
+    expect(answer.text).toBe(`${HOST.toUpperCase()}:8470 /threads?a=1 for 127.0.0.1`);
     expect(answer.headers['x-agent']).toBe('yes');
     expect((await ask(HOST, { method: 'POST', body: 'a body' })).text).toBe('a body');
   });

@@ -4,6 +4,7 @@ import { answerDetail, answerSocket, whenExchangeEnds } from '#lib/http';
 import { type ServicePort, ServiceWay } from '#lib/service-front';
 import type { Clock } from '#lib/time';
 import type { AgentRoutes, RouteTarget } from './agent-routes.js';
+import { ClientWords } from './client-words.js';
 import { serviceLookup } from './service-lookup.js';
 import { ROUTED_LIMITS, type RoutedLimits, RoutedRoom } from './routed-room.js';
 
@@ -20,12 +21,15 @@ interface Refusal {
 export class RouteHosts {
   readonly #way: ServiceWay;
   readonly #room: RoutedRoom;
+  readonly #words: ClientWords;
   #routes: Pick<AgentRoutes, 'find'> | undefined;
   readonly #answers = new Set<ServerResponse>();
   readonly #upgraded = new Set<Duplex>();
   #isDraining = false;
 
-  constructor(clock: Clock, limits: RoutedLimits = ROUTED_LIMITS) {
+  /** @param proxies whose words about clients are believed */
+  constructor(clock: Clock, proxies?: readonly string[], limits: RoutedLimits = ROUTED_LIMITS) {
+    this.#words = new ClientWords(proxies);
     this.#way = new ServiceWay({ clock, lookup: serviceLookup() });
     this.#room = new RoutedRoom(limits);
   }
@@ -50,7 +54,7 @@ export class RouteHosts {
         this.#answers.delete(response);
         to.leave();
       });
-      this.#way.request(incoming, response, to.port);
+      this.#way.request(incoming, response, to.port, this.#words.headersOf(incoming));
     } else answerDetail(response, to.status, to.detail);
     return true;
   }
@@ -65,7 +69,7 @@ export class RouteHosts {
       this.#upgraded.delete(client);
       to.leave();
     });
-    this.#way.upgrade(incoming, client, head, to.port);
+    this.#way.upgrade(incoming, client, head, to.port, this.#words.headersOf(incoming));
   }
 
   /** From now on each connection ends with its answer, those under way included. */

@@ -18,7 +18,7 @@ describe('room for requests to deployments', () => {
     // without an end
     answer.write('a piece');
   });
-  const hosts = new RouteHosts(systemClock, { most: 3, mostOfNamespace: 2 });
+  const hosts = new RouteHosts(systemClock, undefined, { most: 3, mostOfNamespace: 2 });
   const front = createServer((asked, answer) => {
     if (!hosts.take(asked, answer)) answer.end('the api');
   });
