@@ -209,16 +209,24 @@ const SIZE = { dbCpu: 0.5, dbMemoryMb: 512, dbStorageGi: 5, dbMaxConnections: 90
     await reconcileUntil('a', /^READY .* True database exists/);
   }, 120_000);
 
-  it('refuses to begin with an empty one when the Secret with the password is lost', async () => {
+  it('refuses to begin with an empty one when the password or its Secret is lost', async () => {
     const secret = await client.get(SECRETS, keyOf('a-postgres'));
+    await client.merge(SECRETS, keyOf('a-postgres'), { data: { password: null } });
+    await reconcileUntil(
+      'a',
+      /^AWAITING_DATABASE DatabaseRefused: .* Secret a-postgres does not have the password/,
+    );
     await client.delete(SECRETS, keyOf('a-postgres'));
-    await reconcileUntil('a', /^AWAITING_DATABASE DatabaseRefused: .* Secret a-postgres with the password/);
+    await reconcileUntil(
+      'a',
+      /^AWAITING_DATABASE DatabaseRefused: .* Secret a-postgres does not have the password/,
+    );
     const { name, labels = {}, annotations = {}, ownerReferences = [] } = secret.metadata;
     await client.create(SECRETS, {
       metadata: { ...keyOf(name), labels, annotations, ownerReferences },
       data: secret.data ?? {},
     });
-    await reconcileUntil('a', /^READY .* True database exists/);
+    await reconcileUntil('a', /^READY .* True database exists, on a server of its own/);
   }, 120_000);
 
   it('removes the server with its volume and its Secret when it is deleted', async () => {

@@ -1,4 +1,4 @@
-import { revisionBuildName, revisionName } from './object-name.js';
+import { databaseServerName, revisionBuildName, revisionName } from './object-name.js';
 
 describe('revisionBuildName', () => {
   it('follows the name of the revision', () => {
@@ -13,6 +13,20 @@ describe('revisionBuildName', () => {
       expect.stringMatching(/^a{48}-[0-9a-f]{8}-build$/),
     ]);
     expect(names.map(({ length }) => length)).toEqual([63, 63]);
+    expect(new Set(names).size).toBe(2);
+  });
+});
+
+describe('databaseServerName', () => {
+  it('follows the name of the deployment', () => {
+    expect(databaseServerName('a')).toBe('a-postgres');
+    expect(databaseServerName('a'.repeat(43))).toBe(`${'a'.repeat(43)}-postgres`);
+  });
+
+  it('leaves room for the hash in a label of its pod, and differs by deployment', () => {
+    const names = ['b', 'c'].map((end) => databaseServerName(`${'a'.repeat(56)}${end}`));
+    for (const name of names) expect(name).toMatch(/^a{34}-[0-9a-f]{8}-postgres$/);
+    expect(names.map(({ length }) => length)).toEqual([52, 52]);
     expect(new Set(names).size).toBe(2);
   });
 });

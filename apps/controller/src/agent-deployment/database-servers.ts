@@ -88,12 +88,11 @@ export class DatabaseServers {
     const { client, server } = this.#options;
     const key = keyOfServer(deployment);
     const found = await client.find(SECRETS, key);
-    if (!found) {
-      await this.#refuseLostPassword(deployment);
-      if (!isWanted || !server) return undefined;
-    }
     const existing = found && requireOwned(found, deployment);
-    const password = secretValue(existing, SERVER_PASSWORD_KEY) ?? randomBytes(24).toString('hex');
+    const known = secretValue(existing, SERVER_PASSWORD_KEY);
+    if (known === undefined) await this.#refuseLostPassword(deployment);
+    if (!existing && (!isWanted || !server)) return undefined;
+    const password = known ?? randomBytes(24).toString('hex');
     if (server) {
       const desired = buildServerSecret(deployment, password);
       await this.#apply(deployment, { ref: SECRETS, desired, existing });
@@ -162,7 +161,7 @@ export class DatabaseServers {
     if (!claim || !isOwnedBy(claim, deployment)) return;
     throw new TerminalError(
       REASON.databaseRefused,
-      `opening the database failed: Secret ${key.name} with the password of its server does not exist; restore it, or delete PersistentVolumeClaim ${key.name} to begin with an empty database`,
+      `opening the database failed: Secret ${key.name} does not have the password of its server; restore it, or delete PersistentVolumeClaim ${key.name} to begin with an empty database`,
     );
   }
 
