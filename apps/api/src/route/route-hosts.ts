@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { answerDetail, answerSocket, whenExchangeEnds } from '#lib/http';
-import { type ServicePort, ServiceWay } from '#lib/service-front';
+import { type ServicePort, ServiceWay, type WrittenHeaders } from '#lib/service-front';
 import type { Clock } from '#lib/time';
 import type { AgentRoutes, RouteTarget } from './agent-routes.js';
 import { ClientWords } from './client-words.js';
@@ -10,9 +10,14 @@ import { ROUTED_LIMITS, type RoutedLimits, RoutedRoom } from './routed-room.js';
 
 /** What keeps a request from a deployment. */
 interface Refusal {
-  readonly status: 404 | 503;
+  readonly status: 404 | 503 | 508;
   readonly detail: string;
 }
+
+const LOOP: Refusal = {
+  status: 508,
+  detail: 'The request was led to deployments five times: their Services may lead back to the platform',
+};
 
 /**
  * Hands requests whose host leads to a deployment on to its Service, before anything of the api sees them; a host below the
@@ -47,29 +52,37 @@ export class RouteHosts {
     const target = this.#routes?.find(incoming.headers.host);
     if (!target) return false;
     if (this.#isDraining) response.shouldKeepAlive = false;
-    const to = enter(target, this.#room);
+    const to = this.#enter(incoming, target);
     if ('leave' in to) {
       this.#answers.add(response);
       whenExchangeEnds(incoming, response, () => {
         this.#answers.delete(response);
         to.leave();
       });
-      this.#way.request(incoming, response, to.port, this.#words.headersOf(incoming));
+      this.#way.request(incoming, response, to.port, this.#written(incoming));
     } else answerDetail(response, to.status, to.detail);
     return true;
+  }
+
+  #enter(incoming: IncomingMessage, target: RouteTarget): Entered | Refusal {
+    return hopsOf(incoming) < MOST_HOPS ? enter(target, this.#room) : LOOP;
+  }
+
+  #written(incoming: IncomingMessage): WrittenHeaders {
+    return { ...this.#words.headersOf(incoming), [HOPS]: String(hopsOf(incoming) + 1) };
   }
 
   /** Takes requests to change the protocol; of routed hosts alone (`isRouted`). */
   upgrade(incoming: IncomingMessage, client: Duplex, head: Buffer): void {
     const target = this.#routes?.find(incoming.headers.host);
-    const to = target ? enter(target, this.#room) : ({ status: 404, detail: 'Not Found' } as const);
+    const to = target ? this.#enter(incoming, target) : ({ status: 404, detail: 'Not Found' } as const);
     if (!('leave' in to)) return answerSocket(client, to.status, { detail: to.detail });
     this.#upgraded.add(client);
     client.once('close', () => {
       this.#upgraded.delete(client);
       to.leave();
     });
-    this.#way.upgrade(incoming, client, head, to.port, this.#words.headersOf(incoming));
+    this.#way.upgrade(incoming, client, head, to.port, this.#written(incoming));
   }
 
   /** From now on each connection ends with its answer, those under way included. */
@@ -82,6 +95,16 @@ export class RouteHosts {
   endUpgraded(): void {
     for (const client of this.#upgraded) client.destroy();
   }
+}
+
+/** How often a request has been led to a deployment; clients can only make it more. */
+const HOPS = 'x-agentplane-hops';
+/** Agents may ask one another by their hosts. More is a Service that leads back to the api, a thousand times a request. */
+const MOST_HOPS = 5;
+
+function hopsOf({ headers }: IncomingMessage): number {
+  const hops = headers[HOPS];
+  return typeof hops === 'string' && /^\d{1,3}$/.test(hops) ? Number(hops) : 0;
 }
 
 /** The way to a deployment, and what gives its place back. */
