@@ -29,6 +29,11 @@ export const ACCEPTED = [
     reason: 'the controller makes the pods that it is for',
   },
   {
+    check: 'networkpolicy-targets-pod',
+    object: 'NetworkPolicy builds',
+    reason: 'the controller makes the pods that it is for',
+  },
+  {
     check: 'service-type',
     values: 'keys-of-ones-own',
     reason: 'these values ask for it',

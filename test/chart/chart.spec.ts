@@ -2,8 +2,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { parse, parseAllDocuments } from 'yaml';
 import { loadConfig, PLATFORM_VERSION } from '#lib/config';
-import { buildListenerObjects, buildRemoteListener } from '#lib/manifests';
-import type { Listener } from '#lib/resources';
+import { buildGitJob, buildListenerObjects, buildRemoteListener } from '#lib/manifests';
+import type { AgentRevision, Listener } from '#lib/resources';
 import { hasRealKubernetes, temporaryFolder, testApiServer } from '#lib/testing';
 import { CONFIG as API } from '../../apps/api/src/config.js';
 import { CONFIG as CONTROLLER, platformSettings } from '../../apps/controller/src/config.js';
@@ -39,6 +39,17 @@ const LISTENER: Listener = {
   ...{ apiVersion: 'agentplane.dev/v1alpha1', kind: 'Listener' },
   metadata: { name: 'l', namespace: 'n' },
   spec: { computeType: 'cluster', computeId: 'c' },
+};
+
+const BUILD = {
+  revision: {
+    ...{ apiVersion: 'agentplane.dev/v1alpha1', kind: 'AgentRevision' },
+    metadata: { name: 'a-00001', namespace: 'ws-x', uid: '0a1b2c3d-0000-4000-8000-00000000000e' },
+    spec: {
+      ...{ source: 'git_host', deploymentName: 'a', listenerName: 'default' },
+      git: { repoUrl: 'https://git.example.org/a.git', graphConfigPath: 'langgraph.json' },
+    },
+  } as AgentRevision,
 };
 
 if (!binary) leaveOut('helm');
@@ -326,6 +337,77 @@ if (!binary) leaveOut('helm');
     expect(JSON.stringify(postgres?.spec?.template)).not.toContain(version);
   });
 
+  it('lets the controller build in a namespace that it fences off, and the api read its logs', () => {
+    const objects = helm.render(VALUES['everything'] ?? {});
+    const env = (name: string) =>
+      objects
+        .find(({ kind, metadata }) => kind === 'Deployment' && metadata.name.endsWith(`-${name}`))
+        ?.spec?.template?.spec.containers[0]?.env?.map(({ name: key, value = 'x' }) => [key, value]) ?? [];
+    const controller = loadConfig(CONTROLLER, Object.fromEntries(env('controller')));
+    expect(controller).toMatchObject({
+      ...{ buildRegistry: 'registry.example.com/team/agents', buildNamespace: 'agentplane-builds' },
+      ...{
+        buildPushSecret: 'push',
+        buildPullSecret: 'pull',
+        buildRegistryInsecure: true,
+        buildRegistryCa: 'PEM',
+      },
+      ...{ buildBase: 'registry.example.com/base:1', buildPythonBase: 'registry.example.com/python-base:1' },
+      ...{ builds: 2, buildTimeoutMs: 900_000, buildMemoryMb: 2048, buildImageMegabytes: 2048 },
+      ...{ npmRegistry: 'https://npm.example.com/', pythonIndex: 'https://pypi.example.com/simple' },
+    });
+    expect(loadConfig(API, Object.fromEntries(env('api'))).buildNamespace).toBe('agentplane-builds');
+    const inside = objects.filter(({ metadata }) => metadata.namespace === 'agentplane-builds');
+    expect(inside.map(({ kind }) => kind).sort()).toEqual([
+      ...['LimitRange', 'NetworkPolicy', 'ResourceQuota', 'RoleBinding'],
+    ]);
+    const namespace = objects.find(({ kind }) => kind === 'Namespace');
+    expect(namespace?.metadata).toMatchObject({
+      ...{ name: 'agentplane-builds', annotations: { 'helm.sh/resource-policy': 'keep' } },
+      labels: { 'pod-security.kubernetes.io/enforce': 'restricted' },
+    });
+    const binding = inside.find(({ kind }) => kind === 'RoleBinding');
+    expect(binding).toMatchObject({ roleRef: { kind: 'ClusterRole', name: 'agentplane-api-logs' } });
+  });
+
+  it('lets pods of builds reach no address of the cluster but those that are named', () => {
+    const policy = helm
+      .render(VALUES['everything'] ?? {})
+      .find(({ kind, metadata }) => kind === 'NetworkPolicy' && metadata.name === 'builds');
+    const v4 = ['10.0.0.0/8', '100.64.0.0/10', '127.0.0.0/8', '169.254.0.0/16', '172.16.0.0/12'];
+    expect(policy?.spec).toEqual({
+      ...{ podSelector: {}, policyTypes: ['Ingress', 'Egress'] },
+      egress: [
+        {
+          ports: [
+            { port: 53, protocol: 'UDP' },
+            { port: 53, protocol: 'TCP' },
+          ],
+        },
+        {
+          to: [
+            { ipBlock: { cidr: '0.0.0.0/0', except: [...v4, '192.168.0.0/16'] } },
+            { ipBlock: { cidr: '::/0', except: ['fc00::/7', 'fe80::/10'] } },
+          ],
+        },
+        { to: [{ ipBlock: { cidr: '10.1.2.3/32' } }], ports: [{ port: 443, protocol: 'TCP' }] },
+      ],
+    });
+  });
+
+  it('builds nothing unless it is asked to, and then wants a registry and a namespace apart', () => {
+    expect(named(helm.render(DATABASE), 'Namespace')).toEqual([]);
+    const builds = (more: object) =>
+      helm.try(['template', 'x', '--namespace', 'plane'], {
+        ...DATABASE,
+        builds: { enabled: true, ...more },
+      });
+    expect(builds({}).text).toContain('name the registry that built images are pushed to');
+    expect(builds({ registry: 'r.example.com/x', namespace: 'plane' }).text).toContain(
+      'builds.namespace is that of the release',
+    );
+  });
+
   it('places listeners and export workers as the pods of the release', () => {
     const deployments = helm.render(VALUES['everything'] ?? {}).filter(({ kind }) => kind === 'Deployment');
     const [api, controller] = ['api', 'controller'].map(
@@ -373,6 +455,8 @@ if (!binary) leaveOut('helm');
       kubectl = new Kubectl(kubectlBinary ?? '', server.kubeconfigPath);
       await kubectl.run(['create', 'namespace', 'plane']);
       await kubectl.run(['create', 'namespace', 'agents']);
+      await kubectl.run(['create', 'namespace', 'agentplane-builds']);
+      await kubectl.run(['-n', 'agentplane-builds', 'create', 'serviceaccount', 'default']);
       // a controller manager would
       await kubectl.run(['-n', 'plane', 'create', 'serviceaccount', 'default']);
       await kubectl.run(['label', 'namespace', 'plane', 'pod-security.kubernetes.io/enforce=restricted']);
@@ -385,6 +469,34 @@ if (!binary) leaveOut('helm');
       const input = objects.map((object) => JSON.stringify(object)).join('\n---\n');
       const said = await kubectl.run(['apply', '--server-side', '--dry-run=server', '-f', '-'], { input });
       expect(said.trim().split('\n')).toHaveLength(objects.length);
+    });
+
+    it('admits the pod of a build into the namespace of builds', async () => {
+      const values = VALUES['everything'] ?? {};
+      const fence = helm.render(values).filter(
+        // the use of a quota is counted by a controller, which is not here
+        ({ kind, metadata }) => kind === 'Namespace' || (kind === 'LimitRange' && metadata.name === 'builds'),
+      );
+      const input = fence.map((object) => JSON.stringify(object)).join('\n---\n');
+      await kubectl.run(['apply', '--server-side', '--force-conflicts', '-f', '-'], { input });
+      const images = { namespace: 'agentplane-builds', prefix: 'r', pushSecret: 'push', isInsecure: false };
+      const settings = { version: '1', apiUrl: 'http://api', addresses: 'cluster-dns' as const };
+      const job = buildGitJob(
+        { ...BUILD, images, commit: 'c', timeoutMs: 900_000, memoryMb: 2048, imageMb: 2048, login: {} },
+        settings,
+      );
+      const answer = await kubectl.try(['create', '--dry-run=server', '-f', '-'], {
+        input: JSON.stringify(job),
+      });
+      expect(answer).toMatchObject({ code: 0, stderr: '' });
+      const pod = {
+        ...{ apiVersion: 'v1', kind: 'Pod', spec: job.spec.template.spec },
+        metadata: { name: 'p', namespace: 'agentplane-builds' },
+      };
+      const made = await kubectl.try(['create', '--dry-run=server', '-f', '-'], {
+        input: JSON.stringify(pod),
+      });
+      expect(made).toMatchObject({ code: 0, stderr: '' });
     });
 
     it('makes pods that the restricted Pod Security Standard allows', async () => {

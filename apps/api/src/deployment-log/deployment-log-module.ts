@@ -1,7 +1,8 @@
 import { Module } from '@nestjs/common';
 import { KubeClient } from '#lib/kube';
 import type { Clock } from '#lib/time';
-import { CLOCK } from '../core/tokens.js';
+import type { ApiConfig } from '../config.js';
+import { API_CONFIG, CLOCK } from '../core/tokens.js';
 import { DeploymentModule } from '../deployment/deployment-module.js';
 import { Deployments } from '../deployment/deployments.js';
 import { DeploymentLogs } from './deployment-logs.js';
@@ -14,9 +15,13 @@ import { LogsController } from './logs-controller.js';
   providers: [
     {
       provide: DeploymentLogs,
-      inject: [KubeClient, Deployments, CLOCK],
-      useFactory: (client: KubeClient, deployments: Deployments, clock: Clock) =>
-        new DeploymentLogs(client, deployments, clock),
+      inject: [KubeClient, Deployments, CLOCK, API_CONFIG],
+      useFactory: (
+        client: KubeClient,
+        deployments: Deployments,
+        clock: Clock,
+        { buildNamespace }: Pick<ApiConfig, 'buildNamespace'>,
+      ) => new DeploymentLogs(client, deployments, clock, buildNamespace),
     },
   ],
 })

@@ -1,7 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from '@jest/globals';
 import { SERVER_LIMITS } from '#lib/http';
-import { CONFIG_MAPS, LABEL, NODES, type Pod, PODS, RESOURCES, SERVICE_ACCOUNTS } from '#lib/resources';
+import {
+  CONFIG_MAPS,
+  LABEL,
+  NAMESPACES,
+  NODES,
+  type Pod,
+  PODS,
+  RESOURCES,
+  SERVICE_ACCOUNTS,
+} from '#lib/resources';
 import { createLogger } from '#lib/telemetry';
 import { sendUnread, waitFor } from '#lib/testing';
 import { deploymentBody } from '../testdata/deployment-body.js';
@@ -12,6 +21,8 @@ import { testApi } from '../testdata/test-api.js';
 
 const second = (n: number): string => `2026-11-23T10:00:${String(n).padStart(2, '0')}.000000000Z`;
 
+const BUILDS = 'agentplane-builds';
+
 describe('logs by REST', () => {
   const node = new LogNode();
   const { api, tenant } = testApi({
@@ -20,14 +31,19 @@ describe('logs by REST', () => {
     limits: { ...SERVER_LIMITS, answerStallMs: 500, checkMs: 100 },
   });
 
-  const runPod = async (name: string, revision: string, more: Partial<Pod['spec']> = {}): Promise<void> => {
-    const { namespace } = tenant;
+  const runPod = async (
+    name: string,
+    revision: string,
+    more: Partial<Pod['spec']> = {},
+    place: { readonly namespace?: string; readonly labels?: Readonly<Record<string, string>> } = {},
+  ): Promise<void> => {
+    const { namespace = tenant.namespace, labels = {} } = place;
     const containers = [{ name: 'agent-server', image: 'x' }];
     const deployment = revision.slice(0, -6);
     await api.client.create<Pod>(PODS, {
       metadata: {
         ...{ name, namespace },
-        labels: { [LABEL.deployment]: deployment, [LABEL.revision]: revision },
+        labels: { ...labels, [LABEL.deployment]: deployment, [LABEL.revision]: revision },
       },
       spec: { nodeName: 'n1', containers, ...more },
     });
@@ -91,7 +107,9 @@ describe('logs by REST', () => {
   beforeAll(async () => {
     await api.client.create(NODES, { metadata: { name: 'n1' } });
     // as a controller of the cluster does
-    await api.client.create(SERVICE_ACCOUNTS, { metadata: { name: 'default', namespace: tenant.namespace } });
+    await api.client.create(NAMESPACES, { metadata: { name: BUILDS } });
+    for (const namespace of [tenant.namespace, BUILDS])
+      await api.client.create(SERVICE_ACCOUNTS, { metadata: { name: 'default', namespace } });
   });
 
   it('answers the lines of all pods by time, with pod and container', async () => {
@@ -195,6 +213,26 @@ describe('logs by REST', () => {
     reading.stop();
     await waitFor(() => node.followers === 0, { timeoutMs: 10_000 });
   }, 30_000);
+
+  it('answers what the pod of a build prints, in the namespace of builds, while the build goes on', async () => {
+    const { id, revision, revisionId } = await deploy();
+    const key = { namespace: tenant.namespace, name: revision };
+    const { metadata } = await api.client.get(RESOURCES.AgentRevision, key);
+    await api.client.mergeStatus(RESOURCES.AgentRevision, key, {
+      status: { build: { startedAt: second(0) } },
+    });
+    const run = (name: string, owner: string) =>
+      runPod(name, revision, {}, { namespace: BUILDS, labels: { [LABEL.owner]: owner } });
+    await run('build-own', metadata.uid ?? '');
+    await run('build-other', 'uid-of-another');
+    node.print(`${BUILDS}/build-own/agent-server`, second(1), 'fetching');
+    node.print(`${BUILDS}/build-other/agent-server`, second(2), 'of another workspace');
+    const path = `/v2/deployments/${id}/revisions/${revisionId}/logs`;
+    await waitFor(async () => textsOf((await tenant.call('GET', path)).text).includes('fetching'));
+    expect(textsOf((await tenant.call('GET', path)).text)).toEqual(['fetching']);
+    await api.client.mergeStatus(RESOURCES.AgentRevision, key, { status: { image: 'i' } });
+    await waitFor(async () => !textsOf((await tenant.call('GET', path)).text).includes('fetching'));
+  });
 
   it('ends when the deployment is deleted', async () => {
     const { id, name, revision } = await deploy();

@@ -19,6 +19,7 @@ import { RestingTurns } from '../kubernetes/resting-turns.js';
 import { type LogsQuery, parseSince } from './log-query.js';
 import type { LogRecord } from './log-record.js';
 import {
+  buildSelectionOf,
   findLogged,
   isThere,
   keptOutput,
@@ -67,6 +68,7 @@ export class DeploymentLogs {
     private readonly client: Client,
     private readonly deployments: Pick<Deployments, 'find' | 'get' | 'getRevision' | 'revisionsOf'>,
     private readonly clock: Clock,
+    private readonly buildNamespace?: string,
   ) {
     this.#turns = new RestingTurns(clock);
     this.#lists = new PodLists(client, this.#turns, clock);
@@ -106,8 +108,9 @@ export class DeploymentLogs {
     query: LogsQuery,
     how: { readonly isRecent: boolean },
   ): Promise<PodList> {
-    const selection = selectionOf(logged, query);
-    return selection ? await this.#lists.find(selection, how) : { pods: [], isCut: false };
+    const places = [selectionOf(logged, query), buildSelectionOf(logged, this.buildNamespace, query)];
+    const lists = await Promise.all(places.flatMap((one) => (one ? [this.#lists.find(one, how)] : [])));
+    return { pods: lists.flatMap(({ pods }) => pods), isCut: lists.some(({ isCut }) => isCut) };
   }
 
   async #read(

@@ -6,6 +6,7 @@ import {
   type AgentRevision,
   CONDITION,
   CONFIG_MAPS,
+  findCondition,
   idOf,
   isConditionTrue,
   LABEL,
@@ -81,6 +82,18 @@ export function selectionOf(
   { pod }: Pick<LogsQuery, 'pod'>,
 ): PodSelection | undefined {
   return labelSelector === undefined ? undefined : { namespace, labelSelector, pod };
+}
+
+/** The pod of a build that goes on in a namespace of its own; its log is kept beside the revision afterwards. */
+export function buildSelectionOf(
+  { built }: LoggedObjects,
+  namespace: string | undefined,
+  { pod }: Pick<LogsQuery, 'pod'>,
+): PodSelection | undefined {
+  const { image, build, conditions } = built?.status ?? {};
+  const isOver = image !== undefined || findCondition(conditions, CONDITION.built)?.status === 'False';
+  if (namespace === undefined || !build || isOver) return undefined;
+  return { namespace, labelSelector: `${LABEL.owner}=${built?.metadata.uid ?? ''}`, pod };
 }
 
 /** The end of what is kept of a revision that failed, and of its build; nothing of what has pods, whose logs tell the same. */

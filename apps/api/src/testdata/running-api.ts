@@ -148,6 +148,7 @@ export async function runApi(
   const informers = new Informers({ client, log });
   const config = {
     agentDatabaseImage: undefined,
+    buildNamespace: 'agentplane-builds',
     drainMs,
     maxBodyBytes: 33_554_432,
     maxBufferedBytes: 134_217_728,
