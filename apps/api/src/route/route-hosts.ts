@@ -97,8 +97,8 @@ export class RouteHosts {
   }
 }
 
-/** How often a request has been led to a deployment; clients can only make it more. */
-const HOPS = 'x-agentplane-hops';
+/** How often a request has been led to a deployment; clients can only make it more. Graphs are shown headers with x-. */
+const HOPS = 'agentplane-hops';
 /** Agents may ask one another by their hosts. More is a Service that leads back to the api, a thousand times a request. */
 const MOST_HOPS = 5;
 
