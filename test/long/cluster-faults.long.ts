@@ -20,6 +20,8 @@ const DATABASE: Database = { secret: 'agentplane-postgres', service: 'postgres',
 const HERE = '--set allowPrivateEndpoints=true --timeout 9m';
 /** How long somebody takes to see that a primary is lost. */
 const NOTICED_MS = 10_000;
+/** The longest that a request waits until its program finds another primary. */
+const FOUND_MS = 60_000;
 
 /** What docs/cluster.md says of outages, on a real node: two of everything, and one of it is lost while callers ask. */
 (isPossible ? describe : describe.skip)('outages on a real node', () => {
@@ -159,12 +161,13 @@ const NOTICED_MS = 10_000;
   it.each<Loss>(['killed', 'unreachable'])(
     'loses nothing when a Postgres that is %s is failed over',
     async (loss) => {
-      const { late } = await row(`primary Postgres ${loss}, failed over`, async () => {
+      const { late, slowestMs } = await row(`primary Postgres ${loss}, failed over`, async () => {
         await postgres.lose(loss);
         await systemClock.sleep(NOTICED_MS);
         await postgres.failOver();
       });
       expect(late).toEqual([]);
+      expect(Math.max(...Object.values(slowestMs))).toBeLessThan(FOUND_MS);
       await postgres.removeLost();
       await postgres.addStandby();
     },

@@ -94,6 +94,12 @@ describe('an unavailable database', () => {
     expect(new Set(await statuses())).toEqual(new Set(['success']));
   });
 
+  it('gives a run without a thread to who waits for it, although the answer to its end is lost', async () => {
+    const client = server.client();
+    proxy.loseAnswerTo('end-temporary-runs');
+    expect(await client.runs.wait(null, 'counter', { input: {} })).toMatchObject({ steps: ['step 1'] });
+  });
+
   it('answers requests with 503, and those that wait for a run with its result', async () => {
     const client = server.client();
     const { thread_id } = await client.threads.create();

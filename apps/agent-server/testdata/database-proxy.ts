@@ -7,6 +7,7 @@ export class DatabaseProxy {
   readonly #sockets = new Set<Socket>();
   #isCut = false;
   #isHeld = false;
+  #lost: string | undefined;
 
   private constructor(
     private readonly server: Server,
@@ -40,6 +41,17 @@ export class DatabaseProxy {
     }
     const onward = connect(Number(this.target.port), this.target.hostname);
     joinSockets(socket, onward, this.#sockets);
+    socket.on('data', (piece: Buffer) => {
+      if (this.#lost === undefined || !piece.includes(this.#lost)) return;
+      this.#lost = undefined;
+      onward.unpipe(socket);
+      onward.once('data', () => socket.destroy()).resume();
+    });
+  }
+
+  /** The next connection with this in a statement ends when the server has answered that, and the answer is lost. */
+  loseAnswerTo(text: string): void {
+    this.#lost = text;
   }
 
   /** Ends every connection and takes no new ones. */

@@ -140,7 +140,7 @@ export class LeaseKeeper {
     const { sql, temporary, relay, log } = this.parts;
     const error = serverLost(run.attempt);
     const end = { status: 'error', threadStatus: 'error', error } as const;
-    if (run.isTemporary) await temporary.end(run, end, run.isStreamed);
+    if (run.isTemporary) await temporary.end({ run, end, isRead: run.isStreamed, isRepeated: false });
     else await finishRun(WORKER, sql, run, end);
     if (run.watchers.length > 0 || run.isStreamed) {
       const body = JSON.stringify({ __error__: error });

@@ -1,11 +1,10 @@
 import { PublicError } from '#lib/errors';
 import type { Clock } from '#lib/time';
 import { Batch } from '../store/batch.js';
-import type { ClaimedRun } from '../store/row/claimed-run.js';
 import type { QueuedRun } from '../store/row/queued-run.js';
-import type { Acceptance, RunEnd } from '../store/row/run-end.js';
+import type { Acceptance } from '../store/row/run-end.js';
 import { TemporaryRow, type TemporarySubmission } from '../store/row/temporary-row.js';
-import { endCalledRun } from '../store/run/end-called-run.js';
+import { type CalledEnd, endCalledRun } from '../store/run/end-called-run.js';
 import { endTemporaryRuns, type TemporaryEnd } from '../store/run/end-temporary-runs.js';
 import { submitTemporaryRuns } from '../store/run/submit-temporary-runs.js';
 import type { ServerIdentity } from '../store/server-identity.js';
@@ -83,12 +82,9 @@ export class TemporaryRuns {
     };
   }
 
-  /**
-   * Ends a run; refused from an old attempt. One with a webhook has a statement of its own.
-   * @param isRead its row stays for readers that come back
-   */
-  async end(run: ClaimedRun, end: RunEnd, isRead: boolean): Promise<Acceptance> {
-    if (run.webhook === undefined) return this.#ends.add({ run, end, isRead });
-    return { isAccepted: await endCalledRun(WORKER, this.sql, run, end, isRead), hasNext: false };
+  /** Ends a run; refused from an old attempt. One with a webhook has a statement of its own. */
+  async end(ended: CalledEnd): Promise<Acceptance> {
+    if (ended.run.webhook === undefined) return this.#ends.add(ended);
+    return { isAccepted: await endCalledRun(WORKER, this.sql, ended), hasNext: false };
   }
 }

@@ -336,9 +336,13 @@ export class Worker {
 
   #finish(run: ClaimedRun, outcome: Extract<Outcome, { kind: 'ended' }>): Promise<Acceptance> {
     const { clock, onThreads, temporary } = this.parts;
-    return persevere(clock, FINISH_PATIENCE_MS, () =>
-      run.isTemporary ? temporary.end(run, outcome.end, this.#isRead(run)) : onThreads.end(run, outcome.end),
-    );
+    const { end } = outcome;
+    let isRepeated = false;
+    return persevere(clock, FINISH_PATIENCE_MS, () => {
+      const last = { run, end, isRead: this.#isRead(run), isRepeated };
+      isRepeated = true;
+      return run.isTemporary ? temporary.end(last) : onThreads.end(run, end);
+    });
   }
 
   #free(run: ClaimedRun): void {

@@ -6,3 +6,11 @@ export function endedTemporary(status: string, error: string, isResumable: strin
   return `status = ${status}, error = ${error}, lease_until = NULL, ended_at = clock_timestamp(),
     updated_at = clock_timestamp(), kwargs = json_build_object('resumable', ${isResumable})`;
 }
+
+/**
+ * That an end which is repeated may have been recorded by a try whose answer was lost: no newer attempt has the run. The
+ * arguments are SQL.
+ */
+export function noOtherAttempt(runId: string, attempt: string): string {
+  return `NOT EXISTS (SELECT FROM agentplane.runs r WHERE r.run_id = ${runId} AND r.attempt <> ${attempt})`;
+}

@@ -1,10 +1,15 @@
 import { jsonText } from '../json-text.js';
-import type { ClaimedRun } from '../row/claimed-run.js';
-import { endedTemporary } from '../row/ended-temporary.js';
+import { endedTemporary, noOtherAttempt } from '../row/ended-temporary.js';
 import type { RunEnd } from '../row/run-end.js';
 import { noteWebhook, WAKE_WEBHOOKS, webhookValues } from '../row/webhook-row.js';
 import type { WorkerScope } from '../scope.js';
 import type { Sql } from '../sql.js';
+import type { TemporaryEnd } from './end-temporary-runs.js';
+
+/** The end of a run without a thread, with what its webhook is called with. */
+export interface CalledEnd extends TemporaryEnd {
+  readonly end: RunEnd;
+}
 
 /** The row is read as it was before the statement. */
 const END = `
@@ -18,18 +23,14 @@ removed AS (
   DELETE FROM agentplane.runs r USING ended WHERE r.run_id = ended.run_id AND NOT $7::boolean),
 noted AS (${noteWebhook({ url: '$3', status: '$4', error: '$5', values: '$6' })}
   FROM agentplane.runs r JOIN ended ON ended.run_id = r.run_id ${WAKE_WEBHOOKS})
-SELECT ended.run_id FROM ended LEFT JOIN noted ON true`;
+SELECT ended.run_id FROM ended LEFT JOIN noted ON true
+UNION ALL SELECT $1 WHERE $9::boolean AND ${noOtherAttempt('$1', '$2')}`;
 
-/**
- * Ends a run without a thread and makes its webhook due; false from an old attempt.
- * @param isRead its row stays for readers that come back
- */
+/** Ends a run without a thread and makes its webhook due; false from an old attempt. */
 export async function endCalledRun(
   scope: WorkerScope,
   sql: Sql,
-  run: ClaimedRun,
-  end: RunEnd,
-  isRead: boolean,
+  { run, end, isRead, isRepeated }: CalledEnd,
 ): Promise<boolean> {
   const { rows } = await sql.asWorker(scope, {
     text: END,
@@ -42,6 +43,7 @@ export async function endCalledRun(
       webhookValues(end),
       isRead,
       run.isResumable,
+      isRepeated,
     ],
   });
   return rows.length > 0;

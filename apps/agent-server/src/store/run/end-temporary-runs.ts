@@ -1,6 +1,6 @@
 import { jsonText } from '../json-text.js';
 import type { ClaimedRun } from '../row/claimed-run.js';
-import { endedTemporary } from '../row/ended-temporary.js';
+import { endedTemporary, noOtherAttempt } from '../row/ended-temporary.js';
 import type { RunEnd } from '../row/run-end.js';
 import type { WorkerScope } from '../scope.js';
 import type { Sql } from '../sql.js';
@@ -11,6 +11,8 @@ export interface TemporaryEnd {
   readonly end: Pick<RunEnd, 'status' | 'error'>;
   /** Its output may still be read: the row stays for a while, without its input. */
   readonly isRead: boolean;
+  /** It was asked for before, without an answer: a row that is removed already is taken for removed by that. */
+  readonly isRepeated: boolean;
 }
 
 // Rows are locked in one order everywhere, so that a renewal and a removal of the same runs cannot deadlock.
@@ -25,7 +27,9 @@ kept AS (
   FROM ended WHERE r.run_id = ended.run_id AND ended.is_read RETURNING r.run_id),
 removed AS (
   DELETE FROM agentplane.runs r USING ended WHERE r.run_id = ended.run_id AND NOT ended.is_read RETURNING r.run_id)
-SELECT run_id FROM kept UNION ALL SELECT run_id FROM removed`;
+SELECT run_id FROM kept UNION ALL SELECT run_id FROM removed
+UNION ALL SELECT e.run_id FROM unnest($1::uuid[], $2::int[], $7::boolean[]) AS e(run_id, attempt, is_repeated)
+  WHERE e.is_repeated AND ${noOtherAttempt('e.run_id', 'e.attempt')}`;
 
 /**
  * Ends runs without a thread.
@@ -46,6 +50,7 @@ export async function endTemporaryRuns(
       ends.map(({ end }) => (end.error ? jsonText(end.error) : null)),
       ends.map(({ isRead }) => isRead),
       ends.map(({ run }) => run.isResumable),
+      ends.map(({ isRepeated }) => isRepeated),
     ],
   });
   return new Set(rows.map((row) => row.run_id));
