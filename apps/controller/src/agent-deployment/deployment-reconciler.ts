@@ -19,6 +19,7 @@ import {
 } from '#lib/resources';
 import type { Clock } from '#lib/time';
 import { workspaceOf } from '../caches.js';
+import { pacedLook } from '../paced-look.js';
 import { ownId } from '../identity/decide-id.js';
 import { ensureId } from '../identity/ensure-id.js';
 import { decideDeployment, type DeploymentDecision } from './decide.js';
@@ -102,7 +103,7 @@ export class DeploymentReconciler {
         await this.#report(world, decision, { kind: 'failed', error });
       throw error;
     }
-    return resultOf(decision);
+    return resultOf(decision, this.#caches.deployments.list().length);
   }
 
   async #act(deployment: AgentDeployment, decision: DeploymentDecision): Promise<Outcome> {
@@ -188,12 +189,13 @@ export class DeploymentReconciler {
   }
 }
 
-function resultOf(decision: DeploymentDecision): Result {
+/** @param count how many deployments there are */
+function resultOf(decision: DeploymentDecision, count: number): Result {
   switch (decision.kind) {
     case 'refuse':
       return wait(decision.refusal.reason, decision.lookAgainMs);
     case 'settled':
-      return after(decision.lookAgainMs);
+      return after(pacedLook(decision.lookAgainMs, count));
     case 'ensure-project':
     case 'ensure-key-and-database':
     case 'mark-pods':

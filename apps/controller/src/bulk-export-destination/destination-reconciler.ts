@@ -20,6 +20,7 @@ import {
 import type { Clock } from '#lib/time';
 import { type Caches, workspaceOf } from '../caches.js';
 import { ensureId } from '../identity/ensure-id.js';
+import { pacedLook } from '../paced-look.js';
 import { untilSecretLook } from '../secret-look.js';
 import { conditionsOf } from '../status-conditions.js';
 import { outcomeOf, RETEST_REFUSED_MS, type TestOutcome, untilNextTest } from './decide-test.js';
@@ -67,7 +68,12 @@ export class DestinationReconciler {
       testRequest: destination.metadata.annotations?.[ANNOTATION.testRequest],
     };
     const hash = testedHash(destination.spec.config, ground);
-    const lookMs = untilSecretLook(destination.spec.credentialsSecretRef, secret);
+    const untilLook = untilSecretLook(destination.spec.credentialsSecretRef, secret);
+    // one that is missing is waited for
+    const lookMs =
+      secret && untilLook !== undefined
+        ? pacedLook(untilLook, this.#caches.destinations.list().length)
+        : untilLook;
     const waitMs = untilNextTest(destination, hash, this.#clock.now());
     if (waitMs !== 0) {
       await this.#confirm(destination);
