@@ -59,6 +59,8 @@ export interface Surroundings {
   readonly api?: Readonly<Record<string, string>>;
   /** No listener is started: nothing is deployed. */
   readonly isForExports?: boolean;
+  /** The API server is that of a cluster, whose own controllers make pods and remove what is left. */
+  readonly isWholeCluster?: boolean;
 }
 
 /**
@@ -94,14 +96,17 @@ export class ControlPlane {
   }
 
   async stop(): Promise<void> {
-    await Promise.all([...this.#programs.values()].map((program) => program.end('SIGTERM')));
+    await Promise.all(
+      this.#all.filter(({ isRunning }) => isRunning).map((program) => program.end('SIGTERM')),
+    );
     await this.#cluster?.stop();
     await this.client.close();
     await this.traces.close();
     await this.#store?.stop();
   }
 
-  program(name: 'controller' | 'listener'): Program {
+  /** The last one that was started under this name. */
+  program(name: 'api' | 'controller' | 'listener'): Program {
     const program = this.#programs.get(name);
     if (!program) throw new Error(`${name} was not started`);
     return program;
@@ -127,7 +132,7 @@ export class ControlPlane {
   #spawnController(more: Readonly<Record<string, string>>): Program {
     const { databaseUri } = this.#surroundings;
     const program = new Program('controller', {
-      KUBECONFIG: this.#kubeconfigPath('controller'),
+      KUBECONFIG: this.#kubeconfigPath({ namespace: SYSTEM, name: 'controller' }),
       AGENTPLANE_DATABASE_URI: databaseUri,
       AGENTPLANE_DATABASE_ADMIN_URI: databaseUri,
       AGENTPLANE_API_URL: 'http://127.0.0.1:9',
@@ -168,19 +173,19 @@ export class ControlPlane {
 
   /** @param more variables of the process */
   async startListener(
-    { readinessMs = 60_000, standbyWarmMs = 200 } = {},
+    { readinessMs = 60_000, standbyWarmMs = 200, namespace = NAMESPACE } = {},
     more: Readonly<Record<string, string>> = {},
   ): Promise<void> {
-    const account = { namespace: NAMESPACE, name: 'listener-default' };
+    const account = { namespace, name: 'listener-default' };
     await waitFor(() => this.client.find(SERVICE_ACCOUNTS, account), PATIENT);
-    const ofKey = { namespace: NAMESPACE, name: listenerKeyName('default') };
+    const ofKey = { namespace, name: listenerKeyName('default') };
     const { data } = await waitFor(() => this.client.find(SECRETS, ofKey), PATIENT);
     const program = new Program('listener', {
       KUBECONFIG: await this.#kubeconfigOf(account),
       AGENTPLANE_LISTENER: 'default',
       AGENTPLANE_IDLE_KEY: Buffer.from(data?.[LISTENER_KEY] ?? '', 'base64').toString('utf8'),
-      AGENTPLANE_HOME_NAMESPACE: NAMESPACE,
-      AGENTPLANE_NAMESPACES: NAMESPACE,
+      AGENTPLANE_HOME_NAMESPACE: namespace,
+      AGENTPLANE_NAMESPACES: namespace,
       AGENTPLANE_API_URL: 'http://127.0.0.1:9',
       AGENTPLANE_ADDRESSES: 'loopback',
       AGENTPLANE_HEARTBEAT_MS: '1000',
@@ -248,7 +253,8 @@ export class ControlPlane {
   async #start(): Promise<void> {
     await this.#applyManifests();
     await this.traces.migrate();
-    this.#cluster = await startClusterControllers({ connection: this.#connection, log });
+    if (!this.#surroundings.isWholeCluster)
+      this.#cluster = await startClusterControllers({ connection: this.#connection, log });
     await this.client.create(RESOURCES.Workspace, {
       metadata: { name: 'default' },
       spec: { tenantId: this.tenantId, plan: 'enterprise' },
@@ -309,14 +315,14 @@ export class ControlPlane {
     });
   }
 
-  #kubeconfigPath(account: string): string {
-    return join(this.#surroundings.folder, `${account}.kubeconfig`);
+  #kubeconfigPath(account: { readonly namespace: string; readonly name: string }): string {
+    return join(this.#surroundings.folder, `${account.namespace}.${account.name}.kubeconfig`);
   }
 
   async #kubeconfigOf(account: { readonly namespace: string; readonly name: string }): Promise<string> {
     const { token } = await this.client.createToken(account);
     const { server, ca } = this.#connection;
-    const path = this.#kubeconfigPath(account.name);
+    const path = this.#kubeconfigPath(account);
     const config = {
       apiVersion: 'v1',
       kind: 'Config',
