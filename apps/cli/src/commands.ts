@@ -4,6 +4,7 @@ import {
   type Command,
   command,
   optional,
+  MIGRATE_RESOURCES,
   MIGRATE_TRACES,
   RESTORE,
   toggle,
@@ -64,6 +65,7 @@ const BACKUP_COMMANDS = [
   command(BACKUP, ofPlatform(BACKUP)),
   command(BACKUP_VERIFY, ofPlatform(BACKUP_VERIFY)),
   command(RESTORE, ofPlatform(RESTORE)),
+  command(MIGRATE_RESOURCES, ofPlatform(MIGRATE_RESOURCES)),
   command(MIGRATE_TRACES, ofPlatform(MIGRATE_TRACES)),
 ];
 

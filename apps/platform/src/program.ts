@@ -3,6 +3,7 @@ import {
   BACKUP,
   BACKUP_VERIFY,
   command,
+  MIGRATE_RESOURCES,
   MIGRATE_TRACES,
   RESTORE,
   runCommandLine,
@@ -32,6 +33,9 @@ await runCommandLine(
       ),
       command(RESTORE, async ([folder = ''], flags) =>
         (await import('./backup/backup-commands.js')).runRestore(folder, flags),
+      ),
+      command(MIGRATE_RESOURCES, async (_words, flags) =>
+        (await import('./migrate/migrate-resources.js')).runMigrateResources(flags),
       ),
       command(MIGRATE_TRACES, async (_words, flags) =>
         (await import('./migrate/migrate-traces.js')).runMigrateTraces(flags),

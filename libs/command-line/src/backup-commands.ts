@@ -83,3 +83,28 @@ export const MIGRATE_TRACES = {
   exits: ['interrupted'],
   needs: 'data folder',
 } as const satisfies CommandSpec;
+
+/** `agentplane migrate resources`: the platform parses it, as a data folder is its. */
+export const MIGRATE_RESOURCES = {
+  words: 'migrate resources',
+  about:
+    'copy workspaces of this machine into a cluster, or back: deployments and schedules, which are suspended there, destinations, listeners and Secrets',
+  options: {
+    data: DATA_OPTION,
+    kubeconfig: optional('--kubeconfig <file>', 'kubeconfig of the other installation', 'file'),
+    workspace: optional('--workspace <name>', 'workspace to copy; all of them when missing'),
+    as: optional('--as <name>', 'name of the copy of that workspace'),
+    imagePrefix: optional(
+      '--image-prefix <prefix>',
+      'registry of images that this machine alone has, with its slash; put before their names',
+    ),
+    back: toggle('--back', 'from the other installation into this machine'),
+  },
+  examples: [
+    'migrate resources --kubeconfig ~/cluster --image-prefix registry.example.com/team/',
+    'migrate resources --kubeconfig ~/cluster --workspace default --as research',
+    'migrate resources --kubeconfig ~/cluster --back --workspace research --data /srv/agentplane',
+  ],
+  exits: ['interrupted'],
+  needs: 'data folder',
+} as const satisfies CommandSpec;

@@ -86,6 +86,10 @@ export const ANNOTATION = {
   listenerKey: 'agentplane.dev/listener-key',
   /** On the Secret of a deployment's database: its connections, where the server has fewer than were asked for. */
   databaseConnections: 'agentplane.dev/database-connections',
+  /** On an object that was copied from another installation: the uid of the namespace `kube-system` there. */
+  copiedFrom: 'agentplane.dev/copied-from',
+  /** On a Workspace: it is being copied, so what belongs to it may be missing. */
+  copying: 'agentplane.dev/copying',
 } as const;
 
 export const FINALIZER = {

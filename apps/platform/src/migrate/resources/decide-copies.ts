@@ -1,0 +1,247 @@
+import type { Draft, Untyped } from '#lib/kube';
+import {
+  type AgentDeployment,
+  ANNOTATION,
+  BUILD_LOGIN_TYPE,
+  type BulkExport,
+  databaseSecretName,
+  idOf,
+  isConditionTrue,
+  type KubeObject,
+  LISTENER_KEY_TYPE,
+  platformSecretName,
+  type ResourceRef,
+  RESOURCES,
+  revisionBuildName,
+  type Secret,
+  SECRETS,
+  type Workspace,
+  workspaceNamespace,
+} from '#lib/resources';
+import type { WorkspaceContent } from './workspace-content.js';
+
+type DraftMeta = Draft<Untyped>['metadata'];
+
+/** One object to make. */
+export interface Copy {
+  readonly ref: ResourceRef<Untyped>;
+  readonly draft: Draft<Untyped>;
+}
+
+/** A Secret that goes with the object that owns it. */
+export interface Adoption {
+  readonly secret: string;
+  readonly owner: { readonly ref: ResourceRef<Untyped>; readonly name: string };
+}
+
+/** What is made of a workspace elsewhere, in this order. */
+export interface WorkspaceCopies {
+  readonly workspace: Draft<Workspace>;
+  readonly namespace: string;
+  readonly objects: readonly Copy[];
+  readonly adoptions: readonly Adoption[];
+  /** What a person has to do, or to know is missing; names only. */
+  readonly notes: readonly string[];
+}
+
+/** What the copies are called, and where they come from. */
+export interface CopyTarget {
+  /** Name of the workspace there. */
+  readonly name: string;
+  /** The installation that they are copied from. */
+  readonly from: string;
+  /** Put before the names of images that only the machine has. */
+  readonly imagePrefix: string | undefined;
+}
+
+/** Of annotations of the platform these say something about the object itself. */
+const KEPT_ANNOTATIONS: ReadonlySet<string> = new Set([
+  ANNOTATION.requestKey,
+  ANNOTATION.requestHash,
+  ANNOTATION.webhookSecret,
+]);
+const NOT_KEPT = /^(agentplane\.dev\/|kubectl\.kubernetes\.io\/)/;
+const MADE_ANEW: ReadonlySet<string> = new Set([
+  'kubernetes.io/service-account-token',
+  LISTENER_KEY_TYPE,
+  BUILD_LOGIN_TYPE,
+]);
+const OWNERS: readonly ResourceRef[] = [
+  RESOURCES.AgentDeployment,
+  RESOURCES.BulkExportDestination,
+  RESOURCES.BulkExport,
+];
+
+/** Decides what a workspace becomes in another installation. Pure. */
+export function decideCopies(content: WorkspaceContent, target: CopyTarget): WorkspaceCopies {
+  const { workspace, listeners, destinations, deployments, exports } = content;
+  const namespace = workspaceNamespace(target.name);
+  const here = workspaceNamespace(workspace.metadata.name);
+  const metadataOf = (object: KubeObject) => ({ ...copiedMetadata(object, target.from), namespace });
+  const schedules = exports.filter(isOpenSchedule);
+  const owners: readonly (readonly [ResourceRef, readonly KubeObject[]])[] = [
+    [RESOURCES.BulkExportDestination, destinations],
+    [RESOURCES.AgentDeployment, deployments],
+    [RESOURCES.BulkExport, schedules],
+  ];
+  const secrets = content.secrets.filter((secret) => isCopied(secret, content));
+  const objects = [
+    ...secrets.map((secret) => copy(SECRETS, { ...secretPart(secret), metadata: metadataOf(secret) })),
+    ...listeners.map((one) => copy(RESOURCES.Listener, { spec: one.spec, metadata: metadataOf(one) })),
+    ...destinations.map((one) =>
+      copy(RESOURCES.BulkExportDestination, { spec: one.spec, metadata: metadataOf(one) }),
+    ),
+    ...deployments.map((one) =>
+      copy(RESOURCES.AgentDeployment, {
+        spec: deploymentSpec(one, { here, there: namespace }, target.imagePrefix),
+        metadata: metadataOf(one),
+      }),
+    ),
+    ...schedules.map((one) =>
+      copy(RESOURCES.BulkExport, { spec: scheduleSpec(one), metadata: metadataOf(one) }),
+    ),
+  ];
+  return {
+    workspace: {
+      spec: workspace.spec,
+      metadata: withAnnotation(
+        { ...copiedMetadata(workspace, target.from), name: target.name },
+        ANNOTATION.copying,
+        'true',
+      ),
+    },
+    namespace,
+    objects,
+    adoptions: secrets.flatMap((secret) => adoptionsOf(secret, owners)),
+    notes: notesOf(content, target, schedules.length),
+  };
+}
+
+function copy(ref: ResourceRef, draft: Omit<Draft<Untyped>, 'metadata'> & { metadata: DraftMeta }): Copy {
+  return { ref: ref as ResourceRef<Untyped>, draft };
+}
+
+function withAnnotation(metadata: DraftMeta, name: string, value: string): DraftMeta {
+  return { ...metadata, annotations: { ...metadata.annotations, [name]: value } };
+}
+
+/** The name, what people wrote on it, and its id: a cluster gives another uid. */
+function copiedMetadata(object: KubeObject, from: string): DraftMeta {
+  const { name, labels, annotations = {} } = object.metadata;
+  const kept = Object.entries(annotations).filter(
+    ([key]) => KEPT_ANNOTATIONS.has(key) || !NOT_KEPT.test(key),
+  );
+  const id = idOf(object);
+  return {
+    name,
+    ...(labels ? { labels } : {}),
+    annotations: {
+      ...Object.fromEntries(kept),
+      ...(id === undefined ? {} : { [ANNOTATION.id]: id }),
+      [ANNOTATION.copiedFrom]: from,
+    },
+  };
+}
+
+/** A schedule that still makes exports. Other exports have files or rows in the database; made anew they would run again. */
+function isOpenSchedule({ spec, status }: BulkExport): boolean {
+  const hasEnded = ['Completed', 'Failed'].some((type) => isConditionTrue(status?.conditions, type));
+  return spec.intervalHours !== undefined && !spec.cancel && !hasEnded;
+}
+
+/** Secrets that the platform makes for a deployment are made anew, with a database and a key of that installation. */
+function isCopied({ metadata, type = '' }: Secret, content: WorkspaceContent): boolean {
+  const { name } = metadata;
+  const owned = metadata.ownerReferences ?? [];
+  return !(
+    MADE_ANEW.has(type) ||
+    content.deployments.some((one) =>
+      [databaseSecretName, platformSecretName].some((of) => of(one.metadata.name) === name),
+    ) ||
+    content.revisions.some(
+      (one) => one.spec.envSecretName === name || revisionBuildName(one.metadata.name) === name,
+    ) ||
+    owned.some(({ kind }) => !OWNERS.some((ref) => ref.kind === kind))
+  );
+}
+
+function secretPart({ type, immutable, data }: Secret): Record<string, unknown> {
+  return {
+    ...(type === undefined ? {} : { type }),
+    ...(immutable === undefined ? {} : { immutable }),
+    ...(data === undefined ? {} : { data }),
+  };
+}
+
+function adoptionsOf(
+  { metadata }: Secret,
+  owners: readonly (readonly [ResourceRef, readonly KubeObject[]])[],
+): readonly Adoption[] {
+  return owners.flatMap(([ref, all]) =>
+    all
+      .filter((one) => metadata.ownerReferences?.some(({ uid }) => uid === one.metadata.uid))
+      .map((one) => ({
+        secret: metadata.name,
+        owner: { ref: ref as ResourceRef<Untyped>, name: one.metadata.name },
+      })),
+  );
+}
+
+/** Suspended: its database is not there yet, and two installations must not serve one agent. */
+function deploymentSpec(
+  { spec }: AgentDeployment,
+  namespaces: { readonly here: string; readonly there: string },
+  prefix: string | undefined,
+): AgentDeployment['spec'] {
+  const { listenerConfig } = spec.sourceConfig;
+  const isHome = listenerConfig?.clusterNamespace === namespaces.here;
+  const { imageUri } = spec.sourceRevisionConfig;
+  const isInternal = spec.source === 'internal_image' && prefix !== undefined;
+  return {
+    ...spec,
+    suspend: true,
+    ...(isInternal ? { source: 'external_image' } : {}),
+    sourceConfig: {
+      ...spec.sourceConfig,
+      ...(isHome ? { listenerConfig: { ...listenerConfig, clusterNamespace: namespaces.there } } : {}),
+    },
+    sourceRevisionConfig: {
+      ...spec.sourceRevisionConfig,
+      ...(isInternal && imageUri !== undefined ? { imageUri: `${prefix}${imageUri}` } : {}),
+    },
+  };
+}
+
+/** Begins where the exports of the original end, with the same windows. */
+function scheduleSpec({ spec, status }: BulkExport): BulkExport['spec'] {
+  const startTime = status?.spawnedUntil ?? spec.startTime;
+  return { ...spec, suspend: true, ...(startTime === undefined ? {} : { startTime }) };
+}
+
+function notesOf(
+  { deployments, listeners, destinations, exports }: WorkspaceContent,
+  { imagePrefix }: CopyTarget,
+  schedules: number,
+): readonly string[] {
+  const internal = deployments.filter(({ spec }) => spec.source === 'internal_image');
+  const rest = exports.length - schedules;
+  return [
+    ...(imagePrefix === undefined ? [] : internal).map(
+      ({ metadata, spec }) =>
+        `push ${imagePrefix}${spec.sourceRevisionConfig.imageUri ?? ''} for deployment ${metadata.name}: "agentplane image build" makes it`,
+    ),
+    ...deployments
+      .filter(({ spec }) => !spec.suspend)
+      .map(({ metadata }) => `deployment ${metadata.name} is suspended; its threads are not copied`),
+    ...listeners
+      .filter(({ spec }) => spec.remote !== undefined)
+      .map(({ metadata }) => `start listener ${metadata.name} by a manifest of the new installation`),
+    ...destinations
+      .filter(({ spec }) => /\/\/(127\.|localhost|\[::1\])/.test(spec.config.endpointUrl ?? ''))
+      .map(
+        ({ metadata }) => `destination ${metadata.name} names a store of this machine; change its endpoint`,
+      ),
+    ...(schedules > 0 ? [`${schedules} schedules are suspended; each goes on where its exports ended`] : []),
+    ...(rest > 0 ? [`${rest} exports that are no schedules, or have ended, were left`] : []),
+  ];
+}
