@@ -1,7 +1,7 @@
 import { crc32 } from 'node:zlib';
 import { BlockChain, type BlockPool } from './block-chain.js';
 import { isList, maxDefinitionLevel, type ParquetColumn, PHYSICAL, physicalType } from './column-type.js';
-import type { Compressor, PageStream } from './compression.js';
+import type { Compressor, PageContent, PageStream } from './compression.js';
 import { Dictionary } from './dictionary.js';
 import { forEachElement } from './field-values.js';
 import { LevelBuffer } from './level-buffer.js';
@@ -48,6 +48,7 @@ export interface ColumnChunk {
 export class ColumnWriter {
   readonly #column: ParquetColumn;
   readonly #compressor: Compressor;
+  readonly #content: PageContent;
   /** Where a long page goes piece by piece, once it is no short one any more. */
   readonly #stream: PageStream | undefined;
   readonly #pool: PagePool;
@@ -78,6 +79,7 @@ export class ColumnWriter {
   constructor(column: ParquetColumn, compressor: Compressor, blocks: BlockPool, pages: PagePool) {
     this.#column = column;
     this.#compressor = compressor;
+    this.#content = column.longPages ? 'texts' : 'values';
     this.#stream = column.longPages ? compressor.openStream(blocks) : undefined;
     this.#pool = pages;
     this.#page = pages.take();
@@ -190,7 +192,7 @@ export class ColumnWriter {
     const whole = this.#levels.putBefore(page);
     // without compression the page itself is what is written
     const release = (): void => this.#pool.give(page);
-    const body = this.#compressor.compress(whole).then((pieces) => ({ pieces }));
+    const body = this.#compressor.compress(whole, this.#content).then((pieces) => ({ pieces }));
     return { body, bytes: whole.length, release };
   }
 
@@ -260,7 +262,7 @@ export class ColumnWriter {
     const body = page.bytes.subarray(HEADROOM, page.length);
     const header = { type: PAGE_TYPE.dictionary, values: size, encoding: ENCODING.plain };
     this.#append(this.#dictionaryPage, header, body.length, {
-      pieces: await this.#compressor.compress(body),
+      pieces: await this.#compressor.compress(body, this.#content),
     });
   }
 

@@ -3,6 +3,7 @@ import { gzip } from 'node:zlib';
 import { compress as snappyCompress } from 'snappyjs';
 import type { BlockPool } from './block-chain.js';
 import type { PageBody } from './page-body.js';
+import { Lanes, type PageCompressor } from './lanes.js';
 import { ZstdLane } from './zstd-lane.js';
 import { ZstdPage } from './zstd-page.js';
 
@@ -11,25 +12,28 @@ export type Compression = 'none' | 'gzip' | 'snappy' | 'zstd';
 /** Numbers of parquet.thrift. */
 export const CODEC: Readonly<Record<Compression, number>> = { none: 0, snappy: 1, gzip: 2, zstd: 6 };
 
+/** What a page holds: values of few bytes, or texts. */
+export type PageContent = 'values' | 'texts';
+
+/**
+ * Of zstd. Ids and times take a third of the CPU of level 3 at level 1, and are smaller: chance repetitions of some digits
+ * cost more than the digits (docs/benchmarks.md).
+ */
+const ZSTD_LEVEL: Readonly<Record<PageContent, number>> = { values: 1, texts: 3 };
+
 /** Level 6 costs twice the time for 5 % less. */
 const GZIP_LEVEL = 3;
 /** In few pieces: each one travels between the threads. */
 const GZIP_CHUNK_BYTES = 256 << 10;
 
-/** Compresses pages, one at a time, off the main thread where Node can. */
-interface PageCompressor {
-  compress(page: Buffer): Promise<readonly Buffer[]>;
-  close?(): void;
-}
-
 const gzipPage = promisify(gzip);
 
-function pageCompressor(compression: Compression): PageCompressor {
+function pageCompressor(compression: Compression, content: PageContent): PageCompressor {
   switch (compression) {
     case 'none':
       return { compress: (page) => Promise.resolve([page]) };
     case 'zstd':
-      return new ZstdLane();
+      return new ZstdLane(ZSTD_LEVEL[content]);
     case 'gzip':
       return {
         compress: async (page) => [await gzipPage(page, { level: GZIP_LEVEL, chunkSize: GZIP_CHUNK_BYTES })],
@@ -57,32 +61,30 @@ export interface PageStream {
 /** Compresses several pages at a time. */
 export class Compressor {
   readonly #compression: Compression;
+  readonly #parallel: number;
   readonly #streams: ZstdPage[] = [];
-  readonly #lanes: { pages: PageCompressor; tail: Promise<unknown> }[];
-  #pages = 0;
+  readonly #lanes: Readonly<Record<PageContent, Lanes>>;
   readonly #running = new Set<Promise<unknown>>();
   readonly #borrowing = new Set<Promise<unknown>>();
 
   /** @param parallel pages in work at a time */
   constructor(compression: Compression, parallel: number) {
     this.#compression = compression;
-    this.#lanes = Array.from({ length: parallel }, () => ({
-      pages: pageCompressor(compression),
-      tail: Promise.resolve(),
-    }));
+    this.#parallel = parallel;
+    const lanes = (content: PageContent): Lanes =>
+      new Lanes(() => pageCompressor(compression, content), parallel);
+    this.#lanes = { values: lanes('values'), texts: lanes('texts') };
   }
 
   /** True when there is as much work as there are lanes, or a row is still being read. */
   get isBusy(): boolean {
-    return this.#running.size >= this.#lanes.length || this.#borrowing.size > 0;
+    return this.#running.size >= this.#parallel || this.#borrowing.size > 0;
   }
 
   /** The page must not change until its pieces are there. */
-  compress(page: Buffer): Promise<readonly Buffer[]> {
-    const lane = this.#lanes[this.#pages++ % this.#lanes.length];
-    if (!lane) throw new Error('compressing a page failed: the compression is closed');
-    const result = lane.tail.then(() => lane.pages.compress(page));
-    lane.tail = this.#track(result);
+  compress(page: Buffer, content: PageContent): Promise<readonly Buffer[]> {
+    const result = this.#lanes[content].compress(page);
+    void this.#track(result);
     return result;
   }
 
@@ -115,13 +117,13 @@ export class Compressor {
   }
 
   close(): void {
-    for (const { pages } of this.#lanes) pages.close?.();
+    for (const lanes of Object.values(this.#lanes)) lanes.close();
     for (const stream of this.#streams) stream.close();
   }
 
   /** Resolves when a lane is free and no row is read any more. */
   async room(): Promise<void> {
     await Promise.all(this.#borrowing);
-    while (this.#running.size >= this.#lanes.length) await Promise.race(this.#running);
+    while (this.#running.size >= this.#parallel) await Promise.race(this.#running);
   }
 }

@@ -1,6 +1,5 @@
 import { constants, createZstdCompress } from 'node:zlib';
 
-const LEVEL = 3;
 const CHUNK_BYTES = 256 << 10;
 
 /**
@@ -9,15 +8,17 @@ const CHUNK_BYTES = 256 << 10;
  * with its default of 16 KiB a page came back in a dozen pieces, each a trip between the threads.
  */
 export class ZstdLane {
-  /** Every write is a whole frame, with its size in the header. */
-  readonly #stream = createZstdCompress({
-    params: { [constants.ZSTD_c_compressionLevel]: LEVEL },
-    flush: constants.ZSTD_e_end,
-    chunkSize: CHUNK_BYTES,
-  });
+  readonly #stream;
   #pieces: Buffer[] = [];
 
-  constructor() {
+  /** @param level of zstd */
+  constructor(level: number) {
+    // every write is a whole frame, with its size in the header
+    this.#stream = createZstdCompress({
+      params: { [constants.ZSTD_c_compressionLevel]: level },
+      flush: constants.ZSTD_e_end,
+      chunkSize: CHUNK_BYTES,
+    });
     this.#stream.on('data', (piece: Buffer) => this.#pieces.push(piece));
     // failures reach the caller through the callback of the write
     this.#stream.on('error', () => undefined);
