@@ -10,6 +10,7 @@ import {
   CUSTOM_RESOURCE_DEFINITIONS,
   type CustomResourceDefinition,
   deploymentWireStatus,
+  FIELD_MANAGER,
   findCondition,
   NAMESPACES,
   PERSISTENT_VOLUME_CLAIMS,
@@ -28,7 +29,7 @@ import { DatabaseServers } from '../../apps/controller/src/agent-deployment/data
 import { DeploymentReconciler } from '../../apps/controller/src/agent-deployment/deployment-reconciler.js';
 import { DeploymentProvisioning } from '../../apps/controller/src/agent-deployment/provision.js';
 import { openCaches } from '../../apps/controller/src/caches.js';
-import { findRealKubernetes, leaveOut } from '../support/kubectl.js';
+import { findRealKubernetes, Kubectl, leaveOut } from '../support/kubectl.js';
 import { repository } from '../support/platform.js';
 import { RealCluster } from '../support/real-cluster.js';
 
@@ -47,13 +48,21 @@ const SIZE = { dbCpu: 0.5, dbMemoryMb: 512, dbStorageGi: 5, dbMaxConnections: 90
   const postgres = testPostgres();
   let cluster: RealCluster | undefined;
   let client: KubeClient;
+  /** With the rights of the program, and no others. */
+  let controller: KubeClient;
   let informers: Informers;
   let reconciler: DeploymentReconciler;
 
   beforeAll(async () => {
     cluster = RealCluster.up(home ?? '');
     const connection = await loadKubeConnection({ kubeconfigPath: cluster.kubeconfig });
-    client = new KubeClient(connection, { fieldManager: 'agentplane-controller' });
+    client = new KubeClient(connection, { fieldManager: 'tester' });
+    const kubectl = new Kubectl(join(home ?? '', 'bin', 'kubectl'), cluster.kubeconfig);
+    await kubectl.run(['apply', '-f', join(repository, 'deploy/system.yaml')]);
+    const { token } = await client.createToken({ namespace: 'agentplane-system', name: 'controller' });
+    const { clientCertificate: _certificate, clientKey: _key, ...server } = connection;
+    const auth = { authorization: async () => `Bearer ${token}` };
+    controller = new KubeClient({ ...server, auth }, { fieldManager: FIELD_MANAGER.controller });
     for (const { plural } of Object.values(RESOURCES)) {
       const text = readFileSync(join(repository, `crds/agentplane.dev_${plural}.yaml`), 'utf8');
       await client.apply(CUSTOM_RESOURCE_DEFINITIONS, parse(text) as CustomResourceDefinition);
@@ -66,9 +75,13 @@ const SIZE = { dbCpu: 0.5, dbMemoryMb: 512, dbStorageGi: 5, dbMaxConnections: 90
     const spec = { tenantId, plan: 'enterprise' } as const;
     await client.create(RESOURCES.Workspace, { metadata: { name: 'x' }, spec });
 
-    informers = new Informers({ client, log: createLogger('test', 'silent'), clock: systemClock });
+    informers = new Informers({
+      client: controller,
+      log: createLogger('test', 'silent'),
+      clock: systemClock,
+    });
     const caches = openCaches(informers, { systemNamespace: 'agentplane-system', hasDatabaseServers: true });
-    const provisioning = new DeploymentProvisioning(client, {
+    const provisioning = new DeploymentProvisioning(controller, {
       projects: { ensure: async () => PROJECT, find: async () => PROJECT },
       apiKeys: {
         mint: async () => ({ key: 'k' }) as never,
@@ -76,7 +89,7 @@ const SIZE = { dbCpu: 0.5, dbMemoryMb: 512, dbStorageGi: 5, dbMaxConnections: 90
       },
       databases: deploymentDatabases,
       servers: new DatabaseServers({
-        client,
+        client: controller,
         server: { image: 'postgres:18-alpine', userId: 70 },
         settings: SETTINGS,
         // the same server, under a name of its own
@@ -85,13 +98,19 @@ const SIZE = { dbCpu: 0.5, dbMemoryMb: 512, dbStorageGi: 5, dbMaxConnections: 90
       adminUri: postgres.uri,
     });
     const events = { record: () => undefined };
-    reconciler = new DeploymentReconciler(caches, { client, clock: systemClock, events, provisioning });
+    reconciler = new DeploymentReconciler(caches, {
+      client: controller,
+      clock: systemClock,
+      events,
+      provisioning,
+    });
     informers.start();
     await informers.synced();
   }, 240_000);
 
   afterAll(async () => {
     await informers?.stop();
+    await controller?.close();
     await client?.close();
     cluster?.down();
   }, 120_000);
