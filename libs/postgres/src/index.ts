@@ -1,3 +1,4 @@
+export { binaryTexts } from './binary-texts.js';
 export { awaitDatabase } from './await-database.js';
 export { CopyBinaryReader, type Tuple } from './copy/copy-binary-reader.js';
 export { CopyBinaryWriter } from './copy/copy-binary-writer.js';

@@ -1,4 +1,5 @@
 import {
+  binaryTexts,
   byteRows,
   type Connection,
   CopyBinaryWriter,
@@ -79,8 +80,9 @@ export interface PayloadQuery {
 }
 
 const PLACE = ['tenant_id', 'project_id', 'start_time', 'id', 'trace_id'] as const;
-/** Rows of one UPDATE: Postgres takes 65,535 parameters, and the text of the statement grows with each. */
+/** Of one UPDATE. */
 const ROWS_PER_UPDATE = 500;
+const BYTES_PER_UPDATE = 8 * 1024 * 1024;
 
 const AT_PLACE =
   'FROM run_payloads WHERE tenant_id = $1 AND project_id = $2 AND start_time = $3 AND id = $4 AND trace_id = $5';
@@ -250,9 +252,22 @@ async function update(
 ): Promise<readonly PlacedPayloads[]> {
   const given = entries.filter(({ payloads }) => has(payloads));
   const changed: PlacedPayloads[] = [];
-  for (let from = 0; from < given.length; from += ROWS_PER_UPDATE)
-    changed.push(...(await updateSome(client, given.slice(from, from + ROWS_PER_UPDATE), change)));
+  for (const some of inPieces(given)) changed.push(...(await updateSome(client, some, change)));
   return changed;
+}
+
+/** The payloads of one statement are copied for it. */
+function inPieces(entries: readonly PlacedPayloads[]): readonly (readonly PlacedPayloads[])[] {
+  const pieces: PlacedPayloads[][] = [];
+  let bytes = 0;
+  for (const entry of entries) {
+    const own = PAYLOAD_FIELDS.reduce((sum, field) => sum + (entry.payloads[field]?.length ?? 0), 0);
+    const last = pieces.at(-1);
+    if (last && last.length < ROWS_PER_UPDATE && bytes + own <= BYTES_PER_UPDATE) last.push(entry);
+    else [bytes] = [0, pieces.push([entry])];
+    bytes += own;
+  }
+  return pieces;
 }
 
 async function updateSome(
@@ -260,30 +275,17 @@ async function updateSome(
   entries: readonly PlacedPayloads[],
   { value, isChange }: Change,
 ): Promise<readonly PlacedPayloads[]> {
-  const width = PLACE.length - 1 + PAYLOAD_FIELDS.length;
-  const types = ['uuid', 'timestamptz', 'uuid', 'uuid', ...PAYLOAD_FIELDS.map(() => 'text')];
-  const tuples = entries.map(
-    (_row, index) => `(${types.map((type, i) => `$${4 + index * width + i}::${type}`).join(',')})`,
-  );
   const places = entries.map(({ place }) => place);
+  const columns = PAYLOAD_FIELDS.map((_field, at) => `$${8 + at}::text[]`);
   const { rows } = await client.query<UpdatedRow>(
     `UPDATE run_payloads p SET ${PAYLOAD_FIELDS.map((field) => `${field} = ${value(field)}`).join(', ')}
-    FROM (VALUES ${tuples.join(',')}) AS v(project_id, start_time, id, trace_id, ${PAYLOAD_FIELDS.join(', ')})
+    FROM unnest($4::uuid[], $5::timestamptz[], $6::uuid[], $7::uuid[], ${columns.join(', ')})
+      AS v(project_id, start_time, id, trace_id, ${PAYLOAD_FIELDS.join(', ')})
     WHERE p.tenant_id = $1 AND p.start_time >= $2 AND p.start_time <= $3 AND p.project_id = v.project_id
       AND p.start_time = v.start_time AND p.id = v.id AND p.trace_id = v.trace_id
       AND (${PAYLOAD_FIELDS.map((field) => `(${isChange(field)})`).join(' OR ')})
     RETURNING p.id, p.trace_id, ${PAYLOAD_FIELDS.map((field) => `p.${field} = v.${field} AS ${field}`).join(', ')}`,
-    [
-      places[0]?.tenantId,
-      ...timeBounds(places),
-      ...entries.flatMap(({ place, payloads }) => [
-        place.projectId,
-        formatInstant(place.startTime),
-        place.id,
-        place.traceId,
-        ...PAYLOAD_FIELDS.map((field) => payloads[field] ?? null),
-      ]),
-    ],
+    [...valuesOfAll(places), ...PAYLOAD_FIELDS.map((field) => textsOf(entries, field))],
   );
   const isStored = new Map(rows.map((row) => [runKey({ id: row.id, traceId: row.trace_id }), row]));
   return entries.flatMap(({ place, payloads }) => {
@@ -292,6 +294,12 @@ async function updateSome(
     const stored = PAYLOAD_FIELDS.filter((field) => row[field]).map((field) => [field, payloads[field]]);
     return [{ place, payloads: Object.fromEntries(stored) as RunPayloads }];
   });
+}
+
+/** Of one field; null where no run has it, which `unnest` takes for nulls. */
+function textsOf(entries: readonly PlacedPayloads[], field: PayloadField): Buffer | null {
+  const texts = entries.map(({ payloads }) => payloads[field]);
+  return texts.every((text) => text === undefined) ? null : binaryTexts(texts);
 }
 
 /** Whether each payload is the one that came. */
