@@ -194,6 +194,17 @@ forget_containers() { # as a boot finds /run empty
   rm -rf /run/kube-test
 }
 
+forget_network() { # of pods that nobody removed, too
+  local p chain
+  ip -o link show master kube-test0 2>/dev/null | grep -oE 'link-netns [^ ]+' | cut -d' ' -f2 | while read -r p; do ip netns delete "$p" || true; done
+  ip link del kube-test0 2>/dev/null || true
+  for p in ip ip6; do nft delete table $p kube-proxy 2>/dev/null || true; done
+  { iptables -w -t nat -S POSTROUTING 2>/dev/null | grep -E -- "-s ${pods%.*}\\.[0-9]+/32 .*-j CNI-" || true; } | while read -r p; do
+    chain=${p##* }
+    eval "iptables -w -t nat -D ${p#-A }"; iptables -w -t nat -F "$chain"; iptables -w -t nat -X "$chain"
+  done
+}
+
 down() {
   local p
   halt
@@ -201,8 +212,7 @@ down() {
   [ "${1:-}" = --purge ] || return 0
   if [ ! -d "$run/cni" ]; then rm -rf "$run"; return; fi # never had a node
   forget_containers "($run|/run/kube-test)"
-  ip link del kube-test0 2>/dev/null || true
-  for p in ip ip6; do nft delete table $p kube-proxy 2>/dev/null || true; done
+  forget_network
   rm -rf "$run"
 }
 
