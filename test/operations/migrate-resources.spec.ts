@@ -110,7 +110,7 @@ if (!hasRealKubernetes || !kubectlBinary) leaveOut('a real Kubernetes');
     const refused = migrate(machine);
     await platform.stop();
     expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('is running; stop it with')]);
-  }, 240_000);
+  }, 480_000);
 
   afterAll(async () => {
     await cluster?.close();
