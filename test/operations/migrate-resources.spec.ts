@@ -258,5 +258,5 @@ if (!hasRealKubernetes || !kubectlBinary) leaveOut('a real Kubernetes');
       await client.close();
       await platform.stop();
     }
-  }, 240_000);
+  }, 480_000);
 });
