@@ -1,4 +1,4 @@
-export { takeBuiltAgent, type TakenAgent } from './built-image.js';
+export { takeBuiltAgent } from './built-image.js';
 export type { GivenContent } from './closed-contents.js';
 export {
   findPackageManager,

@@ -7,7 +7,7 @@ import { type Command, NOT_FOUND, runCommand } from '../run-command.js';
 const BEGINNING = '1970-01-01T00:00:00Z';
 const TAG = 'image';
 
-export interface Composition {
+interface Composition {
   /** Holds the layout, and the layer while it is made. */
   readonly folder: string;
   /** Becomes `/agent`. */

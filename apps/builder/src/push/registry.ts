@@ -10,7 +10,7 @@ import { RegistryUnavailableError, registryTrouble } from './registry-trouble.js
 /** Attempts at a registry that is unavailable; afterwards the build gives its place back. */
 const PAUSES_MS = [2_000, 4_000, 8_000, 16_000, 32_000, 60_000];
 
-export interface RegistryTools {
+interface RegistryTools {
   readonly config: PushConfig;
   readonly clock: Clock;
   /** Where certificates lie. */
