@@ -1,5 +1,4 @@
-import type { EnvironmentVariable, PodContainer, PodSpec } from '#lib/resources';
-import type { GitBuild } from './git-build.js';
+import type { AgentRevision, EnvironmentVariable, PodContainer, PodSpec } from '#lib/resources';
 import { type ImageRegistry, imageRepository } from './git-build-place.js';
 import { CONTAINER_SECURITY, POD_SECURITY } from './object-labels.js';
 import { platformImage, type PlatformSettings } from './platform-settings.js';
@@ -19,6 +18,11 @@ const OWN_FOLDERS = [
 ];
 
 type Common = Pick<PodContainer, 'image' | 'securityContext' | 'terminationMessagePolicy' | 'volumeMounts'>;
+
+interface BuildOfRevision {
+  readonly revision: AgentRevision;
+  readonly imageMb: number;
+}
 
 /** The containers that every build has, without what depends on where it runs. */
 export interface BuildSteps {
@@ -53,7 +57,7 @@ export function clusterPod(
     git,
     registry,
     settings,
-  }: { readonly git: GitBuild; readonly registry: ImageRegistry; readonly settings: PlatformSettings },
+  }: { readonly git: BuildOfRevision; readonly registry: ImageRegistry; readonly settings: PlatformSettings },
 ): PodSpec {
   const own = OWN_FOLDERS.map(({ name, mountPath }) => ({ name, mountPath }));
   const common: Common = {
@@ -119,7 +123,7 @@ function clusterVolumes(imageMb: number, pushSecret: string | undefined): readon
 }
 
 function pushSettings(
-  { revision }: GitBuild,
+  { revision }: BuildOfRevision,
   registry: ImageRegistry,
   settings: PlatformSettings,
 ): readonly EnvironmentVariable[] {
