@@ -7,7 +7,9 @@ import { openapiDocument } from './openapi-document.js';
 
 /** Routes as the server registers them; what they work with is not needed for that. */
 const { http: settings } = parseGraphConfiguration('{"graphs": {"agent": "./agent.ts"}}');
-const ROUTES = new HttpSide({ settings } as HttpSideParts).routes.filter((name) => !name.startsWith('HEAD '));
+const ROUTES = new HttpSide({ settings, a2a: {} } as HttpSideParts).routes.filter(
+  (name) => !name.startsWith('HEAD '),
+);
 
 type Operation = {
   readonly summary: string;
