@@ -242,11 +242,7 @@ export const RUN_COLUMNS = COLUMNS.map((name) => `r.${name}`).join(', ');
 const SELECT = `SELECT ${RUN_COLUMNS} ${AT_PLACES}`;
 
 /** Rows of a query that answers `RUN_COLUMNS`, in its order. */
-export async function readRuns(
-  db: Queryable,
-  text: string,
-  values: readonly unknown[],
-): Promise<readonly RunRow[]> {
+async function readRuns(db: Queryable, text: string, values: readonly unknown[]): Promise<readonly RunRow[]> {
   const result = await db.query<TextRow>({ text, values: [...values], types: textTypes, rowMode: 'array' });
   return result.rows.map(parseRow);
 }
