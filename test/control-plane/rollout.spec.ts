@@ -513,7 +513,7 @@ describe('control plane', () => {
         (await plane.client.get(RESOURCES.AgentDeployment, at('secretive'))).status?.conditions,
         'DatabaseReady',
       );
-    await waitFor(async () => (await progress())?.reason === 'Progressing');
+    await waitFor(async () => (await progress())?.reason === 'Deleting');
     expect(await revisions('secretive')).toEqual([]);
     await holdKey([]);
     // the Service points to a revision of this name, and that is another one
