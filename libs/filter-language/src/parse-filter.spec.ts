@@ -127,7 +127,7 @@ describe('the filter language', () => {
       join(import.meta.dirname, '../../../docs/reference/filter-language.md'),
       'utf8',
     );
-    const examples = page.split('```')[1]?.trim().split('\n') ?? [];
+    const examples = page.split('```filter\n')[1]?.split('```')[0]?.trim().split('\n') ?? [];
     expect(examples.length).toBeGreaterThan(3);
     for (const example of examples) expect(parseFilter(example)).toBeDefined();
   });

@@ -89,10 +89,15 @@ export class GuardedClient extends pg.Client {
     const lead = this.#lead;
     this.#lead = [];
     const isOwn = typeof first === 'string' || (typeof first === 'object' && !isSubmittable(first));
-    if (!isOwn || more.length > 0 || typeof values === 'function') {
+    if (!isOwn || more.length > 0 || typeof values === 'function' || mayBeSeveral(first)) {
       // in a round trip of their own, which what comes behind them waits for
-      super.query(lead.join('; ')).catch(() => undefined);
-      return Reflect.apply(this.query, this, [first, values, ...more]);
+      const led = super.query(lead.join('; '));
+      led.catch(() => undefined);
+      const answer: unknown = Reflect.apply(this.query, this, [first, values, ...more]);
+      // what failed first is the reason
+      return answer instanceof Promise
+        ? answer.catch((error: unknown) => led.then(() => throwNamed(error), throwNamed))
+        : answer;
     }
     const { query, answer } = ledQuery(
       first as string | pg.QueryConfig,
@@ -102,6 +107,12 @@ export class GuardedClient extends pg.Client {
     super.query(query);
     return answer.catch(throwNamed);
   }
+}
+
+/** Several statements in one text can be asked for by the simple protocol alone. */
+function mayBeSeveral(query: unknown): boolean {
+  const text: unknown = typeof query === 'object' ? (query as pg.QueryConfig | null)?.text : query;
+  return typeof text === 'string' && text.includes(';');
 }
 
 function isSubmittable(value: object | null): boolean {

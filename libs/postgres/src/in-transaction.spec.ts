@@ -4,7 +4,7 @@ import { testPostgres } from '#lib/testing';
 import { CopyBinaryWriter } from './copy/copy-binary-writer.js';
 import { copyIn } from './copy/copy-in.js';
 import { inTransaction } from './in-transaction.js';
-import { openPool, type Pool } from './open-pool.js';
+import { type Connection, openPool, type Pool } from './open-pool.js';
 import { sendWithNext } from './send-with-next.js';
 import { byteRows, textTypes } from './row-types.js';
 
@@ -87,6 +87,23 @@ describe('a transaction', () => {
     expect(await inTransaction(pool, () => Promise.resolve(1), begin)).toBe(1);
     await expect(inTransaction(pool, () => Promise.reject(new Error('no')), begin)).rejects.toThrow('no');
     expect([await notes(), await isOpen()]).toEqual([[], false]);
+  });
+
+  it('begins with several statements of one text', async () => {
+    const found = await inTransaction(pool, async (db) => {
+      await db.query("SET LOCAL work_mem = '1MB'; INSERT INTO notes VALUES ('a;b')");
+      return (await db.query("SELECT text, current_setting('work_mem') AS memory FROM notes")).rows;
+    });
+    expect(found).toEqual([{ text: 'a;b', memory: '1MB' }]);
+    expect([await notes(), await isOpen()]).toEqual([['a;b'], false]);
+  });
+
+  it('reports what failed to open it before several statements', async () => {
+    const work = (db: Connection): Promise<unknown> => db.query('SELECT 1; SELECT 2');
+    await expect(inTransaction(pool, work, ['BEGIN', 'SELECT 1 / 0'])).rejects.toMatchObject({
+      code: '22012',
+    });
+    expect(await isOpen()).toBe(false);
   });
 
   it('begins with rows that are copied in', async () => {

@@ -101,7 +101,7 @@ export class PodDesk {
     return this.client.create(PODS, {
       metadata: { namespace, name, labels: { app: name } },
       spec: {
-        nodeName: this.node.nodeName,
+        nodeName: this.#node?.nodeName ?? '',
         automountServiceAccountToken: false,
         restartPolicy: 'Never',
         ...spec,
