@@ -11,7 +11,10 @@ const BARREN = ['GET /mcp', 'DELETE /mcp'];
 
 /** Routes as the server registers them; what they work with is not needed for that. */
 const { http: settings } = parseGraphConfiguration('{"graphs": {"agent": "./agent.ts"}}');
-export const REGISTERED_ROUTES: readonly string[] = new HttpSide({ settings } as HttpSideParts).routes
+export const REGISTERED_ROUTES: readonly string[] = new HttpSide({
+  settings,
+  a2a: {},
+} as HttpSideParts).routes
   .filter((name) => !name.startsWith('HEAD '))
   .sort();
 
