@@ -126,8 +126,10 @@ describe.each(releases)('a platform that %s stored', (release) => {
       const { body } = await rest.get<{ resources: readonly { readonly id: string }[] }>(path);
       return body.resources.map(({ id }) => id);
     };
-    expect((await rest.get(`/v2/deployments/${holds.deployment}`)).body).toMatchObject({
-      image_version: version,
+    // a pod that is ready is asked then
+    await waitFor(async () => {
+      const { body } = await rest.get<{ image_version: unknown }>(`/v2/deployments/${holds.deployment}`);
+      return body.image_version === version;
     });
     expect(await listed(version)).toEqual([holds.deployment]);
     expect(await listed('0.0.1')).toEqual([]);

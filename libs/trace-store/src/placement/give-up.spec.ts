@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from '@jest/globals';
 import { openPool } from '#lib/postgres';
 import { createLogger } from '#lib/telemetry';
+import { waitFor } from '#lib/testing';
 import { testTraceStore } from '../../testdata/test-trace-store.js';
 import { RunPlacer } from './run-placer.js';
 
@@ -31,10 +32,12 @@ describe('giving up unplaced runs', () => {
           now() - interval '25 hours' FROM generate_series(1, ${count}) n;
       ANALYZE unplaced_runs; ANALYZE run_keys; SELECT pg_stat_reset();`,
     );
-    // what a connection has read is known for sure when it has ended
+    // what a session has read is counted for sure when it has ended, which is after its connection has
     const pool = openPool({ uri: db.uri, applicationName: 'giving up', log: createLogger('test', 'silent') });
     await new RunPlacer(pool).giveUp();
     await pool.end();
+    const sessions = "SELECT FROM pg_stat_activity WHERE application_name = 'giving up'";
+    await waitFor(async () => (await db.client.query(sessions)).rowCount === 0);
     const left = await db.client.query('SELECT FROM unplaced_runs');
     expect(left.rowCount).toBe(2 * count);
     const { rows } = await db.client.query<{ read: string }>(
