@@ -48,8 +48,9 @@ export function machinePod({ fetch, build }: BuildSteps, settings: PlatformSetti
 
 /**
  * On a cluster: the same two, then one that makes an image of the result and pushes it. Commands of the repository have
- * ended by then, and it alone has the login of the registry and reads the result without being able to change it. As the
- * restricted Pod Security Standard asks for.
+ * ended by then, and it alone has the login of the registry and reads the result without being able to change it. That is all
+ * that it shares with them: programs keep code in `/tmp` that their next start runs. As the restricted Pod Security Standard
+ * asks for.
  */
 export function clusterPod(
   { fetch, build }: BuildSteps,
@@ -75,7 +76,7 @@ export function clusterPod(
     ...{ ...common, name: 'push', args: ['push'], workingDir: '/push', resources: build.resources },
     env: [...(build.env ?? []), ...pushSettings(git, registry, settings)],
     volumeMounts: [
-      ...own,
+      { name: 'push-tmp', mountPath: '/tmp' },
       { name: 'push', mountPath: '/push' },
       { name: 'work', mountPath: '/work', readOnly: true },
       ...login,
@@ -118,6 +119,7 @@ function clusterVolumes(imageMb: number, pushSecret: string | undefined): readon
     { name: 'tmp', emptyDir: { sizeLimit: `${most.tmp}Mi` } },
     { name: 'shm', emptyDir: { medium: 'Memory', sizeLimit: '64Mi' } },
     { name: 'push', emptyDir: { sizeLimit: `${most.push}Mi` } },
+    { name: 'push-tmp', emptyDir: { sizeLimit: '256Mi' } },
     ...(pushSecret === undefined ? [] : [login]),
   ];
 }

@@ -85,6 +85,12 @@ describe('buildGitJob on a cluster', () => {
     const mount = named(job, 'push')?.volumeMounts?.find(({ name }) => name === 'work');
     expect(mount).toMatchObject({ mountPath: '/work', readOnly: true });
   });
+  it('shares nothing else with commands: Node would run what they leave in its cache of compiled code', () => {
+    const volumesOf = (name: string) => named(job, name)?.volumeMounts?.map((mount) => mount.name) ?? [];
+    const ofCommands = volumesOf('build');
+    expect(volumesOf('push').filter((volume) => ofCommands.includes(volume))).toEqual(['work']);
+    expect(named(job, 'push')?.volumeMounts).toContainEqual({ name: 'push-tmp', mountPath: '/tmp' });
+  });
   it('satisfies the restricted Pod Security Standard', () => {
     expect(pod(job).securityContext).toMatchObject({
       ...{ runAsNonRoot: true, runAsUser: 10001, seccompProfile: { type: 'RuntimeDefault' } },
