@@ -1,14 +1,16 @@
 import pg from 'pg';
-import { failLongRows } from './fail-long-rows.js';
+import { boundConnection, type ConnectionBounds } from './connection-bounds.js';
 import { ledQuery } from './led-query.js';
 import { endWhenLost } from './lost-session.js';
 import { namedFailure, throwNamed } from './named-failure.js';
 import { requiredLogin, requireScram } from './require-scram.js';
+import { failUnreadableAnswers } from './unreadable-answers.js';
 
 /** Of a connection, beyond what the driver knows. */
 export interface GuardedConfig extends pg.ClientConfig {
   /** Milliseconds until a silent statement is asked for, by `endWhenLost`; 0 for never. */
   readonly silentMs?: number | undefined;
+  readonly bounds?: ConnectionBounds | undefined;
 }
 
 /** Of the session that asks for a silent statement. */
@@ -16,7 +18,7 @@ const ASKED_MS = 5_000;
 
 /**
  * A connection that cannot end the process: it always listens to its own `error` event, since a pool listens to idle
- * connections only and one that breaks while it is lent out would throw. Nor can a row that is too long to be read.
+ * connections only and one that breaks while it is lent out would throw. Nor can an answer that cannot be read.
  * Failures without an answer of the server are NoAnswerErrors; a server that does not log in as the URI's
  * `require_auth` demands counts as one that gave none. A statement does not outwait a server that has lost its session.
  */
@@ -26,7 +28,8 @@ export class GuardedClient extends pg.Client {
   constructor(config: GuardedConfig = {}) {
     super(config);
     this.on('error', () => undefined);
-    failLongRows(this.connection);
+    failUnreadableAnswers(this.connection);
+    if (config.bounds) boundConnection(this, config.bounds);
     if (requiredLogin(config.connectionString) !== undefined) requireScram(this.connection);
     const asker = { ...config, query_timeout: ASKED_MS, connectionTimeoutMillis: ASKED_MS, silentMs: 0 };
     if (config.silentMs !== 0) endWhenLost(this, () => new GuardedClient(asker), config.silentMs);

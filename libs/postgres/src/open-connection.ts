@@ -1,4 +1,5 @@
 import type pg from 'pg';
+import type { ConnectionBounds } from './connection-bounds.js';
 import { GuardedClient, type GuardedConfig } from './guarded-client.js';
 import { KEEP_ALIVE_MS } from './keep-alive.js';
 import { throwNamed } from './named-failure.js';
@@ -9,6 +10,8 @@ export interface ConnectionOptions {
   readonly applicationName: string;
   /** Milliseconds to wait for the server; default 10 s. */
   readonly connectTimeoutMs?: number;
+  /** Of a server that is not trusted. */
+  readonly bounds?: ConnectionBounds;
   /** A session that takes commands of replication instead of statements; its role needs the right to. */
   readonly isReplication?: boolean;
 }
@@ -32,6 +35,7 @@ export async function openConnection(options: ConnectionOptions): Promise<OwnCon
     connectionTimeoutMillis: options.connectTimeoutMs ?? 10_000,
     keepAlive: true,
     keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
+    ...(options.bounds ? { bounds: options.bounds } : {}),
     ...(options.isReplication ? { replication: 'true', silentMs: 0 } : {}),
   };
   const client = new GuardedClient(config);

@@ -7,11 +7,11 @@ interface Reading {
 }
 
 /**
- * Lets a row with a value that is too long for a text of JavaScript (2^29 characters) fail its statement. The driver
- * makes the text in a listener of the socket, where the error would end the process, and with it the work of others.
- * The connection is given up, since the rest of the answer was not read.
+ * Lets an answer that cannot be read fail its statement: a value that is too long for a text of JavaScript (2^29
+ * characters), or what is no message of Postgres. The driver reads in a listener of the socket, where the error would end
+ * the process, and with it the work of others. The connection is given up, since the rest of the answer was not read.
  */
-export function failLongRows(connection: pg.Connection): void {
+export function failUnreadableAnswers(connection: pg.Connection): void {
   const reading = connection as pg.Connection & Reading;
   const attach = reading.attachListeners.bind(connection);
   reading.attachListeners = (stream) => {
@@ -21,11 +21,16 @@ export function failLongRows(connection: pg.Connection): void {
       if (before.has(listener)) continue;
       stream.off('data', listener);
       stream.on('data', (piece: Buffer) => {
+        // the reader has lost its place
+        if (stream.destroyed) return;
         try {
           listener(piece);
         } catch (error) {
-          if (!isTooLong(error)) throw error;
-          stream.destroy(new RangeError('a value of the answer is too long to be read', { cause: error }));
+          stream.destroy(
+            isTooLong(error)
+              ? new RangeError('a value of the answer is too long to be read', { cause: error })
+              : new Error('the server sent what is no answer of Postgres', { cause: error }),
+          );
         }
       });
     }
