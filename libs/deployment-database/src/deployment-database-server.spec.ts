@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
 import { TerminalError } from '#lib/errors';
@@ -123,6 +124,22 @@ describe('databases of deployments, made by an administrator that is no superuse
     await expect(query(uri, 'SELECT 1')).rejects.toThrow(/not permitted to log in/);
   });
 
+  it('gives up a lock that another role of the server holds', async () => {
+    await query(postgres.uri, `CREATE ROLE holder LOGIN PASSWORD 'held'`);
+    const uri = new URL(adminUri);
+    uri.username = 'holder';
+    uri.password = 'held';
+    const holder = new pg.Client({ connectionString: uri.toString() });
+    await holder.connect();
+    try {
+      const lock = createHash('sha256').update('deployment database dep_locked').digest().readBigInt64BE(0);
+      await holder.query(`SELECT pg_advisory_lock(${lock})`);
+      await expect(ensure({ adminUri, name: 'dep_locked' })).rejects.toThrow(/lock timeout/);
+    } finally {
+      await holder.end();
+    }
+  }, 60_000);
+
   it('refuses names that belong to the platform, and those that Postgres would cut', async () => {
     for (const name of ['agentplane', 'postgres', '', 'x'.repeat(64)])
       await expect(ensure({ adminUri, name })).rejects.toThrow(TerminalError);
@@ -151,5 +168,27 @@ describe('databases of deployments, made by an administrator that is no superuse
     await expect(client.query('SELECT 1')).rejects.toThrow();
     await client.end().catch(() => undefined);
     await expect(query(uri, 'SELECT 1')).rejects.toThrow();
+  });
+});
+
+describe('a role on a server of the deployment alone', () => {
+  const postgres = testPostgres();
+
+  it('reaches its own database and no other', async () => {
+    const request = { adminUri: postgres.uri, isShared: false, name: 'dep_own', workspace: 'one' };
+    const { uri } = await deploymentDatabases.ensure(request);
+    for (const [database, reached] of [
+      ['dep_own', 'yes'],
+      ['postgres', 'permission denied'],
+      ['template1', 'permission denied'],
+    ] as const) {
+      const client = new pg.Client({ connectionString: uri.replace(/dep_own$/, database) });
+      const found = await client.connect().then(
+        () => 'yes',
+        (error: Error) => error.message,
+      );
+      await client.end();
+      expect(found).toContain(reached);
+    }
   });
 });

@@ -11,6 +11,13 @@ const DEFAULT_MAX_CONNECTIONS = 20;
 const PARTS = 3;
 /** So that a forgotten transaction or a runaway statement of one agent does not hold back a server that all share. */
 const SESSION_LIMITS = { statement_timeout: '5min', idle_in_transaction_session_timeout: '1min' } as const;
+/** A database that is dropped may wait for a checkpoint of the whole server. */
+const SHARED_MS = 300_000;
+/** The pods of a deployment's own server are its workspace's, which may have anything answer in their place. */
+const OWN_MS = 30_000;
+const MOST_BYTES = 1_048_576;
+/** Every role that reaches the database of the administrator can take its advisory locks, and keep them. */
+const LOCK_MS = 10_000;
 /** Postgres' own, and the platform's. */
 const RESERVED = new Set(['postgres', 'template0', 'template1', 'kube', 'agentplane']);
 
@@ -22,9 +29,16 @@ function checkName(name: string): void {
     );
 }
 
-async function withServer<T>(adminUri: string, work: (server: OwnConnection) => Promise<T>): Promise<T> {
-  const server = await openConnection({ uri: adminUri, applicationName: 'agentplane deployment databases' });
+async function withServer<T>(
+  { adminUri, isShared }: { readonly adminUri: string; readonly isShared: boolean },
+  work: (server: OwnConnection) => Promise<T>,
+): Promise<T> {
+  const server = await openConnection({
+    ...{ uri: adminUri, applicationName: 'agentplane deployment databases' },
+    bounds: { ms: isShared ? SHARED_MS : OWN_MS, bytes: MOST_BYTES },
+  });
   try {
+    await server.query(`SET lock_timeout = ${LOCK_MS}`);
     return await work(server);
   } finally {
     await server.end().catch(() => undefined);
@@ -87,7 +101,7 @@ export const deploymentDatabases: DeploymentDatabases = {
     maxConnections = DEFAULT_MAX_CONNECTIONS,
   }) {
     checkName(name);
-    return withServer(adminUri, async (server) => {
+    return withServer({ adminUri, isShared }, async (server) => {
       const quoted = server.escapeIdentifier(name);
       // CREATE DATABASE runs in no transaction, so the lock is the session's
       await server.query(`SELECT pg_advisory_lock(${lockOf(name)})`);
@@ -110,14 +124,15 @@ export const deploymentDatabases: DeploymentDatabases = {
         // template1 cannot be copied while anybody is connected to it, and every role may be; template0 takes no connection
         await server.query(`CREATE DATABASE ${quoted} OWNER ${quoted} TEMPLATE template0`);
       }
-      await server.query(`REVOKE CONNECT, TEMPORARY ON DATABASE ${quoted} FROM PUBLIC`);
+      const closed = isShared ? [quoted] : [quoted, 'postgres', 'template1'];
+      await server.query(`REVOKE CONNECT, TEMPORARY ON DATABASE ${closed.join(', ')} FROM PUBLIC`);
       return { uri: databaseUri({ adminUri, name, password }), connections };
     });
   },
 
   async drop({ adminUri, name }) {
     checkName(name);
-    await withServer(adminUri, async (server) => {
+    await withServer({ adminUri, isShared: true }, async (server) => {
       const quoted = server.escapeIdentifier(name);
       await server.query(`SELECT pg_advisory_lock(${lockOf(name)})`);
       await server.query(`DROP DATABASE IF EXISTS ${quoted} WITH (FORCE)`);

@@ -28,6 +28,7 @@ import {
 import type { DatabaseServers } from './database-servers.js';
 import { requireOwned } from './require-owned.js';
 import { secretValue } from './secret-value.js';
+import { ServerTurns } from './server-turns.js';
 import { wireName } from './wire-name.js';
 
 /** Where the parts of a deployment outside the cluster are made. */
@@ -57,6 +58,7 @@ export interface KnownDatabase {
 export class DeploymentProvisioning {
   readonly #client: KubeClient;
   readonly #stores: ProvisioningStores;
+  readonly #serverTurns = new ServerTurns();
 
   constructor(client: KubeClient, stores: ProvisioningStores) {
     this.#client = client;
@@ -130,14 +132,16 @@ export class DeploymentProvisioning {
     // what lies on the shared server stays there: nothing moves it
     const wantsServer = mayHaveServer && before === undefined && wantsDatabaseServer(deployment);
     const own = await this.#stores.servers.ensure(deployment, wantsServer);
-    const { uri, connections } = await this.#stores.databases.ensure({
-      adminUri: own ?? this.#stores.adminUri,
-      isShared: own === undefined,
-      name: databaseName(idOf(deployment) ?? ''),
-      workspace: tenantId,
-      ...(password === undefined ? {} : { password }),
-      maxConnections,
-    });
+    const ensure = () =>
+      this.#stores.databases.ensure({
+        adminUri: own ?? this.#stores.adminUri,
+        isShared: own === undefined,
+        name: databaseName(idOf(deployment) ?? ''),
+        workspace: tenantId,
+        ...(password === undefined ? {} : { password }),
+        maxConnections,
+      });
+    const { uri, connections } = await (own === undefined ? ensure() : this.#serverTurns.take(ensure));
     const wasMade =
       before !== undefined || isConditionTrue(deployment.status?.conditions, CONDITION.databaseReady);
     const isReplaced = wasMade && before !== uri;

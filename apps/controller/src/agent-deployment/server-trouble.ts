@@ -13,6 +13,9 @@ import {
 /** Reasons of containers that will start by themselves. */
 const STARTS = new Set(['ContainerCreating', 'PodInitializing']);
 const STARTING = 'its pod is starting';
+/** Events are anybody's who may write them in the namespace: any number, of a megabyte each. */
+const MOST_EVENTS = 20;
+const MOST_CHARACTERS = 1_000;
 
 /** Whether the one pod of a StatefulSet is ready, and is as the StatefulSet says by now. */
 export function isServerReady(statefulSet: StatefulSet | undefined): boolean {
@@ -35,12 +38,14 @@ export async function serverTrouble(
   if (pod) return podTrouble(pod) ?? STARTING;
   if (!statefulSet) return 'it does not exist';
   // a StatefulSet whose pod is refused says so in events alone
-  const { items } = await client.list(EVENTS, {
-    ...(namespace === undefined ? {} : { namespace }),
+  const pages = client.pages<KubeEvent>(EVENTS, {
+    ...{ ...(namespace === undefined ? {} : { namespace }), pageSize: MOST_EVENTS },
     fieldSelector: `involvedObject.kind=StatefulSet,involvedObject.name=${name},type=Warning`,
   });
+  const { value } = await pages.next();
+  const items = value ? value.items : [];
   const [last] = items.toSorted((one, other) => (timeOf(one) < timeOf(other) ? 1 : -1));
-  return last?.message ?? STARTING;
+  return last?.message?.slice(0, MOST_CHARACTERS) ?? STARTING;
 }
 
 function podTrouble(pod: Pod): string | undefined {

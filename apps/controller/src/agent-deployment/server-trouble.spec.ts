@@ -1,0 +1,32 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { KubeClient, loadKubeConnection } from '#lib/kube';
+import { EVENTS, NAMESPACES, type StatefulSet } from '#lib/resources';
+import { testEmbeddedKube } from '#lib/testing';
+import { serverTrouble } from './server-trouble.js';
+
+describe('serverTrouble', () => {
+  const server = testEmbeddedKube();
+  const key = { namespace: 'ws-a', name: 'agent-postgres' };
+  let client: KubeClient;
+
+  beforeAll(async () => {
+    const connection = await loadKubeConnection({ kubeconfigPath: server.kubeconfigPath });
+    client = new KubeClient(connection, { fieldManager: 'test' });
+    await client.create(NAMESPACES, { metadata: { name: key.namespace } });
+  }, 60_000);
+  afterAll(() => client.close());
+
+  it('reads few events, and little of each: anybody of the namespace may write them', async () => {
+    for (let at = 10; at < 40; at++)
+      await client.create(EVENTS, {
+        metadata: { namespace: key.namespace, name: `event-${at}` },
+        involvedObject: { kind: 'StatefulSet', name: key.name, namespace: key.namespace },
+        ...{ type: 'Warning', reason: 'FailedCreate', lastTimestamp: '2026-05-01T12:00:00Z' },
+        message: `${at} ${'x'.repeat(20_000)}`,
+      });
+    const trouble = await serverTrouble(client, key, {} as StatefulSet);
+    expect(trouble).toHaveLength(1_000);
+    // the thirty are sorted by their names, and twenty are read
+    expect(Number(trouble.slice(0, 2))).toBeLessThan(30);
+  });
+});
