@@ -76,6 +76,12 @@ describe('decideCopies', () => {
     expect(notes).toContainEqual(expect.stringContaining('push r.example/agent:1 for deployment agent'));
   });
 
+  it('shows the name of an image without what a terminal obeys', () => {
+    const one = deployment({ sourceRevisionConfig: { imageUri: 'agent\u001b[2J\n- done:1' } });
+    const { notes } = decide({ deployments: [one] }, { imagePrefix: 'r.example/' });
+    expect(notes).toContainEqual(expect.stringContaining('push r.example/agent\\u001b[2J - done:1 for'));
+  });
+
   it('keeps what people wrote on an object and what it was requested with, and nothing else', () => {
     const annotations = {
       ...{ note: 'kept', [ANNOTATION.requestKey]: 'k', [ANNOTATION.database]: 'mark' },
@@ -114,6 +120,7 @@ describe('decideCopies', () => {
     ['a token of an account', secret('token', { type: 'kubernetes.io/service-account-token' })],
     ['the database of a deployment', secret('agent-database')],
     ['the key of a deployment', secret('agent-platform')],
+    ['the password of its own Postgres, which stays where it is', secret('agent-postgres')],
     ['the variables of a revision', secret('agent-00001-env')],
     [
       'what belongs to something that is not copied',

@@ -1,3 +1,4 @@
+import { visibleText } from '#lib/command-line';
 import type { Draft, Untyped } from '#lib/kube';
 import {
   type AgentDeployment,
@@ -5,6 +6,7 @@ import {
   BUILD_LOGIN_TYPE,
   type BulkExport,
   databaseSecretName,
+  databaseServerName,
   idOf,
   isConditionTrue,
   type KubeObject,
@@ -156,7 +158,9 @@ function isCopied({ metadata, type = '' }: Secret, content: WorkspaceContent): b
   return !(
     MADE_ANEW.has(type) ||
     content.deployments.some((one) =>
-      [databaseSecretName, platformSecretName].some((of) => of(one.metadata.name) === name),
+      [databaseSecretName, databaseServerName, platformSecretName].some(
+        (of) => of(one.metadata.name) === name,
+      ),
     ) ||
     content.revisions.some(
       (one) => one.spec.envSecretName === name || revisionBuildName(one.metadata.name) === name,
@@ -228,7 +232,7 @@ function notesOf(
   return [
     ...(imagePrefix === undefined ? [] : internal).map(
       ({ metadata, spec }) =>
-        `push ${imagePrefix}${spec.sourceRevisionConfig.imageUri ?? ''} for deployment ${metadata.name}: "agentplane image build" makes it`,
+        `push ${imagePrefix}${visibleText(spec.sourceRevisionConfig.imageUri ?? '').replaceAll('\n', ' ')} for deployment ${metadata.name}: "agentplane image build" makes it`,
     ),
     ...deployments
       .filter(({ spec }) => !spec.suspend)
