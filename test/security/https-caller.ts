@@ -18,6 +18,11 @@ export interface SecureAnswer {
   readonly text: string;
 }
 
+/** A server that refuses a body before all of it was sent closes, and its answer may be lost to the sender. */
+const MOST_TRIES = 3;
+const CUT = new Set(['EPIPE', 'ECONNRESET']);
+const LARGE_BYTES = 64 * 1024;
+
 /** Calls one HTTPS server with the path exactly as given: `fetch` would tidy it up first. */
 export class HttpsCaller {
   constructor(
@@ -26,11 +31,27 @@ export class HttpsCaller {
     private readonly transcript: Transcript,
   ) {}
 
-  call(
+  async call(
+    method: string,
+    path: string,
+    identity: Identity,
+    sent: SecureRequest = {},
+  ): Promise<SecureAnswer> {
+    const isLarge = sent.body !== undefined && Buffer.byteLength(sent.body) > LARGE_BYTES;
+    for (let tries = 1; ; tries++)
+      try {
+        return await this.#try(method, path, identity, sent);
+      } catch (error) {
+        const { code = '' } = error as NodeJS.ErrnoException;
+        if (!isLarge || !CUT.has(code) || tries === MOST_TRIES) throw error;
+      }
+  }
+
+  #try(
     method: string,
     path: string,
     { token, cert, key }: Identity,
-    { body, headers = {} }: SecureRequest = {},
+    { body, headers = {} }: SecureRequest,
   ): Promise<SecureAnswer> {
     const { hostname, port } = this.server;
     return new Promise((resolve, reject) => {
