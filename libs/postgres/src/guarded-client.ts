@@ -8,12 +8,17 @@ import { failUnreadableAnswers } from './unreadable-answers.js';
 
 /** Of a connection, beyond what the driver knows. */
 export interface GuardedConfig extends pg.ClientConfig {
-  /** Milliseconds until a silent statement is asked for, by `endWhenLost`; 0 for never. */
+  /** Milliseconds until `endWhenLost` asks the server about a silent statement; 0 for never. */
   readonly silentMs?: number | undefined;
   readonly bounds?: ConnectionBounds | undefined;
 }
 
-/** Of the session that asks for a silent statement. */
+/** Texts of the statements that the driver has prepared, by name; its types leave this out. */
+interface Preparing {
+  readonly parsedStatements?: Readonly<Record<string, string>>;
+}
+
+/** Time limit of the session that asks about a silent statement. */
 const ASKED_MS = 5_000;
 
 /**
@@ -76,12 +81,12 @@ export class GuardedClient extends pg.Client {
     return answer instanceof Promise ? answer.catch(throwNamed) : answer;
   }
 
-  /** Has these statements sent with the next query, before it. They have no parameters, and their answers are dropped. */
+  /** Sends these statements with the next query, before it. They have no parameters, and their answers are dropped. */
   lead(statements: readonly string[]): void {
     this.#lead = [...this.#lead, ...statements];
   }
 
-  /** Takes back what no query has come after. */
+  /** Takes back the statements that no query has followed. */
   takeLead(): readonly string[] {
     const unsent = this.#lead;
     this.#lead = [];
@@ -91,33 +96,33 @@ export class GuardedClient extends pg.Client {
   #queryAfterLead([first, values, ...more]: unknown[]): unknown {
     const lead = this.#lead;
     this.#lead = [];
-    const isOwn = typeof first === 'string' || (typeof first === 'object' && !isSubmittable(first));
-    if (!isOwn || more.length > 0 || typeof values === 'function' || mayBeSeveral(first)) {
-      // in a round trip of their own, which what comes behind them waits for
-      const led = super.query(lead.join('; '));
-      led.catch(() => undefined);
-      const answer: unknown = Reflect.apply(this.query, this, [first, values, ...more]);
-      // what failed first is the reason
-      return answer instanceof Promise
-        ? answer.catch((error: unknown) => led.then(() => throwNamed(error), throwNamed))
-        : answer;
-    }
-    const { query, answer } = ledQuery(
-      first as string | pg.QueryConfig,
-      values as unknown[] | undefined,
-      lead,
-    );
+    if (!this.#canBeLed(first) || more.length > 0 || typeof values === 'function')
+      return this.#queryBehind(lead, [first, values, ...more]);
+    const { query, answer } = ledQuery(first, values as unknown[] | undefined, lead);
     super.query(query);
     return answer.catch(throwNamed);
   }
-}
 
-/** Several statements in one text can be asked for by the simple protocol alone. */
-function mayBeSeveral(query: unknown): boolean {
-  const text: unknown = typeof query === 'object' ? (query as pg.QueryConfig | null)?.text : query;
-  return typeof text === 'string' && text.includes(';');
-}
+  /** Sends the lead in a round trip of its own, for which the query waits. */
+  #queryBehind(lead: readonly string[], given: unknown[]): unknown {
+    const led = super.query(lead.join('; ')).catch(throwNamed);
+    led.catch(() => undefined);
+    const answer: unknown = Reflect.apply(this.query, this, given);
+    // where the lead failed, the query does too, and for that reason
+    return answer instanceof Promise ? answer.finally(() => led) : answer;
+  }
 
-function isSubmittable(value: object | null): boolean {
-  return value !== null && 'submit' in value;
+  /**
+   * Whether a query can be sent with a lead, which takes the extended protocol: one text is one statement there. A named one
+   * can once it is prepared: before that, the driver would take it for prepared as soon as the first statement of the lead
+   * is parsed, even where the server then leaves it out.
+   */
+  #canBeLed(given: unknown): given is string | pg.QueryConfig {
+    if (typeof given === 'string') return !given.includes(';');
+    if (typeof given !== 'object' || given === null || 'submit' in given) return false;
+    const { name, text } = given as Partial<pg.QueryConfig>;
+    if (text === undefined || text.includes(';')) return false;
+    const { parsedStatements = {} } = this.connection as pg.Connection & Preparing;
+    return name === undefined || Object.hasOwn(parsedStatements, name);
+  }
 }

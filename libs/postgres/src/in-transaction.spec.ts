@@ -106,6 +106,15 @@ describe('a transaction', () => {
     expect(await isOpen()).toBe(false);
   });
 
+  it('prepares a named statement that was left out when it is asked for again', async () => {
+    const seven = { name: 'left out', text: 'SELECT 7 AS n' };
+    await expect(
+      inTransaction(pool, (db) => db.query(seven), ['BEGIN', 'SELECT 1 / 0']),
+    ).rejects.toMatchObject({ code: '22012' });
+    for (let time = 0; time < 2; time++)
+      expect((await inTransaction(pool, (db) => db.query(seven))).rows).toEqual([{ n: 7 }]);
+  });
+
   it('begins with rows that are copied in', async () => {
     const rows = new CopyBinaryWriter();
     rows.row(1).text('copied');

@@ -2,28 +2,28 @@ import type { Socket } from 'node:net';
 import type pg from 'pg';
 import { systemClock } from '#lib/time';
 
-/** How long a statement may be silent before another session asks the server for it, once or twice over. */
+/** A statement is asked about after it was silent for this long, or up to twice this. */
 const SILENT_MS = 10_000;
-/** By which a clock may step back meanwhile, and what a login takes. */
+/** Allows for the time that a login takes, and for a clock that steps back. */
 const SLACK_MS = 5_000;
 
-/** What the driver knows of a session; its types leave this out. */
+/** What the driver knows of a session. Its types leave this out: `lost-session.spec.ts` fails when a version changes it. */
 interface Session {
   readonly connection: { readonly stream: Socket };
   readonly processID: number | null;
   readonly readyForQuery: boolean;
 }
 
-/** `own` is the session that asks: behind a pooler, the driver was given another id. */
+/** `own` is the session that asks: behind a pooler it is not the id that the driver was given. */
 const FIND = `SELECT pg_backend_pid() AS own, EXISTS (
   SELECT FROM pg_stat_activity WHERE pid = $1 AND backend_start <= clock_timestamp() - $2 * interval '1 ms'
 ) AS known`;
 
 /**
- * Ends a connection whose statement waits for a server that does not know the session. A node without power drops what it is
- * sent and reports nothing, and the kernel repeats it for a quarter of an hour. So a session of its own asks whoever stands
- * behind the address by then, such as a standby that was promoted. A server that gives no answer, or a pooler in between,
- * decides nothing: a statement may take long.
+ * Ends a connection whose statement waits for a server that does not know its session. A node without power drops packets and
+ * reports nothing, and the kernel repeats them for a quarter of an hour. So a second session asks the server that is behind
+ * the address by then, such as a standby that was promoted. Without an answer, and behind a pooler, the connection stays: a
+ * statement may take long.
  * @param open makes a session that asks, to the same address and without this watch
  */
 export function endWhenLost(client: pg.Client, open: () => pg.Client, silentMs = SILENT_MS): void {

@@ -7,7 +7,7 @@ export async function sendWithNext(connection: Connection, statements: readonly 
   else await connection.query(statements.join('; '));
 }
 
-/** Takes back what no query has come after. */
+/** Takes back the statements that no query has followed. */
 export function takeUnsent(connection: Connection): readonly string[] {
   return connection instanceof GuardedClient ? connection.takeLead() : [];
 }
