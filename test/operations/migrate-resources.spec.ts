@@ -121,7 +121,7 @@ if (!hasRealKubernetes || !kubectlBinary) leaveOut('a real Kubernetes');
     const { code, stderr } = migrateWith(machine);
     expect([code, stderr]).toEqual([
       1,
-      expect.stringContaining(`are run by ${HERE}/agent; name the registry`),
+      expect.stringContaining(`cannot pull the images of ${HERE}/agent, which only this machine has; push`),
     ]);
   }, 60_000);
 

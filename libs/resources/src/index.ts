@@ -139,6 +139,7 @@ export {
   databaseSecretName,
   databaseServerName,
   DEFAULT_LISTENER,
+  deploymentSecretNames,
   exportJobName,
   exportRunName,
   listenerKeyName,

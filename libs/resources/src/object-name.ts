@@ -49,6 +49,11 @@ export function databaseServerName(deployment: string): string {
   return `${deployment.slice(0, MAX_STATEFUL_SET - end.length)}${end}`;
 }
 
+/** The Secrets that the platform makes for a deployment. */
+export function deploymentSecretNames(deployment: string): readonly string[] {
+  return [platformSecretName, databaseSecretName, databaseServerName].map((nameOf) => nameOf(deployment));
+}
+
 /** Immutable Secret with the user's variables of a revision. */
 export function revisionEnvSecretName(revision: string): string {
   return `${revision}-env`;

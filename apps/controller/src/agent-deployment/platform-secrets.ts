@@ -1,10 +1,8 @@
 import {
   BUILD_LOGIN_TYPE,
-  databaseSecretName,
-  databaseServerName,
+  deploymentSecretNames,
   LABEL,
   LISTENER_KEY_TYPE,
-  platformSecretName,
   RESOURCES,
   revisionBuildName,
   type Secret,
@@ -17,8 +15,6 @@ const TYPES: ReadonlySet<string> = new Set([
   BUILD_LOGIN_TYPE,
   LISTENER_KEY_TYPE,
 ]);
-
-const SECRETS_OF_DEPLOYMENT = [databaseSecretName, databaseServerName, platformSecretName];
 
 /**
  * Whether a Secret is one of the platform's: the credentials of a destination, or what a deployment, one of its revisions
@@ -34,9 +30,7 @@ export function isSecretOfPlatform({ metadata, type = '' }: Secret, caches: List
     caches.revisions
       .list(namespace)
       .some((one) => one.spec.envSecretName === name || revisionBuildName(one.metadata.name) === name) ||
-    caches.deployments
-      .list(namespace)
-      .some(({ metadata: one }) => SECRETS_OF_DEPLOYMENT.some((of) => of(one.name) === name))
+    caches.deployments.list(namespace).some((one) => deploymentSecretNames(one.metadata.name).includes(name))
   );
 }
 

@@ -15,7 +15,7 @@ type Flags = FlagsOf<typeof MIGRATE_RESOURCES.options>;
 
 const log = createLogger('migrate', 'silent');
 const FIELD_MANAGER = 'agentplane-migrate';
-/** Every API server has it from its first start on, so its uid tells one from another. */
+/** Every API server makes it at its first start, so its uid tells one server from another. */
 const OLDEST_NAMESPACE = 'kube-system';
 
 function usage(problem: string): number {
@@ -43,7 +43,7 @@ function refuseOwnImages(contents: readonly WorkspaceContent[]): void {
     .map(({ metadata }) => `${metadata.namespace ?? ''}/${metadata.name}`);
   if (names.length > 0)
     throw new Error(
-      `images of this machine's own store are run by ${names.join(', ')}; name the registry that you push them to by --image-prefix`,
+      `a cluster cannot pull the images of ${names.join(', ')}, which only this machine has; push them to a registry and name it with --image-prefix`,
     );
 }
 
@@ -80,7 +80,7 @@ export async function runMigrateResources(flags: Flags): Promise<number> {
   try {
     if (source.isRunning)
       throw new Error(
-        `the platform of ${source.paths.root} is running; stop it with "agentplane down" first, as nothing may change meanwhile`,
+        `the platform of ${source.paths.root} is running; stop it with "agentplane down" first: nothing may change during the copy`,
       );
     if (source.hasOwnCluster)
       throw new Error(`the resources of ${source.paths.root} are in a cluster already`);

@@ -5,13 +5,11 @@ import {
   ANNOTATION,
   BUILD_LOGIN_TYPE,
   type BulkExport,
-  databaseSecretName,
-  databaseServerName,
+  deploymentSecretNames,
   idOf,
   isConditionTrue,
   type KubeObject,
   LISTENER_KEY_TYPE,
-  platformSecretName,
   type ResourceRef,
   RESOURCES,
   revisionBuildName,
@@ -56,7 +54,7 @@ export interface CopyTarget {
   readonly imagePrefix: string | undefined;
 }
 
-/** Of annotations of the platform these say something about the object itself. */
+/** The platform's annotations that say something about the object itself. */
 const KEPT_ANNOTATIONS: ReadonlySet<string> = new Set([
   ANNOTATION.requestKey,
   ANNOTATION.requestHash,
@@ -145,7 +143,7 @@ function copiedMetadata(object: KubeObject, from: string): DraftMeta {
   };
 }
 
-/** A schedule that still makes exports. Other exports have files or rows in the database; made anew they would run again. */
+/** A schedule that still makes exports. Other exports are left: they have files and rows, and a copy would run again. */
 function isOpenSchedule({ spec, status }: BulkExport): boolean {
   const hasEnded = ['Completed', 'Failed'].some((type) => isConditionTrue(status?.conditions, type));
   return spec.intervalHours !== undefined && !spec.cancel && !hasEnded;
@@ -157,11 +155,7 @@ function isCopied({ metadata, type = '' }: Secret, content: WorkspaceContent): b
   const owned = metadata.ownerReferences ?? [];
   return !(
     MADE_ANEW.has(type) ||
-    content.deployments.some((one) =>
-      [databaseSecretName, databaseServerName, platformSecretName].some(
-        (of) => of(one.metadata.name) === name,
-      ),
-    ) ||
+    content.deployments.some((one) => deploymentSecretNames(one.metadata.name).includes(name)) ||
     content.revisions.some(
       (one) => one.spec.envSecretName === name || revisionBuildName(one.metadata.name) === name,
     ) ||
