@@ -211,7 +211,7 @@ if (!binary) leaveOut('helm');
   ])('refuses %s as a domain of routes, as the api does', (domain) => {
     const values = { api: { publicUrl: 'https://plane.example.com' }, routes: { domains: [domain] } };
     const { code, text } = helm.try(['template', 'x'], { ...DATABASE, ...values });
-    const message = `as agents.example.com, but has "${domain}"`;
+    const message = `or a dot at either end, but has "${domain}"`;
     expect([code, text]).toEqual([1, expect.stringContaining(message)]);
     const environment = {
       ...{ AGENTPLANE_DATABASE_URI: 'x', AGENTPLANE_PUBLIC_URL: 'https://plane.example.com' },

@@ -35,21 +35,21 @@ function parseProxies(text: string): readonly string[] {
   return proxies;
 }
 
-/** The chart refuses the same; a last label of digits makes an address of all names below. */
+/** The chart refuses the same. Names that end with a label of digits are read as addresses of IPv4. */
 const DOMAIN = /^(?!.*(^|\.)\d+$)[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$/;
 
-/** Anything else would be below no host, and lead nowhere without a word. */
+/** Below anything else there is no host, so it would lead nowhere without an error. */
 function requireDomain(text: string): string {
   const domain = text.toLowerCase();
   if (DOMAIN.test(domain)) return domain;
   throw new Error(
-    `must be names of domains, without "*", dots around, scheme and port, as agents.example.com, but has ${JSON.stringify(text)}`,
+    `must be domain names such as agents.example.com, without scheme, port, "*" or a dot at either end, but has ${JSON.stringify(text)}`,
   );
 }
 
 const ROUTE_DOMAINS = list(
   'AGENTPLANE_ROUTE_DOMAINS',
-  'domains below which hosts lead to deployments, by custom_url and, below the first, by name; separated by commas, as agents.example.com; none that the host of AGENTPLANE_PUBLIC_URL lies below, which they need except below localhost; empty: none do',
+  'domains below which hosts lead to deployments, by custom_url and, below the first, by name, such as agents.example.com; separated by commas. The host of AGENTPLANE_PUBLIC_URL, which domains outside of localhost need, must not lie below one. Empty: no host leads to a deployment',
   { fallback: [] },
 );
 
@@ -224,9 +224,10 @@ export function loadApiConfig(environment?: Readonly<Record<string, string | und
 }
 
 /**
- * A deployment that asks for the api's own host would be sent what clients send to the api, keys included. A domain that is
- * that host is no such: hosts of deployments are below it. From there one could set a cookie for the api, as from any host
- * below a domain that both have in common; all that reads cookies are pages, which show what its session may read.
+ * Refuses a domain below which the api's own host lies: a deployment that asked for this host would be sent what clients send
+ * to the api, keys included. The domain may be the host itself, as hosts of deployments are below it. A page there could set
+ * a cookie for the api, as one on any host below a common domain could; only the api's pages read cookies, and they show
+ * what their session may read.
  */
 function requireOwnHost({ publicUrl, routeDomains }: ApiConfig): void {
   if (publicUrl === undefined) {

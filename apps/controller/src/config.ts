@@ -31,7 +31,7 @@ const REGISTRY = /^[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:\d+)?(\/[a-z0-9]+([._-]+[a-z0
 function requireRegistry(text: string): void {
   if (!REGISTRY.test(text))
     throw new Error(
-      `must be the host of a registry, and where there is one the path before the names of images, in lower case, without a scheme, as registry.example.com/team/agents, but is ${JSON.stringify(text)}`,
+      `must be a registry such as registry.example.com/team/agents, in lower case and without a scheme, but is ${JSON.stringify(text)}`,
     );
 }
 

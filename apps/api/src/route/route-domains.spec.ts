@@ -38,7 +38,7 @@ describe('AGENTPLANE_ROUTE_DOMAINS', () => {
     '10.0.0.1',
   ])('refuses %s, which no host lies below', (domain) => {
     expect(() => load(`b.example.org,${domain}`, 'https://plane.example.com')).toThrow(
-      `AGENTPLANE_ROUTE_DOMAINS must be names of domains, without "*", dots around, scheme and port, as agents.example.com, but has "${domain}"`,
+      `AGENTPLANE_ROUTE_DOMAINS must be domain names such as agents.example.com, without scheme, port, "*" or a dot at either end, but has "${domain}"`,
     );
   });
 
