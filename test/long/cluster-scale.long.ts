@@ -12,6 +12,7 @@ import { temporaryFolder, waitFor } from '#lib/testing';
 import { systemClock } from '#lib/time';
 import { ControlPlane, NAMESPACE } from '../control-plane/control-plane.js';
 import type { Program } from '../control-plane/program.js';
+import { inParallel } from '../support/in-parallel.js';
 import { findBuiltKubectl, findRealKubernetes, Kubectl, leaveOut } from '../support/kubectl.js';
 import { findKwok, Kwok } from '../support/kwok.js';
 import { cpuMsOf, megabytesOf } from '../support/process-cost.js';
@@ -23,11 +24,10 @@ import {
   addExport,
   addWorkspace,
   answeredRequests,
-  inParallel,
   type ScaleWorkspace,
-  Seen,
 } from '../support/scale-plane.js';
 import { workExports } from '../support/scale-workers.js';
+import { SeenObjects } from '../support/seen-objects.js';
 
 const SIZE = {
   deployments: Number(process.env.SCALE_DEPLOYMENTS ?? 1000),
@@ -167,9 +167,9 @@ if (!installation || !kwokBinary) {
     }, 1_800_000);
 
     it('gets every deployment ready', async () => {
-      const seen = await Seen.from(plane.client, RESOURCES.AgentDeployment);
-      const revisions = await Seen.from(plane.client, RESOURCES.AgentRevision);
-      const workloads = await Seen.from(plane.client, DEPLOYMENTS);
+      const seen = await SeenObjects.from(plane.client, RESOURCES.AgentDeployment);
+      const revisions = await SeenObjects.from(plane.client, RESOURCES.AgentRevision);
+      const workloads = await SeenObjects.from(plane.client, DEPLOYMENTS);
       const readyMs = new Map<string, number>();
       const appliedMs = new Map<string, number>();
       const isReady = ({ status }: AgentDeployment) => isConditionTrue(status?.conditions, 'Ready');

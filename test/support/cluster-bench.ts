@@ -35,7 +35,7 @@ export interface Database {
   readonly namespace: string;
 }
 
-/** A real node with the images of the Containerfile and an object store beside it, for somebody who follows docs/cluster.md. */
+/** A real node with the images of the Containerfile and an object store beside it, on which docs/cluster.md is followed. */
 export class ClusterBench {
   readonly shell: PageShell;
   #store: EmbeddedObjectStore;

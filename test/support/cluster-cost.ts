@@ -1,6 +1,6 @@
-import { readFileSync } from 'node:fs';
 import { systemClock } from '#lib/time';
 import type { Kubectl } from './kubectl.js';
+import { megabytesOf } from './process-cost.js';
 import { listProcesses } from './process-tree.js';
 
 /** Requests that an API server has answered a second, of everybody. */
@@ -21,8 +21,5 @@ async function answered(kubectl: Kubectl): Promise<number> {
 export function podMegabytes(program: string): readonly number[] {
   return listProcesses()
     .filter(({ command }) => command.trim() === `node dist/apps/${program}/src/main.js`)
-    .map(({ pid }) => {
-      const kilobytes = /^Pss: +(\d+)/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8'))?.[1];
-      return Number(kilobytes) / 1024;
-    });
+    .map(({ pid }) => megabytesOf(pid));
 }

@@ -6,8 +6,8 @@ import type { KubeClient } from '#lib/kube';
 import { NODES } from '#lib/resources';
 
 /**
- * Nodes are ready as soon as they exist. Pods become ready at once, and go when they are deleted. Jobs do not end: whoever plays their workers says when they
- * have. No pod has an address, so that nothing is dialled which nobody serves.
+ * Nodes and pods become ready at once, and pods are removed as soon as they are deleted. Jobs do not end: `workExports` plays
+ * their workers. No pod has an address, so nothing is dialled that nobody serves.
  */
 const STAGES = `
 apiVersion: kwok.x-k8s.io/v1alpha1

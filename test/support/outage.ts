@@ -25,15 +25,15 @@ export interface Outage extends LoadReport {
   readonly faultMs: number;
   /** From the end of the fault until everything was ready. */
   readonly readyMs: number;
-  /** From the begin of the fault to the begin of the last request that failed; 0 where none did. */
+  /** From the start of the fault to the start of the last request that failed; 0 where none did. */
   readonly refusedMs: number;
   /** Requests that failed although they began after everything was ready. */
   readonly late: readonly unknown[];
 }
 
 /**
- * Lets something happen while callers ask and an export is at work, waits until everything is ready again, and holds what was
- * promised to account: every acknowledged trace is stored once, every acknowledged run is done once, and the export is exact.
+ * Performs a fault while callers ask and an export is at work, waits until everything is ready again, and fails unless
+ * every acknowledged trace is stored once, every acknowledged run is done once, and the export is exact.
  * @param strike begins the fault and ends it
  */
 export async function suffer(

@@ -1,13 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { KubeClient, Untyped } from '#lib/kube';
-import {
-  type BulkExport,
-  isConditionTrue,
-  type KubeObject,
-  type ResourceRef,
-  RESOURCES,
-  SECRETS,
-} from '#lib/resources';
+import { type BulkExport, isConditionTrue, type ResourceRef, RESOURCES, SECRETS } from '#lib/resources';
 import { waitFor } from '#lib/testing';
 import { type ControlPlane, NAMESPACE } from '../control-plane/control-plane.js';
 import type { Kubectl } from './kubectl.js';
@@ -20,57 +13,6 @@ export interface ScaleWorkspace {
   readonly name: string;
   readonly namespace: string;
   readonly tenantId: string;
-}
-
-/** What watches saw of one kind: when an object was first there, and the newest of each. */
-export class Seen<T extends KubeObject> {
-  readonly firstMs = new Map<string, number>();
-  readonly newest = new Map<string, T>();
-  readonly #abort = new AbortController();
-
-  /** Follows from now on: what is there already is not seen. */
-  static async from<T extends KubeObject>(client: KubeClient, ref: ResourceRef<T>): Promise<Seen<T>> {
-    const seen = new Seen<T>();
-    const { resourceVersion } = await client.list(ref);
-    void seen.#follow(client, ref, resourceVersion);
-    return seen;
-  }
-
-  stop(): void {
-    this.#abort.abort();
-  }
-
-  async #follow(client: KubeClient, ref: ResourceRef<T>, from: string): Promise<void> {
-    const { signal } = this.#abort;
-    let resourceVersion = from;
-    while (!signal.aborted)
-      for await (const event of client.watch(ref, { resourceVersion, signal })) {
-        if (event.type === 'BOOKMARK') {
-          resourceVersion = event.resourceVersion;
-          continue;
-        }
-        const { metadata } = event.object;
-        const key = `${metadata.namespace ?? ''}/${metadata.name}`;
-        resourceVersion = metadata.resourceVersion ?? resourceVersion;
-        if (!this.firstMs.has(key)) this.firstMs.set(key, performance.now());
-        if (event.type === 'DELETED') this.newest.delete(key);
-        else this.newest.set(key, event.object);
-      }
-  }
-}
-
-/** Performs all, so many at a time. */
-export async function inParallel<T>(
-  items: readonly T[],
-  width: number,
-  perform: (item: T) => Promise<void>,
-): Promise<void> {
-  const queue = [...items];
-  await Promise.all(
-    Array.from({ length: width }, async () => {
-      for (let item = queue.shift(); item !== undefined; item = queue.shift()) await perform(item);
-    }),
-  );
 }
 
 /** What the API server has answered so far. */

@@ -1,7 +1,8 @@
 import { type BulkExport, type BulkExportRun, isConditionTrue, JOBS, RESOURCES } from '#lib/resources';
 import { waitFor } from '#lib/testing';
 import { type ControlPlane } from '../control-plane/control-plane.js';
-import { inParallel, Seen } from './scale-plane.js';
+import { inParallel } from './in-parallel.js';
+import { SeenObjects } from './seen-objects.js';
 
 const isCompleted = ({ status }: BulkExport | BulkExportRun): boolean =>
   isConditionTrue(status?.conditions, 'Completed');
@@ -18,9 +19,9 @@ export async function workExports(
   make: () => Promise<void>,
 ): Promise<Record<string, number>> {
   const { client, traces } = plane;
-  const seen = await Seen.from(client, RESOURCES.BulkExportRun);
-  const all = await Seen.from(client, RESOURCES.BulkExport);
-  const jobs = await Seen.from(client, JOBS);
+  const seen = await SeenObjects.from(client, RESOURCES.BulkExportRun);
+  const all = await SeenObjects.from(client, RESOURCES.BulkExport);
+  const jobs = await SeenObjects.from(client, JOBS);
   const done = new Set<string>();
   const completed = new Set<string>();
   let most = 0;

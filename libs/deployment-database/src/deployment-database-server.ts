@@ -53,7 +53,10 @@ async function hasRow(server: OwnConnection, sql: string, name: string): Promise
   return ((await server.query(sql, [name])).rowCount ?? 0) > 0;
 }
 
-/** How many connections one role may have, of those without reserved ones, which before Postgres 16 are of superusers alone. */
+/**
+ * How many connections one role may have: all that are not reserved, or a part of them. Before Postgres 16 they are reserved
+ * for superusers alone.
+ */
 async function countConnections(server: OwnConnection, isShared: boolean): Promise<number> {
   const { rows } = await server.query<{ connections: number }>(
     `SELECT current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int

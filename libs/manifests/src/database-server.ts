@@ -106,7 +106,7 @@ export function buildServerClaim(
   };
 }
 
-/** The server itself. It restarts when anything of this changes. */
+/** The server itself. It restarts when its pod template changes. */
 export function buildServerStatefulSet(
   deployment: AgentDeployment,
   server: DatabaseServerSettings,
@@ -121,7 +121,7 @@ export function buildServerStatefulSet(
       replicas: 1,
       serviceName: name,
       revisionHistoryLimit: 1,
-      // an ordered one waits for a pod that can never be ready before it replaces it by one that can
+      // OrderedReady would wait for a pod that can never be ready instead of replacing it
       podManagementPolicy: 'Parallel',
       selector: { matchLabels: selector },
       template: {

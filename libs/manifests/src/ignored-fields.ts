@@ -43,8 +43,8 @@ const NEVER: Readonly<Partial<Record<keyof ResourceSpec, string>>> = {
 };
 
 /**
- * Every field that a deployment sets and that drives nothing, fields of the resource spec by their names. All other fields change what is
- * built: a test compares them with the manifests.
+ * Every field that a deployment sets and that drives nothing, fields of the resource spec by their names. All other fields
+ * change what is built: a test compares them with the manifests.
  */
 export function ignoredFields(
   { source, sourceConfig }: Pick<AgentDeploymentSpec, 'source' | 'sourceConfig'>,

@@ -22,15 +22,14 @@ const DAYS = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
 /** Milliseconds of a day that was asked for lately: most times of a request are of one or two. */
 const known = { year: 0, month: 0, day: 0, ms: NaN };
 
-/** The same as the way below for the form above, at a third of its cost; undefined is for that way to decide. */
+/** What `parseInstant` answers for the usual form, at a fraction of its cost; undefined where that has to decide. */
 function parseUsual(text: string): Instant | undefined {
   if (!USUAL.test(text)) return undefined;
   const two = (at: number): number => text.charCodeAt(at) * 10 + text.charCodeAt(at + 1) - 528;
   const [year, month, day] = [two(0) * 100 + two(2), two(5), two(8)];
   const [hour, minute, second] = [two(11), two(14), two(17)];
-  const isLeapDay = month === 2 && day === 29;
-  if (year < 1000 || month < 1 || month > 12 || day < 1 || day > (DAYS[month - 1] ?? 0) || isLeapDay)
-    return undefined;
+  // February 29 as well
+  if (year < 1000 || month < 1 || month > 12 || day < 1 || day > (DAYS[month - 1] ?? 0)) return undefined;
   if (hour > 23 || minute > 59 || second > 59) return undefined;
   if (known.day !== day || known.month !== month || known.year !== year)
     Object.assign(known, { year, month, day, ms: Date.UTC(year, month - 1, day) });

@@ -2,8 +2,8 @@ import { isIP } from 'node:net';
 import type { IncomingMessage } from 'node:http';
 
 /**
- * The address of who sent a request: that of the connection, or what the trusted proxy in front has added to
- * `X-Forwarded-For`, which is its last word. What stands before that is the word of clients.
+ * The address of the client of a request: that of the connection, or the last one of `X-Forwarded-For`, which the trusted
+ * proxy in front has added. Those before it are what clients wrote.
  */
 export function clientAddressOf(
   {

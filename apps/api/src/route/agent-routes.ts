@@ -130,8 +130,8 @@ export class AgentRoutes {
   }
 
   /**
-   * Undefined also for what is not the address of the deployment's own Service: who may write statuses in a namespace would
-   * have the api read metadata services and ports of others for everybody.
+   * Undefined also for anything but the address of the deployment's own Service: otherwise whoever writes statuses in a
+   * namespace could have the api read metadata services and ports of others for any caller.
    */
   #addressOf({ metadata }: AgentDeployment, revision: AgentRevision | undefined): string | undefined {
     const url = revision?.status?.url;
@@ -145,8 +145,8 @@ export class AgentRoutes {
   }
 
   /**
-   * The one to which the controller gave it, whoever asks for it since: an older deployment of another workspace may do so
-   * at any time. Until the controller has looked, the oldest that asks for it, which the controller would choose.
+   * The deployment to which the controller gave the host, whichever asks for it later: an older one of another workspace may
+   * do so at any time. Until the controller has looked, the oldest that asks for it, which the controller would choose.
    */
   #holderOf(host: string): AgentDeployment | undefined {
     const age = ({ metadata }: AgentDeployment): string =>

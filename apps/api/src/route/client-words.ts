@@ -7,8 +7,8 @@ type Asked = Pick<IncomingMessage, 'headers'> & {
 };
 
 /**
- * What agents learn of their clients by `X-Forwarded-…`: the platform's own word, in place of that of clients. Of what
- * trusted proxies in front of it wrote, the client is the first address from the right that is none of theirs.
+ * What `X-Forwarded-…` tells agents about their clients: what the platform saw, in place of what clients wrote. Behind
+ * trusted proxies, the client is the first address from the right that is not one of theirs.
  */
 export class ClientWords {
   readonly #trusted: BlockList | undefined;

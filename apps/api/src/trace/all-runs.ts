@@ -6,7 +6,7 @@ import { renderCursor } from './run-cursor.js';
 
 const COMMA = Buffer.from(',');
 
-/** Runs on the wire, with commas between them, in parts that are copied once, by who puts them together. */
+/** Runs on the wire, with commas between them, in parts that are copied once, when the caller puts them together. */
 async function printedRuns(runs: readonly ReadRun[], fields: RunFields): Promise<Buffer[]> {
   const parts: Buffer[] = [];
   for (const run of runs) {

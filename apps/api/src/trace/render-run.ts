@@ -11,7 +11,10 @@ export interface ReadRun extends StoredRun {
   readonly attachments?: AttachmentLinks | undefined;
 }
 
-/** A field of an answer: a value of the row, statistics, something of its attachments, or a payload whose stored bytes, or a part of them, are put in. */
+/**
+ * A field of an answer: a value of the row, statistics, something of its attachments, or a payload whose stored bytes, or a
+ * part of them, are put in.
+ */
 export type RunField =
   | { readonly of: (row: Row) => unknown }
   | { readonly stats: 'feedback' }
@@ -82,7 +85,7 @@ export async function renderRun(run: ReadRun, fields: RunFields): Promise<Buffer
   return Buffer.concat(parts);
 }
 
-/** Adds the bytes of a run. Payloads are none of their copies: they are copied once, into the answer. */
+/** Adds the bytes of a run to `parts`, payloads without a copy: they are copied once, when the parts become the answer. */
 export async function printRun(run: ReadRun, fields: RunFields, parts: Buffer[]): Promise<void> {
   const { row, payloads, feedbackStats, attachments, children } = run;
   let text = fields.size === 0 ? '{' : '';

@@ -119,8 +119,8 @@ export class DeploymentProvisioning {
   }
 
   /**
-   * Database and role, and the Secret with their URI, on the shared server or one of the deployment's own; the password in the Secret stays. A URI that replaces another gets
-   * a new mark in the same write: pods without it have the former one.
+   * Database and role, on the shared server or one of the deployment's own, and the Secret with their URI; the password in the
+   * Secret stays. A URI that replaces another gets a new mark in the same write: pods without it have the former one.
    * @param mayHaveServer whether its pods reach a server in this cluster
    */
   async ensureDatabase(deployment: AgentDeployment, tenantId: string, mayHaveServer: boolean): Promise<void> {
@@ -158,8 +158,8 @@ export class DeploymentProvisioning {
   }
 
   /**
-   * Removes database, its own server with the volume, key and Secrets. The tracing project and its runs stay. The Secrets are not left to the garbage
-   * collector: the next deployment of the name must not find them.
+   * Removes database, key and Secrets, and a server of its own with the volume. The tracing project and its runs stay. The
+   * Secrets are not left to the garbage collector: the next deployment of the name must not find them.
    * @param id the deployment's own, whatever its annotation says
    */
   async release(deployment: AgentDeployment, id: string, tenantId: string | undefined): Promise<void> {

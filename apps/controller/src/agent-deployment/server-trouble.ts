@@ -10,14 +10,14 @@ import {
   type StatefulSet,
 } from '#lib/resources';
 
-/** Reasons of containers that will start by themselves. */
+/** Reasons of containers that are starting. */
 const STARTS = new Set(['ContainerCreating', 'PodInitializing']);
 const STARTING = 'its pod is starting';
 /** Events are anybody's who may write them in the namespace: any number, of a megabyte each. */
 const MOST_EVENTS = 20;
 const MOST_CHARACTERS = 1_000;
 
-/** Whether the one pod of a StatefulSet is ready, and is as the StatefulSet says by now. */
+/** Whether the one pod of a StatefulSet is ready, and of its current revision. */
 export function isServerReady(statefulSet: StatefulSet | undefined): boolean {
   const { status, metadata } = statefulSet ?? {};
   return (
@@ -28,7 +28,7 @@ export function isServerReady(statefulSet: StatefulSet | undefined): boolean {
   );
 }
 
-/** Why it is not, as its pod and its events report it. */
+/** Why the pod is not ready, as itself and the events of its StatefulSet report it. */
 export async function serverTrouble(
   client: KubeClient,
   { namespace, name }: ObjectKey,

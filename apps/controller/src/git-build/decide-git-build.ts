@@ -41,7 +41,7 @@ const POD_PATIENCE_MS = 120_000;
 const PASSING_PATIENCE_MS = 3_600_000;
 /** Between a build that ended because of it and the next attempt. */
 const PASSING_PAUSE_MS = 30_000;
-/** What another attempt may not meet, by the reason that the builder leaves. */
+/** What a build waits for before another attempt, by the reason that the builder leaves. */
 const PASSING: Readonly<Record<string, string>> = {
   [DISK_FULL]: 'room on the disk',
   [REGISTRY_UNAVAILABLE]: 'the registry',
@@ -50,8 +50,8 @@ const PASSING: Readonly<Record<string, string>> = {
 /**
  * From the revision to its image: **resolve** the commit, **queue** for a place, **begin** (the intent, then the Job),
  * **watch**, and **collect** what the pod left, or **fail**. **ensure-job** where the intent stands and no Job does;
- * **put-back** a build that found the disk full or the registry unavailable: it queues again, once its Job is removed. **skip** once a newer revision
- * exists; **finished** has nothing left to do but to clear away.
+ * **put-back** a build that found the disk full or the registry unavailable: it queues again, once its Job is removed.
+ * **skip** once a newer revision exists; **finished** has nothing left to do but to clear away.
  */
 export type GitBuildDecision =
   | { readonly kind: 'finished' | 'skip' | 'resolve' | 'begin' | 'ensure-job' }

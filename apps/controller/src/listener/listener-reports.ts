@@ -16,8 +16,8 @@ export interface ReportParts {
 }
 
 /**
- * Makes events of what remote listeners report, each once, and only about what they carry out: who takes the kubeconfig of
- * one must not have a say about anything else of the workspace. An event names the listener whose words it has.
+ * Makes events of what remote listeners report, each once, and only about what they carry out: whoever takes the kubeconfig
+ * of one must not be able to report on the rest of the workspace. An event names the listener that reported it.
  */
 export class ListenerReports {
   readonly #parts: ReportParts;
@@ -29,8 +29,8 @@ export class ListenerReports {
   }
 
   /**
-   * @param revisions those that the listener carries out. What a Listener has reported when this process sees it first, the
-   * process before this one has recorded.
+   * Records what is new. The reports that a Listener has when this process first sees it were recorded by the process before.
+   * @param revisions those that the listener carries out
    */
   record(listener: Listener, revisions: readonly AgentRevision[]): void {
     const { uid = '' } = listener.metadata;

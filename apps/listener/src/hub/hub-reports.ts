@@ -12,10 +12,10 @@ import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import type { HubEvent } from './hub.js';
 
-/** As many as the kind takes; the controller sees each write, so that more are lost only when they come at once. */
+/** As many as the kind allows. The controller sees each write, so reports are lost only when more come at once. */
 const MOST = 20;
 const MAX_MESSAGE_CHARS = 1_000;
-/** What comes within it is written together. */
+/** Reports that come within it are written together. */
 const PAUSE_MS = 1_000;
 
 export interface HubReportsOptions {
@@ -26,9 +26,9 @@ export interface HubReportsOptions {
 }
 
 /**
- * The events of a remote listener. Kubernetes cannot limit which events an account creates, so that it writes them into the
- * status of its own Listener, and the controller makes events of those that are about its own revisions. Never throws, never
- * makes its caller wait.
+ * The events of a remote listener. Kubernetes cannot limit which events an account creates, so the listener writes them into
+ * the status of its own Listener, and the controller makes events of those about its deployments and revisions. Never throws
+ * and never makes its caller wait.
  */
 export class HubReports {
   readonly #options: HubReportsOptions;

@@ -139,6 +139,15 @@ export interface Job extends KubeObject {
   readonly status?: JobStatus;
 }
 
+export interface HorizontalPodAutoscaler extends KubeObject {
+  readonly spec: {
+    readonly scaleTargetRef: { readonly apiVersion?: string; readonly kind: string; readonly name: string };
+    readonly minReplicas?: number;
+    readonly maxReplicas: number;
+  };
+  readonly status?: { readonly conditions?: readonly WorkloadCondition[] };
+}
+
 export const DEPLOYMENTS: ResourceRef<Deployment> = {
   group: 'apps',
   version: 'v1',
@@ -153,15 +162,6 @@ export const REPLICA_SETS: ResourceRef<ReplicaSet> = {
   kind: 'ReplicaSet',
   namespaced: true,
 };
-export interface HorizontalPodAutoscaler extends KubeObject {
-  readonly spec: {
-    readonly scaleTargetRef: { readonly apiVersion?: string; readonly kind: string; readonly name: string };
-    readonly minReplicas?: number;
-    readonly maxReplicas: number;
-  };
-  readonly status?: { readonly conditions?: readonly WorkloadCondition[] };
-}
-
 export const HORIZONTAL_POD_AUTOSCALERS: ResourceRef<HorizontalPodAutoscaler> = {
   group: 'autoscaling',
   version: 'v2',

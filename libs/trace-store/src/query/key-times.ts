@@ -4,9 +4,9 @@ import { keyConditions, Parameters } from './run-conditions.js';
 import type { RunSearch } from './run-search.js';
 
 /**
- * Between which start times runs lie, as texts that keep the microseconds. A statement that is given them as values is
- * planned for the partitions of these days alone: with those of a year, planning one takes a fifth of a second else,
- * though it reads no more.
+ * The first and the last start time of some runs, as texts that keep the microseconds. A statement that gets them as values
+ * is planned for the partitions of these days alone; without them, planning for the days of a year takes a fifth of a
+ * second, although no more is read.
  */
 export interface KeyTimes {
   readonly first: string;

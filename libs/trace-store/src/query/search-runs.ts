@@ -19,7 +19,7 @@ const LIMIT: ReadLimit = {
   advice: 'ask for fewer projects, a shorter time or one trace',
 };
 
-/** Of payloads that come with the look at how many there are: a connection holds no more than that uncounted. */
+/** Bytes of payloads that are read together with their sizes: a connection holds no more than this before they are counted. */
 const MOST_AT_ONCE = 1024 * 1024;
 
 export interface SearchRequest {
@@ -62,7 +62,7 @@ async function readPage(
   const own = rows.slice(0, count);
   const left = own.filter((_row, at) => !seen[at]?.payloads);
   const read = new Map((await payloads.getSome(db, left, page.fields)).map((one, at) => [left[at], one]));
-  // the last one: what ends it for its time ends the transaction
+  // last, since the transaction is aborted where this exceeds its time limit
   const summed = page.totals ? await withTotals(db, tenantId, own, search.ids ? undefined : times) : own;
   const runs = own.map((row, at) => ({
     ...{ row: summed[at] ?? row, payloads: seen[at]?.payloads ?? read.get(row) ?? {} },

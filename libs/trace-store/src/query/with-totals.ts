@@ -80,7 +80,7 @@ function tracesOf(rows: readonly RunRow[]): readonly SummedTrace[] {
 
 /**
  * Rows with the tokens and costs of the calls of models below them, where they have none of their own. Where adding them
- * up takes longer than two seconds they stay as they are, and the transaction has ended.
+ * up takes longer than two seconds they stay as they are, and the transaction is aborted: nothing can be read after it.
  * @param db in a transaction
  * @param times between which the traces of all rows lie; they are looked for when absent
  */

@@ -236,7 +236,7 @@ function valuesOf(tenantId: string, places: readonly RunPlace[]): readonly unkno
   return [tenantId, ...timeBounds(places), ...columnsOf(places)];
 }
 
-/** What `readRuns` wants of the table `runs`, called `r`. */
+/** What `readRuns` and `readMarkedRuns` want of the table `runs`, called `r`. */
 export const RUN_COLUMNS = COLUMNS.map((name) => `r.${name}`).join(', ');
 
 const SELECT = `SELECT ${RUN_COLUMNS} ${AT_PLACES}`;
