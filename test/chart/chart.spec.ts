@@ -1,5 +1,5 @@
-import { readdirSync, readFileSync } from 'node:fs';
-import { basename, join } from 'node:path';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { parse, parseAllDocuments } from 'yaml';
 import { loadConfig, PLATFORM_VERSION } from '#lib/config';
 import { buildGitJob, buildListenerObjects, buildRemoteListener } from '#lib/manifests';
@@ -11,29 +11,10 @@ import { CONFIG as LISTENER_CONFIG } from '../../apps/listener/src/config.js';
 import { CHART, findHelm, Helm, type Rendered } from '../support/helm.js';
 import { findBuiltKubectl, Kubectl, leaveOut } from '../support/kubectl.js';
 import { repository } from '../support/platform.js';
+import { DATABASE, VALUES } from './chart-values.js';
 
 const binary = findHelm();
 const kubectlBinary = findBuiltKubectl();
-
-const DATABASE = { database: { existingSecret: 'postgres' } };
-const FOLDER = join(import.meta.dirname, 'values');
-/** Those that `npm run check:chart` renders with, too. */
-const VALUES: Readonly<Record<string, object>> = Object.fromEntries(
-  readdirSync(FOLDER).map((name) => [
-    basename(name, '.yaml').replaceAll('-', ' '),
-    parse(readFileSync(join(FOLDER, name), 'utf8')) as object,
-  ]),
-);
-
-interface IngressSpec {
-  readonly tls: readonly object[];
-  readonly rules: readonly {
-    readonly host: string;
-    readonly http: {
-      readonly paths: readonly { readonly backend: { readonly service: { readonly name: string } } }[];
-    };
-  }[];
-}
 
 const LISTENER: Listener = {
   ...{ apiVersion: 'agentplane.dev/v1alpha1', kind: 'Listener' },
@@ -69,30 +50,6 @@ if (!binary) leaveOut('helm');
     expect([misspelt.code, misspelt.text]).toEqual([1, expect.stringMatching(/replica.*not allowed/s)]);
     const text = helm.try(['template', 'x'], { ...DATABASE, api: { replicas: 'many' } });
     expect([text.code, text.text]).toEqual([1, expect.stringMatching(/api.replicas|\/api\/replicas/)]);
-  });
-
-  it('leads hosts below the domains of routes to the api, which knows these domains', () => {
-    const objects = helm.render(VALUES['everything'] ?? {});
-    const ingress = objects.find(({ kind }) => kind === 'Ingress')?.spec as unknown as IngressSpec;
-    const api = objects.find(({ kind, metadata }) => kind === 'Deployment' && metadata.name.endsWith('-api'));
-    const service = objects.find(
-      ({ kind, metadata }) => kind === 'Service' && metadata.name.endsWith('-api'),
-    );
-    const wild = ['*.agents.example.com', '*.brand.example.org'];
-    expect(ingress.rules.map(({ host }) => host)).toEqual(['agentplane.example.com', ...wild]);
-    expect(ingress.tls).toEqual([
-      { hosts: ['agentplane.example.com'], secretName: 'tls' },
-      { hosts: wild, secretName: 'wild' },
-    ]);
-    for (const { http } of ingress.rules)
-      expect(http.paths[0]?.backend.service.name).toBe(service?.metadata.name);
-    const env =
-      api?.spec?.template?.spec.containers[0]?.env?.map(({ name, value = 'x' }) => [name, value]) ?? [];
-    const { routeDomains, publicUrl } = loadConfig(API, Object.fromEntries(env));
-    expect([routeDomains, publicUrl]).toEqual([
-      ['agents.example.com', 'brand.example.org'],
-      'https://agentplane.example.com',
-    ]);
   });
 
   it('gives deployments Postgres servers of their own by default, of its image, and none without one', () => {
@@ -172,87 +129,6 @@ if (!binary) leaveOut('helm');
       1,
       expect.stringMatching(/set remoteListener\.hub\.\w+ with remoteListener\.name/),
     ]);
-  });
-
-  it('refuses domains of routes without the public URL, whose scheme and port routes have', () => {
-    const { code, text } = helm.try(['template', 'x'], {
-      ...DATABASE,
-      routes: { domains: ['a.example.com'] },
-    });
-    expect([code, text]).toEqual([1, expect.stringContaining('set api.publicUrl with routes.domains')]);
-  });
-
-  it.each([
-    ['api.publicUrl', { api: { publicUrl: 'https://plane.example.com:8443' } }],
-    [
-      'ingress.host',
-      { api: { publicUrl: 'https://x.example.org' }, ingress: { enabled: true, host: 'plane.example.com' } },
-    ],
-    [
-      'gateway.host',
-      {
-        api: { publicUrl: 'https://x.example.org' },
-        gateway: { enabled: true, host: 'plane.example.com', parentRefs: [{ name: 'g' }] },
-      },
-    ],
-  ])('refuses a domain of routes below which %s lies, and names both', (name, values) => {
-    const routes = { domains: ['plane.example.com', 'Example.com'] };
-    const { code, text } = helm.try(['template', 'x'], { ...DATABASE, ...values, routes });
-    const message = `routes.domains has Example.com, below which plane.example.com of ${name} lies`;
-    expect([code, text]).toEqual([1, expect.stringContaining(message)]);
-  });
-
-  it.each([
-    '*.agents.example.com',
-    '.agents.example.com',
-    'agents.example.com:443',
-    'https://a.b',
-    '10.0.0.1',
-  ])('refuses %s as a domain of routes, as the api does', (domain) => {
-    const values = { api: { publicUrl: 'https://plane.example.com' }, routes: { domains: [domain] } };
-    const { code, text } = helm.try(['template', 'x'], { ...DATABASE, ...values });
-    const message = `or a dot at either end, but has "${domain}"`;
-    expect([code, text]).toEqual([1, expect.stringContaining(message)]);
-    const environment = {
-      ...{ AGENTPLANE_DATABASE_URI: 'x', AGENTPLANE_PUBLIC_URL: 'https://plane.example.com' },
-      AGENTPLANE_ROUTE_DOMAINS: domain,
-    };
-    expect(() => loadConfig(API, environment)).toThrow(message);
-  });
-
-  it('leads hosts below a domain in capitals to the api, by rules in lower case as Kubernetes has them', () => {
-    const objects = helm.render({
-      ...DATABASE,
-      api: { publicUrl: 'https://plane.example.com' },
-      ingress: { enabled: true, host: 'plane.example.com' },
-      routes: { domains: ['Agents.Example.com'], tlsSecret: 'wild' },
-    });
-    const ingress = objects.find(({ kind }) => kind === 'Ingress')?.spec as unknown as IngressSpec;
-    expect(ingress.rules.map(({ host }) => host)).toEqual(['plane.example.com', '*.agents.example.com']);
-    expect(ingress.tls).toEqual([{ hosts: ['*.agents.example.com'], secretName: 'wild' }]);
-  });
-
-  it('leads the same hosts to the api by an HTTPRoute', () => {
-    const objects = helm.render(VALUES['everything'] ?? {});
-    const route = objects.find(({ kind }) => kind === 'HTTPRoute');
-    const service = objects.find(
-      ({ kind, metadata }) => kind === 'Service' && metadata.name.endsWith('-api'),
-    );
-    expect(route?.spec).toEqual({
-      parentRefs: [{ name: 'main', namespace: 'gateways', sectionName: 'https' }],
-      hostnames: ['agentplane.example.com', '*.agents.example.com', '*.brand.example.org'],
-      rules: [
-        {
-          backendRefs: [{ name: service?.metadata.name, port: 8470 }],
-          timeouts: { request: '0s' },
-        },
-      ],
-    });
-  });
-
-  it('refuses an HTTPRoute that no Gateway serves', () => {
-    const { code, text } = helm.try(['template', 'x'], { ...DATABASE, gateway: { enabled: true } });
-    expect([code, text]).toEqual([1, expect.stringContaining('set gateway.parentRefs with gateway.enabled')]);
   });
 
   it('leaves the number of api pods to autoscaling, by CPU and, where asked, by memory', () => {
@@ -374,7 +250,10 @@ if (!binary) leaveOut('helm');
     const policy = helm
       .render(VALUES['everything'] ?? {})
       .find(({ kind, metadata }) => kind === 'NetworkPolicy' && metadata.name === 'builds');
-    const v4 = ['10.0.0.0/8', '100.64.0.0/10', '127.0.0.0/8', '169.254.0.0/16', '172.16.0.0/12'];
+    const v4 = [
+      ...['10.0.0.0/8', '100.64.0.0/10', '127.0.0.0/8', '168.63.129.16/32', '169.254.0.0/16'],
+      ...['172.16.0.0/12', '192.0.0.0/24', '192.168.0.0/16'],
+    ];
     expect(policy?.spec).toEqual({
       ...{ podSelector: {}, policyTypes: ['Ingress', 'Egress'] },
       egress: [
@@ -386,7 +265,7 @@ if (!binary) leaveOut('helm');
         },
         {
           to: [
-            { ipBlock: { cidr: '0.0.0.0/0', except: [...v4, '192.168.0.0/16'] } },
+            { ipBlock: { cidr: '0.0.0.0/0', except: v4 } },
             { ipBlock: { cidr: '::/0', except: ['fc00::/7', 'fe80::/10'] } },
           ],
         },

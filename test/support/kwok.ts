@@ -106,7 +106,7 @@ export class Kwok {
   }
 
   async stop(): Promise<void> {
-    if (this.#child.exitCode !== null) return;
+    if (this.#child.exitCode !== null || this.#child.signalCode !== null) return;
     this.#child.kill('SIGTERM');
     await once(this.#child, 'exit');
   }

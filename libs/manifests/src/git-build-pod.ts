@@ -67,8 +67,8 @@ export function clusterPod(
   };
   const working = {
     ...common,
-    workingDir: '/work',
-    volumeMounts: [...own, { name: 'work', mountPath: '/work' }],
+    workingDir: '/build',
+    volumeMounts: [...own, { name: 'work', mountPath: '/build' }],
   };
   const { pushSecret } = registry;
   const login = pushSecret === undefined ? [] : [{ name: 'login', mountPath: LOGIN_FOLDER, readOnly: true }];
@@ -78,7 +78,7 @@ export function clusterPod(
     volumeMounts: [
       { name: 'push-tmp', mountPath: '/tmp' },
       { name: 'push', mountPath: '/push' },
-      { name: 'work', mountPath: '/work', readOnly: true },
+      { name: 'work', mountPath: '/build', readOnly: true },
       ...login,
     ],
   };
@@ -131,7 +131,7 @@ function pushSettings(
 ): readonly EnvironmentVariable[] {
   const { pushSecret, isInsecure, ca, base, pythonBase } = registry;
   const values: Readonly<Record<string, string | undefined>> = {
-    AGENTPLANE_PUSH_SOURCE: '/work/source',
+    AGENTPLANE_PUSH_SOURCE: '/build/source',
     AGENTPLANE_PUSH_REPOSITORY: imageRepository(revision, registry),
     AGENTPLANE_PUSH_BASE: base ?? platformImage('agent', settings),
     AGENTPLANE_PUSH_PYTHON_BASE: pythonBase ?? platformImage('agent-python', settings),

@@ -83,7 +83,7 @@ describe('buildGitJob on a cluster', () => {
   });
   it('does not let the container that pushes change what was built', () => {
     const mount = named(job, 'push')?.volumeMounts?.find(({ name }) => name === 'work');
-    expect(mount).toMatchObject({ mountPath: '/work', readOnly: true });
+    expect(mount).toMatchObject({ mountPath: '/build', readOnly: true });
   });
   it('shares nothing else with commands: Node would run what they leave in its cache of compiled code', () => {
     const volumesOf = (name: string) => named(job, name)?.volumeMounts?.map((mount) => mount.name) ?? [];
