@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
+import type { Client } from '@langchain/langgraph-sdk';
 import pg from 'pg';
 import { type EmbeddedObjectStore, startObjectStore } from '#lib/embedded-object-store';
 import { createLogger } from '#lib/telemetry';
@@ -195,12 +196,20 @@ export class ClusterBench {
     return performance.now() - began;
   }
 
-  /** Callers of the REST interface and of an agent that serves. */
-  async startLoad(rest: Rest, agent: string): Promise<SteadyLoad> {
+  /**
+   * Callers of the REST interface and of an agent that serves.
+   * @param pauseMs of each caller between two requests
+   */
+  async startLoad(rest: Rest, agent: string, pauseMs?: number): Promise<SteadyLoad> {
+    return new SteadyLoad(rest, await this.agent(rest, agent), 'loaded', pauseMs);
+  }
+
+  /** A client of a deployment, through its Service. */
+  async agent(rest: Rest, name: string): Promise<Client> {
     const { body } = await rest.get<{ resources: { id: string; name: string }[] }>('/v2/deployments');
-    const id = body.resources.find(({ name }) => name === agent)?.id ?? '';
+    const id = body.resources.find((one) => one.name === name)?.id ?? '';
     const reach = (url: string): string => this.reach(url);
-    return new SteadyLoad(rest, agentAt({ rest, reach }, await urlOf(rest, id)), 'loaded');
+    return agentAt({ rest, reach }, await urlOf(rest, id));
   }
 
   /** What the pods of the api that are still there logged as a warning or worse. */

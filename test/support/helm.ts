@@ -34,6 +34,8 @@ export interface PodSpec {
     readonly name: string;
     readonly image: string;
     readonly env?: readonly Variable[];
+    readonly readinessProbe?: { readonly timeoutSeconds?: number };
+    readonly volumeMounts?: readonly { readonly name: string; readonly mountPath: string }[];
   }[];
 }
 

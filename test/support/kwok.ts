@@ -80,6 +80,7 @@ export function findKwok(installation: string): string | undefined {
 /** Nodes without machines: kwok writes what a kubelet would. */
 export class Kwok {
   readonly #child: ChildProcess;
+  readonly #ended: Promise<unknown>;
 
   /** @param folder for its configuration and its log */
   constructor(binary: string, kubeconfig: string, folder: string) {
@@ -94,6 +95,7 @@ export class Kwok {
       ],
       { stdio: ['ignore', log, log] },
     );
+    this.#ended = once(this.#child, 'exit');
   }
 
   /** One node that has room for everything. */
@@ -105,9 +107,9 @@ export class Kwok {
     });
   }
 
+  /** At once: it keeps nothing, and a stop that waits for its requests would wait for an API server that is lost. */
   async stop(): Promise<void> {
-    if (this.#child.exitCode !== null || this.#child.signalCode !== null) return;
-    this.#child.kill('SIGTERM');
-    await once(this.#child, 'exit');
+    this.#child.kill('SIGKILL');
+    await this.#ended;
   }
 }

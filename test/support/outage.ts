@@ -3,7 +3,7 @@ import { systemClock } from '#lib/time';
 import { type ClusterBench, type Database, SYSTEM } from './cluster-bench.js';
 import type { DaysProject } from './days-project.js';
 import type { Rest } from './rest.js';
-import type { LoadReport } from './steady-load.js';
+import type { LoadReport, SteadyLoad } from './steady-load.js';
 
 /** Before a fault, and after everything is good again: callers ask in all these moments. */
 const UNDISTURBED_MS = 5_000;
@@ -23,11 +23,11 @@ export interface OutageTarget {
 export interface Outage extends LoadReport {
   /** How long the fault itself took. */
   readonly faultMs: number;
-  /** From the end of the fault until everything was ready. */
+  /** From the end of the fault until everything was ready and callers were served. */
   readonly readyMs: number;
   /** From the start of the fault to the start of the last request that failed; 0 where none did. */
   readonly refusedMs: number;
-  /** Requests that failed although they began after everything was ready. */
+  /** Requests that failed although they began after that. */
   readonly late: readonly unknown[];
 }
 
@@ -52,7 +52,7 @@ export async function suffer(
     await strike();
     const endedAt = Date.now();
     faultMs = endedAt - beganAt;
-    await awaitReady(target);
+    await awaitReady(target, load);
     readyAt = Date.now();
     readyMs = readyAt - endedAt;
     await systemClock.sleep(UNDISTURBED_MS);
@@ -71,8 +71,13 @@ export async function suffer(
   return outage;
 }
 
-/** Waits until every pod is as its Deployment wants it, and all kinds of the platform say that they are ready. */
-async function awaitReady({ bench: { kubectl }, namespace }: OutageTarget): Promise<void> {
+/**
+ * Waits until every pod is as its Deployment wants it, all kinds of the platform say that they are ready, and callers have been
+ * served for a while: a node that has just booted still has the status from before, and a connection that leads nowhere is
+ * found by the next statement on it.
+ */
+async function awaitReady({ bench: { kubectl }, namespace }: OutageTarget, load: SteadyLoad): Promise<void> {
+  const began = performance.now();
   await waitFor(
     async () => {
       for (const place of [SYSTEM, namespace]) {
@@ -81,7 +86,7 @@ async function awaitReady({ bench: { kubectl }, namespace }: OutageTarget): Prom
       }
       const kinds = ['-n', namespace, 'wait', '--for=condition=Ready', '--timeout=1s', '--all'];
       for (const kind of ['adep', 'workspaces', 'listeners']) await kubectl.run([...kinds, kind]);
-      return true;
+      return load.servedMs(began) > UNDISTURBED_MS;
     },
     { what: 'everything to be ready', timeoutMs: READY_MS, intervalMs: 500 },
   );

@@ -23,7 +23,11 @@ export function postgresPod(name: string, folder?: string): object {
             { name: 'PGDATA', value: '/data/pgdata' },
             { name: 'POSTGRES_PASSWORD', value: OWN_POSTGRES_PASSWORD },
           ],
-          readinessProbe: { exec: { command: ['pg_isready', '-U', 'postgres'] }, periodSeconds: 2 },
+          // a busy node takes longer than the second that is the default, and a Service without pods refuses everybody
+          readinessProbe: {
+            ...{ exec: { command: ['pg_isready', '-U', 'postgres'] } },
+            ...{ periodSeconds: 2, timeoutSeconds: 10 },
+          },
           volumeMounts: [
             { name: 'data', mountPath: '/data' },
             { name: 'run', mountPath: '/var/run/postgresql' },

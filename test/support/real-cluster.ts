@@ -1,13 +1,20 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { repository } from './platform.js';
 
-const FOLDER = join(import.meta.dirname, '..', 'cluster');
-
-const SCRIPT = join(FOLDER, 'cluster.sh');
+const SCRIPT = join(repository, 'test', 'cluster', 'cluster.sh');
 
 /** Where the node of a real cluster, and thus its pods, reach this machine. */
 export const NODE_ADDRESS = '10.244.0.1';
@@ -17,10 +24,20 @@ export function canBeNode(installation: string): boolean {
   return existsSync(join(installation, 'bin', 'kubelet')) && process.getuid?.() === 0;
 }
 
-/** The archive of all images; built where their sources have changed, which takes minutes. */
-export function buildImages(): string {
-  return execFileSync('bash', [join(FOLDER, 'images.sh')], {
+/** Whether a node of this machine can report what its pods use. */
+export function canMeasure(installation: string): boolean {
+  return canBeNode(installation) && existsSync(join(installation, 'bin', 'metrics-server'));
+}
+
+/**
+ * The archive of all images; built where their sources have changed, which takes minutes.
+ * @param checkout of other sources than these
+ * @param home for what is kept; by default that of the programs
+ */
+export function buildImages(checkout = repository, home?: string): string {
+  return execFileSync('bash', [join(checkout, 'test', 'cluster', 'images.sh')], {
     encoding: 'utf8',
+    env: { ...process.env, ...(home === undefined ? {} : { KUBE_HOME: home }) },
     stdio: ['ignore', 'pipe', 'inherit'],
     timeout: 3_000_000,
   }).trim();
@@ -58,9 +75,25 @@ export class RealCluster {
     this.#run('load', archive);
   }
 
+  /** From now on it reports what pods use, as autoscalers ask; `canMeasure` says whether it can. */
+  measure(): void {
+    this.#run('metrics');
+  }
+
   /** An image of its node under one more name. */
   tag(name: string, more: string): void {
     this.#run('tag', name, more);
+  }
+
+  /**
+   * From now on its node pulls from this registry without TLS.
+   * @param host with the port
+   */
+  pullWithoutTls(host: string): void {
+    const folder = join(this.#folder, 'run', 'certs.d', host);
+    mkdirSync(folder, { recursive: true });
+    const rule = `server = "http://${host}"\n[host."http://${host}"]\n  capabilities = ["pull", "resolve"]\n`;
+    writeFileSync(join(folder, 'hosts.toml'), rule);
   }
 
   /** Stops one of its programs and starts it again. */

@@ -19,6 +19,7 @@ import {
   postgresPod,
   postgresService,
 } from './own-postgres.js';
+import { pidsOf, signalPod } from './pod-processes.js';
 
 const NAMESPACE = 'databases';
 const SERVICE = 'postgres';
@@ -159,16 +160,6 @@ export class ReplicatedPostgres {
   }
 }
 
-/** Sends a signal to all processes of a pod. */
-export function signalPod(pod: Pod, name: NodeJS.Signals): void {
-  for (const pid of pidsOf(pod))
-    try {
-      process.kill(pid, name);
-    } catch {
-      // it ended between the listing and now
-    }
-}
-
 /** No packet reaches this pod or leaves it any more, and nobody is told. */
 function unplug(pod: Pod): void {
   const words = ['-t', String(pidsOf(pod)[0]), '-n', 'ip', '-o', 'link', 'show', 'eth0'];
@@ -178,19 +169,4 @@ function unplug(pod: Pod): void {
     (name) => readFileSync(join(links, name, 'ifindex'), 'utf8').trim() === index,
   );
   execFileSync('ip', ['link', 'set', link ?? '', 'down']);
-}
-
-function pidsOf({ metadata }: Pod): readonly number[] {
-  return readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name))
-    .filter((pid) => cgroupOf(pid).includes(metadata.uid))
-    .map(Number);
-}
-
-function cgroupOf(pid: string): string {
-  try {
-    return readFileSync(join('/proc', pid, 'cgroup'), 'utf8');
-  } catch {
-    return ''; // it ended
-  }
 }

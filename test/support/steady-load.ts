@@ -41,13 +41,20 @@ export class SteadyLoad {
   readonly #ingested: string[] = [];
   readonly #enqueued: EnqueuedRun[] = [];
   readonly #callers: Promise<void>[];
+  /** When the last request of a kind ended that failed, and the last that did not; by performance.now(). */
+  readonly #failedAt: Record<string, number> = {};
+  readonly #servedAt: Record<string, number> = {};
   #isOver = false;
 
-  /** @param project that traces go to */
+  /**
+   * @param project that traces go to
+   * @param pauseMs of each caller between two requests
+   */
   constructor(
     private readonly rest: Rest,
     private readonly agent: Client,
     private readonly project: string,
+    private readonly pauseMs = PAUSE_MS,
   ) {
     this.#callers = [
       this.#repeat('read', () => this.#read()),
@@ -56,6 +63,14 @@ export class SteadyLoad {
       this.#repeat('stream', () => this.#stream()),
       this.#repeat('enqueue', () => this.#enqueue()),
     ];
+  }
+
+  /** For how long, from `since` on (performance.now()), requests of every kind have been answered and none has failed. */
+  servedMs(since: number): number {
+    const kinds = Object.keys(this.#asked).map(
+      (what) => (this.#servedAt[what] ?? 0) - Math.max(since, this.#failedAt[what] ?? 0),
+    );
+    return Math.min(...kinds);
   }
 
   async stop(): Promise<LoadReport> {
@@ -74,12 +89,14 @@ export class SteadyLoad {
       this.#asked[what] = (this.#asked[what] ?? 0) + 1;
       try {
         await ask();
+        this.#servedAt[what] = performance.now();
       } catch (error) {
         const cause = error instanceof Error && error.cause !== undefined ? `: ${String(error.cause)}` : '';
+        this.#failedAt[what] = performance.now();
         this.#failures.push({ what, beganAt, error: `${String(error)}${cause}` });
       }
       this.#slowestMs[what] = Math.max(this.#slowestMs[what] ?? 0, Math.round(performance.now() - began));
-      await systemClock.sleep(PAUSE_MS);
+      await systemClock.sleep(this.pauseMs);
     }
   }
 

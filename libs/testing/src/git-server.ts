@@ -15,7 +15,7 @@ const AUTHOR = ['-c', 'user.name=tester', '-c', 'user.email=tester@example.org']
 export type GitFiles = Readonly<Record<string, string | null>>;
 
 export interface GitRepository {
-  /** `https://127.0.0.1:PORT/NAME.git` */
+  /** `https://ADDRESS:PORT/NAME.git` */
   readonly url: string;
   /** Commits onto a branch and answers the commit's id. */
   commit(files: GitFiles, branch?: string): Promise<string>;
@@ -39,10 +39,13 @@ export interface GitServer {
   close(): Promise<void>;
 }
 
-/** Starts a git host with a certificate of its own for 127.0.0.1. */
-export async function gitServer(): Promise<GitServer> {
+/**
+ * Starts a git host with a certificate of its own.
+ * @param address that it listens at
+ */
+export async function gitServer(address = '127.0.0.1'): Promise<GitServer> {
   const root = await mkdtemp(join(tmpdir(), 'git-server-'));
-  const identity = await selfSigned();
+  const identity = await selfSigned(address);
   const tokens = new Map<string, string>();
   const requests: string[] = [];
   let failure: number | undefined;
@@ -55,8 +58,8 @@ export async function gitServer(): Promise<GitServer> {
       return response.writeHead(401, { 'www-authenticate': 'Basic realm="git"' }).end();
     return serve(root, request, response);
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+  await new Promise<void>((resolve) => server.listen(0, address, resolve));
+  const host = `${address}:${(server.address() as AddressInfo).port}`;
   return {
     ...{ ca: identity.certificate, host, requests },
     async repository(name, token) {

@@ -1,5 +1,6 @@
 export { parseExposition, type ExpositionFamily } from './exposition.js';
 export { FakeClock } from './fake-clock.js';
+export { encryptPostgres } from './encrypt-postgres.js';
 export { freePort } from './free-port.js';
 export { gitServer, type GitRepository, type GitServer } from './git-server.js';
 export { startOtlpReceiver, type OtlpReceiver, type ReceivedSpan } from './otlp-receiver.js';

@@ -2,8 +2,13 @@ import { webcrypto } from 'node:crypto';
 
 const ALGORITHM = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' };
 
-/** A certificate for 127.0.0.1 that nobody trusts who was not given it, with its key; PEM, for an hour. */
-export async function selfSigned(): Promise<{ readonly key: string; readonly certificate: string }> {
+/**
+ * A certificate that nobody trusts who was not given it, with its key; PEM, for an hour.
+ * @param address that it is for
+ */
+export async function selfSigned(
+  address = '127.0.0.1',
+): Promise<{ readonly key: string; readonly certificate: string }> {
   // here, since every spec loads this library and few start a server with TLS
   await import('reflect-metadata');
   const x509 = await import('@peculiar/x509');
@@ -16,7 +21,7 @@ export async function selfSigned(): Promise<{ readonly key: string; readonly cer
     notAfter: new Date(Date.now() + 3_600_000),
     extensions: [
       new x509.BasicConstraintsExtension(true),
-      new x509.SubjectAlternativeNameExtension([{ type: 'ip', value: '127.0.0.1' }]),
+      new x509.SubjectAlternativeNameExtension([{ type: 'ip', value: address }]),
     ],
   });
   const pkcs8 = await webcrypto.subtle.exportKey('pkcs8', keys.privateKey);
