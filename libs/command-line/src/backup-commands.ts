@@ -84,6 +84,33 @@ export const MIGRATE_TRACES = {
   needs: 'data folder',
 } as const satisfies CommandSpec;
 
+/** `agentplane migrate database`: the platform parses it, as a data folder is its. */
+export const MIGRATE_DATABASE = {
+  words: 'migrate database',
+  about:
+    'copy the database of a deployment of this machine (threads, runs, checkpoints, items, assistants, crons) into the empty one of a deployment elsewhere, or back, while neither runs',
+  arguments: [{ name: 'deployment', about: 'name of the deployment on this machine' }],
+  options: {
+    data: DATA_OPTION,
+    databaseUriFile: optional(
+      '--database-uri-file <file>',
+      'file whose first line is the URI of the other database, as POSTGRES_URI of the Secret DEPLOYMENT-database has it',
+      'file',
+    ),
+    workspace: optional(
+      '--workspace <name>',
+      'workspace of the deployment, where several have one of that name',
+    ),
+    back: toggle('--back', 'from the other database into that of this machine'),
+  },
+  examples: [
+    'migrate database my-agent --database-uri-file ~/agent-database',
+    'migrate database my-agent --database-uri-file ~/agent-database --back --workspace research --data /srv/agentplane',
+  ],
+  exits: ['interrupted'],
+  needs: 'data folder',
+} as const satisfies CommandSpec;
+
 /** `agentplane migrate resources`: the platform parses it, as a data folder is its. */
 export const MIGRATE_RESOURCES = {
   words: 'migrate resources',
@@ -104,6 +131,29 @@ export const MIGRATE_RESOURCES = {
     'migrate resources --kubeconfig ~/cluster --image-prefix registry.example.com/team/',
     'migrate resources --kubeconfig ~/cluster --workspace default --as research',
     'migrate resources --kubeconfig ~/cluster --back --workspace research --data /srv/agentplane',
+  ],
+  exits: ['interrupted'],
+  needs: 'data folder',
+} as const satisfies CommandSpec;
+
+/** `agentplane migrate objects`: the platform parses it, as a data folder is its. */
+export const MIGRATE_OBJECTS = {
+  words: 'migrate objects',
+  about:
+    'copy what the object store of this machine has into buckets of the same names elsewhere; repeated, it goes on where it ended',
+  options: {
+    data: DATA_OPTION,
+    storeFile: optional(
+      '--store-file <file>',
+      'JSON with endpoint_url, region, access_key_id and secret_access_key of the other store',
+      'file',
+    ),
+    bucket: optional('--bucket <name>', 'bucket to copy; all of them when missing'),
+    as: optional('--as <name>', 'name of that bucket in the other store'),
+  },
+  examples: [
+    'migrate objects --store-file ~/store.json',
+    'migrate objects --store-file ~/store.json --bucket attachments --as team-attachments',
   ],
   exits: ['interrupted'],
   needs: 'data folder',

@@ -3,7 +3,16 @@
  * exit codes. The rows live with the program that runs them; the row of `up` stands here, since the platform parses it and
  * the client lists it.
  */
-export { BACKUP, BACKUP_VERIFY, MIGRATE_RESOURCES, MIGRATE_TRACES, RESTORE } from './backup-commands.js';
+export { bar } from './bar.js';
+export {
+  BACKUP,
+  BACKUP_VERIFY,
+  MIGRATE_DATABASE,
+  MIGRATE_OBJECTS,
+  MIGRATE_RESOURCES,
+  MIGRATE_TRACES,
+  RESTORE,
+} from './backup-commands.js';
 export { command, type ArgumentSpec, type Command, type CommandSpec, type Needs } from './command.js';
 export { completionScript, COMPLETE_WORD, SHELLS, type Shell } from './completion-script.js';
 export { type ExitName } from './exit-meaning.js';

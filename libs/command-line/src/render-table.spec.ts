@@ -16,4 +16,7 @@ describe('a table', () => {
         'c      \\u202egpj.exe\n',
     );
   });
+
+  it('shows what a terminal would obey in a heading, which a resource may name', () =>
+    expect(renderTable(['NAME', 'A\u001b[2J\nB'], [['a', 'b']])).toBe('NAME   A\\u001b[2J B\na      b\n'));
 });

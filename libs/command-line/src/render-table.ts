@@ -5,7 +5,7 @@ const NARROWEST = 3;
 
 /** Rows under their headings; columns are as wide as their longest cell. */
 export function renderTable(headings: readonly string[], rows: readonly (readonly string[])[]): string {
-  const lines = [headings, ...rows.map((row) => row.map(cellText))];
+  const lines = [headings, ...rows].map((row) => row.map(cellText));
   const widths = headings.map((_, at) => Math.max(NARROWEST, ...lines.map((row) => (row[at] ?? '').length)));
   return lines
     .map((row) =>

@@ -1,4 +1,5 @@
 export { PLATFORM_VERSION } from './generated/platform-version.js';
+export { certificates } from './certificates.js';
 export {
   choice,
   flag,

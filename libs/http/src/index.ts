@@ -1,6 +1,6 @@
 /** What the HTTP servers of this platform have in common before a route is reached. */
 export { answerDetail } from './answer-detail.js';
-export { answerSocket } from './answer-socket.js';
+export { asksToUpgrade } from './asks-to-upgrade.js';
 export { takenBy } from './answer-watch.js';
 export { answerBrokenRequests } from './broken-requests.js';
 export { boundConnections } from './bound-connections.js';
@@ -11,8 +11,11 @@ export { ConnectionRoom, type RoomReport } from './connection-room.js';
 export { cutSocket } from './cut-socket.js';
 export { whenExchangeEnds } from './exchange-end.js';
 export { guardServer, GUARDED_SERVER } from './guard-server.js';
+export { joinSockets } from './join-sockets.js';
 export { limitServer, type Cut } from './limit-server.js';
 export { listenOn } from './listen-on.js';
+export { PAGE_COOKIE, pageCookies, withoutPageCookie } from './page-cookie.js';
+export { passUpgrade } from './pass-upgrade.js';
 export { pathShape } from './path-shape.js';
 export { Pieces } from './pieces.js';
 export { plainHttp } from './plain-http.js';
@@ -22,4 +25,5 @@ export { SCHEMALESS } from './schemaless.js';
 export { sourceOf } from './source-address.js';
 export { SERVER_LIMITS, serverOptions, type ServerLimits } from './server-limits.js';
 export { TokenBuckets } from './token-buckets.js';
+export { upgradeAnswer } from './upgrade-answer.js';
 export { WrongKeys } from './wrong-keys.js';

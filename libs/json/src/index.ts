@@ -29,6 +29,7 @@ export {
 } from './json-walk.js';
 export { jsonEquals } from './json-equals.js';
 export { isJsonObject, type JsonObject, type MutableJsonObject } from './json-object.js';
+export { at, listAt, numberAt, own, recordAt, textAt, textsAt } from './json-reading.js';
 export { findingJsonTrouble, findJsonTrouble, type JsonRules, type JsonTrouble } from './json-trouble.js';
 export { parseJson, reading as readingValidJson } from './parse-json.js';
 export { parsingJson } from './parsing-json.js';

@@ -1,8 +1,6 @@
 import {
   type AgentDeployment,
-  COMPONENT,
   databaseServerName,
-  LABEL,
   type PersistentVolumeClaim,
   type PodContainer,
   type ResourceSpec,
@@ -10,12 +8,12 @@ import {
   type Service,
   type StatefulSet,
 } from '#lib/resources';
+import { DATABASE_PORT, serverMetadata, serverSelector } from './database-server-names.js';
 import { wantedResourceSpec } from './deployment-types.js';
-import { CONTAINER_SECURITY, platformLabels, platformPodSecurity } from './object-labels.js';
+import { CONTAINER_SECURITY, platformPodSecurity } from './object-labels.js';
 import type { PlatformSettings } from './platform-settings.js';
 import { placementOf } from './pod-placement.js';
 import { podResources } from './pod-resources.js';
-import { userMetadata } from './user-metadata.js';
 
 /** Postgres servers of deployments that ask for one of their own. */
 export interface DatabaseServerSettings {
@@ -25,12 +23,13 @@ export interface DatabaseServerSettings {
   readonly userId: number;
   /** Class of the volumes; the default of the cluster when absent. */
   readonly storageClass?: string | undefined;
+  /** Namespace of the controller's pods, which a NetworkPolicy admits beside the agent's; without one when absent. */
+  readonly controllerNamespace?: string | undefined;
 }
 
 /** Key of the superuser's password in the Secret of a server. */
 export const SERVER_PASSWORD_KEY = 'password';
 
-const PORT = 5432;
 const DEFAULT_STORAGE_GI = 10;
 const DEFAULT_MEMORY_MB = 256;
 /** What is left of a server's connections for the platform and for people. */
@@ -60,13 +59,13 @@ export function wantsDatabaseServer(deployment: Pick<AgentDeployment, 'spec'>): 
 /** The superuser's URI of a deployment's own server, within its cluster. */
 export function databaseServerUri({ metadata }: Pick<AgentDeployment, 'metadata'>, password: string): string {
   const host = `${databaseServerName(metadata.name)}.${metadata.namespace ?? 'default'}.svc`;
-  return `postgres://postgres:${encodeURIComponent(password)}@${host}:${PORT}/postgres?require_auth=scram-sha-256`;
+  return `postgres://postgres:${encodeURIComponent(password)}@${host}:${DATABASE_PORT}/postgres?require_auth=scram-sha-256`;
 }
 
 /** The superuser's password, made once: Postgres keeps the first it was started with. */
 export function buildServerSecret(deployment: AgentDeployment, password: string): Secret {
   return {
-    ...{ apiVersion: 'v1', kind: 'Secret', metadata: metadataOf(deployment), type: 'Opaque' },
+    ...{ apiVersion: 'v1', kind: 'Secret', metadata: serverMetadata(deployment), type: 'Opaque' },
     data: { [SERVER_PASSWORD_KEY]: Buffer.from(password, 'utf8').toString('base64') },
   };
 }
@@ -74,11 +73,11 @@ export function buildServerSecret(deployment: AgentDeployment, password: string)
 /** The name of the server; headless, since it has one pod. */
 export function buildServerService(deployment: AgentDeployment): Service {
   return {
-    ...{ apiVersion: 'v1', kind: 'Service', metadata: metadataOf(deployment) },
+    ...{ apiVersion: 'v1', kind: 'Service', metadata: serverMetadata(deployment) },
     spec: {
       clusterIP: 'None',
-      selector: selectorOf(deployment),
-      ports: [{ name: 'postgres', port: PORT, targetPort: 'postgres', protocol: 'TCP' }],
+      selector: serverSelector(deployment),
+      ports: [{ name: 'postgres', port: DATABASE_PORT, targetPort: 'postgres', protocol: 'TCP' }],
     },
   };
 }
@@ -97,7 +96,7 @@ export function buildServerClaim(
   const storage = dbStorageGi === undefined ? present : `${dbStorageGi}Gi`;
   const storageClassName = existing ? existing.spec.storageClassName : storageClass;
   return {
-    ...{ apiVersion: 'v1', kind: 'PersistentVolumeClaim', metadata: metadataOf(deployment) },
+    ...{ apiVersion: 'v1', kind: 'PersistentVolumeClaim', metadata: serverMetadata(deployment) },
     spec: {
       accessModes: ['ReadWriteOnce'],
       ...(storageClassName === undefined ? {} : { storageClassName }),
@@ -113,10 +112,10 @@ export function buildServerStatefulSet(
   settings: PlatformSettings,
 ): StatefulSet {
   const name = databaseServerName(deployment.metadata.name);
-  const selector = selectorOf(deployment);
+  const selector = serverSelector(deployment);
   const identity = { runAsUser: server.userId, runAsGroup: server.userId, fsGroup: server.userId };
   return {
-    ...{ apiVersion: 'apps/v1', kind: 'StatefulSet', metadata: metadataOf(deployment) },
+    ...{ apiVersion: 'apps/v1', kind: 'StatefulSet', metadata: serverMetadata(deployment) },
     spec: {
       replicas: 1,
       serviceName: name,
@@ -167,7 +166,7 @@ function serverContainer(deployment: AgentDeployment, { image }: DatabaseServerS
         valueFrom: { secretKeyRef: { name: secret, key: SERVER_PASSWORD_KEY } },
       },
     ],
-    ports: [{ name: 'postgres', containerPort: PORT, protocol: 'TCP' }],
+    ports: [{ name: 'postgres', containerPort: DATABASE_PORT, protocol: 'TCP' }],
     // by TCP: the server that makes the first database listens on its socket alone
     readinessProbe: {
       exec: { command: ['pg_isready', '-h', '127.0.0.1', '-U', 'postgres'] },
@@ -187,23 +186,5 @@ function serverContainer(deployment: AgentDeployment, { image }: DatabaseServerS
       { name: 'run', mountPath: '/var/run/postgresql' },
       { name: 'tmp', mountPath: '/tmp' },
     ],
-  };
-}
-
-function selectorOf({ metadata }: AgentDeployment): Readonly<Record<string, string>> {
-  return { [LABEL.databaseOf]: metadata.name, [LABEL.component]: COMPONENT.agentDatabase };
-}
-
-/** The pod has none of the user's labels: a change of them would start the server again. */
-function metadataOf(deployment: AgentDeployment): Secret['metadata'] {
-  const { labels, ...annotations } = userMetadata(wantedResourceSpec(deployment.spec));
-  return {
-    name: databaseServerName(deployment.metadata.name),
-    namespace: deployment.metadata.namespace,
-    labels: {
-      ...labels,
-      ...platformLabels(COMPONENT.agentDatabase, { [LABEL.databaseOf]: deployment.metadata.name }),
-    },
-    ...annotations,
   };
 }

@@ -8,6 +8,7 @@ import {
   type Secret,
 } from '#lib/resources';
 import { platformLabels } from './object-labels.js';
+import { CA_KEY } from './trusted-ca.js';
 import { userMetadata } from './user-metadata.js';
 
 /** Key of the platform key in its Secret, and the variable's name. */
@@ -29,13 +30,16 @@ export interface DatabaseNotes {
   readonly mark: string | undefined;
   /** The connections that the server has, where they are fewer than were asked for. */
   readonly connections: number | undefined;
+  /** Certificates (PEM) that pods trust besides public ones; none by default. */
+  readonly trustedCa?: string | undefined;
 }
 
 /** How the deployment reaches its database. */
 export function buildDatabaseSecret(deployment: AgentDeployment, uri: string, notes: DatabaseNotes): Secret {
-  const { mark, connections } = notes;
+  const { mark, connections, trustedCa } = notes;
   const secret = secretOf(deployment, databaseSecretName(deployment.metadata.name), {
     [DATABASE_KEY]: encoded(uri),
+    ...(trustedCa === undefined ? {} : { [CA_KEY]: encoded(trustedCa) }),
   });
   if (mark === undefined && connections === undefined) return secret;
   const annotations = {

@@ -11,6 +11,7 @@ import {
 import { CONTAINER_SECURITY, platformLabels, platformPodSecurity } from './object-labels.js';
 import { platformImage, type PlatformSettings } from './platform-settings.js';
 import { placementOf } from './pod-placement.js';
+import { CA_KEY, trustedCaParts } from './trusted-ca.js';
 import { METRICS_ANNOTATIONS, METRICS_CONTAINER_PORT, telemetryEnvironment } from './pod-telemetry.js';
 
 /** What the Secret of an attempt holds; it lies in the system namespace, out of reach of agents' pods. */
@@ -19,6 +20,8 @@ export interface ExportCredentials {
   readonly databaseUri: string;
   /** Base64 values of the destination's Secret, with its own key names; none for the environment's credentials. */
   readonly store: Readonly<Record<string, string>>;
+  /** Certificates (PEM) that the worker trusts besides public ones. */
+  readonly trustedCa?: string | undefined;
 }
 
 export interface ExportAttempt {
@@ -58,6 +61,9 @@ export function buildExportSecret(attempt: ExportAttempt, credentials: ExportCre
     immutable: true,
     data: {
       database_uri: Buffer.from(credentials.databaseUri, 'utf8').toString('base64'),
+      ...(credentials.trustedCa === undefined
+        ? {}
+        : { [CA_KEY]: Buffer.from(credentials.trustedCa, 'utf8').toString('base64') }),
       ...Object.fromEntries(store),
     },
   };
@@ -66,6 +72,7 @@ export function buildExportSecret(attempt: ExportAttempt, credentials: ExportCre
 /** One Job for each attempt, without a back-off of its own: the fixed delay between attempts is the controller's. */
 export function buildExportJob(attempt: ExportAttempt, settings: PlatformSettings): Job {
   const metadata = metadataOf(attempt);
+  const trusted = settings.trustedCa === undefined ? undefined : trustedCaParts(metadata.name);
   return {
     apiVersion: 'batch/v1',
     kind: 'Job',
@@ -94,13 +101,15 @@ export function buildExportJob(attempt: ExportAttempt, settings: PlatformSetting
             {
               name: 'export-worker',
               image: platformImage('export-worker', settings),
-              env: workerEnvironment(attempt, metadata.name, settings),
+              env: [...workerEnvironment(attempt, metadata.name, settings), ...(trusted?.env ?? [])],
               ports: [METRICS_CONTAINER_PORT],
               resources: { requests: { cpu: '250m', memory: '256Mi' } },
               securityContext: CONTAINER_SECURITY,
               terminationMessagePolicy: 'File',
+              ...(trusted ? { volumeMounts: trusted.volumeMounts } : {}),
             },
           ],
+          ...(trusted ? { volumes: trusted.volumes } : {}),
         },
       },
     },

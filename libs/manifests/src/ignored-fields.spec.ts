@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { AgentDeployment, AgentRevision, ResourceSpec } from '#lib/resources';
 import { parse } from 'yaml';
-import { type DatabaseChoice, ignoredFields, ignoredText } from './ignored-fields.js';
+import { type DatabaseChoice, type FieldSurroundings, ignoredFields, ignoredText } from './ignored-fields.js';
 import {
   buildDatabaseSecret,
   buildDeploymentService,
@@ -70,8 +70,10 @@ const SAMPLES: Readonly<Record<string, readonly [unknown, ResourceSpec?]>> = {
   maxScale: [4, { queueCpu: 1 }],
 };
 
+const SECRETS_OF_REGISTRY: ResourceSpec = { imagePullSecrets: [{ name: 'registry' }] };
+const OWN: FieldSurroundings = { databases: 'own', runsProcesses: false };
 const ignoredIn = (resourceSpec: ResourceSpec): string =>
-  ignoredText(ignoredFields({ source: 'external_image', sourceConfig: { resourceSpec } }, 'own'));
+  ignoredText(ignoredFields({ source: 'external_image', sourceConfig: { resourceSpec } }, OWN));
 
 describe('ignoredFields', () => {
   it.each(fieldNames())('names %s, or it changes what is built', (field) => {
@@ -121,17 +123,28 @@ describe('ignoredFields', () => {
   ])('names the size of a database, and not its connections, where the server is %s', (choice, because) => {
     const resourceSpec = { dbCpu: 1, dbStorageGi: 5, dbMaxConnections: 9 };
     const text = ignoredText(
-      ignoredFields({ source: 'external_image', sourceConfig: { resourceSpec } }, choice),
+      ignoredFields(
+        { source: 'external_image', sourceConfig: { resourceSpec } },
+        { ...OWN, databases: choice },
+      ),
     );
     expect(text).toMatch(/^dbCpu, dbStorageGi have no effect: the database/);
     expect(text).toMatch(because);
   });
 
+  it('names Secrets of registries where agents are processes', () => {
+    const asked = { source: 'internal_image', sourceConfig: { resourceSpec: SECRETS_OF_REGISTRY } } as const;
+    expect(ignoredText(ignoredFields(asked, { ...OWN, runsProcesses: true }))).toBe(
+      'imagePullSecrets has no effect: agents of one machine are processes, and no image is pulled',
+    );
+    expect(ignoredFields(asked, OWN)).toEqual([]);
+  });
+
   it('names commands that an image has no use for', () => {
     const sourceConfig = { installCommand: 'npm ci', buildCommand: 'npm run build' };
-    const text = ignoredText(ignoredFields({ source: 'internal_image', sourceConfig }, 'own'));
+    const text = ignoredText(ignoredFields({ source: 'internal_image', sourceConfig }, OWN));
     expect(text).toBe('installCommand, buildCommand have no effect: an image is installed and built already');
-    expect(ignoredFields({ source: 'git_host', sourceConfig }, 'own')).toEqual([]);
+    expect(ignoredFields({ source: 'git_host', sourceConfig }, OWN)).toEqual([]);
   });
 
   it('leaves labels that no API server takes to the Deployment, which is refused with the reason', () => {

@@ -28,6 +28,15 @@ const NO_SERVER: Readonly<Record<Exclude<DatabaseChoice, 'own'>, string>> = {
     'the database lies on the shared Postgres server, since the pods run in another cluster and could not reach one in this cluster',
 };
 
+/** Where a deployment runs, as far as fields depend on it. */
+export interface FieldSurroundings {
+  readonly databases: DatabaseChoice;
+  /** Whether its pods are processes of one machine. */
+  readonly runsProcesses: boolean;
+}
+
+const NO_PULL = 'agents of one machine are processes, and no image is pulled';
+
 const NEVER: Readonly<Partial<Record<keyof ResourceSpec, string>>> = {
   orchestratorCpu: NO_SUCH_WORKLOAD,
   orchestratorCpuLimit: NO_SUCH_WORKLOAD,
@@ -48,13 +57,13 @@ const NEVER: Readonly<Partial<Record<keyof ResourceSpec, string>>> = {
  */
 export function ignoredFields(
   { source, sourceConfig }: Pick<AgentDeploymentSpec, 'source' | 'sourceConfig'>,
-  databases: DatabaseChoice,
+  surroundings: FieldSurroundings,
 ): readonly IgnoredField[] {
   const { installCommand, buildCommand, resourceSpec = {} } = sourceConfig;
   return [
     ...Object.keys(resourceSpec)
       .sort()
-      .flatMap((name) => judged(name as keyof ResourceSpec, resourceSpec, databases)),
+      .flatMap((name) => judged(name as keyof ResourceSpec, resourceSpec, surroundings)),
     ...(installCommand === undefined || source === 'git_host' ? [] : [ofSource('installCommand')]),
     ...(buildCommand === undefined || source === 'git_host' ? [] : [ofSource('buildCommand')]),
   ];
@@ -87,11 +96,12 @@ const SERVER_FIELDS: ReadonlySet<string> = new Set(DATABASE_SERVER_FIELDS);
 function judged(
   field: keyof ResourceSpec,
   spec: ResourceSpec,
-  databases: DatabaseChoice,
+  { databases, runsProcesses }: FieldSurroundings,
 ): readonly IgnoredField[] {
   if (spec[field] === undefined) return [];
   const noServer = databases === 'own' || !SERVER_FIELDS.has(field) ? undefined : NO_SERVER[databases];
-  const because = noServer ?? NEVER[field] ?? SOMETIMES[field]?.(spec);
+  const noPull = runsProcesses && field === 'imagePullSecrets' ? NO_PULL : undefined;
+  const because = noServer ?? noPull ?? NEVER[field] ?? SOMETIMES[field]?.(spec);
   return because === undefined ? [] : [{ field, because }];
 }
 

@@ -18,8 +18,22 @@ export {
   SERVER_PASSWORD_KEY,
   wantsDatabaseServer,
 } from './database-server.js';
+export { AGENT_VOLUMES, type AgentVolume, parseAgentVolumes } from './agent-volumes.js';
+export { findBaselineViolation } from './baseline-violation.js';
+export {
+  parsePodSecurityLevel,
+  POD_SECURITY_LABEL,
+  type PodSecurityLevel,
+  podSecurityOf,
+} from './pod-security-level.js';
+export { isClaimName, isSecretName, type NamedByPlatform } from './platform-object-name.js';
+export { MAX_NAMED_SECRETS, type RefusedObject, refusedObjectText } from './refused-object.js';
+export { isReservedClaimName, isReservedSecretName } from './reserved-secret-name.js';
+export { buildServerPolicy } from './database-server-policy.js';
+export { buildDisruptionBudget } from './disruption-budget.js';
 export { buildExportJob, buildExportSecret, type ExportAttempt } from './export-attempt.js';
-export { type DatabaseChoice, ignoredFields, ignoredText } from './ignored-fields.js';
+export { type DatabaseChoice, type FieldSurroundings, ignoredFields, ignoredText } from './ignored-fields.js';
+export { CA_KEY } from './trusted-ca.js';
 export { idleToken } from './idle-token.js';
 export {
   buildListenerKey,
@@ -39,6 +53,7 @@ export {
 export type { AddressMode } from './address-mode.js';
 export type { PlatformSettings } from './platform-settings.js';
 export {
+  AGENT_CONTAINER,
   buildQueueDeployment,
   buildRevisionDeployment,
   maySleep,

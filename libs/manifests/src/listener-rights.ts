@@ -10,6 +10,10 @@ const WORKLOAD_RULES: readonly PolicyRule[] = [
   { apiGroups: ['apps'], resources: ['replicasets'], verbs: READ },
   // an autoscaler of the user's own has the number of pods of its Deployment
   { apiGroups: ['autoscaling'], resources: ['horizontalpodautoscalers'], verbs: READ },
+  // one pod of an agent with several is evicted at a time
+  { apiGroups: ['policy'], resources: ['poddisruptionbudgets'], verbs: [...READ, ...WRITE] },
+  // an owner reference that blocks its owner's deletion needs this right where that admission is on
+  { apiGroups: ['apps'], resources: ['deployments/finalizers'], verbs: ['update'] },
   { apiGroups: [''], resources: ['services'], verbs: [...READ, ...WRITE] },
   { apiGroups: [''], resources: ['pods'], verbs: READ },
   // the last output of a revision that failed outlives its pods

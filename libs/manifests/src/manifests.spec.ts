@@ -124,6 +124,7 @@ describe('Deployment of a revision', () => {
       LANGSMITH_API_KEY: { secretKeyRef: { name: 'a-platform', key: 'LANGSMITH_API_KEY' } },
       LANGSMITH_PROJECT: 'My agent',
       POSTGRES_URI: { secretKeyRef: { name: 'a-database', key: 'POSTGRES_URI' } },
+      AGENTPLANE_TRUSTED_CA: { secretKeyRef: { name: 'a-database', key: 'ca.crt', optional: true } },
       AGENTPLANE_AUTH_URL: 'http://api:8470',
       AGENTPLANE_TENANT_ID: 'tenant',
       AGENTPLANE_DEPLOYMENT: 'My agent',
@@ -260,15 +261,15 @@ describe('second workload of a revision', () => {
   it('leaves room for its pods among the connections of the database', () => {
     expect(
       [undefined, { queueMaxScale: 3 }, { dbMaxConnections: 200 }].map((spec) => podsThatConnect(spec)),
-    ).toEqual([...[2, 8, 22]]);
-    expect([podsThatConnect({ dbMaxConnections: 200 }, 59), podsThatConnect(undefined, 59)]).toEqual([6, 2]);
+    ).toEqual([...[4, 10, 22]]);
+    expect([podsThatConnect({ dbMaxConnections: 200 }, 59), podsThatConnect(undefined, 59)]).toEqual([6, 4]);
   });
-  it('counts for the connections that the database admits, as more pods do', () => {
+  it('counts for the connections that the database admits, as more pods and those of four revisions do', () => {
     expect(
-      [undefined, { minScale: 3 }, { queueMinScale: 2 }, { queueMaxScale: 3 }, { minScale: 50 }].map(
+      [undefined, { minScale: 2 }, { maxScale: 2 }, { queueMaxScale: 2 }, { minScale: 50 }].map(
         wantedConnections,
       ),
-    ).toEqual([20, 56, 56, 74, 100]);
+    ).toEqual([38, 74, 56, 92, 100]);
   });
   it('has its role in a variable, as the first one then has', () => {
     const roleOf = ({ spec }: Deployment) =>
@@ -442,6 +443,28 @@ describe('export attempt', () => {
     const exportFiles = { AGENTPLANE_EXPORT_FILE_ROWS: '1000' };
     const { spec } = buildExportJob(attempt, { ...SETTINGS, exportFiles }).spec.template;
     expect(spec.containers[0]?.env).toContainEqual({ name: 'AGENTPLANE_EXPORT_FILE_ROWS', value: '1000' });
+  });
+  it('trusts the certificates in its Secret where the platform has some', () => {
+    const { spec } = buildExportJob(attempt, { ...SETTINGS, trustedCa: 'PEM' }).spec.template;
+    const [worker] = spec.containers;
+    const file = '/etc/agentplane/trusted-ca/ca.crt';
+    expect(worker?.env).toContainEqual({ name: 'NODE_EXTRA_CA_CERTS', value: file });
+    expect([worker?.volumeMounts, spec.volumes]).toEqual([
+      [{ name: 'trusted-ca', mountPath: '/etc/agentplane/trusted-ca', readOnly: true }],
+      [
+        {
+          name: 'trusted-ca',
+          secret: {
+            secretName: 'bxr-0123456789ab-3',
+            items: [{ key: 'ca.crt', path: 'ca.crt' }],
+            optional: true,
+          },
+        },
+      ],
+    ]);
+    const credentials = { databaseUri: 'u', store: {}, trustedCa: 'PEM' };
+    expect(buildExportSecret(attempt, credentials).data?.['ca.crt']).toBe('UEVN');
+    expect(job.spec.template.spec.volumes).toBeUndefined();
   });
   it('holds its credentials in an immutable Secret only', () => {
     expect(secret.immutable).toBe(true);

@@ -24,6 +24,8 @@ export interface PlatformSettings {
   readonly allowPrivateEndpoints?: boolean;
   /** Variables of export workers that bound their files; none for their own defaults. */
   readonly exportFiles?: Readonly<Record<string, string>>;
+  /** Certificates (PEM) that programs and agents trust besides public ones; of the controller. */
+  readonly trustedCa?: string | undefined;
   /** Of a listener: tokens are derived from it by which it asks pods whether they are idle. */
   readonly idleKey?: string;
   /** Variables of OpenTelemetry for the platform's pods, without secrets; none when nothing is traced. */

@@ -18,10 +18,11 @@ import type { PlatformSettings } from './platform-settings.js';
 import { podResources, type WantedResources } from './pod-resources.js';
 import { METRICS_ANNOTATIONS, METRICS_CONTAINER_PORT, telemetryEnvironment } from './pod-telemetry.js';
 import { runtimePlacement } from './runtime-placement.js';
+import { CA_KEY, CA_VARIABLE } from './trusted-ca.js';
 import { annotationsPart, userAnnotations, userLabels } from './user-metadata.js';
 
 /** Name of the agent's own container. */
-const AGENT_CONTAINER = 'agent';
+export const AGENT_CONTAINER = 'agent';
 
 /** Port of the agent server in a cluster; on one machine the node chooses another. */
 const AGENT_PORT = 8000;
@@ -109,11 +110,17 @@ const SPARE_CONNECTIONS = 2;
 /** Of one deployment that says nothing else: others use the same server. */
 const MAX_CONNECTIONS = 100;
 
-/** Connections that all pods of a deployment need, of two revisions at once during a rollout. */
+/**
+ * Connections that all pods of a deployment need while one revision follows another: of the one that serves and of the one
+ * that is to take over, with as many pods as either may have, and of the one that is kept warm and of one that ends, with
+ * the fewest.
+ */
 export function wantedConnections(resourceSpec: AgentRevision['spec']['resourceSpec']): number {
   const wanted = { spec: resourceSpec ? { resourceSpec } : {} };
-  const pods = answeringRange(wanted).max + (queueRange(wanted)?.max ?? 0);
-  return Math.min(MAX_CONNECTIONS, 2 * POD_CONNECTIONS * pods + SPARE_CONNECTIONS);
+  const [answering, taking] = [answeringRange(wanted), queueRange(wanted)];
+  const most = answering.max + (taking?.max ?? 0);
+  const fewest = answering.min + (taking?.min ?? 0);
+  return Math.min(MAX_CONNECTIONS, 2 * POD_CONNECTIONS * (most + fewest) + SPARE_CONNECTIONS);
 }
 
 /**
@@ -306,6 +313,10 @@ function agentEnvironment(
     { name: 'LANGSMITH_API_KEY', valueFrom: fromSecret(spec.platformSecretName, 'LANGSMITH_API_KEY') },
     { name: 'LANGSMITH_PROJECT', value: spec.deploymentWireName },
     { name: 'POSTGRES_URI', valueFrom: fromSecret(spec.databaseSecretName, 'POSTGRES_URI') },
+    {
+      name: CA_VARIABLE,
+      valueFrom: { secretKeyRef: { name: spec.databaseSecretName, key: CA_KEY, optional: true } },
+    },
     { name: 'AGENTPLANE_AUTH_URL', value: settings.apiUrl },
     { name: 'AGENTPLANE_TENANT_ID', value: spec.tenantId },
     { name: 'AGENTPLANE_DEPLOYMENT', value: spec.deploymentWireName },

@@ -1,5 +1,5 @@
 export { destinationSettings } from './destination-settings.js';
-export type { MultipartUpload } from './multipart-upload.js';
+export type { CompletedUpload, MultipartUpload } from './multipart-upload.js';
 export type { ObjectStat } from './object-stat.js';
 export { ObjectStoreError } from './object-store-error.js';
 export type { DestinationCheck, ObjectStore, ObjectStoreSettings } from './object-store.js';

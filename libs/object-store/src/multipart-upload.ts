@@ -28,17 +28,26 @@ export interface MultipartUploadOptions {
   readonly signal?: AbortSignal;
 }
 
+/** What an upload became. */
+export interface CompletedUpload {
+  readonly size: number;
+  readonly etag: string;
+  /** False where reading is refused: neither the size nor the mark of the object was compared. */
+  readonly isVerified: boolean;
+}
+
 /** One object in the making: write bytes, then complete or abort. */
 export interface MultipartUpload {
   readonly uploadId: string;
   /** Copies the bytes. Resolves when there is room for more; rejects when a part has failed for good. */
   write(chunk: Buffer): Promise<void>;
   /**
-   * Sends what is left, completes, and compares the object's size with what was written. After `PreconditionFailed` it
-   * may be called again.
+   * Sends what is left, completes, and compares size and mark of the object with what was written, where the key may
+   * read. After `PreconditionFailed` it may be called again.
    * @param options.replace whatever lies at the key, in spite of `onlyIfAbsent`
+   * @throws ObjectStoreError `SizeMismatch` or `ObjectReplaced` when another object is found
    */
-  complete(options?: { replace?: boolean }): Promise<{ size: number; etag: string }>;
+  complete(options?: { replace?: boolean }): Promise<CompletedUpload>;
   /** Throws the parts away; safe after any failure, and after `complete`, when it does nothing. */
   abort(): Promise<void>;
 }
@@ -127,7 +136,7 @@ export class PartsUpload implements MultipartUpload {
     }
   }
 
-  async complete({ replace = false }: { replace?: boolean } = {}): Promise<{ size: number; etag: string }> {
+  async complete({ replace = false }: { replace?: boolean } = {}): Promise<CompletedUpload> {
     // an object without parts cannot be completed, so an empty one has one empty part
     if (this.#filled > 0 || this.#nextPart === 1) await this.#sendCurrent();
     await Promise.all(this.#sending);
@@ -138,8 +147,7 @@ export class PartsUpload implements MultipartUpload {
       this.#requestCompletion(!replace && (this.#options.onlyIfAbsent ?? false)),
     );
     this.#isCompleted = true;
-    await this.#verifySize();
-    return { size: this.#size, etag };
+    return { size: this.#size, etag, isVerified: await this.#verify() };
   }
 
   async abort(): Promise<void> {
@@ -195,6 +203,9 @@ export class PartsUpload implements MultipartUpload {
       return await conditionally(onlyIfAbsent, attempted, (condition) => this.#sendCompletion(condition));
     } catch (error) {
       const failure = classify(error, attempted);
+      const isRefused = failure.isWithoutEffect || failure.code === 'PreconditionFailed';
+      // a store may end the upload with its refusal: that it is gone then does not say that it was completed
+      if (isRefused) this.#isSent = isRepeated;
       const mayBeDone = failure.code === 'NoSuchUpload' || failure.code === 'PreconditionFailed';
       const done = isRepeated && mayBeDone ? await this.#findDone(failure) : undefined;
       if (done !== undefined) return done;
@@ -251,21 +262,25 @@ export class PartsUpload implements MultipartUpload {
     return `${createHash('md5').update(md5s).digest('hex')}-${this.#parts.length}`;
   }
 
-  async #verifySize(): Promise<void> {
+  /** @returns false where it may not look: reading is a recommended permission, not a required one */
+  async #verify(): Promise<boolean> {
     const { key } = this.#target;
-    const found = await this.#target.stat().catch((error: unknown) => {
-      // reading is a recommended permission, not a required one
-      if (classify(error, '').code === 'AccessDenied') return { size: this.#size };
+    let found: ObjectStat | undefined;
+    try {
+      found = await this.#target.stat();
+    } catch (error) {
+      if (classify(error, '').code === 'AccessDenied') return false;
       throw error;
-    });
+    }
     if (found?.size !== this.#size)
       throw new ObjectStoreError(
         'SizeMismatch',
         `verify ${key}: ${this.#size} bytes written, ${found?.size ?? 'none'} stored`,
       );
     const { mark } = this.#options;
-    if (mark !== undefined && 'mark' in found && found.mark !== mark)
+    if (mark !== undefined && found.mark !== mark)
       throw new ObjectStoreError('ObjectReplaced', `verify ${key}`);
+    return true;
   }
 }
 

@@ -14,12 +14,21 @@ const BUSY = new Set([
   'ServiceUnavailable',
   'RequestTimeout',
   'OperationAborted',
+  // another request concerned the same key at the same time
+  'ConditionalRequestConflict',
   'SizeMismatch',
   // the service that hands out those of a role may be away for a moment
   'NoCredentials',
 ]);
 /** The store, or the network before it, has said that it did nothing. */
-const NOTHING_DONE = new Set(['SlowDown', 'ServiceUnavailable', 'ECONNREFUSED', 'EAI_AGAIN', 'ENETUNREACH']);
+const NOTHING_DONE = new Set([
+  'SlowDown',
+  'ServiceUnavailable',
+  'ConditionalRequestConflict',
+  'ECONNREFUSED',
+  'EAI_AGAIN',
+  'ENETUNREACH',
+]);
 const NETWORK = new Set([
   'ECONNRESET',
   'EPIPE',

@@ -1,5 +1,6 @@
 import { PageBuffer } from './page-buffer.js';
 import type { ValueEncoder } from './value-encoder.js';
+import { ValuePlaces } from './value-places.js';
 
 /** Beyond this a dictionary costs readers more than it saves. */
 const MAX_BYTES = 512 << 10;
@@ -11,8 +12,8 @@ export class Dictionary {
   /** The dictionary page's values. */
   readonly page = new PageBuffer();
   readonly #encode: ValueEncoder;
-  readonly #indexes = new Map<string, number>();
-  /** The value before, since the same comes again more often than not: a comparison of bytes is cheaper than a string. */
+  readonly #places = new ValuePlaces();
+  /** The value before, since the same comes again more often than not. */
   readonly #last = Buffer.alloc(MAX_LAST_BYTES);
   #lastLength = -1;
   #lastIndex = 0;
@@ -22,7 +23,7 @@ export class Dictionary {
   }
 
   get size(): number {
-    return this.#indexes.size;
+    return this.#places.size;
   }
 
   get isFull(): boolean {
@@ -41,11 +42,9 @@ export class Dictionary {
   }
 
   #indexOf(source: Buffer, at: number, length: number, added: (start: number) => void): number {
-    const key = source.toString('latin1', at, at + length);
-    const known = this.#indexes.get(key);
-    if (known !== undefined) return known;
-    const index = this.#indexes.size;
-    this.#indexes.set(key, index);
+    const { size } = this.#places;
+    const index = this.#places.place(source, at, length);
+    if (index < size) return index;
     const start = this.page.length;
     this.#encode(this.page, source, at, length);
     added(start);
@@ -53,7 +52,7 @@ export class Dictionary {
   }
 
   clear(): void {
-    this.#indexes.clear();
+    this.#places.clear();
     this.page.clear();
     this.#lastLength = -1;
   }

@@ -81,6 +81,39 @@ describe('openPool', () => {
     expect(errors.map(postgresTrouble)).toEqual(['unavailable', 'unavailable']);
   });
 
+  describe('of a role that may have fewer connections', () => {
+    let few: Pool;
+    beforeAll(async () => {
+      await pool.query(`CREATE ROLE few LOGIN CONNECTION LIMIT 1 PASSWORD 'few'`);
+      const address = new URL(uri);
+      [address.username, address.password] = ['few', 'few'];
+      few = openPool({
+        ...{ uri: address.toString(), applicationName: 'few', maxConnections: 3 },
+        ...{ connectTimeoutMs: 3_000, log },
+      });
+    });
+    afterAll(async () => {
+      await few.end();
+      await pool.query('DROP ROLE few');
+    });
+
+    it('waits for a connection that it has', async () => {
+      const lent = await few.connect();
+      const answers = Promise.all([few.query('SELECT 1'), few.connect().then((one) => one.release())]);
+      answers.catch(() => undefined);
+      await new Promise((resolve) => setTimeout(resolve, 200)); // both have been refused by then
+      lent.release();
+      expect((await answers)[0].rowCount).toBe(1);
+    });
+
+    it('fails as unavailable, by the words of the server, when none is free in time', async () => {
+      const lent = await few.connect();
+      const error = await failure(few.query('SELECT 1'));
+      lent.release();
+      expect([sqlState(error), postgresTrouble(error)]).toEqual(['53300', 'unavailable']);
+    });
+  });
+
   it('leaves a mistake of the caller what it is', async () => {
     const circular: Record<string, unknown> = {};
     circular.self = circular;

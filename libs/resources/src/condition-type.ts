@@ -64,8 +64,12 @@ export const REASON = {
   reservedEnvironment: 'ReservedEnvironment',
   dangerousEnvironment: 'DangerousEnvironment',
   secretMissing: 'SecretMissing',
-  /** The Secret is one of the platform's own. */
+  /** A Secret is one of the platform's own, or may become one. */
   secretRefused: 'SecretRefused',
+  /** A volume is one of the platform's own, or of a kind that the platform gives to no agent. */
+  volumeRefused: 'VolumeRefused',
+  /** The namespace enforces a Pod Security Standard that the containers do not keep. */
+  podSecurityRefused: 'PodSecurityRefused',
   notOurs: 'NotOurs',
   listenerMissing: 'ListenerMissing',
   noRevision: 'NoRevision',

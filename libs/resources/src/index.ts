@@ -17,12 +17,18 @@ export {
 } from './built-in/core.js';
 export { CUSTOM_RESOURCE_DEFINITIONS, type CustomResourceDefinition } from './built-in/crd.js';
 export { LEASES, type Lease } from './built-in/lease.js';
+export { namedByPodSpec, pullSecretsOf } from './built-in/named-by-pod-spec.js';
+export { NETWORK_POLICIES, type NetworkPolicy, type NetworkPolicyPeer } from './built-in/network.js';
 export {
   NODES,
   CPU_LIMITS_KEPT,
+  nodeWarnings,
   PODS_RUN_AS_ROOT,
+  PODS_SHARE_USER,
+  SHARED_USER_MESSAGE,
   PROCESS_RUNTIME,
   PROCESS_RUNTIME_TAINT,
+  selectsProcessRuntime,
   type Node,
   type NodeCondition,
   type Taint,
@@ -54,6 +60,7 @@ export {
   type Role,
   type RoleBinding,
 } from './built-in/rbac.js';
+export { POD_DISRUPTION_BUDGETS, type PodDisruptionBudget } from './built-in/disruption.js';
 export {
   DEPLOYMENTS,
   HORIZONTAL_POD_AUTOSCALERS,
@@ -121,6 +128,7 @@ export type {
   WorkspaceLimits,
 } from './generated/shared.js';
 export type { Workspace, WorkspaceSpec, WorkspaceStatus } from './generated/workspace.js';
+export { fulfilsSelector } from './fulfils-selector.js';
 export { isDeleting, type KubeObject } from './kube-object.js';
 export { digestIdleToken } from './idle-token-digest.js';
 export { BUILD_LOGIN_TYPE, LISTENER_KEY_TYPE, SECRET_TYPE, WEBHOOK_SECRET_KEY } from './secret-type.js';

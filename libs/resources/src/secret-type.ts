@@ -1,6 +1,7 @@
 /**
  * Types of Secrets that the platform makes. A type cannot be changed once a Secret exists, on any cluster, so that it is a
- * mark that nobody takes off: the embedded API server gives such a Secret to no pod, and no deployment can name it.
+ * mark that nobody takes off: the embedded API server gives such a Secret to no pod, and no deployment can name it, neither as
+ * its `secretsRef` nor in volumes and variables of its resource spec. Pods that somebody makes in another API server can.
  */
 export const SECRET_TYPE = {
   /** The keys of a BulkExportDestination; export workers get copies of their own, in the system namespace. */
@@ -12,12 +13,12 @@ export const SECRET_TYPE = {
 } as const;
 
 /**
- * What a build from git fetches with, for as long as its Job exists. The pod of that Job has it, so pods may; no
- * deployment can name it.
+ * What a build from git fetches with, for as long as its Job exists. The pod of that Job has it, on the embedded API
+ * server no other, and no deployment can name it.
  */
 export const BUILD_LOGIN_TYPE = 'agentplane.dev/build-login';
 
-/** The key of a Listener, which its pod has, so pods may; no deployment can name it. */
+/** The key of a Listener, which its pod has, on the embedded API server no other; no deployment can name it. */
 export const LISTENER_KEY_TYPE = 'agentplane.dev/listener-key';
 
 /** Keys of a Secret that signs webhooks. */

@@ -61,6 +61,17 @@ describe('RestClient', () => {
   });
 
   it.each([
+    ['nothing', () => undefined],
+    ['a part', (_request, response) => void response.write('{')],
+  ] as const satisfies readonly [string, RequestListener][])(
+    'gives up a server that sends %s within its time',
+    async (_what, answer) => {
+      const rest = new RestClient({ url: await serve(answer), key: 'k' }, { timeoutMs: 300 });
+      await expect(rest.request('GET', '/v1/warnings')).rejects.toThrow(RestUnreachableError);
+    },
+  );
+
+  it.each([
     [403, '{"detail":"this key may not list keys"}', 'this key may not list keys'],
     [500, '<html>', 'the answer was HTTP 500'],
     [

@@ -26,11 +26,16 @@ type RestMethod = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 export class RestClient {
   readonly #access: RestAccess;
   readonly #send: Fetch;
+  readonly #timeoutMs: number;
 
-  /** @throws Error for a file of certificates that cannot be used */
-  constructor(access: RestAccess) {
+  /**
+   * @param options.timeoutMs until a request that has no whole answer yet is given up; default 30 s
+   * @throws Error for a file of certificates that cannot be used
+   */
+  constructor(access: RestAccess, { timeoutMs = TIMEOUT_MS }: { readonly timeoutMs?: number } = {}) {
     this.#access = access;
     this.#send = fetchOf(access);
+    this.#timeoutMs = timeoutMs;
   }
 
   /**
@@ -44,7 +49,7 @@ export class RestClient {
       method,
       headers: body === undefined ? {} : { 'content-type': 'application/json' },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-      signal: AbortSignal.timeout(TIMEOUT_MS),
+      signal: AbortSignal.timeout(this.#timeoutMs),
     });
     const text = await this.#textOf(response, asked);
     if (!response.ok) throw this.#refusal(response, text, asked);

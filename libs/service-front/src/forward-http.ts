@@ -1,13 +1,14 @@
 import type { ClientRequest, IncomingMessage, ServerResponse } from 'node:http';
 import { connect, type Socket } from 'node:net';
-import type { Duplex } from 'node:stream';
+import type { Clock } from '#lib/time';
 import {
   answerDetail,
-  answerSocket,
   boundInterim,
+  passUpgrade,
   plainHttp,
   protectAnswer,
   whenExchangeEnds,
+  withoutPageCookie,
 } from '#lib/http';
 import { IDLE_HEADER } from '#lib/lifecycle';
 import type { Endpoint } from './endpoint.js';
@@ -17,9 +18,12 @@ import type { SleepGate } from './sleep-gate.js';
 /** How long a request waits for a ready pod before it is answered with 503. */
 const PATIENCE_MS = 5_000;
 const MAX_PODS_TRIED = 4;
-const RETRY = { 'retry-after': '1' };
 /** Belong to one hop, not to the message (RFC 9110 §7.6.1), or announce trailers, which are not passed on. */
-const HOP_HEADERS = ['connection', 'keep-alive', 'proxy-connection', 'te', 'trailer', 'upgrade'];
+const HOP_HEADERS = [
+  ...['connection', 'keep-alive', 'proxy-connection', 'te', 'trailer', 'upgrade'],
+  // of an offer of HTTP/2, which is not taken
+  'http2-settings',
+];
 /** Its listener asks a pod at the pod's own address: a question that comes through a Service is somebody else's. */
 const KEPT_BACK = new Set([...HOP_HEADERS, IDLE_HEADER]);
 
@@ -31,7 +35,11 @@ function forwardedHeaders(headers: readonly string[], written: WrittenHeaders = 
   for (let at = 0; at < headers.length; at += 2) {
     const name = headers[at] ?? '';
     const key = name.toLowerCase();
-    if (!KEPT_BACK.has(key) && !Object.hasOwn(written, key)) kept.push(name, headers[at + 1] ?? '');
+    if (KEPT_BACK.has(key) || Object.hasOwn(written, key)) continue;
+    const value = headers[at + 1] ?? '';
+    // cookies know no port: a browser that reads pages at this host sends theirs to every server of it
+    const passed = key === 'cookie' ? withoutPageCookie(value) : value;
+    if (passed !== undefined) kept.push(name, passed);
   }
   return [...kept, ...linesOf(written)];
 }
@@ -45,6 +53,7 @@ export interface ServiceBehind {
   readonly endpoints: EndpointChoice;
   readonly gate: SleepGate;
   readonly serviceName: string;
+  readonly clock: Clock;
   /** None where missing: headers go on as they came. */
   readonly written?: WrittenHeaders;
 }
@@ -93,6 +102,15 @@ function answer(from: IncomingMessage, to: ServerResponse): void {
   from.once('error', () => to.destroy());
 }
 
+function passAnswer(from: IncomingMessage, to: ServerResponse, serviceName: string): void {
+  try {
+    answer(from, to);
+  } catch {
+    from.destroy();
+    answerDetail(to, 503, `the pod of Service ${serviceName} gave an answer that is no HTTP`);
+  }
+}
+
 /** What monitors ask again and again, without a key. */
 function isProbe({ method, url }: IncomingMessage): boolean {
   return method === 'GET' && url === '/ok';
@@ -139,14 +157,7 @@ export async function forwardHttp(
   });
   boundInterim(outgoing);
   gone.signal.addEventListener('abort', () => outgoing.destroy());
-  outgoing.once('response', (from) => {
-    try {
-      answer(from, response);
-    } catch {
-      outgoing.destroy();
-      answerDetail(response, 503, `the pod of Service ${serviceName} gave an answer that is no HTTP`);
-    }
-  });
+  outgoing.once('response', (from) => passAnswer(from, response, serviceName));
   // without a listener Node ends the connection and says nothing
   outgoing.once('upgrade', (_from, switched) => {
     switched.destroy();
@@ -160,50 +171,42 @@ export async function forwardHttp(
   incoming.pipe(outgoing);
 }
 
-/** Of names and values in turn those that go on; the request keeps what it says of its connection. */
-function keptInUpgrade(written: WrittenHeaders) {
-  return (name: string, at: number, all: readonly string[]): readonly string[] => {
-    const key = name.toLowerCase();
-    return at % 2 === 1 || key === IDLE_HEADER || Object.hasOwn(written, key)
-      ? []
-      : [name, all[at + 1] ?? ''];
-  };
-}
-
-/** A connection that becomes something else (WebSocket): the head goes to a pod as it came, then bytes both ways. */
+/**
+ * Leads a request that may become something else (WebSocket) to a ready pod: the pod decides whether it does.
+ * @param response of `upgradeAnswer`
+ * @param head what the client sent ahead
+ */
 export async function forwardUpgrade(
   incoming: IncomingMessage,
-  client: Duplex,
+  response: ServerResponse,
   head: Buffer,
-  { endpoints, gate, serviceName, written = {} }: ServiceBehind,
+  { endpoints, gate, serviceName, written, clock }: ServiceBehind,
 ): Promise<void> {
   const gone = new AbortController();
-  client.once('close', () => gone.abort());
-  client.once('error', () => client.destroy());
+  whenExchangeEnds(incoming, response, () => gone.abort());
   const refusal = await gate.pass(incoming, gone.signal);
-  const socket = refusal ? undefined : await connectToPod(endpoints, gone.signal);
-  if (!socket) {
-    const detail = refusal ? `Service ${serviceName}: ${refusal.message}` : noPod(serviceName, endpoints);
-    return answerSocket(client, refusal?.status ?? 503, { detail }, RETRY);
-  }
-  const lines = [`${incoming.method} ${incoming.url} HTTP/1.1`];
-  const headers = [...incoming.rawHeaders.flatMap(keptInUpgrade(written)), ...linesOf(written)];
-  for (let at = 0; at < headers.length; at += 2) lines.push(`${headers[at]}: ${headers[at + 1]}`);
-  // as they were read: a byte is a letter
-  socket.write(`${lines.join('\r\n')}\r\n\r\n`, 'latin1');
-  if (head.length > 0) socket.write(head);
-  joinSockets(client, socket);
-}
-
-/** Bytes both ways until one side ends; an error on one side ends the other. */
-export function joinSockets(one: Duplex, other: Duplex): void {
-  one.pipe(other);
-  other.pipe(one);
-  for (const [from, to] of [
-    [one, other],
-    [other, one],
-  ] as const) {
-    from.once('error', () => to.destroy());
-    from.once('close', () => to.destroy());
-  }
+  if (refusal) return answerDetail(response, refusal.status, `Service ${serviceName}: ${refusal.message}`);
+  const socket = await connectToPod(endpoints, gone.signal);
+  if (!socket) return answerDetail(response, 503, noPod(serviceName, endpoints));
+  gone.signal.addEventListener('abort', () => socket.destroy());
+  const protocol = incoming.headers.upgrade ?? '';
+  const outgoing = plainHttp.request({
+    createConnection: () => socket,
+    method: incoming.method,
+    path: incoming.url,
+    headers: [
+      ...forwardedHeaders(incoming.rawHeaders, written),
+      ...['connection', 'upgrade', 'upgrade', protocol],
+    ],
+  });
+  passUpgrade(outgoing, {
+    ...{ response, head, clock },
+    onAnswer: (from) => passAnswer(from, response, serviceName),
+    onNone: (isLate) => {
+      const what = isLate
+        ? 'gave no answer to an upgrade in time'
+        : 'closed the connection before it answered';
+      answerDetail(response, isLate ? 504 : 503, `the pod of Service ${serviceName} ${what}`);
+    },
+  });
 }

@@ -2,12 +2,15 @@ import type { Server as HttpServer } from 'node:http';
 import { connect, createServer as createTcpServer, type Server, type Socket } from 'node:net';
 import {
   answerBrokenRequests,
+  asksToUpgrade,
   type ConnectionRoom,
+  joinSockets,
   limitServer,
   plainHttp,
   SERVER_LIMITS,
   serverOptions,
   type ServerLimits,
+  upgradeAnswer,
 } from '#lib/http';
 import { claimAddress, depositSocket, withdrawSocket } from '#lib/held-sockets';
 import { findStablePort } from '#lib/stable-port';
@@ -15,7 +18,7 @@ import { type Logger, recordCuts } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import type { Endpoint } from './endpoint.js';
 import { EndpointChoice } from './endpoint-choice.js';
-import { forwardHttp, forwardUpgrade, joinSockets } from './forward-http.js';
+import { forwardHttp, forwardUpgrade } from './forward-http.js';
 import { SleepGate, type SleepGateOptions } from './sleep-gate.js';
 
 /** How often, and with what pause, a wished port is tried. */
@@ -133,19 +136,21 @@ function httpServer(choice: EndpointChoice, options: ServiceListenerOptions): Ht
     ...serverOptions(limits),
     // the pod answers for itself
     requireHostHeader: false,
+    shouldUpgradeCallback: asksToUpgrade,
     keepAliveTimeout: 30_000,
   });
   answerBrokenRequests(server);
   limitServer(server, { limits, clock, onCut: recordCuts(log, `service ${serviceName}`) });
   // what cannot be passed on is the trouble of this connection alone
-  const behind = { endpoints: choice, gate, serviceName };
+  const behind = { endpoints: choice, gate, serviceName, clock };
   server.on('request', (incoming, response) => {
     response.once('close', room.begin(incoming.socket));
     forwardHttp(incoming, response, behind).catch(() => response.destroy());
   });
   server.on('upgrade', (incoming, client, head) => {
     room.begin(incoming.socket);
-    forwardUpgrade(incoming, client, head, behind).catch(() => client.destroy());
+    const response = upgradeAnswer(incoming);
+    if (response) forwardUpgrade(incoming, response, head, behind).catch(() => client.destroy());
   });
   return server;
 }

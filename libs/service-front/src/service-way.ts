@@ -1,6 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { LookupFunction } from 'node:net';
-import type { Duplex } from 'node:stream';
 import type { Clock } from '#lib/time';
 import { EndpointChoice } from './endpoint-choice.js';
 import { forwardHttp, forwardUpgrade, type ServiceBehind, type WrittenHeaders } from './forward-http.js';
@@ -48,18 +47,22 @@ export class ServiceWay {
     forwardHttp(incoming, response, this.#behind(to, written)).catch(() => response.destroy());
   }
 
+  /** @param response of `upgradeAnswer` */
   upgrade(
     incoming: IncomingMessage,
-    client: Duplex,
+    response: ServerResponse,
     head: Buffer,
     to: ServicePort,
     written?: WrittenHeaders,
   ): void {
-    forwardUpgrade(incoming, client, head, this.#behind(to, written)).catch(() => client.destroy());
+    forwardUpgrade(incoming, response, head, this.#behind(to, written)).catch(() => response.destroy());
   }
 
   #behind(to: ServicePort, written: WrittenHeaders = {}): ServiceBehind {
-    return { endpoints: this.#choice(to), gate: this.#gate, serviceName: to.name, written };
+    return {
+      ...{ endpoints: this.#choice(to), gate: this.#gate, clock: this.#clock },
+      ...{ serviceName: to.name, written },
+    };
   }
 
   #choice({ name, host, port }: ServicePort): EndpointChoice {

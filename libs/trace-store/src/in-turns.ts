@@ -203,9 +203,9 @@ export function statisticsInTurns(
 /** Who opens a link is no tenant yet: all of them together are as one. */
 export function sharesInTurns(shares: Shares, turns: TenantTurns): Shares {
   return {
-    share: (tenantId, runId) => turns.run(tenantId, () => shares.share(tenantId, runId)),
+    share: (tenantId, run) => turns.run(tenantId, () => shares.share(tenantId, run)),
     find: (tenantId, runId) => turns.run(tenantId, () => shares.find(tenantId, runId)),
-    unshare: (tenantId, runId) => turns.run(tenantId, () => shares.unshare(tenantId, runId)),
+    unshare: (tenantId, run) => turns.run(tenantId, () => shares.unshare(tenantId, run)),
     open: (token) => turns.run(LINKS, () => shares.open(token)),
   };
 }

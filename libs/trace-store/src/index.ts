@@ -52,6 +52,7 @@ export type { FeedbackChange, FeedbackSearch, NewFeedback, StoredFeedback } from
 export type { RunFilters } from './filter/filter-sql.js';
 export { metadataOf } from './query/metadata-of.js';
 export { type Moved, moveTraces } from './moving/move-traces.js';
+export { findOpenDatabases, warnOfOpenDatabases } from './open-databases.js';
 export { openTraceStore } from './open-trace-store.js';
 export { parsePrice } from './price/decimal.js';
 export {
@@ -77,3 +78,4 @@ export type { RunStatistics } from './summary/run-statistics.js';
 export type { Thread, ThreadCursor } from './thread/thread.js';
 export type { TraceStore } from './trace-store.js';
 export { TenantTurns } from './tenant-turns.js';
+export type { TenantUse, Use } from './tenant-use.js';

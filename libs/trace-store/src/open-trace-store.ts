@@ -5,6 +5,7 @@ import { tidyAttachments } from './attachment/tidy-attachments.js';
 import { ApiKeyTable } from './key/api-key-table.js';
 import { ControlTables } from './control/control-tables.js';
 import { datasetsInTurns } from './datasets-in-turns.js';
+import { sessionName } from './session-name.js';
 import { removeMarkedDatasets } from './dataset/remove-dataset.js';
 import { tidyFeedback } from './feedback/tidy-feedback.js';
 import { DayPartitions } from './ingestion/day-partitions.js';
@@ -31,6 +32,8 @@ import {
 } from './in-turns.js';
 import { loadControlSchema } from './control-schema.js';
 import { PostgresPayloadStore } from './run/payload-store.js';
+import { readOpenDatabases } from './open-databases.js';
+import { readTenantUse } from './tenant-use.js';
 import { RunRemover } from './run/remove-runs.js';
 import { dropAndNoteOverdue } from './ingestion/note-overdue.js';
 import { IngestProblemTable } from './problem/ingest-problem-table.js';
@@ -47,7 +50,7 @@ import { foldStatistics } from './statistics/fold-statistics.js';
 import { Folding } from './statistics/folding.js';
 import { ProjectTiers } from './retention/project-tiers.js';
 import { Removals } from './removal/removals.js';
-import { readsOfRequests, TenantTurns } from './tenant-turns.js';
+import { type InTurns, readsOfRequests, TenantTurns } from './tenant-turns.js';
 import type { TraceStore, TraceStoreOptions } from './trace-store.js';
 import { countWaiting, erasureLock, WAITING_ROOM } from './ingestion/waiting-patches.js';
 
@@ -135,7 +138,7 @@ export function openTraceStore(options: TraceStoreOptions): TraceStore {
         () => removeMarkedDatasets(pool),
       ]);
     },
-    databaseTime: () => readTime(pool),
+    ...plainReads(pool, reads, options),
     async close() {
       endReading();
       await folding.end();
@@ -148,9 +151,21 @@ export function openTraceStore(options: TraceStoreOptions): TraceStore {
   };
 }
 
-function connectionsOf({ uri, log }: TraceStoreOptions) {
+function connectionsOf({ uri, log, program }: TraceStoreOptions) {
   const settings = { timezone: 'UTC', datestyle: 'ISO', bytea_output: 'hex' };
-  return { uri, applicationName: 'agentplane trace store', settings, log };
+  return { uri, applicationName: sessionName(program), settings, log };
+}
+
+function plainReads(
+  pool: Pool,
+  reads: InTurns,
+  options: TraceStoreOptions,
+): Pick<TraceStore, 'openDatabases' | 'databaseTime' | 'use'> {
+  return {
+    openDatabases: () => readOpenDatabases(pool),
+    databaseTime: () => readTime(pool),
+    use: (tenantId) => reads.run(tenantId, () => readTenantUse(pool, tenantId, options)),
+  };
 }
 
 async function readTime(pool: Pool): Promise<Date> {

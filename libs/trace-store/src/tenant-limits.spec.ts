@@ -89,6 +89,33 @@ describe('a tenant with limits', () => {
     expect(left.map((one) => one.id)).toContain(id);
   });
 
+  it('reports what it has of each of them, and of what has a bound by default', async () => {
+    const tenant = randomUUID();
+    const GIB = 1024 ** 3;
+    const none = {
+      ...{ apiKeys: { used: 0, most: 3 }, projects: { used: 0, most: 2 }, datasets: { used: 0 } },
+      ...{ datasetBytes: { used: 0, most: 10 * GIB }, attachmentBytes: { used: 0, most: 10 * GIB } },
+    };
+    expect(await store.use(tenant)).toEqual(none);
+    await store.projects.ensure(tenant, 'a');
+    const mint = (more: object = {}) =>
+      store.apiKeys.mint(tenant, { name: 'k', scope: 'workspace', ...more });
+    await mint();
+    await store.apiKeys.revoke(tenant, (await mint()).id);
+    await mint({ expiresAt: new Date(Date.now() - 1_000) });
+    await mint({ scope: 'deployment', deployment: 'd', project: 'd' });
+    await store.datasets.create(tenant, { name: 'd', dataType: 'kv' });
+    const content = { sha256: Buffer.alloc(32), size: 5_000 };
+    const begun = await store.attachments.begin(tenant, content.size);
+    await store.attachments.reserve(tenant, begun ?? '', content);
+    expect(await store.use(tenant)).toEqual({
+      ...none,
+      ...{ apiKeys: { used: 1, most: 3 }, projects: { used: 1, most: 2 }, datasets: { used: 1 } },
+      attachmentBytes: { used: 5_000, most: 10 * GIB },
+    });
+    expect(await store.use(randomUUID())).toEqual(none);
+  });
+
   it('adds projects and API keys one after another when requests come at once', async () => {
     const tenant = randomUUID();
     const stores = [store, replica, store, replica, store, replica];

@@ -23,6 +23,7 @@ import type { RunBatch } from './wire/run-operation.js';
 import type { RunPage, RunPageOptions, RunSearch } from './query/run-search.js';
 import type { Shares } from './share/shares.js';
 import type { StoredRun } from './run/stored-run.js';
+import type { TenantUse } from './tenant-use.js';
 import type { Statistics } from './summary/run-statistics.js';
 import type { Threads } from './thread/thread.js';
 import type { WaitingRoom } from './ingestion/waiting-patches.js';
@@ -30,6 +31,8 @@ import type { WaitingRoom } from './ingestion/waiting-patches.js';
 export interface TraceStoreOptions {
   /** `postgres://…` of the database `agentplane`. */
   readonly uri: string;
+  /** What opens it, as `pg_stat_activity` shows it. */
+  readonly program?: 'api' | 'controller' | 'export-worker' | 'migrate' | 'setup' | 'up';
   /** Most connections at a time, two for the check of keys not counted; default 8. They are opened on demand and closed when idle. */
   readonly poolSize?: number;
   /** How much may wait of each tenant; see `WaitingRoom`. */
@@ -97,12 +100,16 @@ export interface TraceStore {
   readonly prices: ModelPrices;
   readonly priceApplications: PriceApplications;
   readonly apiKeys: ApiKeys;
+  /** What a tenant has of everything that is bounded here. */
+  use(tenantId: string): Promise<TenantUse>;
   readonly exportCounts: ExportCounts;
   readonly exportProgress: ExportProgress;
   readonly exportArchive: ExportArchive;
   readonly exportSource: ExportSource;
   /** Drops updates and attachments that waited too long for their runs, and completes deletions: those that were interrupted, rows of deleted projects, expired runs. To be called periodically, by any number of processes. */
   tidy(): Promise<void>;
+  /** Databases of the platform that every role of the server may connect to, by name. */
+  openDatabases(): Promise<readonly string[]>;
   /** The database's clock; decisions about rows and windows use this one. */
   databaseTime(): Promise<Date>;
   close(): Promise<void>;

@@ -35,7 +35,7 @@ export function admitPod(pod: KubeObject, { type, namespace, store }: Admission)
 function refuseUnmountable(pod: KubeObject, { type, namespace, store }: Admission): void {
   for (const name of namedByPod(pod, 'secrets')) {
     const secret = store.get({ resource: 'secrets', namespace, name });
-    if (!secret || !isUnmountable(secret.object)) continue;
+    if (!secret || !isUnmountable(secret.object, pod, store)) continue;
     const why = `Secret "${name}" of type ${textAt(secret.object, ['type'])} cannot be used by pods`;
     throw forbidden(type, pod.metadata.name ?? '', why);
   }

@@ -94,3 +94,80 @@ describe.each(TYPES)('a Secret of type %s', (type) => {
     expect((await node.get(`${SPACE}/secrets/plain`)).code).toBe(200);
   });
 });
+
+describe('a Secret of the platform for pods of its own', () => {
+  const api = testApi();
+  const JOBS = '/apis/batch/v1/namespaces/space/jobs';
+  const make = async (path: string, object: object): Promise<string> => {
+    const made = await api.admin.create(path, object);
+    expect([made.code, made.code === 201 ? '' : made.text]).toEqual([201, '']);
+    return textAt(made.body, ['metadata', 'uid']);
+  };
+  const secret = (name: string, type: string, ownerReferences: readonly object[] = []) =>
+    make(`${SPACE}/secrets`, { metadata: { name, ownerReferences }, type, data: { token: 'MQ==' } });
+  const reading = (name: string) => ({
+    ...{ name: 'main', image: 'builder' },
+    env: [{ name: 'A', valueFrom: { secretKeyRef: { name, key: 'token', optional: true } } }],
+  });
+
+  beforeAll(async () => {
+    await make('/api/v1/namespaces', { metadata: { name: 'space' } });
+    for (const name of ['default', 'listener-near', 'listener-far'])
+      await make(`${SPACE}/serviceaccounts`, { metadata: { name } });
+    await secret('listener-near-key', 'agentplane.dev/listener-key');
+  });
+
+  it.each([
+    ['the account of its listener', 'listener-near', 201],
+    ['the account of another listener', 'listener-far', 403],
+    ['another account', 'default', 403],
+  ])('reaches a pod of %s or not: the key of a listener', async (_case, serviceAccountName, code) => {
+    const pod = {
+      metadata: { generateName: 'pod-' },
+      spec: { serviceAccountName, containers: [reading('listener-near-key')] },
+    };
+    expect((await api.admin.create(`${SPACE}/pods`, pod)).code).toBe(code);
+  });
+
+  it('reaches the pod of its own build alone: the login of a build', async () => {
+    const revision = {
+      apiVersion: 'agentplane.dev/v1alpha1',
+      kind: 'AgentRevision',
+      name: 'a-00001',
+      uid: 'r',
+    };
+    await secret('a-00001-build', 'agentplane.dev/build-login', [{ ...revision, controller: true }]);
+    const template = { restartPolicy: 'Never', containers: [reading('a-00001-build')] };
+    const jobOf = (name: string) =>
+      make(JOBS, {
+        metadata: { name, ownerReferences: [{ ...revision, controller: true }] },
+        spec: { suspend: true, template: { spec: template } },
+      });
+    const uid = await jobOf('a-00001-build');
+    const owner = { apiVersion: 'batch/v1', kind: 'Job', name: 'a-00001-build', uid, controller: true };
+    const made = async (ownerReferences: readonly object[], spec: object = template) =>
+      (await api.admin.create(`${SPACE}/pods`, { metadata: { generateName: 'pod-', ownerReferences }, spec }))
+        .code;
+    expect(await made([owner])).toBe(201);
+    expect(await made([])).toBe(403);
+    expect(await made([{ ...owner, uid: await jobOf('twin') }])).toBe(403);
+    // who can make pods can say that they are the Job's
+    const other = { ...reading('a-00001-build'), command: ['env'] };
+    expect(await made([owner], { ...template, containers: [other] })).toBe(403);
+    expect(await made([owner], { ...template, initContainers: [{ ...other, name: 'first' }] })).toBe(403);
+  });
+
+  it('reaches no node by a pod that was made before it', async () => {
+    const here = { kind: 'certificate', user: 'system:node:here', groups: ['system:nodes'] } as const;
+    const node = api.client(await api.server.kubeconfigFor(here));
+    const early = (serviceAccountName: string) => ({
+      metadata: { generateName: 'pod-' },
+      spec: { nodeName: 'here', serviceAccountName, containers: [reading('listener-far-key')] },
+    });
+    await make(`${SPACE}/pods`, early('default'));
+    await secret('listener-far-key', 'agentplane.dev/listener-key');
+    expect((await node.get(`${SPACE}/secrets/listener-far-key`)).code).toBe(403);
+    await make(`${SPACE}/pods`, early('listener-far'));
+    expect((await node.get(`${SPACE}/secrets/listener-far-key`)).code).toBe(200);
+  });
+});

@@ -150,12 +150,12 @@ describe('EscalationCheck', () => {
       get: ({ name }: { name: string }) => ({ object: byName.get(name), json: '', revision: 1 }),
     } as unknown as ObjectStore;
     const check = new EscalationCheck(new Authorizer(store));
-    const startedMs = performance.now();
+    const before = process.cpuUsage();
     expect(() =>
       check.check(roles, stored('Role', 'new', { rules: names(1, 5_000) }), undefined, ann),
     ).toThrow(
       /its 5000 combinations of verbs and things are too many to compare with the 20000 rules of user "ann"/,
     );
-    expect(performance.now() - startedMs).toBeLessThan(5_000);
+    expect(process.cpuUsage(before).user / 1_000).toBeLessThan(5_000);
   });
 });

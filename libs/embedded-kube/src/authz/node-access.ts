@@ -100,13 +100,13 @@ function namedByPods(
   if (subresource !== '') return { allowed: false, reason: 'cannot read subresource' };
   if (name === '' || namespace === '')
     return { allowed: false, reason: 'can only read namespaced object of this type' };
-  // a pod may have been made before its Secret: what no pod may have is not given to its node either
-  const found = resource === 'secrets' ? store.get({ resource, namespace, name }) : undefined;
-  if (found && isUnmountable(found.object))
-    return { allowed: false, reason: `type ${textAt(found.object, ['type'])} cannot be used by pods` };
   const kind = resource === 'secrets' ? 'secrets' : 'configmaps';
-  const isNamed = podsOf(node, namespace, store).some((pod) => namedByPod(pod, kind).has(name));
-  return answer(isNamed, noRelationship(node));
+  const naming = podsOf(node, namespace, store).filter((pod) => namedByPod(pod, kind).has(name));
+  if (naming.length === 0) return answer(false, noRelationship(node));
+  // a pod may have been made before its Secret: what none of them may have is not given to their node either
+  const found = kind === 'secrets' ? store.get({ resource: kind, namespace, name })?.object : undefined;
+  if (!found || naming.some((pod) => !isUnmountable(found, pod, store))) return YES;
+  return { allowed: false, reason: `type ${textAt(found, ['type'])} cannot be used by these pods` };
 }
 
 function accountOfPods(

@@ -1,23 +1,7 @@
-import { isJsonObject } from '#lib/json';
-import { at, type KubeObject, listAt } from '#lib/kube-semantics';
+import { at, type KubeObject } from '#lib/kube-semantics';
+import { namedByPodSpec, pullSecretsOf } from '#lib/resources';
 
-/** Where a pod's spec says the name of a Secret or ConfigMap. */
-const PLACES = {
-  secrets: {
-    environment: ['secretRef', 'name'],
-    variable: ['valueFrom', 'secretKeyRef', 'name'],
-    volume: ['secret', 'secretName'],
-    projected: ['secret', 'name'],
-  },
-  configmaps: {
-    environment: ['configMapRef', 'name'],
-    variable: ['valueFrom', 'configMapKeyRef', 'name'],
-    volume: ['configMap', 'name'],
-    projected: ['configMap', 'name'],
-  },
-} as const;
-
-type Kind = keyof typeof PLACES;
+type Kind = 'secrets' | 'configmaps';
 
 /** Objects never change; a node asks for each name, and each question is about all pods of the namespace. */
 const known: Readonly<Record<Kind, WeakMap<KubeObject, ReadonlySet<string>>>> = {
@@ -33,18 +17,7 @@ export function namedByPod(pod: KubeObject, resource: Kind): ReadonlySet<string>
 }
 
 function namesIn(pod: KubeObject, resource: Kind): ReadonlySet<string> {
-  const places = PLACES[resource];
-  const containers = [...listAt(pod, 'spec', 'initContainers'), ...listAt(pod, 'spec', 'containers')];
-  const volumes = listAt(pod, 'spec', 'volumes');
-  const pulls = resource === 'secrets' ? listAt(pod, 'spec', 'imagePullSecrets') : [];
-  const found = [
-    ...containers.flatMap((each) => listAt(each, 'envFrom')).map((each) => at(each, ...places.environment)),
-    ...containers.flatMap((each) => listAt(each, 'env')).map((each) => at(each, ...places.variable)),
-    ...volumes.map((each) => at(each, ...places.volume)),
-    ...volumes
-      .flatMap((each) => listAt(each, 'projected', 'sources'))
-      .map((each) => at(each, ...places.projected)),
-    ...pulls.map((each) => (isJsonObject(each) ? each['name'] : undefined)),
-  ];
-  return new Set(found.filter((name) => typeof name === 'string'));
+  const spec = at(pod, 'spec');
+  const pulls = resource === 'secrets' ? pullSecretsOf(spec) : [];
+  return new Set([...namedByPodSpec(spec, resource), ...pulls]);
 }

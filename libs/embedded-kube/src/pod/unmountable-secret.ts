@@ -1,12 +1,51 @@
-import { type KubeObject, textAt } from '#lib/kube-semantics';
-import { SECRET_TYPE } from '#lib/resources';
+import { jsonEquals } from '#lib/json';
+import { at, type KubeObject, textAt } from '#lib/kube-semantics';
+import {
+  BUILD_LOGIN_TYPE,
+  LISTENER_KEY_TYPE,
+  listenerKeyName,
+  listenerObjectName,
+  SECRET_TYPE,
+} from '#lib/resources';
+import type { ObjectStore } from '../store/object-store.js';
 
 const UNMOUNTABLE: ReadonlySet<string> = new Set(Object.values(SECRET_TYPE));
+const LISTENER = new RegExp(`^${listenerObjectName('(.+)')}$`);
+const JOBS = 'jobs.batch';
 
 /**
- * Whether a Secret is for the platform's own programs, which read it by name, and for no pod. Who may create pods in a
- * namespace, a listener for one, could otherwise have every Secret there shown to a pod without the right to read any.
+ * Whether a Secret is not for this pod: those that the platform's own programs read by name are for none, the key of a
+ * listener and the login of a build for theirs alone. Who may create pods in a namespace, a listener for one, could otherwise
+ * have every Secret there shown to a pod without the right to read any.
  */
-export function isUnmountable(secret: KubeObject): boolean {
-  return UNMOUNTABLE.has(textAt(secret, ['type']));
+export function isUnmountable(secret: KubeObject, pod: KubeObject, store: Pick<ObjectStore, 'get'>): boolean {
+  const type = textAt(secret, ['type']);
+  if (type === LISTENER_KEY_TYPE) return !isOfListener(secret, pod);
+  if (type === BUILD_LOGIN_TYPE) return !isOfBuild(secret, pod, store);
+  return UNMOUNTABLE.has(type);
+}
+
+/** A pod of the listener's account may do what the listener does, whoever made it. */
+function isOfListener({ metadata }: KubeObject, pod: KubeObject): boolean {
+  const [, listener] = LISTENER.exec(textAt(pod, ['spec', 'serviceAccountName'])) ?? [];
+  return listener !== undefined && metadata.name === listenerKeyName(listener);
+}
+
+/**
+ * A pod of the Job that the Secret was made with: of its name, of one owner. Owners of a pod are what its maker writes, so it
+ * also runs what that Job runs, and nothing else.
+ */
+function isOfBuild({ metadata }: KubeObject, pod: KubeObject, store: Pick<ObjectStore, 'get'>): boolean {
+  const { name = '', namespace = '', ownerReferences = [] } = metadata;
+  const job = store.get({ resource: JOBS, namespace, name })?.object;
+  const { uid } = job?.metadata ?? {};
+  if (!job || uid === undefined) return false;
+  const makers = [uid, ...(job.metadata.ownerReferences ?? []).map((owner) => owner.uid)];
+  return (
+    ownerReferences.some((owner) => makers.includes(owner.uid)) &&
+    (pod.metadata.ownerReferences ?? []).some((owner) => owner.uid === uid) &&
+    ['initContainers', 'containers', 'ephemeralContainers', 'volumes'].every((part) =>
+      jsonEquals(at(pod, 'spec', part) ?? null, at(job, 'spec', 'template', 'spec', part) ?? null),
+    )
+  );
 }

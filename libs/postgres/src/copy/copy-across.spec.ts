@@ -61,6 +61,20 @@ describe('a copy across', () => {
     expect(source.totalCount).toBe(1);
   });
 
+  it('reports the bytes of each chunk that passes', async () => {
+    const target = await database();
+    const chunks: number[] = [];
+    const passed = (bytes: number): void => void chunks.push(bytes);
+    const rows = await inTransaction(source, (reading) =>
+      inTransaction(target, (writing) =>
+        copyAcross(reading, writing, { table: 'order', columns: ['id', 'user'], passed }),
+      ),
+    );
+    expect(rows).toBe(ROWS);
+    expect(chunks.length).toBeGreaterThan(10);
+    expect(chunks.reduce((sum, bytes) => sum + bytes, 0)).toBeGreaterThan(ROWS * 1000);
+  });
+
   it('reports the answer of a target that refuses a row, and gives up the source', async () => {
     const target = await database(`ALTER TABLE "order" ADD CHECK (id < ${MIDDLE})`);
     expect(sqlState(await copy(target))).toBe('23514');

@@ -9,6 +9,8 @@ export interface CopyAcross {
   readonly table: string;
   /** What is copied; the target fills the others. */
   readonly columns: readonly string[];
+  /** Is told how many bytes each chunk has that leaves the source. */
+  readonly passed?: ((bytes: number) => void) | undefined;
 }
 
 /**
@@ -20,12 +22,13 @@ export interface CopyAcross {
 export async function copyAcross(
   source: pg.Client,
   target: pg.ClientBase,
-  { table, columns }: CopyAcross,
+  { table, columns, passed }: CopyAcross,
 ): Promise<number> {
   const name = target.escapeIdentifier(table);
   const list = columns.map((column) => target.escapeIdentifier(column)).join(', ');
   const rows = copyOut(source, `SELECT ${list} FROM ${name}`);
   const sink = target.query(from(`COPY ${name} (${list}) FROM STDIN (FORMAT binary)`));
+  if (passed) rows.on('data', (chunk: Buffer) => passed(chunk.length));
   try {
     await pipeline(rows, sink);
   } catch (error) {

@@ -3,10 +3,6 @@ declare module 'pg-copy-streams' {
   import type { Readable, Writable } from 'node:stream';
   import type { Submittable } from 'pg';
 
-  /** `rowCount` is the number in the server's confirmation. */
-  export type CopyOut = Readable & Submittable & { readonly rowCount: number };
-  export function to(sql: string): CopyOut;
-
   export type CopyIn = Writable & Submittable & { readonly rowCount: number };
   export function from(sql: string): CopyIn;
 }

@@ -40,6 +40,9 @@ export interface ContainerRunnerOptions {
 /** The reason of a container that used too much memory. */
 const OOM_KILLED = 'OOMKilled';
 
+/** As a kubelet says it that may not pull: this node pulls none. */
+const IMAGE_MISSING = 'ErrImageNeverPull';
+
 /** Of all containers of this process, in half of its time: looks at where their mounts go, too. */
 const containerStarts = new ProcessStarts(systemClock, 1);
 
@@ -49,7 +52,7 @@ const MAX_CONFIG_PAUSE_MS = 20_000;
 /**
  * One container of a pod, from its first attempt to its last.
  *
- * - **waiting** (`ContainerCreating`): environment and image are looked up; `ErrImagePull` or
+ * - **waiting** (`ContainerCreating`): environment and image are looked up; `ErrImageNeverPull` or
  *   `CreateContainerConfigError` while something is missing, looked up again with growing pauses → running
  * - **running**: its process lives, its probes look at it; when liveness or startup fails it is ended → terminated
  * - **terminated**: for good when the policy says so; else → waiting (`CrashLoopBackOff`) for the pause → running
@@ -174,7 +177,7 @@ export class ContainerRunner {
         if (this.#stopping.signal.aborted) return undefined;
         const reason = reasonOf(error);
         const message = errorText(error);
-        if (pauseMs === 500) this.#event('Warning', reason === 'ErrImagePull' ? 'Failed' : reason, message);
+        if (pauseMs === 500) this.#event('Warning', reason === IMAGE_MISSING ? 'Failed' : reason, message);
         this.#set({ kind: 'waiting', reason, message });
         await context.clock.sleep(pauseMs, this.#stopping.signal).catch(() => undefined);
       }
@@ -425,7 +428,7 @@ function durationText(ms: number): string {
 }
 
 function reasonOf(error: unknown): string {
-  if (error instanceof ImageMissingError) return 'ErrImagePull';
+  if (error instanceof ImageMissingError) return IMAGE_MISSING;
   const isOfSpec = error instanceof ContainerConfigError || error instanceof ExpansionError;
   return isOfSpec ? 'CreateContainerConfigError' : 'CreateContainerError';
 }

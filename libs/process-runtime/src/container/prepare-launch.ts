@@ -165,6 +165,9 @@ function platformVariables(
 /** Says how a local image comes here; the node cannot fetch any. */
 function missingImage(image: string): string {
   const name = /^local\/([^@]+)/.exec(image)?.[1];
-  const hint = name === undefined ? '' : `; add it with "agentplane image add ${name} FOLDER --deploy"`;
+  const hint =
+    name === undefined
+      ? ', which pulls none'
+      : `; add it with "agentplane image add ${name} FOLDER --deploy"`;
   return `image ${JSON.stringify(image)} does not exist on this machine${hint}`;
 }

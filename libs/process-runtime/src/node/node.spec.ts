@@ -187,12 +187,12 @@ describe.each(HOMES)('a node on $name', ({ home }) => {
     await remove(pod, { gracePeriodSeconds: 0 });
   });
 
-  it('reports ErrImagePull for an image that does not exist', async () => {
+  it('reports ErrImageNeverPull for an image that does not exist', async () => {
     const pod = await run({ container: { image: 'local/unknown' } });
     const waiting = await until(
       pod,
       'to say so',
-      (now) => mainOf(now)?.state?.waiting?.reason === 'ErrImagePull',
+      (now) => mainOf(now)?.state?.waiting?.reason === 'ErrImageNeverPull',
     );
     expect(waiting.status?.phase).toBe('Pending');
     await remove(pod);

@@ -6,27 +6,21 @@ import type { Clock } from '#lib/time';
 import {
   ANNOTATION,
   type Node,
-  type NodeCondition,
-  CPU_LIMITS_KEPT,
   NODES,
-  PODS_RUN_AS_ROOT,
   PROCESS_RUNTIME,
   PROCESS_RUNTIME_TAINT,
   type Taint,
 } from '#lib/resources';
 import { kubeTime } from '../kube-time.js';
 import { nodeCapacity } from './node-capacity.js';
+import { nodeConditions, type NodeTroubles } from './node-conditions.js';
 
-export interface RegistrationOptions {
+export interface RegistrationOptions extends NodeTroubles {
   readonly client: KubeClient;
   readonly nodeName: string;
   /** Port of the log server. */
   readonly port: number;
   readonly version: string;
-  /** Why pods run as root; undefined when they do not. */
-  readonly rootProblem: string | undefined;
-  /** Why limits of CPU are not kept; undefined when they are. */
-  readonly cpuProblem: string | undefined;
   /** Whether other nodes are in the cluster: then the node is tainted, and cordoned while it is stopped. */
   readonly isJoined: boolean;
   readonly clock: Clock;
@@ -80,7 +74,7 @@ export class Registration {
 
   /** Writes the status now. */
   async report(isReady = true): Promise<void> {
-    const { client, nodeName, port, version, rootProblem, cpuProblem, clock } = this.#options;
+    const { client, nodeName, port, version, clock } = this.#options;
     const resources = nodeCapacity();
     await client.mergeStatus(
       NODES,
@@ -89,7 +83,7 @@ export class Registration {
         status: {
           capacity: resources,
           allocatable: resources,
-          conditions: conditions(kubeTime(clock.now()), isReady, { rootProblem, cpuProblem }),
+          conditions: nodeConditions(kubeTime(clock.now()), isReady, this.#options),
           addresses: [
             { type: 'InternalIP', address: '127.0.0.1' },
             { type: 'Hostname', address: nodeName },
@@ -153,45 +147,4 @@ export class Registration {
 function withOwnTaint(taints: readonly Taint[]): readonly Taint[] {
   const others = taints.filter(({ key }) => key !== PROCESS_RUNTIME_TAINT.key);
   return [...others, PROCESS_RUNTIME_TAINT];
-}
-
-function conditions(
-  now: string,
-  isReady: boolean,
-  { rootProblem, cpuProblem }: Pick<RegistrationOptions, 'rootProblem' | 'cpuProblem'>,
-): NodeCondition[] {
-  const good = (type: string, reason: string, status: 'True' | 'False'): NodeCondition => ({
-    ...{ type, reason, status },
-    message: 'process runtime is posting ready status',
-    lastHeartbeatTime: now,
-    lastTransitionTime: now,
-  });
-  return [
-    good('MemoryPressure', 'ProcessRuntime', 'False'),
-    good('DiskPressure', 'ProcessRuntime', 'False'),
-    good('PIDPressure', 'ProcessRuntime', 'False'),
-    isReady
-      ? good('Ready', 'ProcessRuntimeReady', 'True')
-      : {
-          ...good('Ready', 'ProcessRuntimeStopped', 'False'),
-          message: 'agentplane was stopped on this machine; start it again',
-        },
-    cpuProblem === undefined
-      ? {
-          ...good(CPU_LIMITS_KEPT, 'ControlGroups', 'True'),
-          message: 'limits of CPU are kept by control groups',
-        }
-      : {
-          ...good(CPU_LIMITS_KEPT, 'NoControlGroups', 'False'),
-          message: `limits of CPU are not kept, pods with one get less of a busy machine: ${cpuProblem}`,
-        },
-    ...(rootProblem === undefined
-      ? []
-      : [
-          {
-            ...good(PODS_RUN_AS_ROOT, 'NoUsersOfTheirOwn', 'True'),
-            message: `pods run as root and can read everything here: ${rootProblem}`,
-          },
-        ]),
-  ];
 }

@@ -133,6 +133,7 @@ export async function startNode(options: NodeOptions): Promise<RunningNode> {
   const registration = new Registration({
     ...{ client, nodeName: identity.name, port, version, clock, log },
     rootProblem: users.problem,
+    isUserShared: !users.areOwn && users.problem === undefined,
     cpuProblem: context.cpuLimits.problem,
     isJoined: context.isJoined,
   });

@@ -66,7 +66,7 @@ if (!isRoot)
       const now = await desk.until(
         pod,
         'to wait',
-        (one) => mainOf(one)?.state?.waiting?.reason === 'ErrImagePull',
+        (one) => mainOf(one)?.state?.waiting?.reason === 'ErrImageNeverPull',
       );
       await desk.remove(pod);
       answers.push(JSON.stringify(mainOf(now)?.state).replaceAll(reference, 'REFERENCE'));

@@ -1,5 +1,5 @@
 import { type Amounts, podRequests, type Shortage, shortages, usedBy } from '#lib/kube-semantics';
-import { type Pod, PROCESS_RUNTIME } from '#lib/resources';
+import { type Pod, PROCESS_RUNTIME, selectsProcessRuntime } from '#lib/resources';
 
 /** Why the node does not take a pod that is bound to it, in the words of a kubelet. */
 export interface PodRejection {
@@ -12,10 +12,7 @@ export interface PodRejection {
  * images run nowhere here, or worse, one has the name of an image of this machine.
  */
 export function foreignPod({ spec, metadata }: Pod): PodRejection | undefined {
-  const isWanted = Object.entries(PROCESS_RUNTIME).every(
-    ([key, value]) => spec.nodeSelector?.[key] === value,
-  );
-  if (isWanted) return undefined;
+  if (selectsProcessRuntime(spec)) return undefined;
   const selector = Object.entries(PROCESS_RUNTIME).map(([key, value]) => `${key}=${value}`);
   return {
     reason: 'NodeAffinity',

@@ -127,6 +127,29 @@ describe('ServiceListener', () => {
     expect(heard).toEqual([undefined, 'o']);
   });
 
+  it.each([
+    ['a=1; agentplane_page=s; b=2', 'a=1; b=2'],
+    ['agentplane_page=s; b="x;  y" ;', 'b="x;  y" ;'],
+    [' agentplane_page = s;agentplane_page=t', undefined],
+    ['a=1;b=2;  not_agentplane_page=3;', 'a=1;b=2;  not_agentplane_page=3;'],
+    ['AGENTPLANE_PAGE=s; agentplane_pages=t', 'AGENTPLANE_PAGE=s; agentplane_pages=t'],
+  ])('keeps the cookie of pages back, and passes others on as they came: %s', async (sent, heard) => {
+    const given: (string | undefined)[] = [];
+    const one = await pod('one', ({ headers }, response) => {
+      given.push(headers.cookie);
+      response.end();
+    });
+    one.server.on('upgrade', ({ headers }: IncomingMessage, socket: Socket) => {
+      given.push(headers.cookie);
+      socket.end('HTTP/1.1 400 Bad Request\r\nconnection: close\r\n\r\n');
+    });
+    const port = await proxy(() => [one]);
+    const head = `GET /o HTTP/1.1\r\nhost: a\r\ncookie: ${sent}\r\n`;
+    await sendRaw(port, `${head}connection: close\r\n\r\n`);
+    await sendRaw(port, `${head}connection: upgrade\r\nupgrade: websocket\r\n\r\n`);
+    expect(given).toEqual([heard, heard]);
+  });
+
   it('forwards method, path and body', async () => {
     const one = await pod('one');
     const port = await proxy(() => [one]);

@@ -1,7 +1,7 @@
 import type { KubeObject } from '../kube-object.js';
 import type { ResourceRef } from '../resource-ref.js';
 import { LABEL } from '../label.js';
-import type { PodCondition } from './pod.js';
+import type { PodCondition, PodSpec } from './pod.js';
 
 export interface Taint {
   readonly key: string;
@@ -39,11 +39,38 @@ export const NODES: ResourceRef<Node> = {
 /** Condition of a Node of the process runtime, only while true: its pods run as root and can read everything there. */
 export const PODS_RUN_AS_ROOT = 'PodsRunAsRoot';
 
+/** Condition of a Node of the process runtime, only while true: pods of all workspaces run as the user of the platform. */
+export const PODS_SHARE_USER = 'PodsShareUser';
+
+/** Its message; the start of the platform prints the same. */
+export const SHARED_USER_MESSAGE =
+  "agents of all workspaces run as the user of the platform and can read one another's files, memory and secrets: where workspaces do not trust one another, start the platform as root on Linux, or use a cluster";
+
 /** Condition of a Node of the process runtime: whether no container uses more CPU than its limit. */
 export const CPU_LIMITS_KEPT = 'CpuLimitsKept';
 
+/** Which status of a condition means that something is open or not kept. */
+const WARNS: Readonly<Record<string, 'True' | 'False'>> = {
+  [PODS_RUN_AS_ROOT]: 'True',
+  [PODS_SHARE_USER]: 'True',
+  [CPU_LIMITS_KEPT]: 'False',
+};
+
+/** What a Node that works reports of itself all the same, in the order of its conditions. */
+export function nodeWarnings({ status }: Pick<Node, 'status'>): readonly string[] {
+  const conditions = status?.conditions ?? [];
+  return conditions
+    .filter(({ type, status: is }) => WARNS[type] === is)
+    .flatMap(({ message }) => message ?? []);
+}
+
 /** Label of the Nodes that run pods as processes, and what a pod selects which can run nowhere else. */
 export const PROCESS_RUNTIME: Readonly<Record<string, string>> = { [LABEL.runtime]: 'process' };
+
+/** Whether pods of this spec run as processes, on a node that pulls no images. */
+export function selectsProcessRuntime({ nodeSelector }: Pick<PodSpec, 'nodeSelector'>): boolean {
+  return Object.entries(PROCESS_RUNTIME).every(([key, value]) => nodeSelector?.[key] === value);
+}
 
 /** Taint of such a Node in a cluster of others. */
 export const PROCESS_RUNTIME_TAINT = {

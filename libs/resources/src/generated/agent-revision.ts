@@ -42,6 +42,8 @@ export interface AgentRevisionStatus {
   readonly conditions?: readonly Condition[];
   /** The image that the pods run, resolved once when the revision was built. */
   readonly image?: string;
+  /** The image of a registry that was named by a tag, by the digest that the first ready pod reported. Pods that are started while there are none, and revisions that repeat this one, run it. */
+  readonly pinnedImage?: string;
   /** The commit that is built, resolved once; only for source git_host. */
   readonly repoCommitSha?: string;
   /** The build from git, written before its Job is made. */

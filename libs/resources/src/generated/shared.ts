@@ -70,6 +70,16 @@ export interface DestinationConfig {
   readonly includeBucketInPrefix: boolean;
 }
 
+/** What holds for it, the lower of its own limits and those of the platform. */
+export interface EffectiveLimits {
+  /** Exports that run at the same time; others queue. */
+  readonly concurrentExports: number;
+  /** Runs of one export at the same time; others queue. */
+  readonly concurrentRunsPerExport: number;
+  /** How long exports that have ended stay in the API server before they are moved to Postgres. */
+  readonly exportHistoryHours: number;
+}
+
 /** One environment variable. */
 export interface EnvVar {
   /** Name of the variable. */
@@ -159,7 +169,7 @@ export interface ResourceRequirements {
 export interface ResourceSpec {
   /** Fewest replicas. With 0 a deployment that nobody uses goes to sleep (idleSeconds), unless its queue may not (queueMinScale); 1 when unset. */
   readonly minScale?: number;
-  /** Most replicas of the queue, where one is asked for and queueMaxScale is unset; no effect else. */
+  /** Most replicas while there is much to do; minScale when unset or below it. Also of the queue, where one is asked for and queueMaxScale is unset. */
   readonly maxScale?: number;
   /** Cores requested for each replica, rounded to one decimal place. */
   readonly cpu?: number;

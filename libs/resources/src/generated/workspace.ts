@@ -1,6 +1,6 @@
 // Generated from crds/ by `npm run generate`. Do not edit.
 import type { ObjectMeta } from '../object-meta.js';
-import type { Condition, WorkspaceLimits, WorkspaceRetention } from './shared.js';
+import type { Condition, EffectiveLimits, WorkspaceLimits, WorkspaceRetention } from './shared.js';
 
 /** Who the tenant is and what it may use. */
 export interface WorkspaceSpec {
@@ -28,6 +28,8 @@ export interface WorkspaceStatus {
   readonly conditions?: readonly Condition[];
   /** The namespace of the workspace. */
   readonly namespace?: string;
+  /** What holds for it, the lower of its own limits and those of the platform. */
+  readonly limits?: EffectiveLimits;
 }
 
 /** A tenant with its own namespace, its own rows, its own limits. */

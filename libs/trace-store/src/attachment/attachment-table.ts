@@ -13,7 +13,7 @@ import type {
   UnusedObject,
 } from './attachments.js';
 
-const MAX_BYTES = 10_737_418_240;
+export const MAX_ATTACHMENT_BYTES = 10_737_418_240;
 /** References of a run. */
 const OF_RUN = 100;
 /** References of a tenant whose runs have not arrived. */
@@ -65,7 +65,7 @@ export class AttachmentTable implements Attachments {
   readonly #objects: AttachmentObjects;
 
   /** @param maxBytes of all objects of a tenant */
-  constructor(pool: Pool, maxBytes = MAX_BYTES) {
+  constructor(pool: Pool, maxBytes = MAX_ATTACHMENT_BYTES) {
     this.#pool = pool;
     this.#objects = new AttachmentObjects(pool, maxBytes);
   }
@@ -172,8 +172,8 @@ export class AttachmentTable implements Attachments {
       `SELECT ${COLUMNS} FROM attachments a JOIN attachment_objects o ON o.tenant_id = $1 AND o.id = a.object_id
       WHERE a.tenant_id = $1 AND a.run_id = $2 AND a.object_id = $3 AND o.state = 'stored'
         AND EXISTS (
-          SELECT FROM run_keys k WHERE k.tenant_id = $1 AND k.id = a.run_id
-            AND k.project_id <> ALL (${deletedProjects('$1')})
+          SELECT FROM run_keys k WHERE k.tenant_id = $1 AND k.id = a.run_id AND (a.trace_id IS NULL OR k.trace_id = a.trace_id)
+            AND (a.project_id IS NULL OR k.project_id = a.project_id) AND k.project_id <> ALL (${deletedProjects('$1')})
         )
       ORDER BY a.name LIMIT 1`,
       values,

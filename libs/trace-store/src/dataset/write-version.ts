@@ -11,7 +11,7 @@ const MAX_LISTED = 100_000;
 /** Oldest versions that are forgotten together. */
 const FORGOTTEN_AT_ONCE = 1_000;
 /** Of a tenant. */
-const MAX_BYTES = 10_737_418_240;
+export const MAX_DATASET_BYTES = 10_737_418_240;
 /** Any number that no other lock of this database begins with. */
 const BYTES_LOCK = 7_214_016;
 
@@ -53,7 +53,7 @@ interface LockedDataset {
 export class VersionWriter {
   constructor(
     private readonly pool: Pool,
-    private readonly maxBytes = MAX_BYTES,
+    private readonly maxBytes = MAX_DATASET_BYTES,
   ) {}
 
   /**

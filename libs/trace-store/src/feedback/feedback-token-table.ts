@@ -17,7 +17,8 @@ const TOKENS_LOCK = 7_214_014;
 /** Whether the token is for a run of a deleted project whose rows are to go, and for no other run of its id. */
 function isOfDeleted(tenant: string): string {
   return `(SELECT coalesce(bool_and(k.project_id = ANY (${deletedProjects(tenant)})), false)
-    FROM run_keys k WHERE k.tenant_id = ${tenant} AND k.id = feedback_tokens.run_id)`;
+    FROM run_keys k WHERE k.tenant_id = ${tenant} AND k.id = feedback_tokens.run_id
+      AND (feedback_tokens.project_id IS NULL OR k.project_id = feedback_tokens.project_id))`;
 }
 
 function hashOf(token: string): Buffer {

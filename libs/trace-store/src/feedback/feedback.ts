@@ -30,6 +30,8 @@ export interface NewFeedback extends FeedbackContent {
   readonly startTime: Instant | undefined;
   /** Undefined: now. */
   readonly createdAt: Instant | undefined;
+  /** Feedback with its id stays as it is: its sender may give feedback, and change none. */
+  readonly replacesNone?: boolean;
   /** Where the caller had it from: what `loc` of its problems begins with. */
   readonly place: readonly (string | number)[];
 }
@@ -75,7 +77,7 @@ export interface FeedbackSearch {
  */
 export interface Feedbacks {
   /**
-   * Stores feedback; one that has its id is replaced. Feedback of a run that has not arrived waits for it.
+   * Stores feedback; one that has its id is replaced, unless `replacesNone`. Feedback of a run that has not arrived waits for it.
    * @throws PublicError not_found for a project, forbidden, conflict, too_many
    */
   create(tenantId: string, feedback: NewFeedback, onlyProject?: OwnedProject): Promise<StoredFeedback>;

@@ -42,7 +42,7 @@ const NOTHING: FeedbackOutcome = { stored: [], refused: [], erased: [], awaited:
 
 /**
  * Stores feedback in the transaction of the caller, who holds the tenant's lock of erasures. Feedback that has an id that
- * is stored replaces it, if it is of the same run. Keys of runs are locked: what is counted of a run stays true, and the
+ * is stored replaces it, if it is of the same run and its sender may. Keys of runs are locked: what is counted of a run stays true, and the
  * run stays until the feedback is stored. The caller takes no locks after this.
  * @throws PublicError forbidden when feedback names a project that is not the sender's
  */
@@ -280,6 +280,7 @@ ON CONFLICT (tenant_id, id) DO UPDATE SET
 WHERE f.run_id IS NOT DISTINCT FROM EXCLUDED.run_id
   AND (f.run_id IS NOT NULL OR f.project_id = EXCLUDED.project_id)
   AND ($3::uuid IS NULL OR coalesce(f.project_id, f.named_project_id) = $3)
+  AND (f.id <> ALL ($4::uuid[]) OR (${listed(MEMBER_NAMES, 'f.')}) IS NOT DISTINCT FROM (${listed(MEMBER_NAMES, 'EXCLUDED.')}))
 RETURNING ${FEEDBACK_COLUMNS}`;
 
 /** @returns what was stored: not what has the id of feedback of something else */
@@ -298,7 +299,8 @@ async function insert(
     waits: target.waits,
     named_project_id: feedback.runId === undefined ? undefined : (feedback.projectId ?? own?.id),
   }));
-  return readFeedback(client, INSERT, [tenantId, JSON.stringify(rows), own?.id ?? null]);
+  const onlyNew = placed.flatMap(([{ id, replacesNone }]) => (replacesNone === true ? [id] : []));
+  return readFeedback(client, INSERT, [tenantId, JSON.stringify(rows), own?.id ?? null, onlyNew]);
 }
 
 function time(value: Instant | undefined): string | undefined {
@@ -335,12 +337,13 @@ function unknownProject({ place }: NewFeedback): FieldProblem {
   return { loc: [...place, 'session_id'], msg: 'project not found', type: 'not_found' };
 }
 
-function takenId({ id, place }: NewFeedback): FieldProblem {
-  return {
-    loc: [...place, 'id'],
-    msg: `storing the feedback ${id} failed: feedback of another run has this id; send it with an id of its own`,
-    type: 'other_run',
-  };
+function takenId({ id, place, replacesNone }: NewFeedback): FieldProblem {
+  const [taken, type] =
+    replacesNone === true
+      ? ['other feedback has this id, and this key changes none', 'feedback_exists']
+      : ['feedback of another run has this id', 'other_run'];
+  const msg = `storing the feedback ${id} failed: ${taken}; send it with an id of its own`;
+  return { loc: [...place, 'id'], msg, type };
 }
 
 function tooMany({ runId, projectId, place }: NewFeedback): FieldProblem {

@@ -79,7 +79,7 @@ describe('a move of traces', () => {
     const asked = { runId: RUN, key: 'k', config: undefined, feedbackId: undefined, seconds: 60, place: [] };
     const [minted] = await store.feedbackTokens.mint(TENANT, [asked]);
     token = minted !== undefined && 'token' in minted ? String(minted.token) : '';
-    await store.shares.share(TENANT, RUN);
+    await store.shares.share(TENANT, { id: RUN });
     await store.datasets.create(TENANT, { name: 'd', dataType: 'kv' });
     await client.query(
       `INSERT INTO attachment_objects (tenant_id, id, sha256, size, state) VALUES ($1, $2, '', 1, 'stored')`,
@@ -98,6 +98,43 @@ describe('a move of traces', () => {
     expect(await contents(target.client)).toEqual(before);
     await moveTraces({ from: target.uri, to: back.uri, log });
     expect(await contents(back.client)).toEqual(before);
+  });
+
+  it('refuses databases that an api has open, also one that was started during the copy', async () => {
+    const target = await database();
+    const before = await contents(target.client);
+    const store = openTraceStore({ uri: target.uri, program: 'api', poolSize: 2, log, clock: systemClock });
+    await store.databaseTime();
+    const refusal = /an api has 1 sessions in the database test_\w+; scale it to 0/;
+    await expect(moveTraces({ from: source.uri, to: target.uri, log })).rejects.toThrow(refusal);
+    await expect(moveTraces({ from: target.uri, to: source.uri, log })).rejects.toThrow(refusal);
+    await store.close();
+    let started: Promise<unknown> | undefined;
+    const moved = (): void => {
+      started ??= target.client.query(`SET application_name = 'agentplane trace store of api'`);
+    };
+    await expect(moveTraces({ from: source.uri, to: target.uri, log, moved })).rejects.toThrow(refusal);
+    expect(await contents(target.client)).toEqual(before);
+    await target.client.query(`RESET application_name`);
+    await moveTraces({ from: source.uri, to: target.uri, log });
+  });
+
+  it('shows the sessions of an api to a role without rights', async () => {
+    const { uri, client } = await database();
+    const store = openTraceStore({ uri, program: 'api', poolSize: 2, log, clock: systemClock });
+    await store.databaseTime();
+    await client.query(`CREATE ROLE stranger LOGIN PASSWORD 'p'`);
+    const stranger = new pg.Client({
+      connectionString: Object.assign(new URL(uri), { username: 'stranger', password: 'p' }).href,
+    });
+    await stranger.connect();
+    const { rows } = await stranger.query(
+      `SELECT query, application_name AS name FROM pg_stat_activity
+      WHERE datname = current_database() AND application_name LIKE '%of api'`,
+    );
+    await stranger.end();
+    await store.close();
+    expect(rows).toEqual([{ query: '<insufficient privilege>', name: 'agentplane trace store of api' }]);
   });
 
   it('leads to a store that serves its keys and tokens, and takes late parts of runs', async () => {

@@ -10,6 +10,7 @@ import type { Logger } from '#lib/telemetry';
 import { type Instant, MICROS_PER_DAY } from '#lib/time';
 import { DayPartitions } from '../ingestion/day-partitions.js';
 import { rangeOfName } from '../ingestion/partition-range.js';
+import { requireNoApi } from './require-no-api.js';
 import { type MovedTable, movedTables } from './moved-tables.js';
 
 export interface MoveOptions {
@@ -36,13 +37,14 @@ export interface Moved {
  *
  * What tokens of feedback are signed with moves too, which only a store that has given no such token can take. A program
  * that has the target open keeps the key that it had, so none may run meanwhile.
- * @throws Error when the schemas differ, or the other store has rows of one of the tenants
+ * @throws Error when an api has one of them open, the schemas differ, or the other store has rows of one of the tenants
  */
 export async function moveTraces({ from, to, log, moved }: MoveOptions): Promise<Moved> {
   const common = { applicationName: 'agentplane-migrate', log, maxConnections: 2 };
   const source = openPool({ ...common, uri: from });
   const target = openPool({ ...common, uri: to });
   try {
+    for (const end of [source, target]) await requireNoApi(end);
     return await inTransaction(
       source,
       async (reading) => {
@@ -58,7 +60,10 @@ export async function moveTraces({ from, to, log, moved }: MoveOptions): Promise
             total += copied;
             moved?.(name, copied);
           }
-          return { rows: total, tenants, attachments: await countAttachments(reading) };
+          const attachments = await countAttachments(reading);
+          // one that was started meanwhile: nothing is committed yet
+          for (const end of [source, target]) await requireNoApi(end);
+          return { rows: total, tenants, attachments };
         });
       },
       // one moment of the whole database

@@ -46,9 +46,9 @@ const READS: Readonly<Record<string, readonly [none: unknown, read: Read]>> = {
   'feedback.update': [undefined, (store) => store.feedback.update(TENANT, JUDGEMENT, { score: 2 })],
   'feedbackTokens.list': [[], (store) => store.feedbackTokens.list(TENANT, ROOT, NONE)],
   'feedbackTokens.find': [undefined, (store, { token }) => store.feedbackTokens.find(token)],
-  'shares.share': [undefined, (store) => store.shares.share(TENANT, ROOT)],
+  'shares.share': [undefined, (store) => store.shares.share(TENANT, { id: ROOT })],
   'shares.find': [undefined, (store) => store.shares.find(TENANT, ROOT)],
-  'shares.unshare': [false, (store) => store.shares.unshare(TENANT, ROOT)],
+  'shares.unshare': [false, (store) => store.shares.unshare(TENANT, { id: ROOT })],
   'shares.open': [undefined, (store, { link }) => store.shares.open(link)],
   'attachments.find': [undefined, (store) => store.attachments.find(TENANT, ROOT, OBJECT)],
   'ingestProblems.list': [
@@ -118,7 +118,7 @@ describe('a project whose rows are still being removed', () => {
     });
     const project = await db.store.projects.find(TENANT, { name: 'p' });
     await db.store.feedback.create(TENANT, judgement(JUDGEMENT));
-    const { token: link = '' } = (await db.store.shares.share(TENANT, ROOT)) ?? {};
+    const { token: link = '' } = (await db.store.shares.share(TENANT, { id: ROOT })) ?? {};
     const asked = { runId: ROOT, key: 'k', config: undefined, feedbackId: undefined, seconds: 60, place: [] };
     const [minted] = await db.store.feedbackTokens.mint(TENANT, [asked]);
     await db.client.query(

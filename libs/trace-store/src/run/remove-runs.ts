@@ -20,7 +20,6 @@ export const REMOVED_AT_ONCE = 1_000;
 function stepsOf(payloads: Pick<PayloadStore, 'remove'>): readonly Step[] {
   return [
     (client, runs) => removeRows(client, 'feedback', runs),
-    removeTokens,
     (client, runs) => removeRows(client, 'run_pairs', runs),
     (client, runs) => removeRows(client, 'unplaced_runs', runs),
     removeAttachments,
@@ -29,6 +28,7 @@ function stepsOf(payloads: Pick<PayloadStore, 'remove'>): readonly Step[] {
     subtractRuns,
     (client, runs) => removeRows(client, 'runs', runs),
     removeKeys,
+    removeTokens,
   ];
 }
 
@@ -73,12 +73,17 @@ export class RunRemover {
   }
 }
 
-/** Leave to give feedback without a key ends with the run. */
+/** Leave to give feedback without a key ends with the last run that it is for: one id may stand in several traces. */
 async function removeTokens(client: Connection, runs: readonly RunPlace[]): Promise<void> {
-  await client.query('DELETE FROM feedback_tokens WHERE tenant_id = $1 AND run_id = ANY ($2::uuid[])', [
-    runs[0]?.tenantId ?? null,
-    runs.map(({ id }) => id),
-  ]);
+  const [first] = runs;
+  if (!first) return;
+  await client.query(
+    `DELETE FROM feedback_tokens t WHERE tenant_id = $1 AND run_id = ANY ($3::uuid[])
+      AND (project_id IS NULL OR project_id = $2) AND NOT EXISTS (
+        SELECT FROM run_keys k WHERE k.tenant_id = $1 AND k.id = t.run_id
+          AND (t.project_id IS NULL OR k.project_id = t.project_id))`,
+    [first.tenantId, first.projectId, runs.map(({ id }) => id)],
+  );
 }
 
 /** A link opens a whole trace or nothing. */

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { inTransaction, type Pool, type Queryable } from '#lib/postgres';
+import { PublicError } from '#lib/errors';
+import { inTransaction, type Pool } from '#lib/postgres';
 import { deletedProjects } from '../project/project-deletions.js';
-import type { SharedTrace, Shares } from './shares.js';
+import type { RunToShare, SharedTrace, Shares } from './shares.js';
 
 interface Row {
   readonly tenant_id: string;
@@ -10,38 +11,61 @@ interface Row {
   readonly token: string;
 }
 
-/** The trace of a run; clients choose ids, so one may stand in several. Rows of deleted projects are none. */
-const TRACE = `SELECT tenant_id, project_id, trace_id FROM run_keys
-  WHERE tenant_id = $1 AND id = $2 AND project_id <> ALL (${deletedProjects('$1')}) ORDER BY trace_id LIMIT 1`;
+/** Keys of the run `$2`. Rows of deleted projects are none. */
+const KEYS = `run_keys k WHERE k.tenant_id = $1 AND k.id = $2 AND k.project_id <> ALL (${deletedProjects('$1')})`;
+const OF_PROJECT = '($3::uuid IS NULL OR k.project_id = $3)';
 const IS_ITS = 's.tenant_id = k.tenant_id AND s.trace_id = k.trace_id AND s.project_id = k.project_id';
 
 /** The table `trace_shares`. */
 export class ShareTable implements Shares {
   constructor(private readonly pool: Pool) {}
 
-  async share(tenantId: string, runId: string): Promise<{ readonly token: string } | undefined> {
+  async share(
+    tenantId: string,
+    { id, projectId, traceId }: RunToShare,
+  ): Promise<{ readonly token: string } | undefined> {
     return inTransaction(this.pool, async (client) => {
-      // the key is locked: who deletes the run waits, and finds the share
-      await client.query(
-        `INSERT INTO trace_shares (tenant_id, project_id, trace_id, token)
-        SELECT k.*, $3::uuid FROM (${TRACE} FOR KEY SHARE) k ON CONFLICT DO NOTHING`,
-        [tenantId, runId, randomUUID()],
+      // locked: who deletes the run waits, and finds the share
+      const { rows: keys } = await client.query<Pick<Row, 'project_id' | 'trace_id'>>(
+        `SELECT k.project_id, k.trace_id FROM ${KEYS} AND ${OF_PROJECT} AND ($4::uuid IS NULL OR k.trace_id = $4)
+        ORDER BY k.trace_id LIMIT 2 FOR KEY SHARE`,
+        [tenantId, id, projectId ?? null, traceId ?? null],
       );
-      const found = await find(client, tenantId, runId);
-      return found?.token === undefined ? undefined : { token: found.token };
+      const [key] = keys;
+      if (!key) return undefined;
+      if (keys.length > 1) throw severalTraces(id, 'several traces');
+      const { rows } = await client.query<{ token: string }>(
+        `INSERT INTO trace_shares AS s (tenant_id, project_id, trace_id, token) VALUES ($1, $2, $3, $4)
+        ON CONFLICT (tenant_id, trace_id, project_id) DO UPDATE SET token = s.token RETURNING token`,
+        [tenantId, key.project_id, key.trace_id, randomUUID()],
+      );
+      return rows[0];
     });
   }
 
-  find(tenantId: string, runId: string): Promise<{ readonly token: string | undefined } | undefined> {
-    return find(this.pool, tenantId, runId);
-  }
-
-  async unshare(tenantId: string, runId: string): Promise<boolean> {
-    const { rows } = await this.pool.query(
-      `WITH k AS (${TRACE}), gone AS (DELETE FROM trace_shares s USING k WHERE ${IS_ITS}) SELECT FROM k`,
+  async find(tenantId: string, runId: string): Promise<{ readonly token: string | undefined } | undefined> {
+    const { rows } = await this.pool.query<{ is_known: boolean; tokens: readonly string[] }>(
+      `SELECT EXISTS (SELECT FROM ${KEYS}) AS is_known, ARRAY(
+        SELECT s.token::text FROM trace_shares s WHERE s.tenant_id = $1 AND EXISTS (SELECT FROM ${KEYS} AND ${IS_ITS})
+        LIMIT 2
+      ) AS tokens`,
       [tenantId, runId],
     );
-    return rows.length > 0;
+    const [found] = rows;
+    if (!found?.is_known) return undefined;
+    if (found.tokens.length > 1) throw severalTraces(runId, 'several shared traces');
+    return { token: found.tokens[0] };
+  }
+
+  async unshare(tenantId: string, { id, projectId }: Omit<RunToShare, 'traceId'>): Promise<boolean> {
+    const { rows } = await this.pool.query<{ is_known: boolean }>(
+      `WITH gone AS (
+        DELETE FROM trace_shares s WHERE s.tenant_id = $1 AND ($3::uuid IS NULL OR s.project_id = $3)
+          AND (s.trace_id = $2 OR EXISTS (SELECT FROM ${KEYS} AND ${IS_ITS})) RETURNING s.trace_id
+      ) SELECT EXISTS (SELECT FROM gone) OR EXISTS (SELECT FROM ${KEYS} AND ${OF_PROJECT}) AS is_known`,
+      [tenantId, id, projectId ?? null],
+    );
+    return rows[0]?.is_known === true;
   }
 
   /** The one statement that names no tenant: the token is all that its sender has. */
@@ -58,14 +82,9 @@ export class ShareTable implements Shares {
   }
 }
 
-async function find(
-  db: Queryable,
-  tenantId: string,
-  runId: string,
-): Promise<{ readonly token: string | undefined } | undefined> {
-  const { rows } = await db.query<{ token: string | null }>(
-    `SELECT s.token FROM (${TRACE}) k LEFT JOIN trace_shares s ON ${IS_ITS}`,
-    [tenantId, runId],
+function severalTraces(runId: string, where: string): PublicError {
+  return new PublicError(
+    'conflict',
+    `finding the link of the run ${runId} failed: the run stands in ${where}; name its session_id or trace_id in POST /api/v2/runs/${runId}/share, which answers the link of that trace`,
   );
-  return rows.map(({ token }) => ({ token: token ?? undefined }))[0];
 }

@@ -1,0 +1,31 @@
+/** By it a browser reads pages of the platform. */
+export const PAGE_COOKIE = 'agentplane_page';
+
+function nameOf(pair: string): string {
+  const [name = ''] = pair.split('=', 1);
+  return name.trim();
+}
+
+/**
+ * Values of the cookie, as many as others have set: browsers send those of a host to all of its ports, and those that a
+ * sibling host has set for the domain.
+ * @param header `Cookie` of a request
+ */
+export function pageCookies(header: string): readonly string[] {
+  return header
+    .split(';')
+    .filter((pair) => nameOf(pair) === PAGE_COOKIE)
+    .map((pair) => pair.slice(pair.indexOf('=') + 1).trim());
+}
+
+/**
+ * The header without the cookie, for servers that run other people's code. What has none of it stays as it came.
+ * @returns undefined when nothing is left
+ */
+export function withoutPageCookie(header: string): string | undefined {
+  const pairs = header.split(';');
+  const kept = pairs.filter((pair) => nameOf(pair) !== PAGE_COOKIE);
+  if (kept.length === pairs.length) return header;
+  const left = kept.join(';').trimStart();
+  return left === '' ? undefined : left;
+}

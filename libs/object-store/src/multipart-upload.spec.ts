@@ -1,0 +1,171 @@
+import { createServer, type IncomingMessage, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { buffer } from 'node:stream/consumers';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { type MultipartUpload, ObjectStoreError, openObjectStore, type ObjectStore } from './index.js';
+import { MARK_NAME } from './object-stat.js';
+
+const MARK = 'mine';
+const MARK_HEADER = `x-amz-meta-${MARK_NAME}`;
+const BODY = Buffer.from('ten bytes!');
+
+interface Answer {
+  readonly status: number;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string;
+}
+
+/** What a request is for, as S3 tells it by method and query. */
+type Call = 'begin' | 'part' | 'complete' | 'abort' | 'look' | 'put';
+
+function callOf({ method, url = '' }: IncomingMessage): Call {
+  const { searchParams } = new URL(url, 'http://store');
+  if (method === 'HEAD') return 'look';
+  if (method === 'DELETE') return 'abort';
+  if (method === 'PUT') return searchParams.has('partNumber') ? 'part' : 'put';
+  return searchParams.has('uploads') ? 'begin' : 'complete';
+}
+
+const refused = (status: number, code: string): Answer => ({
+  status,
+  body: `<?xml version="1.0"?><Error><Code>${code}</Code><Message>x</Message></Error>`,
+});
+const CONFLICT = refused(409, 'ConditionalRequestConflict');
+const COMPLETED: Answer = {
+  status: 200,
+  body: '<CompleteMultipartUploadResult><ETag>"done-1"</ETag></CompleteMultipartUploadResult>',
+};
+const USUAL: Readonly<Record<Call, Answer>> = {
+  begin: {
+    status: 200,
+    body: '<InitiateMultipartUploadResult><UploadId>1</UploadId></InitiateMultipartUploadResult>',
+  },
+  part: { status: 200, headers: { etag: '"900150983cd24fb0d6963f7d28e17f72"' } },
+  complete: COMPLETED,
+  abort: { status: 204 },
+  look: {
+    status: 200,
+    headers: {
+      'content-length': String(BODY.length),
+      ...{ etag: '"done-1"', 'last-modified': 'Fri, 20 Nov 2026 00:00:00 GMT' },
+      [MARK_HEADER]: MARK,
+    },
+  },
+  put: { status: 200, headers: { etag: '"put"' } },
+};
+
+/** A store whose answers a test chooses: no store gives these whenever one would have them. */
+describe('an upload to a store with answers of its own', () => {
+  let server: Server;
+  let store: ObjectStore;
+  let asked: Call[];
+  /** Taken in turn; afterwards the usual ones. */
+  let answers: Partial<Record<Call, (Answer | 'lost')[]>>;
+
+  beforeEach(async () => {
+    asked = [];
+    answers = {};
+    server = createServer((request, response) => {
+      void buffer(request).then(() => {
+        const call = callOf(request);
+        asked.push(call);
+        const answer = answers[call]?.shift() ?? USUAL[call];
+        if (answer === 'lost') return void request.socket.destroy();
+        response.writeHead(answer.status, answer.headers).end(call === 'look' ? undefined : answer.body);
+      });
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    store = openObjectStore({
+      endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+      ...{ allowPrivateEndpoints: true, accessKeyId: 'AKTEST', secretAccessKey: 'secret' },
+    });
+  });
+  afterEach(() => {
+    store.close();
+    server.closeAllConnections();
+    server.close();
+  });
+
+  async function begin(): Promise<MultipartUpload> {
+    const upload = await store.startMultipartUpload('bkt', 'k', { onlyIfAbsent: true, mark: MARK });
+    await upload.write(BODY);
+    return upload;
+  }
+  const failure = (work: Promise<unknown>): Promise<unknown> =>
+    work.then(
+      () => 'no error',
+      (error: unknown) => error,
+    );
+  const looksLike = (headers: Readonly<Record<string, string>>): Answer => ({
+    ...USUAL.look,
+    headers: { ...USUAL.look.headers, ...headers },
+  });
+  const completions = (): number => asked.filter((call) => call === 'complete').length;
+
+  it('reports that size and mark were verified', async () => {
+    expect(await (await begin()).complete()).toEqual({ size: 10, etag: 'done-1', isVerified: true });
+  });
+
+  it('reports that nothing was verified where reading is refused', async () => {
+    answers.look = [refused(403, 'AccessDenied')];
+    expect(await (await begin()).complete()).toEqual({ size: 10, etag: 'done-1', isVerified: false });
+  });
+
+  it.each<[string, Answer, string]>([
+    ['of another size', looksLike({ 'content-length': '9' }), 'verify k: 10 bytes written, 9 stored'],
+    ['that does not exist', { status: 404 }, 'verify k: 10 bytes written, none stored'],
+  ])(
+    'fails with SizeMismatch, which another attempt may mend, on an object %s',
+    async (_name, look, words) => {
+      answers.look = [look];
+      const error = await failure((await begin()).complete());
+      expect(error).toBeInstanceOf(ObjectStoreError);
+      expect(error).toMatchObject({ code: 'SizeMismatch', retryable: true, isConfiguration: false });
+      expect(String(error)).toContain(words);
+    },
+  );
+
+  it('fails with ObjectReplaced on the object of another upload', async () => {
+    answers.look = [looksLike({ [MARK_HEADER]: 'theirs' })];
+    expect(await failure((await begin()).complete())).toMatchObject({
+      ...{ code: 'ObjectReplaced', attempted: 'verify k', isConfiguration: false },
+    });
+  });
+
+  it('repeats a put that met another request for its key', async () => {
+    answers.put = [CONFLICT, CONFLICT];
+    expect(await store.put('bkt', 'k', 'x', { onlyIfAbsent: true })).toEqual({ etag: 'put' });
+    expect(asked).toEqual(['put', 'put', 'put']);
+  });
+
+  it('repeats a completion that met another request for its key', async () => {
+    answers.complete = [CONFLICT];
+    expect(await (await begin()).complete()).toMatchObject({ etag: 'done-1', isVerified: true });
+    expect(completions()).toBe(2);
+  });
+
+  // Amazon S3 ends the upload with this answer
+  it.each(['NoSuchUpload', 'PreconditionFailed'])(
+    'takes no upload for completed that ended with a conflict, and then is %s, without the right to look',
+    async (code) => {
+      answers.complete = [CONFLICT, refused(code === 'NoSuchUpload' ? 404 : 412, code)];
+      answers.look = [refused(403, 'AccessDenied')];
+      expect(await failure((await begin()).complete())).toMatchObject({ code });
+      expect(completions()).toBe(2);
+    },
+  );
+
+  it('takes no missing upload for completed when it is to replace an object, without the right to look', async () => {
+    answers.complete = [refused(412, 'PreconditionFailed'), refused(404, 'NoSuchUpload')];
+    answers.look = [refused(403, 'AccessDenied')];
+    const upload = await begin();
+    expect(await failure(upload.complete())).toMatchObject({ code: 'PreconditionFailed' });
+    expect(await failure(upload.complete({ replace: true }))).toMatchObject({ code: 'NoSuchUpload' });
+  });
+
+  it('finds its object after a lost answer and a conflict with its own completion', async () => {
+    answers.complete = ['lost', CONFLICT, refused(412, 'PreconditionFailed')];
+    expect(await (await begin()).complete()).toMatchObject({ etag: 'done-1', isVerified: true });
+    expect(completions()).toBe(3);
+  });
+});

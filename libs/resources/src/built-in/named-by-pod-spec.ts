@@ -1,0 +1,87 @@
+import { at, listAt } from '#lib/json';
+
+/** Kinds of objects that a pod names for its containers. */
+export type PodReference = 'secrets' | 'configmaps' | 'persistentvolumeclaims';
+
+type Path = readonly [string, ...string[]];
+
+interface Places {
+  readonly environment: readonly Path[];
+  readonly variable: readonly Path[];
+  readonly volume: readonly Path[];
+  readonly projected: readonly Path[];
+}
+
+/** Where the parts of a pod's spec have the name of an object. */
+const PLACES: Readonly<Record<PodReference, Places>> = {
+  secrets: {
+    environment: [['secretRef', 'name']],
+    variable: [['valueFrom', 'secretKeyRef', 'name']],
+    volume: [
+      ['secret', 'secretName'],
+      ['csi', 'nodePublishSecretRef', 'name'],
+      // how drivers of file shares are given their account
+      ['csi', 'volumeAttributes', 'secretName'],
+      ['azureFile', 'secretName'],
+      ['cephfs', 'secretRef', 'name'],
+      ['flexVolume', 'secretRef', 'name'],
+      ['iscsi', 'secretRef', 'name'],
+      ['rbd', 'secretRef', 'name'],
+      ['scaleIO', 'secretRef', 'name'],
+      ['storageos', 'secretRef', 'name'],
+    ],
+    projected: [['secret', 'name']],
+  },
+  configmaps: {
+    environment: [['configMapRef', 'name']],
+    variable: [['valueFrom', 'configMapKeyRef', 'name']],
+    volume: [['configMap', 'name']],
+    projected: [['configMap', 'name']],
+  },
+  persistentvolumeclaims: {
+    environment: [],
+    variable: [],
+    volume: [['persistentVolumeClaim', 'claimName']],
+    projected: [],
+  },
+};
+
+const CONTAINERS = ['initContainers', 'containers', 'ephemeralContainers'] as const;
+
+/**
+ * The names of all objects of a kind that the containers and volumes of a pod's spec name, each once. Secrets that images are
+ * pulled with are not among them: containers never see these.
+ */
+export function namedByPodSpec(spec: unknown, kind: PodReference): readonly string[] {
+  const places = PLACES[kind];
+  const containers = CONTAINERS.flatMap((list) => listAt(spec, list));
+  const volumes = listAt(spec, 'volumes');
+  const found = [
+    ...namesAt(
+      containers.flatMap((each) => listAt(each, 'envFrom')),
+      places.environment,
+    ),
+    ...namesAt(
+      containers.flatMap((each) => listAt(each, 'env')),
+      places.variable,
+    ),
+    ...namesAt(volumes, places.volume),
+    ...namesAt(
+      volumes.flatMap((each) => listAt(each, 'projected', 'sources')),
+      places.projected,
+    ),
+  ];
+  return [...new Set(found)];
+}
+
+/** The names of the Secrets that the images of a pod are pulled with. */
+export function pullSecretsOf(spec: unknown): readonly string[] {
+  return namesAt(listAt(spec, 'imagePullSecrets'), [['name']]);
+}
+
+function namesAt(parts: readonly unknown[], paths: readonly Path[]): readonly string[] {
+  return parts
+    .flatMap((part) => paths.map((path) => at(part, ...path)))
+    .filter((name) => typeof name === 'string')
+    .filter((name) => name !== '');
+}
