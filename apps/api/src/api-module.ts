@@ -18,10 +18,12 @@ import { TenancyModule } from './tenancy/tenancy-module.js';
 import { ThreadsModule } from './thread/threads-module.js';
 import { ShareModule } from './share/share-module.js';
 import { TraceModule } from './trace/trace-module.js';
+import { WorkspaceModule } from './workspace/workspace-module.js';
 import { OpenApiController } from './wire/openapi-controller.js';
 
 const FEATURES = [
   TenancyModule,
+  WorkspaceModule,
   KeyModule,
   TraceModule,
   ShareModule,

@@ -87,7 +87,7 @@ export async function openApplication(
   const server = adapter.getInstance<FastifyInstance>();
   hosts.follow(application.get(AgentRoutes, { strict: false }));
   // the server of the deployment judges the clients of what is routed to it
-  const concerns = (request: IncomingMessage): boolean => !hosts.isRouted(request);
+  const concerns = (request: IncomingMessage): boolean => !hosts.mayUpgrade(request);
   limitServer(server.server, { limits, concerns, onCut: recordCuts(log, 'api') });
   observeRequests(server);
   guardServer(server);
@@ -112,7 +112,7 @@ export async function openApplication(
     ticks: new Ticks(application.get(SchedulerRegistry, { strict: false })),
     container: application,
     server: server.server,
-    mayUpgrade: (request) => hosts.isRouted(request),
+    mayUpgrade: (request) => hosts.mayUpgrade(request),
     async listen({ host, port }) {
       await application.init();
       refuseOtherMethods();
@@ -158,7 +158,7 @@ function createRoutedServer(handle: RequestListener, limits: ServerLimits, hosts
     {
       ...{ ...GUARDED_SERVER, ...serverOptions(limits), keepAliveTimeout: 72_000 },
       // every other upgrade is a request that goes on without one
-      shouldUpgradeCallback: (request) => hosts.isRouted(request),
+      shouldUpgradeCallback: (request) => hosts.mayUpgrade(request),
     },
     (request, response) => {
       if (!hosts.take(request, response)) handle(request, response);

@@ -6,7 +6,7 @@ import { runProgram, type ProgramContext } from '#lib/lifecycle';
 import { awaitDatabase } from '#lib/postgres';
 import { createLogger, startTelemetry } from '#lib/telemetry';
 import { systemClock } from '#lib/time';
-import { openTraceStore } from '#lib/trace-store';
+import { openTraceStore, warnOfOpenDatabases } from '#lib/trace-store';
 import { openAttachmentStore } from './core/attachment-store.js';
 import { loadApiConfig, type ApiConfig } from './config.js';
 import { type ApiApplication, openApplication } from './open-application.js';
@@ -34,6 +34,7 @@ async function start(context: ProgramContext): Promise<void> {
   log.level = config.logLevel;
   context.own(await startTelemetry({ program: 'api', log }));
   const store = openTraceStore({
+    program: 'api',
     uri: config.databaseUri,
     poolSize: config.databasePoolSize,
     maxProjects: config.maxProjects,
@@ -45,7 +46,10 @@ async function start(context: ProgramContext): Promise<void> {
     clock: systemClock,
   });
   context.own({ name: 'trace store', stop: () => store.close() });
-  await awaitDatabase({ log, clock: systemClock }, () => store.migrate());
+  await awaitDatabase({ log, clock: systemClock }, async () => {
+    await store.migrate();
+    await warnOfOpenDatabases(store, log);
+  });
 
   const connection = await loadKubeConnection({ kubeconfigPath: config.kubeconfig });
   const client = new KubeClient(connection, { fieldManager: FIELD_MANAGER.api });

@@ -134,6 +134,8 @@ export class RevisionAnswer {
 }
 
 const OFFSET = 'What to send as offset for the next page';
+const REMOVED =
+  'Revisions that the history no longer has: they are removed past its limit, and their ids are 404';
 
 export class DeploymentPage {
   @Answered(listOf(() => DeploymentAnswer)) readonly resources: readonly DeploymentAnswer[];
@@ -143,4 +145,5 @@ export class DeploymentPage {
 export class RevisionPage {
   @Answered(listOf(() => RevisionAnswer)) readonly resources: readonly RevisionAnswer[];
   @Answered(WHOLE, OFFSET) readonly offset: number;
+  @Answered(WHOLE, REMOVED) readonly removed: number;
 }

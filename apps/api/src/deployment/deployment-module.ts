@@ -11,7 +11,7 @@ import { AgentRoutes, routePlaceOf } from '../route/agent-routes.js';
 import type { Homes } from '../kubernetes/homes.js';
 import { TenancyModule } from '../tenancy/tenancy-module.js';
 import { Workspaces } from '../tenancy/workspaces.js';
-import { Deployments } from './deployments.js';
+import { type DeploymentRules, Deployments } from './deployments.js';
 import { DeploymentsController } from './deployments-controller.js';
 import { Integrations } from './integrations.js';
 import { IntegrationsController } from './integrations-controller.js';
@@ -23,6 +23,8 @@ const PUSHES = { capacity: 60, perSecond: 1 };
 /** Integrations whose calls are counted; the longest unheard are forgotten. */
 const MAX_INTEGRATIONS = 10_000;
 
+const RULES = Symbol('DeploymentRules');
+
 /** Deployments and their revisions. */
 @Module({
   imports: [TenancyModule],
@@ -30,14 +32,23 @@ const MAX_INTEGRATIONS = 10_000;
   providers: [
     {
       provide: Deployments,
-      inject: [HOMES, Workspaces, TRACE_STORE, AgentRoutes, CLOCK],
+      inject: [HOMES, Workspaces, TRACE_STORE, AgentRoutes, CLOCK, RULES],
       useFactory: (
         homes: Homes,
         workspaces: Workspaces,
         store: TraceStore,
         routes: AgentRoutes,
         clock: Clock,
-      ) => new Deployments({ ...homes, routes }, workspaces, store.projects, clock),
+        rules: DeploymentRules,
+      ) => new Deployments({ ...homes, routes }, workspaces, store.projects, clock, rules),
+    },
+    {
+      provide: RULES,
+      inject: [Integrations, API_CONFIG],
+      useFactory: (
+        integrations: Integrations,
+        { addresses }: Pick<ApiConfig, 'addresses'>,
+      ): DeploymentRules => ({ integrations, runsProcesses: addresses === 'loopback' }),
     },
     {
       provide: AgentRoutes,

@@ -318,7 +318,7 @@ describe('a request for a deployment', () => {
     ],
   ])('refuses %s, which would never run', async (_what, config, problem, sentence) => {
     const body = deploymentBody({
-      ...{ source: 'external_image', source_revision_config: { image_uri: 'registry.example/a:1' } },
+      ...{ source: 'external_image', source_revision_config: { image_uri: 'local/a' } },
       source_config: config,
     });
     const answer = await tenant.call('POST', '/v2/deployments', body);
@@ -329,7 +329,7 @@ describe('a request for a deployment', () => {
   it('refuses a listener that does not exist, and takes the namespace of the workspace', async () => {
     const body = (source_config: object) =>
       deploymentBody({
-        ...{ source: 'external_image', source_revision_config: { image_uri: 'registry.example/a:1' } },
+        ...{ source: 'external_image', source_revision_config: { image_uri: 'local/a' } },
         source_config,
       });
     const listener_id = randomUUID();

@@ -101,6 +101,19 @@ export function makesRevision(request: PatchDeploymentRequest): boolean {
   );
 }
 
+/**
+ * A PATCH may repeat what a GET answered, and the URL that the platform assigned to a deployment from git is no field of it.
+ * Another URL stays, and is refused.
+ */
+export function withoutAssignedUrl(
+  request: PatchDeploymentRequest,
+  assigned: string | undefined,
+): PatchDeploymentRequest {
+  const { custom_url: repeated, ...config } = request.source_config ?? {};
+  if (!request.source_config || repeated !== assigned) return request;
+  return { ...request, source_config: config };
+}
+
 function patchSourceConfig(current: SourceConfig, request: SourceConfigRequest): SourceConfig {
   const changed = sourceConfigOf(request);
   const listenerConfig = changed.listenerConfig && { ...current.listenerConfig, ...changed.listenerConfig };

@@ -88,8 +88,12 @@ describe('REST routes of deployments', () => {
       status_message: 'no graph',
       source: 'internal_image',
     });
-    expect((await tenant.call('GET', path)).json).toEqual({ resources: [shown], offset: 1 });
-    expect((await tenant.call('GET', `${path}?status=DEPLOYED`)).json).toEqual({ resources: [], offset: 0 });
+    expect((await tenant.call('GET', path)).json).toEqual({ resources: [shown], offset: 1, removed: 0 });
+    expect((await tenant.call('GET', `${path}?status=DEPLOYED`)).json).toEqual({
+      resources: [],
+      offset: 0,
+      removed: 0,
+    });
   });
 
   it('makes a revision on PATCH of a field that needs one, and none for others', async () => {
@@ -310,6 +314,7 @@ describe('REST routes of deployments', () => {
   it('keeps what a PATCH does not name, also inside of listener_config', async () => {
     const made = await create({
       source: 'external_image',
+      source_revision_config: { image_uri: 'local/x' },
       source_config: { listener_config: { cluster_namespace: tenant.namespace } },
     });
     for (const listener_config of [
@@ -420,7 +425,7 @@ describe('REST routes of deployments', () => {
       compute_id: 'here',
       compute_config: { cluster_namespaces: [tenant.namespace] },
     });
-    const external = { source: 'external_image', source_revision_config: { image_uri: 'registry/x:1' } };
+    const external = { source: 'external_image', source_revision_config: { image_uri: 'local/x' } };
     const made = await create({ ...external, source_config: { listener_id: resources[0].id } });
     expect(made.source_config.listener_id).toBe(resources[0].id);
     const unknown = await tenant.call(

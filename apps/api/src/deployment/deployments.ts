@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import type { Caller } from '#lib/auth';
-import { PublicError } from '#lib/errors';
+import { type FieldProblem, PublicError } from '#lib/errors';
 import { isAlreadyExists } from '#lib/kube';
 import {
   type AgentDeployment,
   type AgentRevision,
   ANNOTATION,
+  DEFAULT_LISTENER,
   deploymentWireStatus,
   dnsLabel,
   idOf,
@@ -22,7 +23,7 @@ import type { Workspaces } from '../tenancy/workspaces.js';
 import type { IfMatch } from '../wire/if-match.js';
 import { pageOf, type Page } from '../wire/page.js';
 import { invalid } from '../wire/request-pipe.js';
-import type { DeletionAnswer, DeploymentAnswer, RevisionAnswer } from './deployment-answer.js';
+import type { DeletionAnswer, DeploymentAnswer, RevisionAnswer, RevisionPage } from './deployment-answer.js';
 import type { DeploymentsQuery, RevisionsQuery } from './deployment-query.js';
 import type {
   CreateDeploymentRequest,
@@ -37,8 +38,11 @@ import {
   patchSpec,
   redeployedSpec,
   secretProblems,
+  withoutAssignedUrl,
   type NewRevision,
 } from './deployment-spec.js';
+import type { Integrations } from './integrations.js';
+import { namedObjectProblems } from './named-object-problems.js';
 import { pendingRevision } from './pending-revision.js';
 import {
   renderDeployment,
@@ -47,8 +51,10 @@ import {
   renderSuperseded,
   wireName,
 } from './render-deployment.js';
+import { oneMachineProblems } from './one-machine-problems.js';
+import { removedOf, revisionNotFound } from './removed-revisions.js';
 import type { RepeatedRequest } from './repeated-request.js';
-import { annotationsAfterRequest, supersededRevisions } from './superseded-revisions.js';
+import { asking, supersededRevisions } from './superseded-revisions.js';
 
 /** The kinds that deployments are about. */
 export interface DeploymentHomes {
@@ -57,6 +63,13 @@ export interface DeploymentHomes {
   readonly listeners: ResourceHome<Listener>;
   readonly secrets: SecretHome;
   readonly routes: Pick<AgentRoutes, 'assignedUrlOf' | 'requireFree'>;
+}
+
+/** What requests are judged by, beside the resources. */
+export interface DeploymentRules {
+  /** Whether agents run as processes, but for those of listeners in other clusters. */
+  readonly runsProcesses: boolean;
+  readonly integrations: Pick<Integrations, 'require'>;
 }
 
 type Values = Readonly<Record<string, string>>;
@@ -68,6 +81,7 @@ export class Deployments {
     private readonly workspaces: Workspaces,
     private readonly projects: Pick<Projects, 'delete' | 'find'>,
     private readonly clock: Clock,
+    private readonly rules: DeploymentRules,
   ) {}
 
   /** @param repeated by which an earlier request of the same caller is known again */
@@ -83,6 +97,9 @@ export class Deployments {
     refuse(secretProblems(request.secrets, home));
     this.homes.routes.requireFree(request.source_config.custom_url);
     const listener = this.#listener(namespace, request.source_config.listener_id);
+    refuse(this.#placeProblems(request.source, request, listener));
+    refuse(await this.#namedProblems({ name: dnsLabel(request.name), namespace }, request, listener));
+    await this.rules.integrations.require(caller, request.source_config);
     const listenerName = listener?.metadata.name;
     const isTaken = this.homes.deployments.list(namespace).some((other) => wireName(other) === request.name);
     if (isTaken) throw new PublicError('conflict', `A deployment named ${request.name} already exists`);
@@ -161,19 +178,23 @@ export class Deployments {
   async update(
     caller: Caller,
     id: string,
-    request: PatchDeploymentRequest,
+    asked: PatchDeploymentRequest,
     {
       ifMatch,
-      makesOne = makesRevision(request),
+      makesOne = makesRevision(asked),
     }: { readonly ifMatch?: IfMatch | undefined; readonly makesOne?: boolean } = {},
   ): Promise<DeploymentAnswer> {
     const deployment = this.#changeable(caller, id);
+    const request = withoutAssignedUrl(asked, this.homes.routes.assignedUrlOf(deployment));
     requireMatch(deployment, ifMatch);
     refuse([
       ...immutableProblems({ name: wireName(deployment), spec: deployment.spec }, request),
       ...secretProblems(request.secrets, this.workspaces.homeOf(caller.tenantId)),
     ]);
     const { name, namespace = '' } = deployment.metadata;
+    const listener = this.#listenerOf(deployment);
+    refuse(this.#placeProblems(deployment.spec.source, request, listener));
+    refuse(await this.#namedProblems({ name, namespace }, request, listener));
     this.homes.routes.requireFree(request.source_config?.custom_url, { name, namespace });
     const revision = makesOne ? this.#newRevision() : undefined;
     const values = secretValues(request.secrets);
@@ -228,7 +249,7 @@ export class Deployments {
     if (withProject && projectId !== undefined) await this.projects.delete(caller.tenantId, projectId);
   }
 
-  listRevisions(caller: Caller, id: string, query: RevisionsQuery): Page<RevisionAnswer> {
+  listRevisions(caller: Caller, id: string, query: RevisionsQuery): RevisionPage {
     const deployment = this.find(caller, id);
     const made = this.revisionsOf(deployment);
     const pending = pendingRevision(deployment);
@@ -242,7 +263,7 @@ export class Deployments {
       ...skipped.filter(({ status }) => wanted(status)),
       ...made.map((one) => renderRevision(one, deployment)).filter(({ status }) => wanted(status)),
     ];
-    return pageOf(rendered, query);
+    return { ...pageOf(rendered, query), removed: removedOf(made) };
   }
 
   getRevision(caller: Caller, id: string, revisionId: string): RevisionAnswer {
@@ -254,7 +275,7 @@ export class Deployments {
     if (pending?.id === revisionId) return renderPendingRevision(deployment, pending, this.clock.now());
     const skipped = this.#skipped(deployment, all).find((one) => one.id === revisionId);
     if (skipped) return skipped;
-    throw new PublicError('not_found', `Revision with ID ${revisionId} not found`);
+    throw revisionNotFound(revisionId, deployment, all);
   }
 
   async redeploy(
@@ -275,7 +296,7 @@ export class Deployments {
         );
       if (pendingRevision(deployment)?.id === revisionId)
         throw new PublicError('bad_request', `Revision with ID ${revisionId} has not been created yet`);
-      throw new PublicError('not_found', `Revision with ID ${revisionId} not found`);
+      throw revisionNotFound(revisionId, deployment, made);
     }
     const { name, namespace = '' } = deployment.metadata;
     const revisionRequest = { ...this.#newRevision(), fromRevisionId: revisionId };
@@ -361,6 +382,36 @@ export class Deployments {
     return listener;
   }
 
+  #listenerOf({ spec, metadata: { namespace = '' } }: AgentDeployment): Listener | undefined {
+    const name = spec.listenerRef?.name;
+    return this.homes.listeners.list(namespace).find(({ metadata }) => metadata.name === name);
+  }
+
+  #placeProblems(
+    source: string,
+    request: PatchDeploymentRequest,
+    listener: Listener | undefined,
+  ): readonly FieldProblem[] {
+    const runsProcesses = this.rules.runsProcesses && listener?.spec.remote === undefined;
+    return runsProcesses ? oneMachineProblems(source, request) : [];
+  }
+
+  async #namedProblems(
+    of: { readonly name: string; readonly namespace: string },
+    { source_config: config }: PatchDeploymentRequest,
+    named: Listener | undefined,
+  ): Promise<readonly FieldProblem[]> {
+    const spec = config?.resource_spec;
+    if (!spec) return [];
+    const listener = named ?? this.homes.listeners.findByName(of.namespace, DEFAULT_LISTENER);
+    return namedObjectProblems(spec, {
+      ...of,
+      isRemote: listener?.spec.remote !== undefined,
+      homes: this.homes,
+      hasSecret: (name) => this.homes.secrets.has({ namespace: of.namespace, name }),
+    });
+  }
+
   async #render(caller: Caller, deployment: AgentDeployment): Promise<DeploymentAnswer> {
     const { namespace = '' } = deployment.metadata;
     const secret = deployment.spec.secretsRef?.name;
@@ -388,20 +439,11 @@ export class Deployments {
   }
 }
 
-/** A deployment with another revision request in its spec. */
-function asking(current: AgentDeployment, spec: AgentDeployment['spec']): AgentDeployment {
-  return {
-    ...current,
-    metadata: { ...current.metadata, annotations: annotationsAfterRequest(current) },
-    spec,
-  };
-}
-
 function requireMatch({ metadata }: AgentDeployment, ifMatch: IfMatch | undefined): void {
   ifMatch?.require(metadata.generation ?? 1);
 }
 
-function refuse(problems: ReturnType<typeof secretProblems>): void {
+function refuse(problems: readonly FieldProblem[]): void {
   if (problems.length > 0) throw invalid(problems);
 }
 

@@ -52,6 +52,32 @@ describe('git integrations by REST', () => {
     expect(problemsIn(answer)[0]).toContain(field);
   });
 
+  it('lets new deployments of its workspace and host name one, and no other', async () => {
+    const { json } = await tenant.call('POST', PATH, { name: 'gits', host: 'git.example.org', token: 'x' });
+    const other = await api.workspace();
+    const deploy = (who: typeof tenant, integration_id: string, host = 'git.example.org') =>
+      who.call('POST', '/v2/deployments', {
+        ...{ name: `git-${randomUUID()}`, source: 'git_host', secrets: [] },
+        source_config: { repo_url: `https://${host}/team/agent.git`, integration_id },
+        source_revision_config: { graph_config_path: 'langgraph.json' },
+      });
+    const unknown = randomUUID();
+    for (const [who, id] of [
+      [tenant, unknown],
+      [other, json.id],
+    ] as const) {
+      const answer = await deploy(who, id);
+      expect([answer.status, answer.json.detail]).toEqual([400, `Integration with ID ${id} not found`]);
+    }
+    const elsewhere = await deploy(tenant, json.id, 'other.example.org');
+    expect([elsewhere.status, elsewhere.json.detail]).toEqual([
+      400,
+      expect.stringMatching(/^Integration gits is for git.example.org, and the repository is at other/),
+    ]);
+    expect((await tenant.call('GET', '/v2/deployments')).json.resources).toEqual([]);
+    expect((await deploy(tenant, json.id.toUpperCase(), 'Git.Example.org')).status).toBe(201);
+  });
+
   it('refuses more than fit into a Secret', async () => {
     const full = await api.workspace();
     for (let made = 0; made < 50; made++)

@@ -10,6 +10,7 @@ import {
 } from '#lib/manifests';
 import { LABEL, MANAGED_BY, type Secret, SECRET_TYPE, SECRETS } from '#lib/resources';
 import type { Workspaces } from '../tenancy/workspaces.js';
+import type { SourceConfigRequest } from './deployment-request.js';
 import type { IntegrationAnswer } from './integration-answer.js';
 import type { CreateIntegrationRequest } from './integration-request.js';
 
@@ -32,6 +33,25 @@ export class Integrations {
         return found ? [answerOf(id, found)] : [];
       })
       .sort((a, b) => a.name.localeCompare(b.name) || a.id.localeCompare(b.id));
+  }
+
+  /**
+   * What a new deployment names, so that no revision is made which cannot be built.
+   * @throws PublicError bad_request when it does not exist, or is for the host of another repository
+   */
+  async require(
+    caller: Caller,
+    { integration_id: named, repo_url: url }: Pick<SourceConfigRequest, 'integration_id' | 'repo_url'>,
+  ): Promise<void> {
+    if (named === undefined || named === null) return;
+    const found = (await this.list(caller)).find(({ id }) => id === named.toLowerCase());
+    if (!found) throw new PublicError('bad_request', `Integration with ID ${named} not found`);
+    const host = url && URL.canParse(url) ? new URL(url).host : undefined;
+    if (host !== undefined && host.toLowerCase() !== found.host)
+      throw new PublicError(
+        'bad_request',
+        `Integration ${found.name} is for ${found.host}, and the repository is at ${host}; name the integration of that host`,
+      );
   }
 
   /** @throws PublicError conflict when the workspace has as many as it may */

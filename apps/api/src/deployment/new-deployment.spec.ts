@@ -37,6 +37,7 @@ describe('a new deployment with secrets', () => {
         typeof Deployments
       >[2],
       systemClock,
+      { runsProcesses: false, integrations: { require: async () => undefined } },
     );
   beforeEach(() => void written.splice(0));
 

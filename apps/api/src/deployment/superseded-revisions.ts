@@ -47,7 +47,7 @@ export function supersededRevisions({ metadata }: AgentDeployment): readonly Sup
 }
 
 /** The annotations once another revision is asked for. */
-export function annotationsAfterRequest(deployment: AgentDeployment): Readonly<Record<string, string>> {
+function annotationsAfterRequest(deployment: AgentDeployment): Readonly<Record<string, string>> {
   const pending = pendingRevision(deployment);
   const annotations = deployment.metadata.annotations ?? {};
   if (!pending) return annotations;
@@ -59,4 +59,13 @@ export function annotationsAfterRequest(deployment: AgentDeployment): Readonly<R
   };
   const kept = [superseded, ...supersededRevisions(deployment)].slice(0, MOST_KEPT);
   return { ...annotations, [ANNOTATION.supersededRevisions]: JSON.stringify(kept) };
+}
+
+/** A deployment with another revision request in its spec. */
+export function asking(current: AgentDeployment, spec: AgentDeployment['spec']): AgentDeployment {
+  return {
+    ...current,
+    metadata: { ...current.metadata, annotations: annotationsAfterRequest(current) },
+    spec,
+  };
 }

@@ -1,7 +1,7 @@
 import { type CallHandler, type ExecutionContext, Inject, type NestInterceptor } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Observable, tap } from 'rxjs';
-import { type DatabaseChoice, ignoredFields, ignoredText } from '#lib/manifests';
+import { type FieldSurroundings, ignoredFields, ignoredText } from '#lib/manifests';
 import type { AgentDeploymentSpec, SourceConfig } from '#lib/resources';
 import type { ApiConfig } from '../config.js';
 import { API_CONFIG } from '../core/tokens.js';
@@ -15,10 +15,16 @@ const READS = new Set(['GET', 'HEAD']);
  * Kubernetes warn: `299 - "TEXT"`.
  */
 export class WarnOfIgnoredFields implements NestInterceptor {
-  readonly #databases: DatabaseChoice;
+  readonly #surroundings: FieldSurroundings;
 
-  constructor(@Inject(API_CONFIG) { agentDatabaseImage }: Pick<ApiConfig, 'agentDatabaseImage'>) {
-    this.#databases = agentDatabaseImage === undefined ? 'shared' : 'own';
+  constructor(
+    @Inject(API_CONFIG)
+    { agentDatabaseImage, addresses }: Pick<ApiConfig, 'agentDatabaseImage' | 'addresses'>,
+  ) {
+    this.#surroundings = {
+      databases: agentDatabaseImage === undefined ? 'shared' : 'own',
+      runsProcesses: addresses === 'loopback',
+    };
   }
 
   intercept(context: ExecutionContext, next: CallHandler<unknown>): Observable<unknown> {
@@ -26,17 +32,19 @@ export class WarnOfIgnoredFields implements NestInterceptor {
     if (READS.has(http.getRequest<FastifyRequest>().method)) return next.handle();
     return next.handle().pipe(
       tap((answer) => {
-        const warning = isDeploymentAnswer(answer) ? warningOf(answer, this.#databases) : '';
+        const warning = isDeploymentAnswer(answer) ? warningOf(answer, this.#surroundings) : '';
         if (warning !== '') void http.getResponse<FastifyReply>().header('warning', warning);
       }),
     );
   }
 }
 
-function warningOf({ source, source_config }: DeploymentAnswer, databases: DatabaseChoice): string {
+function warningOf({ source, source_config }: DeploymentAnswer, here: FieldSurroundings): string {
   const { resource_spec, ...config } = source_config;
   const sourceConfig: SourceConfig = { ...fromWire(config), resourceSpec: fromWire(resource_spec) };
   const spec = { source: source as AgentDeploymentSpec['source'], sourceConfig };
-  const text = ignoredText(ignoredFields(spec, databases), snakeCase);
+  // one that is named may be of another cluster, where images are pulled; the condition knows which it is
+  const surroundings = { ...here, runsProcesses: here.runsProcesses && !source_config.listener_id };
+  const text = ignoredText(ignoredFields(spec, surroundings), snakeCase);
   return text === '' ? '' : `299 - "${text.replaceAll(/[\\"]/g, '\\$&')}"`;
 }

@@ -146,6 +146,40 @@ describe('POST /feedback', () => {
     expect((await tenant.call('GET', `/feedback?run=${other.id}`)).json).toEqual([]);
   });
 
+  it('lets a key of the scope ingest give feedback, and change none', async () => {
+    const run = await sendRun();
+    const { key } = await api.store.apiKeys.mint(tenant.tenantId, { name: 'i', scope: 'ingest' });
+    const judgeAsIngest = async (body: object, name?: string): Promise<[number, { type?: string }]> => {
+      const form = new FormData();
+      form.append(name ?? '', new Blob([JSON.stringify(body)], { type: 'application/json' }));
+      const answer = await fetch(`${api.url}${name === undefined ? '/feedback' : '/runs/multipart'}`, {
+        method: 'POST',
+        headers: { 'x-api-key': key, ...(name === undefined ? { 'content-type': 'application/json' } : {}) },
+        body: name === undefined ? JSON.stringify(body) : form,
+      });
+      const json = (await answer.json()) as { detail?: [{ type: string }] };
+      return [answer.status, { ...(json.detail ? { type: json.detail[0].type } : {}) }];
+    };
+    const body = { id: randomUUID(), run_id: run.id, key: 'k', score: 1, comment: 'c' };
+    const first = (await judge(body)).json;
+    const other = { ...body, comment: 'changed' };
+    expect(await judgeAsIngest(other)).toEqual([422, { type: 'feedback_exists' }]);
+    expect(await judgeAsIngest(other, `feedback.${body.id}`)).toEqual([422, { type: 'feedback_exists' }]);
+    expect(await judgeAsIngest(body)).toEqual([200, {}]);
+    expect(await judgeAsIngest(body, `feedback.${body.id}`)).toEqual([202, {}]);
+    expect(await judgeAsIngest({ ...other, id: randomUUID() })).toEqual([200, {}]);
+    const mint = (id: string) =>
+      tenant.call(
+        'POST',
+        '/feedback/tokens',
+        { run_id: run.id, feedback_key: 'k', id },
+        { 'x-api-key': key },
+      );
+    const [taken, free] = [await mint(body.id), await mint(randomUUID())];
+    expect([taken.status, taken.json.detail[0].type, free.status]).toEqual([422, 'feedback_exists', 200]);
+    expect((await tenant.call('GET', `/feedback/${body.id}`)).json).toEqual(first);
+  });
+
   it('lets feedback wait for its run, and joins it when the run comes', async () => {
     const id = randomUUID();
     const { json } = await judge({ run_id: id, trace_id: id, key: 'early', score: 1 });

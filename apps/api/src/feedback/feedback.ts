@@ -4,6 +4,7 @@ import { isUuid } from '#lib/resources';
 import type { FeedbackChange, StoredFeedback, TraceStore } from '#lib/trace-store';
 import { invalid } from '../wire/request-pipe.js';
 import type { CreateFeedbackRequest, FeedbackQuery, UpdateFeedbackRequest } from './feedback-request.js';
+import { mayChangeFeedback } from './may-change-feedback.js';
 import { instant, jsonText, newFeedback } from './read-feedback.js';
 
 /** Feedback of the runs that a caller's key reaches. */
@@ -12,7 +13,7 @@ export class Feedback {
 
   /** @throws PublicError invalid, forbidden */
   async create(caller: Caller, request: CreateFeedbackRequest): Promise<StoredFeedback> {
-    const feedback = newFeedback(request, ['body']);
+    const feedback = { ...newFeedback(request, ['body']), replacesNone: !mayChangeFeedback(caller) };
     const own =
       caller.scope === 'deployment'
         ? await this.store.projects.ensure(caller.tenantId, caller.project)

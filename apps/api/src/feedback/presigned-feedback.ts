@@ -7,6 +7,7 @@ import { parseInstant } from '#lib/time';
 import type { NewFeedbackToken, TraceStore } from '#lib/trace-store';
 import type { Workspaces } from '../tenancy/workspaces.js';
 import { invalid } from '../wire/request-pipe.js';
+import { mayChangeFeedback } from './may-change-feedback.js';
 import { jsonText } from './read-feedback.js';
 import type { TokenFeedbackRequest, TokenRequest } from './token-request.js';
 
@@ -42,11 +43,19 @@ export class PresignedFeedback {
         { loc: ['body'], msg: `List should have at most ${MAX_AT_ONCE} items`, type: 'too_long' },
       ]);
     const tokens = requests.map((request, at) => this.#tokenOf(request, isList ? ['body', at] : ['body']));
+    if (!mayChangeFeedback(caller)) for (const token of tokens) await this.#requireFree(caller, token);
     const own =
       caller.scope === 'deployment'
         ? (await this.store.projects.ensure(caller.tenantId, caller.project)).id
         : undefined;
     return this.store.feedbackTokens.mint(caller.tenantId, tokens, own);
+  }
+
+  /** Each use of a token with an id replaces the feedback that has it. @throws PublicError invalid */
+  async #requireFree({ tenantId }: Caller, { feedbackId: id, place }: NewFeedbackToken): Promise<void> {
+    if (id === undefined || (await this.store.feedback.get(tenantId, id)) === undefined) return;
+    const msg = `making the token failed: feedback has the id ${id}, and this key changes none; choose another`;
+    throw invalid([{ loc: [...place, 'id'], msg, type: 'feedback_exists' }]);
   }
 
   async list(caller: Caller, runId: string, page: { readonly limit: number; readonly offset: number }) {

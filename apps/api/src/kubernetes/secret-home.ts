@@ -89,6 +89,10 @@ export class SecretHome {
     });
   }
 
+  async has(place: Place): Promise<boolean> {
+    return (await this.#turns.run(place.namespace, () => this.client.find(SECRETS, place))) !== undefined;
+  }
+
   /** Names of what is in the Secret; none when it does not exist. */
   async names(place: Place): Promise<readonly string[]> {
     const key = keyOf(place);

@@ -1,14 +1,15 @@
 import { createHmac } from 'node:crypto';
 import { type Caller, parseApiKey, sameHash } from '#lib/auth';
-import type { WrongKeys } from '#lib/http';
+import { PAGE_COOKIE, pageCookies, type WrongKeys } from '#lib/http';
 import type { Clock } from '#lib/time';
 import type { ApiKeys } from '#lib/trace-store';
 import { PublicError } from '#lib/errors';
 
 /** Pages alone are sent this cookie, never the REST interface. */
 export const PAGES = '/o';
-const COOKIE = 'agentplane_page';
 const VALID_MS = 12 * 3_600_000;
+/** Each is looked up. Others can send as many, and shut a person out by that until the cookies of the domain are deleted. */
+const MOST_COOKIES = 10;
 const FORM = /^([0-9A-Za-z]{12})\.(\d{1,15})\.([\w-]{43})$/;
 
 export interface PageSessionParts {
@@ -50,13 +51,17 @@ export class PageSessions {
     return this.#cookie('', 0);
   }
 
-  /** Whose cookie it is; undefined without one, and when it or its key has ended. */
+  /** Whose cookie it is, the first that is good; undefined without one, and when it or its key has ended. */
   async find(cookies: string | undefined): Promise<Caller | undefined> {
-    const value = cookies
-      ?.split(/; */)
-      .find((one) => one.startsWith(`${COOKIE}=`))
-      ?.slice(COOKIE.length + 1);
-    const [, id, until, proof] = FORM.exec(value ?? '') ?? [];
+    for (const value of [...new Set(pageCookies(cookies ?? ''))].slice(0, MOST_COOKIES)) {
+      const caller = await this.#findOne(value);
+      if (caller) return caller;
+    }
+    return undefined;
+  }
+
+  async #findOne(value: string): Promise<Caller | undefined> {
+    const [, id, until, proof] = FORM.exec(value) ?? [];
     if (id === undefined || Number(until) <= this.parts.clock.now().getTime()) return undefined;
     const given = Buffer.from(proof ?? '', 'base64url');
     return this.parts.keys.verifyProof(id, (hash) => sameHash(proofOf(hash, id, Number(until)), given));
@@ -64,7 +69,7 @@ export class PageSessions {
 
   #cookie(value: string, maxAge: number, isTls = false): string {
     const secure = isTls || this.parts.publicUrl?.startsWith('https:') ? '; Secure' : '';
-    return `${COOKIE}=${value}; Path=${PAGES}; Max-Age=${maxAge}; HttpOnly; SameSite=Strict${secure}`;
+    return `${PAGE_COOKIE}=${value}; Path=${PAGES}; Max-Age=${maxAge}; HttpOnly; SameSite=Strict${secure}`;
   }
 }
 

@@ -50,6 +50,26 @@ describe('a page', () => {
     expect((await open(`/runs/${id}`, cookieOf(answer))).status).toBe(401);
   });
 
+  it('finds its session among cookies of the same name that others have set', async () => {
+    const mine = cookieOf(await signIn({ key: tenant.key }));
+    const ended = mine.replace(/=\w{12}/, '=AAAAAAAAAAAA');
+    for (const cookies of [
+      `agentplane_page=; ${mine}`,
+      `${ended}; ${mine}`,
+      `${mine}; ${ended}`,
+      `a=b;${mine}`,
+    ])
+      expect([cookies, (await open(path, cookies)).status]).toEqual([cookies, 200]);
+  });
+
+  it('looks for few of them', async () => {
+    const mine = cookieOf(await signIn({ key: tenant.key }));
+    const others = Array.from({ length: 20 }, (_, n) =>
+      mine.replace(/=\w{12}/, `=${String(n).padStart(12, 'A')}`),
+    );
+    expect((await open(path, [...others, mine].join('; '))).status).toBe(303);
+  });
+
   it('ends with the key of its session', async () => {
     const { key, id: keyId } = await api.store.apiKeys.mint(tenant.tenantId, {
       name: 'short',

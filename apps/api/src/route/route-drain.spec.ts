@@ -20,9 +20,12 @@ describe('routes by host while the api drains', () => {
     socket.on('error', () => undefined);
   });
   const hosts = new RouteHosts(systemClock);
-  const front = createServer({ shouldUpgradeCallback: (asked) => hosts.isRouted(asked) }, (asked, answer) => {
-    if (!hosts.take(asked, answer)) answer.end('the api');
-  });
+  const front = createServer(
+    { shouldUpgradeCallback: (asked) => hosts.mayUpgrade(asked) },
+    (asked, answer) => {
+      if (!hosts.take(asked, answer)) answer.end('the api');
+    },
+  );
   front.on('upgrade', (asked: IncomingMessage, client: Duplex, head: Buffer) =>
     hosts.upgrade(asked, client, head),
   );

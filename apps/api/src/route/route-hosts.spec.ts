@@ -10,6 +10,13 @@ import { makeRevision } from '../testdata/make-revision.js';
 import { problemsIn } from '../testdata/problems-in.js';
 import { testApi } from '../testdata/test-api.js';
 
+interface ShownDeployment {
+  readonly id: string;
+  readonly name: string;
+  readonly url: string | null;
+  readonly source_config: { readonly custom_url: string | null };
+}
+
 const HOST = 'weather.agents.test';
 
 describe('routes by host', () => {
@@ -37,7 +44,7 @@ describe('routes by host', () => {
   const create = (
     name: string,
     config: object,
-    source: object = { source: 'external_image', source_revision_config: { image_uri: 'example.org/x:1' } },
+    source: object = { source: 'external_image', source_revision_config: { image_uri: 'local/x' } },
   ) =>
     tenant.call('POST', '/v2/deployments', {
       ...deploymentBody({ name }),
@@ -59,6 +66,12 @@ describe('routes by host', () => {
       status: { url: `https://${HOST}`, activeRevisionName: revision.metadata.name },
     });
   };
+  /** The deployment as the api answers it, once it has seen it: hosts are read from the same cache. */
+  const shown = (who: typeof tenant, name: string) =>
+    waitFor(async () => {
+      const { json } = await who.call('GET', `/v2/deployments?name_contains=${name}`);
+      return (json.resources as ShownDeployment[]).find((one) => one.name === name);
+    });
   const ask = (host: string, options: { method?: string; body?: string } = {}) =>
     new Promise<{
       readonly status: number;
@@ -140,7 +153,7 @@ describe('routes by host', () => {
     };
     const taken = await other.call('POST', '/v2/deployments', {
       ...{ ...body, source: 'external_image' },
-      source_revision_config: { image_uri: 'example.org/x:1' },
+      source_revision_config: { image_uri: 'local/x' },
     });
     expect([taken.status, taken.json.detail]).toEqual([409, expect.stringContaining(HOST)]);
     // kubectl is not refused: the first stays
@@ -156,10 +169,10 @@ describe('routes by host', () => {
       spec: {
         ...{ source: 'external_image', suspend: false, revisionHistoryLimit: 10 },
         sourceConfig: { customUrl: `https://${HOST}` },
-        sourceRevisionConfig: { imageUri: 'example.org/x:1' },
+        sourceRevisionConfig: { imageUri: 'local/x' },
       },
     });
-    await new Promise((resolve) => setTimeout(resolve, 500));
+    await shown(other, 'thief');
     expect((await ask(HOST)).headers['x-agent']).toBe('yes');
     const [mine] = (await tenant.call('GET', '/v2/deployments?name_contains=weather')).json.resources;
     const again = { source_config: { custom_url: `https://${HOST}` } };
@@ -174,7 +187,7 @@ describe('routes by host', () => {
       spec: {
         ...{ source: 'external_image', suspend: false, revisionHistoryLimit: 10 },
         sourceConfig: {},
-        sourceRevisionConfig: { imageUri: 'example.org/x:1' },
+        sourceRevisionConfig: { imageUri: 'local/x' },
       },
     });
     const madeMs = Date.parse(older.metadata.creationTimestamp ?? '');
@@ -191,9 +204,7 @@ describe('routes by host', () => {
     await api.client.merge<AgentDeployment>(RESOURCES.AgentDeployment, keyOf(older), {
       spec: { sourceConfig: { customUrl } },
     });
-    const { resources } = (await other.call('GET', '/v2/deployments')).json;
-    expect(resources).toMatchObject([{ source_config: { custom_url: customUrl } }]);
-    await new Promise((resolve) => setTimeout(resolve, 500));
+    await waitFor(async () => (await shown(other, 'older')).source_config.custom_url === customUrl);
     expect((await ask('late.agents.test')).status).toBe(200);
   });
 
@@ -214,6 +225,13 @@ describe('routes by host', () => {
     });
     const { custom_url: url } = made.json.source_config;
     expect(url).toMatch(/^http:\/\/built--ws-w[0-9a-f]+(-[0-9a-f]{6})?\.agents\.test:8470$/);
+    const path = `/v2/deployments/${made.json.id}`;
+    const patched = (custom_url: unknown) => tenant.call('PATCH', path, { source_config: { custom_url } });
+    // as a client does that sends back what it read
+    const repeated = await patched(url);
+    expect([repeated.status, repeated.json.source_config.custom_url]).toEqual([200, url]);
+    expect(repeated.json.latest_revision_id).toBe(made.json.latest_revision_id);
+    expect((await patched('https://other.agents.test')).status).toBe(422);
     await serve('built');
     await waitFor(async () => (await ask(new URL(url).host)).status === 200);
   });
@@ -229,10 +247,10 @@ describe('routes by host', () => {
         spec: {
           ...{ source: 'external_image', suspend: false, revisionHistoryLimit: 10 },
           sourceConfig: { customUrl: `https://${label}.agents.test` },
-          sourceRevisionConfig: { imageUri: 'example.org/x:1' },
+          sourceRevisionConfig: { imageUri: 'local/x' },
         },
       });
-      await new Promise((resolve) => setTimeout(resolve, 500));
+      await shown(tenant, `squatter-${label.length}`);
       expect((await ask(`${label}.agents.test`)).status).toBe(404);
     },
   );
@@ -262,7 +280,16 @@ describe('routes by host', () => {
       const name = `wrong-${url.length}`;
       await create(name, { custom_url: `https://${name}.agents.test` });
       await serve(name, { url });
-      await new Promise((resolve) => setTimeout(resolve, 500));
+      const { id } = await waitFor(async () => {
+        const one = await shown(tenant, name);
+        return one.url !== null && one;
+      });
+      // what is watched comes in its order: with the next revision the address of the first is known
+      const next = randomUUID();
+      await makeRevision(api.client, tenant, { name, id: next, number: 2 });
+      await waitFor(
+        async () => (await tenant.call('GET', `/v2/deployments/${id}/revisions/${next}`)).status === 200,
+      );
       const answer = await ask(`${name}.agents.test`);
       expect([answer.status, answer.text]).toEqual([
         503,

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { answerDetail, answerSocket, whenExchangeEnds } from '#lib/http';
+import { answerDetail, asksToUpgrade, upgradeAnswer, whenExchangeEnds } from '#lib/http';
 import { type ServicePort, ServiceWay, type WrittenHeaders } from '#lib/service-front';
 import type { Clock } from '#lib/time';
 import type { AgentRoutes, RouteTarget } from './agent-routes.js';
@@ -43,8 +43,9 @@ export class RouteHosts {
     this.#routes = routes;
   }
 
-  isRouted({ headers }: IncomingMessage): boolean {
-    return this.#routes?.find(headers.host) !== undefined;
+  /** Whether a request is one that `upgrade` takes. */
+  mayUpgrade(incoming: IncomingMessage): boolean {
+    return asksToUpgrade(incoming) && this.#routes?.find(incoming.headers.host) !== undefined;
   }
 
   /** @returns whether the request was one for a deployment, and is answered */
@@ -72,17 +73,19 @@ export class RouteHosts {
     return { ...this.#words.headersOf(incoming), [HOPS]: String(hopsOf(incoming) + 1) };
   }
 
-  /** Takes requests to change the protocol; of routed hosts alone (`isRouted`). */
+  /** Takes requests to change the protocol; of routed hosts alone (`mayUpgrade`). */
   upgrade(incoming: IncomingMessage, client: Duplex, head: Buffer): void {
+    const response = upgradeAnswer(incoming);
+    if (!response) return;
     const target = this.#routes?.find(incoming.headers.host);
     const to = target ? this.#enter(incoming, target) : ({ status: 404, detail: 'Not Found' } as const);
-    if (!('leave' in to)) return answerSocket(client, to.status, { detail: to.detail });
+    if (!('leave' in to)) return answerDetail(response, to.status, to.detail);
     this.#upgraded.add(client);
     client.once('close', () => {
       this.#upgraded.delete(client);
       to.leave();
     });
-    this.#way.upgrade(incoming, client, head, to.port, this.#written(incoming));
+    this.#way.upgrade(incoming, response, head, to.port, this.#written(incoming));
   }
 
   /** From now on each connection ends with its answer, those under way included. */

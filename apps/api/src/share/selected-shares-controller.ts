@@ -42,26 +42,31 @@ export class SelectedSharesController {
   @Operation({
     summary: 'Shares the trace of a run by a link; again: answers the same',
     answer: SelectedShareAnswer,
+    refuses: { 409: 'The run stands in several traces: name session_id or trace_id' },
   })
   async share(
     @FromCaller() { tenantId }: Caller,
     @PathId('run_id') runId: string,
-    @Body() _about: SelectedShareRequest,
+    @Body() { session_id: projectId, trace_id: traceId }: SelectedShareRequest,
   ): Promise<SelectedShareAnswer> {
-    const shared = await this.store.shares.share(tenantId, runId);
+    const shared = await this.store.shares.share(tenantId, {
+      id: runId,
+      projectId: projectId ?? undefined,
+      traceId: traceId ?? undefined,
+    });
     if (!shared) throw new PublicError('not_found', `Run with ID ${runId} not found`);
     return { share_token: shared.token };
   }
 
   @Delete(':run_id/share')
   @HttpCode(204)
-  @Operation({ summary: 'Ends the link of a trace, if there is one', status: 204 })
+  @Operation({ summary: 'Ends the links of all traces that the run stands in', status: 204 })
   async unshare(
     @FromCaller() { tenantId }: Caller,
     @PathId('run_id') runId: string,
-    @Body() _about: UnshareRequest,
+    @Body() { session_id: projectId }: UnshareRequest,
   ): Promise<void> {
-    if (!(await this.store.shares.unshare(tenantId, runId)))
+    if (!(await this.store.shares.unshare(tenantId, { id: runId, projectId: projectId ?? undefined })))
       throw new PublicError('not_found', `Run with ID ${runId} not found`);
   }
 }

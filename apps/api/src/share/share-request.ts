@@ -48,13 +48,15 @@ export class SharedPageQuery {
 
 /** Body of `DELETE /api/v2/runs/{run_id}/share`. */
 export class UnshareRequest {
-  @Uuid({ about: 'Taken and without effect: a run is found by its id' })
+  @Uuid({
+    about: 'The project of the trace; where the run stands in traces of several, only that one is meant',
+  })
   session_id?: string | null;
 }
 
 /** Body of `POST /api/v2/runs/{run_id}/share`. */
 export class SelectedShareRequest extends UnshareRequest {
-  @Uuid({ about: 'Likewise' })
+  @Uuid({ about: 'The trace, where the run stands in several' })
   trace_id?: string | null;
 }
 

@@ -24,7 +24,11 @@ export class SharesController {
 
   @Put(':run_id/share')
   @RouteConfig({ takesText: true })
-  @Operation({ summary: 'Shares the trace of a run by a link; again: answers the same', answer: ShareAnswer })
+  @Operation({
+    summary: 'Shares the trace of a run by a link; again: answers the same',
+    answer: ShareAnswer,
+    refuses: { 409: 'The run stands in several traces: name one at /api/v2/runs/{run_id}/share' },
+  })
   async share(
     @FromCaller() { tenantId }: Caller,
     @PathId('run_id') runId: string,
@@ -34,7 +38,7 @@ export class SharesController {
       throw invalid([
         { loc: ['body', 'run_id'], msg: 'Input should be the run of the address', type: 'value_error' },
       ]);
-    const shared = await this.store.shares.share(tenantId, runId);
+    const shared = await this.store.shares.share(tenantId, { id: runId });
     if (!shared) throw notFound(runId);
     return { run_id: runId, share_token: shared.token };
   }
@@ -43,6 +47,7 @@ export class SharesController {
   @Operation({
     summary: 'The link of a run; an empty object while its trace is not shared',
     answer: ShareAnswer,
+    refuses: { 409: 'The run stands in several shared traces' },
   })
   async find(@FromCaller() { tenantId }: Caller, @PathId('run_id') runId: string): Promise<ShareAnswer> {
     const found = await this.store.shares.find(tenantId, runId);
@@ -52,8 +57,8 @@ export class SharesController {
 
   @Delete(':run_id/share')
   @HttpCode(204)
-  @Operation({ summary: 'Ends the link of a run, if there is one', status: 204 })
+  @Operation({ summary: 'Ends the links of all traces that the run stands in', status: 204 })
   async unshare(@FromCaller() { tenantId }: Caller, @PathId('run_id') runId: string): Promise<void> {
-    if (!(await this.store.shares.unshare(tenantId, runId))) throw notFound(runId);
+    if (!(await this.store.shares.unshare(tenantId, { id: runId }))) throw notFound(runId);
   }
 }

@@ -24,10 +24,16 @@ export class Workspaces {
     return this.#of(tenantId) !== undefined;
   }
 
-  /** @throws PublicError not_found when the tenant has no workspace (any more) */
-  homeOf(tenantId: string): TenantHome {
+  /** The resource itself. @throws PublicError not_found when the tenant has no workspace (any more) */
+  get(tenantId: string): Workspace {
     const workspace = this.#of(tenantId);
     if (!workspace) throw new PublicError('not_found', 'Not Found');
+    return workspace;
+  }
+
+  /** @throws PublicError not_found as `get` does */
+  homeOf(tenantId: string): TenantHome {
+    const workspace = this.get(tenantId);
     return {
       namespace: workspace.status?.namespace ?? workspaceNamespace(workspace.metadata.name),
       plan: workspace.spec.plan,

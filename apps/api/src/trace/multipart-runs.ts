@@ -6,6 +6,7 @@ import {
   type RunBatch,
   type RunOperation,
 } from '#lib/trace-store';
+import { UnreadableError } from './byte-reader.js';
 import type { MultipartPart } from './multipart.js';
 
 /** A batch is handed on at this size: memory stays bounded, and one transaction stores many runs. */
@@ -29,6 +30,8 @@ const MAX_LEFT_OUT = 1_000;
 const MAX_NAME = 200;
 /** Of one request: each part is read and checked by itself. */
 const MAX_FEEDBACK = 20_000;
+/** Of one request, as of a batch in JSON: each costs many times its bytes. */
+const MAX_OPERATIONS = 20_000;
 /** Its members are shorter together. */
 const MAX_FEEDBACK_BYTES = 131_072;
 
@@ -45,9 +48,11 @@ export class MultipartRuns {
   #feedback: MultipartPart[] = [];
   #feedbackBytes = 0;
   #feedbackCount = 0;
+  #operationCount = 0;
   #leftOut: LeftOut[] = [];
   readonly problems: FieldProblem[] = [];
 
+  /** @throws UnreadableError for more runs than a request may have */
   add(part: MultipartPart): void {
     const match = NAME.exec(part.name);
     if (!match) {
@@ -150,6 +155,9 @@ export class MultipartRuns {
     const name = `${kind}.${id}`;
     const open = this.#byName.get(name);
     if (open && !(isRun && open.run !== undefined)) return open;
+    if (this.#operationCount === MAX_OPERATIONS)
+      throw new UnreadableError(`the body has more than ${MAX_OPERATIONS} runs and updates`, true);
+    this.#operationCount++;
     const made: OpenOperation = { kind, id, run: undefined, fields: {} };
     this.#operations.push(made);
     this.#byName.set(name, made);

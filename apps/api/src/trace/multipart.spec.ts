@@ -86,6 +86,24 @@ describe('a multipart body', () => {
   });
 });
 
+describe('the parts of a multipart body', () => {
+  const parts = (count: number): Buffer =>
+    Buffer.from(`${'--b\r\nContent-Disposition: form-data; name="a"\r\n\r\n\r\n'.repeat(count)}--b--\r\n`);
+  const limits = { ...LIMITS, maxBytes: 20_000_000 };
+
+  it('ends with an error beyond 100,000', async () => {
+    let count = 0;
+    const reading = (async () => {
+      for await (const part of multipartParts(inChunks(parts(100_001), [65_536]), 'b', limits))
+        count += part.name.length;
+    })();
+    await expect(reading).rejects.toMatchObject({
+      ...{ isTooLarge: true, message: 'the body has more than 100000 parts' },
+    });
+    expect(count).toBe(100_000);
+  });
+});
+
 describe('the buffer budget', () => {
   it('admits one request of any size, and others while there is room', () => {
     const budget = new BufferBudget(100, 'no room');
@@ -126,5 +144,18 @@ describe('the runs of a multipart body', () => {
     expect(post.map(({ run, fields }) => [run.toString(), fields?.inputs?.toString()])).toEqual([
       ['{"second":1}', '1'],
     ]);
+  });
+
+  it('refuses more runs and updates than a request may have, also such as were taken', () => {
+    const runs = new MultipartRuns();
+    const add = (name: string): void => runs.add({ name, contentType: '', body: Buffer.from('{}') });
+    for (let at = 0; at < 20_000; at++) {
+      add('post.a');
+      if (runs.isFull) runs.take(false);
+    }
+    add('post.a.inputs');
+    expect(() => add('patch.b')).toThrow(
+      new UnreadableError('the body has more than 20000 runs and updates', true),
+    );
   });
 });

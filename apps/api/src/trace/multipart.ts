@@ -24,6 +24,8 @@ export interface MultipartLimits {
 
 const MAX_HEADER_BYTES = 16_384;
 const MAX_BOUNDARY = 200;
+/** Of one body: each costs the same, however few bytes it has. A run takes up to eight. */
+const MAX_PARTS = 100_000;
 const LINE_END = Buffer.from('\r\n');
 const NOTHING = Buffer.alloc(0);
 const HEADERS_END = Buffer.from('\r\n\r\n');
@@ -82,10 +84,11 @@ async function* readParts(
 ): AsyncGenerator<MultipartPart, void, void> {
   const delimiter = Buffer.from(`\r\n--${boundary}`);
   await reader.until(delimiter.subarray(LINE_END.length), MAX_HEADER_BYTES);
-  for (;;) {
+  for (let count = 0; ; count++) {
     const next = (await reader.exactly(2)).toString('latin1');
     if (next === '--') return;
     if (next !== '\r\n') throw new UnreadableError('a boundary is followed by neither a part nor the end');
+    if (count === MAX_PARTS) throw new UnreadableError(`the body has more than ${MAX_PARTS} parts`, true);
     const headers = headersOf((await reader.until(HEADERS_END, MAX_HEADER_BYTES)).toString('utf8'));
     if (headers.has('content-encoding')) throw new UnreadableError('parts cannot be encoded');
     const length = lengthOf(headers);

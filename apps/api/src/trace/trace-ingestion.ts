@@ -4,6 +4,7 @@ import { type BufferBudget, joinPieces } from '#lib/http';
 import { PublicError, type FieldProblem } from '#lib/errors';
 import { inTurns, JsonSyntaxError } from '#lib/json';
 import { splitBatch, type RunBatch, type RunOperation, type TraceStore } from '#lib/trace-store';
+import { mayChangeFeedback } from '../feedback/may-change-feedback.js';
 import { readFeedbackParts } from '../feedback/feedback-parts.js';
 import { invalid } from '../wire/request-pipe.js';
 import { UnreadableError } from './byte-reader.js';
@@ -88,7 +89,9 @@ export class TraceIngestion {
       refused.push(...judged.problems);
       const [wrong] = judged.problems;
       if (wrong) await this.#refuseWhole(caller, wrong.type, `${wrong.loc.join('.')}: ${wrong.msg}`);
-      const batch = { ...runs.take(isLast), feedback: judged.feedback };
+      const replacesNone = !mayChangeFeedback(caller);
+      const feedback = judged.feedback.map((one) => ({ ...one, replacesNone }));
+      const batch = { ...runs.take(isLast), feedback };
       const result = await this.store.ingest(caller.tenantId, batch, ownProject(caller));
       erased += result.erased;
       refused.push(...result.refused);

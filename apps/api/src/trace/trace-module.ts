@@ -21,6 +21,7 @@ import { TRACE_BODIES } from './trace-bodies.js';
 import { TraceIngestion } from './trace-ingestion.js';
 import { TracesQueryController } from './traces-query-controller.js';
 import { Traces } from './traces.js';
+import { WarningsController } from './warnings-controller.js';
 
 type Limits = Pick<ApiConfig, 'maxBodyBytes' | 'maxBufferedBytes'>;
 
@@ -31,6 +32,7 @@ const BUSY = 'Storing the traces failed: too many arrive at once; try again';
   imports: [AttachmentModule, TenancyModule],
   controllers: [
     InfoController,
+    WarningsController,
     RunsQueryController,
     RunsController,
     SelectedRunsController,

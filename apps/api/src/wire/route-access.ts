@@ -56,6 +56,7 @@ const READ_RUN: readonly KeyScope[] = ['workspace', 'deployment', 'read'];
  */
 export const ROUTE_SCOPES: Readonly<Record<string, readonly KeyScope[]>> = {
   'POST /auth/verify': KEY_SCOPES,
+  'GET /api/v1/workspaces/current': READ,
   'GET /api/v1/api-key': WORKSPACE,
   'POST /api/v1/api-key': WORKSPACE,
   'DELETE /api/v1/api-key/{api_key_id}': WORKSPACE,
@@ -99,6 +100,7 @@ export const ROUTE_SCOPES: Readonly<Record<string, readonly KeyScope[]>> = {
   'POST /feedback-configs': WORKSPACE,
   'PATCH /feedback-configs': WORKSPACE,
   'DELETE /feedback-configs': WORKSPACE,
+  'GET /v1/warnings': READ,
   'GET /ingest-problems': READ,
   'GET /model-price-map': READ,
   'POST /model-price-map': WORKSPACE,

@@ -1,0 +1,77 @@
+import type { FieldProblem } from '#lib/errors';
+import {
+  isClaimName,
+  isReservedClaimName,
+  isReservedSecretName,
+  isSecretName,
+  MAX_NAMED_SECRETS,
+  type NamedByPlatform,
+  type RefusedObject,
+  refusedObjectText,
+} from '#lib/manifests';
+import { databaseSecretName, namedByPodSpec, platformSecretName } from '#lib/resources';
+import type { ResourceSpecRequest } from './resource-spec-request.js';
+
+/** Where pods of the request would run, and what is known there. */
+export interface NamingPlace {
+  /** Of the AgentDeployment. */
+  readonly name: string;
+  readonly namespace: string;
+  /** Whether its pods run in another cluster, whose Secrets cannot be read here. */
+  readonly isRemote: boolean;
+  readonly homes: NamedByPlatform;
+  readonly hasSecret: (name: string) => Promise<boolean>;
+}
+
+const LISTS = [
+  ['volumes', 'volumes'],
+  ['init_containers', 'initContainers'],
+  ['sidecars', 'containers'],
+] as const;
+
+/**
+ * Secrets and claims that a resource spec names and that are refused by their names. The controller judges the others, by
+ * what they hold, and reports in the same words.
+ */
+export async function namedObjectProblems(
+  spec: ResourceSpecRequest,
+  place: NamingPlace,
+): Promise<readonly FieldProblem[]> {
+  const parts = LISTS.flatMap(([field, list]) =>
+    (spec[field] ?? []).map((part, index) => ({ loc: [field, index], pod: { [list]: [part] } })),
+  );
+  const secrets = new Set(parts.flatMap(({ pod }) => namedByPodSpec(pod, 'secrets')));
+  if (secrets.size > MAX_NAMED_SECRETS) return [problem([], { kind: 'too-many', count: secrets.size })];
+  const problems: FieldProblem[] = [];
+  for (const { loc, pod } of parts) {
+    for (const name of namedByPodSpec(pod, 'persistentvolumeclaims')) {
+      if (!isReservedClaimName(name)) continue;
+      const why = isClaimName(name, place.namespace, place.homes) ? 'platform' : 'reserved';
+      problems.push(problem(loc, { kind: 'PersistentVolumeClaim', name, why }));
+    }
+    for (const name of namedByPodSpec(pod, 'secrets')) {
+      const why = await judgeSecretName(name, place);
+      if (why) problems.push(problem(loc, { kind: 'Secret', name, why }));
+    }
+  }
+  return problems;
+}
+
+async function judgeSecretName(
+  name: string,
+  { name: own, namespace, isRemote, homes, hasSecret }: NamingPlace,
+): Promise<'platform' | 'reserved' | 'missing' | undefined> {
+  // its pods have these two already
+  if ([platformSecretName(own), databaseSecretName(own)].includes(name)) return undefined;
+  if (isSecretName(name, namespace, homes)) return 'platform';
+  if (isRemote) return isReservedSecretName(name, 'remote') ? 'reserved' : undefined;
+  return isReservedSecretName(name, 'home') && !(await hasSecret(name)) ? 'missing' : undefined;
+}
+
+function problem(loc: readonly (string | number)[], refused: RefusedObject): FieldProblem {
+  return {
+    loc: ['body', 'source_config', 'resource_spec', ...loc],
+    msg: refusedObjectText(refused),
+    type: 'value_error',
+  };
+}
