@@ -43,6 +43,12 @@ import { StateWriter } from './store/checkpoint/state-writer.js';
 const CHANCES_PER_SECOND = 10;
 
 /**
+ * Milliseconds that a server behind a Service serves after its stop began, as pods of the api do: until every node has heard
+ * that it ends, connections still come, and clients learn by an answer that theirs ends.
+ */
+const LEAVE_MS = 5_000;
+
+/**
  * Version of the interface's agent server whose routes and answers this one has, by which clients decide what they may
  * use: A2A needs 0.4.21.
  */
@@ -188,9 +194,10 @@ export class AgentServer {
     endReadings();
     http.drain();
     const beganMs = clock.monotonicMs();
-    await services.worker.drain(config.drainMs);
+    const leaveMs = config.serviceUrl === '' || config.role === 'queue' ? 0 : LEAVE_MS;
+    await Promise.all([services.worker.drain(config.drainMs), clock.sleep(leaveMs)]);
     // what was asked for a moment ago is done elsewhere now
-    const stopMs = Math.max(config.drainMs, config.settleMs);
+    const stopMs = Math.max(config.drainMs, leaveMs + config.settleMs);
     await http.settle(Math.min(config.settleMs, stopMs - (clock.monotonicMs() - beganMs)));
     await services.keeper.stop();
     await sweeper.stop();

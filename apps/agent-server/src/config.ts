@@ -1,4 +1,5 @@
 import {
+  certificates,
   choice,
   flag,
   integer,
@@ -17,6 +18,10 @@ export const CONFIG = {
   host: text('HOST', 'Address to listen on.', { fallback: '0.0.0.0' }),
   port: integer('PORT', 'Port to listen on; 0 picks a free one.', { fallback: 8000, max: 65_535 }),
   postgresUri: text('POSTGRES_URI', "The deployment's own database.", { secret: true }),
+  trustedCa: certificates(
+    'AGENTPLANE_TRUSTED_CA',
+    'PEM of certificates that this process trusts besides public ones, such as that of the database; set by the platform.',
+  ),
   redisUri: optionalChecked(
     'REDIS_URI',
     'Redis through which servers of the deployment send one another the output of runs: `redis://…`, `rediss://…`, hosts of a cluster separated by commas, or `redis+sentinel://HOST:PORT,…/PRIMARY`.',

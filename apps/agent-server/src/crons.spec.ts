@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { openPool } from '#lib/postgres';
 import { createLogger } from '#lib/telemetry';
 import { steppedClock, testPostgres, waitFor } from '#lib/testing';
@@ -138,6 +139,7 @@ describe('the crons of the SDK', () => {
       [{ end_time: 'soon' }, 'end_time', /./],
       [{ after_seconds: 3 }, 'after_seconds', /not supported/],
       [{ webhook: 'http://169.254.169.254/' }, 'webhook', /metadata/],
+      [{ thread_id: randomUUID() }, 'thread_id', /POST \/threads\/\{thread_id\}\/runs\/crons/],
     ];
     for (const [more, field, message] of refusals) {
       const { status, body } = await create(more);
@@ -153,6 +155,24 @@ describe('the crons of the SDK', () => {
       status: 409,
       body: { detail: expect.stringMatching(/MAX_CRONS/) },
     });
+  });
+
+  it('keeps a cron on the thread of its path, and takes the former name of durability', async () => {
+    const server = await serve();
+    const { thread_id: threadId } = await server.client().threads.create();
+    const path = `/threads/${threadId}/runs/crons`;
+    const order = { assistant_id: 'counter', schedule: '@daily', durability: 'sync' };
+    expect((await send(server, 'POST', path, { ...order, thread_id: randomUUID() })).status).toBe(422);
+    const { status, body } = await send(server, 'POST', path, { ...order, thread_id: threadId });
+    const { cron_id: id } = body as { cron_id: string };
+    expect([status, body]).toMatchObject([200, { thread_id: threadId, payload: { durability: 'sync' } }]);
+    expect(await send(server, 'PATCH', `/runs/crons/${id}`, { thread_id: randomUUID() })).toMatchObject({
+      status: 422,
+      body: { detail: [{ loc: ['body', 'thread_id'], msg: expect.stringContaining(threadId) }] },
+    });
+    const changed = await send(server, 'PATCH', `/runs/crons/${id}`, { checkpoint_during: false });
+    expect(changed.body).toMatchObject({ payload: { checkpoint_during: false } });
+    expect(changed.body).not.toHaveProperty('payload.durability');
   });
 });
 

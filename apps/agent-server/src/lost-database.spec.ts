@@ -98,6 +98,7 @@ describe('an unavailable database', () => {
     const client = server.client();
     proxy.loseAnswerTo('end-temporary-runs');
     expect(await client.runs.wait(null, 'counter', { input: {} })).toMatchObject({ steps: ['step 1'] });
+    expect(proxy.hasLostAnswer).toBe(true);
   });
 
   it('answers requests with 503, and those that wait for a run with its result', async () => {

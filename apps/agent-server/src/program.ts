@@ -11,6 +11,7 @@ import { createLogger, readTelemetrySettings, startTelemetry } from '#lib/teleme
 import { systemClock } from '#lib/time';
 import { readServerConfig } from './config.js';
 import { writeTerminationMessage } from './graph/write-termination-message.js';
+import { trustCertificates } from './start/trust-certificates.js';
 import { beginLoading, secretsOf } from './start/load-agent.js';
 import { ParentReports } from './start/parent-reports.js';
 
@@ -30,6 +31,7 @@ const log = createLogger('agent-server');
 runProgram({ log, stopTimeoutMs: 25_000, unhandledRejections: 'log' }, async (context) => {
   const config = readServerConfig();
   log.level = config.logLevel;
+  if (config.trustedCa !== undefined) trustCertificates(config.trustedCa);
   const reports = new ParentReports(config.hasReports);
   context.own(
     await startTelemetry({

@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { Agent, get, type IncomingMessage } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { testPostgres, waitFor } from '#lib/testing';
 import pg from 'pg';
@@ -15,8 +17,8 @@ afterEach(async () => {
   await Promise.all(started.splice(0).map((server) => server.stop('SIGKILL')));
 });
 
-async function start(): Promise<ServerProcess> {
-  const server = await ServerProcess.start({ uri, env: { AGENTPLANE_SETTLE_MS: '20000' } });
+async function start(env: Readonly<Record<string, string>> = {}): Promise<ServerProcess> {
+  const server = await ServerProcess.start({ uri, env: { AGENTPLANE_SETTLE_MS: '20000', ...env } });
   started.push(server);
   return server;
 }
@@ -43,18 +45,66 @@ async function holdInserts(): Promise<{ waits(): Promise<boolean>; release(): Pr
 }
 
 describe('a server that stops', () => {
-  it('answers a request whose run was not stored yet, with what another server made of it', async () => {
+  it('answers requests whose runs were not stored yet, with what another server made of them', async () => {
     const stopping = await start();
+    await start(); // before the stop, which waits for a time that a busy machine takes to start one
     const held = await holdInserts();
-    const answer = stopping.client().runs.wait(null, 'slow', { input: { waitMs: 5 } });
-    answer.catch(() => undefined);
-    await waitFor(() => held.waits(), { what: 'the insert, which waits' });
+    const answers = Array.from({ length: 8 }, () =>
+      stopping.client().runs.wait(null, 'slow', { input: { waitMs: 5 } }),
+    );
+    const ended = Promise.allSettled(answers);
+    await waitFor(() => held.waits(), { what: 'the run to wait for the database' });
     stopping.signal('SIGTERM');
     await waitFor(() => stopping.log.some(({ msg }) => msg === 'stopping'), { what: 'the stop' });
     await sleep(500); // a server that overlooks the request closes meanwhile
     await held.release();
-    await start();
-    expect(((await answer) as { steps: unknown[] }).steps).toHaveLength(3);
+    expect(await ended).toEqual(
+      answers.map(() => ({
+        status: 'fulfilled',
+        value: expect.objectContaining({ steps: [0, 1, 2].map(() => expect.anything()) }),
+      })),
+    );
     await stopping.exited;
+  });
+
+  it('serves on behind a Service for a while, and ends each connection with an answer', async () => {
+    const server = await start({ AGENTPLANE_SERVICE_URL: 'http://agent.ws-team.svc' });
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    const ask = async (path: string): Promise<[number | undefined, string | undefined]> => {
+      const [answer] = (await once(get(`${server.url}${path}`, { agent }), 'response')) as [IncomingMessage];
+      answer.resume();
+      await once(answer, 'end');
+      return [answer.statusCode, answer.headers.connection];
+    };
+    expect(await ask('/info')).toEqual([200, 'keep-alive']);
+    const run = server.client().runs.stream(null, 'slow', { input: { waitMs: 300 } });
+    await run.next();
+    server.signal('SIGTERM');
+    await waitFor(() => server.log.some(({ msg }) => msg === 'stopping'), { what: 'the stop' });
+    // on the connection of before, and on new ones
+    expect(await ask('/info')).toEqual([200, 'close']);
+    expect(await ask('/assistants/agent')).toEqual([404, 'close']);
+    expect(await ask('/ok')).toEqual([503, 'close']);
+    for await (const { event } of run) expect(event).not.toBe('error');
+    await server.exited;
+    await expect(ask('/ok')).rejects.toThrow('ECONNREFUSED');
+    agent.destroy();
+  });
+
+  it('answers streams that begin while it stops as the last of their connections', async () => {
+    await start(); // takes the runs of the other
+    const server = await start({ AGENTPLANE_SERVICE_URL: 'http://agent.ws-team.svc' });
+    const stream = async (): Promise<string | null> => {
+      const body = JSON.stringify({ assistant_id: 'slow', input: { waitMs: 5 } });
+      const headers = { 'content-type': 'application/json' };
+      const answer = await fetch(`${server.url}/runs/stream`, { method: 'POST', body, headers });
+      await answer.text();
+      return answer.headers.get('connection');
+    };
+    expect(await stream()).toBe('keep-alive');
+    server.signal('SIGTERM');
+    await waitFor(() => server.log.some(({ msg }) => msg === 'stopping'), { what: 'the stop' });
+    expect(await stream()).toBe('close');
+    await server.exited;
   });
 });

@@ -8,6 +8,7 @@ export class DatabaseProxy {
   #isCut = false;
   #isHeld = false;
   #lost: string | undefined;
+  #hasLostAnswer = false;
 
   private constructor(
     private readonly server: Server,
@@ -45,13 +46,24 @@ export class DatabaseProxy {
       if (this.#lost === undefined || !piece.includes(this.#lost)) return;
       this.#lost = undefined;
       onward.unpipe(socket);
-      onward.once('data', () => socket.destroy()).resume();
+      onward
+        .once('data', () => {
+          this.#hasLostAnswer = true;
+          socket.destroy();
+        })
+        .resume();
     });
+  }
+
+  /** Whether an answer that was to be lost has been: the statement came, was answered, and its connection has ended. */
+  get hasLostAnswer(): boolean {
+    return this.#hasLostAnswer;
   }
 
   /** The next connection with this in a statement ends when the server has answered that, and the answer is lost. */
   loseAnswerTo(text: string): void {
     this.#lost = text;
+    this.#hasLostAnswer = false;
   }
 
   /** Ends every connection and takes no new ones. */

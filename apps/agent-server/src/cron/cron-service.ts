@@ -66,6 +66,7 @@ export class CronService {
     const { scope, threadId, fields, threadScope, assistantScope } = maker;
     const { sql, assistants, clock, limits } = this.parts;
     const asked = parseNewCron(body);
+    requireThread(asked.thread_id, threadId ?? null);
     requireDepth(asked.run.config?.recursion_limit, limits.maxRecursionLimit);
     const assistant = await assistants.forRun(asked.run.assistant_id, assistantScope ?? (() => scope));
     if (threadId !== undefined) await getThreadHead(threadScope ?? scope, sql, threadId);
@@ -107,7 +108,8 @@ export class CronService {
   async change(changer: CronChanger, cronId: string, body: unknown): Promise<WireCron> {
     const { scope, fields } = changer;
     const before = await this.get(scope, cronId);
-    const { run, changesRun } = parseChangedCron(body, before.payload);
+    const { run, changesRun, thread_id: threadId } = parseChangedCron(body, before.payload);
+    requireThread(threadId, before.thread_id);
     if (changesRun) {
       requireDepth(run.config?.recursion_limit, this.parts.limits.maxRecursionLimit);
       await this.#requireReach(changer, before);
@@ -168,6 +170,16 @@ export class CronService {
       throw refused('end_time', `nothing fires from now until ${timing.endTime?.toISOString() ?? 'then'}`);
     return first;
   }
+}
+
+/** @throws PublicError `invalid` for a thread in the body that is not that of the cron, which would go unheard */
+function requireThread(named: unknown, threadId: string | null): void {
+  if (named === undefined || named === null || named === threadId) return;
+  const why =
+    threadId === null
+      ? 'this cron has no thread; create one on a thread by POST /threads/{thread_id}/runs/crons'
+      : `this cron is on thread ${threadId}, and stays there; leave thread_id out`;
+  throw refused('thread_id', why);
 }
 
 function userIdOf({ langgraph_auth_user_id: userId }: JsonObject): string | undefined {

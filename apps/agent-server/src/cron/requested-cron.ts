@@ -15,6 +15,8 @@ const timing = {
   enabled: z.boolean().nullish(),
   on_run_completed: z.enum(['delete', 'keep']).nullish(),
   metadata: document.nullish(),
+  // of the path
+  thread_id: z.unknown().optional(),
 };
 
 /** Fields of runs that a cron cannot have: they belong to one run, or to whoever waits for it. */
@@ -65,6 +67,7 @@ const RUN_FIELDS = {
   webhook: true,
   multitask_strategy: true,
   durability: true,
+  checkpoint_during: true,
   stream_mode: true,
   stream_subgraphs: true,
   stream_resumable: true,
@@ -73,8 +76,10 @@ const runFields = requestedRun.pick(RUN_FIELDS);
 
 /** What requests for crons may hold, for their description. */
 export const CRON_SHAPES = {
-  creation: z.object({ ...timing, schedule: text, ...runFields.shape }),
-  change: z.object({ ...timing, schedule: text.nullish(), ...runFields.omit({ assistant_id: true }).shape }),
+  creation: z.object({ ...timing, schedule: text, ...runFields.shape }).omit({ thread_id: true }),
+  change: z
+    .object({ ...timing, schedule: text.nullish(), ...runFields.omit({ assistant_id: true }).shape })
+    .omit({ thread_id: true }),
   search,
 };
 
@@ -84,7 +89,7 @@ type CronFields = z.infer<typeof change>;
 /** A cron as a request asks for it, checked; what it leaves out is undefined. */
 export interface RequestedCron extends Pick<
   CronFields,
-  'schedule' | 'timezone' | 'end_time' | 'enabled' | 'on_run_completed' | 'metadata'
+  'schedule' | 'timezone' | 'end_time' | 'enabled' | 'on_run_completed' | 'metadata' | 'thread_id'
 > {
   /** Of its runs. */
   readonly run: RequestedRun;
@@ -115,9 +120,12 @@ export function parseChangedCron(body: unknown, kept: Readonly<Record<string, un
   const fields = parseBody(change, body);
   const given = z.looseObject({}).parse(body);
   const named = Object.entries(given).filter(([name, value]) => name !== 'assistant_id' && value !== null);
+  const { durability, ...others } = kept;
+  // the former name of the same option counts as its change
+  const stays = given['checkpoint_during'] === undefined ? { durability } : {};
   return {
     ...fields,
-    run: runOf({ ...kept, ...Object.fromEntries(named) }),
+    run: runOf({ ...others, ...stays, ...Object.fromEntries(named) }),
     changesRun: named.some(([name]) => Object.hasOwn(RUN_FIELDS, name)),
   };
 }

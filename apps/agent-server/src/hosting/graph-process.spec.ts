@@ -4,9 +4,18 @@ import { canUseUpDescriptors, temporaryFolder, withoutDescriptors } from '#lib/t
 import { systemClock } from '#lib/time';
 import { FRAMES_FD } from '../protocol/descriptors.js';
 import { encodeFrames } from '../protocol/frame.js';
+import { fromHost, type FromHost } from '../protocol/messages.js';
+import type { ClaimedRun } from '../store/row/claimed-run.js';
+import { END } from '../store/row/run-event-row.js';
+import { RunInput } from '../store/row/run-input.js';
 import { GraphProcess, type GraphProcessParts } from './graph-process.js';
 
 const folder = temporaryFolder();
+
+const ENDED = {
+  ...{ kind: 'ended', end: { status: 'success', threadStatus: 'idle' } },
+  ...{ bodyChars: 2, values: 'none', interruptsChars: 0 },
+};
 
 function hostThat(runs: string): GraphProcess {
   return new GraphProcess({
@@ -56,9 +65,37 @@ describe('GraphProcess', () => {
   });
 
   it.each([
+    ['none', undefined],
+    ['an unknown kind', { kind: 'done' }],
+    ['no end', { kind: 'ended', bodyChars: 2, interruptsChars: 0, values: 'none' }],
+    ['an unknown status', { ...ENDED, end: { status: 'toString', threadStatus: 'idle' } }],
+    ['more characters than arrived', { ...ENDED, bodyChars: 3 }],
+    ['an error without words', { ...ENDED, end: { ...ENDED.end, status: 'error', error: {} } }],
+    ['a loss without a message', { kind: 'lost' }],
+  ])('fails the run of an outcome that cannot be read, and kills the host: %s', async (_what, outcome) => {
+    const host = hostThatSends(encodeFrames([fromHost({ kind: 'outcome', outcome } as FromHost, 1, '{}')]));
+    const run = { runId: 'r', attempt: 1, input: new RunInput('{"metadata":{},"kwargs":{}}') };
+    const shown: unknown[] = [];
+    const sink = { isWanted: () => true, isAwaited: () => false, emit: (event: object) => shown.push(event) };
+    const { ended } = host.begin(run as ClaimedRun, '{}', sink);
+    const error = { error: 'OutcomeUnreadable', message: expect.stringContaining('its outcome has') };
+    expect(await ended).toMatchObject({
+      kind: 'ended',
+      end: { status: 'error', threadStatus: 'error', error },
+    });
+    expect(shown).toEqual([{ event: 'error', data: expect.stringContaining('OutcomeUnreadable') }]);
+    expect(String(await host.ended)).toContain('SIGKILL');
+  });
+
+  it.each([
     ['no frame', Buffer.alloc(64, 0xff)],
     ['a frame of an unknown kind', encodeFrames([{ kind: 250, id: 0, head: '{}', body: '' }])],
     ['a head that is no JSON', encodeFrames([{ kind: 1, id: 1, head: '{', body: '' }])],
+    ['an event without a name', encodeFrames([{ kind: 4, id: 1, head: '{"event":1}', body: '{}' }])],
+    [
+      'an event that is called like the end',
+      encodeFrames([fromHost({ kind: 'event', event: END }, 1, '{}')]),
+    ],
   ])('kills a host that computes without end once it sends %s', async (_what, bytes) => {
     const host = hostThatSends(bytes);
     expect(String(await host.ended)).toContain('SIGKILL');

@@ -8,10 +8,17 @@ import type { SeenSources } from '../graph/graph-registry.js';
 import { Channel } from '../protocol/channel.js';
 import { FRAMES_FD, WATCH_FD } from '../protocol/descriptors.js';
 import { attemptText } from '../protocol/attempted-run.js';
-import type { Outcome, OutputSink } from '../protocol/execution.js';
+import { unreadableOutcome, type Outcome, type OutputSink } from '../protocol/execution.js';
 import type { Fetch } from '../protocol/fetch.js';
 import type { Frame, Sent } from '../protocol/frame.js';
-import { parseFromHost, toHost, type LoadOrder, type ToHost, type Trouble } from '../protocol/messages.js';
+import {
+  parseFromHost,
+  toHost,
+  type LoadOrder,
+  type ToHost,
+  type Trouble,
+  type WireOutcome,
+} from '../protocol/messages.js';
 import type { AskedQuestions } from '../protocol/questions.js';
 import { parseOutcome } from '../protocol/wire-outcome.js';
 import type { ClaimedRun } from '../store/row/claimed-run.js';
@@ -273,11 +280,8 @@ export class GraphProcess {
     switch (message.kind) {
       case 'event':
         return this.#runs.get(id)?.sink.emit({ event: message.event, data: body });
-      case 'outcome': {
-        const there = this.#runs.get(id);
-        this.#runs.delete(id);
-        return there?.resolve(parseOutcome(message.outcome, body.toString()));
-      }
+      case 'outcome':
+        return this.#settle(id, message.outcome, body.toString());
       case 'answer':
         return this.#takeAsked(id)?.resolve(body.toString());
       case 'trouble':
@@ -308,6 +312,20 @@ export class GraphProcess {
         return this.#loading.reject(new TerminalError(REASON.graphLoadFailed, message.message));
       default:
         return message satisfies never;
+    }
+  }
+
+  /** @throws Error for an outcome that cannot be read, by which its run has failed */
+  #settle(id: number, outcome: WireOutcome, text: string): void {
+    const there = this.#runs.get(id);
+    this.#runs.delete(id);
+    try {
+      there?.resolve(parseOutcome(outcome, text));
+    } catch (error) {
+      const failed = unreadableOutcome(errorText(error));
+      if (there?.sink.isWanted()) there.sink.emit({ event: 'error', data: JSON.stringify(failed.end.error) });
+      there?.resolve(failed);
+      throw error;
     }
   }
 

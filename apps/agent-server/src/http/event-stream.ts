@@ -84,7 +84,6 @@ export class EventStream implements OutputReader {
     this.response.writeHead(200, {
       'content-type': 'text/event-stream; charset=utf-8',
       'cache-control': 'no-store, no-transform',
-      connection: 'keep-alive',
       'x-accel-buffering': 'no',
       ...headers,
     });

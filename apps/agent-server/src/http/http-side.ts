@@ -185,9 +185,10 @@ export class HttpSide {
     return typeof address === 'object' && address ? address.port : port;
   }
 
-  /** Readiness is withdrawn; requests are still answered. */
+  /** Readiness is withdrawn; requests are still answered, each as the last of its connection. */
   drain(): void {
     this.#readiness.drain();
+    this.#replies.endConnections();
   }
 
   /**

@@ -8,13 +8,21 @@ import type { Clock } from '#lib/time';
 export class OpenReplies {
   readonly #open = new Set<ServerResponse>();
   #allClosed: (() => void) | undefined;
+  #endsConnections = false;
 
   add(response: ServerResponse): void {
+    if (this.#endsConnections) response.shouldKeepAlive = false;
     this.#open.add(response);
     response.once('close', () => {
       this.#open.delete(response);
       if (this.#open.size === 0) this.#allClosed?.();
     });
+  }
+
+  /** From now on each connection ends with its answer, so that its client opens the next one to another server. */
+  endConnections(): void {
+    this.#endsConnections = true;
+    for (const response of this.#open) response.shouldKeepAlive = false;
   }
 
   /** Whether the answer to a request has not begun: its run may just be stored. */

@@ -39,7 +39,6 @@ export class RpcEventStream {
     this.response.writeHead(200, {
       'content-type': 'text/event-stream; charset=utf-8',
       'cache-control': 'no-store, no-transform',
-      connection: 'keep-alive',
       'x-accel-buffering': 'no',
     });
     this.response.flushHeaders();

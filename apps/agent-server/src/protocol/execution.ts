@@ -2,6 +2,7 @@ import type { ClaimedRun } from '../store/row/claimed-run.js';
 import type { RunEnd } from '../store/row/run-end.js';
 import type { CancelAction } from '../store/row/run-row.js';
 import type { EncodedEvent, RunEvent } from '../stream/run-event.js';
+import { FRAMES_FD } from './descriptors.js';
 
 /** Why a run at work is stopped from outside. */
 export type StopReason =
@@ -48,6 +49,12 @@ export function timedOut(limitMs: number): { readonly error: string; readonly me
     error: 'RunTimeout',
     message: `The run was stopped at its time limit of ${limitMs / 1000} s; BG_JOB_TIMEOUT_SECS of the deployment sets it`,
   };
+}
+
+/** The end of a run whose host sent an end that cannot be read. */
+export function unreadableOutcome(problem: string): Extract<Outcome, { kind: 'ended' }> {
+  const message = `The graph host sent an end of the run that cannot be read: ${problem}; look for code of the agent that writes to file descriptor ${FRAMES_FD}, which is the platform's`;
+  return ended({ status: 'error', threadStatus: 'error', error: { error: 'OutcomeUnreadable', message } });
 }
 
 /** The end of a run that was stopped where no graph could answer. */

@@ -7,6 +7,7 @@ import type { Fetch, Fetched } from './fetch.js';
 import type { Frame, Sent } from './frame.js';
 import type { AskedQuestions } from './questions.js';
 import type { RunEnd } from '../store/row/run-end.js';
+import { END } from '../store/row/run-event-row.js';
 
 /** What a host is told before anything else. */
 export interface LoadOrder {
@@ -205,8 +206,14 @@ export function parseToHost(frame: Frame): Received<ToHost> {
   return parse(TO_HOST, frame) as Received<ToHost>;
 }
 
+/** Readers go by the name, and one name is not for hosts: it ends the output of a run. */
 function parseEvent(frame: Frame): EventMessage {
-  return (parse(FROM_HOST, frame) as Received<EventMessage>).message;
+  const { message } = parse(FROM_HOST, frame) as Received<EventMessage>;
+  const name: unknown = message.event;
+  if (typeof name === 'string' && name !== END) return message;
+  throw new Error(
+    `an event of the run ${frame.id} has ${typeof name === 'string' ? 'the name of an end' : 'no name'}`,
+  );
 }
 
 export function parseFromHost(frame: Frame): Received<FromHost> {

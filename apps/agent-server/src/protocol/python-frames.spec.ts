@@ -13,7 +13,8 @@ function wordsOf(name: string): readonly string[] {
   return [...body.matchAll(/"([a-z-]+)"/g)].map(([, word = '']) => word);
 }
 
-const frameOf = (kind: number): Frame => ({ kind, id: 0, head: '{}', body: Buffer.alloc(0) });
+/** With all that any kind asks for. */
+const frameOf = (kind: number): Frame => ({ kind, id: 0, head: '{"event":"values"}', body: Buffer.alloc(0) });
 
 describe('order of frames in the Python worker', () => {
   it('gives each kind the number that the server sends', () => {

@@ -1,5 +1,6 @@
 import { errorText } from '#lib/errors';
 import type { RunEnd } from '../store/row/run-end.js';
+import { troubleOfOutcome } from './check-outcome.js';
 import type { Outcome } from './execution.js';
 import type { WireOutcome } from './messages.js';
 import { shortMessage } from './short-message.js';
@@ -32,7 +33,10 @@ export function renderOutcome(outcome: HostOutcome): {
   }
 }
 
+/** @throws Error for one that cannot be read, with what it has */
 export function parseOutcome(outcome: WireOutcome, text: string): HostOutcome {
+  const trouble = troubleOfOutcome(outcome, text.length);
+  if (trouble !== undefined) throw new Error(`its outcome has ${trouble}`);
   switch (outcome.kind) {
     case 'ended': {
       const { bodyChars, interruptsChars, values: place } = outcome;

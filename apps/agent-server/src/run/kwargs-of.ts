@@ -52,8 +52,14 @@ export function kwargsOf(
     interrupt_before: request.interrupt_before,
     interrupt_after: request.interrupt_after,
     checkpoint: checkpointOf(request),
-    durability: request.durability,
+    durability: request.durability ?? formerDurability(request.checkpoint_during),
     ...(webhook === undefined ? {} : { webhook }),
     caller,
   };
+}
+
+/** As LangGraph reads the former option. */
+function formerDurability(checkpointDuring: boolean | null | undefined): 'async' | 'exit' | undefined {
+  if (typeof checkpointDuring !== 'boolean') return undefined;
+  return checkpointDuring ? 'async' : 'exit';
 }

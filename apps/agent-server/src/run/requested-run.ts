@@ -73,6 +73,8 @@ export const requestedRun = z.object({
   after_seconds: z.number().min(0).max(LONGEST_DELAY_SECONDS).nullish(),
   if_not_exists: z.enum(['create', 'reject']).nullish(),
   durability: z.enum(['sync', 'async', 'exit']).nullish(),
+  /** Of older clients: `async` or, where false, `exit`. */
+  checkpoint_during: z.boolean().nullish(),
   webhook: text.nullish(),
   feedback_keys: z.union([unsupported, z.array(z.unknown()).max(0, 'is not supported by this server yet')]),
 });

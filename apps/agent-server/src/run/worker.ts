@@ -303,7 +303,7 @@ export class Worker {
       case 'handed-back':
         // Whoever reads the rest elsewhere finds all of this attempt before the next one begins
         await this.#save(run.runId);
-        await handBackRuns(WORKER, sql, [this.#worked(run)]);
+        await handBackRuns(WORKER, sql, [{ ...this.#worked(run), isRead: this.#hasReaders(run) }]);
         return this.#moved(run);
       case 'lost':
         log.warn({ attempt: run.attempt, error: errorText(outcome.error) }, 'run lost');
@@ -362,8 +362,14 @@ export class Worker {
     this.parts.relay.forgetWatchers(run.runId);
     if (!log) return;
     log.isAtWork = false;
-    if (log.events.readers > 0 || log.events.isAwaited) followed.follow(log);
+    if (this.#hasReaders(run)) followed.follow(log);
     else logs.release(log);
+  }
+
+  /** Whether somebody here reads the run or waits for its end. */
+  #hasReaders({ runId }: ClaimedRun): boolean {
+    const events = this.parts.logs.find(runId)?.events;
+    return events !== undefined && (events.readers > 0 || events.isAwaited);
   }
 
   /** Writes what the log of a run holds to where other servers find it. */

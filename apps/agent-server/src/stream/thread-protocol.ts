@@ -33,16 +33,26 @@ const MAX_KNOWN = 1_000;
 const MAX_KNOWN_CHARS = 1_000;
 const known = new Map<string, EventAddress>();
 
-/** Undefined for an event of a run that does not speak the protocol. A name gives the same object for as long as it is in use. */
+/** Undefined for an event of a run that does not speak the protocol, and for a name that was forged. A name gives the same object for as long as it is in use. */
 export function addressOf(eventName: string): EventAddress | undefined {
   if (!eventName.startsWith(PREFIX)) return undefined;
   const found = known.get(eventName);
   if (found) return found;
-  const [channel = '', ...namespace] = eventName.slice(PREFIX.length).split('|').map(decodeURIComponent);
-  const address = { channel, namespace };
+  const address = parseName(eventName.slice(PREFIX.length));
+  if (!address) return undefined;
   if (known.size >= MAX_KNOWN) known.clear();
   if (eventName.length <= MAX_KNOWN_CHARS) known.set(eventName, address);
   return address;
+}
+
+/** Code of an agent can send names that `eventNameOf` does not make. */
+function parseName(name: string): EventAddress | undefined {
+  try {
+    const [channel = '', ...namespace] = name.split('|').map(decodeURIComponent);
+    return { channel, namespace };
+  } catch {
+    return undefined;
+  }
 }
 
 /** An event as `streamEvents` of version 3 yields it. */

@@ -142,7 +142,7 @@ describe('AttemptSaver', () => {
       isAccepted: false,
       hasNext: false,
     });
-    await handBackRuns(WORKER, store.sql, [{ ...run, workedMs: 0 }]);
+    await handBackRuns(WORKER, store.sql, [{ ...run, workedMs: 0, isRead: false }]);
     const fresh = saverOf(next);
     await fresh.saver.put(configOf(run), checkpoint, METADATA, checkpoint.channel_versions);
     expect(fresh.failures).toEqual([]);

@@ -53,7 +53,7 @@ describe('the queue', () => {
       return claimed;
     };
     const first = await claim(0);
-    await handBackRuns(WORKER, store.sql, [{ ...first, workedMs: 1_500 }]);
+    await handBackRuns(WORKER, store.sql, [{ ...first, workedMs: 1_500, isRead: false }]);
     const waitSince = (moment: string) =>
       store.pool.query(
         `UPDATE agentplane.runs SET started_at = clock_timestamp() ${moment} WHERE run_id = $1`,
