@@ -38,7 +38,7 @@ interface Manifest {
   readonly layers: readonly { readonly digest: string }[];
 }
 
-/** A registry of images on loopback that asks for a login. */
+/** A registry of images that asks for a login. */
 export class TestRegistry {
   readonly host: string;
   /** The certificate that clients must trust; with TLS alone. */
@@ -56,7 +56,7 @@ export class TestRegistry {
     if (!areThere) throw new Error(`${TOOLS.join(', ')} are not all here; apt-get install them`);
     const folder = mkdtempSync(join(tmpdir(), 'registry-'));
     const host = `${address}:${await freePort()}`;
-    const { key, certificate } = await selfSigned();
+    const { key, certificate } = await selfSigned(address);
     for (const [name, text] of Object.entries({ logins: LOGINS, key, certificate }))
       writeFileSync(join(folder, name), text);
     const tls = { key: join(folder, 'key'), certificate: join(folder, 'certificate') };

@@ -1,4 +1,5 @@
 import {
+  certificates,
   choice,
   type Config,
   flag,
@@ -12,7 +13,13 @@ import {
   url,
 } from '#lib/config';
 import { DEFAULT_EXPORT_LIMITS, type ExportLimits } from '#lib/export-plan';
-import { type DatabaseServerSettings, parsePodPlacement, type PlatformSettings } from '#lib/manifests';
+import {
+  type DatabaseServerSettings,
+  parseAgentVolumes,
+  parsePodPlacement,
+  parsePodSecurityLevel,
+  type PlatformSettings,
+} from '#lib/manifests';
 import { FIELD_MANAGER } from '#lib/resources';
 import { podTracingVariables } from '#lib/telemetry';
 import type { ExportHistory } from './export-archive/decide-archive.js';
@@ -140,10 +147,24 @@ export const CONFIG = {
     'whether webhooks of exports may lead into private networks and to this machine',
     { fallback: false },
   ),
+  trustedCa: certificates(
+    'AGENTPLANE_TRUSTED_CA',
+    'PEM of certificates that agents and export workers trust besides public ones, such as those of Postgres and object stores; programs of the platform trust the file in NODE_EXTRA_CA_CERTS',
+  ),
   agentsNonRoot: flag(
     'AGENTPLANE_AGENTS_NON_ROOT',
     'whether pods of agents must not run as root, as the restricted Pod Security Standard asks for',
     { fallback: false },
+  ),
+  podSecurity: optionalParsed(
+    'AGENTPLANE_POD_SECURITY',
+    'level of the Pod Security Standards that namespaces of workspaces enforce: privileged, baseline or restricted; they stay as they are when missing',
+    parsePodSecurityLevel,
+  ),
+  agentVolumes: optionalParsed(
+    'AGENTPLANE_AGENT_VOLUMES',
+    'kinds of volumes that agents may have beside configMap, secret, emptyDir, projected and downwardAPI, separated by commas: persistentVolumeClaim, nfs, csi; all of them when missing, none when none',
+    parseAgentVolumes,
   ),
   agentDatabaseImage: optionalText(
     'AGENTPLANE_AGENT_DATABASE_IMAGE',
@@ -157,6 +178,11 @@ export const CONFIG = {
   agentDatabaseStorageClass: optionalText(
     'AGENTPLANE_AGENT_DATABASE_STORAGE_CLASS',
     'class of the volumes of such servers; the default of the cluster when missing',
+  ),
+  agentDatabasePolicy: flag(
+    'AGENTPLANE_AGENT_DATABASE_POLICY',
+    'whether a NetworkPolicy admits none to such a server but pods of its deployment and the controller',
+    { fallback: true },
   ),
   imagePrefix: text('AGENTPLANE_IMAGE_PREFIX', 'put before the names of platform images', { fallback: '' }),
   imageTag: optionalText('AGENTPLANE_IMAGE_TAG', 'tag of platform images; the version when missing'),
@@ -268,16 +294,18 @@ export function exportHistory({ exportHistoryMs, exportHistoryCount }: Controlle
 /** Postgres servers of deployments' own; undefined where there are none. */
 export function databaseServerSettings(config: ControllerConfig): DatabaseServerSettings | undefined {
   const { agentDatabaseImage: image, agentDatabaseUser: userId, agentDatabaseStorageClass } = config;
-  return image === undefined ? undefined : { image, userId, storageClass: agentDatabaseStorageClass };
+  if (image === undefined) return undefined;
+  const controllerNamespace = config.agentDatabasePolicy ? config.systemNamespace : undefined;
+  return { image, userId, storageClass: agentDatabaseStorageClass, controllerNamespace };
 }
 
 /** What goes into the objects that this program makes. */
 export function platformSettings(config: ControllerConfig): PlatformSettings {
   const { apiUrl, addresses, allowPrivateEndpoints, exportFileBytes, exportFileRows } = config;
-  const { agentsNonRoot, imagePrefix, imageTag, imagePullSecrets, buildPullSecret, pods } = config;
+  const { agentsNonRoot, imagePrefix, imageTag, imagePullSecrets, buildPullSecret, pods, trustedCa } = config;
   return {
     ...{ version: PLATFORM_VERSION, apiUrl, addresses, allowPrivateEndpoints },
-    ...{ agentsNonRoot, imagePrefix, imageTag, imagePullSecrets, buildPullSecret },
+    ...{ agentsNonRoot, imagePrefix, imageTag, imagePullSecrets, buildPullSecret, trustedCa },
     ...(pods ? { pods } : {}),
     tracing: podTracingVariables(),
     exportFiles: {

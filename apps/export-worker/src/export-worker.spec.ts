@@ -7,7 +7,7 @@ import { startObjectStore, type EmbeddedObjectStore, type FaultHook } from '#lib
 import { openObjectStore, type ObjectStore } from '#lib/object-store';
 import type { BulkExportRunSpec } from '#lib/resources';
 import { createLogger } from '#lib/telemetry';
-import { testPostgres, waitFor } from '#lib/testing';
+import { itLong, testPostgres, waitFor } from '#lib/testing';
 import { systemClock } from '#lib/time';
 import { openTraceStore, type TraceStore } from '#lib/trace-store';
 import { WorkerProcess } from '../testdata/worker-process.js';
@@ -410,10 +410,14 @@ describe('a series of attempts of one run', () => {
         if (completions === 1) return { kind: 'lost-answer' };
         return { kind: 'error', code: completions === 2 ? code : 'NoSuchUpload' };
       };
-      expect(await startWorker(spec, uid, 1).ended).toBe(0);
+      const worker = startWorker(spec, uid, 1);
+      expect(await worker.ended).toBe(0);
       fault = undefined;
       await expectEveryRowOnce(spec);
       const [file] = await traces.exportProgress.files(uid);
+      expect(worker.log).toContainEqual(
+        expect.objectContaining({ key: file?.key, msg: expect.stringContaining('were not verified') }),
+      );
       expect(await store.stat(BUCKET, file?.key ?? '')).toMatchObject({
         size: file?.bytes,
         etag: file?.etag,
@@ -521,6 +525,58 @@ describe('a series of attempts of one run', () => {
     await expectEveryRowOnce(spec);
     expect(await uploadsLeft()).toBe(0);
   });
+
+  /**
+   * The older of two attempts is held at this request of its own to the store, and goes on once the newer has completed.
+   * @returns false when it made fewer requests
+   */
+  async function expectOneWinner(request: number): Promise<boolean> {
+    const spec = specOf();
+    const uid = randomUUID();
+    const env = { AGENTPLANE_EXPORT_FILE_ROWS: '3000' };
+    const { promise: until, resolve: release } = Promise.withResolvers<void>();
+    const { promise: reached, resolve: reach } = Promise.withResolvers<'held'>();
+    let requests = 0;
+    fault = () => {
+      if (++requests !== request) return undefined;
+      reach('held');
+      return { kind: 'hold', until };
+    };
+    const older = startWorker(spec, uid, 1, env);
+    if ((await Promise.race([reached, older.ended])) !== 'held') return false;
+    expect(await startWorker(spec, uid, 2, env).ended).toBe(0);
+    const files = await traces.exportProgress.files(uid);
+    const manifest = await readManifest(spec);
+    release();
+    expect([0, 65, 75]).toContain(await older.ended);
+    expect(await traces.exportProgress.files(uid)).toEqual(files);
+    expect(await readManifest(spec)).toEqual(manifest);
+    // the newer one's objects as they were, and none of the older one's
+    expect((await keysOf(spec)).sort()).toEqual(files.map(({ key }) => key).sort());
+    for (const { key, bytes, etag } of files)
+      expect(await store.stat(BUCKET, key)).toMatchObject({ size: bytes, etag });
+    await expectEveryRowOnce(spec);
+    expect(await uploadsLeft()).toBe(0);
+    return true;
+  }
+
+  it.each([1, 3])(
+    'has one winner of two attempts, whose older one goes on late with its request %i',
+    async (request) => {
+      expect(await expectOneWinner(request)).toBe(true);
+    },
+    120_000,
+  );
+
+  itLong(
+    'has one winner of two attempts, whose older one goes on late with any request',
+    async () => {
+      let request = 1;
+      while (await expectOneWinner(request)) request++;
+      expect(request).toBeGreaterThan(20);
+    },
+    1_800_000,
+  );
 
   it('ends soon after the run was cancelled', async () => {
     const spec = specOf();

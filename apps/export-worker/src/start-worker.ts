@@ -20,6 +20,7 @@ async function start(context: ProgramContext, parentLog: Logger): Promise<void> 
   const log = parentLog.child({}, { level: config.logLevel });
   context.own(await startTelemetry({ program: 'export-worker', log }));
   const traceStore = openTraceStore({
+    program: 'export-worker',
     uri: config.databaseUri,
     poolSize: POOL_SIZE,
     log,

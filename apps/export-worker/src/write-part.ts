@@ -1,7 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { addAbortSignal } from 'node:stream';
 import { errorText } from '#lib/errors';
-import type { MultipartUpload, ObjectStore } from '#lib/object-store';
+import type { CompletedUpload, MultipartUpload, ObjectStore } from '#lib/object-store';
 import { CopyBinaryReader } from '#lib/postgres';
 import { describeSpan, type Logger, metrics, withSpan } from '#lib/telemetry';
 import { systemClock } from '#lib/time';
@@ -13,6 +13,9 @@ import type { FileWriter } from './file-writer.js';
 import { contentType, openFileWriter } from './open-file-writer.js';
 import type { ProgressJournal, SoFar } from './progress-journal.js';
 import { RowBounds } from './row-bounds.js';
+
+/** The least that stores take: three buffers of this size are held, two on the wire and one that fills. */
+const PART_BYTES = 5 << 20;
 
 /** What writing files needs. */
 export interface PartTools {
@@ -122,7 +125,12 @@ class PartInTheMaking {
       from: formatInstant(firstTime),
       upTo: { ...last, startTime: formatInstant(last.startTime) },
     });
-    const { etag } = await this.#completeUpload(upload);
+    const { etag, isVerified } = await this.#completeUpload(upload);
+    if (!isVerified)
+      this.#tools.log.info(
+        { key: this.#intent.key, bytes },
+        'size and mark of the stored file were not verified: the destination refuses to read it',
+      );
     const times = { minStartTime: firstTime, maxStartTime: last.startTime };
     await journal.completePart({ ...this.#intent, rows, bytes, sha256, etag, ...times }, last);
     metrics.exportAttemptRows.add(rows);
@@ -137,7 +145,7 @@ class PartInTheMaking {
    * The key should be free. An object there came from a former attempt: it could not be adopted, or its upload could not
    * be aborted and completed late. It is replaced, by the attempt that is in force and by no other.
    */
-  async #completeUpload(upload: MultipartUpload): Promise<{ etag: string }> {
+  async #completeUpload(upload: MultipartUpload): Promise<CompletedUpload> {
     const { journal, log } = this.#tools;
     return onlyOrInForce(
       () => upload.complete(),
@@ -188,6 +196,7 @@ class PartInTheMaking {
     await journal.recordIntent(this.#intent, soFar);
     this.#starting = store.startMultipartUpload(this.#task.bucket, key, {
       contentType: contentType(this.#task.spec),
+      partBytes: PART_BYTES,
       onlyIfAbsent: true,
       ...(this.#intent.mark === undefined ? {} : { mark: this.#intent.mark }),
       signal,

@@ -11,6 +11,7 @@ import { FIELD_MANAGER, listenerLeaseName, RESOURCES } from '#lib/resources';
 import { createLogger, type Logger, podTracingVariables, startTelemetry } from '#lib/telemetry';
 import { type Clock, systemClock } from '#lib/time';
 import { allInformers } from './all-informers.js';
+import { BudgetReconciler } from './budget/budget-reconciler.js';
 import { CONFIG, type ListenerConfig } from './config.js';
 import { Heartbeat } from './heartbeat/heartbeat.js';
 import { HubCluster } from './hub/hub-cluster.js';
@@ -66,6 +67,22 @@ function rolloutController(
   };
 }
 
+/** One machine has no other node that a pod could go to, and its API server no such kind. */
+function budgetControllers(
+  { addresses, listener, namespaces }: ListenerConfig,
+  { client, informers }: Clusters['place'],
+): readonly ControllerSpec[] {
+  if (addresses === 'loopback') return [];
+  return namespaces.map((namespace) => {
+    const budgets = new BudgetReconciler(client, informers, { namespace, listenerName: listener });
+    return {
+      name: `disruption budgets ${namespace}`,
+      reconcile: (key) => budgets.reconcile(key),
+      sources: budgets.sources,
+    };
+  });
+}
+
 /** On one machine the proxy of Services holds requests to deployments that sleep. */
 async function openActivator(
   { addresses }: ListenerConfig,
@@ -101,9 +118,12 @@ async function start(config: ListenerConfig, log: Logger, context: ProgramContex
   context.own({ name: 'events', stop: () => events.flush() });
   const activator = await openActivator(config, clock, log);
   if (activator) context.own({ name: 'activator', stop: () => activator.stop() });
-  const controllers = config.namespaces.map((namespace) =>
-    rolloutController(config, clusters, events, clock, namespace, activator),
-  );
+  const controllers = [
+    ...config.namespaces.map((namespace) =>
+      rolloutController(config, clusters, events, clock, namespace, activator),
+    ),
+    ...budgetControllers(config, clusters.place),
+  ];
   const caches = clusters.place === clusters.hub ? [informers] : [informers, clusters.place.informers];
   const running = context.own(
     await startControllers({ informers: allInformers(caches), controllers, log, clock, leader }),

@@ -10,6 +10,7 @@ import {
   isDesiredChange,
   KubeClient,
 } from '#lib/kube';
+import { AGENT_VOLUMES, type PlatformSettings } from '#lib/manifests';
 import { keyOf, RESOURCES } from '#lib/resources';
 import type { Clock } from '#lib/time';
 import type { TraceStore } from '#lib/trace-store';
@@ -46,6 +47,13 @@ function agentDeploymentController(
   };
 }
 
+function registrySecretsOf({
+  imagePullSecrets = [],
+  buildPullSecret,
+}: Pick<PlatformSettings, 'imagePullSecrets' | 'buildPullSecret'>): readonly string[] {
+  return buildPullSecret === undefined ? imagePullSecrets : [...imagePullSecrets, buildPullSecret];
+}
+
 /** Reconciles AgentDeployments: their project, key, database and revisions. */
 @Module({
   providers: [
@@ -63,18 +71,26 @@ function agentDeploymentController(
             settings: platformSettings(config),
           }),
           adminUri: config.databaseAdminUri,
+          runsProcesses: config.addresses === 'loopback',
+          trustedCa: config.trustedCa,
         }),
     },
     {
       provide: DeploymentReconciler,
-      inject: [CACHES, KubeClient, CLOCK, EventRecorder, DeploymentProvisioning],
+      inject: [CACHES, KubeClient, CLOCK, EventRecorder, DeploymentProvisioning, CONTROLLER_CONFIG],
       useFactory: (
         caches: Caches,
         client: KubeClient,
         clock: Clock,
         events: EventRecorder,
         provisioning: DeploymentProvisioning,
-      ) => new DeploymentReconciler(caches, { client, clock, events, provisioning }),
+        config: ControllerConfig,
+      ) => {
+        const registrySecrets = registrySecretsOf(platformSettings(config));
+        const agentVolumes = config.agentVolumes ?? AGENT_VOLUMES;
+        const tools = { client, clock, events, provisioning, registrySecrets, agentVolumes };
+        return new DeploymentReconciler(caches, tools);
+      },
     },
     {
       provide: AGENT_DEPLOYMENT_CONTROLLER,

@@ -3,6 +3,7 @@ import { TerminalError, WaitingError } from '#lib/errors';
 import { applyManaged, isForbidden, isInvalid, type KubeClient } from '#lib/kube';
 import {
   buildServerClaim,
+  buildServerPolicy,
   buildServerSecret,
   buildServerService,
   buildServerStatefulSet,
@@ -16,6 +17,7 @@ import {
   type AgentDeployment,
   databaseServerName,
   type KubeObject,
+  NETWORK_POLICIES,
   type ObjectKey,
   PERSISTENT_VOLUME_CLAIMS,
   REASON,
@@ -49,8 +51,9 @@ export interface DatabaseServersOptions {
 }
 
 /**
- * Postgres servers of deployments that ask for one of their own: Secret, Service, PersistentVolumeClaim and StatefulSet, in
- * the namespace of the deployment. The Secret is made first and removed last: while it exists, the deployment has a server.
+ * Postgres servers of deployments that ask for one of their own: Secret, NetworkPolicy, Service, PersistentVolumeClaim
+ * and StatefulSet, in the namespace of the deployment. The Secret is made first and removed last: while it exists, the
+ * deployment has a server.
  */
 export class DatabaseServers {
   readonly #options: DatabaseServersOptions;
@@ -119,7 +122,7 @@ export class DatabaseServers {
     const key = keyOfServer(deployment);
     const secret = await client.find(SECRETS, key);
     if (!secret || !isOwnedBy(secret, deployment)) return;
-    for (const ref of [STATEFUL_SETS, SERVICES, PERSISTENT_VOLUME_CLAIMS])
+    for (const ref of [STATEFUL_SETS, SERVICES, PERSISTENT_VOLUME_CLAIMS, NETWORK_POLICIES])
       await this.#delete(deployment, ref, key);
     const claim = await client.find(PERSISTENT_VOLUME_CLAIMS, key);
     if (claim && isOwnedBy(claim, deployment))
@@ -134,6 +137,13 @@ export class DatabaseServers {
   async #applyServer(deployment: AgentDeployment, server: DatabaseServerSettings): Promise<void> {
     const { client, settings } = this.#options;
     const key = keyOfServer(deployment);
+    if (server.controllerNamespace === undefined) await this.#delete(deployment, NETWORK_POLICIES, key);
+    else
+      await this.#apply(deployment, {
+        ref: NETWORK_POLICIES,
+        desired: buildServerPolicy(deployment, server.controllerNamespace),
+        existing: await client.find(NETWORK_POLICIES, key),
+      });
     await this.#apply(deployment, {
       ref: SERVICES,
       desired: buildServerService(deployment),

@@ -92,7 +92,10 @@ describe('decideDeployment', () => {
     ],
     [
       'refuses a Secret of the platform',
-      { deployment: deployment({ secretsRef: { name: 's' } }), isSecretOfPlatform: true },
+      {
+        deployment: deployment({ secretsRef: { name: 's' } }),
+        refusedObject: { kind: 'Secret', name: 's', why: 'platform' },
+      },
       { kind: 'refuse', refusal: { reason: 'SecretRefused' } },
     ],
     [

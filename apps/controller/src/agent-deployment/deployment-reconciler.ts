@@ -6,6 +6,7 @@ import {
   type KubeClient,
   StatusWriter,
 } from '#lib/kube';
+import type { AgentVolume } from '#lib/manifests';
 import { after, done, finalizerStep, type Result, wait } from '#lib/reconcile';
 import {
   type AgentDeployment,
@@ -37,6 +38,10 @@ export interface DeploymentTools {
   readonly clock: Clock;
   readonly events: Pick<EventRecorder, 'record'>;
   readonly provisioning: DeploymentProvisioning;
+  /** Names of Secrets with logins of registries, by which nodes pull images. */
+  readonly registrySecrets: readonly string[];
+  /** Kinds of volumes that agents may have beside those that need no storage. */
+  readonly agentVolumes: readonly AgentVolume[];
 }
 
 /** What others find out has conditions of its own in the same list. */
@@ -93,7 +98,7 @@ export class DeploymentReconciler {
     }
     const held = await addFinalizer(client, RESOURCES.AgentDeployment, found, FINALIZER.deployment);
     const deployment = await ensureId(client, RESOURCES.AgentDeployment, held, this.#caches.deployments);
-    const world = await observeDeployment(client, this.#caches, provisioning, deployment);
+    const world = await observeDeployment(this.#tools, this.#caches, deployment);
     const decision = decideDeployment(world);
     try {
       await this.#report(world, decision, await this.#act(deployment, decision));

@@ -1,5 +1,11 @@
 import type { KubeClient } from '#lib/kube';
-import { PLATFORM_KEY } from '#lib/manifests';
+import {
+  type AgentVolume,
+  PLATFORM_KEY,
+  type PodSecurityLevel,
+  podSecurityOf,
+  type RefusedObject,
+} from '#lib/manifests';
 import { postgresTrouble } from '#lib/postgres';
 import { isOwnedBy } from '#lib/reconcile';
 import {
@@ -22,13 +28,13 @@ import { type Caches, hostRivals, workspaceOf } from '../caches.js';
 import { isHandled } from './decide-revision.js';
 import { listRevisions } from './list-revisions.js';
 import { ownRevisions } from './own-revisions.js';
-import { isSecretOfPlatform } from './platform-secrets.js';
 import type { DeploymentProvisioning, KnownDatabase } from './provision.js';
+import { findRefusedObject } from './refused-object.js';
 import { secretValue } from './secret-value.js';
 
 export type DeploymentCaches = Pick<
   Caches,
-  'deployments' | 'revisions' | 'workspaces' | 'listeners' | 'destinations'
+  'deployments' | 'revisions' | 'workspaces' | 'listeners' | 'destinations' | 'namespaces'
 >;
 
 /** Variables, base64 by name. */
@@ -57,10 +63,16 @@ export interface DeploymentWorld {
   readonly database: KnownDatabase | undefined;
   /** Whether deployments may have a Postgres server of their own. */
   readonly offersServers: boolean;
+  /** Whether pods of this cluster are processes of one machine. */
+  readonly runsProcesses: boolean;
   /** The user's variables; undefined when the Secret in `secretsRef` does not exist. */
   readonly environment: Variables | undefined;
-  /** Whether the Secret in `secretsRef` is one of the platform's own, which no agent may have. */
-  readonly isSecretOfPlatform: boolean;
+  /** What its variables or its resource spec name and no agent may have. */
+  readonly refusedObject: RefusedObject | undefined;
+  /** Kinds of volumes that agents may have beside those that need no storage. */
+  readonly agentVolumes: readonly AgentVolume[];
+  /** What its namespace enforces; undefined when that is not known. */
+  readonly podSecurity: PodSecurityLevel | undefined;
   /** The variables that the newest revision repeats, while it has none of its own. */
   readonly repeated: Variables | undefined;
 }
@@ -82,11 +94,22 @@ export function hasVariables({ status }: AgentRevision): boolean {
   return isConditionTrue(status?.conditions, CONDITION.variablesReady);
 }
 
+/** What the world of a deployment is read from, beside the caches. */
+export interface DeploymentSources {
+  readonly client: KubeClient;
+  readonly provisioning: Pick<
+    DeploymentProvisioning,
+    'findProject' | 'findDatabase' | 'offersServers' | 'runsProcesses'
+  >;
+  /** Names of Secrets with logins of registries, by which nodes pull images. */
+  readonly registrySecrets: readonly string[];
+  readonly agentVolumes: readonly AgentVolume[];
+}
+
 /** Reads only: caches, the tracing project, and by name the Secrets that no cache may hold. */
 export async function observeDeployment(
-  client: KubeClient,
+  { client, provisioning, registrySecrets, agentVolumes }: DeploymentSources,
   caches: DeploymentCaches,
-  provisioning: Pick<DeploymentProvisioning, 'findProject' | 'findDatabase' | 'offersServers'>,
   deployment: AgentDeployment,
 ): Promise<DeploymentWorld> {
   const { namespace = '', name, uid } = deployment.metadata;
@@ -98,12 +121,13 @@ export async function observeDeployment(
   const { secretsRef } = deployment.spec;
   const named = secretsRef && (await findSecret(secretsRef.name));
   const workspace = workspaceOf(caches.workspaces, namespace);
+  const listener = listeners.find(({ metadata }) => metadata.name === listenerName);
   return {
     deployment,
     workspace,
     tracingProjectId: await presentProject(provisioning, deployment, workspace?.spec.tenantId),
     revisions,
-    listener: listeners.find(({ metadata }) => metadata.name === listenerName),
+    listener,
     lostListener: lostListener(revisions.at(-1), listeners),
     silentListener: silentListener(revisions.at(-1), listeners),
     siblings: caches.deployments.list(namespace).filter(({ metadata }) => metadata.uid !== uid),
@@ -111,8 +135,15 @@ export async function observeDeployment(
     platformKey: secretValue(ownedBy(deployment, platformSecret), PLATFORM_KEY),
     database: await provisioning.findDatabase(deployment),
     offersServers: provisioning.offersServers,
+    runsProcesses: provisioning.runsProcesses,
     environment: secretsRef ? variablesOf(named) : {},
-    isSecretOfPlatform: named !== undefined && isSecretOfPlatform(named, caches),
+    refusedObject: await findRefusedObject({
+      ...{ deployment, revisions, caches, registrySecrets, findSecret },
+      variables: named,
+      isRemote: listener?.spec.remote !== undefined,
+    }),
+    agentVolumes,
+    podSecurity: podSecurityOf(caches.namespaces.find({ name: namespace }) ?? { metadata: {} }),
     repeated: await repeatedVariables(findSecret, revisions),
   };
 }

@@ -1,10 +1,12 @@
+import { isSecretName } from '#lib/manifests';
 import {
+  type AgentDeployment,
+  API_VERSION,
   BUILD_LOGIN_TYPE,
-  deploymentSecretNames,
   LABEL,
   LISTENER_KEY_TYPE,
+  listenerObjectName,
   RESOURCES,
-  revisionBuildName,
   type Secret,
   SECRET_TYPE,
 } from '#lib/resources';
@@ -16,27 +18,31 @@ const TYPES: ReadonlySet<string> = new Set([
   LISTENER_KEY_TYPE,
 ]);
 
+/** What of the caches says whose an object is. */
+export type Listed = {
+  readonly [Kind in 'deployments' | 'revisions' | 'destinations']: Pick<Caches[Kind], 'list'>;
+};
+
 /**
  * Whether a Secret is one of the platform's: the credentials of a destination, or what a deployment, one of its revisions
  * or its build got from the platform. Its type decides, which nobody can change, or who names it: labels could be removed.
  * The credentials of a destination that a person keeps in a Secret of his own are his to give to agents as well.
  */
-export function isSecretOfPlatform({ metadata, type = '' }: Secret, caches: Listed): boolean {
+export function isSecretOfPlatform(
+  { metadata, type = '' }: Secret,
+  deployment: AgentDeployment,
+  caches: Listed,
+): boolean {
   const { name, namespace = '' } = metadata;
   return (
     TYPES.has(type) ||
+    isTokenOfListener({ metadata, type }) ||
+    isOfAnother(metadata, deployment) ||
     (isMadeForDestination(metadata) &&
       caches.destinations.list(namespace).some(({ spec }) => spec.credentialsSecretRef?.name === name)) ||
-    caches.revisions
-      .list(namespace)
-      .some((one) => one.spec.envSecretName === name || revisionBuildName(one.metadata.name) === name) ||
-    caches.deployments.list(namespace).some((one) => deploymentSecretNames(one.metadata.name).includes(name))
+    isSecretName(name, namespace, caches)
   );
 }
-
-type Listed = {
-  readonly [Kind in 'deployments' | 'revisions' | 'destinations']: Pick<Caches[Kind], 'list'>;
-};
 
 /** By a version of the platform that gave such Secrets no type of their own. */
 function isMadeForDestination({ labels = {}, ownerReferences = [] }: Secret['metadata']): boolean {
@@ -44,4 +50,15 @@ function isMadeForDestination({ labels = {}, ownerReferences = [] }: Secret['met
     labels[LABEL.component] === 'destination-credentials' ||
     ownerReferences.some(({ kind }) => kind === RESOURCES.BulkExportDestination.kind)
   );
+}
+
+/** Values that were given to another deployment, or made for a resource that is gone. */
+function isOfAnother({ ownerReferences = [] }: Secret['metadata'], { metadata }: AgentDeployment): boolean {
+  return ownerReferences.some(({ apiVersion, uid }) => apiVersion === API_VERSION && uid !== metadata.uid);
+}
+
+/** A token of a listener's account that does not end, which the platform never makes: its pod may write workloads. */
+function isTokenOfListener({ metadata, type }: Pick<Secret, 'metadata' | 'type'>): boolean {
+  const account = metadata.annotations?.['kubernetes.io/service-account.name'] ?? '';
+  return type === 'kubernetes.io/service-account-token' && account.startsWith(listenerObjectName(''));
 }

@@ -5,6 +5,7 @@ import { applyManaged, type KubeClient } from '#lib/kube';
 import {
   buildDatabaseSecret,
   buildPlatformSecret,
+  CA_KEY,
   DATABASE_KEY,
   PLATFORM_KEY,
   wantedConnections,
@@ -40,13 +41,17 @@ export interface ProvisioningStores {
   readonly servers: Pick<DatabaseServers, 'isOffered' | 'find' | 'ensure' | 'release'>;
   /** A server where databases and roles may be created, which all others share. */
   readonly adminUri: string;
+  /** Whether pods of this cluster are processes of one machine. */
+  readonly runsProcesses: boolean;
+  /** Certificates (PEM) that pods of agents trust besides public ones. */
+  readonly trustedCa?: string | undefined;
 }
 
 /** What a deployment's Secret says of its database. */
 export interface KnownDatabase {
   /** Whose server has it. */
   readonly server: 'own' | 'shared';
-  /** Whether its URI is that of the server as the platform reaches it now, and a server of its own is ready. */
+  /** Whether its URI and what is trusted are as the platform reaches its server now, and a server of its own is ready. */
   readonly isCurrent: boolean;
   /** What pods carry that were started since the URI replaced another; undefined while it never did. */
   readonly mark: string | undefined;
@@ -103,11 +108,13 @@ export class DeploymentProvisioning {
     const own = isShared ? undefined : await this.#stores.servers.find(deployment);
     return {
       server: own ? 'own' : 'shared',
-      isCurrent: own
-        ? own.isReady &&
-          own.adminUri !== undefined &&
-          uri === databaseUri({ ...login, adminUri: own.adminUri })
-        : isShared,
+      isCurrent:
+        secretValue(secret, CA_KEY) === this.#stores.trustedCa &&
+        (own
+          ? own.isReady &&
+            own.adminUri !== undefined &&
+            uri === databaseUri({ ...login, adminUri: own.adminUri })
+          : isShared),
       mark: secret?.metadata.annotations?.[ANNOTATION.database],
       connections: connectionsIn(secret?.metadata.annotations?.[ANNOTATION.databaseConnections]),
     };
@@ -118,9 +125,14 @@ export class DeploymentProvisioning {
     return this.#stores.servers.isOffered;
   }
 
+  /** Whether pods of this cluster are processes of one machine. */
+  get runsProcesses(): boolean {
+    return this.#stores.runsProcesses;
+  }
+
   /**
    * Database and role, on the shared server or one of the deployment's own, and the Secret with their URI; the password in the
-   * Secret stays. A URI that replaces another gets a new mark in the same write: pods without it have the former one.
+   * Secret stays. A URI or certificates that replace others get a new mark in the same write: pods without it have the former one.
    * @param mayHaveServer whether its pods reach a server in this cluster
    */
   async ensureDatabase(deployment: AgentDeployment, tenantId: string, mayHaveServer: boolean): Promise<void> {
@@ -144,9 +156,10 @@ export class DeploymentProvisioning {
     const { uri, connections } = await (own === undefined ? ensure() : this.#serverTurns.take(ensure));
     const wasMade =
       before !== undefined || isConditionTrue(deployment.status?.conditions, CONDITION.databaseReady);
-    const isReplaced = wasMade && before !== uri;
+    const { trustedCa } = this.#stores;
+    const isReplaced = wasMade && (before !== uri || secretValue(existing, CA_KEY) !== trustedCa);
     const mark = isReplaced ? randomUUID() : existing?.metadata.annotations?.[ANNOTATION.database];
-    const notes = { mark, connections: connections < maxConnections ? connections : undefined };
+    const notes = { trustedCa, mark, connections: connections < maxConnections ? connections : undefined };
     await this.#applySecret(deployment, buildDatabaseSecret(deployment, uri, notes), existing);
   }
 

@@ -13,6 +13,7 @@ import {
 import { runNamespaces } from '#lib/manifests';
 import { isOlder } from '../identity/decide-id.js';
 import type { DeploymentWorld, Variables } from './observe.js';
+import { refusePod } from './refuse-pod.js';
 import { wireName } from './wire-name.js';
 
 /** Why no revision can be made, and the condition that reports it. */
@@ -57,14 +58,10 @@ function wantedListener({ listenerRef, sourceConfig }: AgentDeployment['spec']):
 }
 
 /** Whether a deployment gets revisions. */
-export function admitRevision({
-  deployment,
-  workspace,
-  revisions,
-  listener,
-  environment,
-  isSecretOfPlatform,
-}: DeploymentWorld): Admission<{ readonly listener: Listener; readonly environment: Variables }> {
+export function admitRevision(
+  world: DeploymentWorld,
+): Admission<{ readonly listener: Listener; readonly environment: Variables }> {
+  const { deployment, workspace, revisions, listener, environment } = world;
   const { spec, metadata } = deployment;
   const type = CONDITION.revisionReady;
   if (!listener)
@@ -88,12 +85,8 @@ export function admitRevision({
       REASON.secretMissing,
       `Secret ${spec.secretsRef?.name ?? ''} does not exist in this namespace; create it`,
     );
-  if (isSecretOfPlatform)
-    return refuse(
-      type,
-      REASON.secretRefused,
-      `Secret ${spec.secretsRef?.name ?? ''} belongs to the platform and is given to no agent; name a Secret of your own`,
-    );
+  const pod = refusePod(world);
+  if (pod) return refuse(type, pod.reason, pod.message);
   const reserved = Object.keys(environment).filter(isReservedEnvironment).sort();
   if (reserved.length > 0)
     return refuse(

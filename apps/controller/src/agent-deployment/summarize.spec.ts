@@ -136,6 +136,18 @@ describe('summarizeDeployment', () => {
     else expect(ignored).toBeUndefined();
   });
 
+  it('names Secrets of registries where pods are processes, and not those of a listener elsewhere', () => {
+    const asking = deployment({ sourceConfig: { resourceSpec: { imagePullSecrets: [{ name: 'r' }] } } });
+    const elsewhere = { ...LISTENER, spec: { ...LISTENER.spec, remote: { apiUrl: 'u' } } };
+    const ignored = (more: Partial<DeploymentWorld>) =>
+      summarizeDeployment(world({ deployment: asking, ...more }), SETTLED, DONE, NOW).conditions?.find(
+        ({ type }) => type === 'FieldsIgnored',
+      )?.message;
+    expect(ignored({ runsProcesses: true })).toMatch(/^imagePullSecrets has no effect/);
+    expect(ignored({ runsProcesses: true, listener: elsewhere })).toBeUndefined();
+    expect(ignored({})).toBeUndefined();
+  });
+
   it('names the connections of the database where the server has fewer than were asked for', () => {
     const asking = deployment({ sourceConfig: { resourceSpec: { dbMaxConnections: 10_000 } } });
     const summarized = (connections?: number) =>

@@ -167,7 +167,9 @@ function findings(world: DeploymentWorld, decision: DeploymentDecision, outcome:
 
 /** While the spec has fields that drive nothing, which is no failure. */
 function fieldsIgnored(world: DeploymentWorld): readonly ConditionDraft[] {
-  const message = ignoredText(ignoredFields(world.deployment.spec, databaseChoice(world)));
+  const runsProcesses = world.runsProcesses && world.listener?.spec.remote === undefined;
+  const surroundings = { databases: databaseChoice(world), runsProcesses };
+  const message = ignoredText(ignoredFields(world.deployment.spec, surroundings));
   return message === ''
     ? []
     : [{ type: CONDITION.fieldsIgnored, status: 'True', reason: REASON.noEffect, message }];

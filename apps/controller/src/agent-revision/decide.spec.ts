@@ -38,9 +38,35 @@ describe('decideBuild', () => {
       { kind: 'resolve', image: 'example.org/a:1' },
     ],
     [
+      'pins an image of the store that is named as one of a registry',
+      { revision: revision({ source: 'external_image', imageUri: 'local/sample-agent' }) },
+      { kind: 'resolve', image: `local/sample-agent@${DIGEST}` },
+    ],
+    [
+      'leaves the images of its own store out of another cluster',
+      {
+        revision: revision({
+          ...{ source: 'external_image', imageUri: 'local/sample-agent' },
+          ...{ listenerName: 'far', placeNamespace: 'agents' },
+        }),
+      },
+      { kind: 'resolve', image: 'local/sample-agent' },
+    ],
+    [
       'repeats the digest of the revision that it repeats',
       { revision: revision({ redeployOf: 'a-1' }), repeated: revision({}, { image: OLD }) },
       { kind: 'resolve', image: OLD },
+    ],
+    [
+      'repeats an image of a registry by the digest that its pods reported',
+      {
+        revision: revision({ redeployOf: 'a-1', source: 'external_image', imageUri: 'example.org/a:1' }),
+        repeated: revision(
+          { source: 'external_image' },
+          { image: 'example.org/a:1', pinnedImage: `example.org/a@${DIGEST}` },
+        ),
+      },
+      { kind: 'resolve', image: `example.org/a@${DIGEST}` },
     ],
     [
       'runs what was asked for where the listener of another cluster could have named another image',

@@ -37,10 +37,10 @@ export function decideBuild({ revision, repeated, images }: BuildWorld): BuildDe
       message: `revision ${repeated.metadata.name} ran in another cluster, which says what it was made of; request a new revision`,
     };
   if (repeated?.status?.image !== undefined && !isOfElsewhere)
-    return { kind: 'resolve', image: repeated.status.image };
+    return { kind: 'resolve', image: repeated.status.pinnedImage ?? repeated.status.image };
   switch (source) {
     case 'external_image':
-      return { kind: 'resolve', image: imageUri };
+      return { kind: 'resolve', image: isOfOwnStore(revision) ? pinImage(imageUri, images) : imageUri };
     case 'internal_image':
       return { kind: 'resolve', image: pinImage(imageUri, images) };
     case 'git_host':
@@ -48,6 +48,11 @@ export function decideBuild({ revision, repeated, images }: BuildWorld): BuildDe
     default:
       return source satisfies never;
   }
+}
+
+/** No registry has such a name, and no other cluster the images of this one. */
+function isOfOwnStore({ spec: { imageUri = '', placeNamespace } }: AgentRevision): boolean {
+  return /^local\/[^@]+$/.test(imageUri) && placeNamespace === undefined;
 }
 
 /** The listener of another cluster writes the statuses of its revisions, images included: no other cluster runs those. */

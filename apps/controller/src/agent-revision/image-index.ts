@@ -18,7 +18,7 @@ export async function readImageIndex(folder: string | undefined, namespace: stri
 
 /**
  * The reference that a revision runs from then on. Images of the platform's own store are pinned by digest; a name that
- * the store does not have stays as it is, and the pod reports ErrImagePull, as with any registry.
+ * the store does not have stays as it is, and the pod reports that the image is missing, as with any registry.
  */
 export function pinImage(imageUri: string, index: ImageIndex): string {
   const name = imageUri.replace(/^local\//, '');

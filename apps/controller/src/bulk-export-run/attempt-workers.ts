@@ -65,7 +65,7 @@ export class AttemptWorkers {
   async find(run: BulkExportRun, attempt: number): Promise<Job | undefined> {
     const shared = attempt <= 1 ? this.#deps.workerJobs.following(run) : undefined;
     if (attempt === 0) return shared;
-    const key = this.#keyOf(run, attempt);
+    const key = this.#keyOf(uidOf(run), attempt);
     return this.#deps.jobs.find(key) ?? (await this.#deps.client.find(JOBS, key)) ?? shared;
   }
 
@@ -96,7 +96,7 @@ export class AttemptWorkers {
     const { store, problem } = await this.#credentialsOf(run);
     // changed since the pass began: the next pass reports it
     if (problem !== undefined) return;
-    const credentials = { databaseUri, store };
+    const credentials = { databaseUri, store, trustedCa: settings.trustedCa };
     await ignoring(isAlreadyExists, client.create(SECRETS, buildExportSecret(attempt, credentials)));
     await ignoring(
       isAlreadyExists,
@@ -107,14 +107,14 @@ export class AttemptWorkers {
     const former = number === 2 ? this.#deps.workerJobs.following(run) : undefined;
     // where the run had a worker of its own besides, that Job may go on with others
     const isOver = former !== undefined && isJobFinished(former);
-    for (const key of [this.#keyOf(run, number - 1), ...(isOver ? [keyOf(former)] : [])])
+    for (const key of [this.#keyOf(uidOf(run), number - 1), ...(isOver ? [keyOf(former)] : [])])
       await ignoring(isNotFound, client.delete(SECRETS, key));
   }
 
   /**
    * Stops the worker of a run that is shut out already. Failed Jobs keep their logs; the Secret of the last attempt
    * stays until nothing of it is left in the bucket.
-   * @returns whether no worker was at work
+   * @returns whether its worker has surely ended: that of a Job which is gone may have a moment left
    */
   async stop(
     run: BulkExportRun,
@@ -122,20 +122,20 @@ export class AttemptWorkers {
     record: ExportProgressRecord | undefined,
   ): Promise<boolean> {
     const shared = attempt <= 1 ? this.#deps.workerJobs.following(run) : undefined;
-    if (shared) await this.#takeSecret(run, shared, record);
-    const keys = [this.#keyOf(run, attempt), ...(shared ? [keyOf(shared)] : [])];
-    const isOver = !(await this.#stopJobs(keys));
-    await this.removeSecrets(run, record?.intent === undefined);
+    if (shared) await this.#shareOut(shared);
+    const keys = [this.#keyOf(uidOf(run), attempt), ...(shared ? [keyOf(shared)] : [])];
+    const isOver = await this.#stopJobs(keys);
+    await this.removeSecrets(run, record?.intent === undefined ? attempt : attempt - 1);
     return isOver;
   }
 
   /** Nobody needs the log of a worker that succeeded, nor those of the attempts before. */
-  async clear(run: BulkExportRun): Promise<void> {
-    const job = this.#deps.jobs.find(this.#keyOf(run, 1));
+  async clear(run: BulkExportRun, attempt: number): Promise<void> {
+    const job = this.#deps.jobs.find(this.#keyOf(uidOf(run), 1));
     // its worker has other runs to take; when it ends, `clearShared` does the rest
     if (job && followingRunsOf(job).length > 0 && !isJobFinished(job)) return;
     await this.removeJobs(run, 'Background');
-    await this.removeSecrets(run);
+    await this.removeSecrets(run, attempt);
   }
 
   /**
@@ -144,7 +144,7 @@ export class AttemptWorkers {
    */
   async clearShared(run: BulkExportRun): Promise<boolean> {
     const { client, jobs, traceStore } = this.#deps;
-    const job = jobs.find(this.#keyOf(run, 1));
+    const job = jobs.find(this.#keyOf(uidOf(run), 1));
     if (!job || followingRunsOf(job).length === 0 || isDeleting(job) || !isJobFinished(job)) return true;
     const records = await traceStore.exportProgress.list(this.#uidsOf(job));
     const key = keyOf(job);
@@ -168,11 +168,10 @@ export class AttemptWorkers {
     return items.length;
   }
 
-  /** Deletes the Secrets of all attempts; without the last one's while that is needed. */
-  async removeSecrets(run: BulkExportRun, isLastToo = true): Promise<void> {
-    const last = (run.status?.attempt ?? 0) - (isLastToo ? 0 : 1);
+  /** Deletes the Secrets of all attempts up to this one. */
+  async removeSecrets(run: BulkExportRun, last: number): Promise<void> {
     for (let attempt = 1; attempt <= last; attempt++)
-      await ignoring(isNotFound, this.#deps.client.delete(SECRETS, this.#keyOf(run, attempt)));
+      await ignoring(isNotFound, this.#deps.client.delete(SECRETS, this.#keyOf(uidOf(run), attempt)));
   }
 
   /** What a run left that went without us: a finalizer taken off by hand, a leader that came back late. */
@@ -193,7 +192,7 @@ export class AttemptWorkers {
     }
   }
 
-  #keyOf({ metadata: { uid = '' } }: BulkExportRun, attempt: number): ObjectKey & { namespace: string } {
+  #keyOf(uid: string, attempt: number): ObjectKey & { namespace: string } {
     return { namespace: this.#deps.systemNamespace, name: exportJobName(uid, attempt) };
   }
 
@@ -208,27 +207,37 @@ export class AttemptWorkers {
   }
 
   /**
-   * A worker of several runs has one Secret, which goes with it. The run in work keeps a copy under the name of its own
-   * attempt, for what it left in the bucket.
+   * A worker of several runs has one Secret, which goes with it. The run in work gets a copy under the name of its own
+   * attempt, for what it left in the bucket, whichever of the runs the worker is stopped for: after that nobody finds the
+   * Job any more.
    */
-  async #takeSecret(
-    run: BulkExportRun,
-    shared: Job,
-    record: ExportProgressRecord | undefined,
-  ): Promise<void> {
+  async #shareOut(shared: Job): Promise<void> {
     const { client, traceStore } = this.#deps;
-    if (record?.intent) {
-      const secret = await client.find(SECRETS, keyOf(shared));
-      if (!secret) return;
-      const { type, data, metadata } = secret;
-      const labels = { ...metadata.labels, [LABEL.exportRun]: run.metadata.name };
-      const copy = { metadata: { ...this.#keyOf(run, 1), labels }, immutable: true, type, data };
-      await ignoring(isAlreadyExists, client.create(SECRETS, copy));
-    } else {
-      const others = await traceStore.exportProgress.list(this.#uidsOf(shared));
-      if ([...others.values()].some(({ intent }) => intent)) return;
-    }
-    await ignoring(isNotFound, client.delete(SECRETS, keyOf(shared)));
+    const key = keyOf(shared);
+    const records = await traceStore.exportProgress.list(this.#uidsOf(shared));
+    const isInWork = ({ intent, attempt }: ExportProgressRecord): boolean =>
+      intent !== undefined && attempt <= 1;
+    const inWork = [...records.values()].filter(isInWork).map(({ runUid }) => runUid);
+    const copied = followingRunsOf(shared).filter(({ uid }) => inWork.includes(uid));
+    const secret = copied.length > 0 ? await client.find(SECRETS, key) : undefined;
+    if (secret)
+      for (const run of copied) {
+        const { type, data, metadata } = secret;
+        const labels = { ...metadata.labels, [LABEL.exportRun]: run.name };
+        const copy = { metadata: { ...this.#keyOf(run.uid, 1), labels }, immutable: true, type, data };
+        await ignoring(isAlreadyExists, client.create(SECRETS, copy));
+        await this.#takeBack(run.uid);
+      }
+    // it is that of the run in work itself
+    if (inWork.length > copied.length) return;
+    await ignoring(isNotFound, client.delete(SECRETS, key));
+  }
+
+  /** A run that was completed meanwhile has been cleared already. */
+  async #takeBack(runUid: string): Promise<void> {
+    const record = await this.#deps.traceStore.exportProgress.find(runUid);
+    if (record && record.state !== 'completed') return;
+    await ignoring(isNotFound, this.#deps.client.delete(SECRETS, this.#keyOf(runUid, 1)));
   }
 
   /** Of every run that a Job takes, the one that it is named after included. */
@@ -246,19 +255,23 @@ export class AttemptWorkers {
       .map(({ uid }) => uid);
   }
 
-  /** Deletes those of the Jobs that go on. @returns whether there was one */
+  /** Deletes those of the Jobs that go on. @returns whether there was one, and all had ended */
   async #stopJobs(keys: readonly ObjectKey[]): Promise<boolean> {
     const { client } = this.#deps;
-    let wasAtWork = false;
+    const haveEnded: boolean[] = [];
     for (const key of keys) {
       // only the server knows: a cache that lags shows none, and a Job just made does not say yet that it is active
       const job = await client.find(JOBS, key);
-      if (!job || isJobFinished(job)) continue;
-      wasAtWork = true;
-      await ignoring(isNotFound, client.delete(JOBS, key));
+      if (!job) continue;
+      haveEnded.push(isJobFinished(job));
+      if (!isJobFinished(job)) await ignoring(isNotFound, client.delete(JOBS, key));
     }
-    return wasAtWork;
+    return haveEnded.length > 0 && haveEnded.every(Boolean);
   }
+}
+
+function uidOf({ metadata: { uid = '' } }: BulkExportRun): string {
+  return uid;
 }
 
 async function ignoring(isExpected: (error: unknown) => boolean, call: Promise<unknown>): Promise<void> {

@@ -105,7 +105,7 @@ export class BulkExportRunReconciler {
     const decision = await this.#decide(world);
     // a run that is over is never looked at again, so what it leaves is cleared away before that is said
     if (decision.kind === 'fail' && !(await this.#shutOut(run))) return after(COMPLETED_LOOK_MS);
-    if (decision.kind === 'complete') await this.#deps.workers.clear(run);
+    if (decision.kind === 'complete') await this.#deps.workers.clear(run, attemptOf(world));
     if (decision.kind === 'start' && decision.attempt === 1) return await this.#begin(world, decision);
     await this.#report(world, decision);
     return await this.#perform(world, decision);
@@ -280,7 +280,7 @@ export class BulkExportRunReconciler {
       uploads.begin(run, record, true);
       return wait(REASON.deleting, CLEAR_LOOK_MS);
     }
-    await workers.removeSecrets(run);
+    await workers.removeSecrets(run, attemptOf({ run, progress: record }));
     // else the row stays, cancelled: it fences off a worker that comes back, or still has the run before it
     if (left === 0 && !shared) await traceStore.exportProgress.forget([uid]);
     await removeFinalizer(client, RESOURCES.BulkExportRun, run, FINALIZER.exportRun);

@@ -97,7 +97,7 @@ const DATABASE: readonly Provider[] = [
     provide: TRACE_STORE,
     inject: [CONTROLLER_CONFIG, LOG, CLOCK],
     useFactory: ({ databaseUri }: ControllerConfig, log: Logger, clock: Clock) =>
-      openTraceStore({ uri: databaseUri, poolSize: 4, log, clock }),
+      openTraceStore({ program: 'controller', uri: databaseUri, poolSize: 4, log, clock }),
   },
   {
     provide: DatabaseTime,

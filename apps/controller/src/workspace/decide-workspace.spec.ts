@@ -16,6 +16,9 @@ function namespace(more: Partial<Namespace['metadata']> = {}): Namespace {
   return { metadata: { name: 'ws-x', labels: namespaceLabels(workspace()), ...more } };
 }
 
+const enforcing = (level: string): Namespace =>
+  namespace({ labels: { ...namespaceLabels(workspace()), 'pod-security.kubernetes.io/enforce': level } });
+
 describe('decideWorkspace', () => {
   const ours = workspace();
   const table: [string, Partial<WorkspaceWorld>, object][] = [
@@ -40,6 +43,26 @@ describe('decideWorkspace', () => {
       { namespace: namespace() },
       { kind: 'wait', reason: 'ServiceAccountMissing' },
     ],
+    [
+      'enforces the level of Pod Security on a namespace without one',
+      { namespace: namespace(), hasDefaultAccount: true, podSecurity: 'baseline' },
+      { kind: 'enforce', podSecurity: 'baseline' },
+    ],
+    [
+      'enforces it in place of another one',
+      { namespace: enforcing('privileged'), hasDefaultAccount: true, podSecurity: 'baseline' },
+      { kind: 'enforce', podSecurity: 'baseline' },
+    ],
+    [
+      'is ready once the namespace enforces it',
+      { namespace: enforcing('baseline'), hasDefaultAccount: true, podSecurity: 'baseline' },
+      { kind: 'ready' },
+    ],
+    [
+      'leaves the level to others where the platform sets none',
+      { namespace: enforcing('restricted'), hasDefaultAccount: true },
+      { kind: 'ready' },
+    ],
     ['is ready with both', { namespace: namespace(), hasDefaultAccount: true }, { kind: 'ready' }],
     [
       'refuses the younger of two with one tenant, however the id is written',
@@ -57,7 +80,13 @@ describe('decideWorkspace', () => {
     ],
   ];
   it.each(table)('%s', (_, world, expected) => {
-    const whole = { namespace: undefined, hasDefaultAccount: false, workspaces: [ours], ...world };
+    const whole = {
+      namespace: undefined,
+      hasDefaultAccount: false,
+      workspaces: [ours],
+      podSecurity: undefined,
+      ...world,
+    };
     expect(decideWorkspace(ours, whole)).toMatchObject(expected);
   });
 });

@@ -7,6 +7,7 @@ import {
   type Workspace,
   workspaceNamespace,
 } from '#lib/resources';
+import { type PodSecurityLevel, podSecurityOf } from '#lib/manifests';
 import { isOlder } from '../identity/decide-id.js';
 
 /** What a workspace depends on. */
@@ -16,12 +17,16 @@ export interface WorkspaceWorld {
   readonly hasDefaultAccount: boolean;
   /** Every workspace. */
   readonly workspaces: readonly Workspace[];
+  /** The level of Pod Security that namespaces of workspaces should enforce; undefined to leave them as they are. */
+  readonly podSecurity: PodSecurityLevel | undefined;
 }
 
 export type WorkspaceDecision =
   | { readonly kind: 'create-namespace' }
   | { readonly kind: 'refuse'; readonly reason: string; readonly message: string }
   | { readonly kind: 'wait'; readonly reason: string; readonly message: string }
+  /** Its namespace enforces another level of Pod Security, or none. */
+  | { readonly kind: 'enforce'; readonly namespace: Namespace; readonly podSecurity: PodSecurityLevel }
   | { readonly kind: 'ready' };
 
 /** Labels of a workspace's namespace; by them it is known to be ours. */
@@ -64,6 +69,9 @@ export function decideWorkspace(workspace: Workspace, world: WorkspaceWorld): Wo
       reason: REASON.serviceAccountMissing,
       message: `namespace ${name} has no service account default yet`,
     };
+  const { podSecurity } = world;
+  if (podSecurity !== undefined && podSecurityOf(namespace) !== podSecurity)
+    return { kind: 'enforce', namespace, podSecurity };
   return { kind: 'ready' };
 }
 

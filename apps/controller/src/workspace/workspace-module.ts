@@ -11,7 +11,7 @@ import {
 import { LABEL, type Namespace, type ObjectKey, RESOURCES, type ServiceAccount } from '#lib/resources';
 import type { Clock } from '#lib/time';
 import type { Caches } from '../caches.js';
-import type { ControllerConfig } from '../config.js';
+import { type ControllerConfig, exportHistory, exportLimits } from '../config.js';
 import { CACHES, CLOCK, CONTROLLER_CONFIG } from '../core/tokens.js';
 import { WorkspaceReconciler } from './workspace-reconciler.js';
 
@@ -49,12 +49,13 @@ function ofAccount({ metadata: { namespace = '' } }: ServiceAccount): readonly O
     {
       provide: WorkspaceReconciler,
       inject: [CACHES, KubeClient, CLOCK, CONTROLLER_CONFIG],
-      useFactory: (
-        caches: Caches,
-        client: KubeClient,
-        clock: Clock,
-        { systemNamespace }: Pick<ControllerConfig, 'systemNamespace'>,
-      ) => new WorkspaceReconciler(caches, client, clock, systemNamespace),
+      useFactory: (caches: Caches, client: KubeClient, clock: Clock, config: ControllerConfig) => {
+        const { systemNamespace, podSecurity } = config;
+        const [limits, history] = [exportLimits(config), exportHistory(config)];
+        return new WorkspaceReconciler(caches, client, clock, {
+          ...{ systemNamespace, podSecurity, limits, history },
+        });
+      },
     },
     {
       provide: WORKSPACE_CONTROLLER,

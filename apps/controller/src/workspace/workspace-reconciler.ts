@@ -1,10 +1,19 @@
-import { addFinalizer, isAlreadyExists, type KubeClient, removeFinalizer, StatusWriter } from '#lib/kube';
-import { buildLogsBinding } from '#lib/manifests';
+import {
+  addFinalizer,
+  isAlreadyExists,
+  isConflict,
+  type KubeClient,
+  removeFinalizer,
+  StatusWriter,
+} from '#lib/kube';
+import type { ExportLimits } from '#lib/export-plan';
+import { buildLogsBinding, POD_SECURITY_LABEL, type PodSecurityLevel, podSecurityOf } from '#lib/manifests';
 import { done, finalizerStep, observedGeneration, type Result, wait } from '#lib/reconcile';
 import {
   CONDITION,
   type ConditionDraft,
   FINALIZER,
+  type Namespace,
   NAMESPACES,
   type ObjectKey,
   REASON,
@@ -16,13 +25,25 @@ import {
 } from '#lib/resources';
 import type { Clock } from '#lib/time';
 import type { Caches } from '../caches.js';
+import type { ExportHistory } from '../export-archive/decide-archive.js';
 import { ensureId } from '../identity/ensure-id.js';
 import { conditionsOf } from '../status-conditions.js';
 import { decideWorkspace, isOurs, namespaceLabels, type WorkspaceDecision } from './decide-workspace.js';
+import { effectiveLimits } from './effective-limits.js';
 
 export type WorkspaceCaches = Pick<Caches, 'workspaces' | 'namespaces' | 'defaultAccounts'>;
 
 const LOOK_AGAIN_MS = 2_000;
+
+export interface WorkspaceOptions {
+  /** That of the api's account. */
+  readonly systemNamespace: string;
+  /** What namespaces of workspaces should enforce; undefined to leave them as they are. */
+  readonly podSecurity: PodSecurityLevel | undefined;
+  /** Those of the platform. */
+  readonly limits: ExportLimits;
+  readonly history: ExportHistory;
+}
 
 /** Gives each Workspace its namespace, and deletes it with everything in it. */
 export class WorkspaceReconciler {
@@ -30,14 +51,13 @@ export class WorkspaceReconciler {
   readonly #client: KubeClient;
   readonly #clock: Clock;
   readonly #status: StatusWriter;
-  readonly #systemNamespace: string;
+  readonly #options: WorkspaceOptions;
 
-  /** @param systemNamespace that of the api's account */
-  constructor(caches: WorkspaceCaches, client: KubeClient, clock: Clock, systemNamespace: string) {
+  constructor(caches: WorkspaceCaches, client: KubeClient, clock: Clock, options: WorkspaceOptions) {
     this.#caches = caches;
     this.#client = client;
     this.#clock = clock;
-    this.#systemNamespace = systemNamespace;
+    this.#options = options;
     this.#status = new StatusWriter(client);
   }
 
@@ -50,12 +70,14 @@ export class WorkspaceReconciler {
     const held = await addFinalizer(this.#client, RESOURCES.Workspace, found, FINALIZER.workspace);
     const workspace = await ensureId(this.#client, RESOURCES.Workspace, held, this.#caches.workspaces);
     const name = workspaceNamespace(workspace.metadata.name);
-    const decision = decideWorkspace(workspace, {
+    const decided = decideWorkspace(workspace, {
       namespace: this.#caches.namespaces.find({ name }),
       hasDefaultAccount:
         this.#caches.defaultAccounts.find({ namespace: name, name: 'default' }) !== undefined,
       workspaces: this.#caches.workspaces.list(),
+      podSecurity: this.#options.podSecurity,
     });
+    const decision = decided.kind === 'enforce' ? await this.#enforce(decided) : decided;
     if (decision.kind === 'create-namespace') await this.#createNamespace(workspace, name);
     await this.#report(workspace, decision);
     if (decision.kind === 'ready') await this.#letLogsBeRead(name);
@@ -73,9 +95,27 @@ export class WorkspaceReconciler {
     }
   }
 
+  /** Sets the level, unless a person has set another, who keeps it: it is theirs by the manager of the label. */
+  async #enforce({
+    namespace: { metadata },
+    podSecurity,
+  }: Extract<WorkspaceDecision, { kind: 'enforce' }>): Promise<Settled> {
+    const { name, uid } = metadata;
+    const labels = { [POD_SECURITY_LABEL]: podSecurity };
+    const desired = { metadata: { name, ...(uid === undefined ? {} : { uid }), labels } };
+    try {
+      await this.#caches.namespaces.seen(await this.#client.apply(NAMESPACES, desired, { force: false }));
+      return { kind: 'ready' };
+    } catch (error) {
+      if (!isConflict(error)) throw error;
+      const namespace = await this.#client.get(NAMESPACES, { name });
+      return { kind: 'ready', keeps: podSecurityTextOf(namespace) };
+    }
+  }
+
   /** The api reads logs of pods in the namespaces of workspaces alone. */
   async #letLogsBeRead(namespace: string): Promise<void> {
-    const binding = buildLogsBinding(namespace, this.#systemNamespace);
+    const binding = buildLogsBinding(namespace, this.#options.systemNamespace);
     if (await this.#client.find(ROLE_BINDINGS, binding.metadata)) return;
     try {
       await this.#client.create(ROLE_BINDINGS, binding);
@@ -84,13 +124,14 @@ export class WorkspaceReconciler {
     }
   }
 
-  async #report(workspace: Workspace, decision: WorkspaceDecision): Promise<void> {
+  async #report(workspace: Workspace, decision: Settled): Promise<void> {
     const name = workspaceNamespace(workspace.metadata.name);
     const isHandled = decision.kind === 'ready' || decision.kind === 'refuse';
     const generation = observedGeneration(workspace, isHandled);
     const status: WorkspaceStatus = {
       ...(generation === undefined ? {} : { observedGeneration: generation }),
       ...(decision.kind === 'ready' ? { namespace: name } : {}),
+      limits: effectiveLimits(this.#options, workspace),
       conditions: conditionsOf(
         workspace.status?.conditions,
         [namespaceCondition(decision, name)],
@@ -121,7 +162,17 @@ function uidOf(uid: string | undefined): { readonly uid?: string } {
   return uid === undefined ? {} : { uid };
 }
 
-function namespaceCondition(decision: WorkspaceDecision, name: string): ConditionDraft {
+/** A decision after what could be done at once. */
+type Settled =
+  | Exclude<WorkspaceDecision, { kind: 'enforce' }>
+  /** With the level that another than the platform set. */
+  | { readonly kind: 'ready'; readonly keeps: string };
+
+function podSecurityTextOf(namespace: Namespace): string {
+  return `; the level of Pod Security is not the platform's to set there, and is ${podSecurityOf(namespace) ?? "the cluster's"}`;
+}
+
+function namespaceCondition(decision: Settled, name: string): ConditionDraft {
   const type = CONDITION.namespaceReady;
   switch (decision.kind) {
     case 'create-namespace':
@@ -135,7 +186,12 @@ function namespaceCondition(decision: WorkspaceDecision, name: string): Conditio
     case 'wait':
       return { type, status: 'False', reason: decision.reason, message: decision.message };
     case 'ready':
-      return { type, status: 'True', reason: REASON.ready, message: `namespace ${name} exists` };
+      return {
+        type,
+        status: 'True',
+        reason: REASON.ready,
+        message: `namespace ${name} exists${'keeps' in decision ? decision.keeps : ''}`,
+      };
     default:
       return decision satisfies never;
   }

@@ -7,11 +7,17 @@ export type LineCodec = 'none' | 'gzip' | 'zstd';
 
 const CHUNK_BYTES = 256 << 10;
 const GZIP_LEVEL = 3;
-/** As those of the long pages of Parquet: agents send their history again with each call. */
+/**
+ * Level 3 with larger tables of long matches, smaller ones of short matches, and these from 5 bytes on. The names of fields,
+ * which come again with each line, lead to the history of a conversation well enough: looking back with long-distance
+ * matching makes files 4 % smaller there, for twice the CPU, and saves nothing elsewhere (docs/benchmarks.md).
+ */
 const ZSTD = {
   [constants.ZSTD_c_compressionLevel]: 3,
   [constants.ZSTD_c_windowLog]: 21,
-  [constants.ZSTD_c_enableLongDistanceMatching]: 1,
+  [constants.ZSTD_c_hashLog]: 18,
+  [constants.ZSTD_c_chainLog]: 14,
+  [constants.ZSTD_c_minMatch]: 5,
 };
 
 function openStream(codec: LineCodec): Transform | undefined {

@@ -40,6 +40,7 @@ const OWNED: readonly (keyof AgentRevisionStatus)[] = [
   'url',
   'workload',
   'imageVersion',
+  'pinnedImage',
   'asleepSince',
   'wakeAt',
 ];

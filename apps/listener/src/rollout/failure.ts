@@ -17,6 +17,7 @@ import {
   POD_SCHEDULED,
   POD_SUPPORTED,
   REASON,
+  selectsProcessRuntime,
 } from '#lib/resources';
 import type { PodAnswer } from '../place/place.js';
 import type { RevisionWorld, RolloutPatience } from './world.js';
@@ -28,7 +29,9 @@ export interface RevisionFailure {
 }
 
 const CRASHES_TO_GIVE_UP = 3;
-const PULL_REASONS = new Set(['ErrImagePull', 'ImagePullBackOff', 'InvalidImageName', 'ErrImageNeverPull']);
+/** What a node of processes says of an image that it does not have: it pulls none, so the pod would wait for ever. */
+const NEVER_PULLED = 'ErrImageNeverPull';
+const PULL_REASONS = new Set(['ErrImagePull', 'ImagePullBackOff', 'InvalidImageName', NEVER_PULLED]);
 
 function graphFailure(status: ContainerStatus): RevisionFailure | undefined {
   for (const state of [status.state?.terminated, status.lastState?.terminated])
@@ -133,12 +136,16 @@ function crashLoop(status: ContainerStatus): RevisionFailure | undefined {
 }
 
 function pullFailure(
+  { spec }: Pod,
   status: ContainerStatus,
   ageMs: number,
   patience: RolloutPatience,
 ): RevisionFailure | undefined {
   const waiting = status.state?.waiting;
-  if (!PULL_REASONS.has(waiting?.reason ?? '') || ageMs < patience.imagePullMs) return undefined;
+  const reason = waiting?.reason ?? '';
+  // on a node of containers others may load the image meanwhile, whatever the pull policy of the container
+  const isFinal = reason === NEVER_PULLED && selectsProcessRuntime(spec);
+  if (!PULL_REASONS.has(reason) || (!isFinal && ageMs < patience.imagePullMs)) return undefined;
   return {
     reason: REASON.imagePullFailed,
     message: `pulling the image failed: ${waiting?.message ?? waiting?.reason}`,
@@ -211,10 +218,15 @@ function crashOf({
   return undefined;
 }
 
-function crashText(container: string, times: number, { exitCode, message = '' }: Termination): string {
+/** Reasons of a container that ended which add nothing to its exit code. */
+const PLAIN_ENDS = new Set(['Error', 'Completed']);
+
+function crashText(container: string, times: number, ended: Termination): string {
+  const { exitCode, reason, message = '' } = ended;
   const detail = message === '' ? '' : `: ${readTerminationMessage(message).trim()}`;
   const often = times === 1 ? 'exited' : `exited ${times} times, last`;
-  return `container ${container} ${often} with code ${exitCode}${detail}`;
+  const cause = reason === undefined || PLAIN_ENDS.has(reason) ? '' : ` (${reason})`;
+  return `container ${container} ${often} with code ${exitCode}${cause}${detail}`;
 }
 
 /** Why a revision that serves is not ready, as far as its pods tell. */
@@ -273,6 +285,7 @@ export function judgeProspect(world: RevisionWorld, now: Date, patience: Rollout
   const { pods } = world;
   const statuses = pods.flatMap((pod) =>
     containerStatuses(pod).map((status) => ({
+      pod,
       status,
       ageMs: ageMs(pod.metadata.creationTimestamp, now, patience),
     })),
@@ -288,8 +301,8 @@ export function judgeProspect(world: RevisionWorld, now: Date, patience: Rollout
   const outage = findOutage(world);
   if (outage) return { kind: 'held', failure: outage };
   const isGrace = now.getTime() < (patience.graceUntilMs ?? 0);
-  for (const { status, ageMs: age } of statuses) {
-    const failure = (isGrace ? undefined : pullFailure(status, age, patience)) ?? crashLoop(status);
+  for (const { pod, status, ageMs: age } of statuses) {
+    const failure = (isGrace ? undefined : pullFailure(pod, status, age, patience)) ?? crashLoop(status);
     if (failure) return { kind: 'failed', failure };
   }
   if (isGrace || now.getTime() - deployingSince(world, now, patience) <= patience.readinessMs)

@@ -40,7 +40,11 @@ export type RevisionFate =
       readonly servesInstead?: string | undefined;
     }
   | { readonly kind: 'blocked'; readonly failure: RevisionFailure }
-  | { readonly kind: 'suspended' };
+  | {
+      readonly kind: 'suspended';
+      /** Whether the Service points to it. */
+      readonly serves: boolean;
+    };
 
 export interface PlannedRevision {
   readonly world: RevisionWorld;
@@ -114,6 +118,8 @@ function probationLeft(
 /** The newest revision that has been ready for long enough and is not older than the one that serves; else that one. */
 function chooseServing(world: RolloutWorld, current: AgentRevision | undefined): string | undefined {
   const name = current?.metadata.name;
+  // one that became ready a moment before has no pods any more
+  if (world.deployment.spec.suspend === true) return name;
   const better = world.revisions.findLast(
     (one) =>
       one.revision.spec.number > (current?.spec.number ?? 0) &&
@@ -215,14 +221,15 @@ function decideFate(world: RevisionWorld, situation: Situation): RevisionFate {
   const { name } = revision.metadata;
   const { serving, newest, isSuspended, now, patience, fall, probations } = situation;
   if (name === fall?.from) return { kind: 'failed', failure: fall.failure, servesInstead: fall.to };
-  if (name === serving) return isSuspended ? { kind: 'suspended' } : servingFate(situation.sleep);
+  if (name === serving)
+    return isSuspended ? { kind: 'suspended', serves: true } : servingFate(situation.sleep);
   // a failure stays: suspending must not forget it
   const reported = reportedFailure(revision);
   if (reported) return { kind: 'failed', failure: reported, servesInstead: serving };
   const retiredAt = retirement(revision);
   if (retiredAt !== undefined) return decideRetired(world, retiredAt, situation);
   if (name !== newest) return { kind: 'superseded', by: newest ?? '' };
-  if (isSuspended) return { kind: 'suspended' };
+  if (isSuspended) return { kind: 'suspended', serves: false };
   if (!isBuilt(revision)) return { kind: 'waiting' };
   if (probations.has(name)) return { kind: 'deploying' };
   return judgeProspect(world, now, patience);

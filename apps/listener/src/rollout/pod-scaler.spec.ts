@@ -83,11 +83,11 @@ describe('the number of pods that take runs', () => {
 
   it('leaves connections to other revisions that have pods', () => {
     const scaled = revision({ queueMaxScale: 3 });
-    expect(roomFor(scaled, 1, 0)).toBe(7);
+    expect(roomFor(scaled, 1, 0)).toBe(9);
     const held =
       podsHeld({ ...NONE, origin: scaled }, true) +
       podsHeld({ ...NONE, origin: revision({ minScale: 2 }) }, true);
-    expect(roomFor(scaled, 1, held)).toBe(3);
+    expect(roomFor(scaled, 1, held)).toBe(5);
     expect(roomFor(scaled, 1, 0, 59)).toBe(5);
   });
 

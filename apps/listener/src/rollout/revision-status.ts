@@ -11,6 +11,7 @@ import {
 } from '#lib/resources';
 import { LISTENER_CONDITIONS } from '../hub/listener-conditions.js';
 import { findProgress, findTrouble } from './failure.js';
+import { findPinnedImage } from './pinned-image.js';
 import type { PlannedRevision } from './plan.js';
 import { type Sleep, sleepText } from './sleep.js';
 import { isWorkloadReady } from './workload-ready.js';
@@ -78,7 +79,7 @@ function podsOf({ workload, queue }: PlannedRevision['world']): { wanted: number
 
 function activeDraft({ world, fate }: PlannedRevision): Draft | undefined {
   const before = findCondition(world.revision.status?.conditions, CONDITION.active);
-  if (fate.kind === 'serving' || fate.kind === 'asleep')
+  if (fate.kind === 'serving' || fate.kind === 'asleep' || (fate.kind === 'suspended' && fate.serves))
     return { status: 'True', reason: REASON.serving, message: 'the Service points to this revision' };
   // neither moves the Service
   if (fate.kind === 'suspended' || fate.kind === 'blocked')
@@ -186,6 +187,7 @@ export function summarizeRevision(
     ...(isServing(planned) && address !== undefined ? { url: address } : {}),
     ...(workload ? { workload: workload.metadata.name } : {}),
     ...declaredVersion(world),
+    ...pinnedImage(world),
     serving: isServing(planned),
     ...(fate.kind === 'asleep' ? { asleepSince: fate.sleep.since } : {}),
     ...(fate.kind === 'asleep' && fate.sleep.wakeAt !== undefined ? { wakeAt: fate.sleep.wakeAt } : {}),
@@ -203,9 +205,15 @@ function declaredVersion({
   return known === undefined ? {} : { imageVersion: known };
 }
 
+function pinnedImage(world: PlannedRevision['world']): Pick<AgentRevisionStatus, 'pinnedImage'> {
+  const found = findPinnedImage(world);
+  return found === undefined ? {} : { pinnedImage: found };
+}
+
 /** Whether the Service points to it, pods or not: neither suspending nor an obstacle moves the Service. */
 function isServing({ world: { revision }, fate }: PlannedRevision): boolean {
-  if (fate.kind === 'suspended' || fate.kind === 'blocked') return revision.status?.serving ?? false;
+  if (fate.kind === 'suspended') return fate.serves;
+  if (fate.kind === 'blocked') return revision.status?.serving ?? false;
   return fate.kind === 'serving' || fate.kind === 'asleep';
 }
 

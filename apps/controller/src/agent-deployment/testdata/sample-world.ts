@@ -1,3 +1,4 @@
+import { AGENT_VOLUMES } from '#lib/manifests';
 import {
   type AgentDeployment,
   type AgentRevision,
@@ -95,8 +96,11 @@ export function world(more: Partial<DeploymentWorld> = {}): DeploymentWorld {
     platformKey: 'key',
     database: { server: 'shared', isCurrent: true, mark: undefined },
     offersServers: false,
+    runsProcesses: false,
     environment: {},
-    isSecretOfPlatform: false,
+    refusedObject: undefined,
+    agentVolumes: AGENT_VOLUMES,
+    podSecurity: undefined,
     repeated: undefined,
     ...more,
   };

@@ -5,6 +5,7 @@ import {
   type ContainerStatus,
   type Deployment,
   POD_SUPPORTED,
+  PROCESS_RUNTIME,
 } from '#lib/resources';
 import type { PodAnswer } from '../../place/place.js';
 import { planRollout } from '../plan.js';
@@ -31,6 +32,8 @@ export interface Shape {
   /** For how many milliseconds it has been ready. */
   readonly readyFor?: number;
   readonly repeats?: number;
+  /** What its pods run as; containers when unset. */
+  readonly runtime?: 'process';
 }
 
 export function revision({
@@ -44,6 +47,7 @@ export function revision({
   answer,
   readyFor = 60_000,
   repeats,
+  runtime,
 }: Shape): RevisionWorld {
   const name = `a-0000${number}`;
   const own = {
@@ -72,7 +76,7 @@ export function revision({
       ? [
           {
             metadata: { name: `${name}-x`, creationTimestamp: SECONDS(age) },
-            spec: { containers: [] },
+            spec: { containers: [], ...(runtime === 'process' ? { nodeSelector: PROCESS_RUNTIME } : {}) },
             status: {
               ...(refusal === undefined
                 ? {}
@@ -118,6 +122,11 @@ export function fates(observed: RolloutWorld): { serving: string | undefined; fa
   return { serving: plan.serving, fates: plan.revisions.map(({ fate }) => fate.kind) };
 }
 
+/** On its way up for so many seconds. */
+export const UP = (age: number): Condition => ({
+  ...condition('WorkloadsReady', 'False', 'Deploying', age),
+  status: 'Unknown',
+});
 export const ACTIVE = condition('Active', 'True');
 export const CRASHED = { exitCode: 78, message: '{"reason":"GraphLoadFailed","message":"no such file"}' };
 

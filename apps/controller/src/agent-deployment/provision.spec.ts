@@ -1,0 +1,67 @@
+import { randomUUID } from 'node:crypto';
+import { deploymentDatabases } from '#lib/deployment-database';
+import { KubeClient, loadKubeConnection } from '#lib/kube';
+import { ANNOTATION, NAMESPACES, type Secret, SECRETS } from '#lib/resources';
+import { testEmbeddedKube, testPostgres } from '#lib/testing';
+import { DeploymentProvisioning } from './provision.js';
+import { deployment } from './testdata/sample-world.js';
+
+const KEY = { namespace: 'ws-x', name: 'a-database' };
+const TENANT = '11111111-1111-4111-8111-111111111111';
+const DEPLOYMENT = deployment({}, { uid: randomUUID(), annotations: { [ANNOTATION.id]: randomUUID() } }, {});
+
+describe('DeploymentProvisioning', () => {
+  const postgres = testPostgres();
+  const server = testEmbeddedKube();
+  let client: KubeClient;
+
+  beforeAll(async () => {
+    client = new KubeClient(await loadKubeConnection({ kubeconfigPath: server.kubeconfigPath }), {
+      fieldManager: 'test',
+    });
+    await client.create(NAMESPACES, { metadata: { name: 'ws-x' } });
+  }, 60_000);
+  afterAll(() => client?.close());
+
+  /** The controller as it is started with these certificates. */
+  const started = (trustedCa?: string): DeploymentProvisioning => {
+    const unused = () => Promise.reject(new Error('has no part in databases'));
+    return new DeploymentProvisioning(client, {
+      projects: { ensure: unused, find: unused },
+      apiKeys: { mint: unused, revokeOfDeployment: unused },
+      databases: deploymentDatabases,
+      servers: {
+        isOffered: false,
+        find: () => Promise.resolve(undefined),
+        ensure: () => Promise.resolve(undefined),
+        release: () => Promise.resolve(),
+      },
+      adminUri: postgres.uri,
+      ...{ trustedCa, runsProcesses: false },
+    });
+  };
+  const stored = async (): Promise<{ ca: string | undefined; mark: string | undefined }> => {
+    const { data, metadata }: Secret = await client.get(SECRETS, KEY);
+    return { ca: data?.['ca.crt'], mark: metadata.annotations?.[ANNOTATION.database] };
+  };
+
+  it('has pods started anew when the certificates that they trust change', async () => {
+    await started().ensureDatabase(DEPLOYMENT, TENANT, false);
+    expect(await stored()).toEqual({ ca: undefined, mark: undefined });
+    expect(await started().findDatabase(DEPLOYMENT)).toMatchObject({ isCurrent: true });
+
+    const trusting = started('PEM');
+    expect(await trusting.findDatabase(DEPLOYMENT)).toMatchObject({ isCurrent: false });
+    await trusting.ensureDatabase(DEPLOYMENT, TENANT, false);
+    const first = await stored();
+    expect(first).toEqual({ ca: 'UEVN', mark: expect.any(String) });
+    expect(await trusting.findDatabase(DEPLOYMENT)).toMatchObject({ isCurrent: true, mark: first.mark });
+    await trusting.ensureDatabase(DEPLOYMENT, TENANT, false);
+    expect(await stored()).toEqual(first);
+
+    await started().ensureDatabase(DEPLOYMENT, TENANT, false);
+    const last = await stored();
+    expect(last).toEqual({ ca: undefined, mark: expect.any(String) });
+    expect(last.mark).not.toBe(first.mark);
+  });
+});

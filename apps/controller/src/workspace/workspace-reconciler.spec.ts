@@ -1,0 +1,132 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parse } from 'yaml';
+import { DEFAULT_EXPORT_LIMITS } from '#lib/export-plan';
+import { Informers, KubeClient, loadKubeConnection } from '#lib/kube';
+import type { PodSecurityLevel } from '#lib/manifests';
+import {
+  CUSTOM_RESOURCE_DEFINITIONS,
+  type CustomResourceDefinition,
+  FIELD_MANAGER,
+  findCondition,
+  NAMESPACES,
+  type ResourceRef,
+  RESOURCES,
+  SERVICE_ACCOUNTS,
+} from '#lib/resources';
+import { createLogger } from '#lib/telemetry';
+import { hasRealKubernetes, testApiServer, waitFor } from '#lib/testing';
+import { systemClock } from '#lib/time';
+import { openCaches } from '../caches.js';
+import { WorkspaceReconciler } from './workspace-reconciler.js';
+
+const LABEL = 'pod-security.kubernetes.io/enforce';
+const CRDS = join(import.meta.dirname, '../../../../crds');
+
+(hasRealKubernetes ? describe : describe.skip)('a workspace on a real API server', () => {
+  const server = testApiServer();
+  let client: KubeClient;
+  let controller: KubeClient;
+  let informers: Informers;
+  let caches: ReturnType<typeof openCaches>;
+
+  beforeAll(async () => {
+    const connection = await loadKubeConnection({ kubeconfigPath: server.kubeconfigPath });
+    client = new KubeClient(connection, { fieldManager: 'tester' });
+    controller = new KubeClient(connection, { fieldManager: FIELD_MANAGER.controller });
+    for (const { plural } of Object.values(RESOURCES)) {
+      const text = readFileSync(join(CRDS, `agentplane.dev_${plural}.yaml`), 'utf8');
+      await client.apply(CUSTOM_RESOURCE_DEFINITIONS, parse(text) as CustomResourceDefinition);
+    }
+    for (const ref of Object.values(RESOURCES) as readonly ResourceRef[])
+      await waitFor(() => client.list(ref).then(() => true), { timeoutMs: 60_000 });
+    informers = new Informers({
+      client: controller,
+      log: createLogger('test', 'silent'),
+      clock: systemClock,
+    });
+    caches = openCaches(informers, { systemNamespace: 'agentplane-system', hasDatabaseServers: false });
+    informers.start();
+    await informers.synced();
+  }, 180_000);
+
+  afterAll(async () => {
+    await informers?.stop();
+    await controller?.close();
+    await client?.close();
+  });
+
+  const levelOf = async (name: string) =>
+    (await client.find(NAMESPACES, { name: `ws-${name}` }))?.metadata.labels?.[LABEL];
+  const conditionOf = async (name: string) =>
+    findCondition((await client.get(RESOURCES.Workspace, { name })).status?.conditions, 'NamespaceReady');
+
+  /** Reconciles until the workspace is ready and its namespace is as the caches of the next pass show it. */
+  async function settle(name: string, podSecurity: PodSecurityLevel | undefined): Promise<void> {
+    const options = {
+      ...{ systemNamespace: 'agentplane-system', podSecurity, limits: DEFAULT_EXPORT_LIMITS },
+      history: { keptMs: 3_600_000, keptExports: 200 },
+    };
+    const reconciler = new WorkspaceReconciler(caches, controller, systemClock, options);
+    await waitFor(() => Promise.resolve(caches.workspaces.find({ name }) !== undefined));
+    await waitFor(
+      async () => {
+        await reconciler.reconcile({ name }).catch((error: unknown) => {
+          // the cache lags: the next pass sees more
+          if (!/conflict|modified/i.test(String(error))) throw error;
+        });
+        return (await conditionOf(name))?.status === 'True';
+      },
+      { timeoutMs: 60_000 },
+    );
+    const before = await client.get(NAMESPACES, { name: `ws-${name}` });
+    await waitFor(() =>
+      Promise.resolve(
+        caches.namespaces.find({ name: `ws-${name}` })?.metadata.resourceVersion ===
+          before.metadata.resourceVersion,
+      ),
+    );
+    await reconciler.reconcile({ name });
+  }
+
+  async function make(name: string, tenant: string): Promise<void> {
+    const spec = {
+      tenantId: `7b0c1a52-1111-4222-8333-${tenant.padStart(12, '0')}`,
+      plan: 'enterprise',
+    } as const;
+    await client.create(RESOURCES.Workspace, { metadata: { name }, spec });
+  }
+
+  /** A controller manager would. */
+  async function giveAccount(name: string): Promise<void> {
+    const metadata = { namespace: `ws-${name}`, name: 'default' };
+    await waitFor(() => client.find(NAMESPACES, { name: `ws-${name}` }), { timeoutMs: 60_000 });
+    await client.create(SERVICE_ACCOUNTS, { metadata });
+  }
+
+  it('has its namespace enforce the level that is asked for, also one that exists', async () => {
+    await make('plain', '1');
+    await Promise.all([settle('plain', undefined), giveAccount('plain')]);
+    expect(await levelOf('plain')).toBeUndefined();
+    await settle('plain', 'baseline');
+    expect(await levelOf('plain')).toBe('baseline');
+    await settle('plain', 'restricted');
+    expect(await levelOf('plain')).toBe('restricted');
+    expect((await conditionOf('plain'))?.message).toBe('namespace ws-plain exists');
+    // without a level of its own the platform leaves that as it is
+    await settle('plain', undefined);
+    expect(await levelOf('plain')).toBe('restricted');
+  }, 120_000);
+
+  it('leaves the level that a person has set, and reports it', async () => {
+    await make('kept', '2');
+    await Promise.all([settle('kept', 'baseline'), giveAccount('kept')]);
+    expect(await levelOf('kept')).toBe('baseline');
+    await client.merge(NAMESPACES, { name: 'ws-kept' }, { metadata: { labels: { [LABEL]: 'privileged' } } });
+    await settle('kept', 'baseline');
+    expect(await levelOf('kept')).toBe('privileged');
+    expect((await conditionOf('kept'))?.message).toBe(
+      "namespace ws-kept exists; the level of Pod Security is not the platform's to set there, and is privileged",
+    );
+  }, 120_000);
+});
