@@ -3,6 +3,8 @@ import {
   BACKUP,
   BACKUP_VERIFY,
   command,
+  MIGRATE_DATABASE,
+  MIGRATE_OBJECTS,
   MIGRATE_RESOURCES,
   MIGRATE_TRACES,
   RESTORE,
@@ -33,6 +35,12 @@ await runCommandLine(
       ),
       command(RESTORE, async ([folder = ''], flags) =>
         (await import('./backup/backup-commands.js')).runRestore(folder, flags),
+      ),
+      command(MIGRATE_DATABASE, async ([deployment = ''], flags) =>
+        (await import('./migrate/migrate-database.js')).runMigrateDatabase(deployment, flags),
+      ),
+      command(MIGRATE_OBJECTS, async (_words, flags) =>
+        (await import('./migrate/migrate-objects.js')).runMigrateObjects(flags),
       ),
       command(MIGRATE_RESOURCES, async (_words, flags) =>
         (await import('./migrate/migrate-resources.js')).runMigrateResources(flags),

@@ -7,7 +7,7 @@ import { createLogger } from '#lib/telemetry';
 import { systemClock as clock } from '#lib/time';
 import { openTraceStore, type TraceStore } from '#lib/trace-store';
 import { CONFIG } from './config.js';
-import { setUpFirstWorkspace, setUpKinds } from './set-up.js';
+import { setUpFirstWorkspace, setUpKinds, setUpSchema } from './set-up.js';
 
 const log = createLogger('cluster-setup');
 
@@ -21,7 +21,7 @@ async function openClient(path: string | undefined, context: ProgramContext): Pr
 function openStore(uri: string | undefined, context: ProgramContext): TraceStore {
   if (uri === undefined)
     throw new Error('AGENTPLANE_DATABASE_URI is missing: this step needs the database of traces');
-  const store = openTraceStore({ uri, poolSize: 2, log, clock });
+  const store = openTraceStore({ program: 'setup', uri, poolSize: 2, log, clock });
   context.own({ name: 'trace store', stop: () => store.close() });
   return store;
 }
@@ -34,7 +34,7 @@ runProgram({ log, askedExitCode: EXIT.failed }, async (context) => {
       await setUpKinds({ client: await openClient(kubeconfigPath, context), clock, log }, INSTALLATION);
       break;
     case 'schema':
-      await openStore(databaseUri, context).migrate();
+      await setUpSchema(openStore(databaseUri, context), log);
       break;
     case 'workspace': {
       const store = openStore(databaseUri, context);

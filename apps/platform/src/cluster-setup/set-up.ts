@@ -3,7 +3,7 @@ import { isAlreadyExists, type KubeClient } from '#lib/kube';
 import { LABEL, MANAGED_BY, type Secret, SECRETS } from '#lib/resources';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
-import type { TraceStore } from '#lib/trace-store';
+import { type TraceStore, warnOfOpenDatabases } from '#lib/trace-store';
 import { applyDefinitions } from '../preparation/apply-manifests.js';
 import { firstWorkspace, resourceDefinitions } from '../preparation/bootstrap-objects.js';
 import {
@@ -32,6 +32,15 @@ export async function setUpKinds(
   const definitions = resourceDefinitions(installation);
   await applyDefinitions(client, definitions, clock);
   log.info({ kinds: definitions.length }, 'kinds are served');
+}
+
+/** The schema of traces, and a word about who may connect besides. */
+export async function setUpSchema(
+  store: Pick<TraceStore, 'migrate' | 'openDatabases'>,
+  log: Logger,
+): Promise<void> {
+  await store.migrate();
+  await warnOfOpenDatabases(store, log);
 }
 
 export interface FirstWorkspaceSettings {

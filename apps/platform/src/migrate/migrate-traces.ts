@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { type FlagsOf, type MIGRATE_TRACES } from '#lib/command-line';
 import { dataPaths } from '#lib/data-folder';
 import { embeddedDatabases } from '#lib/embedded-postgres';
@@ -6,8 +5,9 @@ import { EXIT } from '#lib/lifecycle';
 import { createLogger } from '#lib/telemetry';
 import { systemClock } from '#lib/time';
 import { moveTraces, openTraceStore } from '#lib/trace-store';
-import { openSource } from '../backup/take/open-source.js';
 import { PLATFORM_ROLES } from '../preparation/platform-roles.js';
+import { openStoppedSource } from './open-stopped-source.js';
+import { readUriFile } from './read-uri-file.js';
 
 /** What databases report is thrown; a terminal gets one sentence. */
 const log = createLogger('migrate', 'silent');
@@ -19,12 +19,6 @@ const AFTER =
 const AFTER_BACK =
   'The api of that database must be scaled to 0 during the copy. What one that ran has stored meanwhile was not copied.\n';
 
-function readUri(file: string): string {
-  const uri = readFileSync(file, 'utf8').split(/\r?\n/)[0] ?? '';
-  if (/^postgres(ql)?:\/\//.test(uri)) return uri;
-  throw new Error(`the first line of ${file} is not a URI that begins with postgres://`);
-}
-
 /** The trace store of a data folder, by the role that owns its tables: a superuser's partitions could not be dropped. */
 function ownUri(dataDir: string, superuserUri: string): Promise<string> {
   const role = 'agentplane';
@@ -34,7 +28,7 @@ function ownUri(dataDir: string, superuserUri: string): Promise<string> {
 }
 
 async function bringUpToDate(uri: string): Promise<void> {
-  const store = openTraceStore({ uri, poolSize: 2, log, clock: systemClock });
+  const store = openTraceStore({ program: 'migrate', uri, poolSize: 2, log, clock: systemClock });
   try {
     await store.migrate();
   } finally {
@@ -50,13 +44,9 @@ export async function runMigrateTraces(flags: FlagsOf<typeof MIGRATE_TRACES.opti
     );
     return EXIT.usage;
   }
-  const other = readUri(flags.databaseUriFile);
-  const source = await openSource(flags.data, { clock: systemClock, log });
+  const other = readUriFile(flags.databaseUriFile);
+  const source = await openStoppedSource(flags.data, log);
   try {
-    if (source.isRunning)
-      throw new Error(
-        `the platform of ${source.paths.root} is running; stop it with "agentplane down" first, as nothing may write meanwhile`,
-      );
     const own = await ownUri(dataPaths(flags.data).root, source.superuserUri);
     const [from, to] = flags.back ? [other, own] : [own, other];
     await bringUpToDate(to);
@@ -70,7 +60,7 @@ export async function runMigrateTraces(flags: FlagsOf<typeof MIGRATE_TRACES.opti
     for (const tenant of tenants) process.stdout.write(`tenant ${tenant}\n`);
     if (attachments > 0)
       process.stdout.write(
-        `${attachments} objects of attachments are named in them; copy the bucket too, with the same keys.\n`,
+        `${attachments} objects of attachments are named in them; copy them too, by "agentplane migrate objects".\n`,
       );
     process.stdout.write(
       'Deployments with their databases, images, Secrets and files of exports were not copied.\n',

@@ -63,7 +63,7 @@ export function prepareWith({ clock, log }: { clock: Clock; log: Logger }): Prep
     },
 
     async apiKey({ databaseUri, tenantId, knownKey }) {
-      const store = openTraceStore({ uri: databaseUri, poolSize: 2, log, clock });
+      const store = openTraceStore({ program: 'up', uri: databaseUri, poolSize: 2, log, clock });
       try {
         await store.migrate();
         if (knownKey !== undefined && (await store.apiKeys.verify(knownKey)))

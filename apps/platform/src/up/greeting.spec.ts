@@ -38,6 +38,11 @@ describe('renderGreeting', () => {
     );
   });
 
+  it('says what is open on this machine, in one line', () => {
+    const text = renderGreeting(CREDENTIALS, { ...PLACES, warnings: ['agents share a user: use a cluster'] });
+    expect(text).toContain('\n\n  Note: agents share a user: use a cluster\n\n  Try next');
+  });
+
   it('names keys of a lost credentials.json, and how to revoke them', () => {
     const olderKeys = [{ id: '3f6C2a7eQw01', createdAt: '2026-11-21T10:00:00.000Z' }];
     const text = renderGreeting(CREDENTIALS, { ...PLACES, olderKeys });

@@ -10,6 +10,8 @@ export interface GreetingPlaces {
   readonly olderKeys?: readonly OlderKey[];
   /** What of workspaces could not be prepared. */
   readonly troubles?: readonly string[];
+  /** What is open on this machine, and what closes it. */
+  readonly warnings?: readonly string[];
   /** Where other machines are served. */
   readonly tls?: TlsAddress & { readonly fingerprint: string };
   readonly dataFolder: string;
@@ -22,7 +24,16 @@ export interface GreetingPlaces {
 /** What the platform says when it is up; the last line begins with `Ready`. Every command can be pasted as it is. */
 export function renderGreeting(
   credentials: PlatformCredentials,
-  { dataFolder, installation, here, tookMs, tls, olderKeys = [], troubles = [] }: GreetingPlaces,
+  {
+    dataFolder,
+    installation,
+    here,
+    tookMs,
+    tls,
+    olderKeys = [],
+    troubles = [],
+    warnings = [],
+  }: GreetingPlaces,
 ): string {
   const near = (path: string): string => {
     const short = relative(here, path);
@@ -49,6 +60,8 @@ export function renderGreeting(
     // tenants write parts of these
     ...troubles.map((trouble) => `  Not prepared: ${shortLine(trouble)}`),
     ...(troubles.length > 0 ? [''] : []),
+    ...warnings.map((warning) => `  Note: ${warning}`),
+    ...(warnings.length > 0 ? [''] : []),
     '  Try next, in another terminal:',
     `    export KUBECONFIG=${shellWord(credentials.kubeconfig)}`,
     `    kubectl apply -f ${shellWord(near(join(installation, 'examples', 'deployment.yaml')))}`,

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { INSTALLATION, readCertificateFacts } from '#lib/data-folder';
 import { errorText } from '#lib/errors';
 import { EXIT, type ProgramContext, runProgram } from '#lib/lifecycle';
+import { SHARED_USER_MESSAGE } from '#lib/resources';
 import { createLogger, type Logger } from '#lib/telemetry';
 import { systemClock } from '#lib/time';
 import { type DataFolder, openDataFolder } from '../data-folder/data-folder.js';
@@ -52,6 +53,7 @@ async function up(
         ...(tls ? { tls: { ...tls, fingerprint: readCertificateFacts(tls.certificate).fingerprint } } : {}),
         olderKeys: platform.olderKeys,
         troubles: platform.troubles,
+        warnings: sharesUser() ? [SHARED_USER_MESSAGE] : [],
         dataFolder: folder.paths.root,
         installation: INSTALLATION,
         here: process.cwd(),
@@ -63,6 +65,11 @@ async function up(
       lastWord = `agentplane up failed: ${errorText(error)}\nThe logs are in ${folder.paths.logs}.\n`;
     throw error;
   }
+}
+
+/** Whether pods have the user of this process: only root on Linux can give them others. */
+function sharesUser(): boolean {
+  return process.platform !== 'linux' || process.getuid?.() !== 0;
 }
 
 /** The result, or the end of the process with the error's message and this code. */

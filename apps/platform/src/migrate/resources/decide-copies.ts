@@ -230,7 +230,10 @@ function notesOf(
     ),
     ...deployments
       .filter(({ spec }) => !spec.suspend)
-      .map(({ metadata }) => `deployment ${metadata.name} is suspended; its threads are not copied`),
+      .map(
+        ({ metadata }) =>
+          `deployment ${metadata.name} is suspended; "agentplane migrate database ${metadata.name}" copies its threads`,
+      ),
     ...listeners
       .filter(({ spec }) => spec.remote !== undefined)
       .map(({ metadata }) => `start listener ${metadata.name} by a manifest of the new installation`),

@@ -1,0 +1,54 @@
+import type { KubeClient } from '#lib/kube';
+import { DATABASE_KEY } from '#lib/manifests';
+import { databaseSecretName, RESOURCES, SECRETS, workspaceNamespace } from '#lib/resources';
+
+export interface WantedDatabase {
+  readonly deployment: string;
+  /** Where it is looked for; everywhere when undefined. */
+  readonly workspace: string | undefined;
+  /** Of the Postgres as it runs now. */
+  readonly port: string;
+}
+
+export interface MachineDatabase {
+  /** By the deployment's own role. Secret. */
+  readonly uri: string;
+  /** Whether the deployment rests when the platform is started again. */
+  readonly isSuspended: boolean;
+}
+
+/**
+ * The database of a deployment of this machine.
+ * @throws Error that names the deployments to choose from
+ */
+export async function machineDatabase(
+  client: KubeClient,
+  { deployment, workspace, port }: WantedDatabase,
+): Promise<MachineDatabase> {
+  const { items } = await client.list(RESOURCES.AgentDeployment);
+  const all = items.map(({ metadata: { namespace = '', name }, spec }) => ({ namespace, name, spec }));
+  const found = all.filter(
+    ({ namespace, name }) =>
+      name === deployment && (workspace === undefined || namespace === workspaceNamespace(workspace)),
+  );
+  const [one, another] = found;
+  if (one === undefined)
+    throw new Error(
+      `deployment ${deployment} does not exist ${workspace === undefined ? 'on this machine' : `in workspace ${workspace} of this machine`}; choose one of: ${all.map(({ namespace: of, name }) => `${of}/${name}`).join(', ') || 'there is none'}`,
+    );
+  if (another !== undefined)
+    throw new Error(
+      `deployment ${deployment} exists in ${found.map(({ namespace }) => namespace).join(' and ')}; name one by --workspace`,
+    );
+  const { namespace } = one;
+  const secret = await client.find(SECRETS, { namespace, name: databaseSecretName(deployment) });
+  const data = secret?.data?.[DATABASE_KEY];
+  if (data === undefined)
+    throw new Error(
+      `deployment ${deployment} has no database on this machine yet; start the platform until it has, stop it, and repeat`,
+    );
+  const uri = new URL(Buffer.from(data, 'base64').toString('utf8'));
+  uri.hostname = '127.0.0.1';
+  uri.port = port;
+  return { uri: uri.href, isSuspended: one.spec.suspend === true };
+}

@@ -1,0 +1,16 @@
+import type { Logger } from '#lib/telemetry';
+import { systemClock } from '#lib/time';
+import { type BackupSource, openSource } from '../backup/take/open-source.js';
+
+/**
+ * Opens the data folder of a platform that stands still.
+ * @throws Error for one that runs, and what `openSource` throws
+ */
+export async function openStoppedSource(data: string, log: Logger): Promise<BackupSource> {
+  const source = await openSource(data, { clock: systemClock, log });
+  if (!source.isRunning) return source;
+  await source.close();
+  throw new Error(
+    `the platform of ${source.paths.root} is running; stop it with "agentplane down" first, as nothing may write meanwhile`,
+  );
+}
