@@ -4,6 +4,8 @@ import {
   type Command,
   command,
   optional,
+  MIGRATE_DATABASE,
+  MIGRATE_OBJECTS,
   MIGRATE_RESOURCES,
   MIGRATE_TRACES,
   RESTORE,
@@ -65,6 +67,8 @@ const BACKUP_COMMANDS = [
   command(BACKUP, ofPlatform(BACKUP)),
   command(BACKUP_VERIFY, ofPlatform(BACKUP_VERIFY)),
   command(RESTORE, ofPlatform(RESTORE)),
+  command(MIGRATE_DATABASE, ofPlatform(MIGRATE_DATABASE)),
+  command(MIGRATE_OBJECTS, ofPlatform(MIGRATE_OBJECTS)),
   command(MIGRATE_RESOURCES, ofPlatform(MIGRATE_RESOURCES)),
   command(MIGRATE_TRACES, ofPlatform(MIGRATE_TRACES)),
 ];

@@ -28,6 +28,8 @@ const REFUSALS: ReadonlySet<string> = new Set([
   REASON.dangerousEnvironment,
   REASON.secretMissing,
   REASON.secretRefused,
+  REASON.volumeRefused,
+  REASON.podSecurityRefused,
   REASON.notOurs,
   REASON.listenerMissing,
   REASON.revisionMissing,

@@ -7,10 +7,10 @@ import {
   type Server,
   type ServerResponse,
 } from 'node:http';
-import { connect, type AddressInfo, type Socket } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { visibleText } from '#lib/command-line';
-import { serverOptions } from '#lib/http';
+import { asksToUpgrade, passUpgrade, serverOptions, upgradeAnswer } from '#lib/http';
 import type { Clock } from '#lib/time';
 import { isOwnName, mayCall } from './page-origins.js';
 
@@ -38,6 +38,8 @@ const QUIET = new Set(['/ok', '/info', '/metrics']);
 /** A server that refuses connections has just ended: the next one is on its way. */
 const ATTEMPTS = 5;
 const AGAIN_MS = 50;
+
+const OF_ONE_CONNECTION = /^(connection|keep-alive)$/i;
 
 /** Whether a server that ended had begun with it does not matter, and nothing of it was used up. */
 function mayRepeat({ method, headers }: IncomingMessage): boolean {
@@ -69,8 +71,11 @@ export class FrontDoor {
   readonly #sockets = new Set<Duplex>();
 
   constructor(private readonly options: FrontDoorOptions) {
-    this.#server = createServer(serverOptions(), (request, response) => void this.#serve(request, response));
-    this.#server.on('upgrade', (request, socket, head) => void this.#upgrade(request, socket, head));
+    this.#server = createServer(
+      { ...serverOptions(), shouldUpgradeCallback: asksToUpgrade },
+      (request, response) => void this.#serve(request, response),
+    );
+    this.#server.on('upgrade', (request, _socket, head) => void this.#upgrade(request, head));
   }
 
   /** @throws Error with the code of the operating system */
@@ -140,11 +145,7 @@ export class FrontDoor {
   #pass(request: IncomingMessage, response: ServerResponse, port: number, attemptsLeft: number): void {
     const { method = 'GET', url: path = '/', headers } = request;
     const passed = ask({ host: '127.0.0.1', port, method, path, headers, agent: this.#agent }, (answered) => {
-      response.writeHead(answered.statusCode ?? 502, answered.statusMessage, answered.rawHeaders);
-      response.flushHeaders();
-      answered.pipe(response);
-      // a stream that breaks off here must not look complete there
-      answered.on('error', () => response.destroy());
+      passAnswer(answered, response);
     });
     passed.on('error', (error: NodeJS.ErrnoException) => {
       if (response.headersSent) response.destroy();
@@ -157,22 +158,34 @@ export class FrontDoor {
     passed.on('socket', (socket) => socket.once('connect', () => request.pipe(passed)));
   }
 
-  async #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
-    this.#keep(socket);
+  async #upgrade(request: IncomingMessage, head: Buffer): Promise<void> {
+    const response = upgradeAnswer(request);
+    if (!response) return;
+    this.#keep(request.socket);
     const refusal = this.#refusal(request);
-    const destination = refusal ? undefined : await this.options.destination();
-    if (destination?.kind !== 'server')
-      return void socket.end(`HTTP/1.1 ${refusal?.status ?? 503} Refused\r\nconnection: close\r\n\r\n`);
-    const passed = connect({ host: '127.0.0.1', port: destination.port });
-    this.#keep(passed);
-    const lines = request.rawHeaders.flatMap((name, at, all) =>
-      at % 2 === 0 ? `${name}: ${all[at + 1]}` : [],
-    );
-    passed.write(`${request.method} ${request.url} HTTP/1.1\r\n${lines.join('\r\n')}\r\n\r\n`);
-    passed.write(head);
-    passed.on('close', () => socket.destroy());
-    socket.on('close', () => passed.destroy());
-    socket.pipe(passed).pipe(socket);
+    if (refusal) return answer(response, refusal.status, { detail: refusal.detail });
+    const destination = await this.options.destination();
+    if (response.destroyed) return;
+    if (destination.kind === 'none') return answer(response, 503, destination.body);
+    const { method = 'GET', url: path = '/', headers } = request;
+    const passed = ask({
+      host: '127.0.0.1',
+      port: destination.port,
+      method,
+      path,
+      headers,
+      agent: this.#agent,
+    });
+    passed.once('upgrade', (_changed, socket) => this.#keep(socket));
+    response.once('close', () => passed.destroy());
+    passUpgrade(passed, {
+      ...{ response, head, clock: this.options.clock },
+      onAnswer: (answered) => passAnswer(answered, response),
+      onNone: (isLate) =>
+        isLate
+          ? answer(response, 504, { detail: 'The agent did not answer an upgrade in time' })
+          : answer(response, 503, { detail: 'The agent was reloaded before it answered; retry' }),
+    });
   }
 
   #keep(socket: Duplex | Socket): void {
@@ -182,8 +195,23 @@ export class FrontDoor {
   }
 }
 
+function passAnswer(from: IncomingMessage, to: ServerResponse): void {
+  const { rawHeaders } = from;
+  const headers = rawHeaders.filter((_, at) => !OF_ONE_CONNECTION.test(rawHeaders[at - (at % 2)] ?? ''));
+  to.writeHead(from.statusCode ?? 502, from.statusMessage, headers);
+  to.flushHeaders();
+  from.pipe(to);
+  // a stream that breaks off here must not look complete there
+  from.on('error', () => to.destroy());
+}
+
 function answer(response: ServerResponse, status: number, body: object): void {
-  if (response.destroyed) return;
-  response.writeHead(status, { 'content-type': 'application/json', 'access-control-allow-origin': '*' });
-  response.end(`${JSON.stringify(body)}\n`);
+  if (response.headersSent || response.destroyed) return void response.destroy();
+  const text = `${JSON.stringify(body)}\n`;
+  response.writeHead(status, {
+    'content-type': 'application/json',
+    'content-length': Buffer.byteLength(text),
+    'access-control-allow-origin': '*',
+  });
+  response.end(text);
 }

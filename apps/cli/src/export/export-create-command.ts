@@ -1,26 +1,15 @@
 import { EXIT } from '#lib/lifecycle';
 import { isAlreadyExists, type KubeClient } from '#lib/kube';
-import {
-  type BulkExport,
-  dnsLabel,
-  exportStatusReason,
-  exportWireStatus,
-  isFinishedExport,
-  isUuid,
-  LABEL,
-  type ObjectKey,
-  RESOURCES,
-} from '#lib/resources';
+import { type BulkExport, dnsLabel, isUuid, LABEL, RESOURCES } from '#lib/resources';
 import { systemClock } from '#lib/time';
 import { CommandError } from '../command-error.js';
 import { withKube } from '../context/open-kube.js';
 import { resolveTarget, type TargetFlags } from '../context/target.js';
 import { qualifiedName } from '../objects/qualified-name.js';
-import { followObject } from '../waiting/follow-object.js';
-import { visibleText } from '#lib/command-line';
 import { RestClient } from '#lib/rest-client';
 import { print } from '../output/print.js';
 import { printEstimate } from './print-estimate.js';
+import { waitForExport } from './wait-for-export.js';
 
 export interface ExportCreateFlags extends TargetFlags {
   readonly project: string | undefined;
@@ -69,7 +58,7 @@ export async function createExport(name: string | undefined, flags: ExportCreate
       await noteMissingProject(new RestClient(target.rest), project);
       process.stderr.write(
         flags.every === undefined
-          ? `"agentplane export list -w" shows how far it is, "agentplane export files ${given}" its files.\n`
+          ? `"agentplane export watch ${given}" shows how far it is, "agentplane export files ${given}" its files.\n`
           : `"agentplane export list -l ${LABEL.sourceExport}=${given}" lists the exports that it makes.\n`,
       );
       return EXIT.ok;
@@ -158,40 +147,4 @@ function windowOf({
   if (from === undefined || to === undefined || last !== undefined)
     throw new CommandError('usage', 'the window is either --last, or both of --from and --to');
   return { startTime: from, endTime: to };
-}
-
-/** @throws CommandError `failed` with the reason, `timedOut`, or `notFound` when it was deleted meanwhile */
-async function waitForExport(client: KubeClient, key: ObjectKey, timeoutMs: number): Promise<void> {
-  let last = '';
-  for await (const found of followObject(client, RESOURCES.BulkExport, key, { timeoutMs })) {
-    if (!found) throw new CommandError('notFound', `BulkExport ${key.name} was deleted while it ran`);
-    const status = exportWireStatus(found);
-    if (status === 'COMPLETED') {
-      print(`${key.name} completed: ${amountText(found)}\n`);
-      return;
-    }
-    const reported = exportStatusReason(found);
-    if (isFinishedExport(status))
-      throw new CommandError(
-        'failed',
-        `export ${key.name} ended as ${status} (${reported?.reason ?? 'Unknown'}): ${reported?.message ?? ''}; "agentplane describe bx ${key.name}" shows more`,
-      );
-    const progress = progressText(found);
-    if (progress !== last) process.stderr.write(visibleText(`${key.name}: ${progress}\n`));
-    last = progress;
-  }
-  throw new CommandError(
-    'timedOut',
-    `export ${key.name} is not complete after ${timeoutMs / 1000} s: ${last}; it goes on, and "agentplane get bx ${key.name}" shows how far`,
-  );
-}
-
-function amountText({ status }: BulkExport): string {
-  return `${status?.rows ?? 0} rows, ${status?.bytes ?? 0} bytes`;
-}
-
-function progressText(found: BulkExport): string {
-  const { runs, percent = 0 } = found.status ?? {};
-  if (!runs?.total) return exportStatusReason(found)?.message ?? 'waiting for the controller';
-  return `${percent} %, ${amountText(found)}, ${runs.completed ?? 0} of ${runs.total ?? 0} runs completed`;
 }

@@ -127,6 +127,18 @@ export const EXPORT_COMMANDS: readonly Command[] = [
     },
     async ([name], flags) => (await import('./export-create-command.js')).createExport(name, flags),
   ),
+  command(
+    {
+      words: 'export watch',
+      about: 'show how far an export and each of its runs is, until it has ended, and exit as it did',
+      arguments: [{ name: 'name', about: 'name or id of the export', completes: 'export' }],
+      options: { timeout: timeoutOption('72h'), namespace: NAMESPACE_OPTION, ...TARGET_OPTIONS },
+      examples: ['export watch may', 'export watch may --timeout 10m'],
+      exits: ['notFound', 'unreachable', 'timedOut', 'refused', 'interrupted'],
+      needs: 'kubernetes',
+    },
+    async ([name = ''], flags) => (await import('./export-watch-command.js')).watchExport(name, flags),
+  ),
   ...CHANGE_COMMANDS,
   command(
     {

@@ -5,20 +5,7 @@ import type { RestClient } from '#lib/rest-client';
 import { formatInstant, instantOf, systemClock } from '#lib/time';
 import { CommandError } from '../command-error.js';
 import { projectIdOf } from '../rest/project-id.js';
-
-/** As the REST interface answers it. */
-export interface ExportEstimate {
-  readonly start_time: string;
-  readonly end_time: string;
-  readonly windows: number;
-  readonly runs: number;
-  readonly rows: number;
-  readonly exact: boolean;
-  readonly bytes: number;
-  readonly bytes_per_row: number;
-  readonly measured_exports: number;
-  readonly seconds: number;
-}
+import { type ExportEstimate, renderEstimate } from './render-estimate.js';
 
 /** Prints what an export would have, without making it. */
 export async function printEstimate(
@@ -65,31 +52,4 @@ function windowOf({ startTime, endTime, last, intervalHours }: BulkExportSpec): 
   if (decision.kind === 'refused') throw new CommandError('usage', decision.message);
   const { start, end } = decision.window;
   return { start_time: formatInstant(start, 'if-any'), end_time: formatInstant(end, 'if-any') };
-}
-
-/** Lines for people. @param intervalHours of a schedule */
-function renderEstimate(estimate: ExportEstimate, intervalHours: number | undefined): string {
-  const {
-    start_time: start,
-    end_time: end,
-    runs,
-    windows,
-    rows,
-    exact,
-    measured_exports: measured,
-  } = estimate;
-  const origin =
-    measured === 0 ? 'a default' : `measured by ${measured} earlier export${measured === 1 ? '' : 's'}`;
-  return [
-    `nothing was created`,
-    `window  ${start} to ${end}`,
-    ...(intervalHours === undefined
-      ? []
-      : [`windows ${windows} of ${intervalHours} h that have ended, an export each`]),
-    `runs    ${runs}, a UTC day each`,
-    `rows    ${exact ? rows : `about ${rows}`}`,
-    `bytes   about ${estimate.bytes} (${estimate.bytes_per_row} a row, ${origin})`,
-    `time    about ${estimate.seconds} s`,
-    '',
-  ].join('\n');
 }

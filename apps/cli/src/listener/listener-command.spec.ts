@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { tracingOf } from './listener-command.js';
+import { tokenNote, tracingOf } from './listener-command.js';
 
 describe('tracingOf', () => {
   it('takes variables of OpenTelemetry', () => {
@@ -16,4 +16,11 @@ describe('tracingOf', () => {
   ])('refuses %s', (given) => {
     expect(() => tracingOf([given])).toThrow('--tracing takes NAME=VALUE');
   });
+});
+
+describe('tokenNote', () => {
+  it('shows what a terminal would obey in the time that the server answered', () =>
+    expect(tokenNote('a', '\u009b2J2026')).toMatch(
+      /^the token is good until \\u009b2J2026; .* ServiceAccount a /,
+    ));
 });

@@ -1,3 +1,4 @@
+import { visibleText } from '#lib/command-line';
 import { PLATFORM_VERSION } from '#lib/config';
 import { EXIT } from '#lib/lifecycle';
 import {
@@ -119,15 +120,18 @@ async function openAccess(
   const { token, expirationTimestamp } = await client.createToken(account, {
     expirationSeconds: Math.ceil(duration / 1000),
   });
-  process.stderr.write(
-    `the token is good until ${expirationTimestamp}; apply the manifest again before, and delete ServiceAccount ${account.name} to revoke it\n`,
-  );
+  process.stderr.write(tokenNote(account.name, expirationTimestamp));
   return {
     server: server ?? connection.server,
     ca: connection.ca,
     tlsServerName: connection.tlsServerName,
     token,
   };
+}
+
+/** @param until as the API server answered it */
+export function tokenNote(account: string, until: string): string {
+  return `the token is good until ${visibleText(until)}; apply the manifest again before, and delete ServiceAccount ${account} to revoke it\n`;
 }
 
 function notPrepared(name: string): CommandError {

@@ -6,15 +6,8 @@ import { dataPaths, findDiskTrouble, readJson, type TlsAddress } from '#lib/data
 import { isJsonObject } from '#lib/json';
 import { KubeClient, loadKubeConnection } from '#lib/kube';
 import { EXIT } from '#lib/lifecycle';
-import {
-  CONDITION,
-  CPU_LIMITS_KEPT,
-  findCondition,
-  NODES,
-  PODS_RUN_AS_ROOT,
-  RESOURCES,
-} from '#lib/resources';
-import { fetchOf } from '#lib/rest-client';
+import { CONDITION, findCondition, NODES, nodeWarnings, RESOURCES } from '#lib/resources';
+import { fetchOf, readWarnings, type RestAccess, RestClient, RestUnreachableError } from '#lib/rest-client';
 import { systemClock } from '#lib/time';
 import { resolveTarget, type Target, type TargetFlags } from '../context/target.js';
 import type { OutputFormat } from '../output/output-format.js';
@@ -23,12 +16,14 @@ import { renderItems, type Shape } from '../output/print-items.js';
 /** One part of a platform. */
 export interface Part {
   readonly part: string;
-  /** `ok` and `ready` are healthy. */
+  /** `ok` and `ready` are healthy; with `warning` everything works, too. */
   readonly state: string;
   readonly detail: string;
 }
 
 const DAY_MS = 86_400_000;
+/** A part that says nothing for as long is not reached. */
+const ANSWER_MS = 3_000;
 
 /** Length, then the number by which a client asks for TLS: answered N or S before any password. */
 const SSL_REQUEST = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47]);
@@ -50,7 +45,7 @@ async function serverState(
 ): Promise<Part> {
   try {
     const send = fetchOf({ url, ...(caFile === undefined ? {} : { caFile }) });
-    const response = await send(`${url}${path}`, { headers: {}, signal: AbortSignal.timeout(3000) });
+    const response = await send(`${url}${path}`, { headers: {}, signal: AbortSignal.timeout(ANSWER_MS) });
     const { status } = response;
     const trouble = isHealthy(status) ? await troubleIn(response) : undefined;
     if (trouble !== undefined) return { part, state: 'degraded', detail: trouble };
@@ -86,7 +81,7 @@ async function postgresState(folder: string): Promise<Part> {
   const { postgres: port } = readJson<{ readonly postgres?: number }>(ports) ?? {};
   const part = 'postgres';
   if (port === undefined) return { part, state: 'unknown', detail: `${ports} names no port of it` };
-  const socket = connect({ host: '127.0.0.1', port, timeout: 3000 });
+  const socket = connect({ host: '127.0.0.1', port, timeout: ANSWER_MS });
   try {
     await once(socket, 'connect');
     socket.write(SSL_REQUEST);
@@ -123,7 +118,7 @@ async function certificateOf(url: string): Promise<{ readonly fingerprint: strin
   const { hostname, port } = new URL(url);
   const host = hostname.replace(/^\[|\]$/g, '');
   // it is looked at, and nothing is sent
-  const socket = connectTls({ host, port: Number(port), rejectUnauthorized: false, timeout: 3000 });
+  const socket = connectTls({ host, port: Number(port), rejectUnauthorized: false, timeout: ANSWER_MS });
   try {
     const silence = once(socket, 'timeout').then(() => {
       throw new Error('no answer within 3 s');
@@ -133,6 +128,16 @@ async function certificateOf(url: string): Promise<{ readonly fingerprint: strin
     return { fingerprint: fingerprint256, validTo: new Date(validTo) };
   } finally {
     socket.destroy();
+  }
+}
+
+/** What the api would have an administrator mend; that it cannot be reached stands in a line of its own. */
+async function warningParts(rest: RestAccess): Promise<readonly Part[]> {
+  const part = (detail: string): Part => ({ part: 'rest/warning', state: 'warning', detail });
+  try {
+    return (await readWarnings(new RestClient(rest, { timeoutMs: ANSWER_MS }))).map(part);
+  } catch (error) {
+    return error instanceof RestUnreachableError ? [] : [part(errorText(error))];
   }
 }
 
@@ -161,20 +166,15 @@ async function resourceStates(kubeconfig: string): Promise<Part[]> {
     };
     return [
       { part: 'kubernetes', state: 'ok', detail: connection.server },
-      ...nodes.items.map(({ metadata, status }): Part => {
+      ...nodes.items.map((node): Part => {
+        const { metadata, status } = node;
         const ready = status?.conditions?.some(
           ({ type, status: is }) => type === CONDITION.ready && is === 'True',
-        );
-        const open = status?.conditions?.find(
-          ({ type, status: is }) => type === PODS_RUN_AS_ROOT && is === 'True',
-        );
-        const unbound = status?.conditions?.find(
-          ({ type, status: is }) => type === CPU_LIMITS_KEPT && is === 'False',
         );
         return {
           part: `node/${metadata.name}`,
           state: ready ? 'ready' : 'NotReady',
-          detail: [open, unbound].flatMap((one) => one?.message ?? []).join('; '),
+          detail: nodeWarnings(node).join('; '),
         };
       }),
       ...listeners.items.map((item) => stateOf('listener', item)),
@@ -194,6 +194,8 @@ const SHAPE: Shape<Part> = {
   ],
 };
 
+const HEALTHY: ReadonlySet<string> = new Set(['ok', 'ready', 'warning']);
+
 /** `agentplane status`: what runs of a platform. Exit code 0 when everything that should be is ready. */
 export async function printStatus({
   output,
@@ -201,7 +203,7 @@ export async function printStatus({
 }: TargetFlags & { readonly output: OutputFormat }): Promise<number> {
   const parts = await readParts(resolveTarget(flags));
   process.stdout.write(await renderItems(output, parts, SHAPE));
-  return parts.every(({ state }) => state === 'ok' || state === 'ready') ? EXIT.ok : EXIT.failed;
+  return parts.every(({ state }) => HEALTHY.has(state)) ? EXIT.ok : EXIT.failed;
 }
 
 /** Every part of a platform, as far as its target reaches. */
@@ -214,6 +216,7 @@ export async function readParts({ local, rest, kubeconfig }: Target): Promise<re
       ...{ url: rest.url, caFile: rest.caFile, path: '/ok' },
       isHealthy: (code) => code === 200,
     }),
+    warningParts(rest),
     local?.credentials.tls ? tlsState(local.credentials.tls) : [],
     local ? serverState('object-store', { url: local.credentials.objectStore.endpoint }) : [],
     ...Object.entries(local?.credentials.metrics ?? {}).map(([program, url]) => metricsState(program, url)),

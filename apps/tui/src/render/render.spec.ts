@@ -1,4 +1,4 @@
-import { bar } from './bar.js';
+import { bar } from '#lib/command-line';
 import { fit } from './fit.js';
 import { age, bytes, count } from './quantity.js';
 import { sparkline } from './sparkline.js';

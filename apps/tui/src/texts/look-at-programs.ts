@@ -1,9 +1,11 @@
 import { statfsSync } from 'node:fs';
+import { errorText } from '#lib/errors';
 import type { KubeClient } from '#lib/kube';
-import { ANNOTATION, PODS } from '#lib/resources';
+import { ANNOTATION, NODES, nodeWarnings, PODS } from '#lib/resources';
+import { readWarnings, type RestRequests } from '#lib/rest-client';
 import type { Clock } from '#lib/time';
 import { parseExposition, type Scrape } from './exposition.js';
-import { type Look, Pulse } from './pulse.js';
+import { type Look, Pulse, warningLines } from './pulse.js';
 
 const EVERY_MS = 2_000;
 const PATIENCE_MS = 1_500;
@@ -16,27 +18,49 @@ export interface PulsePlace {
   readonly dataFolder: string;
 }
 
+/** What a look is taken with. */
+interface Looking {
+  readonly client: KubeClient;
+  readonly rest: RestRequests | undefined;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+}
+
 /** The pulse, every two seconds; each batch is the whole screen. */
 export async function* readPulse(
   place: PulsePlace | undefined,
-  {
-    client,
-    clock,
-    signal,
-  }: { readonly client: KubeClient; readonly clock: Clock; readonly signal: AbortSignal },
+  looking: Looking,
 ): AsyncGenerator<readonly string[], void, void> {
+  const warnings = await restWarnings(looking);
   if (!place) {
-    yield ['metrics of programs in a cluster are read by its Prometheus: see docs/reference/metrics.md'];
+    yield [
+      'metrics of programs in a cluster are read by its Prometheus: see docs/reference/metrics.md',
+      ...warningLines(warnings),
+    ];
     return;
   }
   const pulse = new Pulse();
   for (;;) {
-    yield pulse.take(await look(place, client, clock, signal));
-    await clock.sleep(EVERY_MS, signal);
+    yield pulse.take(await look(place, looking, warnings));
+    await looking.clock.sleep(EVERY_MS, looking.signal);
   }
 }
 
-async function look(place: PulsePlace, client: KubeClient, clock: Clock, signal: AbortSignal): Promise<Look> {
+/** They last until an administrator acts, so they are asked for when the screen is opened. */
+async function restWarnings({ rest, signal }: Looking): Promise<readonly string[]> {
+  try {
+    return rest ? await readWarnings(rest) : [];
+  } catch (error) {
+    signal.throwIfAborted();
+    return [`reading the warnings of the api failed: ${errorText(error)}`];
+  }
+}
+
+async function look(
+  place: PulsePlace,
+  { client, clock, signal }: Looking,
+  restLines: readonly string[],
+): Promise<Look> {
   const addresses = [...Object.entries(place.addresses), ...(await podAddresses(client, signal))];
   const programs = new Map<string, Scrape>();
   const silent: string[] = [];
@@ -53,10 +77,15 @@ async function look(place: PulsePlace, client: KubeClient, clock: Clock, signal:
       }
     }),
   );
+  const { items: nodes } = await client.list(NODES, { signal });
+  const nodeLines = nodes.flatMap((node) =>
+    nodeWarnings(node).map((warning) => `node/${node.metadata.name}: ${warning}`),
+  );
+  const warnings = [...restLines, ...nodeLines];
   const { blocks, bfree, bsize } = statfsSync(place.dataFolder);
   const disk = { usedBytes: (blocks - bfree) * bsize, allBytes: blocks * bsize };
   const inOrder = new Map([...programs].sort(([a], [b]) => (a < b ? -1 : 1)));
-  return { atMs: clock.monotonicMs(), programs: inOrder, silent: silent.sort(), disk };
+  return { atMs: clock.monotonicMs(), programs: inOrder, silent: silent.sort(), warnings, disk };
 }
 
 /** Pods of this machine, by what their metrics port became. */

@@ -13,7 +13,7 @@ function look(atMs: number, requests: number, more: Partial<Look> = {}): Look {
     ['api', parseExposition(text)],
     ['controller', parseExposition('agentplane_agent_runs_queued 7\nprocess_resident_memory_bytes 52428800')],
   ]);
-  return { atMs, programs, silent: [], disk: undefined, ...more };
+  return { atMs, programs, silent: [], warnings: [], disk: undefined, ...more };
 }
 
 describe('Pulse', () => {
@@ -39,6 +39,13 @@ describe('Pulse', () => {
     expect(text).toMatch(/memory of 2 programs: 157 MB\n +api +105 MB +█+\n +controller +52\.4 MB +█+░+/);
     expect(text).toMatch(/disk: 25\.0 GB free +█{18}░{6} 75 %/);
     expect(text).toContain('did not answer: listener-0');
+  });
+
+  it('lists what is open, below everything else', () => {
+    const warnings = ['node/here: agents share a user'];
+    expect(new Pulse().take(look(0, 1, { warnings })).slice(-3)).toEqual([
+      ...['', 'warnings:', '  node/here: agents share a user'],
+    ]);
   });
 
   it('leaves out what no program reports', () => {

@@ -1,4 +1,4 @@
-import { bar } from '../render/bar.js';
+import { bar } from '#lib/command-line';
 import { fit } from '../render/fit.js';
 import { bytes, count, span } from '../render/quantity.js';
 import { sparkline } from '../render/sparkline.js';
@@ -10,6 +10,8 @@ export interface Look {
   readonly programs: ReadonlyMap<string, Scrape>;
   /** Programs that did not answer. */
   readonly silent: readonly string[];
+  /** What is open or not kept, with what mends it. */
+  readonly warnings: readonly string[];
   readonly disk: { readonly usedBytes: number; readonly allBytes: number } | undefined;
 }
 
@@ -86,7 +88,14 @@ export class Pulse {
       return [`  ${line.title.padEnd(18)}${line.render(value).padStart(12)}  ${sparkline(values, POINTS)}`];
     });
     this.#before = look;
-    return [...lines, '', ...memoryLines(look), ...diskLines(look), ...silentLines(look)];
+    return [
+      ...lines,
+      '',
+      ...memoryLines(look),
+      ...diskLines(look),
+      ...silentLines(look),
+      ...warningLines(look.warnings),
+    ];
   }
 
   #valueOf({ metric, isRate, isShared }: PulseLine, look: Look): number | undefined {
@@ -130,4 +139,9 @@ function diskLines({ disk }: Look): readonly string[] {
 
 function silentLines({ silent }: Look): readonly string[] {
   return silent.length === 0 ? [] : ['', `did not answer: ${silent.join(', ')}`];
+}
+
+/** Each in one line, as `agentplane status` shows it. */
+export function warningLines(warnings: readonly string[]): readonly string[] {
+  return warnings.length === 0 ? [] : ['', 'warnings:', ...warnings.map((warning) => `  ${warning}`)];
 }

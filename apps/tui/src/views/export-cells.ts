@@ -1,5 +1,5 @@
 import { exportRunState, exportState, type BulkExport, type BulkExportRun, REASON } from '#lib/resources';
-import { bar } from '../render/bar.js';
+import { bar } from '#lib/command-line';
 import { bytes, count, span } from '../render/quantity.js';
 import { sparkline } from '../render/sparkline.js';
 import { createdMs } from './standard-columns.js';
