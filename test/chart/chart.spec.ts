@@ -33,6 +33,9 @@ const BUILD = {
   } as AgentRevision,
 };
 
+/** What stands here for the values of Secrets is no certificate. */
+const isReadable = ({ name }: { readonly name: string }): boolean => name !== 'AGENTPLANE_TRUSTED_CA';
+
 if (!binary) leaveOut('helm');
 
 (binary ? describe : describe.skip)('the chart', () => {
@@ -81,6 +84,72 @@ if (!binary) leaveOut('helm');
       [undefined, undefined, undefined],
       [undefined, 70, undefined],
     ]);
+  });
+
+  it('has namespaces of workspaces enforce a level of Pod Security, and bounds volumes of agents', () => {
+    const of = (agents: object): unknown => {
+      const program = helm
+        .render({ ...DATABASE, agents })
+        .find(({ kind, metadata }) => kind === 'Deployment' && metadata.name.endsWith('-controller'));
+      const env = program?.spec?.template?.spec.containers[0]?.env ?? [];
+      const read = loadConfig(
+        CONTROLLER,
+        Object.fromEntries(env.map(({ name, value = 'x' }) => [name, value])),
+      );
+      return [read.podSecurity, read.agentVolumes];
+    };
+    const all = ['persistentVolumeClaim', 'nfs', 'csi'];
+    expect(of({})).toEqual(['baseline', all]);
+    expect(of({ podSecurity: 'none', volumes: [] })).toEqual([undefined, []]);
+    expect(of({ podSecurity: 'restricted', runAsNonRoot: true, volumes: ['csi'] })).toEqual([
+      'restricted',
+      ['csi'],
+    ]);
+    const refused = helm.try(['template', 'x'], { ...DATABASE, agents: { podSecurity: 'restricted' } });
+    expect(refused.text).toContain('it refuses all pods of agents without agents.runAsNonRoot');
+  });
+
+  it('has every program trust the certificates of its Secret, and none without one', () => {
+    const of = (values: object): readonly (readonly [string, unknown])[] =>
+      helm.render(values).flatMap(({ kind, metadata, spec }) => {
+        const pod = spec?.template?.spec;
+        const [container] = pod?.containers ?? [];
+        if (!pod || !container?.image.includes('agentplane/')) return [];
+        const variable = container.env?.find(({ name }) => name === 'NODE_EXTRA_CA_CERTS')?.value;
+        const mounted = (container.volumeMounts ?? []).find(({ name }) => name === 'trusted-ca');
+        return [[`${kind} ${metadata.name}`, [variable, mounted?.mountPath, pod.volumes?.at(1)]] as const];
+      });
+    const none = [undefined, undefined, undefined];
+    const everything = VALUES['everything'] ?? {};
+    const all = of(everything);
+    expect(all.map(([name]) => name).sort()).toEqual([
+      'Deployment agentplane-api',
+      'Deployment agentplane-controller',
+      'Job agentplane-setup-kinds',
+      'Job agentplane-setup-schema',
+      'Job agentplane-setup-workspace',
+    ]);
+    for (const [, parts] of all)
+      expect(parts).toEqual([
+        '/etc/agentplane/trusted-ca/ca.crt',
+        '/etc/agentplane/trusted-ca',
+        {
+          name: 'trusted-ca',
+          secret: { secretName: 'authorities', items: [{ key: 'all.pem', path: 'ca.crt' }] },
+        },
+      ]);
+    for (const [, parts] of of(DATABASE)) expect(parts).toEqual(none);
+    const remote = { ...VALUES['a remote listener'], trustedCa: { existingSecret: 'authorities' } };
+    expect(of(remote)).toEqual([
+      ['Deployment listener-far', expect.arrayContaining(['/etc/agentplane/trusted-ca/ca.crt'])],
+    ]);
+    const controller = helm
+      .render(everything)
+      .find(({ kind, metadata }) => kind === 'Deployment' && metadata.name.endsWith('-controller'));
+    const env = controller?.spec?.template?.spec.containers[0]?.env ?? [];
+    expect(env.find(({ name }) => name === 'AGENTPLANE_TRUSTED_CA')?.valueFrom).toEqual({
+      secretKeyRef: { name: 'authorities', key: 'all.pem' },
+    });
   });
 
   it('installs a remote listener alone, with the rights and the settings of its manifest', () => {
@@ -218,7 +287,8 @@ if (!binary) leaveOut('helm');
     const env = (name: string) =>
       objects
         .find(({ kind, metadata }) => kind === 'Deployment' && metadata.name.endsWith(`-${name}`))
-        ?.spec?.template?.spec.containers[0]?.env?.map(({ name: key, value = 'x' }) => [key, value]) ?? [];
+        ?.spec?.template?.spec.containers[0]?.env?.filter(isReadable)
+        .map(({ name: key, value = 'x' }) => [key, value]) ?? [];
     const controller = loadConfig(CONTROLLER, Object.fromEntries(env('controller')));
     expect(controller).toMatchObject({
       ...{ buildRegistry: 'registry.example.com/team/agents', buildNamespace: 'agentplane-builds' },
@@ -247,9 +317,15 @@ if (!binary) leaveOut('helm');
   });
 
   it('lets pods of builds reach no address of the cluster but those that are named', () => {
-    const policy = helm
-      .render(VALUES['everything'] ?? {})
-      .find(({ kind, metadata }) => kind === 'NetworkPolicy' && metadata.name === 'builds');
+    const policyOf = (values: object) =>
+      helm
+        .render(values)
+        .find(({ kind, metadata }) => kind === 'NetworkPolicy' && metadata.name === 'builds');
+    const policy = policyOf(VALUES['everything'] ?? {});
+    const DNS = [
+      { port: 53, protocol: 'UDP' },
+      { port: 53, protocol: 'TCP' },
+    ];
     const v4 = [
       ...['10.0.0.0/8', '100.64.0.0/10', '127.0.0.0/8', '168.63.129.16/32', '169.254.0.0/16'],
       ...['172.16.0.0/12', '192.0.0.0/24', '192.168.0.0/16'],
@@ -258,9 +334,10 @@ if (!binary) leaveOut('helm');
       ...{ podSelector: {}, policyTypes: ['Ingress', 'Egress'] },
       egress: [
         {
-          ports: [
-            { port: 53, protocol: 'UDP' },
-            { port: 53, protocol: 'TCP' },
+          ports: DNS,
+          to: [
+            { namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'kube-system' } } },
+            { ipBlock: { cidr: '169.254.20.10/32' } },
           ],
         },
         {
@@ -272,6 +349,9 @@ if (!binary) leaveOut('helm');
         { to: [{ ipBlock: { cidr: '10.1.2.3/32' } }], ports: [{ port: 443, protocol: 'TCP' }] },
       ],
     });
+    const builds = { enabled: true, registry: 'r.example.com/x', dns: [] };
+    expect(policyOf({ ...DATABASE, builds })?.spec).toMatchObject({ egress: [{ ports: DNS }, {}] });
+    expect(JSON.stringify(policyOf({ ...DATABASE, builds }))).not.toContain('kube-system');
   });
 
   it('builds nothing unless it is asked to, and then wants a registry and a namespace apart', () => {
@@ -292,7 +372,9 @@ if (!binary) leaveOut('helm');
     const [api, controller] = ['api', 'controller'].map(
       (name) => deployments.find(({ metadata }) => metadata.name.endsWith(name))?.spec?.template,
     );
-    const env = controller?.spec.containers[0]?.env?.map(({ name, value = 'x' }) => [name, value]) ?? [];
+    const env =
+      controller?.spec.containers[0]?.env?.filter(isReadable).map(({ name, value = 'x' }) => [name, value]) ??
+      [];
     const settings = platformSettings(loadConfig(CONTROLLER, Object.fromEntries(env)));
     const listener = buildListenerObjects(LISTENER, settings).deployment.spec.template;
     const placed = {

@@ -92,6 +92,26 @@ affinity:
 volumes:
   - name: tmp
     emptyDir: { sizeLimit: 256Mi }
+{{- with .root.Values.trustedCa }}
+{{- if .existingSecret }}
+  - name: trusted-ca
+    secret: { secretName: {{ .existingSecret }}, items: [{ key: {{ .key | quote }}, path: ca.crt }] }
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{/* What a container of the platform's own programs mounts. */}}
+{{- define "agentplane.mounts" -}}
+- { name: tmp, mountPath: /tmp }
+{{- if .Values.trustedCa.existingSecret }}
+- { name: trusted-ca, mountPath: /etc/agentplane/trusted-ca, readOnly: true }
+{{- end }}
+{{- end }}
+
+{{- define "agentplane.trustedCaEnv" -}}
+{{- if .Values.trustedCa.existingSecret }}
+- { name: NODE_EXTRA_CA_CERTS, value: /etc/agentplane/trusted-ca/ca.crt }
+{{- end }}
 {{- end }}
 
 {{/* One pod stays on another node or in another zone where there are any. */}}
