@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { parse } from 'yaml';
 import { KubeClient, loadKubeConnection } from '#lib/kube';
 import { openObjectStore } from '#lib/object-store';
-import { NODES, PODS_RUN_AS_ROOT, RESOURCES, SECRETS } from '#lib/resources';
+import { RESOURCES, SECRETS } from '#lib/resources';
 import { waitFor } from '#lib/testing';
 import { findKubectl, leaveOut } from '../support/kubectl.js';
 import { newDataFolder, type Platform, removeDataFolder, startPlatform } from '../support/platform.js';
@@ -46,32 +46,6 @@ describe('agentplane with a platform', () => {
 
   const statusOf = async (apiKey: string): Promise<number> =>
     (await fetch(`${platform.credentials.restUrl}/sessions`, { headers: { 'x-api-key': apiKey } })).status;
-
-  describe('status', () => {
-    it('reports every part, and ends with 0 when all are ready', async () => {
-      const parts = JSON.parse(await run('status', '-o', 'json')) as { part: string; state: string }[];
-      expect(parts.map(({ part }) => part)).toEqual(
-        expect.arrayContaining(['supervisor', 'rest', 'object-store', 'kubernetes', 'listener/default']),
-      );
-      expect(parts.every(({ state }) => ['ok', 'ready'].includes(state))).toBe(true);
-    });
-
-    it('reports a node whose pods run as root', async () => {
-      const name = 'node-of-root';
-      const message = 'pods run as root and can read everything here';
-      await client.create(NODES, { metadata: { name } });
-      const times = { lastHeartbeatTime: '2026-01-01T00:00:00Z', lastTransitionTime: '2026-01-01T00:00:00Z' };
-      const conditions = [
-        { type: PODS_RUN_AS_ROOT, status: 'True' as const, reason: 'NoUsersOfTheirOwn', message, ...times },
-      ];
-      await client.merge(NODES, { name }, { status: { conditions } }, { subresource: 'status' });
-      expect((await attempt('status')).output).toMatch(
-        new RegExp(`^node/${name} +NotReady +${message}`, 'm'),
-      );
-      await client.delete(NODES, { name });
-      expect(await run('status')).not.toContain(name);
-    });
-  });
 
   describe('keys', () => {
     it('creates a key that opens the workspace until it is revoked', async () => {

@@ -3,6 +3,7 @@
 # of its own pods; state lies in $KUBE_HOME/run.
 #   cluster.sh up            etcd, API server, controller manager, scheduler: everything but a node (bring your own)
 #   cluster.sh up --node     and a kubelet on containerd, kube-proxy, CoreDNS: pods really run (root)
+#   cluster.sh metrics       adds metrics-server to `up --node`: what pods use, for autoscalers and `kubectl top`
 #   cluster.sh load FILE     imports an archive of images, such as that of images.sh
 #   cluster.sh tag NAME NEW  gives an image one more name
 #   cluster.sh restart NAME  stops one of its programs and starts it again: apiserver, kubelet
@@ -14,6 +15,7 @@ set -euo pipefail
 home=${KUBE_HOME:-$HOME/.cache/agentplane/kube}; bin=$home/bin; run=$home/run; port=${KUBE_PORT:-16443}
 # with another KUBE_HOME and KUBE_PORT a second control plane lives beside the first: all ports move together
 move=$((port - 16443)); etcd=$((12379 + move)); peer=$((12380 + move)); manager=$((16257 + move)); scheduler=$((16259 + move))
+metrics=$((16261 + move))
 socket=/run/kube-test/containerd.sock
 gateway=10.244.0.1; pods=10.244.0.0/24; services=10.96.0.0/16
 
@@ -26,8 +28,11 @@ certificates() {
   cd "$run/pki"
   openssl req -x509 -newkey rsa:2048 -nodes -keyout ca.key -out ca.crt -days 3650 -subj /CN=kube-test 2>/dev/null
   openssl genrsa -out sa.key 2048 2>/dev/null; openssl rsa -in sa.key -pubout -out sa.pub 2>/dev/null
-  issue() { openssl req -newkey rsa:2048 -nodes -keyout "$1.key" -out "$1.csr" -subj "$2" 2>/dev/null
-            openssl x509 -req -in "$1.csr" -CA ca.crt -CAkey ca.key -CAcreateserial -days 3650 -out "$1.crt" -extfile <(printf '%s' "$3") 2>/dev/null; }
+  # of callers that the API server stands for at servers such as metrics-server: whoever has it may claim to be anybody
+  openssl req -x509 -newkey rsa:2048 -nodes -keyout front-ca.key -out front-ca.crt -days 3650 -subj /CN=kube-test-front 2>/dev/null
+  issue() { local ca=${4:-ca}
+            openssl req -newkey rsa:2048 -nodes -keyout "$1.key" -out "$1.csr" -subj "$2" 2>/dev/null
+            openssl x509 -req -in "$1.csr" -CA "$ca.crt" -CAkey "$ca.key" -CAcreateserial -days 3650 -out "$1.crt" -extfile <(printf '%s' "$3") 2>/dev/null; }
   issue apiserver /CN=kube-apiserver "subjectAltName=DNS:localhost,DNS:kubernetes,DNS:kubernetes.default,DNS:kubernetes.default.svc,IP:127.0.0.1,IP:10.96.0.1,IP:$gateway"
   issue kubelet-server /CN=node-1 "subjectAltName=DNS:node-1,IP:127.0.0.1,IP:$gateway"
   issue kubelet-client /O=system:masters/CN=apiserver "extendedKeyUsage=clientAuth"
@@ -37,7 +42,9 @@ certificates() {
   issue proxy /CN=system:kube-proxy "extendedKeyUsage=clientAuth"
   issue node /O=system:nodes/CN=system:node:node-1 "extendedKeyUsage=clientAuth"
   issue dns /O=system:masters/CN=dns "extendedKeyUsage=clientAuth"
-  for user in admin controller-manager scheduler proxy node dns; do cat >"$run/$user.kubeconfig" <<Y
+  issue metrics /O=system:masters/CN=metrics "extendedKeyUsage=clientAuth"
+  issue front /CN=front "extendedKeyUsage=clientAuth" front-ca
+  for user in admin controller-manager scheduler proxy node dns metrics; do cat >"$run/$user.kubeconfig" <<Y
 apiVersion: v1
 kind: Config
 clusters: [{name: test, cluster: {server: "https://127.0.0.1:$port", certificate-authority: $run/pki/ca.crt}}]
@@ -61,7 +68,9 @@ apiserver() { # of a cluster with a node or without
     --tls-cert-file="$run/pki/apiserver.crt" --tls-private-key-file="$run/pki/apiserver.key" --client-ca-file="$run/pki/ca.crt" \
     --service-account-key-file="$run/pki/sa.pub" --service-account-signing-key-file="$run/pki/sa.key" --service-account-issuer=https://kubernetes.default.svc \
     --authorization-mode=Node,RBAC --service-cluster-ip-range=$services --allow-privileged=true \
-    --kubelet-client-certificate="$run/pki/kubelet-client.crt" --kubelet-client-key="$run/pki/kubelet-client.key" ${verify:+"$verify"} --kubelet-preferred-address-types=InternalIP
+    --kubelet-client-certificate="$run/pki/kubelet-client.crt" --kubelet-client-key="$run/pki/kubelet-client.key" ${verify:+"$verify"} --kubelet-preferred-address-types=InternalIP \
+    --requestheader-client-ca-file="$run/pki/front-ca.crt" --requestheader-allowed-names=front --proxy-client-cert-file="$run/pki/front.crt" --proxy-client-key-file="$run/pki/front.key" \
+    --requestheader-username-headers=X-Remote-User --requestheader-group-headers=X-Remote-Group --requestheader-extra-headers-prefix=X-Remote-Extra-
   wait_for "the API server" admin get --raw /readyz
 }
 
@@ -109,6 +118,8 @@ state = "/run/kube-test"
     runtime_type = "io.containerd.runc.v2"
   [plugins."io.containerd.grpc.v1.cri".containerd]
     snapshotter = "overlayfs"
+  [plugins."io.containerd.grpc.v1.cri".registry]
+    config_path = "$run/certs.d"
   [plugins."io.containerd.grpc.v1.cri".cni]
     bin_dir = "/usr/lib/cni"
     conf_dir = "$run/cni"
@@ -170,6 +181,37 @@ pods() { # what makes them and leads to them
   kubelet
 }
 
+metrics_server() { # on this machine, behind a Service as in any cluster
+  start metrics-server "$bin/metrics-server" --kubeconfig="$run/metrics.kubeconfig" --authentication-kubeconfig="$run/metrics.kubeconfig" --authorization-kubeconfig="$run/metrics.kubeconfig" \
+    --secure-port=$metrics --bind-address=$gateway --cert-dir="$run/metrics" --kubelet-use-node-status-port --kubelet-preferred-address-types=InternalIP \
+    --kubelet-certificate-authority="$run/pki/ca.crt" --metric-resolution=15s
+  admin apply -f - <<Y
+apiVersion: v1
+kind: Service
+metadata: {name: metrics-server, namespace: kube-system}
+spec: {ports: [{name: https, port: 443, targetPort: $metrics}]}
+---
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata: {name: metrics-server, namespace: kube-system, labels: {kubernetes.io/service-name: metrics-server}}
+addressType: IPv4
+ports: [{name: https, port: $metrics}]
+endpoints: [{addresses: [$gateway], conditions: {ready: true}}]
+---
+apiVersion: apiregistration.k8s.io/v1
+kind: APIService
+metadata: {name: v1beta1.metrics.k8s.io}
+spec:
+  service: {name: metrics-server, namespace: kube-system}
+  group: metrics.k8s.io
+  version: v1beta1
+  insecureSkipTLSVerify: true
+  groupPriorityMinimum: 100
+  versionPriority: 100
+Y
+  wait_for "the metrics of the node" admin get --raw /apis/metrics.k8s.io/v1beta1/nodes/node-1
+}
+
 stop() { # by its own pid file, patiently, then not
   [ -f "$run/pid/$1" ] || return 0
   local pid i; pid=$(cat "$run/pid/$1"); rm -f "$run/pid/$1"
@@ -208,7 +250,7 @@ forget_network() { # of pods that nobody removed, too
 down() {
   local p
   halt
-  for p in scheduler controller-manager apiserver etcd; do stop $p; done
+  for p in metrics-server scheduler controller-manager apiserver etcd; do stop $p; done
   [ "${1:-}" = --purge ] || return 0
   if [ ! -d "$run/cni" ]; then rm -rf "$run"; return; fi # never had a node
   forget_containers "($run|/run/kube-test)"
@@ -220,6 +262,7 @@ case "${1:-}" in
   up) mkdir -p "$run"/{pki,log,pid}; certificates
       if [ "${2:-}" = --node ]; then control_plane node; node; else control_plane api; fi
       echo "$run/admin.kubeconfig" ;;
+  metrics) metrics_server ;;
   load) ctr -a "$socket" -n k8s.io images import "$2" ;;
   tag) ctr -a "$socket" -n k8s.io images tag --force "$2" "$3" ;;
   restart) stop "$2"
@@ -231,5 +274,5 @@ case "${1:-}" in
   halt) halt; forget_containers ;;
   boot) containers; pods ;;
   down) down "${2:-}" ;;
-  *) sed -n '2,13p' "$0"; exit 2 ;;
+  *) sed -n '2,14p' "$0"; exit 2 ;;
 esac

@@ -2,8 +2,9 @@
 # Builds a real Kubernetes from Go modules into $KUBE_HOME/bin (default ~/.cache/agentplane/kube): etcd, kube-apiserver,
 # kube-controller-manager, kube-scheduler, kubectl. With --helm also helm, kubeconform, kube-score
 # and the OpenAPI document of this Kubernetes; with --node also kubelet, kube-proxy, CoreDNS,
-# and containerd, runc, CNI plugins, nftables, buildah and debootstrap from Debian (root). With --kwok also kwok, which plays
-# nodes for tests of scale. What is there already is kept.
+# and containerd, runc, CNI plugins, nftables, buildah and debootstrap from Debian (root). With --metrics also
+# metrics-server, by which autoscalers know the load of pods; with --kwok also kwok, which plays nodes for tests of scale.
+# What is there already is kept.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 home=${KUBE_HOME:-$HOME/.cache/agentplane/kube}; bin=$home/bin; mkdir -p "$bin"
@@ -37,6 +38,7 @@ if wants --helm "$@"; then
     install -m 644 "$module/api/openapi-spec/swagger.json" "$home/openapi.json"
   fi
 fi
+if wants --metrics "$@"; then program metrics-server sigs.k8s.io/metrics-server/cmd/metrics-server v0.9.0; fi
 if wants --kwok "$@"; then program kwok sigs.k8s.io/kwok/cmd/kwok v0.8.0; fi
 wants --node "$@" || exit 0
 for p in kubelet kube-proxy; do build $p kubernetes k8s.io/kubernetes/cmd/$p "$stamp"; done

@@ -8,6 +8,7 @@ import { startObjectStore, type EmbeddedObjectStore, type FaultHook } from '#lib
 import { KubeClient, type KubeConnection, loadKubeConnection, type Untyped } from '#lib/kube';
 import type { Stoppable } from '#lib/lifecycle';
 import { LISTENER_KEY } from '#lib/manifests';
+import { openPool } from '#lib/postgres';
 import {
   CLUSTER_ROLE_BINDINGS,
   CLUSTER_ROLES,
@@ -121,7 +122,7 @@ export class ControlPlane {
   async startController(more: Readonly<Record<string, string>> = {}): Promise<void> {
     await this.#kubeconfigOf({ namespace: SYSTEM, name: 'controller' });
     const program = this.#spawnController(more);
-    await waitFor(() => program.said('controllers work'), { ...PATIENT, what: 'the controller' });
+    await program.waitUntil('controllers work', 'the controller');
   }
 
   /** Starts the controller again where it has ended by itself, as a supervisor does, with the token that it had. */
@@ -195,7 +196,7 @@ export class ControlPlane {
       ...more,
     });
     this.#keep('listener', program);
-    await waitFor(() => program.said('controllers work'), { ...PATIENT, what: 'the listener' });
+    await program.waitUntil('controllers work', 'the listener');
   }
 
   /** The pods of a revision, or of the Job of an export's attempt, that are not being deleted. */
@@ -245,6 +246,17 @@ export class ControlPlane {
     );
   }
 
+  /** Sets limits of the workspace, or lifts them, and waits until the controller knows of it. */
+  async limitWorkspace(limits: object | null): Promise<void> {
+    const key = { name: 'default' };
+    const { metadata } = await this.client.merge(RESOURCES.Workspace, key, { spec: { limits } });
+    await waitFor(
+      async () =>
+        (await this.client.get(RESOURCES.Workspace, key)).status?.observedGeneration === metadata.generation,
+      { ...PATIENT, what: 'the controller to know the limits of the workspace' },
+    );
+  }
+
   #keep(name: string, program: Program): void {
     this.#programs.set(name, program);
     this.#all.push(program);
@@ -253,6 +265,7 @@ export class ControlPlane {
   async #start(): Promise<void> {
     await this.#applyManifests();
     await this.traces.migrate();
+    await this.#closeDatabases();
     if (!this.#surroundings.isWholeCluster)
       this.#cluster = await startClusterControllers({ connection: this.#connection, log });
     await this.client.create(RESOURCES.Workspace, {
@@ -275,6 +288,14 @@ export class ControlPlane {
       spec: { computeType: 'cluster', computeId: 'here' },
     });
     await this.startListener();
+  }
+
+  /** As the administrator of a shared server does: nobody but owners may connect. */
+  async #closeDatabases(): Promise<void> {
+    const pool = openPool({ uri: this.#surroundings.databaseUri, applicationName: 'test', log });
+    for (const name of await this.traces.openDatabases())
+      await pool.query(`REVOKE CONNECT, TEMPORARY ON DATABASE "${name}" FROM PUBLIC`);
+    await pool.end();
   }
 
   async #applyManifests(): Promise<void> {
@@ -321,12 +342,15 @@ export class ControlPlane {
 
   async #kubeconfigOf(account: { readonly namespace: string; readonly name: string }): Promise<string> {
     const { token } = await this.client.createToken(account);
-    const { server, ca } = this.#connection;
+    const { server, ca, insecureSkipTlsVerify } = this.#connection;
+    const trust = insecureSkipTlsVerify
+      ? { 'insecure-skip-tls-verify': true }
+      : { 'certificate-authority-data': base64(ca ?? '') };
     const path = this.#kubeconfigPath(account);
     const config = {
       apiVersion: 'v1',
       kind: 'Config',
-      clusters: [{ name: 'c', cluster: { server, 'certificate-authority-data': base64(ca ?? '') } }],
+      clusters: [{ name: 'c', cluster: { server, ...trust } }],
       users: [{ name: 'u', user: { token } }],
       contexts: [{ name: 'x', context: { cluster: 'c', user: 'u', namespace: account.namespace } }],
       'current-context': 'x',

@@ -205,10 +205,13 @@ export class ExportPlane {
     return await readdir(join(this.#folder, 'store', '.store/uploads', 'exports')).catch(() => []);
   }
 
-  /** Waits until nothing of an export is left outside of its own objects. */
+  /**
+   * Waits until nothing of an export is left outside of its own objects. A worker that was stopped has a minute to end,
+   * and what it left is looked for once a minute.
+   */
   async cleared(name: string): Promise<void> {
     await waitFor(async () => (await this.jobs(name)).length + (await this.secrets(name)).length === 0, {
-      ...{ timeoutMs: 90_000, what: `Jobs and Secrets of ${name} to be deleted` },
+      ...{ timeoutMs: 200_000, what: `Jobs and Secrets of ${name} to be deleted` },
     });
   }
 }

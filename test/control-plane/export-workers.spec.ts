@@ -125,7 +125,7 @@ describe('an export worker of several runs', () => {
     await waitFor(async () => (await exports.uploads()).length === 0, { ...SOON, what: 'no open upload' });
     expect(await exports.manifests(name)).toEqual([dayOf(0), dayOf(1)]);
     third.release();
-  }, 200_000);
+  }, 400_000);
 
   it('begins no further day while the export is suspended, and the rest afterwards', async () => {
     const projectId = await exports.add(name, threeADay(6));

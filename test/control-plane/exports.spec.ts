@@ -336,6 +336,32 @@ describe('the controller’s exports', () => {
     await plane.client.merge(RESOURCES.BulkExport, at(name), { spec: { cancel: true } });
   });
 
+  it('keeps to the lower limits of the Workspace, and to the platform’s once these are lifted', async () => {
+    await plane.limitWorkspace({ concurrentExports: 1, concurrentRunsPerExport: 1 });
+    // what tests before have left to end counts as at work
+    const { items } = await plane.client.list(RESOURCES.BulkExport, { namespace: NAMESPACE });
+    const isEnded = ({ status }: BulkExport): boolean =>
+      ['Completed', 'Failed'].some((type) => isConditionTrue(status?.conditions, type));
+    for (const { metadata } of items.filter((one) => !isEnded(one)))
+      await plane.client.merge(RESOURCES.BulkExport, at(metadata.name), { spec: { cancel: true } });
+    const first = name;
+    await begin();
+    await under(1);
+    // the platform's own limit is two
+    await saying(2, 'Running', 'Queued');
+    name = `${first}-next`;
+    await begin();
+    const accepted = async () => findCondition((await theExport()).status?.conditions, 'Accepted');
+    await waitFor(async () => (await accepted())?.reason === 'Queued', BEFORE_ANY_LOOK);
+    expect((await accepted())?.message).toContain('which has 1 exports at work');
+    expect(await runs()).toEqual([]);
+    await plane.limitWorkspace(null);
+    await under(1);
+    await under(2);
+    for (const one of [first, name])
+      await plane.client.merge(RESOURCES.BulkExport, at(one), { spec: { cancel: true } });
+  });
+
   it('leaves nothing behind when an export is deleted under way', async () => {
     await begin();
     await under(1);

@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { waitFor } from '#lib/testing';
 
 /** One line of a program's log. */
 export interface LogLine {
@@ -60,6 +61,17 @@ export class Program {
 
   said(message: string): boolean {
     return this.log.some(({ msg }) => msg === message);
+  }
+
+  /**
+   * Waits for a message of the log; a failure ends with the last lines.
+   * @param who in the failure, as in "the controller"
+   */
+  async waitUntil(message: string, who: string): Promise<void> {
+    await waitFor(() => this.said(message), { timeoutMs: 30_000, what: who }).catch((error: unknown) => {
+      const tail = this.log.slice(-5).map((line) => JSON.stringify(line));
+      throw new Error(`${who} did not say "${message}":\n${tail.join('\n')}`, { cause: error });
+    });
   }
 
   async end(signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {

@@ -1,7 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { IDLE_HEADER } from '#lib/lifecycle';
 import { DEPLOYMENTS, findCondition, PODS, RESOURCES, SERVICES } from '#lib/resources';
-import { temporaryFolder, testEmbeddedKube, testPostgres, waitFor as waitWithin } from '#lib/testing';
+import {
+  hasRealKubernetes,
+  temporaryFolder,
+  testApiServer,
+  testPostgres,
+  waitFor as waitWithin,
+} from '#lib/testing';
 import { ServerProcess } from '../../apps/agent-server/testdata/start-server.js';
 import { ControlPlane, NAMESPACE, PATIENT } from './control-plane.js';
 
@@ -13,8 +19,8 @@ const IN_CLUSTER = { AGENTPLANE_ADDRESSES: 'cluster-dns' };
 const KEY = { namespace: NAMESPACE, name: 'zero' };
 const REVISION = 'zero-00001';
 
-describe('a deployment with a minScale of 0 on a cluster', () => {
-  const server = testEmbeddedKube();
+(hasRealKubernetes ? describe : describe.skip)('a deployment with a minScale of 0 on a cluster', () => {
+  const server = testApiServer();
   const postgres = testPostgres();
   const folder = temporaryFolder();
   let plane: ControlPlane;

@@ -160,6 +160,21 @@ describe('the controller’s schedules', () => {
     await plane.client.merge(RESOURCES.BulkExport, at('paused'), { spec: { cancel: true } });
   });
 
+  it('keeps to the lower limit of exports of the Workspace', async () => {
+    const limit = (concurrentExports: number | null) => plane.limitWorkspace({ concurrentExports });
+    await limit(1);
+    const startMs = Math.floor(Date.now() / 1000) * 1000 - 2 * HOUR_MS - 900_000;
+    const id = await begin('limited', whole(startMs));
+    // with the first export already made
+    const isAtLimit = async () => (await ready('limited'))?.message?.includes('as many as may run') === true;
+    await waitFor(isAtLimit, { ...PATIENT, what: 'the schedule to be at its limit' });
+    expect(await windows(id)).toEqual(hours(startMs, 1));
+    await limit(null);
+    await waitFor(async () => (await childrenOf(id)).length === 2, PATIENT);
+    await plane.client.merge(RESOURCES.BulkExport, at('limited'), { spec: { cancel: true } });
+    await cancelAll(id);
+  });
+
   it('runs the open window on request, once for each request, and leaves its windows as they are', async () => {
     const startMs = Math.floor(Date.now() / 1000) * 1000 - 1_200_000;
     const id = await begin('asked', whole(startMs));

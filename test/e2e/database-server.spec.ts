@@ -13,6 +13,7 @@ import {
   FIELD_MANAGER,
   findCondition,
   NAMESPACES,
+  NETWORK_POLICIES,
   PERSISTENT_VOLUME_CLAIMS,
   PODS,
   type ResourceRef,
@@ -90,12 +91,13 @@ const SIZE = { dbCpu: 0.5, dbMemoryMb: 512, dbStorageGi: 5, dbMaxConnections: 90
       databases: deploymentDatabases,
       servers: new DatabaseServers({
         client: controller,
-        server: { image: 'postgres:18-alpine', userId: 70 },
+        server: { image: 'postgres:18-alpine', userId: 70, controllerNamespace: 'agentplane-system' },
         settings: SETTINGS,
         // the same server, under a name of its own
         uriOf: () => postgres.uri.replace('127.0.0.1', 'localhost'),
       }),
       adminUri: postgres.uri,
+      runsProcesses: false,
     });
     const events = { record: () => undefined };
     reconciler = new DeploymentReconciler(caches, {
@@ -103,6 +105,8 @@ const SIZE = { dbCpu: 0.5, dbMemoryMb: 512, dbStorageGi: 5, dbMaxConnections: 90
       clock: systemClock,
       events,
       provisioning,
+      registrySecrets: [],
+      agentVolumes: [],
     });
     informers.start();
     await informers.synced();
@@ -180,6 +184,8 @@ const SIZE = { dbCpu: 0.5, dbMemoryMb: 512, dbStorageGi: 5, dbMaxConnections: 90
     const claim = await client.get(PERSISTENT_VOLUME_CLAIMS, keyOf('a-postgres'));
     expect(claim.spec.resources?.requests).toEqual({ storage: '5Gi' });
     expect((await client.get(SERVICES, keyOf('a-postgres'))).spec.clusterIP).toBe('None');
+    const { spec: policy } = await client.get(NETWORK_POLICIES, keyOf('a-postgres'));
+    expect(policy.policyTypes).toEqual(['Ingress', 'Egress']);
     const pod = await client.get(PODS, keyOf('a-postgres-0'));
     expect(pod.spec.containers[0]?.resources).toEqual({
       requests: { cpu: '500m', memory: '512Mi' },
@@ -257,7 +263,9 @@ const SIZE = { dbCpu: 0.5, dbMemoryMb: 512, dbStorageGi: 5, dbMaxConnections: 90
       },
       { timeoutMs: 60_000 },
     );
-    const refs: readonly ResourceRef[] = [STATEFUL_SETS, SERVICES, PERSISTENT_VOLUME_CLAIMS, SECRETS];
+    const refs: readonly ResourceRef[] = [
+      ...[STATEFUL_SETS, SERVICES, PERSISTENT_VOLUME_CLAIMS, NETWORK_POLICIES, SECRETS],
+    ];
     for (const ref of refs) expect(await client.find(ref, keyOf('a-postgres'))).toBeUndefined();
   }, 120_000);
 

@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Client } from '@langchain/langgraph-sdk';
+import { type AgentDeployment, findCondition } from '#lib/resources';
 import { waitFor } from '#lib/testing';
 import { findRealKubernetes, Kubectl, leaveOut } from '../support/kubectl.js';
 import {
@@ -11,6 +12,7 @@ import {
   startPlatform,
 } from '../support/platform.js';
 import { RealCluster } from '../support/real-cluster.js';
+import { deploymentsOf, forbiddenNames, makeSecrets } from './testdata/forbidden-names.js';
 
 const home = findRealKubernetes();
 
@@ -217,6 +219,39 @@ spec:
     expect(Number(await kubectl.run(['get', 'bx', name, '-o', 'jsonpath={.status.rows}']))).toBeGreaterThan(
       0,
     );
+  }, 180_000);
+
+  it('gives no container a Secret or a volume of the platform that a deployment names', async () => {
+    await makeSecrets(kubectl);
+    const forbidden = forbiddenNames();
+    // an API server itself takes such pods
+    for (const { name, spec } of forbidden) {
+      const { volumes, initContainers, sidecars = [{ name: 'main', image: 'x' }] } = spec;
+      const pod = {
+        ...{ apiVersion: 'v1', kind: 'Pod', metadata: { name } },
+        spec: { volumes, initContainers, containers: sidecars },
+      };
+      await kubectl.run(['create', '--dry-run=server', '-f', '-'], { input: JSON.stringify(pod) });
+    }
+    await kubectl.run(['apply', '-f', '-'], { input: JSON.stringify(deploymentsOf(forbidden)) });
+    const reports = async () => {
+      const { items } = JSON.parse(await kubectl.run(['get', 'adep', '-o', 'json'])) as {
+        items: readonly AgentDeployment[];
+      };
+      return items
+        .filter(({ metadata }) => metadata.name.startsWith('greedy-'))
+        .map(({ metadata, status }) => {
+          const { reason, message } = findCondition(status?.conditions, 'RevisionReady') ?? {};
+          return { name: metadata.name, report: `${reason ?? ''}: ${message ?? ''}` };
+        });
+    };
+    await waitFor(async () => (await reports()).every(({ report }) => /Refused/.test(report)), {
+      what: 'each deployment to be refused',
+      timeoutMs: 60_000,
+    });
+    expect(await reports()).toEqual(forbidden.map(({ name, report }) => ({ name, report })));
+    expect(await kubectl.run(['get', 'arev', '-o', 'name'])).not.toContain('greedy-');
+    await kubectl.run(['delete', 'adep', 'victim', ...forbidden.map(({ name }) => name), '--timeout=60s']);
   }, 180_000);
 
   it('deletes everything that it made', async () => {

@@ -9,9 +9,11 @@ import { walkRows } from '../e2e/walk-rows.js';
 import { ClusterBench, type Database, RESTRICTED, SYSTEM } from '../support/cluster-bench.js';
 import { podMegabytes, requestsPerSecond } from '../support/cluster-cost.js';
 import { DaysProject } from '../support/days-project.js';
+import { hostVolume } from '../support/host-volume.js';
 import { findRealKubernetes, type Kubectl, leaveOut } from '../support/kubectl.js';
 import { packNextChart } from '../support/next-chart.js';
-import { connectAsAdministrator, OWN_POSTGRES, POSTGRES_USER } from '../support/own-postgres.js';
+import { POSTGRES_USER } from '../support/own-postgres.js';
+import { startPageDatabase } from '../support/page-database.js';
 import type { PageShell } from '../support/page-commands.js';
 import { repository } from '../support/platform.js';
 import { canBeNode } from '../support/real-cluster.js';
@@ -28,14 +30,6 @@ const TRIAL: Database = {
 const IMAGES = ['api', 'controller', 'listener', 'export-worker', 'setup'];
 /** What the page leaves out: images that no registry has, a store with a private address. */
 const HERE = `--set trial.postgres.image=localhost/trial-postgres:1 --set allowPrivateEndpoints=true --set agents.runAsNonRoot=true --timeout 9m`;
-
-const VOLUME = (path: string): object => ({
-  ...{ apiVersion: 'v1', kind: 'PersistentVolume', metadata: { name: 'trial' } },
-  spec: {
-    ...{ capacity: { storage: '8Gi' }, accessModes: ['ReadWriteOnce'] },
-    hostPath: { path, type: 'Directory' },
-  },
-});
 
 /** docs/cluster.md on a real node: kubelet, containerd, kube-proxy and CoreDNS, with images of the Containerfile. */
 (isPossible ? describe : describe.skip)('docs/cluster.md on a real node', () => {
@@ -59,7 +53,7 @@ const VOLUME = (path: string): object => ({
     const data = join(folder, 'postgres');
     mkdirSync(data);
     chownSync(data, POSTGRES_USER, POSTGRES_USER);
-    await kubectl.run(['apply', '-f', '-'], { input: JSON.stringify(VOLUME(data)) });
+    await kubectl.run(['apply', '-f', '-'], { input: JSON.stringify(hostVolume('trial', '8Gi', data)) });
     await systemClock.sleep(10_000); // its own start is over
     othersPerSecond = await requestsPerSecond(kubectl, 30);
   }, 3_600_000);
@@ -244,14 +238,7 @@ const VOLUME = (path: string): object => ({
   }, 600_000);
 
   it('installs over a database of one’s own, with roles that may do no more than the page says', async () => {
-    await kubectl.run(['create', 'namespace', 'databases']);
-    await kubectl.run(['-n', 'databases', 'apply', '-f', '-'], { input: JSON.stringify(OWN_POSTGRES) });
-    await kubectl.run(['-n', 'databases', 'wait', '--for=condition=Ready', 'pod/postgres', '--timeout=2m']);
-    const admin = await connectAsAdministrator(new URL(bench.serviceUrl('postgres', 'databases')).host);
-    for (const statement of bench.page('## Database').split(/(?<=;)\n/))
-      await admin.query(statement.replaceAll("'PASSWORD'", "'own'"));
-    await admin.end();
-    await shell.run(bench.page('## Database', 1));
+    await startPageDatabase(bench);
     await shell.run(bench.page('## Install'), '--timeout 9m');
     rest = await bench.restWithFirstKey();
     expect((await rest.get('/v2/deployments')).status).toBe(200);

@@ -99,12 +99,24 @@ if (!installation || !kwokBinary) {
       apiUrls = [await plane.startApi()];
     }, 300_000);
     afterAll(async () => {
-      await plane?.stop();
-      await kwok?.stop();
-      await postgres?.stop();
-      cluster?.down();
-      // gigabytes of databases are removed
-    }, 900_000);
+      const stops = {
+        ...{ programs: () => plane?.stop(), kwok: () => kwok?.stop() },
+        ...{ cluster: () => cluster?.down(), Postgres: () => postgres?.stop() },
+      };
+      const failures: unknown[] = [];
+      const figures: Record<string, number> = {};
+      for (const [what, stop] of Object.entries(stops)) {
+        const began = performance.now();
+        try {
+          await stop();
+        } catch (error) {
+          failures.push(error); // what is left running would disturb whoever comes next, so the others are stopped all the same
+        }
+        figures[`${what} s`] = (performance.now() - began) / 1000;
+      }
+      report('the end', figures);
+      expect(failures).toEqual([]);
+    }, 120_000);
 
     /** What the platform asks of the API server while this happens, and which kinds are asked for most. */
     async function counting(what: string, perform: () => Promise<Record<string, number>>): Promise<void> {

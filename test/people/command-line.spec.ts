@@ -117,6 +117,32 @@ describe('agentplane for a person who knows --help alone', () => {
       expect([code, complaint]).toEqual([1, expect.stringContaining('choose another name')]);
     });
 
+    it('watches an export to its end, and exits as it ended', async () => {
+      await run('export', 'create', 'watched', '--project', 'sample-agent', '--last', '1h');
+      const { code, output } = await attempt('export', 'watch', 'watched');
+      expect([code, output]).toEqual([0, expect.stringMatching(/^watched completed: 0 rows, \d+ bytes\n$/)]);
+      const ahead = ['--from', '2126-05-01', '--to', '2126-05-02'];
+      await run('export', 'create', 'ahead', '--project', 'sample-agent', ...ahead);
+      const late = await attempt('export', 'watch', 'ahead', '--timeout', '1s');
+      expect([late.code, late.complaint]).toEqual([
+        5,
+        expect.stringContaining('export ahead is not complete after 1 s'),
+      ]);
+      const watching = attempt('export', 'watch', 'ahead');
+      await run('export', 'cancel', 'ahead');
+      const ended = await watching;
+      expect([ended.code, ended.complaint]).toEqual([1, expect.stringContaining('ahead ended as CANCELLED')]);
+      expect((await attempt('export', 'watch', 'absent')).code).toBe(3);
+    });
+
+    it('watches no schedule, and names the exports that it makes', async () => {
+      const every = ['--from', '2126-05-01', '--every', '1h'];
+      await run('export', 'create', 'endless', '--project', 'sample-agent', ...every);
+      const { code, complaint } = await attempt('export', 'watch', 'endless');
+      expect([code, complaint]).toEqual([1, expect.stringContaining('endless is a schedule')]);
+      await run('export', 'cancel', 'endless');
+    });
+
     it('leads from a schedule to its exports', async () => {
       const from = new Date(Date.now() - 2 * 3_600_000).toISOString().slice(0, 13);
       const words = ['hourly', '--project', 'sample-agent', '--from', `${from}:00:00Z`, '--every', '1h'];

@@ -52,7 +52,7 @@ const updates = ({ ids }: Named): readonly object[] => [
 const deployment = {
   name: 'attack',
   source: 'external_image',
-  source_revision_config: { image_uri: 'registry.invalid/none:1' },
+  source_revision_config: { image_uri: 'local/none' },
 };
 const window = { start_time: '2026-01-01T00:00:00Z', end_time: '2026-01-02T00:00:00Z' };
 
@@ -133,6 +133,7 @@ export const REST_REQUESTS: Readonly<Record<string, RouteRequest>> = {
   ...DATASET_REQUESTS,
   ...PRICE_REQUESTS,
   'POST /auth/verify': NOTHING,
+  'GET /api/v1/workspaces/current': NOTHING,
   'GET /api/v1/api-key': { query: 'include_revoked=true' },
   'POST /api/v1/api-key': { bodies: () => [{ description: 'attack' }] },
   'DELETE /api/v1/api-key/{api_key_id}': NOTHING,
@@ -244,6 +245,7 @@ export const REST_REQUESTS: Readonly<Record<string, RouteRequest>> = {
   'PATCH /api/v1/feedback/{feedback_id}': CHANGE_JUDGEMENT,
   'DELETE /feedback/{feedback_id}': NOTHING,
   'DELETE /api/v1/feedback/{feedback_id}': NOTHING,
+  'GET /v1/warnings': NOTHING,
   'GET /ingest-problems': PROBLEMS,
   'GET /api/v1/ingest-problems': PROBLEMS,
   'GET /v2/deployments': SEARCHED,

@@ -62,9 +62,15 @@ if (VERSITYGW === undefined)
   }, 60_000);
   afterAll(() => troubled.stop());
 
-  it.each(ROWS)(
+  it.each(SAMPLE)(
     'has every row once after %s to each kind of request, with the right to %s',
     (_name, permissions, trouble) => troubled.survive(trouble, permissions),
     120_000,
   );
+  for (const [name, permissions, trouble] of REST)
+    itLong(
+      `has every row once after ${name} to each kind of request, with the right to ${permissions}`,
+      () => troubled.survive(trouble, permissions),
+      120_000,
+    );
 });

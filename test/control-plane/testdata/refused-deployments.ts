@@ -1,0 +1,261 @@
+/** A manifest that a rule of the definition refuses. */
+interface RefusedManifest {
+  readonly what: string;
+  /** Of the object. */
+  readonly name?: string;
+  readonly spec: object;
+  /** A spec as near to it as can be that is allowed. */
+  readonly accepted?: object;
+  readonly message: string;
+}
+
+interface RefusedChange {
+  readonly what: string;
+  readonly before: object;
+  /** Merged into the spec. */
+  readonly after: object;
+  readonly message: string;
+}
+
+const ID = '11111111-1111-4111-8111-111111111111';
+const OTHER_ID = '22222222-2222-4222-8222-222222222222';
+
+const image = (sourceConfig: object = {}, source = 'external_image') => ({
+  ...{ source, sourceConfig },
+  sourceRevisionConfig: { imageUri: 'example.org/agent:1' },
+});
+const git = (sourceConfig: object = {}, sourceRevisionConfig: object = {}) => ({
+  source: 'git_host',
+  sourceConfig: { repoUrl: 'https://git.example.org/a.git', ...sourceConfig },
+  sourceRevisionConfig: { graphConfigPath: 'langgraph.json', ...sourceRevisionConfig },
+});
+const sized = (resourceSpec: object) => image({ resourceSpec });
+const container = (more: object, name = 'beside') => ({ name, image: 'example.org/beside:1', ...more });
+
+/** A source config that only deployments from git may have. */
+function onlyGit(field: string, value: unknown): RefusedManifest {
+  return {
+    what: `${field} of an image`,
+    spec: image({ [field]: value }),
+    accepted: git({ [field]: value }),
+    message: `sourceConfig.${field} is only for source git_host`,
+  };
+}
+
+/** One that only external images may have. */
+function onlyExternal(field: string, value: unknown): RefusedManifest {
+  return {
+    what: `${field} of an internal image`,
+    spec: image({ [field]: value }, 'internal_image'),
+    accepted: image({ [field]: value }),
+    message: `sourceConfig.${field} is only for source external_image`,
+  };
+}
+
+/** A field of the resource spec that must not be above another. */
+function bounded(lower: string, upper: string): RefusedManifest {
+  return {
+    what: `${lower} above ${upper}`,
+    spec: sized({ [lower]: 2, [upper]: 1 }),
+    accepted: sized({ [lower]: 2, [upper]: 2 }),
+    message: `${lower} must not be greater than ${upper}`,
+  };
+}
+
+function onFailure(list: string): RefusedManifest {
+  return {
+    what: `restartPolicy OnFailure in ${list}`,
+    spec: sized({ [list]: [container({ restartPolicy: 'OnFailure' })] }),
+    accepted: sized({ [list]: [container({ restartPolicy: 'Always' })] }),
+    message: `restartPolicy OnFailure is not supported in ${list}, since pods of a deployment restart what ends; drop it, or use Always for a container that runs beside the agent`,
+  };
+}
+
+function namedAgent(list: string): RefusedManifest {
+  return {
+    what: `the name agent in ${list}`,
+    spec: sized({ [list]: [container({}, 'agent')] }),
+    accepted: sized({ [list]: [container({}, 'agents')] }),
+    message: "the name agent belongs to the agent's own container",
+  };
+}
+
+function twoValues(list: string): RefusedManifest {
+  const valueFrom = { fieldRef: { fieldPath: 'metadata.name' } };
+  return {
+    what: `a variable with two values in ${list}`,
+    spec: sized({ [list]: [container({ env: [{ name: 'A', value: 'x', valueFrom }] })] }),
+    accepted: sized({ [list]: [container({ env: [{ name: 'A', value: '', valueFrom }] })] }),
+    message: 'valueFrom cannot be used when value is not empty',
+  };
+}
+
+const NAME = 'metadata.name must be a DNS label that begins with a letter, of at most 57 characters';
+const URL_MESSAGE =
+  'must be a URL that begins with https:// and names no user, query or fragment, without blanks and control characters; put a token into a git integration';
+const REF = 'must be a name that git accepts for a branch or tag, and must not begin with "-"';
+const PATH = 'must be a relative path that stays in the repository, and must not begin with "-"';
+
+export const MANIFESTS: readonly RefusedManifest[] = [
+  { what: 'a name that begins with a digit', name: '1a', spec: image(), message: NAME },
+  { what: 'a name that is too long', name: 'a'.repeat(58), spec: image(), message: NAME },
+  onlyGit('integrationId', ID),
+  onlyGit('repoUrl', 'https://git.example.org/a.git'),
+  onlyGit('deploymentType', 'dev'),
+  onlyGit('buildOnPush', true),
+  onlyExternal('customUrl', 'https://agents.example.org'),
+  onlyExternal('listenerId', ID),
+  onlyExternal('listenerConfig', { clusterNamespace: 'x' }),
+  {
+    what: 'a resource spec of a deployment from git',
+    spec: git({ resourceSpec: { cpu: 1 } }),
+    accepted: git({ deploymentType: 'prod' }),
+    message: 'sourceConfig.resourceSpec is only for sources external_image and internal_image',
+  },
+  {
+    what: 'a branch of an image',
+    spec: { ...image(), sourceRevisionConfig: { imageUri: 'i', repoRef: 'main' } },
+    accepted: git({}, { repoRef: 'main' }),
+    message: 'sourceRevisionConfig.repoRef is only for source git_host',
+  },
+  {
+    what: 'a graph configuration of an image',
+    spec: { ...image(), sourceRevisionConfig: { imageUri: 'i', graphConfigPath: 'langgraph.json' } },
+    message: 'sourceRevisionConfig.graphConfigPath is only for source git_host',
+  },
+  {
+    what: 'no image',
+    spec: { source: 'external_image' },
+    accepted: image(),
+    message:
+      'sourceRevisionConfig.imageUri is required for sources external_image and internal_image and not allowed for git_host',
+  },
+  {
+    what: 'an image of a deployment from git',
+    spec: git({}, { imageUri: 'i' }),
+    accepted: git(),
+    message:
+      'sourceRevisionConfig.imageUri is required for sources external_image and internal_image and not allowed for git_host',
+  },
+  {
+    what: 'no repository',
+    spec: { source: 'git_host', sourceRevisionConfig: { graphConfigPath: 'langgraph.json' } },
+    message: 'sourceConfig.repoUrl is required for source git_host',
+  },
+  {
+    what: 'no graph configuration',
+    spec: { source: 'git_host', sourceConfig: { repoUrl: 'https://git.example.org/a.git' } },
+    message: 'sourceRevisionConfig.graphConfigPath is required for source git_host',
+  },
+  {
+    what: 'builds on pushes of a tag',
+    spec: git({ buildOnPush: true }, { repoRef: 'refs/tags/v1' }),
+    accepted: git({ buildOnPush: false }, { repoRef: 'refs/tags/v1' }),
+    message: 'sourceConfig.buildOnPush cannot be enabled for a tag, since tags are immutable',
+  },
+  ...[
+    ['another scheme', 'ssh://git.example.org/a.git'],
+    ['a command of git', 'ext::sh -c id'],
+    ['a user', 'https://me@git.example.org/a.git'],
+    ['an option', 'https://-x/a.git'],
+  ].map(([what = '', repoUrl = '']) => ({
+    what: `a repository by ${what}`,
+    spec: git({ repoUrl }),
+    message: URL_MESSAGE,
+  })),
+  ...['-x', '../main', 'a..b', 'a.lock'].map((repoRef) => ({
+    what: `the branch ${repoRef}`,
+    spec: git({}, { repoRef }),
+    accepted: git({}, { repoRef: 'feature/a' }),
+    message: REF,
+  })),
+  ...['/etc/x.json', '../x.json', 'a/../../x.json', '-x'].map((graphConfigPath) => ({
+    what: `the graph configuration ${graphConfigPath}`,
+    spec: git({}, { graphConfigPath }),
+    accepted: git({}, { graphConfigPath: 'apps/a/langgraph.json' }),
+    message: PATH,
+  })),
+  bounded('minScale', 'maxScale'),
+  bounded('queueMinScale', 'queueMaxScale'),
+  bounded('cpu', 'cpuLimit'),
+  bounded('queueCpu', 'queueCpuLimit'),
+  bounded('dbCpu', 'dbCpuLimit'),
+  bounded('memoryMb', 'memoryLimitMb'),
+  bounded('queueMemoryMb', 'queueMemoryLimitMb'),
+  bounded('dbMemoryMb', 'dbMemoryLimitMb'),
+  {
+    what: 'a mount of no volume',
+    spec: sized({
+      volumes: [{ name: 'a', emptyDir: {} }],
+      volumeMounts: [{ name: 'b', mountPath: '/b' }],
+    }),
+    accepted: sized({
+      volumes: [{ name: 'a', emptyDir: {} }],
+      volumeMounts: [{ name: 'a', mountPath: '/b' }],
+    }),
+    message: 'every volumeMount must name one of the volumes',
+  },
+  onFailure('sidecars'),
+  onFailure('initContainers'),
+  namedAgent('sidecars'),
+  namedAgent('initContainers'),
+  twoValues('sidecars'),
+  twoValues('initContainers'),
+  {
+    what: 'the account of a listener',
+    spec: sized({ serviceAccountName: 'listener-default' }),
+    accepted: sized({ serviceAccountName: 'mine' }),
+    message: 'service accounts of listeners are not for agents',
+  },
+];
+
+export const CHANGES: readonly RefusedChange[] = [
+  {
+    what: 'source',
+    before: image(),
+    after: { source: 'internal_image' },
+    message: 'source is immutable',
+  },
+  {
+    what: 'name',
+    before: { ...image(), name: 'Weather' },
+    after: { name: 'Winds' },
+    message: 'name is immutable',
+  },
+  {
+    what: 'a name that was not given',
+    before: image(),
+    after: { name: 'Winds' },
+    message: 'name is immutable',
+  },
+  {
+    what: 'integrationId',
+    before: git({ integrationId: ID }),
+    after: { sourceConfig: { integrationId: OTHER_ID } },
+    message: 'integrationId is immutable',
+  },
+  {
+    what: 'repoUrl',
+    before: git(),
+    after: { sourceConfig: { repoUrl: 'https://git.example.org/b.git' } },
+    message: 'repoUrl is immutable',
+  },
+  {
+    what: 'deploymentType',
+    before: git({ deploymentType: 'dev' }),
+    after: { sourceConfig: { deploymentType: 'prod' } },
+    message: 'deploymentType is immutable',
+  },
+  {
+    what: 'listenerId',
+    before: image({ listenerId: ID }),
+    after: { sourceConfig: { listenerId: null } },
+    message: 'listenerId is immutable',
+  },
+  {
+    what: 'clusterNamespace',
+    before: image({ listenerConfig: { clusterNamespace: 'x' } }),
+    after: { sourceConfig: { listenerConfig: { clusterNamespace: 'y' } } },
+    message: 'listenerConfig.clusterNamespace is immutable',
+  },
+];
