@@ -122,6 +122,14 @@ export default {
       from: { path: '^apps/(export-worker|agent-server)/', pathNot: '\\.spec\\.ts$' },
       to: { path: '^libs/(kube|kube-semantics|cluster-controllers|embedded-kube|process-runtime)/' },
     },
+    {
+      name: 'clients-without-semantics',
+      comment:
+        'What a server needs to know of objects (rules, schemas, CEL) takes a program 20 MB, also for one small function.',
+      severity: 'error',
+      from: { path: '^apps/(api|builder|controller|listener)/', pathNot: '\\.spec\\.ts$|/testdata/' },
+      to: { path: '^libs/kube-semantics/' },
+    },
   ],
   options: {
     doNotFollow: { path: 'node_modules' },
