@@ -218,9 +218,15 @@ interface Deployment {
       source_revision_config: { image_uri: 'local/missing@sha256:'.padEnd(85, '0') },
     });
     await until(failing, 'DEPLOY_FAILED');
-    const { active_revision_id, status_message } = await getDeployment();
-    expect(active_revision_id).toBe(second);
-    expect(status_message).toMatch(/image/i);
+    // the deployment is written after its revision
+    const said = await waitFor(
+      async () => {
+        const found = await getDeployment();
+        return /image/i.test(found.status_message ?? '') && found;
+      },
+      { what: 'the deployment to name the image', timeoutMs: 30_000 },
+    );
+    expect(said.active_revision_id).toBe(second);
     expect(await ask()).toContain('42');
   }, 300_000);
 

@@ -123,14 +123,16 @@ def shared(w):
 @row("runs.share.create")
 async def _(w):
     run, token = shared(w)
-    found = await read(w, "runs.share.create", run["id"], session_id=w.project_id, trace_id=run["id"])
+    project = str(w.client.read_run(run["id"]).session_id)
+    found = await read(w, "runs.share.create", run["id"], session_id=project, trace_id=run["id"])
     assert found.share_token == token
 
 
 @row("runs.share.delete")
 async def _(w):
     run, _ = shared(w)
-    await read(w, "runs.share.delete", run["id"], session_id=w.project_id)
+    project = str(w.client.read_run(run["id"]).session_id)
+    await read(w, "runs.share.delete", run["id"], session_id=project)
     assert not w.client.run_is_shared(run["id"])
 
 
