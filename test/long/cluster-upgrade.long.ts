@@ -117,7 +117,8 @@ const SLEEPER = 'sleeper';
     process.stderr.write(
       `${what}: ${seconds} s, ${JSON.stringify(report.asked)} asked, ${report.failures.length} failed, slowest ${JSON.stringify(report.slowestMs)}\n`,
     );
-    if (report.failures.length > 0) process.stderr.write(await bench.complaintsOfApi());
+    if (report.failures.length > 0)
+      process.stderr.write(`${await bench.complaintsOfApi()}${await bench.eventsOf(namespace)}`);
     return report;
   }
 
@@ -153,6 +154,12 @@ const SLEEPER = 'sleeper';
     expect(failures.filter((failure) => !isCut(failure))).toEqual([]);
     expect(new Set(cut.map(({ what }) => what)).size).toBe(cut.length);
   }
+
+  /** Pods of the agent, which changes of the platform's programs leave as they are. */
+  const agentPods = (): Promise<string> =>
+    kubectl.run([
+      ...['-n', namespace, 'get', 'pods', '-l', `agentplane.dev/deployment=${MY_AGENT}`, '-o', 'name'],
+    ]);
 
   async function expectPrograms(tag: string): Promise<void> {
     await waitFor(
@@ -195,6 +202,7 @@ const SLEEPER = 'sleeper';
 
   it('upgrades under load without a failed request, a lost run or a row that the export misses', async () => {
     const before = await schemaVersion();
+    const pods = await agentPods();
     let exportId = '';
     const report = await underLoad('upgrade', async () => {
       exportId = await days.beginExport();
@@ -203,6 +211,7 @@ const SLEEPER = 'sleeper';
     });
     process.stderr.write(`schema ${before} → ${await schemaVersion()}\n`);
     expect(report.failures).toEqual([]);
+    expect(await agentPods()).toBe(pods);
     await bench.expectKept(PAGE_DATABASE, report);
     expect(await days.readExport(exportId, bench.objectStore)).toEqual(days.runs);
   }, 1_200_000);
@@ -246,6 +255,7 @@ const SLEEPER = 'sleeper';
 
   it('rolls back to the programs of the release under load, with the schema and the agents as they are', async () => {
     const schema = await schemaVersion();
+    const pods = await agentPods();
     let exportId = '';
     const report = await underLoad('rollback', async () => {
       exportId = await days.beginExport();
@@ -256,16 +266,19 @@ const SLEEPER = 'sleeper';
     await bench.expectKept(PAGE_DATABASE, report);
     expect(await days.readExport(exportId, bench.objectStore)).toEqual(days.runs);
     expect(await schemaVersion()).toBe(schema);
+    expect(await agentPods()).toBe(pods);
     expect(await say('and 7 + 8?')).toBeGreaterThan(1);
     expect(await reasonOf(SLEEPER)).toBe('Asleep');
   }, 1_200_000);
 
   it('upgrades once more, and everything is ready', async () => {
+    const pods = await agentPods();
     const report = await underLoad('second upgrade', async () => {
       await bench.shell.run(bench.page('## Upgrade'), `--set image.tag=${PRESENT} --timeout 9m`);
       await expectPrograms(PRESENT);
     });
     expect(report.failures).toEqual([]);
+    expect(await agentPods()).toBe(pods);
     await bench.expectKept(PAGE_DATABASE, report);
     for (const kind of ['adep', 'listeners', 'bxd'])
       await kubectl.run(['-n', namespace, 'wait', '--for=condition=Ready', '--all', kind, '--timeout=1m']);

@@ -219,6 +219,14 @@ export class ClusterBench {
     return `${lines.filter((line) => /"level":"(warn|error)"/.test(line)).join('\n')}\n`;
   }
 
+  /** What the cluster reported of a namespace, oldest first, as Kubernetes keeps it: for an hour. */
+  async eventsOf(namespace: string): Promise<string> {
+    const words = ['get', 'events', '--sort-by=.lastTimestamp', '--no-headers', '-o'];
+    const columns =
+      'custom-columns=at:.lastTimestamp,first:.firstTimestamp,object:.involvedObject.name,reason:.reason,what:.message';
+    return this.kubectl.run(['-n', namespace, ...words, columns]);
+  }
+
   #fillInDestination(): string {
     const { endpoint, accessKeyId, secretAccessKey } = this.objectStore;
     const path = join(this.folder, 'destination.yaml');

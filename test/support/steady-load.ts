@@ -91,9 +91,8 @@ export class SteadyLoad {
         await ask();
         this.#servedAt[what] = performance.now();
       } catch (error) {
-        const cause = error instanceof Error && error.cause !== undefined ? `: ${String(error.cause)}` : '';
         this.#failedAt[what] = performance.now();
-        this.#failures.push({ what, beganAt, error: `${String(error)}${cause}` });
+        this.#failures.push({ what, beganAt, error: causesOf(error).map(String).join(': ') });
       }
       this.#slowestMs[what] = Math.max(this.#slowestMs[what] ?? 0, Math.round(performance.now() - began));
       await systemClock.sleep(this.pauseMs);
@@ -146,4 +145,9 @@ export class SteadyLoad {
     }
     if (!JSON.stringify(last).includes('42')) throw new Error(JSON.stringify(last));
   }
+}
+
+/** An error and what caused it, outermost first: the SDK keeps that of a connection two levels down. */
+function causesOf(error: unknown): readonly unknown[] {
+  return error instanceof Error && error.cause !== undefined ? [error, ...causesOf(error.cause)] : [error];
 }

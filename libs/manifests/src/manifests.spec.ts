@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import {
   type AgentRevision,
   ANNOTATION,
@@ -29,6 +31,11 @@ import { podResources } from './pod-resources.js';
 const SETTINGS = { version: '1.2.3', apiUrl: 'http://api:8470', addresses: 'cluster-dns' } as const;
 
 const API_PODS = { [LABEL.revision]: 'a-00001', [LABEL.component]: COMPONENT.agentApi };
+
+/** What 0.2.0 made of revisions, by their resource specs: the templates of the pods that answer, and of those that take runs. */
+const RELEASED_TEMPLATES = JSON.parse(
+  readFileSync(join(import.meta.dirname, 'testdata', 'templates-0.2.0.json'), 'utf8'),
+) as Readonly<Record<string, unknown>>;
 
 /** Whether a selector takes a pod with these labels. */
 function selects(selector: object | undefined, labels: object | undefined): boolean {
@@ -124,13 +131,30 @@ describe('Deployment of a revision', () => {
       LANGSMITH_API_KEY: { secretKeyRef: { name: 'a-platform', key: 'LANGSMITH_API_KEY' } },
       LANGSMITH_PROJECT: 'My agent',
       POSTGRES_URI: { secretKeyRef: { name: 'a-database', key: 'POSTGRES_URI' } },
-      AGENTPLANE_TRUSTED_CA: { secretKeyRef: { name: 'a-database', key: 'ca.crt', optional: true } },
       AGENTPLANE_AUTH_URL: 'http://api:8470',
       AGENTPLANE_TENANT_ID: 'tenant',
       AGENTPLANE_DEPLOYMENT: 'My agent',
       AGENTPLANE_REVISION: 'a-00001',
     });
     expect(agent?.envFrom).toEqual([{ secretRef: { name: 'a-00001-env' } }]);
+  });
+  it('has the certificates of a database whose Secret has a mark', () => {
+    const marked = buildRevisionDeployment(revision(), 1, SETTINGS, 'mark');
+    expect(marked.spec.template.spec.containers[0]?.env).toContainEqual({
+      name: 'AGENTPLANE_TRUSTED_CA',
+      valueFrom: { secretKeyRef: { name: 'a-database', key: 'ca.crt', optional: true } },
+    });
+  });
+  it.each([
+    ['every deployment', {}],
+    ['one with a queue', { queueMinScale: 1, queueMaxScale: 2 }],
+    ['one that may sleep', { minScale: 0 }],
+  ])('makes pods of %s as 0.2.0 made them, so that an upgrade replaces none', (_, resourceSpec) => {
+    const settings = { ...SETTINGS, idleKey: 'key' };
+    const templates = [buildRevisionDeployment, buildQueueDeployment].map(
+      (build) => build(revision(resourceSpec), 1, settings).spec.template,
+    );
+    expect(templates).toEqual(RELEASED_TEMPLATES[JSON.stringify(resourceSpec)]);
   });
   it('leaves the port to the node on loopback', () => {
     const local = buildRevisionDeployment(revision(), 1, { ...SETTINGS, addresses: 'loopback' });

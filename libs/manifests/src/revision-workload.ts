@@ -202,11 +202,8 @@ interface Workload {
   readonly databaseMark: string | undefined;
 }
 
-function buildWorkload(
-  revision: AgentRevision,
-  settings: PlatformSettings,
-  { name, role, resources, replicas, databaseMark }: Workload,
-): Deployment {
+function buildWorkload(revision: AgentRevision, settings: PlatformSettings, workload: Workload): Deployment {
+  const { name, role, replicas, databaseMark } = workload;
   const { metadata, spec } = revision;
   const wanted = spec.resourceSpec ?? {};
   const component = role === 'queue' ? COMPONENT.agentQueue : COMPONENT.agentApi;
@@ -242,7 +239,7 @@ function buildWorkload(
           ...(wanted.volumes ? { volumes: wanted.volumes.map((volume) => ({ ...volume })) } : {}),
           ...initContainersPart(revision),
           containers: [
-            agentContainer(revision, settings, role, resources),
+            agentContainer(revision, settings, workload),
             ...(wanted.sidecars ?? []).filter((one) => !isNative(one)).map((one) => besides(one, revision)),
           ],
         },
@@ -275,8 +272,7 @@ export function revisionLabels(revision: AgentRevision): Readonly<Record<string,
 function agentContainer(
   revision: AgentRevision,
   settings: PlatformSettings,
-  role: AgentRole,
-  resources: WantedResources,
+  { role, resources, databaseMark }: Workload,
 ): PodContainer {
   const { spec } = revision;
   return {
@@ -286,6 +282,7 @@ function agentContainer(
     ports: [{ name: 'http', containerPort: AGENT_PORT, protocol: 'TCP' }, METRICS_CONTAINER_PORT],
     env: [
       ...agentEnvironment(revision, settings),
+      ...trustedCaPart(revision, databaseMark),
       ...(role === 'all' ? [] : [{ name: 'AGENTPLANE_ROLE', value: role }]),
     ],
     envFrom: [{ secretRef: { name: spec.envSecretName } }],
@@ -313,10 +310,6 @@ function agentEnvironment(
     { name: 'LANGSMITH_API_KEY', valueFrom: fromSecret(spec.platformSecretName, 'LANGSMITH_API_KEY') },
     { name: 'LANGSMITH_PROJECT', value: spec.deploymentWireName },
     { name: 'POSTGRES_URI', valueFrom: fromSecret(spec.databaseSecretName, 'POSTGRES_URI') },
-    {
-      name: CA_VARIABLE,
-      valueFrom: { secretKeyRef: { name: spec.databaseSecretName, key: CA_KEY, optional: true } },
-    },
     { name: 'AGENTPLANE_AUTH_URL', value: settings.apiUrl },
     { name: 'AGENTPLANE_TENANT_ID', value: spec.tenantId },
     { name: 'AGENTPLANE_DEPLOYMENT', value: spec.deploymentWireName },
@@ -325,6 +318,19 @@ function agentEnvironment(
     ...agentFolder(revision),
     ...telemetryEnvironment(settings, true),
   ];
+}
+
+/**
+ * A Secret with certificates has a mark. Pods without one are made as those of 0.2.0 were, so that an upgrade replaces no
+ * pod of theirs.
+ */
+function trustedCaPart(
+  { spec }: AgentRevision,
+  databaseMark: string | undefined,
+): readonly EnvironmentVariable[] {
+  if (databaseMark === undefined) return [];
+  const secretKeyRef = { name: spec.databaseSecretName, key: CA_KEY, optional: true };
+  return [{ name: CA_VARIABLE, valueFrom: { secretKeyRef } }];
 }
 
 /** By it a pod knows its listener, which asks whether the pod may be stopped, and how much it has to do. */

@@ -64,4 +64,20 @@ describe('DeploymentProvisioning', () => {
     expect(last).toEqual({ ca: undefined, mark: expect.any(String) });
     expect(last.mark).not.toBe(first.mark);
   });
+
+  it('marks a database that had certificates from the first, as pods without a mark do not read them', async () => {
+    const { metadata } = DEPLOYMENT;
+    const other = { ...DEPLOYMENT, metadata: { ...metadata, name: 'b', uid: randomUUID() } };
+    const key = { ...KEY, name: 'b-database' };
+    const trusting = started('PEM');
+    await trusting.ensureDatabase(other, TENANT, false);
+    const { metadata: made } = await client.get(SECRETS, key);
+    expect(made.annotations?.[ANNOTATION.database]).toEqual(expect.any(String));
+    expect(await trusting.findDatabase(other)).toMatchObject({ isCurrent: true });
+
+    await client.mergeMetadata(SECRETS, key, { annotations: { [ANNOTATION.database]: null } });
+    expect(await trusting.findDatabase(other)).toMatchObject({ isCurrent: false });
+    await trusting.ensureDatabase(other, TENANT, false);
+    expect(await trusting.findDatabase(other)).toMatchObject({ isCurrent: true, mark: expect.any(String) });
+  });
 });

@@ -106,16 +106,19 @@ export class DeploymentProvisioning {
     const isShared = uri === databaseUri({ ...login, adminUri: this.#stores.adminUri });
     // a URI of the shared server is looked at no further: most deployments have one
     const own = isShared ? undefined : await this.#stores.servers.find(deployment);
+    const mark = secret?.metadata.annotations?.[ANNOTATION.database];
+    const { trustedCa } = this.#stores;
     return {
       server: own ? 'own' : 'shared',
       isCurrent:
-        secretValue(secret, CA_KEY) === this.#stores.trustedCa &&
+        secretValue(secret, CA_KEY) === trustedCa &&
+        (trustedCa === undefined || mark !== undefined) &&
         (own
           ? own.isReady &&
             own.adminUri !== undefined &&
             uri === databaseUri({ ...login, adminUri: own.adminUri })
           : isShared),
-      mark: secret?.metadata.annotations?.[ANNOTATION.database],
+      mark,
       connections: connectionsIn(secret?.metadata.annotations?.[ANNOTATION.databaseConnections]),
     };
   }
@@ -133,6 +136,7 @@ export class DeploymentProvisioning {
   /**
    * Database and role, on the shared server or one of the deployment's own, and the Secret with their URI; the password in the
    * Secret stays. A URI or certificates that replace others get a new mark in the same write: pods without it have the former one.
+   * The first certificates get one too, since pods without a mark do not read any.
    * @param mayHaveServer whether its pods reach a server in this cluster
    */
   async ensureDatabase(deployment: AgentDeployment, tenantId: string, mayHaveServer: boolean): Promise<void> {
@@ -158,7 +162,9 @@ export class DeploymentProvisioning {
       before !== undefined || isConditionTrue(deployment.status?.conditions, CONDITION.databaseReady);
     const { trustedCa } = this.#stores;
     const isReplaced = wasMade && (before !== uri || secretValue(existing, CA_KEY) !== trustedCa);
-    const mark = isReplaced ? randomUUID() : existing?.metadata.annotations?.[ANNOTATION.database];
+    const former = existing?.metadata.annotations?.[ANNOTATION.database];
+    const isUnmarked = former === undefined && trustedCa !== undefined;
+    const mark = isReplaced || isUnmarked ? randomUUID() : former;
     const notes = { trustedCa, mark, connections: connections < maxConnections ? connections : undefined };
     await this.#applySecret(deployment, buildDatabaseSecret(deployment, uri, notes), existing);
   }
