@@ -1,9 +1,12 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
 import type { Client } from '@langchain/langgraph-sdk';
 import { temporaryFolder, waitFor } from '#lib/testing';
+import { systemClock } from '#lib/time';
 import { agentAt, deployed, type Deployment, urlOf } from '../e2e/walk-rows.js';
 import { ClusterBench, type Pod } from '../support/cluster-bench.js';
 import { findRealKubernetes, type Kubectl, leaveOut } from '../support/kubectl.js';
-import { startPageDatabase } from '../support/page-database.js';
+import { PAGE_DATABASE, startPageDatabase } from '../support/page-database.js';
 import { killContainers } from '../support/pod-processes.js';
 import { canBeNode } from '../support/real-cluster.js';
 import type { Rest } from '../support/rest.js';
@@ -17,6 +20,8 @@ const IMAGE = 'localhost/sample-agent:1';
 const ROOTS_IMAGE = 'localhost/pause:test';
 const INPUT = { messages: [{ role: 'user', content: 'what is 2 + 40?' }] };
 const PATIENT = { timeoutMs: 120_000, intervalMs: 300 };
+/** Twice what `kubectl drain` waits before it asks again for an eviction that a budget refused. */
+const ASKED_AGAIN_MS = 10_000;
 
 interface Revision {
   readonly status: string;
@@ -192,6 +197,41 @@ interface Revision {
     await waitFor(async () => (await eventsOf('fallible')).includes('RolledBack'), PATIENT);
     const client = await agent(deployment);
     expect(JSON.stringify(await client.runs.wait(null, 'agent', { input: INPUT }))).toContain('42');
+  }, 400_000);
+
+  it('lets a drain take one of two pods at a time, without a failed request', async () => {
+    const deployment = await deploy('paired', { source_config: { resource_spec: { min_scale: 2 } } });
+    await deployed(rest, deployment.id, deployment.latest_revision_id ?? '');
+    await bench.awaitService(await urlOf(rest, deployment.id));
+    const former = new Set((await podsOf('paired')).map(({ metadata }) => metadata.uid));
+    expect(former.size).toBe(2);
+    const budget = ['get', 'pdb', 'paired-00001', '-o', 'jsonpath={.status.disruptionsAllowed}'];
+    await waitFor(async () => (await inWorkspace(...budget)) === '1', { ...PATIENT, what: 'the budget' });
+    const areLeft = async (): Promise<number> =>
+      (await podsOf('paired')).filter(({ metadata }) => former.has(metadata.uid)).length;
+    const load = await bench.startLoad(rest, 'paired');
+    const began = performance.now();
+    const drain = promisify(execFile)(kubectl.binary, [
+      ...['--kubeconfig', kubectl.kubeconfig, 'drain', 'node-1', '--delete-emptydir-data', '--timeout=3m'],
+      '--pod-selector=agentplane.dev/deployment=paired',
+    ]);
+    drain.catch(() => undefined); // awaited below
+    try {
+      await waitFor(async () => (await areLeft()) === 1, { ...PATIENT, what: 'the end of one pod' });
+      await systemClock.sleep(ASKED_AGAIN_MS);
+      expect(await areLeft()).toBe(1);
+    } finally {
+      await kubectl.run(['uncordon', 'node-1']);
+    }
+    process.stderr.write(`${(await drain).stderr}drained in ${seconds(performance.now() - began)}\n`);
+    await until('paired', 'Ready');
+    const report = await load.stop();
+    process.stderr.write(
+      `${JSON.stringify(report.asked)} asked, slowest ${JSON.stringify(report.slowestMs)}\n`,
+    );
+    expect(await areLeft()).toBe(0);
+    expect(report.failures).toEqual([]);
+    await bench.expectKept(PAGE_DATABASE, report);
   }, 400_000);
 
   /** What REST says of the first revision of a deployment, one after the other, until it matches. */
