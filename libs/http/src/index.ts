@@ -14,7 +14,7 @@ export { guardServer, GUARDED_SERVER } from './guard-server.js';
 export { joinSockets } from './join-sockets.js';
 export { limitServer, type Cut } from './limit-server.js';
 export { listenOn } from './listen-on.js';
-export { PAGE_COOKIE, pageCookies, withoutPageCookie } from './page-cookie.js';
+export { PAGE_COOKIE, pageCookies, setsPageCookie, withoutPageCookie } from './page-cookie.js';
 export { passUpgrade } from './pass-upgrade.js';
 export { pathShape } from './path-shape.js';
 export { Pieces } from './pieces.js';

@@ -29,3 +29,14 @@ export function withoutPageCookie(header: string): string | undefined {
   const left = kept.join(';').trimStart();
   return left === '' ? undefined : left;
 }
+
+/** As browsers read it: of a cookie without a name they send back the value alone, which may look like a name and its value. */
+const SETS_PAGE_COOKIE = new RegExp(`^[ \\t]*=?[ \\t]*${PAGE_COOKIE}[ \\t]*(?:[=;]|$)`);
+
+/**
+ * Whether a server that runs other people's code would replace the cookie, or end it, in browsers that call it.
+ * @param name of a header of its answer
+ */
+export function setsPageCookie(name: string, value: string): boolean {
+  return name.toLowerCase() === 'set-cookie' && SETS_PAGE_COOKIE.test(value);
+}

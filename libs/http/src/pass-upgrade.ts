@@ -2,6 +2,7 @@ import type { ClientRequest, IncomingMessage, ServerResponse } from 'node:http';
 import type { Clock } from '#lib/time';
 import { boundInterim } from './bound-interim.js';
 import { joinSockets } from './join-sockets.js';
+import { setsPageCookie } from './page-cookie.js';
 
 /** How long a server may take to answer whether it changes the protocol. */
 const PATIENCE_MS = 60_000;
@@ -56,6 +57,9 @@ export function passUpgrade(outgoing: ClientRequest, passed: PassedUpgrade): voi
 
 /** As it was read: a byte is a letter. */
 function headOf({ statusCode, statusMessage, rawHeaders }: IncomingMessage): string {
-  const lines = rawHeaders.flatMap((name, at) => (at % 2 === 0 ? [`${name}: ${rawHeaders[at + 1]}`] : []));
+  const lines = rawHeaders.flatMap((name, at) => {
+    const value = rawHeaders[at + 1] ?? '';
+    return at % 2 === 0 && !setsPageCookie(name, value) ? [`${name}: ${value}`] : [];
+  });
   return `HTTP/1.1 ${statusCode} ${statusMessage}\r\n${lines.join('\r\n')}\r\n\r\n`;
 }

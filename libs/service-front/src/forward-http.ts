@@ -7,6 +7,7 @@ import {
   passUpgrade,
   plainHttp,
   protectAnswer,
+  setsPageCookie,
   whenExchangeEnds,
   withoutPageCookie,
 } from '#lib/http';
@@ -39,7 +40,7 @@ function forwardedHeaders(headers: readonly string[], written: WrittenHeaders = 
     const value = headers[at + 1] ?? '';
     // cookies know no port: a browser that reads pages at this host sends theirs to every server of it
     const passed = key === 'cookie' ? withoutPageCookie(value) : value;
-    if (passed !== undefined) kept.push(name, passed);
+    if (passed !== undefined && !setsPageCookie(key, value)) kept.push(name, passed);
   }
   return [...kept, ...linesOf(written)];
 }

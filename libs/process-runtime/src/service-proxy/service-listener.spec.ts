@@ -150,6 +150,33 @@ describe('ServiceListener', () => {
     expect(given).toEqual([heard, heard]);
   });
 
+  it('passes on no cookie of an agent that would take the place of the cookie of pages', async () => {
+    const own = ['a=1; Path=/', 'agentplane_pages=2', 'Agentplane_Page=3'];
+    const others = [
+      'agentplane_page=x; Path=/o',
+      ' agentplane_page = ; Max-Age=0',
+      '=agentplane_page=y',
+      'agentplane_page',
+    ];
+    const one = await pod('one', (_, response) => {
+      response.setHeader('Set-Cookie', [...others, ...own]);
+      response.end();
+    });
+    one.server.on('upgrade', (_asked: IncomingMessage, socket: Socket) => {
+      const lines = [...others, ...own].map((cookie) => `set-cookie: ${cookie}\r\n`).join('');
+      socket.end(`HTTP/1.1 101 Switching\r\nconnection: upgrade\r\nupgrade: websocket\r\n${lines}\r\n`);
+    });
+    const port = await proxy(() => [one]);
+    expect((await fetch(`http://127.0.0.1:${port}/`)).headers.getSetCookie()).toEqual(own);
+    const socket = connect(port, '127.0.0.1');
+    let text = '';
+    socket.setEncoding('utf8').on('data', (piece: string) => (text += piece));
+    socket.write('GET / HTTP/1.1\r\nhost: a\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n');
+    await once(socket, 'close');
+    expect(text).toMatch(/^HTTP\/1.1 101 /);
+    expect([...text.matchAll(/^set-cookie: (.*)\r$/gim)].map(([, cookie]) => cookie)).toEqual(own);
+  });
+
   it('forwards method, path and body', async () => {
     const one = await pod('one');
     const port = await proxy(() => [one]);
