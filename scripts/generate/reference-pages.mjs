@@ -76,7 +76,7 @@ function commandTable({ commands }) {
 
 function restSection({ rest }) {
   const rows = rest.calls.map(({ call, does }) => `| \`${call}\` | ${cell(does)} |`);
-  return `${rest.about.trim()}\n\n| call | does |\n|---|---|\n${rows.join('\n')}\n\nBodies and answers: [openapi.json](../openapi.json).\n`;
+  return `${rest.about.trim()}\n\n| call | does |\n|---|---|\n${rows.join('\n')}\n\nBodies and answers: [openapi.json](../openapi.json).\n${rest.more ? `\n${rest.more.trim()}\n` : ''}`;
 }
 
 /** Kinds without events of their own have none of this. */

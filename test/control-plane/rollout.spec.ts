@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { DEPLOYMENTS, findCondition, isConditionTrue, RESOURCES } from '#lib/resources';
+import { DEPLOYMENTS, findCondition, idOf, isConditionTrue, RESOURCES } from '#lib/resources';
 import { NAMESPACE } from './control-plane.js';
 import { at, GRAPH_FAILS, testRollouts, waitFor } from './rollout-plane.js';
 
@@ -75,6 +75,33 @@ describe('a rollout', () => {
       async () => (await rollouts.plane.client.find(DEPLOYMENTS, at('agent-00003'))) === undefined,
     );
     expect(await rollouts.served('agent')).toBe('agent-00002');
+  });
+
+  it('moves what is past the history limit to the archive, and drops it with its deployment', async () => {
+    await rollouts.deploy('short', { revisionHistoryLimit: 1 });
+    await rollouts.serve('short', 1);
+    const id = idOf(await rollouts.revision('short-00001')) ?? '';
+    for (const number of [2, 3]) {
+      await rollouts.change('short', number);
+      await rollouts.serve('short', number);
+    }
+    const { client, traces } = rollouts.plane;
+    await waitFor(async () => !(await client.find(RESOURCES.AgentRevision, at('short-00001'))));
+    const deployment = await client.get(RESOURCES.AgentDeployment, at('short'));
+    const { tenantId } = (await rollouts.revision('short-00003')).spec;
+    const owner = { tenantId, deploymentId: idOf(deployment) ?? '' };
+    const search = { except: [], offset: 0, limit: 10 };
+    const archived = await traces.revisionArchive.list(owner, search);
+    expect(archived).toMatchObject([{ id, number: 1, status: 'DEPLOYED' }]);
+    await waitFor(async () => {
+      const { status, metadata } = await client.get(RESOURCES.AgentDeployment, at('short'));
+      return (
+        status?.observedGeneration === metadata.generation && isConditionTrue(status?.conditions, 'Ready')
+      );
+    });
+    await client.delete(RESOURCES.AgentDeployment, at('short'));
+    await waitFor(async () => !(await client.find(RESOURCES.AgentDeployment, at('short'))));
+    expect(await traces.revisionArchive.list(owner, search)).toEqual([]);
   });
 
   it('goes back to the former revision when the one that took over fails, and reports it everywhere', async () => {

@@ -105,6 +105,7 @@ const SIZE = { dbCpu: 0.5, dbMemoryMb: 512, dbStorageGi: 5, dbMaxConnections: 90
       clock: systemClock,
       events,
       provisioning,
+      archiver: { store: async () => undefined, forget: async () => undefined },
       registrySecrets: [],
       agentVolumes: [],
     });

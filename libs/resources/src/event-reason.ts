@@ -6,6 +6,7 @@ export const EVENT = {
   // any kind
   reconcileFailed: 'ReconcileFailed',
   // AgentDeployment
+  archivingFailed: 'ArchivingFailed',
   databaseAddressChanged: 'DatabaseAddressChanged',
   databaseNameInvalid: 'DatabaseNameInvalid',
   fieldsIgnored: 'FieldsIgnored',

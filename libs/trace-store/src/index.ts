@@ -69,6 +69,12 @@ export type { LeftOut, RunBatch, RunOperation } from './wire/run-operation.js';
 export type { SharedTrace } from './share/shares.js';
 export { splitBatch } from './wire/split-batch.js';
 export { StaleAttemptError } from './export/stale-attempt-error.js';
+export type {
+  ArchivedRevision,
+  RevisionArchive,
+  RevisionOwner,
+  RevisionSearch,
+} from './revision/revision-archive.js';
 export type { RetentionBounds, RetentionSettings } from './retention/retention.js';
 export { TRACE_TIERS } from './retention/trace-tier.js';
 export type { RunCursor, RunPage, RunSearch } from './query/run-search.js';

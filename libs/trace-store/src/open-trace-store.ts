@@ -49,6 +49,8 @@ import { eachStep } from './each-step.js';
 import { foldStatistics } from './statistics/fold-statistics.js';
 import { Folding } from './statistics/folding.js';
 import { ProjectTiers } from './retention/project-tiers.js';
+import { RevisionArchiveTable } from './revision/revision-archive-table.js';
+import { revisionsInTurns } from './revision/revisions-in-turns.js';
 import { Removals } from './removal/removals.js';
 import { type InTurns, readsOfRequests, TenantTurns } from './tenant-turns.js';
 import type { TraceStore, TraceStoreOptions } from './trace-store.js';
@@ -123,7 +125,7 @@ export function openTraceStore(options: TraceStoreOptions): TraceStore {
     priceApplications: priceApplicationsInTurns(pool, turns, () => repricing.begin()),
     apiKeys: keysInTurns(new ApiKeyTable(control, keyPool, options.maxApiKeys), turns),
     exportProgress: new ExportProgressTable(queriesInTurns(pool, reads)),
-    exportArchive: archiveInTurns(new ExportArchiveTable(pool), turns),
+    ...archives(pool, turns),
     exportSource: new PostgresExportSource(pool, payloads),
     async tidy() {
       await eachStep([
@@ -148,6 +150,13 @@ export function openTraceStore(options: TraceStoreOptions): TraceStore {
       await keyPool.end();
       await pool.end();
     },
+  };
+}
+
+function archives(pool: Pool, turns: TenantTurns): Pick<TraceStore, 'exportArchive' | 'revisionArchive'> {
+  return {
+    exportArchive: archiveInTurns(new ExportArchiveTable(pool), turns),
+    revisionArchive: revisionsInTurns(new RevisionArchiveTable(pool), turns),
   };
 }
 

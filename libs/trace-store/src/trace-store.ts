@@ -18,6 +18,7 @@ import type { FeedbackConfigs } from './feedback/feedback-configs.js';
 import type { FeedbackTokens } from './feedback/feedback-tokens.js';
 import type { Erasures } from './erasure/erasure.js';
 import type { Projects } from './project/project.js';
+import type { RevisionArchive } from './revision/revision-archive.js';
 import type { Retention } from './retention/retention.js';
 import type { RunBatch } from './wire/run-operation.js';
 import type { RunPage, RunPageOptions, RunSearch } from './query/run-search.js';
@@ -106,6 +107,7 @@ export interface TraceStore {
   readonly exportProgress: ExportProgress;
   readonly exportArchive: ExportArchive;
   readonly exportSource: ExportSource;
+  readonly revisionArchive: RevisionArchive;
   /** Drops updates and attachments that waited too long for their runs, and completes deletions: those that were interrupted, rows of deleted projects, expired runs. To be called periodically, by any number of processes. */
   tidy(): Promise<void>;
   /** Databases of the platform that every role of the server may connect to, by name. */

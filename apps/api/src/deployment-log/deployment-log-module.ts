@@ -4,6 +4,7 @@ import type { Clock } from '#lib/time';
 import type { ApiConfig } from '../config.js';
 import { API_CONFIG, CLOCK } from '../core/tokens.js';
 import { DeploymentModule } from '../deployment/deployment-module.js';
+import { DeploymentRevisions } from '../deployment/deployment-revisions.js';
 import { Deployments } from '../deployment/deployments.js';
 import { DeploymentLogs } from './deployment-logs.js';
 import { LogsController } from './logs-controller.js';
@@ -15,13 +16,14 @@ import { LogsController } from './logs-controller.js';
   providers: [
     {
       provide: DeploymentLogs,
-      inject: [KubeClient, Deployments, CLOCK, API_CONFIG],
+      inject: [KubeClient, Deployments, DeploymentRevisions, CLOCK, API_CONFIG],
       useFactory: (
         client: KubeClient,
         deployments: Deployments,
+        revisions: DeploymentRevisions,
         clock: Clock,
         { buildNamespace }: Pick<ApiConfig, 'buildNamespace'>,
-      ) => new DeploymentLogs(client, deployments, clock, buildNamespace),
+      ) => new DeploymentLogs(client, { deployments, revisions }, clock, buildNamespace),
     },
   ],
 })

@@ -13,7 +13,6 @@ import {
 } from '#lib/pod-logs';
 import type { Pod } from '#lib/resources';
 import type { Clock } from '#lib/time';
-import type { Deployments } from '../deployment/deployments.js';
 import { invalid } from '../wire/request-pipe.js';
 import { RestingTurns } from '../kubernetes/resting-turns.js';
 import { type LogsQuery, parseSince } from './log-query.js';
@@ -24,6 +23,7 @@ import {
   isThere,
   keptOutput,
   type LoggedObjects,
+  type LoggedPlaces,
   type LogTarget,
   selectionOf,
 } from './logged-pods.js';
@@ -66,7 +66,7 @@ export class DeploymentLogs {
 
   constructor(
     private readonly client: Client,
-    private readonly deployments: Pick<Deployments, 'find' | 'get' | 'getRevision' | 'revisionsOf'>,
+    private readonly places: LoggedPlaces,
     private readonly clock: Clock,
     private readonly buildNamespace?: string,
   ) {
@@ -88,7 +88,7 @@ export class DeploymentLogs {
           type: 'value_error',
         },
       ]);
-    const logged = findLogged(this.deployments, caller, target);
+    const logged = await findLogged(this.places, caller, target);
     const { namespace } = logged;
     const list = await this.#list(logged, query, { isRecent: false });
     const kept = await this.#turns.take(
@@ -141,7 +141,7 @@ export class DeploymentLogs {
     const batches = followLogs({
       client: this.client,
       pods: async () =>
-        isOver() || !isThere(this.deployments, caller, target)
+        isOver() || !isThere(this.places, caller, target)
           ? undefined
           : (await this.#list(logged, query, { isRecent: true })).pods,
       ...{ container: query.container, tail: query.tail, since, signal, clock: this.clock },

@@ -4,6 +4,7 @@ import type { KubeClient } from '#lib/kube';
 import {
   type AgentDeployment,
   type AgentRevision,
+  type ConfigMap,
   CONDITION,
   CONFIG_MAPS,
   findCondition,
@@ -13,6 +14,7 @@ import {
   type Pod,
 } from '#lib/resources';
 import { byTime, keptLines, keptNames, type LogLine } from '#lib/pod-logs';
+import type { DeploymentRevisions } from '../deployment/deployment-revisions.js';
 import type { Deployments } from '../deployment/deployments.js';
 import type { LogsQuery } from './log-query.js';
 import type { PodSelection } from './pod-lists.js';
@@ -33,36 +35,43 @@ export interface LoggedObjects {
   readonly failed: AgentRevision | undefined;
   /** Whose build from git belongs to the answer: its log is kept once its pod is gone. */
   readonly built: AgentRevision | undefined;
+  /** Of a revision in the archive: what is kept of its output. */
+  readonly archived: readonly ConfigMap[] | undefined;
   /** For people, such as `revision weather-00003`. */
   readonly title: string;
   /** Why there may be no lines; undefined where nothing is known. */
   readonly reason: string | undefined;
 }
 
-type Found = Pick<Deployments, 'find' | 'get' | 'getRevision' | 'revisionsOf'>;
+/** Where deployments and their revisions are found. */
+export interface LoggedPlaces {
+  readonly deployments: Pick<Deployments, 'find'>;
+  readonly revisions: Pick<DeploymentRevisions, 'get' | 'held' | 'findOutputs'>;
+}
 
 /** The objects of a target in the workspace of the caller. @throws PublicError not_found */
-export function findLogged(
-  deployments: Found,
+export async function findLogged(
+  { deployments, revisions }: LoggedPlaces,
   caller: Caller,
   { deploymentId, revisionId }: LogTarget,
-): LoggedObjects {
+): Promise<LoggedObjects> {
   const deployment = deployments.find(caller, deploymentId);
   const { name, namespace = '' } = deployment.metadata;
-  const made = deployments.revisionsOf(deployment);
+  const made = revisions.held(deployment);
   if (revisionId === undefined) {
     const [newest] = made;
-    const shown = newest && deployments.getRevision(caller, deploymentId, idOf(newest) ?? '');
+    const shown = newest && (await revisions.get(caller, deploymentId, idOf(newest) ?? ''));
     return {
       namespace,
       labelSelector: `${LABEL.deployment}=${name}`,
       failed: newest && hasFailed(newest) ? newest : undefined,
       built: newest && !hasImage(newest) ? newest : undefined,
+      archived: undefined,
       title: `deployment ${name}`,
       reason: shown && reasonText(shown),
     };
   }
-  const shown = deployments.getRevision(caller, deploymentId, revisionId);
+  const shown = await revisions.get(caller, deploymentId, revisionId);
   const revision = made.find((one) => idOf(one) === revisionId);
   return {
     namespace,
@@ -71,6 +80,7 @@ export function findLogged(
       `${LABEL.deployment}=${name},${LABEL.revision}=${revision.status?.workload ?? revision.metadata.name}`,
     failed: revision && hasFailed(revision) ? revision : undefined,
     built: revision,
+    archived: shown.archived ? await revisions.findOutputs(caller, deployment, revisionId) : undefined,
     title: revision ? `revision ${revision.metadata.name}` : `revision ${revisionId}`,
     reason: reasonText(shown),
   };
@@ -99,20 +109,21 @@ export function buildSelectionOf(
 /** The end of what is kept of a revision that failed, and of its build; nothing of what has pods, whose logs tell the same. */
 export async function keptOutput(
   client: Pick<KubeClient, 'find'>,
-  { namespace, failed, built }: LoggedObjects,
+  { namespace, failed, built, archived }: LoggedObjects,
   pods: readonly Pod[],
   { pod, container, previous, tail }: Pick<LogsQuery, 'pod' | 'container' | 'previous' | 'tail'>,
 ): Promise<readonly LogLine[]> {
   if (previous) return [];
   const names = keptNames({ built, failed }, pods);
-  const found = await Promise.all(names.map((name) => client.find(CONFIG_MAPS, { namespace, name })));
+  const found =
+    archived ?? (await Promise.all(names.map((name) => client.find(CONFIG_MAPS, { namespace, name }))));
   const lines = found.flatMap((kept) => (kept ? keptLines(kept, { container, tail }) : []));
   return lines.filter((line) => pod === undefined || line.pod === pod).sort(byTime);
 }
 
 /** Whether there is still such a deployment: who follows its logs ends with it. */
 export function isThere(
-  deployments: Found,
+  { deployments }: LoggedPlaces,
   caller: Caller,
   { deploymentId }: LogTarget,
 ): AgentDeployment | undefined {

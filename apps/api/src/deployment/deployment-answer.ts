@@ -128,14 +128,18 @@ export class RevisionAnswer {
   @Answered(orNull(TEXT), 'Reason of the Ready condition: a CamelCase word')
   readonly status_reason: string | null;
   @Answered(orNull(TEXT), 'The same as a sentence') readonly status_message: string | null;
+  @Answered(
+    FLAG,
+    'Whether it is past the limit of the history, and kept in the archive alone, without its variables',
+  )
+  readonly archived: boolean;
   @Answered(words(SOURCES)) readonly source: string;
   @Answered(object(() => SourceRevisionConfigAnswer))
   readonly source_revision_config: SourceRevisionConfigAnswer;
 }
 
 const OFFSET = 'What to send as offset for the next page';
-const REMOVED =
-  'Revisions that the history no longer has: they are removed past its limit, and their ids are 404';
+const REMOVED = 'Earlier revisions that neither the history nor the archive has any more: their ids are 404';
 
 export class DeploymentPage {
   @Answered(listOf(() => DeploymentAnswer)) readonly resources: readonly DeploymentAnswer[];

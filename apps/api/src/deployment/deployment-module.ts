@@ -12,7 +12,9 @@ import type { Homes } from '../kubernetes/homes.js';
 import { TenancyModule } from '../tenancy/tenancy-module.js';
 import { Workspaces } from '../tenancy/workspaces.js';
 import { type DeploymentRules, Deployments } from './deployments.js';
+import { DeploymentRevisions } from './deployment-revisions.js';
 import { DeploymentsController } from './deployments-controller.js';
+import { RevisionHistory } from './revision-history.js';
 import { Integrations } from './integrations.js';
 import { IntegrationsController } from './integrations-controller.js';
 import { PushHooks } from './push-hooks.js';
@@ -41,6 +43,17 @@ const RULES = Symbol('DeploymentRules');
         clock: Clock,
         rules: DeploymentRules,
       ) => new Deployments({ ...homes, routes }, workspaces, store.projects, clock, rules),
+    },
+    {
+      provide: DeploymentRevisions,
+      inject: [HOMES, Deployments, TRACE_STORE, CLOCK],
+      useFactory: (homes: Homes, deployments: Deployments, store: TraceStore, clock: Clock) =>
+        new DeploymentRevisions(
+          homes,
+          deployments,
+          new RevisionHistory(homes.revisions, store.revisionArchive),
+          clock,
+        ),
     },
     {
       provide: RULES,
@@ -85,6 +98,6 @@ const RULES = Symbol('DeploymentRules');
         }),
     },
   ],
-  exports: [Deployments, AgentRoutes],
+  exports: [Deployments, DeploymentRevisions, AgentRoutes],
 })
 export class DeploymentModule {}

@@ -147,7 +147,7 @@ export function patchSpec(
  */
 export function redeployedSpec(
   spec: AgentDeploymentSpec,
-  of: AgentRevision,
+  of: Pick<AgentRevision, 'spec'>,
   revisionRequest: NewRevision,
   secretsRef: AgentDeploymentSpec['secretsRef'] | null,
 ): AgentDeploymentSpec {

@@ -32,6 +32,7 @@ import {
   CreateRevisionRequest,
   PatchDeploymentRequest,
 } from './deployment-request.js';
+import { DeploymentRevisions } from './deployment-revisions.js';
 import { Deployments } from './deployments.js';
 import { Described } from '../wire/described.js';
 import { Operation } from '../wire/operation.js';
@@ -56,7 +57,10 @@ const CHANGED = { 412: 'The deployment changed since the version that If-Match n
 @Controller('v2/deployments')
 @UseInterceptors(WarnOfIgnoredFields, TagDeployments)
 export class DeploymentsController {
-  constructor(private readonly deployments: Deployments) {}
+  constructor(
+    private readonly deployments: Deployments,
+    private readonly revisions: DeploymentRevisions,
+  ) {}
 
   @Post()
   @Operation({
@@ -137,13 +141,16 @@ export class DeploymentsController {
   }
 
   @Get(':deployment_id/revisions')
-  @Operation({ summary: 'Revisions of a deployment, newest first', answer: RevisionPage })
+  @Operation({
+    summary: 'Revisions of a deployment, newest first, those in the archive included',
+    answer: RevisionPage,
+  })
   listRevisions(
     @FromCaller() caller: Caller,
     @PathId('deployment_id') id: string,
     @Query() query: RevisionsQuery,
-  ): RevisionPage {
-    return this.deployments.listRevisions(caller, id, query);
+  ): Promise<RevisionPage> {
+    return this.revisions.list(caller, id, query);
   }
 
   @Post(':deployment_id/revisions')
@@ -160,7 +167,7 @@ export class DeploymentsController {
     @Body() body: CreateRevisionRequest,
     @Headers('if-match') ifMatch?: string,
   ): Promise<RevisionAnswer> {
-    return this.deployments.createRevision(caller, id, body, IfMatch.parse(ifMatch));
+    return this.revisions.create(caller, id, body, IfMatch.parse(ifMatch));
   }
 
   @Get(':deployment_id/revisions/:revision_id')
@@ -169,16 +176,20 @@ export class DeploymentsController {
     @FromCaller() caller: Caller,
     @PathId('deployment_id') id: string,
     @PathId('revision_id') revisionId: string,
-  ): RevisionAnswer {
-    return this.deployments.getRevision(caller, id, revisionId);
+  ): Promise<RevisionAnswer> {
+    return this.revisions.get(caller, id, revisionId);
   }
 
   @Post(':deployment_id/revisions/:revision_id/redeploy')
   @HttpCode(200)
   @Operation({
-    summary: 'Makes a new revision from the snapshot of an earlier one',
+    summary:
+      'Makes a new revision from the snapshot of an earlier one; one from the archive gets the present variables',
     answer: DeploymentAnswer,
-    refuses: { 400: 'The revision has not been made, or the deployment is being deleted', ...CHANGED },
+    refuses: {
+      400: 'The revision has not been made, the archive has too little of it, or the deployment is being deleted',
+      ...CHANGED,
+    },
   })
   @Described(({ ApiHeader }) => ApiHeader(IF_MATCH))
   redeploy(
@@ -187,6 +198,6 @@ export class DeploymentsController {
     @PathId('revision_id') revisionId: string,
     @Headers('if-match') ifMatch?: string,
   ): Promise<DeploymentAnswer> {
-    return this.deployments.redeploy(caller, id, revisionId, IfMatch.parse(ifMatch));
+    return this.revisions.redeploy(caller, id, revisionId, IfMatch.parse(ifMatch));
   }
 }

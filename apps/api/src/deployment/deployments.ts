@@ -23,38 +23,26 @@ import type { Workspaces } from '../tenancy/workspaces.js';
 import type { IfMatch } from '../wire/if-match.js';
 import { pageOf, type Page } from '../wire/page.js';
 import { invalid } from '../wire/request-pipe.js';
-import type { DeletionAnswer, DeploymentAnswer, RevisionAnswer, RevisionPage } from './deployment-answer.js';
-import type { DeploymentsQuery, RevisionsQuery } from './deployment-query.js';
-import type {
-  CreateDeploymentRequest,
-  CreateRevisionRequest,
-  PatchDeploymentRequest,
-} from './deployment-request.js';
+import type { DeletionAnswer, DeploymentAnswer } from './deployment-answer.js';
+import type { DeploymentsQuery } from './deployment-query.js';
+import type { CreateDeploymentRequest, PatchDeploymentRequest } from './deployment-request.js';
 import {
   buildSpec,
   immutableProblems,
   makesRevision,
   neverRunningProblems,
   patchSpec,
-  redeployedSpec,
   secretProblems,
   withoutAssignedUrl,
-  type NewRevision,
 } from './deployment-spec.js';
 import type { Integrations } from './integrations.js';
 import { namedObjectProblems } from './named-object-problems.js';
-import { pendingRevision } from './pending-revision.js';
-import {
-  renderDeployment,
-  renderPendingRevision,
-  renderRevision,
-  renderSuperseded,
-  wireName,
-} from './render-deployment.js';
+import { renderDeployment, wireName } from './render-deployment.js';
 import { oneMachineProblems } from './one-machine-problems.js';
-import { removedOf, revisionNotFound } from './removed-revisions.js';
+import { newRevision, secretNameOf } from './new-revision.js';
 import type { RepeatedRequest } from './repeated-request.js';
-import { asking, supersededRevisions } from './superseded-revisions.js';
+import { requireMatch } from './require-match.js';
+import { asking } from './superseded-revisions.js';
 
 /** The kinds that deployments are about. */
 export interface DeploymentHomes {
@@ -105,7 +93,7 @@ export class Deployments {
     if (isTaken) throw new PublicError('conflict', `A deployment named ${request.name} already exists`);
 
     const name = dnsLabel(request.name);
-    const revision = this.#newRevision();
+    const revision = newRevision(this.clock);
     const values = secretValues(request.secrets);
     const secretName = values && secretNameOf(name, revision.id);
     const draft = {
@@ -151,11 +139,11 @@ export class Deployments {
           if (!isAlreadyExists(error)) throw error;
         });
     if (values && isFirst) return this.#rendered(caller, made, Object.keys(values).sort());
-    return this.#render(caller, made);
+    return this.render(caller, made);
   }
 
   async get(caller: Caller, id: string): Promise<DeploymentAnswer> {
-    return this.#render(caller, this.find(caller, id));
+    return this.render(caller, this.find(caller, id));
   }
 
   async list(caller: Caller, query: DeploymentsQuery): Promise<Page<DeploymentAnswer>> {
@@ -171,7 +159,7 @@ export class Deployments {
       .filter((one) => version === undefined || one.status?.imageVersion === version)
       .filter((one) => ids === undefined || ids.includes(idOf(one) ?? ''));
     const page = pageOf(found, query);
-    return { ...page, resources: await Promise.all(page.resources.map((one) => this.#render(caller, one))) };
+    return { ...page, resources: await Promise.all(page.resources.map((one) => this.render(caller, one))) };
   }
 
   /** @param conditions what must hold, and whether a revision is made in any case */
@@ -184,7 +172,7 @@ export class Deployments {
       makesOne = makesRevision(asked),
     }: { readonly ifMatch?: IfMatch | undefined; readonly makesOne?: boolean } = {},
   ): Promise<DeploymentAnswer> {
-    const deployment = this.#changeable(caller, id);
+    const deployment = this.changeable(caller, id);
     const request = withoutAssignedUrl(asked, this.homes.routes.assignedUrlOf(deployment));
     requireMatch(deployment, ifMatch);
     refuse([
@@ -196,7 +184,7 @@ export class Deployments {
     refuse(this.#placeProblems(deployment.spec.source, request, listener));
     refuse(await this.#namedProblems({ name, namespace }, request, listener));
     this.homes.routes.requireFree(request.source_config?.custom_url, { name, namespace });
-    const revision = makesOne ? this.#newRevision() : undefined;
+    const revision = makesOne ? newRevision(this.clock) : undefined;
     const values = secretValues(request.secrets);
     const secretName = values && revision && secretNameOf(name, revision.id);
     // A Secret of its own for each set of values: changing one in place would make a revision before this request does.
@@ -217,18 +205,7 @@ export class Deployments {
     }
     if (former !== undefined && secretName !== undefined)
       await this.homes.secrets.deleteOurs({ namespace, name: former }, 'user-secrets');
-    return this.#render(caller, changed);
-  }
-
-  /** Makes a revision of what the deployment is, or of what the request changes of it. */
-  async createRevision(
-    caller: Caller,
-    id: string,
-    request: CreateRevisionRequest,
-    ifMatch?: IfMatch,
-  ): Promise<RevisionAnswer> {
-    const { latest_revision_id: made } = await this.update(caller, id, request, { ifMatch, makesOne: true });
-    return this.getRevision(caller, id, made ?? '');
+    return this.render(caller, changed);
   }
 
   /** Each for itself: those that do not exist keep none of the others. */
@@ -249,99 +226,6 @@ export class Deployments {
     if (withProject && projectId !== undefined) await this.projects.delete(caller.tenantId, projectId);
   }
 
-  listRevisions(caller: Caller, id: string, query: RevisionsQuery): RevisionPage {
-    const deployment = this.find(caller, id);
-    const made = this.revisionsOf(deployment);
-    const pending = pendingRevision(deployment);
-    const skipped = this.#skipped(deployment, made);
-    const isMade = made.some((revision) => idOf(revision) === pending?.id);
-    const wanted = (status: string) => query.status === undefined || query.status.includes(status);
-    const rendered = [
-      ...(isMade || !pending ? [] : [renderPendingRevision(deployment, pending, this.clock.now())]).filter(
-        ({ status }) => wanted(status),
-      ),
-      ...skipped.filter(({ status }) => wanted(status)),
-      ...made.map((one) => renderRevision(one, deployment)).filter(({ status }) => wanted(status)),
-    ];
-    return { ...pageOf(rendered, query), removed: removedOf(made) };
-  }
-
-  getRevision(caller: Caller, id: string, revisionId: string): RevisionAnswer {
-    const deployment = this.find(caller, id);
-    const pending = pendingRevision(deployment);
-    const all = this.revisionsOf(deployment);
-    const made = all.find((revision) => idOf(revision) === revisionId);
-    if (made) return renderRevision(made, deployment);
-    if (pending?.id === revisionId) return renderPendingRevision(deployment, pending, this.clock.now());
-    const skipped = this.#skipped(deployment, all).find((one) => one.id === revisionId);
-    if (skipped) return skipped;
-    throw revisionNotFound(revisionId, deployment, all);
-  }
-
-  async redeploy(
-    caller: Caller,
-    id: string,
-    revisionId: string,
-    ifMatch?: IfMatch,
-  ): Promise<DeploymentAnswer> {
-    const deployment = this.#changeable(caller, id);
-    requireMatch(deployment, ifMatch);
-    const made = this.revisionsOf(deployment);
-    const of = made.find((revision) => idOf(revision) === revisionId);
-    if (!of) {
-      if (this.#skipped(deployment, made).some((one) => one.id === revisionId))
-        throw new PublicError(
-          'bad_request',
-          `Revision with ID ${revisionId} was skipped: another revision was requested before it was created`,
-        );
-      if (pendingRevision(deployment)?.id === revisionId)
-        throw new PublicError('bad_request', `Revision with ID ${revisionId} has not been created yet`);
-      throw revisionNotFound(revisionId, deployment, made);
-    }
-    const { name, namespace = '' } = deployment.metadata;
-    const revisionRequest = { ...this.#newRevision(), fromRevisionId: revisionId };
-    const secretsRef = await this.#variablesOf(deployment, of, revisionRequest.id);
-    let former: string | undefined;
-    let changed: AgentDeployment;
-    try {
-      changed = await this.homes.deployments.change({ namespace, name }, (current) => {
-        requireMatch(current, ifMatch);
-        former = current.spec.secretsRef?.name;
-        return asking(current, redeployedSpec(current.spec, of, revisionRequest, secretsRef));
-      });
-    } catch (error) {
-      if (secretsRef) await this.homes.secrets.delete({ namespace, name: secretsRef.name });
-      throw error;
-    }
-    if (former !== undefined && secretsRef !== null && former !== secretsRef?.name)
-      await this.homes.secrets.deleteOurs({ namespace, name: former }, 'user-secrets');
-    return this.#render(caller, changed);
-  }
-
-  /**
-   * A Secret with the variables that the revision had; undefined when it had none. Null: the deployment names a Secret that a
-   * person keeps, so it goes on naming that.
-   */
-  async #variablesOf(
-    deployment: AgentDeployment,
-    of: AgentRevision,
-    revisionId: string,
-  ): Promise<AgentDeployment['spec']['secretsRef'] | null> {
-    const { name, namespace = '' } = deployment.metadata;
-    const current = deployment.spec.secretsRef?.name;
-    const isOurs =
-      current === undefined ||
-      (await this.homes.secrets.isOurs({ namespace, name: current }, 'user-secrets'));
-    if (!isOurs) return null;
-    const copy = { namespace, name: secretNameOf(name, revisionId) };
-    const from = { namespace, name: of.spec.envSecretName, ownedBy: of };
-    return (await this.homes.secrets.copy(from, copy, deployment)) ? { name: copy.name } : undefined;
-  }
-
-  #newRevision(): NewRevision {
-    return { id: randomUUID(), at: this.clock.now().toISOString() };
-  }
-
   /** The resource itself. @throws PublicError not_found, the same for missing and foreign ones */
   find(caller: Caller, id: string): AgentDeployment {
     const { namespace } = this.workspaces.homeOf(caller.tenantId);
@@ -351,28 +235,11 @@ export class Deployments {
   }
 
   /** @throws PublicError not_found, bad_request when it is being deleted: what is asked for now would never be done */
-  #changeable(caller: Caller, id: string): AgentDeployment {
+  changeable(caller: Caller, id: string): AgentDeployment {
     const deployment = this.find(caller, id);
     if (deployment.metadata.deletionTimestamp !== undefined)
       throw new PublicError('bad_request', `Deployment with ID ${id} is being deleted`);
     return deployment;
-  }
-
-  /** Newest first. */
-  #skipped(deployment: AgentDeployment, made: readonly AgentRevision[]): RevisionAnswer[] {
-    const ids = new Set(made.map(idOf));
-    return supersededRevisions(deployment)
-      .filter(({ id }) => !ids.has(id))
-      .map((one) => renderSuperseded(deployment, one));
-  }
-
-  /** Those that the controller has made, newest first. */
-  revisionsOf(deployment: AgentDeployment): AgentRevision[] {
-    const { name, namespace = '' } = deployment.metadata;
-    return this.homes.revisions
-      .list(namespace)
-      .filter((revision) => revision.spec.deploymentName === name)
-      .sort((a, b) => b.spec.number - a.spec.number);
   }
 
   #listener(namespace: string, id: string | null | undefined): Listener | undefined {
@@ -412,7 +279,8 @@ export class Deployments {
     });
   }
 
-  async #render(caller: Caller, deployment: AgentDeployment): Promise<DeploymentAnswer> {
+  /** The answer about it, as it is. */
+  async render(caller: Caller, deployment: AgentDeployment): Promise<DeploymentAnswer> {
     const { namespace = '' } = deployment.metadata;
     const secret = deployment.spec.secretsRef?.name;
     const names = secret === undefined ? [] : await this.homes.secrets.names({ namespace, name: secret });
@@ -439,10 +307,6 @@ export class Deployments {
   }
 }
 
-function requireMatch({ metadata }: AgentDeployment, ifMatch: IfMatch | undefined): void {
-  ifMatch?.require(metadata.generation ?? 1);
-}
-
 function refuse(problems: readonly FieldProblem[]): void {
   if (problems.length > 0) throw invalid(problems);
 }
@@ -450,8 +314,4 @@ function refuse(problems: readonly FieldProblem[]): void {
 /** Undefined: nothing is said about secrets. An empty list takes all away. */
 function secretValues(secrets: CreateDeploymentRequest['secrets']): Values | undefined {
   return secrets ? Object.fromEntries(secrets.map(({ name, value }) => [name, value])) : undefined;
-}
-
-function secretNameOf(deployment: string, revisionId: string): string {
-  return `${deployment}-secrets-${revisionId.slice(0, 8)}`;
 }

@@ -155,8 +155,12 @@ function buildReason({ status }: AgentRevision): StatusReason | undefined {
     : { reason: built.reason, message: built.message };
 }
 
-/** A revision on the wire. */
-export function renderRevision(revision: AgentRevision, deployment: AgentDeployment): RevisionAnswer {
+/** A revision on the wire. @param isArchived whether the API server holds it no longer */
+export function renderRevision(
+  revision: AgentRevision,
+  deployment: AgentDeployment,
+  isArchived = false,
+): RevisionAnswer {
   const { metadata, spec, status } = revision;
   const changes = (status?.conditions ?? []).map((condition) => condition.lastTransitionTime).sort();
   const shown = shownRevisionStatus(revision, deployment);
@@ -167,6 +171,7 @@ export function renderRevision(revision: AgentRevision, deployment: AgentDeploym
     updated_at: wholeSeconds(changes.at(-1) ?? metadata.creationTimestamp ?? ''),
     status: shown,
     ...renderReason(unheard ?? buildReason(revision) ?? statusReason(revision)),
+    archived: isArchived,
     source: spec.source,
     source_revision_config: {
       image_uri: spec.imageUri ?? null,
@@ -244,6 +249,7 @@ function renderPending(
     updated_at: created,
     status: 'CREATING',
     ...renderReason(pendingReason(deployment)),
+    archived: false,
     source: deployment.spec.source,
     source_revision_config: { ...NO_REVISION_CONFIG, ...toWire(deployment.spec.sourceRevisionConfig) },
   };

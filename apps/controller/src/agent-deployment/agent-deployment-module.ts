@@ -19,9 +19,12 @@ import { type ControllerConfig, databaseServerSettings, platformSettings } from 
 import { CACHES, CLOCK, CONTROLLER_CONFIG, TRACE_STORE } from '../core/tokens.js';
 import { DatabaseServers } from './database-servers.js';
 import { DeploymentReconciler } from './deployment-reconciler.js';
+import type { DeploymentTools } from './deployment-tools.js';
 import { isSilent } from './observe.js';
 import { DeploymentProvisioning } from './provision.js';
+import { RevisionArchiver } from './revision-archiver.js';
 
+const TOOLS = Symbol('tools of AgentDeployments');
 export const AGENT_DEPLOYMENT_CONTROLLER = Symbol('controller of AgentDeployments');
 
 function agentDeploymentController(
@@ -76,21 +79,26 @@ function registrySecretsOf({
         }),
     },
     {
-      provide: DeploymentReconciler,
-      inject: [CACHES, KubeClient, CLOCK, EventRecorder, DeploymentProvisioning, CONTROLLER_CONFIG],
+      provide: TOOLS,
+      inject: [KubeClient, CLOCK, EventRecorder, DeploymentProvisioning, TRACE_STORE, CONTROLLER_CONFIG],
       useFactory: (
-        caches: Caches,
         client: KubeClient,
         clock: Clock,
         events: EventRecorder,
         provisioning: DeploymentProvisioning,
+        store: TraceStore,
         config: ControllerConfig,
-      ) => {
-        const registrySecrets = registrySecretsOf(platformSettings(config));
-        const agentVolumes = config.agentVolumes ?? AGENT_VOLUMES;
-        const tools = { client, clock, events, provisioning, registrySecrets, agentVolumes };
-        return new DeploymentReconciler(caches, tools);
-      },
+      ): DeploymentTools => ({
+        ...{ client, clock, events, provisioning },
+        archiver: new RevisionArchiver(client, store.revisionArchive),
+        registrySecrets: registrySecretsOf(platformSettings(config)),
+        agentVolumes: config.agentVolumes ?? AGENT_VOLUMES,
+      }),
+    },
+    {
+      provide: DeploymentReconciler,
+      inject: [CACHES, TOOLS],
+      useFactory: (caches: Caches, tools: DeploymentTools) => new DeploymentReconciler(caches, tools),
     },
     {
       provide: AGENT_DEPLOYMENT_CONTROLLER,

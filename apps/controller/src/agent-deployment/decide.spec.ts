@@ -135,12 +135,12 @@ describe('decideDeployment', () => {
       { kind: 'refuse', refusal: { reason: 'RevisionMissing' } },
     ],
     [
-      'forgets what is beyond the history limit',
+      'archives what is beyond the history limit',
       {
         deployment: deployment({ revisionHistoryLimit: 0 }),
         revisions: [revision(1, 'Failed'), current(revision(2, 'VariablesReady'))],
       },
-      { kind: 'forget-revisions', revisions: [{ metadata: { name: 'a-1' } }] },
+      { kind: 'archive-revisions', revisions: [{ metadata: { name: 'a-1' } }], tenantId: 't' },
     ],
     [
       'settles, and looks at the tracing project every minute',

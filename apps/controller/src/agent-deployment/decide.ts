@@ -46,7 +46,12 @@ export type DeploymentDecision =
       readonly message: string;
     }
   | { readonly kind: 'store-variables'; readonly revision: AgentRevision; readonly variables: Variables }
-  | { readonly kind: 'forget-revisions'; readonly revisions: readonly AgentRevision[] }
+  /** To the archive, since they are past the limit of the history. Everything else is done. */
+  | {
+      readonly kind: 'archive-revisions';
+      readonly revisions: readonly AgentRevision[];
+      readonly tenantId: string;
+    }
   | { readonly kind: 'settled'; readonly lookAgainMs: number };
 
 const REFUSED_MS = 10_000;
@@ -98,7 +103,7 @@ export function decideDeployment(world: DeploymentWorld): DeploymentDecision {
   return (
     decideVariables(world, environment) ??
     (lost && refuse(lost)) ??
-    decideForgetting(world) ?? { kind: 'settled', lookAgainMs: lookAgainMs ?? PROJECT_LOOK_MS }
+    decideArchiving(world, tenantId) ?? { kind: 'settled', lookAgainMs: lookAgainMs ?? PROJECT_LOOK_MS }
   );
 }
 
@@ -132,9 +137,12 @@ function decideVariables(
   });
 }
 
-function decideForgetting({ deployment, revisions }: DeploymentWorld): DeploymentDecision | undefined {
-  const forgotten = revisionsToForget(revisions, deployment.spec.revisionHistoryLimit);
-  return forgotten.length === 0 ? undefined : { kind: 'forget-revisions', revisions: forgotten };
+function decideArchiving(
+  { deployment, revisions }: DeploymentWorld,
+  tenantId: string,
+): DeploymentDecision | undefined {
+  const surplus = revisionsToForget(revisions, deployment.spec.revisionHistoryLimit);
+  return surplus.length === 0 ? undefined : { kind: 'archive-revisions', revisions: surplus, tenantId };
 }
 
 function refuse(refusal: Refusal, lookAgainMs = REFUSED_MS): DeploymentDecision {

@@ -1,12 +1,4 @@
-import {
-  addFinalizer,
-  type EventRecorder,
-  isAlreadyExists,
-  isConflict,
-  type KubeClient,
-  StatusWriter,
-} from '#lib/kube';
-import type { AgentVolume } from '#lib/manifests';
+import { addFinalizer, isAlreadyExists, isConflict, StatusWriter } from '#lib/kube';
 import { after, done, finalizerStep, type Result, wait } from '#lib/reconcile';
 import {
   type AgentDeployment,
@@ -18,31 +10,18 @@ import {
   type ObjectKey,
   RESOURCES,
 } from '#lib/resources';
-import type { Clock } from '#lib/time';
 import { workspaceOf } from '../caches.js';
 import { pacedLook } from '../paced-look.js';
 import { ownId } from '../identity/decide-id.js';
 import { ensureId } from '../identity/ensure-id.js';
 import { decideDeployment, type DeploymentDecision } from './decide.js';
+import type { DeploymentTools } from './deployment-tools.js';
 import { finalizeDeployment } from './finalize.js';
-import { forgetRevisions } from './forget-revisions.js';
+import { archiveRevisions } from './archive-revisions.js';
 import { makeRevision } from './make-revision.js';
 import { type DeploymentCaches, type DeploymentWorld, observeDeployment } from './observe.js';
-import type { DeploymentProvisioning } from './provision.js';
 import { reportVariables, storeVariables } from './store-variables.js';
 import { type Outcome, summarizeDeployment } from './summarize.js';
-
-/** What the reconciler works with. */
-export interface DeploymentTools {
-  readonly client: KubeClient;
-  readonly clock: Clock;
-  readonly events: Pick<EventRecorder, 'record'>;
-  readonly provisioning: DeploymentProvisioning;
-  /** Names of Secrets with logins of registries, by which nodes pull images. */
-  readonly registrySecrets: readonly string[];
-  /** Kinds of volumes that agents may have beside those that need no storage. */
-  readonly agentVolumes: readonly AgentVolume[];
-}
 
 /** What others find out has conditions of its own in the same list. */
 const CONDITIONS = [
@@ -86,7 +65,7 @@ export class DeploymentReconciler {
   }
 
   async reconcile(key: ObjectKey): Promise<Result> {
-    const { client, provisioning } = this.#tools;
+    const { client } = this.#tools;
     const found = this.#caches.deployments.find(key);
     if (!found) return done();
     const step = finalizerStep(found, FINALIZER.deployment);
@@ -94,21 +73,26 @@ export class DeploymentReconciler {
     if (step === 'finalize') {
       const workspace = workspaceOf(this.#caches.workspaces, found.metadata.namespace);
       const id = ownId(found, this.#caches.deployments.list());
-      return await finalizeDeployment(client, provisioning, found, { id, workspace });
+      return await finalizeDeployment(this.#tools, found, { id, workspace });
     }
     const held = await addFinalizer(client, RESOURCES.AgentDeployment, found, FINALIZER.deployment);
     const deployment = await ensureId(client, RESOURCES.AgentDeployment, held, this.#caches.deployments);
     const world = await observeDeployment(this.#tools, this.#caches, deployment);
     const decision = decideDeployment(world);
+    let outcome: Outcome;
     try {
-      await this.#report(world, decision, await this.#act(deployment, decision));
+      outcome = await this.#act(deployment, decision);
+      await this.#report(world, decision, outcome);
     } catch (error) {
       // another writer was first, perhaps this controller before its cache saw that: the next pass sees more
       if (!isConflict(error) && !isAlreadyExists(error))
         await this.#report(world, decision, { kind: 'failed', error });
       throw error;
     }
-    return resultOf(decision, this.#caches.deployments.list().length);
+    const retryMs = outcome.kind === 'done' ? outcome.retryMs : undefined;
+    return retryMs === undefined
+      ? resultOf(decision, this.#caches.deployments.list().length)
+      : after(retryMs);
   }
 
   async #act(deployment: AgentDeployment, decision: DeploymentDecision): Promise<Outcome> {
@@ -150,9 +134,8 @@ export class DeploymentReconciler {
         events.record(RESOURCES.AgentDeployment, deployment, { type: 'Warning', reason, message });
         break;
       }
-      case 'forget-revisions':
-        await forgetRevisions(client, decision.revisions);
-        break;
+      case 'archive-revisions':
+        return await archiveRevisions(this.#tools, deployment, decision);
       case 'refuse':
       case 'settled':
         break;
@@ -207,7 +190,7 @@ function resultOf(decision: DeploymentDecision, count: number): Result {
     case 'make-revision':
     case 'reject-request':
     case 'store-variables':
-    case 'forget-revisions':
+    case 'archive-revisions':
       return after(0);
     default:
       return decision satisfies never;

@@ -29,7 +29,12 @@ import type { DeploymentWorld } from './observe.js';
 
 /** What came of carrying out a decision. */
 export type Outcome =
-  | { readonly kind: 'done'; readonly projectId?: string }
+  | {
+      readonly kind: 'done';
+      readonly projectId?: string;
+      /** It is tried again then, which keeps nothing else of the deployment waiting. */
+      readonly retryMs?: number;
+    }
   | { readonly kind: 'failed'; readonly error: unknown };
 
 /** In the order in which a deployment comes to them. */
@@ -79,14 +84,14 @@ export function summarizeDeployment(
 /** Whether this generation is handled as far as it can be. */
 function isFinal({ kind }: DeploymentDecision, outcome: Outcome): boolean {
   if (outcome.kind === 'failed') return outcome.error instanceof TerminalError;
-  return kind === 'settled' || kind === 'refuse';
+  return kind === 'settled' || kind === 'archive-revisions' || kind === 'refuse';
 }
 
 function handledRequest({ deployment, revisions }: DeploymentWorld, decision: DeploymentDecision) {
   const { spec, status } = deployment;
   if (decision.kind === 'reject-request') return decision.requestId;
-  if (decision.kind === 'settled' && spec.revisionRequest && isHandled(deployment, revisions))
-    return spec.revisionRequest.id;
+  const isSettled = decision.kind === 'settled' || decision.kind === 'archive-revisions';
+  if (isSettled && spec.revisionRequest && isHandled(deployment, revisions)) return spec.revisionRequest.id;
   return status?.handledRevisionRequestId;
 }
 
@@ -103,7 +108,7 @@ function stageOf(decision: DeploymentDecision): Stage {
     case 'make-revision':
     case 'reject-request':
     case 'store-variables':
-    case 'forget-revisions':
+    case 'archive-revisions':
     case 'settled':
       return CONDITION.revisionReady;
     default:

@@ -24,7 +24,7 @@ export interface AgentDeploymentSpec {
   readonly idleSeconds?: number;
   /** Whether the Service goes back to the former revision when the one that took over fails while the pods of the former one are still there. True when unset. */
   readonly rollbackOnFailure?: boolean;
-  /** Revisions to keep beside the active one. */
+  /** Revisions to keep beside the active one; older ones are moved to the archive, where REST finds them. */
   readonly revisionHistoryLimit: number;
   /** Asks for a new revision. */
   readonly revisionRequest?: RevisionRequest;

@@ -23,6 +23,7 @@ import { runStatistics, runStatisticsFilling } from './run-statistics.js';
 import { projectDeletions } from './project-deletions.js';
 import { runKeysByTrace, traceErasures } from './trace-erasures.js';
 import { traceShares } from './trace-shares.js';
+import { revisionArchive } from './revision-archive.js';
 import { smallArchiveRecords } from './small-archive-records.js';
 import { shortlivedRuns, traceRetention } from './trace-retention.js';
 import { signedFeedbackTokens } from './signed-feedback-tokens.js';
@@ -81,5 +82,6 @@ export function allMigrations(control: Pick<ControlTables, 'migrate'>): readonly
     marksOfCluster,
     threadsByTime,
     heldExports,
+    revisionArchive,
   ];
 }

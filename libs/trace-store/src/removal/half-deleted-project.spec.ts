@@ -99,6 +99,7 @@ const APART = [
   'feedbackConfigs',
   'prices',
   'exportArchive',
+  'revisionArchive',
 ];
 /** Exports name their project, and refuse one that is being deleted. */
 const EXPORTS = ['exportCounts', 'exportProgress', 'exportSource'];

@@ -1,0 +1,32 @@
+import { PublicError } from '#lib/errors';
+import { type AgentRevision, idOf } from '#lib/resources';
+
+/**
+ * What of an archived revision is deployed again: its resource spec, and its image by the digest that it ran. Variables are
+ * not in the archive.
+ * @throws PublicError bad_request when the archive does not have enough
+ */
+export function archivedSnapshot(revision: AgentRevision): Pick<AgentRevision, 'spec'> {
+  const { spec, status } = revision;
+  // the listener of another cluster writes its status: what it names as the image is not for this one
+  const isOfElsewhere = spec.placeNamespace !== undefined;
+  if (spec.source === 'git_host') {
+    const ref = spec.git?.repoRef;
+    const from = ref === undefined ? 'the repository' : `repo_ref ${ref}`;
+    throw refused(revision, `the image of its build is not kept; request a new revision from ${from}`);
+  }
+  if (isOfElsewhere && spec.source !== 'external_image')
+    throw refused(revision, 'it ran in another cluster; request a new revision');
+  // a larger one than the archive takes is left out of it
+  if ((spec.resourceSpec as object | null | undefined) === null)
+    throw refused(revision, 'its resource spec was too large for the archive; request a new revision');
+  const image = isOfElsewhere ? undefined : (status?.pinnedImage ?? status?.image);
+  return { spec: image === undefined ? spec : { ...spec, imageUri: image } };
+}
+
+function refused(revision: AgentRevision, because: string): PublicError {
+  return new PublicError(
+    'bad_request',
+    `Revision with ID ${idOf(revision) ?? ''} is archived and cannot be deployed again: ${because}`,
+  );
+}

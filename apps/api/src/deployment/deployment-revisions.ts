@@ -1,0 +1,187 @@
+import type { Caller } from '#lib/auth';
+import { PublicError } from '#lib/errors';
+import { type AgentDeployment, type AgentRevision, type ConfigMap, idOf } from '#lib/resources';
+import type { Clock } from '#lib/time';
+import type { IfMatch } from '../wire/if-match.js';
+import { archivedSnapshot } from './archived-snapshot.js';
+import type { DeploymentAnswer, RevisionAnswer, RevisionPage } from './deployment-answer.js';
+import type { RevisionsQuery } from './deployment-query.js';
+import type { CreateRevisionRequest } from './deployment-request.js';
+import { type NewRevision, redeployedSpec } from './deployment-spec.js';
+import type { DeploymentHomes, Deployments } from './deployments.js';
+import { newRevision, secretNameOf } from './new-revision.js';
+import { pendingRevision } from './pending-revision.js';
+import { revisionNotFound } from './removed-revisions.js';
+import {
+  renderPendingRevision,
+  renderRevision,
+  renderSuperseded,
+  shownRevisionStatus,
+} from './render-deployment.js';
+import { requireMatch } from './require-match.js';
+import type { RevisionHistory } from './revision-history.js';
+import { asking, supersededRevisions } from './superseded-revisions.js';
+
+type SecretsRef = AgentDeployment['spec']['secretsRef'];
+
+/** Which revision a new one repeats. */
+interface Origin {
+  readonly of: Pick<AgentRevision, 'spec'>;
+  readonly request: NewRevision;
+  /** Null: the deployment goes on naming the Secret that it names. */
+  readonly secretsRef: SecretsRef | null;
+}
+
+/** Revisions of deployments: those that are made, asked for, skipped or archived. */
+export class DeploymentRevisions {
+  constructor(
+    private readonly homes: Pick<DeploymentHomes, 'deployments' | 'secrets'>,
+    private readonly deployments: Pick<Deployments, 'find' | 'changeable' | 'update' | 'render'>,
+    private readonly history: RevisionHistory,
+    private readonly clock: Clock,
+  ) {}
+
+  /** Makes a revision of what the deployment is, or of what the request changes of it. */
+  async create(
+    caller: Caller,
+    id: string,
+    request: CreateRevisionRequest,
+    ifMatch?: IfMatch,
+  ): Promise<RevisionAnswer> {
+    const conditions = { ifMatch, makesOne: true };
+    const { latest_revision_id: made } = await this.deployments.update(caller, id, request, conditions);
+    return this.get(caller, id, made ?? '');
+  }
+
+  async list(caller: Caller, id: string, query: RevisionsQuery): Promise<RevisionPage> {
+    const deployment = this.deployments.find(caller, id);
+    const { status, offset, limit } = query;
+    const wanted = (word: string): boolean => status === undefined || status.includes(word);
+    const unmade = (await this.#unmade(caller, deployment)).filter((one) => wanted(one.status));
+    const shown = unmade.slice(offset, offset + limit);
+    const found = await this.history.list(
+      caller.tenantId,
+      deployment,
+      (one) => wanted(shownRevisionStatus(one, deployment)),
+      { status, offset: Math.max(0, offset - unmade.length), limit: limit - shown.length },
+    );
+    const resources = [
+      ...shown,
+      ...found.map((one) => renderRevision(one.revision, deployment, one.isArchived)),
+    ];
+    const removed = await this.history.countLost(caller.tenantId, deployment);
+    return { resources, offset: offset + resources.length, removed };
+  }
+
+  async get(caller: Caller, id: string, revisionId: string): Promise<RevisionAnswer> {
+    const deployment = this.deployments.find(caller, id);
+    const held = this.history.held(deployment).find((one) => idOf(one) === revisionId);
+    if (held) return renderRevision(held, deployment);
+    const unmade = (await this.#unmade(caller, deployment)).find((one) => one.id === revisionId);
+    if (unmade) return unmade;
+    const found = await this.history.find(caller.tenantId, deployment, revisionId);
+    if (found) return renderRevision(found.revision, deployment, found.isArchived);
+    throw await this.#notFound(caller, deployment, revisionId);
+  }
+
+  /** Those that the controller has made and the API server holds, newest first. */
+  held(deployment: AgentDeployment): AgentRevision[] {
+    return this.history.held(deployment);
+  }
+
+  /** What an archived revision printed last; undefined of any other. */
+  async findOutputs(
+    caller: Caller,
+    deployment: AgentDeployment,
+    revisionId: string,
+  ): Promise<readonly ConfigMap[] | undefined> {
+    return this.history.findOutputs(caller.tenantId, deployment, revisionId);
+  }
+
+  async redeploy(
+    caller: Caller,
+    id: string,
+    revisionId: string,
+    ifMatch?: IfMatch,
+  ): Promise<DeploymentAnswer> {
+    const deployment = this.deployments.changeable(caller, id);
+    requireMatch(deployment, ifMatch);
+    const { name, namespace = '' } = deployment.metadata;
+    const { of, request, secretsRef } = await this.#originOf(caller, deployment, revisionId);
+    let former: string | undefined;
+    let changed: AgentDeployment;
+    try {
+      changed = await this.homes.deployments.change({ namespace, name }, (current) => {
+        requireMatch(current, ifMatch);
+        former = current.spec.secretsRef?.name;
+        return asking(current, redeployedSpec(current.spec, of, request, secretsRef));
+      });
+    } catch (error) {
+      if (secretsRef) await this.homes.secrets.delete({ namespace, name: secretsRef.name });
+      throw error;
+    }
+    if (former !== undefined && secretsRef !== null && former !== secretsRef?.name)
+      await this.homes.secrets.deleteOurs({ namespace, name: former }, 'user-secrets');
+    return this.deployments.render(caller, changed);
+  }
+
+  /** @throws PublicError when the revision cannot be deployed again */
+  async #originOf(caller: Caller, deployment: AgentDeployment, revisionId: string): Promise<Origin> {
+    const request = newRevision(this.clock);
+    const held = this.history.held(deployment).find((one) => idOf(one) === revisionId);
+    if (held) {
+      const secretsRef = await this.#variablesOf(deployment, held, request.id);
+      return { of: held, request: { ...request, fromRevisionId: revisionId }, secretsRef };
+    }
+    const unmade = (await this.#unmade(caller, deployment)).find((one) => one.id === revisionId);
+    if (unmade)
+      throw new PublicError(
+        'bad_request',
+        unmade.status === 'SKIPPED'
+          ? `Revision with ID ${revisionId} was skipped: another revision was requested before it was created`
+          : `Revision with ID ${revisionId} has not been created yet`,
+      );
+    const found = await this.history.find(caller.tenantId, deployment, revisionId);
+    if (!found) throw await this.#notFound(caller, deployment, revisionId);
+    // nothing names it for the controller, which makes the revision of the spec as it is then
+    return { of: archivedSnapshot(found.revision), request, secretsRef: null };
+  }
+
+  /**
+   * A Secret with the variables that the revision had; undefined when it had none. Null: the deployment names a Secret that a
+   * person keeps, so it goes on naming that.
+   */
+  async #variablesOf(
+    deployment: AgentDeployment,
+    of: AgentRevision,
+    revisionId: string,
+  ): Promise<SecretsRef | null> {
+    const { name, namespace = '' } = deployment.metadata;
+    const current = deployment.spec.secretsRef?.name;
+    const isOurs =
+      current === undefined ||
+      (await this.homes.secrets.isOurs({ namespace, name: current }, 'user-secrets'));
+    if (!isOurs) return null;
+    const copy = { namespace, name: secretNameOf(name, revisionId) };
+    const from = { namespace, name: of.spec.envSecretName, ownedBy: of };
+    return (await this.homes.secrets.copy(from, copy, deployment)) ? { name: copy.name } : undefined;
+  }
+
+  async #notFound(caller: Caller, deployment: AgentDeployment, revisionId: string): Promise<PublicError> {
+    return revisionNotFound(revisionId, await this.history.countLost(caller.tenantId, deployment));
+  }
+
+  /** The one that was asked for last, and those that were passed over before they were made, newest first. */
+  async #unmade(caller: Caller, deployment: AgentDeployment): Promise<readonly RevisionAnswer[]> {
+    const pending = pendingRevision(deployment);
+    const superseded = supersededRevisions(deployment);
+    const ids = superseded.map(({ id }) => id.toLowerCase());
+    const made = await this.history.madeOf(caller.tenantId, deployment, ids);
+    return [
+      ...(pending && !made.has(pending.id)
+        ? [renderPendingRevision(deployment, pending, this.clock.now())]
+        : []),
+      ...superseded.filter(({ id }) => !made.has(id)).map((one) => renderSuperseded(deployment, one)),
+    ];
+  }
+}

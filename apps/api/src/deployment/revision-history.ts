@@ -1,0 +1,112 @@
+import { parseJson } from '#lib/json';
+import { type AgentDeployment, type AgentRevision, type ConfigMap, idOf, isUuid } from '#lib/resources';
+import type { ArchivedRevision, RevisionArchive, RevisionOwner } from '#lib/trace-store';
+import type { ResourceHome } from '../kubernetes/resource-home.js';
+import { removedOf } from './removed-revisions.js';
+
+/** A part of the history, newest first. */
+export interface HistoryPart {
+  /** Words of the wire; absent: any. */
+  readonly status?: readonly string[] | undefined;
+  readonly offset: number;
+  readonly limit: number;
+}
+
+/** A revision, wherever it is kept. */
+export interface FoundRevision {
+  readonly revision: AgentRevision;
+  /** Whether the API server holds it no longer. */
+  readonly isArchived: boolean;
+}
+
+function ofArchive({ object }: ArchivedRevision): FoundRevision {
+  return { revision: parseJson(object) as AgentRevision, isArchived: true };
+}
+
+/**
+ * Revisions that the API server holds and those that were moved to the archive, as one. A revision is stored in the archive
+ * before it is deleted; while it is in both, the resource counts.
+ */
+export class RevisionHistory {
+  constructor(
+    private readonly revisions: Pick<ResourceHome<AgentRevision>, 'list'>,
+    private readonly archive: RevisionArchive,
+  ) {}
+
+  /** Those that the API server holds, newest first. */
+  held({ metadata: { name, namespace = '' } }: AgentDeployment): AgentRevision[] {
+    return this.revisions
+      .list(namespace)
+      .filter((revision) => revision.spec.deploymentName === name)
+      .sort((a, b) => b.spec.number - a.spec.number);
+  }
+
+  async find(tenantId: string, deployment: AgentDeployment, id: string): Promise<FoundRevision | undefined> {
+    const revision = this.held(deployment).find((one) => idOf(one) === id);
+    if (revision) return { revision, isArchived: false };
+    const archived = await this.archive.find(ownerOf(tenantId, deployment), id);
+    return archived && ofArchive(archived);
+  }
+
+  /** What an archived revision and its build printed last, as the ConfigMaps that held it. */
+  async findOutputs(
+    tenantId: string,
+    deployment: AgentDeployment,
+    id: string,
+  ): Promise<readonly ConfigMap[] | undefined> {
+    const outputs = await this.archive.findOutputs(ownerOf(tenantId, deployment), id);
+    return outputs === undefined ? undefined : (parseJson(outputs) as readonly ConfigMap[]);
+  }
+
+  /** @param isListed the status that is wanted, of those that the API server holds */
+  async list(
+    tenantId: string,
+    deployment: AgentDeployment,
+    isListed: (revision: AgentRevision) => boolean,
+    { status, offset, limit }: HistoryPart,
+  ): Promise<readonly FoundRevision[]> {
+    const held = this.held(deployment);
+    const wanted = held.filter(isListed).map((revision) => ({ revision, isArchived: false }));
+    if (removedOf(held) === 0 || limit <= 0) return wanted.slice(offset, offset + Math.max(0, limit));
+    // of the archive, none before this one can be in the part: at most all of the others come before it
+    const first = Math.max(0, offset - wanted.length);
+    const archived = await this.archive.list(ownerOf(tenantId, deployment), {
+      ...{ status, except: idsOf(held) },
+      ...{ offset: first, limit: offset + limit - first },
+    });
+    return [...wanted, ...archived.map(ofArchive)]
+      .sort((a, b) => b.revision.spec.number - a.revision.spec.number)
+      .slice(offset - first, offset - first + limit);
+  }
+
+  /** Ids of those of these that were made, wherever they are kept. */
+  async madeOf(
+    tenantId: string,
+    deployment: AgentDeployment,
+    ids: readonly string[],
+  ): Promise<ReadonlySet<string>> {
+    const held = this.held(deployment);
+    const made = new Set(idsOf(held));
+    const others = ids.filter((id) => !made.has(id));
+    if (removedOf(held) === 0 || others.length === 0) return made;
+    return new Set([...made, ...(await this.archive.among(ownerOf(tenantId, deployment), others))]);
+  }
+
+  /** How many were made and are neither held nor archived. */
+  async countLost(tenantId: string, deployment: AgentDeployment): Promise<number> {
+    const held = this.held(deployment);
+    const removed = removedOf(held);
+    if (removed === 0) return 0;
+    const archived = await this.archive.count(ownerOf(tenantId, deployment), idsOf(held));
+    return Math.max(0, removed - archived);
+  }
+}
+
+function ownerOf(tenantId: string, deployment: AgentDeployment): RevisionOwner {
+  return { tenantId, deploymentId: idOf(deployment) ?? '' };
+}
+
+/** Ids that a person wrote may be none; the archive has none of those. */
+function idsOf(held: readonly AgentRevision[]): readonly string[] {
+  return held.map((one) => idOf(one)).filter((id) => isUuid(id));
+}

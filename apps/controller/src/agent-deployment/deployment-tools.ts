@@ -1,0 +1,18 @@
+import type { EventRecorder, KubeClient } from '#lib/kube';
+import type { AgentVolume } from '#lib/manifests';
+import type { Clock } from '#lib/time';
+import type { DeploymentProvisioning } from './provision.js';
+import type { RevisionArchiver } from './revision-archiver.js';
+
+/** What the reconciler works with. */
+export interface DeploymentTools {
+  readonly client: KubeClient;
+  readonly clock: Clock;
+  readonly events: Pick<EventRecorder, 'record'>;
+  readonly provisioning: DeploymentProvisioning;
+  readonly archiver: Pick<RevisionArchiver, 'store' | 'forget'>;
+  /** Names of Secrets with logins of registries, by which nodes pull images. */
+  readonly registrySecrets: readonly string[];
+  /** Kinds of volumes that agents may have beside those that need no storage. */
+  readonly agentVolumes: readonly AgentVolume[];
+}

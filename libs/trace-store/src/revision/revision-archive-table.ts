@@ -1,0 +1,102 @@
+import { inTransaction, type Pool } from '#lib/postgres';
+import type { ArchivedRevision, RevisionArchive, RevisionOwner, RevisionSearch } from './revision-archive.js';
+
+/** How much of a deployment is kept. */
+export interface RevisionBounds {
+  readonly revisions: number;
+  /** Revisions that keep what they printed last, which may be half a megabyte each. */
+  readonly withOutputs: number;
+}
+
+const BOUNDS: RevisionBounds = { revisions: 1_000, withOutputs: 20 };
+
+const OF_OWNER = 'tenant_id = $1 AND deployment_id = $2';
+
+/** The table `archived_revisions`. */
+export class RevisionArchiveTable implements RevisionArchive {
+  readonly #pool: Pool;
+  readonly #bounds: RevisionBounds;
+
+  constructor(pool: Pool, bounds = BOUNDS) {
+    this.#pool = pool;
+    this.#bounds = bounds;
+  }
+
+  async store(
+    { tenantId, deploymentId }: RevisionOwner,
+    { id, number, status, object }: ArchivedRevision,
+    outputs: string | undefined,
+  ): Promise<void> {
+    const { revisions, withOutputs } = this.#bounds;
+    await inTransaction(this.#pool, async (db) => {
+      await db.query(
+        `INSERT INTO archived_revisions (tenant_id, deployment_id, id, number, status, object, outputs)
+        VALUES ($1, $2, $3, $4, $5, $6, $7)
+        ON CONFLICT (tenant_id, deployment_id, id)
+        DO UPDATE SET status = excluded.status, object = excluded.object, outputs = coalesce(excluded.outputs, archived_revisions.outputs)
+        WHERE archived_revisions.number = excluded.number`,
+        [tenantId, deploymentId, id, number, status, object, outputs],
+      );
+      await db.query(
+        `DELETE FROM archived_revisions WHERE ${OF_OWNER} AND id IN (
+          SELECT id FROM archived_revisions WHERE ${OF_OWNER} ORDER BY number DESC, id DESC OFFSET $3)`,
+        [tenantId, deploymentId, revisions],
+      );
+      await db.query(
+        `UPDATE archived_revisions SET outputs = NULL WHERE ${OF_OWNER} AND id IN (
+          SELECT id FROM archived_revisions WHERE ${OF_OWNER} AND outputs IS NOT NULL
+          ORDER BY number DESC, id DESC OFFSET $3)`,
+        [tenantId, deploymentId, withOutputs],
+      );
+    });
+  }
+
+  async find({ tenantId, deploymentId }: RevisionOwner, id: string): Promise<ArchivedRevision | undefined> {
+    const { rows } = await this.#pool.query<ArchivedRevision>(
+      `SELECT id, number, status, object FROM archived_revisions WHERE ${OF_OWNER} AND id = $3`,
+      [tenantId, deploymentId, id],
+    );
+    return rows[0];
+  }
+
+  async findOutputs({ tenantId, deploymentId }: RevisionOwner, id: string): Promise<string | undefined> {
+    const { rows } = await this.#pool.query<{ outputs: string | null }>(
+      `SELECT outputs FROM archived_revisions WHERE ${OF_OWNER} AND id = $3`,
+      [tenantId, deploymentId, id],
+    );
+    return rows[0]?.outputs ?? undefined;
+  }
+
+  async list(
+    { tenantId, deploymentId }: RevisionOwner,
+    { status, except, offset, limit }: RevisionSearch,
+  ): Promise<readonly ArchivedRevision[]> {
+    const { rows } = await this.#pool.query<ArchivedRevision>(
+      `SELECT id, number, status, object FROM archived_revisions
+      WHERE ${OF_OWNER} AND id <> ALL($3::uuid[]) AND ($4::text[] IS NULL OR status = ANY($4))
+      ORDER BY number DESC, id DESC OFFSET $5 LIMIT $6`,
+      [tenantId, deploymentId, except, status ?? null, offset, limit],
+    );
+    return rows;
+  }
+
+  async among({ tenantId, deploymentId }: RevisionOwner, ids: readonly string[]): Promise<readonly string[]> {
+    const { rows } = await this.#pool.query<{ id: string }>(
+      `SELECT id FROM archived_revisions WHERE ${OF_OWNER} AND id = ANY($3::uuid[])`,
+      [tenantId, deploymentId, ids],
+    );
+    return rows.map(({ id }) => id);
+  }
+
+  async count({ tenantId, deploymentId }: RevisionOwner, except: readonly string[]): Promise<number> {
+    const { rows } = await this.#pool.query<{ count: number }>(
+      `SELECT count(*)::int AS count FROM archived_revisions WHERE ${OF_OWNER} AND id <> ALL($3::uuid[])`,
+      [tenantId, deploymentId, except],
+    );
+    return rows[0]?.count ?? 0;
+  }
+
+  async forget({ tenantId, deploymentId }: RevisionOwner): Promise<void> {
+    await this.#pool.query(`DELETE FROM archived_revisions WHERE ${OF_OWNER}`, [tenantId, deploymentId]);
+  }
+}

@@ -1,0 +1,48 @@
+/** A revision past the limit of its deployment's history, as the API server held it. */
+export interface ArchivedRevision {
+  /** Of the wire. */
+  readonly id: string;
+  readonly number: number;
+  /** Word of the wire. */
+  readonly status: string;
+  /** JSON of the resource. */
+  readonly object: string;
+}
+
+/** Whose revisions. */
+export interface RevisionOwner {
+  readonly tenantId: string;
+  /** Of the wire. */
+  readonly deploymentId: string;
+}
+
+/** Which archived revisions of a deployment are wanted. */
+export interface RevisionSearch {
+  /** Absent: any. */
+  readonly status?: readonly string[] | undefined;
+  /** Ids that are left out: those that the API server holds still. */
+  readonly except: readonly string[];
+  readonly offset: number;
+  readonly limit: number;
+}
+
+/** Revisions past the limit of the history of their deployments, which the API server holds no longer. */
+export interface RevisionArchive {
+  /**
+   * Doing it again replaces what was stored of it. Afterwards the oldest of the deployment are dropped beyond 1,000, and
+   * the outputs of all but the newest 20 that have some.
+   * @param outputs JSON of what its containers and its build printed last
+   */
+  store(owner: RevisionOwner, revision: ArchivedRevision, outputs: string | undefined): Promise<void>;
+  find(owner: RevisionOwner, id: string): Promise<ArchivedRevision | undefined>;
+  /** JSON of what it printed last; undefined where nothing is kept. */
+  findOutputs(owner: RevisionOwner, id: string): Promise<string | undefined>;
+  /** By number, newest first. */
+  list(owner: RevisionOwner, search: RevisionSearch): Promise<readonly ArchivedRevision[]>;
+  /** Those of these ids that it has. */
+  among(owner: RevisionOwner, ids: readonly string[]): Promise<readonly string[]>;
+  /** How many there are beside these. */
+  count(owner: RevisionOwner, except: readonly string[]): Promise<number>;
+  /** Drops all of a deployment that is deleted. */
+  forget(owner: RevisionOwner): Promise<void>;
+}
