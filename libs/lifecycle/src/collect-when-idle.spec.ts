@@ -8,7 +8,7 @@ const MB = 2 ** 20;
 
 function programOf(heapBytes: number) {
   const clock = new FakeClock();
-  const state = { cpuMs: 0, heapBytes, collections: 0, alive: 30 * MB, takesMs: 0 };
+  const state = { cpuMs: 0, heapBytes, collections: 0, deep: 0, alive: 30 * MB, takesMs: 0 };
   let tookMs = 0;
   const timed: Clock = {
     now: () => clock.now(),
@@ -16,13 +16,18 @@ function programOf(heapBytes: number) {
     after: (ms, callback) => clock.after(ms, callback),
     sleep: (ms, signal) => clock.sleep(ms, signal),
   };
+  const collect = (): void => {
+    state.collections++;
+    tookMs += state.takesMs;
+    state.heapBytes = state.alive;
+  };
   collectWhenIdle(timed, {
     cpuMs: () => state.cpuMs,
     heapBytes: () => state.heapBytes,
-    collect: () => {
-      state.collections++;
-      tookMs += state.takesMs;
-      state.heapBytes = state.alive;
+    collect,
+    collectAll: () => {
+      state.deep++;
+      collect();
     },
   });
   return { clock, state };
@@ -33,11 +38,26 @@ describe('collectWhenIdle', () => {
     const { clock, state } = programOf(50 * MB);
     await clock.advance(10_000);
     expect(state.collections).toBe(1);
-    await clock.advance(60_000);
+    await clock.advance(40_000);
     expect(state.collections).toBe(1);
     state.heapBytes += 8 * MB;
     await clock.advance(20_000);
     expect(state.collections).toBe(2);
+  });
+
+  it('gives back all it can after a minute, once until it works again', async () => {
+    const { clock, state } = programOf(50 * MB);
+    await clock.advance(50_000);
+    expect(state.deep).toBe(0);
+    await clock.advance(20_000);
+    expect(state.deep).toBe(1);
+    state.heapBytes += 8 * MB;
+    await clock.advance(600_000);
+    expect(state).toMatchObject({ deep: 1, collections: 3 });
+    state.cpuMs += 5_000;
+    await clock.advance(20_000);
+    await clock.advance(60_000);
+    expect(state.deep).toBe(2);
   });
 
   it('leaves a program alone that works', async () => {

@@ -11,6 +11,10 @@ const WORTH_SHARE = 0.25;
 const PAUSES_PER_COLLECTION = 100;
 /** Of one core; a program that works collects by itself. */
 const IDLE_SHARE = 0.15;
+/** Idle for so long, a program gives back what it has for its next work as well. */
+const DEEP_AFTER_MS = 60_000;
+/** Of a larger heap the pause would be noticed: it is some three times that of a full collection. */
+const DEEP_MAX_BYTES = 128 * 2 ** 20;
 
 /** What a process knows of itself. */
 export interface OwnProcess {
@@ -19,23 +23,33 @@ export interface OwnProcess {
   readonly heapBytes: () => number;
   /** A full collection, which takes some 50 ms of a heap of 40 MB. */
   readonly collect: () => void;
+  /** One that gives back empty pages and compiled code too: some 110 ms of the same heap. */
+  readonly collectAll: () => void;
 }
 
 /**
  * Collects what a program left behind when it became idle. V8 collects while a program allocates: one that stopped, as a
- * platform that nobody uses, keeps the garbage of its last work, and of its start, for as long as it does nothing.
+ * platform that nobody uses, keeps the garbage of its last work, and of its start, for as long as it does nothing. After
+ * a minute of it, once, it gives back all it can, which it makes again with its next work.
  */
 export function collectWhenIdle(clock: Clock = systemClock, own: OwnProcess = ownProcess()): void {
   let aliveBytes = 0;
   let notBeforeMs = 0;
   let lastCpuMs = own.cpuMs();
   let lastMs = clock.monotonicMs();
+  let idleSinceMs = lastMs;
+  let gaveBack = false;
   const look = (): void => {
     const [cpuMs, nowMs] = [own.cpuMs(), clock.monotonicMs()];
     const isIdle = cpuMs - lastCpuMs < (nowMs - lastMs) * IDLE_SHARE;
+    if (!isIdle) [idleSinceMs, gaveBack] = [nowMs, false];
     const worthBytes = Math.max(WORTH_BYTES, aliveBytes * WORTH_SHARE);
-    if (isIdle && nowMs >= notBeforeMs && own.heapBytes() - aliveBytes > worthBytes) {
-      own.collect();
+    const isDeep = !gaveBack && nowMs - idleSinceMs >= DEEP_AFTER_MS && own.heapBytes() < DEEP_MAX_BYTES;
+    const isWorth = isDeep || own.heapBytes() - aliveBytes > worthBytes;
+    if (isIdle && nowMs >= notBeforeMs && isWorth) {
+      if (isDeep) own.collectAll();
+      else own.collect();
+      gaveBack ||= isDeep;
       aliveBytes = own.heapBytes();
       const endMs = clock.monotonicMs();
       notBeforeMs = endMs + (endMs - nowMs) * PAUSES_PER_COLLECTION;
@@ -49,20 +63,22 @@ export function collectWhenIdle(clock: Clock = systemClock, own: OwnProcess = ow
 
 /** This process. */
 export function ownProcess(): OwnProcess {
-  let collect: (() => void) | undefined;
+  let made: NodeJS.GCFunction | undefined;
+  const collector = (): NodeJS.GCFunction => {
+    if (!made) {
+      // Node offers it to those alone who start it with this flag
+      setFlagsFromString('--expose-gc');
+      made = runInNewContext('gc') as NodeJS.GCFunction;
+    }
+    return made;
+  };
   return {
     cpuMs: () => {
       const { user, system } = process.cpuUsage();
       return (user + system) / 1000;
     },
     heapBytes: () => getHeapStatistics().used_heap_size,
-    collect: () => {
-      if (!collect) {
-        // Node offers it to those alone who start it with this flag
-        setFlagsFromString('--expose-gc');
-        collect = runInNewContext('gc') as () => void;
-      }
-      collect();
-    },
+    collect: () => collector()(),
+    collectAll: () => collector()({ type: 'major', execution: 'sync', flavor: 'last-resort' }),
   };
 }
