@@ -11,6 +11,11 @@ import { Rest } from '../support/rest.js';
 const RELEASES = join(import.meta.dirname, 'releases');
 const PATIENCE_MS = 240_000;
 
+/** An answer without the times of tests of destinations, which are repeated once a day. */
+function withoutTests<T>(answer: T): T {
+  return JSON.parse(JSON.stringify(answer, (name, value) => (name === 'tested_at' ? undefined : value))) as T;
+}
+
 /** `holds.json` of a release: what `releases/take.mjs` stored and was answered. */
 interface Holdings {
   readonly tenantId: string;
@@ -112,7 +117,7 @@ describe.each(releases)('a platform that %s stored', (release) => {
   it.each(holds.rest)('answers GET $path as before', async ({ path, answer }) => {
     const { status, body } = await rest.get<object>(path);
     expect(status).toBe(200);
-    expect(body).toMatchObject(answer);
+    expect(withoutTests(body)).toMatchObject(withoutTests(answer));
   });
 
   it.each(holds.agent)('answers the agent’s GET $path as before', async ({ path, answer }) => {
