@@ -96,6 +96,18 @@ interface Autoscaler {
     return found.status ?? {};
   }
 
+  /** An autoscaler of a user has the number once it has conditions. */
+  async function awaitMetrics(place: string, name: string): Promise<void> {
+    await waitFor(
+      async () => {
+        const { conditions = [], currentMetrics = [] } = await autoscalerOf(place, name);
+        const active = conditions.find(({ type }) => type === 'ScalingActive');
+        return active?.status === 'True' && currentMetrics.some(({ resource }) => resource?.name === 'cpu');
+      },
+      { ...PATIENT, what: `the autoscaler ${name} to have metrics` },
+    );
+  }
+
   /** What an autoscaler says of every number that it chose. */
   async function rescalesOf(place: string, name: string): Promise<string> {
     const selector = `involvedObject.name=${name},reason=SuccessfulRescale`;
@@ -202,14 +214,7 @@ interface Autoscaler {
   }, 1_500_000);
 
   it('follows the CPU of the api by the HorizontalPodAutoscaler of the chart', async () => {
-    await waitFor(
-      async () => {
-        const { conditions = [], currentMetrics = [] } = await autoscalerOf(SYSTEM, 'agentplane-api');
-        const active = conditions.find(({ type }) => type === 'ScalingActive');
-        return active?.status === 'True' && currentMetrics.some(({ resource }) => resource?.name === 'cpu');
-      },
-      { ...PATIENT, what: 'the autoscaler of the api to have metrics' },
-    );
+    await awaitMetrics(SYSTEM, 'agentplane-api');
     await underLoad('followed', [100, 100], () => awaitPods(SYSTEM, 'agentplane-api', 3));
     expect(await rescalesOf(SYSTEM, 'agentplane-api')).toMatch(OUT_BY_CPU);
   }, 1_500_000);
@@ -231,6 +236,7 @@ interface Autoscaler {
       },
     };
     await kubectl.run(['-n', namespace, 'apply', '-f', '-'], { input: JSON.stringify(autoscaler) });
+    await awaitMetrics(namespace, 'owned');
     await scaleOutAndBack('owned', async () => {
       const { desiredReplicas, conditions = [] } = await autoscalerOf(namespace, 'owned');
       expect(desiredReplicas).toBe(3);
@@ -248,7 +254,9 @@ interface Autoscaler {
 
   it('goes back to the fewest pods of the api', async () => {
     await awaitPods(SYSTEM, 'agentplane-api', 2);
-    const { currentReplicas } = await autoscalerOf(SYSTEM, 'agentplane-api');
-    expect(currentReplicas).toBe(2);
+    // it looks every 15 s
+    await waitFor(async () => (await autoscalerOf(SYSTEM, 'agentplane-api')).currentReplicas === 2, {
+      ...{ ...PATIENT, what: 'the autoscaler of the api to see two pods' },
+    });
   }, 700_000);
 });
