@@ -29,9 +29,11 @@ const [FORMER, PRESENT] = ['former', 'present'];
 const MY_AGENT = 'my-agent';
 /**
  * Versions whose agent server ends kept connections without a word when it stops, so that a request which is on its way
- * then is lost. Later ones end each connection with an answer.
+ * then is lost, and a stream that began in that moment ends after its first event, which names the run. Later ones end
+ * each connection with an answer.
  */
 const CUTS_CONNECTIONS: ReadonlySet<string> = new Set(['0.2.0']);
+const CUT = /fetch failed|terminated|^Error: \{"run_id":"[^"]+","attempt":\d+\}$/;
 /** Of callers, those that call the agent. */
 const CALLS_OF_AGENT: ReadonlySet<string> = new Set(['wait', 'stream', 'enqueue']);
 /** The longest call: its connection may be cut at its last request. */
@@ -146,7 +148,7 @@ const SLEEPER = 'sleeper';
     const isCut = ({ what, beganAt, error }: Failure): boolean =>
       CUTS_CONNECTIONS.has(RELEASED) &&
       CALLS_OF_AGENT.has(what) &&
-      /fetch failed|terminated/.test(error) &&
+      CUT.test(error) &&
       Date.parse(beganAt) >= fromMs - CALL_MS &&
       Date.parse(beganAt) <= toMs;
     const cut = failures.filter(isCut);
