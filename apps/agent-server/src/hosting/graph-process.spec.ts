@@ -9,6 +9,7 @@ import type { ClaimedRun } from '../store/row/claimed-run.js';
 import { END } from '../store/row/run-event-row.js';
 import { RunInput } from '../store/row/run-input.js';
 import { GraphProcess, type GraphProcessParts } from './graph-process.js';
+import { HostedExecution } from './hosted-execution.js';
 
 const folder = temporaryFolder();
 
@@ -85,6 +86,25 @@ describe('GraphProcess', () => {
     });
     expect(shown).toEqual([{ event: 'error', data: expect.stringContaining('OutcomeUnreadable') }]);
     expect(String(await host.ended)).toContain('SIGKILL');
+  });
+
+  it('fails a run that its host hands back without a stop of the server, as its next attempt would begin at once', async () => {
+    const back = fromHost({ kind: 'outcome', outcome: { kind: 'handed-back' } }, 1, '');
+    const host = hostThatSends(encodeFrames([back]));
+    const run = { runId: 'r', attempt: 1, input: new RunInput('{"metadata":{},"kwargs":{}}') };
+    const shown: unknown[] = [];
+    const execution = new HostedExecution(run as ClaimedRun, {
+      enter: () => ({ host: Promise.resolve(host), leave: () => ({ isCharged: false }) }),
+      sink: { isWanted: () => true, isAwaited: () => false, emit: (event) => void shown.push(event) },
+      readInput: () => Promise.resolve(undefined),
+      clock: systemClock,
+    });
+    const error = { error: 'OutcomeUnreadable', message: expect.stringContaining('without a stop') };
+    const outcome = await execution.perform();
+    host.kill();
+    await host.ended;
+    expect(outcome).toMatchObject({ kind: 'ended', end: { status: 'error', error } });
+    expect(shown).toEqual([{ event: 'error', data: expect.stringContaining('OutcomeUnreadable') }]);
   });
 
   it.each([

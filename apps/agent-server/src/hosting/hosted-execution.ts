@@ -1,6 +1,7 @@
 import type { Clock } from '#lib/time';
 import {
   stoppedOutcome,
+  unreadableOutcome,
   type Execution,
   type Outcome,
   type OutputSink,
@@ -139,8 +140,11 @@ export class HostedExecution implements Execution {
     return begun.ended ?? { kind: 'lost', error: new FencedError(run.runId, run.attempt) };
   }
 
-  /** Why it was lost is known here, where it was stopped. */
+  /** Why it was stopped is known here: what a host says of it counts for no more. */
   #own(outcome: Outcome): Outcome {
+    // the next attempt would begin at once, and hand the run back again
+    if (outcome.kind === 'handed-back' && this.#stopReason?.kind !== 'handed-back')
+      return this.#shown(unreadableOutcome('it hands back a run without a stop of the server'));
     return outcome.kind === 'lost' && this.#stopReason?.kind === 'lost' ? this.#stopReason : outcome;
   }
 
