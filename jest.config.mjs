@@ -25,6 +25,7 @@ export default {
     ],
   },
   resolver: '<rootDir>/scripts/jest-resolver.cjs',
+  testSequencer: '<rootDir>/scripts/longest-first.cjs',
   modulePathIgnorePatterns: ['<rootDir>/dist/', '<rootDir>/.agentplane/'],
   testTimeout: 60_000,
   // modules of files that have ended are never given back: a worker with 3 GB of them spends its time on collecting garbage
