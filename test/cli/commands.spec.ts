@@ -121,6 +121,16 @@ describe('agentplane with a platform', () => {
       for (const id of ids) await run('keys', 'revoke', id.trim());
     });
 
+    it('shows plan, limits and use of the workspace of the key', async () => {
+      const text = await run('workspace', 'show');
+      expect(text).toMatch(/^workspace +default\b.*\nplan +enterprise\nstate +ready\n/);
+      expect(text).toMatch(/\nlisteners +1 +\d+ {2}[█▏▎▍▌▋▊▉░]{20} +\d+ %\n/);
+      expect(await run('workspace', 'show', '-o', 'name')).toBe('default\n');
+      expect(await run('workspace', 'show', '-o', 'jsonpath={.usage.listeners}')).toBe('1');
+      expect(JSON.parse(await run('workspace', 'show', '-o', 'json'))).toMatchObject({ plan: 'enterprise' });
+      expect(parse(await run('workspace', 'show', '-o', 'yaml'))).toMatchObject({ name: 'default' });
+    });
+
     it('creates the first key of a second workspace', async () => {
       const tenantId = randomUUID();
       await client.create(RESOURCES.Workspace, {

@@ -3,6 +3,7 @@
  * exit codes. The rows live with the program that runs them; the row of `up` stands here, since the platform parses it and
  * the client lists it.
  */
+export { bytes, count } from './amount.js';
 export { bar } from './bar.js';
 export {
   BACKUP,

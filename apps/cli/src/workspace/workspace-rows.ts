@@ -33,6 +33,17 @@ export const WORKSPACE_COMMANDS: readonly Command[] = [
   ),
   command(
     {
+      words: 'workspace show',
+      about: 'show the workspace of the key: its plan, the limits that hold, and how much of them it uses',
+      options: { ...TARGET_OPTIONS, output: OUTPUT },
+      examples: ['workspace show', 'workspace show -o jsonpath={.usage.api_keys}'],
+      exits: ['unreachable', 'refused'],
+      needs: 'rest',
+    },
+    async (_words, flags) => (await import('./show-workspace.js')).showWorkspace(flags),
+  ),
+  command(
+    {
       words: 'workspace create',
       about: 'make a workspace with a listener, and wait until it is ready',
       arguments: [NAME],

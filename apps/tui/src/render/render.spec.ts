@@ -1,6 +1,6 @@
-import { bar } from '#lib/command-line';
+import { bar, bytes, count } from '#lib/command-line';
 import { fit } from './fit.js';
-import { age, bytes, count } from './quantity.js';
+import { age } from './quantity.js';
 import { sparkline } from './sparkline.js';
 
 describe('bar', () => {

@@ -174,6 +174,14 @@ export const TABLE_KEYS: readonly KeyBinding[] = [
     press: opens('files'),
   },
   {
+    keys: ['i'],
+    label: 'i',
+    about: 'plan, limits and use of the workspace',
+    short: 'use',
+    isOffered: hasText('use'),
+    press: opens('use'),
+  },
+  {
     keys: ['c'],
     label: 'c',
     about: 'copy the name (OSC 52)',

@@ -1,12 +1,20 @@
 import type { KubeClient, Untyped } from '#lib/kube';
 import { renderDescription } from '#lib/object-text';
 import { followLogs, type LogLine, logSources, podFinder, readLogs } from '#lib/pod-logs';
-import { type BulkExportRun, type Condition, EVENTS, keyOf, type ResourceRef } from '#lib/resources';
+import {
+  type BulkExportRun,
+  type Condition,
+  EVENTS,
+  keyOf,
+  type ResourceRef,
+  type Workspace,
+} from '#lib/resources';
 import type { RestRequests } from '#lib/rest-client';
 import type { Clock } from '#lib/time';
 import { stringify } from 'yaml';
 import { fileLines } from './file-lines.js';
 import { traceLines } from './trace-lines.js';
+import { useLines } from './use-lines.js';
 import type { TextKind, View } from '../views/view.js';
 import type { Item } from '../world/items.js';
 
@@ -40,6 +48,8 @@ export async function* openText(kind: TextKind, view: View, item: Item, reading:
       return yield errorLines(item as BulkExportRun);
     case 'files':
       return yield await fileLines(item as BulkExportRun, reading);
+    case 'use':
+      return yield await useLines(item as Workspace, reading);
     case 'trace':
       return yield await traceLines(item.metadata.name, reading);
     default:

@@ -1,6 +1,6 @@
-import { bar } from '#lib/command-line';
+import { bar, bytes, count } from '#lib/command-line';
 import { fit } from '../render/fit.js';
-import { bytes, count, span } from '../render/quantity.js';
+import { span } from '../render/quantity.js';
 import { sparkline } from '../render/sparkline.js';
 import type { Scrape } from './exposition.js';
 

@@ -1,6 +1,6 @@
 import { exportRunState, exportState, type BulkExport, type BulkExportRun, REASON } from '#lib/resources';
-import { bar } from '#lib/command-line';
-import { bytes, count, span } from '../render/quantity.js';
+import { bar, bytes, count } from '#lib/command-line';
+import { span } from '../render/quantity.js';
 import { sparkline } from '../render/sparkline.js';
 import { createdMs } from './standard-columns.js';
 import type { Column, Look } from './view.js';

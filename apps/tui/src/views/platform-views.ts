@@ -57,6 +57,7 @@ export const WORKSPACES = defineView<Workspace>({
   ],
   enter: ({ status }) =>
     status?.namespace === undefined ? undefined : { kind: 'namespace', namespace: status.namespace },
+  texts: ['use'],
   actions: [deletion(RESOURCES.Workspace, 'all its agents, exports and traces go with it')],
   hint: 'none yet, or this account may not list them',
 });

@@ -40,7 +40,7 @@ export interface Scope {
 }
 
 /** Texts about one row. */
-export type TextKind = 'describe' | 'yaml' | 'logs' | 'previous' | 'errors' | 'files' | 'trace';
+export type TextKind = 'describe' | 'yaml' | 'logs' | 'previous' | 'errors' | 'files' | 'trace' | 'use';
 
 /** Where Enter leads. */
 export type Step =
