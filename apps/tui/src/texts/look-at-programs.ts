@@ -1,15 +1,15 @@
 import { statfsSync } from 'node:fs';
 import { errorText } from '#lib/errors';
 import type { KubeClient } from '#lib/kube';
-import { ANNOTATION, NODES, nodeWarnings, PODS } from '#lib/resources';
+import { NODES, nodeWarnings, PODS } from '#lib/resources';
 import { readWarnings, type RestRequests } from '#lib/rest-client';
 import type { Clock } from '#lib/time';
-import { parseExposition, type Scrape } from './exposition.js';
+import type { Scrape } from './exposition.js';
 import { type Look, Pulse, warningLines } from './pulse.js';
+import { metricsAddressOf, scrapeProgram } from './scrape-program.js';
 
 const EVERY_MS = 2_000;
 const PATIENCE_MS = 1_500;
-const METRICS_PORT = '9464';
 
 /** Where the programs of a platform on this machine report. */
 export interface PulsePlace {
@@ -67,10 +67,8 @@ async function look(
   await Promise.all(
     addresses.map(async ([name, url]) => {
       try {
-        const answer = await fetch(url, {
-          signal: AbortSignal.any([signal, AbortSignal.timeout(PATIENCE_MS)]),
-        });
-        programs.set(name, parseExposition(await answer.text()));
+        const patience = AbortSignal.timeout(PATIENCE_MS);
+        programs.set(name, await scrapeProgram(url, AbortSignal.any([signal, patience])));
       } catch {
         signal.throwIfAborted();
         silent.push(name);
@@ -94,10 +92,8 @@ async function podAddresses(
   signal: AbortSignal,
 ): Promise<readonly (readonly [string, string])[]> {
   const { items } = await client.list(PODS, { signal });
-  return items.flatMap(({ metadata, status }) => {
-    const ports = metadata.annotations?.[ANNOTATION.loopbackPorts];
-    if (ports === undefined || status?.phase !== 'Running') return [];
-    const port = (JSON.parse(ports) as Readonly<Record<string, number>>)[METRICS_PORT];
-    return port === undefined ? [] : [[metadata.name, `http://127.0.0.1:${port}/metrics`] as const];
+  return items.flatMap((pod) => {
+    const address = metricsAddressOf(pod);
+    return address === undefined ? [] : [[pod.metadata.name, address] as const];
   });
 }
