@@ -32,11 +32,11 @@ describe('namedByPodSpec', () => {
       volume({ projected: { sources: [{ secret: { name: 'n' } }] } }),
     ],
     ['a CSI driver', 'secrets', volume({ csi: { driver: 'd', nodePublishSecretRef: { name: 'n' } } })],
-    [
-      'an attribute of a CSI driver',
+    ...['secretName', 'secretname', 'SecretName'].map((name): [string, PodReference, object] => [
+      `the attribute ${name} of a CSI driver`,
       'secrets',
-      volume({ csi: { driver: 'd', volumeAttributes: { secretName: 'n' } } }),
-    ],
+      volume({ csi: { driver: 'd', volumeAttributes: { other: 'o', [name]: 'n' } } }),
+    ]),
     ['a share of Azure', 'secrets', volume({ azureFile: { secretName: 'n', shareName: 's' } })],
     ...['cephfs', 'flexVolume', 'iscsi', 'rbd', 'scaleIO', 'storageos'].map(
       (kind): [string, PodReference, object] => [

@@ -1,4 +1,4 @@
-import { at, listAt } from '#lib/json';
+import { at, listAt, recordAt } from '#lib/json';
 
 /** Kinds of objects that a pod names for its containers. */
 export type PodReference = 'secrets' | 'configmaps' | 'persistentvolumeclaims';
@@ -20,8 +20,6 @@ const PLACES: Readonly<Record<PodReference, Places>> = {
     volume: [
       ['secret', 'secretName'],
       ['csi', 'nodePublishSecretRef', 'name'],
-      // how drivers of file shares are given their account
-      ['csi', 'volumeAttributes', 'secretName'],
       ['azureFile', 'secretName'],
       ['cephfs', 'secretRef', 'name'],
       ['flexVolume', 'secretRef', 'name'],
@@ -46,6 +44,9 @@ const PLACES: Readonly<Record<PodReference, Places>> = {
   },
 };
 
+/** How drivers of file shares are given their account; some read the names of their attributes in any case. */
+const SECRET_ATTRIBUTE = /^secret-?name$/i;
+
 const CONTAINERS = ['initContainers', 'containers', 'ephemeralContainers'] as const;
 
 /**
@@ -66,6 +67,7 @@ export function namedByPodSpec(spec: unknown, kind: PodReference): readonly stri
       places.variable,
     ),
     ...namesAt(volumes, places.volume),
+    ...(kind === 'secrets' ? volumes.flatMap(attributeSecrets) : []),
     ...namesAt(
       volumes.flatMap((each) => listAt(each, 'projected', 'sources')),
       places.projected,
@@ -77,6 +79,13 @@ export function namedByPodSpec(spec: unknown, kind: PodReference): readonly stri
 /** The names of the Secrets that the images of a pod are pulled with. */
 export function pullSecretsOf(spec: unknown): readonly string[] {
   return namesAt(listAt(spec, 'imagePullSecrets'), [['name']]);
+}
+
+function attributeSecrets(volume: unknown): readonly string[] {
+  const attributes = Object.entries(recordAt(volume, 'csi', 'volumeAttributes'));
+  return attributes.flatMap(([name, value]) =>
+    SECRET_ATTRIBUTE.test(name) && typeof value === 'string' && value !== '' ? [value] : [],
+  );
 }
 
 function namesAt(parts: readonly unknown[], paths: readonly Path[]): readonly string[] {
