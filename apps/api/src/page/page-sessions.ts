@@ -51,13 +51,22 @@ export class PageSessions {
     return this.#cookie('', 0);
   }
 
-  /** Whose cookie it is, the first that is good; undefined without one, and when it or its key has ended. */
-  async find(cookies: string | undefined): Promise<Caller | undefined> {
+  /**
+   * Whose cookie it is: the first that is good for what is asked, else the first that is good at all, since a neighbour may
+   * set one of its own key, too.
+   * @returns undefined without one, and when it or its key has ended
+   */
+  async find(
+    cookies: string | undefined,
+    isGoodFor: (caller: Caller) => boolean = () => true,
+  ): Promise<Caller | undefined> {
+    let other: Caller | undefined;
     for (const value of [...new Set(pageCookies(cookies ?? ''))].slice(0, MOST_COOKIES)) {
       const caller = await this.#findOne(value);
-      if (caller) return caller;
+      if (caller && isGoodFor(caller)) return caller;
+      other ??= caller;
     }
-    return undefined;
+    return other;
   }
 
   async #findOne(value: string): Promise<Caller | undefined> {

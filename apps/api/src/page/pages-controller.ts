@@ -192,15 +192,15 @@ export class PagesController {
     make: (caller: Caller, hold: (bytes: number) => void) => Promise<Buffer>,
   ): Promise<void> {
     const path = pagePathOf(request.url);
-    const caller = await this.sessions.find(request.headers.cookie);
+    const mayRead = (one: Caller): boolean => one.tenantId === tenantId && READERS.has(one.scope);
+    const caller = await this.sessions.find(request.headers.cookie, mayRead);
     if (!caller)
       return void reply
         .code(303)
         .header('location', `${SIGN_IN}?to=${encodeURIComponent(path ?? '')}`)
         .send();
     void reply.headers(PAGE_HEADERS);
-    if (caller.tenantId !== tenantId || !READERS.has(caller.scope))
-      return void reply.code(404).send(renderMissing(path, 'There is no such page'));
+    if (!mayRead(caller)) return void reply.code(404).send(renderMissing(path, 'There is no such page'));
     await this.answers.send(reply, caller.tenantId, async ({ hold }) => {
       try {
         return await make(caller, hold);

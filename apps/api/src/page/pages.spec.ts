@@ -62,6 +62,14 @@ describe('a page', () => {
       expect([cookies, (await open(path, cookies)).status]).toEqual([cookies, 200]);
   });
 
+  it('finds it also behind a cookie that is good for another workspace, which a neighbour set', async () => {
+    const mine = cookieOf(await signIn({ key: tenant.key }));
+    const theirs = cookieOf(await signIn({ key: (await api.workspace()).key }));
+    for (const cookies of [`${theirs}; ${mine}`, `${mine}; ${theirs}`])
+      expect((await open(path, cookies)).status).toBe(200);
+    expect((await open(path, theirs)).status).toBe(404);
+  });
+
   it('looks for few of them', async () => {
     const mine = cookieOf(await signIn({ key: tenant.key }));
     const others = Array.from({ length: 20 }, (_, n) =>
