@@ -13,6 +13,13 @@ export interface Hours {
   readonly to: Instant | undefined;
 }
 
+/** Years from here on have five digits, which Postgres reads in another form; nothing is stored so far ahead. */
+const TOO_LATE: Instant = BigInt(Date.UTC(10_000, 0)) * 1000n;
+
+function dayText(day: Instant): string {
+  return day < TOO_LATE ? formatInstant(day) : 'infinity';
+}
+
 /** Rows that are held at a time. */
 const ROWS_AT_ONCE = 50;
 /** Read for one answer: decoding them is the work of this process. */
@@ -32,7 +39,7 @@ function rowsQuery(
   const times = [
     from === undefined ? '-infinity' : formatInstant(from),
     to === undefined ? 'infinity' : formatInstant(to),
-    firstDay === undefined ? '-infinity' : formatInstant(firstDay),
+    firstDay === undefined ? '-infinity' : dayText(firstDay),
     lastDay === undefined ? 'infinity' : formatInstant(lastDay),
   ];
   const between = (span: number, [first, last]: readonly [number, number]): string =>

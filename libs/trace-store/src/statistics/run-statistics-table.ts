@@ -29,7 +29,12 @@ export function summedTypeSql(runType: string): string {
   return `CASE WHEN ${runType} = ANY ('{${[...RUN_TYPES].join(',')}}') THEN ${runType} ELSE '' END`;
 }
 
+/** Later ones have years of five digits, which Postgres reads in another form; no run is stored so far ahead. */
+const LAST_HOUR: Instant = BigInt(Date.UTC(9999, 11, 31, 23)) * 1000n;
+
+/** The whole hour at or before the time, at most the last one of the year 9999. */
 export function hourOf(time: Instant): Instant {
+  if (time >= LAST_HOUR) return LAST_HOUR;
   const into = ((time % MICROS_PER_HOUR) + MICROS_PER_HOUR) % MICROS_PER_HOUR;
   return time - into;
 }

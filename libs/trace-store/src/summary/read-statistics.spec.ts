@@ -226,6 +226,19 @@ describe('reading statistics', () => {
     expect(structuredClone(found)).toEqual(found);
   });
 
+  it('finds nothing in the last moment of the year 9999, whose next hour has a year of five digits', async () => {
+    const [projects, last] = [
+      projectsOf('main'),
+      parseInstant('9999-12-31T23:59:59.999999Z', { zone: 'required' }),
+    ];
+    for (const window of [{ from: last }, { from: last, to: last }])
+      expect(await store.statistics.ofRuns(TENANT, { projectIds: projects, ...window })).toMatchObject({
+        counts: { runs: 0 },
+      });
+    const found = await store.statistics.ofRuns(TENANT, { projectIds: projects, to: last });
+    expect(found).toEqual(await store.statistics.ofRuns(TENANT, { projectIds: projects }));
+  });
+
   it('finds nothing for another tenant', async () => {
     const found = await store.statistics.ofRuns(randomUUID(), { projectIds: projectsOf('main') });
     expect(found.counts.runs).toBe(0);
