@@ -1,13 +1,21 @@
 import { PublicError } from '#lib/errors';
-import { type AgentRevision, idOf } from '#lib/resources';
+import { type AgentDeployment, type AgentRevision, idOf } from '#lib/resources';
 
 /**
  * What of an archived revision is deployed again: its resource spec, and its image by the digest that it ran. Variables are
  * not in the archive.
  * @throws PublicError bad_request when the archive does not have enough
  */
-export function archivedSnapshot(revision: AgentRevision): Pick<AgentRevision, 'spec'> {
+export function archivedSnapshot(
+  revision: AgentRevision,
+  deployment: AgentDeployment,
+): Pick<AgentRevision, 'spec'> {
   const { spec, status } = revision;
+  if (spec.source !== deployment.spec.source)
+    throw refused(
+      revision,
+      `its source was ${spec.source}, and that of the deployment is ${deployment.spec.source}; request a new revision`,
+    );
   // the listener of another cluster writes its status: what it names as the image is not for this one
   const isOfElsewhere = spec.placeNamespace !== undefined;
   if (spec.source === 'git_host') {

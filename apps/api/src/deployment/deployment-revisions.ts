@@ -55,13 +55,15 @@ export class DeploymentRevisions {
 
   async list(caller: Caller, id: string, query: RevisionsQuery): Promise<RevisionPage> {
     const deployment = this.deployments.find(caller, id);
+    // once, so that one that is made meanwhile does not come twice
+    const held = this.history.held(deployment);
     const { status, offset, limit } = query;
     const wanted = (word: string): boolean => status === undefined || status.includes(word);
-    const unmade = (await this.#unmade(caller, deployment)).filter((one) => wanted(one.status));
+    const unmade = (await this.#unmade(caller, deployment, held)).filter((one) => wanted(one.status));
     const shown = unmade.slice(offset, offset + limit);
     const found = await this.history.list(
       caller.tenantId,
-      deployment,
+      { deployment, held },
       (one) => wanted(shownRevisionStatus(one, deployment)),
       { status, offset: Math.max(0, offset - unmade.length), limit: limit - shown.length },
     );
@@ -69,7 +71,7 @@ export class DeploymentRevisions {
       ...shown,
       ...found.map((one) => renderRevision(one.revision, deployment, one.isArchived)),
     ];
-    const removed = await this.history.countLost(caller.tenantId, deployment);
+    const removed = await this.history.countLost(caller.tenantId, deployment, held);
     return { resources, offset: offset + resources.length, removed };
   }
 
@@ -77,6 +79,9 @@ export class DeploymentRevisions {
     const deployment = this.deployments.find(caller, id);
     const held = this.history.held(deployment).find((one) => idOf(one) === revisionId);
     if (held) return renderRevision(held, deployment);
+    // what was asked for just now needs no database
+    const pending = pendingRevision(deployment);
+    if (pending?.id === revisionId) return renderPendingRevision(deployment, pending, this.clock.now());
     const unmade = (await this.#unmade(caller, deployment)).find((one) => one.id === revisionId);
     if (unmade) return unmade;
     const found = await this.history.find(caller.tenantId, deployment, revisionId);
@@ -144,7 +149,7 @@ export class DeploymentRevisions {
     const found = await this.history.find(caller.tenantId, deployment, revisionId);
     if (!found) throw await this.#notFound(caller, deployment, revisionId);
     // nothing names it for the controller, which makes the revision of the spec as it is then
-    return { of: archivedSnapshot(found.revision), request, secretsRef: null };
+    return { of: archivedSnapshot(found.revision, deployment), request, secretsRef: null };
   }
 
   /**
@@ -172,11 +177,15 @@ export class DeploymentRevisions {
   }
 
   /** The one that was asked for last, and those that were passed over before they were made, newest first. */
-  async #unmade(caller: Caller, deployment: AgentDeployment): Promise<readonly RevisionAnswer[]> {
+  async #unmade(
+    caller: Caller,
+    deployment: AgentDeployment,
+    held = this.history.held(deployment),
+  ): Promise<readonly RevisionAnswer[]> {
     const pending = pendingRevision(deployment);
     const superseded = supersededRevisions(deployment);
     const ids = superseded.map(({ id }) => id.toLowerCase());
-    const made = await this.history.madeOf(caller.tenantId, deployment, ids);
+    const made = await this.history.madeOf(caller.tenantId, { deployment, held }, ids);
     return [
       ...(pending && !made.has(pending.id)
         ? [renderPendingRevision(deployment, pending, this.clock.now())]

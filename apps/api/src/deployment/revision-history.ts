@@ -12,6 +12,12 @@ export interface HistoryPart {
   readonly limit: number;
 }
 
+/** A deployment, with what the API server held of its revisions at one moment, newest first. */
+export interface HeldRevisions {
+  readonly deployment: AgentDeployment;
+  readonly held: readonly AgentRevision[];
+}
+
 /** A revision, wherever it is kept. */
 export interface FoundRevision {
   readonly revision: AgentRevision;
@@ -61,11 +67,10 @@ export class RevisionHistory {
   /** @param isListed the status that is wanted, of those that the API server holds */
   async list(
     tenantId: string,
-    deployment: AgentDeployment,
+    { deployment, held }: HeldRevisions,
     isListed: (revision: AgentRevision) => boolean,
     { status, offset, limit }: HistoryPart,
   ): Promise<readonly FoundRevision[]> {
-    const held = this.held(deployment);
     const wanted = held.filter(isListed).map((revision) => ({ revision, isArchived: false }));
     if (removedOf(held) === 0 || limit <= 0) return wanted.slice(offset, offset + Math.max(0, limit));
     // of the archive, none before this one can be in the part: at most all of the others come before it
@@ -82,10 +87,9 @@ export class RevisionHistory {
   /** Ids of those of these that were made, wherever they are kept. */
   async madeOf(
     tenantId: string,
-    deployment: AgentDeployment,
+    { deployment, held }: HeldRevisions,
     ids: readonly string[],
   ): Promise<ReadonlySet<string>> {
-    const held = this.held(deployment);
     const made = new Set(idsOf(held));
     const others = ids.filter((id) => !made.has(id));
     if (removedOf(held) === 0 || others.length === 0) return made;
@@ -93,8 +97,11 @@ export class RevisionHistory {
   }
 
   /** How many were made and are neither held nor archived. */
-  async countLost(tenantId: string, deployment: AgentDeployment): Promise<number> {
-    const held = this.held(deployment);
+  async countLost(
+    tenantId: string,
+    deployment: AgentDeployment,
+    held = this.held(deployment),
+  ): Promise<number> {
     const removed = removedOf(held);
     if (removed === 0) return 0;
     const archived = await this.archive.count(ownerOf(tenantId, deployment), idsOf(held));

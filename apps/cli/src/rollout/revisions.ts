@@ -25,6 +25,8 @@ export interface Revision {
   readonly status: string;
   readonly status_reason: string | null;
   readonly status_message: string | null;
+  /** Past the limit of the history: its variables are not kept. */
+  readonly archived?: boolean;
   readonly source_revision_config: {
     readonly image_uri: string | null;
     readonly repo_ref: string | null;
@@ -71,16 +73,16 @@ export function findRevision(name: string, revisions: readonly Revision[], wante
   );
 }
 
-/** The one that served before the present one. @throws CommandError `failed` when there is none */
+/** The one that served before the present one, with its variables, which an archived one has not. @throws CommandError `failed` when there is none */
 export function formerRevision(
   { name, active_revision_id: active }: Deployment,
   revisions: readonly Revision[],
 ): Revision {
   const at = revisions.findIndex(({ id }) => id === active);
-  const former = revisions.slice(at + 1).find(({ status }) => status === 'DEPLOYED');
+  const former = revisions.slice(at + 1).find(({ status, archived }) => status === 'DEPLOYED' && !archived);
   if (former) return former;
   throw new CommandError(
     'failed',
-    `deployment ${name} has no earlier revision that served: "agentplane revisions ${name}" lists those that are kept`,
+    `deployment ${name} has no earlier revision that served and is not archived: "agentplane revisions ${name}" lists all, "--revision" names one`,
   );
 }

@@ -31,7 +31,7 @@ const SHAPE: Shape<Listed> = {
   columns: [
     { heading: '', cell: ({ serves }) => (serves ? '*' : '') },
     { heading: 'ID', cell: ({ id }) => id },
-    { heading: 'STATUS', cell: ({ status }) => status },
+    { heading: 'STATUS', cell: ({ status, archived }) => (archived ? `${status} (archived)` : status) },
     { heading: 'CREATED', cell: ({ created_at: at }) => at },
     { heading: 'SOURCE', cell: ({ source_revision_config: from }) => from.image_uri ?? from.repo_ref ?? '' },
     { heading: 'REASON', cell: ({ status_reason: reason }) => reason ?? '' },
@@ -84,6 +84,7 @@ export async function makeRevisionFrom(
   const { latest_revision_id: made } = await rest.request<Deployment>('POST', path);
   if (made === null) throw new CommandError('failed', `deployment ${name} was deleted meanwhile`);
   print(`${deployment.name}: revision ${made} is made from ${from.id}\n`);
+  if (from.archived) print(`${from.id} is archived: its variables are not kept, those of now are used\n`);
   if (!flags.wait) return EXIT.ok;
   await waitForRevision(waiting(rest, flags), deployment, made);
   const { url } = await readDeployment(rest, deployment.id);

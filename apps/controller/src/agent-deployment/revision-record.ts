@@ -15,6 +15,11 @@ const MAX_RECORD_BYTES = 64 * 1024;
 /** Characters of a container's output. As much is kept of one that failed, but anyone may write ConfigMaps. */
 const MAX_OUTPUT = 64 * 1024;
 const MAX_CONTAINERS = 8;
+const MAX_CONDITIONS = 32;
+/** Characters of a condition's message in a record that would be too large. */
+const MAX_MESSAGE = 256;
+/** Characters of the JSON of all outputs, in which a control character takes six: beyond it each output is cut further. */
+const MAX_OUTPUTS = 1024 * 1024;
 
 /** A revision as it goes to the archive, with what shows of its metadata. */
 export function archivedRevision(revision: AgentRevision): ArchivedRevision {
@@ -23,14 +28,24 @@ export function archivedRevision(revision: AgentRevision): ArchivedRevision {
   const id = isUuid(known) ? known : uid;
   const { apiVersion, kind, spec, status } = revision;
   const metadata = { name, namespace, uid, creationTimestamp, annotations: { [ANNOTATION.id]: id } };
-  const whole = JSON.stringify({ apiVersion, kind, metadata, spec, status });
-  return {
-    ...{ id, number: spec.number, status: revisionWireStatus(revision) },
-    object:
-      Buffer.byteLength(whole) <= MAX_RECORD_BYTES
-        ? whole
-        : JSON.stringify({ apiVersion, kind, metadata, spec: { ...spec, resourceSpec: null }, status }),
-  };
+  const written = (one: Partial<AgentRevision>): string =>
+    JSON.stringify({ apiVersion, kind, metadata, spec, status, ...one });
+  const isShort = (text: string): boolean => Buffer.byteLength(text) <= MAX_RECORD_BYTES;
+  let object = written({});
+  if (!isShort(object)) object = written({ spec: { ...spec, resourceSpec: null } as never });
+  // whoever runs a listener writes the status
+  if (!isShort(object))
+    object = written({ spec: { ...spec, resourceSpec: null } as never, status: shortened(status) });
+  return { ...{ id, number: spec.number, status: revisionWireStatus(revision) }, object };
+}
+
+/** The conditions of a status, with messages of a length that 32 of them have room for. */
+function shortened(status: AgentRevision['status']): AgentRevision['status'] {
+  const conditions = status?.conditions?.slice(-MAX_CONDITIONS).map((one) => ({
+    ...one,
+    message: one.message.slice(0, MAX_MESSAGE),
+  }));
+  return conditions && { conditions };
 }
 
 /** The ConfigMaps with what a revision and its build printed last, by name. */
@@ -41,6 +56,14 @@ export function outputNames({ metadata: { name }, status }: AgentRevision): read
 /** What these ConfigMaps hold, for the archive; undefined without any. */
 export function archivedOutputs(kept: readonly ConfigMap[]): string | undefined {
   if (kept.length === 0) return undefined;
+  for (let most = MAX_OUTPUT; ; most = Math.floor(most / 4)) {
+    const text = outputsOf(kept, most);
+    if (text.length <= MAX_OUTPUTS || most === 0) return text;
+  }
+}
+
+/** @param most characters of each output */
+function outputsOf(kept: readonly ConfigMap[], most: number): string {
   const shown = kept.map(({ metadata: { name, creationTimestamp, annotations }, data = {} }) => {
     const pod = annotations?.[ANNOTATION.pod];
     return {
@@ -48,7 +71,7 @@ export function archivedOutputs(kept: readonly ConfigMap[]): string | undefined 
       data: Object.fromEntries(
         Object.entries(data)
           .slice(0, MAX_CONTAINERS)
-          .map(([key, text]) => [key, text.slice(-MAX_OUTPUT)]),
+          .map(([key, text]) => [key, most === 0 ? '' : text.slice(-most)]),
       ),
     };
   });

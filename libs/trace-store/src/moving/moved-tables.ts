@@ -10,11 +10,12 @@ export interface MovedTable {
 }
 
 /**
- * Tables whose rows mean nothing elsewhere: what migrations were applied, and how far the attempts at exports have come,
- * by uids of the API server that they belong to.
+ * Tables whose rows mean nothing elsewhere: what migrations were applied, how far the attempts at exports have come, by
+ * uids of the API server that they belong to, and revisions, whose numbers begin anew where their deployment is copied to.
  */
 const LEFT: ReadonlySet<string> = new Set([
   ...['schema_migrations', 'control_migrations', 'export_progress', 'export_files'],
+  'archived_revisions',
 ]);
 
 /**

@@ -33,7 +33,11 @@ export class RevisionArchiveTable implements RevisionArchive {
         `INSERT INTO archived_revisions (tenant_id, deployment_id, id, number, status, object, outputs)
         VALUES ($1, $2, $3, $4, $5, $6, $7)
         ON CONFLICT (tenant_id, deployment_id, id)
-        DO UPDATE SET status = excluded.status, object = excluded.object, outputs = coalesce(excluded.outputs, archived_revisions.outputs)
+        DO UPDATE SET status = excluded.status, object = excluded.object, outputs = CASE
+          -- of another resource with that number, after all were deleted by hand
+          WHEN archived_revisions.object::json #>> '{metadata,uid}' IS DISTINCT FROM excluded.object::json #>> '{metadata,uid}'
+            THEN excluded.outputs
+          ELSE coalesce(excluded.outputs, archived_revisions.outputs) END
         WHERE archived_revisions.number = excluded.number`,
         [tenantId, deploymentId, id, number, status, object, outputs],
       );
