@@ -11,11 +11,6 @@ export function archivedSnapshot(
   deployment: AgentDeployment,
 ): Pick<AgentRevision, 'spec'> {
   const { spec, status } = revision;
-  if (spec.source !== deployment.spec.source)
-    throw refused(
-      revision,
-      `its source was ${spec.source}, and that of the deployment is ${deployment.spec.source}; request a new revision`,
-    );
   // the listener of another cluster writes its status: what it names as the image is not for this one
   const isOfElsewhere = spec.placeNamespace !== undefined;
   if (spec.source === 'git_host') {
@@ -23,6 +18,11 @@ export function archivedSnapshot(
     const from = ref === undefined ? 'the repository' : `repo_ref ${ref}`;
     throw refused(revision, `the image of its build is not kept; request a new revision from ${from}`);
   }
+  if (spec.source !== deployment.spec.source)
+    throw refused(
+      revision,
+      `its source was ${spec.source}, and that of the deployment is ${deployment.spec.source}; request a new revision`,
+    );
   if (isOfElsewhere && spec.source !== 'external_image')
     throw refused(revision, 'it ran in another cluster; request a new revision');
   // a larger one than the archive takes is left out of it

@@ -163,6 +163,11 @@ describe('the revisions of a deployment', () => {
       'it ran in another cluster; request a new revision',
     ],
     [
+      'had another source',
+      { source: 'internal_image', imageUri: 'local/other' },
+      'its source was internal_image, and that of the deployment is external_image; request a new revision',
+    ],
+    [
       'had a resource spec that the archive has not',
       { resourceSpec: null },
       'its resource spec was too large for the archive; request a new revision',
