@@ -164,8 +164,8 @@ describe('the revisions of a deployment', () => {
     ],
     [
       'had another source',
-      { source: 'internal_image', imageUri: 'local/other' },
-      'its source was internal_image, and that of the deployment is external_image; request a new revision',
+      { source: 'external_image', imageUri: 'registry.example/other:1' },
+      'its source was external_image, and that of the deployment is internal_image; request a new revision',
     ],
     [
       'had a resource spec that the archive has not',

@@ -8,7 +8,7 @@ function revision(id: string, status: string, archived = false): Revision {
 }
 
 describe('formerRevision', () => {
-  it('is the newest before the present one that served', () => {
+  it('takes the newest before the present one that served', () => {
     const revisions = [
       revision('d', 'DEPLOY_FAILED'),
       revision('c', 'DEPLOYED'),
@@ -18,7 +18,7 @@ describe('formerRevision', () => {
     expect(formerRevision(DEPLOYMENT, revisions).id).toBe('a');
   });
 
-  it('is none of the archive, which has no variables', () => {
+  it('takes none of the archive, which has no variables', () => {
     const revisions = [revision('c', 'DEPLOYED'), revision('a', 'DEPLOYED', true)];
     expect(() => formerRevision(DEPLOYMENT, revisions)).toThrow(
       'deployment sample has no earlier revision that served and is not archived',

@@ -40,9 +40,12 @@ export const ROLLOUT_COMMANDS: readonly Command[] = [
   command(
     {
       words: 'rollback',
-      about: 'go back to the revision that served before: its image, resources and secrets (an archived one: those of now)',
+      about:
+        'go back to the revision that served before: its image, resources and secrets (an archived one: those of now)',
       arguments: [DEPLOYMENT_NAME],
-      options: revisionOption('the revision to go back to; by default the last that served before this one and is not archived'),
+      options: revisionOption(
+        'the revision to go back to; by default the last that served before this one and is not archived',
+      ),
       examples: ['rollback sample-agent', 'rollback sample-agent --revision 2f0d4a6e'],
       exits: ['notFound', 'unreachable', 'timedOut', 'refused'],
       needs: 'rest',
