@@ -14,13 +14,13 @@ function text(seed: string, bytes: number): Buffer {
 }
 
 /** What nobody has sent before. */
-const news = (): Buffer[] => Array.from({ length: 6 }, (_, n) => text(`news ${n}`, MIB));
+const news = (): Buffer[] => Array.from({ length: 10 }, (_, n) => text(`news ${n}`, MIB));
 
 /** Forty histories in turns, each with a little more each time. */
 function histories(): Buffer[] {
   const all = Array.from({ length: 40 }, (_, n) => text(`history ${n}`, 20_000));
   const pieces: Buffer[] = [];
-  for (let turn = 0; turn < 8; turn++)
+  for (let turn = 0; turn < 12; turn++)
     pieces.push(Buffer.concat(all.map((history, n) => Buffer.concat([history, text(`${turn} ${n}`, 300)]))));
   return pieces;
 }
@@ -48,6 +48,12 @@ describe('the trial of a page', () => {
   it('takes up looking back where histories come again', async () => {
     expect(await isOtherBetter(true, histories())).toBe(false);
     expect(await isOtherBetter(false, histories())).toBe(true);
+  });
+
+  it('goes by what comes after the first window, which has nothing to look back at', async () => {
+    const late = [...news().slice(0, 2), ...histories()];
+    expect(await isOtherBetter(true, late)).toBe(false);
+    expect(await isOtherBetter(false, late)).toBe(true);
   });
 
   it('changes nothing when it has seen little', async () => {

@@ -1,7 +1,9 @@
 import { FrameStream } from './frame-stream.js';
 
-/** What a trial looks at; twice the window. */
-const SAMPLE_BYTES = 4 << 20;
+/** The window: what comes before has little to look back at, and is not compared. */
+const SKIPPED_BYTES = 2 << 20;
+/** Where a trial ends. */
+const SAMPLE_BYTES = 8 << 20;
 /** Looking back costs a fifth of the compression, so it must save more than this of the bytes. */
 const WORTH = 1.05;
 
@@ -14,6 +16,7 @@ export class HistoryTrial {
   readonly #stream: FrameStream;
   #read = 0;
   #made = 0;
+  #skipped: { readonly here: number; readonly page: number } | undefined;
   #isBetter = false;
 
   /** @param looksBack whether the page itself is compressed so */
@@ -32,8 +35,11 @@ export class HistoryTrial {
     if (this.#read >= SAMPLE_BYTES) return;
     await this.#stream.write(piece);
     this.#read += piece.length;
-    if (this.#read < SAMPLE_BYTES) return;
-    this.#isBetter = this.#looksBack ? this.#made <= WORTH * made : made > WORTH * this.#made;
+    if (this.#read >= SKIPPED_BYTES) this.#skipped ??= { here: this.#made, page: made };
+    if (this.#read < SAMPLE_BYTES || !this.#skipped) return;
+    const here = this.#made - this.#skipped.here;
+    const page = made - this.#skipped.page;
+    this.#isBetter = this.#looksBack ? here <= WORTH * page : page > WORTH * here;
     this.close();
   }
 
