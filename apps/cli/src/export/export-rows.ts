@@ -5,18 +5,12 @@ import { timeoutOption } from '../waiting/timeout-option.js';
 import { NAMESPACE_OPTION } from '../objects/object-rows.js';
 import { oneOf } from '../one-of.js';
 import { parseCount } from '../parse-count.js';
+import { parseTime } from '../parse-time.js';
 import { OUTPUT } from '../output/output-option.js';
 
 const FORMATS = ['v1', 'v2_beta'] as const;
 const FILES = ['parquet', 'jsonl'] as const;
 const COMPRESSIONS = ['none', 'gzip', 'snappy', 'zstd'] as const;
-
-export function parseTime(text: string): string {
-  const at = Date.parse(text);
-  if (!/^\d{4}-\d\d-\d\d/.test(text) || Number.isNaN(at))
-    throw new Error('must look like 2026-05-01T00:00:00Z');
-  return new Date(at).toISOString().replace(/\.000Z$/, 'Z');
-}
 
 /** `24h`, `7d` → hours; the window of a schedule is 1 to 168 hours long. */
 function parseEvery(text: string): number {
@@ -87,7 +81,7 @@ export const EXPORT_COMMANDS: readonly Command[] = [
           'destination',
         ),
         last: optional('--last <window>', 'window that ends now: 24h, 7d (default 24h)'),
-        from: parsed('--from <time>', 'first instant of the window, RFC 3339', parseTime),
+        from: parsed('--from <time>', 'first instant of the window, RFC 3339, UTC without a zone', parseTime),
         to: parsed('--to <time>', 'end of the window, exclusive', parseTime),
         every: parsed(
           '--every <interval>',

@@ -1,7 +1,7 @@
 import { type Command, command, optional, parsed, repeated, toggle } from '#lib/command-line';
 import { parseDuration } from '#lib/time';
 import { TARGET_OPTIONS } from '../context/target.js';
-import { parseTime } from '../export/export-rows.js';
+import { parseTime } from '../parse-time.js';
 import { OUTPUT } from '../output/output-option.js';
 
 const PER_MILLION = /^\d{1,9}(\.\d{1,9})?$/;
@@ -76,7 +76,11 @@ export const PRICE_COMMANDS: readonly Command[] = [
         ),
         pattern: optional('--pattern <re2>', 'models that it is of; by default the one of the name'),
         provider: optional('--provider <name>', 'runs of this provider alone'),
-        from: parsed('--from <time>', 'runs that began then or later, RFC 3339', parseTime),
+        from: parsed(
+          '--from <time>',
+          'runs that began then or later, RFC 3339, UTC without a zone',
+          parseTime,
+        ),
         ...TARGET_OPTIONS,
       },
       examples: [
@@ -106,8 +110,12 @@ export const PRICE_COMMANDS: readonly Command[] = [
       about: 'price stored runs of a tracing project again, but those whose senders gave a cost',
       arguments: [{ name: 'project', about: 'tracing project, by name or id', completes: 'project' }],
       options: {
-        from: parsed('--from <time>', 'runs that began then or later, RFC 3339', parseTime),
-        to: parsed('--to <time>', 'runs that began before, RFC 3339', parseTime),
+        from: parsed(
+          '--from <time>',
+          'runs that began then or later, RFC 3339, UTC without a zone',
+          parseTime,
+        ),
+        to: parsed('--to <time>', 'runs that began before, RFC 3339, UTC without a zone', parseTime),
         wait: toggle('--no-wait', 'do not wait until it has ended'),
         ...TARGET_OPTIONS,
         output: OUTPUT,

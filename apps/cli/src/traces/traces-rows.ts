@@ -1,7 +1,7 @@
 import { type Command, command, optional, parsed, toggle } from '#lib/command-line';
 import { parseDuration } from '#lib/time';
 import { TARGET_OPTIONS } from '../context/target.js';
-import { parseTime } from '../export/export-rows.js';
+import { parseTime } from '../parse-time.js';
 import { OUTPUT } from '../output/output-option.js';
 
 const WHICH_OPTIONS = {
@@ -29,8 +29,16 @@ export const TRACE_COMMANDS: readonly Command[] = [
       options: {
         ...WHICH_OPTIONS,
         last: parsed('--last <duration>', 'those that began so long ago or later: 15m, 24h', parseDuration),
-        from: parsed('--from <time>', 'those that began then or later, RFC 3339', parseTime),
-        to: parsed('--to <time>', 'those that began then or earlier, RFC 3339', parseTime),
+        from: parsed(
+          '--from <time>',
+          'those that began then or later, RFC 3339, UTC without a zone',
+          parseTime,
+        ),
+        to: parsed(
+          '--to <time>',
+          'those that began then or earlier, RFC 3339, UTC without a zone',
+          parseTime,
+        ),
         children: toggle('--children', 'every run, and not the roots of traces alone'),
         limit: {
           ...{ flags: '--limit <count>', about: 'most to list', fallback: 20, shownFallback: '20' },
