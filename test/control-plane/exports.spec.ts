@@ -3,6 +3,7 @@ import {
   ANNOTATION,
   type BulkExport,
   type BulkExportRun,
+  exportRunWireStatus,
   findCondition,
   isConditionTrue,
   JOBS,
@@ -76,6 +77,7 @@ describe('the controller’s exports', () => {
       ...BEFORE_ANY_LOOK,
       what: `day ${day} to say ${type} ${reason}`,
     });
+  const wire = async (day: number) => exportRunWireStatus(await run(day));
   const under = (day: number, attempt = 1) =>
     waitFor(
       async () => {
@@ -116,6 +118,7 @@ describe('the controller’s exports', () => {
     await under(1);
     await under(2);
     await saying(3, 'Running', 'Queued');
+    expect([await wire(2), await wire(3)]).toEqual(['RUNNING', 'CREATED']);
     await work(1);
     await work(3);
     await work(2);
@@ -297,7 +300,7 @@ describe('the controller’s exports', () => {
     await plane.client.delete(SECRETS, at('fleeting'));
     await plane.client.merge(RESOURCES.BulkExport, at(name), { spec: { suspend: false } });
     await saying(1, 'Running', 'CredentialsMissing');
-    expect(await jobs()).toEqual([]);
+    expect([await wire(1), await jobs()]).toEqual(['CREATED', []]);
     await plane.client.create(SECRETS, { metadata: at('fleeting'), ...(data ? { data } : {}) });
     await work(1);
     await saying(1, 'Completed', 'Completed');

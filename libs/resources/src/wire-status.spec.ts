@@ -92,11 +92,16 @@ describe('exportWireStatus', () => {
   });
 
   it.each([
-    ['a run waits', [], 'CREATED'],
-    ['a run is in progress', ['Running'], 'RUNNING'],
-    ['a run waits for its next attempt', ['!Running:Retrying'], 'RUNNING'],
-    ['a run took too long', ['!Running', 'Failed:TimedOut'], 'TIMEDOUT'],
-  ])('shows the status of a run when %s', (_, words, expected) => {
-    expect(exportRunWireStatus({ status: { conditions: conditions(...words) } })).toBe(expected);
+    ['nothing is known', 0, [], 'CREATED'],
+    ['a run is queued', 0, ['!Running:Queued', '!Ready:Queued'], 'CREATED'],
+    ['a run has no credentials to begin with', 0, ['!Running:CredentialsMissing'], 'CREATED'],
+    ['a run is in progress', 1, ['Running:Started'], 'RUNNING'],
+    ['a run waits for its next attempt', 1, ['Running:Retrying'], 'RUNNING'],
+    ['a run has no credentials to go on with', 1, ['!Running:CredentialsMissing'], 'RUNNING'],
+    ['a run completed', 1, ['!Running:Completed', 'Completed'], 'COMPLETED'],
+    ['a run was cancelled before it began', 0, ['!Running:Cancelled', 'Failed:Cancelled'], 'CANCELLED'],
+    ['a run took too long', 1, ['!Running:TimedOut', 'Failed:TimedOut'], 'TIMEDOUT'],
+  ])('shows the status of a run when %s', (_, attempt, words, expected) => {
+    expect(exportRunWireStatus({ status: { attempt, conditions: conditions(...words) } })).toBe(expected);
   });
 });

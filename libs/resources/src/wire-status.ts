@@ -94,10 +94,10 @@ export function exportWireStatus(
   return isAccepted && hasBegun ? 'RUNNING' : 'CREATED';
 }
 
-/** The status of an export's run on the wire. */
-export function exportRunWireStatus(run: Pick<BulkExportRun, 'status'>): ExportWireStatus {
-  const conditions = run.status?.conditions;
-  return finishedStatus(conditions) ?? (findCondition(conditions, CONDITION.running) ? 'RUNNING' : 'CREATED');
+/** The status of an export's run on the wire. Once an attempt has begun it is RUNNING to its end, also between two attempts. */
+export function exportRunWireStatus({ status }: Pick<BulkExportRun, 'status'>): ExportWireStatus {
+  const hasBegun = (status?.attempt ?? 0) > 0 || isConditionTrue(status?.conditions, CONDITION.running);
+  return finishedStatus(status?.conditions) ?? (hasBegun ? 'RUNNING' : 'CREATED');
 }
 
 /** Whether this status is final. */
