@@ -1,6 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import { readCompletion } from './completion-answer.js';
 
+const NO_RESULT = { code: 'NotAnObjectStore', etag: '' };
+
 describe('readCompletion', () => {
   it.each([
     ['&quot;abc-2&quot;', 'abc-2'],
@@ -20,11 +22,26 @@ describe('readCompletion', () => {
     expect(readCompletion(`${' '.repeat(100_000)}<?xml version="1.0"?>${error}`).code).toBe('InternalError');
   });
 
+  it('finds the error of a namespace', () => {
+    const error = '<Error xmlns="http://s3.amazonaws.com/doc/2006-03-01/"><Code>InternalError</Code></Error>';
+    expect(readCompletion(error)).toEqual({ code: 'InternalError', etag: '' });
+  });
+
+  it.each([
+    ['is empty', ''],
+    ['is blank', ' \n '],
+    ['has an error without a code', '<?xml version="1.0"?><Error><Message>no</Message></Error>'],
+    ['is a page of HTML', '<html><body>Welcome</body></html>'],
+    ['is the result of another operation', '<InitiateMultipartUploadResult></InitiateMultipartUploadResult>'],
+  ])('finds no result in an answer that %s', (_name, answer) => {
+    expect(readCompletion(answer)).toEqual(NO_RESULT);
+  });
+
   it.each(['<Error>', '<Error><Code>', '<ETag>', ' ', '< '])(
     'takes no time over megabytes of %j',
     (piece) => {
       const before = performance.now();
-      expect(readCompletion(piece.repeat((8 << 20) / piece.length))).toEqual({ etag: '' });
+      expect(readCompletion(piece.repeat((8 << 20) / piece.length))).toEqual(NO_RESULT);
       expect(performance.now() - before).toBeLessThan(1_000);
     },
   );

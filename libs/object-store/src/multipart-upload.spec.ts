@@ -132,6 +132,27 @@ describe('an upload to a store with answers of its own', () => {
     });
   });
 
+  it.each<[string, string, string]>([
+    ['is empty', '', 'NotAnObjectStore'],
+    ['is the page of a proxy', '<html><body>Welcome</body></html>', 'NotAnObjectStore'],
+    ['is an error without a code', '<Error><Message>no</Message></Error>', 'NotAnObjectStore'],
+    [
+      'is an error with a namespace',
+      '<Error xmlns="http://s3.amazonaws.com/doc/2006-03-01/"><Code>InvalidPart</Code></Error>',
+      'InvalidPart',
+    ],
+  ])(
+    'fails where the good answer to the completion %s, without the right to look',
+    async (_name, body, code) => {
+      answers.look = [refused(403, 'AccessDenied')];
+      answers.complete = [{ status: 200, body }];
+      const upload = await begin();
+      expect(await failure(upload.complete())).toMatchObject({ code, isConfiguration: false });
+      await upload.abort();
+      expect(asked).toEqual(['begin', 'part', 'complete', 'abort']);
+    },
+  );
+
   it('repeats a put that met another request for its key', async () => {
     answers.put = [CONFLICT, CONFLICT];
     expect(await store.put('bkt', 'k', 'x', { onlyIfAbsent: true })).toEqual({ etag: 'put' });
