@@ -153,6 +153,36 @@ describe('an upload to a store with answers of its own', () => {
     },
   );
 
+  it.each<[string, Answer]>([
+    ...[500, 502, 504, 507, 509, 520, 522, 524, 529].map((status): [string, Answer] => [
+      `${status} by a proxy, in HTML`,
+      { status, body: '<html>' },
+    ]),
+    ['503 with a word of its own', refused(503, 'XMinioServerNotInitialized')],
+  ])('sends a part again that was answered %s', async (_name, answer) => {
+    answers.part = [answer];
+    expect(await (await begin()).complete()).toMatchObject({ etag: 'done-1', isVerified: true });
+    expect(asked.filter((call) => call === 'part')).toHaveLength(2);
+  });
+
+  it('begins no second upload after the answer of a proxy to the first', async () => {
+    answers.begin = [{ status: 504, body: '<html>' }];
+    expect(await failure(begin())).toMatchObject({ code: 'InternalError', retryable: true });
+    expect(asked).toEqual(['begin']);
+  });
+
+  it('counts an upload as completed that no longer exists after a 504, without the right to look', async () => {
+    answers.complete = [{ status: 504, body: '<html>' }, refused(404, 'NoSuchUpload')];
+    answers.look = [refused(403, 'AccessDenied'), refused(403, 'AccessDenied')];
+    expect(await (await begin()).complete()).toMatchObject({ size: 10, isVerified: false });
+  });
+
+  it('sends nothing again that a store will never do', async () => {
+    answers.part = [refused(501, 'NotImplemented')];
+    expect(await failure((await begin()).complete())).toMatchObject({ code: 'NotImplemented' });
+    expect(asked).toEqual(['begin', 'part']);
+  });
+
   it('repeats a put that met another request for its key', async () => {
     answers.put = [CONFLICT, CONFLICT];
     expect(await store.put('bkt', 'k', 'x', { onlyIfAbsent: true })).toEqual({ etag: 'put' });

@@ -72,7 +72,8 @@ export class ObjectStoreError extends Error {
 
   /** The same request may succeed later. */
   get retryable(): boolean {
-    return BUSY.has(this.code) || NETWORK.has(this.code);
+    const isBusy = this.cause instanceof RequestError && this.cause.isBusy;
+    return isBusy || BUSY.has(this.code) || NETWORK.has(this.code);
   }
 
   /** The same request may succeed later, and this one has certainly had no effect. */
@@ -88,7 +89,12 @@ export class ObjectStoreError extends Error {
 
 /** What a connection met: the request has no name yet, which whoever made it gives it. */
 export class RequestError extends ObjectStoreError {
-  constructor(code: string, method: string) {
+  constructor(
+    code: string,
+    method: string,
+    /** By the status: a store may have a word of its own for it. */
+    readonly isBusy = false,
+  ) {
     super(code, `${method} request`);
     this.name = 'RequestError';
   }

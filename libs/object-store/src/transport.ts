@@ -18,7 +18,9 @@ const MAX_SOCKETS = 16;
 /** A request may wait for one of them for so many times as long as nothing may move on it: others are read meanwhile. */
 const WAITING = 4;
 
-const BUSY_STATUS = new Set([408, 429, 500, 502, 503, 504]);
+/** Errors of a server may pass, those of proxies before it (520 to 529, 507, 509) too; 501 says that it never can. */
+const isBusy = (status: number): boolean =>
+  status === 408 || status === 429 || (status >= 500 && status !== 501);
 
 /**
  * What the client sends its requests through. Instead of the client's own habits (console output, one retry, forgotten
@@ -58,9 +60,9 @@ export class Transport {
     const request = (this.#isTls ? https : plainHttp).request(
       { ...options, agent: this.#agentFor(host, Number(options.port ?? (this.#isTls ? 443 : 80))) },
       (response) => {
-        if (!BUSY_STATUS.has(response.statusCode ?? 0)) return callback(boundedAnswer(response, options));
+        if (!isBusy(response.statusCode ?? 0)) return callback(boundedAnswer(response, options));
         void readCode(response).then((code) => {
-          request.emit('error', new RequestError(code, method));
+          request.emit('error', new RequestError(code, method, true));
         });
       },
     );
@@ -131,5 +133,11 @@ async function readCode(response: http.IncomingMessage): Promise<string> {
   } catch {
     // the code of half a body is as good as none
   }
-  return /<Code>(\w{1,64})<\/Code>/.exec(text)?.[1] ?? 'ServiceUnavailable';
+  return /<Code>(\w{1,64})<\/Code>/.exec(text)?.[1] ?? codeOfStatus(response.statusCode);
+}
+
+/** Only 429 and 503 say that nothing was done: behind a 502 or 504 of a proxy the store may have done it. */
+function codeOfStatus(status: number | undefined): string {
+  if (status === 408) return 'RequestTimeout';
+  return status === 429 || status === 503 ? 'ServiceUnavailable' : 'InternalError';
 }
