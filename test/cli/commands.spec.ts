@@ -695,7 +695,7 @@ describe('agentplane with a platform', () => {
       const verified = await attempt('export', 'verify', 'walk');
       expect([verified.code, verified.output]).toEqual([
         0,
-        expect.stringMatching(/^walk verified: 0 rows of \d days?\n$/),
+        expect.stringMatching(/^walk verified: 0 rows of \d days?\ncompared: .* checksums of files; .*\n$/),
       ]);
       const { objectStore } = platform.credentials;
       const store = openObjectStore({ ...objectStore, allowPrivateEndpoints: true });
@@ -725,12 +725,25 @@ describe('agentplane with a platform', () => {
       expect(await run('export', 'create', ...words, '--dry-run')).toMatch(/^rows    1$/m);
       expect(await run('export', 'create', 'lines', ...words, '--wait')).toMatch(/completed: 1 rows/);
       const made = await run('get', 'bx', 'lines', '-o', 'jsonpath={.metadata.uid}');
-      expect(await run('export', 'verify', made)).toMatch(/verified: 1 rows of \d days?\n$/);
+      expect(await run('export', 'verify', made)).toMatch(
+        /verified: 1 rows and 1 feedback of \d days?\ncompared: .*\n$/,
+      );
       expect(await run('export', 'late', made, '--export')).toBe(`0 late runs of export ${made}\n`);
       expect(await post('/runs/batch', { post: [], patch: [{ id, trace_id: id, name: 'late' }] })).toBe(true);
       expect(await run('export', 'late', made)).toMatch(/^1 late run of export .*\nDAY .*\n\S+ +1 /);
-      expect(await run('export', 'late', made, '--export')).toMatch(
-        new RegExp(`^export \\S+ exports the late runs of ${made}$`, 'm'),
+      const answer = await run('export', 'late', made, '--export');
+      const [, late = ''] =
+        new RegExp(`^export (\\S+) exports the late runs of ${made}$`, 'm').exec(answer) ?? [];
+      await run('export', 'watch', late);
+      expect(await run('export', 'verify', late)).toMatch(/verified: 1 rows of \d days?\n/);
+      // what the export of late runs has read may change again
+      expect(await post('/runs/batch', { post: [], patch: [{ id, trace_id: id, name: 'later' }] })).toBe(
+        true,
+      );
+      expect(await run('export', 'verify', late)).toMatch(/verified: 1 rows of \d days?\n/);
+      expect(await post('/feedback', { run_id: id, key: 'k', comment: 'without a score' })).toBe(true);
+      expect(await run('export', 'verify', made, '--quick')).toMatch(
+        /1 rows and 1 feedback .*\ncompared: .*without feedback/,
       );
       const store = openObjectStore({ ...objectStore, allowPrivateEndpoints: true });
       const keys: string[] = [];
@@ -739,7 +752,13 @@ describe('agentplane with a platform', () => {
       await store.delete(objectStore.bucket, feedback);
       store.close();
       const { code, output } = await attempt('export', 'verify', made);
-      expect([code, output]).toEqual([1, `${feedback}: the file does not exist\n`]);
+      const [gone, more, ...others] = output.trimEnd().split('\n');
+      expect([code, gone, more, others]).toEqual([
+        1,
+        `${feedback}: the file does not exist`,
+        expect.stringMatching(/^from \S+ to \S+: 1 feedback exported, the trace store has 2 now; /),
+        [],
+      ]);
     });
 
     it('reports what an export waits for, and stops waiting after its timeout', async () => {

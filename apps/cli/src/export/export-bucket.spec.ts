@@ -3,7 +3,7 @@ import { startObjectStore, type EmbeddedObjectStore } from '#lib/embedded-object
 import { openObjectStore, type ObjectStore } from '#lib/object-store';
 import { createLogger } from '#lib/telemetry';
 import { temporaryFolder } from '#lib/testing';
-import { compareBucket, type VerifiedExport } from './export-bucket.js';
+import { compareBucket, type VerifiedExport, type VerifiedRun } from './export-bucket.js';
 
 const KEYS = { accessKeyId: 'AKTEST', secretAccessKey: 'secret' };
 const BUCKET = 'exports';
@@ -31,10 +31,9 @@ afterAll(async () => {
   await server.stop();
 });
 
-const run = { start_time: `${DAY}T00:00:00Z`, end_time: '2026-11-21T00:00:00Z', rows_exported: 30 };
-
 interface Bucket {
   readonly found: VerifiedExport;
+  readonly run: VerifiedRun;
   readonly folder: string;
   readonly manifest: string;
 }
@@ -44,6 +43,7 @@ async function exported(): Promise<Bucket> {
   const found: VerifiedExport = {
     ...{ id: randomUUID(), tenant_id: randomUUID(), session_id: randomUUID() },
     ...{ format_version: 'v2_beta', filter: null, rows_exported: 30 },
+    ...{ resources: ['runs', 'feedback'], late_runs_of_bulk_export_id: null },
   };
   const path = `x/export_id=${found.id}/tenant_id=${found.tenant_id}/session_id=${found.session_id}/`;
   const base = `${path}resource=runs/year=2026/month=11/day=20/`;
@@ -56,12 +56,18 @@ async function exported(): Promise<Bucket> {
   }
   const manifest = `x/manifests/export_id=${found.id}/runs/${DAY}.json`;
   await store.put(BUCKET, manifest, JSON.stringify({ rows: 30, files }));
-  return { found, folder: base, manifest };
+  const result = { feedback_rows_written: 0, exported_files: files.map(({ key }) => `${BUCKET}/${key}`) };
+  const run = {
+    ...{ start_time: `${DAY}T00:00:00Z`, end_time: '2026-11-21T00:00:00Z', rows_exported: 30 },
+    metadata: { result },
+  };
+  return { found, run, folder: base, manifest };
 }
 
-function compare({ found }: Bucket, readsFiles = true): Promise<readonly string[]> {
+async function compare({ found, run }: Bucket, readsFiles = true): Promise<readonly string[]> {
   const progress = (): void => undefined;
-  return compareBucket(found, [run], { bucket: BUCKET, prefix: '/x/' }, store, { readsFiles, progress });
+  const place = { bucket: BUCKET, prefix: '/x/' };
+  return (await compareBucket(found, [run], place, store, { readsFiles, progress })).differences;
 }
 
 describe('comparing a bucket', () => {
@@ -70,7 +76,9 @@ describe('comparing a bucket', () => {
     const seen: object[] = [];
     const progress = (soFar: object): void => void seen.push(soFar);
     const place = { bucket: BUCKET, prefix: 'x' };
-    expect(await compareBucket(made.found, [run], place, store, { readsFiles: true, progress })).toEqual([]);
+    expect(await compareBucket(made.found, [made.run], place, store, { readsFiles: true, progress })).toEqual(
+      { differences: [], notCompared: [] },
+    );
     expect(seen.at(-1)).toEqual({ runs: 1, files: 2, bytes: 12 });
   });
 
@@ -101,6 +109,12 @@ describe('comparing a bucket', () => {
       [
         expect.stringMatching(/its files have 0 rows, it names 7$/),
         expect.stringMatching(/it names 7 rows, the run of that day reports 30$/),
+        expect.stringMatching(
+          /does not name exports\/.*part-00001\.parquet, which the run of that day reports$/,
+        ),
+        expect.stringMatching(
+          /does not name exports\/.*part-00002\.parquet, which the run of that day reports$/,
+        ),
         'the manifests name 7 rows, the export reports 30',
         expect.stringMatching(/part-00001\.parquet: no manifest/),
         expect.stringMatching(/part-00002\.parquet: no manifest/),
@@ -119,8 +133,18 @@ describe('comparing a bucket', () => {
       [
         expect.stringMatching(/resource=feedback.*part-00003\.parquet: the file does not exist$/),
         expect.stringMatching(/its files of feedback have 3 rows, it names 4$/),
+        expect.stringMatching(/it names 4 feedback, the run of that day reports 0$/),
+        expect.stringMatching(/it names .*part-00003\.parquet, which the run of that day does not report$/),
         expect.stringMatching(/resource=feedback.*part-00004\.parquet: no manifest names this object$/),
       ],
+    ],
+    [
+      'feedback that the manifest of the day lacks',
+      ({ run }) => {
+        Object.assign(run.metadata.result, { feedback_rows_written: 2 });
+        return Promise.resolve();
+      },
+      [expect.stringMatching(/it names 0 feedback, the run of that day reports 2$/)],
     ],
     [
       'a manifest that names no files',
@@ -156,6 +180,19 @@ describe('comparing a bucket', () => {
     const made = await exported();
     await change(made);
     expect(await compare(made)).toEqual(differences);
+  });
+
+  it('reports a list of files that was not kept', async () => {
+    const { found, run } = await exported();
+    const archived = { ...run, metadata: { result: { feedback_rows_written: 0, exported_files: [] } } };
+    const place = { bucket: BUCKET, prefix: 'x' };
+    const progress = (): void => undefined;
+    expect(await compareBucket(found, [archived], place, store, { readsFiles: true, progress })).toEqual({
+      differences: [],
+      notCompared: [
+        expect.stringMatching(/\.json with the list of files of its run, which was archived without it$/),
+      ],
+    });
   });
 
   it('reads no file where sizes are enough', async () => {

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { visibleText } from '#lib/command-line';
 import { manifestKey } from '#lib/export-plan';
 import type { ObjectStore } from '#lib/object-store';
+import type { Findings } from './findings.js';
 
 /** A completed export as the REST interface answers it, as far as verifying asks. */
 export interface VerifiedExport {
@@ -10,6 +11,10 @@ export interface VerifiedExport {
   readonly session_id: string;
   readonly format_version: 'v1' | 'v2_beta';
   readonly filter: string | null;
+  /** runs, and feedback where it is exported too. */
+  readonly resources: readonly string[];
+  /** The export whose late runs it has. */
+  readonly late_runs_of_bulk_export_id: string | null;
   readonly rows_exported: number;
 }
 
@@ -20,6 +25,13 @@ export interface VerifiedRun {
   /** Exclusive. */
   readonly end_time: string;
   readonly rows_exported: number;
+  readonly metadata: {
+    readonly result: {
+      readonly feedback_rows_written: number;
+      /** BUCKET/KEY of each; none of an export that was archived long ago. */
+      readonly exported_files: readonly string[];
+    };
+  };
 }
 
 /** Where its files are. */
@@ -67,7 +79,7 @@ const MAX_DIFFERENCES = 1_000;
 
 /**
  * Compares what lies in the bucket with what the manifests and the export's runs say.
- * @returns a sentence for each difference, a line that may be shown; none when all is as it should be
+ * @returns sentences that are a line each and may be shown; no difference when all is as it should be
  * @throws ObjectStoreError, `AccessDenied` too: a key that may only write cannot verify
  */
 export async function compareBucket(
@@ -76,8 +88,9 @@ export async function compareBucket(
   { bucket, prefix }: VerifiedPlace,
   store: Pick<ObjectStore, 'get' | 'list' | 'stat'>,
   { readsFiles, progress }: BucketOptions,
-): Promise<readonly string[]> {
+): Promise<Findings> {
   const differences: string[] = [];
+  const notCompared: string[] = [];
   const named = new Set<string>();
   let [rows, files, bytes] = [0, 0, 0];
   for (const [at, run] of runs.entries()) {
@@ -90,7 +103,8 @@ export async function compareBucket(
       differences.push(manifest);
       continue;
     }
-    for (const file of [...manifest.files, ...(manifest.feedback?.files ?? [])]) {
+    const inManifest = [...manifest.files, ...(manifest.feedback?.files ?? [])];
+    for (const file of inManifest) {
       named.add(file.key);
       const difference = await compareFile(store, bucket, file, readsFiles);
       if (difference !== undefined) differences.push(`${file.key}: ${difference}`);
@@ -99,6 +113,17 @@ export async function compareBucket(
       progress({ runs: at, files, bytes });
     }
     differences.push(...compareRows(key, manifest, run));
+    const { exported_files: exported } = run.metadata.result;
+    if (exported.length === 0 && run.rows_exported > 0)
+      notCompared.push(`${key} with the list of files of its run, which was archived without it`);
+    else
+      differences.push(
+        ...compareNames(
+          key,
+          inManifest.map((file) => `${bucket}/${file.key}`),
+          exported,
+        ),
+      );
     rows += manifest.rows;
     progress({ runs: at + 1, files, bytes });
   }
@@ -115,7 +140,7 @@ export async function compareBucket(
       break;
     }
   }
-  return differences.map(oneLine);
+  return { differences: differences.map(oneLine), notCompared: notCompared.map(oneLine) };
 }
 
 /** Names in a bucket may have line ends, and what terminals obey. */
@@ -129,14 +154,36 @@ function compareSums(key: string, what: string, contents: ManifestContents | und
   return sum === rows ? [] : [`${key}: its files${what} have ${sum} rows, it names ${rows}`];
 }
 
+/** @param inManifest BUCKET/KEY, as `exported` */
+function compareNames(
+  key: string,
+  inManifest: readonly string[],
+  exported: readonly string[],
+): readonly string[] {
+  const [named, written] = [new Set(inManifest), new Set(exported)];
+  return [
+    ...exported
+      .filter((name) => !named.has(name))
+      .map((name) => `${key}: it does not name ${name}, which the run of that day reports`),
+    ...inManifest
+      .filter((name) => !written.has(name))
+      .map((name) => `${key}: it names ${name}, which the run of that day does not report`),
+  ];
+}
+
 function compareRows(key: string, manifest: Manifest, run: VerifiedRun): readonly string[] {
   const { rows, feedback } = manifest;
+  const { feedback_rows_written: written } = run.metadata.result;
+  const ofFeedback = feedback?.rows ?? 0;
   return [
     ...compareSums(key, '', manifest),
     ...compareSums(key, ' of feedback', feedback),
     ...(rows === run.rows_exported
       ? []
       : [`${key}: it names ${rows} rows, the run of that day reports ${run.rows_exported}`]),
+    ...(ofFeedback === written
+      ? []
+      : [`${key}: it names ${ofFeedback} feedback, the run of that day reports ${written}`]),
   ];
 }
 

@@ -176,10 +176,11 @@ export const EXPORT_COMMANDS: readonly Command[] = [
   command(
     {
       words: 'export verify',
-      about: 'compare an export with what lies in its bucket: manifests, files, sizes, checksums, rows',
+      about:
+        'compare an export with its bucket and the trace store: files, sizes, checksums, numbers of rows',
       arguments: [{ name: 'name', about: 'name or id of a completed export', completes: 'export' }],
       options: {
-        quick: toggle('--quick', 'compare sizes without reading the files'),
+        quick: toggle('--quick', 'compare sizes without reading the files, and count no feedback'),
         ...TARGET_OPTIONS,
       },
       examples: ['export verify may', 'export verify 2f0d4a6e-5b1c-4f0e-9a53-0c4f5d1c9a11 --quick'],

@@ -12,6 +12,8 @@ import {
   type VerifiedRun,
 } from './export-bucket.js';
 import { exportIdOf } from './export-id.js';
+import { compareStore } from './export-store.js';
+import type { Findings } from './findings.js';
 import { scheduleAdvice } from './schedule-advice.js';
 
 export interface ExportVerifyFlags extends TargetFlags {
@@ -63,16 +65,16 @@ export async function verifyExport(given: string, flags: ExportVerifyFlags): Pro
   const store = openStore(target, config);
   try {
     const place = { bucket: config.bucket_name, prefix: config.prefix };
-    const differences = [
-      ...(await inBucket(found, runs, place, store, !flags.quick)),
-      ...(await inStore(found, runs, rest)),
-    ];
+    const inBucket = await compareWithBucket(found, runs, place, store, !flags.quick);
+    const inStore = await compareStore(found, runs, rest, { countsFeedback: !flags.quick });
+    const differences = [...inBucket.differences, ...inStore.differences];
+    const notCompared = [...inBucket.notCompared, ...inStore.notCompared];
+    const unknown = notCompared.map((what) => `not compared: ${what}\n`).join('');
     if (differences.length === 0) {
-      print(
-        `${given} verified: ${found.rows_exported} rows of ${runs.length} ${runs.length === 1 ? 'day' : 'days'}\n`,
-      );
+      print(`${given} ${renderVerified(found, runs, flags.quick)}${unknown}`);
       return EXIT.ok;
     }
+    print(unknown);
     print(differences.map((difference) => `${difference}\n`).join(''));
     throw new CommandError(
       'failed',
@@ -99,13 +101,28 @@ function openStore({ local }: Target, config: DestinationAnswer['config']): Obje
   });
 }
 
-async function inBucket(
+/** What was compared, in full: people take the word for more than it is. */
+function renderVerified(
+  { rows_exported: rows, resources }: ExportAnswer,
+  runs: readonly VerifiedRun[],
+  isQuick: boolean,
+): string {
+  const hasFeedback = resources.includes('feedback');
+  const feedback = runs.reduce((sum, { metadata }) => sum + metadata.result.feedback_rows_written, 0);
+  const what = `${rows} rows${hasFeedback ? ` and ${feedback} feedback` : ''}`;
+  const inStore = hasFeedback && isQuick ? 'rows without feedback' : 'rows';
+  return `verified: ${what} of ${runs.length} ${runs.length === 1 ? 'day' : 'days'}
+compared: manifests with the runs of the export; ${isQuick ? 'sizes' : 'sizes and checksums'} of files; ${inStore} of each day with the trace store, by number; ids and contents are not
+`;
+}
+
+async function compareWithBucket(
   found: VerifiedExport,
   runs: readonly VerifiedRun[],
   place: VerifiedPlace,
   store: ObjectStore,
   readsFiles: boolean,
-): Promise<readonly string[]> {
+): Promise<Findings> {
   const progress = (soFar: BucketProgress): void => {
     process.stderr.write(
       `${soFar.runs} of ${runs.length} days, ${soFar.files} files, ${soFar.bytes} bytes compared\n`,
@@ -122,26 +139,4 @@ async function inBucket(
       );
     throw error;
   }
-}
-
-/** Rows that the trace store has now by the bounds of each day. Later than the export, runs may have come or gone. */
-async function inStore(
-  found: VerifiedExport,
-  runs: readonly VerifiedRun[],
-  rest: RestClient,
-): Promise<readonly string[]> {
-  const differences: string[] = [];
-  for (const { start_time: start, end_time: end, rows_exported: rows } of runs) {
-    const bounds = `gte(start_time, "${start}"), lt(start_time, "${end}")`;
-    const filter = `and(${found.filter === null ? '' : `${found.filter}, `}${bounds})`;
-    const { run_count: stored } = await rest.request<{ run_count: number }>('POST', '/runs/stats', {
-      session: [found.session_id],
-      filter,
-    });
-    if (stored !== rows)
-      differences.push(
-        `from ${start} to ${end}: ${rows} rows exported, the trace store has ${stored} now; runs that came or were removed later are such a difference`,
-      );
-  }
-  return differences;
 }
