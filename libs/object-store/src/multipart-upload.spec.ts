@@ -183,6 +183,18 @@ describe('an upload to a store with answers of its own', () => {
     expect(asked).toEqual(['begin', 'part']);
   });
 
+  it.each([
+    [403, 'AccessDenied'],
+    [404, 'NoSuchUpload'],
+    [405, 'MethodNotAllowed'],
+    [501, 'NotImplemented'],
+  ])('aborts without an error where the store answers %i %s', async (status, code) => {
+    answers.abort = [refused(status, code), refused(status, code)];
+    await (await begin()).abort();
+    await store.abortUpload('bkt', 'k', '1');
+    expect(asked.filter((call) => call === 'abort')).toHaveLength(2);
+  });
+
   it('repeats a put that met another request for its key', async () => {
     answers.put = [CONFLICT, CONFLICT];
     expect(await store.put('bkt', 'k', 'x', { onlyIfAbsent: true })).toEqual({ etag: 'put' });

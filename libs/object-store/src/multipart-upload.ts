@@ -284,7 +284,10 @@ export class PartsUpload implements MultipartUpload {
   }
 }
 
-/** Throws away the parts of an upload. An upload that does not exist, or a missing optional permission, is no error. */
+/**
+ * Throws away the parts of an upload. An upload that does not exist is no error, nor a store that does not abort: the
+ * permission is optional, and some stores have no such operation.
+ */
 export async function abortUpload(
   client: Client,
   clock: Clock,
@@ -297,7 +300,7 @@ export async function abortUpload(
       client.abortMultipartUpload(bucket, key, encodeURIComponent(uploadId)),
     );
   } catch (error) {
-    const { code } = classify(error, '');
-    if (code !== 'NoSuchUpload' && code !== 'NoSuchKey' && code !== 'AccessDenied') throw error;
+    const { code, isWithheld } = classify(error, '');
+    if (code !== 'NoSuchUpload' && code !== 'NoSuchKey' && !isWithheld) throw error;
   }
 }

@@ -55,6 +55,9 @@ const CONFIGURATION = new Set([
   'SignatureDoesNotMatch',
 ]);
 
+/** A right that the key may lack, or an operation that some stores do not have. */
+const WITHHELD = new Set(['AccessDenied', 'MethodNotAllowed', 'NotImplemented']);
+
 /**
  * A store refused, was busy or could not be reached. `code` is the store's own word (`NoSuchBucket`), or the network's
  * (`ECONNRESET`); the message repeats neither addresses nor credentials.
@@ -79,6 +82,11 @@ export class ObjectStoreError extends Error {
   /** The same request may succeed later, and this one has certainly had no effect. */
   get isWithoutEffect(): boolean {
     return NOTHING_DONE.has(this.code);
+  }
+
+  /** The key has no right to this, or the store has no such operation: no failure where it is optional. */
+  get isWithheld(): boolean {
+    return WITHHELD.has(this.code);
   }
 
   /** Credentials, bucket or permissions must be changed by a person. */

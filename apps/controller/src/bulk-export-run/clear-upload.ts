@@ -31,12 +31,12 @@ export async function clearUpload(
   return { left: isDeleted ? undefined : finishedFile(intent, found) };
 }
 
-/** Listing, reading and deleting are optional permissions: undefined without them. */
+/** Listing, reading and deleting are optional: undefined where the key may not, or the store cannot. */
 async function permitted<T>(request: Promise<T>): Promise<T | undefined> {
   try {
     return await request;
   } catch (error) {
-    if (error instanceof ObjectStoreError && error.code === 'AccessDenied') return undefined;
+    if (error instanceof ObjectStoreError && error.isWithheld) return undefined;
     throw error;
   }
 }
