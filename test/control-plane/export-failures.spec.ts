@@ -328,8 +328,11 @@ describe('the failure table of exports', () => {
 
   it('ends a cancelled export with all of its runs', async () => {
     await begin('local', { suspend: true });
-    await waitFor(theRun, SOON);
+    await waitFor(async () => (await byRest()).export.reason === 'Suspended', SOON);
+    expect(await byRest()).toEqual(await byKubectl());
+    expect([(await byRest()).export.status, (await byRest()).run.status]).toEqual(['CREATED', 'CREATED']);
     const id = idOf(await theExport());
+    expect(await get(`/${id}`)).toMatchObject({ paused: true });
     await fetch(`${url}/api/v1/bulk-exports/${id}`, {
       method: 'PATCH',
       headers: { 'x-api-key': key, 'content-type': 'application/json' },

@@ -4,6 +4,7 @@ import {
   type BulkExport,
   type BulkExportRun,
   exportRunWireStatus,
+  exportWireStatus,
   findCondition,
   isConditionTrue,
   JOBS,
@@ -77,6 +78,15 @@ describe('the controller’s exports', () => {
       ...BEFORE_ANY_LOOK,
       what: `day ${day} to say ${type} ${reason}`,
     });
+  /** What the export itself says about why nothing runs. */
+  const exportSaying = (status: string, reason: string) =>
+    waitFor(
+      async () => {
+        const ready = findCondition((await theExport()).status?.conditions, 'Ready');
+        return ready?.status === status && ready.reason === reason && ready.message;
+      },
+      { ...BEFORE_ANY_LOOK, what: `the export to say ${reason}` },
+    );
   const wire = async (day: number) => exportRunWireStatus(await run(day));
   const under = (day: number, attempt = 1) =>
     waitFor(
@@ -297,13 +307,18 @@ describe('the controller’s exports', () => {
     // once its runs are made the export no longer looks at the destination, which would not be validated any more
     await begin('other', true);
     await saying(1, 'Running', 'Queued');
+    expect(await exportSaying('True', 'Suspended')).toContain('until spec.suspend is false');
     await plane.client.delete(SECRETS, at('fleeting'));
     await plane.client.merge(RESOURCES.BulkExport, at(name), { spec: { suspend: false } });
     await saying(1, 'Running', 'CredentialsMissing');
+    const problem = await exportSaying('False', 'CredentialsMissing');
+    expect(problem).toBe(findCondition((await run(1)).status?.conditions, 'Running')?.message);
+    expect(exportWireStatus(await theExport())).toBe('CREATED');
     expect([await wire(1), await jobs()]).toEqual(['CREATED', []]);
     await plane.client.create(SECRETS, { metadata: at('fleeting'), ...(data ? { data } : {}) });
     await work(1);
     await saying(1, 'Completed', 'Completed');
+    await exportSaying('True', 'Started');
     await plane.client.merge(RESOURCES.BulkExport, at(name), { spec: { cancel: true } });
   });
 

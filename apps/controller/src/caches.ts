@@ -16,6 +16,7 @@ import {
   type Listener,
   type Namespace,
   NAMESPACES,
+  type ObjectKey,
   RESOURCES,
   type Role,
   ROLE_BINDINGS,
@@ -56,6 +57,7 @@ export interface Caches {
 
 const BY_NAMESPACE = 'workspace-namespace';
 const BY_SOURCE = 'source-export';
+const BY_EXPORT = 'export';
 const BY_CUSTOM_HOST = 'custom-host';
 
 /** The caches; of built-in kinds only what concerns the platform. */
@@ -91,6 +93,9 @@ export function openCaches(
   caches.exports.addIndex(BY_SOURCE, ({ metadata, spec }) =>
     spec.sourceExport === undefined ? [] : [sourceKey(metadata.namespace ?? '', spec.sourceExport.id)],
   );
+  caches.exportJobs.addIndex(BY_EXPORT, (job) =>
+    exportsOfJob(job).map(({ namespace, name }) => sourceKey(namespace, name)),
+  );
   caches.deployments.addIndex(BY_CUSTOM_HOST, (one) => {
     const host = customHostOf(one);
     return host === undefined ? [] : [host];
@@ -121,6 +126,20 @@ export function exportsOfSchedule(
   id: string | undefined,
 ): readonly BulkExport[] {
   return id === undefined ? [] : exports.byIndex(BY_SOURCE, sourceKey(namespace, id));
+}
+
+/** The export whose runs a Job works on. */
+export function exportsOfJob({ metadata: { labels } }: Job): readonly Required<ObjectKey>[] {
+  const [namespace, name] = [labels?.[LABEL.exportNamespace], labels?.[LABEL.export]];
+  return namespace === undefined || name === undefined ? [] : [{ namespace, name }];
+}
+
+/** The Jobs of an export's workers, also those that have ended. */
+export function jobsOfExport(
+  jobs: Pick<Informer<Job>, 'byIndex'>,
+  { metadata: { namespace = '', name } }: BulkExport,
+): readonly Job[] {
+  return jobs.byIndex(BY_EXPORT, sourceKey(namespace, name));
 }
 
 /** The workspace that a namespace belongs to. */

@@ -45,6 +45,8 @@ export function renderExport(bulkExport: BulkExport, links: ExportLinks): Render
     export_fields: spec.exportFields ?? null,
     interval_hours: spec.intervalHours ?? null,
     status: wireStatus,
+    // archived resources may lack it
+    paused: Boolean(spec.suspend),
     status_reason: reason?.reason ?? null,
     status_message: reason?.message ?? null,
     rows_exported: status?.rows ?? 0,

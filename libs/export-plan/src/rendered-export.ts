@@ -42,6 +42,7 @@ export interface RenderedExport {
   readonly export_fields: readonly string[] | null;
   readonly interval_hours: number | null;
   readonly status: ExportWireStatus;
+  readonly paused: boolean;
   readonly status_reason: string | null;
   readonly status_message: string | null;
   readonly rows_exported: number;

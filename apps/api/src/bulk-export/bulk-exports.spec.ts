@@ -237,6 +237,17 @@ describe('the bulk export routes', () => {
     expect(problems(await create({ resources: ['traces'] }))).toEqual(['body.resources enum']);
   });
 
+  it('pauses an export and resumes it, and shows which', async () => {
+    const { id, paused } = (await create()).json;
+    const path = `/api/v1/bulk-exports/${id}`;
+    const isPaused = [paused];
+    for (const wanted of [true, false]) {
+      const answer = await tenant.call('PATCH', path, { paused: wanted });
+      isPaused.push(answer.json.paused, (await tenant.call('GET', path)).json.paused);
+    }
+    expect(isPaused).toEqual([false, true, true, false, false]);
+  });
+
   it('cancels an export permanently, in any spelling of the word', async () => {
     const { id } = (await create()).json;
     const path = `/api/v1/bulk-exports/${id}`;
@@ -455,7 +466,7 @@ describe('the bulk export routes', () => {
     expect(shown).toMatchObject({
       id: UUID,
       bulk_export_id: id,
-      status: 'CREATED',
+      status: 'RUNNING',
       rows_exported: 5,
       retry_number: 1,
       errors: { retry_0: 'gone' },

@@ -67,6 +67,8 @@ export class ExportAnswer implements RenderedExport {
   @Answered(orNull(textList())) readonly export_fields: readonly string[] | null;
   @Answered(orNull(WHOLE)) readonly interval_hours: number | null;
   @Answered(words(STATUSES)) readonly status: ExportWireStatus;
+  @Answered(FLAG, 'Begins no further runs while true; a schedule makes no exports')
+  readonly paused: boolean;
   @Answered(orNull(TEXT), 'Reason of the Ready condition: a CamelCase word') readonly status_reason:
     string | null;
   @Answered(orNull(TEXT), 'The same as a sentence') readonly status_message: string | null;

@@ -1,5 +1,6 @@
 import { Module } from '@nestjs/common';
 import {
+  type Change,
   type ControllerSpec,
   EventRecorder,
   failureEvents,
@@ -9,9 +10,10 @@ import {
   isDesiredChange,
   KubeClient,
 } from '#lib/kube';
-import { type BulkExportDestination, keyOf, type ObjectKey, RESOURCES } from '#lib/resources';
+import { type BulkExportDestination, type Job, keyOf, type ObjectKey, RESOURCES } from '#lib/resources';
 import type { TraceStore } from '#lib/trace-store';
-import type { Caches } from '../caches.js';
+import { isJobFinished } from '../bulk-export-run/attempt-end.js';
+import { type Caches, exportsOfJob } from '../caches.js';
 import { type ControllerConfig, exportLimits } from '../config.js';
 import { CACHES, CONTROLLER_CONFIG, TRACE_STORE } from '../core/tokens.js';
 import { DatabaseTime } from '../database-time.js';
@@ -22,7 +24,7 @@ export const BULK_EXPORT_CONTROLLER = Symbol('controller of BulkExports');
 
 function bulkExportController(
   reconciler: BulkExportReconciler,
-  { exports, runs, destinations }: Caches,
+  { exports, runs, destinations, exportJobs }: Caches,
   events: EventRecorder,
 ): ControllerSpec {
   const ofDestination = ({ metadata }: BulkExportDestination): readonly ObjectKey[] =>
@@ -41,8 +43,15 @@ function bulkExportController(
       fromOwned(runs, RESOURCES.BulkExport),
       fromMapped(exports, (one) => nextExport(one, exports), movesQueue),
       fromMapped(destinations, ofDestination),
+      fromMapped(exportJobs, exportsOfJob, hasFinished),
     ],
   };
+}
+
+/** Whether a worker has ended: the runs that it left may wait for something else now. */
+function hasFinished(change: Change<Job>): boolean {
+  if (change.kind !== 'changed') return change.kind === 'deleted';
+  return isJobFinished(change.object) && !isJobFinished(change.before);
 }
 
 /** Reconciles BulkExports: splits each into runs of one UTC day and counts what became of them. */
@@ -52,7 +61,7 @@ function bulkExportController(
       provide: BulkExportReconciler,
       inject: [CACHES, KubeClient, EventRecorder, CONTROLLER_CONFIG, TRACE_STORE, DatabaseTime],
       useFactory: (
-        { workspaces, destinations, exports, runs }: Caches,
+        { workspaces, destinations, exports, runs, exportJobs }: Caches,
         client: KubeClient,
         events: EventRecorder,
         config: ControllerConfig,
@@ -69,6 +78,7 @@ function bulkExportController(
           destinations,
           exports,
           runs,
+          exportJobs,
         }),
     },
     {

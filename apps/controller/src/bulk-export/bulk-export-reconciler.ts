@@ -7,6 +7,7 @@ import {
   type BulkExportDestination,
   type BulkExportRun,
   isDeleting,
+  type Job,
   keyOf,
   type ObjectKey,
   REASON,
@@ -14,7 +15,8 @@ import {
   type Workspace,
 } from '#lib/resources';
 import type { Project, TraceStore } from '#lib/trace-store';
-import { workspaceOf } from '../caches.js';
+import { isJobFinished } from '../bulk-export-run/attempt-end.js';
+import { jobsOfExport, workspaceOf } from '../caches.js';
 import type { DatabaseTime } from '../database-time.js';
 import { archivedId } from './archived-id.js';
 import { ensureId } from '../identity/ensure-id.js';
@@ -36,6 +38,7 @@ export interface BulkExportDependencies {
   readonly destinations: Informer<BulkExportDestination>;
   readonly exports: Informer<BulkExport>;
   readonly runs: Informer<BulkExportRun>;
+  readonly exportJobs: Informer<Job>;
 }
 
 /** Runs wake their export; this is for time-outs. */
@@ -100,6 +103,7 @@ export class BulkExportReconciler {
       // its runs name the project already
       project: runs.length > 0 ? undefined : await this.#findProject(bulkExport, workspace),
       runs: runs.sort((a, b) => a.spec.startTime.localeCompare(b.spec.startTime)),
+      hasWorker: jobsOfExport(this.#deps.exportJobs, bulkExport).some((job) => !isJobFinished(job)),
       ...(await this.#findFormers(bulkExport, workspace, runs.length)),
       siblings: exports.list(namespace),
       now: await time.now(),

@@ -56,6 +56,7 @@ function world(changes: Partial<ExportWorld> = {}): ExportWorld {
     destination: aDestination(),
     project: { id: 'project' } as Project,
     runs: [],
+    hasWorker: false,
     siblings: [bulkExport],
     now: NOW,
     limits: DEFAULT_EXPORT_LIMITS,
@@ -392,6 +393,7 @@ describe('summarizeExport', () => {
     });
     expect(status.conditions?.map(({ type, status: value }) => [type, value])).toEqual([
       ['Accepted', 'True'],
+      ['Running', 'True'],
       ['Ready', 'True'],
     ]);
   });
@@ -411,6 +413,73 @@ describe('summarizeExport', () => {
     );
     for (const retention of [undefined, { shortlivedDays: 3, longlivedDays: 0 }])
       expect(keeping(retention)).not.toContain('keep');
+  });
+
+  const queued = condition('Running', 'False', 'Queued');
+  const waiting = ['2026-05-01', '2026-05-02'].map((day, at) =>
+    aRun(day, [{ ...queued, message: `position ${at + 1}` }]),
+  );
+  const working = (day: string): BulkExportRun =>
+    aRun(day, [condition('Running', 'True', 'Started')], { attempt: 1 });
+  const blocked = aRun('2026-05-02', [condition('Running', 'False', 'CredentialsMissing')]);
+  const suspended = anExport({ suspend: true });
+  const HELD = 'suspended: no further run begins until spec.suspend is false';
+  const IN_PROGRESS = 'runs are in progress';
+
+  it.each<[string, Partial<ExportWorld>, string, string, string]>([
+    ['runs that are not decided yet', { runs: BOTH }, 'True', 'Started', IN_PROGRESS],
+    ['a first run that waits', { runs: waiting }, 'True', 'Queued', 'position 1'],
+    [
+      'a first run that waits behind one that is completed',
+      { runs: [aRun('2026-05-01', DONE), ...waiting.slice(1)] },
+      ...(['True', 'Queued', 'position 2'] as const),
+    ],
+    ['a worker between two runs', { runs: waiting, hasWorker: true }, 'True', 'Started', IN_PROGRESS],
+    [
+      'a run at work while the first waits',
+      { runs: [...waiting.slice(0, 1), working('2026-05-02')] },
+      ...(['True', 'Started', IN_PROGRESS] as const),
+    ],
+    ['a suspension', { bulkExport: suspended, runs: waiting }, 'True', 'Suspended', HELD],
+    [
+      'a suspension while a run is at work',
+      { bulkExport: suspended, runs: [working('2026-05-01'), ...waiting.slice(1)] },
+      ...(['True', 'Suspended', `${HELD}; 1 in progress goes on to the end`] as const),
+    ],
+    [
+      'a suspension while it waits for its window',
+      { bulkExport: suspended, now: new Date('2026-05-02T00:00:00Z') },
+      ...(['True', 'Suspended', HELD] as const),
+    ],
+    [
+      'what a suspended export lacks',
+      { bulkExport: suspended, destination: undefined },
+      ...(['False', 'DestinationMissing', 'BulkExportDestination local does not exist'] as const),
+    ],
+    [
+      'missing credentials',
+      { runs: [working('2026-05-01'), blocked] },
+      ...(['False', 'CredentialsMissing', 'CredentialsMissing'] as const),
+    ],
+  ])('reports in Ready %s', (_what, changes, status, reason, message) => {
+    const observed = world(changes);
+    const { conditions } = summarizeExport(observed, decideExport(observed));
+    const ready = conditions?.find(({ type }) => type === 'Ready');
+    expect([ready?.status, ready?.reason, ready?.message]).toEqual([status, reason, message]);
+  });
+
+  it.each<[string, Partial<ExportWorld>, string]>([
+    ['completed', { runs: BOTH.map((run) => ({ ...run, status: { conditions: DONE } })) }, 'Completed'],
+    [
+      'failed',
+      { runs: [aRun('2026-05-01', [condition('Failed', 'True', 'StorageFailed')]), ...waiting.slice(1)] },
+      'Failed',
+    ],
+  ])('reports no more whether runs are at work once the export has %s', (_end, changes, end) => {
+    const before = [condition('Accepted'), condition('Running', 'False', 'Queued'), condition('Ready')];
+    const observed = world({ ...changes, bulkExport: anExport({}, { conditions: before }) });
+    const { conditions } = summarizeExport(observed, decideExport(observed));
+    expect(conditions?.map(({ type }) => type)).toEqual(['Accepted', 'Ready', end]);
   });
 
   it('reports why an export waits', () => {

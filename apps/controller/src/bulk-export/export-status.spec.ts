@@ -18,6 +18,7 @@ describe('summarizeExport', () => {
     } as unknown as BulkExport;
     const world = {
       ...{ bulkExport, workspace: undefined, destination: undefined, project: undefined, runs: [] },
+      hasWorker: false,
       ...{ predecessor: undefined, siblings: [], now: new Date(AT), limits: DEFAULT_EXPORT_LIMITS },
     };
     const status = summarizeExport(world, { kind: 'finished' });

@@ -16,21 +16,20 @@ import {
 import { formatInstant, parseInstant } from '#lib/time';
 import type { ExportDecision } from './decide.js';
 import { runPhase } from './export-phase.js';
+import { isInLine, runningDraft } from './export-running.js';
 import { retentionNote } from './retention-note.js';
 import type { ExportWorld } from './world.js';
-
-const NEEDS: Pick<ReadyRule, 'needs' | 'failures'> = {
-  needs: [CONDITION.accepted],
-  failures: [CONDITION.failed],
-};
 
 /** The condition of its webhook is another reconciler's. */
 export const EXPORT_CONDITIONS: readonly string[] = [
   CONDITION.accepted,
+  CONDITION.running,
   CONDITION.completed,
   CONDITION.failed,
   CONDITION.ready,
 ];
+
+const ACCEPTED = { status: 'True', reason: REASON.accepted, message: 'the window is resolved' } as const;
 
 function countRuns(runs: ExportWorld['runs'], total: number): RunCounts {
   const counts = { created: 0, running: 0, completed: 0, failed: 0, cancelled: 0, timedOut: 0 };
@@ -60,30 +59,34 @@ function earliest(times: readonly (string | undefined)[]): string | undefined {
 }
 
 /** The conditions that follow from a decision. */
-function drafts(decision: ExportDecision, note: string): ConditionDrafts {
+function drafts(decision: ExportDecision, running: ConditionDrafts[string], note: string): ConditionDrafts {
+  const draft = { [CONDITION.running]: running };
   switch (decision.kind) {
     case 'finished':
       return {};
     case 'wait':
-      return { [CONDITION.accepted]: accepted(decision) };
+      return { [CONDITION.accepted]: accepted(decision), ...draft };
     case 'fail':
-      return { [CONDITION.failed]: { status: 'True', reason: decision.reason, message: decision.message } };
+      return {
+        [CONDITION.failed]: { status: 'True', reason: decision.reason, message: decision.message },
+        ...draft,
+      };
     case 'cancel':
       return {
         [CONDITION.failed]: { status: 'True', reason: REASON.cancelled, message: 'cancelled on request' },
+        ...draft,
       };
     case 'run':
-      return {
-        [CONDITION.accepted]: { status: 'True', reason: REASON.accepted, message: 'the window is resolved' },
-      };
+      return { [CONDITION.accepted]: ACCEPTED, ...draft };
     case 'complete':
       return {
-        [CONDITION.accepted]: { status: 'True', reason: REASON.accepted, message: 'the window is resolved' },
+        [CONDITION.accepted]: ACCEPTED,
         [CONDITION.completed]: {
           status: 'True',
           reason: REASON.completed,
           message: `every run is completed${note}`,
         },
+        ...draft,
       };
     default:
       return decision satisfies never;
@@ -91,19 +94,23 @@ function drafts(decision: ExportDecision, note: string): ConditionDrafts {
 }
 
 /** The reason of `Ready`, from the other conditions: people look there first. */
-function readyRule(conditions: readonly Condition[], note: string): ReadyRule {
-  const reported = [CONDITION.completed, CONDITION.accepted]
-    .map((type) => findCondition(conditions, type))
-    .find((one) => one?.status === 'True');
-  if (!reported || reported.reason === REASON.accepted)
-    return { ...NEEDS, reason: REASON.started, message: `runs are in progress${note}` };
-  return { ...NEEDS, reason: reported.reason, message: reported.message };
+function readyRule(conditions: readonly Condition[]): ReadyRule {
+  const [completed, running, acceptance] = [CONDITION.completed, CONDITION.running, CONDITION.accepted].map(
+    (type) => findCondition(conditions, type),
+  );
+  const reported = completed ?? running ?? acceptance;
+  const { reason, message } = reported ?? {};
+  const isBlocked = running?.reason === REASON.credentialsMissing;
+  return {
+    needs: [CONDITION.accepted, ...(isBlocked ? [CONDITION.running] : [])],
+    failures: [CONDITION.failed],
+    ...(reason === undefined ? {} : { reason }),
+    ...(message === undefined ? {} : { message }),
+  };
 }
 
-/** Waiting in the queue, or for the window to end, is not an objection. */
 function accepted({ reason, message }: { reason: string; message: string }): Omit<ConditionDraft, 'type'> {
-  const isObjection = reason !== REASON.queued && reason !== REASON.waitingForWindow;
-  return { status: isObjection ? 'False' : 'True', reason, message };
+  return { status: isInLine(reason) ? 'True' : 'False', reason, message };
 }
 
 function conditionsOf(
@@ -116,13 +123,13 @@ function conditionsOf(
   const note = decision.kind === 'finished' ? '' : retentionNote(world, window);
   const conditions = updateConditions(
     status?.conditions?.filter(({ type }) => EXPORT_CONDITIONS.includes(type)),
-    drafts(decision, note),
+    drafts(decision, runningDraft(world, decision, note), note),
     metadata.generation,
     world.now,
   );
   return setCondition(
     conditions,
-    summarizeReady(conditions, readyRule(conditions, note), metadata.generation),
+    summarizeReady(conditions, readyRule(conditions), metadata.generation),
     world.now,
   );
 }

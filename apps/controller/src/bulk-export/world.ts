@@ -28,6 +28,8 @@ export interface ExportWorld {
   readonly project: Project | undefined;
   /** Its own, by day. */
   readonly runs: readonly BulkExportRun[];
+  /** Whether a worker of one of them has not ended; it may be between two runs. */
+  readonly hasWorker: boolean;
   /** Undefined for an export that continues none, and once its runs are made. */
   readonly predecessor?: PredecessorWorld | undefined;
   /** Undefined for an export of no late runs, and once its runs are made. */

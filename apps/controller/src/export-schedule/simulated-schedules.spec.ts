@@ -203,7 +203,7 @@ class Simulation {
           metadata: { ...child.metadata, creationTimestamp: '2099-01-01T00:00:00Z' },
         },
         project: { id: 'project' } as never,
-        runs: [],
+        ...{ runs: [], hasWorker: false },
         siblings: [this.#schedule()],
         now: new Date(Number(now / 1000n)),
         limits: { ...DEFAULT_EXPORT_LIMITS, concurrentExportsPerWorkspace: 1 },

@@ -227,6 +227,22 @@ export const SITUATIONS: readonly Row[] = [
   ],
   ['an export that the plan does not allow', EXPORTS, failed(REASON.planNotAllowed), 'PlanNotAllowed', 'bad'],
   ['an export with a wrong filter', EXPORTS, failed(REASON.invalidFilter), 'InvalidFilter', 'bad'],
+  [
+    'an export that is suspended',
+    EXPORTS,
+    { Running: ['False', REASON.suspended], ...accepted(REASON.suspended) },
+    'Suspended',
+    'quiet',
+    RUNS,
+  ],
+  [
+    'an export whose runs lack credentials',
+    EXPORTS,
+    { Running: ['False', REASON.credentialsMissing], ...ready('False', REASON.credentialsMissing) },
+    'CredentialsMissing',
+    'bad',
+    RUNS,
+  ],
   ['an export that is deleted', EXPORTS, completed, 'Deleting', 'busy', DELETING],
 
   [

@@ -48,7 +48,7 @@ export interface BulkExportSpec {
 export interface BulkExportStatus {
   /** The newest generation of the spec that was fully handled. */
   readonly observedGeneration?: number;
-  /** What is known about the resource, one fact each, of the types Accepted, Completed, Failed, WebhookDelivered and Ready. Their reasons are explained in docs/reference/bulk-export.md. */
+  /** What is known about the resource, one fact each, of the types Accepted, Running, Completed, Failed, WebhookDelivered and Ready. Their reasons are explained in docs/reference/bulk-export.md. */
   readonly conditions?: readonly Condition[];
   /** Resolved first instant of the window, inclusive. */
   readonly startTime?: string;
