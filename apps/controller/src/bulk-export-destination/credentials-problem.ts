@@ -3,11 +3,26 @@ import type { Secret, Workspace } from '#lib/resources';
 /** Keys that a destination's Secret must have. */
 const REQUIRED_KEYS = ['access_key_id', 'secret_access_key'] as const;
 
+/** What no value may contain. Two of them stand in headers; the third some stores let a person choose. */
+const REFUSED_TEXT: Readonly<Record<string, RegExp>> = {
+  access_key_id: /[^\x21-\x7e]/,
+  secret_access_key: /^\s|\s$|\p{Cc}/u,
+  session_token: /[^\x21-\x7e]/,
+};
+
 /** What is wrong with the Secret of a destination; undefined when nothing is. */
 export function secretProblem(name: string, secret: Secret | undefined): string | undefined {
   if (!secret) return `Secret ${name} does not exist in this namespace`;
   const missing = REQUIRED_KEYS.filter((key) => !secret.data?.[key]);
-  return missing.length === 0 ? undefined : `Secret ${name} has no ${missing.join(' and no ')}`;
+  if (missing.length > 0) return `Secret ${name} has no ${missing.join(' and no ')}`;
+  const unusable = Object.entries(REFUSED_TEXT).find(([key, refused]) =>
+    refused.test(Buffer.from(secret.data?.[key] ?? '', 'base64').toString('utf8')),
+  );
+  if (!unusable) return undefined;
+  return (
+    `${unusable[0]} of Secret ${name} contains a line break, a blank or another character that no key has; ` +
+    'store the value without it'
+  );
 }
 
 /** Why a destination without a Secret cannot use the platform's own credentials; undefined when it can. */
