@@ -38,6 +38,13 @@ const NOT_A_STORE = {
   retryable: false,
 } as const satisfies DestinationCheck;
 
+/** A store that accepted an object and does not find it is none that exports can be left with. */
+const NOTHING_STORED = {
+  ...NOT_A_STORE,
+  detail: 'NothingStored',
+  advice: endpointCause('NothingStored'),
+} as const satisfies DestinationCheck;
+
 /** The failure of a test in the words of the interface, and what is behind it. */
 export function refusal(failure: ObjectStoreError): DestinationCheck {
   const isOfCredentials = failure instanceof CredentialsRefusedError;
@@ -74,12 +81,31 @@ export async function checkDestination(
   } catch (error) {
     return refusal(classify(error, 'test the destination'));
   }
-  const found = await store.stat(bucket, key).catch(() => undefined);
+  const seen = await lookFor(store, bucket, key);
+  if (seen.kind === 'failed') return refusal(seen.failure);
+  // a store that keeps nothing may well accept everything; where the key may not read, none can be told
+  if (seen.kind === 'missing') return NOTHING_STORED;
   // nor does a server that answers the same to everything know the length of what was stored
-  if (found && found.size !== Buffer.byteLength(body)) return NOT_A_STORE;
+  if (seen.kind === 'found' && seen.size !== Buffer.byteLength(body)) return NOT_A_STORE;
   const canDelete = await store.delete(bucket, key).then(
     () => true,
     () => false,
   );
-  return { kind: 'usable', canDelete, canRead: found !== undefined };
+  return { kind: 'usable', canDelete, canRead: seen.kind === 'found' };
+}
+
+type Look =
+  | { readonly kind: 'found'; readonly size: number }
+  | { readonly kind: 'missing' | 'refused' }
+  | { readonly kind: 'failed'; readonly failure: ObjectStoreError };
+
+/** Of an object that exists S3 answers 403 to a key that may not read, never 404. */
+async function lookFor(store: ObjectStore, bucket: string, key: string): Promise<Look> {
+  try {
+    const found = await store.stat(bucket, key);
+    return found ? { kind: 'found', size: found.size } : { kind: 'missing' };
+  } catch (error) {
+    const failure = classify(error, 'read the test object');
+    return failure.code === 'AccessDenied' ? { kind: 'refused' } : { kind: 'failed', failure };
+  }
 }

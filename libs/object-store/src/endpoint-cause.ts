@@ -13,6 +13,7 @@ const CAUSES: Readonly<Record<string, string>> = {
   SlowDown: 'it reports that it is busy',
   InternalError: 'it reports an error of its own',
   NotAnObjectStore: 'it answers, but not as an object store does',
+  NothingStored: 'it accepted an object, and does not have it afterwards',
   EPROTO: 'it does not speak TLS; check whether it is http instead of https',
   ERR_SSL_WRONG_VERSION_NUMBER: 'it speaks plain http, and endpoint_url says https',
   ERR_SSL_PACKET_LENGTH_TOO_LONG: 'it speaks plain http, and endpoint_url says https',

@@ -421,6 +421,21 @@ describe('checkDestination', () => {
       (_, response) => response.writeHead(200, { etag: '"x"' }).end(),
       'Invalid endpoint',
     ],
+    [
+      'accepts an object and does not have it',
+      ({ method }, response) => response.writeHead(method === 'PUT' ? 200 : 404, { etag: '"x"' }).end(),
+      'Invalid endpoint',
+    ],
+    [
+      'accepts an object and fails to look for it',
+      ({ method }, response) => response.writeHead(method === 'PUT' ? 200 : 500, { etag: '"x"' }).end(),
+      'Invalid endpoint',
+    ],
+    [
+      'accepts an object and cannot look for it',
+      ({ method }, response) => response.writeHead(method === 'PUT' ? 200 : 405, { etag: '"x"' }).end(),
+      'Invalid endpoint',
+    ],
     ['is down', (_, response) => response.writeHead(503).end('<html>down</html>'), 'Invalid endpoint'],
     ['never answers', () => undefined, 'Invalid endpoint'],
   ])('refuses a web server that %s', async (_name, listener, message) => {
