@@ -79,8 +79,7 @@ describe('the end of an export between and during attempts', () => {
     return (await response.json()) as Record<string, unknown> & Record<string, unknown>[];
   }
 
-  /** Of one day, with its first attempt. */
-  async function begin(destination = 'local', more: Partial<BulkExportSpec> = {}): Promise<void> {
+  async function create(object: string, destination: string, more: Partial<BulkExportSpec>): Promise<void> {
     const spec = {
       destinationRef: { name: destination },
       tracingProject: { id: projectId },
@@ -88,9 +87,22 @@ describe('the end of an export between and during attempts', () => {
       endTime: '2026-05-02T00:00:00Z',
       ...more,
     };
-    await plane.client.create(RESOURCES.BulkExport, { metadata: at(name), spec: spec as BulkExportSpec });
+    await plane.client.create(RESOURCES.BulkExport, { metadata: at(object), spec: spec as BulkExportSpec });
+  }
+
+  /** Of one day, with its first attempt. */
+  async function begin(destination = 'local'): Promise<void> {
+    await create(name, destination, {});
     await attempt(1);
   }
+
+  const conditionOf = async (object: string, type: string) =>
+    findCondition((await plane.client.get(RESOURCES.BulkExport, at(object))).status?.conditions, type);
+  const accepted = (object: string, reason: string) =>
+    waitFor(async () => (await conditionOf(object, 'Accepted'))?.reason === reason, {
+      ...SOON,
+      what: `${object} to say ${reason}`,
+    });
 
   const attempt = (number: number) =>
     waitFor(
@@ -174,8 +186,26 @@ describe('the end of an export between and during attempts', () => {
     );
     await begin('fleeting');
     const begun = await work(1);
+    const ahead = `${name}-ahead`;
+    await create(ahead, 'fleeting', {
+      startTime: '2098-12-31T00:00:00Z',
+      endTime: '2099-01-01T00:00:00Z',
+    });
+    await accepted(ahead, 'WaitingForWindow');
     await plane.client.delete(RESOURCES.BulkExportDestination, at('fleeting'));
     await ended('DestinationDeleted');
+    const failed = await waitFor(async () => conditionOf(ahead, 'Failed'), {
+      ...SOON,
+      what: `${ahead} to end`,
+    });
+    expect([failed.reason, failed.message]).toEqual([
+      'DestinationDeleted',
+      'BulkExportDestination fleeting was deleted while the export was waiting; create the destination again and a new export',
+    ]);
+    // nothing was accepted with it: it may still be made
+    await create(`${name}-late`, 'fleeting', {});
+    await accepted(`${name}-late`, 'DestinationMissing');
+    await plane.client.merge(RESOURCES.BulkExport, at(`${name}-late`), { spec: { cancel: true } });
     const { rest, kubectl, statuses } = await words();
     expect(statuses).toEqual(['FAILED', 'FAILED']);
     expect(rest).toEqual(kubectl);

@@ -101,7 +101,8 @@ export class BulkExportsController {
   @Delete('destinations/:destination_id')
   @HttpCode(204)
   @Operation({
-    summary: 'Deletes a destination with its credentials; exports that are running to it fail',
+    summary:
+      'Deletes a destination with its credentials; exports that were accepted with it and have not ended fail',
     status: 204,
   })
   deleteDestination(@FromCaller() caller: Caller, @PathId('destination_id') id: string): Promise<void> {

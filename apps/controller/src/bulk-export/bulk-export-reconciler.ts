@@ -99,7 +99,7 @@ export class BulkExportReconciler {
     return {
       bulkExport,
       workspace,
-      destination: await this.#findDestination(bulkExport, runs.length > 0),
+      destination: await this.#findDestination(bulkExport, runs.length),
       // its runs name the project already
       project: runs.length > 0 ? undefined : await this.#findProject(bulkExport, workspace),
       runs: runs.sort((a, b) => a.spec.startTime.localeCompare(b.spec.startTime)),
@@ -131,13 +131,15 @@ export class BulkExportReconciler {
 
   /** Asked of the server before its absence ends an export: a cache may have missed it. */
   async #findDestination(
-    { metadata: { namespace = '' }, spec }: BulkExport,
-    hasRuns: boolean,
+    { metadata: { namespace = '' }, spec, status }: BulkExport,
+    made: number,
   ): Promise<BulkExportDestination | undefined> {
+    const { client, destinations } = this.#deps;
     const key = { namespace, name: spec.destinationRef.name };
-    const known = this.#deps.destinations.find(key);
+    const isAccepted = made > 0 || status?.destinationId !== undefined;
     return (
-      known ?? (hasRuns ? await this.#deps.client.find(RESOURCES.BulkExportDestination, key) : undefined)
+      destinations.find(key) ??
+      (isAccepted ? await client.find(RESOURCES.BulkExportDestination, key) : undefined)
     );
   }
 

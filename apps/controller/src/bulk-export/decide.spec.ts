@@ -97,6 +97,14 @@ function late(former: object = {}, project = 'project'): Partial<ExportWorld> {
   };
 }
 
+/** An export in the queue of its workspace that was accepted with a destination. */
+function inLine(destinationId: string): Partial<ExportWorld> {
+  const older = anExport({}, { runs: { total: 3 }, conditions: [condition('Accepted')] }, 'a');
+  const bulkExport = anExport({}, { destinationId, conditions: [condition('Accepted', 'True', 'Queued')] });
+  const limits = { ...DEFAULT_EXPORT_LIMITS, concurrentExportsPerWorkspace: 1 };
+  return { bulkExport, limits, siblings: [older, bulkExport] };
+}
+
 const BOTH = [aRun('2026-05-01'), aRun('2026-05-02')];
 const DONE = [condition('Completed')];
 
@@ -260,6 +268,27 @@ describe('decideExport', () => {
       'fail DestinationDeleted',
     ],
     [
+      'fails when its destination is deleted while it waits for its turn',
+      { ...inLine('d'), destination: undefined },
+      'fail DestinationDeleted',
+    ],
+    [
+      'fails when its destination is being deleted while it waits for its turn',
+      { ...inLine('d'), destination: aDestination({ deletionTimestamp: NOW.toISOString() }) },
+      'fail DestinationDeleted',
+    ],
+    ['fails when another took the name before its first run', inLine('former'), 'fail DestinationDeleted'],
+    [
+      'waits for the test of its destination while it waits for its turn',
+      { ...inLine('d'), destination: aDestination({ generation: 3 }) },
+      'wait DestinationNotReady',
+    ],
+    [
+      'waits for a destination that was deleted before it was accepted',
+      { destination: aDestination({ deletionTimestamp: NOW.toISOString() }) },
+      'wait DestinationMissing',
+    ],
+    [
       'is complete although its destination was deleted after its last run',
       { runs: BOTH.map((run) => ({ ...run, status: { conditions: DONE } })), destination: undefined },
       'complete',
@@ -289,6 +318,16 @@ describe('decideExport', () => {
     const [first, second] = older;
     const ended = { ...second, status: { conditions: DONE } } as BulkExport;
     expect(kind({ bulkExport, limits, siblings: [first as BulkExport, ended, bulkExport] })).toBe('run');
+  });
+
+  it.each<[string, Partial<ExportWorld>, string | undefined]>([
+    ['of an export that begins', {}, 'd'],
+    ['of one that waits for its window', { now: new Date('2026-05-02T00:00:00Z') }, 'd'],
+    ['of one that waits for its turn', inLine('d'), 'd'],
+    ['of none that was not accepted', { project: undefined }, undefined],
+  ])('keeps the id of the destination %s', (_state, changes, id) => {
+    const observed = world(changes);
+    expect(summarizeExport(observed, decideExport(observed)).destinationId).toBe(id);
   });
 
   it('reports its position in the queue', () => {

@@ -85,7 +85,7 @@ export function decideAcceptance({
     return fail(REASON.planNotAllowed, 'bulk export needs the plan plus or enterprise');
   const problem = spec.filter === undefined ? undefined : findFilterProblem(spec.filter);
   if (problem) return fail(REASON.invalidFilter, problem.message);
-  if (!destination)
+  if (!destination || isDeleting(destination))
     return wait(
       REASON.destinationMissing,
       `BulkExportDestination ${spec.destinationRef.name} does not exist`,
@@ -229,16 +229,19 @@ function decideRunning(world: ExportWorld, window: Window, projectId: string): E
   );
 }
 
-/** Deleting a destination stops what is written to it, so one that replaced it under its name is another. */
-function decideDestination({ bulkExport, destination, runs }: ExportWorld): ExportDecision | undefined {
-  if (runs.length === 0) return undefined;
+/**
+ * Deleting a destination stops what is written to it, and what was accepted to be: one that replaced it under its name is
+ * another.
+ */
+function decideDestination({ bulkExport, destination, runs }: ExportWorld): Obstacle | undefined {
   const began = bulkExport.status?.destinationId;
+  if (runs.length === 0 && began === undefined) return undefined;
   const isSame = began === undefined || (destination && idOf(destination)) === began;
   if (destination && !isDeleting(destination) && isSame) return undefined;
   return fail(
     REASON.destinationDeleted,
-    `BulkExportDestination ${bulkExport.spec.destinationRef.name} was deleted while the export was running; ` +
-      'create the destination again and a new export',
+    `BulkExportDestination ${bulkExport.spec.destinationRef.name} was deleted while the export was ` +
+      `${runs.length === 0 ? 'waiting' : 'running'}; create the destination again and a new export`,
   );
 }
 
@@ -273,7 +276,7 @@ export function decideExport(world: ExportWorld): ExportDecision {
   // what an export began with is in its runs: a destination that changes later no longer matters, unless it is deleted
   const obstacle = isUnderWay
     ? undefined
-    : (decideAcceptance(world) ?? decideContinuation(world) ?? decideLate(world));
+    : (decideDestination(world) ?? decideAcceptance(world) ?? decideContinuation(world) ?? decideLate(world));
   if (obstacle) return obstacle;
   const window = decideWindow(world);
   if ('kind' in window) return window;

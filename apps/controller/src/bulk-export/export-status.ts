@@ -150,9 +150,9 @@ export function summarizeExport(world: ExportWorld, decision: ExportDecision): B
   const isEnding = decision.kind === 'fail' || decision.kind === 'cancel' || decision.kind === 'complete';
   const startedAt = before.startedAt ?? earliest(runs.map((run) => run.status?.startedAt));
   const projectId = decision.kind === 'run' ? decision.projectId : before.tracingProjectId;
+  const isAccepted = decision.kind === 'run' || (decision.kind === 'wait' && isInLine(decision.reason));
   const destinationId =
-    before.destinationId ??
-    (decision.kind === 'run' && world.destination ? idOf(world.destination) : undefined);
+    before.destinationId ?? (isAccepted && world.destination ? idOf(world.destination) : undefined);
   const projectName = before.tracingProjectName ?? world.project?.name;
   const total = decision.kind === 'run' ? runs.length + decision.missing.length : (before.runs?.total ?? 0);
   return {

@@ -54,7 +54,7 @@ export interface BulkExportStatus {
   readonly startTime?: string;
   /** Resolved end of the window, exclusive. */
   readonly endTime?: string;
-  /** Id of the destination that the export began with. */
+  /** Id of the destination that the export was accepted with. */
   readonly destinationId?: string;
   /** Resolved id of the tracing project. */
   readonly tracingProjectId?: string;
