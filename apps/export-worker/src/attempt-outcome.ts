@@ -1,5 +1,6 @@
 import { errorText, TerminalError } from '#lib/errors';
 import { ObjectStoreError } from '#lib/object-store';
+import { NoAnswerError, sqlState } from '#lib/postgres';
 import { type ExportProgressRecord, StaleAttemptError } from '#lib/trace-store';
 
 /** Exit codes that the controller reads (after sysexits: EX_USAGE, EX_DATAERR, EX_TEMPFAIL). */
@@ -13,8 +14,8 @@ export interface AttemptOutcome {
 }
 
 /**
- * Sorts a failure: credentials and bucket need a person, and so does a spec that asks for what cannot be done; an attempt that another has replaced has nothing more to
- * say; everything else is worth another attempt.
+ * Sorts a failure: credentials and bucket need a person, and so does a spec that asks for what cannot be done; an attempt
+ * that another has replaced has nothing more to say; everything else is worth another attempt.
  * @param record the run's progress, as far as it could be read
  */
 export function outcomeOf(
@@ -23,13 +24,15 @@ export function outcomeOf(
   record: ExportProgressRecord | undefined,
 ): AttemptOutcome {
   if (failure instanceof StaleAttemptError) {
-    if (record?.state === 'completed') return { exitCode: EXIT_CODE.done };
+    // a claim that was refused, and a database that fails since: the next attempt finds out why
+    if (record === undefined) return { exitCode: EXIT_CODE.retry };
+    if (record.state === 'completed') return { exitCode: EXIT_CODE.done };
     // suspended: whoever frees it begins another worker
-    if (record?.state === 'held') return { exitCode: EXIT_CODE.retry };
+    if (record.state === 'held') return { exitCode: EXIT_CODE.retry };
     // the same number twice: a second process of this attempt, as after a loss of the node. Whether the first still
     // writes or has recorded that it failed, only the next attempt can settle it
     const isSecondProcess =
-      record?.attempt === attempt && (record.state === 'running' || record.state === 'failed');
+      record.attempt === attempt && (record.state === 'running' || record.state === 'failed');
     return { exitCode: isSecondProcess ? EXIT_CODE.retry : EXIT_CODE.terminal };
   }
   if (failure instanceof ObjectStoreError)
@@ -39,5 +42,17 @@ export function outcomeOf(
       message: failure.message,
     };
   const exitCode = failure instanceof TerminalError ? EXIT_CODE.unusable : EXIT_CODE.retry;
-  return { exitCode, message: errorText(failure) };
+  return { exitCode, message: recordedText(failure) };
+}
+
+/**
+ * The record is shown to the workspace: what Postgres and its driver report names addresses, roles and tables of the
+ * platform, which are for the worker's log.
+ */
+function recordedText(failure: unknown, depth = 0): string {
+  if (failure instanceof NoAnswerError) return failure.message;
+  const state = sqlState(failure);
+  if (state !== undefined) return `the database reported an error (SQLSTATE ${state})`;
+  if (!(failure instanceof Error) || failure.cause === undefined || depth > 4) return errorText(failure);
+  return `${failure.message || failure.name}: ${recordedText(failure.cause, depth + 1)}`;
 }
