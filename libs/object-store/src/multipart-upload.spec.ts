@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
@@ -8,6 +9,7 @@ import { MARK_NAME } from './object-stat.js';
 const MARK = 'mine';
 const MARK_HEADER = `x-amz-meta-${MARK_NAME}`;
 const BODY = Buffer.from('ten bytes!');
+const PART_MD5 = createHash('md5').update(BODY).digest();
 
 interface Answer {
   readonly status: number;
@@ -40,7 +42,7 @@ const USUAL: Readonly<Record<Call, Answer>> = {
     status: 200,
     body: '<InitiateMultipartUploadResult><UploadId>1</UploadId></InitiateMultipartUploadResult>',
   },
-  part: { status: 200, headers: { etag: '"900150983cd24fb0d6963f7d28e17f72"' } },
+  part: { status: 200, headers: { etag: `"${PART_MD5.toString('hex')}"` } },
   complete: COMPLETED,
   abort: { status: 204 },
   look: {
@@ -53,6 +55,16 @@ const USUAL: Readonly<Record<Call, Answer>> = {
   },
   put: { status: 200, headers: { etag: '"put"' } },
 };
+
+const looksLike = (headers: Readonly<Record<string, string>>): Answer => ({
+  ...USUAL.look,
+  headers: { ...USUAL.look.headers, ...headers },
+});
+/** As a store answers that drops what users add to objects. */
+function withoutMark(headers: Readonly<Record<string, string>>): Answer {
+  const { [MARK_HEADER]: _dropped, ...rest } = { ...USUAL.look.headers, ...headers };
+  return { ...USUAL.look, headers: rest };
+}
 
 /** A store whose answers a test chooses: no store gives these whenever one would have them. */
 describe('an upload to a store with answers of its own', () => {
@@ -96,10 +108,6 @@ describe('an upload to a store with answers of its own', () => {
       () => 'no error',
       (error: unknown) => error,
     );
-  const looksLike = (headers: Readonly<Record<string, string>>): Answer => ({
-    ...USUAL.look,
-    headers: { ...USUAL.look.headers, ...headers },
-  });
   const completions = (): number => asked.filter((call) => call === 'complete').length;
 
   it('reports that size and mark were verified', async () => {
@@ -125,11 +133,22 @@ describe('an upload to a store with answers of its own', () => {
     },
   );
 
-  it('fails with ObjectReplaced on the object of another upload', async () => {
-    answers.look = [looksLike({ [MARK_HEADER]: 'theirs' })];
+  it.each<[string, Answer]>([
+    ['marked as that of another upload', looksLike({ [MARK_HEADER]: 'theirs' })],
+    ['without a mark, and with another etag', withoutMark({ etag: '"theirs-1"' })],
+  ])('fails with ObjectReplaced on an object %s', async (_name, look) => {
+    answers.look = [look];
     expect(await failure((await begin()).complete())).toMatchObject({
       ...{ code: 'ObjectReplaced', attempted: 'verify k', isConfiguration: false },
     });
+  });
+
+  it.each<[string, Readonly<Record<string, string>>]>([
+    ['the etag of the completion', {}],
+    ['the etag that its parts make', { etag: `"${createHash('md5').update(PART_MD5).digest('hex')}-1"` }],
+  ])('reports that no mark was verified on a store that keeps none, by %s', async (_name, headers) => {
+    answers.look = [withoutMark(headers)];
+    expect(await (await begin()).complete()).toEqual({ size: 10, etag: 'done-1', isVerified: false });
   });
 
   it.each<[string, string, string]>([

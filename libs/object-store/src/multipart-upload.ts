@@ -32,7 +32,10 @@ export interface MultipartUploadOptions {
 export interface CompletedUpload {
   readonly size: number;
   readonly etag: string;
-  /** False where reading is refused: neither the size nor the mark of the object was compared. */
+  /**
+   * False where reading is refused, and nothing of the object was compared; and where the store keeps no marks: then size
+   * and etag are those of the upload.
+   */
   readonly isVerified: boolean;
 }
 
@@ -147,7 +150,7 @@ export class PartsUpload implements MultipartUpload {
       this.#requestCompletion(!replace && (this.#options.onlyIfAbsent ?? false)),
     );
     this.#isCompleted = true;
-    return { size: this.#size, etag, isVerified: await this.#verify() };
+    return { size: this.#size, etag, isVerified: await this.#verify(etag) };
   }
 
   async abort(): Promise<void> {
@@ -251,8 +254,13 @@ export class PartsUpload implements MultipartUpload {
   async #findOwnObject(): Promise<ObjectStat | undefined> {
     const found = await this.#target.stat();
     if (found?.mark !== undefined) return found.mark === this.#options.mark ? found : undefined;
-    const etag = this.#expectedEtag();
-    return found?.size === this.#size && (etag === '' || found.etag === etag) ? found : undefined;
+    return found?.size === this.#size && this.#isOwnEtag(found.etag, '') ? found : undefined;
+  }
+
+  /** Whether an object without a mark may be the upload's. */
+  #isOwnEtag(found: string, answered: string): boolean {
+    const expected = this.#expectedEtag();
+    return expected === '' || found === expected || (answered !== '' && found === answered);
   }
 
   /** As stores make it of the MD5 of each part; empty where theirs are something else. */
@@ -262,8 +270,11 @@ export class PartsUpload implements MultipartUpload {
     return `${createHash('md5').update(md5s).digest('hex')}-${this.#parts.length}`;
   }
 
-  /** @returns false where it may not look: reading is a recommended permission, not a required one */
-  async #verify(): Promise<boolean> {
+  /**
+   * @param etag of the answer to the completion
+   * @returns false where it may not look: reading is a recommended permission, not a required one
+   */
+  async #verify(etag: string): Promise<boolean> {
     const { key } = this.#target;
     let found: ObjectStat | undefined;
     try {
@@ -278,9 +289,11 @@ export class PartsUpload implements MultipartUpload {
         `verify ${key}: ${this.#size} bytes written, ${found?.size ?? 'none'} stored`,
       );
     const { mark } = this.#options;
-    if (mark !== undefined && found.mark !== mark)
+    if (mark === undefined || found.mark === mark) return true;
+    // some stores keep nothing that users add to objects
+    if (found.mark !== undefined || !this.#isOwnEtag(found.etag, etag))
       throw new ObjectStoreError('ObjectReplaced', `verify ${key}`);
-    return true;
+    return false;
   }
 }
 
