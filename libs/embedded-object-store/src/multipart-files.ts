@@ -11,6 +11,8 @@ const MIN_PART_BYTES = 5 << 20;
 const READ_AT_ONCE = 64;
 /** Of one bucket: a list of them reads each. They expire after a week. */
 const MAX_OPEN = 1_000;
+/** Of one user in a bucket, which others share: many more than exports of a machine have at work. */
+const MAX_OPEN_OF_USER = 200;
 const PART_NAME = /^(\d{5})-([0-9a-f]{32})-(\d+)$/;
 
 export interface OpenUpload {
@@ -42,20 +44,28 @@ export class MultipartFiles {
     this.#objects = objects;
   }
 
-  /** @throws S3Error (SlowDown) when too many are open */
+  /**
+   * @param accessKeyId of the user who starts it
+   * @throws S3Error (SlowDown) when too many are open
+   */
   async start(
     bucket: string,
-    key: string,
-    headers: Readonly<Record<string, string>>,
+    { key, headers, accessKeyId }: Pick<OpenUpload, 'key' | 'headers'> & { accessKeyId: string },
     now: Date,
   ): Promise<string> {
-    const uploadId = randomBytes(16).toString('hex');
+    const owner = ownerPart(accessKeyId);
+    const uploadId = randomBytes(12).toString('hex') + owner;
     const upload: OpenUpload = { uploadId, key, headers, initiated: now.toISOString() };
     const path = this.#path(bucket, uploadId);
     await this.#folder.alone(`uploads of ${bucket}`, async () => {
       const open = await readdir(this.#folder.uploadsPath(bucket)).catch(() => []);
       if (open.length >= MAX_OPEN)
         throw new S3Error('SlowDown', `${MAX_OPEN} uploads of the bucket are open; complete or abort some.`);
+      if (open.filter((id) => id.endsWith(owner)).length >= MAX_OPEN_OF_USER)
+        throw new S3Error(
+          'SlowDown',
+          `${MAX_OPEN_OF_USER} uploads of the user are open; complete or abort some.`,
+        );
       await mkdir(path, { recursive: true });
     });
     await writeFile(join(path, 'upload.json'), JSON.stringify(upload), { mode: 0o600 });
@@ -202,6 +212,11 @@ export class MultipartFiles {
     }
     return [...newest.values()].sort((a, b) => a.number - b.number);
   }
+}
+
+/** The end of the ids of a user's uploads, by which they are counted without a look into each. */
+function ownerPart(accessKeyId: string): string {
+  return createHash('sha256').update(accessKeyId).digest('hex').slice(0, 8);
 }
 
 function chooseParts(

@@ -17,8 +17,10 @@ const MAX_LISTED = 1000;
 
 const uploadId = ({ request }: Exchange): string => request.query.get('uploadId') ?? '';
 
-export async function startUpload({ request, uploads, response, now }: Exchange): Promise<void> {
-  const id = await uploads.start(request.bucket, request.key, keptHeaders(request), now);
+export async function startUpload({ request, user, uploads, response, now }: Exchange): Promise<void> {
+  const { accessKeyId } = user;
+  const upload = { key: request.key, headers: keptHeaders(request), accessKeyId };
+  const id = await uploads.start(request.bucket, upload, now);
   sendXml(response, 'InitiateMultipartUploadResult', [
     ['Bucket', request.bucket],
     ['Key', request.key],

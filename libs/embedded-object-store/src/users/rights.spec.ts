@@ -196,6 +196,25 @@ describe('a key that may only write under a prefix', () => {
     await neighbour.abortMultipartUpload('shared', key, uploadID);
   });
 
+  it('takes no places for uploads from its neighbours, however many it begins', async () => {
+    const begin = (client: Client, key: string): Promise<string> =>
+      client.initiateNewMultipartUpload('shared', key, {});
+    let begun = 0;
+    while (begun < 1_000 && (await codeOf(begin(writer, `exports/ws-a/${begun}`))) === 'no error') begun++;
+    expect(begun).toBe(200);
+    const theirs = await begin(neighbour, 'exports/ws-ab/large');
+    await neighbour.abortMultipartUpload('shared', 'exports/ws-ab/large', theirs);
+    // one that ends makes room
+    const [first] = (await operator.listIncompleteUploads('shared', 'exports/ws-a/', true).toArray()) as {
+      key: string;
+      uploadId: string;
+    }[];
+    await writer.abortMultipartUpload('shared', first?.key ?? '', first?.uploadId ?? '');
+    expect(await codeOf(begin(writer, 'exports/ws-a/one-more'))).toBe('no error');
+    expect(await codeOf(begin(writer, 'exports/ws-a/two-more'))).toMatch(/503|SlowDown/);
+    await rm(join(folder, 'objects/.store/uploads/shared'), { recursive: true });
+  });
+
   it('signs no URL that allows more than itself', async () => {
     const statusOf = async (url: string, method: string) =>
       (await fetch(url, { method, ...(method === 'PUT' ? { body: 'x' } : {}) })).status;
