@@ -122,10 +122,14 @@ describe('an export that continues another', () => {
     return waitFor(async () => idOf(await theExport(made.metadata.name)), SOON);
   }
 
-  async function rest<T>(path: string, method = 'GET'): Promise<{ status: number; body: T }> {
+  async function rest<T>(
+    path: string,
+    method = 'GET',
+    headers: Readonly<Record<string, string>> = {},
+  ): Promise<{ status: number; body: T }> {
     const response = await fetch(`${url}/api/v1/bulk-exports${path}`, {
       method,
-      headers: { 'x-api-key': key },
+      headers: { 'x-api-key': key, ...headers },
     });
     return { status: response.status, body: (await response.json()) as T };
   }
@@ -151,8 +155,8 @@ describe('an export that continues another', () => {
     return body;
   }
 
-  async function continued(id: string): Promise<string> {
-    const { status, body } = await rest<Shown>(`/${id}/continue`, 'POST');
+  async function continued(id: string, headers = {}): Promise<string> {
+    const { status, body } = await rest<Shown>(`/${id}/continue`, 'POST', headers);
     expect({ status, body }).toMatchObject({ status: 200, body: { continues_bulk_export_id: id } });
     return body.id;
   }
@@ -282,9 +286,13 @@ describe('an export that continues another', () => {
     await startController({ AGENTPLANE_EXPORT_HISTORY_MS: '1000' });
     await waitFor(async () => (await plane.client.find(RESOURCES.BulkExport, at(name))) === undefined, SOON);
     plane.fault = undefined;
-    const second = await continued(first);
+    const once = { 'idempotency-key': randomUUID() };
+    const second = await continued(first, once);
     await ended(second, 'COMPLETED');
     await expectExact([first, second]);
+    const made = `continued-${first}-1`;
+    await waitFor(async () => (await plane.client.find(RESOURCES.BulkExport, at(made))) === undefined, SOON);
+    expect(await continued(first, once)).toBe(second);
     await waitFor(
       async () => (await rest<{ detail?: string }>(`/${first}/continue`, 'POST')).status === 409,
       SOON,

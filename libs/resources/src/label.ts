@@ -60,7 +60,7 @@ export const ANNOTATION = {
   revisionHash: 'agentplane.dev/revision-hash',
   /** On an applied object: hash of the configuration that was applied last. */
   applied: 'agentplane.dev/applied',
-  /** On a deployment that was requested with an idempotency key: hash of the key. */
+  /** On a deployment, or a continuation of an export, that was requested with an idempotency key: hash of the key. */
   requestKey: 'agentplane.dev/request-key',
   /** On an export or a deployment that was requested with an idempotency key: hash of the request. */
   requestHash: 'agentplane.dev/request-hash',

@@ -180,8 +180,13 @@ export class BulkExportsController {
       409: 'Another export continues it already',
     },
   })
-  continue(@FromCaller() caller: Caller, @PathId('export_id') id: string): Promise<ExportAnswer> {
-    return this.exports.continue(caller, id);
+  @Described(({ ApiHeader }) => ApiHeader(IDEMPOTENCY_KEY))
+  async continue(
+    @FromCaller() caller: Caller,
+    @PathId('export_id') id: string,
+    @Headers('idempotency-key') key?: string,
+  ): Promise<ExportAnswer> {
+    return this.exports.continue(caller, id, RepeatKey.parse(key));
   }
 
   @Get(':export_id/late')

@@ -57,6 +57,36 @@ describe('the bulk export routes', () => {
   const problems = (answer: { json: any }): string[] =>
     answer.json.detail.map((one: { loc: unknown[]; type: string }) => `${one.loc.join('.')} ${one.type}`);
 
+  /** A run of the export's first day. */
+  const makeRun = async (id: string): Promise<BulkExportRun> => {
+    const exportName = `export-${id.slice(0, 13)}`;
+    const owner = await api.client.get<BulkExport>(RESOURCES.BulkExport, {
+      namespace: tenant.namespace,
+      name: exportName,
+    });
+    const { config } = (
+      await api.client.get(RESOURCES.BulkExportDestination, {
+        namespace: tenant.namespace,
+        name: owner.spec.destinationRef.name,
+      })
+    ).spec;
+    return await api.client.create<BulkExportRun>(RESOURCES.BulkExportRun, {
+      metadata: { name: `${exportName}-20260801`, namespace: tenant.namespace },
+      spec: {
+        exportName,
+        exportId: id,
+        tenantId: tenant.tenantId,
+        projectId: sessionId,
+        startTime: '2026-08-01T00:00:00Z',
+        endTime: '2026-08-02T00:00:00Z',
+        destination: { config },
+        format: owner.spec.format,
+        formatVersion: owner.spec.formatVersion,
+        compression: owner.spec.compression,
+      },
+    });
+  };
+
   it('writes a test object before a destination is stored, and never shows its credentials', async () => {
     const made = await tenant.call('POST', '/api/v1/bulk-exports/destinations', destination());
     expect(made.status).toBe(200);
@@ -315,6 +345,34 @@ describe('the bulk export routes', () => {
     expect((await send({}, { 'idempotency-key': randomUUID() })).json.id).not.toBe(answers[0]?.json.id);
   });
 
+  it('continues an export once for requests with one idempotency key, also at the same moment', async () => {
+    const { id } = (await create()).json;
+    await makeRun(id);
+    const failed = { type: 'Failed', status: 'True', reason: 'RunFailed', message: 'm' };
+    await api.client.mergeStatus(
+      RESOURCES.BulkExport,
+      { namespace: tenant.namespace, name: `export-${id.slice(0, 13)}` },
+      {
+        status: {
+          ...{ startTime: '2026-08-01T00:00:00Z', endTime: '2026-08-03T12:00:00.000001Z' },
+          conditions: [{ ...failed, lastTransitionTime: '2026-11-20T00:00:00Z' }],
+        },
+      } as never,
+    );
+    const path = `/api/v1/bulk-exports/${id}`;
+    await waitFor(async () => (await tenant.call('GET', path)).json.status === 'FAILED');
+    await waitFor(async () => (await tenant.call('GET', `${path}/runs`)).json.length === 1);
+    const send = (key?: string) =>
+      tenant.call('POST', `${path}/continue`, undefined, key === undefined ? {} : { 'idempotency-key': key });
+    const key = randomUUID();
+    const answers = [...(await Promise.all([send(key), send(key)])), await send(key)];
+    expect(answers.map(({ status, json }) => [status, json.detail])).toEqual(Array(3).fill([200, undefined]));
+    expect(new Set(answers.map(({ json }) => json.id)).size).toBe(1);
+    expect(answers[0]?.json.continues_bulk_export_id).toBe(id);
+    const others = [await send(), await send(randomUUID()), await send('a b')];
+    expect(others.map(({ status }) => status)).toEqual([409, 409, 422]);
+  });
+
   it('answers a repeated idempotency key with its export also after that was archived', async () => {
     const { id: destinationId } = await makeDestination();
     const key = { 'idempotency-key': randomUUID() };
@@ -422,26 +480,7 @@ describe('the bulk export routes', () => {
 
   it('shows the runs of an export with rows, files and errors', async () => {
     const { id } = (await create()).json;
-    const exportName = `export-${id.slice(0, 13)}`;
-    const owner = await api.client.get<BulkExport>(RESOURCES.BulkExport, {
-      namespace: tenant.namespace,
-      name: exportName,
-    });
-    const run = await api.client.create<BulkExportRun>(RESOURCES.BulkExportRun, {
-      metadata: { name: `${exportName}-20260801`, namespace: tenant.namespace },
-      spec: {
-        exportName,
-        exportId: id,
-        tenantId: tenant.tenantId,
-        projectId: sessionId,
-        startTime: '2026-08-01T00:00:00Z',
-        endTime: '2026-08-02T00:00:00Z',
-        destination: { config: { bucketName: 'bucket', prefix: 'exports', includeBucketInPrefix: true } },
-        format: owner.spec.format,
-        formatVersion: owner.spec.formatVersion,
-        compression: owner.spec.compression,
-      },
-    });
+    const run = await makeRun(id);
     const uid = run.metadata.uid ?? '';
     await api.store.exportProgress.claim(uid, 1);
     const cursor = { startTime: 1_785_542_400_000_001n, id: randomUUID(), traceId: randomUUID() };

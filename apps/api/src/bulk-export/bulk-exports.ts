@@ -151,22 +151,26 @@ export class BulkExports {
 
   /**
    * Makes an export that goes on where one that failed or ran out of time has stopped.
+   * @param repeatKey as of `create`
    * @throws PublicError bad_request or conflict, in the words that the controller has for the same
    */
-  async continue(caller: Caller, id: string): Promise<ExportAnswer> {
+  async continue(caller: Caller, id: string, repeatKey?: RepeatKey): Promise<ExportAnswer> {
     requireExportPlan(this.workspaces.homeOf(caller.tenantId));
     const owner = this.#owner(caller);
     const found = await this.#export(caller, id);
     const { metadata, spec } = found.bulkExport;
-    const made = await makeContinuation(this.homes.exports, {
+    const continued = {
       namespace: owner.namespace,
       predecessor: found.bulkExport,
       runs: await this.#history.runsOf(owner, found),
       destination: this.homes.destinations.findByName(metadata.namespace ?? '', spec.destinationRef.name),
       keepsWebhook: await this.webhooks.canSign(found.bulkExport),
       others: await this.#history.continuationsOf(owner, idOf(found.bulkExport) ?? ''),
-    });
-    return this.#render(caller, { bulkExport: made });
+    };
+    const made = await makeContinuation(this.homes.exports, continued, repeatKey?.mark);
+    // one that an earlier request made may be archived meanwhile
+    const isNew = !continued.others.includes(made);
+    return isNew ? this.#render(caller, { bulkExport: made }) : await this.get(caller, idOf(made) ?? '');
   }
 
   /** How many runs came or changed after a completed export had read their day. */

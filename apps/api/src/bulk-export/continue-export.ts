@@ -10,6 +10,7 @@ import {
   idOf,
   LABEL,
   MANAGED_BY,
+  type ObjectKey,
   REASON,
 } from '#lib/resources';
 import type { ResourceHome } from '../kubernetes/resource-home.js';
@@ -29,13 +30,17 @@ export interface Continued {
 /**
  * Makes the export that continues another one. The name follows from the other's id and from how many have continued it,
  * so of two requests at one moment one makes it.
+ * @param mark of the request's `Idempotency-Key`: the continuation that an earlier request with it made is the answer
  * @throws PublicError bad_request for an export that cannot be continued, conflict where another continues it
  */
 export async function makeContinuation(
-  home: Pick<ResourceHome<BulkExport>, 'create'>,
+  home: Pick<ResourceHome<BulkExport>, 'create' | 'change'>,
   continued: Continued,
+  mark?: string,
 ): Promise<BulkExport> {
   const { predecessor, runs, destination, others } = continued;
+  const repeated = others.find((one) => hasMark(one, mark));
+  if (repeated) return repeated;
   const id = idOf(predecessor) ?? '';
   const problem = findContinuationProblem({
     ...{ id, predecessor, others, continuation: undefined },
@@ -43,10 +48,13 @@ export async function makeContinuation(
     destination: destination?.spec.config,
   });
   if (problem) throw refusalOf(problem);
+  const key = { namespace: continued.namespace, name: `continued-${id}-${others.length + 1}` };
   try {
-    return await home.create(draftOf(id, continued));
+    return await home.create(draftOf(key, continued, mark));
   } catch (error) {
     if (!isAlreadyExists(error)) throw error;
+    const made = await home.change(key, (current) => current);
+    if (hasMark(made, mark)) return made;
     throw new PublicError(
       'conflict',
       `continuing export ${id} failed: another request continues it at the same time`,
@@ -56,24 +64,34 @@ export async function makeContinuation(
   }
 }
 
+function hasMark({ metadata }: BulkExport, mark: string | undefined): boolean {
+  return mark !== undefined && metadata.annotations?.[ANNOTATION.requestKey] === mark;
+}
+
 function refusalOf({ reason, message }: ContinuationProblem): PublicError {
   return new PublicError(reason === REASON.alreadyContinued ? 'conflict' : 'bad_request', message);
 }
 
-function draftOf(id: string, { namespace, predecessor, keepsWebhook, others }: Continued): Draft<BulkExport> {
+function draftOf(
+  key: ObjectKey,
+  { predecessor, keepsWebhook }: Continued,
+  mark: string | undefined,
+): Draft<BulkExport> {
   const { spec, status } = predecessor;
   const { last: _, sourceExport: _schedule, continues: _before, webhook, ...fixed } = spec;
   const window = { startTime: status?.startTime, endTime: status?.endTime };
   return {
     metadata: {
-      name: `continued-${id}-${others.length + 1}`,
-      namespace,
-      annotations: { [ANNOTATION.id]: randomUUID() },
+      ...key,
+      annotations: {
+        [ANNOTATION.id]: randomUUID(),
+        ...(mark === undefined ? {} : { [ANNOTATION.requestKey]: mark }),
+      },
       labels: { [LABEL.managedBy]: MANAGED_BY },
     },
     spec: {
       ...{ ...fixed, ...window, ...(webhook && keepsWebhook ? { webhook } : {}) },
-      ...{ continues: { id }, cancel: false, suspend: false },
+      ...{ continues: { id: idOf(predecessor) ?? '' }, cancel: false, suspend: false },
     },
   };
 }

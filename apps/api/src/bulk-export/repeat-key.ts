@@ -34,6 +34,11 @@ export class RepeatKey {
     return key === undefined ? undefined : new RepeatKey(key);
   }
 
+  /** By which the export that a request with this key made is known, where its name follows from something else. */
+  get mark(): string {
+    return hashOf(this.#key);
+  }
+
   /**
    * Looks in the archive after the API server: an export is stored there before it is deleted here.
    * @param requested what repetitions have in common
