@@ -33,8 +33,8 @@ export function keySegments(key: string): string[] {
 
 /** The name that a folder or a file stands for, without mark. Undefined for files that are not the store's. */
 export function segmentOf(name: string): string | undefined {
-  if (name === EMPTY) return '';
   const plain = name.endsWith(FOLDER_MARK) || name.endsWith(OBJECT_MARK) ? name.slice(0, -2) : name;
+  if (plain === EMPTY) return '';
   try {
     return decodeURIComponent(plain);
   } catch {
