@@ -56,20 +56,30 @@ export function addressOfRun(
 }
 
 const MAX_PREFIX_BYTES = 512;
-const PREFIX = /^[A-Za-z0-9!_.*'()/=@+,:-]*$/;
+/**
+ * Control and format characters, separators of lines, halves of characters, and what URLs and the guidelines of object
+ * stores leave out. Everything else comes back from stores as it was sent, in keys, lists and signatures.
+ */
+const REFUSED = /[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}"<>\\^`{|}]/u;
+/** It would have another meaning where something between here and the store decodes it once more. */
+const ESCAPE = /%[0-9A-Fa-f]{2}/;
 
 /**
- * Why a prefix cannot be used, or undefined when it can. The characters are those that object stores call safe, and a few that folders of
- * Hive and of teams have; `.` and
- * `..` as segments, doubled slashes and escapes are refused, because a proxy or a client somewhere resolves them.
+ * Why a prefix cannot be used, or undefined when it can. `.` and `..` as segments, doubled slashes, backslashes and
+ * escapes are refused, because a proxy or a client somewhere resolves them; blanks at the ends of a segment, because they
+ * get lost where keys are written down.
  */
 export function checkPrefix(prefix: string): string | undefined {
   if (Buffer.byteLength(prefix) > MAX_PREFIX_BYTES) return `must be at most ${MAX_PREFIX_BYTES} bytes long`;
-  if (!PREFIX.test(prefix)) return "may contain letters, digits and ! _ . * ' ( ) / = @ + , : - only";
+  if (REFUSED.test(prefix))
+    return 'must not contain control or format characters or any of " < > \\ ^ ` { | }';
+  if (ESCAPE.test(prefix)) return 'must not contain a % before two hexadecimal digits';
   const segments = trimmed(prefix).split('/');
   if (prefix !== '' && trimmed(prefix) !== '' && segments.includes(''))
     return 'must not contain empty segments';
   if (segments.includes('.') || segments.includes('..')) return 'must not contain the segments . or ..';
+  if (segments.some((segment) => segment !== segment.trim()))
+    return 'must not contain segments that begin or end with a space';
   return undefined;
 }
 

@@ -55,11 +55,13 @@ function isTruncated(page: string): boolean {
 }
 
 function* objectsOf(page: string): Generator<ObjectEntry, void, void> {
+  // asked for, since XML cannot hold every key; a store that does not know the parameter sends keys as they are
+  const isEncoded = textOf(page, 'EncodingType') === 'url';
   for (const object of elementsOf(page, 'Contents')) {
     const key = textOf(object, 'Key');
     if (key === undefined) continue;
     yield {
-      key: decodeURIComponent(key.replaceAll('+', ' ')),
+      key: isEncoded ? decodeURIComponent(key.replaceAll('+', ' ')) : key,
       size: Number(textOf(object, 'Size') ?? 0),
       etag: (textOf(object, 'ETag') ?? '').replace(/^"|"$/g, ''),
       lastModified: new Date(textOf(object, 'LastModified') ?? 0),

@@ -10,6 +10,8 @@ import { VERSITYGW, Versitygw } from '../../support/versitygw.js';
 const DAY = '2026-11-20';
 const KEYS = { accessKeyId: 'AKTEST', secretAccessKey: 'secret' };
 /** The address 127.0.0.1 is the bucket 127 of the domain 0.0.1: a name needs no resolver. */
+/** What is encoded in paths and signatures, and comes back in lists. */
+const PREFIX = "R&D 100%/~$a=b+c,d;e:f@g!'()*?#[]-_./ä日😀";
 const [BUCKET, DOMAIN] = ['127', '0.0.1'];
 
 if (VERSITYGW === undefined)
@@ -30,21 +32,24 @@ if (VERSITYGW === undefined)
       ...KEYS,
     });
     try {
-      expect(await client.checkDestination(BUCKET, 'x')).toMatchObject({ kind: 'usable' });
+      expect(await client.checkDestination(BUCKET, PREFIX)).toMatchObject({ kind: 'usable' });
       const project = await stand.ingest('host', [
         { run: { name: 'r', start_time: `${DAY}T12:00:00Z` }, fields: { inputs: '{}' } },
       ]);
       const spec = stand.specOf(project, DAY);
       const config = {
         ...spec.destination.config,
-        ...{ bucketName: BUCKET, endpointUrl: endpoint, includeBucketInPrefix: false },
+        ...{ prefix: PREFIX, bucketName: BUCKET, endpointUrl: endpoint, includeBucketInPrefix: false },
       };
       const worker = stand.work({ ...spec, destination: { config } }, randomUUID(), 1);
       expect([await worker.ended, worker.log.filter(({ level }) => Number(level) > 40)]).toEqual([0, []]);
       const files = readdirSync(join(store.folder, BUCKET), { recursive: true, encoding: 'utf8' });
       expect(files.filter((name) => name.endsWith('.parquet'))).toEqual([
-        expect.stringMatching(/^x\/export_id=.*\/part-00001\.parquet$/),
+        expect.stringMatching(/\/export_id=.*\/part-00001\.parquet$/),
       ]);
+      expect(
+        files.filter((name) => /[.](parquet|json)$/.test(name) && !name.startsWith(`${PREFIX}/`)),
+      ).toEqual([]);
       expect(files.filter((name) => name.endsWith('.json'))).toHaveLength(1);
     } finally {
       client.close();

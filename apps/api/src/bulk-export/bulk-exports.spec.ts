@@ -172,7 +172,7 @@ describe('the bulk export routes', () => {
     const sent = {
       destination_type: 's3',
       display_name: 'x'.repeat(257),
-      config: { prefix: 'a?b', x: 1 },
+      config: { prefix: 'a|b', x: 1 },
       credentials: {},
     };
     expect(problems(await tenant.call('POST', '/api/v1/bulk-exports/destinations', sent)).sort()).toEqual([
@@ -184,12 +184,12 @@ describe('the bulk export routes', () => {
       'body.destination_type enum',
       'body.display_name string_too_long',
     ]);
-    const escape = await tenant.call(
-      'POST',
-      '/api/v1/bulk-exports/destinations',
-      destination({ prefix: 'a/../b' }),
-    );
-    expect(problems(escape)).toEqual(['body.config.prefix field_value_invalid']);
+    for (const prefix of ['a/../b', 'a%2e', ' a', 'a/ ', 'a\u202eb', 'a\u2028b', '日'.repeat(171)]) {
+      const escape = await tenant.call('POST', '/api/v1/bulk-exports/destinations', destination({ prefix }));
+      expect([prefix, problems(escape)]).toEqual([prefix, ['body.config.prefix field_value_invalid']]);
+    }
+    const odd = destination({ prefix: 'R&D 100%/~ä日😀' });
+    expect((await tenant.call('POST', '/api/v1/bulk-exports/destinations', odd)).status).toBe(200);
   });
 
   it('creates, shows and lists exports', async () => {

@@ -1,7 +1,8 @@
 import { Choice, Flag, Nested, Text } from '../wire/fields.js';
 
 const BUCKET = /^[A-Za-z0-9][A-Za-z0-9._-]*$/;
-const PREFIX = /^[A-Za-z0-9!_.*'()/=@+,:-]*$/;
+// as that of the resource, whose other rules refuse what no class of characters can
+const PREFIX = /^[^\x00-\x1F\x7F-\x9F"<>\\^\x60{|}]*$/;
 const REGION = /^[A-Za-z0-9_-]*$/;
 const ENDPOINT = /^https?:\/\/[^/?#@ ]+(\/[^?# ]*)?$/;
 
@@ -18,7 +19,8 @@ export class DestinationConfigRequest {
   @Text({
     maxLength: 512,
     pattern: PREFIX,
-    patternText: "String should consist of letters, digits and !_.*'()/=@+,:-",
+    patternText: 'String should have no control characters and none of " < > \\ ^ ` { | }',
+    isUnicode: true,
     about: 'Root of all keys inside the bucket',
   })
   prefix?: string | null;
