@@ -8,7 +8,7 @@ import { knowsBucket, mayAccess, type StoreAction, type StoreUser } from './stor
  * - `bucket`: an action on the whole bucket
  * - `store`: an action on every bucket
  * - `known`: any right in the bucket
- * - `each`: looked at for every key in the body
+ * - `each`: any right in the bucket, and looked at for every key in the body
  */
 export type StoreNeed =
   | { readonly of: 'key' | 'prefix' | 'bucket' | 'store'; readonly action: StoreAction }
@@ -36,9 +36,8 @@ function isAllowed(user: StoreUser, need: StoreNeed, { bucket, key, query }: S3R
         (grant) => grant.bucket === '*' && grant.prefix === '' && grant.actions.includes(need.action),
       );
     case 'known':
-      return knowsBucket(user, bucket);
     case 'each':
-      return true;
+      return knowsBucket(user, bucket);
     default:
       return need satisfies never;
   }

@@ -154,6 +154,11 @@ describe('a key that may only write under a prefix', () => {
       'reads where another bucket lies',
       () => writer.getBucketRegionAsync('other').then(() => writer.statObject('other', 'exports/ws-a/own')),
     ],
+    ['removes many objects of another bucket', () => writer.removeObjects('other', ['exports/ws-a/own'])],
+    [
+      'removes many objects of a bucket that does not exist',
+      () => writer.removeObjects('missing', ['exports/ws-a/own']),
+    ],
     ['removes the policy of the bucket', () => writer.setBucketPolicy('shared', '{}')],
   ])('never %s', async (_, attempt) => {
     expect(['AccessDenied', 'Forbidden', 'NotImplemented']).toContain(await codeOf(attempt()));
