@@ -127,15 +127,19 @@ export async function listUploads({ request, uploads, response }: Exchange): Pro
   const prefix = request.query.get('prefix') ?? '';
   const maxUploads = numberOf(request, 'max-uploads', MAX_KEYS, MAX_KEYS);
   const keyMarker = request.query.get('key-marker') ?? '';
-  const found = (await uploads.list(request.bucket, prefix)).filter(
-    ({ key }) => keyMarker === '' || Buffer.compare(Buffer.from(key), Buffer.from(keyMarker)) > 0,
-  );
+  const idMarker = request.query.get('upload-id-marker') ?? '';
+  const found = (await uploads.list(request.bucket, prefix)).filter(({ key, uploadId }) => {
+    if (keyMarker === '') return true;
+    const order = Buffer.compare(Buffer.from(key), Buffer.from(keyMarker));
+    // the rest of a key's uploads, also when the one that ended the page has been aborted since
+    return order > 0 || (order === 0 && idMarker !== '' && uploadId > idMarker);
+  });
   const page = found.slice(0, maxUploads);
   const isTruncated = found.length > page.length;
   sendXml(response, 'ListMultipartUploadsResult', [
     ['Bucket', request.bucket],
     ['KeyMarker', keyMarker],
-    ['UploadIdMarker', ''],
+    ['UploadIdMarker', idMarker],
     ['NextKeyMarker', isTruncated ? page.at(-1)?.key : undefined],
     ['NextUploadIdMarker', isTruncated ? page.at(-1)?.uploadId : undefined],
     ['Prefix', prefix],

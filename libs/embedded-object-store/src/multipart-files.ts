@@ -80,7 +80,7 @@ export class MultipartFiles {
     return upload;
   }
 
-  /** In order of key, then of start. */
+  /** In order of key, then of id. */
   async list(bucket: string, prefix: string): Promise<OpenUpload[]> {
     const ids = await readdir(this.#folder.uploadsPath(bucket)).catch(() => []);
     const uploads: OpenUpload[] = [];
@@ -90,8 +90,7 @@ export class MultipartFiles {
       for (const upload of read) if (upload?.key.startsWith(prefix)) uploads.push(upload);
     }
     return uploads.sort(
-      (a, b) =>
-        Buffer.compare(Buffer.from(a.key), Buffer.from(b.key)) || (a.initiated < b.initiated ? -1 : 1),
+      (a, b) => Buffer.compare(Buffer.from(a.key), Buffer.from(b.key)) || (a.uploadId < b.uploadId ? -1 : 1),
     );
   }
 

@@ -301,6 +301,26 @@ describe('multipart uploads', () => {
     expect(await codeOf(client.abortMultipartUpload('first', 'p/open', id))).toBe('NoSuchUpload');
   });
 
+  it('lists uploads in pages of every size, also while those of the pages before are aborted', async () => {
+    for (let size = 1; size <= 4; size++) {
+      const begun: string[] = [];
+      for (const key of ['p/a', 'p/b', 'p/b', 'p/b', 'p/c']) begun.push(`${key} ${(await begin(key)).id}`);
+      const seen: string[] = [];
+      for (let marker: Record<string, string> = {}; ;) {
+        const query = { uploads: '', prefix: 'p/', 'max-uploads': String(size), ...marker };
+        const { text } = await send('GET', presign('GET', '', query));
+        const word = (name: string): string => new RegExp(`<${name}>([^<]*)<`).exec(text)?.[1] ?? '';
+        for (const [, key = '', id = ''] of text.matchAll(/<Upload><Key>(.*?)<.*?<UploadId>(.*?)</gs)) {
+          seen.push(`${key} ${id}`);
+          await client.abortMultipartUpload('first', key, id);
+        }
+        if (word('IsTruncated') !== 'true') break;
+        marker = { 'key-marker': word('NextKeyMarker'), 'upload-id-marker': word('NextUploadIdMarker') };
+      }
+      expect(seen).toEqual(begun.sort());
+    }
+  });
+
   it('refuses parts that are too small, wrong or out of order', async () => {
     const { id, part } = await begin();
     const small = await part(1, Buffer.from('small'));
