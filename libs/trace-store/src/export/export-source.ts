@@ -35,7 +35,8 @@ export interface ExportRows {
   readonly columns: readonly ExportColumn[];
   /**
    * The byte stream of `COPY … TO STDOUT (FORMAT binary)`: header, tuples in (start_time, id, trace_id) order, trailer 0xFFFF.
-   * It ends without error only after Postgres confirmed the command, so a cut connection can not look like the end.
+   * It ends without error only with CopyDone, which Postgres sends after the last row, so a cut connection cannot look
+   * like the end.
    * Destroying it cancels the query.
    */
   readonly stream: Readable;
