@@ -27,6 +27,8 @@ describe('a destination over TLS with a session token', () => {
   /** Tokens that the store takes. */
   const tokens = new Set(['first']);
   const asked: FaultTarget[] = [];
+  /** Parts of which export are held, and until when. */
+  let held: { readonly id: string; readonly until: Promise<unknown> } | undefined;
 
   beforeAll(async () => {
     store = await startObjectStore({
@@ -39,9 +41,10 @@ describe('a destination over TLS with a session token', () => {
         const isSigned = /SignedHeaders=[^,]*x-amz-security-token/.test(
           String(target.headers['authorization']),
         );
-        return typeof token === 'string' && tokens.has(token) && isSigned
-          ? undefined
-          : { kind: 'error', code: 'AccessDenied' };
+        const isKnown = typeof token === 'string' && tokens.has(token) && isSigned;
+        if (!isKnown) return { kind: 'error', code: 'AccessDenied' };
+        const isHeld = held && target.key.includes(held.id) && target.query.has('partNumber');
+        return isHeld ? { kind: 'hold', until: held.until } : undefined;
       },
     });
     front = await startTlsFront('localhost', store.endpoint);
@@ -133,5 +136,35 @@ describe('a destination over TLS with a session token', () => {
     expect([changed.status, changed.body.detail]).toEqual([200, undefined]);
     const second = await begin(body.id, project);
     expect(await ended(second.body.id)).toMatchObject({ status: 'COMPLETED' });
+  }, 180_000);
+
+  it('leaves running exports their credentials when it gets new ones, also in a later attempt', async () => {
+    tokens.add('third');
+    const project = await plane.add('rotated', [{ start_time: `${DAY}T12:00:00Z` }]);
+    const { body } = await make('second');
+    const { promise: until, resolve } = Promise.withResolvers<undefined>();
+    const running = (await begin(body.id, project)).body.id;
+    held = { id: running, until };
+    /** Tokens that requests for the files of an export had, in order. */
+    const used = (id: string): readonly unknown[] => [
+      ...new Set(
+        asked.filter(({ key }) => key.includes(id)).map(({ headers }) => headers['x-amz-security-token']),
+      ),
+    ];
+    const isHeld = () => asked.some(({ key, query }) => key.includes(running) && query.has('partNumber'));
+    await waitFor(isHeld, { timeoutMs: 60_000, what: 'a part to be held' });
+    const changed = await plane.rest<Destination>(
+      ...([`${DESTINATIONS}/${body.id}`, 'PATCH', {}, { credentials: credentials('third') }] as const),
+    );
+    expect([changed.status, changed.body.detail]).toEqual([200, undefined]);
+    await plane.node.kill(`export-${running.slice(0, 13)}`);
+    const later = (await begin(body.id, project)).body.id;
+    expect(await ended(later)).toMatchObject({ status: 'COMPLETED' });
+    held = undefined;
+    resolve(undefined);
+    expect(await ended(running)).toMatchObject({ status: 'COMPLETED' });
+    const { body: runs } = await plane.rest<readonly { readonly retry_number: number }[]>(`/${running}/runs`);
+    expect(runs.map(({ retry_number: retries }) => retries)).toEqual([1]);
+    expect([used(running), used(later)]).toEqual([['second'], ['third']]);
   }, 180_000);
 });
