@@ -43,8 +43,9 @@ describe('a destination over TLS with a session token', () => {
         );
         const isKnown = typeof token === 'string' && tokens.has(token) && isSigned;
         if (!isKnown) return { kind: 'error', code: 'AccessDenied' };
-        const isHeld = held && target.key.includes(held.id) && target.query.has('partNumber');
-        return isHeld ? { kind: 'hold', until: held.until } : undefined;
+        return held && target.key.includes(held.id) && target.query.has('partNumber')
+          ? { kind: 'hold', until: held.until }
+          : undefined;
       },
     });
     front = await startTlsFront('localhost', store.endpoint);

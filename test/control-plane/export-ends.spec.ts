@@ -246,6 +246,31 @@ describe('the end of an export between and during attempts', () => {
     await waitFor(async () => (await uploadOf(begun)) === undefined, { ...SOON, what: 'the upload to end' });
   });
 
+  it('stops the attempt of an export that takes too long, and clears its upload', async () => {
+    await begin();
+    const begun = await work(1);
+    expect(await uploadOf(begun)).toBe(begun.uploadId);
+    const selector = `${LABEL.export}=${name}`;
+    await waitFor(async () => (await plane.pods(selector, SYSTEM)).length === 1, SOON);
+    await plane.client.mergeStatus(RESOURCES.BulkExport, at(name), {
+      status: { startedAt: '2026-01-01T00:00:00Z' },
+    });
+    await ended('TimedOut');
+    const { rest, kubectl, statuses } = await words();
+    expect([statuses, rest]).toEqual([['TIMEDOUT', 'TIMEDOUT'], kubectl]);
+    await expect(plane.traces.exportProgress.claim(begun.uid, 9)).rejects.toThrow();
+    // the Secret goes with a look each minute, once nothing of the worker can come any more
+    const left = async (): Promise<readonly unknown[]> => [
+      ...(await plane.client.list(JOBS, { namespace: SYSTEM, labelSelector: selector })).items,
+      ...(await plane.pods(selector, SYSTEM)),
+      ...((await uploadOf(begun)) ?? []),
+    ];
+    await waitFor(async () => (await left()).length === 0, {
+      ...SOON,
+      what: 'Job, pod and upload to be removed',
+    });
+  });
+
   it('deletes a finished object that no attempt adopted, when the export is cancelled', async () => {
     await begin();
     const mark = randomUUID();

@@ -11,11 +11,12 @@ import {
   exportWireStatus,
   findCondition,
   idOf,
+  LABEL,
   RESOURCES,
   SECRETS,
 } from '#lib/resources';
 import { temporaryFolder, testEmbeddedKube, testPostgres, waitFor } from '#lib/testing';
-import { ControlPlane, NAMESPACE } from './control-plane.js';
+import { ControlPlane, NAMESPACE, SYSTEM } from './control-plane.js';
 import { WorkerNode } from './worker-node.js';
 
 const SOON = { timeoutMs: 60_000 };
@@ -355,5 +356,9 @@ describe('the failure table of exports', () => {
     const message = 'the export took longer than 3 s; export a shorter window';
     const said = { status: 'TIMEDOUT', reason: 'TimedOut', message, errors: null };
     await expectEnd({ export: said, run: said, attempts: 1 });
+    await waitFor(async () => (await plane.pods(`${LABEL.export}=${name}`, SYSTEM)).length === 0, {
+      ...SOON,
+      what: 'no pod to be left',
+    });
   }, 180_000);
 });
