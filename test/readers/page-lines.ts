@@ -5,7 +5,8 @@ export interface PageLines {
   /** The heading above. */
   readonly reader: string;
   readonly language: string;
-  readonly reads: 'file' | 'folder';
+  /** `prefix`: the exports in v2_beta below a prefix, whatever else lies there. */
+  readonly reads: 'file' | 'folder' | 'prefix';
   readonly format: 'parquet' | 'jsonl';
   readonly lines: string;
 }
@@ -15,7 +16,7 @@ export function pageLines(): readonly PageLines[] {
   const page = readFileSync('docs/reading-exports.md', 'utf8');
   return page.split(/^## /m).flatMap((section) => {
     const [reader = ''] = section.split('\n');
-    const blocks = section.matchAll(/^```(\w+) (file|folder)( jsonl)?\n(.*?)^```$/gms);
+    const blocks = section.matchAll(/^```(\w+) (file|folder|prefix)( jsonl)?\n(.*?)^```$/gms);
     return [...blocks].map(([, language = '', reads, isJsonl, lines = '']) => ({
       ...{ reader, language, lines },
       format: isJsonl === undefined ? 'parquet' : 'jsonl',

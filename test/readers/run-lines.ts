@@ -8,12 +8,20 @@ export const READERS_PYTHON = process.env.AGENTPLANE_READERS_PYTHON ?? 'python3'
 
 export type Row = Readonly<Record<string, unknown>>;
 
-/** The rows that lines of the page read, where FILE and FOLDER are these. */
+/** Where an export lies. */
+export interface ExportPaths {
+  readonly file: string;
+  readonly folder: string;
+  /** Without a slash at its end. */
+  readonly prefix: string;
+}
+
+/** The rows that lines of the page read, where FILE, FOLDER and PREFIX are these. */
 export async function runLines(
   { language, lines }: PageLines,
-  { file, folder }: { file: string; folder: string },
+  { file, folder, prefix }: ExportPaths,
 ): Promise<readonly Row[]> {
-  const ready = lines.replaceAll('FILE', file).replaceAll('FOLDER', folder);
+  const ready = lines.replaceAll('FILE', file).replaceAll('FOLDER', folder).replaceAll('PREFIX', prefix);
   switch (language) {
     case 'sql':
       return duckdb(ready);
