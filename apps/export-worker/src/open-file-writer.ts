@@ -9,12 +9,14 @@ import { JsonLinesWriter } from './json-lines/json-lines-writer.js';
 /**
  * Opens the writer of one file.
  * @param columns what each tuple holds, in that order
+ * @param fileBytes where the caller ends the file
  * @throws TerminalError for a compression that the format does not have
  */
 export function openFileWriter(
   spec: BulkExportRunSpec,
   resource: ExportResource,
   columns: readonly ExportColumn[],
+  fileBytes: number,
   sink: FileSink,
 ): FileWriter {
   const { format, formatVersion, compression } = spec;
@@ -26,8 +28,7 @@ export function openFileWriter(
         columns: fileColumns(columns, formatVersion, wanted),
         sortedBy: SORTED_BY,
         metadata: fileMetadata(spec, resource, columns, wanted),
-        compression,
-        sink,
+        ...{ compression, fileBytes, sink },
       });
     case 'jsonl':
       if (compression === 'snappy')

@@ -51,7 +51,7 @@ export async function writePart(
     place.resource === 'runs'
       ? await tools.source.read({ ...read, ...(exportFields ? { fields: exportFields } : {}) })
       : await tools.source.readFeedback(read);
-  const making = new PartInTheMaking(task, place, rows, tools);
+  const making = begin(task, place, rows, tools);
   try {
     return await withSpan('export part', { part: place.part }, async () => {
       const isLast = await making.consume();
@@ -63,6 +63,16 @@ export async function writePart(
     throw error;
   } finally {
     await making.release();
+  }
+}
+
+/** Rows that nobody reads would hold their connection. */
+function begin(task: ExportTask, place: PartPlace, rows: ExportRows, tools: PartTools): PartInTheMaking {
+  try {
+    return new PartInTheMaking(task, place, rows, tools);
+  } catch (error) {
+    rows.stream.destroy();
+    throw error;
   }
 }
 
@@ -87,7 +97,7 @@ class PartInTheMaking {
     this.#reader = new CopyBinaryReader(columns.length);
     this.#bounds = new RowBounds((role) => columns.findIndex(({ cursor }) => cursor === role));
     // before the key is made: it refuses what the spec cannot ask for
-    this.#writer = openFileWriter(task.spec, resource, columns, (bytes) => this.#send(bytes));
+    this.#writer = openFileWriter(task.spec, resource, columns, task.fileBytes, (bytes) => this.#send(bytes));
     this.#intent = { resource, part, key: task.keyOf(resource, part), mark: randomUUID() };
   }
 

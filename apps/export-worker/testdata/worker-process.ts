@@ -18,7 +18,13 @@ export class WorkerProcess {
 
   constructor(env: Readonly<Record<string, string>>) {
     this.child = spawn(process.execPath, [main], {
-      env: { PATH: process.env['PATH'], NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'], ...env },
+      env: {
+        PATH: process.env['PATH'],
+        NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'],
+        // as its Job has it
+        MALLOC_MMAP_THRESHOLD_: '1048576',
+        ...env,
+      },
       stdio: ['ignore', 'ignore', 'pipe'],
     });
     if (this.child.stderr)

@@ -468,6 +468,10 @@ describe('export attempt', () => {
     const { spec } = buildExportJob(attempt, { ...SETTINGS, exportFiles }).spec.template;
     expect(spec.containers[0]?.env).toContainEqual({ name: 'AGENTPLANE_EXPORT_FILE_ROWS', value: '1000' });
   });
+  it('gives freed memory back to the system', () => {
+    const [worker] = job.spec.template.spec.containers;
+    expect(worker?.env).toContainEqual({ name: 'MALLOC_MMAP_THRESHOLD_', value: '1048576' });
+  });
   it('trusts the certificates in its Secret where the platform has some', () => {
     const { spec } = buildExportJob(attempt, { ...SETTINGS, trustedCa: 'PEM' }).spec.template;
     const [worker] = spec.containers;

@@ -4,13 +4,25 @@ import { isList, maxDefinitionLevel, type ParquetColumn, PHYSICAL, physicalType 
 import type { Compressor, PageContent, PageStream } from './compression.js';
 import { Dictionary } from './dictionary.js';
 import { forEachElement } from './field-values.js';
+import { LookingBack } from './looking-back.js';
 import { LevelBuffer } from './level-buffer.js';
-import { HEADROOM, type PageBuffer, type PagePool } from './page-buffer.js';
+import { HEADROOM, type PageBuffer, PagePool } from './page-buffer.js';
 import type { PageBody } from './page-body.js';
 import { ENCODING, PAGE_TYPE, renderPageHeader } from './page-header.js';
 import { encodeHybrid, hybridBound } from './rle-hybrid.js';
 import { type ValueEncoder, valueEncoder } from './value-encoder.js';
 import { type Bounds, type ValueRange, valueRange } from './value-range.js';
+
+/** Uncompressed bytes after which a page ends. */
+export interface PageSizes {
+  /** Of usual columns. */
+  readonly pageBytes: number;
+  /** From which on values of a long page are handed to its compression. */
+  readonly pieceBytes: number;
+  /** Of columns with `longPages`, where looking back far does not pay, and where it does. */
+  readonly nearPageBytes: number;
+  readonly farPageBytes: number;
+}
 
 /** A value of a long page from this size on is not copied. */
 const DIRECT_BYTES = 1 << 20;
@@ -39,6 +51,52 @@ export interface ColumnChunk {
   /** With headers. */
   readonly uncompressedBytes: number;
   readonly bounds: Bounds | undefined;
+  /** Of long pages, where it was tried. */
+  readonly lookingBackPays: boolean | undefined;
+}
+
+/** The chunk of the open row group. */
+class OpenChunk {
+  readonly dictionary: BlockChain;
+  readonly pages: BlockChain;
+  readonly entries: PageEntry[] = [];
+  values = 0;
+  nulls = 0;
+  rows = 0;
+  uncompressedBytes = 0;
+  /** What the trial of the group said. */
+  lookingBackPays: boolean | undefined;
+  /** Resolves when all pages that were ended so far are compressed and stand in their chain. */
+  tail: Promise<void> = Promise.resolve();
+
+  constructor(blocks: BlockPool) {
+    this.dictionary = new BlockChain(blocks);
+    this.pages = new BlockChain(blocks);
+  }
+
+  /** @returns the bytes of the page with its header */
+  append(
+    chain: BlockChain,
+    page: { type: number; values: number; encoding: number },
+    uncompressedBytes: number,
+    { pieces, rest }: PageBody,
+  ): number {
+    const compressedBytes = pieces.reduce((sum, piece) => sum + piece.length, rest?.length ?? 0);
+    let checksum = pieces.reduce((sum, piece) => crc32(piece, sum), 0);
+    for (const piece of rest?.pieces() ?? []) checksum = crc32(piece, checksum);
+    const header = renderPageHeader({ ...page, uncompressedBytes, compressedBytes, checksum });
+    chain.append(header);
+    for (const piece of pieces) chain.append(piece);
+    if (rest) chain.adopt(rest);
+    this.uncompressedBytes += header.length + uncompressedBytes;
+    return header.length + compressedBytes;
+  }
+
+  /** What follows is to wait for this too. A failure is reported by the end of the chunk, and is not unhandled until then. */
+  follow(work: Promise<void>): void {
+    work.catch(() => undefined);
+    this.tail = work;
+  }
 }
 
 /**
@@ -49,8 +107,8 @@ export class ColumnWriter {
   readonly #column: ParquetColumn;
   readonly #compressor: Compressor;
   readonly #content: PageContent;
-  /** Where a long page goes piece by piece, once it is no short one any more. */
-  readonly #stream: PageStream | undefined;
+  readonly #isLong: boolean;
+  readonly #lookingBack = new LookingBack();
   readonly #pool: PagePool;
   readonly #encode: ValueEncoder;
   /** Of the open page; of the whole chunk while a dictionary is in use. */
@@ -61,28 +119,25 @@ export class ColumnWriter {
   readonly #levels: LevelBuffer;
   /** Texts stand behind their length. */
   readonly #valueOffset: number;
-  readonly #pages: BlockChain;
-  readonly #dictionaryPage: BlockChain;
-  readonly #entries: PageEntry[] = [];
+  readonly #blocks: BlockPool;
+  #chunk: OpenChunk;
   #page: PageBuffer;
-  #rows = 0;
+  /** Where the open page goes piece by piece, once it is no short one any more. */
+  #long: { readonly stream: PageStream; readonly looksBack: boolean } | undefined;
   #pageRows = 0;
   #pageNulls = 0;
   #indexes = new Int32Array(0);
   #indexCount = 0;
   #usesDictionary: boolean;
-  #values = 0;
-  #nulls = 0;
-  #uncompressedBytes = 0;
-  #tail: Promise<void> = Promise.resolve();
 
-  constructor(column: ParquetColumn, compressor: Compressor, blocks: BlockPool, pages: PagePool) {
+  constructor(column: ParquetColumn, compressor: Compressor, blocks: BlockPool, longPages: PagePool) {
     this.#column = column;
     this.#compressor = compressor;
     this.#content = column.longPages ? 'texts' : 'values';
-    this.#stream = column.longPages ? compressor.openStream(blocks) : undefined;
-    this.#pool = pages;
-    this.#page = pages.take();
+    this.#isLong = (column.longPages ?? false) && compressor.hasLongPages;
+    // pages of one column are of one size: shared with those of payloads, each would become as large
+    this.#pool = this.#isLong ? longPages : new PagePool();
+    this.#page = this.#pool.take();
     this.#encode = valueEncoder(column.type);
     this.#range = column.statistics ? valueRange(column.type) : undefined;
     this.#chunkRange = column.statistics ? valueRange(column.type) : undefined;
@@ -90,21 +145,22 @@ export class ColumnWriter {
     this.#isList = isList(column.type);
     this.#levels = new LevelBuffer(maxDefinitionLevel(column), this.#isList);
     this.#valueOffset = physicalType(column.type) === PHYSICAL.byteArray ? 4 : 0;
-    this.#pages = new BlockChain(blocks);
-    this.#dictionaryPage = new BlockChain(blocks);
+    this.#blocks = blocks;
+    this.#chunk = new OpenChunk(blocks);
     this.#usesDictionary = this.#dictionary !== undefined;
   }
 
   /** To be called after each row: ends the open page when it is full, or points to a dictionary that is to be given up. */
-  endRow({ pageBytes, longPageBytes }: { pageBytes: number; longPageBytes: number }): void {
+  endRow({ pageBytes, pieceBytes, nearPageBytes, farPageBytes }: PageSizes): void {
     if (this.#usesDictionary && this.#dictionary?.isFull) {
       this.endPage();
       return;
     }
     const bytes = this.#page.length - HEADROOM;
-    if (bytes < pageBytes) return;
-    if (this.#stream && this.#stream.bytes + bytes < longPageBytes) this.#handOn(this.#stream);
-    else this.endPage();
+    const long = this.#long;
+    if (long && long.stream.bytes + bytes >= (long.looksBack ? farPageBytes : nearPageBytes)) this.endPage();
+    else if (!this.#isLong && bytes >= pageBytes) this.endPage();
+    else if (this.#isLong && bytes >= pieceBytes) this.#handOn();
   }
 
   /** @param length -1 is NULL */
@@ -137,8 +193,8 @@ export class ColumnWriter {
       this.#indexes[this.#indexCount++] = this.#dictionary.indexOf(source, at, length, this.#observeEntry);
       return;
     }
-    if (this.#stream && length >= DIRECT_BYTES) {
-      this.#handOnDirectly(this.#stream, source, at, length);
+    if (this.#isLong && length >= DIRECT_BYTES) {
+      this.#handOnDirectly(source, at, length);
       return;
     }
     const start = this.#page.length;
@@ -164,28 +220,30 @@ export class ColumnWriter {
     const usesDictionary = this.#usesDictionary && this.#indexCount > 0;
     const encoding = usesDictionary ? ENCODING.rleDictionary : ENCODING.plain;
     if (usesDictionary) this.#putIndexes(page);
+    const chunk = this.#chunk;
     const { body, bytes: uncompressedBytes, release } = this.#compressPage();
     const entry = this.#endEntry(values);
-    this.#values += values;
+    chunk.values += values;
     if (this.#dictionary?.isFull) this.#usesDictionary = false;
     const header = { type: PAGE_TYPE.data, values, encoding };
-    const written = Promise.all([body, this.#tail]).then(([page]) => {
-      const bytes = this.#append(this.#pages, header, uncompressedBytes, page);
-      this.#entries.push({ ...entry, bytes });
-      release();
-    });
-    // the end of the chunk reports a failure; until then it must not count as an unhandled rejection
-    written.catch(() => undefined);
-    this.#tail = written;
+    chunk.follow(
+      Promise.all([body, chunk.tail]).then(([page]) => {
+        const bytes = chunk.append(chunk.pages, header, uncompressedBytes, page);
+        chunk.lookingBackPays ??= page.lookingBackPays;
+        chunk.entries.push({ ...entry, bytes });
+        release();
+      }),
+    );
   }
 
   /** Levels and values of the open page, on their way; another page is open then. */
   #compressPage(): { body: Promise<PageBody>; bytes: number; release: () => void } {
-    if (this.#stream && this.#stream.bytes > 0) {
-      this.#handOn(this.#stream);
+    if (this.#long) {
+      const stream = this.#handOn();
+      this.#long = undefined;
       const levels = this.#levels.take();
-      const { bytes } = this.#stream;
-      return { body: this.#stream.end(levels), bytes: levels.length + bytes, release: () => undefined };
+      const bytes = levels.length + stream.bytes;
+      return { body: stream.end(levels), bytes, release: () => undefined };
     }
     const page = this.#page;
     this.#page = this.#pool.take();
@@ -196,32 +254,37 @@ export class ColumnWriter {
     return { body, bytes: whole.length, release };
   }
 
-  /** Values of the open page that are compressed while others follow. */
-  #handOn(stream: PageStream): void {
+  #openLongPage(): PageStream {
+    const isTried = this.#lookingBack.takeTrial();
+    const looksBack = isTried || this.#lookingBack.isWorthwhile;
+    const stream = this.#compressor.openPage({ looksBack, isTried });
+    this.#long = { stream, looksBack };
+    return stream;
+  }
+
+  /** Values of the open page that are compressed while others follow: it is a long one. */
+  #handOn(): PageStream {
+    const stream = this.#long?.stream ?? this.#openLongPage();
     const page = this.#page;
-    if (page.length === HEADROOM) return;
+    if (page.length === HEADROOM) return stream;
     this.#page = this.#pool.take();
     const written = stream.write(page.bytes.subarray(HEADROOM, page.length));
-    const given = Promise.all([written, this.#tail]).then(() => this.#pool.give(page));
-    given.catch(() => undefined);
-    this.#tail = given;
+    this.#chunk.follow(Promise.all([written, this.#chunk.tail]).then(() => this.#pool.give(page)));
+    return stream;
   }
 
   /** A huge value goes to the compression from where it was read: a copy of it would be the largest thing in memory. */
-  #handOnDirectly(stream: PageStream, source: Buffer, at: number, length: number): void {
+  #handOnDirectly(source: Buffer, at: number, length: number): void {
     const page = this.#page;
     page.reserve(4);
     page.length = page.bytes.writeUInt32LE(length, page.length);
-    this.#handOn(stream);
-    const written = stream.write(source.subarray(at, at + length), true);
-    const done = Promise.all([written, this.#tail]).then(() => undefined);
-    done.catch(() => undefined);
-    this.#tail = done;
+    const written = this.#handOn().write(source.subarray(at, at + length), true);
+    this.#chunk.follow(Promise.all([written, this.#chunk.tail]).then(() => undefined));
   }
 
   #endEntry(values: number): Omit<PageEntry, 'bytes'> {
     const entry = {
-      firstRow: this.#rows,
+      firstRow: this.#chunk.rows,
       nulls: this.#pageNulls,
       isAllNull: this.#pageNulls === values,
       bounds: this.#range?.bounds(),
@@ -229,59 +292,47 @@ export class ColumnWriter {
     if (this.#range) this.#chunkRange?.include(this.#range);
     // a page may point to any entry of its dictionary
     if (!this.#usesDictionary) this.#range?.clear();
-    this.#rows += this.#pageRows;
-    this.#nulls += this.#pageNulls;
+    this.#chunk.rows += this.#pageRows;
+    this.#chunk.nulls += this.#pageNulls;
     this.#pageRows = this.#pageNulls = 0;
     return entry;
   }
 
-  /** Closes the chunk. Its pages are to be drained before the next value is added. */
-  async endChunk(): Promise<ColumnChunk> {
+  /**
+   * Closes the chunk. The next value begins another one at once, while what is left of this one is compressed.
+   * @returns once its pages are compressed
+   */
+  endChunk(): Promise<ColumnChunk> {
     this.endPage();
-    await this.#tail;
-    if (this.#dictionary && this.#dictionary.size > 0) await this.#writeDictionary(this.#dictionary);
-    const chunk: ColumnChunk = {
-      column: this.#column,
-      dictionary: this.#dictionaryPage,
-      pages: this.#pages,
-      entries: this.#entries.splice(0),
-      values: this.#values,
-      nulls: this.#nulls,
-      uncompressedBytes: this.#uncompressedBytes,
-      bounds: this.#chunkRange?.bounds(),
-    };
+    this.#lookingBack.endGroup();
+    const chunk = this.#chunk;
+    const bounds = this.#chunkRange?.bounds();
+    if (this.#dictionary && this.#dictionary.size > 0) this.#endDictionary(chunk, this.#dictionary);
     this.#range?.clear();
     this.#chunkRange?.clear();
     this.#dictionary?.clear();
     this.#usesDictionary = this.#dictionary !== undefined;
-    this.#values = this.#nulls = this.#rows = this.#uncompressedBytes = 0;
-    return chunk;
+    this.#chunk = new OpenChunk(this.#blocks);
+    const ended = chunk.tail.then(() => ({ ...chunk, column: this.#column, bounds }));
+    ended.catch(() => undefined);
+    return ended;
   }
 
-  async #writeDictionary({ page, size }: Dictionary): Promise<void> {
-    const body = page.bytes.subarray(HEADROOM, page.length);
+  /** What a chunk of this column has shown is taken to heart from the next one on. */
+  heed({ lookingBackPays }: ColumnChunk): void {
+    this.#lookingBack.heed(lookingBackPays);
+  }
+
+  #endDictionary(chunk: OpenChunk, { page, size }: Dictionary): void {
+    // a copy: the next chunk's values go where these lie
+    const body = Buffer.from(page.bytes.subarray(HEADROOM, page.length));
     const header = { type: PAGE_TYPE.dictionary, values: size, encoding: ENCODING.plain };
-    this.#append(this.#dictionaryPage, header, body.length, {
-      pieces: await this.#compressor.compress(body, this.#content),
-    });
-  }
-
-  /** @returns the bytes of the page with its header */
-  #append(
-    chain: BlockChain,
-    page: { type: number; values: number; encoding: number },
-    uncompressedBytes: number,
-    { pieces, rest }: PageBody,
-  ): number {
-    const compressedBytes = pieces.reduce((sum, piece) => sum + piece.length, rest?.length ?? 0);
-    let checksum = pieces.reduce((sum, piece) => crc32(piece, sum), 0);
-    for (const piece of rest?.pieces() ?? []) checksum = crc32(piece, checksum);
-    const header = renderPageHeader({ ...page, uncompressedBytes, compressedBytes, checksum });
-    chain.append(header);
-    for (const piece of pieces) chain.append(piece);
-    if (rest) chain.adopt(rest);
-    this.#uncompressedBytes += header.length + uncompressedBytes;
-    return header.length + compressedBytes;
+    const compressed = this.#compressor.compress(body, this.#content);
+    chunk.follow(
+      Promise.all([compressed, chunk.tail]).then(([pieces]) => {
+        chunk.append(chunk.dictionary, header, body.length, { pieces });
+      }),
+    );
   }
 
   /** The page's values are places in the dictionary: a byte for their width, then all of them. */

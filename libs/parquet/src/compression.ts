@@ -26,6 +26,9 @@ const GZIP_LEVEL = 3;
 /** In few pieces: each one travels between the threads. */
 const GZIP_CHUNK_BYTES = 256 << 10;
 
+/** Compressors of one kind; Node has four threads, and most machines give a worker less than that. */
+const LANES = 3;
+
 const gzipPage = promisify(gzip);
 
 function pageCompressor(compression: Compression, content: PageContent): PageCompressor {
@@ -47,7 +50,7 @@ function pageCompressor(compression: Compression, content: PageContent): PageCom
 
 /** A page that is compressed piece by piece. */
 export interface PageStream {
-  /** Uncompressed bytes of the open page so far. */
+  /** Uncompressed bytes so far. */
   readonly bytes: number;
   /**
    * The piece must not change until this resolves.
@@ -58,72 +61,96 @@ export interface PageStream {
   end(before: Buffer): Promise<PageBody>;
 }
 
+export interface LongPage {
+  readonly looksBack: boolean;
+  /** Whether it is to be found out on this page if looking back pays. */
+  readonly isTried: boolean;
+}
+
 /** Compresses several pages at a time. */
 export class Compressor {
-  readonly #compression: Compression;
-  readonly #parallel: number;
-  readonly #streams: ZstdPage[] = [];
+  /** Whether pages can be long: a compression that does not look back far gains nothing by them. */
+  readonly hasLongPages: boolean;
+  readonly #maxPendingBytes: number;
   readonly #lanes: Readonly<Record<PageContent, Lanes>>;
-  readonly #running = new Set<Promise<unknown>>();
-  readonly #borrowing = new Set<Promise<unknown>>();
+  readonly #blocks: BlockPool;
+  /** Contexts for long pages, and those of them that have none. */
+  readonly #contexts = new Set<ZstdPage>();
+  readonly #idle: ZstdPage[] = [];
+  readonly #running = new Set<Promise<void>>();
+  #pendingBytes = 0;
+  #borrowed = 0;
 
-  /** @param parallel pages in work at a time */
-  constructor(compression: Compression, parallel: number) {
-    this.#compression = compression;
-    this.#parallel = parallel;
+  /** @param maxPendingBytes uncompressed, from which on it is busy */
+  constructor(compression: Compression, maxPendingBytes: number, blocks: BlockPool) {
+    this.hasLongPages = compression === 'zstd';
+    this.#maxPendingBytes = maxPendingBytes;
+    this.#blocks = blocks;
     const lanes = (content: PageContent): Lanes =>
-      new Lanes(() => pageCompressor(compression, content), parallel);
+      new Lanes(() => pageCompressor(compression, content), LANES);
     this.#lanes = { values: lanes('values'), texts: lanes('texts') };
   }
 
-  /** True when there is as much work as there are lanes, or a row is still being read. */
+  /** True when enough waits for the threads, or a row is still being read. */
   get isBusy(): boolean {
-    return this.#running.size >= this.#parallel || this.#borrowing.size > 0;
+    return this.#pendingBytes >= this.#maxPendingBytes || this.#borrowed > 0;
   }
 
   /** The page must not change until its pieces are there. */
   compress(page: Buffer, content: PageContent): Promise<readonly Buffer[]> {
     const result = this.#lanes[content].compress(page);
-    void this.#track(result);
+    this.#track(result, page.length);
     return result;
   }
 
-  /** For the long pages of one column; undefined where pages are short because a compression does not look back far. */
-  openStream(blocks: BlockPool): PageStream | undefined {
-    if (this.#compression !== 'zstd') return undefined;
-    const stream = new ZstdPage(blocks);
-    this.#streams.push(stream);
+  /** Begins a long page. */
+  openPage({ looksBack, isTried }: LongPage): PageStream {
+    const context = (looksBack ? undefined : this.#idle.pop()) ?? new ZstdPage(looksBack, this.#blocks);
+    this.#contexts.add(context);
+    if (isTried) context.try();
     return {
       get bytes() {
-        return stream.bytes;
+        return context.bytes;
       },
       write: (piece, isBorrowed = false) => {
-        const written = stream.write(piece);
-        void this.#track(written, isBorrowed ? this.#borrowing : this.#running);
+        const written = context.write(piece);
+        this.#track(written, piece.length, isBorrowed);
         return written;
       },
-      end: (before) => stream.end(before),
+      end: async (before) => {
+        const body = await context.end(before);
+        // pages that look back are few and long: another context for each costs less than the memory of an idle one
+        if (looksBack) this.#forget(context);
+        else this.#idle.push(context);
+        return body;
+      },
     };
   }
 
-  /** Counts it among what is running. @returns what resolves when it has ended, however */
-  #track(work: Promise<unknown>, among = this.#running): Promise<unknown> {
-    const settled: Promise<unknown> = work.then(
-      () => among.delete(settled),
-      () => among.delete(settled),
-    );
-    among.add(settled);
-    return settled;
+  #forget(context: ZstdPage): void {
+    this.#contexts.delete(context);
+    context.close();
+  }
+
+  #track(work: Promise<unknown>, bytes: number, isBorrowed = false): void {
+    this.#pendingBytes += bytes;
+    if (isBorrowed) this.#borrowed++;
+    const end = (): void => {
+      this.#pendingBytes -= bytes;
+      if (isBorrowed) this.#borrowed--;
+      this.#running.delete(settled);
+    };
+    const settled = work.then(end, end);
+    this.#running.add(settled);
   }
 
   close(): void {
     for (const lanes of Object.values(this.#lanes)) lanes.close();
-    for (const stream of this.#streams) stream.close();
+    for (const context of this.#contexts) context.close();
   }
 
-  /** Resolves when a lane is free and no row is read any more. */
+  /** Resolves when it is not busy any more. */
   async room(): Promise<void> {
-    await Promise.all(this.#borrowing);
-    while (this.#running.size >= this.#parallel) await Promise.race(this.#running);
+    while (this.isBusy) await Promise.race(this.#running);
   }
 }

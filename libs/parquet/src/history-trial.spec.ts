@@ -25,39 +25,36 @@ function histories(): Buffer[] {
   return pieces;
 }
 
-/** Whether a page that looks back, or does not, had better be compressed the other way. */
-async function isOtherBetter(looksBack: boolean, pieces: readonly Buffer[]): Promise<boolean> {
+/** Whether looking back pays on a page of these pieces. */
+async function pays(pieces: readonly Buffer[]): Promise<boolean | undefined> {
   let made = 0;
-  const page = new FrameStream(looksBack, (piece) => (made += piece.length));
-  const trial = new HistoryTrial(looksBack);
+  const page = new FrameStream(true, (piece) => (made += piece.length));
+  const trial = new HistoryTrial();
   for (const piece of pieces) {
     await page.write(piece);
     await trial.write(piece, made);
   }
   page.close();
   trial.close();
-  return trial.isBetter;
+  return trial.pays;
 }
 
 describe('the trial of a page', () => {
   it('gives up looking back where nothing comes again', async () => {
-    expect(await isOtherBetter(true, news())).toBe(true);
-    expect(await isOtherBetter(false, news())).toBe(false);
+    expect(await pays(news())).toBe(false);
   });
 
-  it('takes up looking back where histories come again', async () => {
-    expect(await isOtherBetter(true, histories())).toBe(false);
-    expect(await isOtherBetter(false, histories())).toBe(true);
+  it('looks back where histories come again', async () => {
+    expect(await pays(histories())).toBe(true);
   });
 
-  it('goes by what comes after the first window, which has nothing to look back at', async () => {
-    const late = [...news().slice(0, 2), ...histories()];
-    expect(await isOtherBetter(true, late)).toBe(false);
-    expect(await isOtherBetter(false, late)).toBe(true);
+  it('goes by what comes after the first frame, which has nothing to look back at', async () => {
+    expect(await pays([...news().slice(0, 2), ...histories()])).toBe(true);
   });
 
-  it('changes nothing when it has seen little', async () => {
-    expect(await isOtherBetter(true, news().slice(0, 3))).toBe(false);
-    expect(await isOtherBetter(false, histories().slice(0, 3))).toBe(false);
+  it('says nothing when it has seen little, or one huge value', async () => {
+    expect(await pays(news().slice(0, 7))).toBeUndefined();
+    expect(await pays(histories().slice(0, 7))).toBeUndefined();
+    expect(await pays([text('huge', 9 * MIB)])).toBeUndefined();
   });
 });

@@ -1,45 +1,44 @@
 import { FrameStream } from './frame-stream.js';
 
-/** The window: what comes before has little to look back at, and is not compared. */
-const SKIPPED_BYTES = 2 << 20;
-/** Where a trial ends. */
-const SAMPLE_BYTES = 8 << 20;
+/** As long as a page that does not look back. */
+const FRAME_BYTES = 4 << 20;
 /** Looking back costs a fifth of the compression, so it must save more than this of the bytes. */
 const WORTH = 1.05;
 
 /**
- * Compresses the beginning of a page the other way as well, looking back or not, and says which way is better for pages like
- * it. What it makes is thrown away. Depends on nothing but the bytes: equal rows make equal files.
+ * Compresses the beginning of a page that looks back a second time, as pages that do not, and says which way is better for
+ * pages like it. What it makes is thrown away. Depends on nothing but the bytes: equal rows make equal files.
+ *
+ * The second frame of 4 MiB decides: what comes before has little to look back at.
  */
 export class HistoryTrial {
-  readonly #looksBack: boolean;
-  readonly #stream: FrameStream;
+  readonly #stream = new FrameStream(false, (piece) => (this.#made += piece.length));
   #read = 0;
   #made = 0;
-  #skipped: { readonly here: number; readonly page: number } | undefined;
-  #isBetter = false;
+  #first: { readonly here: number; readonly page: number } | undefined;
+  #pays: boolean | undefined;
 
-  /** @param looksBack whether the page itself is compressed so */
-  constructor(looksBack: boolean) {
-    this.#looksBack = looksBack;
-    this.#stream = new FrameStream(!looksBack, (piece) => (this.#made += piece.length));
-  }
-
-  /** Whether pages like this one had better be compressed the other way; false while too little was seen. */
-  get isBetter(): boolean {
-    return this.#isBetter;
+  /** Undefined while too little was seen. */
+  get pays(): boolean | undefined {
+    return this.#pays;
   }
 
   /** @param made bytes that the page has become so far, this piece included */
   async write(piece: Buffer, made: number): Promise<void> {
-    if (this.#read >= SAMPLE_BYTES) return;
+    if (this.#read >= 2 * FRAME_BYTES) return;
+    // a huge value says nothing of what comes again
+    if (piece.length >= FRAME_BYTES) return this.#giveUp();
     await this.#stream.write(piece);
     this.#read += piece.length;
-    if (this.#read >= SKIPPED_BYTES) this.#skipped ??= { here: this.#made, page: made };
-    if (this.#read < SAMPLE_BYTES || !this.#skipped) return;
-    const here = this.#made - this.#skipped.here;
-    const page = made - this.#skipped.page;
-    this.#isBetter = this.#looksBack ? here <= WORTH * page : page > WORTH * here;
+    if (this.#read < (this.#first ? 2 * FRAME_BYTES : FRAME_BYTES)) return;
+    await this.#stream.end();
+    if (this.#first) this.#pays = this.#made - this.#first.here > WORTH * (made - this.#first.page);
+    else this.#first = { here: this.#made, page: made };
+    if (this.#read >= 2 * FRAME_BYTES) this.close();
+  }
+
+  #giveUp(): void {
+    this.#read = 2 * FRAME_BYTES;
     this.close();
   }
 

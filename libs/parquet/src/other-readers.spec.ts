@@ -89,7 +89,14 @@ describe('arrow-rs', () => {
           fc.integer({ min: 1, max: 40 }),
           fc.integer({ min: 1, max: 500 }),
           async (rows, rowGroupRows, pageBytes) => {
-            const options = { compression, rowGroupRows, pageBytes, longPageBytes: 2 * pageBytes };
+            const options = {
+              compression,
+              rowGroupRows,
+              pageBytes,
+              pieceBytes: pageBytes,
+              nearPageBytes: 2 * pageBytes,
+              farPageBytes: 2 * pageBytes,
+            };
             const file = await writeFile(COLUMNS, rows, options);
             const expected = rows.map((values) =>
               values.with(5, values[5] === null ? null : (unscaled(values[5] as string) as never)),

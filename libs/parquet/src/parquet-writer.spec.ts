@@ -158,10 +158,10 @@ describe('a file', () => {
   );
 
   it('has the same bytes for the same rows, whatever the pieces they arrive in', async () => {
-    const options = { rowGroupRows: 1024, pageBytes: 10_000, longPageBytes: 40_000 };
+    const options = { rowGroupRows: 1024, pageBytes: 10_000, pieceBytes: 10_000, farPageBytes: 40_000 };
     const file = await write(ALL, rows, options);
     expect((await write(ALL, rows, options, 997)).equals(file)).toBe(true);
-    expect((await write(ALL, rows, { ...options, parallelPages: 1 }, 1 << 20)).equals(file)).toBe(true);
+    expect((await write(ALL, rows, { ...options, pendingBytes: 1 }, 1 << 20)).equals(file)).toBe(true);
   });
 
   it('writes a valid file without rows', async () => {
@@ -354,7 +354,7 @@ describe('the page index', () => {
       n < 1200 ? null : BigInt((n * 7919) % 2000),
       `${'x'.repeat(50)}${n}`,
     ]);
-    const options = { rowGroupRows: 1500, pageBytes: 1000, longPageBytes: 9000 };
+    const options = { rowGroupRows: 1500, pageBytes: 1000, pieceBytes: 1000, farPageBytes: 9000 };
     const file = await write(columns, rows, options);
     const { row_groups } = parquetMetadata(arrayBuffer(file));
     for (const [group, { columns: chunks, num_rows }] of row_groups.entries()) {
@@ -510,8 +510,8 @@ describe('a long page', () => {
 
   it.each([1 << 10, 64 << 10, 1 << 20, 64 << 20])(
     'reads what was compressed in pieces of %d bytes like any other',
-    async (pageBytes) => {
-      const file = await write(columns, rows, { pageBytes });
+    async (pieceBytes) => {
+      const file = await write(columns, rows, { pieceBytes });
       expect(await query(file, 'SELECT v FROM FILE')).toEqual(values.map((v) => ({ v })));
       expect((await readByHyparquet(file)).map(({ v }) => v)).toEqual(values);
     },
@@ -543,9 +543,29 @@ describe('a long page', () => {
     expect(await query(file, 'SELECT count(DISTINCT v)::INT AS n FROM FILE')).toEqual([{ n: 400 }]);
   });
 
+  it('ends early where looking back does not pay, from the second row group after a trial on', async () => {
+    const rowGroupRows = 450;
+    const fresh = Array.from({ length: 5 * rowGroupRows }, (_, n): Row => [
+      createHash('shake256', { outputLength: 10_000 }).update(`${n}`).digest('hex'),
+    ]);
+    const file = await write(columns, fresh, { rowGroupRows });
+    const { row_groups } = parquetMetadata(arrayBuffer(file));
+    const pages = row_groups.map(({ columns: [chunk] }) => {
+      const view = new DataView(arrayBuffer(file), Number(chunk?.offset_index_offset));
+      return readOffsetIndex({ view, offset: 0 }).page_locations.length;
+    });
+    // 9 MB each: two pages of 4 MiB and the rest
+    expect(pages).toEqual([1, 1, 3, 3, 3]);
+    expect(await query(file, 'SELECT md5(v) AS v FROM FILE')).toEqual(
+      fresh.map(([v]) => ({ v: md5(v as string) })),
+    );
+    const other = { rowGroupRows, pendingBytes: 64 << 20 };
+    expect((await write(columns, fresh, other, 1 << 20)).equals(file)).toBe(true);
+  }, 60_000);
+
   it('has more levels than a block of zstd holds', async () => {
     const many = Array.from({ length: 1_200_000 }, (_, n): Row => [(n * 2_654_435_761) % 5 < 2 ? null : 'x']);
-    const file = await write(columns, many, { rowGroupRows: 2_000_000, pageBytes: 100_000 });
+    const file = await write(columns, many, { rowGroupRows: 2_000_000, pieceBytes: 100_000 });
     expect(await query(file, 'SELECT count(v)::INT AS n, count(*)::INT AS rows FROM FILE')).toEqual([
       { n: many.filter(([v]) => v !== null).length, rows: 1_200_000 },
     ]);

@@ -16,17 +16,28 @@ export interface ParquetWriterOptions {
   readonly rowGroupRows?: number;
   /** Uncompressed bytes after which a row group ends, whatever its rows. Default 64 MiB. */
   readonly rowGroupBytes?: number;
+  /** The size at which the caller will end the file: near to it, `bytes` counts each row group once that is ended. */
+  readonly fileBytes?: number;
   /** Uncompressed bytes after which a page ends. Default 1 MiB. */
   readonly pageBytes?: number;
-  /** The same of columns with `longPages`, which are compressed piece by piece (zstd alone). Default 64 MiB. */
-  readonly longPageBytes?: number;
+  /** From which on values of columns with `longPages` go to the compression. Default 512 KiB. */
+  readonly pieceBytes?: number;
+  /** The same of columns with `longPages`, which are compressed piece by piece (zstd alone). Default 4 MiB. */
+  readonly nearPageBytes?: number;
+  /** The same where it pays that a page looks back far. Default 64 MiB. */
+  readonly farPageBytes?: number;
   /** Names of the columns by which the rows are sorted, ascending. */
   readonly sortedBy?: readonly string[];
   /** Key-value metadata of the file. */
   readonly metadata?: Readonly<Record<string, string>>;
-  /** Pages compressed at a time, in Node's thread pool. Default 3. */
-  readonly parallelPages?: number;
+  /** Uncompressed bytes that may wait for Node's thread pool, which compresses them. Default 4 MiB. */
+  readonly pendingBytes?: number;
 }
+
+/** A row group with huge values is not held beside the next one. */
+const LARGE_GROUP = 1.25;
+/** What a row group can have beside the bytes of its values, and those of its ids once more, which are longer as texts. */
+const MORE_BYTES = 1 << 20;
 
 const MAGIC = Buffer.from('PAR1');
 
@@ -49,7 +60,10 @@ export class ParquetWriter {
   readonly #columns: readonly ColumnWriter[];
   readonly #compressor: Compressor;
   readonly #footer: FileFooter;
+  /** The row group before the open one, on its way to the sink. */
+  #sending: Promise<readonly ColumnChunk[]> = Promise.resolve([]);
   #rows = 0;
+  #sentBytes = 0;
   #bytes = 0;
   #groupRows = 0;
   #groupBytes = 0;
@@ -58,14 +72,17 @@ export class ParquetWriter {
     this.#options = {
       rowGroupRows: 10_240,
       rowGroupBytes: 64 << 20,
+      fileBytes: Infinity,
       pageBytes: 1 << 20,
-      longPageBytes: 64 << 20,
-      parallelPages: 3,
+      pieceBytes: 512 << 10,
+      nearPageBytes: 4 << 20,
+      farPageBytes: 64 << 20,
+      pendingBytes: 4 << 20,
       ...options,
     };
-    this.#compressor = new Compressor(compression, this.#options.parallelPages);
     const blocks = new BlockPool();
     const pages = new PagePool();
+    this.#compressor = new Compressor(compression, this.#options.pendingBytes, blocks);
     this.#fields = columns.map(({ field }) => field);
     this.#columns = columns.map((column) => new ColumnWriter(column, this.#compressor, blocks, pages));
     this.#footer = new FileFooter({ columns, compression, sortedBy, metadata });
@@ -76,7 +93,7 @@ export class ParquetWriter {
     return this.#rows;
   }
 
-  /** Bytes that the sink has taken; the open row group is not among them. */
+  /** Bytes of the row groups that the sink has taken: the open one is not among them, nor, mostly, the one before. */
   get bytes(): number {
     return this.#bytes;
   }
@@ -111,8 +128,10 @@ export class ParquetWriter {
   /** Finishes the file; an empty one is valid too. The writer is of no use afterwards. */
   async end(): Promise<void> {
     await this.#endRowGroup();
-    if (this.#bytes === 0) await this.#write(MAGIC);
-    for (const bytes of this.#footer.render(this.#bytes)) await this.#write(bytes);
+    await this.#settle();
+    if (this.#sentBytes === 0) await this.#send(MAGIC);
+    for (const bytes of this.#footer.render(this.#sentBytes)) await this.#send(bytes);
+    this.#bytes = this.#sentBytes;
     this.close();
   }
 
@@ -121,22 +140,41 @@ export class ParquetWriter {
     this.#compressor.close();
   }
 
+  /** Waits for the group before, so that two at most are held. Its failure is reported here. */
   async #endRowGroup(): Promise<void> {
     if (this.#groupRows === 0) return;
-    if (this.#bytes === 0) await this.#write(MAGIC);
-    for (const column of this.#columns) column.endPage();
-    const chunks: ColumnChunk[] = [];
-    for (const column of this.#columns) chunks.push(await column.endChunk());
-    this.#footer.addRowGroup(chunks, this.#groupRows, this.#bytes);
-    for (const { dictionary, pages } of chunks) {
-      await dictionary.drain((bytes) => this.#write(bytes));
-      await pages.drain((bytes) => this.#write(bytes));
-    }
+    const rows = this.#groupRows;
+    const bytes = this.#groupBytes;
+    const chunks = this.#columns.map((column) => column.endChunk());
     this.#groupRows = this.#groupBytes = 0;
+    await this.#settle();
+    this.#sending = this.#sendRowGroup(chunks, rows);
+    this.#sending.catch(() => undefined);
+    const mayEndFile = this.#bytes + 2 * bytes + MORE_BYTES >= this.#options.fileBytes;
+    if (mayEndFile || bytes > LARGE_GROUP * this.#options.rowGroupBytes) await this.#settle();
   }
 
-  async #write(bytes: Buffer): Promise<void> {
+  /** Waits until all row groups that were ended are with the sink. */
+  async #settle(): Promise<void> {
+    const sent = await this.#sending;
+    this.#sending = Promise.resolve([]);
+    for (const [n, chunk] of sent.entries()) this.#columns[n]?.heed(chunk);
+    this.#bytes = this.#sentBytes;
+  }
+
+  async #sendRowGroup(ended: readonly Promise<ColumnChunk>[], rows: number): Promise<readonly ColumnChunk[]> {
+    const chunks = await Promise.all(ended);
+    if (this.#sentBytes === 0) await this.#send(MAGIC);
+    this.#footer.addRowGroup(chunks, rows, this.#sentBytes);
+    for (const { dictionary, pages } of chunks) {
+      await dictionary.drain((bytes) => this.#send(bytes));
+      await pages.drain((bytes) => this.#send(bytes));
+    }
+    return chunks;
+  }
+
+  async #send(bytes: Buffer): Promise<void> {
     await this.#options.sink(bytes);
-    this.#bytes += bytes.length;
+    this.#sentBytes += bytes.length;
   }
 }

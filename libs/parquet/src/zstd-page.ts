@@ -3,9 +3,6 @@ import { FrameStream } from './frame-stream.js';
 import { HistoryTrial } from './history-trial.js';
 import type { PageBody } from './page-body.js';
 
-/** One page of so many is tried both ways, the second one first: a file of one page costs no trial. */
-const PAGES_OF_TRIAL = 16;
-
 /** Of RFC 8878. */
 const MAGIC_BYTES = 4;
 /** The header that zstd writes when it knows no size: magic, descriptor, window. */
@@ -15,8 +12,7 @@ const MAX_BLOCK_BYTES = 128 << 10;
 
 /**
  * Compresses long pages while they are written, so that nothing but the window is held of one. Page after page, with one
- * context. Whether it looks back far is found out by trial: it makes conversations that send their history again a quarter
- * smaller, and costs a fifth of the CPU where nothing comes again.
+ * context.
  *
  * A page begins with its levels, which are known last. They are put before what was compressed as a block of their own
  * that is not: blocks refer to each other by distance, so one more before all of them changes nothing.
@@ -24,21 +20,18 @@ const MAX_BLOCK_BYTES = 128 << 10;
 export class ZstdPage {
   readonly #pool: BlockPool;
   readonly #header = Buffer.alloc(HEADER_BYTES);
+  readonly #stream: FrameStream;
   #headerLength = 0;
   /** What was compressed so far, behind its header: in blocks at once, so that no second copy waits for the end of the page. */
   #body: BlockChain;
-  #looksBack = true;
-  #stream: FrameStream;
   #trial: HistoryTrial | undefined;
-  #pages = 0;
   #bytes = 0;
-  #isClosed = false;
   #tail: Promise<void> = Promise.resolve();
 
-  constructor(pool: BlockPool) {
+  constructor(looksBack: boolean, pool: BlockPool) {
     this.#pool = pool;
     this.#body = new BlockChain(pool);
-    this.#stream = this.#open();
+    this.#stream = new FrameStream(looksBack, (piece) => this.#take(piece));
   }
 
   /** Uncompressed bytes of the open page so far. */
@@ -46,13 +39,15 @@ export class ZstdPage {
     return this.#bytes;
   }
 
+  /** To be called before the first piece of a page, if looking back is to be tried on it. */
+  try(): void {
+    this.#trial = new HistoryTrial();
+  }
+
   /** The piece must not change until this resolves. */
   write(piece: Buffer): Promise<void> {
-    const isFirst = this.#bytes === 0;
     this.#bytes += piece.length;
     return this.#inTurn(async () => {
-      if (isFirst && this.#pages % PAGES_OF_TRIAL === 1 && !this.#isClosed)
-        this.#trial = new HistoryTrial(this.#looksBack);
       await this.#stream.write(piece);
       await this.#trial?.write(piece, this.#body.length);
     });
@@ -65,40 +60,26 @@ export class ZstdPage {
     return this.#inTurn(async () => {
       await this.#stream.end();
       if (this.#headerLength < HEADER_BYTES) throw new Error('compressing a page failed: zstd gave nothing');
-      const ended = { pieces: frameStart(this.#header, before, bytes), rest: this.#body };
+      const pieces = frameStart(this.#header, before, bytes);
+      const ended = { pieces, rest: this.#body, lookingBackPays: this.#trial?.pays };
       this.#body = new BlockChain(this.#pool);
       this.#headerLength = 0;
-      this.#pages++;
-      this.#endTrial();
+      this.#trial?.close();
+      this.#trial = undefined;
       return ended;
     });
   }
 
   /** Frees the context at once instead of with some later collection. */
   close(): void {
-    this.#isClosed = true;
     this.#stream.close();
     this.#trial?.close();
-  }
-
-  #open(): FrameStream {
-    return new FrameStream(this.#looksBack, (piece) => this.#take(piece));
   }
 
   #take(piece: Buffer): void {
     const copied = piece.copy(this.#header, this.#headerLength);
     this.#headerLength += copied;
     this.#body.append(piece.subarray(copied));
-  }
-
-  #endTrial(): void {
-    const isOtherBetter = this.#trial?.isBetter ?? false;
-    this.#trial?.close();
-    this.#trial = undefined;
-    if (!isOtherBetter || this.#isClosed) return;
-    this.#looksBack = !this.#looksBack;
-    this.#stream.close();
-    this.#stream = this.#open();
   }
 
   #inTurn<T>(work: () => Promise<T>): Promise<T> {

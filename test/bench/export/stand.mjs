@@ -104,6 +104,8 @@ export class Stand {
       {
         env: {
           PATH: process.env.PATH,
+          // as its Job has it
+          MALLOC_MMAP_THRESHOLD_: '1048576',
           AGENTPLANE_LOG_LEVEL: 'error',
           AGENTPLANE_DATABASE_URI: this.uri,
           AGENTPLANE_EXPORT_RUN_UID: runUid,
