@@ -1,11 +1,10 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { createReadStream } from 'node:fs';
 import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ObjectFiles, WriteCondition } from './object-files.js';
 import { S3Error } from './s3-error.js';
 import type { StoreFolder } from './store-folder.js';
-import { writeNewFile, writeFileFrom } from './written-file.js';
+import { joinFiles, writeFileFrom } from './written-file.js';
 
 const MIN_PART_BYTES = 5 << 20;
 const READ_AT_ONCE = 64;
@@ -132,7 +131,10 @@ export class MultipartFiles {
       await this.get(bucket, upload.key, upload.uploadId);
       const chosen = chooseParts(await this.parts(bucket, upload), wanted);
       const whole = this.#folder.temporaryPath();
-      await writeNewFile(whole, concatenated(chosen), true);
+      await joinFiles(
+        whole,
+        chosen.map(({ path }) => path),
+      );
       const md5s = Buffer.concat(chosen.map(({ etag }) => Buffer.from(etag, 'hex')));
       const etag = `${createHash('md5').update(md5s).digest('hex')}-${chosen.length}`;
       try {
@@ -237,9 +239,4 @@ function chooseParts(
       );
     return part;
   });
-}
-
-async function* concatenated(parts: readonly StoredPart[]): AsyncGenerator<Buffer> {
-  for (const { path } of parts)
-    yield* createReadStream(path, { highWaterMark: 1 << 20 }) as AsyncIterable<Buffer>;
 }

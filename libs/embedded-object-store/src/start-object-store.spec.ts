@@ -281,6 +281,21 @@ describe('multipart uploads', () => {
     expect(etag).toBe(`${createHash('md5').update(Buffer.concat(md5s)).digest('hex')}-2`);
   });
 
+  it('joins parts of different sizes, replaced ones and those sent in any order', async () => {
+    const { id, part } = await begin();
+    const bodies = [5 * MIB, 5 * MIB + 1, 7 * MIB - 1, 6 * MIB, 0].map((size) => randomBytes(size));
+    await part(2, randomBytes(9 * MIB));
+    await part(9, Buffer.from('not chosen'));
+    const sent: { part: number; etag: string }[] = [];
+    for (const at of [4, 2, 0, 3, 1]) sent.push(await part(at + 1, bodies[at] ?? Buffer.alloc(0)));
+    sent.sort((a, b) => a.part - b.part);
+    await client.completeMultipartUpload('first', 'm', id, sent);
+    const stored = await read(await client.getObject('first', 'm'));
+    expect(stored.equals(Buffer.concat(bodies))).toBe(true);
+    expect(await readdir(join(folder, '.store/tmp'))).toEqual([]);
+    expect(await readdir(join(folder, '.store/uploads/first'))).toEqual([]);
+  });
+
   it('lists uploads with their parts until they end', async () => {
     const { id, part } = await begin('p/open');
     await part(3, Buffer.from('three'));

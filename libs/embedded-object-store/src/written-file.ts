@@ -2,6 +2,7 @@ import { createHash, type Hash } from 'node:crypto';
 import { type FileHandle, open, rm } from 'node:fs/promises';
 
 const GATHERED_BYTES = 512 << 10;
+const COPIED_BYTES = 1 << 20;
 /** As many as every system takes in one call; a slow client sends small ones. */
 const MAX_GATHERED = 64;
 
@@ -35,10 +36,45 @@ export async function writeNewFile(
   durable: boolean,
 ): Promise<number> {
   let size = 0;
+  await fillNewFile(path, durable, async (handle) => {
+    for await (const gathered of inLargerPieces(pieces)) size += await append(handle, gathered);
+  });
+  return size;
+}
+
+/**
+ * Writes the bytes of files, one after the other, to a new one, which is on the disk then, or removed when anything fails.
+ * Through one buffer: streams have a new one for each piece, whose memory costs half as much again as the copy.
+ */
+export async function joinFiles(path: string, sources: readonly string[]): Promise<void> {
+  const buffer = Buffer.allocUnsafeSlow(COPIED_BYTES);
+  await fillNewFile(path, true, async (handle) => {
+    for (const source of sources) await copyInto(handle, source, buffer);
+  });
+}
+
+async function copyInto(handle: FileHandle, source: string, buffer: Buffer): Promise<void> {
+  const from = await open(source, 'r');
+  try {
+    for (;;) {
+      const { bytesRead } = await from.read(buffer, 0, buffer.length, null);
+      if (bytesRead === 0) return;
+      await append(handle, [buffer.subarray(0, bytesRead)]);
+    }
+  } finally {
+    await from.close();
+  }
+}
+
+async function fillNewFile(
+  path: string,
+  durable: boolean,
+  fill: (handle: FileHandle) => Promise<void>,
+): Promise<void> {
   try {
     const handle = await open(path, 'wx', 0o600);
     try {
-      for await (const gathered of inLargerPieces(pieces)) size += await append(handle, gathered);
+      await fill(handle);
       if (durable) await handle.sync();
     } finally {
       await handle.close();
@@ -47,7 +83,6 @@ export async function writeNewFile(
     await rm(path, { force: true });
     throw error;
   }
-  return size;
 }
 
 /** Each write is a round to a thread of its own: pieces of a socket have 64 KiB. */
