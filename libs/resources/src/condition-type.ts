@@ -145,6 +145,8 @@ export const REASON = {
   invalidFilter: 'InvalidFilter',
   accepted: 'Accepted',
   queued: 'Queued',
+  /** Of a run of an export: the platform has as many at work as it may. */
+  awaitingPlace: 'AwaitingPlace',
   waitingForWindow: 'WaitingForWindow',
   started: 'Started',
   retrying: 'Retrying',

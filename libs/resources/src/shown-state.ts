@@ -42,7 +42,8 @@ const QUIET: ReadonlySet<string> = new Set([
 const BUSY: ReadonlySet<string> = new Set([
   ...[REASON.pending, REASON.progressing, REASON.deploying, REASON.awaitingListener, REASON.waking],
   ...[REASON.buildQueued, REASON.awaitingBuild, REASON.building, REASON.noRevision, REASON.workspaceMissing],
-  ...[REASON.queued, REASON.waitingForWindow, REASON.started, REASON.retrying, REASON.predecessorSettling],
+  ...[REASON.queued, REASON.awaitingPlace, REASON.waitingForWindow, REASON.started, REASON.retrying],
+  REASON.predecessorSettling,
   ...[REASON.dependencyUnavailable, REASON.listenerMissing, REASON.revisionMissing],
   ...[REASON.databaseStarting, REASON.deleting],
 ]);

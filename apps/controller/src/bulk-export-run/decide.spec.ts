@@ -263,6 +263,25 @@ describe('decideRun', () => {
     expect(outcomeOf({ ...waiting, atWork: { all, ofWorkspace, ahead } })).toBe(expected);
   });
 
+  it.each([
+    [
+      'a place of the platform',
+      { all: 8, ofWorkspace: 0, ahead: 1 },
+      'AwaitingPlace',
+      /position 2 of the workspaces/,
+    ],
+    ['runs of its export', { all: 0, ofWorkspace: 0, ahead: 0 }, 'Queued', /behind other runs of the export/],
+  ])('reports that it waits for %s', (_what, atWork, reason, message) => {
+    const place = reason === 'Queued' ? 45 : 0;
+    const limits = { ...DEFAULT_EXPORT_LIMITS, concurrentRuns: 8 };
+    const observed = world({ run: aRun(0), limits, job: undefined, progress: undefined, atWork, place });
+    for (const { type, ...condition } of summarizeRun(observed, decideRun(observed)).conditions ?? [])
+      expect([type, condition]).toEqual([
+        type,
+        expect.objectContaining({ status: 'False', reason, message: expect.stringMatching(message) }),
+      ]);
+  });
+
   it('starts runs in the order of their days', () => {
     const limits = { ...DEFAULT_EXPORT_LIMITS, concurrentRunsPerExport: 2 };
     const waiting = { run: aRun(0), limits, job: undefined, progress: undefined };

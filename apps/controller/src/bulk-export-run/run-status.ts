@@ -52,7 +52,12 @@ function runningDraft(world: ExportRunWorld, decision: RunDecision): Draft | und
   const attempt = attemptOf(world);
   switch (decision.kind) {
     case 'queue':
-      return { status: 'False', reason: REASON.queued, message: queuedText(world, decision) };
+      return {
+        status: 'False',
+        // the others wait for runs of their own export, which is at work then
+        reason: decision.behind === 'platform' ? REASON.awaitingPlace : REASON.queued,
+        message: queuedText(world, decision),
+      };
     case 'start':
       return { status: 'True', reason: REASON.started, message: `attempt ${decision.attempt}` };
     case 'pause':

@@ -454,7 +454,7 @@ describe('summarizeExport', () => {
       expect(keeping(retention)).not.toContain('keep');
   });
 
-  const queued = condition('Running', 'False', 'Queued');
+  const queued = condition('Running', 'False', 'AwaitingPlace');
   const waiting = ['2026-05-01', '2026-05-02'].map((day, at) =>
     aRun(day, [{ ...queued, message: `position ${at + 1}` }]),
   );
@@ -467,7 +467,17 @@ describe('summarizeExport', () => {
 
   it.each<[string, Partial<ExportWorld>, string, string, string]>([
     ['runs that are not decided yet', { runs: BOTH }, 'True', 'Started', IN_PROGRESS],
-    ['a first run that waits', { runs: waiting }, 'True', 'Queued', 'position 1'],
+    ['a first run that waits for a place', { runs: waiting }, 'True', 'Queued', 'position 1'],
+    [
+      'runs whose worker has just ended, and that do not show it yet',
+      {
+        runs: BOTH.map((run) => ({
+          ...run,
+          status: { conditions: [condition('Running', 'False', 'Queued')] },
+        })),
+      },
+      ...(['True', 'Started', IN_PROGRESS] as const),
+    ],
     [
       'a first run that waits behind one that is completed',
       { runs: [aRun('2026-05-01', DONE), ...waiting.slice(1)] },

@@ -37,6 +37,22 @@ export function runPhase(run: Pick<BulkExportRun, 'status'>): RunPhase {
   return PHASES[exportRunWireStatus(run)];
 }
 
+/** What a run says that waits for a place of the platform. */
+export function placeAwaited(run: Pick<BulkExportRun, 'status'>): string | undefined {
+  return messageOf(run, REASON.awaitingPlace);
+}
+
+/** What a run says that cannot begin an attempt without credentials. */
+export function credentialsAwaited(run: Pick<BulkExportRun, 'status'>): string | undefined {
+  return messageOf(run, REASON.credentialsMissing);
+}
+
+/** Of a run that has not ended and that is not at work for this reason. */
+function messageOf(run: Pick<BulkExportRun, 'status'>, reason: string): string | undefined {
+  const running = isFinished(run) ? undefined : findCondition(run.status?.conditions, CONDITION.running);
+  return running?.status === 'False' && running.reason === reason ? running.message : undefined;
+}
+
 /** Whether runs of an export were made, or are about to be: its status says so before the first one is. */
 export function hasBegun({ status }: Pick<BulkExport, 'status'>): boolean {
   return (status?.runs?.total ?? 0) > 0;

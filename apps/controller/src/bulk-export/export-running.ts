@@ -1,13 +1,13 @@
-import { type BulkExport, CONDITION, type ConditionDraft, findCondition, REASON } from '#lib/resources';
+import { type BulkExport, type ConditionDraft, REASON } from '#lib/resources';
 import type { ExportDecision } from './decide.js';
-import { isFinished, runPhase } from './export-phase.js';
+import { credentialsAwaited, isFinished, placeAwaited, runPhase } from './export-phase.js';
 import type { ExportWorld } from './world.js';
 
 type Draft = Omit<ConditionDraft, 'type'>;
 
 /**
- * Whether an export that has not ended works, and if not, why: the words of the run that comes first. Between two runs
- * of one worker none is at work, and nothing waits.
+ * Whether an export that has not ended works, and if not, why: for a place of the platform in the words of the run that
+ * comes first. Between two runs of one worker none is at work, and nothing waits.
  * @param note what an export at work says besides
  * @returns undefined while other conditions say what it waits for
  */
@@ -15,19 +15,16 @@ export function runningDraft(world: ExportWorld, decision: ExportDecision, note:
   const { runs, bulkExport, hasWorker } = world;
   if (decision.kind === 'wait' && isInLine(decision.reason)) return suspendedDraft(bulkExport, 0);
   if (decision.kind !== 'run') return undefined;
-  const blocked = runs.map(waitsFor).find((draft) => draft?.reason === REASON.credentialsMissing);
-  if (blocked) return blocked;
+  const problem = runs.map(credentialsAwaited).find((message) => message !== undefined);
+  if (problem !== undefined) return { status: 'False', reason: REASON.credentialsMissing, message: problem };
   const atWork = runs.filter((run) => runPhase(run) === 'running').length;
   const suspended = suspendedDraft(bulkExport, atWork);
   if (suspended) return suspended;
   const first = atWork > 0 || hasWorker ? undefined : runs.find((run) => !isFinished(run));
-  return (
-    (first && waitsFor(first)) ?? {
-      status: 'True',
-      reason: REASON.started,
-      message: `runs are in progress${note}`,
-    }
-  );
+  const message = first && placeAwaited(first);
+  return message === undefined
+    ? { status: 'True', reason: REASON.started, message: `runs are in progress${note}` }
+    : { status: 'False', reason: REASON.queued, message };
 }
 
 /** Waiting in the queue, or for the window to end, is not an objection. */
@@ -40,12 +37,4 @@ function suspendedDraft({ spec }: BulkExport, atWork: number): Draft | undefined
   const others = atWork === 0 ? '' : `; ${atWork} in progress ${atWork === 1 ? 'goes' : 'go'} on to the end`;
   const message = `suspended: no further run begins until spec.suspend is false${others}`;
   return { status: 'False', reason: REASON.suspended, message };
-}
-
-/** What a run says that it waits for. */
-function waitsFor(run: ExportWorld['runs'][number]): Draft | undefined {
-  const running = isFinished(run) ? undefined : findCondition(run.status?.conditions, CONDITION.running);
-  return running?.status === 'False'
-    ? { status: 'False', reason: running.reason, message: running.message }
-    : undefined;
 }

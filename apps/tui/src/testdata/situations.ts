@@ -257,7 +257,14 @@ export const SITUATIONS: readonly Row[] = [
   ['a schedule that is paused', SCHEDULES, accepted(REASON.suspended), 'Suspended', 'quiet', SCHEDULE],
 
   ['a run that nothing has looked at', EXPORT_RUNS, {}, 'Pending', 'busy'],
-  ['a run that waits for its turn', EXPORT_RUNS, ready('Unknown', REASON.queued), 'Queued', 'busy'],
+  ['a run that waits for its turn', EXPORT_RUNS, ready('False', REASON.queued), 'Queued', 'busy'],
+  [
+    'a run that waits for a place of the platform',
+    EXPORT_RUNS,
+    ready('False', REASON.awaitingPlace),
+    'AwaitingPlace',
+    'busy',
+  ],
   [
     'a run that runs',
     EXPORT_RUNS,

@@ -13,10 +13,12 @@ function stateOf(item: Exporting): ReturnType<typeof exportState> {
   return item.kind === 'BulkExportRun' ? exportRunState(item) : exportState(item);
 }
 
+const WAITING: ReadonlySet<string> = new Set([REASON.queued, REASON.awaitingPlace, REASON.waitingForWindow]);
+
 /** Whether it moves at present. */
 function isRunning(item: Exporting): boolean {
   const { tone, word } = stateOf(item);
-  return tone === 'busy' && word !== REASON.queued && word !== REASON.waitingForWindow;
+  return tone === 'busy' && !WAITING.has(word);
 }
 
 function percentOf(item: Exporting, { progress }: Pick<Look, 'progress'>): number {
