@@ -389,6 +389,27 @@ if (!binary) leaveOut('helm');
     expect(listener.spec.containers[0]?.image).toBe('registry.example.com/agentplane/listener:1.2.3');
   });
 
+  it('gives export workers an account that it makes, with the role of a cloud and without a token', () => {
+    const objects = helm.render(VALUES['everything'] ?? {});
+    const controller = objects.find(
+      ({ kind, metadata }) => kind === 'Deployment' && metadata.name.endsWith('-controller'),
+    );
+    const env = controller?.spec?.template?.spec.containers[0]?.env ?? [];
+    const { exportServiceAccount } = platformSettings(
+      loadConfig(
+        CONTROLLER,
+        Object.fromEntries(env.filter(isReadable).map(({ name, value = 'x' }) => [name, value])),
+      ),
+    );
+    const account = objects.find(
+      ({ kind, metadata }) => kind === 'ServiceAccount' && metadata.name === exportServiceAccount,
+    );
+    expect(account).toMatchObject({
+      metadata: { annotations: { 'eks.amazonaws.com/role-arn': 'arn:aws:iam::1:role/z' } },
+      automountServiceAccountToken: false,
+    });
+  });
+
   it('names images that the Containerfile has a stage for', () => {
     const stages = [
       ...readFileSync(join(repository, 'Containerfile'), 'utf8').matchAll(/^FROM \S+ AS (\S+)/gm),

@@ -259,6 +259,10 @@ export const CONFIG = {
     'how long a run waits for other runs of its export that are not created yet, so that one worker takes them too',
     { fallback: 5_000, max: 600_000 },
   ),
+  exportServiceAccount: optionalText(
+    'AGENTPLANE_EXPORT_SERVICE_ACCOUNT',
+    'account of the pods of export workers, in the namespace of the platform, for the role of a cloud; `default` when missing',
+  ),
   exportFileBytes: integer(
     'AGENTPLANE_EXPORT_FILE_BYTES',
     'handed on to export workers: a file ends with the row group that passes this size, bytes; 0: as they choose',
@@ -302,12 +306,14 @@ export function databaseServerSettings(config: ControllerConfig): DatabaseServer
 /** What goes into the objects that this program makes. */
 export function platformSettings(config: ControllerConfig): PlatformSettings {
   const { apiUrl, addresses, allowPrivateEndpoints, exportFileBytes, exportFileRows } = config;
+  const { exportServiceAccount } = config;
   const { agentsNonRoot, imagePrefix, imageTag, imagePullSecrets, buildPullSecret, pods, trustedCa } = config;
   return {
     ...{ version: PLATFORM_VERSION, apiUrl, addresses, allowPrivateEndpoints },
     ...{ agentsNonRoot, imagePrefix, imageTag, imagePullSecrets, buildPullSecret, trustedCa },
     ...(pods ? { pods } : {}),
     tracing: podTracingVariables(),
+    exportServiceAccount,
     exportFiles: {
       ...(exportFileBytes === 0 ? {} : { AGENTPLANE_EXPORT_FILE_BYTES: String(exportFileBytes) }),
       ...(exportFileRows === 0 ? {} : { AGENTPLANE_EXPORT_FILE_ROWS: String(exportFileRows) }),

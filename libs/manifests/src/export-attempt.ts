@@ -92,6 +92,7 @@ export function buildExportJob(attempt: ExportAttempt, settings: PlatformSetting
         },
         spec: {
           restartPolicy: 'Never',
+          ...accountOf(settings),
           automountServiceAccountToken: false,
           enableServiceLinks: false,
           securityContext: platformPodSecurity(settings),
@@ -114,6 +115,11 @@ export function buildExportJob(attempt: ExportAttempt, settings: PlatformSetting
       },
     },
   };
+}
+
+/** The role of a cloud is bound to an account; a pod that names one which does not exist is not created. */
+function accountOf({ exportServiceAccount }: PlatformSettings): { readonly serviceAccountName?: string } {
+  return exportServiceAccount === undefined ? {} : { serviceAccountName: exportServiceAccount };
 }
 
 /** Whom the Job concerns besides the run it is named after: it exists, or does not, for all of them at one moment. */

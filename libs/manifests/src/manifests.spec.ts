@@ -452,6 +452,12 @@ describe('export attempt', () => {
       automountServiceAccountToken: false,
     });
   });
+  it('has the account that the platform was given, and names none otherwise', () => {
+    const of = (exportServiceAccount?: string) =>
+      buildExportJob(attempt, { ...SETTINGS, exportServiceAccount }).spec.template.spec;
+    expect(of('export-worker').serviceAccountName).toBe('export-worker');
+    expect(of()).not.toHaveProperty('serviceAccountName');
+  });
   it.each([
     [undefined, 'false'],
     [false, 'false'],

@@ -24,6 +24,8 @@ export interface PlatformSettings {
   readonly allowPrivateEndpoints?: boolean;
   /** Variables of export workers that bound their files; none for their own defaults. */
   readonly exportFiles?: Readonly<Record<string, string>>;
+  /** Account of the pods of export workers, which must exist in their namespace; `default` when absent. */
+  readonly exportServiceAccount?: string | undefined;
   /** Certificates (PEM) that programs and agents trust besides public ones; of the controller. */
   readonly trustedCa?: string | undefined;
   /** Of a listener: tokens are derived from it by which it asks pods whether they are idle. */
