@@ -411,6 +411,25 @@ describe('the controller’s exports', () => {
     ]);
   }, 120_000);
 
+  it('reports the position of its workspace while the platform has no place for a run', async () => {
+    await plane.program('controller').end('SIGTERM');
+    await plane.startController({ AGENTPLANE_EXPORT_RUNS_OF_WORKER: '1', AGENTPLANE_EXPORT_ALL_RUNS: '1' });
+    const first = name;
+    await begin();
+    await under(1);
+    name = `${first}-next`;
+    await begin();
+    await saying(1, 'Running', 'AwaitingPlace');
+    const message = await exportSaying('True', 'Queued');
+    expect(message).toBe(findCondition((await run(1)).status?.conditions, 'Ready')?.message);
+    expect(message).toContain('this workspace is next');
+    expect([exportWireStatus(await theExport()), await wire(1)]).toEqual(['CREATED', 'CREATED']);
+    await plane.client.merge(RESOURCES.BulkExport, at(first), { spec: { cancel: true } });
+    // whichever day looks first has the place
+    await exportSaying('True', 'Started');
+    await plane.client.merge(RESOURCES.BulkExport, at(name), { spec: { cancel: true } });
+  }, 60_000);
+
   it('refuses endpoints that lead nowhere good', async () => {
     await plane.client.create(RESOURCES.BulkExportDestination, {
       metadata: at('metadata'),
