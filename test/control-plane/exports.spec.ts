@@ -416,7 +416,8 @@ describe('the controller’s exports', () => {
     await plane.startController({ AGENTPLANE_EXPORT_RUNS_OF_WORKER: '1', AGENTPLANE_EXPORT_ALL_RUNS: '1' });
     const first = name;
     await begin();
-    await under(1);
+    // whichever day looks first has the place
+    await waitFor(async () => (await jobs()).length === 1, BEFORE_ANY_LOOK);
     name = `${first}-next`;
     await begin();
     await saying(1, 'Running', 'AwaitingPlace');
@@ -425,7 +426,6 @@ describe('the controller’s exports', () => {
     expect(message).toContain('this workspace is next');
     expect([exportWireStatus(await theExport()), await wire(1)]).toEqual(['CREATED', 'CREATED']);
     await plane.client.merge(RESOURCES.BulkExport, at(first), { spec: { cancel: true } });
-    // whichever day looks first has the place
     await exportSaying('True', 'Started');
     await plane.client.merge(RESOURCES.BulkExport, at(name), { spec: { cancel: true } });
   }, 60_000);
