@@ -389,6 +389,21 @@ if (!binary) leaveOut('helm');
     expect(listener.spec.containers[0]?.image).toBe('registry.example.com/agentplane/listener:1.2.3');
   });
 
+  it('bounds the runs of exports of all workspaces, by its value or the variable of an installation', () => {
+    const of = (values: object): unknown => {
+      const env = helm
+        .render({ ...DATABASE, ...values })
+        .find(({ kind, metadata }) => kind === 'Deployment' && metadata.name.endsWith('-controller'))
+        ?.spec?.template?.spec.containers[0]?.env?.filter(
+          ({ name }) => name === 'AGENTPLANE_EXPORT_ALL_RUNS',
+        );
+      return env?.map(({ value }) => value);
+    };
+    expect(of({})).toEqual(['100']);
+    expect(of({ exports: { concurrentRuns: 0 } })).toEqual(['0']);
+    expect(of({ controller: { env: [{ name: 'AGENTPLANE_EXPORT_ALL_RUNS', value: '7' }] } })).toEqual(['7']);
+  });
+
   it('gives export workers an account that it makes, with the role of a cloud and without a token', () => {
     const objects = helm.render(VALUES['everything'] ?? {});
     const controller = objects.find(
