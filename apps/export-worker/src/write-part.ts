@@ -139,7 +139,7 @@ class PartInTheMaking {
     if (!isVerified)
       this.#tools.log.info(
         { key: this.#intent.key, bytes },
-        'size and mark of the stored file were not verified: the destination refuses to read it',
+        'size and mark of the stored file were not verified: the destination refuses to read it, or keeps no marks',
       );
     const times = { minStartTime: firstTime, maxStartTime: last.startTime };
     await journal.completePart({ ...this.#intent, rows, bytes, sha256, etag, ...times }, last);

@@ -6,11 +6,10 @@ import { rmSync, statSync } from 'node:fs';
 import { loadavg } from 'node:os';
 import { join, resolve } from 'node:path';
 import { readArguments } from '../read-arguments.mjs';
-import { startDiscardingStore } from './discarding-store.mjs';
 import { median } from './measure.mjs';
 import { benchRow, conversationRows } from './rows.mjs';
 import { measureSmallExports } from './small-exports.mjs';
-import { Stand } from './stand.mjs';
+import { Stand, startStore } from './stand.mjs';
 
 const { ROWS, ROUNDS } = readArguments(
   `npm run bench -- export [ROWS [ROUNDS]]
@@ -87,13 +86,13 @@ async function measureWholeRows(stand, table) {
 }
 
 async function measureWithoutStore(stand, table) {
-  const store = await startDiscardingStore();
+  const store = await startStore();
   const [ours, floors] = [[], []];
   for (let round = 0; round < ROUNDS; round++) {
     floors.push(await stand.floor(table));
     ours.push(await stand.worker(table, { endpoint: store.endpoint }));
   }
-  store.stop();
+  await store.stop();
   const ratio = secondsOf(ours) / secondsOf(floors);
   row(
     'into a discarding store, against psql \\| zstd -3 > /dev/null',

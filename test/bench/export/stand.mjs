@@ -1,5 +1,6 @@
 // What the benchmark of exports runs on: a Postgres, an embedded object store, and the two tables of runs.
-import { spawnSync } from 'node:child_process';
+import { fork, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { randomBytes, randomUUID } from 'node:crypto';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -13,6 +14,26 @@ const TENANT = randomUUID();
 /** As the worker's statements are planned. */
 const PLAN = ['enable_hashjoin', 'enable_nestloop', 'enable_seqscan', 'enable_bitmapscan', 'jit'];
 const DUCKDB = { timestamptz: 'TIMESTAMPTZ', int8: 'BIGINT', bool: 'VARCHAR', numeric: 'DECIMAL(18,10)' };
+
+/**
+ * In a process of its own, as on a machine: here each of its collections would go through the rows that are made.
+ * @param args as `store-program.mjs` takes them
+ */
+export async function startStore(...args) {
+  const program = fork(join(import.meta.dirname, 'store-program.mjs'), args, {
+    env: {
+      PATH: process.env.PATH,
+      ACCESS_KEY_ID: KEYS.accessKeyId,
+      SECRET_ACCESS_KEY: KEYS.secretAccessKey,
+    },
+  });
+  const [endpoint] = await once(program, 'message');
+  const stop = async () => {
+    program.disconnect();
+    await once(program, 'exit');
+  };
+  return { endpoint, stop };
+}
 
 export class Stand {
   #load;
@@ -29,9 +50,7 @@ export class Stand {
     const [{ startTemporaryPostgres }, { EXPORT_COLUMNS, openTraceStore }] = await Promise.all(
       ['embedded-postgres', 'trace-store'].map(stand.#load),
     );
-    const [{ startObjectStore }, { createLogger }, { systemClock }] = await Promise.all(
-      ['embedded-object-store', 'telemetry', 'time'].map(stand.#load),
-    );
+    const [{ createLogger }, { systemClock }] = await Promise.all(['telemetry', 'time'].map(stand.#load));
     stand.folder = mkdtempSync(join(tmpdir(), 'bench-export-'));
     stand.#columns = EXPORT_COLUMNS;
     stand.#postgres = await startTemporaryPostgres();
@@ -39,10 +58,7 @@ export class Stand {
     const log = createLogger('bench', 'error');
     stand.#traces = openTraceStore({ uri: stand.uri, poolSize: 3, log, clock: systemClock });
     await stand.#traces.migrate();
-    stand.#store = await startObjectStore({
-      ...{ folder: stand.folder, host: '127.0.0.1', port: 0, log, buckets: ['exports'] },
-      ...KEYS,
-    });
+    stand.#store = await startStore(repository, stand.folder);
     return stand;
   }
 
