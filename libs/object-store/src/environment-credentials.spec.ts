@@ -1,6 +1,9 @@
+import { writeFile } from 'node:fs/promises';
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
 import { afterEach, describe, expect, it } from '@jest/globals';
+import { temporaryFolder } from '#lib/testing';
 import { openObjectStore } from './open-object-store.js';
 import { testDestination } from './test-destination.js';
 
@@ -11,13 +14,16 @@ const ROLE = {
   Expiration: '2099-01-01T00:00:00Z',
 };
 const NAMES = [
+  'AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE',
   'AWS_CONTAINER_CREDENTIALS_FULL_URI',
+  'HTTP_PROXY',
   'AWS_ACCESS_KEY_ID',
   'AWS_SECRET_ACCESS_KEY',
   'AWS_SESSION_TOKEN',
 ];
 
 describe('the credentials of the environment', () => {
+  const folder = temporaryFolder();
   const servers: Server[] = [];
   afterEach(() => {
     for (const name of NAMES) delete process.env[name];
@@ -78,6 +84,57 @@ describe('the credentials of the environment', () => {
   it('signs for a store that is not of AWS with keys that last', async () => {
     const { asked } = await offer({ AWS_ACCESS_KEY_ID: 'A', AWS_SECRET_ACCESS_KEY: 'B' });
     expect(asked[0]?.authorization).toMatch(/Credential=A\//);
+  });
+
+  it('signs with those of a role, which it asks for again with a renewed token before they end', async () => {
+    const roleAsked: IncomingHttpHeaders[] = [];
+    // over within the minute in which they are asked for again
+    const Expiration = new Date(Date.now() + 30_000).toISOString();
+    const role = await serve(JSON.stringify({ ...ROLE, Expiration }), roleAsked);
+    const asked: IncomingHttpHeaders[] = [];
+    const file = join(folder, 'token');
+    await writeFile(file, 'first\n');
+    Object.assign(process.env, {
+      AWS_CONTAINER_CREDENTIALS_FULL_URI: role,
+      AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE: file,
+      // stands in for AWS, whose names alone get what a role has
+      HTTP_PROXY: await serve('', asked),
+    });
+    const store = openObjectStore({
+      endpoint: 'http://s3.us-east-1.amazonaws.com',
+      allowEnvironmentCredentials: true,
+    });
+    await store.delete('bucket', 'a');
+    await writeFile(file, 'second');
+    await store.delete('bucket', 'b');
+    store.close();
+    expect(roleAsked.map(({ authorization }) => authorization)).toEqual(['first', 'second']);
+    expect(asked).toHaveLength(2);
+    for (const headers of asked)
+      expect(headers).toMatchObject({
+        'x-amz-security-token': 'token-of-the-role',
+        authorization: expect.stringMatching(
+          /Credential=ROLE\/.*SignedHeaders=[^,]*x-amz-security-token[^,]*, *Signature=[0-9a-f]{64}$/,
+        ),
+      });
+  });
+
+  it.each([
+    ['no JSON', 'token-of-the-role'],
+    ['no key', JSON.stringify({ ...ROLE, AccessKeyId: undefined })],
+    ['no end', JSON.stringify({ ...ROLE, Expiration: 'never' })],
+  ])('names no key of a role whose answer has %s', async (_what, body) => {
+    process.env['AWS_CONTAINER_CREDENTIALS_FULL_URI'] = await serve(body);
+    const check = await testDestination(
+      { region: 'r', allowEnvironmentCredentials: true },
+      'bucket',
+      undefined,
+    );
+    expect(check).toMatchObject({
+      kind: 'refused',
+      advice: expect.stringMatching(/no credentials were found/),
+    });
+    expect(JSON.stringify(check)).not.toMatch(/of-the-role/);
   });
 
   it.each([

@@ -5,28 +5,14 @@ import { type Endpoint, parseEndpoint } from './endpoint.js';
 import { EndpointGuard } from './endpoint-guard.js';
 import { CredentialsRefusedError, EndpointRefusedError } from './object-store-error.js';
 import type { ObjectStoreSettings } from './object-store.js';
+import { RoleCredentials } from './role-credentials.js';
 import { Transport } from './transport.js';
 
 // the package's CommonJS half: the other imports node:http, which loads Node's WebSocket client, 7 MB and 50 ms
-const { Client, IamAwsProvider } = createRequire(import.meta.url)('minio') as typeof minio;
+const { Client } = createRequire(import.meta.url)('minio') as typeof minio;
 type Client = minio.Client;
 type ClientOptions = minio.ClientOptions;
 type RequestOptions = ReturnType<Client['getRequestOptions']>;
-
-const NONE_FOUND =
-  'no credentials were found: the destination has none, the environment has no AWS_ACCESS_KEY_ID, and no role of the ' +
-  'pod or machine answered; give credentials';
-
-/** The role of the pod or machine. Where there is none, the client reports what its last look-up met. */
-class RoleCredentials extends IamAwsProvider {
-  override async getCredentials(): ReturnType<InstanceType<typeof IamAwsProvider>['getCredentials']> {
-    try {
-      return await super.getCredentials();
-    } catch (error) {
-      throw new CredentialsRefusedError(NONE_FOUND, 'NoCredentials', { cause: error });
-    }
-  }
-}
 
 /** A client for endpoints whose host names the bucket: it must not appear in the path again. */
 class BucketInHostClient extends Client {
@@ -101,7 +87,7 @@ function credentialsOf(
   const isTemporary = accessKeyId === undefined || sessionToken !== undefined;
   if (!isOwn && isTemporary && endpoint && !AWS_STORE.test(endpoint.host))
     throw new EndpointRefusedError('InvalidEndpoint', ONLY_AWS);
-  if (accessKeyId === undefined) return { credentialsProvider: new RoleCredentials({}) };
+  if (accessKeyId === undefined) return { credentialsProvider: new RoleCredentials() };
   return {
     accessKey: accessKeyId,
     secretKey: secretAccessKey ?? '',
