@@ -88,6 +88,7 @@ class PartInTheMaking {
   readonly #startedMs = systemClock.monotonicMs();
   #starting: Promise<MultipartUpload> | undefined;
   #begin: Promise<MultipartUpload> | undefined;
+  #isReleased = false;
 
   constructor(task: ExportTask, { resource, part }: PartPlace, rows: ExportRows, tools: PartTools) {
     const { columns } = rows;
@@ -169,9 +170,10 @@ class PartInTheMaking {
 
   /** Frees the query and, unless it was completed, the upload. */
   async release(): Promise<void> {
+    this.#isReleased = true;
     this.#rows.stream.destroy();
     this.#writer.close();
-    // a writer that still hands bytes on may be about to begin the upload
+    // a writer that still hands bytes on may have just begun the upload
     await this.#begin?.catch(() => undefined);
     try {
       // an upload whose start has not been answered exists in the store all the same
@@ -184,7 +186,9 @@ class PartInTheMaking {
     }
   }
 
+  /** A row group may still be on its way when the file is given up: nothing must begin an upload then. */
   async #send(bytes: Buffer): Promise<void> {
+    if (this.#isReleased) throw new Error('the file was given up');
     this.#hash.update(bytes);
     await (await this.#begun()).write(bytes);
   }
