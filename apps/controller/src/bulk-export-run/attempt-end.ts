@@ -1,5 +1,6 @@
 import { type AttemptEnd, renderLimit } from '#lib/export-plan';
-import type { Job, Pod } from '#lib/resources';
+import type { Pod } from '#lib/resources';
+import { type JobCondition, jobCondition } from '../ended-jobs.js';
 import { attemptOf, type ExportRunWorld, jobOfAttempt } from './world.js';
 
 /** The worker's words for: trying again cannot help (sysexits' EX_DATAERR and EX_USAGE). */
@@ -7,22 +8,6 @@ const FINAL_EXITS = new Map([
   [65, 'DestinationRefused'],
   [64, 'RunRefused'],
 ] as const);
-
-type JobCondition = NonNullable<NonNullable<Job['status']>['conditions']>[number];
-
-function jobCondition(job: Job | undefined, type: string): JobCondition | undefined {
-  return job?.status?.conditions?.find((one) => one.type === type && one.status === 'True');
-}
-
-/** Whether a Job has come to its end, however: none of its pods runs or will. */
-export function isJobFinished(job: Job): boolean {
-  return jobCondition(job, 'Complete') !== undefined || jobCondition(job, 'Failed') !== undefined;
-}
-
-/** Whether its worker ended because nothing was left to do. */
-export function hasSucceeded(job: Job): boolean {
-  return jobCondition(job, 'Complete') !== undefined;
-}
 
 function refusalOf({ pods }: ExportRunWorld) {
   const codes = pods.flatMap(({ status }) =>

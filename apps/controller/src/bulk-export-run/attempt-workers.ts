@@ -20,7 +20,7 @@ import { currentTraceParent } from '#lib/telemetry';
 import type { ExportProgressRecord, TraceStore } from '#lib/trace-store';
 import { environmentProblem, secretProblem } from '../bulk-export-destination/credentials-problem.js';
 import { workspaceOf } from '../caches.js';
-import { hasSucceeded, isJobFinished } from './attempt-end.js';
+import { hasSucceeded, isJobFinished } from '../ended-jobs.js';
 import { runsOfJob, type WorkerJobs } from './worker-jobs.js';
 
 export interface AttemptWorkersDependencies {

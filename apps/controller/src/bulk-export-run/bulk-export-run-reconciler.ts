@@ -25,7 +25,7 @@ import { limitsOf } from '../bulk-export/workspace-limits.js';
 import { isFinished } from '../bulk-export/export-phase.js';
 import { workspaceOf } from '../caches.js';
 import type { DatabaseTime } from '../database-time.js';
-import { isJobFinished } from './attempt-end.js';
+import { isJobFinished } from '../ended-jobs.js';
 import type { AttemptWorkers } from './attempt-workers.js';
 import { blockedByCredentials, decideRun, MARK_GONE, PREDECESSOR_GONE, type RunDecision } from './decide.js';
 import type { FollowingRuns } from './following-runs.js';

@@ -1,7 +1,8 @@
 import { decideNextAttempt, isExportOverdue, overdueText, takeForMs } from '#lib/export-plan';
 import { type Condition, CONDITION, findCondition, type Job, REASON } from '#lib/resources';
 import { isFinished } from '../bulk-export/export-phase.js';
-import { findAttemptEnd, isJobFinished } from './attempt-end.js';
+import { isJobFinished } from '../ended-jobs.js';
+import { findAttemptEnd } from './attempt-end.js';
 import { attemptOf, type ExportRunWorld, jobOfAttempt } from './world.js';
 
 /** What is to be done about a run now. */

@@ -1,7 +1,7 @@
 import { followingRunsOf } from '#lib/export-plan';
 import type { Informer, Reader } from '#lib/kube';
 import { type BulkExportRun, isDeleting, type Job, LABEL, type ObjectKey } from '#lib/resources';
-import { isJobFinished } from './attempt-end.js';
+import { isJobFinished } from '../ended-jobs.js';
 
 const BY_FOLLOWING_RUN = 'following-run';
 

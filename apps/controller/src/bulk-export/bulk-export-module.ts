@@ -12,7 +12,7 @@ import {
 } from '#lib/kube';
 import { type BulkExportDestination, type Job, keyOf, type ObjectKey, RESOURCES } from '#lib/resources';
 import type { TraceStore } from '#lib/trace-store';
-import { isJobFinished } from '../bulk-export-run/attempt-end.js';
+import { isJobFinished } from '../ended-jobs.js';
 import { type Caches, exportsOfJob } from '../caches.js';
 import { type ControllerConfig, exportLimits } from '../config.js';
 import { CACHES, CONTROLLER_CONFIG, TRACE_STORE } from '../core/tokens.js';

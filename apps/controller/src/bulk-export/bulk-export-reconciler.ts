@@ -15,7 +15,7 @@ import {
   type Workspace,
 } from '#lib/resources';
 import type { Project, TraceStore } from '#lib/trace-store';
-import { isJobFinished } from '../bulk-export-run/attempt-end.js';
+import { isJobFinished } from '../ended-jobs.js';
 import { jobsOfExport, workspaceOf } from '../caches.js';
 import type { DatabaseTime } from '../database-time.js';
 import { archivedId } from './archived-id.js';

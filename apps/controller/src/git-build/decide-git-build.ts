@@ -14,7 +14,7 @@ import {
   POD_SUPPORTED,
   REASON,
 } from '#lib/resources';
-import { isJobFinished } from '../bulk-export-run/attempt-end.js';
+import { isJobFinished } from '../ended-jobs.js';
 
 /** Everything that the build of a revision depends on. */
 export interface GitBuildWorld {
