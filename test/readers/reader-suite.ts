@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { BulkExportRunSpec } from '#lib/resources';
 import { testPostgres } from '#lib/testing';
 import { ExportStand, type SentRun } from '../../apps/export-worker/testdata/export-stand.js';
+import { judgement } from '../../apps/export-worker/testdata/judgement.js';
 import { type PageLines, pageLines } from './page-lines.js';
 import { type ExportPaths, type Row, runLines } from './run-lines.js';
 import { compared, storedRows } from './stored-rows.js';
@@ -31,14 +32,17 @@ const JSON_TEXTS = [
   '12345678901234567890',
 ];
 
-/** Odd ones among usual ones: arrays, scalars, unicode, nothing at all, and a value of 6 MB. */
+/** Odd ones among usual ones: arrays, scalars, unicode, nothing at all, and a value of 6 MB. Those with an id get feedback. */
 function runsOf(day: string): readonly SentRun[] {
   return Array.from({ length: RUNS_PER_DAY }, (_, n) => {
     const second = Math.floor((n * 86_399) / (RUNS_PER_DAY - 1));
     const at = new Date(Date.parse(`${day}T00:00:00Z`) + second * 1000).toISOString().slice(0, 19);
     const start_time = `${at}.${String((n * 7919) % 1_000_000).padStart(6, '0')}Z`;
     const json = JSON_TEXTS[n % JSON_TEXTS.length] ?? '{}';
-    if (n % 5 === 0) return { run: { name: `run ${n}`, start_time } };
+    if (n % 5 === 0) {
+      const id = randomUUID();
+      return { run: { ...(n % 25 === 0 ? { id, trace_id: id } : {}), name: `run ${n}`, start_time } };
+    }
     const usage = {
       input_tokens: n,
       output_tokens: 2 * n,
@@ -78,8 +82,15 @@ export function describeReaders(languages: readonly string[]): void {
     const { uri } = await postgres.freshDatabase();
     stand = await ExportStand.start(uri);
     let projectId = '';
-    for (const day of DAYS) projectId = await stand.ingest('read', runsOf(day));
+    const runs = DAYS.map(runsOf);
+    for (const ofDay of runs) projectId = await stand.ingest('read', ofDay);
+    const judged = runs.flat().flatMap(({ run: { id } }) => (typeof id === 'string' ? [id] : []));
+    // one, or several of a key
+    for (const [at, id] of judged.entries())
+      for (let n = 0; n < 1 + 4 * (at % 2); n++)
+        await stand.traces.feedback.create(stand.tenantId, judgement(id, at + n));
     stored = await storedRows(uri, projectId);
+    expect(stored.filter((row) => row['feedback_stats'] !== null)).toHaveLength(judged.length);
     for (const format of FORMATS) {
       const exportId = randomUUID();
       for (const day of DAYS) {

@@ -26,6 +26,7 @@ export async function storedRows(uri: string, projectId: string): Promise<readon
         ['error', 'events', 'extra', 'inputs', 'outputs'].includes(name) ? `p.${name}` : `r.${name}::text`,
       ),
       ...['r.project_id::text AS session_id', 'r.is_root', 'r.tags', 'r.parent_run_ids::text[]'],
+      'feedback_stats(r.tenant_id, r.project_id, r.id, r.trace_id)::text AS feedback_stats',
     ];
     const { rows } = await client.query<Record<string, unknown>>(
       `SELECT ${columns.join(', ')} FROM runs r
@@ -59,6 +60,8 @@ export function compared(row: Row, { isRounded, listsAsText, isReprinted }: Show
     ...of(TIMES, (value) => time(value, isRounded)),
     ...of(COSTS, (value) => (isRounded ? Number(value).toPrecision(12) : value)),
     ...of([...TOKENS, ...TEXTS], (value) => value),
+    // the order of its members is nobody's
+    ...of(['feedback_stats'], inOrder),
     ...(isReprinted ? of(JSONS, (value) => JSON.stringify(JSON.parse(value))) : []),
     ...LISTS.map((name) => [
       name,
@@ -66,6 +69,15 @@ export function compared(row: Row, { isRounded, listsAsText, isReprinted }: Show
     ]),
     ['is_root', row['is_root']],
   ]) as Row;
+}
+
+/** JSON with the members of its objects in order. */
+function inOrder(text: string): string {
+  return JSON.stringify(JSON.parse(text), (_name, value: unknown) =>
+    typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : value,
+  );
 }
 
 function time(value: string, isRounded: boolean): string {
