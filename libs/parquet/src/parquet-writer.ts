@@ -20,7 +20,7 @@ export interface ParquetWriterOptions {
   readonly fileBytes?: number;
   /** Uncompressed bytes after which a page ends. Default 1 MiB. */
   readonly pageBytes?: number;
-  /** From which on values of columns with `longPages` go to the compression. Default 512 KiB. */
+  /** From which on values of columns with `longPages` go to the compression. Default 1 MiB. */
   readonly pieceBytes?: number;
   /** The same of columns with `longPages`, which are compressed piece by piece (zstd alone). Default 4 MiB. */
   readonly nearPageBytes?: number;
@@ -74,7 +74,7 @@ export class ParquetWriter {
       rowGroupBytes: 64 << 20,
       fileBytes: Infinity,
       pageBytes: 1 << 20,
-      pieceBytes: 512 << 10,
+      pieceBytes: 1 << 20,
       nearPageBytes: 4 << 20,
       farPageBytes: 64 << 20,
       pendingBytes: 4 << 20,
