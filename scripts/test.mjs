@@ -19,8 +19,6 @@ function jest(name, args) {
   const run = spawnSync(
     process.execPath,
     [
-      '--experimental-vm-modules',
-      '--no-warnings=ExperimentalWarning',
       'node_modules/jest/bin/jest.js',
       ...args,
       ...report,

@@ -151,7 +151,7 @@ faked('an export worker whose clock is set', () => {
 });
 
 faked('a Postgres whose clock is set', () => {
-  const postgres = testPostgres(clock?.environment);
+  const postgres = testPostgres({ ownServer: true, environment: clock?.environment });
   const folder = temporaryFolder();
 
   it.each(BOTH_WAYS)(

@@ -1,8 +1,6 @@
-import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll } from '@jest/globals';
-import pg from 'pg';
-import { folderInMemory } from './folder-in-memory.js';
-import { startTemporaryPostgres, type TemporaryPostgres } from '#lib/embedded-postgres';
+import { PostgresServer, type Prepare } from './postgres-server.js';
+import { stopWithProcess } from './shared-server.js';
 
 export interface FreshDatabase {
   /** Connection URI of the superuser. */
@@ -17,44 +15,42 @@ export interface TestPostgres {
    * A new database of its own for each call.
    * @param prepare run once in a template (for example migrations); later calls with the same function copy it
    */
-  freshDatabase(prepare?: (uri: string) => Promise<void>): Promise<FreshDatabase>;
+  freshDatabase(prepare?: Prepare): Promise<FreshDatabase>;
 }
 
+export interface TestPostgresOptions {
+  /** For tests that stop, restart or break the server: it is started for them alone. */
+  readonly ownServer?: boolean;
+  /** Variables of an own server, beside what it needs. */
+  readonly environment?: Readonly<Record<string, string>>;
+}
+
+/** The server that the files of this process share, while it is up. */
+let shared: Promise<PostgresServer> | undefined;
+/** Users of it in the file that runs; the last one puts it back to how it was. */
+let users = 0;
+
 /**
- * One Postgres for the test file that calls this (at its top or in a `describe`): up before the tests, gone after them.
- * Takes about half a second; a fresh database takes some 50 ms.
- * @param environment of the server, beside what it needs
+ * A Postgres for the test file that calls this (at its top or in a `describe`), with databases that are gone after it.
+ * The files of a process share one server, which is put back to how it was after each: sessions are ended; databases,
+ * roles and settings that a file made are removed. A fresh database takes some 20 ms.
  */
-export function testPostgres(environment?: Readonly<Record<string, string>>): TestPostgres {
-  let server: TemporaryPostgres | undefined;
-  const templates = new Map<(uri: string) => Promise<void>, Promise<string>>();
+export function testPostgres(options: TestPostgresOptions = {}): TestPostgres {
+  const isOwn = options.ownServer === true;
+  let server: PostgresServer | undefined;
   beforeAll(async () => {
-    server = await startTemporaryPostgres(environment, folderInMemory());
+    server = isOwn ? await PostgresServer.start(options.environment) : await useShared();
   });
   afterAll(async () => {
-    await server?.stop();
+    const used = server;
+    server = undefined;
+    if (isOwn) await used?.stop();
+    else if (used && --users === 0) await used.reset();
   });
 
-  function running(): TemporaryPostgres {
+  function running(): PostgresServer {
     if (!server) throw new Error('the test Postgres is up only inside tests and hooks');
     return server;
-  }
-
-  async function administer(statement: string): Promise<void> {
-    const client = new pg.Client({ connectionString: running().uri() });
-    await client.connect();
-    try {
-      await client.query(statement);
-    } finally {
-      await client.end();
-    }
-  }
-
-  async function template(prepare: (uri: string) => Promise<void>): Promise<string> {
-    const name = `template_${randomBytes(4).toString('hex')}`;
-    await administer(`CREATE DATABASE ${name} STRATEGY file_copy`);
-    await prepare(running().uri(name));
-    return name;
   }
 
   return {
@@ -62,18 +58,19 @@ export function testPostgres(environment?: Readonly<Record<string, string>>): Te
       return running().uri();
     },
     async freshDatabase(prepare) {
-      let from = 'template0';
-      if (prepare) {
-        const made = templates.get(prepare) ?? template(prepare);
-        templates.set(prepare, made);
-        from = await made;
-      }
-      const name = `test_${randomBytes(6).toString('hex')}`;
-      await administer(`CREATE DATABASE ${name} TEMPLATE ${from} STRATEGY file_copy`);
-      return {
-        uri: running().uri(name),
-        drop: () => administer(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`),
-      };
+      const made = running();
+      const name = await made.createDatabase(prepare);
+      return { uri: made.uri(name), drop: () => made.dropDatabase(name) };
     },
   };
+}
+
+async function useShared(): Promise<PostgresServer> {
+  if (!shared || !(await (await shared).isUp())) {
+    const started = PostgresServer.start();
+    shared = started;
+    stopWithProcess(async () => (await started).stop());
+  }
+  users++;
+  return await shared;
 }

@@ -1,0 +1,124 @@
+// One process of the runner: runs the spec files that it is sent, one at a time, and answers with Jest's result of each.
+import './sources.mjs';
+import { setFlagsFromString } from 'node:v8';
+import { pathToFileURL } from 'node:url';
+import { createEmptyTestResult } from '@jest/test-result';
+import { addEventHandler, getState, resetState, run } from 'jest-circus';
+import { formatExecError, formatResultsErrors } from 'jest-message-util';
+import * as globals from './globals.mjs';
+import { stopSharedServers } from './shared-servers.mjs';
+
+const { expect } = globals;
+Object.assign(globalThis, globals);
+process.setSourceMapsEnabled(true);
+setFlagsFromString('--stack-trace-limit=30');
+
+let files = 0;
+process.on('message', async ({ path, config, globalConfig }) => {
+  process.send(await runFile(path, config, globalConfig));
+});
+process.once('disconnect', async () => {
+  await stopSharedServers().catch((error) => console.error(error));
+  process.exit();
+});
+
+async function runFile(path, config, globalConfig) {
+  const start = performance.timeOrigin + performance.now();
+  const cpu = process.cpuUsage();
+  resetState();
+  const state = getState();
+  Object.assign(state, { testTimeout: config.testTimeout, maxConcurrency: globalConfig.maxConcurrency });
+  state.parentProcess = process;
+  if (globalConfig.testNamePattern) state.testNamePattern = new RegExp(globalConfig.testNamePattern, 'i');
+  addEventHandler(checkExpectations);
+  expect.setState({ testPath: path, expand: globalConfig.expand });
+  for (const event of ['uncaughtException', 'unhandledRejection'])
+    process.removeAllListeners(event).on(event, failCurrentTest);
+  let result;
+  let loadedAt = start;
+  try {
+    // a file that runs again, in watch mode for example, is loaded again; what it imports is not
+    await import(`${pathToFileURL(path)}?${++files}`);
+    loadedAt = performance.timeOrigin + performance.now();
+    result = render(await run(), path, config, globalConfig);
+  } catch (error) {
+    result = {
+      ...createEmptyTestResult(),
+      failureMessage: formatExecError(error, config, globalConfig, path),
+      testExecError: { message: String(error?.message ?? error), stack: String(error?.stack ?? error) },
+    };
+  }
+  const end = performance.timeOrigin + performance.now();
+  const { user, system } = process.cpuUsage(cpu);
+  return {
+    ...result,
+    testFilePath: path,
+    displayName: config.displayName,
+    workerBytes: process.memoryUsage.rss(),
+    perfStats: {
+      ...createEmptyTestResult().perfStats,
+      start: Math.round(start),
+      end: Math.round(end),
+      runtime: Math.round(end - start),
+      slow: false,
+      loadMs: Math.round(loadedAt - start),
+      cpuMs: Math.round((user + system) / 1000),
+    },
+  };
+}
+
+/** Counts an error that nothing caught against the test that runs, or else against the file. */
+function failCurrentTest(error) {
+  const { currentlyRunningTest, unhandledErrors } = getState();
+  if (currentlyRunningTest) currentlyRunningTest.errors.push(error);
+  else unhandledErrors.push([error, new Error('thrown outside of a test')]);
+}
+
+/** `expect.assertions` and matchers that only note a failure, as Jest's own runner treats them. */
+function checkExpectations({ name, test }) {
+  if (name === 'test_start') {
+    const names = [];
+    for (let at = test; at?.parent; at = at.parent) names.unshift(at.name);
+    expect.setState({ currentTestName: names.join(' '), testFailing: test.failing });
+  } else if (name === 'test_done') {
+    const { suppressedErrors, numPassingAsserts } = expect.getState();
+    test.numPassingAsserts = numPassingAsserts;
+    expect.setState({ suppressedErrors: [] });
+    test.errors.push(...suppressedErrors, ...expect.extractExpectedAssertionsErrors().map(({ error }) => error));
+  }
+}
+
+function render({ testResults, unhandledErrors, unhandledErrorsDetailed }, path, config, globalConfig) {
+  const results = testResults.map(renderTest);
+  const count = (status) => results.filter((result) => result.status === status).length;
+  const outside = unhandledErrorsDetailed.map((error) => formatExecError(error, config, globalConfig));
+  const messages = [formatResultsErrors(results, config, globalConfig, path) ?? [], outside].flat();
+  return {
+    ...createEmptyTestResult(),
+    failureMessage: messages.length > 0 ? messages.join('\n\n') : null,
+    numFailingTests: count('failed'),
+    numPassingTests: count('passed'),
+    numPendingTests: count('pending'),
+    numTodoTests: count('todo'),
+    testExecError: unhandledErrors.length > 0 ? { message: '', stack: unhandledErrors.join('\n') } : undefined,
+    testResults: results,
+  };
+}
+
+function renderTest({ testPath, status, errors, duration, numPassingAsserts, invocations, startedAt }) {
+  const [, ...names] = testPath;
+  return {
+    ancestorTitles: names.slice(0, -1),
+    title: names.at(-1),
+    fullName: names.join(' '),
+    status: status === 'skip' ? 'pending' : status === 'todo' ? 'todo' : errors.length > 0 ? 'failed' : 'passed',
+    duration,
+    failureMessages: errors,
+    failureDetails: [],
+    invocations,
+    location: null,
+    numPassingAsserts,
+    retryReasons: [],
+    startAt: startedAt,
+  };
+}
