@@ -14,14 +14,13 @@ if (build.status !== 0) process.exit(1);
 const run = spawnSync(
   process.execPath,
   [
-    '--experimental-vm-modules',
-    '--no-warnings=ExperimentalWarning',
     'node_modules/jest/bin/jest.js',
     '--testMatch',
     '**/test/long/*.long.ts',
     ...marked.map((path) => `**/${path}`),
     '--runInBand',
-    '--forceExit',
+    // some take hours; what they wait for has deadlines of its own
+    '--testTimeout=14400000',
     ...process.argv.slice(2),
   ],
   { stdio: 'inherit', env: { ...process.env, AGENTPLANE_LONG_TESTS: '1' } },

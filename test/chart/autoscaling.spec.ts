@@ -21,7 +21,7 @@ if (!binary) leaveOut('helm');
       helm = new Helm(binary ?? '', folder);
       await kubectl.run(['create', 'namespace', 'plane']);
       upgrade(VALUES);
-    }, 120_000);
+    });
 
     function upgrade(values: object): void {
       const place = ['--namespace', 'plane', '--kubeconfig', server.kubeconfigPath];

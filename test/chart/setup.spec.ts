@@ -55,7 +55,7 @@ if (!binary) leaveOut('helm');
     objects = new Helm(binary ?? '', folder).render({ database: { existingSecret: 'postgres' } });
     const input = objects.map((object) => JSON.stringify(object)).join('\n---\n');
     await kubectl.run(['apply', '--server-side', '-f', '-'], { input });
-  }, 120_000);
+  });
 
   afterAll(() => {
     for (const child of running) child.kill('SIGKILL');
@@ -131,7 +131,7 @@ if (!binary) leaveOut('helm');
     await hook('kinds');
     await hook('schema');
     expect(await kinds()).toBe(before);
-  }, 120_000);
+  });
 
   it('has programs that are ready with the rights and variables of the chart', async () => {
     const port = await freePort();
@@ -149,19 +149,17 @@ if (!binary) leaveOut('helm');
         ({ ok }) => ok,
         () => false,
       );
-    await waitFor(() => answers(`${restUrl}/ok`), { timeoutMs: 60_000, what: 'the api' });
+    await waitFor(() => answers(`${restUrl}/ok`), { what: 'the api' });
     await waitFor(() => answers(`http://127.0.0.1:${internal}/readyz`), {
-      timeoutMs: 60_000,
       what: 'the controller',
     });
-  }, 150_000);
+  });
 
   it('has a first workspace with a listener and a key that works, made once', async () => {
     const made = hook('workspace');
     // a controller manager would
     const account = ['-n', 'ws-default', 'create', 'serviceaccount', 'default'];
     await waitFor(async () => (await kubectl.try(account)).code === 0, {
-      timeoutMs: 30_000,
       what: 'the namespace',
     });
     await made;
@@ -185,7 +183,7 @@ if (!binary) leaveOut('helm');
     expect(await kubectl.run(allowed)).toBe('true');
     expect(await firstKey()).toBe(key);
     expect(await list(`${key.slice(0, -4)}${randomBytes(2).toString('hex')}`)).toBe(401);
-  }, 120_000);
+  });
 
   it('has an operator key that manages keys of the workspace', async () => {
     const path = 'go-template={{index .data "operator-key" | base64decode}}';

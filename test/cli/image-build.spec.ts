@@ -43,7 +43,7 @@ if (!hasBuildah) process.stderr.write('\n*** LEFT OUT: image build needs root an
     buildah('config', '--entrypoint', '["node", "/app/main.js"]', '--user', '10001:10001', container);
     buildah('config', '--label', 'of=platform', '--workingdir', '/agent', container);
     buildah('commit', '--rm', '--quiet', container, `localhost/agentplane/agent:${PLATFORM_VERSION}`);
-  }, 60_000);
+  });
   afterAll(() => {
     if (existsSync(storage)) buildah('rm', '--all');
   });
@@ -65,10 +65,10 @@ if (!hasBuildah) process.stderr.write('\n*** LEFT OUT: image build needs root an
     const root = buildah('mount', container);
     expect(readdirSync(join(root, 'agent')).sort()).toEqual(['agent.mjs', 'langgraph.json']);
     buildah('umount', container);
-  }, 60_000);
+  });
 
   it('fails with the word of the program that builds', () => {
     const missing = build(NAME, folder, '--prefix', 'localhost:1/nowhere/');
     expect([missing.code, missing.text]).toEqual([1, expect.stringMatching(/buildah bud failed/)]);
-  }, 120_000);
+  });
 });

@@ -24,11 +24,11 @@ if (!python)
     dev?.child.kill('SIGINT');
     await dev?.ended;
     rmSync(parent, { recursive: true, force: true });
-  }, 180_000);
+  });
 
   const say = (content: string): Promise<string> => sayTo(client, threadId, content);
   const says = (what: string): Promise<unknown> =>
-    waitFor(() => dev.output.includes(what), { what, timeoutMs: 90_000, intervalMs: 20 });
+    waitFor(() => dev.output.includes(what), { what, intervalMs: 20 });
 
   it('begins with a new folder, and asks for its packages', async () => {
     expect(await agentplane(['new', folder, '--python'])).toMatchObject({
@@ -43,7 +43,7 @@ if (!python)
     const url = await dev.ready(90_000);
     client = new Client({ apiUrl: url, apiKey: null, callerOptions: { maxRetries: 0 } });
     ({ thread_id: threadId } = await client.threads.create());
-  }, 180_000);
+  });
 
   it('uses tools, and stops for approval', async () => {
     expect(await say('weather in Rome')).toBe('Done: sunny in Rome.');
@@ -53,18 +53,17 @@ if (!python)
     });
     const values = await client.runs.wait(threadId, 'agent', { command: { resume: 'yes' } });
     expect(JSON.stringify(values)).toContain('Done: sent to ann.');
-  }, 180_000);
+  });
 
   it('answers by the new code after an edit, with the thread kept', async () => {
     edit(model, 'You said: ', 'You wrote: ');
     await says('model.py changed, reloading');
     await waitFor(async () => (await say('again')) === 'You wrote: again', {
       what: 'the new code',
-      timeoutMs: 90_000,
     });
     const { values } = await client.threads.getState<{ messages: { content: string }[] }>(threadId);
     expect(values.messages[0]?.content).toBe('weather in Rome');
-  }, 180_000);
+  });
 
   it('shows the line at which a run failed', async () => {
     edit(
@@ -74,16 +73,15 @@ if (!python)
     );
     await waitFor(async () => !(await say('fail').catch(() => 'reloading')).startsWith('You wrote'), {
       what: 'the new code',
-      timeoutMs: 90_000,
     });
     await waitFor(
       async () => {
         await say('fail').catch(() => undefined);
         return /model\.py:\d+\n(.*\n)*?.*> +\d+ \| {5}assert last\.text/.test(dev.output);
       },
-      { what: 'the line', timeoutMs: 90_000 },
+      { what: 'the line' },
     );
-  }, 180_000);
+  });
 
   it('answers with file and line of an error, until it is mended', async () => {
     edit(model, 'import os\n', 'import os import\n');
@@ -93,7 +91,6 @@ if (!python)
     edit(model, 'import os import\n', 'import os\n');
     await waitFor(async () => (await say('again').catch(() => '')) === 'You wrote: again', {
       what: 'the mended code',
-      timeoutMs: 90_000,
     });
-  }, 180_000);
+  });
 });

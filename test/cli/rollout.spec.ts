@@ -9,11 +9,11 @@ describe('agentplane with a deployment', () => {
     platform = await startPlatform(newDataFolder());
     await run('deploy', 'sample-agent');
     await run('deploy', 'sample-agent');
-  }, 240_000);
+  });
   afterAll(async () => {
     await platform?.stop();
     removeDataFolder(platform?.dataFolder);
-  }, 60_000);
+  });
 
   const attempt = (...words: string[]): Promise<Ending> =>
     agentplane([...words, '--data', platform.dataFolder], { timeoutMs: 200_000 });
@@ -55,7 +55,7 @@ describe('agentplane with a deployment', () => {
     expect(await run('restart', 'sample-agent', '--no-wait')).toMatch(
       /^sample-agent: revision \S+ is made from \S+\n$/,
     );
-  }, 240_000);
+  });
 
   it('suspends and resumes', async () => {
     expect(await run('suspend', 'sample-agent')).toMatch(/^sample-agent suspended/);
@@ -67,7 +67,7 @@ describe('agentplane with a deployment', () => {
     expect(await run('resume', 'sample-agent')).toMatch(
       /^sample-agent resumed\nsample-agent serves at http:/,
     );
-  }, 240_000);
+  });
 
   it('makes, lists, changes and deletes a workspace', async () => {
     const tenant = '3f0b6a52-7b0e-4d4e-9f0a-2f6f8c1d9a11';
@@ -90,7 +90,7 @@ describe('agentplane with a deployment', () => {
     const gone = await attempt('workspace', 'set', 'team-c', '--plan', 'plus');
     expect([gone.code, gone.complaint]).toEqual([3, expect.stringContaining('"agentplane workspace list"')]);
     expect((await attempt('workspace', 'set', 'team-c')).code).toBe(2);
-  }, 240_000);
+  });
 
   it('checks the machine and every part of the platform', async () => {
     const { code, output } = await attempt('doctor', '-o', 'json');

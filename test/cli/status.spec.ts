@@ -12,13 +12,13 @@ describe('agentplane status', () => {
     platform = await startPlatform(newDataFolder());
     const connection = await loadKubeConnection({ kubeconfigPath: platform.credentials.kubeconfig });
     client = new KubeClient(connection, { fieldManager: 'test' });
-  }, 180_000);
+  });
 
   afterAll(async () => {
     await client?.close();
     await platform?.stop();
     removeDataFolder(platform?.dataFolder);
-  }, 60_000);
+  });
 
   function attempt(...words: string[]): Promise<Ending> {
     return agentplane([...words, '--data', platform.dataFolder]);

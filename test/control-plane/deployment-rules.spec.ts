@@ -59,9 +59,9 @@ describe.each(HOMES.filter(({ isThere }) => isThere))('the $home API server', ({
     if (embedded) writeFileSync(kubeconfigPath, await embedded.server.adminKubeconfig());
     client = new KubeClient(await loadKubeConnection({ kubeconfigPath }), { fieldManager: 'tester' });
     await client.apply(CUSTOM_RESOURCE_DEFINITIONS, DEFINITION as CustomResourceDefinition);
-    await waitFor(() => client.list(RESOURCES.AgentDeployment).then(() => true), { timeoutMs: 60_000 });
+    await waitFor(() => client.list(RESOURCES.AgentDeployment).then(() => true));
     await client.create(NAMESPACES, { metadata: { name: NAMESPACE } });
-  }, 120_000);
+  });
   afterAll(() => client?.close());
 
   const draft = (name: string, spec: object) =>

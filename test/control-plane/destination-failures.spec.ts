@@ -72,6 +72,5 @@ describe('the failure table of destinations', () => {
       const found = await waitFor(shown, { ...SOON, what: `REST to say ${message}` });
       expect([found.status_reason, found.status_message]).toEqual([reason, message]);
     },
-    120_000,
   );
 });

@@ -82,15 +82,9 @@ describe('an export without its API server', () => {
     await exports.cleared(name);
   }
 
-  it(
-    'goes on, and completes exactly once the server is back',
-    () => expectExactAfter('short', 5_000),
-    400_000,
-  );
+  it('goes on, and completes exactly once the server is back', () => expectExactAfter('short', 5_000));
 
-  itLong(
-    'goes on, and completes exactly once the server is back after ten minutes',
-    () => expectExactAfter('long', AWAY_MS),
-    AWAY_MS + 480_000,
+  itLong('goes on, and completes exactly once the server is back after ten minutes', () =>
+    expectExactAfter('long', AWAY_MS),
   );
 });

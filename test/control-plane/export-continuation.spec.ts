@@ -74,7 +74,7 @@ describe('an export that continues another', () => {
     store = openObjectStore({ endpoint: config.endpointUrl ?? '', allowPrivateEndpoints: true, ...keys });
     await ingest();
     node = new WorkerNode(plane);
-  }, 180_000);
+  });
   afterAll(async () => {
     await node.stop();
     store.close();
@@ -221,7 +221,7 @@ describe('an export that continues another', () => {
     ]);
     await expectExact([first, second]);
     expect((await theExport()).status).toEqual(before.status);
-  }, 180_000);
+  });
 
   it('keeps every row once after kills of its workers and of those before, and continues in turn', async () => {
     const chain: string[] = [];
@@ -259,25 +259,21 @@ describe('an export that continues another', () => {
     chain.push(await continued(chain.at(-1) ?? ''));
     await ended(chain.at(-1) ?? '', 'COMPLETED');
     await expectExact(chain);
-  }, 300_000);
+  });
 
   // what a stopped worker left is cleared a minute later at the earliest
-  itLong(
-    'continues one that ran out of time, as a resource',
-    async () => {
-      await startController({ AGENTPLANE_EXPORT_TIMEOUT_MS: '4000' });
-      plane.fault = (target) =>
-        isPart(target) && target.key.includes('day=1/part-00003') ? { kind: 'delay', ms: 20_000 } : undefined;
-      const first = await begin();
-      await ended(first, 'TIMEDOUT');
-      plane.fault = undefined;
-      await startController({});
-      const second = await begin({ continues: { id: first } }, `${name}-again`);
-      await ended(second, 'COMPLETED');
-      await expectExact([first, second]);
-    },
-    300_000,
-  );
+  itLong('continues one that ran out of time, as a resource', async () => {
+    await startController({ AGENTPLANE_EXPORT_TIMEOUT_MS: '4000' });
+    plane.fault = (target) =>
+      isPart(target) && target.key.includes('day=1/part-00003') ? { kind: 'delay', ms: 20_000 } : undefined;
+    const first = await begin();
+    await ended(first, 'TIMEDOUT');
+    plane.fault = undefined;
+    await startController({});
+    const second = await begin({ continues: { id: first } }, `${name}-again`);
+    await ended(second, 'COMPLETED');
+    await expectExact([first, second]);
+  });
 
   it('continues one that is in the archive', async () => {
     plane.fault = refuseSecondDay;
@@ -298,7 +294,7 @@ describe('an export that continues another', () => {
       SOON,
     );
     await startController({});
-  }, 240_000);
+  });
 
   it('fails where an adopted file was removed from the bucket', async () => {
     plane.fault = refuseSecondDay;
@@ -314,7 +310,7 @@ describe('an export that continues another', () => {
         `adopting the files of the export that is continued failed: ${lost} in bucket ${BUCKET} does not exist any more; make a new export$`,
       ),
     );
-  }, 180_000);
+  });
 
   describe('that cannot be', () => {
     let first: string;
@@ -325,7 +321,7 @@ describe('an export that continues another', () => {
       first = await begin();
       await ended(first, 'FAILED');
       plane.fault = undefined;
-    }, 120_000);
+    });
 
     /** Reason and message of a resource that was refused. */
     async function asResource(more: Partial<BulkExportSpec>): Promise<readonly unknown[]> {

@@ -58,7 +58,7 @@ describe('the end of an export between and during attempts', () => {
       ...{ endPoint: hostname, port: Number(port), useSSL: false, region: 'us-east-1' },
       ...{ accessKey: KEYS.accessKeyId, secretKey: KEYS.secretAccessKey, pathStyle: true },
     });
-  }, 180_000);
+  });
   afterAll(async () => {
     store.close();
     await plane.stop();

@@ -75,7 +75,7 @@ describe('the failure table of exports', () => {
     endpoint =
       (await plane.client.get(RESOURCES.BulkExportDestination, at('local'))).spec.config.endpointUrl ?? '';
     node = new WorkerNode(plane);
-  }, 180_000);
+  });
   afterAll(async () => {
     await node.stop();
     await sql.end();
@@ -188,7 +188,7 @@ describe('the failure table of exports', () => {
   };
 
   async function expectEnd(end: End): Promise<void> {
-    await waitFor(hasEnded, { timeoutMs: 120_000, what: `${name} to end` });
+    await waitFor(hasEnded, { what: `${name} to end` });
     const said = await byKubectl();
     const { errors: _, ...ofExport } = end.export;
     expect(said).toEqual({ export: ofExport, run: end.run });
@@ -230,7 +230,7 @@ describe('the failure table of exports', () => {
       },
       attempts: 2,
     });
-  }, 180_000);
+  });
 
   it('fails a run whose attempts take too long, after the last retry', async () => {
     plane.fault = (target) => (isPart(target) ? { kind: 'delay', ms: 120_000 } : undefined);
@@ -243,7 +243,7 @@ describe('the failure table of exports', () => {
       run: failed('AttemptFailed', message, { retry_0: cause, retry_1: cause }),
       attempts: 2,
     });
-  }, 180_000);
+  });
 
   it('fails a run that runs out of resources, after the last retry', async () => {
     plane.fault = (target) => (isPart(target) ? { kind: 'delay', ms: 60_000 } : undefined);
@@ -258,7 +258,7 @@ describe('the failure table of exports', () => {
       run: failed('AttemptFailed', message, { retry_0: cause, retry_1: cause }),
       attempts: 2,
     });
-  }, 180_000);
+  });
 
   it('fails a run with a row that no file can hold, after the last retry', async () => {
     await begin('local', { suspend: true });
@@ -273,7 +273,7 @@ describe('the failure table of exports', () => {
       run: failed('AttemptFailed', message, { retry_0: cause, retry_1: cause }),
       attempts: 2,
     });
-  }, 180_000);
+  });
 
   /** The end of a run whose first request to the store is refused for good. */
   async function expectRefusal(code: string, bucket: string): Promise<void> {
@@ -292,7 +292,7 @@ describe('the failure table of exports', () => {
     await plane.client.merge(SECRETS, at(name), { data });
     await resume();
     await expectRefusal('InvalidAccessKeyId', 'exports');
-  }, 180_000);
+  });
 
   it('fails at once where the bucket does not exist', async () => {
     const { hostname, port } = new URL(endpoint);
@@ -305,13 +305,13 @@ describe('the failure table of exports', () => {
     await store.removeBucket('fleeting');
     await resume();
     await expectRefusal('NoSuchBucket', 'fleeting');
-  }, 180_000);
+  });
 
   it('fails at once where a permission is missing', async () => {
     plane.fault = (target) => (isBegin(target) ? { kind: 'error', code: 'AccessDenied' } : undefined);
     await begin();
     await expectRefusal('AccessDenied', 'exports');
-  }, 180_000);
+  });
 
   it('fails at once when the destination is deleted', async () => {
     plane.fault = (target) => (isPart(target) ? { kind: 'delay', ms: 60_000 } : undefined);
@@ -325,7 +325,7 @@ describe('the failure table of exports', () => {
       run: failed('DestinationDeleted', message),
       attempts: 1,
     });
-  }, 180_000);
+  });
 
   it('ends a cancelled export with all of its runs', async () => {
     await begin('local', { suspend: true });
@@ -347,7 +347,7 @@ describe('the failure table of exports', () => {
       },
       attempts: 0,
     });
-  }, 180_000);
+  });
 
   it('ends an export that takes too long without a retry', async () => {
     await startController({ AGENTPLANE_EXPORT_TIMEOUT_MS: '3000' });
@@ -360,5 +360,5 @@ describe('the failure table of exports', () => {
       ...SOON,
       what: 'no pod to be left',
     });
-  }, 180_000);
+  });
 });

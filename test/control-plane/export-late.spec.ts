@@ -66,7 +66,7 @@ describe('the export of late runs', () => {
     url = await plane.startApi();
     ({ key } = await plane.traces.apiKeys.mint(plane.tenantId, { name: 'test', scope: 'workspace' }));
     node = new WorkerNode(plane);
-  }, 180_000);
+  });
   afterAll(async () => {
     await node.stop();
     await sql.end();
@@ -182,7 +182,7 @@ describe('the export of late runs', () => {
     expect([...(await read([late])).keys()].sort()).toEqual([first, second, ...added].sort());
     expect(sorted(await read([made, late]))).toEqual(await stored());
     expect((await rest<Late>(`/${late}/late`)).body.late_runs).toBe(0);
-  }, 120_000);
+  });
 
   it('misses nothing of writers that are at work all the time', async () => {
     const kept = await add(DAYS, RUNS_PER_DAY);
@@ -205,30 +205,26 @@ describe('the export of late runs', () => {
       late_runs: 0,
       exact: true,
     });
-  }, 180_000);
+  });
 
-  itLong(
-    'goes on after a worker was killed',
-    async () => {
-      const made = await begin();
-      await completed(made);
-      const added = await add(DAYS, RUNS_PER_DAY);
-      plane.fault = ({ query, key: object }) =>
-        query.has('partNumber') && object.includes('part-00002') ? { kind: 'delay', ms: 60_000 } : undefined;
-      const { id } = (await rest<Shown>(`/${made}/late`, 'POST')).body;
-      const { metadata } = await waitFor(async () =>
-        (await plane.client.list(RESOURCES.BulkExport, { namespace: NAMESPACE })).items.find(
-          (object) => idOf(object) === id,
-        ),
-      );
-      await waitFor(async () => (await rest<Shown>(`/${id}`)).body.rows_exported > 0, SOON);
-      await node.kill(metadata.name);
-      plane.fault = undefined;
-      await completed(id);
-      expect([...(await read([id])).keys()].sort()).toEqual(added.sort());
-    },
-    120_000,
-  );
+  itLong('goes on after a worker was killed', async () => {
+    const made = await begin();
+    await completed(made);
+    const added = await add(DAYS, RUNS_PER_DAY);
+    plane.fault = ({ query, key: object }) =>
+      query.has('partNumber') && object.includes('part-00002') ? { kind: 'delay', ms: 60_000 } : undefined;
+    const { id } = (await rest<Shown>(`/${made}/late`, 'POST')).body;
+    const { metadata } = await waitFor(async () =>
+      (await plane.client.list(RESOURCES.BulkExport, { namespace: NAMESPACE })).items.find(
+        (object) => idOf(object) === id,
+      ),
+    );
+    await waitFor(async () => (await rest<Shown>(`/${id}`)).body.rows_exported > 0, SOON);
+    await node.kill(metadata.name);
+    plane.fault = undefined;
+    await completed(id);
+    expect([...(await read([id])).keys()].sort()).toEqual(added.sort());
+  });
 
   it('refuses by REST what has no late runs, or of which nothing is known', async () => {
     const running = await begin({ endTime: '2126-05-04T00:00:00Z' }, `${name}-running`);
@@ -256,7 +252,7 @@ describe('the export of late runs', () => {
       'RunFailed',
       expect.stringContaining('nothing says what'),
     ]);
-  }, 120_000);
+  });
 
   it.each<[string, Partial<BulkExportSpec>, string, string]>([
     ['another filter', { filter: 'eq(status, "error")' }, 'LateRunsUnknown', 'spec.filter is another'],
@@ -267,16 +263,12 @@ describe('the export of late runs', () => {
       'PredecessorMissing',
       'has no export of this id',
     ],
-  ])(
-    'refuses %s as a resource',
-    async (_name, more, reason, message) => {
-      const made = await begin();
-      await completed(made);
-      await begin({ lateRunsOf: { id: made }, ...more }, `${name}-late`);
-      expect(await reasonOf(`${name}-late`)).toEqual([reason, expect.stringContaining(message)]);
-    },
-    60_000,
-  );
+  ])('refuses %s as a resource', async (_name, more, reason, message) => {
+    const made = await begin();
+    await completed(made);
+    await begin({ lateRunsOf: { id: made }, ...more }, `${name}-late`);
+    expect(await reasonOf(`${name}-late`)).toEqual([reason, expect.stringContaining(message)]);
+  });
 
   /** Of an export that has failed. */
   async function reasonOf(object: string): Promise<readonly unknown[]> {

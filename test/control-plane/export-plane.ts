@@ -70,7 +70,7 @@ export class ExportPlane {
       const { tenantId, traces } = this.plane;
       ({ key: this.#key } = await traces.apiKeys.mint(tenantId, { name: 'test', scope: 'workspace' }));
       this.#node = new WorkerNode(this.plane, node);
-    }, 180_000);
+    });
     afterAll(async () => {
       await this.#node?.stop();
       await this.#sql?.end();

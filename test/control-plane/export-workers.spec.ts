@@ -87,7 +87,7 @@ describe('an export worker of several runs', () => {
     expect(exports.node.started(name)).toBe(3);
     expect(new Set(await said())).toEqual(new Set(['COMPLETED 1']));
     await expectExact(projectId, 90);
-  }, 200_000);
+  });
 
   it('leaves a killed run to its next attempt, and the others to another worker', async () => {
     const projectId = await exports.add(name, threeADay(8));
@@ -108,7 +108,7 @@ describe('an export worker of several runs', () => {
     expect([await exports.uploads(), await exports.secrets(name)]).toEqual([[], []]);
     // a failed Job keeps its log
     expect(await exports.jobs(name)).toHaveLength(1);
-  }, 200_000);
+  });
 
   it('stops with a cancelled export, and leaves nothing', async () => {
     const projectId = await exports.add(name, threeADay(6));
@@ -125,7 +125,7 @@ describe('an export worker of several runs', () => {
     await waitFor(async () => (await exports.uploads()).length === 0, { ...SOON, what: 'no open upload' });
     expect(await exports.manifests(name)).toEqual([dayOf(0), dayOf(1)]);
     third.release();
-  }, 400_000);
+  });
 
   it('begins no further day while the export is suspended, and the rest afterwards', async () => {
     const projectId = await exports.add(name, threeADay(6));
@@ -149,7 +149,7 @@ describe('an export worker of several runs', () => {
     expect(await ended()).toBe('COMPLETED');
     expect([new Set(await said()), exports.node.started(name)]).toEqual([new Set(['COMPLETED 1']), 2]);
     await expectExact(projectId, 6);
-  }, 200_000);
+  });
 
   it('ends an export with the day that the store refuses', async () => {
     const projectId = await exports.add(name, threeADay(5));
@@ -163,7 +163,7 @@ describe('an export worker of several runs', () => {
       first === 'COMPLETED' ? ['COMPLETED', [dayOf(0)]] : ['CANCELLED', []],
     );
     await waitFor(async () => (await exports.secrets(name)).length === 0, { ...SOON, what: 'no Secret' });
-  }, 200_000);
+  });
 
   it('makes a deleted day again that it had before it', async () => {
     const projectId = await exports.add(name, threeADay(5));
@@ -177,13 +177,13 @@ describe('an export worker of several runs', () => {
       const made = (await exports.runs(name))[3]?.metadata;
       return made?.name === fourth && made.uid !== uid;
     };
-    await waitFor(isMade, { timeoutMs: 30_000, what: 'the fourth day to be made again' });
+    await waitFor(isMade, { what: 'the fourth day to be made again' });
     second.release();
     expect(await ended()).toBe('COMPLETED');
     await expectExact(projectId, 5);
     const { rows } = await exports.sql.query('SELECT 1 FROM export_progress WHERE run_uid = $1', [uid]);
     expect(rows).toEqual([]);
-  }, 200_000);
+  });
 
   it('carries on while the controller is killed again and again', async () => {
     const projectId = await exports.add(name, threeADay(25));
@@ -201,7 +201,7 @@ describe('an export worker of several runs', () => {
     expect(await ended()).toBe('COMPLETED');
     expect(new Set(await said())).toEqual(new Set(['COMPLETED 1']));
     await expectExact(projectId, 25);
-  }, 200_000);
+  });
 
   it('ends without a complaint', () => {
     expect(exports.plane.complaints).toEqual([]);

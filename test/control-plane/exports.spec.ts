@@ -36,7 +36,7 @@ describe('the controller’s exports', () => {
       controller: { AGENTPLANE_EXPORT_RUNS_OF_WORKER: '1' },
     });
     projectId = (await plane.traces.projects.ensure(plane.tenantId, 'p')).id;
-  }, 60_000);
+  });
   afterAll(() => plane.stop());
   beforeEach(() => {
     name = `x${++count}`;
@@ -387,7 +387,7 @@ describe('the controller’s exports', () => {
     const uids = (await runs()).map(({ metadata: { uid = '' } }) => uid);
     await plane.traces.exportProgress.claim(uids[0] ?? '', 1);
     await plane.client.delete(RESOURCES.BulkExport, at(name));
-    await waitFor(async () => (await runs()).length === 0, { timeoutMs: 30_000 });
+    await waitFor(async () => (await runs()).length === 0);
     expect([await jobs(), await secrets()]).toEqual([[], []]);
     for (const uid of uids) expect(await plane.traces.exportProgress.find(uid)).toBeUndefined();
   });
@@ -409,7 +409,7 @@ describe('the controller’s exports', () => {
       [1, undefined],
       [1, undefined],
     ]);
-  }, 120_000);
+  });
 
   it('reports the position of its workspace while the platform has no place for a run', async () => {
     await plane.program('controller').end('SIGTERM');
@@ -428,7 +428,7 @@ describe('the controller’s exports', () => {
     await plane.client.merge(RESOURCES.BulkExport, at(first), { spec: { cancel: true } });
     await exportSaying('True', 'Started');
     await plane.client.merge(RESOURCES.BulkExport, at(name), { spec: { cancel: true } });
-  }, 60_000);
+  });
 
   it('refuses endpoints that lead nowhere good', async () => {
     await plane.client.create(RESOURCES.BulkExportDestination, {

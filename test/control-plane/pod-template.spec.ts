@@ -124,9 +124,9 @@ const PARTS: Readonly<Record<Part, (template: Template) => unknown>> = {
     client = new KubeClient(await loadKubeConnection({ kubeconfigPath }), { fieldManager: 'tester' });
     const text = readFileSync(join(repository, 'crds/agentplane.dev_agentdeployments.yaml'), 'utf8');
     await client.apply(CUSTOM_RESOURCE_DEFINITIONS, parse(text) as CustomResourceDefinition);
-    await waitFor(() => client.list(RESOURCES.AgentDeployment).then(() => true), { timeoutMs: 60_000 });
+    await waitFor(() => client.list(RESOURCES.AgentDeployment).then(() => true));
     await client.create(NAMESPACES, { metadata: { name: NAMESPACE } });
-  }, 120_000);
+  });
   afterAll(() => client?.close());
 
   it.each(ROWS)('brings $what to the pods', async ({ spec, part, expected }) => {

@@ -72,5 +72,5 @@ describe('objects with nonsense in their annotations', () => {
       const { status } = await rollouts.plane.client.get(RESOURCES.AgentDeployment, at('healthy'));
       return isConditionTrue(status?.conditions, 'Ready');
     });
-  }, 240_000);
+  });
 });

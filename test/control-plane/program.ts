@@ -68,7 +68,7 @@ export class Program {
    * @param who in the failure, as in "the controller"
    */
   async waitUntil(message: string, who: string): Promise<void> {
-    await waitFor(() => this.said(message), { timeoutMs: 30_000, what: who }).catch((error: unknown) => {
+    await waitFor(() => this.said(message), { what: who }).catch((error: unknown) => {
       const tail = this.log.slice(-5).map((line) => JSON.stringify(line));
       throw new Error(`${who} did not say "${message}":\n${tail.join('\n')}`, { cause: error });
     });

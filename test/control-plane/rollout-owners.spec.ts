@@ -74,15 +74,11 @@ describe('names that others have or had', () => {
     await rollouts.deploy('untended', { listenerRef: { name: 'gone' } });
     await waitFor(async () => (await rollouts.revisions('untended')).length === 1);
     await rollouts.plane.client.delete(RESOURCES.Listener, at('gone'));
-    const ready = await waitFor(
-      async () => {
-        const { status } = await rollouts.plane.client.get(RESOURCES.AgentDeployment, at('untended'));
-        const found = findCondition(status?.conditions, 'Ready');
-        return found?.reason === 'ListenerMissing' && found;
-      },
-      // at once, and not with the next look at the tracing project
-      { timeoutMs: 20_000 },
-    );
+    const ready = await waitFor(async () => {
+      const { status } = await rollouts.plane.client.get(RESOURCES.AgentDeployment, at('untended'));
+      const found = findCondition(status?.conditions, 'Ready');
+      return found?.reason === 'ListenerMissing' && found;
+    });
     expect(ready.message).toMatch(/^Listener gone does not exist in this namespace; create it/);
     await waitFor(async () => (await rollouts.said('untended')).includes('ListenerMissing'));
   });

@@ -46,7 +46,7 @@ export function testRollouts(): Rollouts {
     await rollouts.start(
       await ControlPlane.start({ kubeconfigPath: server.kubeconfigPath, databaseUri: uri, folder }),
     );
-  }, 60_000);
+  });
   afterAll(() => rollouts.stop());
   return rollouts;
 }

@@ -32,7 +32,7 @@ const REVISION = 'zero-00001';
     agentUri = (await postgres.freshDatabase()).uri;
     plane = await ControlPlane.start({ kubeconfigPath: server.kubeconfigPath, databaseUri: uri, folder });
     await restartListener('SIGTERM');
-  }, 90_000);
+  });
   afterAll(async () => {
     await pod?.stop();
     await plane.stop();
@@ -121,5 +121,5 @@ const REVISION = 'zero-00001';
     await waitFor(leadsToAgent);
     expect(await reason()).toBe('Serving');
     await fallAsleep();
-  }, 240_000);
+  });
 });

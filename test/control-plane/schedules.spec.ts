@@ -6,7 +6,6 @@ import { ControlPlane, NAMESPACE } from './control-plane.js';
 
 const HOUR_MS = 3_600_000;
 /** Ticks come every ten seconds. */
-const PATIENT = { timeoutMs: 40_000 };
 
 describe('the controller’s schedules', () => {
   const server = testEmbeddedKube();
@@ -22,7 +21,7 @@ describe('the controller’s schedules', () => {
       isForExports: true,
     });
     projectId = (await plane.traces.projects.ensure(plane.tenantId, 'p')).id;
-  }, 60_000);
+  });
   afterAll(() => plane.stop());
 
   const at = (name: string) => ({ namespace: NAMESPACE, name });
@@ -76,20 +75,20 @@ describe('the controller’s schedules', () => {
       return items.find(
         ({ spec, status }) => spec.exportName === child.metadata.name && status?.attempt === 1,
       );
-    }, PATIENT);
+    });
     await plane.traces.exportProgress.claim(run.metadata.uid ?? '', 1);
     await plane.traces.exportProgress.finish(run.metadata.uid ?? '', 1);
     await waitFor(
       async () =>
         findCondition((await get(child.metadata.name)).status?.conditions, 'Completed')?.status === 'True',
-      { ...PATIENT, what: `${child.metadata.name} to be completed` },
+      { what: `${child.metadata.name} to be completed` },
     );
   }
 
   it('makes an export for each window that has ended, and what it carries', async () => {
     const startMs = Math.floor(Date.now() / 1000) * 1000 - 3 * HOUR_MS - 60_000;
     const id = await begin('three', whole(startMs));
-    await waitFor(async () => (await childrenOf(id)).length === 3, PATIENT);
+    await waitFor(async () => (await childrenOf(id)).length === 3);
     expect(await windows(id)).toEqual(hours(startMs, 3));
     const [child] = await childrenOf(id);
     expect(child?.spec).toMatchObject({
@@ -101,7 +100,7 @@ describe('the controller’s schedules', () => {
     const { status } = await waitFor(async () => {
       const found = await get('three');
       return found.status?.spawnedUntil === whole(startMs + 3 * HOUR_MS) && found;
-    }, PATIENT);
+    });
     expect(status).toMatchObject({
       nextSpawn: whole(startMs + 4 * HOUR_MS),
       windowsBehind: 0,
@@ -110,9 +109,9 @@ describe('the controller’s schedules', () => {
     expect(await ready('three')).toMatchObject({ status: 'True', reason: 'Scheduled' });
     // the window ended a minute ago: its rows are read ten minutes after its end
     const last = (await childrenOf(id)).at(-1)?.metadata.name ?? '';
-    await waitFor(async () => (await ready(last))?.reason === 'WaitingForWindow', PATIENT);
+    await waitFor(async () => (await ready(last))?.reason === 'WaitingForWindow');
     await plane.client.merge(RESOURCES.BulkExport, at('three'), { spec: { cancel: true } });
-    await waitFor(async () => (await ready('three'))?.reason === 'Cancelled', PATIENT);
+    await waitFor(async () => (await ready('three'))?.reason === 'Cancelled');
     for (const one of await childrenOf(id))
       expect([one.spec.cancel, findCondition(one.status?.conditions, 'Failed')]).toEqual([false, undefined]);
     await plane.client.delete(RESOURCES.BulkExport, at('three'));
@@ -125,14 +124,14 @@ describe('the controller’s schedules', () => {
     const startMs = Math.floor(Date.now() / HOUR_MS) * HOUR_MS - 6 * HOUR_MS;
     const id = await begin('late', whole(startMs));
     await plane.startController({ AGENTPLANE_EXPORT_CONCURRENT_EXPORTS: '2' });
-    await waitFor(async () => (await ready('late'))?.reason === 'CatchingUp', PATIENT);
-    await waitFor(async () => (await childrenOf(id)).length === 2, PATIENT);
+    await waitFor(async () => (await ready('late'))?.reason === 'CatchingUp');
+    await waitFor(async () => (await childrenOf(id)).length === 2);
     expect((await get('late')).status?.windowsBehind).toBeGreaterThanOrEqual(4);
     for (let done = 0; done < 4; done++) {
       const children = await waitFor(async () => {
         const found = await childrenOf(id);
         return found.length > done && found;
-      }, PATIENT);
+      });
       // killed between any two steps it makes the same exports
       if (done === 1) {
         await plane.program('controller').end('SIGKILL');
@@ -141,7 +140,7 @@ describe('the controller’s schedules', () => {
       const next = children[done];
       if (next) await work(next);
     }
-    await waitFor(async () => (await childrenOf(id)).length >= 6, PATIENT);
+    await waitFor(async () => (await childrenOf(id)).length >= 6);
     expect((await windows(id)).slice(0, 6)).toEqual(hours(startMs, 6));
     await plane.client.merge(RESOURCES.BulkExport, at('late'), { spec: { cancel: true } });
     await cancelAll(id);
@@ -150,11 +149,11 @@ describe('the controller’s schedules', () => {
   it('makes nothing while it is suspended, then every window that ended meanwhile', async () => {
     const startMs = Math.floor(Date.now() / 1000) * 1000 - 2 * HOUR_MS - 900_000;
     const id = await begin('paused', whole(startMs), { suspend: true });
-    await waitFor(async () => (await ready('paused'))?.reason === 'Suspended', PATIENT);
+    await waitFor(async () => (await ready('paused'))?.reason === 'Suspended');
     expect((await get('paused')).status?.windowsBehind).toBe(2);
     expect(await windows(id)).toEqual([]);
     await plane.client.merge(RESOURCES.BulkExport, at('paused'), { spec: { suspend: false } });
-    await waitFor(async () => (await childrenOf(id)).length === 2, PATIENT);
+    await waitFor(async () => (await childrenOf(id)).length === 2);
     expect(await windows(id)).toEqual(hours(startMs, 2));
     await cancelAll(id);
     await plane.client.merge(RESOURCES.BulkExport, at('paused'), { spec: { cancel: true } });
@@ -167,10 +166,10 @@ describe('the controller’s schedules', () => {
     const id = await begin('limited', whole(startMs));
     // with the first export already made
     const isAtLimit = async () => (await ready('limited'))?.message?.includes('as many as may run') === true;
-    await waitFor(isAtLimit, { ...PATIENT, what: 'the schedule to be at its limit' });
+    await waitFor(isAtLimit, { what: 'the schedule to be at its limit' });
     expect(await windows(id)).toEqual(hours(startMs, 1));
     await limit(null);
-    await waitFor(async () => (await childrenOf(id)).length === 2, PATIENT);
+    await waitFor(async () => (await childrenOf(id)).length === 2);
     await plane.client.merge(RESOURCES.BulkExport, at('limited'), { spec: { cancel: true } });
     await cancelAll(id);
   });
@@ -180,7 +179,7 @@ describe('the controller’s schedules', () => {
     const id = await begin('asked', whole(startMs));
     const request = { id: '9a8b7c6d-0000-4000-8000-000000000002' };
     await plane.client.merge(RESOURCES.BulkExport, at('asked'), { spec: { runRequest: request } });
-    await waitFor(async () => (await get('asked')).status?.handledRunRequestId === request.id, PATIENT);
+    await waitFor(async () => (await get('asked')).status?.handledRunRequestId === request.id);
     const [child, ...others] = await childrenOf(id);
     expect(others).toEqual([]);
     expect(child?.spec).toMatchObject({

@@ -87,13 +87,13 @@ export function itHasNoDowntime(size: ZeroDowntimeSize, withinMs: number): void 
       // as many runs at a time as there are streams
       secrets: [{ name: 'N_JOBS_PER_WORKER', value: String(2 * size.streams) }],
     });
-  }, 400_000);
+  });
 
   afterAll(async () => {
     await platform?.stop();
     removeDataFolder(dataFolder);
     rmSync(broken, { recursive: true, force: true });
-  }, 120_000);
+  });
 
   async function call<T>(method: string, path: string, body?: unknown): Promise<T> {
     const answer = await fetch((await deployment.url()) + path, {
@@ -147,42 +147,38 @@ export function itHasNoDowntime(size: ZeroDowntimeSize, withinMs: number): void 
     }
   }
 
-  it(
-    'answers every request and loses no event of a stream while revisions take over, fail, are cancelled and go back',
-    async () => {
-      const held = await holdStreams();
-      await waitFor(() => held.every(({ stream }) => stream.heard.length > 0), {
-        ...{ timeoutMs: withinMs, what: 'all streams to begin' },
-      });
-      const load = new RequestLoad(await deployment.url(), headersOf(platform), {
-        ...{ callers: size.callers, pauseMs: 50 },
-      });
-      await rollOut();
-      await waitFor(() => load.asked >= size.requests, { timeoutMs: withinMs, what: 'all requests' });
-      // a server that was replaced hands its runs to another
-      await waitFor(() => held.every(({ stream }) => stream.resumed > 0), {
-        ...{ timeoutMs: withinMs, what: 'all streams to lose their server' },
-      });
-      const seen = await load.stop();
-      await call('PUT', '/store/items', { namespace: ['pacing'], key: 'over', value: { isOver: true } });
-      await Promise.all(held.map(({ stream }) => stream.done));
-      const resumed = held.map(({ stream }) => stream.resumed);
-      process.stderr.write(
-        `${seen.asked} requests, ${seen.failures.length} failed, p50 ${Math.round(seen.p50Ms)} ms, ` +
-          `slowest ${Math.round(seen.slowestMs)} ms; ${held.length} streams of ` +
-          `${held.reduce((sum, { stream }) => sum + stream.heard.length, 0)} events, resumed ` +
-          `${Math.min(...resumed)} to ${Math.max(...resumed)} times\n`,
-      );
-      expect(seen.failures).toEqual([]);
-      let repeated = 0;
-      for (const { path, stream } of held) {
-        const { values } = await call<{ values: { steps: number } }>('GET', `${path}/state`);
-        repeated += expectWhole(stream, values.steps);
-      }
-      process.stderr.write(`${repeated} steps that had ended were performed again\n`);
-    },
-    withinMs,
-  );
+  it('answers every request and loses no event of a stream while revisions take over, fail, are cancelled and go back', async () => {
+    const held = await holdStreams();
+    await waitFor(() => held.every(({ stream }) => stream.heard.length > 0), {
+      ...{ timeoutMs: withinMs, what: 'all streams to begin' },
+    });
+    const load = new RequestLoad(await deployment.url(), headersOf(platform), {
+      ...{ callers: size.callers, pauseMs: 50 },
+    });
+    await rollOut();
+    await waitFor(() => load.asked >= size.requests, { timeoutMs: withinMs, what: 'all requests' });
+    // a server that was replaced hands its runs to another
+    await waitFor(() => held.every(({ stream }) => stream.resumed > 0), {
+      ...{ timeoutMs: withinMs, what: 'all streams to lose their server' },
+    });
+    const seen = await load.stop();
+    await call('PUT', '/store/items', { namespace: ['pacing'], key: 'over', value: { isOver: true } });
+    await Promise.all(held.map(({ stream }) => stream.done));
+    const resumed = held.map(({ stream }) => stream.resumed);
+    process.stderr.write(
+      `${seen.asked} requests, ${seen.failures.length} failed, p50 ${Math.round(seen.p50Ms)} ms, ` +
+        `slowest ${Math.round(seen.slowestMs)} ms; ${held.length} streams of ` +
+        `${held.reduce((sum, { stream }) => sum + stream.heard.length, 0)} events, resumed ` +
+        `${Math.min(...resumed)} to ${Math.max(...resumed)} times\n`,
+    );
+    expect(seen.failures).toEqual([]);
+    let repeated = 0;
+    for (const { path, stream } of held) {
+      const { values } = await call<{ values: { steps: number } }>('GET', `${path}/state`);
+      repeated += expectWhole(stream, values.steps);
+    }
+    process.stderr.write(`${repeated} steps that had ended were performed again\n`);
+  });
 }
 
 function headersOf(platform: Platform, hasBody = false): Record<string, string> {

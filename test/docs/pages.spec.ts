@@ -22,8 +22,8 @@ describe('the pages by task', () => {
     await reader.begin();
     const [, deploy] = pageBlocks(join(repository, 'README.md'));
     if (deploy) await reader.paste(deploy);
-  }, 240_000);
-  afterAll(() => reader.end(), 60_000);
+  });
+  afterAll(() => reader.end());
 
   const blocks = PAGES.flatMap((page) =>
     pageBlocks(join(repository, 'docs', page)).map((block): [string, string, PageBlock] => [

@@ -15,8 +15,8 @@ describe('the README', () => {
   beforeAll(async () => {
     if (kubectl === undefined) leaveOut('kubectl');
     else await reader.begin();
-  }, 180_000);
-  afterAll(() => reader.end(), 60_000);
+  });
+  afterAll(() => reader.end());
 
   it('begins with the start of the platform', () => {
     expect(first?.commands).toBe(START);

@@ -9,8 +9,8 @@ describe('the tutorial', () => {
   const reader = new PageReader();
   const [first, ...blocks] = pageBlocks(join(repository, 'docs', 'tutorial.md'));
 
-  beforeAll(() => reader.begin(), 180_000);
-  afterAll(() => reader.end(), 60_000);
+  beforeAll(() => reader.begin());
+  afterAll(() => reader.end());
 
   it('begins as the README does', () => {
     expect(first?.commands).toBe(START);
@@ -20,6 +20,5 @@ describe('the tutorial', () => {
   it.each(blocks.map((block): [string, PageBlock] => [block.commands.split('\n', 1)[0] ?? '', block]))(
     'runs %s',
     (_title, block) => reader.paste(block),
-    180_000,
   );
 });

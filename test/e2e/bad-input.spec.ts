@@ -59,14 +59,14 @@ describe('bad input', () => {
             `/v2/deployments/${deployment.id}/revisions/${deployment.latest_revision_id}`,
           )
         ).body.status === 'DEPLOYED',
-      { what: 'the good deployment', timeoutMs: 90_000 },
+      { what: 'the good deployment' },
     );
-  }, 240_000);
+  });
 
   afterAll(async () => {
     await platform.stop();
     removeDataFolder(dataFolder);
-  }, 60_000);
+  });
 
   function places(refusal: Refusal): string[] {
     if (typeof refusal.detail === 'string') throw new Error(`a string, not a list: ${refusal.detail}`);
@@ -219,7 +219,7 @@ describe('bad input', () => {
         );
         return body.status.endsWith('FAILED') ? body : undefined;
       },
-      { what: 'the revision to fail', timeoutMs: 90_000 },
+      { what: 'the revision to fail' },
     );
     // adding a mended folder again deploys nothing by itself, and the answer states it
     expect(addImage()).toContain('good keeps the image as it was; --deploy makes new revisions');
@@ -242,7 +242,7 @@ describe('bad input', () => {
     await client.runs.wait(null, 'agent', {
       input: { messages: [{ role: 'user', content: 'still there?' }] },
     });
-  }, 150_000);
+  });
 
   it('shows CREATE_FAILED of a revision that cannot be made, and why, until that is mended', async () => {
     const { kubeconfig } = platform.credentials;
@@ -273,7 +273,7 @@ describe('bad input', () => {
           );
           return found.body.status === status && found.body;
         },
-        { what: status, timeoutMs: 60_000 },
+        { what: status },
       );
     expect(await shows('CREATE_FAILED')).toMatchObject({
       status_reason: 'SecretMissing',
@@ -288,10 +288,9 @@ describe('bad input', () => {
     expect((await rest.call('DELETE', `/v2/deployments/${made.id}`)).status).toBeLessThan(300);
     await waitFor(async () => (await rest.get(`/v2/deployments/${made.id}`)).status === 404, {
       what: 'the end of the deployment',
-      timeoutMs: 60_000,
     });
     await client.close();
-  }, 150_000);
+  });
 
   it('refuses callers of the agent without a key of its workspace', async () => {
     const { body } = await rest.get<Deployment>(`/v2/deployments/${deployment.id}`);

@@ -162,7 +162,7 @@ describe('agentplane', () => {
       new RegExp(`port ${port} of the REST interface is taken by another program.*--listen`),
     );
     expect([ending.code, ending.said]).toEqual([1, '']);
-  }, 60_000);
+  });
 
   it('names the taken port of Postgres and the way out', async () => {
     const data = join(folder, 'no-postgres');
@@ -177,7 +177,7 @@ describe('agentplane', () => {
       new RegExp(`port ${port} of Postgres is taken by another program.*remove "postgres" from .*ports.json`),
     );
     expect([ending.code, ending.said]).toEqual([1, '']);
-  }, 60_000);
+  });
 
   it('leaves no Postgres behind when interrupted while Postgres starts', async () => {
     const data = join(folder, 'interrupted');
@@ -195,12 +195,12 @@ describe('agentplane', () => {
         existsSync(note)
           ? readFileSync(note, 'utf8').trim() || undefined
           : existsSync(join(data, 'postgres')) && data,
-      { what: 'the place of Postgres', timeoutMs: 60_000 },
+      { what: 'the place of Postgres' },
     );
     child.kill('SIGINT');
     await ended;
     const left = listProcesses().filter(({ command }) => command.includes(place));
     expect(left.map(({ command }) => command)).toEqual([]);
     if (existsSync(note)) rmSync(join(place, '..'), { recursive: true, force: true });
-  }, 60_000);
+  });
 });

@@ -69,7 +69,7 @@ const SIZE = { dbCpu: 0.5, dbMemoryMb: 512, dbStorageGi: 5, dbMaxConnections: 90
       await client.apply(CUSTOM_RESOURCE_DEFINITIONS, parse(text) as CustomResourceDefinition);
     }
     for (const ref of Object.values(RESOURCES) as readonly ResourceRef[])
-      await waitFor(() => client.list(ref).then(() => true), { timeoutMs: 30_000 });
+      await waitFor(() => client.list(ref).then(() => true));
     const labels = { 'pod-security.kubernetes.io/enforce': 'restricted' };
     await client.create(NAMESPACES, { metadata: { name: NAMESPACE, labels } });
     const tenantId = '7b0c1a52-1111-4222-8333-444455556666';
@@ -111,14 +111,14 @@ const SIZE = { dbCpu: 0.5, dbMemoryMb: 512, dbStorageGi: 5, dbMaxConnections: 90
     });
     informers.start();
     await informers.synced();
-  }, 240_000);
+  });
 
   afterAll(async () => {
     await informers?.stop();
     await controller?.close();
     await client?.close();
     cluster?.down();
-  }, 120_000);
+  });
 
   const keyOf = (name: string) => ({ namespace: NAMESPACE, name });
 
@@ -147,11 +147,9 @@ const SIZE = { dbCpu: 0.5, dbMemoryMb: 512, dbStorageGi: 5, dbMaxConnections: 90
       shown = `${deploymentWireStatus(found)} ${reason}: ${message} | ${database?.status} ${database?.message} | ${ignored ?? '-'}`;
       return expected.test(shown);
     };
-    await waitFor(look, { timeoutMs: 60_000, what: `${name} to be as ${String(expected)}` }).catch(
-      (error) => {
-        throw new Error(`it is: ${shown}`, { cause: error });
-      },
-    );
+    await waitFor(look, { what: `${name} to be as ${String(expected)}` }).catch((error) => {
+      throw new Error(`it is: ${shown}`, { cause: error });
+    });
     if (!found) throw new Error(`${name} does not exist`);
     return found;
   }
@@ -209,7 +207,7 @@ const SIZE = { dbCpu: 0.5, dbMemoryMb: 512, dbStorageGi: 5, dbMaxConnections: 90
     await session.end();
     // a third of what the server has would be 32
     expect(rows).toEqual([{ name: address.username, connections: 90, super: false }]);
-  }, 180_000);
+  });
 
   it('waits again while the pod is not ready', async () => {
     await reportPod('a', false);
@@ -219,7 +217,7 @@ const SIZE = { dbCpu: 0.5, dbMemoryMb: 512, dbStorageGi: 5, dbMaxConnections: 90
     );
     await reportPod('a', true);
     await reconcileUntil('a', /^READY .* True database exists/);
-  }, 120_000);
+  });
 
   it('keeps its volume when no size is asked for any longer, and reports one that the cluster refuses', async () => {
     await change('a', { dbStorageGi: null });
@@ -233,7 +231,7 @@ const SIZE = { dbCpu: 0.5, dbMemoryMb: 512, dbStorageGi: 5, dbMaxConnections: 90
     );
     await change('a', { dbStorageGi: 5 });
     await reconcileUntil('a', /^READY .* True database exists/);
-  }, 120_000);
+  });
 
   it('refuses to begin with an empty one when the password or its Secret is lost', async () => {
     const secret = await client.get(SECRETS, keyOf('a-postgres'));
@@ -253,22 +251,19 @@ const SIZE = { dbCpu: 0.5, dbMemoryMb: 512, dbStorageGi: 5, dbMaxConnections: 90
       data: secret.data ?? {},
     });
     await reconcileUntil('a', /^READY .* True database exists, on a server of its own/);
-  }, 120_000);
+  });
 
   it('removes the server with its volume and its Secret when it is deleted', async () => {
     await client.delete(RESOURCES.AgentDeployment, keyOf('a'));
-    await waitFor(
-      async () => {
-        await reconciler.reconcile(keyOf('a')).catch(() => undefined);
-        return (await client.find(RESOURCES.AgentDeployment, keyOf('a'))) === undefined;
-      },
-      { timeoutMs: 60_000 },
-    );
+    await waitFor(async () => {
+      await reconciler.reconcile(keyOf('a')).catch(() => undefined);
+      return (await client.find(RESOURCES.AgentDeployment, keyOf('a'))) === undefined;
+    });
     const refs: readonly ResourceRef[] = [
       ...[STATEFUL_SETS, SERVICES, PERSISTENT_VOLUME_CLAIMS, NETWORK_POLICIES, SECRETS],
     ];
     for (const ref of refs) expect(await client.find(ref, keyOf('a-postgres'))).toBeUndefined();
-  }, 120_000);
+  });
 
   it('stays on the shared server where its database began there, and reports that', async () => {
     await create('b', { dbMaxConnections: 90 });
@@ -281,7 +276,7 @@ const SIZE = { dbCpu: 0.5, dbMemoryMb: 512, dbStorageGi: 5, dbMaxConnections: 90
     );
     expect((await ADDRESS('b')).hostname).toBe('127.0.0.1');
     expect(await client.find(STATEFUL_SETS, keyOf('b-postgres'))).toBeUndefined();
-  }, 120_000);
+  });
 });
 
 const PROJECT = { id: '11111111-1111-4111-8111-111111111111' } as never;

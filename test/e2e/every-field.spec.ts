@@ -63,13 +63,13 @@ describe.each(HOMES)('a deployment with every field on $name', ({ name, isReal, 
     kubectl = new Kubectl(program, platform.credentials.kubeconfig);
     await kubectl.run(['create', 'serviceaccount', 'mine']);
     await kubectl.run(['create', 'configmap', 'settings', '--from-literal=word=from the map']);
-  }, 240_000);
+  });
 
   afterAll(async () => {
     await platform?.stop();
     cluster?.down();
     removeDataFolder(dataFolder);
-  }, 120_000);
+  });
 
   (isThere ? it : it.skip)(
     'drives something by each, or names it as ignored',
@@ -143,7 +143,6 @@ describe.each(HOMES)('a deployment with every field on $name', ({ name, isReal, 
       await kubectl.run(['delete', 'adep', 'every', '--timeout=90s']);
       await waitFor(async () => (await read('deploy,pods,svc', '-l', 'team=fields', '-o', 'name')) === '', {
         what: 'its objects to go',
-        timeoutMs: 60_000,
       });
     },
     300_000,

@@ -85,13 +85,13 @@ describe('deployments from git', () => {
         [integration]: formatGitIntegration({ name: 'ours', host: git.host, token: TOKEN, ca: git.ca }),
       },
     });
-  }, 180_000);
+  });
   afterAll(async () => {
     await client?.close();
     await platform?.stop();
     await git?.close();
     removeDataFolder(dataFolder);
-  }, 60_000);
+  });
 
   const deploy = async (name: string, config: object = {}, revision: object = {}): Promise<Deployment> => {
     const { status, body } = await rest.post<Deployment>('/v2/deployments', {
@@ -188,7 +188,7 @@ describe('deployments from git', () => {
     // what tells that a later push is one, before the branch is looked at again
     const marks = [revision, await arev(next.name)].map(({ spec }) => spec.git?.buildOnPush);
     expect(marks).toEqual([undefined, true]);
-  }, 180_000);
+  });
 
   it.each<[string, object, object, string, RegExp]>([
     [
@@ -205,48 +205,40 @@ describe('deployments from git', () => {
       'RefNotFound',
       /^none does not exist in https:/,
     ],
-  ])(
-    'reports %s by REST and on the resources',
-    async (_, config, ref, reason, message) => {
-      const name = `broken-${randomUUID().slice(0, 8)}`;
-      const { last } = await follow(await deploy(name, config, ref));
-      expect(last).toMatchObject({ status: 'BUILD_FAILED', status_reason: reason });
-      expect(last.status_message).toMatch(message);
-      await waitFor(async () => {
-        const { status } = await arev(`${name}-00001`);
-        const ready = status?.conditions?.find(({ type }) => type === 'Ready');
-        return ready?.status === 'False' && ready.reason === reason && ready.message === last.status_message;
-      }, PATIENT);
-      if (!('build_command' in config)) return;
-      // the log is kept once the end is reported
-      const place = { namespace: NAMESPACE, name: `${name}-00001-build` };
-      const kept = await waitFor(() => client.find(CONFIG_MAPS, place), PATIENT);
-      expect(kept.data?.['build.log']).toContain('what went wrong');
-    },
-    120_000,
-  );
+  ])('reports %s by REST and on the resources', async (_, config, ref, reason, message) => {
+    const name = `broken-${randomUUID().slice(0, 8)}`;
+    const { last } = await follow(await deploy(name, config, ref));
+    expect(last).toMatchObject({ status: 'BUILD_FAILED', status_reason: reason });
+    expect(last.status_message).toMatch(message);
+    await waitFor(async () => {
+      const { status } = await arev(`${name}-00001`);
+      const ready = status?.conditions?.find(({ type }) => type === 'Ready');
+      return ready?.status === 'False' && ready.reason === reason && ready.message === last.status_message;
+    }, PATIENT);
+    if (!('build_command' in config)) return;
+    // the log is kept once the end is reported
+    const place = { namespace: NAMESPACE, name: `${name}-00001-build` };
+    const kept = await waitFor(() => client.find(CONFIG_MAPS, place), PATIENT);
+    expect(kept.data?.['build.log']).toContain('what went wrong');
+  });
 
-  itLong(
-    'queues a build again whose builder found the disk full',
-    async () => {
-      const mark = join(tmpdir(), `had-no-room-${randomUUID()}`);
-      const message = JSON.stringify({ reason: 'DiskFull', message: 'no room' });
-      // ends the builder with the message that it leaves then, the first time
-      const build_command = [
-        `test -e ${mark} && exit 0; : > ${mark}`,
-        `path=$(tr '\\0' '\\n' < /proc/$PPID/environ | sed -n 's/^TERMINATION_MESSAGE_PATH=//p')`,
-        `echo '${message}' > "$path"; kill -9 $PPID`,
-      ].join('; ');
-      const deployment = await deploy('no-room', { build_command });
-      const built = () => arev('no-room-00001').then(({ status }) => status);
-      const waits = await waitFor(async () => {
-        const condition = (await built())?.conditions?.find(({ type }) => type === 'Built');
-        return condition?.reason === 'BuildQueued' && /disk|Job/.test(condition.message) && (await built());
-      }, PATIENT);
-      expect(waits.build).toBeUndefined();
-      expect((await follow(deployment)).last).toMatchObject({ status: 'DEPLOYED' });
-      rmSync(mark);
-    },
-    240_000,
-  );
+  itLong('queues a build again whose builder found the disk full', async () => {
+    const mark = join(tmpdir(), `had-no-room-${randomUUID()}`);
+    const message = JSON.stringify({ reason: 'DiskFull', message: 'no room' });
+    // ends the builder with the message that it leaves then, the first time
+    const build_command = [
+      `test -e ${mark} && exit 0; : > ${mark}`,
+      `path=$(tr '\\0' '\\n' < /proc/$PPID/environ | sed -n 's/^TERMINATION_MESSAGE_PATH=//p')`,
+      `echo '${message}' > "$path"; kill -9 $PPID`,
+    ].join('; ');
+    const deployment = await deploy('no-room', { build_command });
+    const built = () => arev('no-room-00001').then(({ status }) => status);
+    const waits = await waitFor(async () => {
+      const condition = (await built())?.conditions?.find(({ type }) => type === 'Built');
+      return condition?.reason === 'BuildQueued' && /disk|Job/.test(condition.message) && (await built());
+    }, PATIENT);
+    expect(waits.build).toBeUndefined();
+    expect((await follow(deployment)).last).toMatchObject({ status: 'DEPLOYED' });
+    rmSync(mark);
+  });
 });

@@ -42,12 +42,12 @@ describe('a platform that serves other machines', () => {
   beforeAll(async () => {
     platform = await startPlatform(data, { more: LISTEN });
     tls = readTls();
-  }, 180_000);
+  });
   afterAll(async () => {
     await platform?.stop();
     removeDataFolder(data);
     rmSync(folder, { recursive: true, force: true });
-  }, 60_000);
+  });
 
   it('names an address that others reach, and shows the fingerprint of its certificate', async () => {
     const outside = Object.values(networkInterfaces())
@@ -99,7 +99,7 @@ describe('a platform that serves other machines', () => {
     platform = await startPlatform(data, { more: LISTEN });
     expect(readTls()).toEqual(tls);
     expect(readFileSync(tls.certificate, 'utf8')).toBe(before);
-  }, 180_000);
+  });
 
   async function add(name: string, ...more: readonly string[]): Promise<void> {
     const keyFile = join(folder, 'key');

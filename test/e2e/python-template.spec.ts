@@ -73,14 +73,14 @@ print(values["messages"][-1]["content"])
     await source.commit({});
     platform = await startPlatform(dataFolder, { environment: { AGENTPLANE_BUILD_PYTHON_INDEX: index.url } });
     rest = new Rest(platform.credentials);
-  }, 180_000);
+  });
   afterAll(async () => {
     await platform?.stop();
     await git?.close();
     await index?.close();
     removeDataFolder(dataFolder);
     rmSync(folder, { recursive: true, force: true });
-  }, 60_000);
+  });
 
   const integrate = async (): Promise<string> => {
     const id = randomUUID();
@@ -186,7 +186,7 @@ print(values["messages"][-1]["content"])
     const refused = await deployFromGit('own-install', integration, { install_command: 'true' });
     expect(refused).toMatchObject({ status: 'BUILD_FAILED' });
     expect(refused.status_message).toContain('left no environment in .venv');
-  }, 300_000);
+  });
 
   it('takes it as a folder, and answers both SDKs', async () => {
     cpSync(TEMPLATE, folder, { recursive: true });
@@ -200,5 +200,5 @@ print(values["messages"][-1]["content"])
       status: 'DEPLOYED',
     });
     await projectWith('added', await expectAnswers('added'));
-  }, 300_000);
+  });
 });

@@ -69,13 +69,13 @@ spec:
     cluster = RealCluster.up(home ?? '');
     platform = await startPlatform(dataFolder, { more: ['--kubeconfig', cluster.kubeconfig] });
     kubectl = new Kubectl(join(home ?? '', 'bin', 'kubectl'), platform.credentials.kubeconfig);
-  }, 240_000);
+  });
 
   afterAll(async () => {
     await platform?.stop();
     cluster?.down();
     removeDataFolder(dataFolder);
-  }, 120_000);
+  });
 
   async function agent(): Promise<Client> {
     const url = (await kubectl.run(['get', 'adep', 'sample-agent', '-o', 'jsonpath={.status.url}'])).trim();
@@ -103,7 +103,7 @@ spec:
       await kubectl.run(['get', 'pods', '-l', 'agentplane.dev/revision=sample-agent-00001', '-o', 'wide']),
     ).toMatch(/1\/1 +Running.*agentplane-/);
     expect(await ask(await agent(), 'what is 2 + 40?')).toContain('42');
-  }, 180_000);
+  });
 
   it('leaves the number of pods to a HorizontalPodAutoscaler of the user while there is one', async () => {
     const workload = 'sample-agent-00001';
@@ -114,7 +114,6 @@ spec:
     // its controller looks every 15 s
     await waitFor(async () => (await read('{.status.readyReplicas}')) === '2', {
       what: 'the autoscaler to ask for a second pod',
-      timeoutMs: 90_000,
     });
     const generation = await read('{.metadata.generation}');
     const pod = (
@@ -122,14 +121,13 @@ spec:
     ).split('\n')[0];
     // each change of a pod has the listener apply the Deployment
     await kubectl.run(['delete', pod ?? '', '--timeout=60s']);
-    await waitFor(async () => (await read('{.status.readyReplicas}')) === '2', { timeoutMs: 60_000 });
+    await waitFor(async () => (await read('{.status.readyReplicas}')) === '2');
     expect([await read('{.spec.replicas}'), await read('{.metadata.generation}')]).toEqual(['2', generation]);
     await kubectl.run(['delete', '-f', file]);
     await waitFor(async () => (await read('{.spec.replicas}')) === '1', {
       what: 'the listener to take the number back',
-      timeoutMs: 60_000,
     });
-  }, 240_000);
+  });
 
   it('leaves pods of others alone on the cluster that it joined', async () => {
     const file = join(dataFolder, 'foreign.yaml');
@@ -139,15 +137,13 @@ spec:
       kubectl.run(['get', 'pods', '-n', 'foreign', '-l', `app=${kind}`, '-o', 'jsonpath={.items[*].status}']);
     await waitFor(async () => /untolerated taint/.test(await messages('web')), {
       what: 'the scheduler to leave the pod',
-      timeoutMs: 30_000,
     });
     await waitFor(async () => (await messages('everywhere')).includes('NodeAffinity'), {
       what: 'the node to refuse the pod of the DaemonSet',
-      timeoutMs: 30_000,
     });
     expect(await messages('everywhere')).not.toContain('containerID');
     await kubectl.run(['delete', '-f', file, '--timeout=60s']);
-  }, 120_000);
+  });
 
   it('shows the logs of its pods', async () => {
     const logs = await kubectl.run(['logs', 'deploy/sample-agent-00001']);
@@ -198,7 +194,7 @@ spec:
         (await kubectl.run(['get', 'svc', 'sample-agent', '-o', 'jsonpath={.spec.selector}'])).includes(
           'sample-agent-00002',
         ),
-      { what: 'the Service to point to the second revision', timeoutMs: 120_000 },
+      { what: 'the Service to point to the second revision' },
     );
     await new Promise((resolve) => setTimeout(resolve, 3000));
     going = false;
@@ -208,9 +204,9 @@ spec:
       async () =>
         (await kubectl.run(['get', 'deploy', 'sample-agent-00001', '-o', 'jsonpath={.spec.replicas}'])) ===
         '0',
-      { what: 'the first revision to be scaled to zero', timeoutMs: 120_000 },
+      { what: 'the first revision to be scaled to zero' },
     );
-  }, 300_000);
+  });
 
   it('exports through Jobs', async () => {
     await kubectl.run(['apply', '-f', join(repository, 'examples/export.yaml')]);
@@ -219,7 +215,7 @@ spec:
     expect(Number(await kubectl.run(['get', 'bx', name, '-o', 'jsonpath={.status.rows}']))).toBeGreaterThan(
       0,
     );
-  }, 180_000);
+  });
 
   it('gives no container a Secret or a volume of the platform that a deployment names', async () => {
     await makeSecrets(kubectl);
@@ -247,12 +243,11 @@ spec:
     };
     await waitFor(async () => (await reports()).every(({ report }) => /Refused/.test(report)), {
       what: 'each deployment to be refused',
-      timeoutMs: 60_000,
     });
     expect(await reports()).toEqual(forbidden.map(({ name, report }) => ({ name, report })));
     expect(await kubectl.run(['get', 'arev', '-o', 'name'])).not.toContain('greedy-');
     await kubectl.run(['delete', 'adep', 'victim', ...forbidden.map(({ name }) => name), '--timeout=60s']);
-  }, 180_000);
+  });
 
   it('deletes everything that it made', async () => {
     await kubectl.run(['delete', 'adep', 'sample-agent', '--timeout=90s']);
@@ -270,9 +265,9 @@ spec:
         const jobs = await kubectl.run(['get', 'jobs', '-n', 'agentplane-system', '-o', 'name']);
         return left.trim() === '' && jobs.trim() === '';
       },
-      { what: 'children to go', timeoutMs: 60_000 },
+      { what: 'children to go' },
     );
-  }, 150_000);
+  });
 });
 
 if (!home) it('needs a real Kubernetes', () => leaveOut('a real Kubernetes'));

@@ -20,8 +20,6 @@ interface Revision {
   readonly status_reason: string | null;
 }
 
-const PATIENT = { timeoutMs: 60_000 };
-
 describe('a deployment with a min_scale of 0 on one machine', () => {
   const dataFolder = newDataFolder();
   const binary = findKubectl();
@@ -37,13 +35,13 @@ describe('a deployment with a min_scale of 0 on one machine', () => {
     kubernetes = new KubeClient(connection, { fieldManager: 'test' });
     if (binary) kubectl = new Kubectl(binary, platform.credentials.kubeconfig);
     else leaveOut('kubectl');
-  }, 180_000);
+  });
 
   afterAll(async () => {
     await kubernetes.close();
     await platform.stop();
     removeDataFolder(dataFolder);
-  }, 60_000);
+  });
 
   async function create(name: string, more: object = {}): Promise<string> {
     const { status, body } = await rest.post<Deployment>('/v2/deployments', {
@@ -70,7 +68,7 @@ describe('a deployment with a min_scale of 0 on one machine', () => {
         if (reasons.includes(found.status_reason ?? '')) return found;
         throw new Error(`${found.status} ${found.status_reason}: ${found.status_message}`);
       },
-      { ...PATIENT, what: `${reasons.join(' or ')} of ${id}` },
+      { what: `${reasons.join(' or ')} of ${id}` },
     );
   }
 
@@ -95,7 +93,7 @@ describe('a deployment with a min_scale of 0 on one machine', () => {
       status: 'DEPLOYED',
       status_reason: 'Asleep',
     });
-    await waitFor(async () => (await podsOf('napper')).length === 0, PATIENT);
+    await waitFor(async () => (await podsOf('napper')).length === 0);
     if (kubectl) {
       const shown = await kubectl.run(['get', 'adep', 'napper']);
       expect(shown).toContain('Asleep');
@@ -110,7 +108,7 @@ describe('a deployment with a min_scale of 0 on one machine', () => {
     expect((await until(id, 'Ready')).status_message).toBe('the newest revision serves');
     const { body: events } = await rest.get<unknown>(`/v2/deployments/${id}/events`);
     for (const reason of ['FellAsleep', 'Woken']) expect(JSON.stringify(events)).toContain(reason);
-  }, 180_000);
+  });
 
   /** When a cron is due that the deployment is asleep for; sooner where the machine is fast. */
   async function sleepUntilCron(id: string, client: Client): Promise<number> {
@@ -125,7 +123,7 @@ describe('a deployment with a min_scale of 0 on one machine', () => {
           if (isAsleep && (await podsOf('clockwork')).length === 0) return 'in time';
           return Date.now() > at.getTime() - 3_000 && 'too late';
         },
-        { timeoutMs: 180_000, what: 'its sleep' },
+        { what: 'its sleep' },
       );
       if (sleeps === 'in time') return at.getTime();
       await until(id, 'Ready');
@@ -141,19 +139,19 @@ describe('a deployment with a min_scale of 0 on one machine', () => {
     const client = clientOf(await get(id));
     const dueMs = await sleepUntilCron(id, client);
     await until(id, 'Waking', 'Ready');
-    await waitFor(() => Date.now() > dueMs + 1_500, { timeoutMs: 180_000 });
+    await waitFor(() => Date.now() > dueMs + 1_500);
     // a request is held until its pod is ready
     const threads = await waitFor(async () => {
       const found = await client.threads.search();
       return found.length > 0 && found;
-    }, PATIENT);
+    });
     expect(threads).toHaveLength(1);
     const [run, ...others] = await client.runs.list(threads[0]?.thread_id ?? '');
     expect(others).toEqual([]);
     expect(Date.parse(run?.created_at ?? '')).toBeGreaterThanOrEqual(dueMs);
     await until(id, 'Asleep');
     expect((await client.threads.search()).length).toBe(1);
-  }, 480_000);
+  });
 
   it('sleeps through a killed platform, and wakes for the first request to the next', async () => {
     const id = await create('sleeper');
@@ -170,5 +168,5 @@ describe('a deployment with a min_scale of 0 on one machine', () => {
       body: '{}',
     });
     expect([answer.status, await answer.json()]).toEqual([200, []]);
-  }, 240_000);
+  });
 });

@@ -50,7 +50,7 @@ export async function deployed(rest: Rest, deploymentId: string, revisionId: str
       if (body.status.endsWith('FAILED')) throw new Error(`${body.status}: ${body.status_message}`);
       return body.status === 'DEPLOYED';
     },
-    { what: `revision ${revisionId} to be DEPLOYED`, timeoutMs: 90_000 },
+    { what: `revision ${revisionId} to be DEPLOYED` },
   );
 }
 
@@ -61,7 +61,7 @@ export async function urlOf(rest: Rest, deploymentId: string): Promise<string> {
       const { body } = await rest.get<Deployment>(`/v2/deployments/${deploymentId}`);
       return body.url ?? body.source_config.custom_url ?? undefined;
     },
-    { what: 'the address of the deployment', timeoutMs: 60_000 },
+    { what: 'the address of the deployment' },
   );
 }
 
@@ -100,7 +100,7 @@ export function walkRows(target: () => WalkTarget): () => Deployment {
     expect(body.status).toBe('READY');
     url = await urlOf(target().rest, deployment.id);
     await target().awaitService?.(url);
-  }, 120_000);
+  });
 
   it('has a tracing project of its name', async () => {
     const { body } = await target().rest.get<{ id: string; name: string }[]>('/sessions?name=weather');
@@ -141,7 +141,7 @@ export function walkRows(target: () => WalkTarget): () => Deployment {
       .map((message) => message.content);
     expect(said.slice(-2).sort()).toEqual(['first', 'second']);
     runIds.push(...both.map((run) => run.run_id));
-  }, 60_000);
+  });
 
   it('makes a finished run readable by the tracing SDK within 3 s', async () => {
     const traces = new TraceClient({
@@ -182,7 +182,7 @@ export function walkRows(target: () => WalkTarget): () => Deployment {
     going = false;
     await Promise.all(callers);
     expect({ failures, asked: asked > 5 }).toEqual({ failures: [], asked: true });
-  }, 150_000);
+  });
 
   it('redeploys an earlier revision within seconds, on the Deployment that was kept for it', async () => {
     const workloads = () =>
@@ -200,7 +200,7 @@ export function walkRows(target: () => WalkTarget): () => Deployment {
     await agentAt(target(), url).runs.wait(null, 'agent', {
       input: { messages: [{ role: 'user', content: 'hi' }] },
     });
-  }, 120_000);
+  });
 
   it('exports to Parquet what the database holds, a run for each UTC day', async () => {
     const { objectStore } = target();
@@ -236,7 +236,7 @@ export function walkRows(target: () => WalkTarget): () => Deployment {
         if (['FAILED', 'TIMEDOUT', 'CANCELLED'].includes(body.status)) throw new Error(body.status);
         return body.status === 'COMPLETED';
       },
-      { what: 'the export to be COMPLETED', timeoutMs: 90_000 },
+      { what: 'the export to be COMPLETED' },
     );
     const runs = await target().rest.get<{ status: string }[]>(
       `/api/v1/bulk-exports/${created.body.id}/runs`,
@@ -265,7 +265,7 @@ export function walkRows(target: () => WalkTarget): () => Deployment {
       is_root: 'BOOLEAN',
       tags: 'VARCHAR[]',
     });
-  }, 150_000);
+  });
 
   it('includes the start of the window and excludes its end, to the microsecond', async () => {
     const start = '2026-02-10T10:00:00.000001Z';
@@ -308,7 +308,7 @@ export function walkRows(target: () => WalkTarget): () => Deployment {
         if (body.status === 'FAILED') throw new Error(body.status);
         return body.status === 'COMPLETED';
       },
-      { what: 'the export', timeoutMs: 90_000 },
+      { what: 'the export' },
     );
     const runs = await target().rest.get<unknown[]>(`/api/v1/bulk-exports/${created.body.id}/runs`);
     expect(runs.body).toHaveLength(2);
@@ -320,7 +320,7 @@ export function walkRows(target: () => WalkTarget): () => Deployment {
     const folder = await download(client, objectStore.bucket, keys);
     const rows = await duckdb(folder, 'SELECT id FROM FILES ORDER BY start_time');
     expect(rows.map((row) => row.id)).toEqual(post.slice(0, inside.length).map(({ id }) => id));
-  }, 150_000);
+  });
 
   it('cancels an export', async () => {
     const destinations = await target().rest.get<{ id: string }[]>('/api/v1/bulk-exports/destinations');
@@ -339,9 +339,9 @@ export function walkRows(target: () => WalkTarget): () => Deployment {
         const { body } = await target().rest.get<BulkExport>(`/api/v1/bulk-exports/${created.body.id}`);
         return body.status === 'CANCELLED';
       },
-      { what: 'the export to be CANCELLED', timeoutMs: 60_000 },
+      { what: 'the export to be CANCELLED' },
     );
-  }, 90_000);
+  });
 
   return () => deployment;
 }

@@ -46,12 +46,12 @@ describe('first light', () => {
     rest = new Rest(platform.credentials);
     if (binary) kubectl = new Kubectl(binary, platform.credentials.kubeconfig);
     else leaveOut('kubectl');
-  }, 180_000);
+  });
 
   afterAll(async () => {
     await platform.stop();
     removeDataFolder(dataFolder);
-  }, 60_000);
+  });
 
   function agentHere(url: string): Client {
     return agentAt({ rest, reach: (same) => same }, url);
@@ -94,10 +94,9 @@ describe('first light', () => {
       await kubectl.run(['wait', '--for=condition=Ready', 'adep/sample-agent', '--timeout=90s']);
       await waitFor(() => watch.text().includes('sample-agent'), {
         what: 'the watch to show it',
-        timeoutMs: 60_000,
       });
       watch.stop();
-    }, 120_000);
+    });
 
     it('lists every kind with its short name, and describes', async () => {
       expect(await kubectl.run(['get', 'adep,arev'])).toMatch(/sample-agent-00001/);
@@ -143,7 +142,7 @@ describe('first light', () => {
       const name = (await kubectl.run(['get', 'bx', '-o', 'jsonpath={.items[0].metadata.name}'])).trim();
       await kubectl.run(['wait', '--for=condition=Completed', `bx/${name}`, '--timeout=90s']);
       expect(await kubectl.run(['get', 'bx', name])).toMatch(name);
-    }, 150_000);
+    });
 
     async function agentRuns(): Promise<number> {
       const url = (await kubectl.run(['get', 'adep', 'sample-agent', '-o', 'jsonpath={.status.url}'])).trim();
@@ -166,9 +165,9 @@ describe('first light', () => {
           ]);
           return left.trim() === '';
         },
-        { what: 'revisions and pods to go', timeoutMs: 60_000 },
+        { what: 'revisions and pods to go' },
       );
-    }, 90_000);
+    });
   });
 
   (python ? describe : describe.skip)('an agent in Python', () => {
@@ -204,12 +203,12 @@ describe('first light', () => {
           const found = await traces.readRun(runId);
           return found.end_time ? found : undefined;
         },
-        { what: 'the trace', timeoutMs: 30_000, intervalMs: 100 },
+        { what: 'the trace', intervalMs: 100 },
       );
       const { body: projects } = await rest.get<{ id: string }[]>('/sessions?name=snake');
       expect(projects.map(({ id }) => id)).toEqual([run.session_id]);
       expect(run).toMatchObject({ status: 'success', run_type: 'chain' });
-    }, 300_000);
+    });
   });
 
   describe('REST, the agent, its traces and their export', () => {
@@ -238,11 +237,11 @@ describe('first light', () => {
           });
           return true;
         },
-        { what: 'the agent to answer again', timeoutMs: 60_000 },
+        { what: 'the agent to answer again' },
       );
       const sessions = await rest.get<unknown[]>('/sessions?name=weather');
       expect(sessions.body).toHaveLength(1);
-    }, 180_000);
+    });
 
     it('survives kill -9 and a new start', async () => {
       const former = programsBelow(platform.process.pid ?? 0, 'agent-server').map(({ pid }) => pid);
@@ -255,7 +254,7 @@ describe('first light', () => {
           // a former revision stays warm for two minutes at most
           return found.length > 0 && found;
         },
-        { what: 'an agent server', timeoutMs: 60_000 },
+        { what: 'an agent server' },
       );
       expect(agents.filter((pid) => former.includes(pid))).toEqual([]);
       expect(listProcesses().filter(({ pid }) => former.includes(pid))).toEqual([]);
@@ -267,8 +266,8 @@ describe('first light', () => {
           });
           return true;
         },
-        { what: 'the agent to answer again', timeoutMs: 60_000 },
+        { what: 'the agent to answer again' },
       );
-    }, 270_000);
+    });
   });
 });

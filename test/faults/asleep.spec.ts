@@ -41,15 +41,15 @@ interface Deployment {
         );
         return revision.status === 'DEPLOYED' ? (now.url ?? undefined) : undefined;
       },
-      { what: 'the agent', timeoutMs: 90_000 },
+      { what: 'the agent' },
     );
     agent = new Client({ apiUrl: url, apiKey: platform.credentials.apiKey });
-  }, 240_000);
+  });
 
   afterAll(async () => {
     await platform.stop();
     removeDataFolder(dataFolder);
-  }, 60_000);
+  });
 
   /** The whole tree: the starter and everything below it, and Postgres, which is nobody's child. */
   function everyProcess(): number[] {
@@ -111,7 +111,7 @@ interface Deployment {
     expect(programsBelow(root, 'agent-server').map(({ pid }) => pid)).toEqual(before.agents);
     expect(await kubectl.run(['get', 'nodes'])).toMatch(/ Ready /);
     expect((await fetch(`${platform.credentials.restUrl}/ok`)).status).toBe(200);
-  }, 240_000);
+  });
 });
 
 if (!binary) it('needs kubectl', () => leaveOut('kubectl'));

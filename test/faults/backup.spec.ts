@@ -59,7 +59,7 @@ describe('a backup and a restore that are interrupted', () => {
       noise.writeUInt32BE(file, 0);
       writeFileSync(join(objects, `file-${String(file).padStart(3, '0')}`), noise);
     }
-  }, 180_000);
+  });
 
   afterAll(async () => {
     await platform.stop();
@@ -67,7 +67,7 @@ describe('a backup and a restore that are interrupted', () => {
     removeDataFolder(place);
     if (disk) spawnSync('umount', ['-l', disk]);
     if (disk) rmSync(disk, { recursive: true, force: true });
-  }, 60_000);
+  });
 
   /** Kills the command once something is true; answers whether it was still at work. */
   async function killOnce(words: readonly string[], isTime: () => boolean): Promise<boolean> {
@@ -91,33 +91,29 @@ describe('a backup and a restore that are interrupted', () => {
   it.each([
     ['objects', /^objects-0001.*\.partial$/],
     ['databases', /^databases.*\.partial$/],
-  ])(
-    'goes on after a kill within the part %s',
-    async (part, partial) => {
-      const folder = `${backup}-${part}`;
-      const words = ['backup', '--data', original, '--to', folder];
-      expect(await killOnce(words, () => has(folder, partial))).toBe(true);
-      const unfinished = await agentplane(['restore', folder, '--data', copy]);
-      expect(unfinished).toMatchObject({
-        code: 1,
-        complaint: expect.stringContaining('is no complete backup') as unknown,
-      });
-      const again = await agentplane(words);
-      expect(again).toMatchObject({
-        code: 1,
-        complaint: expect.stringContaining('go on with --resume') as unknown,
-      });
-      const resumed = await agentplane([...words, '--resume']);
-      expect(resumed).toMatchObject({
-        code: 0,
-        output: expect.stringContaining('Backup complete') as unknown,
-      });
-      if (part === 'databases') expect(resumed.complaint).toMatch(/checking objects-0001/);
-      expect(has(folder, /partial|progress|lock/)).toBe(false);
-      expect((await agentplane(['backup', 'verify', folder])).code).toBe(0);
-    },
-    120_000,
-  );
+  ])('goes on after a kill within the part %s', async (part, partial) => {
+    const folder = `${backup}-${part}`;
+    const words = ['backup', '--data', original, '--to', folder];
+    expect(await killOnce(words, () => has(folder, partial))).toBe(true);
+    const unfinished = await agentplane(['restore', folder, '--data', copy]);
+    expect(unfinished).toMatchObject({
+      code: 1,
+      complaint: expect.stringContaining('is no complete backup') as unknown,
+    });
+    const again = await agentplane(words);
+    expect(again).toMatchObject({
+      code: 1,
+      complaint: expect.stringContaining('go on with --resume') as unknown,
+    });
+    const resumed = await agentplane([...words, '--resume']);
+    expect(resumed).toMatchObject({
+      code: 0,
+      output: expect.stringContaining('Backup complete') as unknown,
+    });
+    if (part === 'databases') expect(resumed.complaint).toMatch(/checking objects-0001/);
+    expect(has(folder, /partial|progress|lock/)).toBe(false);
+    expect((await agentplane(['backup', 'verify', folder])).code).toBe(0);
+  });
 
   it('leaves a folder that a start refuses, when a restore is killed, and begins anew', async () => {
     const words = ['restore', `${backup}-objects`, '--data', copy];
@@ -135,7 +131,7 @@ describe('a backup and a restore that are interrupted', () => {
     expect(has(copy, /^restoring\.json|^lock/)).toBe(false);
     expect(readdirSync(join(copy, 'objects', 'agentplane', 'large'))).toHaveLength(FILES);
     expect(readFileSync(join(copy, 'credentials.json'), 'utf8')).toContain(platform.credentials.apiKey);
-  }, 180_000);
+  });
 
   (disk ? it : it.skip)(
     'reports a full disk, and leaves nothing half',

@@ -69,12 +69,12 @@ function fieldsOf(value: object): object {
 
   beforeAll(async () => {
     platform = await startPlatform(dataFolder);
-  }, 180_000);
+  });
 
   afterAll(async () => {
     await platform.stop();
     removeDataFolder(dataFolder);
-  }, 60_000);
+  });
 
   describe.each(TOOLS)('a manifest applied by $tool', (tool) => {
     const { manager, workspace, labels } = tool;
@@ -150,7 +150,7 @@ function fieldsOf(value: object): object {
           if (states === 'Healthy Current' || states === 'Suspended Current') return true;
           throw new Error(`${states} of ${JSON.stringify(live.status)}`);
         },
-        { timeoutMs: 90_000, what: `health of ${manifest.kind} ${manifest.metadata.name}` },
+        { what: `health of ${manifest.kind} ${manifest.metadata.name}` },
       );
 
     beforeAll(async () => {
@@ -160,7 +160,7 @@ function fieldsOf(value: object): object {
       await healthy(TENANT);
       await apply(objects());
       for (const manifest of objects()) if (manifest.kind !== 'Secret') await healthy(manifest);
-    }, 240_000);
+    });
 
     afterAll(() => argo.close());
 
@@ -220,9 +220,9 @@ function fieldsOf(value: object): object {
       ]);
       await apply(agent);
       // a status that is written between the two reads of a comparison counts as a difference
-      await waitFor(async () => (await diff(agent)).code === 0, { what: 'no difference', timeoutMs: 30_000 });
+      await waitFor(async () => (await diff(agent)).code === 0, { what: 'no difference' });
       for (const manifest of agent) await healthy(manifest);
-    }, 120_000);
+    });
 
     it('disappears completely when the tool prunes by labels', async () => {
       const selector = Object.entries(labels).map(([name, value]) => `${name}=${value}`);
@@ -244,7 +244,7 @@ function fieldsOf(value: object): object {
           ]);
           return left.trim() === '' && there.trim() === '';
         },
-        { timeoutMs: 120_000, what: 'an empty cluster' },
+        { what: 'an empty cluster' },
       );
       const rest = await kubectl.run([
         'get',
@@ -254,6 +254,6 @@ function fieldsOf(value: object): object {
         'jsonpath={..metadata.namespace}',
       ]);
       expect(rest.split(' ')).not.toContain(namespace);
-    }, 150_000);
+    });
   });
 });

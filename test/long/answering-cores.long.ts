@@ -26,13 +26,13 @@ beforeAll(async () => {
   kube = new KubeClient(await loadKubeConnection({ kubeconfigPath: platform.credentials.kubeconfig }), {
     fieldManager: 'test',
   });
-}, 400_000);
+});
 
 afterAll(async () => {
   await kube?.close();
   await platform?.stop();
   removeDataFolder(dataFolder);
-}, 120_000);
+});
 
 /** Pods that answer HTTP and are ready. */
 async function answeringPods(): Promise<number> {
@@ -61,4 +61,4 @@ it('has more pods while one run computes, and fewer once it has ended', async ()
   await waitFor(async () => (await answeringPods()) === 2, { what: 'two pods', timeoutMs: WITHIN_MS });
   await ask('POST', `/threads/${thread}/runs/${run}/cancel?wait=true`).catch(() => undefined);
   await waitFor(async () => (await answeringPods()) === 1, { what: 'one pod', timeoutMs: WITHIN_MS });
-}, 600_000);
+});

@@ -18,13 +18,13 @@ beforeAll(async () => {
   kube = new KubeClient(await loadKubeConnection({ kubeconfigPath: agent.kubeconfig }), {
     fieldManager: 'test',
   });
-}, 400_000);
+});
 
 afterAll(async () => {
   await kube?.close();
   await agent?.stop();
   removeDataFolder(dataFolder);
-}, 60_000);
+});
 
 /** Pods that answer HTTP and are ready. */
 async function answeringPods(): Promise<number> {
@@ -51,4 +51,4 @@ it('has more pods while runs wait, loses no run, and has fewer pods again', asyn
     expect(steps).toEqual(['first', 'second', 'third']);
   }
   await waitFor(async () => (await answeringPods()) === 1, { what: 'one pod', timeoutMs: WITHIN_MS });
-}, 600_000);
+});

@@ -45,7 +45,7 @@ faked('an api whose clock is set', () => {
     plane = await ControlPlane.start({ kubeconfigPath: server.kubeconfigPath, databaseUri: uri, folder });
     url = await plane.startApi(clock?.environment);
     key = (await plane.traces.apiKeys.mint(plane.tenantId, { name: 'k', scope: 'workspace' })).key;
-  }, 120_000);
+  });
   afterAll(() => plane.stop());
 
   async function call(path: string, body?: unknown, as = key) {
@@ -103,7 +103,7 @@ faked('an export worker whose clock is set', () => {
     store = await startObjectStore({
       ...{ folder, host: '127.0.0.1', port: 0, log, buckets: ['exports'], ...KEYS },
     });
-  }, 60_000);
+  });
   afterAll(async () => {
     await store.stop();
     await traces.close();
@@ -146,7 +146,6 @@ faked('an export worker whose clock is set', () => {
         files: 1,
       });
     },
-    60_000,
   );
 });
 
@@ -154,44 +153,40 @@ faked('a Postgres whose clock is set', () => {
   const postgres = testPostgres({ ownServer: true, environment: clock?.environment });
   const folder = temporaryFolder();
 
-  it.each(BOTH_WAYS)(
-    'loses and doubles no run when it is set %s',
-    async (way, by) => {
-      const { uri } = await postgres.freshDatabase();
-      const database = new pg.Client(uri);
-      await database.connect();
-      // a run's limit of time, an hour, is by the database as well
-      const env = { AGENTPLANE_RUN_LEASE_MS: '1500', BG_JOB_TIMEOUT_SECS: '7200' };
-      const servers = [await ServerProcess.start({ uri, env }), await ServerProcess.start({ uri, env })];
-      try {
-        const begin = async (server: ServerProcess | undefined) => {
-          const client = server?.client();
-          if (!client) throw new Error('no server');
-          const { thread_id: threadId } = await client.threads.create();
-          const input = { waitMs: 1_500, file: join(folder, `${way}-${threadId}`) };
-          const { run_id: runId } = await client.runs.create(threadId, 'slow', { input });
-          return { client, threadId, runId, file: input.file };
-        };
-        const before = await Promise.all([...servers, ...servers].map(begin));
-        for (const { file } of before) await waitFor(() => existsSync(file), PATIENT);
-        set(by);
-        await waitFor(async () => {
-          const { rows } = await database.query<{ now: Date }>('SELECT clock_timestamp() AS now');
-          return isNear(rows[0]?.now.toISOString() ?? '', Date.now() + by * 1_000);
-        }, PATIENT);
-        const after = await Promise.all(servers.map(begin));
-        for (const { client, threadId, runId } of [...before, ...after]) {
-          await waitFor(async () => (await client.runs.get(threadId, runId)).status === 'success', PATIENT);
-          const { values } = await client.threads.getState<{ steps: string[] }>(threadId);
-          expect(values.steps).toEqual(['first', 'second', 'third']);
-        }
-      } finally {
-        await Promise.all(servers.map((server) => server.stop('SIGKILL')));
-        await database.end();
+  it.each(BOTH_WAYS)('loses and doubles no run when it is set %s', async (way, by) => {
+    const { uri } = await postgres.freshDatabase();
+    const database = new pg.Client(uri);
+    await database.connect();
+    // a run's limit of time, an hour, is by the database as well
+    const env = { AGENTPLANE_RUN_LEASE_MS: '1500', BG_JOB_TIMEOUT_SECS: '7200' };
+    const servers = [await ServerProcess.start({ uri, env }), await ServerProcess.start({ uri, env })];
+    try {
+      const begin = async (server: ServerProcess | undefined) => {
+        const client = server?.client();
+        if (!client) throw new Error('no server');
+        const { thread_id: threadId } = await client.threads.create();
+        const input = { waitMs: 1_500, file: join(folder, `${way}-${threadId}`) };
+        const { run_id: runId } = await client.runs.create(threadId, 'slow', { input });
+        return { client, threadId, runId, file: input.file };
+      };
+      const before = await Promise.all([...servers, ...servers].map(begin));
+      for (const { file } of before) await waitFor(() => existsSync(file), PATIENT);
+      set(by);
+      await waitFor(async () => {
+        const { rows } = await database.query<{ now: Date }>('SELECT clock_timestamp() AS now');
+        return isNear(rows[0]?.now.toISOString() ?? '', Date.now() + by * 1_000);
+      }, PATIENT);
+      const after = await Promise.all(servers.map(begin));
+      for (const { client, threadId, runId } of [...before, ...after]) {
+        await waitFor(async () => (await client.runs.get(threadId, runId)).status === 'success', PATIENT);
+        const { values } = await client.threads.getState<{ steps: string[] }>(threadId);
+        expect(values.steps).toEqual(['first', 'second', 'third']);
       }
-    },
-    120_000,
-  );
+    } finally {
+      await Promise.all(servers.map((server) => server.stop('SIGKILL')));
+      await database.end();
+    }
+  });
 });
 
 faked('the embedded servers whose clock is set', () => {
@@ -214,7 +209,7 @@ faked('the embedded servers whose clock is set', () => {
     client = new KubeClient(await loadKubeConnection({ kubeconfigPath }), { fieldManager: 'test' });
     await client.create(NAMESPACES, { metadata: { name: NAMESPACE } });
     await waitFor(() => client.find(SERVICE_ACCOUNTS, { namespace: NAMESPACE, name: 'default' }), PATIENT);
-  }, 60_000);
+  });
   afterAll(async () => {
     await client.close();
     await program.end('SIGTERM');
@@ -281,7 +276,6 @@ faked('the embedded servers whose clock is set', () => {
         PATIENT,
       );
     },
-    180_000,
   );
 
   it('ends without a complaint', () => {

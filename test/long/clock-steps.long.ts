@@ -52,7 +52,7 @@ if (!hasFakeTime)
       if (name === 'controller') await plane.startController(clock.environment);
       else await plane.startListener({}, clock.environment);
     }
-  }, 120_000);
+  });
   afterAll(() => plane.stop());
   afterEach(() => clocks.forEach((clock) => clock.step(0)));
 
@@ -162,7 +162,6 @@ if (!hasFakeTime)
       for (const one of [past, future])
         await plane.client.merge(RESOURCES.BulkExport, at(one), { spec: { cancel: true } });
     },
-    180_000,
   );
 
   it('ends without a complaint', () => {

@@ -44,9 +44,9 @@ interface Revision {
     await bench.shell.run(bench.page('## Install'), '--set agents.runAsNonRoot=true --timeout 9m');
     rest = await bench.restWithFirstKey();
     namespace = await bench.workspaceNamespace();
-  }, 3_600_000);
+  });
 
-  afterAll(() => bench?.down(), 300_000);
+  afterAll(() => bench?.down());
 
   async function deploy(name: string, more: object = {}): Promise<Deployment> {
     const { status, body } = await rest.post<Deployment>('/v2/deployments', {
@@ -99,14 +99,14 @@ interface Revision {
         ...{ idle_seconds: 3, source_config: { resource_spec: { min_scale: 0 } } },
       });
       await until('sleeper', 'Asleep');
-    }, 300_000);
+    });
 
     it('has no pods while it sleeps, and answers probes without waking', async () => {
       await waitFor(async () => (await podsOf('sleeper')).length === 0, PATIENT);
       const probe = await fetch(`${bench.reach(await urlOf(rest, sleeper.id))}/ok`);
       expect(await probe.json()).toEqual({ ok: true, asleep: true });
       expect((await readyOf('sleeper')).reason).toBe('Asleep');
-    }, 180_000);
+    });
 
     it('answers every request that waited for its wake', async () => {
       const client = await agent(sleeper);
@@ -120,7 +120,7 @@ interface Revision {
       for (const answer of answers) expect(JSON.stringify(answer)).toContain('42');
       for (const reason of ['FellAsleep', 'Woken']) expect(await eventsOf('sleeper')).toContain(reason);
       await until('sleeper', 'Asleep');
-    }, 300_000);
+    });
 
     it('sleeps on while another listener takes over, and wakes through that one', async () => {
       const [former] = await bench.podsOf('listener', namespace);
@@ -144,7 +144,7 @@ interface Revision {
       expect((await readyOf('sleeper')).reason).toBe('Asleep');
       const answer = await (await agent(sleeper)).runs.wait(null, 'agent', { input: INPUT });
       expect(JSON.stringify(answer)).toContain('42');
-    }, 400_000);
+    });
 
     it('serves although the listener that held the request ended', async () => {
       await until('sleeper', 'Asleep');
@@ -158,7 +158,7 @@ interface Revision {
         ...PATIENT,
         what: 'an answer after the listener ended',
       });
-    }, 400_000);
+    });
   });
 
   it('goes back to the former revision when the one that took over is killed twice', async () => {
@@ -197,7 +197,7 @@ interface Revision {
     await waitFor(async () => (await eventsOf('fallible')).includes('RolledBack'), PATIENT);
     const client = await agent(deployment);
     expect(JSON.stringify(await client.runs.wait(null, 'agent', { input: INPUT }))).toContain('42');
-  }, 400_000);
+  });
 
   it('lets a drain take one of two pods at a time, without a failed request', async () => {
     const deployment = await deploy('paired', { source_config: { resource_spec: { min_scale: 2 } } });
@@ -232,7 +232,7 @@ interface Revision {
     expect(await areLeft()).toBe(0);
     expect(report.failures).toEqual([]);
     await bench.expectKept(PAGE_DATABASE, report);
-  }, 400_000);
+  });
 
   /** What REST says of the first revision of a deployment, one after the other, until it matches. */
   async function untilSaid({ id, latest_revision_id: revision }: Deployment, words: RegExp): Promise<void> {
@@ -282,7 +282,6 @@ interface Revision {
       for (const one of words) await untilSaid(deployment, one);
       expect((await rest.call('DELETE', `/v2/deployments/${deployment.id}`)).status).toBeLessThan(300);
     },
-    400_000,
   );
 });
 

@@ -56,12 +56,12 @@ interface Autoscaler {
     await bench.shell.run(bench.page('## Install'), values);
     rest = await bench.restWithFirstKey();
     namespace = await bench.workspaceNamespace();
-  }, 3_600_000);
+  });
 
   afterAll(async () => {
     await Promise.all([...loads].map((load) => load.stop()));
     await bench?.down();
-  }, 300_000);
+  });
 
   async function deploy(name: string): Promise<void> {
     const { status, body } = await rest.post<Deployment>('/v2/deployments', {
@@ -206,18 +206,18 @@ interface Autoscaler {
       { ...PATIENT, what: 'the metrics of the pods' },
     );
     process.stderr.write(used);
-  }, 400_000);
+  });
 
   it('follows the CPU of an agent between min_scale and max_scale, and back, without a failed request', async () => {
     await scaleOutAndBack('followed', () => expectServing('followed', 3));
     await expectServing('followed', 1);
-  }, 1_500_000);
+  });
 
   it('follows the CPU of the api by the HorizontalPodAutoscaler of the chart', async () => {
     await awaitMetrics(SYSTEM, 'agentplane-api');
     await underLoad('followed', [100, 100], () => awaitPods(SYSTEM, 'agentplane-api', 3));
     expect(await rescalesOf(SYSTEM, 'agentplane-api')).toMatch(OUT_BY_CPU);
-  }, 1_500_000);
+  });
 
   it('obeys a HorizontalPodAutoscaler of the user, out and back, without a failed request', async () => {
     await deploy('owned');
@@ -250,7 +250,7 @@ interface Autoscaler {
     process.stderr.write(`${messages}\n`);
     expect(messages).toMatch(OUT_BY_CPU);
     expect(messages).toMatch(/New size: 1; reason: All metrics below target/);
-  }, 1_500_000);
+  });
 
   it('goes back to the fewest pods of the api', async () => {
     await awaitPods(SYSTEM, 'agentplane-api', 2);
@@ -258,5 +258,5 @@ interface Autoscaler {
     await waitFor(async () => (await autoscalerOf(SYSTEM, 'agentplane-api')).currentReplicas === 2, {
       ...{ ...PATIENT, what: 'the autoscaler of the api to see two pods' },
     });
-  }, 700_000);
+  });
 });

@@ -76,13 +76,13 @@ interface Revision {
     });
     expect([made.status, made.body]).toEqual([201, expect.anything()]);
     integration = made.body.id;
-  }, 3_600_000);
+  });
 
   afterAll(async () => {
     await git?.close();
     await registry?.close();
     await bench?.down();
-  }, 300_000);
+  });
 
   async function putLogin(place: string, name: string, login: string): Promise<void> {
     const secret = {
@@ -141,7 +141,7 @@ interface Revision {
     expect(JSON.stringify(data)).not.toContain(TOKEN);
     const left = ['-n', BUILDS, 'get', 'jobs,secrets', '-o', 'name'];
     await waitFor(async () => (await kubectl.run(left)).trim() === 'secret/push', PATIENT);
-  }, 900_000);
+  });
 
   it('installs packages that the lock file names, as a user without rights', async () => {
     const dependency = join(folder, 'greeting');
@@ -167,7 +167,7 @@ interface Revision {
     const deployment = await deploy('packed', { build_command: check }, 'agents/packed');
     await until(deployment, /^DEPLOYED |FAILED/);
     expect(await answerOf(deployment)).toContain('42');
-  }, 900_000);
+  });
 
   it('reports a build command that fails, and keeps its log', async () => {
     const deployment = await deploy('broken', { build_command: 'echo what went wrong >&2; exit 3' });
@@ -176,7 +176,7 @@ interface Revision {
     const words = ['-n', namespace, 'get', 'configmap', 'broken-00001-build', '-o', 'json'];
     const kept = await waitFor(() => kubectl.run(words).catch(() => undefined), PATIENT);
     expect(kept).toContain('what went wrong');
-  }, 600_000);
+  });
 
   it('reports a login that the registry refuses, and pushes with the one that replaces it', async () => {
     await putLogin(BUILDS, 'push', registry.dockerConfig('wrong'));
@@ -190,7 +190,7 @@ interface Revision {
     });
     expect(changed.status).toBe(200);
     await until(deployment, /^DEPLOYED /);
-  }, 900_000);
+  });
 
   it('reports in the words of the node that it may not pull', async () => {
     await putLogin(namespace, 'pull', registry.dockerConfig('wrong'));
@@ -199,5 +199,5 @@ interface Revision {
     const { status_message: message } = await until(deployment, /^DEPLOY_FAILED ImagePullFailed/);
     process.stderr.write(`${message}\n`);
     expect(message).toMatch(/401|unauthorized|authorization/i);
-  }, 600_000);
+  });
 });

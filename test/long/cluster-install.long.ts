@@ -56,12 +56,12 @@ const HERE = `--set trial.postgres.image=localhost/trial-postgres:1 --set allowP
     await kubectl.run(['apply', '-f', '-'], { input: JSON.stringify(hostVolume('trial', '8Gi', data)) });
     await systemClock.sleep(10_000); // its own start is over
     othersPerSecond = await requestsPerSecond(kubectl, 30);
-  }, 3_600_000);
+  });
 
   afterAll(async () => {
     await load?.stop();
     await bench?.down();
-  }, 300_000);
+  });
 
   /** From now on what names no namespace is in that of the first workspace. */
   async function enterWorkspace(): Promise<string> {
@@ -87,28 +87,28 @@ const HERE = `--set trial.postgres.image=localhost/trial-postgres:1 --set allowP
       `install to the first answer ${(answeredMs / 1000).toFixed(1)} s; first agent ready ${(agentReadyMs / 1000).toFixed(1)} s after it was applied\n`,
     );
     expect(answeredMs + agentReadyMs).toBeLessThan(90_000);
-  }, 900_000);
+  });
 
   it('passes the test of the release', async () => {
     expect(await shell.run(bench.page('## Install', 1))).toMatch(/Phase: +Succeeded/);
-  }, 120_000);
+  });
 
   it('answers through a forwarded port as the page shows', async () => {
     expect(await shell.run(bench.page('## First agent', 3))).toContain('42');
-  }, 120_000);
+  });
 
   it('exports to a store of one’s own as the page shows', async () => {
     await shell.run(bench.page('## Exports'));
     const rows = await kubectl.run(['get', 'bx', 'my-agent-last-day', '-o', 'jsonpath={.status.rows}']);
     expect(Number(rows)).toBeGreaterThan(0);
-  }, 300_000);
+  });
 
   it('shows agent and export in the dashboard', async () => {
     const words = ['bin/agentplane.js', 'dashboard', '--once', '--kubeconfig', bench.cluster.kubeconfig];
     const { stdout } = await promisify(execFile)(process.execPath, words, { cwd: repository });
     expect(stdout).toMatch(/my-agent/);
     expect(stdout).toMatch(/my-agent-last-day/);
-  }, 180_000);
+  });
 
   it('costs less than two requests a second and 300 MB while nothing happens', async () => {
     await systemClock.sleep(30_000); // what has just started has settled
@@ -120,7 +120,7 @@ const HERE = `--set trial.postgres.image=localhost/trial-postgres:1 --set allowP
     );
     expect(perSecond).toBeLessThan(2);
     expect(megabytes.reduce((sum, size) => sum + size, 0)).toBeLessThan(300);
-  }, 180_000);
+  });
 
   describe('the walk of one machine', () => {
     walkRows(() => ({
@@ -176,7 +176,7 @@ const HERE = `--set trial.postgres.image=localhost/trial-postgres:1 --set allowP
     expect(await bench.podsOf('trial-postgres')).toEqual([
       expect.objectContaining({ metadata: expect.objectContaining({ uid: postgres[0]?.metadata.uid }) }),
     ]);
-  }, 1_200_000);
+  });
 
   it('rolls back under load without a failed request or a lost run', async () => {
     await startLoad();
@@ -187,7 +187,7 @@ const HERE = `--set trial.postgres.image=localhost/trial-postgres:1 --set allowP
     expect((await bench.podsOf('api'))[0]?.spec.containers[0]?.image).toBe(
       `localhost/agentplane/api:${PLATFORM_VERSION}`,
     );
-  }, 1_200_000);
+  });
 
   it('loses nothing when one pod of each program is evicted under load, and the other controller leads', async () => {
     const namespace = await bench.workspaceNamespace();
@@ -206,7 +206,7 @@ const HERE = `--set trial.postgres.image=localhost/trial-postgres:1 --set allowP
     const report = await endLoad();
     expect(report.failures).toEqual([]);
     await bench.expectKept(TRIAL, report);
-  }, 600_000);
+  });
 
   it('leaves kinds, objects and data when it is uninstalled, and a new installation finds them', async () => {
     const before = {
@@ -228,14 +228,14 @@ const HERE = `--set trial.postgres.image=localhost/trial-postgres:1 --set allowP
     expect(after).toBeGreaterThanOrEqual(before.runs);
     await kubectl.run(['wait', '--for=condition=Ready', 'adep/my-agent', '--timeout=3m']);
     expect(await shell.run(bench.page('## First agent', 3))).toContain('42');
-  }, 1_200_000);
+  });
 
   it('removes everything as the page shows', async () => {
     await shell.run(bench.page('## Uninstall', 1));
     expect(await kubectl.run(['get', 'crd,clusterroles,namespaces', '-o', 'name'])).not.toMatch(
       /agentplane|ws-default/,
     );
-  }, 600_000);
+  });
 
   it('installs over a database of one’s own, with roles that may do no more than the page says', async () => {
     await startPageDatabase(bench);
@@ -245,5 +245,5 @@ const HERE = `--set trial.postgres.image=localhost/trial-postgres:1 --set allowP
     await enterWorkspace();
     await shell.run(bench.page('## First agent', 2));
     expect(await shell.run(bench.page('## First agent', 3))).toContain('42');
-  }, 1_200_000);
+  });
 });

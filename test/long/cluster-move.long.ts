@@ -51,13 +51,13 @@ const QUESTION = { messages: [{ role: 'user', content: 'what is 2 + 40?' }] };
     forward = await PortForward.open(kubectl, PAGE_DATABASE.namespace, PAGE_DATABASE.service, 5432);
     machine = await startPlatform(join(folder, '.agentplane'));
     onMachine = new Rest(machine.credentials);
-  }, 3_600_000);
+  });
 
   afterAll(async () => {
     await machine?.stop();
     await forward?.close();
     await bench?.down();
-  }, 300_000);
+  });
 
   /** The address in a Secret names a Service, which this machine reaches by its own port. */
   function forwarded(file: string): void {
@@ -103,7 +103,7 @@ const QUESTION = { messages: [{ role: 'user', content: 'what is 2 + 40?' }] };
     await client.assistants.create({ graphId: 'agent', name: 'mine' });
     before = await seen(client);
     await shell.run(bench.page('## Databases of agents'));
-  }, 300_000);
+  });
 
   it('copies the traces with the keys, and the workspace with its deployment', async () => {
     const [toZero, copyTraces, toTwo] = [0, 1, 2].map((at) => bench.page('## Traces of a machine', at));
@@ -121,7 +121,7 @@ const QUESTION = { messages: [{ role: 'user', content: 'what is 2 + 40?' }] };
     const { status, body } = await inCluster.get<Deployment>(`/v2/deployments/${id}`);
     expect([status, body]).toEqual([200, expect.objectContaining({ name: NAME })]);
     expect((await inCluster.get<unknown[]>(`/sessions?name=${NAME}`)).body).toHaveLength(1);
-  }, 600_000);
+  });
 
   it('copies the database of the agent, whose address the Secret of the cluster has', async () => {
     await waitFor(async () => (await databaseUri()) !== '', {
@@ -135,7 +135,7 @@ const QUESTION = { messages: [{ role: 'user', content: 'what is 2 + 40?' }] };
     expect(printed).toMatch(/^threads: 1 rows on both sides$/m);
     expect(printed).toMatch(/^runs: 2 rows on both sides$/m);
     expect(printed).toMatch(/^crons: 1 rows on both sides$/m);
-  }, 300_000);
+  });
 
   it('serves in the cluster what clients saw on the machine, by the same key, and goes on', async () => {
     // a node asks a registry for an image without a tag each time, and there is none here
@@ -153,5 +153,5 @@ const QUESTION = { messages: [{ role: 'user', content: 'what is 2 + 40?' }] };
     const again = await client.runs.wait(threadId, 'agent', { input: QUESTION });
     expect(JSON.stringify(again)).toContain('42');
     expect(await client.runs.list(threadId)).toHaveLength(3);
-  }, 400_000);
+  });
 });

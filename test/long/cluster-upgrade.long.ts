@@ -61,12 +61,12 @@ const SLEEPER = 'sleeper';
     bench.cluster.load(release.buildImages(home));
     tagAll(RELEASED, FORMER);
     await startPageDatabase(bench);
-  }, 3_600_000);
+  });
 
   afterAll(async () => {
     await load?.stop();
     await bench?.down();
-  }, 300_000);
+  });
 
   function tagAll(version: string, tag: string): void {
     for (const name of PROGRAMS)
@@ -200,7 +200,7 @@ const SLEEPER = 'sleeper';
     ({ thread_id: threadId } = await client.threads.create());
     expect(await say('what is 2 + 40?')).toBeGreaterThan(1);
     await expectPrograms(FORMER);
-  }, 900_000);
+  });
 
   it('upgrades under load without a failed request, a lost run or a row that the export misses', async () => {
     const before = await schemaVersion();
@@ -216,7 +216,7 @@ const SLEEPER = 'sleeper';
     expect(await agentPods()).toBe(pods);
     await bench.expectKept(PAGE_DATABASE, report);
     expect(await days.readExport(exportId, bench.objectStore)).toEqual(days.runs);
-  }, 1_200_000);
+  });
 
   it('has the kinds of the present chart', async () => {
     for (const kind of ['agentdeployments', 'agentrevisions', 'listeners', 'bulkexports']) {
@@ -236,7 +236,7 @@ const SLEEPER = 'sleeper';
       ...{ what: `${SLEEPER} to be awake`, timeoutMs: 60_000 },
     });
     await awaitAsleep();
-  }, 300_000);
+  });
 
   it('goes on with the agent of the release, and with a thread in a revision of the present agent, under load', async () => {
     const said = await say('and 3 + 4?');
@@ -253,7 +253,7 @@ const SLEEPER = 'sleeper';
     expectCutAlone(report.failures, ended);
     await bench.expectKept(PAGE_DATABASE, report);
     expect(await say('and 5 + 6?')).toBeGreaterThan(said);
-  }, 600_000);
+  });
 
   it('rolls back to the programs of the release under load, with the schema and the agents as they are', async () => {
     const schema = await schemaVersion();
@@ -271,7 +271,7 @@ const SLEEPER = 'sleeper';
     expect(await agentPods()).toBe(pods);
     expect(await say('and 7 + 8?')).toBeGreaterThan(1);
     expect(await reasonOf(SLEEPER)).toBe('Asleep');
-  }, 1_200_000);
+  });
 
   it('upgrades once more, and everything is ready', async () => {
     const pods = await agentPods();
@@ -285,7 +285,7 @@ const SLEEPER = 'sleeper';
     for (const kind of ['adep', 'listeners', 'bxd'])
       await kubectl.run(['-n', namespace, 'wait', '--for=condition=Ready', '--all', kind, '--timeout=1m']);
     expect(await bench.podsOf('setup', SYSTEM)).toEqual([]);
-  }, 1_200_000);
+  });
 });
 
 interface Kind {

@@ -7,12 +7,12 @@ let agent: DeployedAgent;
 
 beforeAll(async () => {
   agent = await deployAgent(dataFolder);
-}, 400_000);
+});
 
 afterAll(async () => {
   await agent?.stop();
   removeDataFolder(dataFolder);
-}, 60_000);
+});
 
 /** The agent deployed by the platform of one machine keeps every promise through its Service. */
 checkConformance(() => agent.target, ['guarded', 'key', 'tuned']);

@@ -14,13 +14,13 @@ beforeAll(async () => {
     resourceSpec: { queue_min_scale: 2 },
     secrets: redis ? [{ name: 'REDIS_URI', value: redis.uri }] : [],
   });
-}, 400_000);
+});
 
 afterAll(async () => {
   await agent?.stop();
   await redis?.stop();
   removeDataFolder(dataFolder);
-}, 60_000);
+});
 
 /** An agent whose runs have two pods of their own, and a Redis between them and the one that answers. */
 checkConformance(() => agent.target, ['guarded', 'key', 'tuned']);

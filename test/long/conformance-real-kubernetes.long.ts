@@ -22,13 +22,13 @@ if (home) {
     cluster('down', '--purge');
     cluster('up');
     agent = await deployAgent(dataFolder, ['--kubeconfig', join(home, 'run', 'admin.kubeconfig')]);
-  }, 500_000);
+  });
 
   afterAll(async () => {
     await agent?.stop();
     cluster('down', '--purge');
     removeDataFolder(dataFolder);
-  }, 120_000);
+  });
 
   /** The same on a real Kubernetes API server. */
   checkConformance(() => agent.target, ['guarded', 'key', 'tuned']);

@@ -42,7 +42,7 @@ const written = process.env['REFERENCE_DIFFERENCES'];
     }
     if (written !== undefined)
       writeFileSync(written, JSON.stringify([...found.values()].flat(), undefined, 1));
-  }, 900_000);
+  });
 
   it.each(SCENARIO_NAMES)('answers as this server, but for what is listed: %s', (name) => {
     const differences = found.get(name);

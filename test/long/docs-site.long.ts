@@ -15,7 +15,7 @@ function filesOf(end: string): readonly string[] {
 describe('the site of the documentation', () => {
   beforeAll(async () => {
     await promisify(execFile)('npm', ['run', 'docs:build'], { cwd: repository, maxBuffer: 64 << 20 });
-  }, 400_000);
+  });
 
   it('has a page for each page of the repository', () => {
     const pages = readdirSync(join(repository, 'docs'), { recursive: true, encoding: 'utf8' })

@@ -89,7 +89,7 @@ describe('a queue whose servers are killed in a loop', () => {
       await Promise.all(servers.map((server) => server.stop('SIGKILL')));
       await pool.end();
     }
-  }, 900_000);
+  });
 });
 
 function first(servers: readonly ServerProcess[]): ServerProcess {

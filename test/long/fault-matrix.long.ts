@@ -7,8 +7,8 @@ const FAULTS: readonly Fault[] = [{ kind: 'kill' }, { kind: 'stop', ms: STOP_MS 
 describe('the matrix of faults', () => {
   const bench = new FaultBench(20_000);
 
-  beforeAll(() => bench.start(), 300_000);
-  afterAll(() => bench.stop(), 60_000);
+  beforeAll(() => bench.start());
+  afterAll(() => bench.stop());
 
   it.each(
     VICTIMS.flatMap((victim) => FAULTS.map((fault): [string, Victim, Fault] => [fault.kind, victim, fault])),
@@ -21,6 +21,5 @@ describe('the matrix of faults', () => {
       );
       expect(acknowledged).toBeGreaterThan(0);
     },
-    900_000,
   );
 });

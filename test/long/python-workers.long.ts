@@ -57,7 +57,7 @@ function workersOf({ child }: ServerProcess): number[] {
     // a step that is repeated would stand there twice
     expect(ends).toEqual(ids.map(() => ['success', ['first', 'second']]));
     expect(server.log.filter(({ msg }) => msg.startsWith('graph host ended')).length).toBeGreaterThan(2);
-  }, 180_000);
+  });
 
   it('serves runs of one worker while another computes without a pause', async () => {
     const { uri } = await postgres.freshDatabase();
@@ -77,7 +77,7 @@ function workersOf({ child }: ServerProcess): number[] {
       ...{ what: 'the end of the run', timeoutMs: 30_000 },
     });
     expect(server.log.some(({ msg }) => msg === 'graph host hangs')).toBe(true);
-  }, 120_000);
+  });
 
   it('serves runs while a worker is stopped, whose runs go on once it continues', async () => {
     const { uri } = await postgres.freshDatabase();
@@ -97,7 +97,7 @@ function workersOf({ child }: ServerProcess): number[] {
       process.kill(worker ?? 0, 'SIGCONT');
     }
     expect(await ended).toEqual({ ms: 2_000, steps: ['first', 'second'] });
-  }, 120_000);
+  });
 
   it('hands back what is at work when its server drains, and another server finishes it', async () => {
     const { uri } = await postgres.freshDatabase();
@@ -116,5 +116,5 @@ function workersOf({ child }: ServerProcess): number[] {
     });
     const { values } = await second.client().threads.getState<{ steps: string[] }>(id);
     expect(values.steps).toEqual(['first', 'second']);
-  }, 120_000);
+  });
 });

@@ -18,13 +18,13 @@ beforeAll(async () => {
   kube = new KubeClient(await loadKubeConnection({ kubeconfigPath: agent.kubeconfig }), {
     fieldManager: 'test',
   });
-}, 400_000);
+});
 
 afterAll(async () => {
   await kube?.close();
   await agent?.stop();
   removeDataFolder(dataFolder);
-}, 60_000);
+});
 
 /** Pods for runs that are ready. */
 async function queuePods(): Promise<number> {
@@ -50,4 +50,4 @@ it('has more pods for runs while runs wait, loses no run, and has fewer pods aga
     expect(steps).toEqual(['first', 'second', 'third']);
   }
   await waitFor(async () => (await queuePods()) === 1, { what: 'one pod for runs', timeoutMs: WITHIN_MS });
-}, 600_000);
+});

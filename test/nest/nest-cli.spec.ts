@@ -41,25 +41,17 @@ describe('nest-cli.json', () => {
     }
   });
 
-  it(
-    'lets the Nest CLI build and start a program, which finds the libraries and ends by itself',
-    () => {
-      const { status, stdout, stderr } = nest('start', 'cli', '--', '--help');
-      expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
-      expect(stdout).toContain('Usage: agentplane');
-    },
-    COMPILES_MS,
-  );
+  it('lets the Nest CLI build and start a program, which finds the libraries and ends by itself', () => {
+    const { status, stdout, stderr } = nest('start', 'cli', '--', '--help');
+    expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+    expect(stdout).toContain('Usage: agentplane');
+  });
 
-  itLong(
-    'hands the configuration of the environment to a program of the platform',
-    () => {
-      const { status, stderr } = nest('start', 'controller');
-      expect(status).toBe(2);
-      expect(stderr).toContain('AGENTPLANE_DATABASE_URI is missing');
-    },
-    COMPILES_MS,
-  );
+  itLong('hands the configuration of the environment to a program of the platform', () => {
+    const { status, stderr } = nest('start', 'controller');
+    expect(status).toBe(2);
+    expect(stderr).toContain('AGENTPLANE_DATABASE_URI is missing');
+  });
 
   itLong(
     'leaves build information that the builder of the house does not trust, so that it compiles anew',

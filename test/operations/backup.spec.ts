@@ -14,7 +14,6 @@ import {
 import { Rest } from '../support/rest.js';
 
 const run = promisify(execFile);
-const PATIENCE_MS = 300_000;
 
 interface Export {
   readonly id: string;
@@ -86,7 +85,7 @@ describe('a data folder that was copied while nothing ran', () => {
         const { body } = await rest.get<unknown[]>('/sessions?name=sample');
         return body.length > 0;
       },
-      { what: 'the project', timeoutMs: 60_000 },
+      { what: 'the project' },
     );
     await agentplane('export', 'create', 'kept', '--project', 'sample', '--wait');
     before = await belongings(platform, key);
@@ -98,13 +97,13 @@ describe('a data folder that was copied while nothing ran', () => {
     // the original stays where it is, as it would; the copy is of the first format, which recorded no version
     writeFileSync(join(copy, 'format.json'), '{"version": 1}');
     platform = await startPlatform(copy);
-  }, PATIENCE_MS);
+  });
 
   afterAll(async () => {
     await platform.stop();
     removeDataFolder(original);
     removeDataFolder(place);
-  }, PATIENCE_MS);
+  });
 
   it('has its keys, projects, exports and files', async () => {
     expect(await belongings(platform, key)).toEqual(before);
@@ -119,7 +118,7 @@ describe('a data folder that was copied while nothing ran', () => {
     expect(await agentplane('deploy', 'sample', '--image', 'sample-agent')).toContain('serves');
     const state = await agent(`/threads/${threadId}/state`);
     expect(JSON.stringify(state['values'])).toContain('"content":"42"');
-  }, 120_000);
+  });
 
   it('was copied once more before this version changed it', () => {
     const kept = join(copy, 'backups', 'first');

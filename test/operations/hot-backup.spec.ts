@@ -18,8 +18,6 @@ import { agentplane, type Ending } from '../cli/agentplane.js';
 import { newDataFolder, type Platform, removeDataFolder, startPlatform } from '../support/platform.js';
 import { Rest } from '../support/rest.js';
 
-const PATIENCE_MS = 300_000;
-
 /** A trace of one run with an attachment. */
 function newRun(project: string): Record<string, unknown> & { readonly id: string } {
   const id = randomUUID();
@@ -112,7 +110,6 @@ describe('a backup of a platform that works', () => {
     const rest = new Rest(platform.credentials);
     await waitFor(async () => (await rest.get<unknown[]>('/sessions?name=sample')).body.length > 0, {
       what: 'the project',
-      timeoutMs: 60_000,
     });
     expect(
       await agentplane(['export', 'create', 'kept', '--project', 'sample', '--wait', ...flags]),
@@ -138,14 +135,14 @@ describe('a backup of a platform that works', () => {
       complaint: expect.stringContaining('ports that are taken') as unknown,
     });
     restored = await startPlatform(copy);
-  }, PATIENCE_MS);
+  });
 
   afterAll(async () => {
     await restored?.stop();
     await platform.stop();
     removeDataFolder(original);
     removeDataFolder(place);
-  }, PATIENCE_MS);
+  });
 
   function copyOfPlatform(): Platform {
     if (!restored) throw new Error('the restored platform did not start');
@@ -217,7 +214,7 @@ describe('a backup of a platform that works', () => {
         ];
         return (await agentplane([...words, '--data', copy])).output.trim() === 'True';
       },
-      { what: 'the deployment', timeoutMs: 60_000 },
+      { what: 'the deployment' },
     );
     expect(await urlOf(one)).not.toBe(await urlOf(platform));
     const state = await agent(one, `/threads/${threadId}/state`);
@@ -312,5 +309,5 @@ describe('a backup of a platform that works', () => {
     expect(existsSync(join(filled, 'restoring.json'))).toBe(false);
     expect(readdirSync(join(filled, 'logs')).some((name) => name.startsWith('audit'))).toBe(true);
     expect(readFileSync(join(filled, 'credentials.json'), 'utf8')).toContain(platform.credentials.apiKey);
-  }, 120_000);
+  });
 });

@@ -82,7 +82,7 @@ describe('agentplane migrate database', () => {
     const refused = migrate();
     await platform.stop();
     expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('is running; stop it with')]);
-  }, 480_000);
+  });
 
   afterAll(() => {
     removeDataFolder(machine);
@@ -101,14 +101,10 @@ describe('agentplane migrate database', () => {
       1,
       'does not exist in workspace no of this machine',
     ],
-  ])(
-    'refuses %j',
-    (words, code, message) => {
-      const found = agentplane(...words, '--data', machine);
-      expect([found.code, found.stderr]).toEqual([code, expect.stringContaining(message)]);
-    },
-    60_000,
-  );
+  ])('refuses %j', (words, code, message) => {
+    const found = agentplane(...words, '--data', machine);
+    expect([found.code, found.stderr]).toEqual([code, expect.stringContaining(message)]);
+  });
 
   it('refuses a table that the agent itself has made, until it was copied', async () => {
     const refused = migrate();
@@ -117,7 +113,7 @@ describe('agentplane migrate database', () => {
       expect.stringContaining('the source has table public.notes, which no agent server made'),
     ]);
     await run(uri, 'CREATE TABLE notes (id int)');
-  }, 120_000);
+  });
 
   it('moves threads, runs, items and crons to a server that answers with the same state', async () => {
     const moved = migrate();
@@ -140,7 +136,7 @@ describe('agentplane migrate database', () => {
     }
     const second = migrate();
     expect([second.code, second.stderr]).toEqual([1, expect.stringContaining('the target is not empty')]);
-  }, 240_000);
+  });
 
   it('moves back what was added there, into a database that was emptied', async () => {
     const refused = migrate('--back');
@@ -169,5 +165,5 @@ describe('agentplane migrate database', () => {
     } finally {
       await again.stop();
     }
-  }, 480_000);
+  });
 });

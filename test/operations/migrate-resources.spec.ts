@@ -110,7 +110,7 @@ if (!hasRealKubernetes || !kubectlBinary) leaveOut('a real Kubernetes');
     const refused = migrate(machine);
     await platform.stop();
     expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('is running; stop it with')]);
-  }, 480_000);
+  });
 
   afterAll(async () => {
     await cluster?.close();
@@ -123,7 +123,7 @@ if (!hasRealKubernetes || !kubectlBinary) leaveOut('a real Kubernetes');
       1,
       expect.stringContaining(`cannot pull the images of ${HERE}/agent, which only this machine has; push`),
     ]);
-  }, 60_000);
+  });
 
   it.each([
     [['--as', 'x'], '--as names the copy of one workspace'],
@@ -136,7 +136,7 @@ if (!hasRealKubernetes || !kubectlBinary) leaveOut('a real Kubernetes');
   it('refuses a cluster in which the platform is not installed', () => {
     const { code, stderr } = migrate(machine);
     expect([code, stderr]).toEqual([1, expect.stringContaining('install the platform there first')]);
-  }, 60_000);
+  });
 
   it('copies a workspace with its ids, its Secrets and what owns them, suspended', async () => {
     const kubectl = new Kubectl(kubectlBinary ?? '', server.kubeconfigPath);
@@ -177,7 +177,7 @@ if (!hasRealKubernetes || !kubectlBinary) leaveOut('a real Kubernetes');
       ...['keys', 'local-destination', 'variables'],
     ]);
     expect(await cluster.find(RESOURCES.BulkExport, at('once'))).toBeUndefined();
-  }, 120_000);
+  });
 
   it('refuses a copy that is complete, and a tenant under another name', () => {
     const again = migrate(machine);
@@ -187,7 +187,7 @@ if (!hasRealKubernetes || !kubectlBinary) leaveOut('a real Kubernetes');
       1,
       expect.stringContaining(`tenant ${tenantId} is that of workspace default`),
     ]);
-  }, 120_000);
+  });
 
   it('goes on with a copy that was interrupted, and leaves what it made before', async () => {
     const at = { namespace: HERE, name: 'agent' };
@@ -205,7 +205,7 @@ if (!hasRealKubernetes || !kubectlBinary) leaveOut('a real Kubernetes');
     expect(annotationsOf(await cluster.get(RESOURCES.AgentDeployment, at))).toMatchObject({
       [ANNOTATION.id]: ids['agent'],
     });
-  }, 120_000);
+  });
 
   it('refuses an object in its way', async () => {
     const at = { namespace: HERE, name: 'variables' };
@@ -223,7 +223,7 @@ if (!hasRealKubernetes || !kubectlBinary) leaveOut('a real Kubernetes');
     ]);
     await cluster.delete(SECRETS, at);
     expect(migrate(machine).code).toBe(0);
-  }, 120_000);
+  });
 
   it('copies back into another machine, whose controller goes on with the same ids', async () => {
     const first = await startPlatform(empty);
@@ -244,7 +244,7 @@ if (!hasRealKubernetes || !kubectlBinary) leaveOut('a real Kubernetes');
             (await client.get(RESOURCES.Workspace, { name: 'moved' })).status?.conditions,
             'Ready',
           ),
-        { timeoutMs: 60_000, what: 'the workspace' },
+        { what: 'the workspace' },
       );
       const agent = { namespace: 'ws-moved', name: 'agent' };
       const found = () => client.get(RESOURCES.AgentDeployment, agent);
@@ -258,5 +258,5 @@ if (!hasRealKubernetes || !kubectlBinary) leaveOut('a real Kubernetes');
       await client.close();
       await platform.stop();
     }
-  }, 480_000);
+  });
 });

@@ -52,7 +52,7 @@ describe('agentplane migrate traces', () => {
     const refused = migrate(machine);
     await platform.stop();
     expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('is running; stop it with')]);
-  }, 240_000);
+  });
 
   afterAll(() => {
     for (const each of [machine, empty]) removeDataFolder(each);
@@ -78,7 +78,7 @@ describe('agentplane migrate traces', () => {
     }
     const second = migrate(machine);
     expect(second).toMatchObject({ code: 1, stderr: expect.stringContaining('has rows of tenant') });
-  }, 120_000);
+  });
 
   it('moves them back into another machine, where the key reads them once its workspace exists', async () => {
     const started = await startPlatform(empty);
@@ -102,5 +102,5 @@ describe('agentplane migrate traces', () => {
     } finally {
       await platform.stop();
     }
-  }, 240_000);
+  });
 });

@@ -9,7 +9,6 @@ import { newDataFolder, type Platform, removeDataFolder, startPlatform } from '.
 import { Rest } from '../support/rest.js';
 
 const RELEASES = join(import.meta.dirname, 'releases');
-const PATIENCE_MS = 240_000;
 
 /** An answer without the times of tests of destinations, which are repeated once a day. */
 function withoutTests<T>(answer: T): T {
@@ -77,14 +76,14 @@ describe.each(releases)('a platform that %s stored', (release) => {
         const isServing = status === 'READY' && (await fetch(`${address}/ok`).catch(() => undefined))?.ok;
         return isServing === true && address;
       },
-      { what: 'the deployment', timeoutMs: 60_000 },
+      { what: 'the deployment' },
     );
-  }, PATIENCE_MS);
+  });
 
   afterAll(async () => {
     await platform.stop();
     removeDataFolder(place);
-  }, PATIENCE_MS);
+  });
 
   async function agent<T>(path: string, body?: unknown): Promise<T> {
     const answer = await fetch(`${url}${path}`, {
@@ -189,10 +188,10 @@ describe.each(releases)('a platform that %s stored', (release) => {
         const { status } = await agent<{ status: string }>(`/threads/${holds.waiting}/runs/${holds.delayed}`);
         return status === 'success';
       },
-      { what: 'the run that was delayed', timeoutMs: 60_000 },
+      { what: 'the run that was delayed' },
     );
     expect(JSON.stringify(await agent(`/threads/${holds.waiting}/state`))).toContain('The answer is 42.');
-  }, 90_000);
+  });
 
   it('goes on with a schedule of exports where it was, without gap or overlap', async () => {
     const path = `/api/v1/bulk-exports?source_bulk_export_id=${holds.schedule}`;
@@ -205,13 +204,13 @@ describe.each(releases)('a platform that %s stored', (release) => {
         const isDone = body.filter(({ status }) => status === 'COMPLETED').length > before.length;
         return isDone && body;
       },
-      { what: 'the next window', timeoutMs: 60_000 },
+      { what: 'the next window' },
     );
     expect((await pause(true)).status).toBe(200);
     const starts = more.map(({ start_time: start }) => start).sort();
     const ends = more.map(({ end_time: end }) => end).sort();
     expect(starts.slice(1)).toEqual(ends.slice(0, -1));
-  }, 90_000);
+  });
 
   it('makes a revision of a change, and rolls out', async () => {
     const secrets = [{ name: 'GREETING', value: 'changed' }];
@@ -227,7 +226,7 @@ describe.each(releases)('a platform that %s stored', (release) => {
         );
         return one.active_revision_id === body.latest_revision_id && one.status === 'READY';
       },
-      { what: 'the new revision', timeoutMs: 60_000 },
+      { what: 'the new revision' },
     );
-  }, 90_000);
+  });
 });

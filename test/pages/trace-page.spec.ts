@@ -70,7 +70,7 @@ const OPEN = `document.activeElement.parentElement.open`;
     await tenant.call('POST', '/runs/batch', { post, patch: [] });
     client = new Client({ apiUrl: api.url, apiKey: tenant.key, webUrl: api.url });
     browser = await Chromium.start();
-  }, 60_000);
+  });
   afterAll(() => browser?.stop());
 
   it('asks for a key and opens the printed address with it', async () => {
@@ -145,8 +145,7 @@ const OPEN = `document.activeElement.parentElement.open`;
 
   it('tries a call on the page of the REST interface by keyboard, and asks no other host', async () => {
     const call = `document.querySelector('.opblock-get:has([data-path="/sessions"])')`;
-    const shows = (expression: string) =>
-      waitFor(() => browser.read(`Boolean(${expression})`), { timeoutMs: 30_000 });
+    const shows = (expression: string) => waitFor(() => browser.read(`Boolean(${expression})`));
     const shown = `${call}.querySelector('.live-responses-table')?.textContent ?? ''`;
     await browser.show({ width: 1_280, scheme: 'light' });
     await browser.open(`${api.url}/docs`);

@@ -18,12 +18,12 @@ describe('agentplane for a person who knows --help alone', () => {
   beforeAll(async () => {
     platform = await startPlatform(newDataFolder());
     await run('deploy', 'sample-agent');
-  }, 240_000);
+  });
   afterAll(async () => {
     await platform?.stop();
     removeDataFolder(platform?.dataFolder);
     rmSync(folder, { recursive: true, force: true });
-  }, 60_000);
+  });
 
   function attempt(...words: string[]): Promise<Ending> {
     return agentplane([...words, '--data', platform.dataFolder]);
@@ -76,7 +76,7 @@ describe('agentplane for a person who knows --help alone', () => {
       const { output } = await run('image', 'add', 'mine', agent, '--deploy');
       expect(output).toMatch(/^agentdeployment\/mine gets a new revision$/m);
       expect(output).toMatch(/^mine-00002 serves at http:/m);
-    }, 180_000);
+    });
 
     it('fails with the reason of a revision that does not load', async () => {
       writeFileSync(graph, `throw new Error('boom');\n${readFileSync(graph, 'utf8')}`);
@@ -85,7 +85,7 @@ describe('agentplane for a person who knows --help alone', () => {
         1,
         expect.stringMatching(/deploying mine failed \(GraphLoadFailed\):.*boom/),
       ]);
-    }, 120_000);
+    });
 
     it('does not wait for a suspended deployment, nor with --no-wait', async () => {
       const { output } = await run('image', 'add', 'mine', agent, '--deploy', '--no-wait');
@@ -93,7 +93,7 @@ describe('agentplane for a person who knows --help alone', () => {
       await run('suspend', 'mine');
       const { complaint } = await run('image', 'add', 'mine', agent, '--deploy');
       expect(complaint).toContain('"agentplane resume mine" starts its new revision');
-    }, 120_000);
+    });
   });
 
   describe('export', () => {

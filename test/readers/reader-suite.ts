@@ -104,7 +104,7 @@ export function describeReaders(languages: readonly string[]): void {
       const prefix = folder.slice(0, folder.indexOf('/export_id='));
       exports.set(format, { folder, prefix, file: join(folder, first) });
     }
-  }, 300_000);
+  });
   afterAll(() => stand.stop());
 
   const blocks = pageLines().filter(({ language }) => languages.includes(language));
@@ -133,7 +133,6 @@ export function describeReaders(languages: readonly string[]): void {
         );
         if (lines.reads !== 'file' && !isRounded) expectDays(found);
       },
-      300_000,
     );
   });
 }

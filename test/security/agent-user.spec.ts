@@ -33,13 +33,13 @@ interface Deployment {
       }
       const { kubeconfig: kubeconfigPath } = platform.credentials;
       client = new KubeClient(await loadKubeConnection({ kubeconfigPath }));
-    }, 300_000);
+    });
 
     afterAll(async () => {
       await client?.close();
       await platform?.stop();
       removeDataFolder(dataFolder);
-    }, 60_000);
+    });
 
     /** A line of shell in a pod of the workspace, as anybody who may deploy there can have it; what it wrote. */
     async function shell(line: string): Promise<string> {
@@ -59,7 +59,7 @@ interface Deployment {
           const ended = stateOf(await client.get(PODS, { namespace: NAMESPACE, name }));
           return ended && `${ended.message ?? ''} `;
         },
-        { what: `the end of ${name}`, timeoutMs: 60_000 },
+        { what: `the end of ${name}` },
       );
     }
 
@@ -108,7 +108,7 @@ interface Deployment {
           const { status } = (await rest.get<{ readonly status: string }>(revision)).body;
           return status === 'DEPLOYED' || undefined;
         },
-        { what: 'the agent', timeoutMs: 120_000 },
+        { what: 'the agent' },
       );
       const users = readdirSync('/proc').flatMap((pid) => {
         try {

@@ -17,7 +17,6 @@ import { unknownLike, withoutNames } from './unknown-ids.js';
 
 type Json = Readonly<Record<string, unknown>>;
 
-const PATIENCE = { timeoutMs: 20_000 };
 /** Stands in everything that the first user makes. */
 const MARK = `secret-${randomUUID().slice(0, 8)}`;
 
@@ -30,7 +29,7 @@ beforeAll(async () => {
   const { uri } = await postgres.freshDatabase();
   server = await ServerProcess.start({ uri, folder: GUARDED_AGENT });
   alice = { ids: await everythingOf('alice'), project: 'no project of REST' };
-}, 60_000);
+});
 
 afterAll(() => server?.stop());
 
@@ -211,7 +210,7 @@ describe('an agent with handlers for each of its users', () => {
     const commands = `/threads/${alice.ids.thread_id}/commands`;
     const start = { id: 1, method: 'run.start', params: { assistant_id: 'agent', input } };
     await made('alice', 'POST', commands, start);
-    await waitFor(() => own.heard().includes(MARK), PATIENCE);
+    await waitFor(() => own.heard().includes(MARK));
     leaving.abort();
     expect(foreign.heard()).not.toContain(MARK);
     expect(foreign.heard()).not.toMatch(/^(event|data|id):/m);

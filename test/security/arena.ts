@@ -73,7 +73,7 @@ async function makeWorkspace({ credentials, dataFolder }: Platform, kube: KubeCl
       const { status } = await kube.get(RESOURCES.Workspace, { name: ATTACKER });
       return isConditionTrue(status?.conditions, CONDITION.ready) && status?.namespace;
     },
-    { what: 'the namespace of the workspace', timeoutMs: 60_000 },
+    { what: 'the namespace of the workspace' },
   );
   await kube.create(RESOURCES.Listener, {
     metadata: { name: DEFAULT_LISTENER, namespace },
@@ -88,7 +88,7 @@ async function makeWorkspace({ credentials, dataFolder }: Platform, kube: KubeCl
       const { status, body } = await operator.post<{ readonly key: string }>('/api/v1/api-key', {});
       return status === 200 || status === 201 ? body.key : undefined;
     },
-    { what: 'the first key', timeoutMs: 60_000 },
+    { what: 'the first key' },
   );
   return { name: ATTACKER, namespace, tenantId, workspaceKey };
 }

@@ -186,7 +186,7 @@ export function searchForSecrets(arena: FindArena): void {
           const all = await readAll();
           return all.some(({ text }) => text.includes('LangSmithLoader')) && all;
         },
-        { what: 'the traces of the hostile runs', timeoutMs: 60_000 },
+        { what: 'the traces of the hostile runs' },
       );
       const found = texts.flatMap(({ table, text }) =>
         hits(text, words).map((name) => `${name} in ${String(table)}`),
@@ -209,7 +209,7 @@ export function searchForSecrets(arena: FindArena): void {
             .body;
           return /^completed$/i.test(status);
         },
-        { what: 'the export', timeoutMs: 60_000 },
+        { what: 'the export' },
       );
       const { objectStore } = platform.credentials;
       const client = storeClient(objectStore);

@@ -31,13 +31,13 @@ describe('a platform whose programs are killed', () => {
       metadata: { namespace: 'ws-default', name: 'agent' },
       spec: { selector: { app: 'agent' }, ports: [{ name: 'http', port: 80 }] },
     });
-    await waitFor(() => servicePorts().length > 0, { what: 'the port of the Service', timeoutMs: 60_000 });
+    await waitFor(() => servicePorts().length > 0, { what: 'the port of the Service' });
     await client.close();
-  }, 300_000);
+  });
   afterAll(async () => {
     await platform?.stop();
     removeDataFolder(dataFolder);
-  }, 60_000);
+  });
 
   const read = <T>(...path: string[]): T => JSON.parse(readFileSync(join(dataFolder, ...path), 'utf8')) as T;
   const servicePorts = (): number[] =>
@@ -51,29 +51,25 @@ describe('a platform whose programs are killed', () => {
     ['api', ['rest', 'apiMetrics']],
     ['controller', ['controller']],
     ['embedded', ['kube', 'node', 'objectStore', 'embeddedMetrics']],
-  ])(
-    'leaves no port of %s free until the next one serves it',
-    async (program, names) => {
-      const all = read<Record<string, number>>('ports.json');
-      const services = program === 'embedded' ? servicePorts() : [];
-      const ports = [...names.map((name) => all[name] ?? 0), ...services];
-      const before = pidOf(program) ?? 0;
-      process.kill(before, 'SIGKILL');
-      const found = new Set<string>();
-      await waitFor(
-        async () => {
-          for (const port of ports) found.add(await tryListen(port));
-          const pid = pidOf(program);
-          return pid !== undefined && pid !== before ? pid : undefined;
-        },
-        { what: `another ${program}`, timeoutMs: 30_000 },
-      );
-      expect([...found]).toEqual(['EADDRINUSE']);
-      // connections that came meanwhile wait for it
-      expect((await new Rest(platform.credentials).get('/sessions')).status).toBe(200);
-    },
-    120_000,
-  );
+  ])('leaves no port of %s free until the next one serves it', async (program, names) => {
+    const all = read<Record<string, number>>('ports.json');
+    const services = program === 'embedded' ? servicePorts() : [];
+    const ports = [...names.map((name) => all[name] ?? 0), ...services];
+    const before = pidOf(program) ?? 0;
+    process.kill(before, 'SIGKILL');
+    const found = new Set<string>();
+    await waitFor(
+      async () => {
+        for (const port of ports) found.add(await tryListen(port));
+        const pid = pidOf(program);
+        return pid !== undefined && pid !== before ? pid : undefined;
+      },
+      { what: `another ${program}` },
+    );
+    expect([...found]).toEqual(['EADDRINUSE']);
+    // connections that came meanwhile wait for it
+    expect((await new Rest(platform.credentials).get('/sessions')).status).toBe(200);
+  });
 
   it('opens its sockets in the supervisor and in the program that serves them alone', () => {
     if (process.platform !== 'linux') return; // only Linux shows them

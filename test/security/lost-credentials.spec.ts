@@ -9,7 +9,7 @@ describe('a platform whose credentials.json was lost', () => {
   afterAll(async () => {
     await platform?.stop();
     removeDataFolder(dataFolder);
-  }, 60_000);
+  });
 
   it('makes a key for the same workspace, and names the older one, which still works', async () => {
     platform = await startPlatform(dataFolder);
@@ -26,5 +26,5 @@ describe('a platform whose credentials.json was lost', () => {
     expect((await rest.get('/v2/deployments')).status).toBe(200);
     const old = new Rest({ ...platform.credentials, apiKey: before.apiKey });
     expect((await old.get('/v2/deployments')).status).toBe(200);
-  }, 300_000);
+  });
 });

@@ -164,7 +164,7 @@ export function attackOutboundAddresses(arena: FindArena): void {
               const found = findCondition(status?.conditions, CONDITION.ready);
               return found?.status === 'False' && found;
             },
-            { what: 'the verdict on the destination', timeoutMs: 60_000 },
+            { what: 'the verdict on the destination' },
           );
           expect([endpointUrl, ready.message]).toEqual([endpointUrl, expect.stringMatching(/endpoint/i)]);
         }),

@@ -31,12 +31,12 @@ describe("a deployment's own key", () => {
     // the wire's name is not the object's name
     for (const name of ['First Agent', 'second']) agents.set(name, await deploy(name));
     stolen = new Rest({ ...platform.credentials, apiKey: await ownKey('First Agent') });
-  }, 300_000);
+  });
 
   afterAll(async () => {
     await platform.stop();
     removeDataFolder(dataFolder);
-  }, 60_000);
+  });
 
   async function deploy(name: string): Promise<string> {
     const { body } = await rest.post<Deployment>('/v2/deployments', {
@@ -53,7 +53,7 @@ describe("a deployment's own key", () => {
         const { status } = (await rest.get<{ readonly status: string }>(revision)).body;
         return status === 'DEPLOYED' && ((await rest.get<Deployment>(path)).body.url ?? undefined);
       },
-      { what: `the agent ${name}`, timeoutMs: 120_000 },
+      { what: `the agent ${name}` },
     );
   }
 
@@ -102,7 +102,7 @@ describe("a deployment's own key", () => {
         const { status, body } = await stolen.get<{ session_id: string }>(`/runs/${run.run_id}`);
         return status === 200 && body;
       },
-      { what: 'the trace', timeoutMs: 60_000 },
+      { what: 'the trace' },
     );
     expect(found.session_id).toBe(await projectOf('First Agent'));
   });
@@ -120,7 +120,7 @@ describe("a deployment's own key", () => {
     };
     const isTraced = async (runId: string) => (await stolen.get(`/runs/${runId}`)).status === 200;
     const old = await say({ person: 'alice' });
-    await waitFor(() => isTraced(old), { what: 'the old trace', timeoutMs: 60_000 });
+    await waitFor(() => isTraced(old), { what: 'the old trace' });
     const fresh = await say({ person: 'alice' });
     const answer = await fetch(`${url}/threads/erase`, {
       method: 'POST',
@@ -130,11 +130,10 @@ describe("a deployment's own key", () => {
     expect(await answer.json()).toMatchObject({ threads: 2, traces: 'with_their_runs', is_complete: true });
     await waitFor(async () => !(await isTraced(old)), {
       what: 'the old trace to be deleted',
-      timeoutMs: 60_000,
     });
     // its upload comes after that of the erased one
     const later = await say({ person: 'bob' });
-    await waitFor(() => isTraced(later), { what: 'the later trace', timeoutMs: 60_000 });
+    await waitFor(() => isTraced(later), { what: 'the later trace' });
     expect([await isTraced(old), await isTraced(fresh)]).toEqual([false, false]);
   });
 

@@ -102,7 +102,7 @@ export function attackFromPods(arena: FindArena): void {
           const { status } = await kube.get(PODS, { namespace, name });
           return status?.phase === 'Succeeded' || status?.phase === 'Failed';
         },
-        { what: 'the end of the spy', timeoutMs: 50_000 },
+        { what: 'the end of the spy' },
       );
       const lines = (await text(await kube.podLogs({ namespace, name }))).trim().split('\n');
       const [uid, ...rest] = lines;
@@ -131,7 +131,7 @@ export function attackFromPods(arena: FindArena): void {
             const { status } = await kube.get(PODS, { namespace, name });
             return status?.conditions?.find(({ type }) => type.endsWith('/Supported'));
           },
-          { what: 'the refusal of the pod', timeoutMs: 60_000 },
+          { what: 'the refusal of the pod' },
         );
         expect([name, failed.status]).toEqual([name, 'False']);
         await kube.delete(PODS, { namespace, name });

@@ -67,16 +67,12 @@ export async function startSlowClients(arena: Arena): SlowClients {
 /** Clients that hold connections without using them. */
 export function attackWithSlowClients(arena: FindArena, running: () => SlowClients): void {
   describe('slow clients', () => {
-    it(
-      'lose their connections at every server',
-      async () => {
-        const outcomes = await running();
-        expect(Object.keys(outcomes)).toHaveLength(5 * WAYS.length);
-        const held = Object.entries(outcomes).filter(([, each]) => each.some((outcome) => outcome !== 'cut'));
-        expect(held).toEqual([]);
-        expect((await arena().victim.rest.get('/sessions')).status).toBe(200);
-      },
-      PATIENCE_MS + 60_000,
-    );
+    it('lose their connections at every server', async () => {
+      const outcomes = await running();
+      expect(Object.keys(outcomes)).toHaveLength(5 * WAYS.length);
+      const held = Object.entries(outcomes).filter(([, each]) => each.some((outcome) => outcome !== 'cut'));
+      expect(held).toEqual([]);
+      expect((await arena().victim.rest.get('/sessions')).status).toBe(200);
+    });
   });
 }

@@ -92,7 +92,6 @@ export async function fillTenant(
   const late = new Rest({ restUrl: credentials.restUrl, apiKey: keys.expired, tenantId });
   await waitFor(async () => (await late.get('/sessions')).status === 401, {
     what: 'the end of a key',
-    timeoutMs: 60_000,
   });
   const integration = await make(rest, '/v1/integrations/git_host', {
     ...{ name: 'canary', host: 'example.org', token: secret },
@@ -139,7 +138,7 @@ async function agentAddress(rest: Rest, deploymentId: string, revisionId: string
       if (body.status !== 'DEPLOYED') return undefined;
       return (await rest.get<{ readonly url?: string | null }>(path)).body.url ?? undefined;
     },
-    { what: 'a running agent', timeoutMs: 120_000 },
+    { what: 'a running agent' },
   );
 }
 
@@ -220,7 +219,7 @@ async function useTraces(rest: Rest, project: string, agentRunId: string) {
       const { status, body } = await rest.get<Body>(`/runs/${agentRunId}`);
       return status === 200 && body['end_time'] !== null;
     },
-    { what: 'the trace of the agent', timeoutMs: 60_000 },
+    { what: 'the trace of the agent' },
   );
   const feedback = { feedback_id: randomUUID(), posted_feedback_id: randomUUID() };
   for (const id of Object.values(feedback))
@@ -296,7 +295,7 @@ async function exportTraces(rest: Rest, { objectStore }: Credentials, sessionId:
       if (/FAIL|CANCEL/i.test(status)) throw new Error(`the export is ${status}`);
       return /^completed$/i.test(status);
     },
-    { what: 'the export', timeoutMs: 60_000 },
+    { what: 'the export' },
   );
   const runs = (await rest.get<Body[]>(`${path}/runs`)).body;
   return {

@@ -117,7 +117,7 @@ export class ClusterBench {
 
   async awaitService(url: string): Promise<void> {
     const ask = (): Promise<boolean> => fetch(`${this.reach(url)}/ok`).then(({ ok }) => ok);
-    await waitFor(() => ask().catch(() => false), { what: `the Service at ${url}`, timeoutMs: 10_000 });
+    await waitFor(() => ask().catch(() => false), { what: `the Service at ${url}` });
   }
 
   /** One key of a Secret of the platform. */
@@ -163,7 +163,7 @@ export class ClusterBench {
         const found = await this.query(database, 'SELECT id FROM runs WHERE id = ANY($1)', [ingested]);
         return found.length >= ingested.length && found;
       },
-      { what: 'acknowledged runs in the store', timeoutMs: 30_000 },
+      { what: 'acknowledged runs in the store' },
     );
     if (rows.length !== ingested.length) throw new Error(`${rows.length} rows for ${ingested.length} runs`);
     await expectDone(agent, enqueued);

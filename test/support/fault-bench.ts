@@ -171,7 +171,6 @@ export class FaultBench {
     const name = fault.kind === 'kill' ? 'SIGKILL' : 'SIGSTOP';
     await waitFor(() => this.signal(victim, name), {
       what: `a process of ${victim}`,
-      timeoutMs: 60_000,
       intervalMs: 50,
     });
     if (fault.kind === 'kill') return;
@@ -182,7 +181,6 @@ export class FaultBench {
   async #agent(): Promise<Client> {
     const apiUrl = await waitFor(async () => (await this.#now()).url ?? undefined, {
       what: 'the address of the agent',
-      timeoutMs: 60_000,
     });
     const { apiKey } = this.platform.credentials;
     return new Client({ apiUrl, apiKey, callerOptions: { maxRetries: 0 } });

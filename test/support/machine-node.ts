@@ -38,7 +38,7 @@ export class MachineNode {
         if (this.#child.exitCode !== null) throw new Error(this.#output.slice(-4000));
         return this.#output.includes('node ready');
       },
-      { what: 'the node', timeoutMs: 60_000 },
+      { what: 'the node' },
     );
   }
 

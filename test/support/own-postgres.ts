@@ -69,6 +69,6 @@ export function connectAsAdministrator(host: string): Promise<pg.Client> {
       await client.connect();
       return client;
     },
-    { what: 'the database', timeoutMs: 30_000 },
+    { what: 'the database' },
   );
 }

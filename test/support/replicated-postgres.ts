@@ -72,7 +72,7 @@ export class ReplicatedPostgres {
       await this.#startPod(name);
       await waitFor(
         async () => (await admin.query(`SELECT FROM pg_stat_replication WHERE state = 'streaming'`)).rowCount,
-        { what: 'the standby to follow', timeoutMs: 60_000 },
+        { what: 'the standby to follow' },
       );
       await admin.query(`ALTER SYSTEM SET synchronous_standby_names = '*'`);
       await admin.query('SELECT pg_reload_conf()');

@@ -56,7 +56,7 @@ describe('telemetry of the platform', () => {
     await worker;
     for (const [program, url] of Object.entries(await addresses()))
       scrapes.set(program as Program, await scrape(url));
-  }, 240_000);
+  });
 
   afterAll(async () => {
     await pods.stop();
@@ -64,7 +64,7 @@ describe('telemetry of the platform', () => {
     await platform.stop();
     await collector.stop();
     removeDataFolder(dataFolder);
-  }, 60_000);
+  });
 
   async function scrape(url: string): Promise<Scrape> {
     const answer = await fetch(url);
@@ -130,7 +130,7 @@ describe('telemetry of the platform', () => {
         }>(`/v2/deployments/${made.body.id}`);
         return body.active_revision_id !== null && body.url ? body.url : undefined;
       },
-      { what: 'the deployment', timeoutMs: 90_000 },
+      { what: 'the deployment' },
     );
     const agent = new Client({ apiUrl: url, apiKey: platform.credentials.apiKey });
     const input = { messages: [{ role: 'user', content: 'what is 2 + 40?' }] };
@@ -143,7 +143,7 @@ describe('telemetry of the platform', () => {
         const { body } = await rest.get<{ id: string }[]>(`/sessions?name=${DEPLOYMENT}`);
         return body[0]?.id;
       },
-      { what: 'the project', timeoutMs: 60_000 },
+      { what: 'the project' },
     );
     const { body: destinations } = await rest.get<{ id: string }[]>('/api/v1/bulk-exports/destinations');
     await waitFor(
@@ -154,7 +154,7 @@ describe('telemetry of the platform', () => {
         const stored = parseExposition(text).get('agentplane_ingest_operations_total')?.samples ?? [];
         return stored.reduce((sum, { value }) => sum + value, 0) > 0;
       },
-      { what: 'the traces of the run', timeoutMs: 60_000 },
+      { what: 'the traces of the run' },
     );
     // the window must be over, and the run in it
     await new Promise((resolve) => setTimeout(resolve, 1_000));
@@ -170,7 +170,7 @@ describe('telemetry of the platform', () => {
         const { body } = await rest.get<{ status: string }>(`/api/v1/bulk-exports/${made.body.id}`);
         return body.status === 'COMPLETED';
       },
-      { what: 'the export', timeoutMs: 120_000 },
+      { what: 'the export' },
     );
   }
 
@@ -244,7 +244,7 @@ describe('telemetry of the platform', () => {
         spanOf('export-worker', /^export attempt$/).length > 0 &&
         spanOf('agent-server', /^agent run$/).length > 0 &&
         parentOf('export-worker', /^export attempt$/).length > 0,
-      { what: 'the spans', timeoutMs: 20_000 },
+      { what: 'the spans' },
     );
     expect(parentOf('api', /^ingest batch$/)).toContainEqual(
       expect.stringMatching(/^agentplane-api POST \/runs/),
@@ -255,5 +255,5 @@ describe('telemetry of the platform', () => {
     );
     expect(parentOf('export-worker', /^export part$/)).toContain('agentplane-export-worker export attempt');
     expect(spanOf('listener', /^reconcile rollout$/)).not.toEqual([]);
-  }, 30_000);
+  });
 });

@@ -8,7 +8,6 @@ import { ServerProcess } from '../testdata/start-server.js';
 import { ServerSwitch } from '../testdata/server-switch.js';
 
 const LEASE_MS = 1_000;
-const PATIENCE = { timeoutMs: 30_000 };
 const TICKS = 60;
 const READ_STREAM = join(import.meta.dirname, '..', 'testdata', 'read-stream.py');
 
@@ -131,7 +130,7 @@ describe.each(CLIENTS)('a client in %s in the middle of a stream', (language, li
     const threadId = isStateless ? null : (await first.client().threads.create()).thread_id;
     second.signal('SIGSTOP'); // it would take the run where the first is slower
     const listener = listen(address.url, threadId);
-    await waitFor(() => ticksOf(listener.heard, 1).length >= 10, PATIENCE);
+    await waitFor(() => ticksOf(listener.heard, 1).length >= 10);
     second.signal('SIGCONT');
     return { ...listener, threadId };
   }
@@ -189,7 +188,7 @@ describe.each(CLIENTS)('a client in %s in the middle of a stream', (language, li
       const found = await fetch(`${both.first.url}/runs/${runId}`);
       return ((await found.json()) as { status: string }).status === 'success';
     };
-    await waitFor(ended, PATIENCE);
+    await waitFor(ended);
     both.address.choose(both.first.port);
     await done;
     expectNoGap(heard, 1);

@@ -5,7 +5,6 @@ import { steppedClock, testPostgres, waitFor } from '#lib/testing';
 import { ServerProcess } from '../testdata/start-server.js';
 import { WebhookReceiver } from '../testdata/webhook-receiver.js';
 
-const PATIENT = { timeoutMs: 40_000 };
 const EVERY_SECOND = '* * * * * *';
 const ENV = { CRON_MIN_INTERVAL_SECONDS: '1', RUN_WEBHOOK_PRIVATE_ADDRESSES: 'true', MAX_CRONS: '20' };
 const postgres = testPostgres();
@@ -198,11 +197,11 @@ describe('the fires of a cron', () => {
           [cronId],
         )
       ).map((row) => (row['created_at'] as Date).getTime());
-    await waitFor(async () => (await firesOf(made[0]?.cron_id)).length >= 3, PATIENT);
+    await waitFor(async () => (await firesOf(made[0]?.cron_id)).length >= 3);
     first.signal('SIGKILL');
-    await waitFor(async () => (await firesOf(made[0]?.cron_id)).length >= 5, PATIENT);
+    await waitFor(async () => (await firesOf(made[0]?.cron_id)).length >= 5);
     second.signal('SIGKILL');
-    await waitFor(async () => (await firesOf(made[0]?.cron_id)).length >= 8, PATIENT);
+    await waitFor(async () => (await firesOf(made[0]?.cron_id)).length >= 8);
     await Promise.all(made.map(({ cron_id: id }) => third.client().crons.update(id, { enabled: false })));
     for (const { cron_id: id } of made) {
       const rows = await query(
@@ -241,7 +240,7 @@ describe('the fires of a cron', () => {
       const { last_run_id: id, next_run_date: next } = (await send(again, 'GET', `/runs/crons/${cronId}`))
         .body as Record<string, string>;
       return id && Date.parse(String(next)) > Date.now() - 1_000 && id;
-    }, PATIENT);
+    });
     await again.client().runs.join(threadId, found);
     expect((await again.client().runs.list(threadId)).length).toBeLessThanOrEqual(2); // a minute may just begin
     expect(await again.client().threads.get(threadId)).toMatchObject({ status: 'idle' });
@@ -258,12 +257,12 @@ describe('the fires of a cron', () => {
       const { cron_id: cronId } = await server.client().crons.create('counter', {
         ...{ schedule: EVERY_SECOND, input: {}, webhook: receiver.url, metadata: { b: 2 } },
       });
-      await waitFor(() => receiver.calls.length >= 2, PATIENT);
+      await waitFor(() => receiver.calls.length >= 2);
       await server.client().crons.delete(cronId);
       expect(receiver.calls[0]?.body).toMatchObject({
         ...{ status: 'success', values: { steps: ['step 1'] }, metadata: { b: 2, cron_id: cronId } },
       });
-      await waitFor(async () => (await query('SELECT 1 FROM agentplane.runs')).length === 0, PATIENT);
+      await waitFor(async () => (await query('SELECT 1 FROM agentplane.runs')).length === 0);
       expect(await query('SELECT 1 FROM agentplane.threads')).toEqual([]);
     } finally {
       receiver.stop();
@@ -285,14 +284,14 @@ describe('the fires of a cron', () => {
     });
     await assistants.delete(assistant.assistant_id);
     const cron = (id: string) => send(server, 'GET', `/runs/crons/${id}`);
-    await waitFor(async () => JSON.stringify(await cron(orphan)).includes('"enabled":false'), PATIENT);
+    await waitFor(async () => JSON.stringify(await cron(orphan)).includes('"enabled":false'));
     expect((await cron(orphan)).body).toMatchObject({
       ...{
         next_run_date: null,
         disabled_reason: `Assistant ${assistant.assistant_id} not found; it was removed`,
       },
     });
-    await waitFor(async () => JSON.stringify(await cron(busy)).includes('has an active run'), PATIENT);
+    await waitFor(async () => JSON.stringify(await cron(busy)).includes('has an active run'));
     expect((await cron(busy)).body).toMatchObject({ enabled: true, last_run_id: null });
     expect(await runs.list(threadId)).toHaveLength(1);
   });
@@ -308,7 +307,7 @@ describe('the fires of a cron', () => {
         next_run_date = date_trunc('second', clock_timestamp()) - CASE cron_id WHEN $1 THEN 2 ELSE 1 END * interval '1 s'`,
       [odd.cron_id],
     );
-    await waitFor(async () => (await query('SELECT 1 FROM agentplane.runs')).length > 0, PATIENT);
+    await waitFor(async () => (await query('SELECT 1 FROM agentplane.runs')).length > 0);
     expect((await send(server, 'GET', `/runs/crons/${good.cron_id}`)).body).toMatchObject({ enabled: true });
     expect((await send(server, 'GET', `/runs/crons/${odd.cron_id}`)).body).toMatchObject({
       ...{ enabled: false, next_run_date: null },
@@ -332,10 +331,10 @@ describe('the fires of a cron', () => {
       });
       const runsOf = (id: string) =>
         query(`SELECT created_at FROM agentplane.runs WHERE metadata ->> 'cron_id' = $1`, [id]);
-      await waitFor(async () => (await runsOf(often)).length >= 3, PATIENT);
+      await waitFor(async () => (await runsOf(often)).length >= 3);
       clock?.step(-3_600);
       const seen = (await runsOf(often)).length;
-      await waitFor(async () => (await runsOf(often)).length >= seen + 2, PATIENT);
+      await waitFor(async () => (await runsOf(often)).length >= seen + 2);
       const moments = (await runsOf(often)).map((row) => (row['created_at'] as Date).getTime());
       expect(Math.min(...moments)).toBeGreaterThanOrEqual(before - 1_000);
       expect(Math.max(...moments)).toBeLessThanOrEqual(Date.now() + 1_000);

@@ -4,7 +4,7 @@ import { ServerProcess } from '../testdata/start-server.js';
 describe('what a server says of itself', () => {
   const postgres = testPostgres();
   let server: ServerProcess;
-  beforeAll(async () => (server = await ServerProcess.start({ uri: postgres.uri })), 60_000);
+  beforeAll(async () => (server = await ServerProcess.start({ uri: postgres.uri })));
   afterAll(() => server?.stop());
 
   const get = (path: string): Promise<Response> => fetch(`${server.url}${path}`);

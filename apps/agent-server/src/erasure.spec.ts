@@ -7,7 +7,6 @@ import { createLogger } from '#lib/telemetry';
 import { testPostgres, waitFor } from '#lib/testing';
 import { ServerProcess } from '../testdata/start-server.js';
 
-const PATIENT = { timeoutMs: 30_000 };
 const postgres = testPostgres();
 const NOTHING = { threads: 0, crons: 0, stateless_runs: 0, items: 0 };
 
@@ -93,7 +92,7 @@ describe('an agent server that deletes', () => {
     expect((await send('DELETE', `/threads/${thread}?traces=all`)).status).toBe(422);
     expect((await send('DELETE', `/threads/${thread}?traces=delete`)).status).toBe(204);
     expect((await send('DELETE', `/threads/${ofRun}/runs/${single}?traces=delete`)).status).toBe(204);
-    await waitFor(() => traces.idsOf('trace_ids').size === 2, PATIENT);
+    await waitFor(() => traces.idsOf('trace_ids').size === 2);
     expect(traces.idsOf('trace_ids')).toEqual(new Set([run, single]));
     expect(traces.idsOf('thread_ids')).toEqual(new Set([thread]));
     expect(new Set(traces.asked.map(({ key }) => key))).toEqual(new Set(['own key']));
@@ -124,7 +123,7 @@ describe('an agent server that deletes', () => {
     expect(await erase(asked)).toMatchObject({ dry_run: false, is_complete: true, ...reached });
     expect(await erase({ ...asked, dry_run: true })).toMatchObject(NOTHING);
     expect(await erase(asked)).toMatchObject({ is_complete: true, ...NOTHING });
-    await waitFor(() => traces.idsOf('trace_ids').size === 2, PATIENT);
+    await waitFor(() => traces.idsOf('trace_ids').size === 2);
     expect(traces.idsOf('thread_ids')).toEqual(new Set([first[0], second[0]]));
     expect((await send('GET', `/threads/${other}`)).status).toBe(200);
     expect(await client.store.getItem(['users', 'carol2'], 'a')).toMatchObject({ value: { likes: 'milk' } });
@@ -137,7 +136,7 @@ describe('an agent server that deletes', () => {
       .runs.create(null, 'counter', { ...{ input: {}, metadata }, afterSeconds: 600 });
     expect(await erase({ metadata })).toMatchObject({ stateless_runs: 1 });
     expect((await send('GET', `/runs/${run_id}`)).status).toBe(404);
-    await waitFor(() => traces.idsOf('trace_ids').has(run_id), PATIENT);
+    await waitFor(() => traces.idsOf('trace_ids').has(run_id));
   });
 
   it('keeps no other thread waiting, however many deletions wait for one', async () => {
@@ -149,18 +148,18 @@ describe('an agent server that deletes', () => {
       await connection.query('SELECT 1 FROM agentplane.threads WHERE thread_id = $1 FOR UPDATE', [thread]);
       const deletions = Array.from({ length: 4 }, () => send('DELETE', `/threads/${thread}?traces=delete`));
       const blocked = `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
-      await waitFor(async () => (await pool.query(blocked)).rows.length > 0, PATIENT);
+      await waitFor(async () => (await pool.query(blocked)).rows.length > 0);
       expect((await send('DELETE', `/threads/${other}?traces=delete`)).status).toBe(204);
       expect((await pool.query(blocked)).rows).toHaveLength(1);
       await connection.query('ROLLBACK');
       const statuses = (await Promise.all(deletions)).map(({ status }) => status);
       expect(statuses.sort()).toEqual([204, 404, 404, 404]);
-      await waitFor(async () => (await waiting()) === 0, PATIENT);
+      await waitFor(async () => (await waiting()) === 0);
     } finally {
       connection.release(true);
       await pool.end();
     }
-  }, 60_000);
+  });
 
   it('refuses what names nothing', async () => {
     for (const body of [{}, { metadata: {} }, { metadata: { a: 1 }, namespaces: [[]] }])
@@ -171,15 +170,12 @@ describe('an agent server that deletes', () => {
     traces.isAway = true;
     const [thread, run] = await threadWithRun({ person: 'frank' });
     expect((await send('DELETE', `/threads/${thread}?traces=delete`)).status).toBe(204);
-    await waitFor(() => traces.asked.length > 0, PATIENT);
+    await waitFor(() => traces.asked.length > 0);
     expect(await waiting()).toBe(2);
     await server.stop('SIGKILL');
     [traces.isAway, traces.asked.length] = [false, 0];
     server = await start();
-    await waitFor(
-      () => traces.idsOf('trace_ids').has(run) && traces.idsOf('thread_ids').has(thread),
-      PATIENT,
-    );
-    await waitFor(async () => (await waiting()) === 0, PATIENT);
+    await waitFor(() => traces.idsOf('trace_ids').has(run) && traces.idsOf('thread_ids').has(thread));
+    await waitFor(async () => (await waiting()) === 0);
   });
 });

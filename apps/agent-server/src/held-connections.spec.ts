@@ -5,7 +5,6 @@ import { createLogger } from '#lib/telemetry';
 import { testPostgres, waitFor } from '#lib/testing';
 import { ServerProcess } from '../testdata/start-server.js';
 
-const PATIENT = { timeoutMs: 40_000 };
 const postgres = testPostgres();
 let server: ServerProcess;
 let client: Client;
@@ -36,7 +35,7 @@ async function countOf(text: string, values: unknown[] = []): Promise<number> {
 /** Waits until the server has a transaction in which it waits for a graph. */
 async function changeBegins(): Promise<void> {
   const changes = `pg_stat_activity WHERE datname = current_database() AND state LIKE 'idle in transaction%'`;
-  await waitFor(async () => (await countOf(changes)) > 0, PATIENT);
+  await waitFor(async () => (await countOf(changes)) > 0);
 }
 
 /** Takes locks by a statement; answers what lets go of them, as the end of a test that fails does. */
@@ -90,7 +89,7 @@ describe('a thread that is made of many steps', () => {
     expect(ended).toEqual(['deleted', 'made']);
     const [first] = await Promise.all(waiting);
     expect(first).toMatchObject({ thread_id: threadId });
-  }, 120_000);
+  });
 });
 
 describe.each<[string, string, (threadId: string) => Promise<unknown>]>([
@@ -103,12 +102,12 @@ describe.each<[string, string, (threadId: string) => Promise<unknown>]>([
     const unlock = await hold(`LOCK TABLE agentplane.${table} IN ACCESS EXCLUSIVE MODE`);
     const asked = Array.from({ length: 12 }, () => ask(threadId));
     const waiting = `pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
-    await waitFor(async () => (await countOf(waiting)) > 0, PATIENT);
+    await waitFor(async () => (await countOf(waiting)) > 0);
     await client.threads.update(threadId, { metadata: { is: 'answered' } });
     await client.runs.create(threadId, 'counter', { input: {}, afterSeconds: 600 });
     await unlock();
     await expect(Promise.all(asked)).resolves.toHaveLength(12);
-  }, 60_000);
+  });
 });
 
 describe('a cron on a thread that is being changed', () => {
@@ -119,10 +118,10 @@ describe('a cron on a thread that is being changed', () => {
     const first = await client.crons.createForThread(threadId, 'counter', { schedule, input: {} });
     const other = await client.crons.create('counter', { schedule, input: {}, onRunCompleted: 'keep' });
     const hasFired = async (cronId: string): Promise<boolean> => (await firesOf(cronId)) > 0;
-    await waitFor(() => hasFired(other.cron_id), PATIENT);
+    await waitFor(() => hasFired(other.cron_id));
     expect(await firesOf(first.cron_id)).toBe(0);
     await unlock();
-    await waitFor(() => hasFired(first.cron_id), PATIENT);
+    await waitFor(() => hasFired(first.cron_id));
     await Promise.all([client.crons.delete(first.cron_id), client.crons.delete(other.cron_id)]);
-  }, 60_000);
+  });
 });

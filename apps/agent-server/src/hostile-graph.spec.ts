@@ -120,9 +120,7 @@ describe('a graph with a large state', () => {
       signal: left.signal,
     });
     expect(response.status).toBe(200);
-    await waitFor(async () => (await client.runs.list(thread_id, { status: 'success' })).length === 1, {
-      timeoutMs: 50_000,
-    });
+    await waitFor(async () => (await client.runs.list(thread_id, { status: 'success' })).length === 1);
     // what it has not taken by then is no longer kept, and it is told so
     expect(await response.text()).toContain('"error":"OutputLost"');
     left.abort();

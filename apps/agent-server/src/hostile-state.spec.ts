@@ -162,7 +162,7 @@ describe('state that imitates serialised classes', () => {
       }),
       { numRuns: 25 },
     );
-  }, 120_000);
+  });
 
   it('opens threads that hold what LangGraph itself could not read again', async () => {
     const threadId = await newThread();

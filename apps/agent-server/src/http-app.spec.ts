@@ -140,7 +140,7 @@ describe('the HTTP app of an agent', () => {
         const [, left] = await outcome(get('/custom/left'));
         return left === Number(before?.[1]) + 2;
       },
-      { what: 'the app to hear', timeoutMs: 60_000 },
+      { what: 'the app to hear' },
     );
   });
 
@@ -189,7 +189,6 @@ describe('the HTTP app of an agent', () => {
     ]);
     await waitFor(async () => (await get('/custom/hello')).status === 200, {
       what: 'the next process',
-      timeoutMs: 60_000,
     });
     expect(server.log.filter(({ msg }) => msg.startsWith('graph host ended'))).toEqual([]);
   });
@@ -204,7 +203,7 @@ describe('the HTTP app of an agent', () => {
         const [, body] = await outcome(get('/ok'));
         return JSON.stringify(body).includes(said);
       },
-      { what: 'the note', timeoutMs: 60_000 },
+      { what: 'the note' },
     );
     expect(await outcome(get('/custom/hello'))).toMatchObject([
       503,
@@ -212,10 +211,9 @@ describe('the HTTP app of an agent', () => {
     ]);
     const line = await waitFor(() => server.log.find(({ msg }) => msg === 'HTTP app hangs'), {
       what: 'the line',
-      timeoutMs: 60_000,
     });
     expect(JSON.stringify(line)).toMatch(/app\.ts:\d+/);
-  }, 60_000);
+  });
 });
 
 describe('the HTTP app of an agent as the receiver of a webhook', () => {
@@ -247,7 +245,7 @@ describe('the HTTP app of an agent as the receiver of a webhook', () => {
         const hooks = (await (await fetch(`${receiving.url}/custom/hooks`)).json()) as { run_id: string }[];
         return hooks.find(({ run_id }) => run_id === runId);
       },
-      { what: 'the call', timeoutMs: 60_000 },
+      { what: 'the call' },
     );
     expect(hook).toMatchObject({
       query: { a: 'b' },
@@ -265,7 +263,7 @@ describe('the HTTP app of an agent as the receiver of a webhook', () => {
         const found = (await state()) as { state?: string } | undefined;
         return found?.state === 'delivered' && found;
       },
-      { what: 'the result', timeoutMs: 60_000 },
+      { what: 'the result' },
     );
     expect(settled).toMatchObject({ url: '/custom/hook?a=b', attempts: 1, last_error: null });
   });
@@ -279,7 +277,7 @@ describe('the HTTP app of an agent as the receiver of a webhook', () => {
           const found = (await state()) as { last_error?: string } | undefined;
           return found?.last_error && found;
         },
-        { what: 'the attempt', timeoutMs: 60_000 },
+        { what: 'the attempt' },
       );
       expect(tried).toMatchObject({
         state: 'pending',
@@ -322,7 +320,7 @@ describe('the HTTP app of an agent as the receiver of a webhook', () => {
           const hooks = (await (await fetch(`${api?.url}/custom/hooks`)).json()) as { run_id: string }[];
           return runs.every((run) => hooks.some(({ run_id }) => run_id === run?.run_id));
         },
-        { what: 'all calls', timeoutMs: 60_000 },
+        { what: 'all calls' },
       );
       expect(queue?.log.filter(({ msg }) => msg.startsWith('webhook failed'))).toEqual([]);
     } finally {
@@ -365,7 +363,7 @@ describe('an app that is no router, behind authentication', () => {
         const found = await ask('/p/hooks', alice);
         return JSON.stringify(found[1]) !== '[]' && found;
       },
-      { what: 'the call', timeoutMs: 60_000 },
+      { what: 'the call' },
     );
     expect(hooks).toEqual([{ of: run_id, user: 'alice' }]);
   });

@@ -112,7 +112,7 @@ describe('headers of a request', () => {
     });
     const line = await waitFor(
       async () => server.log.find(({ msg, path }) => msg === 'request answered' && path === '/runs/wait'),
-      { what: 'the log line', timeoutMs: 60_000 },
+      { what: 'the log line' },
     );
     expect(line).toMatchObject({ method: 'POST', status: 200 });
     expect(line).toHaveProperty('headers', { 'my-team': 'a', 'my-other': 'b' });

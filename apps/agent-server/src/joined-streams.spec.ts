@@ -2,7 +2,6 @@ import type { Client } from '@langchain/langgraph-sdk';
 import { testPostgres, waitFor } from '#lib/testing';
 import { ServerProcess } from '../testdata/start-server.js';
 
-const PATIENCE = { timeoutMs: 20_000 };
 const TICKS = 12;
 
 interface Heard {
@@ -56,7 +55,7 @@ async function joined(threadId: string, heard: Heard[]): Promise<void> {
   await waitFor(async () => {
     if (heard.length === 0) await first.client().runs.wait(threadId, 'counter', { input: {} });
     return heard.some(({ data }) => data['status'] === 'run_done');
-  }, PATIENCE);
+  });
 }
 
 const SERVERS: readonly (readonly [string, () => ServerProcess])[] = [
@@ -66,10 +65,7 @@ const SERVERS: readonly (readonly [string, () => ServerProcess])[] = [
 
 describe.each(SERVERS)('a client that joins a run at %s', (_title, serverOf) => {
   async function ended(threadId: string, runId: string): Promise<void> {
-    await waitFor(
-      async () => (await first.client().runs.get(threadId, runId)).status === 'success',
-      PATIENCE,
-    );
+    await waitFor(async () => (await first.client().runs.get(threadId, runId)).status === 'success');
   }
 
   it('hears only what comes after it without a Last-Event-ID, resumable or not', async () => {
@@ -157,10 +153,10 @@ describe('Last-Event-ID', () => {
       streamResumable: true,
     });
     const here = listen(first.client().runs.joinStream(threadId, run_id, { lastEventId: '-1' }));
-    await waitFor(() => here.heard.length === 2, PATIENCE);
+    await waitFor(() => here.heard.length === 2);
     const startedMs = performance.now();
     const { heard } = listen(second.client().runs.joinStream(threadId, run_id, { lastEventId: '1-0' }));
-    await waitFor(() => heard.length > 0, PATIENCE);
+    await waitFor(() => heard.length > 0);
     expect(heard.map(({ id }) => id)).toEqual(['1-1']);
     expect(performance.now() - startedMs).toBeLessThan(2_500);
     await first.client().runs.cancel(threadId, run_id, true);
@@ -184,7 +180,7 @@ describe.each(SERVERS)('a client that joins a thread at %s', (_title, serverOf) 
     const unknown = { 'last-event-id': `${threadId}:1-1` };
     expect((await fetch(path, { headers: unknown })).status).toBe(404);
     const { run_id } = await startTicking(client, threadId);
-    await waitFor(async () => (await client.runs.get(threadId, run_id)).status === 'running', PATIENCE);
+    await waitFor(async () => (await client.runs.get(threadId, run_id)).status === 'running');
     const metrics = await (await fetch(`${serverOf().url}/metrics`)).text();
     expect(metrics).toMatch(/^agentplane_agent_stream_readers 0$/m);
     await client.runs.cancel(threadId, run_id, true);
@@ -204,7 +200,7 @@ describe.each(SERVERS)('a client that joins a thread at %s', (_title, serverOf) 
     const own = (): Heard[] => heard.filter(({ id }) => runIds.some((runId) => id?.startsWith(runId)));
     const ends = (): Heard[] => own().filter(({ data }) => data['status'] === 'run_done');
     const states = (): Heard[] => own().filter(({ event }) => event === 'state_update');
-    await waitFor(() => ends().length === 2 && states().length === 2, PATIENCE);
+    await waitFor(() => ends().length === 2 && states().length === 2);
     expect(ends().map(({ data }) => data['run_id'])).toEqual(runIds);
     expect(states().at(-1)?.data).toMatchObject({ thread_id: threadId, values: { said: TICKS } });
     const begun = own().filter(({ event, data }) => event === 'metadata' && data['attempt'] === 1);
@@ -220,7 +216,7 @@ describe.each(SERVERS)('a client that joins a thread at %s', (_title, serverOf) 
         .client()
         .threads.joinStream(threadId, { lastEventId: named?.id ?? '', signal: again.signal }),
     );
-    await waitFor(() => resumed.heard.some(({ data }) => data['status'] === 'run_done'), PATIENCE);
+    await waitFor(() => resumed.heard.some(({ data }) => data['status'] === 'run_done'));
     expect(ticksOf(resumed.heard)).toEqual(upTo(TICKS).slice(4));
     again.abort();
     await resumed.done.catch(() => undefined);
@@ -235,7 +231,7 @@ describe.each(SERVERS)('a client that joins a thread at %s', (_title, serverOf) 
     await joined(threadId, heard);
     const { run_id } = await startTicking(first.client(), threadId);
     const own = (): Heard[] => heard.filter(({ data }) => data['run_id'] === run_id);
-    await waitFor(() => own().some(({ data }) => data['status'] === 'run_done'), PATIENCE);
+    await waitFor(() => own().some(({ data }) => data['status'] === 'run_done'));
     expect(own().map(({ event, data }) => [event, data])).toEqual([
       ['metadata', { run_id, attempt: 1 }],
       ['metadata', { status: 'run_done', run_id }],

@@ -39,7 +39,7 @@ describe('a server with 256 MB and runs whose inputs are larger', () => {
     );
     const refused = async () =>
       (await pool.query(`SELECT FROM agentplane.webhooks WHERE state = 'failed'`)).rowCount;
-    await waitFor(async () => (await refused()) === RUNS, { timeoutMs: 60_000 });
+    await waitFor(async () => (await refused()) === RUNS);
     expect(server.child.exitCode).toBeNull();
   });
 
@@ -59,7 +59,7 @@ describe('a server with 256 MB and runs whose inputs are larger', () => {
     await insertRuns('status, takeovers, lease_until', `'running', 3, clock_timestamp()`);
     const left = async () =>
       (await pool.query(`SELECT FROM agentplane.runs WHERE status = 'running'`)).rowCount;
-    await waitFor(async () => (await left()) === 0, { timeoutMs: 60_000 });
+    await waitFor(async () => (await left()) === 0);
     expect((await fetch(`${server.url}/ok`)).status).toBe(200);
     expect(server.child.exitCode).toBeNull();
   });

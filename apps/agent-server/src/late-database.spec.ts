@@ -4,7 +4,6 @@ import { freePort, temporaryFolder, testPostgres, waitFor } from '#lib/testing';
 import { DatabaseProxy } from '../testdata/database-proxy.js';
 import { ServerProcess } from '../testdata/start-server.js';
 
-const PATIENT = { timeoutMs: 30_000 };
 const postgres = testPostgres();
 const folder = temporaryFolder();
 let proxy: DatabaseProxy;
@@ -39,7 +38,7 @@ describe('a server whose database is unavailable at its start', () => {
       const { status, body } = await waitFor(async () => {
         const found = await readiness(port);
         return found.body.waiting_for !== undefined && found;
-      }, PATIENT);
+      });
       expect([status, body.ok, body.waiting_for]).toEqual([503, false, 'database']);
       expect(body.detail).toContain(`database ${pathname.slice(1)} at ${hostname}:${databasePort}`);
       expect(body.detail).not.toContain(password);

@@ -5,7 +5,6 @@ import { createLogger } from '#lib/telemetry';
 import { temporaryFolder, testPostgres, waitFor } from '#lib/testing';
 import { ServerProcess } from '../testdata/start-server.js';
 
-const PATIENCE = { timeoutMs: 40_000 };
 const postgres = testPostgres();
 const folder = temporaryFolder();
 let server: ServerProcess;
@@ -40,7 +39,7 @@ async function leave(path: string, more: object): Promise<string> {
     body: JSON.stringify({ assistant_id: 'slow', input: { waitMs: 2_000, file }, ...more }),
     signal: left.signal,
   }).then((response) => response.text());
-  await waitFor(() => stepsIn(file).includes('second'), PATIENCE);
+  await waitFor(() => stepsIn(file).includes('second'));
   left.abort();
   await expect(answer).rejects.toThrow('abort');
   return file;
@@ -75,7 +74,7 @@ describe('a client that leaves in the middle of its answer', () => {
       const status = await waitFor(async () => {
         const found = await statusOf(threadId);
         return found !== 'pending' && found !== 'running' && found;
-      }, PATIENCE);
+      });
       const steps = stepsIn(file).length;
       await expect(server.client().runs.wait(threadId, 'counter', { input: {} })).resolves.toHaveProperty(
         'steps',
@@ -93,7 +92,7 @@ describe('a client that leaves in the middle of its answer', () => {
     const files = await Promise.all(
       rows.map(([route, mode]) => leave(`/runs/${route}`, { on_disconnect: mode })),
     );
-    await waitFor(areEnded, PATIENCE);
+    await waitFor(areEnded);
     expect(files.map((file) => stepsIn(file).length)).toEqual(rows.map(([, , steps]) => steps));
   });
 
@@ -103,6 +102,6 @@ describe('a client that leaves in the middle of its answer', () => {
     const others = [1, 2, 3].map(() => server.client().runs.wait(null, 'slow', { input: { waitMs: 1_000 } }));
     await Promise.all(left);
     for (const values of await Promise.all(others)) expect(values).toMatchObject({ steps: ALL });
-    await waitFor(async () => (await statusOf(threadId)) === 'interrupted', PATIENCE);
+    await waitFor(async () => (await statusOf(threadId)) === 'interrupted');
   });
 });

@@ -37,7 +37,7 @@ function stepsIn(file: string): string[] {
 }
 
 function reached(file: string, step: string): Promise<boolean> {
-  return waitFor(() => stepsIn(file).some((line) => line.startsWith(step)), { timeoutMs: 15_000 });
+  return waitFor(() => stepsIn(file).some((line) => line.startsWith(step)));
 }
 
 async function interruptDatabase(): Promise<void> {
@@ -48,9 +48,7 @@ async function interruptDatabase(): Promise<void> {
 
 async function expectDoneOnce({ threadId, runId, file }: Awaited<ReturnType<typeof begun>>): Promise<void> {
   const client = server.client();
-  await waitFor(async () => (await client.runs.get(threadId, runId)).status === 'success', {
-    timeoutMs: 30_000,
-  });
+  await waitFor(async () => (await client.runs.get(threadId, runId)).status === 'success');
   expect(stepsIn(file).map((line) => line.split(' ')[0])).toEqual(['first', 'second', 'third']);
   const { values } = await client.threads.getState<{ steps: string[] }>(threadId);
   expect(values.steps).toEqual(['first', 'second', 'third']);
@@ -90,7 +88,7 @@ describe('an unavailable database', () => {
     }
     const isOver = async (): Promise<boolean> =>
       (await statuses()).every((status) => status !== 'pending' && status !== 'running');
-    await waitFor(isOver, { timeoutMs: 50_000 });
+    await waitFor(isOver);
     expect(new Set(await statuses())).toEqual(new Set(['success']));
   });
 

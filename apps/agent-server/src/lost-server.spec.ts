@@ -47,7 +47,6 @@ function stepsIn(file: string): string[] {
 
 function reached(file: string, line: string): Promise<boolean> {
   return waitFor(() => stepsIn(file).includes(line), {
-    timeoutMs: 20_000,
     what: `${line} in ${stepsIn(file).join(', ')}`,
   });
 }
@@ -83,7 +82,6 @@ function checkpoints(threadId: string): Promise<{ step: number; attempt: number 
 /** A step may begin while the checkpoint of the one before is still on its way into the database. */
 function stored(threadId: string, step: number): Promise<boolean> {
   return waitFor(async () => (await checkpoints(threadId)).some((one) => one.step === step), {
-    timeoutMs: 15_000,
     what: `the checkpoint of step ${step}`,
   });
 }
@@ -113,7 +111,7 @@ async function killBeforeTheEnd(server: ServerProcess, threadId: string, step: n
             `SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%finish_run%'`,
           )
         ).length > 0,
-      { timeoutMs: 15_000, what: 'the end of the run, which waits' },
+      { what: 'the end of the run, which waits' },
     );
     server.signal('SIGKILL');
     await server.exited;
@@ -380,11 +378,9 @@ describe('a server that stops', () => {
     const [response] = (await once(sent, 'response')) as [IncomingMessage];
     response.pause();
     // its head is sent before the result where the run takes longer than a heartbeat
-    await waitFor(async () => (await first.client().threads.get(thread_id)).status === 'idle', {
-      timeoutMs: 30_000,
-    });
+    await waitFor(async () => (await first.client().threads.get(thread_id)).status === 'idle');
     first.signal('SIGTERM');
-    await waitFor(() => first.log.some((line) => line.msg === 'stopping'), { timeoutMs: 15_000 });
+    await waitFor(() => first.log.some((line) => line.msg === 'stopping'));
     // nothing is at work any more: only this answer keeps the server
     await new Promise((resolve) => setTimeout(resolve, 500));
     let length = 0;

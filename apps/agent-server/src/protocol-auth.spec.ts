@@ -7,8 +7,6 @@ import { GUARDED_AGENT, ServerProcess } from '../testdata/start-server.js';
 
 type Json = Readonly<Record<string, unknown>>;
 
-const PATIENCE = { timeoutMs: 20_000 };
-
 const postgres = testPostgres();
 const folder = mkdtempSync(join(tmpdir(), 'agentplane-values-'));
 const file = join(folder, 'values');
@@ -222,7 +220,7 @@ describe('a command of the thread stream protocol', () => {
       kwargs: { command: { resume } },
     });
     const expected = JSON.stringify({ answer: `edited ${JSON.stringify(resume)}`, tier: 'gold' });
-    await waitFor(async () => (await stateOf(threadId)).includes(JSON.stringify(expected)), PATIENCE);
+    await waitFor(async () => (await stateOf(threadId)).includes(JSON.stringify(expected)));
   });
 
   it('refuses fields that no run can have, by name', async () => {

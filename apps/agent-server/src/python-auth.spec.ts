@@ -76,7 +76,7 @@ if (!python) process.stderr.write('SKIPPED: auth in Python: AGENTPLANE_TEST_PYTH
       process.kill(pid, 'SIGCONT');
     }
     await answersAgain();
-  }, 40_000);
+  });
 
   it('lives on when a handler changes more than graphs may answer', async () => {
     const pid = pidOf('auth');
@@ -121,24 +121,19 @@ asyncio.run(main())`;
     expect(said.toString()).toBe('(64, 6, 0);(64, 4, 2);(64, 0, 0)');
   });
 
-  itLong(
-    'names plain handlers that do not end, and is replaced when they hold every thread',
-    async () => {
-      const pid = pidOf('auth');
-      const hung = Array.from({ length: 64 }, () => ask('stuck'));
-      expect((await Promise.all(hung)).map(({ status }) => status)).toEqual(hung.map(() => 503));
-      const note = /64 of 64 threads hold plain functions that did not end in time/;
-      await waitFor(async () => note.test(await (await fetch(`${server.url}/ok`)).text()), {
-        what: 'a note',
-      });
-      await waitFor(async () => (await ask('alice')).status === 200, {
-        what: 'an answer to alice',
-        timeoutMs: 60_000,
-      });
-      expect(pidOf('auth')).not.toBe(pid);
-    },
-    120_000,
-  );
+  itLong('names plain handlers that do not end, and is replaced when they hold every thread', async () => {
+    const pid = pidOf('auth');
+    const hung = Array.from({ length: 64 }, () => ask('stuck'));
+    expect((await Promise.all(hung)).map(({ status }) => status)).toEqual(hung.map(() => 503));
+    const note = /64 of 64 threads hold plain functions that did not end in time/;
+    await waitFor(async () => note.test(await (await fetch(`${server.url}/ok`)).text()), {
+      what: 'a note',
+    });
+    await waitFor(async () => (await ask('alice')).status === 200, {
+      what: 'an answer to alice',
+    });
+    expect(pidOf('auth')).not.toBe(pid);
+  });
 
   it('gets no number rounded', async () => {
     expect((await ask('alice:large', '/assistants/search')).status).toBe(500);

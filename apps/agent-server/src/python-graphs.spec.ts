@@ -164,7 +164,7 @@ if (!python) process.stderr.write('SKIPPED: graphs in Python: AGENTPLANE_TEST_PY
     expect(await ended).toEqual({ ms: 1_500, steps: ['first', 'second'] });
     const [run] = await client.runs.list(id);
     expect(run?.status).toBe('success');
-  }, 30_000);
+  });
 
   it('runs more plain functions at once than the machine has cores', async () => {
     expect(await server.client().runs.wait(null, 'meets', { input: { text: '' } })).toEqual({ text: 'met' });

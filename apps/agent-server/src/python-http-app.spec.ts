@@ -197,7 +197,7 @@ async function outcome(answer: Promise<Response>): Promise<[number, unknown]> {
       ...{ what: 'the next process', timeoutMs: 30_000 },
     });
     expect(server.log.filter(({ msg }) => msg.startsWith('graph host ended'))).toEqual([]);
-  }, 40_000);
+  });
 
   it('stops only its own requests when it computes without a pause', async () => {
     expect((await get('/custom/hang')).status).toBe(504);
@@ -213,7 +213,7 @@ async function outcome(answer: Promise<Response>): Promise<[number, unknown]> {
       503,
       { detail: expect.stringContaining("the agent's HTTP app has not answered for") as unknown },
     ]);
-  }, 30_000);
+  });
 
   it('ends what it began when its server ends', async () => {
     const { uri } = await postgres.freshDatabase();

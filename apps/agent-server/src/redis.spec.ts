@@ -7,7 +7,6 @@ import { temporaryFolder, testPostgres, waitFor } from '#lib/testing';
 import { hasRedis, RedisServer } from '../testdata/redis-server.js';
 import { ServerProcess } from '../testdata/start-server.js';
 
-const PATIENCE = { timeoutMs: 30_000 };
 const PASSWORD = 'not-to-be-shown/1';
 
 interface Heard {
@@ -39,7 +38,7 @@ async function startPair(env: Readonly<Record<string, string>>): Promise<Pair> {
 const loggedBy = ({ log }: ServerProcess): string[] => log.map(({ msg }) => msg);
 
 async function isConnected(...servers: ServerProcess[]): Promise<void> {
-  await waitFor(() => servers.every((server) => loggedBy(server).includes('connected to Redis')), PATIENCE);
+  await waitFor(() => servers.every((server) => loggedBy(server).includes('connected to Redis')));
 }
 
 /** Reads all of a run of the first server at the second one. */
@@ -126,16 +125,16 @@ async function keptEvents(uri: string, runId: string): Promise<number> {
 
   it('loses no event to a Redis that is killed and started again, and names it meanwhile', async () => {
     const { heard, done } = await readElsewhere(pair, 200, 25);
-    await waitFor(() => heard.length > 10, PATIENCE);
+    await waitFor(() => heard.length > 10);
     await redis.stop();
-    await waitFor(async () => typeof (await noteOf(pair.second)) === 'string', PATIENCE);
+    await waitFor(async () => typeof (await noteOf(pair.second)) === 'string');
     const killedAt = heard.length;
-    await waitFor(() => heard.length > killedAt + 20, PATIENCE);
+    await waitFor(() => heard.length > killedAt + 20);
     expect(await noteOf(pair.second)).toMatch(
       /^Redis at 127\.0\.0\.1:\d+ unavailable: .+; the database carries/,
     );
     await redis.start();
-    await waitFor(async () => (await noteOf(pair.second)) === undefined, PATIENCE);
+    await waitFor(async () => (await noteOf(pair.second)) === undefined);
     await done;
     expect(ticksOf(heard)).toEqual(upTo(200));
     expect(loggedBy(pair.second).filter((line) => line.startsWith('Redis unavailable'))).toHaveLength(1);
@@ -143,9 +142,9 @@ async function keptEvents(uri: string, runId: string): Promise<number> {
   });
 
   it('loses no event to a Redis that stops answering', async () => {
-    await waitFor(async () => (await noteOf(pair.first)) === undefined, PATIENCE);
+    await waitFor(async () => (await noteOf(pair.first)) === undefined);
     const { heard, done } = await readElsewhere(pair, 120, 25);
-    await waitFor(() => heard.length > 10, PATIENCE);
+    await waitFor(() => heard.length > 10);
     redis.signal('SIGSTOP');
     try {
       await done;
@@ -225,7 +224,7 @@ async function keptEvents(uri: string, runId: string): Promise<number> {
     } finally {
       await Promise.all([first?.stop(), second?.stop(), ...nodes.map((node) => node.stop())]);
     }
-  }, 60_000);
+  });
 
   it('follows sentinels to the primary, and to the next one when that is killed', async () => {
     const primary = await RedisServer.start();
@@ -248,27 +247,25 @@ async function keptEvents(uri: string, runId: string): Promise<number> {
       // a sentinel learns of replicas by asking the primary every ten seconds
       const asked = createClient({ url: sentinel.uri });
       await asked.connect();
-      await waitFor(
-        async () =>
-          JSON.stringify(await asked.sendCommand(['SENTINEL', 'REPLICAS', 'main'])).includes(
-            String(replica.port),
-          ),
-        PATIENCE,
+      await waitFor(async () =>
+        JSON.stringify(await asked.sendCommand(['SENTINEL', 'REPLICAS', 'main'])).includes(
+          String(replica.port),
+        ),
       );
       await asked.close();
       const { heard, done } = await readElsewhere(pair, 100, 25);
-      await waitFor(() => heard.length > 5, PATIENCE);
+      await waitFor(() => heard.length > 5);
       await primary.stop();
       await done;
       expect(ticksOf(heard)).toEqual(upTo(100));
       const moved = ({ log }: ServerProcess): boolean =>
         JSON.stringify(log).includes(`"redis":"Redis at 127.0.0.1:${replica.port}"`);
-      await waitFor(() => moved(pair.first) && moved(pair.second), PATIENCE);
+      await waitFor(() => moved(pair.first) && moved(pair.second));
     } finally {
       await pair.stop();
       await Promise.all([primary.stop(), replica.stop(), sentinel.stop()]);
     }
-  }, 90_000);
+  });
 
   it('refuses a REDIS_URI of another protocol', async () => {
     const { uri } = await postgres.freshDatabase();

@@ -2,8 +2,6 @@ import { request } from 'node:http';
 import { testPostgres, waitFor } from '#lib/testing';
 import { ServerProcess } from '../testdata/start-server.js';
 
-const PATIENCE = { timeoutMs: 30_000 };
-
 const postgres = testPostgres();
 let uri: string;
 let api: ServerProcess;
@@ -45,7 +43,7 @@ describe('servers that answer requests and servers that take runs', () => {
     await waitFor(async () => {
       const metrics = await (await fetch(`${api.url}/metrics`)).text();
       return /^agentplane_agent_runs_queued(\{.*\})? 3$/m.test(metrics);
-    }, PATIENCE);
+    });
     expect(await client.runs.get(threadId, runId)).toMatchObject({
       status: 'pending',
       waiting_for: 'server',
@@ -64,7 +62,7 @@ describe('servers that answer requests and servers that take runs', () => {
     const { run_id: runId } = await client.runs.create(threadId, 'ticking', {
       input: { count: 1000, waitMs: 50 },
     });
-    await waitFor(async () => (await client.runs.get(threadId, runId)).status === 'running', PATIENCE);
+    await waitFor(async () => (await client.runs.get(threadId, runId)).status === 'running');
     await client.runs.cancel(threadId, runId, true);
     expect(await client.runs.get(threadId, runId)).toMatchObject({ status: 'interrupted' });
   });
@@ -75,7 +73,7 @@ describe('servers that answer requests and servers that take runs', () => {
     const { thread_id: threadId } = await client.threads.create();
     const waited = client.runs.wait(threadId, 'ticking', { input: { count: 10, waitMs: 100 } });
     const arrived = async () => (await client.runs.list(threadId))[0]?.status === 'running';
-    await Promise.all([waited, waitFor(arrived, PATIENCE).then(() => other.stop())]);
+    await Promise.all([waited, waitFor(arrived).then(() => other.stop())]);
     expect(await waited).toMatchObject({ said: 10 });
   });
 
@@ -89,7 +87,7 @@ describe('servers that answer requests and servers that take runs', () => {
     ];
     const loadOf = async (server: ServerProcess | undefined): Promise<unknown> =>
       ((await (await fetch(`${server?.url}/ok?load=1`)).json()) as { load?: { places: number } }).load;
-    await waitFor(async () => JSON.stringify(await loadOf(queue))?.includes('"at_work":1'), PATIENCE);
+    await waitFor(async () => JSON.stringify(await loadOf(queue))?.includes('"at_work":1'));
     expect(await loadOf(queue)).toEqual({ waiting: 0, at_work: 1, places: expect.any(Number) as unknown });
     expect(await loadOf(api)).toBeUndefined();
     await client.runs.cancel(threadId, working?.run_id ?? '', true);

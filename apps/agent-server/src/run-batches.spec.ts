@@ -57,7 +57,7 @@ describe('a batch of runs', () => {
     for (const { run_id: runId, thread_id: threadId } of kept)
       await server.client().runs.join(threadId, runId);
     // runs that are not kept leave nothing
-    await waitFor(async () => (await made('all')) === 2 * kept.length, { timeoutMs: 60_000 });
+    await waitFor(async () => (await made('all')) === 2 * kept.length);
   });
 
   it.each([

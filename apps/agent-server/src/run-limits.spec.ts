@@ -1,7 +1,6 @@
 import { testPostgres, waitFor } from '#lib/testing';
 import { ServerProcess } from '../testdata/start-server.js';
 
-const PATIENT = { timeoutMs: 30_000 };
 const postgres = testPostgres();
 
 /** A server whose runs may take two seconds. */
@@ -49,10 +48,7 @@ describe('the time limit of runs', () => {
         await server.stop('SIGTERM');
         server = await ServerProcess.start({ uri, env });
       }
-      await waitFor(
-        async () => (await server.client().runs.get(threadId, runId)).status === 'timeout',
-        PATIENT,
-      );
+      await waitFor(async () => (await server.client().runs.get(threadId, runId)).status === 'timeout');
       expect(performance.now() - askedMs).toBeLessThan(30_000);
     } finally {
       await server.stop('SIGKILL');
@@ -76,10 +72,7 @@ describe('the limit of runs of an assistant', () => {
       const begun = await Promise.all([first, second, first, second, first, second].map(begin));
       const look = () =>
         Promise.all(begun.map(({ threadId, runId }) => first.client().runs.get(threadId, runId)));
-      await waitFor(
-        async () => (await look()).filter(({ status }) => status === 'running').length === 2,
-        PATIENT,
-      );
+      await waitFor(async () => (await look()).filter(({ status }) => status === 'running').length === 2);
       const waiting = (await look()).filter(({ status }) => status === 'pending');
       expect(waiting.length).toBeGreaterThan(0);
       for (const run of waiting) expect(run).toMatchObject({ waiting_for: 'assistant_limit' });
@@ -87,14 +80,11 @@ describe('the limit of runs of an assistant', () => {
         steps: ['step 1'],
       });
       let most = 0;
-      await waitFor(
-        async () => {
-          const states = (await look()).map(({ status }) => status);
-          most = Math.max(most, states.filter((status) => status === 'running').length);
-          return states.every((status) => status === 'success');
-        },
-        { timeoutMs: 60_000 },
-      );
+      await waitFor(async () => {
+        const states = (await look()).map(({ status }) => status);
+        most = Math.max(most, states.filter((status) => status === 'running').length);
+        return states.every((status) => status === 'success');
+      });
       expect(most).toBe(2);
     } finally {
       await Promise.all(servers.map((server) => server.stop('SIGKILL')));
@@ -146,7 +136,7 @@ describe('a server', () => {
 
       for (let n = 0; n < 40; n++)
         await client.runs.create(null, 'ticking', { input: { count: 1, waitMs: 30_000 } });
-      await waitFor(async () => (await read('runs_in_progress')) === 40, PATIENT);
+      await waitFor(async () => (await read('runs_in_progress')) === 40);
     } finally {
       await server.stop('SIGKILL');
     }

@@ -2,7 +2,6 @@ import { connect } from 'node:net';
 import { waitFor } from '#lib/testing';
 import { testServer } from '../testdata/test-server.js';
 
-const PATIENCE = { timeoutMs: 30_000 };
 const READERS = 12;
 const server = testServer({
   env: { AGENTPLANE_UNREAD_MB: '2' },
@@ -35,9 +34,9 @@ describe('the agent server', () => {
       return reader;
     });
     const cuts = (): number => server.log.filter(({ msg }) => msg === 'slow client cut').length;
-    await waitFor(() => cuts() >= READERS / 2, PATIENCE);
+    await waitFor(() => cuts() >= READERS / 2);
     for (const id of threads) {
-      await waitFor(async () => (await json(`/threads/${id}`)).status === 'idle', PATIENCE);
+      await waitFor(async () => (await json(`/threads/${id}`)).status === 'idle');
       const { values } = (await json(`/threads/${id}/state`)) as { values: { steps: string[] } };
       expect(values.steps.slice(1)).toEqual(['first', 'second', 'third']);
     }

@@ -4,8 +4,6 @@ import { WebSocket } from 'ws';
 import { waitFor } from '#lib/testing';
 import { testServer } from '../testdata/test-server.js';
 
-const PATIENCE = { timeoutMs: 60_000 };
-
 /** Several of them are more than the kernel holds for a connection. */
 const TEXT = 'ä'.repeat(1_000_000);
 const READERS_OF_EACH_KIND = 2;
@@ -111,7 +109,7 @@ describe('readers that stall for the whole of a run', () => {
     for (let n = 0; n < READERS_OF_EACH_KIND; n++)
       joined.push(await stalledStream(`/threads/${threadId}/runs/${runId}/stream`));
     const run = `/threads/${threadId}/runs/${runId}`;
-    await waitFor(async () => (await answer(run))['status'] === 'success', PATIENCE);
+    await waitFor(async () => (await answer(run))['status'] === 'success');
     const readers = stalled.length + joined.length;
     expect(await unreadBytes()).toBeLessThan(readers * 128 * 1024);
 
@@ -128,6 +126,6 @@ describe('readers that stall for the whole of a run', () => {
     expect(new Set(last).size).toBe(last.length);
     expect(last.map((one) => Number(one?.split('-')[1]))).toEqual(last.map((_, n) => n));
     for (const one of joinedIds) expect(one.slice(1)).toEqual(last.slice(-(one.length - 1)));
-    await waitFor(async () => (await unreadBytes()) === 0, PATIENCE);
+    await waitFor(async () => (await unreadBytes()) === 0);
   });
 });

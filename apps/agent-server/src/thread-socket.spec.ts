@@ -66,11 +66,11 @@ class Connection {
   async give(method: string, params?: unknown): Promise<Message> {
     const id = this.#id++;
     this.socket.send(JSON.stringify({ id, method, params }));
-    return waitFor(() => this.heard.find((message) => message.id === id), { timeoutMs: 20_000 });
+    return waitFor(() => this.heard.find((message) => message.id === id));
   }
 
   until(isLast: (message: Message) => boolean): Promise<Message> {
-    return waitFor(() => this.heard.find(isLast), { timeoutMs: 20_000 });
+    return waitFor(() => this.heard.find(isLast));
   }
 
   get events(): Message[] {
@@ -178,7 +178,7 @@ describe('a subscription', () => {
     await connection.until(ended);
     const seen = connection.events.length;
     const { result } = await connection.give('subscription.subscribe', { channels: ['values', 'lifecycle'] });
-    await waitFor(() => connection.events.slice(seen).some(ended), { timeoutMs: 20_000 });
+    await waitFor(() => connection.events.slice(seen).some(ended));
     const again = connection.events.slice(seen);
     expect(again.map(({ seq }) => seq)).toEqual(
       [...again.map(({ seq }) => seq)].sort((a, b) => Number(a) - Number(b)),
@@ -186,7 +186,7 @@ describe('a subscription', () => {
     expect(again.some(({ method }) => method === 'values')).toBe(true);
     // one event for both from then on
     await connection.give('run.start', { assistant_id: 'nested', input: { steps: [] } });
-    await waitFor(() => connection.events.slice(seen).filter(ended).length === 2, { timeoutMs: 20_000 });
+    await waitFor(() => connection.events.slice(seen).filter(ended).length === 2);
     const numbers = connection.events.slice(seen).map(({ seq }) => seq);
     expect(new Set(numbers).size).toBe(numbers.length);
     const end = { subscription_id: result?.['subscription_id'] };

@@ -6,7 +6,6 @@ import { createLogger } from '#lib/telemetry';
 import { temporaryFolder, testPostgres, waitFor } from '#lib/testing';
 import { ServerProcess } from '../testdata/start-server.js';
 
-const PATIENT = { timeoutMs: 30_000 };
 const modules = join(dirname(fileURLToPath(import.meta.url)), '..', '..', '..', 'node_modules');
 const postgres = testPostgres();
 const folder = temporaryFolder();
@@ -113,7 +112,7 @@ describe('the time to live of a thread', () => {
     });
     expect(await ttlOf(server, forever)).toBeNull();
     for (const id of [short, long, forever]) await age(id, 11);
-    await waitFor(async () => (await ttlOf(server, short)) === 'gone', PATIENT);
+    await waitFor(async () => (await ttlOf(server, short)) === 'gone');
     expect(await checkpointsOf(short)).toBe(0);
     expect(await query('SELECT 1 FROM agentplane.runs WHERE thread_id = $1', [short])).toEqual([]);
     expect(await threads.get(long)).toMatchObject({ thread_id: long });
@@ -133,7 +132,7 @@ describe('the time to live of a thread', () => {
     });
     expect(await ttlOf(server, threadId)).toMatchObject({ strategy: 'keep_latest', ttl_minutes: 20 });
     await age(threadId, 21);
-    await waitFor(async () => (await checkpointsOf(threadId)) === 1, PATIENT);
+    await waitFor(async () => (await checkpointsOf(threadId)) === 1);
     expect((await threads.getState(threadId)).values).toEqual({ steps: ['step', 'step'] });
   });
 
@@ -163,7 +162,7 @@ describe('the time to live of a thread', () => {
     const { thread_id: own } = await second.client().threads.create({ ttl: 1_000 });
     await query(`UPDATE agentplane.threads SET updated_at = updated_at - interval '11 minutes'`);
     await query('UPDATE agentplane.thread_ttls SET check_at = clock_timestamp()');
-    await waitFor(async () => (await threads.count()) === 1, PATIENT);
+    await waitFor(async () => (await threads.count()) === 1);
     expect(await ttlOf(first, own)).toMatchObject({ ttl_minutes: 1_000 });
     expect(ids).toHaveLength(70);
   });

@@ -3,7 +3,6 @@ import { testPostgres, waitFor } from '#lib/testing';
 import { ServerProcess } from '../testdata/start-server.js';
 import { WebhookReceiver } from '../testdata/webhook-receiver.js';
 
-const PATIENT = { timeoutMs: 30_000 };
 const KEY = Buffer.from('the secret of a deployment');
 const SECRETS = `whsec_${KEY.toString('base64')}, the one before`;
 const ENV = { RUN_WEBHOOK_PRIVATE_ADDRESSES: 'true', RUN_WEBHOOK_SECRET: SECRETS };
@@ -60,10 +59,7 @@ describe('the sender of webhooks', () => {
     const run = await client.runs.create(threadId, 'counter', {
       ...{ input: {}, webhook: receiver.url, metadata: { order: 7 } },
     });
-    const [call] = await waitFor(
-      () => receiver.of(run.run_id).length > 0 && receiver.of(run.run_id),
-      PATIENT,
-    );
+    const [call] = await waitFor(() => receiver.of(run.run_id).length > 0 && receiver.of(run.run_id));
     expect(call?.body).toMatchObject({
       ...{ run_id: run.run_id, thread_id: threadId, assistant_id: run.assistant_id, status: 'success' },
       ...{
@@ -89,7 +85,7 @@ describe('the sender of webhooks', () => {
     await waitFor(async () => {
       const state = await stateOf(server, threadId, run.run_id);
       return JSON.stringify(state)?.includes('delivered') && state;
-    }, PATIENT);
+    });
     expect(await stateOf(server, threadId, run.run_id)).toEqual({
       ...{ url: receiver.url, state: 'delivered', attempts: 1, next_attempt_at: null, last_error: null },
     });
@@ -111,7 +107,7 @@ describe('the sender of webhooks', () => {
       afterSeconds: 1_000,
     });
     await client.runs.cancel(threadId, waiting.run_id);
-    await waitFor(() => receiver.calls.length === 4, PATIENT);
+    await waitFor(() => receiver.calls.length === 4);
     const told = receiver.calls.map(({ body: { status, values, error } }) => ({ status, values, error }));
     expect(told).toEqual(
       expect.arrayContaining([
@@ -140,13 +136,11 @@ describe('the sender of webhooks', () => {
     const { run_id: runId } = await server
       .client()
       .runs.create(threadId, 'counter', { input: {}, webhook: receiver.url });
-    await waitFor(() => receiver.calls.length === 1, PATIENT);
-    await waitFor(
-      async () =>
-        JSON.stringify(await stateOf(server, threadId, runId)).includes('the receiver answered 101'),
-      PATIENT,
+    await waitFor(() => receiver.calls.length === 1);
+    await waitFor(async () =>
+      JSON.stringify(await stateOf(server, threadId, runId)).includes('the receiver answered 101'),
     );
-    await waitFor(() => receiver.calls.length === 4, PATIENT);
+    await waitFor(() => receiver.calls.length === 4);
     expect(new Set(receiver.calls.map(({ headers }) => headers['webhook-id']))).toEqual(new Set([runId]));
     expect(forbidden.calls).toEqual([]);
     const warnings = server.log
@@ -174,7 +168,7 @@ describe('the sender of webhooks', () => {
       const state = await waitFor(async () => {
         const found = await stateOf(server, threadId, runId);
         return JSON.stringify(found)?.includes('failed') && found;
-      }, PATIENT);
+      });
       expect(state).toMatchObject({
         ...{ state: 'failed', attempts: 1, next_attempt_at: null },
         last_error: `the receiver answered ${status}`,
@@ -188,10 +182,10 @@ describe('the sender of webhooks', () => {
     hanging.answers(() => undefined);
     const submit = (webhook: string) => server.client().runs.wait(null, 'counter', { input: {}, webhook });
     await Promise.all(Array.from({ length: 60 }, () => submit(hanging.url)));
-    await waitFor(() => hanging.calls.length === 1, PATIENT);
+    await waitFor(() => hanging.calls.length === 1);
     const askedMs = performance.now();
     await Promise.all(Array.from({ length: 20 }, () => submit(good.url)));
-    await waitFor(() => good.calls.length === 20, PATIENT);
+    await waitFor(() => good.calls.length === 20);
     expect(performance.now() - askedMs).toBeLessThan(5_000);
     expect(hanging.calls.length).toBe(1);
   });
@@ -203,11 +197,11 @@ describe('the sender of webhooks', () => {
     for (const receiver of hanging) receiver.answers(() => undefined);
     const submit = (webhook: string) => server.client().runs.wait(null, 'counter', { input: {}, webhook });
     await submit(good.url);
-    await waitFor(() => good.calls.length === 1, PATIENT);
+    await waitFor(() => good.calls.length === 1);
     await Promise.all([...hanging, ...hanging].map(({ url }) => submit(url)));
-    await waitFor(() => hanging.filter(({ calls }) => calls.length > 0).length >= 12, PATIENT);
+    await waitFor(() => hanging.filter(({ calls }) => calls.length > 0).length >= 12);
     await Promise.all(Array.from({ length: 20 }, () => submit(good.url)));
-    await waitFor(() => good.calls.length === 21, PATIENT);
+    await waitFor(() => good.calls.length === 21);
   });
 
   it('makes a large call of a receiver that answers while those to others hang', async () => {
@@ -220,11 +214,11 @@ describe('the sender of webhooks', () => {
       server.client().runs.wait(null, 'counter', { input, webhook });
     const large = { file: 'x'.repeat(1_500_000) };
     await submit(good.url);
-    await waitFor(() => good.calls.length === 1, PATIENT);
+    await waitFor(() => good.calls.length === 1);
     await Promise.all(hanging.map(({ url }) => submit(url, large)));
-    await waitFor(() => called() > 0, PATIENT);
+    await waitFor(() => called() > 0);
     await submit(good.url, large);
-    await waitFor(() => good.calls.length === 2, PATIENT);
+    await waitFor(() => good.calls.length === 2);
     expect(called()).toBeLessThan(hanging.length);
   });
 
@@ -245,9 +239,8 @@ describe('the sender of webhooks', () => {
       .runs.create(threadId, 'counter', { input: {}, webhook: receiver.url });
     await Promise.all([first.exited, second.exited]);
     const third = await serve(uri);
-    await waitFor(
-      async () => JSON.stringify(await stateOf(third, threadId, runId))?.includes('"state":"delivered"'),
-      PATIENT,
+    await waitFor(async () =>
+      JSON.stringify(await stateOf(third, threadId, runId))?.includes('"state":"delivered"'),
     );
     expect(receiver.of(runId)).toHaveLength(2);
   });
@@ -263,7 +256,7 @@ describe('the sender of webhooks', () => {
         ),
       ),
     );
-    await waitFor(() => receiver.calls.length >= 60, PATIENT);
+    await waitFor(() => receiver.calls.length >= 60);
     expect(new Set(receiver.calls.map(({ body }) => body['run_id'])).size).toBe(60);
     expect(receiver.calls).toHaveLength(60);
   });

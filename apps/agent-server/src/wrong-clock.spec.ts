@@ -5,7 +5,6 @@ import { ServerProcess } from '../testdata/start-server.js';
 
 const LEASE_MS = 1_500;
 const HOUR_S = 3_600;
-const PATIENT = { timeoutMs: 30_000 };
 const clock = steppedClock();
 if (!clock)
   process.stderr.write(
@@ -55,14 +54,14 @@ function timeOf(id: string): number {
           return { threadId, runId, file };
         };
         const atWork = [await begin(wrong, 1_500), await begin(right, 1_500)];
-        for (const { file } of atWork) await waitFor(() => stepsIn(file).length > 0, PATIENT);
+        for (const { file } of atWork) await waitFor(() => stepsIn(file).length > 0);
         const askedMs = performance.now();
         const delayed = await begin(wrong, 1, { afterSeconds: 4 });
         clock?.step(by);
         const made = await waitFor(async () => {
           const { thread_id: id } = await wrong.client().threads.create();
           return Math.abs(timeOf(id) - by * 1000 - Date.now()) < 60_000 && id;
-        }, PATIENT); // the server makes ids by its own clock
+        }); // the server makes ids by its own clock
         // and rows have the time of the database
         const { created_at: createdAt } = await wrong.client().threads.get(made);
         expect(Math.abs(Date.parse(createdAt) - Date.now())).toBeLessThan(60_000);
@@ -70,14 +69,13 @@ function timeOf(id: string): number {
           await right.client().runs.join(threadId, runId);
           expect(stepsIn(file)).toEqual(['first 1', 'second 1', 'third 1']);
         }
-        await waitFor(() => stepsIn(delayed.file).length > 0, PATIENT);
+        await waitFor(() => stepsIn(delayed.file).length > 0);
         expect(performance.now() - askedMs).toBeGreaterThan(3_500);
         const lost = await begin(right, 800);
-        await waitFor(() => stepsIn(lost.file).length > 0, PATIENT);
+        await waitFor(() => stepsIn(lost.file).length > 0);
         right.signal('SIGKILL');
         await waitFor(
           async () => (await wrong.client().runs.get(lost.threadId, lost.runId)).status === 'success',
-          PATIENT,
         );
       } finally {
         await Promise.all([wrong.stop('SIGKILL'), right.stop('SIGKILL')]);

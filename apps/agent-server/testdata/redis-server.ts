@@ -49,7 +49,7 @@ export class RedisServer {
     const server = new RedisServer(await freePort(), {}, undefined);
     const words = [file, '--sentinel', '--port', String(server.port), '--bind', '127.0.0.1'];
     server.#child = spawn('redis-server', words, { stdio: 'ignore' });
-    await waitFor(() => accepts(server.port), { timeoutMs: 20_000 });
+    await waitFor(() => accepts(server.port));
     return server;
   }
 
@@ -87,7 +87,7 @@ export class RedisServer {
       ],
       { stdio: 'ignore' },
     );
-    await waitFor(() => accepts(this.port), { timeoutMs: 20_000 });
+    await waitFor(() => accepts(this.port));
   }
 
   signal(name: NodeJS.Signals): void {

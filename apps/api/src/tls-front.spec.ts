@@ -76,13 +76,12 @@ describe('TlsFront', () => {
     const [first, next] = [(await ask()).fingerprint, await certificate()];
     writeFileSync(files.certificate, next.certificate);
     await waitFor(() => warnings.length > 0, {
-      timeoutMs: 15_000,
       what: 'a look at files that do not match',
     });
     expect(warnings).toEqual(['certificate files changed and cannot be used; the former one stays']);
     expect((await ask()).fingerprint).toBe(first);
     writeFileSync(files.key, next.key);
     const renewed = async (): Promise<boolean> => (await ask()).fingerprint !== first;
-    await waitFor(renewed, { timeoutMs: 15_000, what: 'the renewed certificate' });
+    await waitFor(renewed, { what: 'the renewed certificate' });
   });
 });

@@ -368,7 +368,6 @@ describe('the builder', () => {
   itLong.each(['npm', 'pnpm', 'yarn', 'berry'])(
     'installs what a lock file of %s names, by a real install',
     installs,
-    240_000,
   );
 
   it('installs nothing without a lock file', async () => {

@@ -13,7 +13,6 @@ import { CONFIG } from './config.js';
 import { startApplication } from './start-application.js';
 
 const SYSTEM = 'agentplane-system';
-const PATIENT = { timeoutMs: 20_000 };
 
 interface Answer {
   readonly status: number;
@@ -70,7 +69,7 @@ class Candidate {
       expect(answer.body).toEqual(body);
       return true;
     };
-    return waitFor(probe, PATIENT);
+    return waitFor(probe);
   }
 
   /** Stops the parts in reverse; answers what readiness said before each. */
@@ -109,7 +108,7 @@ describe('startApplication', () => {
     const { body } = await waitFor(async () => {
       const answer = await first.ask('/readyz');
       return String(answer.body['waits_for']).startsWith('the first lists') && answer;
-    }, PATIENT);
+    });
     expect(await first.ask('/healthz')).toEqual({ status: 200, body: { status: 'ok' } });
     expect(await first.ask('/readyz')).toMatchObject({ status: 503, body: { ready: false, leading: false } });
     expect(body['waits_for']).toContain('agentplane.dev/workspaces');

@@ -41,7 +41,7 @@ beforeAll(async () => {
   const { runId: _run, ...ofProject } = judgement('', 1);
   await stand.traces.feedback.create(stand.tenantId, { ...ofProject, runId: undefined, projectId });
   await stand.traces.feedback.create(stand.tenantId, { ...judgement(randomUUID(), 1), projectId });
-}, 120_000);
+});
 afterEach(() => {
   stand.fault = undefined;
 });
@@ -183,7 +183,7 @@ describe('the feedback of an export', () => {
       'feedback 10',
     ]);
     expect(await stand.traces.exportProgress.find(uid)).toMatchObject({ rows: RUNS - 10, feedbackRows: 250 });
-  }, 120_000);
+  });
 
   it('has an empty part of the manifest where there is none, and no part where it is not wanted', async () => {
     const silent = await stand.ingest('silent', [{ run: { name: 'n', start_time: `${DAY}T00:00:00Z` } }]);

@@ -13,7 +13,7 @@ let stand: ExportStand;
 
 beforeAll(async () => {
   stand = await ExportStand.start((await postgres.freshDatabase()).uri);
-}, 60_000);
+});
 afterEach(() => {
   stand.fault = undefined;
 });
@@ -174,7 +174,7 @@ describe('an export as lines of JSON', () => {
       ...{ format: 'jsonl', rows: ROWS },
       files: files.map(({ key, sha256 }) => ({ key, sha256 })),
     });
-  }, 120_000);
+  });
 
   it('ends a file with the block that passes its size, and keeps its memory bounded with huge values', async () => {
     const value = (seed: string): string => {
@@ -203,5 +203,5 @@ describe('an export as lines of JSON', () => {
     }
     process.stderr.write(`the worker's peak was ${Math.round(worker.peakBytes / 1e6)} MB\n`);
     expect(worker.peakBytes).toBeLessThan(220e6);
-  }, 120_000);
+  });
 });

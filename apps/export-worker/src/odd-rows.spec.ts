@@ -8,7 +8,7 @@ let stand: ExportStand;
 
 beforeAll(async () => {
   stand = await ExportStand.start((await postgres.freshDatabase()).uri);
-}, 60_000);
+});
 afterAll(() => stand.stop());
 
 /** Stores runs in a project of their own, exports a day of it, and answers what DuckDB reads. */

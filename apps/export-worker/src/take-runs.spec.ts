@@ -25,7 +25,7 @@ describe('a worker of several runs', () => {
       })),
     );
     projectId = await stand.ingest('several', runs);
-  }, 60_000);
+  });
   afterAll(() => stand.stop());
   afterEach(() => {
     stand.fault = undefined;

@@ -100,7 +100,7 @@ describe('listener between two clusters', () => {
       sources: [...hubHalf.sources, ...placeHalf.sources],
     };
     running.push(await startControllers({ informers: allInformers(caches), controllers: [controller], log }));
-  }, 120_000);
+  });
   afterAll(async () => {
     for (const one of running.reverse()) await one.stop();
     await hub.close();

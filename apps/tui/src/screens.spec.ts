@@ -39,7 +39,7 @@ class OnTerminal {
 
   /** Until the screen is a text, or it is clear that it will not be. */
   async becomes(wanted: string): Promise<void> {
-    await waitFor(() => this.screen.text() === wanted, { timeoutMs: 30_000 }).catch(() => undefined);
+    await waitFor(() => this.screen.text() === wanted).catch(() => undefined);
     expect(this.screen.text()).toBe(wanted);
   }
 
@@ -116,7 +116,7 @@ describe('the screens on a real terminal', () => {
     it('selects by a click, opens by a double click, moves by the wheel, and gives the mouse back', async () => {
       const terminal = new OnTerminal(program, 120, { SCENE_MOUSE: 'true' });
       const shows = (wanted: RegExp): Promise<unknown> =>
-        waitFor(() => wanted.test(terminal.screen.text()), { timeoutMs: 30_000, what: String(wanted) });
+        waitFor(() => wanted.test(terminal.screen.text()), { what: String(wanted) });
       try {
         await shows(/^▸ *\S+/m);
         const names = [...terminal.screen.text().matchAll(/^[▸ ] (\S+) +\S/gm)]
@@ -149,7 +149,7 @@ describe('the screens on a real terminal', () => {
 
     it('leaves the mouse to the terminal where it is not asked for', async () => {
       const terminal = new OnTerminal(program, 120, {});
-      await waitFor(() => terminal.screen.text().includes('deployments'), { timeoutMs: 30_000 });
+      await waitFor(() => terminal.screen.text().includes('deployments'));
       await terminal.quit();
       expect(terminal.written).not.toContain('?1000');
     });

@@ -68,7 +68,7 @@ describe.each(IMPLEMENTATIONS)('cluster controllers: $name', ({ home, start }) =
     await informers.synced();
     kubelet = new Kubelet(client, informers, 'node-a', log);
     await kubelet.start();
-  }, 60_000);
+  });
 
   afterAll(async () => {
     await kubelet?.stop();
@@ -278,9 +278,7 @@ describe.each(IMPLEMENTATIONS)('cluster controllers: $name', ({ home, start }) =
       async () => (await client.get(DEPLOYMENTS, { namespace, name: 'web' })).status?.availableReplicas === 2,
     );
     await client.delete(NAMESPACES, { name: namespace });
-    await waitFor(async () => (await client.find(NAMESPACES, { name: namespace })) === undefined, {
-      timeoutMs: 20_000,
-    });
+    await waitFor(async () => (await client.find(NAMESPACES, { name: namespace })) === undefined);
   });
 
   /** A status without what differs from run to run: times and the hash in the names of replica sets. */
@@ -511,8 +509,8 @@ describe.each(IMPLEMENTATIONS)('cluster controllers: $name', ({ home, start }) =
         metadata.name.startsWith('crowd'),
       ).length;
     expect(await waiting()).toBe(10);
-    await waitFor(async () => (await waiting()) === 0, { timeoutMs: 60_000 });
-  }, 90_000);
+    await waitFor(async () => (await waiting()) === 0);
+  });
 
   it('creates new pods with Recreate only after the last old pod has ended', async () => {
     const namespace = await freshNamespace();

@@ -49,7 +49,7 @@ const WRITTEN = [
         spec: { replicas: 2, selector: { matchLabels: { app: 'web' } }, template },
       });
       await isAvailable(2);
-    }, 60_000);
+    });
 
     afterAll(async () => {
       await kubelet?.stop();
@@ -60,7 +60,6 @@ const WRITTEN = [
 
     const isAvailable = (count: number): Promise<unknown> =>
       waitFor(async () => (await client.get(DEPLOYMENTS, key)).status?.availableReplicas === count, {
-        timeoutMs: 20_000,
         what: `${count} available`,
       });
     const pods = async (): Promise<string[]> =>

@@ -138,7 +138,7 @@ describe('databases of deployments, made by an administrator that is no superuse
     } finally {
       await holder.end();
     }
-  }, 60_000);
+  });
 
   it('refuses names that belong to the platform, and those that Postgres would cut', async () => {
     for (const name of ['agentplane', 'postgres', '', 'x'.repeat(64)])

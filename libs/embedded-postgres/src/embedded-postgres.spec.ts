@@ -142,7 +142,7 @@ describe('startEmbeddedPostgres', () => {
         if (postmaster(dataDir) === pid) return undefined;
         return query(postgres?.superuserUri ?? '', 'SELECT 1 AS one');
       },
-      { timeoutMs: 20_000, what: 'the server to be back' },
+      { what: 'the server to be back' },
     );
     expect(answer).toEqual([{ one: 1 }]);
   });

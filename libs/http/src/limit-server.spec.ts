@@ -12,7 +12,6 @@ import { answerBrokenRequests } from './broken-requests.js';
 import { type Cut, limitServer } from './limit-server.js';
 import { SERVER_LIMITS, serverOptions } from './server-limits.js';
 
-const PATIENCE = { timeoutMs: 30_000 };
 const HEAD = 'POST /things?key=secret HTTP/1.1\r\nhost: test\r\n';
 /** More than the kernel takes for a peer that does not read. */
 const LARGE = Buffer.alloc(32 * 1024 * 1024, 'x');
@@ -68,7 +67,7 @@ describe('limitServer, for a client that stops sending', () => {
   it('cuts a client in the middle of its headers', async () => {
     await listen(reads, { ...SERVER_LIMITS, headersMs: 200, checkMs: 50 });
     const { socket, received } = open(HEAD);
-    await waitFor(() => socket.destroyed, PATIENCE);
+    await waitFor(() => socket.destroyed);
     expect(received()).toMatch(/^HTTP\/1.1 408 /);
   });
 
@@ -79,7 +78,7 @@ describe('limitServer, for a client that stops sending', () => {
     await clock.advance(27_500);
     expect(cuts).toEqual([]);
     await clock.advance(5_000);
-    await waitFor(() => socket.destroyed, PATIENCE);
+    await waitFor(() => socket.destroyed);
     expect(received()).toMatch(
       /^HTTP\/1.1 408 .*connection: close.*"detail":"The request did not arrive in time"/is,
     );
@@ -95,7 +94,7 @@ describe('limitServer, for a client that stops sending', () => {
     for (let sent = 0; sent < 8 && cuts.length === 0; sent++) {
       const before = request.socket.bytesRead;
       socket.write('x');
-      await waitFor(() => request.socket.bytesRead > before, PATIENCE);
+      await waitFor(() => request.socket.bytesRead > before);
       await clock.advance(5_000);
     }
     expect(cuts).toEqual([expect.objectContaining({ reason: expect.stringContaining('bytes/s') })]);
@@ -108,7 +107,7 @@ describe('limitServer, for a client that stops sending', () => {
     for (let sent = 0; sent < 15 && cuts.length === 0; sent++) {
       const before = request.socket.bytesRead;
       socket.write('1\r\nx\r\n');
-      await waitFor(() => request.socket.bytesRead > before, PATIENCE);
+      await waitFor(() => request.socket.bytesRead > before);
       await clock.advance(5_000);
     }
     expect(cuts).toEqual([expect.objectContaining({ reason: 'the body did not end within 60 s' })]);
@@ -117,9 +116,9 @@ describe('limitServer, for a client that stops sending', () => {
   it('cuts a client whose body was not waited for by its answer', async () => {
     await listen((_request, response) => response.writeHead(413).end());
     const { socket, received } = open(`${HEAD}content-length: 10\r\n\r\n12345`);
-    await waitFor(() => received().includes(' 413 '), PATIENCE);
+    await waitFor(() => received().includes(' 413 '));
     await clock.advance(35_000);
-    await waitFor(() => socket.destroyed, PATIENCE);
+    await waitFor(() => socket.destroyed);
     expect(cuts).toHaveLength(1);
   });
 
@@ -131,12 +130,12 @@ describe('limitServer, for a client that stops sending', () => {
       });
     });
     const { socket, received } = open(`${HEAD}content-length: 100000\r\n\r\n1`);
-    await waitFor(() => received().includes(' 401 '), PATIENCE);
+    await waitFor(() => received().includes(' 401 '));
     for (let n = 0; n < 20 && !socket.destroyed && cuts.length === 0; n++) {
       socket.write('x');
       await clock.advance(2_500);
     }
-    await waitFor(() => socket.destroyed, PATIENCE);
+    await waitFor(() => socket.destroyed);
     expect(cuts).toEqual([expect.objectContaining({ kind: 'body' })]);
   });
 });
@@ -154,7 +153,7 @@ describe('limitServer, for a client that stops reading', () => {
         reason: expect.stringMatching(/nothing read for \d+ s; \d+ bytes/),
       }),
     ]);
-    await waitFor(() => request.socket.destroyed, PATIENCE);
+    await waitFor(() => request.socket.destroyed);
   });
 
   it.each<[string, number, number]>([
@@ -172,7 +171,7 @@ describe('limitServer, for a client that stops reading', () => {
     for (let turns = 0; turns < 8 && cuts.length === 0; turns++) {
       wanted = seen + 3 * 1024 * 1024; // so that a window opens
       socket.resume();
-      await waitFor(() => seen >= wanted, PATIENCE);
+      await waitFor(() => seen >= wanted);
       await clock.advance(20_000);
     }
     expect(cuts).toHaveLength(cut);
@@ -184,13 +183,13 @@ describe('limitServer, for a client that stops reading', () => {
     let answer: ServerResponse | undefined;
     await listen((_request, response) => void (answer = response));
     const { socket } = open(`${HEAD}\r\n`);
-    await waitFor(() => answer, PATIENCE);
+    await waitFor(() => answer);
     for (let events = 0; events < 6 && cuts.length === 0; events++) {
       socket.pause();
       answer?.write(event);
       await clock.advance(10_000);
       socket.resume();
-      await waitFor(() => cuts.length > 0 || answer?.writableLength === 0, PATIENCE);
+      await waitFor(() => cuts.length > 0 || answer?.writableLength === 0);
       await clock.advance(2_500);
     }
     expect(cuts).toEqual([]);
@@ -209,12 +208,12 @@ describe('limitServer, for a client that stops reading', () => {
     await nextRequest();
     await clock.advance(2_500);
     socket.resume();
-    await waitFor(() => seen >= wanted, PATIENCE);
+    await waitFor(() => seen >= wanted);
     for (let turns = 0; turns < 6 && cuts.length === 0; turns++) {
       await clock.advance(12_500);
       wanted = seen + 3 * 1024 * 1024; // so that a window opens
       socket.resume();
-      await waitFor(() => seen >= wanted || cuts.length > 0, PATIENCE);
+      await waitFor(() => seen >= wanted || cuts.length > 0);
     }
     expect(cuts).toEqual([expect.objectContaining({ reason: expect.stringContaining('less than 400000') })]);
   });
@@ -228,7 +227,7 @@ describe('a server', () => {
       response.write('one');
     });
     const { received } = open(`${HEAD}\r\n`);
-    await waitFor(() => received().includes('one'), PATIENCE);
+    await waitFor(() => received().includes('one'));
     await clock.advance(7_200_000);
     expect(cuts).toEqual([]);
   });
@@ -237,7 +236,7 @@ describe('a server', () => {
     await listen((request) => request.pause());
     open(`${HEAD}content-length: 10\r\n\r\n12345`);
     const request = await nextRequest();
-    await waitFor(() => request.readableLength > 0, PATIENCE);
+    await waitFor(() => request.readableLength > 0);
     await clock.advance(600_000);
     expect(cuts).toEqual([]);
   });
@@ -281,7 +280,7 @@ describe('a connection that asks without waiting for answers', () => {
     const client = open('');
     for (let n = 1; n <= 40; n++) {
       client.socket.write(ASK);
-      await waitFor(() => client.received().split('done').length > n, PATIENCE);
+      await waitFor(() => client.received().split('done').length > n);
     }
     expect(cuts).toEqual([]);
   });

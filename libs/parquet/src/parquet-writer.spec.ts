@@ -481,7 +481,7 @@ describe('a value at the edge', () => {
       { n: 0, c: '' },
       { n: 1, c: 'é' },
     ]);
-  }, 30_000);
+  });
 
   it.each<[string, ColumnType, Buffer]>([
     ['NaN', 'decimal', Buffer.from('00000000c0000000', 'hex')],
@@ -561,7 +561,7 @@ describe('a long page', () => {
     );
     const other = { rowGroupRows, pendingBytes: 64 << 20 };
     expect((await write(columns, fresh, other, 1 << 20)).equals(file)).toBe(true);
-  }, 60_000);
+  });
 
   it('has more levels than a block of zstd holds', async () => {
     const many = Array.from({ length: 1_200_000 }, (_, n): Row => [(n * 2_654_435_761) % 5 < 2 ? null : 'x']);
@@ -569,7 +569,7 @@ describe('a long page', () => {
     expect(await query(file, 'SELECT count(v)::INT AS n, count(*)::INT AS rows FROM FILE')).toEqual([
       { n: many.filter(([v]) => v !== null).length, rows: 1_200_000 },
     ]);
-  }, 60_000);
+  });
 });
 
 describe('the stream of COPY', () => {

@@ -253,7 +253,7 @@ describe('logs that are followed', () => {
     return done;
   };
   const see = (...expected: string[]) =>
-    waitFor(() => seen.length >= expected.length, { what: 'the lines', timeoutMs: 10_000 }).then(() =>
+    waitFor(() => seen.length >= expected.length, { what: 'the lines' }).then(() =>
       expect(seen).toEqual(expected),
     );
 
@@ -266,10 +266,10 @@ describe('logs that are followed', () => {
     await see('one: 2', 'one: 3', 'one: the same second');
     printers.end('a', new Error('ECONNRESET'));
     printers.print('a', 4, 'meanwhile');
-    await waitFor(() => seen.includes('one: meanwhile'), { timeoutMs: 10_000 });
+    await waitFor(() => seen.includes('one: meanwhile'));
     printers.end('a');
     printers.print('a', 5, 'after');
-    await waitFor(() => seen.includes('one: after'), { timeoutMs: 10_000 });
+    await waitFor(() => seen.includes('one: after'));
     expect(seen.filter((one) => !one.startsWith('#'))).toEqual([
       'one: 2',
       'one: 3',
@@ -278,7 +278,7 @@ describe('logs that are followed', () => {
       'one: after',
     ]);
     expect(seen.filter((one) => one.startsWith('#'))).toEqual([expect.stringMatching(/ECONNRESET/)]);
-  }, 30_000);
+  });
 
   it('includes pods that are made meanwhile, and ends with the last pod', async () => {
     printers.print('a', 1, 'a');
@@ -291,12 +291,12 @@ describe('logs that are followed', () => {
     pods = [pod('one', { a: ended }, 'Succeeded'), pod('two', { b: ended }, 'Succeeded')];
     printers.end('a');
     printers.end('b');
-    await waitFor(() => printers.follows('b'), { timeoutMs: 10_000 });
+    await waitFor(() => printers.follows('b'));
     printers.end('a');
     printers.end('b');
     await done;
     expect(seen).toEqual(['one: a', 'two: b']);
-  }, 30_000);
+  });
 
   it('ends when there will be no more pods, and shows meanwhile that all is well', async () => {
     pods = [];
@@ -304,7 +304,7 @@ describe('logs that are followed', () => {
     await waitFor(() => seen.includes('-'));
     pods = undefined;
     await done;
-  }, 20_000);
+  });
 
   it('goes on after a list of pods failed', async () => {
     let fails = true;
@@ -316,11 +316,11 @@ describe('logs that are followed', () => {
     void follow({ pods: listed });
     await waitFor(() => seen.length > 0);
     fails = false;
-    await waitFor(() => seen.includes('one: a'), { timeoutMs: 10_000 });
+    await waitFor(() => seen.includes('one: a'));
     expect(seen.filter((one) => one.startsWith('#'))).toEqual([
       '# listing pods failed, retrying: the API server is unavailable',
     ]);
-  }, 20_000);
+  });
 });
 
 describe('kept output', () => {

@@ -31,8 +31,8 @@ export const hasRealKubernetes = ['etcd', 'kube-apiserver'].every((name) => exis
 /** A real API server for the test file that calls this: up before the tests (some 5 s), gone after them. */
 export function testApiServer(): TestApiServer {
   const server = new RealApiServer();
-  beforeAll(() => server.start(), 120_000);
-  afterAll(() => server.remove(), 30_000);
+  beforeAll(() => server.start());
+  afterAll(() => server.remove());
   return server;
 }
 
@@ -91,7 +91,6 @@ class RealApiServer implements TestApiServer {
       ['service-cluster-ip-range', '10.96.0.0/16'],
     ]);
     await waitFor(() => isReady(this.url, this.token), {
-      timeoutMs: 90_000,
       intervalMs: 100,
       what: 'the API server',
     });

@@ -40,7 +40,7 @@ export function testEmbeddedKube(): TestEmbeddedKube {
   beforeAll(async () => {
     ({ uri: databaseUri } = await postgres.freshDatabase());
     await start(0);
-  }, 60_000);
+  });
   afterAll(async () => {
     await server?.stop();
     rmSync(folder, { recursive: true, force: true });

@@ -1,5 +1,7 @@
+import { patient } from './patience.js';
+
 export interface WaitOptions {
-  /** Milliseconds until it gives up; default 10,000. */
+  /** Milliseconds until it gives up, only where the time is the subject of the test; default: a minute, scaled to the machine. */
   readonly timeoutMs?: number;
   /** Milliseconds between two looks; by default 20 at first, then more and more, 200 at most. */
   readonly intervalMs?: number;
@@ -7,6 +9,7 @@ export interface WaitOptions {
   readonly what?: string;
 }
 
+const WAIT_MS = 60_000;
 const FIRST_INTERVAL_MS = 20;
 const LAST_INTERVAL_MS = 200;
 
@@ -18,7 +21,7 @@ export async function waitFor<T>(
   probe: () => T | Promise<T>,
   options: WaitOptions = {},
 ): Promise<Exclude<T, undefined | null | false>> {
-  const { timeoutMs = 10_000, intervalMs, what = 'the condition' } = options;
+  const { timeoutMs = patient(WAIT_MS), intervalMs, what = 'the condition' } = options;
   const deadline = performance.now() + timeoutMs;
   let last: unknown = 'it never became true';
   let pauseMs = intervalMs ?? FIRST_INTERVAL_MS;

@@ -9,7 +9,6 @@ import { Tick } from './tick.js';
 import { Ticks } from './ticks.js';
 
 const EVERY_SECOND = '* * * * * *';
-const PATIENT = { timeoutMs: 8_000 };
 
 @Injectable()
 class Housekeeping {
@@ -67,7 +66,7 @@ describe('Ticks', () => {
     ticks.start();
     const housekeeping = module.get(Housekeeping);
     expect(housekeeping.begun).toBe(1);
-    await waitFor(() => housekeeping.begun >= 3, PATIENT);
+    await waitFor(() => housekeeping.begun >= 3);
   });
 
   it('leaves a call out while the former one runs', async () => {
@@ -78,13 +77,13 @@ describe('Ticks', () => {
     await new Promise((resume) => setTimeout(resume, 2_500));
     expect(housekeeping).toMatchObject({ begun: 1, most: 1 });
     held.resolve();
-    await waitFor(() => housekeeping.begun >= 2, PATIENT);
+    await waitFor(() => housekeeping.begun >= 2);
     expect(housekeeping.most).toBe(1);
   });
 
   it('logs what a call throws under the name of its tick, and calls again', async () => {
     ticks.start();
-    await waitFor(() => module.get(Unlucky).calls >= 2, PATIENT);
+    await waitFor(() => module.get(Unlucky).calls >= 2);
     expect(errors[0]?.filter(Boolean)).toEqual([new Error('the table is locked'), 'tick unlucky']);
   });
 

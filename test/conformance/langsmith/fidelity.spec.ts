@@ -187,5 +187,5 @@ const SCRIPT = join(import.meta.dirname, 'python', 'fidelity.py');
     expect(JSON.parse(stdout.trimEnd().split('\n').at(-1) ?? '')).toEqual({
       ...{ RunTree: exact(2), traceable: exact(2), LangChain: exact(7), LangGraph: exact(4) },
     });
-  }, 120_000);
+  });
 });

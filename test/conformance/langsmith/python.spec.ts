@@ -48,7 +48,7 @@ const TABLES: readonly (readonly [Kind, typeof PYTHON])[] = [
   beforeAll(async () => {
     const { client: _client, call: _call, ...world } = await makeWorld(running);
     report = await run(world);
-  }, LIMIT_MS);
+  });
 
   it.each(TABLES)('covers every public method of the installed version: %s', (kind, table) => {
     expect(table.version).toBe(`langsmith ${report.version} (PyPI)`);

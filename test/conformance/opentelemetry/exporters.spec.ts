@@ -167,7 +167,6 @@ describe('an exporter of OpenTelemetry', () => {
       expect(sent.logged).toEqual([expect.stringContaining('1 spans were refused')]);
       expect(sent.logged[0]).toContain('rejectedSpans');
     },
-    120_000,
   );
 
   (hasPython ? it : it.skip)(

@@ -12,7 +12,7 @@ describe('an export whose attempts are killed', () => {
 
   beforeAll(async () => {
     killed = await KilledAttempts.start((await postgres.freshDatabase()).uri, FILES);
-  }, 60_000);
+  });
   afterAll(() => killed.stop());
 
   it('has four requests and four writes a file, and few more', async () => {
@@ -43,5 +43,5 @@ describe('an export whose attempts are killed', () => {
       'a started upload, and then the search for it',
       [atStore('begin upload', 2, true), atStore('list uploads', 2, false), atStore('abort upload', 2, true)],
     ],
-  ])('keeps every row once after a kill at %s', (_name, points) => killed.killAt(points), 60_000);
+  ])('keeps every row once after a kill at %s', (_name, points) => killed.killAt(points));
 });

@@ -56,5 +56,5 @@ if (VERSITYGW === undefined)
       store.stop();
       await stand.stop();
     }
-  }, 120_000);
+  });
 });

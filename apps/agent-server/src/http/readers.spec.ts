@@ -15,7 +15,6 @@ import { WaitingReply } from './waiting-reply.js';
 const MEGABYTES_10 = 'x'.repeat(10_000_000);
 
 const MIB = 1024 * 1024;
-const PATIENCE = { timeoutMs: 30_000 };
 
 let server: Server;
 let clock: FakeClock;
@@ -255,7 +254,7 @@ describe('UnsentOutput', () => {
     for (const { log } of all)
       for (let n = 0; n < 4; n++)
         log.append({ event: 'values', data: JSON.stringify('x'.repeat(2 * MIB + n)) });
-    await waitFor(() => unsent.bytes > 0, PATIENCE);
+    await waitFor(() => unsent.bytes > 0);
     expect(unsent.bytes).toBeLessThan(40 * 96 * 1024);
     await clock.advance(10_000);
     expect(cuts).toEqual([]);
@@ -265,9 +264,9 @@ describe('UnsentOutput', () => {
     const all: Stalled[] = [];
     for (let n = 0; n < 40; n++) all.push(await stalled());
     for (const one of all) await send(one, 15);
-    await waitFor(() => cuts.length > 0, PATIENCE);
+    await waitFor(() => cuts.length > 0);
     expect(unsent.bytes).toBeLessThanOrEqual(256 * MIB);
-    await waitFor(() => all.filter(({ response }) => response.destroyed).length === cuts.length, PATIENCE);
+    await waitFor(() => all.filter(({ response }) => response.destroyed).length === cuts.length);
     expect(cuts.length).toBeGreaterThan(10);
     expect(cuts[0]).toMatchObject({ kind: 'unread', method: 'GET', path: '/' });
   });
@@ -278,10 +277,10 @@ describe('UnsentOutput', () => {
     for (let n = 0; n < 5; n++) idle.push(await stalled());
     await send(reading, 34); // owed most
     for (const one of idle) await send(one, 30);
-    await waitFor(() => unsent.bytes > 150 * MIB, PATIENCE);
+    await waitFor(() => unsent.bytes > 150 * MIB);
     const all = unsent.bytes;
     reading.resume();
-    await waitFor(() => unsent.bytes < all - 20 * MIB, PATIENCE);
+    await waitFor(() => unsent.bytes < all - 20 * MIB);
     expect(unsent.bytes).toBeGreaterThan(128 * MIB);
     await clock.advance(1_000);
     expect(cuts).toEqual([]);
@@ -289,10 +288,10 @@ describe('UnsentOutput', () => {
     await waitFor(async () => {
       await clock.advance(500);
       return unsent.bytes <= 128 * MIB;
-    }, PATIENCE);
+    });
     expect(reading.response.destroyed).toBe(false);
     expect(cuts).toHaveLength(1);
-    await waitFor(() => idle.filter(({ response }) => response.destroyed).length === 1, PATIENCE);
+    await waitFor(() => idle.filter(({ response }) => response.destroyed).length === 1);
   });
 
   it('counts nothing for readers that have gone or have read everything', async () => {
@@ -300,10 +299,10 @@ describe('UnsentOutput', () => {
     const other = await stalled();
     await send(one, 20);
     await send(other, 20);
-    await waitFor(() => unsent.bytes > 20 * MIB, PATIENCE);
+    await waitFor(() => unsent.bytes > 20 * MIB);
     one.response.destroy();
     other.resume();
-    await waitFor(() => unsent.bytes === 0, PATIENCE);
+    await waitFor(() => unsent.bytes === 0);
   });
 
   it('counts nothing for an answer that had closed before its account was opened', async () => {
@@ -329,9 +328,9 @@ describe('UnsentOutput', () => {
       read(log, stream);
       stream.begin({});
     }
-    await waitFor(() => frames.length === 2, PATIENCE);
+    await waitFor(() => frames.length === 2);
     log.append({ event: 'values', data: '"small"' });
-    await waitFor(() => frames.length === 4, PATIENCE);
+    await waitFor(() => frames.length === 4);
     expect(frames[2]).toBeInstanceOf(Buffer);
     expect(frames[2]).toBe(frames[3]);
   });

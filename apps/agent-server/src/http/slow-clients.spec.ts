@@ -64,14 +64,14 @@ describe('the agent server', () => {
     };
     const held = Array.from({ length: 4 }, () => open('/lengths'));
     for (const sent of held) sent.write(`"${'x'.repeat(60 * mib)}`);
-    await waitFor(() => held.every(({ socket }) => socket?.writableLength === 0), { timeoutMs: 30_000 });
+    await waitFor(() => held.every(({ socket }) => socket?.writableLength === 0));
     expect(await send(40 * mib)).toBe(429);
     expect(await send(10)).toBe(200);
     for (const sent of held) sent.end('"');
     expect(await Promise.all(held.map(statusOf))).toEqual([200, 200, 200, 200]);
     expect(await send(40 * mib)).toBe(200);
     await patient.close();
-  }, 60_000);
+  });
 
   it('cuts a client that does not read a large state', async () => {
     const closed = once(app.server, 'request').then(([, response]) =>

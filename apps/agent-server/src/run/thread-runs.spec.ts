@@ -243,7 +243,7 @@ describe('ThreadRuns', () => {
       await Promise.race([outcome, systemClock.sleep(15_000)]);
     });
     expect(await outcome).toBe('unavailable');
-  }, 30_000);
+  });
 
   it('refuses the end of an outdated attempt, and accepts the others', async () => {
     const runs = threadRuns();

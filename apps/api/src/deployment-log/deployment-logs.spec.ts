@@ -203,16 +203,16 @@ describe('logs by REST', () => {
     await runPod(`${name}-one`, revision);
     node.print(logName(`${name}-one`), second(1), 'before', 'last');
     const reading = await follow(`/v2/deployments/${id}/logs?follow=true&tail=1`);
-    await waitFor(() => reading.read().includes('last') && node.followers === 1, { timeoutMs: 10_000 });
+    await waitFor(() => reading.read().includes('last') && node.followers === 1);
     node.print(logName(`${name}-one`), second(2), 'next');
     await runPod(`${name}-two`, revision);
     node.print(logName(`${name}-two`), second(3), 'other');
-    await waitFor(() => reading.read().includes('other'), { timeoutMs: 10_000 });
+    await waitFor(() => reading.read().includes('other'));
     const found = records(reading.read()).filter(({ type }) => type === 'line');
     expect(found.map(({ text }) => text)).toEqual(['last', 'next', 'other']);
     reading.stop();
-    await waitFor(() => node.followers === 0, { timeoutMs: 10_000 });
-  }, 30_000);
+    await waitFor(() => node.followers === 0);
+  });
 
   it('answers what the pod of a build prints, in the namespace of builds, while the build goes on', async () => {
     const { id, revision, revisionId } = await deploy();
@@ -242,7 +242,7 @@ describe('logs by REST', () => {
     await tenant.call('DELETE', `/v2/deployments/${id}`);
     await reading.ended;
     expect(textsOf(reading.read()).at(-1)).toMatch(/^# deployment .* was deleted/);
-  }, 30_000);
+  });
 
   it('cuts a reader who does not read, and gives back its place', async () => {
     const { id, name, revision } = await deploy();
@@ -254,7 +254,7 @@ describe('logs by REST', () => {
       Number(port),
       `GET ${path} HTTP/1.1\r\nhost: x\r\nx-api-key: ${tenant.key}\r\n\r\n`,
     );
-    await waitFor(() => node.followers === 1, { timeoutMs: 10_000 });
+    await waitFor(() => node.followers === 1);
     const text = 'x'.repeat(60_000);
     const printing = setInterval(
       () => node.print(logName(`${name}-one`), second(2), text, text, text, text),
@@ -262,8 +262,8 @@ describe('logs by REST', () => {
     );
     await cut;
     clearInterval(printing);
-    await waitFor(() => node.followers === 0, { timeoutMs: 10_000 });
-  }, 60_000);
+    await waitFor(() => node.followers === 0);
+  });
 
   it('refuses more readers than a workspace may have at once', async () => {
     const { id, name, revision } = await deploy();
@@ -285,5 +285,5 @@ describe('logs by REST', () => {
     for (const { stop } of readers) stop();
     await Promise.all(more.map((answer) => answer?.body?.cancel()));
     await waitFor(async () => (await tenant.call('GET', `/v2/deployments/${id}/logs`)).status === 200);
-  }, 60_000);
+  });
 });

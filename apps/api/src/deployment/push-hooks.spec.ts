@@ -36,7 +36,7 @@ describe('webhooks of git hosts', () => {
     await deploy('other-branch', { repo_ref: 'other' });
     await deploy('not-followed', { repo_ref: 'main' }, { build_on_push: false });
     await deploy('other-repository', {}, { repo_url: 'https://git.example.org/team/other.git' });
-  }, 60_000);
+  });
 
   const deploy = async (name: string, revision: object, config: object = {}): Promise<void> => {
     const answer = await tenant.call('POST', '/v2/deployments', {

@@ -12,7 +12,6 @@ import { waitFor } from '#lib/testing';
 import { testApi } from '../testdata/test-api.js';
 
 const MIB = 1 << 20;
-const PATIENCE = { timeoutMs: 30_000 };
 const SEND_RUNS = join(import.meta.dirname, '..', 'testdata', 'send-runs.py');
 /** A Python with `langsmith`. */
 const PYTHON = process.env.AGENTPLANE_TEST_PYTHON ?? 'python3';
@@ -152,7 +151,7 @@ describe('a compressed body that is still being received', () => {
       for (const kind of KINDS) {
         const held = [30, 12].map((size) => sendMost(kind, size, encoding, compress));
         const heldBytes = held.reduce((sum, { inflatedBytes }) => sum + inflatedBytes + window, 0);
-        await waitFor(() => api.services.ingestion.heldBytes === heldBytes, PATIENCE);
+        await waitFor(() => api.services.ingestion.heldBytes === heldBytes);
         // its end does not come either
         const refused = sendMost(kind, 30, encoding, compress);
         expect(await refused.status).toBe(429);
@@ -163,7 +162,7 @@ describe('a compressed body that is still being received', () => {
           else sent.destroy();
         }
         if (kind === KINDS[0]) for (const { status } of held) expect(await status).toBe(202);
-        await waitFor(() => api.services.ingestion.heldBytes === 0, PATIENCE);
+        await waitFor(() => api.services.ingestion.heldBytes === 0);
       }
     },
   );
@@ -176,9 +175,9 @@ describe('a compressed body that is still being received', () => {
       const sent = open(encoding, kind);
       sent.on('error', () => undefined);
       sent.write(compress(kind[2](randomUUID(), 'x'.repeat(20 * MIB))).subarray(0, -12));
-      await waitFor(() => api.services.ingestion.heldBytes >= 19 * MIB, PATIENCE);
+      await waitFor(() => api.services.ingestion.heldBytes >= 19 * MIB);
       sent.destroy();
-      await waitFor(() => api.services.ingestion.heldBytes === 0, PATIENCE);
+      await waitFor(() => api.services.ingestion.heldBytes === 0);
     }
   });
 });

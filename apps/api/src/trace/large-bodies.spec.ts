@@ -8,7 +8,6 @@ import type { TestTenant } from '../testdata/running-api.js';
 import { testApi } from '../testdata/test-api.js';
 
 const MIB = 1 << 20;
-const PATIENCE = { timeoutMs: 30_000 };
 
 interface Answer {
   readonly status: number | undefined;
@@ -71,7 +70,7 @@ describe('a large body of a trace route', () => {
         sent.end(body(late, 10 * MIB));
         return answerOf(sent);
       };
-      await waitFor(() => api.services.ingestion.heldBytes >= 60 * MIB - 16, PATIENCE);
+      await waitFor(() => api.services.ingestion.heldBytes >= 60 * MIB - 16);
       expect(await sendLate()).toEqual({ status: 429, retryAfter: '1' });
       // the small ones of others still find room, and so do the large ones once there is some
       expect((await tenant.call('POST', '/runs', run(randomUUID(), 10))).status).toBe(202);
@@ -105,8 +104,8 @@ describe('a large body of a trace route', () => {
         const sent = open(path, headers);
         sent.end(body(id, 28 * MIB));
         return (await answerOf(sent)).status === 202;
-      }, PATIENCE);
-      await waitFor(() => api.services.ingestion.heldBytes === 0, PATIENCE);
+      });
+      await waitFor(() => api.services.ingestion.heldBytes === 0);
     },
   );
 
@@ -133,7 +132,7 @@ describe('a large body of a trace route', () => {
       const response = await read();
       response.resume();
       return response.statusCode === 200;
-    }, PATIENCE);
+    });
   });
 
   it('refuses a body that is too large with a readable answer', async () => {

@@ -125,5 +125,5 @@ describe('logs by REST', () => {
       expect.stringMatching(/^the connection broke, reading on/),
       expect.stringMatching(/^the connection broke, reading on: Temporarily unavailable/),
     ]);
-  }, 20_000);
+  });
 });

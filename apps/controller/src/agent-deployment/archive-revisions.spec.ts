@@ -48,7 +48,7 @@ describe('archiveRevisions', () => {
     const { uri } = await postgres.freshDatabase();
     store = openTraceStore({ uri, log, clock: systemClock });
     await store.migrate();
-  }, 60_000);
+  });
   afterAll(async () => {
     await store?.close();
     await client?.close();

@@ -20,7 +20,7 @@ describe('DeploymentProvisioning', () => {
       fieldManager: 'test',
     });
     await client.create(NAMESPACES, { metadata: { name: 'ws-x' } });
-  }, 60_000);
+  });
   afterAll(() => client?.close());
 
   /** The controller as it is started with these certificates. */

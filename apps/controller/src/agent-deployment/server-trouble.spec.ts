@@ -13,7 +13,7 @@ describe('serverTrouble', () => {
     const connection = await loadKubeConnection({ kubeconfigPath: server.kubeconfigPath });
     client = new KubeClient(connection, { fieldManager: 'test' });
     await client.create(NAMESPACES, { metadata: { name: key.namespace } });
-  }, 60_000);
+  });
   afterAll(() => client.close());
 
   it('reads few events, and little of each: anybody of the namespace may write them', async () => {

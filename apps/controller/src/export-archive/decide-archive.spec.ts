@@ -95,13 +95,9 @@ describe('a simulated year of hourly schedules', () => {
 
   it('holds a week of ended exports at its fullest hour', () => {
     expect(mostHeld(0)).toBe(168);
-  }, 60_000);
+  });
 
-  itLong(
-    'holds a week of ended exports of each of 50 workspaces',
-    () => {
-      for (let workspace = 0; workspace < 50; workspace++) expect(mostHeld(workspace)).toBe(168);
-    },
-    1_800_000,
-  );
+  itLong('holds a week of ended exports of each of 50 workspaces', () => {
+    for (let workspace = 0; workspace < 50; workspace++) expect(mostHeld(workspace)).toBe(168);
+  });
 });

@@ -37,7 +37,7 @@ describe('FormerCredentialsReconciler', () => {
         () => false,
       ),
     );
-  }, 60_000);
+  });
   afterAll(() => client.close());
 
   const aDestination = (former: string): Promise<BulkExportDestination> =>

@@ -44,7 +44,7 @@ describe('GitBuilds with a registry', () => {
       metadata: { namespace: 'ws-a', name: GIT_INTEGRATIONS },
       data: { [ID]: Buffer.from(JSON.stringify(integration)).toString('base64') },
     });
-  }, 60_000);
+  });
   afterAll(() => client.close());
 
   const newBuilds = (): GitBuilds =>

@@ -67,7 +67,7 @@ describe('PushReconciler', () => {
       type: SECRET_TYPE.gitIntegrations,
       data: { [integration]: formatGitIntegration({ name: 'ours', host: git.host, token: 'x', ca: git.ca }) },
     });
-  }, 60_000);
+  });
   afterAll(async () => {
     await client.close();
     await git.close();

@@ -56,7 +56,7 @@ describe('ListenerReconciler of a remote listener', () => {
     });
     informers.start();
     await informers.synced();
-  }, 120_000);
+  });
   afterAll(async () => {
     await informers?.stop();
     await client?.close();
@@ -64,13 +64,10 @@ describe('ListenerReconciler of a remote listener', () => {
 
   /** Until what the caches show by then has become what is expected. */
   const reconcileUntil = (holds: () => Promise<boolean>) =>
-    waitFor(
-      async () => {
-        await reconciler.reconcile(KEY);
-        return await holds();
-      },
-      { timeoutMs: 20_000 },
-    );
+    waitFor(async () => {
+      await reconciler.reconcile(KEY);
+      return await holds();
+    });
 
   async function createRevision(name: string): Promise<void> {
     const [deployment = ''] = name.split('-');

@@ -49,7 +49,7 @@ describe('ImageCollector', () => {
         () => false,
       ),
     );
-  }, 60_000);
+  });
   afterAll(() => client.close());
 
   /** With what the caches had when it was made. */

@@ -39,7 +39,7 @@ const CRDS = join(import.meta.dirname, '../../../../crds');
       await client.apply(CUSTOM_RESOURCE_DEFINITIONS, parse(text) as CustomResourceDefinition);
     }
     for (const ref of Object.values(RESOURCES) as readonly ResourceRef[])
-      await waitFor(() => client.list(ref).then(() => true), { timeoutMs: 60_000 });
+      await waitFor(() => client.list(ref).then(() => true));
     informers = new Informers({
       client: controller,
       log: createLogger('test', 'silent'),
@@ -48,7 +48,7 @@ const CRDS = join(import.meta.dirname, '../../../../crds');
     caches = openCaches(informers, { systemNamespace: 'agentplane-system', hasDatabaseServers: false });
     informers.start();
     await informers.synced();
-  }, 180_000);
+  });
 
   afterAll(async () => {
     await informers?.stop();
@@ -69,16 +69,13 @@ const CRDS = join(import.meta.dirname, '../../../../crds');
     };
     const reconciler = new WorkspaceReconciler(caches, controller, systemClock, options);
     await waitFor(() => Promise.resolve(caches.workspaces.find({ name }) !== undefined));
-    await waitFor(
-      async () => {
-        await reconciler.reconcile({ name }).catch((error: unknown) => {
-          // the cache lags: the next pass sees more
-          if (!/conflict|modified/i.test(String(error))) throw error;
-        });
-        return (await conditionOf(name))?.status === 'True';
-      },
-      { timeoutMs: 60_000 },
-    );
+    await waitFor(async () => {
+      await reconciler.reconcile({ name }).catch((error: unknown) => {
+        // the cache lags: the next pass sees more
+        if (!/conflict|modified/i.test(String(error))) throw error;
+      });
+      return (await conditionOf(name))?.status === 'True';
+    });
     const before = await client.get(NAMESPACES, { name: `ws-${name}` });
     await waitFor(() =>
       Promise.resolve(
@@ -100,7 +97,7 @@ const CRDS = join(import.meta.dirname, '../../../../crds');
   /** A controller manager would. */
   async function giveAccount(name: string): Promise<void> {
     const metadata = { namespace: `ws-${name}`, name: 'default' };
-    await waitFor(() => client.find(NAMESPACES, { name: `ws-${name}` }), { timeoutMs: 60_000 });
+    await waitFor(() => client.find(NAMESPACES, { name: `ws-${name}` }));
     await client.create(SERVICE_ACCOUNTS, { metadata });
   }
 
@@ -116,7 +113,7 @@ const CRDS = join(import.meta.dirname, '../../../../crds');
     // without a level of its own the platform leaves that as it is
     await settle('plain', undefined);
     expect(await levelOf('plain')).toBe('restricted');
-  }, 120_000);
+  });
 
   it('leaves the level that a person has set, and reports it', async () => {
     await make('kept', '2');
@@ -128,5 +125,5 @@ const CRDS = join(import.meta.dirname, '../../../../crds');
     expect((await conditionOf('kept'))?.message).toBe(
       "namespace ws-kept exists; the level of Pod Security is not the platform's to set there, and is privileged",
     );
-  }, 120_000);
+  });
 });

@@ -80,7 +80,7 @@ function workload(name: string, replicas: number, listener = 'default'): Deploym
       sources: budgets.sources,
     };
     running = await startControllers({ informers, controllers: [controller], log });
-  }, 120_000);
+  });
   afterAll(async () => {
     await running?.stop();
     await client?.close();

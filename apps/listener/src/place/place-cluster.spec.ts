@@ -50,7 +50,7 @@ describe('PlaceCluster with an autoscaler of the user', () => {
     });
     informers.start();
     await informers.synced();
-  }, 60_000);
+  });
   afterAll(async () => {
     await informers?.stop();
     await client?.close();

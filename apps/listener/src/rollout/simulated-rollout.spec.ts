@@ -87,11 +87,7 @@ describe('a simulated rollout', () => {
     await fc.assert(fc.asyncProperty(sequences, check), { numRuns: 300 });
   });
 
-  itLong(
-    'serves so in ten thousand sequences',
-    async () => {
-      await fc.assert(fc.asyncProperty(sequences, check), { numRuns: 10_000 });
-    },
-    900_000,
-  );
+  itLong('serves so in ten thousand sequences', async () => {
+    await fc.assert(fc.asyncProperty(sequences, check), { numRuns: 10_000 });
+  });
 });

@@ -67,7 +67,7 @@ describe('a data folder with one key for everything', () => {
     const operator = ensureOperator(users, OLD.accessKeyId);
     await moveDestinations(client, users, new Troubles());
     await fillFirstWorkspace(client, 'ws-default', { ...STORE, ...operator }, users, new Troubles());
-  }, 60_000);
+  });
   afterAll(() => client.close());
 
   it('loses that key', () => {

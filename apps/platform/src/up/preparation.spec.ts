@@ -27,7 +27,7 @@ describe('Preparation', () => {
     const failing = preparation.run('sampleAgent', { images, installation: join(folder, 'nothing') });
     await expect(failing).rejects.toThrow(join(folder, 'nothing'));
     await preparation.stop();
-  }, 30_000);
+  });
 
   it('fails pending and later tasks once its process has ended', async () => {
     const program = join(folder, 'program.mjs');
@@ -37,5 +37,5 @@ describe('Preparation', () => {
     await expect(ask()).rejects.toThrow('it ended with exit code 3');
     await expect(ask()).rejects.toThrow('it ended with exit code 3');
     await preparation.stop();
-  }, 30_000);
+  });
 });

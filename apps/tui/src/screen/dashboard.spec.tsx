@@ -34,7 +34,7 @@ async function shows({ lastFrame }: Screen, wanted: RegExp | string): Promise<vo
     if (typeof wanted === 'string') expect(lastFrame()).toContain(wanted);
     else expect(lastFrame()).toMatch(wanted);
   };
-  await waitFor(() => (fits(), true), { timeoutMs: 30_000, what: `a frame with ${wanted}` });
+  await waitFor(() => (fits(), true), { what: `a frame with ${wanted}` });
 }
 
 /** Presses keys, each of which must change the frame. */
@@ -44,7 +44,7 @@ async function type({ stdin, lastFrame }: Screen, ...keys: readonly string[]): P
     const before = lastFrame();
     stdin.write(key);
     const what = `the frame after the key ${JSON.stringify(key)}`;
-    await waitFor(() => lastFrame() !== before, { timeoutMs: 30_000, what });
+    await waitFor(() => lastFrame() !== before, { what });
   }
 }
 

@@ -55,11 +55,11 @@ describe('KubeWorld', () => {
 
     // a cluster that does not have the kinds
     const items = world.itemsOf({ kind: 'kube', ref: RESOURCES.AgentDeployment }, 'default');
-    await waitFor(() => world.problem !== undefined, { timeoutMs: 15_000, what: 'the missing kinds' });
+    await waitFor(() => world.problem !== undefined, { what: 'the missing kinds' });
     expect(world.problem).toMatch(/could not find the requested resource|404/);
     // the trouble of one kind is not that of the others
     const namespaces = world.itemsOf({ kind: 'kube', ref: NAMESPACES }, undefined);
-    await waitFor(() => namespaces.hasSynced, { timeoutMs: 15_000, what: 'namespaces' });
+    await waitFor(() => namespaces.hasSynced, { what: 'namespaces' });
     expect([world.problem, world.trouble, namespaces.problem]).toEqual([undefined, undefined, undefined]);
     expect(items.problem).toMatch(/could not find the requested resource|404/);
     for (const name of readdirSync(CRDS))
@@ -68,14 +68,12 @@ describe('KubeWorld', () => {
         parse(readFileSync(join(CRDS, name), 'utf8')) as Untyped,
       );
     await waitFor(() => items.problem === undefined && items.hasSynced, {
-      timeoutMs: 30_000,
       what: 'the world to be followed',
     });
 
     const before = told;
     await way.close();
     await waitFor(() => world.trouble !== undefined && told > before, {
-      timeoutMs: 15_000,
       what: 'the outage',
     });
     expect(world.trouble).toMatch(
@@ -84,7 +82,7 @@ describe('KubeWorld', () => {
 
     expect([items.problem, namespaces.problem]).not.toContain(undefined);
     await way.open();
-    await waitFor(() => world.trouble === undefined, { timeoutMs: 30_000, what: 'the way back' });
+    await waitFor(() => world.trouble === undefined, { what: 'the way back' });
     await world.stop();
     await client.close();
     await way.close();

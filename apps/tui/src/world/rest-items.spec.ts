@@ -45,9 +45,9 @@ describe('RestItems', () => {
     expect(kinds).toEqual(['added a', 'added b']);
     expect(seen).toContain('secret');
     answer = { status: 200, body: [key('b')] };
-    await waitFor(() => kinds.includes('deleted a'), { timeoutMs: 10_000, what: 'the second list' });
+    await waitFor(() => kinds.includes('deleted a'), { what: 'the second list' });
     answer = { status: 403, body: { detail: 'this key may not list keys' } };
-    await waitFor(() => items.problem !== undefined, { timeoutMs: 10_000, what: 'the refusal' });
+    await waitFor(() => items.problem !== undefined, { what: 'the refusal' });
     expect(items.problem).toMatch(/^this key may not list keys \(GET \/api\/v1\/api-key.* at http/);
     expect(items.list()).toHaveLength(1);
     await items.stop();

@@ -25,7 +25,7 @@ describe('aggregated ClusterRoles', () => {
       const object = document.toJS() as ClusterRole & { readonly kind: string };
       if (object.kind === 'ClusterRole') await client.apply(CLUSTER_ROLES, { ...object });
     }
-  }, 60_000);
+  });
   afterAll(async () => {
     await controllers.stop();
     await client.close();
@@ -39,7 +39,7 @@ describe('aggregated ClusterRoles', () => {
         verbs.includes(verb) && resources?.includes(resource) === true && apiGroups?.includes(group) === true,
     );
   const settled = (name: string, verb: string) =>
-    waitFor(async () => may(await rulesOf(name), verb, 'agentdeployments'), { timeoutMs: 30_000 });
+    waitFor(async () => may(await rulesOf(name), verb, 'agentdeployments'));
 
   it.each([
     ['view', 'get', 'agentdeployments', true],
@@ -76,12 +76,12 @@ describe('aggregated ClusterRoles', () => {
     });
     const sees = (verb: string) => async () => may(await rulesOf('admin'), verb, 'things', 'test.dev');
     await client.create(CLUSTER_ROLES, role(['get']));
-    await waitFor(sees('get'), { timeoutMs: 30_000 });
+    await waitFor(sees('get'));
     await client.merge(CLUSTER_ROLES, { name: 'things' }, role(['list']));
-    await waitFor(sees('list'), { timeoutMs: 30_000 });
+    await waitFor(sees('list'));
     expect(await sees('get')()).toBe(false);
     await client.delete(CLUSTER_ROLES, { name: 'things' });
-    await waitFor(async () => !(await sees('list')()), { timeoutMs: 30_000 });
+    await waitFor(async () => !(await sees('list')()));
   });
 
   it('names the rule by which it is aggregated, as in every cluster', async () => {

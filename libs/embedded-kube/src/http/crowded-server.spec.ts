@@ -98,7 +98,7 @@ async function crowd(dial: () => Socket, isReopened = true): Promise<void> {
       .resume();
   };
   for (let index = 0; index < MOST; index++) keep();
-  await waitFor(() => begun >= MOST, { timeoutMs: 40_000, what: 'all connections to be taken' });
+  await waitFor(() => begun >= MOST, { what: 'all connections to be taken' });
   await systemClock.sleep(1_500);
 }
 
@@ -154,7 +154,7 @@ describe('the API server, whose connections are all taken', () => {
           .setHeader('content-length', 1_000)
           .write('{');
     const all = (MOST / 4) * 3;
-    await waitFor(() => receiving + refused === all, { timeoutMs: 40_000, what: 'all requests to begin' });
+    await waitFor(() => receiving + refused === all, { what: 'all requests to begin' });
     expect([await statusFor('system:node:a'), await statusFor('d'), await statusFor('a')]).toEqual([
       ...[200, 200, 200],
     ]);

@@ -65,7 +65,7 @@ describe('a Postgres that the platform shares with roles of agents', () => {
   }
 
   const works = (uri: string, what: string): Promise<unknown> =>
-    waitFor(() => connections.query(uri, 'SELECT 1').catch(() => undefined), { timeoutMs: 15_000, what });
+    waitFor(() => connections.query(uri, 'SELECT 1').catch(() => undefined), { what });
   /** Takes all locks again and again, as a loop of the agent would. */
   const attackUntilSuspended = (): Promise<unknown> =>
     waitFor(
@@ -74,7 +74,7 @@ describe('a Postgres that the platform shares with roles of agents', () => {
         if (client instanceof pg.Client) await client.query(TAKE_ALL_LOCKS).catch(() => undefined);
         return client instanceof Error && client.message.includes('not permitted to log in');
       },
-      { timeoutMs: 15_000, what: 'the role of the agent to be suspended' },
+      { what: 'the role of the agent to be suspended' },
     );
 
   beforeAll(async () => {
@@ -122,7 +122,7 @@ describe('a Postgres that the platform shares with roles of agents', () => {
         await works(uris[role], `${role} to log in`);
       expect(systemClock.monotonicMs() - startMs).toBeLessThan(5_000); // they would hold their connections for 10 s
       await waitFor(() => logged().includes('did not log in'));
-      await waitFor(() => mute.filter((socket) => !socket.destroyed).length <= 20, { timeoutMs: 15_000 });
+      await waitFor(() => mute.filter((socket) => !socket.destroyed).length <= 20);
     } finally {
       for (const socket of mute) socket.destroy();
     }
@@ -154,7 +154,7 @@ describe('a Postgres that the platform shares with roles of agents', () => {
           await waitFor(
             () =>
               connections.query(index % 2 ? uris.agentplane : uris.other, 'SELECT 1').catch(() => undefined),
-            { timeoutMs: 15_000, what: 'a login' },
+            { what: 'a login' },
           );
           tookMs.push(systemClock.monotonicMs() - startMs);
         }
@@ -231,7 +231,7 @@ describe('a Postgres that the platform shares with roles of agents', () => {
       await listener.query('BEGIN');
       await listener.query('SELECT 1');
       await fill();
-      await waitFor(async () => (await usage()) < 0.01, { timeoutMs: 15_000, what: 'room in the queue' });
+      await waitFor(async () => (await usage()) < 0.01, { what: 'room in the queue' });
       await expect(listener.query('SELECT 1')).rejects.toThrow();
       await other.query(`NOTIFY y, 'of another'`);
       await other.query('COMMIT');
@@ -249,7 +249,6 @@ describe('a Postgres that the platform shares with roles of agents', () => {
             (error: Error) => /not permitted/.test(error.message),
           ),
         {
-          timeoutMs: 15_000,
           what: 'the role of the agent to be suspended',
         },
       );

@@ -64,7 +64,6 @@ describe('installing the dependencies of an image', () => {
       expect(statSync(installed).mode & 0o005).toBe(0o005);
       expect(statSync(dirname(installed)).mode & 0o001).toBe(0o001);
     },
-    120_000,
   );
 
   it('keeps no token of a registry beside what it installed', async () => {

@@ -224,7 +224,7 @@ test('long lists take time that grows with their length', () => {
   expect(ruled.validate(object(names, some.toReversed()), object(names, some))).toEqual([]);
   // each item looked for among all others took minutes
   expect(performance.now() - startedMs).toBeLessThan(60_000);
-}, 120_000);
+});
 
 test('thousands of managers, which a client may name, take time that grows with their number', () => {
   const managers = Array.from({ length: 10_000 }, (_, at) => ({
@@ -249,4 +249,4 @@ test('thousands of managers, which a client may name, take time that grows with 
   expect(made.kind === 'applied' && made.object['spec']).toEqual({ size: 'c', map: { k1: 'x' } });
   // each put together with all before it took half a minute
   expect(performance.now() - startedMs).toBeLessThan(8_000);
-}, 120_000);
+});

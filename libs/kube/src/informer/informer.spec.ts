@@ -155,7 +155,7 @@ describe.each(HOMES)('Informer towards $name', ({ home }) => {
   it('does not list a server to death that forgets every version', async () => {
     proxy.refuseWatches = 1_000_000;
     await begin();
-    await waitFor(() => proxy.counts.watch >= 3, { timeoutMs: 15_000 });
+    await waitFor(() => proxy.counts.watch >= 3);
     // pauses of at least 0.25 and 0.5 s lie between the first three
     expect(proxy.counts.list).toBeLessThanOrEqual(4);
     proxy.refuseWatches = 0;

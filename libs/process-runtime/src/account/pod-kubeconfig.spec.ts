@@ -54,5 +54,5 @@ describe('PodKubeconfig', () => {
       }),
     ).toBe(true);
     kubeconfig.stop();
-  }, 60_000);
+  });
 });

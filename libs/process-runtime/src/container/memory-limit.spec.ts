@@ -27,7 +27,7 @@ if (!isLinux) process.stderr.write('SKIPPED: limits of memory are enforced on Li
   beforeAll(async () => {
     desk = new PodDesk(server.kubeconfigPath, folder);
     await desk.open('here');
-  }, 90_000);
+  });
   afterAll(() => desk.close());
 
   const USES_120_MB = 'const kept = Buffer.alloc(120 * 2 ** 20, 1); setTimeout(() => kept, 60_000)';

@@ -88,7 +88,7 @@ describe('openCpuLimits', () => {
       const made = join(place?.folder ?? '', `agentplane-${NODE_NAME}`);
       const [group = ''] = readdirSync(made).filter((name) => name.length === 36);
       const busy = (): string => readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim();
-      await waitFor(() => Promise.resolve(busy() !== ''), { what: 'the busy process', timeoutMs: 30_000 });
+      await waitFor(() => Promise.resolve(busy() !== ''), { what: 'the busy process' });
       const before = used(busy());
       await sleep(4_000);
       // a tenth of four seconds, and not what it wants
@@ -113,7 +113,7 @@ describe('openCpuLimits', () => {
       readdirSync(threads)
         .map((thread) => readFileSync(join(threads, thread, 'children'), 'utf8').trim())
         .join('');
-    await waitFor(() => Promise.resolve(children() !== ''), { what: 'the busy process', timeoutMs: 30_000 });
+    await waitFor(() => Promise.resolve(children() !== ''), { what: 'the busy process' });
     const release = limits.bind(pid, 0.5);
     const made = join(place?.folder ?? '', `agentplane-${NODE_NAME}`);
     const [group = ''] = readdirSync(made).filter((name) => name.length === 36);

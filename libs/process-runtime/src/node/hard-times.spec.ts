@@ -98,7 +98,7 @@ describe('a node under failures', () => {
     await client.create(NAMESPACES, { metadata: { name: 'here' } });
     await client.create(SERVICE_ACCOUNTS, { metadata: { namespace: 'here', name: 'default' } });
     node = await start();
-  }, 90_000);
+  });
 
   afterAll(async () => {
     await node?.stop();
@@ -124,7 +124,7 @@ describe('a node under failures', () => {
         if (test(now)) return now;
         throw new Error(JSON.stringify(now.status));
       },
-      { timeoutMs: 30_000, what: `${pod.metadata.name} ${what}` },
+      { what: `${pod.metadata.name} ${what}` },
     );
 
   const isReady = ({ status }: Pod): boolean | undefined =>
@@ -136,7 +136,6 @@ describe('a node under failures', () => {
 
   const gone = (pod: Pod): Promise<unknown> =>
     waitFor(async () => !(await client.find(PODS, { namespace: 'here', name: pod.metadata.name })), {
-      timeoutMs: 30_000,
       what: `${pod.metadata.name} to be deleted`,
     });
 
@@ -153,10 +152,10 @@ describe('a node under failures', () => {
   };
 
   const processIn = (file: string): Promise<ProcessIdentity> =>
-    waitFor(() => findProcess(Number(readFileSync(file, 'utf8').trim())), { timeoutMs: 20_000 });
+    waitFor(() => findProcess(Number(readFileSync(file, 'utf8').trim())));
 
   const ended = (process: ProcessIdentity): Promise<unknown> =>
-    waitFor(() => !isRunning(process), { timeoutMs: 20_000, what: `process ${process.pid} to end` });
+    waitFor(() => !isRunning(process), { what: `process ${process.pid} to end` });
 
   it('ends processes that a container started in another process group', async () => {
     const file = join(folder, 'daemon.pid');

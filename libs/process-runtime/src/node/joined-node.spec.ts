@@ -18,7 +18,7 @@ describe.each(HOMES)('a node that joined a cluster, on $name', ({ home }) => {
   beforeAll(async () => {
     desk = new PodDesk(server.kubeconfigPath, folder, { isJoined: true });
     await desk.open('here');
-  }, 90_000);
+  });
   afterAll(() => desk?.close());
 
   const node = async () => {
@@ -39,11 +39,11 @@ describe.each(HOMES)('a node that joined a cluster, on $name', ({ home }) => {
     expect(refused.status?.reason).toBe('NodeAffinity');
     expect(refused.status?.message).toMatch(/does not select agentplane.dev\/runtime=process/);
     expect(refused.status?.containerStatuses ?? []).toEqual([]);
-  }, 60_000);
+  });
 
   it('runs a pod that selects its runtime', async () => {
     expect(await desk.shell('here', 'echo ran', { nodeSelector: PROCESS_RUNTIME })).toContain('ran');
-  }, 60_000);
+  });
 
   it('cordons itself as soon as it stops, and takes pods again once it starts', async () => {
     await patch({ taints: [FOREIGN_TAINT, PROCESS_RUNTIME_TAINT] });
@@ -65,7 +65,7 @@ describe.each(HOMES)('a node that joined a cluster, on $name', ({ home }) => {
       expect.arrayContaining([expect.objectContaining(FOREIGN_TAINT), PROCESS_RUNTIME_TAINT]),
     );
     await desk.remove(pod);
-  }, 60_000);
+  });
 
   it('stays cordoned through a restart when a person cordoned it', async () => {
     await patch({ unschedulable: true });
@@ -73,7 +73,7 @@ describe.each(HOMES)('a node that joined a cluster, on $name', ({ home }) => {
     await desk.startNode();
     expect((await node()).spec?.unschedulable).toBe(true);
     await patch({ unschedulable: null });
-  }, 60_000);
+  });
 
   it('keeps its name and its taint once', async () => {
     expect((await node()).metadata.name).toBe(ensureNodeIdentity(`${folder}/node`).name);

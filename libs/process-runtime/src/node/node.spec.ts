@@ -37,7 +37,7 @@ describe.each(HOMES)('a node on $name', ({ home }) => {
     desk = new PodDesk(server.kubeconfigPath, folder);
     await desk.open('here');
     client = desk.client;
-  }, 90_000);
+  });
 
   afterAll(async () => {
     await desk?.close();

@@ -72,7 +72,7 @@ if (!isRoot)
     await waitFor(() => existsSync(join(desk.podFolder(victim), 'work', 'note')));
     const record = readFileSync(join(desk.podFolder(victim), 'main.process.json'), 'utf8');
     ({ pid: victimPid } = JSON.parse(record) as { pid: number });
-  }, 90_000);
+  });
   afterAll(() => desk.close());
 
   it('runs as a user of its namespace, who gets no more rights and owns a home', async () => {
@@ -212,7 +212,6 @@ if (!isRoot)
     });
     const probed = join(desk.podFolder(pod), 'work', 'probed');
     await waitFor(() => /^609\d\d\nNoNewPrivs:\s+1$/m.test(readFileSync(probed, 'utf8')), {
-      timeoutMs: 30_000,
       what: 'the probe to write its user',
     });
     await desk.remove(pod);
@@ -225,11 +224,9 @@ if (!isRoot)
     const line = `cd; mkdir -p a/b && ln -s ${kept} a/link && touch a/b/c && chmod 000 a/b; chmod 000 .; exec sleep 1000`;
     const pod = await desk.run('blue', { command: ['sh', '-c', line] });
     const work = join(desk.podFolder(pod), 'work');
-    await waitFor(() => existsSync(join(work, 'a')) && (statSync(work).mode & 0o777) === 0, {
-      timeoutMs: 30_000,
-    });
+    await waitFor(() => existsSync(join(work, 'a')) && (statSync(work).mode & 0o777) === 0);
     await desk.remove(pod);
-    await waitFor(() => !existsSync(desk.podFolder(pod)), { timeoutMs: 30_000 });
+    await waitFor(() => !existsSync(desk.podFolder(pod)));
     expect(existsSync(join(kept, 'file'))).toBe(true);
   });
 
@@ -242,11 +239,11 @@ if (!isRoot)
         const pid = Number(existsSync(file) ? readFileSync(file, 'utf8') : '');
         return pid > 0 && findProcess(pid) ? pid : undefined;
       },
-      { timeoutMs: 30_000, what: 'the daemon to run' },
+      { what: 'the daemon to run' },
     );
   }
   const isGone = (pid: number): Promise<boolean> =>
-    waitFor(() => findProcess(pid) === undefined, { timeoutMs: 30_000, what: `process ${pid} to end` });
+    waitFor(() => findProcess(pid) === undefined, { what: `process ${pid} to end` });
 
   it('leaves no process behind with the last pod of its user, whatever that one made of itself', async () => {
     const pod = await desk.run('green', { command: ['sh', '-c', `${daemon} exec sleep 1000`] });
@@ -279,7 +276,7 @@ if (!isRoot)
     mkdirSync(join(work, 'old'), { mode: 0o700 });
     for (const name of ['old/file', 'go']) writeFileSync(join(work, name), '', { mode: 0o600 });
     await desk.startNode();
-    await waitFor(() => !existsSync(join(work, 'old')), { timeoutMs: 30_000 });
+    await waitFor(() => !existsSync(join(work, 'old')));
     await desk.remove(pod);
   });
 });

@@ -32,7 +32,7 @@ if (!isRoot)
     const users = { ranges: [{ first: FIRST, last: FIRST + 9 }], programs: [] };
     desk = new PodDesk(server.kubeconfigPath, folder, { users, images: store });
     await desk.open('red', 'both', 'blue');
-  }, 90_000);
+  });
   afterAll(() => desk.close());
 
   /** What a pod that runs the image says; its folder first. */

@@ -13,7 +13,7 @@ describe('a pod that asks for what a process cannot have', () => {
   beforeAll(async () => {
     desk = new PodDesk(server.kubeconfigPath, folder);
     await desk.open('here');
-  }, 90_000);
+  });
   afterAll(() => desk.close());
 
   const supported = ({ status }: Pod) => status?.conditions?.find(({ type }) => type === POD_SUPPORTED);
@@ -132,5 +132,5 @@ describe('a pod that asks for what a process cannot have', () => {
     const next = await asking({ cpu: '100m' });
     await desk.until(next, 'to run', (now) => now.status?.phase === 'Running');
     for (const pod of [huge, wide, late, next]) await desk.remove(pod);
-  }, 60_000);
+  });
 });

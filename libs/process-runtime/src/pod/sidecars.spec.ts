@@ -14,7 +14,7 @@ describe('a sidecar of a pod', () => {
   beforeAll(async () => {
     desk = new PodDesk(server.kubeconfigPath, folder);
     await desk.open('here');
-  }, 90_000);
+  });
   afterAll(() => desk.close());
 
   const container = (name: string, line: string, more: Partial<PodContainer> & object = {}) => ({

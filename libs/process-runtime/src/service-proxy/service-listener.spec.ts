@@ -359,7 +359,7 @@ describe('ServiceListener', () => {
       ...[503, '1', 'application/json; charset=utf-8'],
       { detail: 'Service ws/a has no ready pod; retry in a moment' },
     ]);
-  }, 15_000);
+  });
 
   it('answers 502 when the pod changes the protocol without being asked to', async () => {
     const switching = await pod('switching', (incoming) =>
@@ -427,7 +427,7 @@ describe('ServiceListener', () => {
     later.on('error', () => undefined).write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
     await waitFor(() => asked > 0);
     later.destroy();
-    await waitFor(() => open.size === 0, { timeoutMs: 20_000 });
+    await waitFor(() => open.size === 0);
   });
 
   it('forwards bytes for ports that are not http', async () => {
@@ -517,7 +517,7 @@ describe('a slow client of a Service', () => {
       more();
     });
     await sendUnread(await proxy(() => [one], 'http', limits), `${HEAD}\r\n`);
-    await waitFor(() => isOver, { timeoutMs: 30_000 });
+    await waitFor(() => isOver);
     expect(sent).toBeLessThan(64 * 1024 * 1024);
   });
 

@@ -22,7 +22,7 @@ describe('a Service on loopback', () => {
     const connection = await loadKubeConnection({ kubeconfigPath: server.kubeconfigPath });
     client = new KubeClient(connection, { fieldManager: 'test' });
     for (const name of ['red', 'blue', 'full']) await client.create(NAMESPACES, { metadata: { name } });
-  }, 90_000);
+  });
   afterEach(() => stop());
   afterAll(async () => {
     await stop();
@@ -64,7 +64,7 @@ describe('a Service on loopback', () => {
         if (test(text)) return text;
         throw new Error(`the annotation is ${JSON.stringify(text)}`);
       },
-      { timeoutMs: 30_000, what: `the port of ${namespace}/${name}` },
+      { what: `the port of ${namespace}/${name}` },
     );
   }
 
@@ -75,7 +75,7 @@ describe('a Service on loopback', () => {
     const before = await noted('red', 'kept', (text) => text !== '');
     await stop();
     await start(file);
-    await waitFor(async () => !(await isPortFree(Number(before))), { timeoutMs: 30_000 });
+    await waitFor(async () => !(await isPortFree(Number(before))));
     expect(await noted('red', 'kept', (text) => text !== '')).toBe(before);
   });
 
@@ -112,9 +112,9 @@ describe('a Service on loopback', () => {
     const { metadata } = await make('red', 'older', String(wanted));
     // one that is made while the proxy starts is not older
     const nextSecond = new Date(metadata.creationTimestamp ?? '').getTime() + 1_000;
-    await waitFor(() => clock.now().getTime() > nextSecond, { timeoutMs: 30_000 });
+    await waitFor(() => clock.now().getTime() > nextSecond);
     await start(newFile());
-    await waitFor(async () => !(await isPortFree(wanted)), { timeoutMs: 30_000 });
+    await waitFor(async () => !(await isPortFree(wanted)));
   });
 
   it('gets a port although those of another namespace ask for more than they may have', async () => {
@@ -128,13 +128,13 @@ describe('a Service on loopback', () => {
       const noting = found.filter(({ metadata }) => metadata.annotations?.[ANNOTATION.loopbackPort]);
       return noting.map(({ metadata }) => metadata.name ?? '');
     };
-    await waitFor(async () => (await withPort()).length === 6, { timeoutMs: 30_000 });
+    await waitFor(async () => (await withPort()).length === 6);
     await clock.sleep(500);
     const [first = '', ...others] = await withPort();
     expect(others).toHaveLength(5);
     // one that is removed leaves its port to the next
     await client.delete(SERVICES, { namespace: 'full', name: first });
     names.splice(names.indexOf(first), 1);
-    await waitFor(async () => (await withPort()).length === 6, { timeoutMs: 30_000 });
+    await waitFor(async () => (await withPort()).length === 6);
   });
 });

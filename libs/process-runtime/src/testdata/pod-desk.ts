@@ -127,7 +127,7 @@ export class PodDesk {
         if (test(now)) return now;
         throw new Error(JSON.stringify(now.status));
       },
-      { timeoutMs: 30_000, what: `${name} ${what}` },
+      { what: `${name} ${what}` },
     );
   }
 
@@ -137,7 +137,6 @@ export class PodDesk {
   ): Promise<void> {
     await this.client.delete(PODS, { namespace, name }, options);
     await waitFor(async () => !(await this.client.find(PODS, { namespace, name })), {
-      timeoutMs: 30_000,
       what: `${name} to be deleted`,
     });
   }

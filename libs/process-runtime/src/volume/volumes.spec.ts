@@ -45,7 +45,7 @@ if (problem !== undefined) process.stderr.write(`SKIPPED: volumes of processes: 
       metadata: { namespace: 'here', name: 'keys' },
       data: { key: Buffer.from([0xff, 0x00, 0x41]).toString('base64') },
     });
-  }, 90_000);
+  });
   afterAll(async () => {
     process.umask(umask);
     await desk.close();

@@ -39,7 +39,7 @@ describe('the count of an export', () => {
       expect(refused).toEqual([]);
     }
     projectId = (await store.projects.ensure(TENANT, 'default')).id;
-  }, 60_000);
+  });
   afterAll(async () => {
     await store.close();
     await pool.end();

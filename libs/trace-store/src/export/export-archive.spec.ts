@@ -144,7 +144,7 @@ describe('the archive of exports', () => {
       await lock.query('ROLLBACK');
       lock.release();
     }
-  }, 20_000);
+  });
 
   it('lists by an index in the order of the answer', async () => {
     const { rows } = await pool.query<{ indexdef: string }>(

@@ -49,7 +49,7 @@ export function renderHook<Result>(hook: () => Result): RenderedHook<Result> {
     },
     seen,
     until: async (fits, what) =>
-      void (await waitFor(() => fits(current()), { what, timeoutMs: 30_000 }).catch((error: unknown) => {
+      void (await waitFor(() => fits(current()), { what }).catch((error: unknown) => {
         const shown = JSON.stringify(seen.at(-1), (key, value: unknown) =>
           key === 'client' ? undefined : value,
         );

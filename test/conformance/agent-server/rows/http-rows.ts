@@ -122,7 +122,6 @@ const ROUTES: readonly Row[] = rowsOf('raw HTTP', {
     const { run_id } = await made(target, `/threads/${id}/runs`, { ...RUN, webhook: '/custom/hook' });
     const item = await waitFor(
       async () => (await send(target, 'GET', `/store/items?namespace=hooks&key=${run_id}`)).body,
-      { timeoutMs: 30_000 },
     );
     expect(item).toMatchObject({ value: { values: { steps: ['step 1'] } } });
   },
@@ -144,7 +143,7 @@ const TUNED: readonly Row[] = rowsOf(
       const path = `/runs/crons/${cron['cron_id']}`;
       const lastRun = async () =>
         ((await send(target, 'GET', path)).body as { last_run_id: string | null }).last_run_id;
-      const run_id = await waitFor(lastRun, { timeoutMs: 30_000 });
+      const run_id = await waitFor(lastRun);
       expect((await send(target, 'DELETE', path)).status).toBe(204);
       expect((await send(target, 'GET', `/threads/${id}/runs/${run_id}`)).body).toMatchObject({
         metadata: { cron_id: cron['cron_id'] },
@@ -156,13 +155,10 @@ const TUNED: readonly Row[] = rowsOf(
       try {
         const { thread_id: id } = await made(target, '/threads');
         const { run_id } = await made(target, `/threads/${id}/runs`, { ...RUN, webhook: receiver.url });
-        const [call] = await waitFor(
-          () => {
-            const calls = receiver.of(run_id ?? '');
-            return calls.length > 0 && calls;
-          },
-          { timeoutMs: 30_000 },
-        );
+        const [call] = await waitFor(() => {
+          const calls = receiver.of(run_id ?? '');
+          return calls.length > 0 && calls;
+        });
         expect(call?.body).toMatchObject({
           run_id,
           thread_id: id,

@@ -5,7 +5,6 @@ import { allEvents, eventsOf, eventsUntil, open, send } from '../clients/raw-htt
 import { collect, dataOf, newerSdkRows, sdkRows, statusOf } from '../clients/sdk-client.js';
 import { rowsOf, type Target } from '../target.js';
 
-const PATIENT = { timeoutMs: 30_000 };
 const TICKS = 8;
 const TICKING = { assistant_id: 'ticking', input: { count: TICKS, waitMs: 30 }, stream_mode: ['custom'] };
 /** Longer than any request takes. */
@@ -41,7 +40,7 @@ const SDK = sdkRows({
     await waitFor(async () => {
       const { steps } = (await client.threads.getState<{ steps?: string[] }>(thread_id)).values;
       return steps?.includes('first');
-    }, PATIENT);
+    });
     const parts = await collect(client.runs.joinStream(thread_id, run_id));
     expect(parts[0]).toMatchObject({ event: 'metadata', data: { run_id, attempt: 1 } });
     expect(JSON.stringify(dataOf(parts, 'updates'))).not.toContain('first');
@@ -85,7 +84,7 @@ const SDK = sdkRows({
         ...{ input: LONG.input, onRunCreated: ({ run_id }) => void ids.push(run_id) },
       }),
     );
-    await waitFor(() => ids.length > 0, PATIENT);
+    await waitFor(() => ids.length > 0);
     await client.runs.cancel(thread_id, ids[0] ?? '', true);
     expect((await reading).at(-1)).toMatchObject({ event: 'error', data: { error: 'UserInterrupt' } });
   },
@@ -115,7 +114,7 @@ const NEWER = newerSdkRows({
     await waitFor(async () => {
       await client.runs.wait(thread_id, 'counter', { input: {} });
       return ends() >= 2 && wanted.every((name) => heard.some(({ event }) => event === name));
-    }, PATIENT);
+    });
     leaving.abort();
     await reading;
   },
@@ -163,7 +162,7 @@ const HTTP = rowsOf('raw HTTP', {
     const runId = response.headers.get('content-location')?.split('/').at(-1) ?? '';
     await eventsUntil(response, ({ event }) => event === 'custom');
     leaving.abort();
-    await waitFor(async () => (await statusOfRun(target, threadId, runId)) === 'interrupted', PATIENT);
+    await waitFor(async () => (await statusOfRun(target, threadId, runId)) === 'interrupted');
   },
   'goes on with a run whose reader leaves otherwise': async (target) => {
     const threadId = await newThread(target);
@@ -173,7 +172,7 @@ const HTTP = rowsOf('raw HTTP', {
     const runId = response.headers.get('content-location')?.split('/').at(-1) ?? '';
     await eventsUntil(response, ({ event }) => event === 'custom');
     leaving.abort();
-    await waitFor(async () => (await statusOfRun(target, threadId, runId)) === 'success', PATIENT);
+    await waitFor(async () => (await statusOfRun(target, threadId, runId)) === 'success');
   },
   'cancels a run whose joined reader leaves when that was asked for': async (target) => {
     const threadId = await newThread(target);
@@ -184,7 +183,7 @@ const HTTP = rowsOf('raw HTTP', {
     const response = await open(target, 'GET', path, {}, leaving.signal);
     for await (const { event } of eventsOf(response)) if (event === 'metadata') break;
     leaving.abort();
-    await waitFor(async () => (await statusOfRun(target, threadId, runId)) === 'interrupted', PATIENT);
+    await waitFor(async () => (await statusOfRun(target, threadId, runId)) === 'interrupted');
   },
   'ends waiting with the output as JSON': async (target) => {
     for (const path of ['/runs/wait', `/threads/${await newThread(target)}/runs/wait`]) {

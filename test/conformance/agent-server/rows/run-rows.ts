@@ -3,7 +3,6 @@ import { randomUUID } from 'node:crypto';
 import { waitFor } from '#lib/testing';
 import { sdkRows, statusOf } from '../clients/sdk-client.js';
 
-const PATIENT = { timeoutMs: 30_000 };
 const LONG = { waitMs: 60_000 };
 const HELLO = { messages: [{ role: 'user', content: 'hello' }] };
 
@@ -12,7 +11,7 @@ async function atWork(client: Client): Promise<{ readonly threadId: string; read
   const { thread_id: threadId } = await client.threads.create();
   await client.runs.wait(threadId, 'counter', { input: {} });
   const { run_id: runId } = await client.runs.create(threadId, 'slow', { input: LONG });
-  await waitFor(async () => (await client.runs.get(threadId, runId)).status === 'running', PATIENT);
+  await waitFor(async () => (await client.runs.get(threadId, runId)).status === 'running');
   return { threadId, runId };
 }
 
@@ -198,7 +197,7 @@ const CANCELLING = sdkRows({
   'cancels without waiting for the end': async (client) => {
     const { threadId, runId } = await atWork(client);
     await client.runs.cancel(threadId, runId);
-    await waitFor(async () => (await client.runs.get(threadId, runId)).status === 'interrupted', PATIENT);
+    await waitFor(async () => (await client.runs.get(threadId, runId)).status === 'interrupted');
   },
   'cancels a run and leaves no trace of it when asked to roll back': async (client) => {
     const { threadId, runId } = await atWork(client);

@@ -69,7 +69,7 @@ async function showsCards(target: Target, assistantId: string, using: Package): 
       page.element.querySelectorAll(ROOT)[at]?.shadowRoot;
     const textOf = (at: number): string | null | undefined => rootOf(at)?.querySelector('b')?.textContent;
     const shows = (at: number, text: string): Promise<unknown> =>
-      waitFor(() => textOf(at) === text, { what: `${text}, not ${textOf(at)}`, timeoutMs: 30_000 });
+      waitFor(() => textOf(at) === text, { what: `${text}, not ${textOf(at)}` });
     await shows(0, 'hello 1 of 2 meta closed');
     expect(rootOf(0)?.querySelector('link')?.getAttribute('href')).toContain('/entrypoint.css?v=');
     rootOf(0)?.querySelector('b')?.click();

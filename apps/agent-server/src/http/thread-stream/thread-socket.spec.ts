@@ -86,7 +86,7 @@ describe('ThreadSocket', () => {
     await waitFor(() => at.asked() === 1 && socket.bufferedAmount > 0);
     expect(at.room.held).toBeLessThan(MEGABYTE);
     at.release();
-    await waitFor(() => at.asked() === commands, { timeoutMs: 30_000 });
+    await waitFor(() => at.asked() === commands);
     socket.terminate();
   });
 
@@ -99,7 +99,7 @@ describe('ThreadSocket', () => {
     await setTimeout(500);
     expect(at.asked()).toBeLessThan(40); // the kernel holds some megabytes of answers
     socket.resume();
-    await waitFor(() => at.asked() === commands, { timeoutMs: 30_000 });
+    await waitFor(() => at.asked() === commands);
     socket.terminate();
   });
 

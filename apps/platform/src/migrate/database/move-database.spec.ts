@@ -96,7 +96,7 @@ describe('a move of the database of a deployment', () => {
 
   beforeAll(async () => {
     from = await filled();
-  }, 120_000);
+  });
 
   it('copies every row with its ids, what triggers wrote included, and the next numbers', async () => {
     const to = await database();
@@ -114,7 +114,7 @@ describe('a move of the database of a deployment', () => {
     expect(
       await ask(to, `SELECT minutes FROM agentplane.thread_ttls WHERE thread_id = md5('new')::uuid`),
     ).toEqual([{ minutes: 5 }]);
-  }, 60_000);
+  });
 
   it('takes the place of what a server writes at its start, and refuses other rows', async () => {
     const to = await database();
@@ -130,7 +130,7 @@ describe('a move of the database of a deployment', () => {
     expect(await move(to)).toMatch(
       /the target is not empty, it has rows in agentplane\.\w+; name the database/,
     );
-  }, 60_000);
+  });
 
   it('refuses a database of something else before it writes there', async () => {
     const to = await database('CREATE TABLE runs (id int)', 'CREATE TABLE keys (id int)');
@@ -140,7 +140,7 @@ describe('a move of the database of a deployment', () => {
     expect(await ask(to, `SELECT FROM pg_namespace WHERE nspname = 'agentplane'`)).toEqual([]);
     const empty = await database();
     expect(await move(await database(), empty)).toMatch(/the source has no tables of an agent server/);
-  }, 60_000);
+  });
 
   it.each([
     ['a table', 'CREATE TABLE notes (id int)', 'table public.notes'],
@@ -154,18 +154,14 @@ describe('a move of the database of a deployment', () => {
     ['an extension', 'CREATE EXTENSION pg_trgm', 'extension pg_trgm'],
     ['an index of a table of ours', 'CREATE INDEX mine ON agentplane.runs (status)', 'index agentplane.mine'],
     ['a large object', 'SELECT lo_create(4711)', 'large object 4711'],
-  ])(
-    'refuses %s that no agent server made, until the target has it too',
-    async (_what, statement, name) => {
-      const source = await filled(statement);
-      const to = await database();
-      expect(await move(to, source)).toContain(`the source has ${name}, which no agent server made`);
-      expect(await count(to)).toBe(0);
-      await ask(to, statement);
-      expect(await move(to, source)).toContainEqual({ name: 'threads', rows: THREADS });
-    },
-    60_000,
-  );
+  ])('refuses %s that no agent server made, until the target has it too', async (_what, statement, name) => {
+    const source = await filled(statement);
+    const to = await database();
+    expect(await move(to, source)).toContain(`the source has ${name}, which no agent server made`);
+    expect(await count(to)).toBe(0);
+    await ask(to, statement);
+    expect(await move(to, source)).toContainEqual({ name: 'threads', rows: THREADS });
+  });
 
   it('refuses tables of another version, and a role that does not own the database', async () => {
     const older = await filled('DELETE FROM agentplane.migrations WHERE version > 20');
@@ -176,7 +172,7 @@ describe('a move of the database of a deployment', () => {
     stranger.username = 'stranger';
     stranger.password = 'p';
     expect(await move(stranger.href)).toMatch(/belongs to postgres, not to stranger; take the URI of/);
-  }, 60_000);
+  });
 
   it('refuses databases that a server has open, also one that was started during the copy', async () => {
     const to = await database();
@@ -193,7 +189,7 @@ describe('a move of the database of a deployment', () => {
     };
     await expect(moveDatabase({ from, to, bringUpSchema, passed, clock, log })).rejects.toThrow(refusal);
     expect(await count(to)).toBe(0);
-  }, 60_000);
+  });
 
   it('leaves nothing of a copy that broke, and is begun again', async () => {
     const to = await database();
@@ -211,5 +207,5 @@ describe('a move of the database of a deployment', () => {
     await ended;
     expect(await count(to)).toBe(0);
     expect(await move(to)).toContainEqual({ name: 'threads', rows: THREADS });
-  }, 60_000);
+  });
 });
