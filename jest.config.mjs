@@ -6,7 +6,8 @@ export default {
   // modules are loaded by Node itself (scripts/tests/sources.mjs), and once for all files of a process
   runner: '<rootDir>/scripts/tests/runner.mjs',
   transform: {},
-  testSequencer: '<rootDir>/scripts/longest-first.cjs',
+  reporters: ['default', '<rootDir>/scripts/tests/timing-reporter.mjs'],
+  testSequencer: '<rootDir>/scripts/tests/longest-first.mjs',
   modulePathIgnorePatterns: ['<rootDir>/dist/', '<rootDir>/.agentplane/'],
   // bounds a test that hangs; what it waits for has deadlines of its own (waitFor of #lib/testing)
   testTimeout: 300_000 * Number(process.env.AGENTPLANE_TEST_PATIENCE ?? 1),

@@ -8,7 +8,10 @@ export const { afterAll, afterEach, beforeAll, beforeEach, describe, it, test } 
 export const expect = jestExpect;
 
 const mocker = new ModuleMocker(globalThis);
-const timers = new ModernFakeTimers({ config: { fakeTimers: {}, rootDir: process.cwd() }, global: globalThis });
+const timers = new ModernFakeTimers({
+  config: { fakeTimers: {}, rootDir: process.cwd() },
+  global: globalThis,
+});
 export const jest = {
   fn: mocker.fn.bind(mocker),
   spyOn: mocker.spyOn.bind(mocker),

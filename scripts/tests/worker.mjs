@@ -6,6 +6,7 @@ import { createEmptyTestResult } from '@jest/test-result';
 import { addEventHandler, getState, resetState, run } from 'jest-circus';
 import { formatExecError, formatResultsErrors } from 'jest-message-util';
 import * as globals from './globals.mjs';
+import { quarantinedTests } from './quarantine.mjs';
 import { stopSharedServers } from './shared-servers.mjs';
 
 const { expect } = globals;
@@ -31,6 +32,8 @@ async function runFile(path, config, globalConfig) {
   state.parentProcess = process;
   if (globalConfig.testNamePattern) state.testNamePattern = new RegExp(globalConfig.testNamePattern, 'i');
   addEventHandler(checkExpectations);
+  const quarantined = quarantinedTests(path);
+  if (quarantined.size > 0) addEventHandler((event) => skipQuarantined(event, quarantined));
   expect.setState({ testPath: path, expand: globalConfig.expand });
   for (const event of ['uncaughtException', 'unhandledRejection'])
     process.removeAllListeners(event).on(event, failCurrentTest);
@@ -74,17 +77,28 @@ function failCurrentTest(error) {
   else unhandledErrors.push([error, new Error('thrown outside of a test')]);
 }
 
+function namesOf(test) {
+  const names = [];
+  for (let at = test; at?.parent; at = at.parent) names.unshift(at.name);
+  return names;
+}
+
+function skipQuarantined({ name, test }, quarantined) {
+  if (name === 'test_start' && quarantined.has(namesOf(test).join(' › '))) test.mode = 'skip';
+}
+
 /** `expect.assertions` and matchers that only note a failure, as Jest's own runner treats them. */
 function checkExpectations({ name, test }) {
   if (name === 'test_start') {
-    const names = [];
-    for (let at = test; at?.parent; at = at.parent) names.unshift(at.name);
-    expect.setState({ currentTestName: names.join(' '), testFailing: test.failing });
+    expect.setState({ currentTestName: namesOf(test).join(' '), testFailing: test.failing });
   } else if (name === 'test_done') {
     const { suppressedErrors, numPassingAsserts } = expect.getState();
     test.numPassingAsserts = numPassingAsserts;
     expect.setState({ suppressedErrors: [] });
-    test.errors.push(...suppressedErrors, ...expect.extractExpectedAssertionsErrors().map(({ error }) => error));
+    test.errors.push(
+      ...suppressedErrors,
+      ...expect.extractExpectedAssertionsErrors().map(({ error }) => error),
+    );
   }
 }
 
@@ -100,7 +114,8 @@ function render({ testResults, unhandledErrors, unhandledErrorsDetailed }, path,
     numPassingTests: count('passed'),
     numPendingTests: count('pending'),
     numTodoTests: count('todo'),
-    testExecError: unhandledErrors.length > 0 ? { message: '', stack: unhandledErrors.join('\n') } : undefined,
+    testExecError:
+      unhandledErrors.length > 0 ? { message: '', stack: unhandledErrors.join('\n') } : undefined,
     testResults: results,
   };
 }
@@ -111,7 +126,8 @@ function renderTest({ testPath, status, errors, duration, numPassingAsserts, inv
     ancestorTitles: names.slice(0, -1),
     title: names.at(-1),
     fullName: names.join(' '),
-    status: status === 'skip' ? 'pending' : status === 'todo' ? 'todo' : errors.length > 0 ? 'failed' : 'passed',
+    status:
+      status === 'skip' ? 'pending' : status === 'todo' ? 'todo' : errors.length > 0 ? 'failed' : 'passed',
     duration,
     failureMessages: errors,
     failureDetails: [],

@@ -28,17 +28,27 @@ export interface StoreFixture {
   readonly pool: Pool;
 }
 
+function openDatabase(uri: string, poolSize: number): Database {
+  const log = createLogger('test', 'silent');
+  return new Database({ uri, poolSize, maxParsedChars: MAX_PARSED_CHARS, clock: systemClock, log });
+}
+
+/** Template of the databases of tests: migrated. */
+export async function prepareDatabase(uri: string): Promise<void> {
+  const database = openDatabase(uri, 2);
+  await database.migrate();
+  await database.close();
+}
+
 /** Registers the fixture with Jest; it is there once the tests run. */
 export function storeFixture(poolSize = 5): StoreFixture {
   const postgres = testPostgres();
-  const log = createLogger('test', 'silent');
   let database: Database;
   let pool: Pool;
   beforeAll(async () => {
-    const { uri } = await postgres.freshDatabase();
-    database = new Database({ uri, poolSize, maxParsedChars: MAX_PARSED_CHARS, clock: systemClock, log });
-    pool = openPool({ uri, applicationName: 'test', log });
-    await database.migrate();
+    const { uri } = await postgres.freshDatabase(prepareDatabase);
+    database = openDatabase(uri, poolSize);
+    pool = openPool({ uri, applicationName: 'test', log: createLogger('test', 'silent') });
   });
   afterAll(() => Promise.all([database.close(), pool.end()]));
   return {

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll } from '@jest/globals';
 import { testPostgres } from '#lib/testing';
+import { prepareDatabase } from './store-fixture.js';
 import { type ServerOptions, ServerProcess } from './start-server.js';
 
 /** Members are usable inside tests and hooks. */
@@ -15,7 +16,7 @@ export function testServer(options: Omit<ServerOptions, 'uri'> = {}): TestServer
   afterAll(() => running?.stop());
   const postgres = testPostgres();
   beforeAll(async () => {
-    const { uri } = await postgres.freshDatabase();
+    const { uri } = await postgres.freshDatabase(prepareDatabase);
     running = await ServerProcess.start({ uri, ...options });
   });
 

@@ -4,13 +4,16 @@ import { connect } from 'node:net';
 import { describe, expect, it } from '@jest/globals';
 import { testPostgres } from '#lib/testing';
 import { systemClock } from '#lib/time';
-import { runApi } from './testdata/running-api.js';
+import { prepareKube, prepareStore, runApi } from './testdata/running-api.js';
 
 describe('an api that closes', () => {
   const postgres = testPostgres();
 
   it('ends connections that never carried a request', async () => {
-    const [store, kube] = [await postgres.freshDatabase(), await postgres.freshDatabase()];
+    const [store, kube] = [
+      await postgres.freshDatabase(prepareStore),
+      await postgres.freshDatabase(prepareKube),
+    ];
     const api = await runApi(store.uri, kube.uri);
     const { hostname, port } = new URL(api.url);
     // as browsers open one ahead
@@ -24,7 +27,10 @@ describe('an api that closes', () => {
   });
 
   it('serves for the time of its drain, and ends each connection with an answer', async () => {
-    const [store, kube] = [await postgres.freshDatabase(), await postgres.freshDatabase()];
+    const [store, kube] = [
+      await postgres.freshDatabase(prepareStore),
+      await postgres.freshDatabase(prepareKube),
+    ];
     const api = await runApi(store.uri, kube.uri, { drainMs: 3_000, routeDomains: ['agents.test'] });
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     const ask = async (host?: string): Promise<[number | undefined, string | undefined]> => {

@@ -68,8 +68,7 @@ export class PostgresServer {
          WHERE datname <> ALL ($1) AND datname NOT IN ('postgres', 'template0', 'template1')`,
         [templates],
       );
-      for (const { name } of databases)
-        await client.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);
+      for (const { name } of databases) await client.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);
       const { rows: roles } = await client.query<{ name: string }>(
         `SELECT quote_ident(rolname) AS name FROM pg_roles
          WHERE oid >= 16384 AND rolname <> current_user AND rolname NOT LIKE 'pg\\_%'`,
@@ -97,7 +96,8 @@ export class PostgresServer {
   }
 
   async #trimTemplates(): Promise<void> {
-    for (const prepare of [...this.#templates.keys()].slice(0, -MAX_TEMPLATES)) this.#templates.delete(prepare);
+    for (const prepare of [...this.#templates.keys()].slice(0, -MAX_TEMPLATES))
+      this.#templates.delete(prepare);
     for (const [prepare, made] of this.#templates) await made.catch(() => this.#templates.delete(prepare));
   }
 

@@ -16,6 +16,17 @@ export interface TestEmbeddedKube {
   resume(): Promise<void>;
 }
 
+/** Template of the databases of API servers: with the objects that every one has. */
+async function prepareKube(uri: string): Promise<void> {
+  const { createApiServer } = await import('#lib/embedded-kube');
+  const folder = mkdtempSync(join(tmpdir(), 'agentplane-embedded-kube-'));
+  const log = createLogger('kube', 'silent');
+  const server = createApiServer({ databaseUri: uri, port: 0, pkiFolder: folder, log });
+  await server.start();
+  await server.stop();
+  rmSync(folder, { recursive: true, force: true });
+}
+
 /**
  * The embedded API server for the tests of a file or of a `describe`, with a kubeconfig file of its administrator. Up
  * in about a second; no controllers, no node.
@@ -38,7 +49,7 @@ export function testEmbeddedKube(): TestEmbeddedKube {
   }
   let port = 0;
   beforeAll(async () => {
-    ({ uri: databaseUri } = await postgres.freshDatabase());
+    ({ uri: databaseUri } = await postgres.freshDatabase(prepareKube));
     await start(0);
   });
   afterAll(async () => {

@@ -6,6 +6,7 @@ import { testPostgres } from '#lib/testing';
 import { systemClock } from '#lib/time';
 import { openTraceStore } from './open-trace-store.js';
 import type { TraceStore } from './trace-store.js';
+import { prepareStore } from '../testdata/test-trace-store.js';
 
 const postgres = testPostgres();
 
@@ -14,7 +15,7 @@ describe('a tenant with limits', () => {
   let replica: TraceStore;
   let holder: pg.Client;
   beforeAll(async () => {
-    const { uri } = await postgres.freshDatabase();
+    const { uri } = await postgres.freshDatabase(prepareStore);
     const log = createLogger('test', 'silent');
     const open = () =>
       openTraceStore({ uri, poolSize: 2, maxProjects: 2, maxApiKeys: 3, log, clock: systemClock });

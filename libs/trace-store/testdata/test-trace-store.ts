@@ -7,6 +7,13 @@ import { openTraceStore, type TraceStore } from '../src/index.js';
 
 type Options = Partial<Omit<Parameters<typeof openTraceStore>[0], 'uri'>>;
 
+/** Template of the databases of tests: migrated. */
+export async function prepareStore(uri: string): Promise<void> {
+  const store = openTraceStore({ uri, log: createLogger('test', 'silent'), clock: systemClock });
+  await store.migrate();
+  await store.close();
+}
+
 /** Members are usable inside tests and hooks. */
 export interface TestTraceStore {
   readonly store: TraceStore;
@@ -32,10 +39,9 @@ export function testTraceStore(options: Options = {}): TestTraceStore {
   });
   const postgres = testPostgres();
   beforeAll(async () => {
-    const { uri } = await postgres.freshDatabase();
+    const { uri } = await postgres.freshDatabase(prepareStore);
     const client = new pg.Client({ connectionString: uri });
     opened = { uri, store: open(uri, options), client };
-    await opened.store.migrate();
     await client.connect();
   });
 

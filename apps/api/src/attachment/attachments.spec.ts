@@ -13,7 +13,13 @@ import { RESOURCES } from '#lib/resources';
 import { createLogger } from '#lib/telemetry';
 import { testPostgres, waitFor } from '#lib/testing';
 import { type AttachmentBucket, startAttachmentBucket } from '../testdata/attachment-bucket.js';
-import { runApi, type RunningApi, type TestTenant } from '../testdata/running-api.js';
+import {
+  prepareKube,
+  prepareStore,
+  runApi,
+  type RunningApi,
+  type TestTenant,
+} from '../testdata/running-api.js';
 
 const MIB = 1 << 20;
 const ATTACH = join(import.meta.dirname, '..', 'testdata', 'attach.py');
@@ -40,7 +46,10 @@ beforeAll(async () => {
   const log = createLogger('test', 'fatal');
   bucket = await startAttachmentBucket(BUCKET, (target) => fault?.(target));
   ({ folder } = bucket);
-  const [store, kube] = [await postgres.freshDatabase(), await postgres.freshDatabase()];
+  const [store, kube] = [
+    await postgres.freshDatabase(prepareStore),
+    await postgres.freshDatabase(prepareKube),
+  ];
   api = await runApi(store.uri, kube.uri, { log, attachments: bucket.attachments });
   tenant = await api.workspace();
   db = new pg.Client({ connectionString: store.uri });

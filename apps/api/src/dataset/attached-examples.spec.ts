@@ -9,7 +9,13 @@ import type { FaultHook } from '#lib/embedded-object-store';
 import { createLogger } from '#lib/telemetry';
 import { testPostgres } from '#lib/testing';
 import { type AttachmentBucket, startAttachmentBucket } from '../testdata/attachment-bucket.js';
-import { runApi, type RunningApi, type TestTenant } from '../testdata/running-api.js';
+import {
+  prepareKube,
+  prepareStore,
+  runApi,
+  type RunningApi,
+  type TestTenant,
+} from '../testdata/running-api.js';
 
 const SCRIPT = join(import.meta.dirname, '..', 'testdata', 'attach-examples.py');
 /** A Python with `langsmith`. */
@@ -34,7 +40,10 @@ afterAll(async () => {
 const postgres = testPostgres();
 beforeAll(async () => {
   bucket = await startAttachmentBucket('attachments-of-examples', (target) => fault?.(target));
-  const [store, kube] = [await postgres.freshDatabase(), await postgres.freshDatabase()];
+  const [store, kube] = [
+    await postgres.freshDatabase(prepareStore),
+    await postgres.freshDatabase(prepareKube),
+  ];
   const log = createLogger('test', 'silent');
   api = await runApi(store.uri, kube.uri, { log, attachments: bucket.attachments });
   tenant = await api.workspace();

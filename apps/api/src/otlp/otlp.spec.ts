@@ -10,7 +10,13 @@ import { OTLPTraceExporter as ProtobufExporter } from '@opentelemetry/exporter-t
 import { resourceFromAttributes } from '@opentelemetry/resources';
 import { SimpleSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace';
 import { testPostgres } from '#lib/testing';
-import { runApi, type RunningApi, type TestTenant } from '../testdata/running-api.js';
+import {
+  prepareKube,
+  prepareStore,
+  runApi,
+  type RunningApi,
+  type TestTenant,
+} from '../testdata/running-api.js';
 
 const SEND_SPANS = join(import.meta.dirname, '..', 'testdata', 'send-spans.py');
 /** A Python with OpenTelemetry and `langsmith`. */
@@ -25,7 +31,10 @@ let api: RunningApi;
 let tenant: TestTenant;
 
 beforeAll(async () => {
-  const [store, kube] = [await postgres.freshDatabase(), await postgres.freshDatabase()];
+  const [store, kube] = [
+    await postgres.freshDatabase(prepareStore),
+    await postgres.freshDatabase(prepareKube),
+  ];
   api = await runApi(store.uri, kube.uri);
   tenant = await api.workspace();
 });

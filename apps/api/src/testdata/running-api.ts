@@ -89,7 +89,30 @@ async function call(
   return { status: response.status, headers: Object.fromEntries(response.headers), text, json };
 }
 
+/** Templates of the two databases (see `TestPostgres.freshDatabase`): what every start would do to empty ones. */
+export async function prepareStore(uri: string): Promise<void> {
+  const store = openTraceStore({ uri, log: createLogger('api-test', 'error'), clock: systemClock });
+  await store.migrate();
+  await store.close();
+}
+
+export async function prepareKube(uri: string): Promise<void> {
+  const folder = await mkdtemp(join(tmpdir(), 'api-test-'));
+  const log = createLogger('api-test', 'error');
+  const kube = createApiServer({ databaseUri: uri, port: 0, pkiFolder: join(folder, 'pki'), log });
+  await kube.start();
+  const kubeconfigPath = join(folder, 'kubeconfig');
+  await writeFile(kubeconfigPath, await kube.adminKubeconfig());
+  const client = new KubeClient(await loadKubeConnection({ kubeconfigPath }));
+  await installDefinitions(client);
+  await client.close();
+  await kube.stop();
+  await rm(folder, { recursive: true, force: true });
+}
+
 async function installDefinitions(client: KubeClient): Promise<void> {
+  const { items } = await client.list(CUSTOM_RESOURCE_DEFINITIONS);
+  if (items.length > 0) return;
   const folder = join(process.cwd(), 'crds');
   for (const file of await readdir(folder)) {
     if (!file.endsWith('.yaml')) continue;

@@ -1,6 +1,13 @@
 import { afterAll, beforeAll } from '@jest/globals';
 import { testPostgres } from '#lib/testing';
-import { type ApiOptions, runApi, type RunningApi, type TestTenant } from './running-api.js';
+import {
+  type ApiOptions,
+  prepareKube,
+  prepareStore,
+  runApi,
+  type RunningApi,
+  type TestTenant,
+} from './running-api.js';
 
 /** Members are usable inside tests and hooks. */
 export interface TestApi {
@@ -20,7 +27,10 @@ export function testApi(options?: ApiOptions): TestApi {
   afterAll(() => running?.stop());
   const postgres = testPostgres();
   beforeAll(async () => {
-    const [store, kube] = [await postgres.freshDatabase(), await postgres.freshDatabase()];
+    const [store, kube] = await Promise.all([
+      postgres.freshDatabase(prepareStore),
+      postgres.freshDatabase(prepareKube),
+    ]);
     running = await runApi(store.uri, kube.uri, options);
     made = await running.workspace();
   });

@@ -3,14 +3,23 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Client } from 'langsmith';
 import { RESOURCES } from '#lib/resources';
 import { testPostgres, waitFor } from '#lib/testing';
-import { runApi, type RunningApi, type TestTenant } from '../testdata/running-api.js';
+import {
+  prepareKube,
+  prepareStore,
+  runApi,
+  type RunningApi,
+  type TestTenant,
+} from '../testdata/running-api.js';
 
 const postgres = testPostgres();
 let api: RunningApi;
 let tenant: TestTenant;
 
 beforeAll(async () => {
-  const [store, kube] = [await postgres.freshDatabase(), await postgres.freshDatabase()];
+  const [store, kube] = [
+    await postgres.freshDatabase(prepareStore),
+    await postgres.freshDatabase(prepareKube),
+  ];
   api = await runApi(store.uri, kube.uri);
   tenant = await api.workspace();
 });

@@ -7,6 +7,7 @@ import { systemClock } from '#lib/time';
 import { loadControlSchema } from '../control-schema.js';
 import { openTraceStore } from '../open-trace-store.js';
 import { ControlTables } from './control-tables.js';
+import { prepareStore } from '../../testdata/test-trace-store.js';
 
 const postgres = testPostgres();
 const log = createLogger('test', 'silent');
@@ -17,7 +18,7 @@ describe('a set of control tables', () => {
   let pool: Pool;
   let control: ControlTables;
   beforeAll(async () => {
-    ({ uri } = await postgres.freshDatabase());
+    ({ uri } = await postgres.freshDatabase(prepareStore));
     pool = openPool({ uri, applicationName: 'control', maxConnections: 2, log });
     control = new ControlTables(pool, loadControlSchema);
     await control.migrate();
@@ -46,7 +47,7 @@ describe('a set of control tables', () => {
 
 describe('a trace store', () => {
   it('opens no more connections than its one pool allows', async () => {
-    const { uri } = await postgres.freshDatabase();
+    const { uri } = await postgres.freshDatabase(prepareStore);
     const store = openTraceStore({ uri, poolSize: 2, log, clock: systemClock });
     await store.migrate();
     const watcher = openPool({ uri, applicationName: 'watcher', maxConnections: 1, log });

@@ -7,6 +7,7 @@ import { testPostgres } from '#lib/testing';
 import { parseInstant, systemClock } from '#lib/time';
 import { openTraceStore, type TraceStore } from '../index.js';
 import { countRows } from './count-rows.js';
+import { prepareStore } from '../../testdata/test-trace-store.js';
 
 const log = createLogger('test', 'silent');
 const TENANT = randomUUID();
@@ -23,7 +24,7 @@ describe('the count of an export', () => {
   let projectId: string;
 
   beforeAll(async () => {
-    const { uri } = await postgres.freshDatabase();
+    const { uri } = await postgres.freshDatabase(prepareStore);
     pool = openPool({ uri, applicationName: 'count', settings: { timezone: 'UTC' }, log });
     store = openTraceStore({ uri, log, clock: systemClock });
     await store.migrate();

@@ -6,6 +6,7 @@ import { testPostgres } from '#lib/testing';
 import { formatInstant, systemClock } from '#lib/time';
 import { openTraceStore, type TraceStore } from '../index.js';
 import { ExportArchiveTable } from './export-archive-table.js';
+import { prepareStore } from '../../testdata/test-trace-store.js';
 
 describe('the archive of exports', () => {
   const postgres = testPostgres();
@@ -15,7 +16,7 @@ describe('the archive of exports', () => {
   let pool: Pool;
 
   beforeAll(async () => {
-    const { uri } = await postgres.freshDatabase();
+    const { uri } = await postgres.freshDatabase(prepareStore);
     const log = createLogger('test', 'error');
     store = openTraceStore({ uri, log, clock: systemClock });
     await store.migrate();

@@ -11,6 +11,7 @@ import { openTraceStore } from '../open-trace-store.js';
 import { PostgresPayloadStore } from '../run/payload-store.js';
 import { column, EXPORT_COLUMNS, type ExportColumn } from './export-columns.js';
 import { PostgresExportSource } from './postgres-export-source.js';
+import { prepareStore } from '../../testdata/test-trace-store.js';
 
 const log = createLogger('test', 'silent');
 const TENANT = randomUUID();
@@ -20,7 +21,7 @@ describe('the table of export columns', () => {
   let pool: Pool;
   let projectId: string;
   beforeAll(async () => {
-    const { uri } = await postgres.freshDatabase();
+    const { uri } = await postgres.freshDatabase(prepareStore);
     pool = openPool({ uri, applicationName: 'columns', settings: { timezone: 'UTC' }, log });
     const store = openTraceStore({ uri, log, clock: systemClock });
     await store.migrate();

@@ -13,6 +13,7 @@ import {
   type ExportRows,
   type TraceStore,
 } from '../index.js';
+import { prepareStore } from '../../testdata/test-trace-store.js';
 
 const postgres = testPostgres();
 const TENANT = randomUUID();
@@ -57,7 +58,7 @@ describe('the export side of a trace store', () => {
   const ids: string[] = [];
 
   beforeAll(async () => {
-    uri = (await postgres.freshDatabase()).uri;
+    uri = (await postgres.freshDatabase(prepareStore)).uri;
     store = open(uri);
     await store.migrate();
     const times = [

@@ -6,6 +6,7 @@ import { createLogger } from '#lib/telemetry';
 import { testPostgres } from '#lib/testing';
 import { parseInstant, systemClock } from '#lib/time';
 import { openTraceStore, type NewFeedback, type TraceStore } from '../index.js';
+import { prepareStore } from '../../testdata/test-trace-store.js';
 
 const postgres = testPostgres();
 const TENANT = randomUUID();
@@ -27,7 +28,7 @@ describe('an export of runs with feedback', () => {
   let uri: string;
 
   beforeAll(async () => {
-    ({ uri } = await postgres.freshDatabase());
+    ({ uri } = await postgres.freshDatabase(prepareStore));
     store = openTraceStore({ uri, log: createLogger('test', 'error'), clock: systemClock });
     await store.migrate();
     const post = [judged, silent].map((id) => {

@@ -11,6 +11,7 @@ import { column, EXPORT_COLUMNS } from './export-columns.js';
 import type { ExportCursor } from './export-progress.js';
 import type { ExportRead, ExportRows } from './export-source.js';
 import { PostgresExportSource } from './postgres-export-source.js';
+import { prepareStore } from '../../testdata/test-trace-store.js';
 
 const log = createLogger('test', 'silent');
 const TENANT = randomUUID();
@@ -70,7 +71,7 @@ describe('an export with a filter', () => {
   let pool: Pool;
   let window: ExportRead;
   beforeAll(async () => {
-    const { uri } = await postgres.freshDatabase();
+    const { uri } = await postgres.freshDatabase(prepareStore);
     pool = openPool({
       uri,
       applicationName: 'exports',

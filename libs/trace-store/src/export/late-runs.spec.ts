@@ -10,6 +10,7 @@ import { openTraceStore, type TraceStore } from '../index.js';
 import { countLate } from './count-late.js';
 import type { ExportedWindow } from './export-counts.js';
 import type { ExportRead, ExportWindow } from './export-source.js';
+import { prepareStore } from '../../testdata/test-trace-store.js';
 
 const log = createLogger('test', 'silent');
 const at = (text: string) => parseInstant(text, { zone: 'optional' }) ?? 0n;
@@ -23,7 +24,7 @@ describe('late rows of an export', () => {
   let sql: pg.Client;
 
   beforeAll(async () => {
-    ({ uri } = await postgres.freshDatabase());
+    ({ uri } = await postgres.freshDatabase(prepareStore));
     pool = openPool({ uri, applicationName: 'late', settings: { timezone: 'UTC', datestyle: 'ISO' }, log });
     store = openTraceStore({ uri, log, clock: systemClock });
     await store.migrate();

@@ -12,6 +12,7 @@ import { prepareTables, storeRuns } from '../../testdata/store-runs.js';
 import { openTraceStore } from '../index.js';
 import { filterSql, type RunFilters } from './filter-sql.js';
 import { ParameterValues, SettingValues } from './sql-values.js';
+import { prepareStore } from '../../testdata/test-trace-store.js';
 
 const TENANT = randomUUID();
 const postgres = testPostgres();
@@ -22,7 +23,7 @@ describe('the SQL of filters', () => {
   const traceProjects = TRACE_EXPRESSIONS.map(() => randomUUID());
 
   beforeAll(async () => {
-    const { uri } = await postgres.freshDatabase();
+    const { uri } = await postgres.freshDatabase(prepareStore);
     const log = createLogger('test', 'error');
     const store = openTraceStore({ uri, poolSize: 3, log, clock: systemClock });
     await store.migrate();

@@ -5,6 +5,7 @@ import { systemClock } from '#lib/time';
 import pg from 'pg';
 import { openTraceStore } from '../open-trace-store.js';
 import type { TraceStore } from '../trace-store.js';
+import { prepareStore } from '../../testdata/test-trace-store.js';
 
 const postgres = testPostgres();
 
@@ -23,7 +24,7 @@ describe('the transaction of several requests', () => {
     Number((await client.query('SELECT count(*) AS n FROM runs WHERE tenant_id = $1', [tenant])).rows[0].n);
 
   beforeAll(async () => {
-    const { uri } = await postgres.freshDatabase();
+    const { uri } = await postgres.freshDatabase(prepareStore);
     store = openTraceStore({ uri, log: createLogger('test', 'silent'), clock: systemClock });
     await store.migrate();
     client = new pg.Client(uri);

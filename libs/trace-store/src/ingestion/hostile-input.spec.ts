@@ -15,6 +15,7 @@ import { ProjectTable } from '../project/project-table.js';
 import { PostgresPayloadStore } from '../run/payload-store.js';
 import { findPlaces } from '../run/run-keys.js';
 import { DayPartitions } from './day-partitions.js';
+import { prepareStore } from '../../testdata/test-trace-store.js';
 
 const postgres = testPostgres();
 const TENANT = randomUUID();
@@ -31,7 +32,7 @@ describe('a trace store under hostile input', () => {
   let uri: string;
 
   beforeAll(async () => {
-    ({ uri } = await postgres.freshDatabase());
+    ({ uri } = await postgres.freshDatabase(prepareStore));
     const log = createLogger('test', 'silent');
     store = openTraceStore({
       uri,

@@ -4,6 +4,7 @@ import { createLogger, renderMetrics } from '#lib/telemetry';
 import { parseExposition, testPostgres } from '#lib/testing';
 import { systemClock } from '#lib/time';
 import { openTraceStore, type RunOperation, type TraceStore } from '../index.js';
+import { prepareStore } from '../../testdata/test-trace-store.js';
 
 const START = '2026-11-20T21:59:04.635001Z';
 
@@ -13,7 +14,7 @@ describe('the metrics of ingestion', () => {
   let store: TraceStore;
 
   beforeAll(async () => {
-    const { uri } = await postgres.freshDatabase();
+    const { uri } = await postgres.freshDatabase(prepareStore);
     store = openTraceStore({
       ...{ uri, poolSize: 2, log: createLogger('test', 'silent'), clock: systemClock },
       waiting: { patches: 1, bytes: 1_000_000, bytesOfRun: 1_000_000 },

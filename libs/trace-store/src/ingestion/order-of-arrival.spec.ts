@@ -8,6 +8,7 @@ import { dropAndNoteOverdue } from './note-overdue.js';
 import { lookUpArriving } from './arriving-runs.js';
 import { portionsByWaiting } from './waiting-patches.js';
 import { openTraceStore, type RunOperation, type TraceStore } from '../index.js';
+import { prepareStore } from '../../testdata/test-trace-store.js';
 
 const postgres = testPostgres();
 const log = createLogger('test', 'error');
@@ -30,7 +31,7 @@ describe('ingestion in any order', () => {
   let tenant: string;
 
   beforeAll(async () => {
-    uri = (await postgres.freshDatabase()).uri;
+    uri = (await postgres.freshDatabase(prepareStore)).uri;
     store = openTraceStore({ uri, log, clock: systemClock });
     await store.migrate();
     client = new pg.Client({ connectionString: uri });

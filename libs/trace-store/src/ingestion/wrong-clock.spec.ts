@@ -3,6 +3,7 @@ import { createLogger } from '#lib/telemetry';
 import { testPostgres } from '#lib/testing';
 import { type Instant, instantOf, systemClock } from '#lib/time';
 import { openTraceStore } from '../open-trace-store.js';
+import { prepareStore } from '../../testdata/test-trace-store.js';
 
 const postgres = testPostgres();
 const DAYS_MS = 400 * 86_400_000;
@@ -11,7 +12,7 @@ const MINUTE = 60_000_000n;
 it.each([DAYS_MS, -DAYS_MS])(
   'keeps the time of the database for a run without a start, with a clock that is %i ms off',
   async (offMs) => {
-    const { uri } = await postgres.freshDatabase();
+    const { uri } = await postgres.freshDatabase(prepareStore);
     const clock = { ...systemClock, now: () => new Date(systemClock.now().getTime() + offMs) };
     const store = openTraceStore({ uri, poolSize: 2, log: createLogger('test', 'silent'), clock });
     await store.migrate();

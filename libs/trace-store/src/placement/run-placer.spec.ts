@@ -5,6 +5,7 @@ import { createLogger } from '#lib/telemetry';
 import { testPostgres } from '#lib/testing';
 import { systemClock } from '#lib/time';
 import { openTraceStore, type RunOperation, type TraceStore } from '../index.js';
+import { prepareStore } from '../../testdata/test-trace-store.js';
 
 const postgres = testPostgres();
 const log = createLogger('test', 'error');
@@ -56,7 +57,7 @@ describe('runs that come before their ancestors', () => {
   let trace: string;
 
   beforeAll(async () => {
-    const { uri } = await postgres.freshDatabase();
+    const { uri } = await postgres.freshDatabase(prepareStore);
     store = openTraceStore({ uri, log, clock: systemClock });
     await store.migrate();
     client = new pg.Client({ connectionString: uri });

@@ -4,6 +4,7 @@ import { createLogger } from '#lib/telemetry';
 import { testPostgres } from '#lib/testing';
 import { systemClock } from '#lib/time';
 import { openTraceStore, type NewModelPrice, type TraceStore } from '../index.js';
+import { prepareStore } from '../../testdata/test-trace-store.js';
 
 const postgres = testPostgres();
 const json = (value: unknown): Buffer => Buffer.from(JSON.stringify(value));
@@ -14,7 +15,7 @@ describe('pricing at ingestion', () => {
   let tenant: string;
 
   beforeAll(async () => {
-    const { uri } = await postgres.freshDatabase();
+    const { uri } = await postgres.freshDatabase(prepareStore);
     store = openTraceStore({ uri, log: createLogger('test', 'silent'), clock: systemClock });
     await store.migrate();
   });

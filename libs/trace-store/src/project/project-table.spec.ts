@@ -3,11 +3,12 @@ import { createLogger } from '#lib/telemetry';
 import { testPostgres } from '#lib/testing';
 import { systemClock } from '#lib/time';
 import { openTraceStore } from '../open-trace-store.js';
+import { prepareStore } from '../../testdata/test-trace-store.js';
 
 const postgres = testPostgres();
 
 it('finds projects by metadata among more than it looks at at once, newest first', async () => {
-  const { uri } = await postgres.freshDatabase();
+  const { uri } = await postgres.freshDatabase(prepareStore);
   const store = openTraceStore({ uri, poolSize: 2, log: createLogger('test', 'silent'), clock: systemClock });
   await store.migrate();
   const tenant = randomUUID();

@@ -12,6 +12,7 @@ import {
   type TraceStore,
 } from '../index.js';
 import type { RunPageOptions } from './run-search.js';
+import { prepareStore } from '../../testdata/test-trace-store.js';
 
 const postgres = testPostgres();
 const log = createLogger('test', 'error');
@@ -68,7 +69,7 @@ describe('a search of runs', () => {
   let projects: Readonly<Record<string, string>>;
 
   beforeAll(async () => {
-    ({ uri } = await postgres.freshDatabase());
+    ({ uri } = await postgres.freshDatabase(prepareStore));
     store = openTraceStore({ uri, poolSize: 4, log, clock: systemClock });
     await store.migrate();
     const post = all.map((shape): RunOperation => ({

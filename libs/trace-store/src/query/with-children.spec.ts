@@ -8,6 +8,7 @@ import { testPostgres } from '#lib/testing';
 import { systemClock } from '#lib/time';
 import { openTraceStore, type StoredRun } from '../index.js';
 import { withChildren } from './with-children.js';
+import { prepareStore } from '../../testdata/test-trace-store.js';
 
 const postgres = testPostgres();
 const log = createLogger('test', 'error');
@@ -40,7 +41,7 @@ describe('children of runs', () => {
   const received: pg.Client[] = [];
 
   beforeAll(async () => {
-    const { uri } = await postgres.freshDatabase();
+    const { uri } = await postgres.freshDatabase(prepareStore);
     const store = openTraceStore({ uri, log, clock: systemClock });
     await store.migrate();
     await store.close();

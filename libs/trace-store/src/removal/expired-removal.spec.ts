@@ -5,6 +5,7 @@ import { createLogger } from '#lib/telemetry';
 import { testPostgres } from '#lib/testing';
 import { systemClock } from '#lib/time';
 import { openTraceStore, type RetentionSettings, type TraceStore } from '../index.js';
+import { prepareStore } from '../../testdata/test-trace-store.js';
 
 const postgres = testPostgres();
 const TABLES = ['run_keys', 'runs', 'run_payloads', 'run_pairs'];
@@ -25,7 +26,7 @@ describe('retention', () => {
   let client: pg.Client;
   let now: number;
   beforeAll(async () => {
-    const { uri } = await postgres.freshDatabase();
+    const { uri } = await postgres.freshDatabase(prepareStore);
     const open = () =>
       openTraceStore({ uri, poolSize: 4, log: createLogger('test', 'silent'), clock: systemClock });
     [store, replica] = [open(), open()];

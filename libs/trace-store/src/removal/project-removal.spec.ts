@@ -5,6 +5,7 @@ import { createLogger } from '#lib/telemetry';
 import { testPostgres } from '#lib/testing';
 import { systemClock } from '#lib/time';
 import { openTraceStore, type TraceStore } from '../index.js';
+import { prepareStore } from '../../testdata/test-trace-store.js';
 
 const postgres = testPostgres();
 const DAY = '2026-11-20';
@@ -15,7 +16,7 @@ describe('deletion of a project', () => {
   let replica: TraceStore;
   let client: pg.Client;
   beforeAll(async () => {
-    const { uri } = await postgres.freshDatabase();
+    const { uri } = await postgres.freshDatabase(prepareStore);
     const open = () =>
       openTraceStore({ uri, poolSize: 4, log: createLogger('test', 'silent'), clock: systemClock });
     [store, replica] = [open(), open()];

@@ -5,6 +5,7 @@ import { createLogger } from '#lib/telemetry';
 import { testPostgres } from '#lib/testing';
 import { systemClock } from '#lib/time';
 import { openTraceStore, type NewModelPrice, type PriceApplication, type TraceStore } from '../index.js';
+import { prepareStore } from '../../testdata/test-trace-store.js';
 
 const postgres = testPostgres();
 const RUNS = 2_500;
@@ -43,7 +44,7 @@ describe('stored runs that are priced again', () => {
   const whole = { from: undefined, to: undefined };
 
   beforeAll(async () => {
-    ({ uri } = await postgres.freshDatabase());
+    ({ uri } = await postgres.freshDatabase(prepareStore));
     store = open();
     await store.migrate();
     client = new pg.Client({ connectionString: uri });

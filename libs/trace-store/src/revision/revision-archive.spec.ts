@@ -6,6 +6,7 @@ import { testPostgres } from '#lib/testing';
 import { systemClock } from '#lib/time';
 import { openTraceStore, type TraceStore } from '../index.js';
 import { RevisionArchiveTable } from './revision-archive-table.js';
+import { prepareStore } from '../../testdata/test-trace-store.js';
 
 describe('the archive of revisions', () => {
   const postgres = testPostgres();
@@ -13,7 +14,7 @@ describe('the archive of revisions', () => {
   let pool: Pool;
 
   beforeAll(async () => {
-    const { uri } = await postgres.freshDatabase();
+    const { uri } = await postgres.freshDatabase(prepareStore);
     const log = createLogger('test', 'error');
     store = openTraceStore({ uri, log, clock: systemClock });
     await store.migrate();

@@ -5,6 +5,7 @@ import { createLogger } from '#lib/telemetry';
 import { testPostgres } from '#lib/testing';
 import { systemClock } from '#lib/time';
 import { openTraceStore } from '../index.js';
+import { prepareStore } from '../../testdata/test-trace-store.js';
 
 const postgres = testPostgres();
 const TENANT = randomUUID();
@@ -29,7 +30,7 @@ describe('a query of runs', () => {
   let client: pg.Client;
 
   beforeAll(async () => {
-    const { uri } = await postgres.freshDatabase();
+    const { uri } = await postgres.freshDatabase(prepareStore);
     const store = openTraceStore({ uri, log: createLogger('test', 'error'), clock: systemClock });
     await store.migrate();
     await store.close();

@@ -11,6 +11,7 @@ import { addSumsRow } from './sums-row.js';
 import { sumRuns } from './sum-runs.js';
 import { fillStatistics } from './fill-statistics.js';
 import { foldStatistics } from './fold-statistics.js';
+import { prepareStore } from '../../testdata/test-trace-store.js';
 
 const postgres = testPostgres();
 const log = createLogger('test', 'error');
@@ -40,7 +41,7 @@ describe('the store of statistics', () => {
   const random = randomNumbers(20_261_122);
 
   beforeAll(async () => {
-    const { uri } = await postgres.freshDatabase();
+    const { uri } = await postgres.freshDatabase(prepareStore);
     store = openTraceStore({ uri, poolSize: 6, log, clock: systemClock });
     pool = openPool({ uri, applicationName: 'test', maxConnections: 2, log });
     await store.migrate();

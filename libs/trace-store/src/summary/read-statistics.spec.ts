@@ -11,6 +11,7 @@ import {
   type RunStatistics,
   type TraceStore,
 } from '../index.js';
+import { prepareStore } from '../../testdata/test-trace-store.js';
 
 const postgres = testPostgres();
 const log = createLogger('test', 'error');
@@ -100,7 +101,7 @@ describe('reading statistics', () => {
   let ids: Readonly<Record<string, string>>;
 
   beforeAll(async () => {
-    const { uri } = await postgres.freshDatabase();
+    const { uri } = await postgres.freshDatabase(prepareStore);
     store = openTraceStore({ uri, poolSize: 4, log, clock: systemClock });
     await store.migrate();
     const half = SHAPES.length / 2;
