@@ -19,4 +19,5 @@ export const jest = {
   useFakeTimers: (options) => timers.useFakeTimers(options),
   useRealTimers: () => timers.useRealTimers(),
   advanceTimersByTime: (ms) => timers.advanceTimersByTime(ms),
+  getTimerCount: () => timers.getTimerCount(),
 };

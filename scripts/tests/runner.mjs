@@ -3,7 +3,13 @@
 // every file, which cost a third of the processor time of the unit tests.
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 
+/**
+ * A spec file that begins with a comment with this word runs in a process of its own: its subject is what modules keep for
+ * the whole process, such as metrics.
+ */
+const OWN_PROCESS = /^\/\*\*(?:(?!\*\/)[^])*@own-process\b/;
 /** A process with more resident memory than this is replaced after its file. */
 const MAX_WORKER_BYTES = 1.5 * 2 ** 30;
 /** A process gets this long to stop its servers. */
@@ -21,22 +27,29 @@ export default class SharedProcessRunner {
   async runTests(tests, _watcher, onStart, onResult, onFailure) {
     const queue = [...tests];
     const workers = Math.min(this.#globalConfig.maxWorkers, queue.length);
+    /** Runs a file and answers whether its process may run another. */
+    const run = async (worker, test) => {
+      try {
+        const result = await runFile(worker, test, this.#globalConfig);
+        await onResult(test, result);
+        return result.workerBytes < MAX_WORKER_BYTES;
+      } catch (error) {
+        await onFailure(test, error);
+        return false;
+      }
+    };
     const drain = async () => {
-      let worker;
+      let shared;
       for (let test = queue.shift(); test; test = queue.shift()) {
         await onStart(test);
-        worker ??= startWorker();
-        try {
-          const result = await runFile(worker, test, this.#globalConfig);
-          await onResult(test, result);
-          if (result.workerBytes < MAX_WORKER_BYTES) continue;
-        } catch (error) {
-          await onFailure(test, error);
-        }
+        const isAlone = OWN_PROCESS.test(readFileSync(test.path, 'utf8'));
+        const worker = isAlone ? startWorker() : (shared ??= startWorker());
+        const isReusable = await run(worker, test);
+        if (isReusable && !isAlone) continue;
         await stopWorker(worker);
-        worker = undefined;
+        if (!isAlone) shared = undefined;
       }
-      if (worker) await stopWorker(worker);
+      if (shared) await stopWorker(shared);
     };
     await Promise.all(Array.from({ length: workers }, drain));
   }

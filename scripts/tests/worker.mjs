@@ -15,8 +15,11 @@ process.setSourceMapsEnabled(true);
 setFlagsFromString('--stack-trace-limit=30');
 
 let files = 0;
+const send = process.send.bind(process);
+// the code under test must not take the runner for the supervisor of its program
+process.send = undefined;
 process.on('message', async ({ path, config, globalConfig }) => {
-  process.send(await runFile(path, config, globalConfig));
+  send(await runFile(path, config, globalConfig));
 });
 process.once('disconnect', async () => {
   await stopSharedServers().catch((error) => console.error(error));

@@ -1,3 +1,4 @@
+/** Metrics are counted for a whole process. @own-process */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';

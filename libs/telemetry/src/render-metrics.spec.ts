@@ -1,3 +1,4 @@
+/** Metrics are counted for a whole process. @own-process */
 import { describe, expect, it } from '@jest/globals';
 import { parseExposition } from '#lib/testing';
 import { METRICS } from './catalogue.js';

@@ -1,3 +1,4 @@
+/** Metrics are counted for a whole process. @own-process */
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { createServer } from 'node:net';
 import { PLATFORM_VERSION } from '#lib/config';

@@ -1,3 +1,4 @@
+/** Metrics are counted for a whole process. @own-process */
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import {

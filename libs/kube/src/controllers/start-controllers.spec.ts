@@ -1,3 +1,4 @@
+/** Metrics are counted for a whole process. @own-process */
 import { closeSync, mkdtempSync, openSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
