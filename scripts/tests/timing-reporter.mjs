@@ -1,9 +1,11 @@
 // Prints the slowest spec files and how much of the time went by outside of tests, and writes the seconds of each file
-// into AGENTPLANE_TEST_RESULTS/durations.json.
+// into AGENTPLANE_TEST_RESULTS/durations.json. `npm run test:durations` has it write test/durations.json.
 import { writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 
 const SHOWN = 20;
+/** Files that take less are not worth an order. */
+const MIN_RECORDED_MS = 5_000;
 
 export default class TimingReporter {
   #files = [];
@@ -24,6 +26,7 @@ export default class TimingReporter {
     const files = this.#files.sort((a, b) => b.ms - a.ms);
     const results = process.env.AGENTPLANE_TEST_RESULTS;
     if (results) writeFileSync(join(results, 'durations.json'), JSON.stringify(files));
+    if (process.env.AGENTPLANE_RECORD_DURATIONS === '1') recordDurations(files);
     if (files.length < SHOWN) return;
     const sum = (member) => files.reduce((total, file) => total + file[member], 0) / 1000;
     const lines = files
@@ -35,4 +38,10 @@ export default class TimingReporter {
         `All files: ${sum('ms').toFixed(0)} s, of which ${share.toFixed(0)} % outside of tests (${sum('loadMs').toFixed(0)} s loading modules, the rest in hooks); ${sum('cpuMs').toFixed(0)} s of processor time in test processes\n`,
     );
   }
+}
+
+function recordDurations(files) {
+  const long = files.filter(({ ms }) => ms >= MIN_RECORDED_MS);
+  const seconds = Object.fromEntries(long.map(({ path, ms }) => [path, Math.round(ms / 1000)]));
+  writeFileSync('test/durations.json', `${JSON.stringify(seconds, null, 2)}\n`);
 }
