@@ -40,13 +40,16 @@ export async function prepareDatabase(uri: string): Promise<void> {
   await database.close();
 }
 
-/** Registers the fixture with Jest; it is there once the tests run. */
-export function storeFixture(poolSize = 5): StoreFixture {
+/**
+ * Registers the fixture with Jest; it is there once the tests run.
+ * @param prepare of the template that its database is copied from; databases of one template have the same keys
+ */
+export function storeFixture(poolSize = 5, prepare = prepareDatabase): StoreFixture {
   const postgres = testPostgres();
   let database: Database;
   let pool: Pool;
   beforeAll(async () => {
-    const { uri } = await postgres.freshDatabase(prepareDatabase);
+    const { uri } = await postgres.freshDatabase(prepare);
     database = openDatabase(uri, poolSize);
     pool = openPool({ uri, applicationName: 'test', log: createLogger('test', 'silent') });
   });

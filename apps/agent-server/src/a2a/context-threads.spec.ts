@@ -1,10 +1,10 @@
-import { storeFixture } from '../../testdata/store-fixture.js';
+import { prepareDatabase, storeFixture } from '../../testdata/store-fixture.js';
 import { ContextThreads } from './context-threads.js';
 
 const UUID = '0193b3a0-0000-4000-8000-00000000ABCD';
 
 describe('the thread of a context', () => {
-  const [first, second] = [storeFixture(), storeFixture()];
+  const [first, second] = [storeFixture(), storeFixture(5, (uri) => prepareDatabase(uri))];
 
   it('stays the same at each server of a deployment, and differs between owners and deployments', async () => {
     const [one, another] = [new ContextThreads(first.sql), new ContextThreads(first.sql)];
