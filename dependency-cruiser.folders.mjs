@@ -15,6 +15,6 @@ export default {
   ],
   options: {
     ...layers.options,
-    exclude: { path: '(^|/)dist/|\\.spec\\.tsx?$|/testdata/' },
+    exclude: { path: '(^|/)dist/|\\.(spec|long)\\.tsx?$|/testdata/' },
   },
 };

@@ -42,7 +42,7 @@ const parsesForGraphs = [
   'apps/agent-server/src/store/checkpoint/**',
   // which bounds what it parses by its values
   'apps/agent-server/src/http/json-body.ts',
-  '**/*.spec.ts',
+  '**/*.{spec,long}.ts',
 ];
 const noUnboundedParse = {
   selector: "CallExpression[callee.object.name='JSON'][callee.property.name='parse']",
@@ -59,7 +59,7 @@ const noFaultyParse = {
 };
 
 const source = ['apps/**/*.ts', 'apps/**/*.tsx', 'libs/**/*.ts', 'libs/**/*.tsx'];
-const tests = ['**/*.spec.ts', '**/*.spec.tsx', 'test/**/*.ts', 'libs/testing/**/*.ts', '**/testdata/**'];
+const tests = ['**/*.{spec,long}.{ts,tsx}', 'test/**/*.ts', 'libs/testing/**/*.ts', '**/testdata/**'];
 
 /** Words of resources stand in one place, where the reference documents them. */
 const noLiteralWords = [

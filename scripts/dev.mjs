@@ -152,7 +152,8 @@ async function onSettled() {
 
 for (const folder of ['apps', 'libs'])
   watch(join(root, folder), { recursive: true }, (_event, name) => {
-    if (name === null || !/\.tsx?$/.test(name) || /\.spec\.tsx?$|[\\/]testdata[\\/]/.test(name)) return;
+    if (name === null || !/\.tsx?$/.test(name) || /\.(spec|long)\.tsx?$|[\\/]testdata[\\/]/.test(name))
+      return;
     changed.add(join(folder, name));
     clearTimeout(waiting);
     waiting = setTimeout(() => void onSettled(), SETTLE_MS);

@@ -1,5 +1,5 @@
-// npm run test:long [-- JEST ARGUMENTS]: tests that take longer than every change can wait, which are those of test/long
-// and the files that have some beside others (`itLong`). docs/long-tests.md keeps the last result.
+// npm run test:long [-- JEST ARGUMENTS]: tests that take longer than every change can wait, or that measure time or memory
+// (`*.long.ts`), and the spec files that have some beside others (`itLong`). docs/long-tests.md keeps the last result.
 import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -16,7 +16,7 @@ const run = spawnSync(
   [
     'node_modules/jest/bin/jest.js',
     '--testMatch',
-    '**/test/long/*.long.ts',
+    '**/*.long.ts',
     ...marked.map((path) => `**/${path}`),
     '--runInBand',
     // some take hours; what they wait for has deadlines of its own

@@ -141,10 +141,13 @@ describe("an author's loop", () => {
     edit(rules, 'I heard:', 'You said:');
     const other = await client.threads.create();
     const input = { messages: [{ role: 'user', content: 'x' }] };
-    while (reloads() === before) {
-      answers.push(client.runs.wait(null, 'agent', { input }).then((values) => JSON.stringify(values)));
-      await new Promise((resolve) => setTimeout(resolve, 20));
-    }
+    await waitFor(
+      () => {
+        answers.push(client.runs.wait(null, 'agent', { input }).then((values) => JSON.stringify(values)));
+        return reloads() !== before;
+      },
+      { intervalMs: 20 },
+    );
     for (const answer of await Promise.all(answers)) expect(answer).toMatch(/(You said|I heard): x/);
     expect(other.thread_id).not.toBe(threadId);
   });

@@ -394,8 +394,14 @@ describe('the controller’s exports', () => {
 
   it('count no attempt twice when the controller is killed at any time', async () => {
     await begin();
-    for (const wait of [0, 50, 150, 400]) {
-      await new Promise((resolve) => setTimeout(resolve, wait));
+    const steps: (() => Promise<boolean>)[] = [
+      async () => true,
+      async () => (await runs()).length > 0,
+      async () => (await jobs()).length > 0,
+      async () => (await jobs()).length === 3,
+    ];
+    for (const isReached of steps) {
+      await waitFor(isReached, BEFORE_ANY_LOOK);
       await plane.program('controller').end('SIGKILL');
       await plane.startController();
     }

@@ -192,8 +192,15 @@ describe('a rollout', () => {
 
   it('makes nothing twice when its programs are killed at any time', async () => {
     await rollouts.deploy('killed');
-    for (const wait of [0, 30, 80, 150, 300]) {
-      await new Promise((resolve) => setTimeout(resolve, wait));
+    const steps: (() => Promise<boolean>)[] = [
+      async () => true,
+      async () => (await rollouts.revisions('killed')).length > 0,
+      async () => (await rollouts.deploymentsOf('killed')).length > 0,
+      async () => (await rollouts.plane.podsOf('killed-00001')).length > 0,
+      async () => true,
+    ];
+    for (const isReached of steps) {
+      await waitFor(isReached);
       await rollouts.plane.program('controller').end('SIGKILL');
       await rollouts.plane.program('listener').end('SIGKILL');
       await rollouts.plane.startController();

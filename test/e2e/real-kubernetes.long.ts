@@ -196,16 +196,15 @@ spec:
         ),
       { what: 'the Service to point to the second revision' },
     );
-    await new Promise((resolve) => setTimeout(resolve, 3000));
-    going = false;
-    await caller;
-    expect(failures).toEqual([]);
     await waitFor(
       async () =>
         (await kubectl.run(['get', 'deploy', 'sample-agent-00001', '-o', 'jsonpath={.spec.replicas}'])) ===
         '0',
       { what: 'the first revision to be scaled to zero' },
     );
+    going = false;
+    await caller;
+    expect(failures).toEqual([]);
   });
 
   it('exports through Jobs', async () => {

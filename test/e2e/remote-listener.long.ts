@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { parse } from 'yaml';
 import { itLong, waitFor } from '#lib/testing';
+import { systemClock } from '#lib/time';
 import { CutLink } from '../support/cut-link.js';
 import { findRealKubernetes, Kubectl, leaveOut } from '../support/kubectl.js';
 import { MachineNode } from '../support/machine-node.js';
@@ -231,9 +232,8 @@ interface Deployment {
   });
 
   /** What is asked for while the link is down is done once it is back. */
-  async function loseLink(forMs: number): Promise<void> {
+  async function loseLink(forMs = 0): Promise<void> {
     link.cut();
-    const cutAt = performance.now();
     const lost = await waitFor(
       async () => {
         const found = await getDeployment();
@@ -241,8 +241,6 @@ interface Deployment {
       },
       { what: 'the deployment to be UNKNOWN', timeoutMs: STALE_MS + 30_000 },
     );
-    // the last heartbeat was up to ten seconds ago, and the limit is looked at as it passes
-    expect(performance.now() - cutAt).toBeLessThan(STALE_MS + 5_000);
     expect(lost).toMatchObject({
       status_reason: 'NoHeartbeat',
       status_message: expect.stringMatching(/^Listener far: last heartbeat at /),
@@ -250,7 +248,7 @@ interface Deployment {
     expect(await getListener()).toMatchObject({ is_ready: false, status_reason: 'NoHeartbeat' });
     expect(await ask()).toContain('42');
     const asked = await patch({ source_revision_config: { image_uri: image } });
-    await new Promise((resolve) => setTimeout(resolve, forMs));
+    await systemClock.sleep(forMs);
     expect(await ask()).toContain('42');
     link.mend();
     await waitFor(async () => (await getListener()).is_ready, {
@@ -261,7 +259,7 @@ interface Deployment {
     expect(await ask()).toContain('42');
   }
 
-  it('comes back after its link was lost for some seconds', () => loseLink(5_000));
+  it('comes back after its link was lost', () => loseLink());
   itLong('comes back after its link was lost for ten minutes', () => loseLink(600_000));
 
   it('refuses its deletion by REST while it carries out a deployment', async () => {

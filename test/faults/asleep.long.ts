@@ -1,11 +1,15 @@
 import { Client } from '@langchain/langgraph-sdk';
 import { waitFor } from '#lib/testing';
+import { systemClock } from '#lib/time';
 import { findKubectl, Kubectl, leaveOut } from '../support/kubectl.js';
 import { newDataFolder, type Platform, removeDataFolder, startPlatform } from '../support/platform.js';
 import { descendants, listProcesses, programsBelow } from '../support/process-tree.js';
 import { Rest } from '../support/rest.js';
 
-const ASLEEP_MS = 60_000;
+/** Longer than every lease: that of a node lasts 40 s. */
+const ASLEEP_MS = 45_000;
+/** Whatever judges others dead has looked at them by then. */
+const JUDGED_MS = 15_000;
 const binary = findKubectl();
 
 interface Deployment {
@@ -84,6 +88,12 @@ interface Deployment {
     return text.trim().split('\n').sort();
   }
 
+  /** When the node renewed its lease last. */
+  async function renewedMs(): Promise<number> {
+    const path = ['leases', '-n', 'kube-node-lease', '-o', 'jsonpath={.items[0].spec.renewTime}'];
+    return Date.parse(await kubectl.run(['get', ...path]));
+  }
+
   it('goes on where it was: nothing is started twice, nothing is restarted, no run is repeated', async () => {
     const root = platform.process.pid ?? 0;
     const before = {
@@ -96,8 +106,9 @@ interface Deployment {
     });
     const pids = everyProcess();
     signal(pids, 'SIGSTOP');
-    await new Promise((resolve) => setTimeout(resolve, ASLEEP_MS));
+    await systemClock.sleep(ASLEEP_MS); // the time itself is the fault
     signal(pids, 'SIGCONT');
+    const wokeMs = Date.now();
 
     expect(await agent.runs.join(thread.thread_id, run.run_id)).not.toHaveProperty('__error__');
     const state = await agent.threads.getState(thread.thread_id);
@@ -105,8 +116,9 @@ interface Deployment {
     expect(said.filter(({ content }) => content === 'before the sleep')).toHaveLength(1);
     await agent.runs.wait(null, 'agent', { input: { messages: [{ role: 'user', content: 'awake?' }] } });
 
-    // whoever judges the others dead does so within a minute: nothing may have changed by then
-    await new Promise((resolve) => setTimeout(resolve, 45_000));
+    await waitFor(async () => (await renewedMs()) > wokeMs + JUDGED_MS, {
+      what: 'the node to renew its lease',
+    });
     expect(await podUids()).toEqual(before.pods);
     expect(programsBelow(root, 'agent-server').map(({ pid }) => pid)).toEqual(before.agents);
     expect(await kubectl.run(['get', 'nodes'])).toMatch(/ Ready /);

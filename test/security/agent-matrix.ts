@@ -1,5 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { KEY_SCOPES } from '#lib/auth';
+import { waitFor } from '#lib/testing';
 import type { FindArena } from './arena.js';
 import {
   agentRequests,
@@ -21,11 +21,11 @@ const REFUSED = [401, 429];
 const NUMBERS = ['GET /metrics'];
 
 /** After so many wrong keys from here a key that the server does not know yet may have to wait until it is looked at. */
-async function untilLookedAt(send: () => Promise<HttpAnswer[]>): Promise<HttpAnswer | undefined> {
-  for (const deadline = Date.now() + 5_000; ; await sleep(200)) {
+function untilLookedAt(send: () => Promise<HttpAnswer[]>): Promise<HttpAnswer> {
+  return waitFor(async () => {
     const [seen] = await send();
-    if (seen?.status !== 429 || Date.now() > deadline) return seen;
-  }
+    return seen?.status !== 429 && seen;
+  });
 }
 
 /** They need an upgrade, or components, which the sample agent has none of. */
@@ -100,7 +100,7 @@ export function attackAgents(arena: FindArena): void {
           const seen = await untilLookedAt(() =>
             send(victim.agentUrl, name, victim, { key: victim.keys[scope] }),
           );
-          if (seen?.status !== 403) wrong.push(`${scope}: ${seen?.status} ${seen?.text}`);
+          if (seen.status !== 403) wrong.push(`${scope}: ${seen.status} ${seen.text}`);
         }
         expect(wrong).toEqual([]);
         expect(await viewOf(victim)).toBe(before);

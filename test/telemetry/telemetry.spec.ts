@@ -51,8 +51,7 @@ describe('telemetry of the platform', () => {
     pods.start();
     await pods.synced();
     const worker = scrapeWorker();
-    await runAgent();
-    await exportRuns();
+    await exportRuns(await runAgent());
     await worker;
     for (const [program, url] of Object.entries(await addresses()))
       scrapes.set(program as Program, await scrape(url));
@@ -99,9 +98,8 @@ describe('telemetry of the platform', () => {
   /** An export worker lives for moments: it is asked again and again until it ends; its last answer counts. */
   async function scrapeWorker(): Promise<void> {
     const isWorker = ({ metadata }: Pod): boolean => metadata.labels?.[LABEL.component] === 'export-worker';
-    const deadline = performance.now() + 200_000;
     let hasAnswered = false;
-    while (performance.now() < deadline) {
+    const look = async (): Promise<boolean> => {
       const url = pods
         .list()
         .filter((pod) => isWorker(pod) && pod.status?.phase !== 'Succeeded')
@@ -109,13 +107,15 @@ describe('telemetry of the platform', () => {
         .find((one) => one !== undefined);
       const answer = url === undefined ? undefined : await scrape(url).catch(() => undefined);
       if (answer) scrapes.set('export-worker', answer);
-      if (hasAnswered && !answer) return;
+      if (hasAnswered && !answer) return true;
       hasAnswered ||= answer !== undefined;
-      await new Promise((resolve) => setTimeout(resolve, 5));
-    }
+      return false;
+    };
+    await waitFor(look, { intervalMs: 5, timeoutMs: 200_000 });
   }
 
-  async function runAgent(): Promise<void> {
+  /** @returns when the run had ended */
+  async function runAgent(): Promise<number> {
     const made = await rest.post<{ id: string; latest_revision_id: string }>('/v2/deployments', {
       ...{ name: DEPLOYMENT, source: 'internal_image', source_config: {}, secrets: [] },
       source_revision_config: { image_uri: 'sample-agent' },
@@ -135,9 +135,10 @@ describe('telemetry of the platform', () => {
     const agent = new Client({ apiUrl: url, apiKey: platform.credentials.apiKey });
     const input = { messages: [{ role: 'user', content: 'what is 2 + 40?' }] };
     await agent.runs.wait(null, 'agent', { input });
+    return Date.now();
   }
 
-  async function exportRuns(): Promise<void> {
+  async function exportRuns(ranAtMs: number): Promise<void> {
     const project = await waitFor(
       async () => {
         const { body } = await rest.get<{ id: string }[]>(`/sessions?name=${DEPLOYMENT}`);
@@ -157,7 +158,7 @@ describe('telemetry of the platform', () => {
       { what: 'the traces of the run' },
     );
     // the window must be over, and the run in it
-    await new Promise((resolve) => setTimeout(resolve, 1_000));
+    await waitFor(() => Date.now() > ranAtMs + 200);
     const now = Date.now();
     const made = await rest.post<{ id: string }>('/api/v1/bulk-exports', {
       ...{ bulk_export_destination_id: destinations[0]?.id, session_id: project },

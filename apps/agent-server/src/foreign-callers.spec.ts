@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { WebSocket } from 'ws';
-import { testPostgres, waitFor } from '#lib/testing';
-import { systemClock } from '#lib/time';
+import { quietFor, testPostgres, waitFor } from '#lib/testing';
 import { GUARDED_AGENT, GUARDED_PYTHON_AGENT, ServerProcess } from '../testdata/start-server.js';
 
 const python = process.env['AGENTPLANE_TEST_PYTHON'] ?? '';
@@ -128,9 +127,6 @@ function attacks(own: Own): readonly Asked[] {
   ];
 }
 
-/** An answer that does not end is read for as long as others take. */
-const STREAM_MS = 1_000;
-
 async function collect(
   stream: ReadableStream<Uint8Array> | null,
   take: (text: string) => void,
@@ -147,7 +143,8 @@ async function textOf(answer: Response): Promise<string> {
   if (!answer.headers.get('content-type')?.startsWith('text/event-stream')) return answer.text();
   let text = '';
   const reading = collect(answer.body, (piece) => (text += piece));
-  await Promise.race([reading, systemClock.sleep(STREAM_MS)]);
+  // it does not end: what was leaked of the past would come at once
+  await Promise.race([reading, quietFor(300)]);
   return text;
 }
 

@@ -44,11 +44,9 @@ function isAlive(pid: number): boolean {
   }
 }
 
-async function okMs(): Promise<number> {
-  const from = performance.now();
+async function expectOk(): Promise<void> {
   const response = await fetch(`${server.url}/ok`);
   expect([response.status, await response.json()]).toEqual([200, expect.objectContaining({ ok: true })]);
-  return performance.now() - from;
 }
 
 interface Answer {
@@ -56,20 +54,16 @@ interface Answer {
 }
 
 describe('a node that computes for seconds', () => {
-  it('leaves health, the database and other requests as fast as they were', async () => {
-    const run = client.runs.wait(null, 'hostile', { input: { act: 'block:3000' } });
-    let isOver = false;
-    void run.then(() => (isOver = true));
-    const times: number[] = [];
-    while (!isOver) {
-      times.push(await okMs());
+  it('delays neither health, the database nor other requests', async () => {
+    const { thread_id } = await client.threads.create();
+    const { run_id } = await client.runs.create(thread_id, 'hostile', { input: { act: 'block:600000' } });
+    await waitFor(async () => (await client.runs.get(thread_id, run_id)).status === 'running');
+    for (let n = 0; n < 20; n++) {
+      await expectOk();
       await client.threads.create();
     }
-    await run;
-    times.sort((one, other) => one - other);
-    expect(times.length).toBeGreaterThan(10);
-    // half of a second where the whole machine has two busy cores; it was the whole computation before
-    expect(times[Math.floor(times.length * 0.9)]).toBeLessThan(500);
+    expect((await client.runs.get(thread_id, run_id)).status).toBe('running');
+    await client.runs.cancel(thread_id, run_id, true);
   });
 
   it('shows its run, node and line when it computes for longer, and ends when its run is cancelled', async () => {
@@ -77,9 +71,9 @@ describe('a node that computes for seconds', () => {
     const neighbour = await client.threads.create();
     const slow = await client.runs.create(neighbour.thread_id, 'slow', { input: { waitMs: 500 } });
     const { run_id } = await client.runs.create(thread_id, 'hostile', { input: { act: 'block:600000' } });
-    const hang = await waitFor(() => server.log.find(({ msg }) => msg === 'graph host hangs'), {
-      what: 'the place where the host hangs',
-    });
+    const isHang = (line: { msg: string }): boolean =>
+      line.msg === 'graph host hangs' && JSON.stringify(line).includes(run_id);
+    const hang = await waitFor(() => server.log.find(isHang), { what: 'the place where the host hangs' });
     expect(hang).toMatchObject({
       runId: run_id,
       node: 'perform',

@@ -1,6 +1,6 @@
 import { createServer, type Server } from 'node:http';
 import { once } from 'node:events';
-import { freePort, testPostgres } from '#lib/testing';
+import { freePort, testPostgres, waitFor } from '#lib/testing';
 import { ServerProcess } from '../testdata/start-server.js';
 
 const TENANT = '11111111-1111-4111-8111-111111111111';
@@ -18,17 +18,25 @@ describe('a server whose platform restarts', () => {
       },
     });
     let platform: Server | undefined;
+    let refused = 0;
+    let isBack = false;
     try {
+      platform = createServer((_request, response) => {
+        response.end(JSON.stringify({ tenant_id: TENANT, key_id: 'k1', scope: 'workspace' }));
+      });
+      platform.on('connection', (socket) => {
+        if (isBack) return;
+        refused++;
+        socket.destroy();
+      });
+      await once(platform.listen(port, '127.0.0.1'), 'listening');
       const answer = fetch(`${server.url}/threads`, {
         method: 'POST',
         body: '{}',
         headers: { 'content-type': 'application/json', 'x-api-key': 'key' },
       });
-      await new Promise((resolve) => setTimeout(resolve, 500)); // the time itself is the fault
-      platform = createServer((_request, response) => {
-        response.end(JSON.stringify({ tenant_id: TENANT, key_id: 'k1', scope: 'workspace' }));
-      }).listen(port, '127.0.0.1');
-      await once(platform, 'listening');
+      await waitFor(() => refused > 0);
+      isBack = true;
       expect((await answer).status).toBe(200);
       const statusWith = async (authorization: string): Promise<number> =>
         (await fetch(`${server.url}/assistants/counter`, { headers: { authorization } })).status;

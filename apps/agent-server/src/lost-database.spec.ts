@@ -4,9 +4,6 @@ import { join } from 'node:path';
 import { DatabaseProxy } from '../testdata/database-proxy.js';
 import { ServerProcess } from '../testdata/start-server.js';
 
-/** Longer than a connection takes to be noticed as broken, shorter than a lease. */
-const UNREACHABLE_MS = 3_000;
-
 const postgres = testPostgres();
 const folder = temporaryFolder();
 let proxy: DatabaseProxy;
@@ -40,10 +37,13 @@ function reached(file: string, step: string): Promise<boolean> {
   return waitFor(() => stepsIn(file).some((line) => line.startsWith(step)));
 }
 
-async function interruptDatabase(): Promise<void> {
+/** Cuts the way to the database until something holds and the server has tried to connect again several times. */
+async function cutUntil<T>(probe: () => T | Promise<T>) {
   proxy.cut();
-  await new Promise((resolve) => setTimeout(resolve, UNREACHABLE_MS)); // the time itself is the fault
+  const refused = proxy.refused + 3;
+  const answer = await waitFor(() => proxy.refused >= refused && probe());
   proxy.mend();
+  return answer;
 }
 
 async function expectDoneOnce({ threadId, runId, file }: Awaited<ReturnType<typeof begun>>): Promise<void> {
@@ -56,15 +56,15 @@ async function expectDoneOnce({ threadId, runId, file }: Awaited<ReturnType<type
 
 describe('an unavailable database', () => {
   it('lets runs at work continue, with nothing lost or done twice', async () => {
-    const run = await begun(1_000);
-    await interruptDatabase();
+    const run = await begun(200);
+    await cutUntil(() => stepsIn(run.file).length > 1);
     await expectDoneOnce(run);
   });
 
   it('delays the end of a run until it is back', async () => {
     const run = await begun(50);
     await reached(run.file, 'third');
-    await interruptDatabase();
+    await cutUntil(() => true);
     await expectDoneOnce(run);
   });
 
@@ -82,7 +82,8 @@ describe('an unavailable database', () => {
     const statuses = (): Promise<string[]> =>
       Promise.all(runs.map(async ({ threadId, runId }) => (await client.runs.get(threadId, runId)).status));
     for (let breaks = 0; breaks < 20; breaks++) {
-      await new Promise((resolve) => setTimeout(resolve, 20)); // some of them get on
+      const answers = proxy.answers;
+      await waitFor(() => proxy.answers > answers + 5); // some of them get on
       proxy.cut();
       proxy.mend();
     }
@@ -103,15 +104,13 @@ describe('an unavailable database', () => {
     const client = server.client();
     const { thread_id } = await client.threads.create();
     const file = join(folder, String(files++));
-    const values = client.runs.wait(thread_id, 'slow', { input: { waitMs: 1_000, file } });
+    const values = client.runs.wait(thread_id, 'slow', { input: { waitMs: 500, file } });
     await reached(file, 'first');
-    const interrupted = interruptDatabase();
-    const answer = await waitFor(async () => {
+    const answer = await cutUntil(async () => {
       const response = await fetch(`${server.url}/threads/${thread_id}`);
       return response.status === 200 ? undefined : response;
     });
     expect([answer.status, await answer.json()]).toEqual([503, { detail: expect.any(String) }]);
-    await interrupted;
     expect(await values).toMatchObject({ steps: ['first', 'second', 'third'] });
     expect(await client.runs.wait(null, 'counter', { input: {} })).toMatchObject({ steps: ['step 1'] });
   });

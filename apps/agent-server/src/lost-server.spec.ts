@@ -1,4 +1,4 @@
-import { itLong, testPostgres, temporaryFolder, waitFor } from '#lib/testing';
+import { itLong, quietFor, testPostgres, temporaryFolder, waitFor } from '#lib/testing';
 import { existsSync, readFileSync } from 'node:fs';
 import { once } from 'node:events';
 import { request, type IncomingMessage } from 'node:http';
@@ -271,7 +271,7 @@ describe('a server that was suspended for longer than its leases', () => {
     await stored(thread_id, 1);
     first.signal('SIGSTOP');
     await reached(file, 'second 2');
-    await new Promise((resolve) => setTimeout(resolve, 1_500)); // the step of the first is over when it wakes
+    await reached(file, 'third 2'); // the step of the first is over when it wakes
     first.signal('SIGCONT');
     await reading;
     expect(heard.slice(0, 3)).toEqual(['attempt 1', 'first', 'attempt 2']);
@@ -305,7 +305,8 @@ describe('a server that was suspended for longer than its leases', () => {
     const run = await client?.runs.create(thread_id, 'slow', { input });
     await reached(file, 'first 1');
     for (const server of servers) server.signal('SIGSTOP');
-    await new Promise((resolve) => setTimeout(resolve, 1.5 * leaseMs)); // the time itself is the fault
+    const overdue = 'SELECT 1 FROM agentplane.runs WHERE run_id = $1 AND lease_until < clock_timestamp()';
+    await waitFor(async () => (await query(overdue, [run?.run_id])).length > 0);
     for (const server of servers.reverse()) server.signal('SIGCONT');
     expect(await ended(run?.run_id ?? '')).toEqual({ status: 'success', attempt: 1 });
     expect(stepsIn(file)).toEqual(['first 1', 'second 1', 'third 1']);
@@ -328,12 +329,10 @@ describe('one of two servers', () => {
       'third',
     ]);
     // A run that waits here and is executed there
-    await first.client().runs.create(null, 'slow', { input: { waitMs: 5_000 } });
-    const started = performance.now();
+    await first.client().runs.create(null, 'slow', { input: { waitMs: 1_000_000 } });
     expect(await first.client().runs.wait(null, 'counter', { input: {} })).toMatchObject({
       steps: ['step 1'],
     });
-    expect(performance.now() - started).toBeLessThan(2_000);
   });
 
   it('starts on the same empty database at the same time', async () => {
@@ -382,7 +381,7 @@ describe('a server that stops', () => {
     first.signal('SIGTERM');
     await waitFor(() => first.log.some((line) => line.msg === 'stopping'));
     // nothing is at work any more: only this answer keeps the server
-    await new Promise((resolve) => setTimeout(resolve, 500));
+    await quietFor(300);
     let length = 0;
     for await (const part of response) length += (part as Buffer).length;
     expect(length).toBeGreaterThan(chars);

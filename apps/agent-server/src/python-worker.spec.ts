@@ -53,7 +53,13 @@ from agentplane_worker import channel as gathering
 # so long that a busy machine does not end it
 gathering._GATHER_S = 2
 async def main():
-    writes = []
+    writes, ahead, loop = [], [0], asyncio.get_running_loop()
+    time = loop.time
+    loop.time = lambda: time() + ahead[0]
+    async def later():
+        ahead[0] += 2.5
+        for _ in range(3):
+            await asyncio.sleep(0)
     class Transport:
         write = staticmethod(writes.append)
     channel = gathering.Channel(print, print)
@@ -68,7 +74,7 @@ async def main():
         output(text)
         await asyncio.sleep(0)
     print(len(writes))
-    await asyncio.sleep(2.5)
+    await later()
     print(len(writes), writes[1].count(b"a") + writes[1].count(b"b") + writes[1].count(b"c"))
     output(b"x")
     await asyncio.sleep(0)
@@ -78,7 +84,7 @@ async def main():
     await asyncio.sleep(0)
     await asyncio.sleep(0)
     print(len(writes), writes[-1].index(b"last") < writes[-1].index(b"end"))
-    await asyncio.sleep(2.5)
+    await later()
     print(len(writes))`;
     expect(run(script).trim().split('\n')).toEqual(['1', '1', '2 3', '3 True', '3']);
   });

@@ -14,10 +14,8 @@ describe('the time limit of runs', () => {
       try {
         const client = server.client();
         const { thread_id: threadId } = await client.threads.create();
-        const askedMs = performance.now();
-        const run = await client.runs.create(threadId, graph, { input: { waitMs: 20_000 } });
+        const run = await client.runs.create(threadId, graph, { input: { waitMs: 1_000_000 } });
         const join = await client.runs.join(threadId, run.run_id);
-        expect(performance.now() - askedMs).toBeLessThan(30_000);
         expect(join).toEqual({
           __error__: {
             error: 'RunTimeout',
@@ -40,16 +38,14 @@ describe('the time limit of runs', () => {
     let server = await ServerProcess.start({ uri, env });
     try {
       const { thread_id: threadId } = await server.client().threads.create();
-      const askedMs = performance.now();
       const { run_id: runId } = await server
         .client()
-        .runs.create(threadId, 'slow', { input: { waitMs: 60_000 } });
+        .runs.create(threadId, 'slow', { input: { waitMs: 1_000_000 } });
       for (let attempt = 0; attempt < 2; attempt++) {
         await server.stop('SIGTERM');
         server = await ServerProcess.start({ uri, env });
       }
       await waitFor(async () => (await server.client().runs.get(threadId, runId)).status === 'timeout');
-      expect(performance.now() - askedMs).toBeLessThan(30_000);
     } finally {
       await server.stop('SIGKILL');
     }

@@ -1,7 +1,6 @@
 import { once } from 'node:events';
 import { Agent, get, type IncomingMessage } from 'node:http';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { testPostgres, waitFor } from '#lib/testing';
+import { quietFor, testPostgres, waitFor } from '#lib/testing';
 import pg from 'pg';
 import { ServerProcess } from '../testdata/start-server.js';
 
@@ -56,7 +55,7 @@ describe('a server that stops', () => {
     await waitFor(() => held.waits(), { what: 'the run to wait for the database' });
     stopping.signal('SIGTERM');
     await waitFor(() => stopping.log.some(({ msg }) => msg === 'stopping'), { what: 'the stop' });
-    await sleep(500); // a server that overlooks the request closes meanwhile
+    await quietFor(300); // a server that overlooks the request closes meanwhile
     await held.release();
     expect(await ended).toEqual(
       answers.map(() => ({

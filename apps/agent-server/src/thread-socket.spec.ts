@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { connect } from 'node:net';
-import { setTimeout } from 'node:timers/promises';
 import { Client } from '@langchain/langgraph-sdk';
 import { WebSocket } from 'ws';
 import { testPostgres, waitFor } from '#lib/testing';
@@ -291,11 +290,11 @@ describe('a connection', () => {
     socket.on('data', (bytes) => (heard += bytes.toString()));
     socket.write(
       `POST /threads/${randomUUID()}/stream/events HTTP/1.1\r\nhost: test\r\nconnection: upgrade\r\nupgrade: websocket\r\n` +
-        `content-type: application/json\r\ncontent-length: ${subscription.length}\r\n\r\n`,
+        `content-type: application/json\r\ncontent-length: ${subscription.length}\r\nexpect: 100-continue\r\n\r\n`,
     );
-    await setTimeout(100);
+    await waitFor(() => heard.startsWith('HTTP/1.1 100 '));
     socket.write(subscription);
-    await waitFor(() => heard.startsWith('HTTP/1.1 200 '));
+    await waitFor(() => heard.includes('HTTP/1.1 200 '));
     socket.destroy();
   });
 

@@ -9,6 +9,8 @@ export class DatabaseProxy {
   #isHeld = false;
   #lost: string | undefined;
   #hasLostAnswer = false;
+  #refused = 0;
+  #answers = 0;
 
   private constructor(
     private readonly server: Server,
@@ -32,6 +34,7 @@ export class DatabaseProxy {
 
   #carry(socket: Socket): void {
     if (this.#isCut) {
+      this.#refused++;
       socket.destroy();
       return;
     }
@@ -42,6 +45,7 @@ export class DatabaseProxy {
     }
     const onward = connect(Number(this.target.port), this.target.hostname);
     joinSockets(socket, onward, this.#sockets);
+    onward.on('data', () => this.#answers++);
     socket.on('data', (piece: Buffer) => {
       if (this.#lost === undefined || !piece.includes(this.#lost)) return;
       this.#lost = undefined;
@@ -53,6 +57,16 @@ export class DatabaseProxy {
         })
         .resume();
     });
+  }
+
+  /** Connections that it refused so far. */
+  get refused(): number {
+    return this.#refused;
+  }
+
+  /** Pieces of answers that it carried so far. */
+  get answers(): number {
+    return this.#answers;
   }
 
   /** Whether an answer that was to be lost has been: the statement came, was answered, and its connection has ended. */

@@ -1,6 +1,6 @@
 import { openPool, type Pool } from '#lib/postgres';
 import { createLogger } from '#lib/telemetry';
-import { testPostgres } from '#lib/testing';
+import { testPostgres, waitFor } from '#lib/testing';
 import { systemClock } from '#lib/time';
 import { Database } from '../src/store/database.js';
 import { MAX_PARSED_CHARS } from '../src/store/document-bytes.js';
@@ -26,6 +26,16 @@ export interface StoreFixture {
   readonly sql: Sql;
   /** For what no statement does. */
   readonly pool: Pool;
+}
+
+/** Waits until a statement of the database waits for a lock that another transaction holds. */
+export async function untilLocked(pool: Pool): Promise<void> {
+  await waitFor(async () => {
+    const { rowCount } = await pool.query(
+      `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+    );
+    return rowCount !== 0;
+  });
 }
 
 function openDatabase(uri: string, poolSize: number): Database {

@@ -3,7 +3,6 @@ import { Agent, get, type IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
 import { describe, expect, it } from '@jest/globals';
 import { testPostgres } from '#lib/testing';
-import { systemClock } from '#lib/time';
 import { prepareKube, prepareStore, runApi } from './testdata/running-api.js';
 
 describe('an api that closes', () => {
@@ -21,8 +20,7 @@ describe('an api that closes', () => {
     await once(socket, 'connect');
     await fetch(`${api.url}/ok`);
     const closed = once(socket, 'close');
-    const stopped = api.stop().then(() => 'stopped');
-    expect(await Promise.race([stopped, systemClock.sleep(20_000).then(() => 'waits')])).toBe('stopped');
+    await api.stop();
     await closed;
   });
 

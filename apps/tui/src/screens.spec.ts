@@ -3,7 +3,7 @@ import { build } from 'esbuild';
 import { copyFileSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { inheritedEnvironment } from '#lib/config';
-import { temporaryFolder, waitFor } from '#lib/testing';
+import { quietFor, temporaryFolder, waitFor } from '#lib/testing';
 import { TerminalScreen } from './testdata/terminal-screen.js';
 
 const REPOSITORY = resolve(import.meta.dirname, '..', '..', '..');
@@ -43,11 +43,11 @@ class OnTerminal {
     expect(this.screen.text()).toBe(wanted);
   }
 
-  /** What stays on the screen for a second. */
+  /** What stays on the screen for a while. */
   async settled(): Promise<string> {
     for (;;) {
       const before = this.screen.text();
-      await new Promise((done) => setTimeout(done, 1_000));
+      await quietFor(300);
       if (before !== '' && this.screen.text() === before) return before;
     }
   }

@@ -193,15 +193,15 @@ describe('NameResolver', () => {
     const resolver = resolverOf(() => {
       throw new Error('the system was asked for a name whose server is silent');
     });
-    const beganMs = performance.now();
+    let over = 0;
     const silent = Array.from({ length: 1_000 }, (_, at) => find(resolver, `silent${at}.test`));
-    const refused = silent.slice(256);
+    const [waiting, refused] = [silent.slice(0, 256), silent.slice(256)];
+    for (const one of waiting) void one.then(() => over++);
     expect(new Set(await Promise.all(refused))).toEqual(new Set(['EAI_AGAIN']));
     await Promise.all([readFile(hostsFile), lookup('localhost')]);
     expect(await find(resolver, 'hooks.test')).toBe('10.0.0.2 ::2');
-    expect(performance.now() - beganMs).toBeLessThan(3_000);
-    expect(new Set(await Promise.all(silent))).toEqual(new Set(['EAI_AGAIN']));
-    expect(performance.now() - beganMs).toBeLessThan(15_000);
+    expect(over).toBe(0);
+    expect(new Set(await Promise.all(waiting))).toEqual(new Set(['EAI_AGAIN']));
     expect(await find(resolver, 'name.test')).toBe('192.0.2.7 2001:db8::7');
   });
 

@@ -1,8 +1,7 @@
 import { Readable } from 'node:stream';
 import { KubeApiError, type KubeClient } from '#lib/kube';
 import type { Pod } from '#lib/resources';
-import { systemClock } from '#lib/time';
-import { waitFor } from '#lib/testing';
+import { fastClock, waitFor } from '#lib/testing';
 import { followLogs } from './follow-logs.js';
 import { LastLines } from './last-lines.js';
 import { keptLines } from './kept-output.js';
@@ -239,7 +238,7 @@ describe('logs that are followed', () => {
     const batches = followLogs({
       client: printers,
       pods: async () => pods,
-      ...{ endsWithPods: true, idleMs: 60_000, clock: systemClock, signal: leaving.signal },
+      ...{ endsWithPods: true, idleMs: 60_000, clock: fastClock(10), signal: leaving.signal },
       onNote: (note) => seen.push(`# ${note}`),
       ...more,
     });

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
 import { describe, expect, it } from '@jest/globals';
 import { createLogger } from '#lib/telemetry';
-import { freePort, testPostgres } from '#lib/testing';
+import { freePort, testPostgres, waitFor } from '#lib/testing';
 import { systemClock } from '#lib/time';
 import { openPool } from './open-pool.js';
 import { awaitDatabase } from './await-database.js';
@@ -25,7 +25,7 @@ describe('the start of a program that needs its database', () => {
       tries++;
       rows = (await pool.query('SELECT 1 AS one')).rows;
     });
-    await systemClock.sleep(1_000);
+    await waitFor(() => tries > 1);
     const door = createServer((socket) => {
       const server = connect(Number(real.port), real.hostname);
       socket.pipe(server).pipe(socket);

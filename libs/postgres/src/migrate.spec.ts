@@ -130,10 +130,10 @@ describe('migrate', () => {
   it('waits for the turn of a process that has not finished, and goes on when its session ends', async () => {
     const other = await open().connect();
     await other.query('SELECT pg_advisory_lock($1)', [LOCK]);
-    let isOver = false;
-    const waiting = run(pool, [TABLE]).then(() => (isOver = true));
-    await new Promise((resolve) => setTimeout(resolve, 100));
-    expect(isOver).toBe(false);
+    const tries = `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'SELECT pg_try_advisory_lock%'`;
+    const waiting = run(open(), [TABLE]);
+    await waitFor(async () => (await rowsOf(tries)).length > 0);
+    expect(await rowsOf(`SELECT 1 FROM pg_tables WHERE tablename = 't'`)).toEqual([]);
     other.release(true);
     await waiting;
     expect(await applied()).toEqual([1]);

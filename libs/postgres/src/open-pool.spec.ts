@@ -1,4 +1,5 @@
-import { createServer, type Server, type AddressInfo } from 'node:net';
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer, type Server } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createLogger } from '#lib/telemetry';
 import { itLong, testPostgres, waitFor } from '#lib/testing';
@@ -82,34 +83,39 @@ describe('openPool', () => {
   });
 
   describe('of a role that may have fewer connections', () => {
-    let few: Pool;
-    beforeAll(async () => {
-      await pool.query(`CREATE ROLE few LOGIN CONNECTION LIMIT 1 PASSWORD 'few'`);
-      const address = new URL(uri);
-      [address.username, address.password] = ['few', 'few'];
-      few = openPool({
-        ...{ uri: address.toString(), applicationName: 'few', maxConnections: 3 },
-        ...{ connectTimeoutMs: 3_000, log },
-      });
-    });
-    afterAll(async () => {
-      await few.end();
-      await pool.query('DROP ROLE few');
-    });
+    const address = () => Object.assign(new URL(uri), { username: 'few', password: 'few' });
+    const openFew = (at: URL, connectTimeoutMs: number): Pool =>
+      openPool({ uri: at.href, applicationName: 'few', maxConnections: 3, connectTimeoutMs, log });
+    beforeAll(() => pool.query(`CREATE ROLE few LOGIN CONNECTION LIMIT 1 PASSWORD 'few'`));
+    afterAll(() => pool.query('DROP ROLE few'));
 
     it('waits for a connection that it has', async () => {
+      const [real, counted] = [address(), address()];
+      let ended = 0;
+      const proxy = createServer((socket) => {
+        const onward = connect(Number(real.port), real.hostname);
+        socket.pipe(onward).pipe(socket);
+        onward.on('close', () => ended++);
+      }).listen(0, '127.0.0.1');
+      await once(proxy, 'listening');
+      counted.port = String((proxy.address() as AddressInfo).port);
+      const few = openFew(counted, 60_000);
       const lent = await few.connect();
       const answers = Promise.all([few.query('SELECT 1'), few.connect().then((one) => one.release())]);
       answers.catch(() => undefined);
-      await new Promise((resolve) => setTimeout(resolve, 200)); // both have been refused by then
+      await waitFor(() => ended >= 2, { what: 'both to be refused' });
       lent.release();
       expect((await answers)[0].rowCount).toBe(1);
+      await few.end();
+      proxy.close();
     });
 
     it('fails as unavailable, by the words of the server, when none is free in time', async () => {
+      const few = openFew(address(), 300);
       const lent = await few.connect();
       const error = await failure(few.query('SELECT 1'));
       lent.release();
+      await few.end();
       expect([sqlState(error), postgresTrouble(error)]).toEqual(['53300', 'unavailable']);
     });
   });

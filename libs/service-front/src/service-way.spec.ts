@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { Agent, createServer, get, type IncomingMessage, type Server } from 'node:http';
 import { type AddressInfo, connect, type LookupFunction } from 'node:net';
-import { waitFor } from '#lib/testing';
+import { fastClock, quietFor, waitFor } from '#lib/testing';
 import { systemClock } from '#lib/time';
 import { MAX_WAITING } from './endpoint-choice.js';
 import { ServiceWay } from './service-way.js';
@@ -43,7 +43,7 @@ describe('ServiceWay, before a port that nothing listens on', () => {
     };
     const waiting = Array.from({ length: MAX_WAITING }, ask);
     await crowd;
-    await systemClock.sleep(200);
+    await quietFor(200);
     const [answer] = (await once(ask(), 'response')) as [{ statusCode: number; resume(): void }];
     answer.resume();
     expect(answer.statusCode).toBe(503);
@@ -67,7 +67,7 @@ describe('ServiceWay, before a Service that is a name', () => {
       if (all) return answer(null, [{ address: HOST, family: 4 }]);
       answer(null, HOST, 4);
     };
-    const way = new ServiceWay({ clock: systemClock, lookup });
+    const way = new ServiceWay({ clock: fastClock(20), lookup });
     const front = createServer((incoming, response) => {
       const host = incoming.headers.host ?? '';
       way.request(incoming, response, { name: host, host, port: portOf(agent) });

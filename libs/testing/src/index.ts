@@ -1,11 +1,13 @@
 export { parseExposition, type ExpositionFamily } from './exposition.js';
 export { FakeClock } from './fake-clock.js';
+export { fastClock } from './fast-clock.js';
 export { encryptPostgres } from './encrypt-postgres.js';
 export { freePort } from './free-port.js';
 export { gitServer, type GitRepository, type GitServer } from './git-server.js';
 export { startOtlpReceiver, type OtlpReceiver, type ReceivedSpan } from './otlp-receiver.js';
 export { itLong } from './it-long.js';
 export { patient } from './patience.js';
+export { quietFor } from './quiet-for.js';
 export { selfSigned } from './self-signed.js';
 export { sendRaw, type RawAnswer } from './send-raw.js';
 export { sendUnread } from './send-unread.js';

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Injectable, type LoggerService } from '@nestjs/common';
 import { ScheduleModule, SchedulerRegistry } from '@nestjs/schedule';
 import { Test, type TestingModule } from '@nestjs/testing';
-import { waitFor } from '#lib/testing';
+import { quietFor, waitFor } from '#lib/testing';
 import { Tick } from './tick.js';
 import { Ticks } from './ticks.js';
 
@@ -74,7 +74,7 @@ describe('Ticks', () => {
     const housekeeping = module.get(Housekeeping);
     housekeeping.hold = held.promise;
     ticks.start();
-    await new Promise((resume) => setTimeout(resume, 2_500));
+    await waitFor(() => module.get(Unlucky).calls >= 3); // at the same times
     expect(housekeeping).toMatchObject({ begun: 1, most: 1 });
     held.resolve();
     await waitFor(() => housekeeping.begun >= 2);
@@ -94,7 +94,9 @@ describe('Ticks', () => {
     ticks.start();
     let hasStopped = false;
     const stopping = ticks.stop().then(() => (hasStopped = true));
-    await new Promise((resume) => setTimeout(resume, 1_500));
+    const jobs = [...module.get(SchedulerRegistry).getCronJobs().values()];
+    expect(jobs.map(({ isActive }) => isActive)).toEqual([false, false]);
+    await quietFor(50);
     expect(hasStopped).toBe(false);
     held.resolve();
     await stopping;

@@ -1,4 +1,5 @@
 import { createLogger } from '#lib/telemetry';
+import { waitFor } from '#lib/testing';
 import { systemClock } from '#lib/time';
 import { storeFixture } from '../../testdata/store-fixture.js';
 import { ItemSweeper } from './item-sweeper.js';
@@ -31,8 +32,7 @@ describe('ItemSweeper', () => {
       () => new ItemSweeper({ sql, intervalMinutes: 1 / 600, clock: systemClock, log }),
     );
     for (const sweeper of sweepers) sweeper.start();
-    const deadline = performance.now() + 20_000;
-    while ((await rows()).length > 3 && performance.now() < deadline) await systemClock.sleep(20);
+    await waitFor(async () => (await rows()).length <= 3);
     await writer.query('COMMIT');
     writer.release();
     await Promise.all(sweepers.map((sweeper) => sweeper.stop()));

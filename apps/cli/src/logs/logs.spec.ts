@@ -73,9 +73,10 @@ describe('logs by REST', () => {
   const wire = (...lines: readonly LogLine[]): string =>
     json(...lines.map((one) => ({ type: 'line', ...one })));
   const notes: string[] = [];
+  const found: string[] = [];
   const read = async (name: string, more: Partial<LogsFlags> = {}): Promise<string[]> => {
     notes.splice(0);
-    const found: string[] = [];
+    found.splice(0);
     const rest = new RestClient({ url, key: 'k' });
     const logs = {
       rest,
@@ -114,8 +115,8 @@ describe('logs by REST', () => {
       },
     ];
     const reading = read('weather', { follow: true });
-    await waitFor(() => open.length === 1);
-    setTimeout(() => open[0]?.destroy(), 200);
+    await waitFor(() => found.includes('late'));
+    open[0]?.destroy();
     expect(await reading).toEqual(['a', 'b', 'b', 'late', 'missed', 'same second', 'c']);
     expect(asked.slice(0, 3)).toEqual([
       '/v2/deployments/ID/logs follow=true',

@@ -380,10 +380,17 @@ describe('templateHash', () => {
 
   it('reads a large template once, however many replica sets are compared with it', () => {
     const env = Array.from({ length: 20_000 }, (_, at) => ({ name: `V${at}`, value: 'x' }));
-    const template = { ...TEMPLATE, spec: { containers: [{ name: 'main', image: 'b', env }] } };
+    let reads = 0;
+    const container = {
+      ...{ name: 'main', image: 'b' },
+      get env() {
+        reads++;
+        return env;
+      },
+    };
+    const template = { ...TEMPLATE, spec: { containers: [container] } };
     const sets = Array.from({ length: 2_000 }, (_, at) => set(`old${at}`, 0));
-    const startedMs = performance.now();
     expect(sortSets(deployment(1, {}, { template }), sets)).toMatchObject({ current: undefined, old: sets });
-    expect(performance.now() - startedMs).toBeLessThan(3_000);
+    expect(reads).toBeLessThan(10);
   });
 });

@@ -61,11 +61,9 @@ async function releaseOnceHeld(...users: readonly string[]): Promise<void> {
 interface Answer {
   readonly status: number;
   readonly retryAfter: string | undefined;
-  readonly ms: number;
 }
 
 function ask(user: string, path: string, body?: Buffer): Promise<Answer> {
-  const startMs = systemClock.monotonicMs();
   return new Promise((resolve, reject) => {
     const call = request(
       {
@@ -75,7 +73,7 @@ function ask(user: string, path: string, body?: Buffer): Promise<Answer> {
       (response) =>
         response.resume().on('end', () => {
           const { statusCode: status = 0, headers } = response;
-          resolve({ status, retryAfter: headers['retry-after'], ms: systemClock.monotonicMs() - startMs });
+          resolve({ status, retryAfter: headers['retry-after'] });
         }),
     );
     call.on('error', reject).end(body);
@@ -86,15 +84,15 @@ describe('the API server, busy with the requests of one user', () => {
   it('serves another user and the platform in between', async () => {
     // connections first: handshakes are no part of what is measured
     await Promise.all(Array.from({ length: MANY + 2 }, () => ask('greedy', '/')));
-    const greedy = Array.from({ length: MANY }, () => ask('greedy', '/work'));
+    let served = 0;
+    const greedy = Array.from({ length: MANY }, () =>
+      ask('greedy', '/work').then(({ status }) => (served++, status)),
+    );
     // at once: clients and server share one event loop here, which stands still while the server works
     const others = await Promise.all([ask('modest', '/work'), ask('platform', '/work')]);
-    for (const { status, ms } of others) {
-      expect(status).toBe(200);
-      expect(ms).toBeLessThan((MANY * WORK_MS) / 3);
-    }
-    const statuses = (await Promise.all(greedy)).map(({ status }) => status);
-    expect(new Set(statuses)).toEqual(new Set([200]));
+    expect(served).toBeLessThan(MANY / 3);
+    expect(others.map(({ status }) => status)).toEqual([200, 200]);
+    expect(new Set(await Promise.all(greedy))).toEqual(new Set([200]));
   });
 
   it('refuses bodies of a user who fills half of the memory for them, and none of others', async () => {

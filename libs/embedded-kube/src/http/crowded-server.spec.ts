@@ -2,6 +2,7 @@ import type { ClientRequest, IncomingMessage } from 'node:http';
 import { Agent, request } from 'node:https';
 import { connect, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
+import { SERVER_LIMITS } from '#lib/http';
 import { createLogger } from '#lib/telemetry';
 import { temporaryFolder, waitFor } from '#lib/testing';
 import { systemClock } from '#lib/time';
@@ -21,6 +22,8 @@ const folder = temporaryFolder();
 let listener: TlsListener;
 let port: number;
 let isOver = false;
+/** Time that passes for the server alone. */
+let skippedMs = 0;
 /** Requests whose bodies are waited for. */
 let receiving = 0;
 const open = new Set<Socket>();
@@ -52,7 +55,9 @@ beforeAll(async () => {
       return json({ ok: true });
     },
     log: createLogger('test', 'silent'),
-    clock: systemClock,
+    clock: { ...systemClock, monotonicMs: () => systemClock.monotonicMs() + skippedMs },
+    // a connection that does not end its handshake is not cut for that
+    limits: { ...SERVER_LIMITS, headersMs: 600_000 },
     maxConnections: MOST,
   });
   port = await listener.listen('127.0.0.1', 0);
@@ -67,21 +72,19 @@ afterEach(() => {
 
 afterAll(() => listener.close());
 
-/** Milliseconds until a client that has no connection yet is answered. */
-function ask(): Promise<number> {
-  const startMs = systemClock.monotonicMs();
+/** Asks as a client that has no connection yet. */
+function ask(): Promise<void> {
   return new Promise((resolve, reject) => {
     const call = request(
       { host: '127.0.0.1', port, path: '/', agent: new Agent(), rejectUnauthorized: false },
-      (response) => response.resume().on('end', () => resolve(systemClock.monotonicMs() - startMs)),
+      (response) => response.resume().on('end', resolve),
     );
     call.on('error', reject);
-    call.setTimeout(5_000, () => call.destroy(new Error('no answer in 5 s')));
     call.end();
   });
 }
 
-/** Opens as many as there is room for, each again a while after it ended where that costs this process little. */
+/** Opens as many as may be, each again a while after it ended where that costs this process little; they grow old. */
 async function crowd(dial: () => Socket, isReopened = true): Promise<void> {
   let begun = 0;
   const keep = (): void => {
@@ -99,7 +102,7 @@ async function crowd(dial: () => Socket, isReopened = true): Promise<void> {
   };
   for (let index = 0; index < MOST; index++) keep();
   await waitFor(() => begun >= MOST, { what: 'all connections to be taken' });
-  await systemClock.sleep(1_500);
+  skippedMs += 1_500;
 }
 
 describe('the API server, whose connections are all taken', () => {
@@ -118,7 +121,7 @@ describe('the API server, whose connections are all taken', () => {
     ],
   ])('answers new clients while those that hold them %s', async (title, dial) => {
     await crowd(dial, title === 'begin no handshake');
-    for (let index = 0; index < 10; index++) expect(await ask()).toBeLessThan(4_000); // a handshake may take 10 s
+    for (let index = 0; index < 10; index++) await ask();
   });
 
   it('keeps a watch while others open connections and send nothing', async () => {
@@ -131,6 +134,7 @@ describe('the API server, whose connections are all taken', () => {
     watch.write('GET /stream HTTP/1.1\r\nhost: x\r\n\r\n');
     await waitFor(() => text.includes('begun'));
     await crowd(() => connect(port, '127.0.0.1'));
+    await ask();
     expect(watch.destroyed).toBe(false);
     watch.destroy();
   });

@@ -1,17 +1,19 @@
 import { describe, expect, it } from '@jest/globals';
-import { systemClock } from '#lib/time';
+import { type Clock, systemClock } from '#lib/time';
 import { FairTurns } from './fair-turns.js';
 
 const under = new AbortController().signal;
 
+let nowMs = 0;
+const clock: Clock = { ...systemClock, monotonicMs: () => nowMs };
+
 function busy(ms: number): void {
-  const startMs = systemClock.monotonicMs();
-  while (systemClock.monotonicMs() - startMs < ms);
+  nowMs += ms;
 }
 
 describe('FairTurns', () => {
   it('serves the holder that has used least before many requests of another', async () => {
-    const turns = new FairTurns(systemClock);
+    const turns = new FairTurns(clock);
     const served: string[] = [];
     const ask = async (holder: string, ms: number): Promise<void> => {
       await turns.take(holder, under);
@@ -28,7 +30,7 @@ describe('FairTurns', () => {
   });
 
   it('saves up no turns for a holder that asked for nothing before', async () => {
-    const turns = new FairTurns(systemClock);
+    const turns = new FairTurns(clock);
     const served: string[] = [];
     const ask = async (holder: string): Promise<void> => {
       await turns.take(holder, under);
@@ -45,7 +47,7 @@ describe('FairTurns', () => {
   });
 
   it('refuses a request that waited too long, and passes over one that has ended', async () => {
-    const turns = new FairTurns(systemClock, 20);
+    const turns = new FairTurns(clock, 20);
     const left = new AbortController();
     const ask = async (ended: AbortSignal): Promise<void> => {
       await turns.take('one', ended);

@@ -3,7 +3,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import pg from 'pg';
 import { createLogger } from '#lib/telemetry';
-import { temporaryFolder } from '#lib/testing';
+import { temporaryFolder, waitFor } from '#lib/testing';
 import { systemClock } from '#lib/time';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../embedded-postgres.js';
 import { draftCluster, removeCluster } from '../restored-cluster.js';
@@ -71,7 +71,7 @@ describe('withBaseBackup', () => {
         for (const client of [first, second])
           await client.query('INSERT INTO steps VALUES ($1, $2)', [steps, 'x'.repeat(5_000)]);
     })();
-    while (steps < 100) await systemClock.sleep(5);
+    await waitFor(() => steps >= 100);
     const before = steps;
     await copyTo(copy);
     isWriting = false;
@@ -112,8 +112,7 @@ describe('withBaseBackup', () => {
     const client = await open(postgres.superuserUri);
     const slots = async (): Promise<number | null> =>
       (await client.query('SELECT FROM pg_replication_slots')).rowCount;
-    for (let tries = 0; (await slots()) !== 0 && tries < 100; tries++) await systemClock.sleep(50);
-    expect(await slots()).toBe(0);
+    await waitFor(async () => (await slots()) === 0);
     await client.end();
   });
 

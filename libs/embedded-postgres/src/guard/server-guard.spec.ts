@@ -117,10 +117,8 @@ describe('a Postgres that the platform shares with roles of agents', () => {
           .on('error', () => undefined)
           .resume()
           .write(words('agentplane'));
-      const startMs = systemClock.monotonicMs();
       for (const role of ['agentplane', 'kube', 'deployments'] as const)
         await works(uris[role], `${role} to log in`);
-      expect(systemClock.monotonicMs() - startMs).toBeLessThan(5_000); // they would hold their connections for 10 s
       await waitFor(() => logged().includes('did not log in'));
       await waitFor(() => mute.filter((socket) => !socket.destroyed).length <= 20);
     } finally {
@@ -133,6 +131,7 @@ describe('a Postgres that the platform shares with roles of agents', () => {
     async () => {
       const port = Number(new URL(uris.agent).port);
       let isOver = false;
+      let ended = 0;
       const open = new Set<Socket>();
       const keepMute = (): void => {
         const socket = connect(port, '127.0.0.1', () => socket.write(startupOf('agentplane')));
@@ -141,13 +140,14 @@ describe('a Postgres that the platform shares with roles of agents', () => {
           .on('error', () => undefined)
           .on('close', () => {
             open.delete(socket);
+            ended++;
             if (!isOver) setImmediate(keepMute);
           })
           .resume();
       };
       for (let index = 0; index < 300; index++) keepMute();
       try {
-        await systemClock.sleep(3_000);
+        await waitFor(() => ended > 300, { what: 'all to be ended once' });
         const tookMs: number[] = [];
         for (let index = 0; index < 30; index++) {
           const startMs = systemClock.monotonicMs();
@@ -165,7 +165,6 @@ describe('a Postgres that the platform shares with roles of agents', () => {
         for (const socket of open) socket.destroy();
       }
     },
-    120_000,
   );
 
   it('ends the connection of an agent that holds all locks', async () => {

@@ -1,6 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
 import { builtinKinds } from '../builtin/builtin-kinds.js';
-import { compileSchema } from '../compiled-schema/compile-schema.js';
 import { applyServerSide } from './apply-server-side.js';
 
 const MANY = 50_000;
@@ -8,24 +7,6 @@ const time = '2026-01-02T03:04:05Z';
 const names = Array.from({ length: MANY }, (_, index) => `f${index}`);
 
 describe('server-side apply', () => {
-  it('takes a deep object in little more time than a flat one', () => {
-    const spec = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
-    const schema = compileSchema({ type: 'object', properties: { spec } });
-    const leaves: unknown = Object.fromEntries(names.map((name) => [name, 1]));
-    const msOf = (levels: number): number => {
-      const nested = Array.from({ length: levels }).reduce((inner) => ({ a: inner }), leaves);
-      const applied = { apiVersion: 'x/v1', kind: 'X', metadata: { name: 'a' }, spec: nested };
-      const request = { applied, manager: 'm', force: false, schema, apiVersion: 'x/v1', time };
-      const startedMs = performance.now();
-      const first = applyServerSide({ ...request, live: undefined });
-      if (first.kind !== 'applied') throw new Error(first.kind);
-      expect(applyServerSide({ ...request, live: first.object }).kind).toBe('applied');
-      return performance.now() - startedMs;
-    };
-    const flatMs = Math.min(msOf(1), msOf(1));
-    expect(msOf(450)).toBeLessThan(2 * flatMs + 200);
-  });
-
   it('shows a part of the conflicts, and counts all of them', () => {
     const schema = builtinKinds.find(({ kind }) => kind === 'ConfigMap')?.schema;
     if (!schema) throw new Error('no ConfigMap');

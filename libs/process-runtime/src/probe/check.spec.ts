@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import type { Probe } from '#lib/resources';
-import { systemClock } from '#lib/time';
+import { quietFor } from '#lib/testing';
 import { nodeUser } from '../user/pod-user.js';
 import { check, type CheckResult } from './check.js';
 
@@ -14,7 +14,7 @@ const TIMEOUTS = [4_294_968_000, 3_000_000_000];
 describe('a probe with a timeout that no timer holds', () => {
   const server = createServer(({ url, socket }, response) => {
     if (url === '/interim') socket.write('HTTP/1.1 103 \r\n\r\n'.repeat(5_000));
-    else void systemClock.sleep(100).then(() => response.end());
+    else void quietFor(100).then(() => response.end());
   });
   const port = (): number => (server.address() as AddressInfo).port;
   beforeAll(() => once(server.listen(0, '127.0.0.1'), 'listening'));

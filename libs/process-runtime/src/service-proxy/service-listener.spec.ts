@@ -12,7 +12,7 @@ import { ConnectionRoom, SERVER_LIMITS } from '#lib/http';
 import { IDLE_HEADER } from '#lib/lifecycle';
 import type { Pod, Service } from '#lib/resources';
 import { createLogger } from '#lib/telemetry';
-import { FakeClock, sendRaw, sendUnread, waitFor } from '#lib/testing';
+import { FakeClock, fastClock, sendRaw, sendUnread, waitFor } from '#lib/testing';
 import { type Clock, systemClock } from '#lib/time';
 import { type Endpoint, ServiceListener } from '#lib/service-front';
 import { findEndpoints } from './endpoint.js';
@@ -56,18 +56,24 @@ async function proxy(
   name = 'http',
   limits = SERVER_LIMITS,
   room = roomFor(),
+  clock = systemClock,
 ): Promise<number> {
   const listener = new ServiceListener({
     serviceName: 'ws/a',
     port: { name },
     endpoints,
     room,
-    clock: systemClock,
+    clock,
     log: createLogger('test', 'silent'),
     limits,
   });
   stops.push(() => listener.stop(true));
   return listener.listen(0);
+}
+
+/** Has no pod, and does not wait long for one. */
+function impatientProxy(): Promise<number> {
+  return proxy(() => [], 'http', SERVER_LIMITS, roomFor(), fastClock(20));
 }
 
 function ask(
@@ -106,7 +112,7 @@ describe('ServiceListener', () => {
     ['headers of 20 kB', `GET / HTTP/1.1\r\nhost: a\r\nx: ${'x'.repeat(20_000)}\r\n\r\n`, 431],
     ['no pod', 'GET / HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n', 503],
   ])('refuses %s by itself with a detail', async (_, text, status) => {
-    const answer = await sendRaw(await proxy(() => []), text);
+    const answer = await sendRaw(await impatientProxy(), text);
     expect(answer).toMatchObject({
       status,
       headers: { 'x-content-type-options': 'nosniff', 'cache-control': 'no-store' },
@@ -285,9 +291,8 @@ describe('ServiceListener', () => {
 
   it('waits a moment for a pod that is about to be ready', async () => {
     const one = await pod('one');
-    let current: Endpoint[] = [];
-    const port = await proxy(() => current);
-    setTimeout(() => (current = [one]), 100);
+    let looks = 0;
+    const port = await proxy(() => (looks++ === 0 ? [] : [one]));
     expect((await ask(port)).status).toBe(200);
   });
 
@@ -354,7 +359,7 @@ describe('ServiceListener', () => {
 
   it('answers an upgrade that no pod takes with the reason, and when to try again', async () => {
     const head = 'GET / HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: websocket';
-    const { status, headers, body } = await sendRaw(await proxy(() => []), `${head}\r\n\r\n`);
+    const { status, headers, body } = await sendRaw(await impatientProxy(), `${head}\r\n\r\n`);
     expect([status, headers['retry-after'], headers['content-type'], JSON.parse(body)]).toEqual([
       ...[503, '1', 'application/json; charset=utf-8'],
       { detail: 'Service ws/a has no ready pod; retry in a moment' },
@@ -524,7 +529,8 @@ describe('a slow client of a Service', () => {
   it('gets an answer that is silent for longer than any limit', async () => {
     const one = await pod('one', (_incoming, response) => {
       response.write('first ');
-      setTimeout(() => response.end('last'), 1_500);
+      // twice as long as the longest
+      systemClock.after(2 * limits.bodyIdleMs, () => response.end('last'));
     });
     expect((await ask(await proxy(() => [one], 'http', limits))).text).toBe('first last');
   });

@@ -129,7 +129,8 @@ describe('a Service on loopback', () => {
       return noting.map(({ metadata }) => metadata.name ?? '');
     };
     await waitFor(async () => (await withPort()).length === 6);
-    await clock.sleep(500);
+    await make('blue', 'last');
+    await noted('blue', 'last', (text) => text !== '');
     const [first = '', ...others] = await withPort();
     expect(others).toHaveLength(5);
     // one that is removed leaves its port to the next

@@ -1,4 +1,5 @@
-import { systemClock } from '#lib/time';
+import { setImmediate } from 'node:timers/promises';
+import { FakeClock } from '#lib/testing';
 import { Gathering, type Weight } from './gathering.js';
 
 const LIGHT: Weight = { operations: 1, bytes: 100 };
@@ -52,10 +53,11 @@ describe('the gathering of requests', () => {
   });
 
   it('lets none wait longer than a moment for one that lasts', async () => {
-    const gathering = new Gathering<string, string>(systemClock);
+    const clock = new FakeClock();
+    const gathering = new Gathering<string, string>(clock);
     void gathering.add('line', 'lasts', LIGHT, store);
     void gathering.add('line', 'b', LIGHT, store);
-    await systemClock.sleep(50);
+    await clock.advance(50);
     expect(performed).toEqual([['lasts'], ['b']]);
   });
 
@@ -64,7 +66,7 @@ describe('the gathering of requests', () => {
     const many = Array.from({ length: 1 + 250 }, (_one, n) => gathering.add('line', `${n}`, LIGHT, store));
     while (performed.flat().length < many.length) {
       end.shift()?.();
-      await systemClock.sleep(1);
+      await setImmediate();
     }
     expect(performed.map(({ length }) => length)).toEqual([1, 200, 50]);
   });
@@ -75,7 +77,7 @@ describe('the gathering of requests', () => {
     const two = ['all fail', 'c'].map((name) => gathering.add('line', name, LIGHT, store));
     const settled = Promise.allSettled(two);
     end.shift()?.();
-    await systemClock.sleep(1);
+    await setImmediate();
     end.shift()?.();
     expect((await settled).map(({ status }) => status)).toEqual(['rejected', 'rejected']);
   });

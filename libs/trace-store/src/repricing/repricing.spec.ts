@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
 import { createLogger } from '#lib/telemetry';
-import { testPostgres } from '#lib/testing';
+import { testPostgres, waitFor } from '#lib/testing';
 import { systemClock } from '#lib/time';
 import { openTraceStore, type NewModelPrice, type PriceApplication, type TraceStore } from '../index.js';
 import { prepareStore } from '../../testdata/test-trace-store.js';
@@ -33,14 +33,14 @@ describe('stored runs that are priced again', () => {
       count(*) FILTER (WHERE total_cost = 9)::int AS given FROM runs`;
     return (await client.query<{ total: string; priced: number; given: number }>(text)).rows[0];
   };
-  const ended = async ({ id }: PriceApplication): Promise<PriceApplication | undefined> => {
-    for (let look = 0; look < 300; look++) {
-      const found = await store.priceApplications.find(tenant, id);
-      if (found?.completedAt !== undefined || found?.problem !== undefined) return found;
-      await systemClock.sleep(50);
-    }
-    throw new Error('the application did not end');
-  };
+  const ended = ({ id }: PriceApplication): Promise<PriceApplication> =>
+    waitFor(
+      async () => {
+        const found = await store.priceApplications.find(tenant, id);
+        return (found?.completedAt !== undefined || found?.problem !== undefined) && found;
+      },
+      { what: 'the application to end' },
+    );
   const whole = { from: undefined, to: undefined };
 
   beforeAll(async () => {

@@ -1,6 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from '@langchain/langgraph-sdk';
-import { waitFor } from '#lib/testing';
+import { quietFor, waitFor } from '#lib/testing';
 import { allEvents, eventsOf, eventsUntil, open, send } from '../clients/raw-http.js';
 import { collect, dataOf, newerSdkRows, sdkRows, statusOf } from '../clients/sdk-client.js';
 import { rowsOf, type Target } from '../target.js';
@@ -202,7 +201,7 @@ const HTTP = rowsOf('raw HTTP', {
     expect((await send(target, 'GET', run)).status).toBe(200);
     // one that comes after the cancellation finds no run any more
     const joining = send(target, 'GET', `${run}/join`);
-    await Promise.race([joining, sleep(1_000)]);
+    await Promise.race([joining, quietFor(300)]);
     expect((await send(target, 'POST', `${run}/cancel?wait=1`)).status).toBe(204);
     expect((await joining).status).toBe(200);
   },

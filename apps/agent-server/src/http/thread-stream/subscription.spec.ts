@@ -43,20 +43,16 @@ describe('a subscription', () => {
   });
 
   it('costs no more with a thousand prefixes than with one', () => {
-    const at = (task: number): EventAddress => ({
-      channel: 'values',
-      namespace: ['agent:1', 'tools:2', `task:${task}`, 'x'],
-    });
-    const events = Array.from({ length: 20_000 }, (_none, n) => at(n));
-    const timeOf = (prefixes: number): number => {
+    const looksWith = (prefixes: number): number => {
       const namespaces = Array.from({ length: prefixes }, (_none, n) => ['agent', 'tools', `other${n}`]);
-      const filter = new EventFilter({ channels: ['values'], namespaces });
-      const from = performance.now();
-      for (const event of events) filter.wants(event);
-      return performance.now() - from;
+      let looks = 0;
+      const namespace = new Proxy(['agent:1', 'tools:2', 'task:3', 'x'], {
+        get: (target, key) => (looks++, Reflect.get(target, key) as unknown),
+      });
+      new EventFilter({ channels: ['values'], namespaces }).wants({ channel: 'values', namespace });
+      return looks;
     };
-    timeOf(1);
-    expect(timeOf(1_000)).toBeLessThan(20 * timeOf(1) + 50);
+    expect(looksWith(1_000)).toBe(looksWith(1));
   });
 
   const refused: [string, object][] = [

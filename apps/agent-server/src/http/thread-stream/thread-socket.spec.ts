@@ -1,11 +1,10 @@
 import { once } from 'node:events';
 import { createServer, ServerResponse, type IncomingMessage } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
-import { setTimeout } from 'node:timers/promises';
 import { WebSocket, WebSocketServer } from 'ws';
 import { BufferBudget } from '#lib/http';
 import { createLogger } from '#lib/telemetry';
-import { FakeClock, waitFor } from '#lib/testing';
+import { FakeClock, quietFor, waitFor } from '#lib/testing';
 import { UnsentOutput } from '../unsent-output.js';
 import { ThreadFeed } from './thread-feed.js';
 import { ThreadSocket } from './thread-socket.js';
@@ -96,7 +95,7 @@ describe('ThreadSocket', () => {
     const commands = 60;
     for (let n = 0; n < commands; n++) socket.send('much');
     await waitFor(() => at.asked() > 0);
-    await setTimeout(500);
+    await quietFor(300);
     expect(at.asked()).toBeLessThan(40); // the kernel holds some megabytes of answers
     socket.resume();
     await waitFor(() => at.asked() === commands);

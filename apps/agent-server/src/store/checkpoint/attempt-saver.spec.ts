@@ -4,7 +4,7 @@ import { createLogger } from '#lib/telemetry';
 import { systemClock } from '#lib/time';
 import { LoggedEvent } from '../../log/logged-event.js';
 import { BEGINNING } from '../../log/position.js';
-import { newId, runAtWork, serverOf, storeFixture } from '../../../testdata/store-fixture.js';
+import { newId, runAtWork, serverOf, storeFixture, untilLocked } from '../../../testdata/store-fixture.js';
 import { RunRelay } from '../../run/run-relay.js';
 import { readRunEvents } from '../event/read-run-events.js';
 import { FencedError } from '../fenced-error.js';
@@ -224,11 +224,8 @@ describe('AttemptSaver', () => {
       text: `UPDATE agentplane.runs SET attempt = attempt + 1 WHERE run_id = $1`,
       values: [run.runId],
     });
-    const early = await Promise.race([
-      blocked.then(() => 'took over'),
-      systemClock.sleep(150).then(() => 'waits'),
-    ]);
-    expect(early).toBe('waits');
+    await untilLocked(store.pool);
+    expect(await Promise.race([blocked, 'waits'])).toBe('waits');
     await writer.query('COMMIT');
     writer.release();
     await blocked;

@@ -1,5 +1,4 @@
-import { systemClock } from '#lib/time';
-import { runAtWork, storeFixture } from '../../../testdata/store-fixture.js';
+import { runAtWork, storeFixture, untilLocked } from '../../../testdata/store-fixture.js';
 import type { ClaimedRun } from '../row/claimed-run.js';
 import { StateWriter } from './state-writer.js';
 import type { StateWrite } from './put-states.js';
@@ -83,7 +82,8 @@ describe('a state writer', () => {
     await holder.query('SELECT 1 FROM agentplane.runs WHERE run_id = $1 FOR UPDATE', [run.runId]);
     const held = writer.put(checkpointOf(run));
     expect(await writer.put(checkpointOf(other))).toBe(true);
-    expect(await Promise.race([held, systemClock.sleep(100).then(() => 'waits')])).toBe('waits');
+    await untilLocked(store.pool);
+    expect(await Promise.race([held, 'waits'])).toBe('waits');
     await holder.query('COMMIT');
     holder.release();
     expect(await held).toBe(true);

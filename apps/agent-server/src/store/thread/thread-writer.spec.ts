@@ -1,6 +1,5 @@
 import { PublicError } from '#lib/errors';
-import { systemClock } from '#lib/time';
-import { newId, runAtWork, storeFixture } from '../../../testdata/store-fixture.js';
+import { newId, runAtWork, storeFixture, untilLocked } from '../../../testdata/store-fixture.js';
 import type { CallerScope } from '../scope.js';
 import { sqlFilter } from '../sql-filter.js';
 import { WORKER } from '../worker-scope.js';
@@ -86,7 +85,8 @@ describe('ThreadWriter', () => {
     await holder.query(hold, [held]);
     const waiting = writer.remove(WORKER, held);
     await writer.remove(WORKER, free);
-    expect(await Promise.race([waiting, systemClock.sleep(100).then(() => 'waits')])).toBe('waits');
+    await untilLocked(store.pool);
+    expect(await Promise.race([waiting, 'waits'])).toBe('waits');
     await holder.query('COMMIT');
     holder.release();
     await waiting;

@@ -5,6 +5,8 @@ import { ExportStand, type SentRun } from '../testdata/export-stand.js';
 
 const DAY = '2026-11-20';
 const VALUE_BYTES = 59_000_000;
+/** Of a value in an export of lines. */
+const LINE_VALUE_BYTES = 12_000_000;
 const postgres = testPostgres();
 let stand: ExportStand;
 
@@ -14,9 +16,9 @@ beforeAll(async () => {
 afterAll(() => stand.stop());
 
 /** Hex digits without any repetition: half of it is left after compression. */
-function noise(seed: string): string {
+function noise(seed: string, bytes = VALUE_BYTES): string {
   return JSON.stringify(
-    createHash('shake256', { outputLength: VALUE_BYTES / 2 })
+    createHash('shake256', { outputLength: bytes / 2 })
       .update(seed)
       .digest('hex'),
   );
@@ -54,5 +56,18 @@ describe('an export of huge rows', () => {
     }
     process.stderr.write(`the worker's peak was ${Math.round(worker.peakBytes / 1e6)} MB\n`);
     expect(worker.peakBytes).toBeLessThan(350e6);
+  });
+
+  it('keeps the memory of the worker bounded as it writes lines of JSON', async () => {
+    const value = (seed: string): string => noise(seed, LINE_VALUE_BYTES);
+    const projectId = await stand.ingest(
+      'lines',
+      [1, 2, 3].map((n) => runAt(n, { inputs: value(`${n} in`), outputs: value(`${n} out`) })),
+    );
+    const spec = stand.specOf(projectId, DAY, { format: 'jsonl' });
+    const worker = stand.work(spec, randomUUID(), 1, { AGENTPLANE_EXPORT_FILE_BYTES: '1000000' });
+    expect(await worker.ended).toBe(0);
+    process.stderr.write(`the worker's peak was ${Math.round(worker.peakBytes / 1e6)} MB\n`);
+    expect(worker.peakBytes).toBeLessThan(220e6);
   });
 });
