@@ -9,26 +9,23 @@ import { openObjectStore } from '#lib/object-store';
 import { RESOURCES, SECRETS } from '#lib/resources';
 import { waitFor } from '#lib/testing';
 import { findKubectl, leaveOut } from '../support/kubectl.js';
-import { newDataFolder, type Platform, removeDataFolder, startPlatform } from '../support/platform.js';
+import { sharedPlatform } from '../support/shared-platform.js';
 import { agentplane, type Ending, startAgentplane } from './agentplane.js';
 
-/** Every command against a platform that really runs; one for all of them, in this order. */
+/** Every command against a platform that really runs; in one workspace for all of them, in this order. */
 describe('agentplane with a platform', () => {
-  let platform: Platform;
+  const platform = sharedPlatform();
   let client: KubeClient;
   const folder = mkdtempSync(join(tmpdir(), 'agentplane-commands-'));
   const kubectl = findKubectl();
   const contexts = { XDG_CONFIG_HOME: join(folder, 'config') };
 
   beforeAll(async () => {
-    platform = await startPlatform(newDataFolder());
     const connection = await loadKubeConnection({ kubeconfigPath: platform.credentials.kubeconfig });
     client = new KubeClient(connection);
   });
   afterAll(async () => {
     await client?.close();
-    await platform?.stop();
-    removeDataFolder(platform?.dataFolder);
     rmSync(folder, { recursive: true, force: true });
   });
 
@@ -123,12 +120,13 @@ describe('agentplane with a platform', () => {
 
     it('shows plan, limits and use of the workspace of the key', async () => {
       const text = await run('workspace', 'show');
-      expect(text).toMatch(/^workspace +default\b.*\nplan +enterprise\nstate +ready\n/);
+      const { workspace: name } = platform;
+      expect(text).toMatch(new RegExp(`^workspace +${name}\\b.*\\nplan +enterprise\\nstate +ready\\n`));
       expect(text).toMatch(/\nlisteners +1 +\d+ {2}[█▏▎▍▌▋▊▉░]{20} +\d+ %\n/);
-      expect(await run('workspace', 'show', '-o', 'name')).toBe('default\n');
+      expect(await run('workspace', 'show', '-o', 'name')).toBe(`${name}\n`);
       expect(await run('workspace', 'show', '-o', 'jsonpath={.usage.listeners}')).toBe('1');
       expect(JSON.parse(await run('workspace', 'show', '-o', 'json'))).toMatchObject({ plan: 'enterprise' });
-      expect(parse(await run('workspace', 'show', '-o', 'yaml'))).toMatchObject({ name: 'default' });
+      expect(parse(await run('workspace', 'show', '-o', 'yaml'))).toMatchObject({ name });
     });
 
     it('creates the first key of a second workspace', async () => {
@@ -328,7 +326,7 @@ describe('agentplane with a platform', () => {
       const names = await run('get', 'arev,pods', '-l', selector, '-o', 'name');
       expect(names).toMatch(/^agentrevision\.agentplane\.dev\/from-file-00001\npod\/from-file-/);
       expect(await run('get', 'pods', '-A', '-l', selector)).toMatch(
-        /^NAMESPACE +NAME.*\nws-default +from-file/,
+        new RegExp(`^NAMESPACE +NAME.*\\n${platform.namespace} +from-file`),
       );
       const none = await attempt('get', 'adep', '-n', 'agentplane-system');
       expect([none.code, none.output, none.complaint]).toEqual([
@@ -372,7 +370,7 @@ describe('agentplane with a platform', () => {
         'a missing object',
         ['get', 'adep', 'none'],
         3,
-        /AgentDeployment none does not exist in namespace ws-default/,
+        /AgentDeployment none does not exist in namespace ws-tested-/,
       ],
       ['a template that cannot be read', ['get', 'adep', '-o', 'jsonpath={.a'], 2, /cannot be read at \{\.a/],
       ['a name given twice', ['get', 'adep/a', 'b'], 2, /KIND NAME or KIND\/NAME/],
@@ -432,14 +430,16 @@ describe('agentplane with a platform', () => {
     it('shows conditions and events of an object', async () => {
       const text = await run('describe', 'adep', 'sample-agent');
       expect(text).toMatch(
-        /^Name: +sample-agent\nNamespace: +ws-default\nKind: +AgentDeployment\nID: +[0-9a-f-]{36}/,
+        new RegExp(
+          `^Name: +sample-agent\\nNamespace: +${platform.namespace}\\nKind: +AgentDeployment\\nID: +[0-9a-f-]{36}`,
+        ),
       );
       expect(text).toMatch(/Conditions:\n +TYPE.*\n(.*\n)* +Ready +True /);
       expect(text).toMatch(/Events:\n +AGE.*\n(.*\n)*.*Normal/);
     });
 
     it('hides what a Secret holds', async () => {
-      const at = { namespace: 'ws-default', name: 'local-destination' };
+      const at = { namespace: platform.namespace, name: 'local-destination' };
       const connection = await loadKubeConnection({ kubeconfigPath: platform.credentials.kubeconfig });
       const client = new KubeClient(connection);
       const held = (await client.get(SECRETS, at)).data?.['secret_access_key'] ?? '';
@@ -460,7 +460,7 @@ describe('agentplane with a platform', () => {
     });
 
     it('prints the log of one revision, by number as by id', async () => {
-      const { items } = await client.list(RESOURCES.AgentRevision, { namespace: 'ws-default' });
+      const { items } = await client.list(RESOURCES.AgentRevision, { namespace: platform.namespace });
       // the pods of those before it may end at any time
       const [newest] = items
         .map(({ metadata }) => metadata)
@@ -497,7 +497,7 @@ describe('agentplane with a platform', () => {
     });
 
     it.each([
-      ['an object that does not exist', ['logs', 'none'], 3, /none does not exist in namespace ws-default/],
+      ['an object that does not exist', ['logs', 'none'], 3, /none does not exist in namespace ws-tested-/],
       [
         'a deployment without pods',
         ['logs', 'incomplete'],
@@ -775,7 +775,7 @@ describe('agentplane with a platform', () => {
       });
       await client.merge(
         RESOURCES.BulkExport,
-        { name: 'doomed', namespace: 'ws-default' },
+        { name: 'doomed', namespace: platform.namespace },
         { spec: { cancel: true } },
       );
       const { code, complaint } = await ended;
@@ -818,17 +818,6 @@ describe('agentplane with a platform', () => {
     ])('refuses %s', async (_what, words, message) => {
       const ending = await attempt('export', 'create', ...words);
       expect([ending.code, ending.complaint]).toEqual([2, expect.stringMatching(message)]);
-    });
-  });
-
-  describe('down', () => {
-    it('stops the platform and waits until it has stopped', async () => {
-      const ended = await attempt('down');
-      expect([ended.code, ended.output]).toEqual([0, `platform over ${platform.dataFolder} stopped\n`]);
-      expect(await platform.stop()).toBe(0);
-      expect((await attempt('status')).code).toBe(4);
-      const again = await attempt('down');
-      expect([again.code, again.complaint]).toEqual([0, expect.stringContaining('nothing to stop')]);
     });
   });
 });

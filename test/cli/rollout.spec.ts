@@ -1,18 +1,13 @@
-import { newDataFolder, type Platform, removeDataFolder, startPlatform } from '../support/platform.js';
+import { sharedPlatform } from '../support/shared-platform.js';
 import { agentplane, type Ending } from './agentplane.js';
 
 /** What is done to a deployment that is there, against one platform in this order. */
 describe('agentplane with a deployment', () => {
-  let platform: Platform;
+  const platform = sharedPlatform();
 
   beforeAll(async () => {
-    platform = await startPlatform(newDataFolder());
     await run('deploy', 'sample-agent');
     await run('deploy', 'sample-agent');
-  });
-  afterAll(async () => {
-    await platform?.stop();
-    removeDataFolder(platform?.dataFolder);
   });
 
   const attempt = (...words: string[]): Promise<Ending> =>

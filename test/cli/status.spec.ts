@@ -1,24 +1,19 @@
 import { KubeClient, loadKubeConnection } from '#lib/kube';
 import { NODES, PODS_RUN_AS_ROOT, PODS_SHARE_USER, SHARED_USER_MESSAGE } from '#lib/resources';
-import { newDataFolder, type Platform, removeDataFolder, startPlatform } from '../support/platform.js';
+import { sharedPlatform } from '../support/shared-platform.js';
 import { queryTraceStore } from '../support/trace-database.js';
 import { agentplane, type Ending } from './agentplane.js';
 
 describe('agentplane status', () => {
-  let platform: Platform;
+  const platform = sharedPlatform();
   let client: KubeClient;
 
   beforeAll(async () => {
-    platform = await startPlatform(newDataFolder());
     const connection = await loadKubeConnection({ kubeconfigPath: platform.credentials.kubeconfig });
     client = new KubeClient(connection, { fieldManager: 'test' });
   });
 
-  afterAll(async () => {
-    await client?.close();
-    await platform?.stop();
-    removeDataFolder(platform?.dataFolder);
-  });
+  afterAll(() => client?.close());
 
   function attempt(...words: string[]): Promise<Ending> {
     return agentplane([...words, '--data', platform.dataFolder]);

@@ -18,19 +18,27 @@ const DEV_URL = 'http://127.0.0.1:2024';
 export class PageReader {
   readonly folder = mkdtempSync(join(tmpdir(), 'agentplane-reader-'));
   readonly #terminals: ShellSession[] = [];
-  #platform: Platform | undefined;
+  #own: Platform | undefined;
   #terminal: ShellSession | undefined;
   #devUrl = DEV_URL;
 
-  /** Starts the platform, on a port that is free. */
-  async begin(): Promise<void> {
+  /** @param given names of variables that the reader has set */
+  constructor(private readonly given: readonly string[] = []) {}
+
+  /**
+   * Opens the terminal, over a platform of the reader's own when none is given.
+   * @param dataFolder of a platform that runs; it takes the place of `.agentplane`
+   */
+  async begin(dataFolder?: string): Promise<void> {
     mkdirSync(join(this.folder, 'node_modules', '.bin'), { recursive: true });
     symlinkSync(
       join(repository, 'bin', 'agentplane.js'),
       join(this.folder, 'node_modules', '.bin', 'agentplane'),
     );
     symlinkSync(join(repository, 'examples'), join(this.folder, 'examples'));
-    this.#platform = await startPlatform(join(this.folder, '.agentplane'));
+    const place = join(this.folder, '.agentplane');
+    if (dataFolder === undefined) this.#own = await startPlatform(place);
+    else symlinkSync(dataFolder, place);
     this.#terminal = this.#open();
   }
 
@@ -44,7 +52,7 @@ export class PageReader {
 
   async end(): Promise<void> {
     for (const one of this.#terminals) await one.close();
-    await this.#platform?.stop();
+    await this.#own?.stop();
     rmSync(this.folder, { recursive: true, force: true, maxRetries: 5 });
   }
 
@@ -53,6 +61,7 @@ export class PageReader {
     const kubectl = findKubectl();
     const made = new ShellSession(this.folder, {
       ...environment,
+      ...Object.fromEntries(this.given.map((name) => [name, 'given'])),
       PATH: kubectl === undefined ? PATH : `${dirname(kubectl)}${delimiter}${PATH}`,
       XDG_CONFIG_HOME: join(this.folder, 'config'),
     });

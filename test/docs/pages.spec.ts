@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, it } from '@jest/globals';
 import { findKubectl, leaveOut } from '../support/kubectl.js';
 import { repository } from '../support/platform.js';
+import { sharedPlatform } from '../support/shared-platform.js';
 import { GIVEN_VARIABLES } from './block-ways.js';
 import { type PageBlock, pageBlocks } from './page-blocks.js';
 import { PageReader } from './page-reader.js';
@@ -13,13 +14,12 @@ const PAGES = ['runbook.md', 'a2a.md', 'otlp.md', 'exporting.md', 'costs.md', 'e
 
 /** Every block of commands of the pages by task, pasted in one terminal after the first blocks of the README. */
 describe('the pages by task', () => {
-  const reader = new PageReader();
+  const platform = sharedPlatform();
+  const reader = new PageReader(GIVEN_VARIABLES);
 
   beforeAll(async () => {
     if (kubectl === undefined) return leaveOut('kubectl');
-    // a reader of these pages has them
-    for (const name of GIVEN_VARIABLES) process.env[name] = 'given';
-    await reader.begin();
+    await reader.begin(platform.dataFolder);
     const [, deploy] = pageBlocks(join(repository, 'README.md'));
     if (deploy) await reader.paste(deploy);
   });

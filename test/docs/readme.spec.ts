@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { findKubectl, leaveOut } from '../support/kubectl.js';
 import { repository } from '../support/platform.js';
+import { sharedPlatform } from '../support/shared-platform.js';
 import { type PageBlock, pageBlocks, START } from './page-blocks.js';
 import { PageReader } from './page-reader.js';
 
@@ -9,12 +10,13 @@ const kubectl = findKubectl();
 
 /** Every block of the README, pasted in its order into one terminal; ids are found by the blocks alone. */
 describe('the README', () => {
+  const platform = sharedPlatform();
   const reader = new PageReader();
   const [first, ...blocks] = pageBlocks(join(repository, 'README.md'));
 
   beforeAll(async () => {
     if (kubectl === undefined) leaveOut('kubectl');
-    else await reader.begin();
+    else await reader.begin(platform.dataFolder);
   });
   afterAll(() => reader.end());
 

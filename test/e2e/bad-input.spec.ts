@@ -6,14 +6,9 @@ import { KubeClient, loadKubeConnection } from '#lib/kube';
 import { RESOURCES } from '#lib/resources';
 import { waitFor } from '#lib/testing';
 import { findKubectl, Kubectl, leaveOut } from '../support/kubectl.js';
-import {
-  newDataFolder,
-  type Platform,
-  removeDataFolder,
-  repository,
-  startPlatform,
-} from '../support/platform.js';
+import { repository } from '../support/platform.js';
 import { Rest } from '../support/rest.js';
+import { sharedPlatform } from '../support/shared-platform.js';
 
 interface Problem {
   loc: (string | number)[];
@@ -40,14 +35,12 @@ const GOOD = {
 
 /** What a new user gets wrong, and what the platform says to it. */
 describe('bad input', () => {
-  const dataFolder = newDataFolder();
+  const platform = sharedPlatform();
   const binary = findKubectl();
-  let platform: Platform;
   let rest: Rest;
   let deployment: Deployment;
 
   beforeAll(async () => {
-    platform = await startPlatform(dataFolder);
     rest = new Rest(platform.credentials);
     const created = await rest.post<Deployment>('/v2/deployments', GOOD);
     expect(created.status).toBe(201);
@@ -61,11 +54,6 @@ describe('bad input', () => {
         ).body.status === 'DEPLOYED',
       { what: 'the good deployment' },
     );
-  });
-
-  afterAll(async () => {
-    await platform.stop();
-    removeDataFolder(dataFolder);
   });
 
   function places(refusal: Refusal): string[] {
@@ -194,7 +182,7 @@ describe('bad input', () => {
   });
 
   it('says why a graph does not load, and the old revision goes on serving', async () => {
-    const folder = join(dataFolder, 'broken-agent');
+    const folder = join(platform.dataFolder, 'broken-agent');
     mkdirSync(folder);
     writeFileSync(join(folder, 'langgraph.json'), JSON.stringify({ graphs: { agent: './agent.ts:graph' } }));
     writeFileSync(
@@ -204,7 +192,7 @@ describe('bad input', () => {
     const addImage = (): string =>
       execFileSync(
         process.execPath,
-        ['bin/agentplane.js', 'image', 'add', 'broken-agent', folder, '--data', dataFolder],
+        ['bin/agentplane.js', 'image', 'add', 'broken-agent', folder, '--data', platform.dataFolder],
         { cwd: repository, encoding: 'utf8' },
       );
     expect(addImage()).toContain('Use it as "imageUri: broken-agent"');
@@ -230,7 +218,7 @@ describe('bad input', () => {
     if (binary) {
       // its pods are gone, what they printed is not
       const kubectl = new Kubectl(binary, platform.credentials.kubeconfig);
-      const args = ['get', 'configmap', 'good-00002-output', '-n', 'ws-default', '-o', 'json'];
+      const args = ['get', 'configmap', 'good-00002-output', '-o', 'json'];
       const kept = await waitFor(async () => {
         const { code, stdout } = await kubectl.try(args);
         return code === 0 && stdout;
@@ -302,7 +290,7 @@ describe('bad input', () => {
     // 1: one thing is not as it should be
     const status = spawnSync(
       process.execPath,
-      ['bin/agentplane.js', 'status', '-o', 'json', '--data', dataFolder],
+      ['bin/agentplane.js', 'status', '-o', 'json', '--data', platform.dataFolder],
       { cwd: repository, encoding: 'utf8' },
     );
     expect(status.status).toBe(1);

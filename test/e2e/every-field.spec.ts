@@ -4,6 +4,7 @@ import { waitFor } from '#lib/testing';
 import { findKubectl, findRealKubernetes, Kubectl, leaveOut } from '../support/kubectl.js';
 import { newDataFolder, type Platform, removeDataFolder, startPlatform } from '../support/platform.js';
 import { RealCluster } from '../support/real-cluster.js';
+import { sharedPlatform } from '../support/shared-platform.js';
 
 const realHome = findRealKubernetes();
 const binary = findKubectl();
@@ -49,16 +50,22 @@ const HOMES = [
 ];
 
 describe.each(HOMES)('a deployment with every field on $name', ({ name, isReal, isThere }) => {
+  const shared = isReal || !isThere ? undefined : sharedPlatform();
   const dataFolder = newDataFolder();
   let cluster: RealCluster | undefined;
-  let platform: Platform | undefined;
+  let own: Platform | undefined;
+  let platform: Pick<Platform, 'credentials'>;
   let kubectl: Kubectl;
+
+  async function startOwn(): Promise<Platform> {
+    cluster = RealCluster.up(realHome ?? '');
+    own = await startPlatform(dataFolder, { more: ['--kubeconfig', cluster.kubeconfig] });
+    return own;
+  }
 
   beforeAll(async () => {
     if (!isThere) return leaveOut(name);
-    if (isReal) cluster = RealCluster.up(realHome ?? '');
-    const more = cluster ? ['--kubeconfig', cluster.kubeconfig] : [];
-    platform = await startPlatform(dataFolder, { more });
+    platform = shared ?? (await startOwn());
     const program = isReal ? join(realHome ?? '', 'bin', 'kubectl') : (binary ?? '');
     kubectl = new Kubectl(program, platform.credentials.kubeconfig);
     await kubectl.run(['create', 'serviceaccount', 'mine']);
@@ -66,7 +73,7 @@ describe.each(HOMES)('a deployment with every field on $name', ({ name, isReal, 
   });
 
   afterAll(async () => {
-    await platform?.stop();
+    await own?.stop();
     cluster?.down();
     removeDataFolder(dataFolder);
   });
@@ -136,7 +143,7 @@ describe.each(HOMES)('a deployment with every field on $name', ({ name, isReal, 
       expect(pod).toBe('mine');
 
       const apiUrl = await read('adep', 'every', '-o', 'jsonpath={.status.url}');
-      const apiKey = platform?.credentials.apiKey ?? '';
+      const apiKey = platform.credentials.apiKey;
       const client = new Client({ apiUrl, apiKey, callerOptions: { maxRetries: 0 } });
       const input = { messages: [{ role: 'user', content: 'what is 2 + 40?' }] };
       expect(JSON.stringify(await client.runs.wait(null, 'agent', { input }))).toContain('42');

@@ -5,6 +5,7 @@ import { promisify } from 'node:util';
 import { type Client } from '@langchain/langgraph-sdk';
 import { Client as TraceClient } from 'langsmith';
 import { waitFor } from '#lib/testing';
+import { agentplane } from '../cli/agentplane.js';
 import { findKubectl, Kubectl, leaveOut } from '../support/kubectl.js';
 import {
   newDataFolder,
@@ -268,6 +269,16 @@ describe('first light', () => {
         },
         { what: 'the agent to answer again' },
       );
+    });
+
+    it('stops by a command, which waits until it has stopped', async () => {
+      const attempt = (word: string) => agentplane([word, '--data', dataFolder]);
+      const ended = await attempt('down');
+      expect([ended.code, ended.output]).toEqual([0, `platform over ${dataFolder} stopped\n`]);
+      expect(await platform.stop()).toBe(0);
+      expect((await attempt('status')).code).toBe(4);
+      const again = await attempt('down');
+      expect([again.code, again.complaint]).toEqual([0, expect.stringContaining('nothing to stop')]);
     });
   });
 });

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { waitFor } from '#lib/testing';
 import { findKubectl, Kubectl, leaveOut } from '../support/kubectl.js';
-import { newDataFolder, type Platform, removeDataFolder, startPlatform } from '../support/platform.js';
+import { sharedPlatform } from '../support/shared-platform.js';
 import { ArgoHealth, type Checked, FluxHealth } from './health-checks.js';
 
 const binary = findKubectl();
@@ -64,17 +64,7 @@ function fieldsOf(value: object): object {
 }
 
 (binary ? describe : describe.skip)('a repository of manifests', () => {
-  const dataFolder = newDataFolder();
-  let platform: Platform;
-
-  beforeAll(async () => {
-    platform = await startPlatform(dataFolder);
-  });
-
-  afterAll(async () => {
-    await platform.stop();
-    removeDataFolder(dataFolder);
-  });
+  const platform = sharedPlatform();
 
   describe.each(TOOLS)('a manifest applied by $tool', (tool) => {
     const { manager, workspace, labels } = tool;

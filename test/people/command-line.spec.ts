@@ -2,28 +2,16 @@ import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { agentplane, type Ending } from '../cli/agentplane.js';
-import {
-  newDataFolder,
-  type Platform,
-  removeDataFolder,
-  repository,
-  startPlatform,
-} from '../support/platform.js';
+import { repository } from '../support/platform.js';
+import { sharedPlatform } from '../support/shared-platform.js';
 
 /** Where people who know nothing but `--help` stopped, each mended. */
 describe('agentplane for a person who knows --help alone', () => {
-  let platform: Platform;
+  const platform = sharedPlatform();
   const folder = mkdtempSync(join(tmpdir(), 'agentplane-people-'));
 
-  beforeAll(async () => {
-    platform = await startPlatform(newDataFolder());
-    await run('deploy', 'sample-agent');
-  });
-  afterAll(async () => {
-    await platform?.stop();
-    removeDataFolder(platform?.dataFolder);
-    rmSync(folder, { recursive: true, force: true });
-  });
+  beforeAll(() => run('deploy', 'sample-agent'));
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
   function attempt(...words: string[]): Promise<Ending> {
     return agentplane([...words, '--data', platform.dataFolder]);

@@ -1,11 +1,8 @@
-import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { KubeClient, loadKubeConnection } from '#lib/kube';
-import { CONDITION, DEFAULT_LISTENER, isConditionTrue, RESOURCES } from '#lib/resources';
-import { waitFor } from '#lib/testing';
 import { newDataFolder, type Platform, removeDataFolder, startPlatform } from '../support/platform.js';
-import { Rest } from '../support/rest.js';
+import { makeWorkspace } from '../support/workspace.js';
 import { fillTenant, type Tenant } from './tenant.js';
 import { Transcript } from './transcript.js';
 
@@ -25,8 +22,6 @@ export interface Arena {
 /** Gives the arena once `beforeAll` has opened it. */
 export type FindArena = () => Arena;
 
-const ATTACKER = 'attacker';
-
 /** Starts a platform and fills it. */
 export async function openArena(): Promise<Arena> {
   return fillArena(await startPlatform(newDataFolder()));
@@ -39,11 +34,11 @@ async function fillArena(platform: Platform): Promise<Arena> {
     name: 'victim',
     namespace: 'ws-default',
     tenantId: credentials.tenantId,
-    workspaceKey: credentials.apiKey,
+    apiKey: credentials.apiKey,
   };
   const [victim, attacker] = await Promise.all([
     fillTenant(first, credentials, kube),
-    makeWorkspace(platform, kube).then((draft) => fillTenant(draft, credentials, kube)),
+    makeWorkspace(credentials, kube, 'attacker').then((draft) => fillTenant(draft, credentials, kube)),
   ]);
   return {
     platform,
@@ -59,36 +54,4 @@ async function fillArena(platform: Platform): Promise<Arena> {
       removeDataFolder(dataFolder);
     },
   };
-}
-
-/** A second workspace with a listener and its first key. */
-async function makeWorkspace({ credentials, dataFolder }: Platform, kube: KubeClient) {
-  const tenantId = randomUUID();
-  await kube.create(RESOURCES.Workspace, {
-    metadata: { name: ATTACKER },
-    spec: { tenantId, displayName: 'Attacker', plan: 'enterprise' },
-  });
-  const namespace = await waitFor(
-    async () => {
-      const { status } = await kube.get(RESOURCES.Workspace, { name: ATTACKER });
-      return isConditionTrue(status?.conditions, CONDITION.ready) && status?.namespace;
-    },
-    { what: 'the namespace of the workspace' },
-  );
-  await kube.create(RESOURCES.Listener, {
-    metadata: { name: DEFAULT_LISTENER, namespace },
-    spec: { computeType: 'cluster', computeId: 'local' },
-  });
-  const { operatorKey } = JSON.parse(readFileSync(join(dataFolder, 'credentials.json'), 'utf8')) as {
-    readonly operatorKey: string;
-  };
-  const operator = new Rest({ restUrl: credentials.restUrl, apiKey: operatorKey, tenantId });
-  const workspaceKey = await waitFor(
-    async () => {
-      const { status, body } = await operator.post<{ readonly key: string }>('/api/v1/api-key', {});
-      return status === 200 || status === 201 ? body.key : undefined;
-    },
-    { what: 'the first key' },
-  );
-  return { name: ATTACKER, namespace, tenantId, workspaceKey };
 }

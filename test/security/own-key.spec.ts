@@ -3,8 +3,8 @@ import { Client } from '@langchain/langgraph-sdk';
 import { KubeClient, loadKubeConnection } from '#lib/kube';
 import { platformSecretName, RESOURCES, SECRETS } from '#lib/resources';
 import { waitFor } from '#lib/testing';
-import { newDataFolder, type Platform, removeDataFolder, startPlatform } from '../support/platform.js';
 import { Rest } from '../support/rest.js';
+import { sharedPlatform } from '../support/shared-platform.js';
 
 interface Deployment {
   readonly id: string;
@@ -18,24 +18,17 @@ interface Project {
 
 /** What an attacker can do who read the environment of an agent. */
 describe("a deployment's own key", () => {
-  const dataFolder = newDataFolder();
-  let platform: Platform;
+  const platform = sharedPlatform();
   let rest: Rest;
   let stolen: Rest;
   /** Addresses of the agents, by name. */
   const agents = new Map<string, string>();
 
   beforeAll(async () => {
-    platform = await startPlatform(dataFolder);
     rest = new Rest(platform.credentials);
     // the wire's name is not the object's name
     for (const name of ['First Agent', 'second']) agents.set(name, await deploy(name));
     stolen = new Rest({ ...platform.credentials, apiKey: await ownKey('First Agent') });
-  });
-
-  afterAll(async () => {
-    await platform.stop();
-    removeDataFolder(dataFolder);
   });
 
   async function deploy(name: string): Promise<string> {

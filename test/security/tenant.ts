@@ -5,6 +5,7 @@ import { platformSecretName, RESOURCES, SECRETS } from '#lib/resources';
 import { waitFor } from '#lib/testing';
 import type { Credentials } from '../support/platform.js';
 import { Rest } from '../support/rest.js';
+import type { Workspace } from '../support/workspace.js';
 
 /** Ids of what a tenant owns, by the names of the path parameters of the interface. */
 export interface TenantIds {
@@ -57,22 +58,15 @@ export interface Tenant {
   readonly secret: string;
 }
 
-export interface TenantDraft {
-  readonly name: string;
-  readonly namespace: string;
-  readonly tenantId: string;
-  readonly workspaceKey: string;
-}
-
 type Body = Readonly<Record<string, unknown>>;
 
 /** Fills a workspace until everything in it has settled. */
 export async function fillTenant(
-  draft: TenantDraft,
+  draft: Workspace,
   credentials: Credentials,
   kube: KubeClient,
 ): Promise<Tenant> {
-  const { name, namespace, tenantId, workspaceKey } = draft;
+  const { name, namespace, tenantId, apiKey: workspaceKey } = draft;
   const rest = new Rest({ restUrl: credentials.restUrl, apiKey: workspaceKey, tenantId });
   const secret = `canary-${name}-${randomUUID()}`;
   const project = `${name} agent`;

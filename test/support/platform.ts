@@ -8,6 +8,8 @@ export interface Credentials {
   readonly restUrl: string;
   readonly apiKey: string;
   readonly tenantId: string;
+  /** Manages the API keys of every workspace. */
+  readonly operatorKey: string;
   readonly kubeconfig: string;
   readonly metrics: Readonly<Record<string, string>>;
   readonly objectStore: {

@@ -11,6 +11,7 @@ export { quietFor } from './quiet-for.js';
 export { selfSigned } from './self-signed.js';
 export { sendRaw, type RawAnswer } from './send-raw.js';
 export { sendUnread } from './send-unread.js';
+export { stopWithProcess } from './shared-server.js';
 export { type SteppedClock, steppedClock } from './stepped-clock.js';
 export { temporaryFolder } from './temporary-folder.js';
 export { hasRealKubernetes, testApiServer, type TestApiServer } from './test-api-server.js';
