@@ -15,8 +15,10 @@ prototype.createContextualFragment = function (html) {
     queueMicrotask(() => window.document.body.appendChild(script.cloneNode()));
   return fragment;
 };
-// React looks for the globals of a page when it is loaded
+// React looks for the globals of a page when it is loaded; where consoles have timeStamp it also reads all members of the
+// values of hooks, some of which throw
 Object.assign(globalThis, { window, document: window.document });
+Object.assign(console, { timeStamp: undefined });
 const { createRoot } = await import('react-dom/client');
 const { flushSync } = await import('react-dom');
 
