@@ -16,11 +16,8 @@ import { UI_ROWS } from './rows/ui-rows.js';
 import { OPEN_DEFECTS } from './open-defects.js';
 import type { Needs, Row, Target } from './target.js';
 
-/** What is read while runs are at work. */
-export const STREAMING_ROWS: readonly Row[] = [...STREAM_ROWS, ...READING_ROWS, ...PROTOCOL_ROWS];
-
 export const ROWS: readonly Row[] = [
-  ...[...ASSISTANT_ROWS, ...THREAD_ROWS, ...RUN_ROWS, ...STREAMING_ROWS],
+  ...[...ASSISTANT_ROWS, ...THREAD_ROWS, ...RUN_ROWS, ...STREAM_ROWS, ...READING_ROWS, ...PROTOCOL_ROWS],
   ...[...STORE_ROWS, ...CRON_ROWS, ...HTTP_ROWS, ...AUTH_ROWS],
   ...[...A2A_ROWS, ...MCP_ROWS, ...REMOTE_GRAPH_ROWS, ...REACT_ROWS, ...UI_ROWS, ...PYTHON_ROWS],
 ];

@@ -2,10 +2,9 @@ import type { TestPostgres } from '#lib/testing';
 import { hasRedis, RedisServer } from '../../../apps/agent-server/testdata/redis-server.js';
 import { checkConformance } from './conformance.js';
 import { Replicas } from './replicas.js';
-import type { Row } from './target.js';
 
-/** Registers rows, all by default, against replicas that share a Redis. Call it once in a file, at its top. */
-export function checkRedisConformance(postgres: TestPostgres, count: number, rows?: readonly Row[]): void {
+/** Registers all rows against replicas that share a Redis. Call it once in a file, at its top. */
+export function checkRedisConformance(postgres: TestPostgres, count: number): void {
   if (!hasRedis) return it.skip(`${count} with a Redis (left out: no redis-server)`, () => undefined);
   let redis: RedisServer;
   let replicas: Replicas;
@@ -20,5 +19,5 @@ export function checkRedisConformance(postgres: TestPostgres, count: number, row
     await redis?.stop();
   });
 
-  checkConformance(() => replicas.target, ['guarded', 'tuned'], rows);
+  checkConformance(() => replicas.target, ['guarded', 'tuned']);
 }

@@ -12,3 +12,7 @@ beforeAll(async () => {
 afterAll(() => replicas?.stop());
 
 checkConformance(() => replicas.target, ['guarded', 'tuned']);
+
+it('has a row with an answer for every operation', async () => {
+  expect(await replicas.unanswered()).toEqual([]);
+});
