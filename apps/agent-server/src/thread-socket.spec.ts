@@ -104,22 +104,6 @@ async function refusal(threadId: string, opening: Opening): Promise<[number, str
 }
 
 describe('the thread stream of the client over a WebSocket', () => {
-  it('shows the messages, the states and the result of a run', async () => {
-    const thread = server
-      .client()
-      .threads.stream(randomUUID(), { assistantId: 'chat', transport: 'websocket' });
-    const texts: string[] = [];
-    const reading = (async () => {
-      for await (const message of thread.messages) texts.push(await message.text);
-    })();
-    await thread.run.start({ input: { messages: [{ role: 'user', content: 'hello' }] } });
-    const output = (await thread.output) as { messages: { text: string }[] };
-    await reading;
-    expect(output.messages.map(({ text }) => text)).toEqual(['hello', 'one two']);
-    expect(texts).toContain('one two');
-    await thread.close();
-  });
-
   it('stops for a question, goes on with the answer, and reads the state and the tree', async () => {
     const thread = server
       .client()

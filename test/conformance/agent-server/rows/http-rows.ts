@@ -6,6 +6,8 @@ import { type Row, rowsOf, type Target } from '../target.js';
 const ABSENT = '6f7f0f43-0b1c-4f0e-9f0e-222222222222';
 const RUN = { assistant_id: 'counter', input: {} };
 
+const json = (body: unknown): RawRequest => ({ body });
+
 async function made(target: Target, path: string, body: unknown = {}): Promise<Record<string, string>> {
   const answer = await send(target, 'POST', path, { body });
   expect([answer.status, answer.text]).toEqual([200, expect.any(String)]);
@@ -60,6 +62,37 @@ const ROUTES: readonly Row[] = rowsOf('raw HTTP', {
     const listed = await send(target, 'GET', `/threads/${id}/history?limit=2`);
     expect(listed.body).toHaveLength(2);
     expect(await made(target, `/threads/${id}/history`, { limit: 2 })).toEqual(listed.body);
+  },
+  'shows of a state what is asked for, of the values too': async (target) => {
+    const { thread_id: id } = await made(target, '/threads');
+    await made(target, `/threads/${id}/runs/wait`, { ...RUN, input: { waitMs: 7 } });
+    const look = async (path: string): Promise<unknown> =>
+      (await send(target, 'GET', `/threads/${id}/state${path}`)).body;
+    const { checkpoint } = (await look('')) as { checkpoint: { checkpoint_id: string } };
+    const steps = ['step 1'];
+    expect(await look('?select=next&select=values.steps')).toEqual({ values: { steps }, next: [] });
+    expect(await look('?select=values')).toEqual({ values: { steps, waitMs: 7 } });
+    expect(await look(`/${checkpoint.checkpoint_id}?select=values.absent`)).toEqual({ values: {} });
+    const asked = { checkpoint, select: ['checkpoint'] };
+    expect(await made(target, `/threads/${id}/state/checkpoint`, asked)).toEqual({ checkpoint });
+    const newest = { limit: 1, select: ['created_at', 'values.waitMs'] };
+    expect(await made(target, `/threads/${id}/history`, newest)).toEqual([
+      { created_at: expect.any(String) as unknown, values: { waitMs: 7 } },
+    ]);
+    const msg: unknown = expect.stringMatching(/^must be values, next, .* values\.KEY/);
+    expect(await look('?select=value')).toMatchObject({ detail: [{ loc: ['query', 'select', 0], msg }] });
+  },
+  'names the field of a configuration that no run can have': async (target) => {
+    for (const config of [{ tags: 'a' }, { recursion_limit: '9' }, { configurable: [] }]) {
+      const { status, body } = await send(
+        target,
+        'POST',
+        '/assistants',
+        json({ graph_id: 'counter', config }),
+      );
+      const loc = ['body', 'config', ...Object.keys(config)];
+      expect([status, body]).toMatchObject([422, { detail: [{ loc }] }]);
+    }
   },
   'shows the reasons for which a run waits': async (target) => {
     const { thread_id: id } = await made(target, '/threads');
@@ -175,9 +208,9 @@ const TUNED: readonly Row[] = rowsOf(
 );
 
 type Refusal = readonly [title: string, status: number, method: string, path: string, asked?: RawRequest];
-const json = (body: unknown): RawRequest => ({ body });
-
 const FORM: RawRequest = { text: 'a=b', headers: { 'content-type': 'application/x-www-form-urlencoded' } };
+
+const ELEVEN = Object.fromEntries(Array.from({ length: 11 }, (_, n) => [`path ${n}`, 'values']));
 
 /** Everything that is refused, with `detail` for people. */
 const REFUSALS: readonly Refusal[] = [
@@ -191,6 +224,7 @@ const REFUSALS: readonly Refusal[] = [
   ['streaming on a thread that does not exist', 404, 'POST', `/threads/${ABSENT}/runs/stream`, json(RUN)],
   ['a run that does not exist', 404, 'GET', `/runs/${ABSENT}`],
   ['a run that does not exist on its thread', 404, 'GET', `/threads/${ABSENT}/runs/${ABSENT}`],
+  ['the runs of a thread that does not exist', 404, 'GET', `/threads/${ABSENT}/runs`],
   ['joining a run that does not exist', 404, 'GET', `/threads/${ABSENT}/runs/${ABSENT}/join`],
   ['the stream of a run that does not exist', 404, 'GET', `/threads/${ABSENT}/runs/${ABSENT}/stream`],
   ['the stream of a thread that does not exist', 404, 'GET', `/threads/${ABSENT}/stream`],
@@ -198,10 +232,25 @@ const REFUSALS: readonly Refusal[] = [
   ['a run of an assistant that does not exist', 404, 'POST', '/runs', json({ assistant_id: 'absent' })],
   ['an assistant that does not exist', 404, 'GET', `/assistants/${ABSENT}`],
   ['the graph of an assistant that does not exist', 404, 'GET', '/assistants/absent/graph'],
+  [
+    'a change of an assistant that does not exist',
+    404,
+    'PATCH',
+    `/assistants/${ABSENT}`,
+    json({ name: 'x' }),
+  ],
+  [
+    'the versions of an assistant that does not exist',
+    404,
+    'POST',
+    `/assistants/${ABSENT}/versions`,
+    json({}),
+  ],
   ['an assistant of a graph that does not exist', 404, 'POST', '/assistants', json({ graph_id: 'absent' })],
   ['a cron that does not exist', 404, 'PATCH', `/runs/crons/${ABSENT}`, json({ enabled: false })],
   ['a route that does not exist', 404, 'GET', '/absent'],
   ['a body without an assistant', 422, 'POST', '/runs', json({ input: {} })],
+  ['waiting without an assistant', 422, 'POST', '/runs/wait', json({ input: {} })],
   ['a stream mode that does not exist', 422, 'POST', '/runs', json({ ...RUN, stream_mode: 'telepathy' })],
   ['a strategy that does not exist', 422, 'POST', '/runs', json({ ...RUN, multitask_strategy: 'hope' })],
   ['a durability that does not exist', 422, 'POST', '/runs', json({ ...RUN, durability: 'sometimes' })],
@@ -210,10 +259,14 @@ const REFUSALS: readonly Refusal[] = [
   ['a recursion limit of zero', 422, 'POST', '/runs', json({ ...RUN, config: { recursion_limit: 0 } })],
   ['a thread id that is no uuid', 422, 'POST', '/threads', json({ thread_id: 'abc' })],
   ['a thread id in the path that is no uuid', 422, 'GET', '/threads/abc'],
+  ['a run on a thread id that is no uuid', 422, 'POST', '/threads/abc/runs', json(RUN)],
   ['metadata that are a list', 422, 'POST', '/threads', json({ metadata: [1] })],
   ['a status that does not exist', 422, 'POST', '/threads/search', json({ status: 'lazy' })],
   ['a page of nothing', 422, 'POST', '/threads/search', json({ limit: 0 })],
   ['a page before the first', 422, 'POST', '/assistants/search', json({ offset: -1 })],
+  ['a field that threads do not have', 422, 'POST', '/threads/search', json({ select: ['nope'] })],
+  ['a path that is none', 422, 'POST', '/threads/search', json({ extract: { a: 'values..x' } })],
+  ['more paths than ten', 422, 'POST', '/threads/search', json({ extract: ELEVEN })],
   ['a column that does not exist', 422, 'POST', '/assistants/search', json({ sort_by: 'config' })],
   ['an item without a key', 422, 'PUT', '/store/items', json({ namespace: ['a'], value: {} })],
   [
@@ -245,6 +298,13 @@ const REFUSALS: readonly Refusal[] = [
     'POST',
     `/threads/${ABSENT}/stream/events`,
     json({ channels: ['x'] }),
+  ],
+  [
+    'the stream of a thread id that is no uuid',
+    422,
+    'POST',
+    '/threads/x/stream/events',
+    json({ channels: ['values'] }),
   ],
   ['a cancelling of no runs', 422, 'POST', '/runs/cancel', json({})],
   [

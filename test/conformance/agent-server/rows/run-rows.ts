@@ -1,7 +1,7 @@
 import type { Client } from '@langchain/langgraph-sdk';
 import { randomUUID } from 'node:crypto';
 import { waitFor } from '#lib/testing';
-import { sdkRows, statusOf } from '../clients/sdk-client.js';
+import { collect, sdkRows, statusOf } from '../clients/sdk-client.js';
 
 const LONG = { waitMs: 60_000 };
 const HELLO = { messages: [{ role: 'user', content: 'hello' }] };
@@ -34,6 +34,7 @@ const LIFE = sdkRows({
     const { run_id } = await client.runs.create(thread_id, 'counter', { input: {} });
     await client.runs.join(thread_id, run_id);
     expect(await client.runs.join(thread_id, run_id)).toMatchObject({ steps: ['step 1'] });
+    expect(await collect(client.runs.joinStream(thread_id, run_id))).toEqual([]);
   },
   'names the run of an answer that is its output': async (client) => {
     const { thread_id } = await client.threads.create();
@@ -44,6 +45,7 @@ const LIFE = sdkRows({
   },
   'lists runs newest first, by status and page by page': async (client) => {
     const { thread_id } = await client.threads.create();
+    expect(await client.runs.list(thread_id)).toEqual([]);
     const ids: string[] = [];
     for (let n = 0; n < 3; n++) {
       const { run_id } = await client.runs.create(thread_id, 'counter', { input: {} });
@@ -55,6 +57,8 @@ const LIFE = sdkRows({
     expect(second?.run_id).toBe(ids[1]);
     expect(await client.runs.list(thread_id, { status: 'error' })).toEqual([]);
     expect(await client.runs.list(thread_id, { status: 'success' })).toHaveLength(3);
+    const selected = await client.runs.list(thread_id, { limit: 1, select: ['status', 'thread_id'] });
+    expect(selected).toEqual([{ status: 'success', thread_id }]);
   },
   'deletes a run that has ended, and none at work': async (client) => {
     const { threadId, runId } = await atWork(client);
@@ -217,7 +221,7 @@ const CANCELLING = sdkRows({
     const { thread_id } = await client.threads.create();
     const { run_id } = await client.runs.create(thread_id, 'counter', { input: {} });
     await client.runs.join(thread_id, run_id);
-    await client.runs.cancel(thread_id, run_id, true);
+    for (const wait of [false, true]) await client.runs.cancel(thread_id, run_id, wait);
     expect((await client.runs.get(thread_id, run_id)).status).toBe('success');
   },
 });
@@ -240,6 +244,9 @@ const QUESTIONS = sdkRows({
     const done = await client.runs.wait(thread_id, 'asking', { command: { resume: 'red' } });
     expect((done as { messages: { content: string }[] }).messages.at(-1)?.content).toBe('painted red');
     expect((await client.threads.get(thread_id)).status).toBe('idle');
+    expect(await client.runs.wait(null, 'asking', { input: HELLO })).toMatchObject({
+      __interrupt__: [{ value: 'Which colour?' }],
+    });
   },
   'answers two questions by their ids': async (client) => {
     const { thread_id } = await client.threads.create();

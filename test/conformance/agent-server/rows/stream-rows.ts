@@ -114,10 +114,8 @@ const streamed = (client: Client, threadId: string | null, { graph, input }: Cas
     : collect(client.runs.stream(threadId, graph, { input, streamMode: mode }));
 
 function expectCase(parts: readonly StreamPart[], { events, check }: Case): void {
-  expect(parts[0]).toMatchObject({
-    event: 'metadata',
-    data: { run_id: expect.any(String) as unknown, attempt: 1 },
-  });
+  expect(parts[0]?.event).toBe('metadata');
+  expect(parts[0]?.data).toEqual({ run_id: expect.any(String) as unknown, attempt: 1 });
   expect(new Set(named(parts).slice(1))).toEqual(new Set(events));
   check(parts);
 }
@@ -149,17 +147,20 @@ export const STREAM_ROWS = [
     },
     'streams values where no mode is named': async (client) => {
       const parts = await collect(client.runs.stream(null, 'counter', { input: {} }));
-      expect(new Set(named(parts))).toEqual(new Set(['metadata', 'values']));
+      expect(named(parts)).toEqual(['metadata', 'values']);
     },
     'streams what a subgraph does under its namespace, only when asked to': async (client) => {
       const asked = { input: {}, streamMode: ['updates', 'values'] as ('updates' | 'values')[] };
+      const deep = { ...asked, streamSubgraphs: true };
       const { thread_id } = await client.threads.create();
-      const parts = await collect(
-        client.runs.stream(thread_id, 'nested', { ...asked, streamSubgraphs: true }),
-      );
-      const inner = named(parts).filter((name) => name.includes('|'));
-      expect(inner.length).toBeGreaterThan(0);
-      for (const name of inner) expect(name).toMatch(/^(updates|values)\|child:[0-9a-f-]+$/);
+      for (const parts of [
+        await collect(client.runs.stream(thread_id, 'nested', deep)),
+        await collect(client.runs.stream(null, 'nested', deep)),
+      ]) {
+        const inner = named(parts).filter((name) => name.includes('|'));
+        expect(inner.length).toBeGreaterThan(0);
+        for (const name of inner) expect(name).toMatch(/^(updates|values)\|child:[0-9a-f-]+$/);
+      }
       const { thread_id: other } = await client.threads.create();
       const plain = await collect(client.runs.stream(other, 'nested', asked));
       expect(named(plain).filter((name) => name.includes('|'))).toEqual([]);

@@ -43,6 +43,23 @@ const THREADS = sdkRows({
     expect(await threads.create({ threadId, graphId: 'slow' })).toMatchObject({ values: null });
     expect(await threads.getHistory(threadId)).toEqual([]);
   },
+  'takes several writes in one superstep, and commands': async ({ threads }) => {
+    const updates = [
+      { values: null, command: { update: { steps: ['second'] } }, asNode: 'second' },
+      { values: { steps: ['third'] }, asNode: 'third' },
+    ];
+    const made = await threads.create({ graphId: 'slow', supersteps: [...SUPERSTEPS, { updates }] });
+    expect(made.values).toMatchObject({ steps: ['given', 'first', 'second', 'third'] });
+  },
+  'takes no supersteps for a thread that exists, or for no graph': async ({ threads }) => {
+    const asked = { threadId: randomUUID(), graphId: 'slow', supersteps: SUPERSTEPS };
+    const first = await threads.create(asked);
+    expect(await threads.create({ ...asked, ifExists: 'do_nothing' })).toEqual(first);
+    expect(await statusOf(threads.create({ ...asked, ifExists: 'raise' }))).toBe(409);
+    await expect(threads.create({ graphId: 'absent', supersteps: SUPERSTEPS })).rejects.toMatchObject({
+      ...{ status: 400, message: expect.stringContaining('graph_id') as unknown },
+    });
+  },
   'creates a thread, changes its metadata and deletes it': async ({ threads }) => {
     const threadId = randomUUID();
     const made = await threads.create({ threadId, metadata: { colour: 'blue' } });
@@ -53,10 +70,9 @@ const THREADS = sdkRows({
       values: null,
     });
     expect(await threads.get(threadId)).toEqual(made);
-    expect((await threads.update(threadId, { metadata: { size: 1 } })).metadata).toEqual({
-      colour: 'blue',
-      size: 1,
-    });
+    const metadata = { colour: 'blue', size: 1 };
+    expect((await threads.update(threadId, { metadata: { size: 1 } })).metadata).toEqual(metadata);
+    expect(await threads.search({ ids: [threadId], metadata })).toHaveLength(1);
     await threads.delete(threadId);
     expect(await statusOf(threads.get(threadId))).toBe(404);
     expect(await statusOf(threads.delete(threadId))).toBe(404);
@@ -99,7 +115,15 @@ const THREADS = sdkRows({
   'copies a thread with its states, which go on apart': async (client) => {
     const first = await threadWithRuns(client, 2, { kept: 'yes' });
     const copy = (await client.threads.copy(first)) as unknown as { thread_id: string };
-    expect(copy).toMatchObject({ metadata: { kept: 'yes' }, values: { steps: ['step 1', 'step 2'] } });
+    expect(copy).toMatchObject({
+      ...{ status: 'idle', metadata: { kept: 'yes' }, values: { steps: ['step 1', 'step 2'] } },
+    });
+    const [history, copied] = [
+      await client.threads.getHistory(first, { limit: 20 }),
+      await client.threads.getHistory(copy.thread_id, { limit: 20 }),
+    ];
+    expect(copied.map(({ values }) => values)).toEqual(history.map(({ values }) => values));
+    expect(copied[0]?.checkpoint.thread_id).toBe(copy.thread_id);
     await client.runs.wait(copy.thread_id, 'counter', { input: {} });
     expect((await client.threads.getState<Steps>(first)).values.steps).toHaveLength(2);
     expect((await client.threads.getState<Steps>(copy.thread_id)).values.steps).toHaveLength(3);
@@ -127,6 +151,10 @@ const STATES = sdkRows({
     });
     const history = await client.threads.getHistory<Steps>(id, { limit: 100 });
     expect(history.map(({ values }) => values.steps?.length ?? 0)).toEqual([2, 1, 1, 1, 0, 0]);
+    expect(history.map(({ metadata }) => metadata?.['source'])).toEqual([
+      ...['loop', 'loop', 'input', 'loop', 'loop', 'input'],
+    ]);
+    expect(await client.threads.get(id)).toMatchObject({ status: 'idle', values: state.values });
     expect(history[0]?.checkpoint).toEqual(state.checkpoint);
     expect(history[1]?.checkpoint).toEqual(state.parent_checkpoint);
   },
@@ -171,14 +199,18 @@ const STATES = sdkRows({
     expect((await client.threads.getState<Steps>(id)).values.steps).toEqual(['step 1', 'fork']);
   },
   'refuses a change of the state under a run': async (client) => {
-    const { thread_id: id } = await client.threads.create();
-    await client.runs.create(id, 'counter', { input: {}, afterSeconds: 1_000 });
-    expect(await statusOf(client.threads.updateState(id, { values: { steps: ['no'] } }))).toBe(409);
+    for (const more of [{ input: { waitMs: 500 } }, { input: {}, afterSeconds: 1_000 }]) {
+      const { thread_id: id } = await client.threads.create();
+      await client.runs.create(id, 'slow', more);
+      expect(await statusOf(client.threads.updateState(id, { values: { steps: ['no'] } }))).toBe(409);
+    }
   },
   'marks the last state with metadata': async (client) => {
     const id = await threadWithRuns(client, 1);
     await client.threads.patchState(id, { reviewed: true });
     expect((await client.threads.getState(id)).metadata).toMatchObject({ reviewed: true });
+    const { thread_id: empty } = await client.threads.create();
+    expect(await statusOf(client.threads.patchState(empty, { reviewed: true }))).toBe(404);
   },
 });
 
@@ -186,9 +218,11 @@ const NEWER = newerSdkRows({
   'extracts values of threads by paths': async ({ threads }) => {
     const metadata = { mark: randomUUID(), list: [{ a: 1 }, { a: 2 }] };
     await threads.create({ metadata });
-    const extract = { last: 'metadata.list[-1].a', none: 'metadata.nothing' };
+    const extract = {
+      ...{ last: 'metadata.list[-1].a', none: 'metadata.nothing[3].x', proto: 'metadata.__proto__' },
+    };
     const found = await threads.search({ metadata: { mark: metadata.mark }, select: ['status'], extract });
-    expect(found).toEqual([{ status: 'idle', extracted: { last: 2, none: null } }]);
+    expect(found).toEqual([{ status: 'idle', extracted: { last: 2, none: null, proto: null } }]);
   },
   'prunes threads to their last state, or removes them': async (client) => {
     const [pruned, removed] = [await threadWithRuns(client, 2), await threadWithRuns(client, 1)];
@@ -219,6 +253,14 @@ const NEWER = newerSdkRows({
     expect((await statuses()).sort()).toEqual(['interrupted', 'pending', 'pending']);
     await runs.cancelMany({ threadId, status: 'pending' });
     expect(await statuses()).toEqual(['interrupted', 'interrupted', 'interrupted']);
+  },
+  'cancels more runs than one look finds': async ({ threads, runs }) => {
+    const { thread_id: threadId } = await threads.create();
+    const delayed = { input: {}, afterSeconds: 3_600 };
+    await Promise.all(Array.from({ length: 210 }, () => runs.create(threadId, 'counter', delayed)));
+    await runs.cancelMany({ threadId, status: 'all' });
+    expect(await runs.list(threadId, { status: 'pending' })).toEqual([]);
+    expect(await runs.list(threadId, { status: 'interrupted', limit: 1_000 })).toHaveLength(210);
   },
 });
 
