@@ -7,9 +7,9 @@ import { agentplane } from '../cli/agentplane.js';
 import { ChangedDeployment } from '../support/changed-deployment.js';
 import { HeldStream, type StreamPart } from '../support/held-stream.js';
 import { inParallel } from '../support/in-parallel.js';
+import { newDataFolder, type Platform, removeDataFolder, startPlatform } from '../support/platform.js';
 import { RequestLoad } from '../support/request-load.js';
 import { Rest } from '../support/rest.js';
-import { sharedPlatform, type SharedPlatform } from '../support/shared-platform.js';
 
 const AGENT = join(import.meta.dirname, 'testdata', 'pacing-agent');
 
@@ -69,16 +69,18 @@ function expectWhole({ heard }: HeldStream, steps: number): number {
 
 /** Declares the test of one size: a platform of this machine, requests and held streams during its rollouts. */
 export function itHasNoDowntime(size: ZeroDowntimeSize, withinMs: number): void {
-  const platform = sharedPlatform();
+  const dataFolder = newDataFolder();
   const broken = brokenCopy();
+  let platform: Platform;
   let deployment: ChangedDeployment;
 
   beforeAll(async () => {
+    platform = await startPlatform(dataFolder);
     for (const [image, folder] of [
       ['pacing', AGENT],
       ['broken', broken],
     ] as const) {
-      const added = await agentplane(['image', 'add', image, folder, '--data', platform.dataFolder]);
+      const added = await agentplane(['image', 'add', image, folder, '--data', dataFolder]);
       if (added.code !== 0) throw new Error(`image add exited with ${added.code}: ${added.complaint}`);
     }
     deployment = await ChangedDeployment.create(new Rest(platform.credentials), 'pacing', {
@@ -87,7 +89,11 @@ export function itHasNoDowntime(size: ZeroDowntimeSize, withinMs: number): void 
     });
   });
 
-  afterAll(() => rmSync(broken, { recursive: true, force: true }));
+  afterAll(async () => {
+    await platform?.stop();
+    removeDataFolder(dataFolder);
+    rmSync(broken, { recursive: true, force: true });
+  });
 
   async function call<T>(method: string, path: string, body?: unknown): Promise<T> {
     const answer = await fetch((await deployment.url()) + path, {
@@ -175,7 +181,7 @@ export function itHasNoDowntime(size: ZeroDowntimeSize, withinMs: number): void 
   });
 }
 
-function headersOf(platform: SharedPlatform, hasBody = false): Record<string, string> {
+function headersOf(platform: Platform, hasBody = false): Record<string, string> {
   const key = { 'x-api-key': platform.credentials.apiKey };
   return hasBody ? { ...key, 'content-type': 'application/json' } : key;
 }

@@ -9,7 +9,6 @@ import { SAMPLE_AGENT, ServerProcess } from '../testdata/start-server.js';
 interface Event {
   readonly event: string;
   readonly data: unknown;
-  readonly id?: string;
 }
 
 interface Steps {
@@ -38,23 +37,6 @@ async function collect(stream: AsyncIterable<unknown>): Promise<Event[]> {
   return events;
 }
 
-function names(events: readonly Event[]): string[] {
-  return events.map((event) => event.event);
-}
-
-async function json(path: string, init?: RequestInit): Promise<{ status: number; body: unknown }> {
-  const response = await fetch(`${server.url}${path}`, init);
-  return { status: response.status, body: await response.json() };
-}
-
-function post(path: string, body: unknown): Promise<{ status: number; body: unknown }> {
-  return json(path, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify(body),
-  });
-}
-
 async function active(threadId: string): Promise<string[]> {
   return (await client.runs.list(threadId))
     .map((run) => run.status)
@@ -62,61 +44,6 @@ async function active(threadId: string): Promise<string[]> {
 }
 
 describe('a run on a thread', () => {
-  it('continues from the state of the run before', async () => {
-    const { thread_id } = await client.threads.create();
-    expect(await client.runs.wait(thread_id, 'counter', { input: {} })).toMatchObject({ steps: ['step 1'] });
-    expect(await client.runs.wait(thread_id, 'counter', { input: {} })).toMatchObject({
-      steps: ['step 1', 'step 2'],
-    });
-    const state = await client.threads.getState<Steps>(thread_id);
-    expect(state.values.steps).toEqual(['step 1', 'step 2']);
-    expect(state.next).toEqual([]);
-    expect(state.checkpoint).toMatchObject({ thread_id, checkpoint_ns: '' });
-    expect(await client.threads.get(thread_id)).toMatchObject({
-      status: 'idle',
-      values: { steps: ['step 1', 'step 2'] },
-      metadata: { graph_id: 'counter' },
-    });
-    const history = await client.threads.getHistory<Steps>(thread_id, { limit: 10 });
-    expect(history.map((entry) => entry.metadata?.['source'])).toEqual([
-      'loop',
-      'loop',
-      'input',
-      'loop',
-      'loop',
-      'input',
-    ]);
-    expect(history.map((entry) => entry.values.steps.length)).toEqual([2, 1, 1, 1, 0, 0]);
-  });
-
-  it('streams its output in the modes that were asked for, metadata first', async () => {
-    const { thread_id } = await client.threads.create();
-    const one = await collect(client.runs.stream(thread_id, 'counter', { input: {}, streamMode: 'values' }));
-    expect(names(one)).toEqual(['metadata', 'values']);
-    expect(one[0]?.data).toEqual({ run_id: expect.any(String), attempt: 1 });
-    expect(one.map((event) => event.id)).toEqual(['1-0', '1-1']);
-    const many = await collect(
-      client.runs.stream(thread_id, 'counter', {
-        input: {},
-        streamMode: ['updates', 'tasks', 'debug', 'checkpoints'],
-      }),
-    );
-    expect(new Set(names(many))).toEqual(new Set(['metadata', 'updates', 'tasks', 'debug', 'checkpoints']));
-    expect(many.find((event) => event.event === 'updates')?.data).toEqual({ count: { steps: ['step 2'] } });
-    expect(JSON.stringify(many)).not.toMatch(/"__pregel_\w+":/);
-  });
-
-  it('answers with its own address', async () => {
-    const { thread_id } = await client.threads.create();
-    let created: unknown;
-    await client.runs.wait(thread_id, 'counter', { input: {}, onRunCreated: (run) => (created = run) });
-    const { run_id } = created as { run_id: string };
-    expect(created).toMatchObject({ thread_id });
-    expect(await client.runs.get(thread_id, run_id)).toMatchObject({ run_id, thread_id, status: 'success' });
-    await client.runs.delete(thread_id, run_id);
-    await expect(client.runs.get(thread_id, run_id)).rejects.toThrow(/404/);
-  });
-
   it('leaves no trace when it is rolled back', async () => {
     const { thread_id } = await client.threads.create();
     await client.runs.wait(thread_id, 'counter', { input: {} });
@@ -183,82 +110,21 @@ describe('a run on a thread', () => {
   });
 });
 
-describe('a join', () => {
-  it('shows only what comes after it, and the run with its attempt', async () => {
-    const { thread_id } = await client.threads.create();
-    const run = await client.runs.create(thread_id, 'slow', {
-      input: { waitMs: 250 },
-      streamMode: ['updates', 'custom'],
-    });
-    await waitFor(async () =>
-      (await client.threads.getState<Steps>(thread_id)).values.steps?.includes('first'),
-    );
-    const all = await collect(client.runs.joinStream(thread_id, run.run_id));
-    expect(all[0]).toMatchObject({ event: 'metadata', data: { run_id: run.run_id, attempt: 1 } });
-    const updates = all
-      .filter((event) => event.event === 'updates')
-      .map((event) => Object.keys(event.data as object)[0]);
-    expect(updates).toEqual(['second', 'third']);
-  });
-
-  it('filters by mode', async () => {
-    const { thread_id } = await client.threads.create();
-    const run = await client.runs.create(thread_id, 'slow', {
-      input: { waitMs: 60 },
-      streamMode: ['updates', 'custom'],
-    });
-    const events = await collect(client.runs.joinStream(thread_id, run.run_id, { streamMode: ['custom'] }));
-    expect(new Set(names(events))).toEqual(new Set(['metadata', 'custom']));
-  });
-
-  it('ends when the run has ended before', async () => {
-    const { thread_id } = await client.threads.create();
-    const run = await client.runs.create(thread_id, 'counter', { input: {} });
-    expect(await client.runs.join(thread_id, run.run_id)).toMatchObject({ steps: ['step 1'] });
-    expect(await client.runs.join(thread_id, run.run_id)).toMatchObject({ steps: ['step 1'] });
-    expect(await collect(client.runs.joinStream(thread_id, run.run_id))).toEqual([]);
-  });
+it('cancels all runs that wait, of one thread or of every one', async () => {
+  const delayed = { input: {}, afterSeconds: 3_600 };
+  const [first, second] = [await client.threads.create(), await client.threads.create()];
+  for (const { thread_id: id } of [first, second]) await client.runs.create(id, 'counter', delayed);
+  await client.runs.cancelMany({ threadId: first.thread_id, status: 'pending' });
+  expect((await client.runs.list(second.thread_id))[0]?.status).toBe('pending');
+  await client.runs.cancelMany({ status: 'all', action: 'rollback' });
+  expect(await client.runs.list(second.thread_id)).toEqual([]);
 });
 
 describe('a run without a thread', () => {
-  it('answers and leaves nothing behind', async () => {
-    const response = await fetch(`${server.url}/runs/wait`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ assistant_id: 'counter', input: {} }),
-    });
-    expect(await response.json()).toMatchObject({ steps: ['step 1'] });
-    const location = response.headers.get('content-location') ?? '';
-    expect(location).toMatch(/^\/runs\/[0-9a-f-]{36}$/);
-    expect((await json(location)).status).toBe(404);
-  });
-
-  it('streams, stops for interrupts and reaches into subgraphs like others', async () => {
-    const events = await collect(
-      client.runs.stream(null, 'nested', {
-        input: {},
-        streamMode: ['updates', 'values'],
-        streamSubgraphs: true,
-      }),
-    );
-    expect(names(events).some((name) => /^updates\|child:[0-9a-f-]+$/.test(name))).toBe(true);
-    expect(events.at(-1)?.data).toMatchObject({ steps: ['inner'] });
-    expect(await client.runs.wait(null, 'asking', { input: {} })).toMatchObject({
-      __interrupt__: [{ value: 'what now?' }],
-    });
-  });
-
   it('runs in the background too', async () => {
     const file = join(folder, 'background');
     await client.runs.create(null, 'slow', { input: { waitMs: 1, file } });
     await waitFor(() => readFileSync(file, 'utf8').trim().split('\n').length === 3);
-  });
-
-  it('keeps the thread of a run when on_completion is "keep"', async () => {
-    const { body } = await post('/runs', { assistant_id: 'counter', input: {}, on_completion: 'keep' });
-    const run = body as { thread_id: string; run_id: string };
-    await client.runs.join(run.thread_id, run.run_id);
-    expect((await client.threads.getState<Steps>(run.thread_id)).values.steps).toEqual(['step 1']);
   });
 
   it('ends also when there are more runs than places', async () => {
@@ -277,112 +143,15 @@ describe('a graph', () => {
   ])('loads a graph %s', async (_title, graph, config, steps) => {
     expect(await client.runs.wait(null, graph, { input: {}, config })).toMatchObject({ steps });
   });
-
-  it('finds the assistant of a graph by name and by id', async () => {
-    const found = await client.assistants.search({ graphId: 'slow' });
-    expect(found).toHaveLength(1);
-    const [assistant] = found;
-    expect(await client.assistants.get('slow')).toEqual(assistant);
-    expect(
-      await client.runs.wait(null, assistant?.assistant_id ?? '', { input: { waitMs: 1 } }),
-    ).toHaveProperty('steps');
-    expect((await client.assistants.getGraph('slow')).nodes.map((node) => node.id)).toContain('second');
-  });
-
-  it('configures a graph as further assistants', async () => {
-    const made = await client.assistants.create({
-      graphId: 'made',
-      config: { configurable: { word: 'mine' } },
-      name: 'Mine',
-    });
-    expect(await client.runs.wait(null, made.assistant_id, { input: {} })).toMatchObject({ steps: ['mine'] });
-    await client.assistants.delete(made.assistant_id);
-    await expect(client.runs.wait(null, made.assistant_id, { input: {} })).rejects.toThrow(/404/);
-  });
-});
-
-describe('a thread', () => {
-  it('makes a thread with a given id, finds, changes and removes it', async () => {
-    const thread_id = '6f7f0f43-0b1c-4f0e-9f0e-111111111111';
-    await client.threads.create({ threadId: thread_id, metadata: { color: 'blue' } });
-    await expect(client.threads.create({ threadId: thread_id })).rejects.toThrow(/409/);
-    expect(
-      (await client.threads.create({ threadId: thread_id, ifExists: 'do_nothing' })).metadata,
-    ).toMatchObject({ color: 'blue' });
-    await client.threads.update(thread_id, { metadata: { size: 1 } });
-    expect(await client.threads.search({ metadata: { color: 'blue', size: 1 } })).toHaveLength(1);
-    await client.threads.delete(thread_id);
-    await expect(client.threads.get(thread_id)).rejects.toThrow(/404/);
-  });
-
-  it('has an empty state before its first run', async () => {
-    const { thread_id } = await client.threads.create();
-    expect(await client.threads.getState(thread_id)).toMatchObject({
-      values: {},
-      next: [],
-      tasks: [],
-      checkpoint: null,
-    });
-  });
-
-  it('takes a change of its state, but not under a run', async () => {
-    const { thread_id } = await client.threads.create();
-    await client.runs.wait(thread_id, 'counter', { input: {} });
-    await client.threads.updateState(thread_id, { values: { steps: ['by hand'] } });
-    expect((await client.threads.getState<Steps>(thread_id)).values.steps).toEqual(['step 1', 'by hand']);
-    expect((await client.threads.get(thread_id)).values).toMatchObject({ steps: ['step 1', 'by hand'] });
-    await client.runs.create(thread_id, 'slow', { input: { waitMs: 100 } });
-    await expect(client.threads.updateState(thread_id, { values: { steps: ['no'] } })).rejects.toThrow(/409/);
-  });
-});
-
-describe('a request that cannot be served', () => {
-  it.each([
-    [
-      'a thread that does not exist',
-      '/threads/6f7f0f43-0b1c-4f0e-9f0e-222222222222/runs',
-      { assistant_id: 'counter' },
-      404,
-    ],
-    ['an assistant that does not exist', '/runs', { assistant_id: 'absent' }, 404],
-    [
-      'a stream mode that does not exist',
-      '/runs',
-      { assistant_id: 'counter', stream_mode: 'telepathy' },
-      422,
-    ],
-    ['a body without an assistant', '/runs/wait', { input: {} }, 422],
-    ['a thread id that is no uuid', '/threads/abc/runs', { assistant_id: 'counter' }, 422],
-  ])('refuses %s with a readable answer', async (_title, path, body, status) => {
-    const answer = await post(path, body);
-    expect(answer.status).toBe(status);
-    expect(answer.body).toHaveProperty('detail');
-  });
 });
 
 describe('the sample agent', () => {
-  it('calculates with its tool and streams its answer', async () => {
-    const sample = await ServerProcess.start({
-      uri: (await postgres.freshDatabase()).uri,
-      folder: SAMPLE_AGENT,
-    });
-    try {
-      const input = { messages: [{ role: 'user', content: 'What is 12 + 30?' }] };
-      const values = (await sample.client().runs.wait(null, 'agent', { input })) as unknown as {
-        messages: { type: string; content: string }[];
-      };
-      expect(values.messages.map((message) => message.type)).toEqual(['human', 'ai', 'tool', 'ai']);
-      expect(values.messages.at(-1)?.content).toBe('The answer is 42.');
-    } finally {
-      await sample.stop();
-    }
-  });
-});
+  const seen: string[] = [];
+  let store: Server;
+  let sample: ServerProcess;
 
-describe('a trace', () => {
-  it('arrives under the id of its run while the server serves, or at the latest before it ends', async () => {
-    const seen: string[] = [];
-    const store = createServer((request, response) => {
+  beforeAll(async () => {
+    store = createServer((request, response) => {
       const parts: Buffer[] = [];
       request.on('data', (part: Buffer) => parts.push(part));
       request.on('end', () => {
@@ -390,7 +159,7 @@ describe('a trace', () => {
         response.setHeader('content-type', 'application/json').end('{}');
       });
     }).listen(0, '127.0.0.1');
-    const traced = await ServerProcess.start({
+    sample = await ServerProcess.start({
       uri: (await postgres.freshDatabase()).uri,
       folder: SAMPLE_AGENT,
       env: {
@@ -400,22 +169,35 @@ describe('a trace', () => {
         LANGSMITH_PROJECT: 'sample',
       },
     });
-    try {
-      const input = { messages: [{ role: 'user', content: 'hi' }] };
-      const { thread_id } = await traced.client().threads.create();
-      const run = await traced.client().runs.create(thread_id, 'agent', { input });
-      await traced.client().runs.join(thread_id, run.run_id);
-      const first = await waitFor(() => seen.find((text) => text.includes(`"id":"${run.run_id}"`)));
-      expect(first).toContain(`"thread_id":"${thread_id}"`);
-      expect(first).toContain('"session_name":"sample"');
-      const last = await traced.client().runs.create(thread_id, 'agent', { input });
-      await traced.client().runs.join(thread_id, last.run_id);
-      await traced.stop();
-      expect(seen.some((text) => text.includes(`"id":"${last.run_id}"`))).toBe(true);
-    } finally {
-      await traced.stop();
-      store.close();
-    }
+  });
+
+  afterAll(async () => {
+    await sample?.stop();
+    store?.close();
+  });
+
+  it('calculates with its tool and streams its answer', async () => {
+    const input = { messages: [{ role: 'user', content: 'What is 12 + 30?' }] };
+    const values = (await sample.client().runs.wait(null, 'agent', { input })) as unknown as {
+      messages: { type: string; content: string }[];
+    };
+    expect(values.messages.map((message) => message.type)).toEqual(['human', 'ai', 'tool', 'ai']);
+    expect(values.messages.at(-1)?.content).toBe('The answer is 42.');
+  });
+
+  it('sends a trace under the id of its run while the server serves, or at the latest before it ends', async () => {
+    const input = { messages: [{ role: 'user', content: 'hi' }] };
+    const { runs, threads } = sample.client();
+    const { thread_id } = await threads.create();
+    const run = await runs.create(thread_id, 'agent', { input });
+    await runs.join(thread_id, run.run_id);
+    const first = await waitFor(() => seen.find((text) => text.includes(`"id":"${run.run_id}"`)));
+    expect(first).toContain(`"thread_id":"${thread_id}"`);
+    expect(first).toContain('"session_name":"sample"');
+    const last = await runs.create(thread_id, 'agent', { input });
+    await runs.join(thread_id, last.run_id);
+    await sample.stop();
+    expect(seen.some((text) => text.includes(`"id":"${last.run_id}"`))).toBe(true);
   });
 });
 
