@@ -1,0 +1,30 @@
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { promisify } from 'node:util';
+import { temporaryFolder } from '#lib/testing';
+
+const run = promisify(execFile);
+const MODULE = './scripts/tests/run-folder.mjs';
+/** Starts a program that stays, names it with the folder of the run, and is killed. */
+const KILLED = `
+  import { spawn } from 'node:child_process';
+  import { openRunFolder } from '${MODULE}';
+  const folder = openRunFolder();
+  const { pid } = spawn('sleep', ['600'], { detached: true, stdio: 'ignore' });
+  process.stdout.write(JSON.stringify({ folder, pid }), () => process.kill(process.pid, 'SIGKILL'));`;
+const NEXT = `
+  import { openRunFolder } from '${MODULE}';
+  openRunFolder();`;
+
+describe('the folder of a test run', () => {
+  it('is removed by the next run when its own was killed, with the processes that it left', async () => {
+    const env = { ...process.env, TMPDIR: temporaryFolder() };
+    const start = (text: string) => run(process.execPath, ['--input-type=module', '-e', text], { env });
+    const { stdout } = (await start(KILLED).catch((error: unknown) => error)) as { stdout: string };
+    const { folder, pid } = JSON.parse(stdout) as { folder: string; pid: number };
+    expect(existsSync(`/proc/${pid}`)).toBe(true);
+    await start(NEXT);
+    expect(existsSync(folder)).toBe(false);
+    expect(() => process.kill(pid, 0)).toThrow('ESRCH');
+  });
+});

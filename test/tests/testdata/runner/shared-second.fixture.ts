@@ -1,0 +1,3 @@
+import { loads } from './counted.js';
+
+it(`is file ${++loads.count} of its process`, () => undefined);
