@@ -17,7 +17,7 @@ const NEXT = `
   openRunFolder();`;
 
 describe('the folder of a test run', () => {
-  it('is removed by the next run when its own was killed, with the processes that it left', async () => {
+  it('removes what a killed run left, and ends its processes', async () => {
     const env = { ...process.env, TMPDIR: temporaryFolder() };
     const start = (text: string) => run(process.execPath, ['--input-type=module', '-e', text], { env });
     const { stdout } = (await start(KILLED).catch((error: unknown) => error)) as { stdout: string };

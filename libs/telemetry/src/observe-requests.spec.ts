@@ -1,3 +1,4 @@
+/** Metrics are counted for a whole process. @own-process */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import Fastify, { type FastifyInstance } from 'fastify';
 import { startOtlpReceiver, type OtlpReceiver } from '#lib/testing';

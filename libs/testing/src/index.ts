@@ -6,7 +6,6 @@ export { freePort } from './free-port.js';
 export { gitServer, type GitRepository, type GitServer } from './git-server.js';
 export { startOtlpReceiver, type OtlpReceiver, type ReceivedSpan } from './otlp-receiver.js';
 export { itLong } from './it-long.js';
-export { patient } from './patience.js';
 export { quietFor } from './quiet-for.js';
 export { selfSigned } from './self-signed.js';
 export { sendRaw, type RawAnswer } from './send-raw.js';

@@ -9,6 +9,18 @@ export type Prepare = (uri: string) => Promise<void>;
 /** Templates that a server keeps; each is some 10 MB of memory. */
 const MAX_TEMPLATES = 12;
 
+/** Statements that put back what a fresh server has. */
+const DEFAULTS = [
+  'ALTER SYSTEM RESET ALL',
+  'SELECT pg_reload_conf()',
+  'ALTER DATABASE postgres RESET ALL',
+  'GRANT CONNECT, TEMPORARY ON DATABASE postgres TO PUBLIC',
+  'GRANT CONNECT ON DATABASE template1 TO PUBLIC',
+  'DROP SCHEMA public CASCADE',
+  'CREATE SCHEMA public AUTHORIZATION pg_database_owner',
+  'GRANT USAGE ON SCHEMA public TO PUBLIC',
+] as const;
+
 /** A Postgres of tests that makes databases and can be put back to how it was at its start. */
 export class PostgresServer {
   readonly #server: TemporaryPostgres;
@@ -75,8 +87,7 @@ export class PostgresServer {
       );
       for (const { name } of roles) await client.query(`DROP OWNED BY ${name}`);
       for (const { name } of roles) await client.query(`DROP ROLE ${name}`);
-      await client.query('ALTER SYSTEM RESET ALL');
-      await client.query('SELECT pg_reload_conf()');
+      for (const statement of DEFAULTS) await client.query(statement);
     });
   }
 
