@@ -3,6 +3,7 @@
 import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { openRunFolder, removeRun } from '../scripts/tests/run-folder.mjs';
 
 const MARK = /\bitLong\b/;
 const marked = ['apps', 'libs', 'test']
@@ -11,6 +12,7 @@ const marked = ['apps', 'libs', 'test']
 
 const build = spawnSync(process.execPath, ['bin/build.js'], { stdio: 'inherit' });
 if (build.status !== 0) process.exit(1);
+const folder = openRunFolder();
 const run = spawnSync(
   process.execPath,
   [
@@ -25,4 +27,5 @@ const run = spawnSync(
   ],
   { stdio: 'inherit', env: { ...process.env, AGENTPLANE_LONG_TESTS: '1' } },
 );
+removeRun(folder);
 process.exit(run.status ?? 1);
