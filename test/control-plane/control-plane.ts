@@ -28,7 +28,7 @@ import {
 import { createLogger } from '#lib/telemetry';
 import { systemClock } from '#lib/time';
 import { openTraceStore, type TraceStore } from '#lib/trace-store';
-import { waitFor, type WaitOptions } from '#lib/testing';
+import { waitFor } from '#lib/testing';
 import { type LogLine, Program } from './program.js';
 
 export const NAMESPACE = 'ws-default';
@@ -41,8 +41,6 @@ const MANIFEST_KINDS: readonly ResourceRef[] = [
   CLUSTER_ROLES,
   CLUSTER_ROLE_BINDINGS,
 ];
-/** Long enough for a busy machine. */
-export const PATIENT: WaitOptions = { timeoutMs: 30_000 };
 const log = createLogger('test', process.env['TEST_LOG'] ?? 'silent');
 const base64 = (text: string): string => Buffer.from(text).toString('base64');
 
@@ -168,7 +166,7 @@ export class ControlPlane {
     });
     this.#keep('api', program);
     const said = () => program.log.find(({ msg }) => msg === 'listening');
-    await waitFor(said, { ...PATIENT, what: 'the api' });
+    await waitFor(said, { what: 'the api' });
     return `http://127.0.0.1:${String(said()?.['port'])}`;
   }
 
@@ -178,9 +176,9 @@ export class ControlPlane {
     more: Readonly<Record<string, string>> = {},
   ): Promise<void> {
     const account = { namespace, name: 'listener-default' };
-    await waitFor(() => this.client.find(SERVICE_ACCOUNTS, account), PATIENT);
+    await waitFor(() => this.client.find(SERVICE_ACCOUNTS, account));
     const ofKey = { namespace, name: listenerKeyName('default') };
-    const { data } = await waitFor(() => this.client.find(SECRETS, ofKey), PATIENT);
+    const { data } = await waitFor(() => this.client.find(SECRETS, ofKey));
     const program = new Program('listener', {
       KUBECONFIG: await this.#kubeconfigOf(account),
       AGENTPLANE_LISTENER: 'default',
@@ -217,7 +215,7 @@ export class ControlPlane {
     const [pod] = await waitFor(async () => {
       const pods = await this.podsOf(revision);
       return pods.length > 0 && pods;
-    }, PATIENT);
+    });
     if (pod) await this.reportPod(pod, container);
   }
 
@@ -253,7 +251,7 @@ export class ControlPlane {
     await waitFor(
       async () =>
         (await this.client.get(RESOURCES.Workspace, key)).status?.observedGeneration === metadata.generation,
-      { ...PATIENT, what: 'the controller to know the limits of the workspace' },
+      { what: 'the controller to know the limits of the workspace' },
     );
   }
 
@@ -273,13 +271,11 @@ export class ControlPlane {
       spec: { tenantId: this.tenantId, plan: 'enterprise' },
     });
     await this.startController();
-    await waitFor(
-      async () =>
-        isConditionTrue(
-          (await this.client.get(RESOURCES.Workspace, { name: 'default' })).status?.conditions,
-          'Ready',
-        ),
-      PATIENT,
+    await waitFor(async () =>
+      isConditionTrue(
+        (await this.client.get(RESOURCES.Workspace, { name: 'default' })).status?.conditions,
+        'Ready',
+      ),
     );
     await this.#addDestination();
     if (this.#surroundings.isForExports) return;
@@ -311,7 +307,7 @@ export class ControlPlane {
         await this.client.apply<Untyped>(ref as ResourceRef<Untyped>, object);
       }
     for (const ref of Object.values<ResourceRef>(RESOURCES))
-      await waitFor(() => this.client.list(ref as ResourceRef<Untyped>).then(() => true), PATIENT);
+      await waitFor(() => this.client.list(ref as ResourceRef<Untyped>).then(() => true));
   }
 
   /** `local`: a bucket in an object store that is there. */

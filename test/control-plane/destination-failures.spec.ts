@@ -5,7 +5,6 @@ import { NAMESPACE } from './control-plane.js';
 import { ExportPlane } from './export-plane.js';
 
 const KEYS = { access_key_id: 'AKTEST', secret_access_key: 'secret' };
-const SOON = { timeoutMs: 60_000 };
 
 interface Shown {
   readonly display_name: string;
@@ -63,13 +62,13 @@ describe('the failure table of destinations', () => {
         const condition = findCondition(found.status?.conditions, 'Ready');
         return condition?.message.startsWith(words) ? condition : undefined;
       };
-      const { reason, message } = await waitFor(ready, { ...SOON, what: `${name} to say ${words}` });
+      const { reason, message } = await waitFor(ready, { what: `${name} to say ${words}` });
       const shown = async () => {
         const { body } = await exports.rest<readonly Shown[]>('/destinations');
         const found = body.find(({ display_name }) => display_name === name);
         return found?.status_message === message ? found : undefined;
       };
-      const found = await waitFor(shown, { ...SOON, what: `REST to say ${message}` });
+      const found = await waitFor(shown, { what: `REST to say ${message}` });
       expect([found.status_reason, found.status_message]).toEqual([reason, message]);
     },
   );

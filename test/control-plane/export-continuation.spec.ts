@@ -18,8 +18,6 @@ import { itLong, temporaryFolder, testEmbeddedKube, testPostgres, waitFor } from
 import { ControlPlane, NAMESPACE } from './control-plane.js';
 import { WorkerNode } from './worker-node.js';
 
-/** What a worker that was stopped has left is cleared away by a look each minute, a minute later. */
-const SOON = { timeoutMs: 180_000 };
 const DAYS = ['2026-05-01', '2026-05-02', '2026-05-03'] as const;
 const BUCKET = 'exports';
 const RUNS_PER_DAY = 45;
@@ -119,7 +117,7 @@ describe('an export that continues another', () => {
       metadata: at(object),
       spec: spec as BulkExportSpec,
     });
-    return waitFor(async () => idOf(await theExport(made.metadata.name)), SOON);
+    return waitFor(async () => idOf(await theExport(made.metadata.name)));
   }
 
   async function rest<T>(
@@ -149,7 +147,7 @@ describe('an export that continues another', () => {
         const answer = await rest<Shown>(`/${id}`);
         return /COMPLETED|FAILED|CANCELLED|TIMEDOUT/.test(answer.body.status) && answer;
       },
-      { ...SOON, what: `${name} to end` },
+      { what: `${name} to end` },
     );
     expect([body.status, body.status_message]).toEqual([status, body.status_message]);
     return body;
@@ -208,7 +206,7 @@ describe('an export that continues another', () => {
     const before = await waitFor(async () => {
       const one = await theExport();
       return one.status?.runs?.cancelled === 1 && one;
-    }, SOON);
+    });
     plane.fault = undefined;
     const keys = written();
     const second = await continued(first);
@@ -280,19 +278,16 @@ describe('an export that continues another', () => {
     const first = await begin();
     await ended(first, 'FAILED');
     await startController({ AGENTPLANE_EXPORT_HISTORY_MS: '1000' });
-    await waitFor(async () => (await plane.client.find(RESOURCES.BulkExport, at(name))) === undefined, SOON);
+    await waitFor(async () => (await plane.client.find(RESOURCES.BulkExport, at(name))) === undefined);
     plane.fault = undefined;
     const once = { 'idempotency-key': randomUUID() };
     const second = await continued(first, once);
     await ended(second, 'COMPLETED');
     await expectExact([first, second]);
     const made = `continued-${first}-1`;
-    await waitFor(async () => (await plane.client.find(RESOURCES.BulkExport, at(made))) === undefined, SOON);
+    await waitFor(async () => (await plane.client.find(RESOURCES.BulkExport, at(made))) === undefined);
     expect(await continued(first, once)).toBe(second);
-    await waitFor(
-      async () => (await rest<{ detail?: string }>(`/${first}/continue`, 'POST')).status === 409,
-      SOON,
-    );
+    await waitFor(async () => (await rest<{ detail?: string }>(`/${first}/continue`, 'POST')).status === 409);
     await startController({});
   });
 
@@ -329,7 +324,7 @@ describe('an export that continues another', () => {
       const found = await waitFor(async () => {
         const one = await theExport();
         return isFinishedExport(exportWireStatus(one)) && one;
-      }, SOON);
+      });
       const said = findCondition(found.status?.conditions, 'Ready');
       expect(findCondition(found.status?.conditions, 'Failed')?.message).toBe(said?.message);
       return [said?.reason, said?.message];
@@ -391,7 +386,7 @@ describe('an export that continues another', () => {
       const given = { continues: { id }, destinationRef: { name: 'moving' } };
       expect(await asResource(given)).toEqual(['NotContinuable', message]);
       await plane.client.delete(RESOURCES.BulkExportDestination, at('moving'));
-      await waitFor(async () => /was deleted; create it again/.test(String((await byRest(id))[1])), SOON);
+      await waitFor(async () => /was deleted; create it again/.test(String((await byRest(id))[1])));
     });
   });
 });

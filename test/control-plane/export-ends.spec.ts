@@ -17,7 +17,6 @@ import { temporaryFolder, testEmbeddedKube, testPostgres, waitFor } from '#lib/t
 import { formatInstant } from '#lib/time';
 import { ControlPlane, NAMESPACE, SYSTEM } from './control-plane.js';
 
-const SOON = { timeoutMs: 20_000 };
 const KEYS = { accessKeyId: 'AKTEST', secretAccessKey: 'secret' };
 const DAY = '2026-05-01';
 const BUCKET = 'exports';
@@ -100,7 +99,6 @@ describe('the end of an export between and during attempts', () => {
     findCondition((await plane.client.get(RESOURCES.BulkExport, at(object))).status?.conditions, type);
   const accepted = (object: string, reason: string) =>
     waitFor(async () => (await conditionOf(object, 'Accepted'))?.reason === reason, {
-      ...SOON,
       what: `${object} to say ${reason}`,
     });
 
@@ -110,7 +108,7 @@ describe('the end of an export between and during attempts', () => {
         const labelSelector = `${LABEL.export}=${name},${LABEL.attempt}=${number}`;
         return (await plane.client.list(JOBS, { namespace: SYSTEM, labelSelector })).items.length > 0;
       },
-      { ...SOON, what: `attempt ${number}` },
+      { what: `attempt ${number}` },
     );
 
   /** What a worker does until it dies in the middle of a file. */
@@ -140,7 +138,7 @@ describe('the end of an export between and during attempts', () => {
     const pods = await waitFor(async () => {
       const found = await plane.pods(`${LABEL.export}=${name},${LABEL.attempt}=${number}`, SYSTEM);
       return found.length > 0 && found;
-    }, SOON);
+    });
     const state = { terminated: { ...terminated, finishedAt: new Date().toISOString() } };
     for (const pod of pods) await plane.reportPod(pod, { ready: false, state }, 'Failed');
   }
@@ -149,7 +147,7 @@ describe('the end of an export between and during attempts', () => {
     for (const find of [theRun, theExport])
       await waitFor(
         async () => findCondition((await find()).status?.conditions, 'Failed')?.reason === reason,
-        { ...SOON, what: `${find.name} to say ${reason}` },
+        { what: `${find.name} to say ${reason}` },
       );
   };
 
@@ -182,7 +180,6 @@ describe('the end of an export between and during attempts', () => {
           (await plane.client.get(RESOURCES.BulkExportDestination, at('fleeting'))).status?.conditions,
           'Ready',
         )?.status === 'True',
-      SOON,
     );
     await begin('fleeting');
     const begun = await work(1);
@@ -195,7 +192,6 @@ describe('the end of an export between and during attempts', () => {
     await plane.client.delete(RESOURCES.BulkExportDestination, at('fleeting'));
     await ended('DestinationDeleted');
     const failed = await waitFor(async () => conditionOf(ahead, 'Failed'), {
-      ...SOON,
       what: `${ahead} to end`,
     });
     expect([failed.reason, failed.message]).toEqual([
@@ -214,7 +210,7 @@ describe('the end of an export between and during attempts', () => {
     expect(rest.export).toEqual(['DestinationDeleted', sentence]);
     expect(rest.run).toEqual(['DestinationDeleted', sentence]);
     await expect(plane.traces.exportProgress.claim(begun.uid, 9)).rejects.toThrow();
-    await waitFor(async () => (await uploadOf(begun)) === undefined, { ...SOON, what: 'the upload to end' });
+    await waitFor(async () => (await uploadOf(begun)) === undefined, { what: 'the upload to end' });
     const labelSelector = `${LABEL.export}=${name}`;
     expect((await plane.client.list(JOBS, { namespace: SYSTEM, labelSelector })).items).toEqual([]);
   });
@@ -228,7 +224,7 @@ describe('the end of an export between and during attempts', () => {
     await end(1, { exitCode: 75 });
     await plane.client.merge(RESOURCES.BulkExport, at(name), { spec: { cancel: true } });
     await ended('Cancelled');
-    await waitFor(async () => (await uploadOf(begun)) === undefined, { ...SOON, what: 'the upload to end' });
+    await waitFor(async () => (await uploadOf(begun)) === undefined, { what: 'the upload to end' });
     expect(await uploadOf(other)).toBeDefined();
   });
 
@@ -241,9 +237,8 @@ describe('the end of an export between and during attempts', () => {
     await end(2, { exitCode: 75 });
     await waitFor(
       async () => findCondition((await theRun()).status?.conditions, 'Failed')?.reason === 'AttemptFailed',
-      SOON,
     );
-    await waitFor(async () => (await uploadOf(begun)) === undefined, { ...SOON, what: 'the upload to end' });
+    await waitFor(async () => (await uploadOf(begun)) === undefined, { what: 'the upload to end' });
   });
 
   it('stops the attempt of an export that takes too long, and clears its upload', async () => {
@@ -251,7 +246,7 @@ describe('the end of an export between and during attempts', () => {
     const begun = await work(1);
     expect(await uploadOf(begun)).toBe(begun.uploadId);
     const selector = `${LABEL.export}=${name}`;
-    await waitFor(async () => (await plane.pods(selector, SYSTEM)).length === 1, SOON);
+    await waitFor(async () => (await plane.pods(selector, SYSTEM)).length === 1);
     await plane.client.mergeStatus(RESOURCES.BulkExport, at(name), {
       status: { startedAt: '2026-01-01T00:00:00Z' },
     });
@@ -266,7 +261,6 @@ describe('the end of an export between and during attempts', () => {
       ...((await uploadOf(begun)) ?? []),
     ];
     await waitFor(async () => (await left()).length === 0, {
-      ...SOON,
       what: 'Job, pod and upload to be removed',
     });
   });
@@ -288,7 +282,6 @@ describe('the end of an export between and during attempts', () => {
     await plane.client.merge(RESOURCES.BulkExport, at(name), { spec: { cancel: true } });
     await ended('Cancelled');
     await waitFor(async () => (await store.stat(BUCKET, begun.key)) === undefined, {
-      ...SOON,
       what: 'the object to be deleted',
     });
   });
@@ -297,8 +290,8 @@ describe('the end of an export between and during attempts', () => {
     await begin();
     const begun = await work(1);
     await plane.client.delete(RESOURCES.BulkExport, at(name));
-    await waitFor(async () => (await uploadOf(begun)) === undefined, { ...SOON, what: 'the upload to end' });
-    await waitFor(async () => (await plane.traces.exportProgress.find(begun.uid)) === undefined, SOON);
+    await waitFor(async () => (await uploadOf(begun)) === undefined, { what: 'the upload to end' });
+    await waitFor(async () => (await plane.traces.exportProgress.find(begun.uid)) === undefined);
   });
 
   it('ends without a complaint', () => {

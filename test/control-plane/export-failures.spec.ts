@@ -19,7 +19,6 @@ import { temporaryFolder, testEmbeddedKube, testPostgres, waitFor } from '#lib/t
 import { ControlPlane, NAMESPACE, SYSTEM } from './control-plane.js';
 import { WorkerNode } from './worker-node.js';
 
-const SOON = { timeoutMs: 60_000 };
 const DAYS = ['2026-05-01', '2026-05-02'] as const;
 const RUN_LIMIT_MS = 15_000;
 const KEYS = { access_key_id: 'AKTEST', secret_access_key: 'secret' };
@@ -142,7 +141,7 @@ describe('the failure table of exports', () => {
       },
     });
     await begin(name, { suspend: true });
-    await waitFor(theRun, { ...SOON, what: 'the first run' });
+    await waitFor(theRun, { what: 'the first run' });
   }
 
   const resume = () => plane.client.merge(RESOURCES.BulkExport, at(name), { spec: { suspend: false } });
@@ -192,9 +191,7 @@ describe('the failure table of exports', () => {
     const said = await byKubectl();
     const { errors: _, ...ofExport } = end.export;
     expect(said).toEqual({ export: ofExport, run: end.run });
-    await waitFor(async () => JSON.stringify(await byRest()) === JSON.stringify(said), SOON).catch(
-      () => undefined,
-    );
+    await waitFor(async () => JSON.stringify(await byRest()) === JSON.stringify(said)).catch(() => undefined);
     expect(await byRest()).toEqual(said);
     await expectFailedAsReady();
     expect((await theRun()).status?.attempt).toBe(end.attempts);
@@ -220,7 +217,7 @@ describe('the failure table of exports', () => {
     await node.kill(name);
     plane.fault = undefined;
     const killed = 'the worker was killed by SIGKILL (exit code 137, no memory limit)';
-    const errors = await waitFor(async () => (await byRest()).run.errors ?? undefined, SOON);
+    const errors = await waitFor(async () => (await byRest()).run.errors ?? undefined);
     expect(errors).toEqual({ retry_0: killed });
     await expectEnd({
       export: { status: 'COMPLETED', reason: 'Completed', message: 'every run is completed' },
@@ -236,7 +233,7 @@ describe('the failure table of exports', () => {
     plane.fault = (target) => (isPart(target) ? { kind: 'delay', ms: 120_000 } : undefined);
     await begin();
     const cause = 'the attempt took longer than 15 s';
-    await waitFor(async () => (await byRest()).run.errors ?? undefined, SOON);
+    await waitFor(async () => (await byRest()).run.errors ?? undefined);
     const message = `2 attempts failed, the last with: ${cause}`;
     await expectEnd({
       export: runFailed(message),
@@ -250,7 +247,7 @@ describe('the failure table of exports', () => {
     await begin();
     await node.kill(name, 'OOMKilled');
     const cause = 'the worker ran out of memory (exit code 137, no memory limit)';
-    await waitFor(async () => (await byRest()).run.errors ?? undefined, SOON);
+    await waitFor(async () => (await byRest()).run.errors ?? undefined);
     await node.kill(name, 'OOMKilled');
     const message = `2 attempts failed, the last with: ${cause}`;
     await expectEnd({
@@ -262,7 +259,7 @@ describe('the failure table of exports', () => {
 
   it('fails a run with a row that no file can hold, after the last retry', async () => {
     await begin('local', { suspend: true });
-    await waitFor(theRun, SOON);
+    await waitFor(theRun);
     const { projectId } = (await theRun()).spec;
     await sql.query("UPDATE runs SET total_cost = 'NaN' WHERE project_id = $1", [projectId]);
     await resume();
@@ -277,7 +274,7 @@ describe('the failure table of exports', () => {
 
   /** The end of a run whose first request to the store is refused for good. */
   async function expectRefusal(code: string, bucket: string): Promise<void> {
-    await waitFor(hasEnded, SOON);
+    await waitFor(hasEnded);
     const message = refusedBy(code, await uploadOf(bucket));
     await expectEnd({
       export: runFailed(message),
@@ -317,7 +314,7 @@ describe('the failure table of exports', () => {
     plane.fault = (target) => (isPart(target) ? { kind: 'delay', ms: 60_000 } : undefined);
     await beginSuspended('exports');
     await resume();
-    await waitFor(async () => (await theRun()).status?.attempt === 1, SOON);
+    await waitFor(async () => (await theRun()).status?.attempt === 1);
     await plane.client.delete(RESOURCES.BulkExportDestination, at(name));
     const message = `BulkExportDestination ${name} was deleted while the export was running; create the destination again and a new export`;
     await expectEnd({
@@ -329,7 +326,7 @@ describe('the failure table of exports', () => {
 
   it('ends a cancelled export with all of its runs', async () => {
     await begin('local', { suspend: true });
-    await waitFor(async () => (await byRest()).export.reason === 'Suspended', SOON);
+    await waitFor(async () => (await byRest()).export.reason === 'Suspended');
     expect(await byRest()).toEqual(await byKubectl());
     expect([(await byRest()).export.status, (await byRest()).run.status]).toEqual(['CREATED', 'CREATED']);
     const id = idOf(await theExport());
@@ -357,7 +354,6 @@ describe('the failure table of exports', () => {
     const said = { status: 'TIMEDOUT', reason: 'TimedOut', message, errors: null };
     await expectEnd({ export: said, run: said, attempts: 1 });
     await waitFor(async () => (await plane.pods(`${LABEL.export}=${name}`, SYSTEM)).length === 0, {
-      ...SOON,
       what: 'no pod to be left',
     });
   });

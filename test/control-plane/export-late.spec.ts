@@ -17,7 +17,6 @@ import { itLong, temporaryFolder, testEmbeddedKube, testPostgres, waitFor } from
 import { ControlPlane, NAMESPACE } from './control-plane.js';
 import { WorkerNode } from './worker-node.js';
 
-const SOON = { timeoutMs: 60_000 };
 const DAYS = ['2026-05-01', '2026-05-02', '2026-05-03'] as const;
 const RUNS_PER_DAY = 60;
 const WINDOW = { startTime: `${DAYS[0]}T00:00:00Z`, endTime: '2026-05-04T00:00:00Z' };
@@ -114,10 +113,7 @@ describe('the export of late runs', () => {
       ...more,
     };
     await plane.client.create(RESOURCES.BulkExport, { metadata: at(object), spec: spec as BulkExportSpec });
-    return waitFor(
-      async () => idOf(await plane.client.get<BulkExport>(RESOURCES.BulkExport, at(object))),
-      SOON,
-    );
+    return waitFor(async () => idOf(await plane.client.get<BulkExport>(RESOURCES.BulkExport, at(object))));
   }
   async function completed(id: string): Promise<Shown> {
     const { body } = await waitFor(
@@ -125,7 +121,7 @@ describe('the export of late runs', () => {
         const answer = await rest<Shown>(`/${id}`);
         return /COMPLETED|FAILED|CANCELLED|TIMEDOUT/.test(answer.body.status) && answer;
       },
-      { ...SOON, what: `${id} to end` },
+      { what: `${id} to end` },
     );
     expect([body.status, body.status_message]).toEqual(['COMPLETED', body.status_message]);
     return body;
@@ -219,7 +215,7 @@ describe('the export of late runs', () => {
         (object) => idOf(object) === id,
       ),
     );
-    await waitFor(async () => (await rest<Shown>(`/${id}`)).body.rows_exported > 0, SOON);
+    await waitFor(async () => (await rest<Shown>(`/${id}`)).body.rows_exported > 0);
     await node.kill(metadata.name);
     plane.fault = undefined;
     await completed(id);
@@ -275,7 +271,7 @@ describe('the export of late runs', () => {
     const found = await waitFor(async () => {
       const one = await plane.client.get<BulkExport>(RESOURCES.BulkExport, at(object));
       return isFinishedExport(exportWireStatus(one)) && one;
-    }, SOON);
+    });
     const failed = findCondition(found.status?.conditions, 'Failed');
     return [failed?.reason, failed?.message];
   }

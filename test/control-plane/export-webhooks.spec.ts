@@ -19,7 +19,6 @@ import { type ReceivedCall, WebhookReceiver } from '../../apps/agent-server/test
 import { startTlsFront } from '../support/tls-front.js';
 import { ControlPlane, NAMESPACE } from './control-plane.js';
 
-const SOON = { timeoutMs: 30_000 };
 const PRIVATE = { AGENTPLANE_EXPORT_WEBHOOK_PRIVATE_ADDRESSES: 'true' };
 const SECRET = 'a secret of the receiver';
 
@@ -86,7 +85,7 @@ describe('the controller of webhooks of exports', () => {
       ...{ startTime: '2126-05-01T00:00:00Z', endTime: '2126-05-02T00:00:00Z' },
     };
     await plane.client.create(RESOURCES.BulkExport, { metadata: at(object), spec: spec as BulkExportSpec });
-    const id = await waitFor(async () => idOf(await theExport(object)), SOON);
+    const id = await waitFor(async () => idOf(await theExport(object)));
     await plane.client.merge(RESOURCES.BulkExport, at(object), { spec: { cancel: true } });
     return id;
   }
@@ -99,7 +98,7 @@ describe('the controller of webhooks of exports', () => {
         const condition = findCondition(found.status?.conditions, CONDITION.webhookDelivered);
         return condition?.reason === reason && found;
       },
-      { ...SOON, what: `${object} to be ${reason}` },
+      { what: `${object} to be ${reason}` },
     );
   /** What REST answers of an export, archived or not. */
   async function answerOf(id: string): Promise<Record<string, unknown>> {
@@ -108,9 +107,9 @@ describe('the controller of webhooks of exports', () => {
     return (await response.json()) as Record<string, unknown>;
   }
   const lastError = (): Promise<string> =>
-    waitFor(async () => (await theExport()).status?.webhook?.lastError, SOON);
+    waitFor(async () => (await theExport()).status?.webhook?.lastError);
   const called = (times: number): Promise<readonly ReceivedCall[]> =>
-    waitFor(() => Promise.resolve(receiver.calls.length >= times && receiver.calls), SOON);
+    waitFor(() => Promise.resolve(receiver.calls.length >= times && receiver.calls));
 
   it('sends the export as REST answers it, signed with each secret', async () => {
     const id = await end({ url: receiver.url, secretRef: { name: 'signing' } });
@@ -254,12 +253,12 @@ describe('the controller of webhooks of exports', () => {
         webhook: { url: receiver.url, secretRef: { name: `for-${name}` } },
       } as BulkExportSpec,
     });
-    const scheduleId = await waitFor(async () => idOf(await theExport()), SOON);
+    const scheduleId = await waitFor(async () => idOf(await theExport()));
     const children = await waitFor(async () => {
       const { items } = await plane.client.list(RESOURCES.BulkExport, { namespace: NAMESPACE });
       const own = items.filter(({ spec }) => spec.sourceExport?.id === scheduleId);
       return own.length >= 2 && own.slice(0, 2);
-    }, SOON);
+    });
     for (const one of [name, ...children.map(({ metadata }) => metadata.name)])
       await plane.client.merge(RESOURCES.BulkExport, at(one), { spec: { cancel: true } });
     for (const { metadata } of children) await until('Delivered', metadata.name);
@@ -315,7 +314,7 @@ describe('the controller of webhooks of exports', () => {
         const found = await plane.client.find(RESOURCES.BulkExport, at(name));
         const condition = findCondition(found?.status?.conditions, CONDITION.webhookDelivered);
         return !found || condition?.reason === 'Delivered';
-      }, SOON);
+      });
       // a controller that starts looks at once, else it is archived a minute later at most
       await restart({ AGENTPLANE_EXPORT_HISTORY_MS: '1000' });
       await waitFor(async () => !(await plane.client.find(RESOURCES.BulkExport, at(name))));

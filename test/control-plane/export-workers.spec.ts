@@ -8,7 +8,6 @@ import {
 import { waitFor } from '#lib/testing';
 import { ExportPlane, type StoredRun } from './export-plane.js';
 
-const SOON = { timeoutMs: 150_000 };
 const FIRST = Date.UTC(2026, 3, 1);
 const dayOf = (n: number): string => new Date(FIRST + n * 86_400_000).toISOString().slice(0, 10);
 const windowOf = (days: number) => ({
@@ -45,8 +44,7 @@ describe('an export worker of several runs', () => {
     exports.fault = ({ key, query }) =>
       isOfDay(key, n) && query.has('partNumber') ? { kind: 'hold', until } : undefined;
     return {
-      begun: () =>
-        waitFor(async () => (await said())[n]?.startsWith('RUNNING 1'), { ...SOON, what: `day ${n + 1}` }),
+      begun: () => waitFor(async () => (await said())[n]?.startsWith('RUNNING 1'), { what: `day ${n + 1}` }),
       release: (isHeldOn = false) => {
         if (!isHeldOn) exports.fault = undefined;
         resolve(undefined);
@@ -58,7 +56,7 @@ describe('an export worker of several runs', () => {
       async () =>
         hasEnded(exportWireStatus(await exports.export(name))) &&
         (await exports.runs(name)).every((run) => hasEnded(exportRunWireStatus(run))),
-      { ...SOON, what: `${name} to end` },
+      { what: `${name} to end` },
     );
     return exportWireStatus(await exports.export(name));
   };
@@ -122,7 +120,7 @@ describe('an export worker of several runs', () => {
       ...Array.from({ length: 3 }, () => 'CANCELLED 0'),
     ]);
     await exports.cleared(name);
-    await waitFor(async () => (await exports.uploads()).length === 0, { ...SOON, what: 'no open upload' });
+    await waitFor(async () => (await exports.uploads()).length === 0, { what: 'no open upload' });
     expect(await exports.manifests(name)).toEqual([dayOf(0), dayOf(1)]);
     third.release();
   });
@@ -136,12 +134,10 @@ describe('an export worker of several runs', () => {
       await exports.plane.client.merge(RESOURCES.BulkExport, exports.at(name), { spec: { suspend } });
     await set(true);
     await waitFor(async () => (await messages()).filter((text) => /is suspended/.test(text)).length === 3, {
-      ...SOON,
       what: 'three days to be held',
     });
     third.release();
     await waitFor(async () => (await exports.jobs(name)).length === 0, {
-      ...SOON,
       what: 'the end of the worker',
     });
     expect((await said()).map((text) => text.split(' ')[1])).toEqual(['1', '1', '1', '0', '0', '0']);
@@ -162,7 +158,7 @@ describe('an export worker of several runs', () => {
     expect([first, await exports.manifests(name)]).toEqual(
       first === 'COMPLETED' ? ['COMPLETED', [dayOf(0)]] : ['CANCELLED', []],
     );
-    await waitFor(async () => (await exports.secrets(name)).length === 0, { ...SOON, what: 'no Secret' });
+    await waitFor(async () => (await exports.secrets(name)).length === 0, { what: 'no Secret' });
   });
 
   it('makes a deleted day again that it had before it', async () => {

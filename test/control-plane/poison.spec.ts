@@ -1,3 +1,4 @@
+import { waitFor } from '#lib/testing';
 import { describe, expect, it } from '@jest/globals';
 import {
   ANNOTATION,
@@ -11,7 +12,7 @@ import {
   SERVICES,
 } from '#lib/resources';
 import { NAMESPACE } from './control-plane.js';
-import { at, testRollouts, waitFor } from './rollout-plane.js';
+import { at, testRollouts } from './rollout-plane.js';
 
 /** What somebody may write where a program expects a number, a time, JSON or a name. */
 const POISONS: readonly string[] = [

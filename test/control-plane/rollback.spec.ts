@@ -1,6 +1,7 @@
+import { waitFor } from '#lib/testing';
 import { describe, expect, it } from '@jest/globals';
 import { DEPLOYMENTS } from '#lib/resources';
-import { at, GRAPH_FAILS, testRollouts, waitFor } from './rollout-plane.js';
+import { at, GRAPH_FAILS, testRollouts } from './rollout-plane.js';
 
 describe('a rollback', () => {
   const rollouts = testRollouts();

@@ -1,7 +1,8 @@
+import { waitFor } from '#lib/testing';
 import { describe, expect, it } from '@jest/globals';
 import pg from 'pg';
 import { ANNOTATION, findCondition, idOf, RESOURCES, SECRETS } from '#lib/resources';
-import { at, testRollouts, waitFor } from './rollout-plane.js';
+import { at, testRollouts } from './rollout-plane.js';
 
 describe('what a deployment has in databases', () => {
   const rollouts = testRollouts();

@@ -1,6 +1,7 @@
+import { waitFor } from '#lib/testing';
 import { describe, expect, it } from '@jest/globals';
 import { DEPLOYMENTS, findCondition, RESOURCES, SECRETS, SERVICES } from '#lib/resources';
-import { at, testRollouts, waitFor } from './rollout-plane.js';
+import { at, testRollouts } from './rollout-plane.js';
 
 describe('names that others have or had', () => {
   const rollouts = testRollouts();

@@ -14,18 +14,8 @@ import {
   SECRETS,
   SERVICES,
 } from '#lib/resources';
-import {
-  temporaryFolder,
-  testEmbeddedKube,
-  testPostgres,
-  waitFor as waitWithin,
-  type WaitOptions,
-} from '#lib/testing';
-import { ControlPlane, NAMESPACE, PATIENT } from './control-plane.js';
-
-/** As long as a busy machine needs. */
-export const waitFor = <T>(probe: () => T | Promise<T>, options: WaitOptions = {}) =>
-  waitWithin(probe, { ...PATIENT, ...options });
+import { temporaryFolder, testEmbeddedKube, testPostgres, waitFor } from '#lib/testing';
+import { ControlPlane, NAMESPACE } from './control-plane.js';
 
 export const at = (name: string) => ({ namespace: NAMESPACE, name });
 

@@ -1,6 +1,7 @@
+import { waitFor } from '#lib/testing';
 import { describe, expect, it } from '@jest/globals';
 import { findCondition, RESOURCES, SECRETS } from '#lib/resources';
-import { at, testRollouts, waitFor } from './rollout-plane.js';
+import { at, testRollouts } from './rollout-plane.js';
 
 describe('Secrets of a deployment', () => {
   const rollouts = testRollouts();

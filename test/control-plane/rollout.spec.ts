@@ -1,7 +1,8 @@
+import { waitFor } from '#lib/testing';
 import { describe, expect, it } from '@jest/globals';
 import { DEPLOYMENTS, findCondition, idOf, isConditionTrue, RESOURCES } from '#lib/resources';
 import { NAMESPACE } from './control-plane.js';
-import { at, GRAPH_FAILS, testRollouts, waitFor } from './rollout-plane.js';
+import { at, GRAPH_FAILS, testRollouts } from './rollout-plane.js';
 
 describe('a rollout', () => {
   const rollouts = testRollouts();

@@ -1,17 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { IDLE_HEADER } from '#lib/lifecycle';
 import { DEPLOYMENTS, findCondition, PODS, RESOURCES, SERVICES } from '#lib/resources';
-import {
-  hasRealKubernetes,
-  temporaryFolder,
-  testApiServer,
-  testPostgres,
-  waitFor as waitWithin,
-} from '#lib/testing';
+import { hasRealKubernetes, temporaryFolder, testApiServer, testPostgres, waitFor } from '#lib/testing';
 import { ServerProcess } from '../../apps/agent-server/testdata/start-server.js';
-import { ControlPlane, NAMESPACE, PATIENT } from './control-plane.js';
-
-const waitFor = <T>(probe: () => T | Promise<T>) => waitWithin(probe, PATIENT);
+import { ControlPlane, NAMESPACE } from './control-plane.js';
 
 /** Where the pod listens: an address of this machine that no other test has. */
 const POD_IP = '127.0.0.9';

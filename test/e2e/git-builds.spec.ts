@@ -51,7 +51,7 @@ async function answerAt(server: string, host: string, path: string): Promise<str
 const NAMESPACE = 'ws-default';
 const TOKEN = 'token-of-the-git-host';
 const FOLDER = 'agents/weather';
-const PATIENT = { timeoutMs: 120_000, intervalMs: 100 };
+const PATIENT = { intervalMs: 100 };
 
 describe('deployments from git', () => {
   const dataFolder = newDataFolder();

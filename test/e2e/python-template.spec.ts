@@ -42,7 +42,7 @@ if (!python)
 const TEMPLATE = join(import.meta.dirname, 'testdata', 'python-template');
 const TOKEN = 'token-of-the-git-host';
 const ANSWER = /^I found: \{"query": "what is it\?", "results": \["42"\], "model": "rules\/plain"\}$/;
-const PATIENT = { timeoutMs: 180_000, intervalMs: 100 };
+const PATIENT = { intervalMs: 100 };
 /** Of the SDK in Python: the last message of a run, and the name of the graph's assistant. */
 const ASK = `
 import sys

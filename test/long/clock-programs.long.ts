@@ -12,7 +12,7 @@ import { systemClock } from '#lib/time';
 import { openTraceStore, type TraceStore } from '#lib/trace-store';
 import { ServerProcess } from '../../apps/agent-server/testdata/start-server.js';
 import { WorkerProcess } from '../../apps/export-worker/testdata/worker-process.js';
-import { ControlPlane, PATIENT } from '../control-plane/control-plane.js';
+import { ControlPlane } from '../control-plane/control-plane.js';
 import { Program } from '../control-plane/program.js';
 
 const HOUR_S = 3_600;
@@ -63,7 +63,7 @@ faked('an api whose clock is set', () => {
   it.each(BOTH_WAYS)('judges keys, and dates rows, by the database when it is set %s', async (way, by) => {
     const { key: lasting } = (await call('/api/v1/api-key', { expires_at: inMs(HOUR_MS / 2) })).json;
     set(by);
-    await waitFor(async () => isNear((await call('/info')).date, Date.now() + by * 1_000), PATIENT);
+    await waitFor(async () => isNear((await call('/info')).date, Date.now() + by * 1_000));
     const ends = async (ms: number) => call('/api/v1/api-key', { expires_at: inMs(ms) });
     expect([(await ends(HOUR_MS / 2)).status, (await ends(-HOUR_MS / 2)).status]).toEqual([200, 422]);
     expect((await call('/sessions', undefined, lasting)).status).toBe(200);
@@ -170,15 +170,15 @@ faked('a Postgres whose clock is set', () => {
         return { client, threadId, runId, file: input.file };
       };
       const before = await Promise.all([...servers, ...servers].map(begin));
-      for (const { file } of before) await waitFor(() => existsSync(file), PATIENT);
+      for (const { file } of before) await waitFor(() => existsSync(file));
       set(by);
       await waitFor(async () => {
         const { rows } = await database.query<{ now: Date }>('SELECT clock_timestamp() AS now');
         return isNear(rows[0]?.now.toISOString() ?? '', Date.now() + by * 1_000);
-      }, PATIENT);
+      });
       const after = await Promise.all(servers.map(begin));
       for (const { client, threadId, runId } of [...before, ...after]) {
-        await waitFor(async () => (await client.runs.get(threadId, runId)).status === 'success', PATIENT);
+        await waitFor(async () => (await client.runs.get(threadId, runId)).status === 'success');
         const { values } = await client.threads.getState<{ steps: string[] }>(threadId);
         expect(values.steps).toEqual(['first', 'second', 'third']);
       }
@@ -205,10 +205,10 @@ faked('the embedded servers whose clock is set', () => {
       ...clock?.environment,
     });
     const kubeconfigPath = join(data, 'kubeconfig');
-    await waitFor(() => existsSync(kubeconfigPath), PATIENT);
+    await waitFor(() => existsSync(kubeconfigPath));
     client = new KubeClient(await loadKubeConnection({ kubeconfigPath }), { fieldManager: 'test' });
     await client.create(NAMESPACES, { metadata: { name: NAMESPACE } });
-    await waitFor(() => client.find(SERVICE_ACCOUNTS, { namespace: NAMESPACE, name: 'default' }), PATIENT);
+    await waitFor(() => client.find(SERVICE_ACCOUNTS, { namespace: NAMESPACE, name: 'default' }));
   });
   afterAll(async () => {
     await client.close();
@@ -221,7 +221,7 @@ faked('the embedded servers whose clock is set', () => {
         const found = await client.get(PODS, keyOf(pod));
         return found.status?.phase === 'Running' && found;
       },
-      { ...PATIENT, what: `${pod.metadata.name} to run` },
+      { what: `${pod.metadata.name} to run` },
     );
   const start = async (name: string) =>
     running(
@@ -258,9 +258,9 @@ faked('the embedded servers whose clock is set', () => {
       const after = await waitFor(async () => {
         const made = await client.create(NAMESPACES, { metadata: { generateName: 'probe-' } });
         return isNear(made.metadata.creationTimestamp ?? '', Date.now() + by * 1_000) && made;
-      }, PATIENT);
+      });
       expect(after.metadata.name).toMatch(/^probe-/);
-      await waitFor(async () => (await ask(before)) === 403, { ...PATIENT, what: 'a token that counts' });
+      await waitFor(async () => (await ask(before)) === 403, { what: 'a token that counts' });
       expect(await ask(await start(`after-${way}`))).toBe(403);
       await new Promise((resolve) => setTimeout(resolve, 50_000)); // longer than a node may be silent
       const still = await client.get(PODS, keyOf(before));
@@ -271,10 +271,7 @@ faked('the embedded servers whose clock is set', () => {
         expect(status?.conditions?.find(({ type }) => type === 'Ready')?.status).toBe('True');
       for (const name of [`before-${way}`, `after-${way}`])
         await client.delete(PODS, { namespace: NAMESPACE, name });
-      await waitFor(
-        async () => (await client.list(PODS, { namespace: NAMESPACE })).items.length === 0,
-        PATIENT,
-      );
+      await waitFor(async () => (await client.list(PODS, { namespace: NAMESPACE })).items.length === 0);
     },
   );
 

@@ -17,7 +17,7 @@ import {
   testPostgres,
   waitFor,
 } from '#lib/testing';
-import { ControlPlane, NAMESPACE, PATIENT, SYSTEM } from '../control-plane/control-plane.js';
+import { ControlPlane, NAMESPACE, SYSTEM } from '../control-plane/control-plane.js';
 
 const HOUR_S = 3_600;
 const HOUR_MS = HOUR_S * 1_000;
@@ -76,7 +76,7 @@ if (!hasFakeTime)
           (await plane.client.get(RESOURCES.AgentDeployment, at(name))).status?.conditions,
           'Ready',
         ),
-      { ...PATIENT, what: `${revision} to serve` },
+      { what: `${revision} to serve` },
     );
   }
 
@@ -103,10 +103,7 @@ if (!hasFakeTime)
           minReadySeconds: 0,
         },
       });
-      const first = await waitFor(
-        () => plane.client.find(RESOURCES.AgentRevision, at(`${name}-00001`)),
-        PATIENT,
-      );
+      const first = await waitFor(() => plane.client.find(RESOURCES.AgentRevision, at(`${name}-00001`)));
       expect(idOf(first)).toBeDefined();
       // two exports: one may begin, the window of the other ends in half an hour of the database's time
       const soon = new Date(Date.now() + HOUR_MS / 2).toISOString().replace(/\.\d+Z/, 'Z');
@@ -127,7 +124,7 @@ if (!hasFakeTime)
         });
       const before = await holders();
       clocks.get(program)?.step(by);
-      await waitFor(async () => (await plane.podsOf(`${name}-00001`)).length > 0, PATIENT);
+      await waitFor(async () => (await plane.podsOf(`${name}-00001`)).length > 0);
       await serve(name, 1);
       const past = `x${count}-past`;
       await exportOf(past, '2026-05-02T00:00:00Z');
@@ -135,7 +132,7 @@ if (!hasFakeTime)
         async () =>
           (await plane.client.list(JOBS, { namespace: SYSTEM, labelSelector: `${LABEL.export}=${past}` }))
             .items.length > 0,
-        { ...PATIENT, what: 'the worker of the export' },
+        { what: 'the worker of the export' },
       );
       const future = `x${count}-future`;
       await exportOf(future, soon);
@@ -145,12 +142,12 @@ if (!hasFakeTime)
             (await plane.client.get(RESOURCES.BulkExport, at(future))).status?.conditions,
             'Accepted',
           )?.reason === 'WaitingForWindow',
-        { ...PATIENT, what: 'the export to wait for its window' },
+        { what: 'the export to wait for its window' },
       );
       await plane.client.merge(RESOURCES.AgentDeployment, at(name), {
         spec: { sourceRevisionConfig: { imageUri: 'example.org/agent:2' } },
       });
-      await waitFor(async () => (await plane.podsOf(`${name}-00002`)).length > 0, PATIENT);
+      await waitFor(async () => (await plane.podsOf(`${name}-00002`)).length > 0);
       clocks.get(program)?.step(0); // and again while a rollout is under way, by an hour the other way
       await new Promise((resolve) => setTimeout(resolve, LEASE_MS)); // nothing may happen in this time
       await serve(name, 2);
