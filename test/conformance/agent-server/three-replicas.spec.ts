@@ -1,3 +1,4 @@
+/** Hooks of React need globals of a browser in the whole process. @own-process */
 import { testPostgres } from '#lib/testing';
 import { checkConformance } from './conformance.js';
 import { Replicas } from './replicas.js';
