@@ -5,7 +5,7 @@ import { join, resolve } from 'node:path';
 import { openRunFolder, removeRun } from './tests/run-folder.mjs';
 
 /** Files at a time on two processors: one that starts servers and waits for them keeps half a processor busy. */
-const FILES = 4;
+const FILES = 3;
 const results = process.env.AGENTPLANE_TEST_RESULTS;
 // each of some thousand starts of our programs would compile the same modules anew
 process.env.NODE_COMPILE_CACHE ??= resolve('node_modules', '.cache', 'compiled');

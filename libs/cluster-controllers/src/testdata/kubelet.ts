@@ -6,6 +6,8 @@ import { keyOf, LEASES, NODES, type Pod, PODS } from '#lib/resources';
 /** Pods with this annotation end at once with the exit code that it names. */
 export const EXIT_ANNOTATION = 'test/exit-code';
 
+const RENEW_MS = 10_000;
+
 /** A node whose pods do nothing: they become ready at once, or end, and go when they are deleted. */
 export class Kubelet {
   readonly #client: KubeClient;
@@ -13,6 +15,7 @@ export class Kubelet {
   readonly #controller: Controller;
   readonly nodeName: string;
   #off: () => void = () => undefined;
+  #cancelRenewal: () => void = () => undefined;
 
   constructor(client: KubeClient, informers: Informers, nodeName: string, log: Log) {
     this.#client = client;
@@ -40,6 +43,7 @@ export class Kubelet {
     });
     await this.report('True', allocatable);
     await this.renew();
+    this.#renewLater();
     this.#off = this.#informers.of(PODS).on(({ object }) => this.#controller.enqueue(keyOf(object)));
     this.#controller.start();
   }
@@ -79,7 +83,16 @@ export class Kubelet {
     });
   }
 
+  /** A node without a renewal for 40 s is not ready any more; a busy machine takes longer than that for a file. */
+  #renewLater(): void {
+    this.#cancelRenewal = systemClock.after(RENEW_MS, () => {
+      this.#renewLater();
+      this.renew().catch(() => undefined); // the API server may be down
+    });
+  }
+
   async stop(): Promise<void> {
+    this.#cancelRenewal();
     this.#off();
     await this.#controller.stop();
   }
