@@ -26,6 +26,8 @@ const SETTINGS: Readonly<Record<string, string>> = {
   unix_socket_directories: '',
   max_connections: '100',
   shared_buffers: '32MB',
+  // in the data folder, so that a killed server leaves no segments elsewhere
+  dynamic_shared_memory_type: 'mmap',
   fsync: 'off',
   full_page_writes: 'off',
   synchronous_commit: 'off',
