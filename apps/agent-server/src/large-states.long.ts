@@ -4,7 +4,7 @@ import { largeStates, largeValues, rpc, type Sent } from '../testdata/large-stat
 const large = largeStates();
 const { id, send } = large;
 
-/** What it takes to parse the values once, as the clock of a thread counts it. */
+/** Processor time of parsing the values once. */
 let parseMs: number;
 beforeAll(() => {
   const values = largeValues();
@@ -14,7 +14,7 @@ beforeAll(() => {
   parseMs = (user + system) / 1000;
 });
 
-/** As short as an answer that parses nothing must be, on a machine of today. */
+/** Longest processor time of an answer that parses nothing, in milliseconds. */
 const LEAST_BLOCKED_MS = 150;
 const MOST_GROWN_BYTES = 250e6;
 /** So often an answer is measured until one is within the bounds. */

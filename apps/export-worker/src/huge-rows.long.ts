@@ -5,7 +5,7 @@ import { ExportStand, type SentRun } from '../testdata/export-stand.js';
 
 const DAY = '2026-11-20';
 const VALUE_BYTES = 59_000_000;
-/** Of a value in an export of lines. */
+/** Length of a value in an export of lines. */
 const LINE_VALUE_BYTES = 12_000_000;
 const postgres = testPostgres();
 let stand: ExportStand;

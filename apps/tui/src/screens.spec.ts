@@ -43,7 +43,7 @@ class OnTerminal {
     expect(this.screen.text()).toBe(wanted);
   }
 
-  /** What stays on the screen for a while. */
+  /** The frame that stays on the screen for a while. */
   async settled(): Promise<string> {
     for (;;) {
       const before = this.screen.text();

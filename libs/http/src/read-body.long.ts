@@ -6,7 +6,7 @@ import { Pieces } from './pieces.js';
 setFlagsFromString('--expose-gc');
 const collect = runInNewContext('gc') as () => void;
 
-/** As the parser of HTTP hands on chunks of one byte: parts of one larger buffer. */
+/** Chunks of one byte that are parts of one larger buffer, like those of the HTTP parser. */
 function* ofOneByte(text: string, times: number): Generator<Buffer> {
   for (let n = 0; n < times; n++) {
     const received = Buffer.from(text);

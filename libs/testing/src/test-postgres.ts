@@ -66,10 +66,20 @@ export function testPostgres(options: TestPostgresOptions = {}): TestPostgres {
 }
 
 async function useShared(): Promise<PostgresServer> {
-  if (!shared || !(await (await shared).isUp())) {
+  // one that did not start, or that a test ended, is replaced
+  const isUp = await shared?.then(
+    (server) => server.isUp(),
+    () => false,
+  );
+  if (!shared || !isUp) {
     const started = PostgresServer.start();
     shared = started;
-    stopWithProcess(async () => (await started).stop());
+    stopWithProcess(() =>
+      started.then(
+        (server) => server.stop(),
+        () => undefined,
+      ),
+    );
   }
   users++;
   return await shared;

@@ -117,7 +117,7 @@ async function whileHeld(table: string, key: string, id: string, action: () => P
   }
 }
 
-/** Whether it has not settled although a statement waits for a lock. */
+/** Reports that a call is still pending while a statement waits for a lock. */
 async function waits(promise: Promise<unknown>): Promise<boolean> {
   await untilLocked(store.pool);
   return (await Promise.race([promise, 'waits'])) === 'waits';

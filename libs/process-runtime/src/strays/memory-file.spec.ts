@@ -1,4 +1,4 @@
-/** What a stuck process of a user means is kept for the whole process. @own-process */
+/** The users with a stuck process are kept for the whole process. @own-process */
 import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { open } from 'node:fs/promises';

@@ -5,7 +5,7 @@ import { prepareMounts } from './prepare-mounts.js';
 import { volumeFiles } from './volume-files.js';
 
 const LONG = 'x'.repeat(250_000);
-/** How often the long value was read. */
+/** Number of reads of the long value. */
 let reads = 0;
 const pod = {
   metadata: {
