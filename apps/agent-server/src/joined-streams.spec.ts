@@ -112,6 +112,17 @@ describe.each(SERVERS)('a client that joins a run at %s', (_title, serverOf) => 
     expect(heard).toEqual([]);
   });
 
+  it('hears nothing of a run that ended, though its output is kept for others', async () => {
+    const threadId = await newThread();
+    const { run_id } = await startTicking(first.client(), threadId);
+    const client = serverOf().client();
+    await listen(client.runs.joinStream(threadId, run_id)).done;
+    await ended(threadId, run_id);
+    const { heard, done } = listen(client.runs.joinStream(threadId, run_id));
+    await done;
+    expect(heard).toEqual([]);
+  });
+
   it('hears what came after the event that it names, also after the end', async () => {
     const threadId = await newThread();
     const { run_id } = await startTicking(first.client(), threadId, true);

@@ -50,10 +50,18 @@ export class RunOutputs {
     const head = await getRunHead(scope, this.parts.sql, runId, threadId);
     const from: ReadFrom = wanted.kind === 'kept' && !head.isResumable ? { kind: 'now' } : wanted;
     const log = logHere ?? logs.find(runId);
-    if (log?.isAtWork || log?.events.result) return this.attach(log, reader, from);
-    if (head.hasEnded && (reader.kind === 'result' || from.kind === 'now')) {
-      if (reader.kind === 'result') reader.ended(await runResult(scope, this.parts.sql, head));
-      else reader.attach(NOTHING_LEFT);
+    const hasEndHere = log?.events.result !== undefined;
+    if (
+      reader.kind === 'output' &&
+      from.kind === 'now' &&
+      (hasEndHere || (head.hasEnded && !log?.isAtWork))
+    ) {
+      reader.attach(NOTHING_LEFT);
+      return NOTHING;
+    }
+    if (log && (log.isAtWork || hasEndHere)) return this.attach(log, reader, from);
+    if (head.hasEnded && reader.kind === 'result') {
+      reader.ended(await runResult(scope, this.parts.sql, head));
       return NOTHING;
     }
     return this.#readElsewhere(head, reader, from);
