@@ -7,7 +7,7 @@ import { parse } from 'yaml';
 import { KubeClient, loadKubeConnection } from '#lib/kube';
 import { openObjectStore } from '#lib/object-store';
 import { RESOURCES, SECRETS } from '#lib/resources';
-import { waitFor } from '#lib/testing';
+import { itLong, waitFor } from '#lib/testing';
 import { findKubectl, leaveOut } from '../support/kubectl.js';
 import { sharedPlatform } from '../support/shared-platform.js';
 import { agentplane, type Ending, startAgentplane } from './agentplane.js';
@@ -709,7 +709,7 @@ describe('agentplane with a platform', () => {
       expect([absent.code, absent.complaint]).toEqual([3, expect.stringContaining('not found')]);
     });
 
-    it('estimates, exports and verifies runs with their feedback as lines of JSON', async () => {
+    itLong('estimates, exports and verifies runs with their feedback as lines of JSON', async () => {
       const { restUrl, apiKey, objectStore } = platform.credentials;
       const headers = { 'x-api-key': apiKey, 'content-type': 'application/json' };
       const post = async (path: string, body: object): Promise<boolean> =>

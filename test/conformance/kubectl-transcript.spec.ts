@@ -30,7 +30,6 @@ import { takeTranscript, type TranscriptCluster, withSortedCauses } from './kube
 const execute = promisify(execFile);
 const root = join(import.meta.dirname, 'cases');
 const cases = readdirSync(root, { withFileTypes: true }).filter((entry) => entry.isDirectory());
-const TAKEN_WITH_EVERY_CHANGE = ['everyday'];
 const isUpdate = process.env.UPDATE_TRANSCRIPTS === '1';
 const kubectl = findBuiltKubectl();
 const real = findRealKubernetes();
@@ -122,7 +121,5 @@ describeReal('the transcripts are what a real kube-apiserver gives', () => {
     expect(withSortedCauses(transcript)).toBe(withSortedCauses(expectedOf(name)));
   }
 
-  const others = cases.map(({ name }) => name).filter((name) => !TAKEN_WITH_EVERY_CHANGE.includes(name));
-  it.each(TAKEN_WITH_EVERY_CHANGE)('%s', takeAgain);
-  (isUpdate ? it : itLong).each(others)('%s', takeAgain);
+  (isUpdate ? it : itLong).each(cases.map(({ name }) => name))('%s', takeAgain);
 });

@@ -221,43 +221,46 @@ describe('an export that continues another', () => {
     expect((await theExport()).status).toEqual(before.status);
   });
 
-  it('keeps every row once after kills of its workers and of those before, and continues in turn', async () => {
-    const chain: string[] = [];
-    for (const day of [1, 3]) {
-      // each ends with a worker that dies in a file of its day, twice
-      plane.fault = (target) =>
-        isPart(target) && target.key.includes(`day=${day}/part-00002`)
-          ? { kind: 'delay', ms: 60_000 }
-          : undefined;
-      const hangs = (): Promise<unknown> => {
-        const { promise, resolve } = Promise.withResolvers<void>();
-        const before = plane.fault;
-        plane.fault = (target) => {
-          const fault = before?.(target);
-          if (fault) resolve();
-          return fault;
+  itLong(
+    'keeps every row once after kills of its workers and of those before, and continues in turn',
+    async () => {
+      const chain: string[] = [];
+      for (const day of [1, 3]) {
+        // each ends with a worker that dies in a file of its day, twice
+        plane.fault = (target) =>
+          isPart(target) && target.key.includes(`day=${day}/part-00002`)
+            ? { kind: 'delay', ms: 60_000 }
+            : undefined;
+        const hangs = (): Promise<unknown> => {
+          const { promise, resolve } = Promise.withResolvers<void>();
+          const before = plane.fault;
+          plane.fault = (target) => {
+            const fault = before?.(target);
+            if (fault) resolve();
+            return fault;
+          };
+          return promise;
         };
-        return promise;
-      };
-      const former = chain.at(-1);
-      for (const attempt of [1, 2]) {
-        const hanging = hangs();
-        if (attempt === 1) chain.push(former === undefined ? await begin() : await continued(former));
-        await hanging;
-        const { metadata } = await waitFor(async () =>
-          (await plane.client.list(RESOURCES.BulkExport, { namespace: NAMESPACE })).items.find(
-            (one) => idOf(one) === chain.at(-1),
-          ),
-        );
-        await node.kill(metadata.name);
+        const former = chain.at(-1);
+        for (const attempt of [1, 2]) {
+          const hanging = hangs();
+          if (attempt === 1) chain.push(former === undefined ? await begin() : await continued(former));
+          await hanging;
+          const { metadata } = await waitFor(async () =>
+            (await plane.client.list(RESOURCES.BulkExport, { namespace: NAMESPACE })).items.find(
+              (one) => idOf(one) === chain.at(-1),
+            ),
+          );
+          await node.kill(metadata.name);
+        }
+        await ended(chain.at(-1) ?? '', 'FAILED');
       }
-      await ended(chain.at(-1) ?? '', 'FAILED');
-    }
-    plane.fault = undefined;
-    chain.push(await continued(chain.at(-1) ?? ''));
-    await ended(chain.at(-1) ?? '', 'COMPLETED');
-    await expectExact(chain);
-  });
+      plane.fault = undefined;
+      chain.push(await continued(chain.at(-1) ?? ''));
+      await ended(chain.at(-1) ?? '', 'COMPLETED');
+      await expectExact(chain);
+    },
+  );
 
   // what a stopped worker left is cleared a minute later at the earliest
   itLong('continues one that ran out of time, as a resource', async () => {

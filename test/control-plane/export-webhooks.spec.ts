@@ -190,7 +190,7 @@ describe('the controller of webhooks of exports', () => {
     expect(receiver.calls[0]?.headers['webhook-signature']).toMatch(/^v1,/);
   });
 
-  it('repeats the call of a controller that was killed in it', async () => {
+  itLong('repeats the call of a controller that was killed in it', async () => {
     receiver.answers((response, nth) => (nth === 1 ? undefined : response.writeHead(204).end()));
     await end({ url: receiver.url });
     await called(1);
@@ -302,7 +302,7 @@ describe('the controller of webhooks of exports', () => {
     }
   });
 
-  it('holds an ended export in the API server as long as its webhook is open', async () => {
+  itLong('holds an ended export in the API server as long as its webhook is open', async () => {
     await restart({ AGENTPLANE_EXPORT_HISTORY_MS: '1000' });
     try {
       receiver.answers((response) => response.writeHead(500).end());

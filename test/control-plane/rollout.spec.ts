@@ -1,4 +1,4 @@
-import { waitFor } from '#lib/testing';
+import { itLong, waitFor } from '#lib/testing';
 import { describe, expect, it } from '@jest/globals';
 import { DEPLOYMENTS, findCondition, idOf, isConditionTrue, RESOURCES } from '#lib/resources';
 import { NAMESPACE } from './control-plane.js';
@@ -191,7 +191,7 @@ describe('a rollout', () => {
     await rollouts.saying('invalid-00001', 'Failed', 'InvalidWorkload');
   });
 
-  it('makes nothing twice when its programs are killed at any time', async () => {
+  itLong('makes nothing twice when its programs are killed at any time', async () => {
     await rollouts.deploy('killed');
     const steps: (() => Promise<boolean>)[] = [
       async () => true,

@@ -1,11 +1,11 @@
 /** Pages whose blocks a spec runs; the spec reads them out of the page. */
 export const BLOCKS_BY_SPEC: Readonly<Record<string, string>> = {
   'README.md': 'test/docs/readme.spec.ts',
-  'docs/tutorial.md': 'test/docs/tutorial.spec.ts',
-  'docs/a2a.md': 'test/docs/pages.spec.ts',
-  'docs/agents.md': 'test/docs/pages.spec.ts',
-  'docs/exporting.md': 'test/docs/pages.spec.ts',
-  'docs/otlp.md': 'test/docs/pages.spec.ts',
+  'docs/tutorial.md': 'test/docs/tutorial.long.ts',
+  'docs/a2a.md': 'test/docs/pages.long.ts',
+  'docs/agents.md': 'test/docs/pages.long.ts',
+  'docs/exporting.md': 'test/docs/pages.long.ts',
+  'docs/otlp.md': 'test/docs/pages.long.ts',
   'docs/reading-exports.md': 'test/readers/page-lines.ts',
   'docs/cluster.md': 'test/long/cluster-install.long.ts',
 };

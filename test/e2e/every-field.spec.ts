@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { Client } from '@langchain/langgraph-sdk';
-import { waitFor } from '#lib/testing';
+import { itLong, waitFor } from '#lib/testing';
 import { findKubectl, findRealKubernetes, Kubectl, leaveOut } from '../support/kubectl.js';
 import { newDataFolder, type Platform, removeDataFolder, startPlatform } from '../support/platform.js';
 import { RealCluster } from '../support/real-cluster.js';
@@ -78,7 +78,7 @@ describe.each(HOMES)('a deployment with every field on $name', ({ name, isReal, 
     removeDataFolder(dataFolder);
   });
 
-  (isThere ? it : it.skip)(
+  (!isThere ? it.skip : isReal ? itLong : it)(
     'drives something by each, or names it as ignored',
     async () => {
       const resource = {

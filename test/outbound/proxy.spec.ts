@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { type EmbeddedObjectStore, startObjectStore } from '#lib/embedded-object-store';
 import { createLogger } from '#lib/telemetry';
-import { type OtlpReceiver, startOtlpReceiver, temporaryFolder, waitFor } from '#lib/testing';
+import { itLong, type OtlpReceiver, startOtlpReceiver, temporaryFolder, waitFor } from '#lib/testing';
 import { type ConnectProxy, startConnectProxy } from '../support/connect-proxy.js';
 import {
   newDataFolder,
@@ -148,7 +148,7 @@ describe('a program behind a proxy', () => {
       return agent;
     }
 
-    it('asks nothing of itself through the proxy, and lets agents and exports through', async () => {
+    itLong('asks nothing of itself through the proxy, and lets agents and exports through', async () => {
       await agentplane('image', 'add', 'fetching', fetchingAgent());
       await agentplane('deploy', 'fetching', '--image', 'fetching');
       const url = await agentplane('get', 'adep', 'fetching', '-o', 'jsonpath={.status.url}');

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { openPool } from '#lib/postgres';
 import { createLogger } from '#lib/telemetry';
-import { steppedClock, testPostgres, waitFor } from '#lib/testing';
+import { itLong, steppedClock, testPostgres, waitFor } from '#lib/testing';
 import { ServerProcess } from '../testdata/start-server.js';
 import { WebhookReceiver } from '../testdata/webhook-receiver.js';
 
@@ -176,7 +176,7 @@ describe('the crons of the SDK', () => {
 });
 
 describe('the fires of a cron', () => {
-  it('makes one run for each moment among three servers, some of which die', async () => {
+  itLong('makes one run for each moment among three servers, some of which die', async () => {
     const three = await Promise.all([serve(), serve(), serve()]);
     const [first, second, third] = three;
     const { crons } = first.client();
@@ -218,7 +218,7 @@ describe('the fires of a cron', () => {
     expect(threads).toEqual(runs);
   });
 
-  it('makes one run for all the moments of an hour without servers, and none after the end', async () => {
+  itLong('makes one run for all the moments of an hour without servers, and none after the end', async () => {
     const server = await serve();
     const { crons, threads } = server.client();
     const { thread_id: threadId } = await threads.create();

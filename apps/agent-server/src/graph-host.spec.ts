@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Client } from '@langchain/langgraph-sdk';
-import { temporaryFolder, testPostgres, waitFor } from '#lib/testing';
+import { itLong, temporaryFolder, testPostgres, waitFor } from '#lib/testing';
 import { ServerProcess } from '../testdata/start-server.js';
 
 const postgres = testPostgres();
@@ -114,7 +114,7 @@ async function crashBeside(other: ServerProcess): Promise<void> {
 }
 
 describe('a graph host that ends', () => {
-  it('costs the run that ended it its attempts, and those beside it none', async () => {
+  itLong('costs the run that ended it its attempts, and those beside it none', async () => {
     const server = await ServerProcess.start({ uri, env: { AGENTPLANE_RUN_MAX_TAKEOVERS: '1' } });
     try {
       await crashBeside(server);
@@ -147,7 +147,7 @@ describe('a graph host that ends', () => {
 });
 
 describe('a graph that computes without end while it loads', () => {
-  it('shows its line through a server that answers', async () => {
+  itLong('shows its line through a server that answers', async () => {
     const path = join(folder, 'spins');
     mkdirSync(path);
     writeFileSync(join(path, 'langgraph.json'), JSON.stringify({ graphs: { agent: './agent.ts:graph' } }));

@@ -1,4 +1,4 @@
-import { testPostgres, waitFor } from '#lib/testing';
+import { itLong, testPostgres, waitFor } from '#lib/testing';
 import type { Client } from '@langchain/langgraph-sdk';
 import { ServerProcess } from '../testdata/start-server.js';
 
@@ -97,7 +97,7 @@ describe('a graph whose state has no JSON', () => {
 });
 
 describe('a graph with a large state', () => {
-  it('shows all of it to its readers', async () => {
+  itLong('shows all of it to its readers', async () => {
     const lengths: number[] = [];
     const { thread_id } = await client.threads.create();
     for await (const { event, data } of client.runs.stream(thread_id, 'growing', {
@@ -110,7 +110,7 @@ describe('a graph with a large state', () => {
     expect(values.value).toHaveLength(10_000_000);
   });
 
-  it('does not wait for a reader that does not read', async () => {
+  itLong('does not wait for a reader that does not read', async () => {
     const { thread_id } = await client.threads.create();
     const left = new AbortController();
     const response = await fetch(`${server.url}/threads/${thread_id}/runs/stream`, {
@@ -128,7 +128,7 @@ describe('a graph with a large state', () => {
 });
 
 describe('a graph whose output is larger than allowed', () => {
-  it('fails its run alone, and names size, limit and setting', async () => {
+  itLong('fails its run alone, and names size, limit and setting', async () => {
     // a server of the same database, whose limit is another, could take the run
     const own = await postgres.freshDatabase();
     const strict = await ServerProcess.start({ uri: own.uri, env: { AGENTPLANE_EVENT_MB: '8' } });

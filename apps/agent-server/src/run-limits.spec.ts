@@ -1,4 +1,4 @@
-import { testPostgres, waitFor } from '#lib/testing';
+import { itLong, testPostgres, waitFor } from '#lib/testing';
 import { ServerProcess } from '../testdata/start-server.js';
 
 const postgres = testPostgres();
@@ -32,7 +32,7 @@ describe('the time limit of runs', () => {
     },
   );
 
-  it('counts the attempts of a run together', async () => {
+  itLong('counts the attempts of a run together', async () => {
     const { uri } = await postgres.freshDatabase();
     const env = { BG_JOB_TIMEOUT_SECS: '6', AGENTPLANE_RUN_LEASE_MS: '1000', AGENTPLANE_DRAIN_MS: '0' };
     let server = await ServerProcess.start({ uri, env });
@@ -112,7 +112,7 @@ describe('the limit of steps', () => {
 });
 
 describe('a server', () => {
-  it('gives ten places to runs that compute, and as many as they need to runs that wait', async () => {
+  itLong('gives ten places to runs that compute, and as many as they need to runs that wait', async () => {
     const server = await ServerProcess.start({ uri: (await postgres.freshDatabase()).uri });
     const read = async (name: string): Promise<number> => {
       const text = await (await fetch(`${server.url}/metrics`)).text();

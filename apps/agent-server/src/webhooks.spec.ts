@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto';
-import { testPostgres, waitFor } from '#lib/testing';
+import { itLong, testPostgres, waitFor } from '#lib/testing';
 import { ServerProcess } from '../testdata/start-server.js';
 import { WebhookReceiver } from '../testdata/webhook-receiver.js';
 
@@ -123,35 +123,38 @@ describe('the sender of webhooks', () => {
     );
   });
 
-  it('repeats a call with the same id after another protocol, a reset and a redirect, which it does not follow', async () => {
-    const server = await serve((await postgres.freshDatabase()).uri);
-    const [receiver, forbidden] = [await receive(), await receive()];
-    receiver.answers((response, nth) => {
-      if (nth === 1) response.socket?.write(UPGRADE);
-      else if (nth === 2) response.socket?.resetAndDestroy();
-      else if (nth === 3) response.writeHead(307, { location: forbidden.url }).end();
-      else response.writeHead(200).end();
-    });
-    const { thread_id: threadId } = await server.client().threads.create();
-    const { run_id: runId } = await server
-      .client()
-      .runs.create(threadId, 'counter', { input: {}, webhook: receiver.url });
-    await waitFor(() => receiver.calls.length === 1);
-    await waitFor(async () =>
-      JSON.stringify(await stateOf(server, threadId, runId)).includes('the receiver answered 101'),
-    );
-    await waitFor(() => receiver.calls.length === 4);
-    expect(new Set(receiver.calls.map(({ headers }) => headers['webhook-id']))).toEqual(new Set([runId]));
-    expect(forbidden.calls).toEqual([]);
-    const warnings = server.log
-      .filter(({ msg }) => msg.startsWith('webhook failed'))
-      .map(({ error }) => error);
-    expect(warnings).toEqual([
-      'the receiver answered 101',
-      'calling failed: ECONNRESET',
-      'the receiver answered 307; redirects are not followed',
-    ]);
-  });
+  itLong(
+    'repeats a call with the same id after another protocol, a reset and a redirect, which it does not follow',
+    async () => {
+      const server = await serve((await postgres.freshDatabase()).uri);
+      const [receiver, forbidden] = [await receive(), await receive()];
+      receiver.answers((response, nth) => {
+        if (nth === 1) response.socket?.write(UPGRADE);
+        else if (nth === 2) response.socket?.resetAndDestroy();
+        else if (nth === 3) response.writeHead(307, { location: forbidden.url }).end();
+        else response.writeHead(200).end();
+      });
+      const { thread_id: threadId } = await server.client().threads.create();
+      const { run_id: runId } = await server
+        .client()
+        .runs.create(threadId, 'counter', { input: {}, webhook: receiver.url });
+      await waitFor(() => receiver.calls.length === 1);
+      await waitFor(async () =>
+        JSON.stringify(await stateOf(server, threadId, runId)).includes('the receiver answered 101'),
+      );
+      await waitFor(() => receiver.calls.length === 4);
+      expect(new Set(receiver.calls.map(({ headers }) => headers['webhook-id']))).toEqual(new Set([runId]));
+      expect(forbidden.calls).toEqual([]);
+      const warnings = server.log
+        .filter(({ msg }) => msg.startsWith('webhook failed'))
+        .map(({ error }) => error);
+      expect(warnings).toEqual([
+        'the receiver answered 101',
+        'calling failed: ECONNRESET',
+        'the receiver answered 307; redirects are not followed',
+      ]);
+    },
+  );
 
   it('ends with the time for retries, or at once when the receiver answers 410', async () => {
     const server = await serve((await postgres.freshDatabase()).uri, {
@@ -221,7 +224,7 @@ describe('the sender of webhooks', () => {
     expect(called()).toBeLessThan(hanging.length);
   });
 
-  it('repeats the call of a server that died', async () => {
+  itLong('repeats the call of a server that died', async () => {
     const { uri } = await postgres.freshDatabase();
     const [first, second] = [await serve(uri), await serve(uri)];
     const receiver = await receive();

@@ -438,7 +438,7 @@ describe('a series of attempts of one run', () => {
     await expectEveryRowOnce(spec);
   });
 
-  it('adopts no other object of the same size, and needs no right to read', async () => {
+  itLong('adopts no other object of the same size, and needs no right to read', async () => {
     for (const canRead of [true, false]) {
       const spec = specOf();
       const uid = randomUUID();
@@ -505,7 +505,7 @@ describe('a series of attempts of one run', () => {
     expect(await readManifest(spec)).toMatchObject({ rows: ROWS });
   });
 
-  it('stops an attempt when a newer one has begun, before it changes anything more', async () => {
+  itLong('stops an attempt when a newer one has begun, before it changes anything more', async () => {
     const spec = specOf();
     const uid = randomUUID();
     const env = { AGENTPLANE_EXPORT_FILE_ROWS: '3000' };

@@ -3,7 +3,7 @@ import { createServer, request, type IncomingMessage, type Server, type ServerRe
 import type { AddressInfo } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 import { Client } from '@langchain/langgraph-sdk';
-import { FakeClock, waitFor } from '#lib/testing';
+import { FakeClock, itLong, waitFor } from '#lib/testing';
 import { EventLog } from '../log/event-log.js';
 import type { RunEvent } from '../stream/run-event.js';
 import type { Cut } from '#lib/http';
@@ -248,7 +248,7 @@ describe('UnsentOutput', () => {
     log.clear();
   }
 
-  it('counts next to nothing for any number of readers while the log has what they wait for', async () => {
+  itLong('counts next to nothing for any number of readers while the log has what they wait for', async () => {
     const all: Stalled[] = [];
     for (let n = 0; n < 40; n++) all.push(await stalled());
     for (const { log } of all)
@@ -260,7 +260,7 @@ describe('UnsentOutput', () => {
     expect(cuts).toEqual([]);
   });
 
-  it('cuts readers until they hold no more than the hard limit together', async () => {
+  itLong('cuts readers until they hold no more than the hard limit together', async () => {
     const all: Stalled[] = [];
     for (let n = 0; n < 40; n++) all.push(await stalled());
     for (const one of all) await send(one, 15);
