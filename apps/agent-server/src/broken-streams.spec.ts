@@ -120,8 +120,8 @@ describe.each(CLIENTS)('a client in %s in the middle of a stream', (language, li
     return;
   }
 
-  // how a server breaks off a stream is the same for every client: of Python, one end of each kind with every change
-  const itMore = language === 'JavaScript' ? it : itLong;
+  // how a server breaks off a stream is the same for every client
+  const itOften = language === 'JavaScript' ? it : itLong;
 
   async function listening(
     { first, second, address }: Replicas,
@@ -144,8 +144,8 @@ describe.each(CLIENTS)('a client in %s in the middle of a stream', (language, li
     expectNoGap(heard, 2);
     expect(ticksOf(heard, 1)).toEqual(upTo(ticksOf(heard, 1).length));
   }
-  it.each([THREAD])('hears all of a run on %s whose server is drained', expectDrained);
-  itMore.each([NO_THREAD])('hears all of a run on %s whose server is drained', expectDrained);
+  itOften.each([THREAD])('hears all of a run on %s whose server is drained', expectDrained);
+  itOften.each([NO_THREAD])('hears all of a run on %s whose server is drained', expectDrained);
 
   async function expectNext(_title: string, isStateless: boolean): Promise<void> {
     const both = await replicas();
@@ -156,10 +156,10 @@ describe.each(CLIENTS)('a client in %s in the middle of a stream', (language, li
     await done;
     expectNoGap(heard, 2);
   }
-  it.each([NO_THREAD])('hears all of the next attempt of a run on %s whose server is killed', expectNext);
-  itMore.each([THREAD])('hears all of the next attempt of a run on %s whose server is killed', expectNext);
+  itOften.each([NO_THREAD])('hears all of the next attempt of a run on %s whose server is killed', expectNext);
+  itOften.each([THREAD])('hears all of the next attempt of a run on %s whose server is killed', expectNext);
 
-  itMore('hears all of a run that ends while its server is drained, at another', async () => {
+  itOften('hears all of a run that ends while its server is drained, at another', async () => {
     const both = await replicas();
     const { heard, done } = await listening(both, true);
     both.address.choose(both.second.port);
@@ -169,7 +169,7 @@ describe.each(CLIENTS)('a client in %s in the middle of a stream', (language, li
     expectNoGap(heard, 1);
   });
 
-  itMore('goes on at another server while its own works on', async () => {
+  itOften('goes on at another server while its own works on', async () => {
     const both = await replicas();
     const { heard, done } = await listening(both, false);
     both.address.choose(both.second.port);
@@ -178,7 +178,7 @@ describe.each(CLIENTS)('a client in %s in the middle of a stream', (language, li
     expectNoGap(heard, 1);
   });
 
-  itMore('goes on at the same server, where the run has ended meanwhile', async () => {
+  itOften('goes on at the same server, where the run has ended meanwhile', async () => {
     const both = await replicas();
     const { heard, done } = await listening(both, true);
     both.address.choose(1); // nothing listens there

@@ -248,17 +248,20 @@ describe('UnsentOutput', () => {
     log.clear();
   }
 
-  itLong('counts next to nothing for any number of readers while the log has what they wait for', async () => {
-    const all: Stalled[] = [];
-    for (let n = 0; n < 40; n++) all.push(await stalled());
-    for (const { log } of all)
-      for (let n = 0; n < 4; n++)
-        log.append({ event: 'values', data: JSON.stringify('x'.repeat(2 * MIB + n)) });
-    await waitFor(() => unsent.bytes > 0);
-    expect(unsent.bytes).toBeLessThan(40 * 96 * 1024);
-    await clock.advance(10_000);
-    expect(cuts).toEqual([]);
-  });
+  itLong(
+    'counts next to nothing for any number of readers while the log has what they wait for',
+    async () => {
+      const all: Stalled[] = [];
+      for (let n = 0; n < 40; n++) all.push(await stalled());
+      for (const { log } of all)
+        for (let n = 0; n < 4; n++)
+          log.append({ event: 'values', data: JSON.stringify('x'.repeat(2 * MIB + n)) });
+      await waitFor(() => unsent.bytes > 0);
+      expect(unsent.bytes).toBeLessThan(40 * 96 * 1024);
+      await clock.advance(10_000);
+      expect(cuts).toEqual([]);
+    },
+  );
 
   itLong('cuts readers until they hold no more than the hard limit together', async () => {
     const all: Stalled[] = [];
