@@ -2,14 +2,14 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse, parseAllDocuments } from 'yaml';
 import { loadConfig, PLATFORM_VERSION } from '#lib/config';
-import { buildGitJob, buildListenerObjects, buildRemoteListener } from '#lib/manifests';
+import { buildApiBindings, buildGitJob, buildListenerObjects, buildRemoteListener } from '#lib/manifests';
 import type { AgentRevision, Listener } from '#lib/resources';
-import { hasRealKubernetes, temporaryFolder, testApiServer } from '#lib/testing';
+import { hasRealKubernetes, temporaryFolder, testApiServer, waitFor } from '#lib/testing';
 import { CONFIG as API } from '../../apps/api/src/config.js';
 import { CONFIG as CONTROLLER, platformSettings } from '../../apps/controller/src/config.js';
 import { CONFIG as LISTENER_CONFIG } from '../../apps/listener/src/config.js';
 import { CHART, findHelm, Helm, type Rendered } from '../support/helm.js';
-import { findBuiltKubectl, Kubectl, leaveOut } from '../support/kubectl.js';
+import { type Answer, findBuiltKubectl, Kubectl, leaveOut } from '../support/kubectl.js';
 import { repository } from '../support/platform.js';
 import { DATABASE, VALUES } from './chart-values.js';
 
@@ -522,6 +522,105 @@ if (!binary) leaveOut('helm');
           });
           expect([kind, metadata.name, answer.stderr]).toEqual([kind, metadata.name, '']);
         }
+    });
+
+    describe('for the accounts of the api and of the controller', () => {
+      const ours = ['app.kubernetes.io/managed-by=agentplane'];
+      const as = (account: string): string => `--as=system:serviceaccount:plane:${account}`;
+      const secret = (name: string, type = 'Opaque'): Rendered & { readonly type: string } => ({
+        ...{ apiVersion: 'v1', kind: 'Secret', type },
+        metadata: { name, annotations: { 'kubernetes.io/service-account.name': 'default' } },
+      });
+      const namespace = (name: string, managedBy: string) => ({
+        ...{ apiVersion: 'v1', kind: 'Namespace' },
+        metadata: { name, labels: { 'app.kubernetes.io/managed-by': managedBy } },
+      });
+      const deployment = {
+        ...{ apiVersion: 'apps/v1', kind: 'Deployment', metadata: { name: 'd' } },
+        spec: {
+          selector: { matchLabels: { a: 'b' } },
+          template: {
+            metadata: { labels: { a: 'b' } },
+            spec: { containers: [{ name: 'c', image: 'i' }] },
+          },
+        },
+      };
+      const binding = {
+        ...{ apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'RoleBinding', metadata: { name: 'b' } },
+        roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'agentplane-api-logs' },
+        subjects: [{ kind: 'ServiceAccount', name: 'api', namespace: 'plane' }],
+      };
+      const tokens = 'kubernetes.io/service-account-token';
+
+      function create(account: string, place: string, object: object): Promise<Answer> {
+        const words = [as(account), '-n', place, 'create', '--dry-run=server', '-f', '-'];
+        return kubectl.try(words, { input: JSON.stringify(object) });
+      }
+
+      beforeAll(async () => {
+        const kinds = /^(ServiceAccount|ClusterRole|ClusterRoleBinding|ValidatingAdmissionPolicy(Binding)?)$/;
+        const rights = helm
+          .render(VALUES['everything'] ?? {})
+          .filter(({ kind, metadata }) => kinds.test(kind) && !metadata.annotations?.['helm.sh/hook']);
+        const workspace = [
+          namespace('ws-a', 'agentplane'),
+          ...buildApiBindings('ws-a', 'plane'),
+          { ...secret('kept'), metadata: { name: 'kept', namespace: 'plane' } },
+        ];
+        const input = [...rights, ...workspace].map((object) => JSON.stringify(object)).join('\n---\n');
+        await kubectl.run(['apply', '--server-side', '-f', '-'], { input });
+        await kubectl.run(['create', 'namespace', 'of-others']);
+        // a new policy holds once the API server has seen it
+        await waitFor(async () => (await create('controller', 'of-others', secret('s'))).code !== 0);
+      });
+
+      it.each<[string, string, object]>([
+        ['api', 'ws-a', secret('s')],
+        ['controller', 'ws-a', secret('s')],
+        ['controller', 'plane', secret('s')],
+        ['controller', 'ws-a', deployment],
+        ['controller', 'ws-a', binding],
+        ['controller', '', namespace('ws-b', 'agentplane')],
+      ])('admits what %s makes in "%s"', async (account, place, object) => {
+        expect(await create(account, place, object)).toMatchObject({ code: 0 });
+      });
+
+      it.each<[string, string, object, RegExp]>([
+        ['api', 'kube-system', secret('s', tokens), /cannot create resource "secrets"/],
+        ['api', 'of-others', secret('s'), /cannot create resource "secrets"/],
+        ['api', 'plane', secret('s'), /cannot create resource "secrets"/],
+        ['api', 'ws-a', secret('s', tokens), /make no Secret with a token/],
+        ['controller', 'ws-a', secret('s', tokens), /make no Secret with a token/],
+        ['controller', 'kube-system', secret('s'), /change nothing outside of the namespaces/],
+        ['controller', 'of-others', deployment, /change nothing outside of the namespaces/],
+        ['controller', 'kube-system', binding, /change nothing outside of the namespaces/],
+        ['controller', '', namespace('mine', 'someone'), /change no namespace but those/],
+      ])('refuses what %s makes in "%s": %#', async (account, place, object, words) => {
+        expect(await create(account, place, object)).toMatchObject({
+          code: 1,
+          stderr: expect.stringMatching(words) as string,
+        });
+      });
+
+      it('keeps namespaces and NetworkPolicies of others from being deleted, and Secrets from being read', async () => {
+        const refused = async (account: string, ...words: string[]): Promise<string> =>
+          (await kubectl.try([as(account), ...words])).stderr;
+        expect(await refused('controller', 'delete', 'namespace', 'of-others', '--dry-run=server')).toMatch(
+          /change no namespace but those/,
+        );
+        const label = ['label', 'namespace', 'of-others', ...ours, '--dry-run=server'];
+        expect(await refused('controller', ...label)).toMatch(/change no namespace but those/);
+        expect(await refused('api', '-n', 'plane', 'get', 'secret', 'kept')).toMatch(
+          /cannot get resource "secrets"/,
+        );
+        const policy = {
+          ...{ apiVersion: 'networking.k8s.io/v1', kind: 'NetworkPolicy', spec: { podSelector: {} } },
+          metadata: { name: 'fence', namespace: 'of-others' },
+        };
+        await kubectl.run(['create', '-f', '-'], { input: JSON.stringify(policy) });
+        const fence = ['-n', 'of-others', 'delete', 'networkpolicy', 'fence', '--dry-run=server'];
+        expect(await refused('controller', ...fence)).toMatch(/change nothing outside of the namespaces/);
+      });
     });
   });
 });

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseAllDocuments } from 'yaml';
-import { buildListenerObjects, buildLogsBinding } from '#lib/manifests';
+import { buildApiBindings, buildListenerObjects } from '#lib/manifests';
 import type { Listener, PolicyRule } from '#lib/resources';
 
 /** A role of ours, wherever it is written down. */
@@ -54,6 +54,7 @@ describe('rights of the platform’s programs', () => {
     expect(roles.map(({ name }) => name)).toEqual([
       'ClusterRole agentplane-api',
       'ClusterRole agentplane-api-logs',
+      'ClusterRole agentplane-api-secrets',
       'ClusterRole agentplane-controller',
       'ClusterRole agentplane-view',
       'ClusterRole agentplane-edit',
@@ -84,16 +85,22 @@ describe('rights of the platform’s programs', () => {
     expect(grants(listenerRole.rules).filter((grant) => !held.has(grant))).toEqual([]);
   });
 
-  it('those to read logs are none that the controller does not hold, and bound in single namespaces', () => {
+  it('the api’s in a workspace are none that the controller does not hold, and bound in single namespaces', () => {
+    const bound = buildApiBindings('ws-x', 'agentplane-system').map(({ roleRef }) => roleRef.name);
+    expect(bound).toEqual(['agentplane-api-logs', 'agentplane-api-secrets']);
     const controller = roles.find(({ name }) => name.endsWith('agentplane-controller'));
-    const logs = roles.find(({ name }) => name.endsWith('agentplane-api-logs'));
     const held = new Set(grants(controller?.rules ?? []));
-    expect(grants(logs?.rules ?? []).filter((grant) => !held.has(grant))).toEqual([]);
+    const given = roles.filter(({ name }) => bound.includes(name.replace('ClusterRole ', '')));
+    expect(given.flatMap(({ rules }) => grants(rules)).filter((grant) => !held.has(grant))).toEqual([]);
     const bindings = parseAllDocuments(readFileSync(join(DEPLOY, 'system.yaml'), 'utf8'))
       .map((document) => document.toJS() as { kind?: string; roleRef?: { name: string } })
       .filter(({ kind }) => kind === 'ClusterRoleBinding');
     expect(bindings.map(({ roleRef }) => roleRef?.name)).toEqual(['agentplane-api', 'agentplane-controller']);
-    expect(buildLogsBinding('ws-x', 'agentplane-system').roleRef.name).toBe('agentplane-api-logs');
+  });
+
+  it('the api holds no Secret of the whole cluster', () => {
+    const api = roles.find(({ name }) => name === 'ClusterRole agentplane-api');
+    expect(grants(api?.rules ?? []).filter((grant) => grant.startsWith('/secrets'))).toEqual([]);
   });
 
   it('the listener sees no Secret at all', () => {

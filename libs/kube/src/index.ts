@@ -13,6 +13,7 @@ export {
   isInvalid,
   isNotFound,
   isQuotaExceeded,
+  isRightMissing,
   KubeApiError,
   type KubeErrorCause,
 } from './client/kube-api-error.js';

@@ -69,7 +69,7 @@ export {
   wantedReplicas,
   type WorkloadReplicas,
 } from './revision-workload.js';
-export { buildLogsBinding } from './logs-binding.js';
+export { buildApiBindings } from './api-bindings.js';
 export { parsePodPlacement } from './pod-placement.js';
 export { buildRevisionOutput, type ContainerOutput } from './revision-output.js';
 export { gitBuildPlace, type ImageRegistry, imageRepository, revisionOfBuild } from './git-build-place.js';

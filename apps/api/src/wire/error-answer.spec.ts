@@ -31,6 +31,16 @@ describe('answerOf', () => {
     expect(answerOf(new QueryFailedError('SELECT 1', [], databaseError(code))).status).toBe(status);
   });
 
+  it('answers 503 while it has no rights in a workspace', () => {
+    const said =
+      'secrets "s" is forbidden: User "u" cannot get resource "secrets" in API group "" in the namespace "ws-a"';
+    expect(answerOf(new KubeApiError(403, 'Forbidden', said))).toMatchObject({
+      status: 503,
+      body: { detail: expect.stringContaining('rights in this workspace') as string },
+      retryAfter: 2,
+    });
+  });
+
   it('answers 403 with the words of a quota', () => {
     const said = 'services "x" is forbidden: exceeded quota: agentplane, requested: ports=1';
     expect(answerOf(new KubeApiError(403, 'Forbidden', said))).toEqual({

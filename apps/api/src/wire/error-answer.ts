@@ -7,6 +7,7 @@ import {
   isInvalid,
   isNotFound,
   isQuotaExceeded,
+  isRightMissing,
   KubeApiError,
   KubeUnreachableError,
 } from '#lib/kube';
@@ -31,6 +32,14 @@ const UNAVAILABLE: ErrorAnswer = {
   isOurs: true,
 };
 
+/** The controller gives them in each workspace; that takes a moment in a new one, and after an upgrade. */
+const RIGHTS_MISSING: ErrorAnswer = {
+  status: 503,
+  body: { detail: 'The platform does not have its rights in this workspace yet, try again' },
+  retryAfter: 2,
+  isOurs: true,
+};
+
 const STORAGE_FULL: ErrorAnswer = {
   status: 507,
   body: { detail: 'storing the request failed: no space left on the disk of the store; free some and retry' },
@@ -45,6 +54,7 @@ function plain(status: number, detail: string): ErrorAnswer {
 function ofKube(error: KubeApiError): ErrorAnswer {
   if (error.code === 429 || error.code >= 500) return UNAVAILABLE;
   if (isQuotaExceeded(error)) return plain(403, error.message);
+  if (isRightMissing(error)) return RIGHTS_MISSING;
   if (isInvalid(error)) return { status: 422, body: { detail: problemsOfInvalid(error) }, isOurs: false };
   if (isNotFound(error)) return plain(404, 'Not Found');
   if (isAlreadyExists(error)) return plain(409, 'A resource with this name already exists');

@@ -7,7 +7,7 @@ import {
   StatusWriter,
 } from '#lib/kube';
 import type { ExportLimits } from '#lib/export-plan';
-import { buildLogsBinding, POD_SECURITY_LABEL, type PodSecurityLevel, podSecurityOf } from '#lib/manifests';
+import { buildApiBindings, POD_SECURITY_LABEL, type PodSecurityLevel, podSecurityOf } from '#lib/manifests';
 import { done, finalizerStep, observedGeneration, type Result, wait } from '#lib/reconcile';
 import {
   CONDITION,
@@ -79,8 +79,9 @@ export class WorkspaceReconciler {
     });
     const decision = decided.kind === 'enforce' ? await this.#enforce(decided) : decided;
     if (decision.kind === 'create-namespace') await this.#createNamespace(workspace, name);
+    // who sees it ready may have the api keep a Secret there at once
+    if (decision.kind === 'ready') await this.#letApiIn(name);
     await this.#report(workspace, decision);
-    if (decision.kind === 'ready') await this.#letLogsBeRead(name);
     // a refusal ends when the other object is deleted, which does not wake this one
     if (decision.kind === 'refuse') return wait(decision.reason, 30_000);
     return decision.kind === 'ready' ? done() : wait(REASON.pending, LOOK_AGAIN_MS);
@@ -113,14 +114,15 @@ export class WorkspaceReconciler {
     }
   }
 
-  /** The api reads logs of pods in the namespaces of workspaces alone. */
-  async #letLogsBeRead(namespace: string): Promise<void> {
-    const binding = buildLogsBinding(namespace, this.#options.systemNamespace);
-    if (await this.#client.find(ROLE_BINDINGS, binding.metadata)) return;
-    try {
-      await this.#client.create(ROLE_BINDINGS, binding);
-    } catch (error) {
-      if (!isAlreadyExists(error)) throw error;
+  /** The api reads logs of pods, and keeps Secrets, in the namespaces of workspaces alone. */
+  async #letApiIn(namespace: string): Promise<void> {
+    for (const binding of buildApiBindings(namespace, this.#options.systemNamespace)) {
+      if (await this.#client.find(ROLE_BINDINGS, binding.metadata)) continue;
+      try {
+        await this.#client.create(ROLE_BINDINGS, binding);
+      } catch (error) {
+        if (!isAlreadyExists(error)) throw error;
+      }
     }
   }
 

@@ -59,6 +59,11 @@ export function isQuotaExceeded(error: unknown): boolean {
   return error instanceof KubeApiError && error.code === 403 && error.message.includes('exceeded quota: ');
 }
 
+/** The caller lacks a right, by RBAC; whether others have refused it, as quotas and admission do, is said in other words. */
+export function isRightMissing(error: unknown): boolean {
+  return error instanceof KubeApiError && error.code === 403 && / cannot \w+ resource /.test(error.message);
+}
+
 /** The object is not valid: a person must change it. */
 export function isInvalid(error: unknown): error is KubeApiError {
   return error instanceof KubeApiError && error.code === 422;
