@@ -4,6 +4,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { testDeltaThreads } from '../testdata/delta-threads.js';
 import { SAMPLE_AGENT, ServerProcess } from '../testdata/start-server.js';
 
 interface Event {
@@ -108,6 +109,10 @@ describe('a run on a thread', () => {
     expect(last).toMatchObject({ event: 'error', data: { error: 'UserInterrupt' } });
     expect(await active(thread_id)).toEqual([]);
   });
+});
+
+describe('a thread', () => {
+  testDeltaThreads(() => server);
 });
 
 it('cancels all runs that wait, of one thread or of every one', async () => {

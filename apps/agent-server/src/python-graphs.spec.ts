@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { waitFor } from '#lib/testing';
+import { testDeltaThreads } from '../testdata/delta-threads.js';
 import { testServer } from '../testdata/test-server.js';
 
 const KEY = 'a-secret-of-the-server';
@@ -144,6 +145,10 @@ if (!python) process.stderr.write('SKIPPED: graphs in Python: AGENTPLANE_TEST_PY
     await client.threads.updateState(id, { values: { text: 'b' }, asNode: 'shout' });
     expect((await client.threads.getState(id)).values).toEqual({ text: 'b' });
     expect((await client.threads.get(id)).values).toEqual({ text: 'b' });
+  });
+
+  describe('with a thread', () => {
+    testDeltaThreads(() => server);
   });
 
   it('goes on in another process when its own is killed', async () => {

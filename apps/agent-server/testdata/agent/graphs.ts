@@ -5,6 +5,7 @@ import { ChatGenerationChunk } from '@langchain/core/outputs';
 import { FakeStreamingChatModel } from '@langchain/core/utils/testing';
 import {
   Annotation,
+  DeltaChannel,
   END,
   interrupt,
   MessagesAnnotation,
@@ -33,6 +34,36 @@ export const counter = new StateGraph(Log)
   .addNode('count', (state) => ({ steps: [`step ${state.steps.length + 1}`] }))
   .addEdge(START, 'count')
   .addEdge('count', END)
+  .compile();
+
+const Deltas = Annotation.Root({
+  steps: () =>
+    new DeltaChannel<string[], string[]>((steps, updates) => [...steps, ...updates.flat()], {
+      snapshotFrequency: 7,
+    }),
+  city: Annotation<string>,
+});
+
+/** Adds one step, as `counter` does, to a channel that stores changes. */
+export const deltas = new StateGraph(Deltas)
+  .addNode('count', (state) => ({ steps: [`step ${state.steps.length + 1}`] }))
+  .addEdge(START, 'count')
+  .addEdge('count', END)
+  .compile();
+
+const weather = new StateGraph(Deltas)
+  .addNode('pick', () => ({ steps: ['picked'], city: 'Rome' }))
+  .addNode('tell', ({ city }) => ({ steps: [`sunny in ${city}`] }))
+  .addEdge(START, 'pick')
+  .addEdge('pick', 'tell')
+  .addEdge('tell', END)
+  .compile({ interruptBefore: ['tell'] });
+
+/** Its subgraph stops before the last of its nodes. */
+export const forecast = new StateGraph(Deltas)
+  .addNode('weather', weather)
+  .addEdge(START, 'weather')
+  .addEdge('weather', END)
   .compile();
 
 function waits(step: string) {

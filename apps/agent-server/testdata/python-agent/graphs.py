@@ -12,6 +12,7 @@ from langchain_core.language_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage, AnyMessage
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import tool
+from langgraph.channels.delta import DeltaChannel
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.message import add_messages
 from langgraph.runtime import Runtime
@@ -99,6 +100,47 @@ slow = (
     .add_edge("first", "second")
     .compile()
 )
+
+
+def _count(state) -> dict:
+    return {"steps": [f"step {len(state['steps']) + 1}"]}
+
+
+counter = StateGraph(Steps).add_node("count", _count).add_edge(START, "count").compile()
+
+
+def _all_steps(steps: list[str], updates: list[list[str]]) -> list[str]:
+    return [*steps, *(step for update in updates for step in update)]
+
+
+class Deltas(TypedDict):
+    steps: Annotated[list[str], DeltaChannel(_all_steps, snapshot_frequency=7)]
+    city: str
+
+
+#: Adds one step, as `counter` does, to a channel that stores changes.
+deltas = StateGraph(Deltas).add_node("count", _count).add_edge(START, "count").compile()
+
+
+def _pick(_state: Deltas) -> dict:
+    return {"steps": ["picked"], "city": "Rome"}
+
+
+def _tell(state: Deltas) -> dict:
+    return {"steps": [f"sunny in {state['city']}"]}
+
+
+_weather = (
+    StateGraph(Deltas)
+    .add_node("pick", _pick)
+    .add_node("tell", _tell)
+    .add_edge(START, "pick")
+    .add_edge("pick", "tell")
+    .compile(interrupt_before=["tell"])
+)
+
+#: Its subgraph stops before the last of its nodes.
+forecast = StateGraph(Deltas).add_node("weather", _weather).add_edge(START, "weather").compile()
 
 
 def _environment(state: Text) -> dict:

@@ -1,29 +1,43 @@
+import { ancestorWalk, WITHOUT_VALUE } from '../checkpoint/ancestor-walk.js';
 import type { Scope } from '../scope.js';
 import type { Sql } from '../sql.js';
 import { visible } from '../visible.js';
 
-const REACHED = `EXISTS (SELECT 1 FROM agentplane.threads t WHERE t.thread_id = $2::text::uuid AND ${visible('t.metadata')})`;
-const LATEST = `SELECT DISTINCT ON (checkpoint_ns) checkpoint_ns, checkpoint_id, checkpoint FROM agentplane.checkpoints
-  WHERE thread_id = $2::text ORDER BY checkpoint_ns, checkpoint_id DESC`;
+const OF_THREAD = `o.thread_id = $2::text
+  AND EXISTS (SELECT 1 FROM agentplane.threads t WHERE t.thread_id = $2::text::uuid AND ${visible('t.metadata')})`;
 
-/** In this order: a value goes once no checkpoint names its version, a checkpoint last. */
-const STATEMENTS = [
-  `DELETE FROM agentplane.checkpoint_writes o WHERE o.thread_id = $2::text AND ${REACHED}
-    AND (o.checkpoint_ns, o.checkpoint_id) NOT IN (SELECT l.checkpoint_ns, l.checkpoint_id FROM (${LATEST}) l)`,
-  `DELETE FROM agentplane.checkpoint_blobs o WHERE o.thread_id = $2::text AND ${REACHED}
-    AND NOT EXISTS (SELECT 1 FROM (${LATEST}) l
-      WHERE l.checkpoint_ns = o.checkpoint_ns AND l.checkpoint -> 'channel_versions' ->> o.channel = o.version)`,
-  `DELETE FROM agentplane.checkpoints o WHERE o.thread_id = $2::text AND ${REACHED}
-    AND (o.checkpoint_ns, o.checkpoint_id) NOT IN (SELECT l.checkpoint_ns, l.checkpoint_id FROM (${LATEST}) l)`,
-];
+const LATEST = `c.thread_id = $2::text AND c.checkpoint_id = (SELECT max(l.checkpoint_id) FROM agentplane.checkpoints l
+  WHERE l.thread_id = c.thread_id AND l.checkpoint_ns = c.checkpoint_ns)`;
 
 /**
- * Leaves a thread the last checkpoint of each of its graphs. The thread must be locked, and no run of it at work.
- * @returns whether there was anything older
+ * Channels that are empty in a checkpoint are mostly consumed ones. A delta channel counts its changes in the metadata
+ * of checkpoints, and a write to it makes a version without a value; that of any other channel makes one with a value.
  */
-export async function pruneThread(scope: Scope, sql: Sql, threadId: string): Promise<boolean> {
-  let removed = 0;
-  for (const text of STATEMENTS)
-    removed += (await sql.inScope(scope, { text, values: [threadId] })).rowCount ?? 0;
-  return removed > 0;
+const DELTAS = `deltas AS (
+  SELECT w.checkpoint_ns, array_agg(DISTINCT k) AS channels FROM walk w, unnest(w.wanted || w.missing) k
+  WHERE w.counters ? k OR (k = ANY (w.wanted) AND w.versions ->> k IS DISTINCT FROM w.next_versions ->> k
+    AND EXISTS (SELECT 1 FROM agentplane.checkpoint_writes x WHERE x.thread_id = w.thread_id
+      AND x.checkpoint_ns = w.checkpoint_ns AND x.checkpoint_id = w.checkpoint_id AND x.channel = k))
+  GROUP BY w.checkpoint_ns)`;
+
+const KEPT = `kept AS MATERIALIZED (
+  SELECT w.checkpoint_ns, w.checkpoint_id, w.versions FROM walk w LEFT JOIN deltas d USING (checkpoint_ns)
+  WHERE w.depth = 0 OR w.wanted && d.channels)`;
+
+const PRUNE = `WITH RECURSIVE ${ancestorWalk(LATEST, WITHOUT_VALUE)}, ${DELTAS}, ${KEPT}, writes AS (
+  DELETE FROM agentplane.checkpoint_writes o WHERE ${OF_THREAD}
+    AND (o.checkpoint_ns, o.checkpoint_id) NOT IN (SELECT checkpoint_ns, checkpoint_id FROM kept)
+), blobs AS (
+  DELETE FROM agentplane.checkpoint_blobs o WHERE ${OF_THREAD}
+    AND (o.checkpoint_ns, o.channel, o.version) NOT IN
+      (SELECT k.checkpoint_ns, v.key, v.value FROM kept k, jsonb_each_text(k.versions) v))
+DELETE FROM agentplane.checkpoints o WHERE ${OF_THREAD}
+  AND (o.checkpoint_ns, o.checkpoint_id) NOT IN (SELECT checkpoint_ns, checkpoint_id FROM kept)`;
+
+/**
+ * Leaves a thread the last checkpoint of each of its graphs, and the ancestors that the values of its delta channels
+ * are made of. The thread must be locked, and no run of it at work.
+ */
+export async function pruneThread(scope: Scope, sql: Sql, threadId: string): Promise<void> {
+  await sql.inScope(scope, { text: PRUNE, values: [threadId] });
 }
