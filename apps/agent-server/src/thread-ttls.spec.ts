@@ -20,7 +20,7 @@ afterEach(async () => {
 });
 
 const GRAPH = `
-import { Annotation, END, START, StateGraph } from ${JSON.stringify(join(modules, '@langchain/langgraph/dist/web.js'))};
+import { Annotation, DeltaChannel, END, START, StateGraph } from ${JSON.stringify(join(modules, '@langchain/langgraph/dist/web.js'))};
 const State = Annotation.Root({ steps: Annotation({ reducer: (a, b) => [...a, ...b], default: () => [] }), waitMs: Annotation });
 export const counter = new StateGraph(State)
   .addNode('count', async (state) => {
@@ -28,6 +28,9 @@ export const counter = new StateGraph(State)
     return { steps: ['step'] };
   })
   .addEdge(START, 'count').addEdge('count', END).compile();
+const Deltas = Annotation.Root({ steps: () => new DeltaChannel((steps, updates) => [...steps, ...updates.flat()]) });
+export const deltas = new StateGraph(Deltas)
+  .addNode('count', () => ({ steps: ['step'] })).addEdge(START, 'count').addEdge('count', END).compile();
 `;
 
 /** A server that looks for expired threads every 300 ms. */
@@ -36,7 +39,7 @@ async function serve(ttl: object = {}): Promise<ServerProcess> {
   mkdirSync(agent);
   writeFileSync(join(agent, 'graph.mjs'), GRAPH);
   const checkpointer = { ttl: { sweep_interval_minutes: 0.005, ...ttl } };
-  const graphs = { counter: './graph.mjs:counter' };
+  const graphs = { counter: './graph.mjs:counter', deltas: './graph.mjs:deltas' };
   writeFileSync(join(agent, 'langgraph.json'), JSON.stringify({ graphs, checkpointer }));
   const server = await ServerProcess.start({ uri, folder: agent });
   servers.push(server);
@@ -134,6 +137,19 @@ describe('the time to live of a thread', () => {
     await age(threadId, 21);
     await waitFor(async () => (await checkpointsOf(threadId)) === 1);
     expect((await threads.getState(threadId)).values).toEqual({ steps: ['step', 'step'] });
+  });
+
+  it('leaves what the values of a channel that stores changes are made of', async () => {
+    const server = await serve();
+    const { threads, runs } = server.client();
+    const { thread_id: threadId } = await threads.create({ ttl: { ttl: 10, strategy: 'keep_latest' } });
+    for (let n = 0; n < 2; n++) await runs.wait(threadId, 'deltas', { input: {} });
+    await age(threadId, 11);
+    const [{ expires_at: before } = {}] = [(await ttlOf(server, threadId)) as { expires_at?: string }];
+    await waitFor(
+      async () => ((await ttlOf(server, threadId)) as { expires_at?: string }).expires_at !== before,
+    );
+    expect(await runs.wait(threadId, 'deltas', { input: {} })).toEqual({ steps: ['step', 'step', 'step'] });
   });
 
   it('waits for the end of a run, and begins again with each', async () => {

@@ -1,3 +1,4 @@
+import { waitFor } from '#lib/testing';
 import type { Client } from '@langchain/langgraph-sdk';
 
 interface Steps {
@@ -52,6 +53,70 @@ export function testDeltaThreads(server: () => { readonly url: string; client():
     expect(await wait(id)).toEqual(steps(4));
     await prune(id);
     expect(await wait(id)).toEqual(steps(5));
+  });
+
+  it('shows and changes the values of a channel that stores changes', async () => {
+    const { threads } = server().client();
+    const id = await begun(9);
+    const valuesOf = async (thread: string): Promise<unknown> =>
+      (await threads.getState<Steps>(thread)).values.steps;
+    expect(await valuesOf(id)).toEqual(steps(9));
+    const history = await threads.getHistory<Steps>(id, { limit: 1000 });
+    const ends = history.filter(({ next, values }) => next.length === 0 && values.steps.length > 0);
+    expect(ends.map(({ values }) => values.steps)).toEqual([9, 8, 7, 6, 5, 4, 3, 2, 1].map(steps));
+    const selected = await fetch(`${server().url}/threads/${id}/state?select=values.steps`);
+    expect(await selected.json()).toMatchObject({ values: { steps: steps(9) } });
+    await threads.updateState(id, { values: { steps: ['step 10'] }, asNode: 'count' });
+    expect([await valuesOf(id), (await threads.get(id)).values]).toEqual([steps(10), { steps: steps(10) }]);
+    expect(await wait(id)).toEqual(steps(11));
+    const checkpoint = ends[4]?.checkpoint;
+    expect(await wait(id, 'deltas', { checkpoint })).toEqual(steps(6));
+    expect(await valuesOf(id)).toEqual(steps(6));
+    await threads.updateState(id, { values: { steps: ['a'] }, asNode: 'count', checkpoint });
+    expect(await valuesOf(id)).toEqual([...steps(5), 'a']);
+  });
+
+  it('keeps two changes of one state apart', async () => {
+    const { threads } = server().client();
+    const id = await begun(1, 'counter');
+    const { checkpoint } = await threads.getState(id);
+    for (const name of ['a', 'b']) {
+      await threads.updateState(id, { values: { steps: [name] }, asNode: 'count', checkpoint });
+      expect((await threads.getState<Steps>(id)).values.steps).toEqual(['step 1', name]);
+    }
+  });
+
+  it('keeps the values of a channel that stores changes when it is copied, rolled back and kept at exit alone', async () => {
+    const { threads, runs } = server().client();
+    const id = await begun(4);
+    const copy = (await threads.copy(id)) as unknown as { thread_id: string };
+    await prune(id);
+    const run = await runs.create(id, 'deltas', { input: { steps: ['late'], ms: 3_000 } });
+    await waitFor(async () => (await threads.getState<Steps>(id)).values.steps.includes('late'));
+    await runs.cancel(id, run.run_id, true, 'rollback');
+    expect(await wait(id)).toEqual(steps(5));
+    expect(await wait(copy.thread_id, 'deltas', { durability: 'exit' })).toEqual(steps(5));
+    expect(await wait(copy.thread_id, 'deltas', { durability: 'exit' })).toEqual(steps(6));
+    await prune(copy.thread_id);
+    expect((await threads.getState<Steps>(copy.thread_id)).values.steps).toEqual(steps(6));
+  });
+
+  it('shows and changes the state of a subgraph that waits', async () => {
+    const { threads, runs } = server().client();
+    const { thread_id: id } = await threads.create();
+    await runs.wait(id, 'forecast', { input: { city: 'Bern' } });
+    const checkpoint = (await threads.getState(id)).tasks[0]?.checkpoint;
+    if (!checkpoint) throw new Error('no subgraph waits');
+    const inner = await threads.getState<Steps>(id, checkpoint);
+    expect([inner.next, inner.values]).toEqual([['tell'], { steps: ['picked'], city: 'Rome' }]);
+    const whole = await threads.getState(id, undefined, { subgraphs: true });
+    expect(whole.tasks[0]?.state?.values).toEqual(inner.values);
+    const history = await threads.getHistory<Steps>(id, { checkpoint });
+    expect(history.map(({ next }) => next)).toEqual([['tell'], ['pick'], ['__start__']]);
+    await threads.updateState(id, { values: { city: 'Oslo' }, checkpoint, asNode: 'pick' });
+    expect((await threads.getState<{ city: string }>(id, checkpoint)).next).toEqual(['tell']);
+    const ended = await runs.wait(id, 'forecast', { input: null });
+    expect(ended).toMatchObject({ steps: ['picked', 'sunny in Oslo'] });
   });
 
   it('keeps its last checkpoint alone when it is pruned and its channels store values', async () => {

@@ -10,7 +10,6 @@ from typing import Any
 from langgraph.types import StateUpdate
 from pydantic import TypeAdapter, create_model
 
-from .configuration import CHECKPOINTER_KEY
 from .execution import Worker
 from .inputs import command_of
 from .process import Public
@@ -52,9 +51,10 @@ class Questions:
     @contextlib.asynccontextmanager
     async def _open(self, question: Question) -> AsyncIterator[tuple[Any, dict[str, Any]]]:
         saver = ServerSaver(self._worker.server, thread_id=question["threadId"])
-        config = _config_of(saver, question)
+        config = _config_of(question)
         async with self._worker.graphs.open(question["graphId"], config) as graph:
-            yield graph.copy({"store": self._worker.store}), config
+            # in the configuration a saver has the graph take the namespace of a subgraph for one of its own
+            yield graph.copy({"store": self._worker.store, "checkpointer": saver}), config
 
     async def _state(self, question: Question) -> bytes:
         async with self._open(question) as (graph, config):
@@ -108,7 +108,7 @@ class Questions:
             except Exception as error:
                 found = self._worker.secrets.hide(f"{type(error).__name__}: {error}")
                 raise Public("bad_request", f"Updating the state of thread {thread_id} failed: {found}") from error
-            newest = _config_of(config["configurable"][CHECKPOINTER_KEY], {**question, "checkpoint": None})
+            newest = _config_of({**question, "checkpoint": None})
             state = await graph.aget_state(newest)
         place = {"configurable": {"thread_id": thread_id, **made["configurable"]}}
         head = dumps({"checkpoint": checkpoint_of(place), "hasNext": len(state.next) > 0})
@@ -136,7 +136,7 @@ class Questions:
         return self._worker.secrets.hide_bytes(text) if has_error else text
 
 
-def _config_of(saver: Any, question: Question) -> dict[str, Any]:
+def _config_of(question: Question) -> dict[str, Any]:
     """Configuration of a look at a thread's state."""
     checkpoint = question.get("checkpoint") or {}
     return {
@@ -145,7 +145,6 @@ def _config_of(saver: Any, question: Question) -> dict[str, Any]:
             "checkpoint_ns": "",
             **{key: value for key, value in checkpoint.items() if value is not None},
             "thread_id": question["threadId"],
-            CHECKPOINTER_KEY: saver,
         }
     }
 

@@ -85,6 +85,25 @@ class ServerSaver(BaseCheckpointSaver[float]):
         tuples = self._tuples(place["threadId"], head, body)
         return tuples[0] if tuples else None
 
+    async def aget_delta_channel_history(
+        self, *, config: RunnableConfig, channels: Sequence[str]
+    ) -> dict[str, dict[str, Any]]:
+        """In one request; the public one reads each ancestor by itself."""
+        place = _place(config)
+        asked = {**self._asked(place), "channels": [*channels]}
+        head, body = await self._server.fetch("delta-history", asked)
+        histories: dict[str, dict[str, Any]] = {channel: {"writes": []} for channel in channels}
+        at = 0
+        for part in head["parts"]:
+            value = self.serde.loads_typed((part["type"], body[at : at + part["bytes"]]))
+            at += part["bytes"]
+            history = histories[part["channel"]]
+            if part["taskId"] is None:
+                history["seed"] = value
+            else:
+                history["writes"].append((part["taskId"], part["channel"], value))
+        return histories
+
     async def alist(
         self,
         config: RunnableConfig | None,
@@ -202,6 +221,11 @@ class ServerSaver(BaseCheckpointSaver[float]):
 
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         return self._server.wait(self.aget_tuple(config))
+
+    def get_delta_channel_history(
+        self, *, config: RunnableConfig, channels: Sequence[str]
+    ) -> dict[str, dict[str, Any]]:
+        return self._server.wait(self.aget_delta_channel_history(config=config, channels=channels))
 
     def list(
         self,

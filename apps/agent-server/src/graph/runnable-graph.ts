@@ -5,6 +5,8 @@
 export interface RunnableGraph {
   /** Of its own, from when it was compiled. */
   readonly store?: unknown;
+  /** A copy. */
+  withConfig(config: GraphConfig): RunnableGraph;
   stream(input: unknown, options: GraphOptions): Promise<AsyncIterable<unknown>>;
   /** Version 3 answers a promise. */
   streamEvents(

@@ -1,11 +1,11 @@
-import type { BaseCheckpointSaver, BaseStore } from '@langchain/langgraph-checkpoint';
+import type { BaseStore } from '@langchain/langgraph-checkpoint';
 import { errorText, PublicError } from '#lib/errors';
 import { isJsonObject, type JsonObject, parseJson } from '#lib/json';
 import { postgresTrouble, sqlState } from '#lib/postgres';
-import { CHECKPOINTER_KEY } from '../graph/configurable-of.js';
 import type { GraphRegistry } from '../graph/graph-registry.js';
 import { readGraphSchemas, readSubgraphSchemas } from '../graph/graph-schemas.js';
 import type { GraphConfig, HistoryOptions, RunnableGraph, StateSnapshot } from '../graph/runnable-graph.js';
+import { withSaver } from '../graph/with-saver.js';
 import { selectedState, type StateSelection } from '../protocol/state-selection.js';
 import type {
   DrawingQuestion,
@@ -25,7 +25,6 @@ import type { Embedder } from '../memory/item-index.js';
 import { ThreadSaver } from '../store/checkpoint/thread-saver.js';
 import { jsonbText } from '../store/json-text.js';
 import type { Sql } from '../store/sql.js';
-import { WORKER } from '../store/worker-scope.js';
 import { checkpointOf } from '../wire/checkpoint-on-wire.js';
 import type { SecretWords } from '../wire/secret-words.js';
 import { toWire, wireJson } from '../wire/wire-value.js';
@@ -91,12 +90,12 @@ export class GraphQuestions implements Answers {
 
   /** @throws PublicError `bad_request` for what the graph does not take */
   async update(question: UpdateQuestion): Promise<string> {
-    const { graph, config, saver } = await this.#open(question);
+    const { graph, config } = await this.#open(question);
     const { threadId } = question;
     const made = await this.#write(graph, config, question).catch((error: unknown) => {
       throw this.#refused(question.threadId, error);
     });
-    const newest = { ...configOf(saver, { ...question, checkpoint: undefined }), store: this.parts.store };
+    const newest = { ...configOf({ ...question, checkpoint: undefined }), store: this.parts.store };
     const state = await graph.getState(newest);
     return renderUpdated({
       checkpoint: checkpointOf({ configurable: { thread_id: threadId, ...made.configurable } }),
@@ -161,12 +160,12 @@ export class GraphQuestions implements Answers {
   async #open(place: StatePlace): Promise<{
     readonly graph: RunnableGraph;
     readonly config: GraphConfig;
-    readonly saver: BaseCheckpointSaver;
   }> {
     // whom the thread belongs to was seen by the server that asks
-    const saver = new ThreadSaver(this.parts.sql.poolOfCheckpointer(WORKER), place.threadId);
-    const config = { ...configOf(saver, place), store: this.parts.store };
-    return { graph: await this.parts.graphs.get(place.graphId, config), config, saver };
+    const saver = new ThreadSaver(this.parts.sql, place.threadId);
+    const config = { ...configOf(place), store: this.parts.store };
+    const graph = withSaver(await this.parts.graphs.get(place.graphId, config), saver);
+    return { graph, config };
   }
 
   /** Errors of tasks may quote secrets of the server. */
@@ -186,10 +185,7 @@ export class GraphQuestions implements Answers {
 }
 
 /** Configuration of a look at a thread's state. */
-function configOf(
-  saver: BaseCheckpointSaver,
-  { threadId, configurable, checkpoint }: StatePlace,
-): GraphConfig {
+function configOf({ threadId, configurable, checkpoint }: StatePlace): GraphConfig {
   const given = Object.entries(checkpoint ?? {}).filter(([, value]) => value !== null);
   return {
     configurable: {
@@ -197,7 +193,6 @@ function configOf(
       checkpoint_ns: '',
       ...Object.fromEntries(given),
       thread_id: threadId,
-      [CHECKPOINTER_KEY]: saver,
     },
   };
 }

@@ -5,8 +5,8 @@ import { mayPass } from '#lib/postgres';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import type { GraphRegistry } from '../graph/graph-registry.js';
-import { CHECKPOINTER_KEY } from '../graph/configurable-of.js';
 import type { GraphOptions, RunnableGraph, StateSnapshot } from '../graph/runnable-graph.js';
+import { withSaver } from '../graph/with-saver.js';
 import { AttemptSaver } from '../store/checkpoint/attempt-saver.js';
 import type { StateWriter } from '../store/checkpoint/state-writer.js';
 import { TransientSaver } from '../store/checkpoint/transient-saver.js';
@@ -180,7 +180,7 @@ export class RunExecution {
 
   /** The newest state of the run's thread. */
   #state(graph: RunnableGraph, saver: BaseCheckpointSaver): Promise<StateSnapshot> {
-    return graph.getState({ configurable: { thread_id: this.run.threadId, [CHECKPOINTER_KEY]: saver } });
+    return withSaver(graph, saver).getState({ configurable: { thread_id: this.run.threadId } });
   }
 
   /** The state in which an earlier attempt has already stopped as it was to. */

@@ -10,6 +10,7 @@ import {
   type CheckpointSearch,
   type FoundCheckpoint,
 } from '../store/checkpoint/find-checkpoints.js';
+import { findDeltaHistory } from '../store/checkpoint/find-delta-history.js';
 import { putThreadCheckpoint, putThreadWrites } from '../store/checkpoint/put-thread-state.js';
 import type { StateWrite } from '../store/checkpoint/put-states.js';
 import type { StateWriter } from '../store/checkpoint/state-writer.js';
@@ -54,6 +55,13 @@ export class StateKeeper {
         return this.#find({ ...asked, limit: 1 });
       case 'list-checkpoints':
         return this.#find({ ...asked, metadata: asked.filter });
+      case 'delta-history': {
+        const found = await persevere(this.parts.clock, PATIENCE_MS, () =>
+          findDeltaHistory(WORKER, this.parts.writer.sql, asked),
+        );
+        const parts = found.map(({ bytes, ...part }) => ({ ...part, bytes: bytes.length }));
+        return { head: { parts }, body: Buffer.concat(found.map(({ bytes }) => bytes)) };
+      }
       case 'items': {
         const found = await performItems(this.parts.items, parseJson(body.toString()), this.parts.clock);
         return { head: {}, body: Buffer.from(found) };

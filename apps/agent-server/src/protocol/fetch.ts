@@ -48,13 +48,21 @@ interface ListCheckpoints extends CheckpointPlace {
   readonly filter: JsonObject;
 }
 
+/** What channels whose values are stored as changes are made of at a checkpoint. */
+interface DeltaHistory extends CheckpointPlace {
+  readonly what: 'delta-history';
+  /** Undefined: the newest. */
+  readonly checkpointId?: string;
+  readonly channels: readonly string[];
+}
+
 /** Body: a list of operations on items of the store, as JSON. */
 interface Items {
   readonly what: 'items';
 }
 
 /** What a host asks that has no database of its own. */
-export type Fetch = PutCheckpoint | PutWrites | GetCheckpoint | ListCheckpoints | Items;
+export type Fetch = PutCheckpoint | PutWrites | GetCheckpoint | ListCheckpoints | DeltaHistory | Items;
 
 /** One checkpoint: in the body its JSON, that of its metadata, its values, and the writes of its tasks. */
 export interface FetchedCheckpoint {
@@ -67,7 +75,9 @@ export interface FetchedCheckpoint {
   readonly writes: readonly (Part & { readonly taskId: string })[];
 }
 
-/** What was asked for; `tuples` of checkpoints alone. */
+/** What was asked for: `tuples` of checkpoints, `parts` of a delta history, oldest first. */
 export interface Fetched {
   readonly tuples?: readonly FetchedCheckpoint[];
+  /** Without a task: the last stored value of the channel. */
+  readonly parts?: readonly (Part & { readonly taskId: string | null })[];
 }

@@ -294,7 +294,7 @@ describe('the assistant of a graph', () => {
 describe('the checkpoints of an open thread', () => {
   it('reads the checkpoints of the open thread alone', async () => {
     const [mine, theirs] = [await rowsOf(store, 'alice'), await rowsOf(store, 'bob')];
-    const saver = new ThreadSaver(store.sql.poolOfCheckpointer(WORKER), mine.threadId);
+    const saver = new ThreadSaver(store.sql, mine.threadId);
     const config = { configurable: { thread_id: theirs.threadId } };
     await expect(saver.getTuple(config)).rejects.toThrow(mine.threadId);
     await expect(saver.list({ configurable: {} }).next()).rejects.toThrow(mine.threadId);

@@ -42,11 +42,15 @@ const Deltas = Annotation.Root({
       snapshotFrequency: 7,
     }),
   city: Annotation<string>,
+  ms: Annotation<number>,
 });
 
 /** Adds one step, as `counter` does, to a channel that stores changes. */
 export const deltas = new StateGraph(Deltas)
-  .addNode('count', (state) => ({ steps: [`step ${state.steps.length + 1}`] }))
+  .addNode('count', async (state) => {
+    await new Promise((resolve) => setTimeout(resolve, state.ms ?? 0));
+    return { steps: [`step ${state.steps.length + 1}`] };
+  })
   .addEdge(START, 'count')
   .addEdge('count', END)
   .compile();

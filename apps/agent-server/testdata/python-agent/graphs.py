@@ -103,6 +103,7 @@ slow = (
 
 
 def _count(state) -> dict:
+    time.sleep(state.get("ms", 0) / 1000)
     return {"steps": [f"step {len(state['steps']) + 1}"]}
 
 
@@ -116,6 +117,7 @@ def _all_steps(steps: list[str], updates: list[list[str]]) -> list[str]:
 class Deltas(TypedDict):
     steps: Annotated[list[str], DeltaChannel(_all_steps, snapshot_frequency=7)]
     city: str
+    ms: int
 
 
 #: Adds one step, as `counter` does, to a channel that stores changes.

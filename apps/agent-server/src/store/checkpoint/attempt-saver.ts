@@ -14,7 +14,6 @@ import { jsonbText } from '../json-text.js';
 import { PATIENCE_MS, persevere } from '../persevere.js';
 import { checkpointPlace } from '../row/checkpoint-place.js';
 import type { Fence } from '../row/fence.js';
-import { WORKER } from '../worker-scope.js';
 import type { DumpedBlob } from './put-checkpoint.js';
 import type { StateWrite } from './put-states.js';
 import type { DumpedWrite } from './put-writes.js';
@@ -47,15 +46,13 @@ export class AttemptSaver extends StateSaver {
     /** A thread without any checkpoint before this attempt: only what this writes is looked for. */
     private readonly emptyThread?: string,
   ) {
-    super(writer.sql.poolOfCheckpointer(WORKER));
+    super(writer.sql);
   }
 
-  /**
-   * Versions name the stored values of a channel, so two branches of a thread must never make the same one: a random
-   * fraction keeps them apart. (The public checkpointer counts 1, 2, 3 and then finds the other branch's value.)
-   */
-  override getNextVersion(current: number | undefined): number {
-    return Math.floor(current ?? 0) + 1 + Math.random();
+  override getDeltaChannelHistory(
+    options: Parameters<StateSaver['getDeltaChannelHistory']>[0],
+  ): ReturnType<StateSaver['getDeltaChannelHistory']> {
+    return persevere(this.clock, PATIENCE_MS, () => super.getDeltaChannelHistory(options));
   }
 
   override getTuple(config: RunnableConfig): Promise<CheckpointTuple | undefined> {

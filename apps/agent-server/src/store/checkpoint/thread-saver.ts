@@ -7,8 +7,8 @@ import type {
   CheckpointTuple,
   PendingWrite,
 } from '@langchain/langgraph-checkpoint';
-import type { Pool } from '#lib/postgres';
 import { checkpointPlace } from '../row/checkpoint-place.js';
+import type { Sql } from '../sql.js';
 import { StateSaver } from './state-saver.js';
 
 /** Each checkpoint comes with all its values: whoever stops reading early has had a part of them in memory only. */
@@ -21,15 +21,22 @@ const PAGE_GROWTH = 4;
  */
 export class ThreadSaver extends StateSaver {
   constructor(
-    pool: Pool,
+    sql: Sql,
     private readonly threadId: string,
   ) {
-    super(pool);
+    super(sql);
   }
 
   override async getTuple(config: RunnableConfig): Promise<CheckpointTuple | undefined> {
     this.#requireThread(config);
     return super.getTuple(config);
+  }
+
+  override async getDeltaChannelHistory(
+    options: Parameters<StateSaver['getDeltaChannelHistory']>[0],
+  ): ReturnType<StateSaver['getDeltaChannelHistory']> {
+    this.#requireThread(options.config);
+    return super.getDeltaChannelHistory(options);
   }
 
   override async *list(

@@ -1,0 +1,18 @@
+import type { BaseCheckpointSaver } from '@langchain/langgraph-checkpoint';
+import { isRunnableGraph, type RunnableGraph } from './runnable-graph.js';
+
+/**
+ * A copy of a graph with a checkpointer of its own; the subgraphs that it finds have the same one. A checkpointer in
+ * `configurable` is not enough for states: LangGraph then looks for no subgraph, and rebuilds no delta channel.
+ */
+export function withSaver(graph: RunnableGraph, saver: BaseCheckpointSaver): RunnableGraph {
+  // createAgent() returns an object with the graph inside
+  const compiled = 'graph' in graph && isRunnableGraph(graph.graph) ? graph.graph : graph;
+  const copy = compiled.withConfig({});
+  const subgraphs = copy.getSubgraphsAsync?.bind(copy);
+  const getSubgraphsAsync: RunnableGraph['getSubgraphsAsync'] = async function* (namespace, recurse) {
+    for await (const [name, subgraph] of subgraphs?.(namespace, recurse) ?? [])
+      yield [name, withSaver(subgraph, saver)];
+  };
+  return Object.assign(copy, { checkpointer: saver, getSubgraphsAsync });
+}
