@@ -25,3 +25,20 @@ describe('boundedDocuments', () => {
     await pool.end();
   });
 });
+
+describe('an array of bytea', () => {
+  it('is read with its arrays and nulls, however the server prints bytes', async () => {
+    const { uri } = await postgres.freshDatabase();
+    const log = createLogger('test', 'silent');
+    const written = [Buffer.from([0, 34, 92, 255]), Buffer.from(String.raw`\x41`), Buffer.alloc(0), null];
+    for (const bytea_output of ['hex', 'escape']) {
+      const pool = openPool({ uri, applicationName: 'test', log, settings: { bytea_output } });
+      const { rows } = await pool.query(
+        `SELECT $1::bytea[] AS flat, ARRAY[$1::bytea[], $1::bytea[]] AS nested, '{}'::bytea[] AS empty`,
+        [written],
+      );
+      expect(rows).toEqual([{ flat: written, nested: [written, written], empty: [] }]);
+      await pool.end();
+    }
+  });
+});

@@ -21,6 +21,43 @@ export const byteRows: { readonly types: pg.CustomTypesConfig; readonly binary: 
   binary: true,
 };
 
+/** bytea[] */
+const BYTE_ARRAY = 1001 as number;
+/** Begin of a value of bytea in an array. */
+const HEX = String.raw`"\\x`;
+const parseByCharacters: (text: string) => unknown[] = pg.types.getTypeParser(BYTE_ARRAY);
+
+/**
+ * Values of an array of bytea, with arrays in it. The driver parses such a text character by character: 10 MB take it
+ * seconds, in which its process does nothing else.
+ */
+function parseByteArray(text: string): unknown[] {
+  let at = 0;
+  const list = (): unknown[] | undefined => {
+    const items: unknown[] = [];
+    for (at += 1; text[at] !== '}';) {
+      if (text[at] === ',') at += 1;
+      else if (text[at] === '{') {
+        const inner = list();
+        if (!inner) return undefined;
+        items.push(inner);
+      } else if (text.startsWith(HEX, at)) {
+        const end = text.indexOf('"', at + HEX.length);
+        items.push(Buffer.from(text.slice(at + HEX.length, end), 'hex'));
+        at = end + 1;
+      } else if (text.startsWith('NULL', at)) {
+        items.push(null);
+        at += 'NULL'.length;
+      } else return undefined; // printed by bytea_output = escape
+    }
+    at += 1;
+    return items;
+  };
+  return (text.startsWith('{') ? list() : undefined) ?? parseByCharacters(text);
+}
+
+pg.types.setTypeParser(BYTE_ARRAY, parseByteArray);
+
 /** json and jsonb */
 const DOCUMENTS: ReadonlySet<number> = new Set([114, 3802]);
 
