@@ -145,10 +145,9 @@ describe('the time to live of a thread', () => {
     const { thread_id: threadId } = await threads.create({ ttl: { ttl: 10, strategy: 'keep_latest' } });
     for (let n = 0; n < 2; n++) await runs.wait(threadId, 'deltas', { input: {} });
     await age(threadId, 11);
-    const [{ expires_at: before } = {}] = [(await ttlOf(server, threadId)) as { expires_at?: string }];
-    await waitFor(
-      async () => ((await ttlOf(server, threadId)) as { expires_at?: string }).expires_at !== before,
-    );
+    const rested =
+      'SELECT 1 FROM agentplane.thread_ttls WHERE thread_id = $1 AND check_at > clock_timestamp()';
+    await waitFor(async () => (await query(rested, [threadId])).length === 1);
     expect(await runs.wait(threadId, 'deltas', { input: {} })).toEqual({ steps: ['step', 'step', 'step'] });
   });
 
