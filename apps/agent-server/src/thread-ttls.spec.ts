@@ -142,7 +142,9 @@ describe('the time to live of a thread', () => {
   it('leaves what the values of a channel that stores changes are made of', async () => {
     const server = await serve();
     const { threads, runs } = server.client();
-    const { thread_id: threadId } = await threads.create({ ttl: { ttl: 10, strategy: 'keep_latest' } });
+    const { thread_id: threadId } = await threads.create({
+      ttl: { ttl: 10, strategy: 'keep_latest' as 'delete' },
+    });
     for (let n = 0; n < 2; n++) await runs.wait(threadId, 'deltas', { input: {} });
     await age(threadId, 11);
     const rested =

@@ -108,13 +108,13 @@ export function testDeltaThreads(server: () => { readonly url: string; client():
     const checkpoint = (await threads.getState(id)).tasks[0]?.checkpoint;
     if (!checkpoint) throw new Error('no subgraph waits');
     const inner = await threads.getState<Steps>(id, checkpoint);
-    expect([inner.next, inner.values]).toEqual([['tell'], { steps: ['picked'], city: 'Rome' }]);
+    expect([inner.next, inner.values]).toEqual([['report'], { steps: ['picked'], city: 'Rome' }]);
     const whole = await threads.getState(id, undefined, { subgraphs: true });
     expect(whole.tasks[0]?.state?.values).toEqual(inner.values);
     const history = await threads.getHistory<Steps>(id, { checkpoint });
-    expect(history.map(({ next }) => next)).toEqual([['tell'], ['pick'], ['__start__']]);
+    expect(history.map(({ next }) => next)).toEqual([['report'], ['pick'], ['__start__']]);
     await threads.updateState(id, { values: { city: 'Oslo' }, checkpoint, asNode: 'pick' });
-    expect((await threads.getState<{ city: string }>(id, checkpoint)).next).toEqual(['tell']);
+    expect((await threads.getState<{ city: string }>(id, checkpoint)).next).toEqual(['report']);
     const ended = await runs.wait(id, 'forecast', { input: null });
     expect(ended).toMatchObject({ steps: ['picked', 'sunny in Oslo'] });
   });

@@ -27,7 +27,7 @@ describe('boundedDocuments', () => {
 });
 
 describe('an array of bytea', () => {
-  it('is read with its arrays and nulls, however the server prints bytes', async () => {
+  it('keeps its arrays and nulls, however the server prints bytes', async () => {
     const { uri } = await postgres.freshDatabase();
     const log = createLogger('test', 'silent');
     const written = [Buffer.from([0, 34, 92, 255]), Buffer.from(String.raw`\x41`), Buffer.alloc(0), null];

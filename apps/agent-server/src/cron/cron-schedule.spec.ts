@@ -37,6 +37,92 @@ describe('the schedule of a cron', () => {
     expect(fires(schedule, 'America/New_York', from, expected.length)).toEqual(expected);
   });
 
+  it.each<[string, string, string, string, string[]]>([
+    // Berlin puts its clock back at 01:00 UTC of 25 October, forward at 01:00 UTC of 28 March
+    ['30 2,14 * * *', 'Europe/Berlin', 'back', '2026-10-24T22:30Z', ['2026-10-25T00:30', '2026-10-25T13:30']],
+    [
+      '30 2,14 * * *',
+      'Europe/Berlin',
+      'forward',
+      '2027-03-27T23:30Z',
+      ['2027-03-28T01:00', '2027-03-28T12:30'],
+    ],
+    [
+      '30,45 2 * * *',
+      'Europe/Berlin',
+      'back',
+      '2026-10-24T22:30Z',
+      ['2026-10-25T00:30', '2026-10-25T00:45', '2026-10-26T01:30'],
+    ],
+    [
+      '30,45 2 * * *',
+      'Europe/Berlin',
+      'forward',
+      '2027-03-27T23:30Z',
+      ['2027-03-28T01:00', '2027-03-29T00:30'],
+    ],
+    [
+      '30 */2 * * *',
+      'Europe/Berlin',
+      'back',
+      '2026-10-24T22:00Z',
+      ['2026-10-24T22:30', '2026-10-25T00:30', '2026-10-25T03:30'],
+    ],
+    ['0 30 2 * * *', 'Europe/Berlin', 'back', '2026-10-24T12:00Z', ['2026-10-25T00:30', '2026-10-26T01:30']],
+    [
+      '*/30 * * * *',
+      'Europe/Berlin',
+      'back',
+      '2026-10-25T00:15Z',
+      ['2026-10-25T00:30', '2026-10-25T01:00', '2026-10-25T01:30'],
+    ],
+    ['45 * * * *', 'Europe/Berlin', 'forward', '2027-03-28T00:15Z', ['2027-03-28T00:45', '2027-03-28T01:45']],
+    [
+      '0 1,2 * * *',
+      'America/New_York',
+      'back',
+      '2026-11-01T03:30Z',
+      ['2026-11-01T05:00', '2026-11-01T07:00'],
+    ],
+    [
+      '30 1-3 * * *',
+      'America/New_York',
+      'forward',
+      '2027-03-14T03:30Z',
+      ['2027-03-14T06:30', '2027-03-14T07:00', '2027-03-14T07:30'],
+    ],
+    [
+      '0 0,12 * * *',
+      'America/Santiago',
+      'forward',
+      '2026-09-05T17:00Z',
+      ['2026-09-06T04:00', '2026-09-06T15:00'],
+    ],
+    [
+      '30 11,23 * * *',
+      'America/Santiago',
+      'back',
+      '2027-04-03T16:00Z',
+      ['2027-04-04T02:30', '2027-04-04T15:30'],
+    ],
+    [
+      '15 2,3 * * *',
+      'Australia/Lord_Howe',
+      'forward',
+      '2026-10-03T12:00Z',
+      ['2026-10-03T15:30', '2026-10-03T16:15'],
+    ],
+    [
+      '45 1,2 * * *',
+      'Australia/Lord_Howe',
+      'back',
+      '2027-04-03T12:00Z',
+      ['2027-04-03T14:45', '2027-04-03T16:15'],
+    ],
+  ])('fires %s in %s where the clock is put %s', (schedule, timezone, _, from, expected) => {
+    expect(fires(schedule, timezone, from, expected.length)).toEqual(expected);
+  });
+
   it('ends with its end time', () => {
     const end = new Date('2026-11-20T20:01:00Z');
     expect(nextFire(timing('* * * * *', undefined, end), new Date('2026-11-20T20:00:30Z'))).toEqual(end);

@@ -1,12 +1,17 @@
 import { Cron } from 'croner';
 import { errorText } from '#lib/errors';
 import type { CronTiming } from '../store/row/cron-row.js';
+import { WallClock } from './wall-clock.js';
 
 /** Fires that are looked at for the smallest interval. */
 const LOOK_AHEAD = 100;
 
 /** Of a schedule and a time zone: every fire reads them. */
 const MAX_LENGTH = 1_000;
+
+/** Fires after it begin at midnight. */
+const MIDNIGHT = new Date(-1);
+const LAST_HOUR_MS = 23 * 60 * 60_000;
 
 const NICKNAME = /^@(yearly|annually|monthly|weekly|daily|midnight|hourly)$/i;
 
@@ -16,8 +21,15 @@ export interface TimingProblem {
   readonly message: string;
 }
 
-function parse({ schedule, timezone }: CronTiming): Cron {
-  return new Cron(schedule, { paused: true, timezone: timezone ?? 'UTC' });
+function parse(schedule: string, timezone = 'UTC'): Cron {
+  return new Cron(schedule, { paused: true, timezone });
+}
+
+/** Whether the hours of a schedule are all that there are. */
+function isOfEveryHour(schedule: string): boolean {
+  if (NICKNAME.test(schedule.trim())) return /hourly/i.test(schedule);
+  const hour = schedule.trim().split(/\s+/).at(-4);
+  return parse(`0 0 ${hour} * * *`).nextRuns(24, MIDNIGHT).at(-1)?.getTime() === LAST_HOUR_MS;
 }
 
 /**
@@ -42,7 +54,7 @@ export function findTimingProblem(
       message: `has ${fields} fields; a schedule has five, or six with seconds first`,
     };
   try {
-    const fires = parse(timing).nextRuns(LOOK_AHEAD, from);
+    const fires = parse(schedule).nextRuns(LOOK_AHEAD, from);
     if (fires.length === 0) return { field: 'schedule', message: 'never fires' };
     const leastMs = fires.reduce(
       (least, fire, at) =>
@@ -68,8 +80,22 @@ function isTimeZone(name: string): boolean {
   }
 }
 
+/**
+ * A schedule of every hour follows time as it passes. One that names hours fires by the clock on the wall, at each of its
+ * times once: the library does so for a single hour and minute alone, and repeats or leaves out lists of them.
+ */
+function fireAfter({ schedule, timezone = 'UTC' }: CronTiming, after: Date): Date | undefined {
+  if (isOfEveryHour(schedule)) return parse(schedule, timezone).nextRun(after) ?? undefined;
+  const [cron, clock] = [parse(schedule), new WallClock(timezone)];
+  for (let time = cron.nextRun(clock.timeAt(after)); time; time = cron.nextRun(time)) {
+    const moment = clock.momentOf(time);
+    if (moment > after) return moment;
+  }
+  return undefined;
+}
+
 /** The first fire after a moment; undefined when none is left before the end. */
 export function nextFire(timing: CronTiming, after: Date): Date | undefined {
-  const next = parse(timing).nextRun(after) ?? undefined;
+  const next = fireAfter(timing, after);
   return next && timing.endTime && next > timing.endTime ? undefined : next;
 }

@@ -57,11 +57,11 @@ export const deltas = new StateGraph(Deltas)
 
 const weather = new StateGraph(Deltas)
   .addNode('pick', () => ({ steps: ['picked'], city: 'Rome' }))
-  .addNode('tell', ({ city }) => ({ steps: [`sunny in ${city}`] }))
+  .addNode('report', ({ city }) => ({ steps: [`sunny in ${city}`] }))
   .addEdge(START, 'pick')
-  .addEdge('pick', 'tell')
-  .addEdge('tell', END)
-  .compile({ interruptBefore: ['tell'] });
+  .addEdge('pick', 'report')
+  .addEdge('report', END)
+  .compile({ interruptBefore: ['report'] });
 
 /** Its subgraph stops before the last of its nodes. */
 export const forecast = new StateGraph(Deltas)

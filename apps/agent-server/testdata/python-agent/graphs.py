@@ -128,17 +128,17 @@ def _pick(_state: Deltas) -> dict:
     return {"steps": ["picked"], "city": "Rome"}
 
 
-def _tell(state: Deltas) -> dict:
+def _report(state: Deltas) -> dict:
     return {"steps": [f"sunny in {state['city']}"]}
 
 
 _weather = (
     StateGraph(Deltas)
     .add_node("pick", _pick)
-    .add_node("tell", _tell)
+    .add_node("report", _report)
     .add_edge(START, "pick")
-    .add_edge("pick", "tell")
-    .compile(interrupt_before=["tell"])
+    .add_edge("pick", "report")
+    .compile(interrupt_before=["report"])
 )
 
 #: Its subgraph stops before the last of its nodes.
