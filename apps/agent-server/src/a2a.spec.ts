@@ -51,6 +51,13 @@ async function taskOf(agent = 'echo', more: object = {}): Promise<{ id: string; 
   return body['result'] as { id: string; contextId: string };
 }
 
+it('answers a message of data with what its run said alone', async () => {
+  const { contextId, ...first } = await taskOf('terse');
+  expect(first).toMatchObject({ artifacts: [{ parts: [{ text: 'said' }] }] });
+  const { body } = await call(oldSend([{ kind: 'data', data: { n: 1 } }], { contextId }), { agent: 'terse' });
+  expect(body['result']).toMatchObject({ contextId, status: { state: 'completed' }, artifacts: [] });
+});
+
 describe('an error of the protocol', () => {
   const deep = `${'['.repeat(50_000)}${']'.repeat(50_000)}`;
   it.each<[string, unknown, number, unknown]>([

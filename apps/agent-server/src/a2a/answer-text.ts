@@ -41,21 +41,50 @@ interface Answer {
   readonly hasMessages: boolean;
   /** Of the message that answers. */
   readonly content: JsonSpan | undefined;
+  readonly hasInput: boolean;
 }
 
-function* answerIn(values: string, from: number, inputId: string | undefined): JsonWalk<Answer> {
+/** Messages of a state before a run. */
+export interface EarlierMessages {
+  readonly ids: ReadonlySet<unknown>;
+  /** Number of those without an id, which come first. */
+  readonly others: number;
+}
+
+function* answerIn(
+  values: string,
+  from: number,
+  inputId: string | undefined,
+  earlier: EarlierMessages,
+): JsonWalk<Answer> {
   const messages = yield* valueAt(values, ['messages'], from);
   let content: JsonSpan | undefined;
+  let [hasInput, others] = [false, earlier.others];
   for (const message of messages ? itemsOf(values, messages.start) : []) {
     if (!message) {
       yield undefined;
       continue;
     }
     const { id, kind, content: said } = yield* headOf(values, message.start);
-    if (inputId !== undefined && id === inputId) content = undefined;
+    if (inputId !== undefined && id === inputId) [content, hasInput] = [undefined, true];
+    else if (earlier.ids.has(id) || (id === undefined && others-- > 0)) continue;
     else if (MODEL_KINDS.has(kind)) content = said;
   }
-  return { hasMessages: messages !== undefined && values[messages.start] === '[', content };
+  return { hasMessages: messages !== undefined && values[messages.start] === '[', content, hasInput };
+}
+
+/** The messages of a state, from a place on. */
+export function* messagesIn(values: string, from: number): JsonWalk<EarlierMessages> {
+  const messages = yield* valueAt(values, ['messages'], from);
+  const ids = new Set<unknown>();
+  let others = 0;
+  for (const message of messages ? itemsOf(values, messages.start) : []) {
+    const { id } = message ? yield* headOf(values, message.start) : {};
+    if (!message) yield undefined;
+    else if (id === undefined) others += 1;
+    else ids.add(id);
+  }
+  return { ids, others };
 }
 
 interface MessageHead {
@@ -85,17 +114,26 @@ export interface AnswerText {
   readonly hasMessages: boolean;
   /** Undefined when there is no answer. */
   readonly text: string | undefined;
+  /** Whether the message that the run was given is among them. */
+  readonly hasInput: boolean;
 }
+
+const NONE_EARLIER: EarlierMessages = { ids: new Set(), others: 0 };
 
 /**
  * What a run answered: the last message of the model after the message that the run was given.
  * @param values JSON text of the values of the thread as the wire shows them, from a place on
- * @param inputId id of that message; where it is not among the messages, all of them count
+ * @param inputId id of that message; where it is not among the messages, all of them count that are not `earlier`
  * @throws PublicError `too_large`
  */
-export function* answerText(values: string, inputId: string | undefined, from = 0): JsonWalk<AnswerText> {
-  const { hasMessages, content } = yield* answerIn(values, from, inputId);
-  if (!content) return { hasMessages, text: undefined };
+export function* answerText(
+  values: string,
+  inputId: string | undefined,
+  from = 0,
+  earlier = NONE_EARLIER,
+): JsonWalk<AnswerText> {
+  const { hasMessages, content, hasInput } = yield* answerIn(values, from, inputId, earlier);
+  if (!content) return { hasMessages, text: undefined, hasInput };
   const length = content.end - content.start;
   if (length > MAX_ANSWER_CHARS)
     throw new PublicError(
@@ -103,5 +141,5 @@ export function* answerText(values: string, inputId: string | undefined, from = 
       `The answer has ${length} characters, and ${MAX_ANSWER_CHARS} is the most here; read the state of the thread`,
     );
   const text = contentText(parseShort(values.slice(content.start, content.end), MAX_ANSWER_CHARS));
-  return { hasMessages, text: text === '' ? undefined : text };
+  return { hasMessages, text: text === '' ? undefined : text, hasInput };
 }

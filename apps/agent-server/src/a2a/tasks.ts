@@ -16,6 +16,7 @@ import type { Asker, RunService, Submitted } from '../run/run-service.js';
 import { uuid7 } from '../run/uuid7.js';
 import { TASK_KEY, type TaskRun } from '../store/row/task-run.js';
 import { leftOf, type Scope } from '../store/scope.js';
+import { findRunStart } from '../store/task/find-run-start.js';
 import type { Sql } from '../store/sql.js';
 import { cancelWaitingTask } from '../store/task/cancel-waiting-task.js';
 import { listTaskRuns } from '../store/task/list-task-runs.js';
@@ -23,7 +24,7 @@ import { findInputId } from '../store/task/find-input-id.js';
 import { findSmallValues } from '../store/thread/find-values.js';
 import { A2aError, invalidParam, taskNotFound } from './a2a-error.js';
 import type { Agent } from './agents.js';
-import { answerText, type AnswerText } from './answer-text.js';
+import { answerText, messagesIn, type AnswerText, type EarlierMessages } from './answer-text.js';
 import { buildTask, inputIdOf, nameOf, type TaskMarks } from './build-task.js';
 import type { ContextThreads } from './context-threads.js';
 import { graphInputOf, questionsOf, resumeOf } from './graph-request.js';
@@ -40,7 +41,7 @@ export interface PastStates {
       readonly limit: number;
       readonly before: undefined;
       readonly metadata: JsonObject;
-      readonly checkpoint: undefined;
+      readonly checkpoint: JsonObject | undefined;
       readonly select: readonly string[];
     },
   ): Promise<string>;
@@ -290,14 +291,30 @@ export class Tasks {
     const run = runs.at(-1) ?? runs[0];
     if (run.status !== 'success' || (run.isWaiting && !run.isNewest)) return undefined;
     const inputId = run.kwargs ? inputIdOf(run.kwargs) : await findInputId(scope, sql, run.runId);
-    const { hasMessages, text } = await sql.lookIfSmall(scope, async (mayBeLarge) => {
-      const values = await this.#valuesOf(scope, run, mayBeLarge);
-      if (values === 'large') return values;
-      return inTurns(answerAt(values.text, values.path, inputId), leftOf(scope));
-    });
+    const read = (earlier?: EarlierMessages): Promise<AnswerText> =>
+      sql.lookIfSmall(scope, async (mayBeLarge) => {
+        const values = await this.#valuesOf(scope, run, mayBeLarge);
+        if (values === 'large') return values;
+        return inTurns(answerAt(values.text, values.path, inputId, earlier), leftOf(scope));
+      });
+    const { hasMessages, text, hasInput } = await read();
     if (!hasMessages)
       throw new A2aError('invalidAgentResponse', 'The agent ended without "messages" in its state');
-    return text;
+    if (text === undefined || hasInput) return text;
+    const earlier = await this.#messagesBefore(scope, run);
+    return earlier && (await read(earlier)).text;
+  }
+
+  /** Undefined where they are not known any more: then none of the messages is known to be the run's. */
+  async #messagesBefore(scope: Scope, { runId, threadId }: TaskRun): Promise<EarlierMessages | undefined> {
+    const start = await findRunStart(scope, this.parts.sql, threadId, runId);
+    if (!start) return undefined;
+    const { checkpointId } = start;
+    if (checkpointId === null) return { ids: new Set(), others: 0 };
+    const query = { limit: 1, before: undefined, metadata: {}, checkpoint: { checkpoint_id: checkpointId } };
+    const select = ['values.messages'];
+    const text = await this.parts.states.history({ scope, threadId }, { ...query, select });
+    return inTurns(messagesAt(text, [0, 'values']), leftOf(scope));
   }
 
   /** JSON text, and where in it the values stand. */
@@ -322,9 +339,17 @@ function* answerAt(
   json: string,
   path: readonly JsonStep[],
   inputId: string | undefined,
+  earlier: EarlierMessages | undefined,
 ): JsonWalk<AnswerText> {
   const values = yield* valueAt(json, path);
-  return values ? yield* answerText(json, inputId, values.start) : { hasMessages: false, text: undefined };
+  return values
+    ? yield* answerText(json, inputId, values.start, earlier)
+    : { hasMessages: false, text: undefined, hasInput: false };
+}
+
+function* messagesAt(json: string, path: readonly JsonStep[]): JsonWalk<EarlierMessages | undefined> {
+  const values = yield* valueAt(json, path);
+  return values && (yield* messagesIn(json, values.start));
 }
 
 function requireContext(runs: TaskRuns, contextId: string | undefined): void {

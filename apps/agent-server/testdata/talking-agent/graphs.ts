@@ -33,6 +33,15 @@ export const echo = new StateGraph(MessagesAnnotation)
   .addEdge('say', END)
   .compile();
 
+const Terse = Annotation.Root({ ...MessagesAnnotation.spec, n: Annotation<number> });
+
+/** Says something until it is given a number. */
+export const terse = new StateGraph(Terse)
+  .addNode('say', ({ n }) => (n === undefined ? { messages: [new AIMessage('said')] } : {}))
+  .addEdge(START, 'say')
+  .addEdge('say', END)
+  .compile();
+
 /** Asks for something before it answers. */
 export const asking = new StateGraph(MessagesAnnotation)
   .addNode('ask', async (state): Promise<Said> => {
