@@ -102,6 +102,7 @@ const WORKER_STATEMENTS = [
   'ensureVectorType',
   'findCancel',
   'findCheckpoints',
+  'findDeltaHistory',
   'findLastEvent',
   'findNextWork',
   'finishRun',

@@ -1,6 +1,7 @@
 import { cancelWaitingTask } from '../../src/store/task/cancel-waiting-task.js';
 import { countTasks } from '../../src/store/task/count-tasks.js';
 import { findInputId } from '../../src/store/task/find-input-id.js';
+import { findRunStart } from '../../src/store/task/find-run-start.js';
 import { listTaskRuns } from '../../src/store/task/list-task-runs.js';
 import { listTasks } from '../../src/store/task/list-tasks.js';
 import type { CallerStatements } from './caller-statement.js';
@@ -23,6 +24,19 @@ export const TASK_STATEMENTS: CallerStatements = {
       const id = await findInputId(scope, store.sql, runId);
       await store.pool.query(give, [runId, JSON.stringify(rows[0]?.kwargs)]);
       return id;
+    },
+    absent: undefined,
+  },
+  findRunStart: {
+    ask: async (scope, { threadId, runId }, store) => {
+      await store.pool.query(
+        `INSERT INTO agentplane.checkpoints (thread_id, checkpoint_id, parent_checkpoint_id, checkpoint, metadata)
+          VALUES ($1, 'b', 'a', '{}', jsonb_build_object('run_id', $2::text))`,
+        [threadId, runId],
+      );
+      const start = await findRunStart(scope, store.sql, threadId, runId);
+      await store.pool.query('DELETE FROM agentplane.checkpoints WHERE thread_id = $1', [threadId]);
+      return start;
     },
     absent: undefined,
   },

@@ -1,6 +1,6 @@
 import type { WorkerScope } from '../scope.js';
 import type { Sql } from '../sql.js';
-import { ancestorWalk } from './ancestor-walk.js';
+import { ancestorWalk } from '../row/ancestor-walk.js';
 
 /** Channels of a checkpoint whose values are stored as changes. */
 export interface DeltaSearch {

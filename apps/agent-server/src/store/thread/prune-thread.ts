@@ -1,4 +1,4 @@
-import { ancestorWalk, WITHOUT_VALUE } from '../checkpoint/ancestor-walk.js';
+import { ancestorWalk, WITHOUT_VALUE } from '../row/ancestor-walk.js';
 import type { Scope } from '../scope.js';
 import type { Sql } from '../sql.js';
 import { visible } from '../visible.js';
@@ -37,7 +37,8 @@ DELETE FROM agentplane.checkpoints o WHERE ${OF_THREAD}
 /**
  * Leaves a thread the last checkpoint of each of its graphs, and the ancestors that the values of its delta channels
  * are made of. The thread must be locked, and no run of it at work.
+ * @returns whether there was anything older
  */
-export async function pruneThread(scope: Scope, sql: Sql, threadId: string): Promise<void> {
-  await sql.inScope(scope, { text: PRUNE, values: [threadId] });
+export async function pruneThread(scope: Scope, sql: Sql, threadId: string): Promise<boolean> {
+  return (await sql.inScope(scope, { text: PRUNE, values: [threadId] })).rowCount !== 0;
 }
