@@ -12,6 +12,7 @@ const INPUT: Names = [
   'llm.usage.prompt_tokens',
   'ai.usage.inputTokens',
   'ai.usage.promptTokens',
+  'ai.usage.tokens',
 ];
 const OUTPUT: Names = [
   'gen_ai.usage.output_tokens',
@@ -38,6 +39,7 @@ const INPUT_DETAILS: Readonly<Record<string, Names>> = {
     'gen_ai.usage.cache_read_input_tokens',
     'gen_ai.usage.details.cache_read_tokens',
     'llm.token_count.prompt_details.cache_read',
+    'ai.usage.inputTokenDetails.cacheReadTokens',
     'ai.usage.cachedInputTokens',
   ],
   cache_creation: [
@@ -45,6 +47,7 @@ const INPUT_DETAILS: Readonly<Record<string, Names>> = {
     'gen_ai.usage.cache_creation_input_tokens',
     'gen_ai.usage.details.cache_write_tokens',
     'llm.token_count.prompt_details.cache_write',
+    'ai.usage.inputTokenDetails.cacheWriteTokens',
   ],
   audio: ['llm.token_count.prompt_details.audio'],
 };
@@ -54,6 +57,7 @@ const OUTPUT_DETAILS: Readonly<Record<string, Names>> = {
     'gen_ai.usage.reasoning.output_tokens',
     'gen_ai.usage.reasoning_tokens',
     'llm.token_count.completion_details.reasoning',
+    'ai.usage.outputTokenDetails.reasoningTokens',
     'ai.usage.reasoningTokens',
   ],
   audio: ['llm.token_count.completion_details.audio'],

@@ -17,11 +17,20 @@ export interface UsageDetails {
 const MAX_KINDS = 20;
 const MAX_NAME = 100;
 
-/** Names of models' own clients, as those of LangChain have them. */
+/** Names that clients of models have for kinds of tokens, by those of LangChain. */
 const KINDS: ReadonlyMap<string, string> = new Map([
   ['cached_tokens', 'cache_read'],
   ['audio_tokens', 'audio'],
   ['reasoning_tokens', 'reasoning'],
+  ['cacheRead', 'cache_read'],
+  ['cacheReadTokens', 'cache_read'],
+  ['cacheWrite', 'cache_creation'],
+  ['cacheWriteTokens', 'cache_creation'],
+  ['cachedTokens', 'cache_read'],
+  ['noCache', 'no_cache'],
+  ['noCacheTokens', 'no_cache'],
+  ['reasoningTokens', 'reasoning'],
+  ['textTokens', 'text'],
 ]);
 
 type Members = Readonly<Record<string, unknown>>;
@@ -42,32 +51,54 @@ function numbersIn<T>(
   return found.length === 0 ? undefined : Object.fromEntries(found);
 }
 
-/** Of Anthropic's own clients, which count these apart from the other tokens of a prompt. */
-export function cacheTokensApart(usage: Members): TokenDetails | undefined {
-  const [read, creation] = [
-    tokens(usage['cache_read_input_tokens']),
-    tokens(usage['cache_creation_input_tokens']),
-  ];
-  if (read === undefined && creation === undefined) return undefined;
-  return { cache_read: read ?? 0, cache_creation: creation ?? 0 };
+/** Kinds of tokens that clients of models state beside the counts of the two sides. */
+const BESIDE: Readonly<Record<string, readonly string[]>> = {
+  cache_read: ['cache_read_input_tokens', 'cached_input_tokens', 'cached_content_token_count'],
+  cache_creation: ['cache_creation_input_tokens', 'cache_write_input_tokens'],
+};
+const BESIDE_OUTPUT: Readonly<Record<string, readonly string[]>> = {
+  reasoning: ['reasoning_tokens', 'thoughts_token_count'],
+};
+
+function beside(usage: Members, table: Readonly<Record<string, readonly string[]>>): TokenDetails {
+  const found = Object.entries(table).flatMap(([kind, names]) => {
+    const count = names.map((name) => tokens(usage[name])).find((value) => value !== undefined);
+    return count === undefined ? [] : [[kind, count] as const];
+  });
+  return Object.fromEntries(found);
 }
 
-/** Reads `input_token_details`, `output_token_details` and the costs beside them, and the names that models' own clients have. */
-export function usageDetailsOf(usage: Members, apart: TokenDetails | undefined): UsageDetails | undefined {
-  const prompt =
-    usage['input_token_details'] ?? usage['prompt_tokens_details'] ?? usage['input_tokens_details'];
-  const completion =
-    usage['output_token_details'] ?? usage['completion_tokens_details'] ?? usage['output_tokens_details'];
-  const promptCosts = usage['input_cost_details'] ?? usage['prompt_cost_details'];
-  const completionCosts = usage['output_cost_details'] ?? usage['completion_cost_details'];
-  if (!prompt && !completion && !promptCosts && !completionCosts && !apart) return undefined;
-  const found = {
-    promptTokens: numbersIn(prompt, tokens) ?? apart,
-    completionTokens: numbersIn(completion, tokens),
-    promptCosts: numbersIn(promptCosts, cost),
-    completionCosts: numbersIn(completionCosts, cost),
-  };
-  return detailsOf(found);
+/** The details of one side; of names that mean the same the first that has any. */
+function kindsOf(
+  usage: Members,
+  names: readonly string[],
+  table: Readonly<Record<string, readonly string[]>>,
+): TokenDetails | undefined {
+  const given = names.map((name) => numbersIn(usage[name], tokens)).find((kinds) => kinds !== undefined);
+  const { total: _whole, ...kinds } = { ...beside(usage, table), ...given };
+  return Object.keys(kinds).length === 0 ? undefined : kinds;
+}
+
+/**
+ * Reads `input_token_details`, `output_token_details` and the costs beside them, and the names that models' own clients
+ * have.
+ * @param usage with names in snake case
+ */
+export function usageDetailsOf(usage: Members): UsageDetails | undefined {
+  return detailsOf({
+    promptTokens: kindsOf(
+      usage,
+      ['input_token_details', 'prompt_tokens_details', 'input_tokens_details', 'input_tokens'],
+      BESIDE,
+    ),
+    completionTokens: kindsOf(
+      usage,
+      ['output_token_details', 'completion_tokens_details', 'output_tokens_details', 'output_tokens'],
+      BESIDE_OUTPUT,
+    ),
+    promptCosts: numbersIn(usage['input_cost_details'] ?? usage['prompt_cost_details'], cost),
+    completionCosts: numbersIn(usage['output_cost_details'] ?? usage['completion_cost_details'], cost),
+  });
 }
 
 /** Without members that say nothing; undefined where none is left. Members have one order, so that equal ones have one text. */

@@ -10,7 +10,7 @@ import {
 import { type ModelMembers, modelMembers } from '../price/model-members.js';
 import { validatePayload, WHOLE_PAYLOAD } from './whole-payload.js';
 import { parseRange } from './parse-range.js';
-import { type Usage, usageOf } from './usage.js';
+import { type Usage, usageAt } from './usage.js';
 
 /** The model that a run called, as its sender names it. */
 export interface ModelFacts {
@@ -88,7 +88,7 @@ export function* factsInExtra(
       return eachMember(extra, range.start, (inner, at) => models.look(extra, inner, at, false));
     if (name !== 'metadata') return undefined;
     return eachMember(extra, range.start, (inner, innerRange) => {
-      if (inner === 'usage_metadata') usage = usageOf(parseRange(extra, innerRange));
+      if (inner === 'usage_metadata') usage = usageAt(inner, parseRange(extra, innerRange));
       else if (inner === 'ls_provider') provider = shortText(extra, innerRange);
       else if (THREAD_NAMES.includes(inner)) {
         const value = parseRange(extra, innerRange);

@@ -122,7 +122,13 @@ export class MemberReader {
 
   status(): RunStatus | undefined {
     const value = this.text('status', 100)?.toLowerCase();
-    // words of other clients' own are not an error: status follows from end time and error then
-    return value !== undefined && STATUSES.includes(value) ? (value as RunStatus) : undefined;
+    if (value === undefined || value === '' || STATUSES.includes(value))
+      return (value || undefined) as RunStatus | undefined;
+    this.note(
+      'status',
+      `Input should be ${STATUSES.join(', ')}; the status follows from the end time and the error`,
+      'enum',
+    );
+    return undefined;
   }
 }

@@ -25,8 +25,7 @@ import { PAYLOAD_FIELDS, type PayloadField } from '../run/payload-field.js';
 import type { RunOperation } from './run-operation.js';
 import type { RunPayloads } from '../run/stored-run.js';
 import { type ExtraFacts, factsInExtra } from './extra-facts.js';
-import { firstTokenTime, MAX_TOKENS, usageInOutputs, usageOf } from './usage.js';
-import { cost } from '../usage/usage-values.js';
+import { firstTokenTime, hasFigures, MAX_TOKENS, usageInOutputs, usageOf } from './usage.js';
 import { trimmed, validatePayload } from './whole-payload.js';
 
 type Payloads = Partial<Record<PayloadField, Buffer>>;
@@ -165,6 +164,10 @@ interface Derived {
 
 const NOT_FINITE = 'NaN and Infinity, which JSON has no words for, were replaced by null';
 
+const UNREAD =
+  'Tokens should be numbers from 0 to 9007199254740991, costs decimals from 0 to below 100000000, under names that are known';
+const MAX_NAMED_CHARS = 500;
+
 /** What payloads say. */
 interface PayloadFacts {
   readonly ofOutputs?: RunChange['usage'];
@@ -227,7 +230,18 @@ function* derive(reader: MemberReader, raw: Payloads, members?: ModelMembers): J
     }
   }
   const { ofOutputs, ofExtra } = facts;
-  const usage = ofOutputs ?? ofExtra?.usage ?? usageOf(explicitUsage(reader.light));
+  const explicit = usageOf(explicitUsage(reader.light));
+  const usage = [ofOutputs, ofExtra?.usage, explicit].find((one) => one && hasFigures(one));
+  for (const name of explicit?.unread ?? []) reader.note(name, UNREAD, 'usage_not_understood', 'dropped');
+  const unread = { outputs: ofOutputs?.unread, extra: ofExtra?.usage?.unread };
+  for (const [field, names] of Object.entries(unread))
+    if (names)
+      reader.note(
+        field,
+        `Not counted: ${names.join(', ').slice(0, MAX_NAMED_CHARS)}. ${UNREAD}`,
+        'usage_not_understood',
+        'dropped',
+      );
   if (usage?.isClamped) {
     const field = ofOutputs ? 'outputs' : ofExtra?.usage ? 'extra' : 'total_tokens';
     reader.note(field, `A sum of tokens above ${MAX_TOKENS} was replaced by it`, 'tokens_too_many');
@@ -243,12 +257,12 @@ function* derive(reader: MemberReader, raw: Payloads, members?: ModelMembers): J
   };
 }
 
-/** Clients that fill the columns themselves send 0 for "unknown". */
+/** Clients that fill the columns themselves send 0, or an empty text, for "unknown". */
 function explicitUsage(light: LightMembers): LightMembers {
   return Object.fromEntries(
     Object.entries(light).filter(
       ([name, value]) =>
-        (name.endsWith('_tokens') && value !== 0) || (name.endsWith('_cost') && cost(value) !== undefined),
+        (name.endsWith('_tokens') && value !== 0) || (name.endsWith('_cost') && value !== ''),
     ),
   );
 }

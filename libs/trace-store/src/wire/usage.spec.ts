@@ -76,3 +76,146 @@ describe('the usage in outputs', () => {
     expect(usage({ usage: own, usage_metadata: { input_tokens: 1 } })).toMatchObject({ totalTokens: 1 });
   });
 });
+
+describe('the tokens of one call', () => {
+  const WHOLE = [1000, 10, 1010];
+  const whole = { prompt_tokens: 1000, completion_tokens: 10, total_tokens: 1010 };
+  const camel = { promptTokens: 1000, completionTokens: 10, totalTokens: 1010 };
+  const inclusive = { input_tokens: 1000, output_tokens: 10, total_tokens: 1010 };
+  const aiSdk = { inputTokens: 1000, outputTokens: 10, totalTokens: 1010 };
+  const apart = { cache_read_input_tokens: 900, cache_creation_input_tokens: 50 };
+  const cached = { cache_read: 900, cache_creation: 50 };
+  const gemini = { prompt_token_count: 1000, candidates_token_count: 4, thoughts_token_count: 6 };
+
+  const senders: readonly (readonly [string, object, readonly number[], object?])[] = [
+    [
+      'OpenAI, chat',
+      { usage: { ...whole, prompt_tokens_details: { cached_tokens: 900 } } },
+      WHOLE,
+      { cache_read: 900 },
+    ],
+    [
+      'OpenAI, responses',
+      { usage: { ...inclusive, input_tokens_details: { cached_tokens: 900 } } },
+      WHOLE,
+      { cache_read: 900 },
+    ],
+    [
+      'LiteLLM',
+      { usage: { ...whole, ...apart, prompt_tokens_details: { cached_tokens: 900 } } },
+      WHOLE,
+      { cache_read: 900, cache_creation: 50 },
+    ],
+    ['a proxy that states both inputs', { usage: { ...whole, input_tokens: 1000, ...apart } }, WHOLE, cached],
+    ['Anthropic', { usage: { input_tokens: 50, output_tokens: 10, ...apart } }, WHOLE, cached],
+    [
+      'Anthropic, with a total',
+      { usage: { input_tokens: 50, output_tokens: 10, total_tokens: 1010, ...apart } },
+      WHOLE,
+      cached,
+    ],
+    [
+      'Anthropic, with an input that includes the cache',
+      { usage: { ...inclusive, ...apart } },
+      WHOLE,
+      cached,
+    ],
+    ['LangChain', { usage_metadata: { ...inclusive, input_token_details: cached } }, WHOLE, cached],
+    [
+      'LangChain, without the cache',
+      {
+        usage_metadata: {
+          input_tokens: 50,
+          output_tokens: 10,
+          total_tokens: 60,
+          input_token_details: cached,
+        },
+      },
+      WHOLE,
+      cached,
+    ],
+    [
+      'Gemini',
+      { usage_metadata: { ...gemini, total_token_count: 1010, cached_content_token_count: 900 } },
+      WHOLE,
+      { cache_read: 900 },
+    ],
+    [
+      'Gemini in JavaScript',
+      { usageMetadata: { promptTokenCount: 1000, candidatesTokenCount: 10, totalTokenCount: 1010 } },
+      WHOLE,
+    ],
+    ['Bedrock', { usage: aiSdk }, WHOLE],
+    [
+      'Bedrock, with a cache',
+      { usage: { ...aiSdk, inputTokens: 50, cacheReadInputTokens: 900, cacheWriteInputTokens: 50 } },
+      WHOLE,
+      cached,
+    ],
+    ['the AI SDK', { usage: { ...aiSdk, cachedInputTokens: 900 } }, WHOLE, { cache_read: 900 }],
+    [
+      'the AI SDK, version 6',
+      { usage: { ...aiSdk, inputTokenDetails: { cacheReadTokens: 900, cacheWriteTokens: 50 } } },
+      WHOLE,
+      cached,
+    ],
+    [
+      'models of the AI SDK, version 6',
+      {
+        usage: {
+          inputTokens: { total: 1000, noCache: 50, cacheRead: 900, cacheWrite: 50 },
+          outputTokens: { total: 10 },
+        },
+      },
+      WHOLE,
+      { ...cached, no_cache: 50 },
+    ],
+    ['LangChain, older, in JavaScript', { llmOutput: { tokenUsage: camel }, generations: [] }, WHOLE],
+    ['LangChain, older', { llm_output: { token_usage: whole } }, WHOLE],
+    [
+      'metadata of a response',
+      { generations: [[{ message: { kwargs: { response_metadata: { token_usage: whole } } } }]] },
+      WHOLE,
+    ],
+    [
+      'metadata of a response in JavaScript',
+      { generations: [[{ message: { kwargs: { response_metadata: { tokenUsage: camel } } } }]] },
+      WHOLE,
+    ],
+    ['a returned message', { output: { type: 'ai', usage_metadata: inclusive } }, WHOLE],
+    ['a serialized message', { output: { lc: 1, kwargs: { usage_metadata: inclusive } } }, WHOLE],
+    ['outputs that are a message', { content: 'x', response_metadata: { usage: inclusive } }, WHOLE],
+    [
+      'reasoning beside the output',
+      { usage: { ...whole, total_tokens: 1030, completion_tokens_details: { reasoning_tokens: 20 } } },
+      [1000, 30, 1030],
+    ],
+    [
+      'reasoning above the output',
+      { usage: { ...whole, completion_tokens_details: { reasoning_tokens: 20 } } },
+      [1000, 30, 1030],
+    ],
+  ];
+
+  it.each(senders.map(([sender, outputs, counts, kinds]) => ({ sender, outputs, counts, kinds })))(
+    'counts tokens once for $sender',
+    ({ outputs, counts, kinds }) => {
+      const [promptTokens, completionTokens, totalTokens] = counts;
+      const found = atOnce(usageInOutputs(Buffer.from(JSON.stringify(outputs))));
+      expect(found).toMatchObject({ promptTokens, completionTokens, totalTokens });
+      expect(found?.details?.promptTokens).toEqual(kinds);
+      expect(found?.unread).toBeUndefined();
+    },
+  );
+
+  it.each<readonly [string, object, readonly string[] | undefined]>([
+    ['negative', { usage: { ...whole, completion_tokens: -1 } }, ['usage.completion_tokens']],
+    ['texts', { usage_metadata: { input_tokens: '5' } }, ['usage_metadata.input_tokens']],
+    ['of another shape', { usage: { token_units: 7 } }, ['usage']],
+    ['of another shape in a message', { output: { usage_metadata: { words: 7 } } }, ['usage_metadata']],
+    ['no tokens', { usage: { cpu: 7 } }, undefined],
+    ['unknown', { usage_metadata: { input_tokens: null } }, undefined],
+  ])('names tokens that are %s, or leaves them out', (_shape, outputs, unread) => {
+    expect(atOnce(usageInOutputs(Buffer.from(JSON.stringify(outputs))))?.unread).toEqual(unread);
+  });
+});

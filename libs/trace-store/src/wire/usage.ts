@@ -9,7 +9,7 @@ import {
 } from '#lib/json';
 import type { Instant } from '#lib/time';
 import { parseRange } from './parse-range.js';
-import { cacheTokensApart, type UsageDetails, usageDetailsOf } from '../usage/usage-details.js';
+import { type UsageDetails, usageDetailsOf } from '../usage/usage-details.js';
 import { cost, tokens } from '../usage/usage-values.js';
 import { parseWireTime } from './wire-time.js';
 import { validatePayload, WHOLE_PAYLOAD } from './whole-payload.js';
@@ -25,6 +25,8 @@ export interface Usage {
   readonly details?: UsageDetails | undefined;
   /** A sum of its tokens was larger than {@link MAX_TOKENS}, which stands in its place. */
   readonly isClamped?: true;
+  /** Names of members that state tokens or costs and were not understood. */
+  readonly unread?: readonly string[];
 }
 
 /**
@@ -47,63 +49,156 @@ function clamped(usage: Usage): Usage {
   };
 }
 
-/** Reads `{input_tokens, output_tokens, total_tokens, input_cost, output_cost, total_cost}` and the older names. */
+/** Names of counts, in snake case; the first that is stated counts. */
+const COUNTS = {
+  prompt: ['prompt_tokens', 'input_tokens', 'prompt_token_count', 'tokens'],
+  completion: ['output_tokens', 'completion_tokens', 'candidates_token_count'],
+  total: ['total_tokens', 'total_token_count'],
+} as const;
+const COSTS = ['input_cost', 'prompt_cost', 'output_cost', 'completion_cost', 'total_cost'];
+/** Names that a client uses for counts which leave out the cache and the reasoning. */
+const WITHOUT_CACHE = ['cache_read_input_tokens', 'cache_creation_input_tokens', 'cache_write_input_tokens'];
+const WITHOUT_REASONING = ['thoughts_token_count'];
+
+const READ_AS: ReadonlyMap<string, (value: unknown) => unknown> = new Map<
+  string,
+  (value: unknown) => unknown
+>([
+  ...Object.values(COUNTS).flatMap((names) => names.map((name) => [name, count] as const)),
+  ...[...WITHOUT_CACHE, ...WITHOUT_REASONING].map((name) => [name, tokens] as const),
+  ...COSTS.map((name) => [name, cost] as const),
+]);
+
+type Members = Readonly<Record<string, unknown>>;
+
+function isObject(value: unknown): value is Members {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** A count of tokens, or the `total` of an object that has its kinds as well. */
+function count(value: unknown): number | undefined {
+  return tokens(isObject(value) ? value['total'] : value);
+}
+
+function snakeCase(name: string): string {
+  return name.replace(/[A-Z]/g, (upper) => `_${upper.toLowerCase()}`);
+}
+
+interface Side {
+  readonly counted: number | undefined;
+  /** Tokens of kinds that some senders count apart. */
+  readonly kinds: number;
+  /** Whether the sender's names are those of one that counts them apart. */
+  readonly isApart: boolean;
+}
+
+/**
+ * Tokens of one side, with the kinds that its count leaves out: those that together exceed the count, and those that
+ * the sender counts apart by its names, as far as the stated total has them.
+ * @param left what a stated total has beside the counts of both sides
+ */
+function wholeOf({ counted, kinds, isApart }: Side, left: number | undefined): number | undefined {
+  if (counted === undefined || kinds === 0) return counted;
+  const isLeftOut = left === undefined ? isApart : isApart ? kinds <= left : kinds === left;
+  return kinds > counted || isLeftOut ? counted + kinds : counted;
+}
+
+/**
+ * Reads `{input_tokens, output_tokens, total_tokens, input_cost, output_cost, total_cost}`, the older names, and those of
+ * the clients of OpenAI, Anthropic, Gemini, Bedrock and the AI SDK. Undefined where nothing of these is stated.
+ */
 export function usageOf(value: unknown): Usage | undefined {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined;
-  const found = value as Readonly<Record<string, unknown>>;
-  const apart = cacheTokensApart(found);
-  const counted = tokens(found['input_tokens']) ?? tokens(found['prompt_tokens']);
-  const promptTokens =
-    counted === undefined || !apart
-      ? counted
-      : counted + (apart['cache_read'] ?? 0) + (apart['cache_creation'] ?? 0);
-  const completionTokens = tokens(found['output_tokens']) ?? tokens(found['completion_tokens']);
+  if (!isObject(value)) return undefined;
+  const found = Object.fromEntries(Object.entries(value).map(([name, entry]) => [snakeCase(name), entry]));
+  const first = (names: readonly string[]): number | undefined =>
+    names.map((name) => count(found[name])).find((entry) => entry !== undefined);
+  const details = usageDetailsOf(found);
+  const { cache_read: read = 0, cache_creation: creation = 0 } = details?.promptTokens ?? {};
+  const toolUse = tokens(found['tool_use_prompt_token_count']) ?? 0;
+  const counted = first(COUNTS.prompt);
+  const prompt: Side = {
+    counted: counted === undefined ? undefined : counted + toolUse,
+    kinds: read + creation,
+    isApart: tokens(found['prompt_tokens']) === undefined && WITHOUT_CACHE.some((name) => name in found),
+  };
+  const completion: Side = {
+    counted: first(COUNTS.completion),
+    kinds: details?.completionTokens?.['reasoning'] ?? 0,
+    isApart: WITHOUT_REASONING.some((name) => name in found),
+  };
+  const stated = first(COUNTS.total);
+  const left = (promptTokens = 0): number | undefined =>
+    stated === undefined ? undefined : stated - promptTokens - (completion.counted ?? 0);
+  const promptTokens = wholeOf(prompt, left(prompt.counted));
+  const completionTokens = wholeOf(completion, left(promptTokens));
+  const isSummed = promptTokens !== prompt.counted || completionTokens !== completion.counted;
   const sum =
     promptTokens === undefined && completionTokens === undefined
       ? undefined
       : (promptTokens ?? 0) + (completionTokens ?? 0);
+  const unread = Object.entries(value).flatMap(([name, entry]) => {
+    const reader = READ_AS.get(snakeCase(name));
+    return reader && (entry ?? undefined) !== undefined && reader(entry) === undefined ? [name] : [];
+  });
   const usage: Usage = {
     promptTokens,
     completionTokens,
-    totalTokens: tokens(found['total_tokens']) ?? sum,
+    // a total that lacks the kinds which the counts left out is no total
+    totalTokens: isSummed && sum !== undefined ? Math.max(stated ?? 0, sum) : (stated ?? sum),
     promptCost: cost(found['input_cost']) ?? cost(found['prompt_cost']),
     completionCost: cost(found['output_cost']) ?? cost(found['completion_cost']),
     totalCost: cost(found['total_cost']),
-    details: usageDetailsOf(found, apart),
+    details,
+    ...(unread.length > 0 ? { unread } : {}),
   };
-  return Object.values(usage).some((entry) => entry !== undefined) ? clamped(usage) : undefined;
+  return unread.length > 0 || hasFigures(usage) ? clamped(usage) : undefined;
 }
 
-/** Where langchain-core 0.3 leaves the usage of a message. */
-const IN_GENERATION = ['message', 'kwargs', 'usage_metadata'];
-const USAGE_NAME = Buffer.from('"usage_metadata"');
+/** The usage that a member of this name states; a usage of which nothing is understood is named. */
+export function usageAt(name: string, value: unknown): Usage | undefined {
+  const usage = usageOf(value);
+  if (usage?.unread) return { ...usage, unread: usage.unread.map((member) => `${name}.${member}`) };
+  if (usage || !isObject(value) || Object.keys(value).length === 0) return usage;
+  const isOfModel = name !== 'usage' || Object.keys(value).some((member) => /token/i.test(member));
+  const isStated = Object.values(value).some((entry) => typeof entry === 'number');
+  return isOfModel && isStated ? { unread: [name] } : undefined;
+}
+
+/** Whether anything of it was understood. */
+export function hasFigures({ unread: _unread, ...figures }: Usage): boolean {
+  return Object.values(figures).some((entry) => entry !== undefined);
+}
+
+/** The first that says something, else the first that was not understood. */
+function firstUsage(found: readonly (Usage | undefined)[]): Usage | undefined {
+  return found.find((usage) => usage && hasFigures(usage)) ?? found.find((usage) => usage !== undefined);
+}
+
+/** Parts of names that usages have. */
+const USAGE_NAMES = ['"usage', 'Usage"', '_usage"'].map((name) => Buffer.from(name));
 /** Generations of one run that are looked at. */
 const MAX_GENERATIONS = 1_000;
+/** Objects in one another in which usage is looked for: an answer, its message, what is serialized of it, its metadata. */
+const MAX_DEPTH = 4;
 
-/** The value under a path of names. */
-function* findValue(bytes: Buffer, at: number, path: readonly string[]): JsonWalk<unknown> {
-  const [wanted, ...rest] = path;
-  let found: unknown;
-  if (bytes[at] !== OPEN_OBJECT) return undefined;
-  function* look(range: ByteRange): JsonWalk<void> {
-    found = rest.length === 0 ? parseRange(bytes, range) : yield* findValue(bytes, range.start, rest);
-  }
-  yield* eachMember(bytes, at, (name, range) => (name === wanted ? look(range) : undefined));
-  return found;
+function hasUsage(bytes: Buffer, { start, end }: ByteRange): boolean {
+  const part = bytes.subarray(start, end);
+  return USAGE_NAMES.some((name) => part.includes(name));
 }
 
 function added(one: number | undefined, other: number | undefined): number | undefined {
   return one === undefined ? other : one + (other ?? 0);
 }
 
-/** The usage of all `generations[][].message.kwargs.usage_metadata` together, as later versions of the library state it. */
-function* usageInGenerations(outputs: Buffer, { start, end }: ByteRange): JsonWalk<Usage | undefined> {
+/** The usage of all `generations[][]` together, as later versions of the library state it in their messages. */
+function* usageInGenerations(outputs: Buffer, range: ByteRange): JsonWalk<Usage | undefined> {
   // most generations have none, and need not be taken apart again
-  if (outputs[start] !== OPEN_ARRAY || !outputs.subarray(start, end).includes(USAGE_NAME)) return undefined;
+  if (outputs[range.start] !== OPEN_ARRAY || !hasUsage(outputs, range)) return undefined;
   let sum: Usage | undefined;
   let left = MAX_GENERATIONS;
   function* visit(item: ByteRange): JsonWalk<boolean> {
-    const usage = usageOf(yield* findValue(outputs, item.start, IN_GENERATION));
+    const usage =
+      outputs[item.start] === OPEN_OBJECT ? (yield* usageInAnswer(outputs, item.start, 1)).usage : undefined;
     if (usage)
       sum = clamped({
         ...{ ...usage, ...sum },
@@ -113,50 +208,67 @@ function* usageInGenerations(outputs: Buffer, { start, end }: ByteRange): JsonWa
       });
     return --left > 0;
   }
-  yield* eachItem(outputs, start, function* (prompt) {
+  yield* eachItem(outputs, range.start, function* (prompt) {
     if (outputs[prompt.start] === OPEN_ARRAY) yield* eachItem(outputs, prompt.start, visit);
     return left > 0;
   });
   return sum;
 }
 
+/** Members in which usage is stated or looked for, in the order in which they count. */
+const PLACES: ReadonlyMap<string, 'usage' | 'generations' | 'object'> = new Map([
+  ['usage_metadata', 'usage'],
+  ['usageMetadata', 'usage'],
+  ['generations', 'generations'],
+  ['usage', 'usage'],
+  ['token_usage', 'usage'],
+  ['tokenUsage', 'usage'],
+  ['response_metadata', 'object'],
+  ['responseMetadata', 'object'],
+  ['llm_output', 'object'],
+  ['llmOutput', 'object'],
+  ['kwargs', 'object'],
+  ['message', 'object'],
+  ['output', 'object'],
+]);
+const RANKS = [...PLACES.keys()];
+
+/** The usage in an object of an answer, and where the object ends. */
+function* usageInAnswer(
+  bytes: Buffer,
+  at: number,
+  depth = 0,
+): JsonWalk<{ readonly usage: Usage | undefined; readonly end: number }> {
+  const found: (Usage | undefined)[] = RANKS.map(() => undefined);
+  function* look(rank: number, range: ByteRange): JsonWalk<void> {
+    found[rank] =
+      RANKS[rank] === 'generations'
+        ? yield* usageInGenerations(bytes, range)
+        : (yield* usageInAnswer(bytes, range.start, depth + 1)).usage;
+  }
+  const visit = (name: string, range: ByteRange): JsonWalk<void> | void => {
+    const place = PLACES.get(name);
+    const rank = RANKS.indexOf(name);
+    if (place === 'usage') found[rank] = usageAt(name, parseRange(bytes, range));
+    else if (place === 'generations') return depth === 0 ? look(rank, range) : undefined;
+    else if (place === 'object' && depth < MAX_DEPTH && bytes[range.start] === OPEN_OBJECT)
+      return hasUsage(bytes, range) ? look(rank, range) : undefined;
+    return undefined;
+  };
+  const end = yield* eachMember(bytes, at, visit, WHOLE_PAYLOAD);
+  return { usage: firstUsage(found), end };
+}
+
 /**
  * Usage inside a run's outputs: `usage_metadata`, else that of the messages of `generations`, else `usage` as models'
- * own clients answer it, else the `llm_output.token_usage` of older clients. Validates the JSON.
+ * own clients answer it, else that of a message, else the `llm_output.token_usage` of older clients. Validates the JSON.
  * @throws JsonSyntaxError
  */
 export function* usageInOutputs(outputs: Buffer): JsonWalk<Usage | undefined> {
-  let usage: Usage | undefined;
-  let generated: Usage | undefined;
-  let own: Usage | undefined;
-  let older: Usage | undefined;
   if (outputs[0] !== OPEN_OBJECT) return yield* validatePayload(outputs);
-  function* generations(range: ByteRange): JsonWalk<void> {
-    generated = yield* usageInGenerations(outputs, range);
-  }
-  const visit = (name: string, range: ByteRange): JsonWalk<unknown> | void => {
-    if (name === 'usage_metadata') usage = usageOf(parseRange(outputs, range));
-    else if (name === 'usage') own = usageOf(parseRange(outputs, range));
-    else if (name === 'generations') return generations(range);
-    else if (name === 'llm_output' && outputs[range.start] === OPEN_OBJECT)
-      return eachMember(outputs, range.start, (inner, innerRange) => {
-        if (inner === 'token_usage' || inner === 'tokenUsage')
-          older = usageOf(camelToSnake(parseRange(outputs, innerRange)));
-      });
-    return undefined;
-  };
-  expectEnd(outputs, yield* eachMember(outputs, 0, visit, WHOLE_PAYLOAD));
-  return usage ?? generated ?? own ?? older;
-}
-
-function camelToSnake(value: unknown): unknown {
-  if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(
-    Object.entries(value).map(([name, entry]) => [
-      name.replace(/[A-Z]/g, (upper) => `_${upper.toLowerCase()}`),
-      entry,
-    ]),
-  );
+  const { usage, end } = yield* usageInAnswer(outputs, 0);
+  expectEnd(outputs, end);
+  return usage;
 }
 
 /** Events of one run in which the first token is looked for; it comes right after the start. */
