@@ -153,7 +153,7 @@ describe('the trace store', () => {
 
   it('merges an update into its create, in either order and in one batch', async () => {
     for (const order of ['create first', 'update first', 'together'] as const) {
-      const run = root({ tags: ['t'] });
+      const run = root({ tags: ['t'], run_type: 'llm' });
       const post = op(run, { inputs: '{"i":1}', extra: '{"metadata":{}}' });
       const patch = op(
         { ...run, end_time: '2026-11-20T22:00:00Z' },

@@ -181,6 +181,36 @@ describe('statistics by the clients', () => {
     expect(stored?.row.totalTokens).toBeUndefined();
   });
 
+  it('counts the usage that a parent repeats once, and shows its cost', async () => {
+    const [id, call] = [randomUUID(), randomUUID()];
+    const usage = { prompt_tokens: 100, completion_tokens: 10, total_tokens: 110 };
+    const common = { trace_id: id, session_name: 'repeated', start_time: iso(BEGAN) };
+    const model = { extra: { metadata: { ls_model_name: 'gpt-4o', ls_provider: 'openai' } } };
+    const post = [
+      { ...common, id, name: 'answer', run_type: 'chain', outputs: { usage } },
+      {
+        ...common,
+        ...model,
+        id: call,
+        parent_run_id: id,
+        name: 'model',
+        run_type: 'llm',
+        outputs: { usage },
+      },
+    ];
+    expect((await tenant.call('POST', '/runs/batch', { post, patch: [] })).status).toBe(202);
+    const { id: session } = await client.readProject({ projectName: 'repeated' });
+    const sums = { total_tokens: 110, prompt_tokens: 100, total_cost: expect.stringMatching(/^0.00035/) };
+    for (const asked of [{}, { is_root: true }, { run_type: 'llm' }, { filter: 'neq(name, "x")' }])
+      expect((await tenant.call('POST', '/runs/stats', { session: [session], ...asked })).json).toMatchObject(
+        sums,
+      );
+    expect((await tenant.call('GET', `/runs/${id}`)).json).toMatchObject({
+      ...{ total_tokens: 110, outputs: { usage } },
+      total_cost: sums.total_cost,
+    });
+  });
+
   (hasPython ? it : it.skip)('answers the client of Python', async () => {
     const { stdout } = await promisify(execFile)(PYTHON, [READ_STATISTICS, api.url, tenant.key, 'demo']);
     const found = JSON.parse(stdout) as Record<string, unknown>;

@@ -26,7 +26,7 @@ const multipart = (...parts: readonly (readonly [name: string, body: string])[])
     { 'content-type': 'multipart/form-data; boundary=XX' },
   );
 
-const DROPPED = ['unknown_member', 'usage_not_understood'];
+const DROPPED = ['unknown_member', 'usage_not_understood', 'not_a_call'];
 
 describe('ingestion of a run with an odd member', () => {
   it.each<[string, string, string, unknown, string]>([
@@ -49,6 +49,7 @@ describe('ingestion of a run with an odd member', () => {
     ],
     ['fewer tokens than none', ',"total_tokens":-1', 'total_tokens', 0, 'usage_not_understood'],
     ['a cost beyond its column', ',"total_cost":1e8', 'total_cost', null, 'usage_not_understood'],
+    ['tokens of a chain', ',"run_type":"chain","total_tokens":5', 'total_tokens', 0, 'not_a_call'],
     [
       'tokens of another shape',
       ',"outputs":{"usage":{"token_units":7}}',

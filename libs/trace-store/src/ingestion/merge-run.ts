@@ -1,6 +1,7 @@
 import type { Instant } from '#lib/time';
 import { ancestorsIn, buildDottedOrder } from '../wire/dotted-order.js';
 import type { RunChange } from '../wire/run-change.js';
+import { withOwnUsage } from '../usage/own-usage.js';
 import type { RunPayloads, RunRow, RunStatus } from '../run/stored-run.js';
 
 /** What is fixed when a run is first seen, and what its change leaves to be found elsewhere. */
@@ -72,7 +73,7 @@ export function mergeRun(row: RunRow, change: RunChange): RunRow {
   const { usage } = change;
   const model = pick(modelOf(row), change.model);
   const endTime = pick(row.endTime, change.endTime);
-  return {
+  return withOwnUsage({
     ...row,
     endTime,
     firstTokenTime: pick(row.firstTokenTime, change.firstTokenTime),
@@ -96,7 +97,7 @@ export function mergeRun(row: RunRow, change: RunChange): RunRow {
     usageDetails: pick(row.usageDetails, usage?.details),
     ...{ model: model?.model, modelMember: model?.member },
     provider: pick(row.provider, change.provider),
-  };
+  });
 }
 
 /** Which payloads a change writes, and whether they override what is stored (update) or fill gaps (late create). */

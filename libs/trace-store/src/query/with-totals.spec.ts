@@ -14,7 +14,7 @@ const COST_DIGITS = 10;
 const randomRun = fc.record({
   /** Of the runs before it, as a part of them. */
   parent: fc.nat(999_999),
-  type: fc.constantFrom('llm', 'chain', 'tool'),
+  type: fc.constantFrom('llm', 'embedding', 'chain', 'tool'),
   /** Never sent; runs below it name it. */
   isMissing: fc.boolean(),
   project: fc.constantFrom('main', 'main', 'other'),
@@ -52,8 +52,7 @@ function operationsOf(runs: readonly RandomRun[]): { post: RunOperation[]; patch
         : { input_cost: cost / 1_000, output_cost: 0.5, total_cost: cost / 1_000 + 0.5 }),
     };
     const type = at === 0 ? 'chain' : one.type;
-    // a tool with an amount of its own keeps it; chains have none
-    const outputs = { outputs: json(type === 'chain' ? {} : { usage_metadata: usage }) };
+    const outputs = { outputs: json({ usage_metadata: usage }) };
     const begun = { ...tree, name: `run ${at}`, run_type: type, start_time: time };
     post.push({ run: json(begun), fields: one.isPatched ? {} : outputs });
     if (one.isPatched) patch.push({ run: json(tree), fields: outputs });
@@ -69,12 +68,14 @@ const unitsOf = (cost: string): bigint => {
   return BigInt(whole + part.padEnd(COST_DIGITS, '0'));
 };
 
-/** What plain code makes of all stored rows. */
+const hasTokens = ({ runType }: RunRow): boolean => runType === 'llm' || runType === 'embedding';
+
+/** What plain code makes of all stored rows. A tool keeps a cost of its own; what a chain repeats is no usage of its own. */
 function withSums(row: RunRow, all: readonly RunRow[]): RunRow {
-  if (row.runType === 'llm' || row.totalTokens !== undefined || row.totalCost !== undefined) return row;
+  if (hasTokens(row) || row.totalCost !== undefined) return row;
   const calls = all.filter(
     (call) =>
-      call.runType === 'llm' &&
+      (hasTokens(call) || call.runType === 'tool') &&
       (call.totalTokens !== undefined || call.totalCost !== undefined) &&
       call.traceId === row.traceId &&
       call.projectId === row.projectId &&
@@ -145,6 +146,11 @@ describe('a run without tokens and costs of its own', () => {
     expect(summed.filter(({ isRoot }) => !isRoot).length).toBeGreaterThan(10);
     expect(summed.filter(({ totalCost }) => totalCost !== undefined).length).toBeGreaterThan(20);
     expect(await read({ limit: 50, totals: true })).toEqual(wanted);
+    const others = rows.filter((row) => !hasTokens(row));
+    expect(others.filter(({ totalTokens }) => totalTokens !== undefined)).toEqual([]);
+    expect(others.filter(({ runType, totalCost }) => runType === 'chain' && totalCost !== undefined)).toEqual(
+      [],
+    );
   });
 
   it('has the same when it is read by itself', async () => {

@@ -1,6 +1,7 @@
 import { type Connection, textTypes, TimeLimitError, withinLimit } from '#lib/postgres';
 import { FENCE } from '../filter/filter-tables.js';
 import { type KeyTimes, timesOfTraces } from './key-times.js';
+import { isCall, isSummedCall, isSummedCallSql } from '../usage/own-usage.js';
 import type { RunRow } from '../run/stored-run.js';
 
 /** A trace may have any number of runs; an answer does not wait for the sums of one that is too large. */
@@ -32,7 +33,7 @@ WITH c AS MATERIALIZED (
       t.prompt_cost, t.completion_cost
     FROM runs t WHERE t.tenant_id = $1 AND t.trace_id = d.trace_id AND t.project_id IS NOT DISTINCT FROM d.project_id
       AND t.start_time >= $6 AND t.start_time <= $7 ${ofTrace}
-      AND t.run_type = 'llm' AND (t.total_tokens IS NOT NULL OR t.total_cost IS NOT NULL)
+      AND ${isSummedCallSql('t.run_type')} AND (t.total_tokens IS NOT NULL OR t.total_cost IS NOT NULL)
       AND (d.is_whole OR t.parent_run_ids && $5::uuid[]) ${FENCE}
   ) AS t
 )
@@ -58,8 +59,8 @@ type TotalsRow = Readonly<
     >
 >;
 
-function isWithoutOwn({ runType, totalTokens, totalCost }: RunRow): boolean {
-  return runType !== 'llm' && totalTokens === undefined && totalCost === undefined;
+function isWithoutOwn({ runType, totalCost }: RunRow): boolean {
+  return !isCall(runType) && (!isSummedCall(runType) || totalCost === undefined);
 }
 
 /** A trace in one project, and whether all of it is wanted. */

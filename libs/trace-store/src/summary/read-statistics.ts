@@ -12,6 +12,7 @@ import { type RunStatistics, statisticsOf, type StatisticsWindow, summarize } fr
 import { addSumsRow, type SumsRow } from '../statistics/sums-row.js';
 import { sumRuns } from '../statistics/sum-runs.js';
 import { Sums } from '../statistics/sums.js';
+import { isSummedCallSql } from '../usage/own-usage.js';
 
 /** Whether the search asks for nothing but projects, a time, roots, and types that are summed. */
 function isSummed(search: RunSearch): boolean {
@@ -126,7 +127,7 @@ async function ofFoundRuns(client: Connection, tenantId: string, search: RunSear
   const last = rows[0]?.last ? parseInstant(rows[0].last, { zone: 'optional' }) : undefined;
   if (search.isRoot !== true) return statisticsOf(runs, runs, last);
   // calls of models in the traces of these roots, whenever they began
-  const calls = `r.tenant_id = $1 AND r.run_type = 'llm' AND (r.project_id, r.start_time, r.id, r.trace_id) IN (
+  const calls = `r.tenant_id = $1 AND ${isSummedCallSql('r.run_type')} AND (r.project_id, r.start_time, r.id, r.trace_id) IN (
     SELECT k.project_id, k.start_time, k.id, k.trace_id FROM run_keys k
     WHERE k.tenant_id = $1 AND (k.project_id, k.trace_id) IN (SELECT r.project_id, r.trace_id FROM runs r WHERE ${condition}))`;
   return statisticsOf(runs, totalOf(await sumRuns(client, calls, parameters.values, 'one')), last);

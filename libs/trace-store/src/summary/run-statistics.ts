@@ -4,6 +4,7 @@ import type { ProjectFeedback } from '../feedback/project-feedback-stats.js';
 import { type Distribution, percentileOf } from '../statistics/distribution.js';
 import type { KeyedSums } from '../statistics/run-statistics-table.js';
 import { eachMeasure, type Measure, Sums, type Total } from '../statistics/sums.js';
+import { isSummedCall } from '../usage/own-usage.js';
 
 /** What some runs add up to. */
 export interface RunStatistics {
@@ -83,7 +84,7 @@ export function summarize(
   const calls = isRoot === true ? new Sums() : runs;
   for (const { key, sums } of all.entries()) {
     if (isRoot === undefined || key.isRoot === isRoot) runs.add(sums);
-    if (isRoot === true && key.runType === 'llm') calls.add(sums);
+    if (isRoot === true && isSummedCall(key.runType)) calls.add(sums);
   }
   return statisticsOf(runs, calls, lastStartTime);
 }

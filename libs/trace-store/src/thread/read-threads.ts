@@ -5,6 +5,7 @@ import { limitedReadOfAll, type ReadLimit } from '../limited-read.js';
 import { Parameters } from '../query/run-conditions.js';
 import { countThreads, findThreads, rootCondition } from './find-threads.js';
 import type { Thread, ThreadCursor, ThreadPage, ThreadPageOptions, ThreadSearch } from './thread.js';
+import { isSummedCallSql } from '../usage/own-usage.js';
 
 /** Of a page, all of its statements together: a filter may be met by few roots of the time, and counting goes through all of them. */
 const LIMIT: ReadLimit = {
@@ -157,7 +158,7 @@ WITH m AS MATERIALIZED (
   ) k CROSS JOIN LATERAL (
     SELECT t.total_tokens, t.prompt_tokens, t.completion_tokens, t.total_cost, t.prompt_cost, t.completion_cost
     FROM runs t WHERE t.tenant_id = ${tenant} AND t.trace_id = m.trace_id AND t.project_id IS NOT DISTINCT FROM ${project}
-      AND t.start_time >= k.first AND t.start_time <= k.last AND t.run_type = 'llm' ${FENCE}
+      AND t.start_time >= k.first AND t.start_time <= k.last AND ${isSummedCallSql('t.run_type')} ${FENCE}
   ) t GROUP BY m.thread_id
 )
 SELECT n.*, g.failed, g.last_end, g.p50, g.p99, f.trace_id AS first_trace, l.trace_id AS last_trace, u.total_tokens, u.prompt_tokens, u.completion_tokens,

@@ -26,6 +26,7 @@ import type { RunOperation } from './run-operation.js';
 import type { RunPayloads } from '../run/stored-run.js';
 import { type ExtraFacts, factsInExtra } from './extra-facts.js';
 import { firstTokenTime, hasFigures, MAX_TOKENS, usageInOutputs, usageOf } from './usage.js';
+import { isSummedCall } from '../usage/own-usage.js';
 import { trimmed, validatePayload } from './whole-payload.js';
 
 type Payloads = Partial<Record<PayloadField, Buffer>>;
@@ -166,6 +167,8 @@ const NOT_FINITE = 'NaN and Infinity, which JSON has no words for, were replaced
 
 const UNREAD =
   'Tokens should be numbers from 0 to 9007199254740991, costs decimals from 0 to below 100000000, under names that are known';
+const NOT_A_CALL =
+  'Tokens and costs of a run that is no call are the sums of the calls below it: llm, embedding, and costs of tool and retriever';
 const MAX_NAMED_CHARS = 500;
 
 /** What payloads say. */
@@ -233,6 +236,14 @@ function* derive(reader: MemberReader, raw: Payloads, members?: ModelMembers): J
   const explicit = usageOf(explicitUsage(reader.light));
   const usage = [ofOutputs, ofExtra?.usage, explicit].find((one) => one && hasFigures(one));
   for (const name of explicit?.unread ?? []) reader.note(name, UNREAD, 'usage_not_understood', 'dropped');
+  const type = reader.light['run_type'];
+  if (typeof type === 'string' && explicit && hasFigures(explicit) && !isSummedCall(type.toLowerCase()))
+    reader.note(
+      Object.keys(explicitUsage(reader.light))[0] ?? 'total_tokens',
+      NOT_A_CALL,
+      'not_a_call',
+      'dropped',
+    );
   const unread = { outputs: ofOutputs?.unread, extra: ofExtra?.usage?.unread };
   for (const [field, names] of Object.entries(unread))
     if (names)
