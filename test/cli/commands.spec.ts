@@ -586,6 +586,10 @@ describe('agentplane with a platform', () => {
       const shown = await run('traces', 'show', child);
       expect(shown).toMatch(/^agent +chain +success +2\.00 s.*█{24}$/m);
       expect(shown).toMatch(/^└─ model +llm +error +1\.00 s +7 .*·{12}█{12} +first line$/m);
+      const spans = { ...root, ...times, id: randomUUID(), trace_id: randomUUID(), name: 'span' };
+      await send([spans]);
+      for (const id of [spans.trace_id, spans.trace_id.replaceAll('-', ''), spans.id])
+        expect(await run('traces', 'show', id)).toMatch(/^span +chain +success /m);
       const values = await run('traces', 'show', trace, '--values');
       expect(values).toContain('question: "why\\e[2J"');
       const following = startAgentplane([

@@ -116,7 +116,7 @@ describe('an unusual row', () => {
       output_cost: '0.00000000004',
     };
     const rows = await exported(
-      [{ fields: { outputs: JSON.stringify({ usage_metadata: usage }) } }],
+      [{ run: { run_type: 'llm' }, fields: { outputs: JSON.stringify({ usage_metadata: usage }) } }],
       'SELECT total_tokens::VARCHAR AS t, prompt_tokens::VARCHAR AS p, total_cost::VARCHAR AS c, prompt_cost::VARCHAR AS pc, completion_cost::VARCHAR AS cc FROM FILES',
     );
     expect(rows).toEqual([
@@ -136,7 +136,8 @@ describe('an unusual row', () => {
     const rows = await exported(
       [...COSTS, ...COSTS.slice(2)].map((text, n) => {
         const total_cost = n < COSTS.length ? text : Number(text);
-        return { fields: { outputs: JSON.stringify({ usage_metadata: { total_cost } }) } };
+        const fields = { outputs: JSON.stringify({ usage_metadata: { total_cost } }) };
+        return { run: { run_type: 'llm' }, fields };
       }),
       'SELECT total_cost::VARCHAR AS c FROM FILES ORDER BY name::INT',
     );

@@ -162,6 +162,30 @@ describe('POST of spans', () => {
     );
   });
 
+  it('takes the id of a trace wherever its root is meant', async () => {
+    const [traceId, other] = [randomBytes(16).toString('hex'), randomBytes(16).toString('hex')];
+    const spans = [
+      spanOf({ traceId, name: 'top', startTimeUnixNano: '1763640000000000000' }),
+      spanOf({ traceId, name: 'below', startTimeUnixNano: '1763640000000000000' }),
+    ] as const;
+    const root = runIdOf(spans[0].spanId);
+    expect((await send(requestOf({ ...spans[1], parentSpanId: spans[0].spanId }))).status).toBe(200);
+    expect((await tenant.call('GET', `/runs/${uuidOf(traceId)}`)).status).toBe(404);
+    expect((await send(requestOf(spans[0]))).status).toBe(200);
+    const found = await tenant.call('GET', `/runs/${uuidOf(traceId)}`);
+    expect(found.json).toMatchObject({ id: root, name: 'top', trace_id: uuidOf(traceId) });
+    const asked = { project_id: found.json.session_id, selects: ['ID', 'NAME'] };
+    const queried = (trace_ids: readonly string[]) =>
+      tenant.call('POST', '/api/v2/traces/query', { ...asked, trace_ids });
+    expect((await queried([uuidOf(traceId)])).json.items).toMatchObject([{ root_run: { id: root } }]);
+    expect((await queried([root])).json.items).toHaveLength(1);
+    expect((await queried([uuidOf(other)])).json.items).toEqual([]);
+    const id = uuidOf(traceId);
+    const feedback = { key: 'liked', score: 1, run_id: id, trace_id: id };
+    expect((await tenant.call('POST', '/feedback', feedback)).json).toMatchObject({ run_id: root });
+    expect((await read(root)).feedback_stats).toMatchObject({ liked: { n: 1 } });
+  });
+
   it('stores a span once, however often it is sent', async () => {
     const span = spanOf();
     for (let times = 0; times < 2; times++) expect((await send(requestOf(span))).bytes.toString()).toBe('{}');

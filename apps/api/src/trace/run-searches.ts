@@ -94,7 +94,7 @@ export class RunSearches {
     hold: (bytes: number) => void,
   ): Promise<StoredRun> {
     const asked = { projectIds: [projectId], ids: [id], fields, isAscending: true, limit: 1, filters: {} };
-    const [found] = (await this.page(caller, asked, hold)).runs;
+    const [found] = (await this.page(caller, { ...asked, mayNameTraces: true }, hold)).runs;
     if (!found) throw await missingRun(this.store, caller.tenantId, id, instant(startTime));
     return found;
   }

@@ -86,8 +86,7 @@ export class TracesQueryController {
     const end = body.max_start_time ? parseInstant(body.max_start_time, { zone: 'optional' }) : undefined;
     return {
       ...{ projectIds: [body.project_id], isRoot: true, fields, cursor: body.cursor, isAscending: false },
-      // the root of a trace has its id
-      ids: isNamed ? (body.trace_ids ?? undefined) : undefined,
+      ...{ ids: isNamed ? (body.trace_ids ?? undefined) : undefined, mayNameTraces: isNamed },
       from: body.min_start_time ?? (isNamed ? undefined : dayAgo),
       to: end === undefined ? undefined : formatInstant(end - 1n),
       limit: Math.min(body.page_size ?? PAGE, PAGE),

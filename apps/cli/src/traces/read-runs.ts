@@ -37,8 +37,19 @@ export async function readRuns(rest: RestClient, wanted: RunsWanted, most: numbe
   return { runs, hasMore: cursor !== null };
 }
 
-/** One run with everything that it holds. @throws CommandError `notFound` */
-export async function readWholeRun(rest: RestClient, id: string): Promise<Readonly<Record<string, unknown>>> {
+/** The id of a trace as logs of OpenTelemetry print it. */
+const HEX_ID = /^([0-9a-f]{8})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{12})$/i;
+
+/**
+ * One run with everything that it holds; of a trace its root.
+ * @param named as a UUID, or as 32 hexadecimal digits
+ * @throws CommandError `notFound`
+ */
+export async function readWholeRun(
+  rest: RestClient,
+  named: string,
+): Promise<Readonly<Record<string, unknown>>> {
+  const id = named.replace(HEX_ID, '$1-$2-$3-$4-$5');
   if (!isUuid(id))
     throw new CommandError('usage', `${id} is no id of a trace or run: "agentplane traces list" shows ids`);
   try {

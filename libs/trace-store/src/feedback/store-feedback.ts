@@ -3,6 +3,7 @@ import { type Connection, textTypes } from '#lib/postgres';
 import { formatInstant, type Instant } from '#lib/time';
 import { deletedProjects } from '../project/project-deletions.js';
 import { FEEDBACK_LIMITS } from './feedback-limits.js';
+import { findPlaces, findRoots } from '../run/run-keys.js';
 import type { NewFeedback, OwnedProject, StoredFeedback } from './feedback.js';
 import { FEEDBACK_COLUMNS, readFeedback, sourceType, storedScore, wordOf } from './feedback-row.js';
 
@@ -113,6 +114,26 @@ FROM (
   ORDER BY trace_id LIMIT 1 FOR NO KEY UPDATE
 ) k ON true`;
 
+/** Feedback whose run is named by the id of its trace belongs to the root of the trace. */
+async function withRunsOfTraces(
+  client: Connection,
+  tenantId: string,
+  own: OwnedProject | undefined,
+  sent: readonly NewFeedback[],
+): Promise<readonly NewFeedback[]> {
+  const named = sent.filter(({ runId, traceId = runId }) => traceId === runId);
+  const wanted = named.map(({ runId = '' }) => ({ id: runId, traceId: undefined }));
+  const places = await findPlaces(client, tenantId, wanted);
+  const traces = wanted.flatMap(({ id }, at) => (places[at] ? [] : [id]));
+  if (traces.length === 0) return sent;
+  const roots = await findRoots(client, tenantId, traces, own && [own.id]);
+  return sent.map((feedback) => {
+    const { runId = '', traceId = runId } = feedback;
+    const root = traceId === runId ? roots.get(runId) : undefined;
+    return root ? { ...feedback, runId: root.id, traceId: root.traceId } : feedback;
+  });
+}
+
 interface FoundRun {
   readonly at: string;
   readonly trace_id: string | null;
@@ -128,8 +149,9 @@ async function runsOf(
   all: readonly NewFeedback[],
   collected: Collected,
 ): Promise<readonly Placed[]> {
-  const ofRuns = all.filter(({ runId }) => runId !== undefined);
-  if (ofRuns.length === 0) return [];
+  const sent = all.filter(({ runId }) => runId !== undefined);
+  if (sent.length === 0) return [];
+  const ofRuns = await withRunsOfTraces(client, tenantId, own, sent);
   const { rows } = await client.query<FoundRun>({
     text: FIND_RUNS,
     types: textTypes,

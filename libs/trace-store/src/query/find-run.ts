@@ -2,14 +2,17 @@ import { inTransaction, type Pool, type Queryable } from '#lib/postgres';
 import { isUuid } from '#lib/resources';
 import { feedbackStats } from '../feedback/feedback-stats.js';
 import type { PayloadStore } from '../run/payload-store.js';
-import { findPlaces } from '../run/run-keys.js';
+import { findPlaces, findRoots } from '../run/run-keys.js';
 import { selectRuns } from '../run/run-table.js';
 import { withChildren } from './with-children.js';
 import { withTotals } from './with-totals.js';
 import type { StoredRun } from '../run/stored-run.js';
 import type { RunOptions } from '../trace-store.js';
 
-/** The run with its payloads; undefined also for another tenant's. An id that stands in several traces is any of them. */
+/**
+ * The run with its payloads, or the root of the trace of that id; undefined also for another tenant's. An id that stands in
+ * several traces is any of them.
+ */
 export async function findRun(
   db: Queryable,
   payloads: Pick<PayloadStore, 'get' | 'size'>,
@@ -17,7 +20,9 @@ export async function findRun(
 ): Promise<StoredRun | undefined> {
   if (!isUuid(id)) return undefined;
   const wanted = id.toLowerCase();
-  const [place] = await findPlaces(db, tenantId, [{ id: wanted, traceId: undefined }], { projectId });
+  const [found] = await findPlaces(db, tenantId, [{ id: wanted, traceId: undefined }], { projectId });
+  const scope = projectId === undefined ? undefined : [projectId];
+  const place = found ?? (await findRoots(db, tenantId, [wanted], scope)).get(wanted);
   const isHidden = projectId !== undefined && place?.projectId !== projectId;
   const [row] = place && !isHidden ? await selectRuns(db, tenantId, [place]) : [];
   if (!row) return undefined;

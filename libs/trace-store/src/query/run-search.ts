@@ -15,6 +15,8 @@ export interface RunSearch {
   /** Undefined: of any project. */
   readonly projectIds?: readonly string[] | undefined;
   readonly ids?: readonly string[] | undefined;
+  /** Whether each of `ids` may also be the id of a trace, which stands for its root. */
+  readonly mayNameTraces?: boolean | undefined;
   readonly traceId?: string | undefined;
   readonly parentRunId?: string | undefined;
   readonly referenceExampleIds?: readonly string[] | undefined;

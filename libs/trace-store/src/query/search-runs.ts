@@ -11,6 +11,7 @@ import { keyConditions, Parameters, runConditions, timeConditions } from './run-
 import { withChildren } from './with-children.js';
 import { withTotals } from './with-totals.js';
 import { deletedProjects } from '../project/project-deletions.js';
+import { findRoots } from '../run/run-keys.js';
 import type { RunPage, RunPageOptions, RunSearch } from './run-search.js';
 
 /** Of a page: a condition that no index serves may read every run of a project. */
@@ -43,9 +44,11 @@ export async function searchRuns(
 async function readPage(
   db: Connection,
   payloads: Pick<PayloadStore, 'look' | 'getSome'>,
-  request: SearchRequest,
+  asked: SearchRequest,
 ): Promise<RunPage> {
-  const { tenantId, search, page } = request;
+  const { tenantId, page } = asked;
+  const search = await withRootsOf(db, asked);
+  const request = { ...asked, search };
   const isNamed = search.ids !== undefined || search.traceId !== undefined;
   const times = isNamed ? await timesOfNamed(db, tenantId, search) : undefined;
   if (isNamed && !times) return { runs: [], next: undefined };
@@ -69,6 +72,14 @@ async function readPage(
     feedbackStats: stats.get(at) ?? undefined,
   }));
   return { runs, next: count < marked.length ? cursorOf(own.at(-1)) : undefined };
+}
+
+/** The search with the roots of the traces that its ids name. */
+async function withRootsOf(db: Connection, { tenantId, search }: SearchRequest): Promise<RunSearch> {
+  const { ids, mayNameTraces } = search;
+  if (!ids || mayNameTraces !== true) return search;
+  const roots = await findRoots(db, tenantId, ids, search.projectIds);
+  return { ...search, ids: [...new Set([...ids, ...[...roots.values()].map(({ id }) => id)])] };
 }
 
 const NO_STATS: ReadonlyMap<number, string | null> = new Map();

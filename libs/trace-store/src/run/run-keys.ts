@@ -110,6 +110,35 @@ export async function findPlaces(
   return wanted.map((_run, at) => found.get(at));
 }
 
+const FIND_ROOTS = `
+SELECT r.id, r.trace_id, r.start_time, r.project_id FROM unnest($2::uuid[]) AS w(id) CROSS JOIN LATERAL (
+  SELECT min(k.start_time) AS first, max(k.start_time) AS last FROM run_keys k
+  WHERE k.tenant_id = $1 AND k.trace_id = w.id
+) k CROSS JOIN LATERAL (
+  SELECT t.id, t.trace_id, t.start_time, t.project_id FROM runs t
+  WHERE t.tenant_id = $1 AND t.trace_id = w.id AND t.start_time >= k.first AND t.start_time <= k.last AND t.is_root
+    AND ($3::uuid[] IS NULL OR t.project_id = ANY ($3::uuid[])) AND t.project_id <> ALL (${deletedProjects('$1')})
+  ORDER BY t.start_time, t.id LIMIT 1
+) r`;
+
+/**
+ * The root of each of these traces that has one, by the id of the trace; of several roots the one that began first. Traces
+ * of OpenTelemetry have ids of their own; those of LangSmith have the id of their root.
+ */
+export async function findRoots(
+  db: Queryable,
+  tenantId: string,
+  traceIds: readonly string[],
+  projectIds: readonly string[] | undefined,
+): Promise<ReadonlyMap<string, RunPlace>> {
+  const { rows } = await db.query<KeyRow>({
+    text: FIND_ROOTS,
+    values: [tenantId, traceIds, projectIds ?? null],
+    types: textTypes,
+  });
+  return new Map(rows.map((row) => [row.trace_id, placeOf(tenantId, row)]));
+}
+
 function placeOf(tenantId: string, row: KeyRow): RunPlace {
   return {
     tenantId,
