@@ -200,8 +200,14 @@ describe('the failure table of exports', () => {
   const runFailed = (message: string): Said =>
     failed('RunFailed', `run ${name}-${DAYS[0].replaceAll('-', '')} failed: ${message}`);
 
+  /** What the embedded store says to the refusals of these tests. */
+  const SENTENCES: Readonly<Record<string, string>> = {
+    AccessDenied: 'Injected fault.',
+    InvalidAccessKeyId: 'The access key id you provided does not exist in our records.',
+    NoSuchBucket: 'The specified bucket does not exist.',
+  };
   const refusedBy = (code: string, attempted: string): string =>
-    `The object store answered ${code} to: ${attempted}`;
+    `The object store answered ${code} to: ${attempted}; it says: ${SENTENCES[code]}`;
 
   /** The first request for a file, as messages name it. */
   async function uploadOf(bucket: string): Promise<string> {

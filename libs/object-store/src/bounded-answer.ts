@@ -1,6 +1,7 @@
 import type { IncomingMessage, RequestOptions } from 'node:http';
 import { pipeline, Transform } from 'node:stream';
 import { RequestError } from './object-store-error.js';
+import { storeSentence } from './store-sentence.js';
 
 /** A page of a thousand keys as long as they may be, and escaped. */
 const MAX_TEXT_BYTES = 8 << 20;
@@ -12,7 +13,8 @@ export const MAX_ERROR_BYTES = 64 << 10;
  * whoever wrote the endpoint may answer without end: one that is longer than a store's ends with an error. Of what is
  * wrong the client gets the words that it looks at, since it parses the rest in time that grows with the square of it.
  */
-export function boundedAnswer(answer: IncomingMessage, { method, path }: RequestOptions): IncomingMessage {
+export function boundedAnswer(answer: IncomingMessage, options: RequestOptions): IncomingMessage {
+  const { method, path } = options;
   const { statusCode = 0, headers } = answer;
   const isGood = statusCode >= 200 && statusCode < 300;
   if (isGood && method === 'GET' && !path?.includes('?')) return answer;
@@ -26,7 +28,10 @@ export function boundedAnswer(answer: IncomingMessage, { method, path }: Request
       error.push(piece);
       done();
     },
-    flush: (done) => (error.length === 0 ? done() : done(null, shortError(Buffer.concat(error).toString()))),
+    flush(done) {
+      if (error.length === 0 && !NAMELESS.has(statusCode)) return done();
+      done(null, shortError(Buffer.concat(error).toString(), statusCode, options));
+    },
   });
   bounded.on('error', () => undefined); // nobody may read it any more
   pipeline(answer, bounded, () => undefined);
@@ -34,12 +39,25 @@ export function boundedAnswer(answer: IncomingMessage, { method, path }: Request
   return Object.assign(bounded, { statusCode, headers }) as Transform & IncomingMessage;
 }
 
-/** Code, region and sentence of an error, where it is one of a store. */
-function shortError(text: string): string {
-  if (!/<Error[\s>]/.test(text)) return '<Error></Error>';
-  const found = [/<Code>[^<]{1,64}<\/Code>/, /<Region>[\w-]{1,64}<\/Region>/].map(
-    (one) => one.exec(text)?.[0],
+/** Refusals for which the client has no code where a body has none. */
+const NAMELESS: ReadonlyMap<number, string> = new Map([
+  [401, 'Unauthorized'],
+  [403, 'AccessDenied'],
+]);
+
+/** Code, region and sentence of an error, where it is one of a store, and the status. */
+function shortError(text: string, status: number, options: RequestOptions): string {
+  const isError = /<Error[\s>]/.test(text);
+  const found = [/<Code>[^<]{1,64}<\/Code>/, /<Region>[\w-]{1,64}<\/Region>/].map((one) =>
+    isError ? one.exec(text)?.[0] : undefined,
   );
-  const message = /<Message>([^<]{1,500})/.exec(text)?.[1];
-  return `<Error>${found.join('')}${message === undefined ? '' : `<Message>${message}</Message>`}</Error>`;
+  const nameless = NAMELESS.get(status);
+  if (found[0] === undefined && nameless !== undefined) found[0] = `<Code>${nameless}</Code>`;
+  const sentence = isError ? storeSentence(text, options) : undefined;
+  if (sentence !== undefined) found.push(`<Message>${escape(sentence)}</Message>`);
+  return `<Error>${found.join('')}<Status>${status}</Status></Error>`;
+}
+
+function escape(text: string): string {
+  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 }

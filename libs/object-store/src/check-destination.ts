@@ -15,19 +15,40 @@ const BY_CODE: Readonly<Record<string, DestinationMessage>> = {
   AccountProblem: 'Access denied',
   AllAccessDisabled: 'Access denied',
   ExpiredToken: 'Access denied',
+  Forbidden: 'Access denied',
+  InvalidSecurity: 'Access denied',
   InvalidToken: 'Access denied',
   RequestTimeTooSkewed: 'Access denied',
   SignatureDoesNotMatch: 'Access denied',
+  Unauthorized: 'Access denied',
+  UserSuspended: 'Access denied',
   AuthorizationHeaderMalformed: 'Bucket is not valid',
   IllegalLocationConstraintException: 'Bucket is not valid',
+  InsufficientStorage: 'Bucket is not valid',
   InvalidBucketName: 'Bucket is not valid',
+  InvalidBucketState: 'Bucket is not valid',
+  InvalidEncryptionAlgorithmError: 'Bucket is not valid',
+  InvalidRequest: 'Bucket is not valid',
+  InvalidStorageClass: 'Bucket is not valid',
   NoSuchBucket: 'Bucket is not valid',
   PermanentRedirect: 'Bucket is not valid',
+  QuotaExceeded: 'Bucket is not valid',
+  SecondLevelDomainForbidden: 'Bucket is not valid',
+  XMinioStorageFull: 'Bucket is not valid',
+};
+
+/** What to do about a code whose cause is a field of the destination or the platform. */
+const ADVICE: Readonly<Record<string, string>> = {
+  RequestTimeTooSkewed: 'the clocks of the platform and the store differ',
+  SecondLevelDomainForbidden:
+    'the store wants the bucket in the host name: put it into endpoint_url and set include_bucket_in_prefix: false',
 };
 
 /** Everything else is an endpoint that is not there, or does not speak as an object store does. */
-function destinationMessage(error: ObjectStoreError): DestinationMessage {
-  return (Object.hasOwn(BY_CODE, error.code) ? BY_CODE[error.code] : undefined) ?? 'Invalid endpoint';
+function destinationMessage({ code, isForbidden }: ObjectStoreError): DestinationMessage {
+  const known = Object.hasOwn(BY_CODE, code) ? BY_CODE[code] : undefined;
+  if (known !== undefined) return known;
+  return isForbidden || code.startsWith('KMS.') ? 'Access denied' : 'Invalid endpoint';
 }
 
 const NOT_A_STORE = {
@@ -49,16 +70,21 @@ const NOTHING_STORED = {
 export function refusal(failure: ObjectStoreError): DestinationCheck {
   const isOfCredentials = failure instanceof CredentialsRefusedError;
   const message = isOfCredentials ? 'Access denied' : destinationMessage(failure);
-  const advice =
-    isOfCredentials || failure instanceof EndpointRefusedError
-      ? failure.advice
-      : message === 'Invalid endpoint'
-        ? endpointCause(failure.code)
-        : undefined;
+  const isRefusedHere = isOfCredentials || failure instanceof EndpointRefusedError;
   return {
-    ...{ kind: 'refused', message, detail: failure.code, retryable: failure.retryable },
-    ...(advice === undefined ? {} : { advice }),
+    ...{ kind: 'refused', message, detail: failure.code },
+    advice: isRefusedHere ? failure.advice : causeText(failure, message),
+    // a store that answers is not one that cannot be reached, even where its refusal may pass
+    retryable: failure.retryable && (isOfCredentials || message === 'Invalid endpoint'),
   };
+}
+
+/** The store's code and its own sentence. */
+function causeText({ code, sentence }: ObjectStoreError, message: DestinationMessage): string {
+  const cause = message === 'Invalid endpoint' ? endpointCause(code) : code;
+  const advice = Object.hasOwn(ADVICE, code) ? ADVICE[code] : undefined;
+  const words = sentence === undefined ? '' : `: ${sentence}`;
+  return `${cause}${words}${advice === undefined ? '' : `; ${advice}`}`;
 }
 
 /**

@@ -19,6 +19,17 @@ const BUSY = new Set([
   'SizeMismatch',
   // the service that hands out those of a role may be away for a moment
   'NoCredentials',
+  // bytes were changed on their way
+  'BadDigest',
+]);
+/** Space or a clock that a person or time mends, without any change to the destination. */
+const PASSING = new Set([
+  'InsufficientStorage',
+  'KMS.InternalException',
+  'KMS.ThrottlingException',
+  'QuotaExceeded',
+  'RequestTimeTooSkewed',
+  'XMinioStorageFull',
 ]);
 /** The store, or the network before it, has said that it did nothing. */
 const NOTHING_DONE = new Set([
@@ -38,45 +49,79 @@ const NETWORK = new Set([
   'ENETUNREACH',
   'EHOSTUNREACH',
 ]);
-/** A person has to change credentials, bucket or permissions. */
+/** A person has to change credentials, bucket or permissions; or the store will never do what it is asked for. */
 const CONFIGURATION = new Set([
   'AccessDenied',
   'AccountProblem',
   'AllAccessDisabled',
   'AuthorizationHeaderMalformed',
+  'EntityTooLarge',
+  'EntityTooSmall',
   'ExpiredToken',
+  'Forbidden',
   'InvalidAccessKeyId',
+  'InvalidArgument',
   'InvalidBucketName',
+  'InvalidBucketState',
+  'InvalidDigest',
+  'InvalidEncryptionAlgorithmError',
   'InvalidEndpoint',
+  'InvalidRequest',
+  'InvalidSecurity',
+  'InvalidStorageClass',
   'InvalidToken',
+  'InvalidURI',
+  'KeyTooLongError',
+  'MalformedXML',
+  'MethodNotAllowed',
+  'MissingContentLength',
   'NoSuchBucket',
+  'NotImplemented',
+  'NotSignedUp',
   'PermanentRedirect',
   'PrivateEndpoint',
+  'SecondLevelDomainForbidden',
   'SignatureDoesNotMatch',
+  'Unauthorized',
+  'UserSuspended',
 ]);
 
 /** A right that the key may lack, or an operation that some stores do not have. */
 const WITHHELD = new Set(['AccessDenied', 'MethodNotAllowed', 'NotImplemented']);
+
+/** What an answer says besides its code. */
+interface StoreAnswer {
+  readonly sentence?: string | undefined;
+  readonly status?: number | undefined;
+}
 
 /**
  * A store refused, was busy or could not be reached. `code` is the store's own word (`NoSuchBucket`), or the network's
  * (`ECONNRESET`); the message repeats neither addresses nor credentials.
  */
 export class ObjectStoreError extends Error {
+  /** The store's own sentence, shortened and without secrets. */
+  readonly sentence: string | undefined;
+  /** Of HTTP, where the store refused with it. */
+  readonly status: number | undefined;
+
   constructor(
     readonly code: string,
     /** What was attempted, for example `put exports/tmp/1.txt in bucket b`. */
     readonly attempted: string,
-    options?: ErrorOptions,
+    { sentence, status, ...options }: StoreAnswer & ErrorOptions = {},
   ) {
-    super(`The object store answered ${code} to: ${attempted}`, options);
+    const words = sentence === undefined ? '' : `; it says: ${sentence}`;
+    super(`The object store answered ${code} to: ${attempted}${words}`, options);
     this.name = 'ObjectStoreError';
+    this.sentence = sentence;
+    this.status = status;
   }
 
   /** The same request may succeed later. */
   get retryable(): boolean {
     const isBusy = this.cause instanceof RequestError && this.cause.isBusy;
-    return isBusy || BUSY.has(this.code) || NETWORK.has(this.code);
+    return isBusy || BUSY.has(this.code) || PASSING.has(this.code) || NETWORK.has(this.code);
   }
 
   /** The same request may succeed later, and this one has certainly had no effect. */
@@ -89,9 +134,15 @@ export class ObjectStoreError extends Error {
     return WITHHELD.has(this.code);
   }
 
-  /** Credentials, bucket or permissions must be changed by a person. */
+  /** Credentials, bucket or permissions must be changed by a person: trying again cannot help. */
   get isConfiguration(): boolean {
-    return CONFIGURATION.has(this.code);
+    if (this.retryable) return false;
+    return CONFIGURATION.has(this.code) || this.code.startsWith('KMS.') || this.isForbidden;
+  }
+
+  /** The store knows the request and does not allow it, whatever its word for that is. */
+  get isForbidden(): boolean {
+    return this.status === 401 || this.status === 403;
   }
 }
 
@@ -102,8 +153,9 @@ export class RequestError extends ObjectStoreError {
     method: string,
     /** By the status: a store may have a word of its own for it. */
     readonly isBusy = false,
+    answer: StoreAnswer = {},
   ) {
-    super(code, `${method} request`);
+    super(code, `${method} request`, answer);
     this.name = 'RequestError';
   }
 }
@@ -135,12 +187,22 @@ export class CredentialsRefusedError extends ObjectStoreError {
 
 /** Gives anything the client throws its code. The cause is kept for logs of programs, not for statuses. */
 export function classify(thrown: unknown, attempted: string): ObjectStoreError {
-  if (thrown instanceof RequestError && attempted !== '')
-    return new ObjectStoreError(thrown.code, attempted, { cause: thrown });
+  if (thrown instanceof RequestError && attempted !== '') {
+    const { code, sentence, status } = thrown;
+    return new ObjectStoreError(code, attempted, { sentence, status, cause: thrown });
+  }
   if (thrown instanceof ObjectStoreError) return thrown;
   // the client wraps what its look-up of credentials throws
   if (thrown instanceof Error && thrown.cause instanceof CredentialsRefusedError) return thrown.cause;
-  return new ObjectStoreError(codeOf(thrown), attempted, { cause: thrown });
+  return new ObjectStoreError(codeOf(thrown), attempted, { ...answerOf(thrown), cause: thrown });
+}
+
+/** The client hands on as properties what `boundedAnswer` gives it of an error; without a status nothing is the store's. */
+function answerOf(thrown: unknown): StoreAnswer {
+  if (typeof thrown !== 'object' || thrown === null) return {};
+  if (!('status' in thrown) || typeof thrown.status !== 'number') return {};
+  const sentence = 'message' in thrown ? String(thrown.message) : '';
+  return { status: thrown.status, ...(sentence === '' ? {} : { sentence }) };
 }
 
 function codeOf(thrown: unknown): string {

@@ -41,8 +41,8 @@ export type DestinationCheck =
       readonly message: DestinationMessage;
       /** The store's own code or the network's, without secrets; for logs and conditions. */
       readonly detail: string;
-      /** What is wrong with the endpoint and what to do, for people. */
-      readonly advice?: string;
+      /** The cause for people: code and sentence of the store, what is wrong with the endpoint, what to do. */
+      readonly advice: string;
       /** True when the store could not be reached or was overloaded: testing again later may help. */
       readonly retryable: boolean;
     };

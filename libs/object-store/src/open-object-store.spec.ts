@@ -518,12 +518,58 @@ describe('checkDestination', () => {
     await other.close();
   });
 
+  it.each([
+    [401, 'Unauthorized', 'Access denied', ''],
+    [403, 'Forbidden', 'Access denied', ''],
+    [403, 'UserSuspended', 'Access denied', ''],
+    [403, 'RequestTimeTooSkewed', 'Access denied', 'the clocks of the platform and the store differ'],
+    [403, 'AllAccessDisabled', 'Access denied', ''],
+    [403, 'AccessDenied', 'Access denied', ''],
+    [403, 'SomethingOfAVendor', 'Access denied', ''],
+    [400, 'KMS.DisabledException', 'Access denied', ''],
+    [400, 'ExpiredToken', 'Access denied', ''],
+    [403, 'InvalidAccessKeyId', 'Key ID you provided does not exist', ''],
+    [404, 'NoSuchBucket', 'Bucket is not valid', ''],
+    [400, 'InvalidRequest', 'Bucket is not valid', ''],
+    [403, 'QuotaExceeded', 'Bucket is not valid', ''],
+    [507, 'InsufficientStorage', 'Bucket is not valid', ''],
+    [403, 'SecondLevelDomainForbidden', 'Bucket is not valid', 'include_bucket_in_prefix: false'],
+    [400, 'SomethingElse', 'Invalid endpoint', ''],
+  ])('says %i %s as "%s", with the sentence of the store', async (status, code, message, hint) => {
+    const body = `<Error><Code>${code}</Code><Message>It is\nso &amp; so</Message></Error>`;
+    const other = await listen((_, response) => response.writeHead(status).end(body));
+    const check = await open({ endpoint: other.url, attempts: 1 }).checkDestination('bkt');
+    const advice = expect.stringMatching(new RegExp(`${code}\\)?: It is so & so.*${hint}$`));
+    expect(check).toMatchObject({ message, detail: code, advice, retryable: false });
+    await other.close();
+  });
+
+  it.each([401, 403])('says a page of HTML with %i as "Access denied"', async (status) => {
+    const other = await listen((_, response) => response.writeHead(status).end('<html>no</html>'));
+    const check = await open({ endpoint: other.url }).checkDestination('bkt');
+    expect(check).toMatchObject({ message: 'Access denied', retryable: false });
+    await other.close();
+  });
+
+  it.each([403, 503])('repeats no credentials that a store repeats, in an answer of %i', async (status) => {
+    const sessionToken = 'a/token+of=it';
+    const other = await listen(({ headers }, response) => {
+      const said = `${headers.authorization} ${headers['x-amz-security-token']} http://h/?X-Amz-Signature=12`;
+      const words = `<Code>SlowDown</Code><Message>sent ${said}</Message>`;
+      response.writeHead(status).end(`<Error>${words}</Error>`);
+    });
+    const check = await open({ endpoint: other.url, sessionToken, attempts: 1 }).checkDestination('bkt');
+    expect(check).toMatchObject({ advice: expect.stringContaining('sent') });
+    expect(JSON.stringify(check)).not.toMatch(/AKTEST|a\/token|Signature=[0-9a-f]{2}/);
+    await other.close();
+  });
+
   it('keeps no more than the beginning of a sentence of a store', async () => {
-    const sentence = `not &lt; allowed${'x'.repeat(50_000)}`;
+    const sentence = `not &lt; allowed ${'x x '.repeat(10_000)}`;
     const body = `<Error><Code>AccessDenied</Code><Message>${sentence}</Message></Error>`;
     const other = await listen((_, response) => response.writeHead(403).end(body));
     const failure = await open({ endpoint: other.url }).put('bkt', 'k', 'x').catch(errorText);
-    expect(failure).toMatch(/^The object store answered AccessDenied to: put k .*: not < allowedx{10}/);
+    expect(failure).toMatch(/^The object store answered AccessDenied to: put k .*; it says: not < allowed/);
     expect(String(failure).length).toBeLessThan(1_000);
     await other.close();
   });

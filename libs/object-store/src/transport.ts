@@ -8,6 +8,7 @@ import { systemClock } from '#lib/time';
 import { boundedAnswer, MAX_ERROR_BYTES } from './bounded-answer.js';
 import type { EndpointGuard } from './endpoint-guard.js';
 import { RequestError } from './object-store-error.js';
+import { storeSentence } from './store-sentence.js';
 
 // not by `import`: that reads every export of it, and one of them loads Node's WebSocket client, 6 MB and 60 ms
 const plainHttp = process.getBuiltinModule('node:http');
@@ -61,8 +62,9 @@ export class Transport {
       { ...options, agent: this.#agentFor(host, Number(options.port ?? (this.#isTls ? 443 : 80))) },
       (response) => {
         if (!isBusy(response.statusCode ?? 0)) return callback(boundedAnswer(response, options));
-        void readCode(response).then((code) => {
-          request.emit('error', new RequestError(code, method, true));
+        void readError(response, options).then(({ code, sentence }) => {
+          const status = response.statusCode;
+          request.emit('error', new RequestError(code, method, true, { sentence, status }));
         });
       },
     );
@@ -123,7 +125,10 @@ function endWith(signal: AbortSignal, request: http.ClientRequest, why: Error): 
   request.once('close', () => signal.removeEventListener('abort', end));
 }
 
-async function readCode(response: http.IncomingMessage): Promise<string> {
+async function readError(
+  response: http.IncomingMessage,
+  options: http.RequestOptions,
+): Promise<{ readonly code: string; readonly sentence: string | undefined }> {
   let text = '';
   try {
     for await (const piece of response) {
@@ -133,11 +138,14 @@ async function readCode(response: http.IncomingMessage): Promise<string> {
   } catch {
     // the code of half a body is as good as none
   }
-  return /<Code>(\w{1,64})<\/Code>/.exec(text)?.[1] ?? codeOfStatus(response.statusCode);
+  const code = /<Code>(\w[\w.]{0,63})<\/Code>/.exec(text)?.[1];
+  if (code === undefined) return { code: codeOfStatus(response.statusCode), sentence: undefined };
+  return { code, sentence: storeSentence(text, options) };
 }
 
 /** Only 429 and 503 say that nothing was done: behind a 502 or 504 of a proxy the store may have done it. */
 function codeOfStatus(status: number | undefined): string {
   if (status === 408) return 'RequestTimeout';
+  if (status === 507) return 'InsufficientStorage';
   return status === 429 || status === 503 ? 'ServiceUnavailable' : 'InternalError';
 }

@@ -108,10 +108,23 @@ describe('the bulk export routes', () => {
     ]);
   });
 
+  const WRONG_SECRET =
+    'Access denied: SignatureDoesNotMatch: The request signature we calculated does not match the signature you provided. Check your secret access key.';
+
   it.each<[string, object, object, string]>([
-    ['a wrong secret key', {}, { secret_access_key: 'x' }, 'Access denied'],
-    ['an unknown access key', {}, { access_key_id: 'x' }, 'Key ID you provided does not exist'],
-    ['a missing bucket', { bucket_name: 'nowhere' }, {}, 'Bucket is not valid'],
+    ['a wrong secret key', {}, { secret_access_key: 'x' }, WRONG_SECRET],
+    [
+      'an unknown access key',
+      {},
+      { access_key_id: 'x' },
+      'Key ID you provided does not exist: InvalidAccessKeyId: The access key id you provided does not exist in our records.',
+    ],
+    [
+      'a missing bucket',
+      { bucket_name: 'nowhere' },
+      {},
+      'Bucket is not valid: NoSuchBucket: The specified bucket does not exist.',
+    ],
     [
       'an address where no store is',
       { endpoint_url: 'http://127.0.0.1:9' },

@@ -230,7 +230,7 @@ export class Destinations {
     const result = await this.#tests.run(caller.tenantId, settings, bucketName, prefix);
     if (result.kind === 'usable') return;
     const { message, advice } = result;
-    throw new PublicError('bad_request', advice === undefined ? message : `${message}: ${advice}`);
+    throw new PublicError('bad_request', `${message}: ${advice}`);
   }
 
   /** A Secret that was made for a resource goes with it, or goes at once when the resource was not written. */
