@@ -14,6 +14,13 @@ describe('readCompletion', () => {
     expect(readCompletion(text)).toEqual({ etag });
   });
 
+  it('finds the tag below a root of another name', () => {
+    const root = 'CompleteMultipartUploadResponse';
+    expect(readCompletion(`<?xml version="1.0"?><${root}><ETag>"abc-2"</ETag></${root}>`)).toEqual({
+      etag: 'abc-2',
+    });
+  });
+
   it('finds the error, also after blanks that kept the connection', () => {
     const error = '<Error>\n<Message>no</Message><Code>InternalError</Code></Error>';
     expect(readCompletion(`<?xml version="1.0"?>\n${' '.repeat(100_000)}${error}`).code).toBe(
@@ -33,7 +40,8 @@ describe('readCompletion', () => {
     ['has an error without a code', '<?xml version="1.0"?><Error><Message>no</Message></Error>'],
     ['is a page of HTML', '<html><body>Welcome</body></html>'],
     ['is the result of another operation', '<InitiateMultipartUploadResult></InitiateMultipartUploadResult>'],
+    ['is HTML with the words of a result', '<html><ETag>abc-2</ETag></html>'],
   ])('finds no result in an answer that %s', (_name, answer) => {
-    expect(readCompletion(answer)).toEqual(NO_RESULT);
+    expect(readCompletion(answer)).toMatchObject(NO_RESULT);
   });
 });

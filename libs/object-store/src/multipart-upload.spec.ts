@@ -155,22 +155,71 @@ describe('an upload to a store with answers of its own', () => {
     ['is empty', '', 'NotAnObjectStore'],
     ['is the page of a proxy', '<html><body>Welcome</body></html>', 'NotAnObjectStore'],
     ['is an error without a code', '<Error><Message>no</Message></Error>', 'NotAnObjectStore'],
-    [
-      'is an error with a namespace',
-      '<Error xmlns="http://s3.amazonaws.com/doc/2006-03-01/"><Code>InvalidPart</Code></Error>',
-      'InvalidPart',
-    ],
   ])(
-    'fails where the good answer to the completion %s, without the right to look',
+    'fails where every good answer to the completion %s, without the right to look',
     async (_name, body, code) => {
-      answers.look = [refused(403, 'AccessDenied')];
-      answers.complete = [{ status: 200, body }];
+      answers.look = [refused(403, 'AccessDenied'), refused(403, 'AccessDenied')];
+      answers.complete = [
+        { status: 200, body },
+        { status: 200, body },
+      ];
       const upload = await begin();
       expect(await failure(upload.complete())).toMatchObject({ code, isConfiguration: false });
       await upload.abort();
-      expect(asked).toEqual(['begin', 'part', 'complete', 'abort']);
+      expect(asked).toEqual(['begin', 'part', 'complete', 'look', 'complete', 'look', 'abort']);
     },
   );
+
+  it('fails where the good answer to the completion is an error with a namespace', async () => {
+    const error =
+      '<Error xmlns="http://s3.amazonaws.com/doc/2006-03-01/"><Code>InvalidPart</Code><Message>no part 1</Message></Error>';
+    answers.complete = [{ status: 200, body: error }];
+    expect(await failure((await begin()).complete())).toMatchObject({
+      ...{ code: 'InvalidPart', sentence: 'no part 1', isConfiguration: false },
+    });
+    expect(asked).toEqual(['begin', 'part', 'complete']);
+  });
+
+  it.each([
+    ['is empty', ''],
+    ['is the page of a proxy', '<html><body>Welcome</body></html>'],
+  ])('finds its object at once where the good answer to the completion %s', async (_name, body) => {
+    answers.complete = [{ status: 200, body }];
+    expect(await (await begin()).complete()).toMatchObject({ etag: 'done-1', isVerified: true });
+    expect(completions()).toBe(1);
+  });
+
+  it('asks once more after an unclear answer without the right to look, and takes a missing upload for completed', async () => {
+    answers.complete = [{ status: 200, body: '' }, refused(404, 'NoSuchUpload')];
+    answers.look = Array.from({ length: 3 }, () => refused(403, 'AccessDenied'));
+    expect(await (await begin()).complete()).toMatchObject({ size: 10, isVerified: false });
+    expect(completions()).toBe(2);
+  });
+
+  it('counts an answer with another root and an etag as completed, without the right to look', async () => {
+    const body = '<CompleteMultipartUploadResponse><ETag>"done-1"</ETag></CompleteMultipartUploadResponse>';
+    answers.complete = [{ status: 200, body }];
+    answers.look = [refused(403, 'AccessDenied')];
+    expect(await (await begin()).complete()).toMatchObject({ etag: 'done-1', isVerified: false });
+    expect(completions()).toBe(1);
+  });
+
+  it.each([
+    [400, 'EntityTooSmall', false, true],
+    [400, 'InvalidRequest', false, true],
+    [403, 'SomethingOfAVendor', false, true],
+    [400, 'KMS.DisabledException', false, true],
+    [403, 'QuotaExceeded', true, false],
+    [507, 'InsufficientStorage', true, false],
+    [403, 'RequestTimeTooSkewed', true, false],
+    [400, 'BadDigest', true, false],
+  ])('sorts %i %s: may pass %s, needs a person %s', async (status, code, retryable, isConfiguration) => {
+    answers.part = Array.from({ length: 6 }, () => refused(status, code));
+    expect(await failure((await begin()).complete())).toMatchObject({
+      ...{ code, status, sentence: 'x', retryable, isConfiguration },
+    });
+    expect(asked.filter((call) => call === 'part')).toHaveLength(retryable ? 6 : 1);
+  });
 
   it.each<[string, Answer]>([
     ...[500, 502, 504, 507, 509, 520, 522, 524, 529].map((status): [string, Answer] => [

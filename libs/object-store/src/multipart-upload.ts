@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Client } from 'minio';
 import type { Clock } from '#lib/time';
-import { readCompletion } from './completion-answer.js';
+import { readCompletion, UNCLEAR } from './completion-answer.js';
 import { classify, ObjectStoreError } from './object-store-error.js';
 import { conditionally } from './conditional-write.js';
 import { readUploadId } from './listing-answer.js';
@@ -209,9 +209,14 @@ export class PartsUpload implements MultipartUpload {
       const isRefused = failure.isWithoutEffect || failure.code === 'PreconditionFailed';
       // a store may end the upload with its refusal: that it is gone then does not say that it was completed
       if (isRefused) this.#isSent = isRepeated;
-      const mayBeDone = failure.code === 'NoSuchUpload' || failure.code === 'PreconditionFailed';
-      const done = isRepeated && mayBeDone ? await this.#findDone(failure) : undefined;
+      const isUnclear = failure.code === UNCLEAR;
+      const mayBeDone =
+        isUnclear ||
+        (isRepeated && (failure.code === 'NoSuchUpload' || failure.code === 'PreconditionFailed'));
+      const done = mayBeDone ? await this.#findDone(failure) : undefined;
       if (done !== undefined) return done;
+      // without an object, or the right to look: the upload itself says whether it was completed
+      if (isUnclear && !isRepeated) return await this.#requestCompletion(onlyIfAbsent);
       throw failure;
     }
   }
@@ -245,8 +250,8 @@ export class PartsUpload implements MultipartUpload {
       request,
       `<CompleteMultipartUpload>${body}</CompleteMultipartUpload>`,
     );
-    const { code, etag } = readCompletion(Buffer.concat(await response.toArray()).toString());
-    if (code !== undefined) throw new ObjectStoreError(code, `complete the upload of ${key}`);
+    const { code, sentence, etag } = readCompletion(Buffer.concat(await response.toArray()).toString());
+    if (code !== undefined) throw new ObjectStoreError(code, `complete the upload of ${key}`, { sentence });
     return etag;
   }
 
