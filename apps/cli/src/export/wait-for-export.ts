@@ -6,6 +6,7 @@ import {
   exportWireStatus,
   isFinishedExport,
   type ObjectKey,
+  REASON,
   RESOURCES,
 } from '#lib/resources';
 import { CommandError } from '../command-error.js';
@@ -63,5 +64,7 @@ export function linePrinter(): ShowExport {
 function progressText(found: BulkExport): string {
   const { runs, percent = 0 } = found.status ?? {};
   if (!runs?.total) return exportStatusReason(found)?.message ?? 'waiting for the controller';
-  return `${percent} %, ${amountText(found)}, ${runs.completed ?? 0} of ${runs.total} runs completed`;
+  const reported = exportStatusReason(found);
+  const failing = reported?.reason === REASON.retrying ? `; ${reported.reason}: ${reported.message}` : '';
+  return `${percent} %, ${amountText(found)}, ${runs.completed ?? 0} of ${runs.total} runs completed${failing}`;
 }

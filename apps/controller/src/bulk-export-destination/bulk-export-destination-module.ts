@@ -1,5 +1,6 @@
 import { Module } from '@nestjs/common';
 import {
+  type Change,
   type ControllerSpec,
   EventRecorder,
   failureEvents,
@@ -8,7 +9,14 @@ import {
   isDesiredChange,
   KubeClient,
 } from '#lib/kube';
-import { keyOf, type ObjectKey, RESOURCES, type Workspace, workspaceNamespace } from '#lib/resources';
+import {
+  type BulkExportRun,
+  keyOf,
+  type ObjectKey,
+  RESOURCES,
+  type Workspace,
+  workspaceNamespace,
+} from '#lib/resources';
 import type { Clock } from '#lib/time';
 import type { Caches } from '../caches.js';
 import type { ControllerConfig } from '../config.js';
@@ -27,6 +35,13 @@ function destinationController(
       .list(workspaceNamespace(metadata.name))
       .filter(({ spec }) => !spec.credentialsSecretRef)
       .map((one) => keyOf(one));
+  const ofFailedAttempt = ({ metadata, spec }: BulkExportRun): readonly ObjectKey[] => {
+    const { namespace = '' } = metadata;
+    const name = caches.exports.find({ namespace, name: spec.exportName })?.spec.destinationRef.name;
+    if (name === undefined) return [];
+    reconciler.suspect({ namespace, name });
+    return [{ namespace, name }];
+  };
   return {
     name: 'bulk-export-destination',
     reconcile: (key) => reconciler.reconcile(key),
@@ -35,8 +50,16 @@ function destinationController(
       fromObjects(caches.destinations, isDesiredChange),
       // which may allow or forbid the credentials of the platform
       fromMapped(caches.workspaces, ofWorkspace, isDesiredChange),
+      fromMapped(caches.runs, ofFailedAttempt, hasFailedAttempt),
     ],
   };
+}
+
+/** Whether another attempt of a run has failed. */
+function hasFailedAttempt(change: Change<BulkExportRun>): boolean {
+  if (change.kind !== 'changed') return false;
+  const [before, now] = [change.before, change.object].map(({ status }) => Object.keys(status?.errors ?? {}));
+  return (now?.length ?? 0) > (before?.length ?? 0);
 }
 
 /** Reconciles BulkExportDestinations: each is tested by writing to it. */

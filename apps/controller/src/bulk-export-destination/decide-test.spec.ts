@@ -47,6 +47,16 @@ describe('untilNextTest', () => {
   });
 });
 
+describe('untilNextTest of a destination to which an attempt failed', () => {
+  it.each([
+    ['tests a usable one at once', 'True', 'Usable', '2026-01-01T00:00:00Z', 0],
+    ['tests a refused one at once', 'False', 'Refused', '2026-01-01T00:00:00Z', 0],
+    ['tests it five seconds after its last test', 'True', 'Usable', '2026-01-01T00:00:58Z', 3_000],
+  ] as const)('%s', (_, status, reason, testedAt, expected) => {
+    expect(untilNextTest(tested(status, reason, testedAt), 'h', NOW, true)).toBe(expected);
+  });
+});
+
 describe('outcomeOf', () => {
   const table: [string, DestinationCheck, string][] = [
     [
@@ -61,8 +71,14 @@ describe('outcomeOf', () => {
     ],
     [
       'refused, in the interface’s words',
-      { kind: 'refused', message: 'Access denied', detail: 'AccessDenied', retryable: false },
-      'False/Refused: Access denied: AccessDenied',
+      {
+        kind: 'refused',
+        message: 'Access denied',
+        detail: 'AccessDenied',
+        advice: 'AccessDenied: no',
+        retryable: false,
+      },
+      'False/Refused: Access denied: AccessDenied: no',
     ],
     [
       'refused, with what to do',
@@ -77,8 +93,8 @@ describe('outcomeOf', () => {
     ],
     [
       'unreachable',
-      { kind: 'refused', message: 'Invalid endpoint', detail: '', retryable: true },
-      'False/Unreachable: Invalid endpoint',
+      { kind: 'refused', message: 'Invalid endpoint', detail: '', advice: 'it is down', retryable: true },
+      'False/Unreachable: Invalid endpoint: it is down',
     ],
   ];
   it.each(table)('%s', (_, check, expected) => {

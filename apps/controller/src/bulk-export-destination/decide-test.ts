@@ -13,6 +13,9 @@ export const RETEST_REFUSED_MS = 300_000;
 /** A store that cannot be reached may be back soon. */
 const RETEST_UNREACHABLE_MS = 30_000;
 
+/** Runs of one export fail together, and a test serves them all. */
+const RETEST_SUSPECT_MS = 5_000;
+
 /** Keys expire and rights are taken away, which an export should not be the first to find. */
 const RETEST_USABLE_MS = 24 * 3_600_000;
 
@@ -22,11 +25,19 @@ export interface TestOutcome {
   readonly testAgainMs: number;
 }
 
-/** Milliseconds until the next test, 0 for now. */
-export function untilNextTest(destination: BulkExportDestination, hash: string, now: Date): number {
+/**
+ * Milliseconds until the next test, 0 for now.
+ * @param isSuspect whether an attempt to write to it has failed since
+ */
+export function untilNextTest(
+  destination: BulkExportDestination,
+  hash: string,
+  now: Date,
+  isSuspect = false,
+): number {
   const validated = findCondition(destination.status?.conditions, CONDITION.validated);
   if (!validated || destination.status?.testedHash !== hash) return 0;
-  const patience = patienceOf(validated);
+  const patience = Math.min(patienceOf(validated), isSuspect ? RETEST_SUSPECT_MS : Number.POSITIVE_INFINITY);
   const testedAt = Date.parse(destination.status.testedAt ?? validated.lastTransitionTime);
   return Math.max(0, testedAt + patience - now.getTime());
 }
@@ -44,8 +55,7 @@ export function outcomeOf(check: DestinationCheck): TestOutcome {
       condition: { type, status: 'True', reason: REASON.usable, message: permissionText(check) },
       testAgainMs: RETEST_USABLE_MS,
     };
-  const why = check.advice ?? check.detail;
-  const message = why === '' ? check.message : `${check.message}: ${why}`;
+  const message = `${check.message}: ${check.advice}`;
   return check.retryable
     ? {
         condition: { type, status: 'False', reason: REASON.unreachable, message },

@@ -10,6 +10,7 @@ import {
   CONDITION,
   type ConditionDraft,
   isDeleting,
+  keyText,
   type ObjectKey,
   REASON,
   RESOURCES,
@@ -36,6 +37,8 @@ export class DestinationReconciler {
   readonly #clock: Clock;
   readonly #allowPrivateEndpoints: boolean;
   readonly #status: StatusWriter;
+  /** Destinations to which an attempt failed since their last test. A restart forgets them; the next failure is soon. */
+  readonly #suspects = new Set<string>();
 
   constructor(
     caches: DestinationCaches,
@@ -50,9 +53,17 @@ export class DestinationReconciler {
     this.#status = new StatusWriter(client);
   }
 
+  /** An attempt to write to a destination failed: its next pass tests it, whatever its last test found. */
+  suspect(key: ObjectKey): void {
+    this.#suspects.add(keyText(key));
+  }
+
   async reconcile(key: ObjectKey): Promise<Result> {
     const found = this.#caches.destinations.find(key);
-    if (!found || isDeleting(found)) return done();
+    if (!found || isDeleting(found)) {
+      this.#suspects.delete(keyText(key));
+      return done();
+    }
     const destination = await ensureId(
       this.#client,
       RESOURCES.BulkExportDestination,
@@ -74,11 +85,13 @@ export class DestinationReconciler {
       secret && untilLook !== undefined
         ? pacedLook(untilLook, this.#caches.destinations.list().length)
         : untilLook;
-    const waitMs = untilNextTest(destination, hash, this.#clock.now());
+    const isSuspect = this.#suspects.has(keyText(key));
+    const waitMs = untilNextTest(destination, hash, this.#clock.now(), isSuspect);
     if (waitMs !== 0) {
       await this.#confirm(destination);
       return soonest(waitMs, lookMs);
     }
+    this.#suspects.delete(keyText(key));
     const { condition, testAgainMs } = await this.#test(destination, secret, workspace);
     await this.#report(destination, condition, hash);
     return soonest(testAgainMs, lookMs);

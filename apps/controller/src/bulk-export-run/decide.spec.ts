@@ -305,10 +305,10 @@ describe('summarizeRun', () => {
     });
   });
 
-  it('counts what is being written while the attempt runs', () => {
+  it('counts rows that are being written, but no percent of them', () => {
     const intent = { part: 1, key: 'k', soFar: { rows: 3, bytes: 30, startTime: '2026-05-02T09:00:00Z' } };
     expect(summary({ progress: progress(1, 'running', { intent }) })).toMatchObject({
-      percent: 75,
+      percent: 0,
       rows: 10,
       bytes: 100,
     });
@@ -318,7 +318,7 @@ describe('summarizeRun', () => {
     const startTime = '2026-05-02T09:00:00Z';
     const whole = { part: 1, key: 'k', rows: 4, bytes: 40, upTo: { startTime, id: 'x', traceId: 't' } };
     expect(summary({ progress: progress(1, 'running', { intent: whole }) })).toMatchObject({
-      percent: 75,
+      percent: 0,
       rows: 11,
       bytes: 110,
     });
@@ -342,7 +342,26 @@ describe('summarizeRun', () => {
       progress: progress(1, 'failed', { error: '503 from the store' }),
     });
     expect(errors).toEqual({ retry_0: '503 from the store' });
-    expect(conditions?.find(({ type }) => type === 'Running')?.reason).toBe('Retrying');
+    for (const type of ['Running', 'Ready'])
+      expect(conditions?.find((one) => one.type === type)).toMatchObject({
+        status: 'True',
+        reason: 'Retrying',
+        message: 'attempt 1 of 21 failed, another follows: 503 from the store',
+      });
+  });
+
+  it('reports the failure of the last attempt while the next one begins and is at work', () => {
+    const message = 'attempt 2 of 21 is in progress; attempt 1 failed: 503 from the store';
+    const failed = {
+      job: aJob({ secondsAgo: 500 }),
+      progress: progress(1, 'failed', { error: '503 from the store' }),
+    };
+    const before = aRun(2);
+    const run = { ...before, status: { ...before.status, errors: { retry_0: '503 from the store' } } };
+    for (const changes of [failed, { run, progress: progress(2, 'running') }])
+      expect(summary(changes).conditions?.find(({ type }) => type === 'Running')).toMatchObject({
+        ...{ status: 'True', reason: 'Retrying', message },
+      });
   });
 
   it.each<[string, object | undefined, string]>([

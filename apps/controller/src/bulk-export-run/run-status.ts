@@ -48,6 +48,38 @@ function queuedText(
 
 type Draft = Omit<ConditionDraft, 'type'>;
 
+/** Attempts that a run may have, the first included. */
+function attemptsOf({ limits }: ExportRunWorld): number {
+  return limits.retries + 1;
+}
+
+/** An attempt in work; one that follows a failure says so until it ends, so that nobody takes it for the first. */
+function attemptDraft(world: ExportRunWorld, attempt: number): Draft {
+  const failed = attempt > 1 ? lastError(world, attempt) : undefined;
+  if (failed === undefined) return { status: 'True', reason: REASON.started, message: `attempt ${attempt}` };
+  return {
+    status: 'True',
+    reason: REASON.retrying,
+    message: `attempt ${attempt} of ${attemptsOf(world)} is in progress; attempt ${failed.attempt} failed: ${failed.message}`,
+  };
+}
+
+/** The newest failure before an attempt. */
+function lastError(
+  world: ExportRunWorld,
+  attempt: number,
+): { readonly attempt: number; readonly message: string } | undefined {
+  const end = findAttemptEnd(world);
+  // an attempt that begins without a pause, in the pass that finds the end of the former one
+  if (end?.kind === 'failed' && attemptOf(world) < attempt)
+    return { attempt: attemptOf(world), message: end.message };
+  for (let before = attempt - 1; before > 0; before--) {
+    const message = world.run.status?.errors?.[`retry_${before - 1}`];
+    if (message !== undefined) return { attempt: before, message };
+  }
+  return undefined;
+}
+
 function runningDraft(world: ExportRunWorld, decision: RunDecision): Draft | undefined {
   const attempt = attemptOf(world);
   switch (decision.kind) {
@@ -59,18 +91,18 @@ function runningDraft(world: ExportRunWorld, decision: RunDecision): Draft | und
         message: queuedText(world, decision),
       };
     case 'start':
-      return { status: 'True', reason: REASON.started, message: `attempt ${decision.attempt}` };
+      return attemptDraft(world, decision.attempt);
     case 'pause':
       return {
         status: 'True',
         reason: REASON.retrying,
-        message: `attempt ${attempt} failed: ${decision.message}`,
+        message: `attempt ${attempt} of ${attemptsOf(world)} failed, another follows: ${decision.message}`,
       };
     case 'block':
       return { status: 'False', reason: decision.reason, message: decision.message };
     case 'watch':
     case 'ensureJob':
-      return { status: 'True', reason: REASON.started, message: `attempt ${attempt}` };
+      return attemptDraft(world, attempt);
     case 'complete':
       return { status: 'False', reason: REASON.completed, message: 'every row is exported' };
     case 'fail':
@@ -101,13 +133,16 @@ function conditionsOf(world: ExportRunWorld, decision: RunDecision): readonly Co
   return setCondition(conditions, summarizeReady(conditions, rule, metadata.generation), world.now);
 }
 
-/** How far the newest row has come in the partition, since the rows are not counted beforehand. Never goes back. */
+/**
+ * How far the newest row of a finished file has come in the partition, since the rows are not counted beforehand: what an
+ * attempt holds that fails is in no bucket. Never goes back.
+ */
 function percentOf({ run, progress }: ExportRunWorld, isComplete: boolean): number {
   if (isComplete) return 100;
   const before = run.status?.percent ?? 0;
   const start = parseInstant(run.spec.startTime, { zone: 'required' }) ?? 0n;
   const end = parseInstant(run.spec.endTime, { zone: 'required' }) ?? 0n;
-  const reached = progress && writtenSoFar(progress).reached;
+  const reached = progress?.cursor?.startTime;
   if (reached === undefined || end <= start) return before;
   return Math.max(before, Math.min(99, Number(((reached - start) * 100n) / (end - start))));
 }

@@ -460,6 +460,10 @@ describe('summarizeExport', () => {
   );
   const working = (day: string): BulkExportRun =>
     aRun(day, [condition('Running', 'True', 'Started')], { attempt: 1 });
+  const failing = (day: string): BulkExportRun =>
+    aRun(day, [{ ...condition('Running', 'True', 'Retrying'), message: 'attempt 2 of 21 failed' }], {
+      attempt: 2,
+    });
   const blocked = aRun('2026-05-02', [condition('Running', 'False', 'CredentialsMissing')]);
   const suspended = anExport({ suspend: true });
   const HELD = 'suspended: no further run begins until spec.suspend is false';
@@ -504,6 +508,16 @@ describe('summarizeExport', () => {
       'what a suspended export lacks',
       { bulkExport: suspended, destination: undefined },
       ...(['False', 'DestinationMissing', 'BulkExportDestination local does not exist'] as const),
+    ],
+    [
+      'the failed attempt of a run while another one is at work',
+      { runs: [working('2026-05-01'), failing('2026-05-02')] },
+      ...(['True', 'Retrying', 'run x-2026-05-02: attempt 2 of 21 failed'] as const),
+    ],
+    [
+      'failed attempts of all of its runs',
+      { runs: [failing('2026-05-01'), failing('2026-05-02')] },
+      ...(['True', 'Retrying', 'run x-2026-05-01 (and 1 more): attempt 2 of 21 failed'] as const),
     ],
     [
       'missing credentials',

@@ -47,6 +47,12 @@ export function credentialsAwaited(run: Pick<BulkExportRun, 'status'>): string |
   return messageOf(run, REASON.credentialsMissing);
 }
 
+/** What a run says of which an attempt failed, and that has not ended. */
+export function retryReported(run: Pick<BulkExportRun, 'status'>): string | undefined {
+  const running = isFinished(run) ? undefined : findCondition(run.status?.conditions, CONDITION.running);
+  return running?.status === 'True' && running.reason === REASON.retrying ? running.message : undefined;
+}
+
 /** Of a run that has not ended and that is not at work for this reason. */
 function messageOf(run: Pick<BulkExportRun, 'status'>, reason: string): string | undefined {
   const running = isFinished(run) ? undefined : findCondition(run.status?.conditions, CONDITION.running);

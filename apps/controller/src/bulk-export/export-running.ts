@@ -1,6 +1,6 @@
 import { type BulkExport, type ConditionDraft, REASON } from '#lib/resources';
 import type { ExportDecision } from './decide.js';
-import { credentialsAwaited, isFinished, placeAwaited, runPhase } from './export-phase.js';
+import { credentialsAwaited, isFinished, placeAwaited, retryReported, runPhase } from './export-phase.js';
 import type { ExportWorld } from './world.js';
 
 type Draft = Omit<ConditionDraft, 'type'>;
@@ -20,11 +20,26 @@ export function runningDraft(world: ExportWorld, decision: ExportDecision, note:
   const atWork = runs.filter((run) => runPhase(run) === 'running').length;
   const suspended = suspendedDraft(bulkExport, atWork);
   if (suspended) return suspended;
+  const failing = retryingDraft(runs);
+  if (failing) return failing;
   const first = atWork > 0 || hasWorker ? undefined : runs.find((run) => !isFinished(run));
   const message = first && placeAwaited(first);
   return message === undefined
     ? { status: 'True', reason: REASON.started, message: `runs are in progress${note}` }
     : { status: 'False', reason: REASON.queued, message };
+}
+
+/** Whether attempts fail while the export goes on, in the words of the first run of which one did. */
+function retryingDraft(runs: ExportWorld['runs']): Draft | undefined {
+  const failing = runs.flatMap((run) => {
+    const message = retryReported(run);
+    return message === undefined ? [] : [{ name: run.metadata.name, message }];
+  });
+  const [first] = failing;
+  if (!first) return undefined;
+  const others = failing.length > 1 ? ` (and ${failing.length - 1} more)` : '';
+  const message = `run ${first.name}${others}: ${first.message}`;
+  return { status: 'True', reason: REASON.retrying, message };
 }
 
 /** Waiting in the queue, or for the window to end, is not an objection. */
