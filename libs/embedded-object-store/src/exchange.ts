@@ -91,3 +91,10 @@ function withoutFraming(encodings: string): string {
   const words = encodings.split(',').map((word) => word.trim());
   return words.filter((word) => word !== 'aws-chunked' && word !== '').join(', ');
 }
+
+/** @throws S3Error (BadDigest) where a body is not what its `Content-MD5` says. @param md5 hex */
+export function checkMd5(request: S3Request, md5: string): void {
+  const digest = request.headers['content-md5'];
+  if (typeof digest === 'string' && digest !== Buffer.from(md5, 'hex').toString('base64'))
+    throw new S3Error('BadDigest', 'The Content-MD5 does not match the body.');
+}

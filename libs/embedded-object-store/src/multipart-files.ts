@@ -99,10 +99,12 @@ export class MultipartFiles {
     upload: OpenUpload,
     number: number,
     pieces: AsyncIterable<Buffer>,
+    check: (md5: string) => void,
   ): Promise<string> {
     const part = await writeFileFrom(this.#folder.temporaryPath(), pieces, false);
     const folder = this.#path(bucket, upload.uploadId);
     try {
+      check(part.md5);
       await this.#alone(upload, async () => {
         await this.get(bucket, upload.key, upload.uploadId);
         const older = await this.#partsOf(folder, number);

@@ -1,6 +1,14 @@
 import { rm } from 'node:fs/promises';
 import { pipeline } from 'node:stream/promises';
-import { type Exchange, keptHeaders, quoted, sendEmpty, unquoted, writeConditionOf } from './exchange.js';
+import {
+  checkMd5,
+  type Exchange,
+  keptHeaders,
+  quoted,
+  sendEmpty,
+  unquoted,
+  writeConditionOf,
+} from './exchange.js';
 import type { ObjectInfo } from './object-files.js';
 import { S3Error } from './s3-error.js';
 import type { S3Request } from './s3-request.js';
@@ -19,12 +27,6 @@ export async function putObject({ request, body, folder, objects, response }: Ex
     await rm(file.path, { force: true });
   }
   sendEmpty(response, 200, { etag: quoted(file.md5) });
-}
-
-function checkMd5(request: S3Request, md5: string): void {
-  const digest = request.headers['content-md5'];
-  if (typeof digest === 'string' && digest !== Buffer.from(md5, 'hex').toString('base64'))
-    throw new S3Error('BadDigest', 'The Content-MD5 does not match the body.');
 }
 
 export async function getObject({ request, objects, response }: Exchange): Promise<void> {

@@ -281,6 +281,20 @@ describe('multipart uploads', () => {
     expect(etag).toBe(`${createHash('md5').update(Buffer.concat(md5s)).digest('hex')}-2`);
   });
 
+  it('refuses objects and parts that are not what their Content-MD5 says', async () => {
+    const { id } = await begin('checked');
+    const right = createHash('md5').update('right').digest('base64');
+    for (const [key, query] of [
+      ['checked', { uploadId: id, partNumber: '1' }],
+      ['object', {}],
+    ] as const) {
+      const url = presign('PUT', key, query);
+      const refused = await send('PUT', url, 'wrong', { 'content-md5': right });
+      expect(refused).toMatchObject({ status: 400, text: expect.stringContaining('BadDigest') });
+      expect(await send('PUT', url, 'right', { 'content-md5': right })).toMatchObject({ status: 200 });
+    }
+  });
+
   it('joins parts of different sizes, replaced ones and those sent in any order', async () => {
     const { id, part } = await begin();
     const bodies = [5 * MIB, 5 * MIB + 1, 7 * MIB - 1, 6 * MIB, 0].map((size) => randomBytes(size));

@@ -1,4 +1,5 @@
 import {
+  checkMd5,
   type Exchange,
   keptHeaders,
   numberOf,
@@ -36,7 +37,9 @@ export async function putPart(exchange: Exchange): Promise<void> {
   if (number < 1 || number > MAX_PARTS)
     throw new S3Error('InvalidArgument', `Part numbers go from 1 to ${MAX_PARTS}.`);
   const upload = await uploads.get(request.bucket, request.key, uploadId(exchange));
-  const etag = await uploads.putPart(request.bucket, upload, number, body.pieces);
+  const etag = await uploads.putPart(request.bucket, upload, number, body.pieces, (md5) =>
+    checkMd5(request, md5),
+  );
   sendEmpty(response, 200, { etag: quoted(etag) });
 }
 

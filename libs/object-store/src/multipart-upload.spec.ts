@@ -74,13 +74,22 @@ describe('an upload to a store with answers of its own', () => {
   /** Taken in turn; afterwards the usual ones. */
   let answers: Partial<Record<Call, (Answer | 'lost')[]>>;
 
+  /** Whether the bucket has Object Lock, whose writes need a checksum. */
+  let isLocked: boolean;
+  const md5Of = (body: Buffer): string => createHash('md5').update(body).digest('base64');
+
   beforeEach(async () => {
+    isLocked = false;
     asked = [];
     answers = {};
     server = createServer((request, response) => {
-      void buffer(request).then(() => {
+      void buffer(request).then((body) => {
         const call = callOf(request);
         asked.push(call);
+        if (isLocked && request.method === 'PUT' && request.headers['content-md5'] !== md5Of(body)) {
+          const { status, body: refusal } = refused(400, 'InvalidRequest');
+          return void response.writeHead(status).end(refusal);
+        }
         const answer = answers[call]?.shift() ?? USUAL[call];
         if (answer === 'lost') return void request.socket.destroy();
         response.writeHead(answer.status, answer.headers).end(call === 'look' ? undefined : answer.body);
@@ -109,6 +118,12 @@ describe('an upload to a store with answers of its own', () => {
       (error: unknown) => error,
     );
   const completions = (): number => asked.filter((call) => call === 'complete').length;
+
+  it('writes objects and parts with a checksum, which buckets with Object Lock demand', async () => {
+    isLocked = true;
+    expect(await store.put('bkt', 'k', 'x')).toEqual({ etag: 'put' });
+    expect(await (await begin()).complete()).toMatchObject({ isVerified: true });
+  });
 
   it('reports that size and mark were verified', async () => {
     expect(await (await begin()).complete()).toEqual({ size: 10, etag: 'done-1', isVerified: true });

@@ -5,6 +5,7 @@ import { readCompletion, UNCLEAR } from './completion-answer.js';
 import { classify, ObjectStoreError } from './object-store-error.js';
 import { conditionally } from './conditional-write.js';
 import { readUploadId } from './listing-answer.js';
+import { md5Of } from './content-md5.js';
 import { plainEtag } from './plain-etag.js';
 import { MARK_NAME, type ObjectStat } from './object-stat.js';
 import { type Retries, withRetries } from './retry.js';
@@ -191,8 +192,9 @@ export class PartsUpload implements MultipartUpload {
     const query = `uploadId=${encodeURIComponent(this.uploadId)}&partNumber=${part}`;
     const request = { method: 'PUT', bucketName: bucket, objectName: key, query };
     const attempted = `send part ${part} of ${key} to bucket ${bucket}`;
+    const headers = { 'content-md5': md5Of(body) };
     await withRetries(attempted, this.#retries, async () => {
-      const answer = await client.makeRequestAsync({ ...request, headers: {} }, body);
+      const answer = await client.makeRequestAsync({ ...request, headers: { ...headers } }, body);
       answer.resume();
       this.#parts.push({ part, etag: plainEtag(answer.headers.etag) });
     });

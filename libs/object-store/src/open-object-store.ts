@@ -19,6 +19,7 @@ import type {
   ObjectStoreSettings,
   PutOptions,
 } from './object-store.js';
+import { md5Of } from './content-md5.js';
 import { plainEtag } from './plain-etag.js';
 import { withRetries } from './retry.js';
 import { createClient } from './store-client.js';
@@ -66,7 +67,7 @@ class ClientObjectStore implements ObjectStore {
     return this.#try(attempted, () =>
       conditionally(onlyIfAbsent, attempted, async (condition) => {
         // the client's own call would switch to its multipart upload when a body is larger than its part
-        const headers = { 'content-type': contentType, ...condition };
+        const headers = { 'content-type': contentType, 'content-md5': md5Of(bytes), ...condition };
         const request = { method: 'PUT', bucketName: bucket, objectName: key, headers };
         const response = await this.#client.makeRequestAsync(request, bytes);
         response.resume();
