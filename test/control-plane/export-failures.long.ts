@@ -333,6 +333,8 @@ describe('the failure table of exports', () => {
   it('ends a cancelled export with all of its runs', async () => {
     await begin('local', { suspend: true });
     await waitFor(async () => (await byRest()).export.reason === 'Suspended');
+    // a run says so in a pass of its own
+    await waitFor(async () => (await byRest()).run.reason === 'Queued');
     expect(await byRest()).toEqual(await byKubectl());
     expect([(await byRest()).export.status, (await byRest()).run.status]).toEqual(['CREATED', 'CREATED']);
     const id = idOf(await theExport());
