@@ -3,10 +3,53 @@ function namespaceOf(key: string): string {
   return key.slice(0, Math.max(0, key.indexOf('/')));
 }
 
-/** Keys that wait for a worker: namespaces take turns, and the keys of one keep their order of arrival. */
+/** Urgent keys in a row while others of their namespace wait: without a bound the others would never have a turn. */
+const URGENT_IN_ROW = 4;
+
+/** Keys of one namespace, each with the time since when it waits: urgent ones first, each kind in order of arrival. */
+class NamespaceKeys {
+  readonly #urgent = new Map<string, number>();
+  readonly #others = new Map<string, number>();
+  #inRow = 0;
+
+  get size(): number {
+    return this.#urgent.size + this.#others.size;
+  }
+
+  get next(): string | undefined {
+    const isUrgentNext = this.#urgent.size > 0 && (this.#others.size === 0 || this.#inRow < URGENT_IN_ROW);
+    for (const key of (isUrgentNext ? this.#urgent : this.#others).keys()) return key;
+    return undefined;
+  }
+
+  get oldestSinceMs(): number {
+    // the first of each kind is its oldest
+    const firsts = [this.#urgent, this.#others].map((keys) => keys.values().next().value ?? Infinity);
+    return Math.min(...firsts);
+  }
+
+  /** @returns false for a key that waits already, which may become urgent */
+  add(key: string, nowMs: number, isUrgent: boolean): boolean {
+    if (this.#urgent.has(key)) return false;
+    const since = this.#others.get(key);
+    if (since !== undefined && !isUrgent) return false;
+    this.#others.delete(key);
+    (isUrgent ? this.#urgent : this.#others).set(key, since ?? nowMs);
+    return since === undefined;
+  }
+
+  take(key: string): boolean {
+    if (this.#urgent.delete(key)) this.#inRow += 1;
+    else if (this.#others.delete(key)) this.#inRow = 0;
+    else return false;
+    return true;
+  }
+}
+
+/** Keys that wait for a worker: namespaces take turns, and within one urgent keys come first. */
 export class WaitingKeys {
-  /** Whose turn is next comes first; each key with the time since when it waits. */
-  readonly #namespaces = new Map<string, Map<string, number>>();
+  /** The namespace whose turn is next comes first. */
+  readonly #namespaces = new Map<string, NamespaceKeys>();
   #size = 0;
 
   get size(): number {
@@ -15,35 +58,30 @@ export class WaitingKeys {
 
   /** The key whose turn it is. */
   get next(): string | undefined {
-    for (const keys of this.#namespaces.values()) for (const key of keys.keys()) return key;
+    for (const keys of this.#namespaces.values()) return keys.next;
     return undefined;
   }
 
   get oldestSinceMs(): number | undefined {
     let oldest: number | undefined;
-    for (const keys of this.#namespaces.values())
-      for (const sinceMs of keys.values()) {
-        if (oldest === undefined || sinceMs < oldest) oldest = sinceMs;
-        break; // the first of a namespace is its oldest
-      }
+    for (const { oldestSinceMs } of this.#namespaces.values())
+      if (oldest === undefined || oldestSinceMs < oldest) oldest = oldestSinceMs;
     return oldest;
   }
 
-  /** Nothing for a key that waits already. */
-  add(key: string, nowMs: number): void {
+  /** A key that waits already keeps its place, unless it has become urgent. */
+  add(key: string, nowMs: number, isUrgent = false): void {
     const namespace = namespaceOf(key);
     let keys = this.#namespaces.get(namespace);
-    if (!keys) this.#namespaces.set(namespace, (keys = new Map()));
-    if (keys.has(key)) return;
-    keys.set(key, nowMs);
-    this.#size += 1;
+    if (!keys) this.#namespaces.set(namespace, (keys = new NamespaceKeys()));
+    if (keys.add(key, nowMs, isUrgent)) this.#size += 1;
   }
 
   /** Its namespace has had its turn. */
   take(key: string): void {
     const namespace = namespaceOf(key);
     const keys = this.#namespaces.get(namespace);
-    if (!keys?.delete(key)) return;
+    if (!keys?.take(key)) return;
     this.#size -= 1;
     this.#namespaces.delete(namespace);
     if (keys.size > 0) this.#namespaces.set(namespace, keys);

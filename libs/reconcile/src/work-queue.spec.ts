@@ -35,6 +35,25 @@ describe('WorkQueue', () => {
     expect([q.depth, q.oldestMs]).toEqual([97, 5]);
   });
 
+  it('hands urgent keys of a namespace out first, and lets the others have every fifth turn', async () => {
+    const isUrgent = (key: string): boolean => key.startsWith('ws/u');
+    const q = new WorkQueue({ clock: new FakeClock(), isUrgent });
+    for (const key of ['ws/a', 'ws/b', ...Array.from({ length: 9 }, (_, n) => `ws/u${n}`)]) q.add(key);
+    const order: (string | undefined)[] = [];
+    for (let n = 0; n < 11; n++) order.push(await nextNow(q));
+    expect(order.map((key) => key?.slice(3)).join(' ')).toBe('u0 u1 u2 u3 a u4 u5 u6 u7 b u8');
+  });
+
+  it('moves a waiting key forward that has become urgent, once', async () => {
+    const urgent = new Set<string>();
+    const q = new WorkQueue({ clock: new FakeClock(), isUrgent: (key) => urgent.has(key) });
+    for (const key of ['ws/a', 'ws/b']) q.add(key);
+    urgent.add('ws/b');
+    q.add('ws/b');
+    expect(q.depth).toBe(2);
+    expect([await nextNow(q), await nextNow(q), await nextNow(q)]).toEqual(['ws/b', 'ws/a', undefined]);
+  });
+
   it('gives a key that was added while in flight out again after it is finished, and not before', async () => {
     const { queue: q } = queue();
     q.add('a');

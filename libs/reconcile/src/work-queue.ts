@@ -10,6 +10,8 @@ export interface WorkQueueOptions {
   /** Retries of all keys together. Default: 20 a second after a burst of 100. */
   readonly bucket?: BucketOptions;
   readonly random?: () => number;
+  /** Whether a key is served before others of its namespace, though not to the exclusion of them; asked when it is added. */
+  readonly isUrgent?: (key: string) => boolean;
 }
 
 interface Delayed {
@@ -27,12 +29,13 @@ interface Delayed {
  *   because the pass that then runs decides anew
  *
  * Namespaces take turns: whoever has hundreds of keys whose passes are slow (destinations that do not answer) delays
- * others by one pass and not by hundreds.
+ * others by one pass and not by hundreds. Within a namespace urgent keys come first, four in a row at most.
  */
 export class WorkQueue {
   readonly #clock: Clock;
   readonly #backoff: KeyBackoff;
   readonly #bucket: TokenBucket;
+  readonly #isUrgent: (key: string) => boolean;
   readonly #waiting = new WaitingKeys();
   readonly #inFlight = new Set<string>();
   readonly #dirty = new Set<string>();
@@ -42,6 +45,7 @@ export class WorkQueue {
 
   constructor(options: WorkQueueOptions) {
     this.#clock = options.clock;
+    this.#isUrgent = options.isUrgent ?? (() => false);
     this.#backoff = new KeyBackoff(options.clock, {
       ...(options.backoff ?? { firstMs: 100, longestMs: 300_000 }),
       ...(options.random ? { random: options.random } : {}),
@@ -73,7 +77,7 @@ export class WorkQueue {
     }
     const taker = this.#takers.shift();
     if (taker) taker(this.#handOut(key));
-    else this.#waiting.add(key, this.#clock.monotonicMs());
+    else this.#waiting.add(key, this.#clock.monotonicMs(), this.#isUrgent(key));
   }
 
   /** Adds the key after `ms`, unless it is due earlier already. */
