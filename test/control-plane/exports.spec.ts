@@ -371,13 +371,42 @@ describe('the controller’s exports', () => {
     await begin();
     const accepted = async () => findCondition((await theExport()).status?.conditions, 'Accepted');
     await waitFor(async () => (await accepted())?.reason === 'Queued', BEFORE_ANY_LOOK);
-    expect((await accepted())?.message).toContain('which has 1 exports at work');
+    expect((await accepted())?.message).toContain('the workspace has 1 exports at work');
     expect(await runs()).toEqual([]);
     await plane.limitWorkspace(null);
     await under(1);
     await under(2);
     for (const one of [first, name])
       await plane.client.merge(RESOURCES.BulkExport, at(one), { spec: { cancel: true } });
+  });
+
+  it('writes nothing to exports that wait for their turn while others end and begin', async () => {
+    await plane.limitWorkspace({ concurrentExports: 1 });
+    const base = name;
+    await begin();
+    await under(1);
+    const waiting = Array.from({ length: 8 }, (_, n) => `${base}-${n}`);
+    for (name of waiting) {
+      await begin();
+      await waitFor(
+        async () => findCondition((await theExport()).status?.conditions, 'Accepted')?.reason === 'Queued',
+        BEFORE_ANY_LOOK,
+      );
+    }
+    const version = async (one: string): Promise<string | undefined> =>
+      (await plane.client.get(RESOURCES.BulkExport, at(one))).metadata.resourceVersion;
+    const before = await version(waiting.at(-1) ?? '');
+    let former = base;
+    for (name of waiting.slice(0, -1)) {
+      await plane.client.merge(RESOURCES.BulkExport, at(former), { spec: { cancel: true } });
+      // in the order in which they were made, each woken by the end of the one before
+      await under(1);
+      former = name;
+    }
+    expect(await version(waiting.at(-1) ?? '')).toBe(before);
+    for (const one of waiting)
+      await plane.client.merge(RESOURCES.BulkExport, at(one), { spec: { cancel: true } });
+    await plane.limitWorkspace(null);
   });
 
   it('leaves nothing behind when an export is deleted under way', async () => {

@@ -1,3 +1,4 @@
+export { isOlder, isQueued, queuePositions } from './export-queue.js';
 export { followingRun, type FollowingRun, specOfFollowing, takeForMs } from './following-run.js';
 export { findContinuationProblem, type ContinuationProblem } from './continuation.js';
 export { findLateRunsProblem } from './late-runs.js';

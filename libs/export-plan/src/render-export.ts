@@ -15,6 +15,8 @@ export interface ExportLinks {
   readonly tenantId: string;
   readonly destinationId: string | null;
   readonly now: Date;
+  /** From 1, of one that waits for others of its workspace to end. */
+  readonly queuePosition?: number | undefined;
 }
 
 /** When a condition of an export or a run changed last, else when it was made. */
@@ -48,7 +50,7 @@ export function renderExport(bulkExport: BulkExport, links: ExportLinks): Render
     // archived resources may lack it
     paused: Boolean(spec.suspend),
     status_reason: reason?.reason ?? null,
-    status_message: reason?.message ?? null,
+    status_message: messageOf(reason?.message, links.queuePosition),
     rows_exported: status?.rows ?? 0,
     percent: wireStatus === 'COMPLETED' ? 100 : (status?.percent ?? 0),
     created_at: metadata.creationTimestamp ?? '',
@@ -61,4 +63,9 @@ export function renderExport(bulkExport: BulkExport, links: ExportLinks): Render
     schedule: renderSchedule(bulkExport, links.now),
     webhook: renderWebhook(bulkExport),
   };
+}
+
+function messageOf(message: string | undefined, position: number | undefined): string | null {
+  if (position === undefined) return message ?? null;
+  return `position ${position} in the queue of the workspace; ${message ?? ''}`;
 }

@@ -10,7 +10,16 @@ import {
   isDesiredChange,
   KubeClient,
 } from '#lib/kube';
-import { type BulkExportDestination, type Job, keyOf, type ObjectKey, RESOURCES } from '#lib/resources';
+import {
+  type BulkExportDestination,
+  type Job,
+  keyOf,
+  type ObjectKey,
+  parseKey,
+  RESOURCES,
+  type Workspace,
+  workspaceNamespace,
+} from '#lib/resources';
 import type { TraceStore } from '#lib/trace-store';
 import { isJobFinished } from '../ended-jobs.js';
 import { type Caches, exportsOfJob } from '../caches.js';
@@ -18,13 +27,14 @@ import { type ControllerConfig, exportLimits } from '../config.js';
 import { CACHES, CONTROLLER_CONFIG, TRACE_STORE } from '../core/tokens.js';
 import { DatabaseTime } from '../database-time.js';
 import { BulkExportReconciler } from './bulk-export-reconciler.js';
+import { hasBegun, isFinished } from './export-phase.js';
 import { movesQueue, nextExport } from './next-export.js';
 
 export const BULK_EXPORT_CONTROLLER = Symbol('controller of BulkExports');
 
 function bulkExportController(
   reconciler: BulkExportReconciler,
-  { exports, runs, destinations, exportJobs }: Caches,
+  { workspaces, exports, runs, destinations, exportJobs }: Caches,
   events: EventRecorder,
 ): ControllerSpec {
   const ofDestination = ({ metadata }: BulkExportDestination): readonly ObjectKey[] =>
@@ -32,20 +42,40 @@ function bulkExportController(
       .list(metadata.namespace ?? '')
       .filter(({ spec }) => spec.destinationRef.name === metadata.name)
       .map((one) => keyOf(one));
+  const ofWorkspace = ({ metadata }: Workspace): readonly ObjectKey[] =>
+    exports
+      .list(workspaceNamespace(metadata.name))
+      .filter((one) => !isFinished(one))
+      .map((one) => keyOf(one));
   return {
     name: 'bulk-export',
     // one pass at a time: of two exports that begin at once neither would see the other; runs have their places
     concurrency: 1,
+    isUrgent: (text) => {
+      const found = exports.find(parseKey(text));
+      return found !== undefined && hasBegun(found) && !isFinished(found);
+    },
     reconcile: (key) => reconciler.reconcile(key),
     onFailure: failureEvents(events, RESOURCES.BulkExport, exports),
     sources: [
       fromObjects(exports, isDesiredChange),
       fromOwned(runs, RESOURCES.BulkExport),
       fromMapped(exports, (one) => nextExport(one, exports), movesQueue),
-      fromMapped(destinations, ofDestination),
+      fromMapped(destinations, ofDestination, concernsExports),
+      // whose limits may be raised
+      fromMapped(workspaces, ofWorkspace, isDesiredChange),
       fromMapped(exportJobs, exportsOfJob, hasFinished),
     ],
   };
+}
+
+/** Whether a change of a destination concerns its exports: a daily test that finds the same is no reason to look at thousands. */
+function concernsExports(change: Change<BulkExportDestination>): boolean {
+  if (isDesiredChange(change) || change.kind !== 'changed') return true;
+  const [before, now] = [change.before.status, change.object.status].map((status) =>
+    JSON.stringify([status?.observedGeneration, status?.conditions]),
+  );
+  return before !== now;
 }
 
 /** Whether a worker has ended: the runs that it left may wait for something else now. */

@@ -37,6 +37,9 @@ const RUNS_OF_PASS = 100;
 /** A worker has some seconds to stop, and a look each minute clears away what it left. */
 const SETTLING_LOOK_MS = 5_000;
 
+/** An export that ends, a limit that is raised and a destination that changes wake the first of the queue. */
+const QUEUED_LOOK_MS = 600_000;
+
 /** What is to be done about an export now. */
 export type ExportDecision =
   /** The export has ended; its decision is final. */
@@ -205,8 +208,8 @@ function decideRunning(world: ExportWorld, window: Window, projectId: string): E
   if (place >= most)
     return wait(
       REASON.queued,
-      `position ${place - most + 1} in the queue of the workspace, which has ${most} exports at work, the most it may`,
-      5_000,
+      `queued: the workspace has ${most} exports at work, the most it may`,
+      QUEUED_LOOK_MS,
     );
   const made = new Set(runs.map((run) => run.spec.startTime));
   const missing = partitionByDay(window).filter(({ start }) => !made.has(formatInstant(start, 'if-any')));

@@ -1,3 +1,4 @@
+import { isOlder } from '#lib/export-plan';
 import {
   type BulkExport,
   type BulkExportRun,
@@ -76,12 +77,6 @@ export function queuePlace(bulkExport: BulkExport, ofWorkspace: readonly BulkExp
       !isSchedule(other) &&
       (hasBegun(other) || (isAccepted(other) && isOlder(other, bulkExport))),
   ).length;
-}
-
-/** Which of two exports was made first; within a second, by name. */
-export function isOlder(one: BulkExport, other: BulkExport): boolean {
-  const [a, b] = [one.metadata.creationTimestamp ?? '', other.metadata.creationTimestamp ?? ''];
-  return a < b || (a === b && one.metadata.name < other.metadata.name);
 }
 
 /** Accepted and not waiting for its window to end, which may be weeks away. */

@@ -37,6 +37,8 @@ describe('the queue of a workspace', () => {
     ['queued', 'begun', true],
     ['ended', 'ended', false],
     ['waits', 'queued', false],
+    ['queued', 'waits', true],
+    ['queued', 'queued', false],
   ] as const)('goes on when one goes from %s to %s: %s', (before, after, expected) => {
     const change = { kind: 'changed', before: anExport('a', before), object: anExport('a', after) } as const;
     expect(movesQueue(change)).toBe(expected);

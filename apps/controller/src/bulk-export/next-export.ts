@@ -1,12 +1,20 @@
+import { isOlder, isQueued } from '#lib/export-plan';
 import type { Change, Reader } from '#lib/kube';
-import { type BulkExport, CONDITION, findCondition, keyOf, type ObjectKey, REASON } from '#lib/resources';
-import { hasBegun, isFinished, isOlder } from './export-phase.js';
+import { type BulkExport, keyOf, type ObjectKey } from '#lib/resources';
+import { hasBegun, isFinished } from './export-phase.js';
 
-/** Whether the queue of a workspace may go on: an export has ended, or the first that waited has begun. */
+/**
+ * Whether the queue of a workspace may go on: an export has ended, or the first that waited has begun, or waits for
+ * something else now. No export in the queue looks for itself.
+ */
 export function movesQueue(change: Change<BulkExport>): boolean {
   if (change.kind !== 'changed') return change.kind === 'deleted';
   const { before, object } = change;
-  return (isFinished(object) && !isFinished(before)) || (hasBegun(object) && !hasBegun(before));
+  return (
+    (isFinished(object) && !isFinished(before)) ||
+    (hasBegun(object) && !hasBegun(before)) ||
+    (isQueued(before) && !isQueued(object))
+  );
 }
 
 /** The export of the workspace that comes next: the first of those that wait for others to end. */
@@ -14,14 +22,8 @@ export function nextExport(
   { metadata: { namespace } }: BulkExport,
   exports: Pick<Reader<BulkExport>, 'list'>,
 ): readonly ObjectKey[] {
-  const [first] = exports
-    .list(namespace)
-    .filter(isQueued)
-    .sort((a, b) => (isOlder(a, b) ? -1 : 1));
+  let first: BulkExport | undefined;
+  for (const one of exports.list(namespace))
+    if (isQueued(one) && (!first || isOlder(one, first))) first = one;
   return first ? [keyOf(first)] : [];
-}
-
-function isQueued(bulkExport: BulkExport): boolean {
-  const accepted = findCondition(bulkExport.status?.conditions, CONDITION.accepted);
-  return accepted?.reason === REASON.queued && !hasBegun(bulkExport) && !isFinished(bulkExport);
 }
