@@ -145,6 +145,11 @@ export const CONFIG = {
     'most API keys of a workspace in force, those of deployments not counted',
     { fallback: 1_000, min: 1 },
   ),
+  maxUnfinishedExports: integer(
+    'AGENTPLANE_EXPORTS_PER_WORKSPACE',
+    'most bulk exports of a workspace that have not ended, beyond which a request for another is answered 429; schedules and what they make are not refused',
+    { fallback: 1_000, min: 1 },
+  ),
   maxProjects: integer('AGENTPLANE_PROJECTS_PER_WORKSPACE', 'most tracing projects of a workspace', {
     fallback: 10_000,
     min: 1,

@@ -41,14 +41,15 @@ import { ExportWebhooks } from './export-webhooks.js';
     },
     {
       provide: BulkExports,
-      inject: [HOMES, Workspaces, TRACE_STORE, ExportWebhooks, CLOCK],
+      inject: [HOMES, Workspaces, TRACE_STORE, ExportWebhooks, CLOCK, API_CONFIG],
       useFactory: (
         homes: Homes,
         workspaces: Workspaces,
         store: TraceStore,
         webhooks: ExportWebhooks,
         clock: Clock,
-      ) => new BulkExports(homes, workspaces, store, webhooks, clock),
+        { maxUnfinishedExports }: Pick<ApiConfig, 'maxUnfinishedExports'>,
+      ) => new BulkExports(homes, workspaces, store, webhooks, clock, maxUnfinishedExports),
     },
   ],
 })

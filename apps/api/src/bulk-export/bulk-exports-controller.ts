@@ -117,6 +117,7 @@ export class BulkExportsController {
     refuses: {
       403: 'The plan does not allow exports, or the key is that of a deployment',
       409: 'The Idempotency-Key was used with another body',
+      429: 'As many exports of the workspace have not ended as may be; Retry-After says when to try again',
     },
   })
   @Described(({ ApiHeader }) => ApiHeader(IDEMPOTENCY_KEY))
@@ -178,6 +179,7 @@ export class BulkExportsController {
       400: 'The export cannot be continued: its state, or its destination, which was deleted or leads elsewhere now',
       403: 'The plan does not allow exports, or the key is that of a deployment',
       409: 'Another export continues it already',
+      429: 'As many exports of the workspace have not ended as may be; Retry-After says when to try again',
     },
   })
   @Described(({ ApiHeader }) => ApiHeader(IDEMPOTENCY_KEY))
@@ -208,6 +210,7 @@ export class BulkExportsController {
       400: 'The export is not COMPLETED, or nothing says what it has read',
       403: 'The plan does not allow exports, or the key is that of a deployment',
       409: 'The Idempotency-Key was used with another body',
+      429: 'As many exports of the workspace have not ended as may be; Retry-After says when to try again',
     },
   })
   @Described(({ ApiHeader }) => ApiHeader(IDEMPOTENCY_KEY))

@@ -10,8 +10,11 @@ import { testApi } from '../testdata/test-api.js';
 const UUID = expect.stringMatching(/^[0-9a-f-]{36}$/);
 const KEYS = { accessKeyId: 'AKTEST', secretAccessKey: 'very secret' };
 
+/** More than the other tests of the file make in one workspace. */
+const MAX_UNFINISHED = 100;
+
 describe('the bulk export routes', () => {
-  const { api, tenant } = testApi();
+  const { api, tenant } = testApi({ maxUnfinishedExports: MAX_UNFINISHED });
   let objects: EmbeddedObjectStore;
   let sessionId = '';
   const folder = temporaryFolder();
@@ -557,5 +560,62 @@ describe('the bulk export routes', () => {
     const poor = await api.workspace('developer');
     expect((await poor.call('POST', '/api/v1/bulk-exports', request(randomUUID()))).status).toBe(403);
     expect((await poor.call('POST', '/api/v1/bulk-exports/destinations', destination())).status).toBe(403);
+  });
+
+  it('refuses one export too many with words, until another has ended, and answers repetitions', async () => {
+    const other = await api.workspace();
+    const { id } = (await other.call('POST', '/api/v1/bulk-exports/destinations', destination())).json;
+    const projectId = (await api.store.projects.ensure(other.tenantId, 'project')).id;
+    const body = { ...request(id), session_id: projectId };
+    const create = (more: object = {}, key?: string) =>
+      other.call('POST', '/api/v1/bulk-exports', { ...body, ...more }, key ? { 'idempotency-key': key } : {});
+    const first = await create({}, 'first');
+    for (let n = 1; n < MAX_UNFINISHED; n++) expect((await create()).status).toBe(200);
+    const refused = await create();
+    expect([refused.status, refused.json.detail]).toEqual([
+      429,
+      expect.stringContaining('100 exports of this workspace have not ended'),
+    ]);
+    expect(refused.headers['retry-after']).toBe('30');
+    expect((await create({}, 'first')).json.id).toBe(first.json.id);
+    const schedule = await create({ end_time: null, interval_hours: 1 });
+    expect(schedule.status).toBe(200);
+    await other.call('PATCH', `/api/v1/bulk-exports/${first.json.id}`, { status: 'Cancelled' });
+    expect((await create()).status).toBe(200);
+  });
+
+  it('adds the position in the queue when it is asked, and writes none', async () => {
+    const other = await api.workspace();
+    const { id } = (await other.call('POST', '/api/v1/bulk-exports/destinations', destination())).json;
+    const projectId = (await api.store.projects.ensure(other.tenantId, 'project')).id;
+    const names: string[] = [];
+    for (let n = 0; n < 3; n++) {
+      const answer = await other.call('POST', '/api/v1/bulk-exports', {
+        ...request(id),
+        session_id: projectId,
+      });
+      names.push(`export-${answer.json.id.slice(0, 13)}`);
+    }
+    const message = 'queued: the workspace has 1 exports at work, the most it may';
+    const at = '2026-11-20T00:00:00Z';
+    const said = { status: 'True', reason: 'Queued', message, lastTransitionTime: at };
+    for (const name of names)
+      await api.client.mergeStatus(RESOURCES.BulkExport, { namespace: other.namespace, name }, {
+        status: { conditions: ['Accepted', 'Ready'].map((type) => ({ type, ...said })) },
+      } as never);
+    const positions = async (): Promise<unknown> => {
+      const { json } = await other.call('GET', '/api/v1/bulk-exports');
+      const shown = json.map((one: { status_message: string | null }) => one.status_message).sort();
+      return (
+        JSON.stringify(shown) ===
+        JSON.stringify([1, 2, 3].map((n) => `position ${n} in the queue of the workspace; ${message}`))
+      );
+    };
+    await waitFor(positions);
+    const { json: listed } = await other.call('GET', '/api/v1/bulk-exports');
+    for (const one of listed)
+      expect((await other.call('GET', `/api/v1/bulk-exports/${one.id}`)).json.status_message).toBe(
+        one.status_message,
+      );
   });
 });

@@ -1,17 +1,20 @@
 import { randomUUID } from 'node:crypto';
 import type { Caller } from '#lib/auth';
 import { PublicError } from '#lib/errors';
-import { renderExport } from '#lib/export-plan';
+import { isQueued, queuePositions, renderExport } from '#lib/export-plan';
 import { parseFilter } from '#lib/filter-language';
 import {
   ANNOTATION,
   type BulkExport,
   type BulkExportDestination,
   type BulkExportRun,
+  exportWireStatus,
   idOf,
+  isFinishedExport,
   LABEL,
   MANAGED_BY,
 } from '#lib/resources';
+import type { Draft } from '#lib/kube';
 import { type Clock, instantOf } from '#lib/time';
 import { type TraceStore } from '#lib/trace-store';
 import type { ResourceHome } from '../kubernetes/resource-home.js';
@@ -46,9 +49,17 @@ export interface ExportHomes {
 /** The newest exports of a project that an estimate looks at. */
 const EARLIER_EXPORTS = 20;
 
+/** An export of one day takes a few seconds. */
+const RETRY_AFTER_SECONDS = 30;
+
+/** For answers that are not shown. */
+const NO_POSITIONS: ReadonlyMap<string, number> = new Map();
+
 /** Exports of a workspace: writes what should be, reads what is. */
 export class BulkExports {
   readonly #history: ExportHistory;
+  /** Refuses to make what is one too many; what an earlier request made is found whatever the number. */
+  readonly #bounded: KeyedExports['home'];
 
   constructor(
     private readonly homes: ExportHomes,
@@ -59,13 +70,23 @@ export class BulkExports {
     >,
     private readonly webhooks: ExportWebhooks,
     private readonly clock: Pick<Clock, 'now'>,
+    private readonly maxUnfinished: number,
   ) {
+    const { exports } = homes;
+    this.#bounded = {
+      findByName: (namespace, name) => exports.findByName(namespace, name),
+      change: (key, change) => exports.change(key, change),
+      create: async (draft) => {
+        this.#requireRoom(draft);
+        return await exports.create(draft);
+      },
+    };
     this.#history = new ExportHistory(homes.exports, homes.runs, store.exportArchive);
   }
 
   /**
    * @param repeatKey of the caller: a request that repeats one is answered with what that one made
-   * @throws PublicError conflict when another body was sent with the key
+   * @throws PublicError conflict when another body was sent with the key; too_many
    */
   async create(caller: Caller, request: CreateExportRequest, repeatKey?: RepeatKey): Promise<ExportAnswer> {
     const { namespace, spec } = await this.#check(caller, request);
@@ -86,7 +107,7 @@ export class BulkExports {
       if (!found.archived) await sign(found.bulkExport);
       return this.#render(caller, found);
     }
-    const bulkExport = await this.homes.exports.create(draft);
+    const bulkExport = await this.#bounded.create(draft);
     try {
       await sign(bulkExport);
     } catch (error) {
@@ -110,7 +131,7 @@ export class BulkExports {
     const query = { status: 'COMPLETED' as const, session_id: sessionId };
     const earlier = await this.#history.list(this.#owner(caller), {
       ...{ offset: 0, limit: EARLIER_EXPORTS, status: query.status, projectId: sessionId },
-      isListed: (bulkExport) => isListed(this.#render(caller, { bulkExport }), query),
+      isListed: (bulkExport) => isListed(this.#render(caller, { bulkExport }, NO_POSITIONS), query),
     });
     const figures = exportFigures(
       spec,
@@ -123,13 +144,14 @@ export class BulkExports {
     const { offset = 0, limit = MAX_LISTED, status } = query;
     const page = await this.#history.list(this.#owner(caller), {
       ...{ offset, limit, status },
-      isListed: (bulkExport) => isListed(this.#render(caller, { bulkExport }), query),
+      isListed: (bulkExport) => isListed(this.#render(caller, { bulkExport }, NO_POSITIONS), query),
       after: query.after === undefined ? undefined : await this.#export(caller, query.after.toLowerCase()),
       destinationId: query.bulk_export_destination_id,
       projectId: query.session_id,
       sourceId: query.source_bulk_export_id,
     });
-    return page.map((one) => this.#render(caller, one));
+    const positions = this.#queuePositions(caller);
+    return page.map((one) => this.#render(caller, one, positions));
   }
 
   async get(caller: Caller, id: string): Promise<ExportAnswer> {
@@ -167,7 +189,7 @@ export class BulkExports {
       keepsWebhook: await this.webhooks.canSign(found.bulkExport),
       others: await this.#history.continuationsOf(owner, idOf(found.bulkExport) ?? ''),
     };
-    const made = await makeContinuation(this.homes.exports, continued, repeatKey?.mark);
+    const made = await makeContinuation(this.#bounded, continued, repeatKey?.mark);
     // one that an earlier request made may be archived meanwhile
     const isNew = !continued.others.includes(made);
     return isNew ? this.#render(caller, { bulkExport: made }) : await this.get(caller, idOf(made) ?? '');
@@ -193,7 +215,7 @@ export class BulkExports {
     const former = await this.#former(owner, await this.#export(caller, id));
     const keepsWebhook = await this.webhooks.canSign(former.bulkExport);
     const draft = await lateExportDraft(this.store, owner.namespace, former, keepsWebhook);
-    if (!repeatKey) return this.#render(caller, { bulkExport: await this.homes.exports.create(draft) });
+    if (!repeatKey) return this.#render(caller, { bulkExport: await this.#bounded.create(draft) });
     return this.#render(caller, await repeatKey.createOnce(this.#keyed(owner), draft, draft.spec));
   }
 
@@ -224,7 +246,7 @@ export class BulkExports {
   #keyed(owner: ExportOwner): KeyedExports {
     const archived = (name: string): Promise<FoundExport | undefined> =>
       this.#history.findArchived(owner, name);
-    return { home: this.homes.exports, archived };
+    return { home: this.#bounded, archived };
   }
 
   async #former(owner: ExportOwner, found: FoundExport): Promise<FormerExport> {
@@ -258,13 +280,40 @@ export class BulkExports {
     });
   }
 
-  #render(caller: Caller, { bulkExport, archived }: FoundExport): ExportAnswer {
-    const { namespace = '' } = bulkExport.metadata;
+  /** @throws PublicError too_many */
+  #requireRoom({ metadata: { namespace = '' }, spec }: Pick<Draft<BulkExport>, 'metadata' | 'spec'>): void {
+    if (spec.intervalHours !== undefined) return;
+    const unfinished = this.homes.exports.filter(
+      namespace,
+      (one) => one.spec.intervalHours === undefined && !isFinishedExport(exportWireStatus(one)),
+    );
+    if (unfinished.length < this.maxUnfinished) return;
+    throw new PublicError(
+      'too_many',
+      `making the export failed: ${unfinished.length} exports of this workspace have not ended, the most it may have is ${this.maxUnfinished}; wait until some have ended, or cancel them`,
+      [],
+      { retryAfterSeconds: RETRY_AFTER_SECONDS },
+    );
+  }
+
+  #queuePositions({ tenantId }: Caller): ReadonlyMap<string, number> {
+    return queuePositions(this.homes.exports.list(this.workspaces.homeOf(tenantId).namespace));
+  }
+
+  /** @param positions of the workspace, where many exports are rendered */
+  #render(
+    caller: Caller,
+    { bulkExport, archived }: FoundExport,
+    positions?: ReadonlyMap<string, number>,
+  ): ExportAnswer {
+    const { name, namespace = '' } = bulkExport.metadata;
+    const queue = !archived && isQueued(bulkExport) ? (positions ?? this.#queuePositions(caller)) : undefined;
     const destination = this.homes.destinations.findByName(namespace, bulkExport.spec.destinationRef.name);
     return renderExport(bulkExport, {
       tenantId: caller.tenantId,
       destinationId: (archived ? archived.destinationId : destination && idOf(destination)) ?? null,
       now: this.clock.now(),
+      queuePosition: queue?.get(name),
     });
   }
 }

@@ -23,6 +23,7 @@ export interface ApiParts {
     | 'maxBodyBytes'
     | 'maxBufferedBytes'
     | 'allowPrivateEndpoints'
+    | 'maxUnfinishedExports'
     | 'exportWebhookPrivateAddresses'
     | 'operatorKey'
     | 'wrongKeysPerMinute'

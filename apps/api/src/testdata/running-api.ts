@@ -135,6 +135,7 @@ export interface ApiOptions {
   readonly routeDomains?: readonly string[];
   /** Loopback where missing. */
   readonly addresses?: AddressMode;
+  readonly maxUnfinishedExports?: number;
 }
 
 /** Specs call `testApi`, which makes the databases and stops the api after the tests. */
@@ -151,6 +152,7 @@ export async function runApi(
     drainMs = 0,
     routeDomains = [],
     addresses = 'loopback',
+    maxUnfinishedExports = 1_000,
   }: ApiOptions = {},
 ): Promise<RunningApi> {
   const folder = await mkdtemp(join(tmpdir(), 'api-test-'));
@@ -177,6 +179,7 @@ export async function runApi(
     maxBufferedBytes: 134_217_728,
     allowPrivateEndpoints: true,
     exportWebhookPrivateAddresses: false,
+    maxUnfinishedExports,
     operatorKey: OPERATOR_KEY,
     wrongKeysPerMinute: 100,
     corsOrigins: [PAGE],
