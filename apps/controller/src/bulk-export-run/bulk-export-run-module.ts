@@ -45,7 +45,7 @@ function runTurns(
 ): RunTurns {
   const { runs, exportJobs } = caches;
   const workerJobs = new WorkerJobs(exportJobs);
-  const places = new RunPlaces(runs, workerJobs, new WorkspaceLine(clock));
+  const places = new RunPlaces(runs, workerJobs, new WorkspaceLine(clock), clock);
   const following = new FollowingRuns({ runs, workerJobs, traceStore, most, createdWithinMs, clock });
   return { ...caches, workerJobs, places, following };
 }

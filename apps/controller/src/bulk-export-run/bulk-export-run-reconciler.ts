@@ -14,7 +14,6 @@ import {
   FINALIZER,
   isDeleting,
   type Job,
-  keyOf,
   type ObjectKey,
   REASON,
   RESOURCES,
@@ -61,7 +60,7 @@ const SIBLINGS_LOOK_MS = 200;
 const UNCLEARED_LOOK_MS = 10_000;
 const BLOCKED_LOOK_MS = 5_000;
 /** Of a run that has its place. */
-const AT_WORK = { place: 0, atWork: { all: 0, ofWorkspace: 0, ahead: 0 } } as const;
+const AT_WORK = { place: 0, atWork: { all: 0, ofWorkspace: 0, ahead: 0, exportsAhead: 0 } } as const;
 const RELEASE_LOOK_MS = 1_000;
 const CLEAR_LOOK_MS = 1_000;
 /** A lost node never ends its pods, and a deletion must not wait for that. */
@@ -128,10 +127,10 @@ export class BulkExportRunReconciler {
       }
       const chosen = await following.choose(run, bulkExport);
       if (chosen === 'later') {
-        this.#deps.places.line.leave(keyOf(run));
+        this.#deps.places.leave(run);
         return after(SIBLINGS_LOOK_MS);
       }
-      this.#deps.places.line.begin(run.metadata.namespace ?? '');
+      this.#deps.places.begin(run);
       await this.#report(world, decision);
       await this.#deps.workers.start(run, 1, await this.#prepare(chosen));
       return after(SUMMARY_EVERY_MS);
@@ -191,7 +190,7 @@ export class BulkExportRunReconciler {
 
   #placeOf(run: BulkExportRun, bulkExport: BulkExport): Pick<ExportRunWorld, 'place' | 'atWork'> {
     const { places } = this.#deps;
-    return { place: places.of(run, bulkExport), atWork: places.atWork(run.metadata.namespace ?? '') };
+    return { place: places.of(run, bulkExport), atWork: places.atWork(run) };
   }
 
   async #report(world: ExportRunWorld, decision: RunDecision): Promise<void> {
@@ -214,8 +213,8 @@ export class BulkExportRunReconciler {
     const { places, traceStore, workers } = this.#deps;
     const isInLine = decision.kind === 'queue' && decision.behind === 'platform';
     // whoever waits for something else, or for nothing more, holds up no other workspace
-    if (isInLine) places.line.wait(keyOf(run));
-    else places.line.leave(keyOf(run));
+    if (isInLine) places.wait(run);
+    else places.leave(run);
     switch (decision.kind) {
       case 'queue':
         if (decision.behind === 'export' && decision.isTakenOut) {
@@ -266,7 +265,7 @@ export class BulkExportRunReconciler {
   async #release(run: BulkExportRun): Promise<Result> {
     const { client, places, time, traceStore, uploads, workers, workerJobs } = this.#deps;
     const { uid = '', deletionTimestamp = '' } = run.metadata;
-    places.line.leave(keyOf(run));
+    places.leave(run);
     await traceStore.exportProgress.cancel(uid);
     const record = await traceStore.exportProgress.find(uid);
     const left = await workers.removeJobs(run, 'Foreground');

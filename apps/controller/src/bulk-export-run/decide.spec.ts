@@ -73,7 +73,7 @@ function world(changes: Partial<ExportRunWorld> = {}): ExportRunWorld {
     run,
     bulkExport: { metadata: { name: 'x' }, spec: {} } as BulkExport,
     place: 0,
-    atWork: { all: 0, ofWorkspace: 0, ahead: 0 },
+    atWork: { all: 0, ofWorkspace: 0, ahead: 0, exportsAhead: 0 },
     job: hasBegun ? aJob() : undefined,
     pods: [],
     progress: hasBegun ? progress(1, 'running') : undefined,
@@ -251,26 +251,38 @@ describe('decideRun', () => {
   });
 
   it.each([
-    ['takes places of the platform while others take none', 3, 3, 0, 'start 1'],
-    ['leaves half of them to others', 4, 4, 0, 'queue'],
-    ['has one when others hold theirs', 6, 0, 0, 'start 1'],
-    ['waits when all are taken', 8, 0, 0, 'queue'],
-    ['waits while the free places are for workspaces whose turn comes first', 6, 0, 2, 'queue'],
-    ['takes what they leave', 5, 0, 2, 'start 1'],
-  ])('%s', (_name, all, ofWorkspace, ahead, expected) => {
+    ['takes places of the platform while others take none', 3, 3, 0, 0, 'start 1'],
+    ['leaves half of them to others', 4, 4, 0, 0, 'queue'],
+    ['has one when others hold theirs', 6, 0, 0, 0, 'start 1'],
+    ['waits when all are taken', 8, 0, 0, 0, 'queue'],
+    ['waits while the free places are for workspaces whose turn comes first', 6, 0, 2, 0, 'queue'],
+    ['takes what they leave', 5, 0, 2, 0, 'start 1'],
+    ['waits while the free place is for another export of its workspace', 3, 3, 0, 2, 'queue'],
+  ])('%s', (_name, all, ofWorkspace, ahead, exportsAhead, expected) => {
     const limits = { ...DEFAULT_EXPORT_LIMITS, concurrentRuns: 8 };
     const waiting = { run: aRun(0), limits, job: undefined, progress: undefined };
-    expect(outcomeOf({ ...waiting, atWork: { all, ofWorkspace, ahead } })).toBe(expected);
+    expect(outcomeOf({ ...waiting, atWork: { all, ofWorkspace, ahead, exportsAhead } })).toBe(expected);
   });
 
   it.each([
     [
       'a place of the platform',
-      { all: 8, ofWorkspace: 0, ahead: 1 },
+      { all: 8, ofWorkspace: 0, ahead: 1, exportsAhead: 0 },
       'AwaitingPlace',
       /position 2 of the workspaces/,
     ],
-    ['runs of its export', { all: 0, ofWorkspace: 0, ahead: 0 }, 'Queued', /behind other runs of the export/],
+    [
+      'another export of its workspace',
+      { all: 6, ofWorkspace: 1, ahead: 0, exportsAhead: 1 },
+      'AwaitingPlace',
+      /other exports of it come first/,
+    ],
+    [
+      'runs of its export',
+      { all: 0, ofWorkspace: 0, ahead: 0, exportsAhead: 0 },
+      'Queued',
+      /behind other runs of the export/,
+    ],
   ])('reports that it waits for %s', (_what, atWork, reason, message) => {
     const place = reason === 'Queued' ? 45 : 0;
     const limits = { ...DEFAULT_EXPORT_LIMITS, concurrentRuns: 8 };

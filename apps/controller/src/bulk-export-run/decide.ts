@@ -16,7 +16,12 @@ export type RunDecision =
       /** A worker has it before it, and must not begin it. */
       readonly isTakenOut?: true;
     }
-  | { readonly kind: 'queue'; readonly behind: 'platform'; readonly ahead: number }
+  | {
+      readonly kind: 'queue';
+      readonly behind: 'platform';
+      readonly ahead: number;
+      readonly exportsAhead: number;
+    }
   /** The status names this attempt, then its Secret and Job are made. */
   | { readonly kind: 'start'; readonly attempt: number }
   /** The attempt that the status names should have a Job and has none yet. */
@@ -108,11 +113,13 @@ const SHUT_OUT: RunDecision = {
 
 /**
  * One workspace alone has half of the platform's places, the next one half of the rest: there is always one left. Each
- * workspace whose turn comes first has its place kept.
+ * workspace whose turn comes first has its place kept, and so has each other export of the workspace: one of thousands of
+ * days leaves room for one of an hour.
  */
 function hasRoom({ atWork, limits: { concurrentRuns } }: ExportRunWorld): boolean {
-  const { all, ofWorkspace, ahead } = atWork;
-  return concurrentRuns === undefined || all + ofWorkspace + ahead < Math.max(1, concurrentRuns);
+  const { all, ofWorkspace, ahead, exportsAhead } = atWork;
+  const taken = all + ofWorkspace + ahead + exportsAhead;
+  return concurrentRuns === undefined || taken < Math.max(1, concurrentRuns);
 }
 
 /** A worker that is started late, or reads the time a moment later. */
@@ -144,7 +151,8 @@ export function decideRun(world: ExportRunWorld): RunDecision {
     if (bulkExport?.spec.suspend || place >= limits.concurrentRunsPerExport)
       return { kind: 'queue', behind: 'export' };
     if (hasRoom(world)) return { kind: 'start', attempt: 1 };
-    return { kind: 'queue', behind: 'platform', ahead: world.atWork.ahead };
+    const { ahead, exportsAhead } = world.atWork;
+    return { kind: 'queue', behind: 'platform', ahead, exportsAhead };
   }
   const next: RunDecision = decideAfterEnd(world, attempt) ?? {
     kind: jobOfAttempt(world) ? 'watch' : 'ensureJob',

@@ -38,12 +38,17 @@ function cacheOf(runs: BulkExportRun[]) {
   return cache;
 }
 
+function ofNamespace(namespace: string, exportName = 'x', name = 'x-1'): BulkExportRun {
+  const run = aRun(1);
+  return { ...run, metadata: { ...run.metadata, name, namespace }, spec: { ...run.spec, exportName } };
+}
+
 const NONE = { onChange: () => undefined, shared: () => [] };
 
 describe('RunPlaces', () => {
   it('counts the unfinished runs that begin before', () => {
     const runs = [aRun(3), aRun(1, true), aRun(2), aRun(9), aRun(4)];
-    const places = new RunPlaces(cacheOf(runs), NONE, new WorkspaceLine(systemClock));
+    const places = new RunPlaces(cacheOf(runs), NONE, new WorkspaceLine(systemClock), systemClock);
     expect(runs.map((run) => places.of(run, EXPORT))).toEqual([1, 0, 0, 3, 2]);
   });
 
@@ -53,12 +58,12 @@ describe('RunPlaces', () => {
       return { ...run, metadata: { ...run.metadata, namespace }, status: { ...run.status, attempt } };
     };
     const cache = cacheOf([begun('a', 1), begun('a', 2), begun('a', 0), begun('a', 1, true), begun('b', 1)]);
-    const places = new RunPlaces(cache, NONE, new WorkspaceLine(systemClock));
-    expect(places.atWork('a')).toEqual({ all: 3, ofWorkspace: 2, ahead: 0 });
+    const places = new RunPlaces(cache, NONE, new WorkspaceLine(systemClock), systemClock);
+    expect(places.atWork(ofNamespace('a'))).toEqual({ all: 3, ofWorkspace: 2, ahead: 0, exportsAhead: 0 });
     cache.change(0, begun('a', 1, true));
-    expect([places.atWork('a'), places.atWork('c')]).toEqual([
-      { all: 2, ofWorkspace: 1, ahead: 0 },
-      { all: 2, ofWorkspace: 0, ahead: 0 },
+    expect([places.atWork(ofNamespace('a')), places.atWork(ofNamespace('c'))]).toEqual([
+      { all: 2, ofWorkspace: 1, ahead: 0, exportsAhead: 0 },
+      { all: 2, ofWorkspace: 0, ahead: 0, exportsAhead: 0 },
     ]);
   });
 
@@ -73,16 +78,49 @@ describe('RunPlaces', () => {
         annotations: { 'agentplane.dev/following-runs': '[{"name":"x-1","uid":"u"}]' },
       },
     } as unknown as Job;
-    const places = new RunPlaces(cache, { ...NONE, shared: () => [job] }, new WorkspaceLine(systemClock));
-    expect(places.atWork('a')).toEqual({ all: 1, ofWorkspace: 1, ahead: 0 });
+    const places = new RunPlaces(
+      cache,
+      { ...NONE, shared: () => [job] },
+      new WorkspaceLine(systemClock),
+      systemClock,
+    );
+    expect(places.atWork(ofNamespace('a'))).toEqual({ all: 1, ofWorkspace: 1, ahead: 0, exportsAhead: 0 });
     cache.change(0, between);
-    expect(places.atWork('a')).toEqual({ all: 1, ofWorkspace: 1, ahead: 0 });
+    expect(places.atWork(ofNamespace('a'))).toEqual({ all: 1, ofWorkspace: 1, ahead: 0, exportsAhead: 0 });
+  });
+
+  it('has the exports of a workspace take turns, those with fewer runs at work first', () => {
+    const large = ofNamespace('a', 'large', 'large-2');
+    const small = ofNamespace('a', 'small', 'small-1');
+    const begun = { ...ofNamespace('a', 'large', 'large-1'), status: { attempt: 1 } } as BulkExportRun;
+    const cache = cacheOf([begun]);
+    const places = new RunPlaces(cache, NONE, new WorkspaceLine(systemClock), systemClock);
+    places.wait(small);
+    // it looks last, and was at work first
+    places.wait(large);
+    expect([large, small].map((run) => places.atWork(run).exportsAhead)).toEqual([1, 0]);
+    expect(places.nextOfPlatform()).toEqual([{ namespace: 'a', name: 'small-1' }]);
+    places.begin(small);
+    places.wait(large);
+    expect(places.atWork(large).exportsAhead).toBe(0);
+    expect(places.nextOfPlatform()).toEqual([{ namespace: 'a', name: 'large-2' }]);
+    // another workspace has turns of its own
+    expect(places.atWork(ofNamespace('b', 'small')).exportsAhead).toBe(0);
+  });
+
+  it('keeps no place for an export whose run cannot begin', () => {
+    const [large, small] = [ofNamespace('a', 'large'), ofNamespace('a', 'small')];
+    const cache = cacheOf([{ ...large, status: { attempt: 1 } }]);
+    const places = new RunPlaces(cache, NONE, new WorkspaceLine(systemClock), systemClock);
+    places.wait(small);
+    places.leave(small);
+    expect(places.atWork(large).exportsAhead).toBe(0);
   });
 
   it('reads the runs of an export once for all that ask, until one changes', () => {
     const runs = Array.from({ length: 28 }, (_, n) => aRun(n + 1));
     const cache = cacheOf(runs);
-    const places = new RunPlaces(cache, NONE, new WorkspaceLine(systemClock));
+    const places = new RunPlaces(cache, NONE, new WorkspaceLine(systemClock), systemClock);
     for (const run of runs) places.of(run, EXPORT);
     expect(cache.reads).toBe(1);
     cache.change(0, aRun(1, true));

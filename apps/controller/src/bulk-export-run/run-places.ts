@@ -1,9 +1,18 @@
 import type { Informer } from '#lib/kube';
-import { type BulkExport, type BulkExportRun, keyOf, keyText, type ObjectKey } from '#lib/resources';
+import { type BulkExport, type BulkExportRun, keyOf, keyText, LABEL, type ObjectKey } from '#lib/resources';
+import type { Clock } from '#lib/time';
 import { isFinished } from '../bulk-export/export-phase.js';
 import { runsOfJob, type WorkerJobs } from './worker-jobs.js';
-import type { WorkspaceLine } from './workspace-line.js';
+import { WorkspaceLine } from './workspace-line.js';
 import type { ExportRunWorld } from './world.js';
+
+/** What no namespace is named. */
+const ALL = '/';
+
+/** A run in the line of exports: the export takes the place that a workspace has in the line of workspaces. */
+function turnOf({ metadata: { name }, spec }: BulkExportRun): ObjectKey {
+  return { namespace: spec.exportName, name };
+}
 
 /**
  * The places of runs among the unfinished ones of their export, by day. An export may have thousands, and each asks for
@@ -12,14 +21,17 @@ import type { ExportRunWorld } from './world.js';
 export class RunPlaces {
   /** When the unfinished runs begin, in order, by the uid of their export. */
   readonly #begins = new Map<string, readonly string[]>();
-  /** Runs at work, by namespace. */
+  /** Runs at work, by namespace, and by export as `turnOf` names it. */
   #atWork: ReadonlyMap<string, number> | undefined;
+
+  /** Exports of a namespace whose runs wait for a place of the platform, in turn as workspaces are. */
+  readonly #exportLines = new Map<string, WorkspaceLine>();
 
   constructor(
     private readonly runs: Pick<Informer<BulkExportRun>, 'on' | 'list' | 'ownedBy'>,
     private readonly workerJobs: Pick<WorkerJobs, 'onChange' | 'shared'>,
-    /** Who waits for a place of the platform. */
-    readonly line: WorkspaceLine,
+    private readonly line: WorkspaceLine,
+    private readonly clock: Pick<Clock, 'monotonicMs'>,
   ) {
     workerJobs.onChange(() => (this.#atWork = undefined));
     runs.on(({ object: { metadata } }) => {
@@ -40,22 +52,43 @@ export class RunPlaces {
     return low;
   }
 
+  /** A run has found no place of the platform. */
+  wait(run: BulkExportRun): void {
+    this.line.wait(keyOf(run));
+    this.#exportLine(run).wait(turnOf(run));
+  }
+
+  /** A run waits for no place of the platform, or not for that alone. */
+  leave(run: BulkExportRun): void {
+    this.line.leave(keyOf(run));
+    this.#exportLine(run).leave(turnOf(run));
+  }
+
+  /** A run has begun. */
+  begin({ metadata: { namespace = '' }, spec }: BulkExportRun): void {
+    this.line.begin(namespace);
+    this.#exportLines.get(namespace)?.begin(spec.exportName);
+  }
+
   /** How many runs have begun and not ended, of all exports and of those of the namespace; one for a worker of several. */
-  atWork(namespace: string): ExportRunWorld['atWork'] {
+  atWork(run: BulkExportRun): ExportRunWorld['atWork'] {
+    const { namespace = '' } = run.metadata;
     const counts = (this.#atWork ??= this.#countAtWork());
-    let all = 0;
-    for (const count of counts.values()) all += count;
     return {
-      all,
+      all: counts.get(ALL) ?? 0,
       ofWorkspace: this.#ofWorkspace(namespace),
       ahead: this.line.ahead(namespace, this.#ofWorkspace),
+      exportsAhead: this.#exportLine(run).ahead(run.spec.exportName, this.#ofExport(namespace)),
     };
   }
 
   /** The run that may take a place of the platform that has become free. */
   nextOfPlatform(): readonly ObjectKey[] {
     const first = this.line.first(this.#ofWorkspace);
-    return first ? [first] : [];
+    if (!first) return [];
+    const { namespace = '' } = first;
+    const ofWorkspace = this.#exportLines.get(namespace)?.first(this.#ofExport(namespace));
+    return [ofWorkspace ? { namespace, name: ofWorkspace.name } : first];
   }
 
   readonly #ofWorkspace = (namespace: string): number => {
@@ -63,19 +96,34 @@ export class RunPlaces {
     return counts.get(namespace) ?? 0;
   };
 
+  #ofExport(namespace: string): (exportName: string) => number {
+    const counts = (this.#atWork ??= this.#countAtWork());
+    return (exportName) => counts.get(`${namespace}/${exportName}`) ?? 0;
+  }
+
+  #exportLine({ metadata: { namespace = '' } }: BulkExportRun): WorkspaceLine {
+    const line = this.#exportLines.get(namespace) ?? new WorkspaceLine(this.clock);
+    this.#exportLines.set(namespace, line);
+    return line;
+  }
+
   #countAtWork(): ReadonlyMap<string, number> {
     const counts = new Map<string, number>();
-    const add = (namespace = ''): unknown => counts.set(namespace, (counts.get(namespace) ?? 0) + 1);
+    const add = (namespace = '', exportName = ''): void => {
+      for (const counted of [ALL, namespace, `${namespace}/${exportName}`])
+        counts.set(counted, (counts.get(counted) ?? 0) + 1);
+    };
     const busy = new Set<string>();
     for (const run of this.runs.list()) {
       if ((run.status?.attempt ?? 0) === 0 || isFinished(run)) continue;
       busy.add(keyText(keyOf(run)));
-      add(run.metadata.namespace);
+      add(run.metadata.namespace, run.spec.exportName);
     }
     // between two of its runs, or before the status of the next one says that it has begun
     for (const job of this.workerJobs.shared()) {
       const runs = runsOfJob(job);
-      if (!runs.some((key) => busy.has(keyText(key)))) add(runs[0]?.namespace);
+      if (!runs.some((key) => busy.has(keyText(key))))
+        add(runs[0]?.namespace, job.metadata.labels?.[LABEL.export]);
     }
     return counts;
   }

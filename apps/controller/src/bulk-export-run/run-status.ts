@@ -37,7 +37,9 @@ function queuedText(
     case 'platform': {
       const turn =
         decision.ahead === 0
-          ? 'this workspace is next'
+          ? decision.exportsAhead === 0
+            ? 'this workspace is next'
+            : 'this workspace is next, other exports of it come first'
           : `position ${decision.ahead + 1} of the workspaces that wait`;
       return `queued: the platform has as many export runs at work as it may, or this workspace its share of them; ${turn}`;
     }

@@ -11,7 +11,8 @@ interface Waiting {
 
 /**
  * Workspaces whose runs wait for a place of the platform, in turn: those with fewer runs at work come first, among equal
- * ones the one that was served longest ago. Kept in memory: whoever waits after a restart is in it with its next look.
+ * ones the one that was served longest ago. Exports of one workspace have a line of the same kind, in which the name of
+ * the export is the namespace. Kept in memory: whoever waits after a restart is in it with its next look.
  */
 export class WorkspaceLine {
   readonly #clock: Pick<Clock, 'monotonicMs'>;

@@ -15,6 +15,8 @@ export interface ExportRunWorld {
     readonly ofWorkspace: number;
     /** Other workspaces that wait and whose turn comes first. */
     readonly ahead: number;
+    /** Other exports of the workspace that wait and whose turn comes first. */
+    readonly exportsAhead: number;
   };
   /** The Job of the attempt in work; of the first one also the Job whose worker takes the run after others. */
   readonly job: Job | undefined;
