@@ -142,7 +142,8 @@ export class ExportRunAnswer {
   readonly errors: Readonly<Record<string, string>> | null;
   @Answered(WHOLE, 'Written so far; once the run has ended, those in finished files')
   readonly rows_exported: number;
-  @Answered(NUMBER, 'By the time of the newest row in a finished file; never goes back') readonly percent: number;
+  @Answered(NUMBER, 'By the time of the newest row in a finished file; never goes back')
+  readonly percent: number;
   @Answered(TIME, 'Inclusive') readonly start_time: string;
   @Answered(TIME, 'Exclusive') readonly end_time: string;
   @Answered(TIME) readonly created_at: string;
