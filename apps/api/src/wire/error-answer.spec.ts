@@ -36,7 +36,7 @@ describe('answerOf', () => {
       'secrets "s" is forbidden: User "u" cannot get resource "secrets" in API group "" in the namespace "ws-a"';
     expect(answerOf(new KubeApiError(403, 'Forbidden', said))).toMatchObject({
       status: 503,
-      body: { detail: expect.stringContaining('rights in this workspace') as string },
+      body: { detail: expect.stringContaining('rights in this workspace') as unknown },
       retryAfter: 2,
     });
   });

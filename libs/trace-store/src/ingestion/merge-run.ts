@@ -1,7 +1,7 @@
 import type { Instant } from '#lib/time';
 import { ancestorsIn, buildDottedOrder } from '../wire/dotted-order.js';
 import type { RunChange } from '../wire/run-change.js';
-import { withOwnUsage } from '../usage/own-usage.js';
+import { withOwnUsage } from '../run/own-usage.js';
 import type { RunPayloads, RunRow, RunStatus } from '../run/stored-run.js';
 
 /** What is fixed when a run is first seen, and what its change leaves to be found elsewhere. */

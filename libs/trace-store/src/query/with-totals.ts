@@ -1,7 +1,7 @@
 import { type Connection, textTypes, TimeLimitError, withinLimit } from '#lib/postgres';
 import { FENCE } from '../filter/filter-tables.js';
 import { type KeyTimes, timesOfTraces } from './key-times.js';
-import { isCall, isSummedCall, isSummedCallSql } from '../usage/own-usage.js';
+import { isCall, isSummedCall, isSummedCallSql } from '../run/own-usage.js';
 import type { RunRow } from '../run/stored-run.js';
 
 /** A trace may have any number of runs; an answer does not wait for the sums of one that is too large. */

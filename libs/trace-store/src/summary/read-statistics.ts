@@ -12,7 +12,7 @@ import { type RunStatistics, statisticsOf, type StatisticsWindow, summarize } fr
 import { addSumsRow, type SumsRow } from '../statistics/sums-row.js';
 import { sumRuns } from '../statistics/sum-runs.js';
 import { Sums } from '../statistics/sums.js';
-import { isSummedCallSql } from '../usage/own-usage.js';
+import { isSummedCallSql } from '../run/own-usage.js';
 
 /** Whether the search asks for nothing but projects, a time, roots, and types that are summed. */
 function isSummed(search: RunSearch): boolean {

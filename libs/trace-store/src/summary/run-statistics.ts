@@ -4,7 +4,7 @@ import type { ProjectFeedback } from '../feedback/project-feedback-stats.js';
 import { type Distribution, percentileOf } from '../statistics/distribution.js';
 import type { KeyedSums } from '../statistics/run-statistics-table.js';
 import { eachMeasure, type Measure, Sums, type Total } from '../statistics/sums.js';
-import { isSummedCall } from '../usage/own-usage.js';
+import { isSummedCall } from '../run/own-usage.js';
 
 /** What some runs add up to. */
 export interface RunStatistics {

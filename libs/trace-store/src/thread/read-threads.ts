@@ -5,7 +5,7 @@ import { limitedReadOfAll, type ReadLimit } from '../limited-read.js';
 import { Parameters } from '../query/run-conditions.js';
 import { countThreads, findThreads, rootCondition } from './find-threads.js';
 import type { Thread, ThreadCursor, ThreadPage, ThreadPageOptions, ThreadSearch } from './thread.js';
-import { isSummedCallSql } from '../usage/own-usage.js';
+import { isSummedCallSql } from '../run/own-usage.js';
 
 /** Of a page, all of its statements together: a filter may be met by few roots of the time, and counting goes through all of them. */
 const LIMIT: ReadLimit = {

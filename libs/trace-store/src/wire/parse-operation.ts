@@ -26,7 +26,7 @@ import type { RunOperation } from './run-operation.js';
 import type { RunPayloads } from '../run/stored-run.js';
 import { type ExtraFacts, factsInExtra } from './extra-facts.js';
 import { firstTokenTime, hasFigures, MAX_TOKENS, usageInOutputs, usageOf } from './usage.js';
-import { isSummedCall } from '../usage/own-usage.js';
+import { isSummedCall } from '../run/own-usage.js';
 import { trimmed, validatePayload } from './whole-payload.js';
 
 type Payloads = Partial<Record<PayloadField, Buffer>>;

@@ -1,5 +1,5 @@
-import type { RunRow } from '../run/stored-run.js';
-import { detailsOf } from './usage-details.js';
+import type { RunRow } from './stored-run.js';
+import { detailsOf } from '../usage/usage-details.js';
 
 /** Calls of models: they have tokens and costs of their own. */
 const CALLS: readonly string[] = ['llm', 'embedding'];
