@@ -156,7 +156,10 @@ describe.each(CLIENTS)('a client in %s in the middle of a stream', (language, li
     await done;
     expectNoGap(heard, 2);
   }
-  itOften.each([NO_THREAD])('hears all of the next attempt of a run on %s whose server is killed', expectNext);
+  itOften.each([NO_THREAD])(
+    'hears all of the next attempt of a run on %s whose server is killed',
+    expectNext,
+  );
   itOften.each([THREAD])('hears all of the next attempt of a run on %s whose server is killed', expectNext);
 
   itOften('hears all of a run that ends while its server is drained, at another', async () => {
