@@ -48,11 +48,16 @@ const SUMS = [
   ...['prompt_cost', 'completion_cost', 'total_cost'],
 ];
 
+/** Runs that have tokens of their own. */
+const CALLS = ['llm', 'embedding'];
+
 /** Tokens and costs of a run are its own, else those of the calls of models below it. */
 function sumsOf({ id, run: whole }: RecordedSpan, spans: readonly RecordedSpan[]): Run {
   const parts = [id];
   for (const span of spans) if (span.parent !== undefined && parts.includes(span.parent)) parts.push(span.id);
-  const below = spans.filter((span) => parts.includes(span.id) && span.run['run_type'] === 'llm');
+  const below = spans.filter(
+    (span) => parts.includes(span.id) && CALLS.includes(String(span.run['run_type'])),
+  );
   const runs = whole['total_tokens'] === undefined ? below.map(({ run }) => run) : [whole];
   return Object.fromEntries(
     SUMS.map((name) => {

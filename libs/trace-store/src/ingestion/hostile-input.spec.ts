@@ -215,7 +215,10 @@ describe('a trace store under hostile input', () => {
     ['a cost that is too large', '{"total_cost":1e300}', undefined],
   ])('reads %s', async (_name, usage, totalCost) => {
     const id = randomUUID();
-    await post({ run: runOf(id), fields: { outputs: Buffer.from(`{"usage_metadata":${usage}}`) } });
+    await post({
+      run: runOf(id, { run_type: 'llm' }),
+      fields: { outputs: Buffer.from(`{"usage_metadata":${usage}}`) },
+    });
     expect((await store.runs.get(TENANT, id))?.row).toMatchObject({
       totalCost,
       promptCost: undefined,
