@@ -559,13 +559,6 @@ describe('a series of attempts of one run', () => {
     return true;
   }
 
-  it.each([1, 3])(
-    'has one winner of two attempts, whose older one goes on late with its request %i',
-    async (request) => {
-      expect(await expectOneWinner(request)).toBe(true);
-    },
-  );
-
   itLong('has one winner of two attempts, whose older one goes on late with any request', async () => {
     let request = 1;
     while (await expectOneWinner(request)) request++;

@@ -128,7 +128,9 @@ export class ProtocolReading {
     const end = this.#end;
     this.#end = undefined;
     if (end || !isLost) return end;
-    const [address, params] = this.#lifecycle(run, 'failed', {
+    // a cancelled run has not failed, whatever is kept of it
+    const event = run.status === 'interrupted' ? 'interrupted' : 'failed';
+    const [address, params] = this.#lifecycle(run, event, {
       error: 'The output of this run is no longer kept; read the state of the thread',
     });
     return { ...address, params, seq: lastSequenceOf(run.place), id: `${run.ordinal}-lost` };
