@@ -114,7 +114,7 @@ export interface AnswerText {
   readonly hasMessages: boolean;
   /** Undefined when there is no answer. */
   readonly text: string | undefined;
-  /** Whether the message that the run was given is among them. */
+  /** True where the message that the run was given is among them. */
   readonly hasInput: boolean;
 }
 

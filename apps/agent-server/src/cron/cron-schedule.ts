@@ -25,7 +25,7 @@ function parse(schedule: string, timezone = 'UTC'): Cron {
   return new Cron(schedule, { paused: true, timezone });
 }
 
-/** Whether the hours of a schedule are all that there are. */
+/** Answers whether a schedule names all hours of the day. */
 function isOfEveryHour(schedule: string): boolean {
   if (NICKNAME.test(schedule.trim())) return /hourly/i.test(schedule);
   const hour = schedule.trim().split(/\s+/).at(-4);

@@ -7,8 +7,14 @@ export class WallClock {
   constructor(timeZone: string) {
     const number = 'numeric';
     this.#format = new Intl.DateTimeFormat('en', {
-      ...{ timeZone, hourCycle: 'h23', year: number, month: number, day: number },
-      ...{ hour: number, minute: number, second: number },
+      timeZone,
+      hourCycle: 'h23',
+      year: number,
+      month: number,
+      day: number,
+      hour: number,
+      minute: number,
+      second: number,
     });
   }
 

@@ -48,7 +48,7 @@ interface ListCheckpoints extends CheckpointPlace {
   readonly filter: JsonObject;
 }
 
-/** What channels whose values are stored as changes are made of at a checkpoint. */
+/** Finds the parts of channels that are stored as changes, at a checkpoint. */
 interface DeltaHistory extends CheckpointPlace {
   readonly what: 'delta-history';
   /** Undefined: the newest. */
@@ -75,7 +75,7 @@ export interface FetchedCheckpoint {
   readonly writes: readonly (Part & { readonly taskId: string })[];
 }
 
-/** What was asked for: `tuples` of checkpoints, `parts` of a delta history, oldest first. */
+/** The answer to a request: `tuples` of checkpoints, or `parts` of a delta history, oldest first. */
 export interface Fetched {
   readonly tuples?: readonly FetchedCheckpoint[];
   /** Without a task: the last stored value of the channel. */

@@ -55,7 +55,7 @@ function destinationController(
   };
 }
 
-/** Whether another attempt of a run has failed. */
+/** Answers whether another attempt of a run has failed. */
 function hasFailedAttempt(change: Change<BulkExportRun>): boolean {
   if (change.kind !== 'changed') return false;
   const [before, now] = [change.before, change.object].map(({ status }) => Object.keys(status?.errors ?? {}));

@@ -6,7 +6,7 @@ import { runsOfJob, type WorkerJobs } from './worker-jobs.js';
 import { WorkspaceLine } from './workspace-line.js';
 import type { ExportRunWorld } from './world.js';
 
-/** What no namespace is named. */
+/** A key that is no name of a namespace. */
 const ALL = '/';
 
 /** A run in the line of exports: the export takes the place that a workspace has in the line of workspaces. */

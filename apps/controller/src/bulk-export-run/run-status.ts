@@ -136,7 +136,7 @@ function conditionsOf(world: ExportRunWorld, decision: RunDecision): readonly Co
 }
 
 /**
- * How far the newest row of a finished file has come in the partition, since the rows are not counted beforehand: what an
+ * The place of the newest row of a finished file in the partition, since the rows are not counted beforehand: what an
  * attempt holds that fails is in no bucket. Never goes back.
  */
 function percentOf({ run, progress }: ExportRunWorld, isComplete: boolean): number {

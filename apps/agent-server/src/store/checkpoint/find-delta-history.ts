@@ -35,7 +35,7 @@ const FIND = `WITH RECURSIVE ${ancestorWalk(START, '$4::text[]')}, parts AS (
 SELECT channel, task_id AS "taskId", type, blob AS bytes FROM parts
 ORDER BY depth DESC, task_id COLLATE "C" NULLS FIRST, idx`;
 
-/** What channels are made of, oldest first: the last stored value, if there is one, and all writes since. */
+/** Finds the parts of channels, oldest first: the last stored value, if there is one, and all writes since. */
 export async function findDeltaHistory(
   scope: WorkerScope,
   sql: Sql,
