@@ -13,6 +13,8 @@ const DATA = new Set([
   'POST /runs/batch',
   'POST /runs/multipart',
   'POST /otel/v1/traces',
+  'POST /otel/v1/metrics',
+  'POST /otel/v1/logs',
   'PATCH /runs/{run_id}',
   'POST /feedback',
   'PATCH /feedback/{feedback_id}',

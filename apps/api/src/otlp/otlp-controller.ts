@@ -7,9 +7,12 @@ import { FromCaller } from '../tenancy/caller.js';
 import { FromBody, type SentBody } from '../trace/sent-body.js';
 import { Described } from '../wire/described.js';
 import { Operation } from '../wire/operation.js';
-import { ExportTracesAnswer, ExportTracesRequest } from './otlp-shapes.js';
+import { ExportOthersAnswer, ExportTracesAnswer, ExportTracesRequest } from './otlp-shapes.js';
 import { PROTOBUF, spanEncodingOf } from './span-encoding.js';
 import { SpanIngestion } from './span-ingestion.js';
+
+const TRACES_ALONE =
+  'metrics and logs are not stored here: set OTEL_METRICS_EXPORTER and OTEL_LOGS_EXPORTER to none, or OTEL_EXPORTER_OTLP_TRACES_ENDPOINT instead of OTEL_EXPORTER_OTLP_ENDPOINT';
 
 /** Spans of any OpenTelemetry exporter, on the wire of OTLP/HTTP. */
 @Described(({ ApiTags }) => ApiTags('OpenTelemetry'))
@@ -45,5 +48,26 @@ export class OtlpController {
     }
     if (rejected === 0 && message === '') return {};
     return { partialSuccess: { rejectedSpans: String(rejected), errorMessage: message } };
+  }
+
+  /** An exporter that is set up for all signals would take any refusal for a failure, and repeat it in its log. */
+  @Post(['metrics', 'logs'])
+  @HttpCode(200)
+  @RouteConfig({ rawBody: true, isOtlp: true })
+  @Described(({ ApiConsumes }) => ApiConsumes('application/json', PROTOBUF))
+  @Operation({
+    summary: 'Stores nothing, and says so as a partial success',
+    answer: ExportOthersAnswer,
+  })
+  ignore(
+    @Headers('content-type') contentType: string | undefined,
+    @FromBody('protobuf or JSON') { stream }: SentBody,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): ExportOthersAnswer | Buffer {
+    const encoding = spanEncodingOf(contentType);
+    stream.resume();
+    if (encoding === 'json') return { partialSuccess: { errorMessage: TRACES_ALONE } };
+    void reply.header('content-type', PROTOBUF);
+    return writeExportAnswer(0, TRACES_ALONE);
   }
 }

@@ -15,3 +15,11 @@ export class ExportTracesAnswer {
   @Perhaps(object(() => PartialSuccessAnswer), 'Absent when every span was stored as it came')
   readonly partialSuccess?: PartialSuccessAnswer;
 }
+
+export class IgnoredAnswer {
+  @Answered(TEXT, 'That nothing was stored, and what to set') readonly errorMessage: string;
+}
+
+export class ExportOthersAnswer {
+  @Answered(object(() => IgnoredAnswer), 'Always') readonly partialSuccess: IgnoredAnswer;
+}

@@ -289,6 +289,19 @@ describe('POST of spans', () => {
     } else expect(JSON.parse(answer.bytes.toString())).toMatchObject({ code, message: expect.any(String) });
   });
 
+  it.each(['metrics', 'logs'])('says of %s that they are not stored, and what to set', async (signal) => {
+    for (const path of [`/otel/v1/${signal}`, `/api/v1/otel/v1/${signal}`]) {
+      const json = await send({ resourceMetrics: [] }, { path });
+      expect([json.status, JSON.parse(json.bytes.toString())]).toEqual([
+        200,
+        { partialSuccess: { errorMessage: expect.stringContaining('OTEL_EXPORTER_OTLP_TRACES_ENDPOINT') } },
+      ]);
+      const binary = await send(Buffer.alloc(100_000), { path });
+      expect([binary.status, binary.type]).toEqual([200, PROTOBUF]);
+      expect(binary.bytes.toString()).toContain('OTEL_EXPORTER_OTLP_TRACES_ENDPOINT');
+    }
+  });
+
   it('refuses protobuf elsewhere', async () => {
     expect((await send(Buffer.alloc(3), { path: '/runs/batch' })).status).toBe(415);
   });

@@ -64,6 +64,8 @@ export const ROUTE_SCOPES: Readonly<Record<string, readonly KeyScope[]>> = {
   'POST /runs/batch': WRITE_RUNS,
   'POST /runs/multipart': WRITE_RUNS,
   'POST /otel/v1/traces': WRITE_RUNS,
+  'POST /otel/v1/metrics': WRITE_RUNS,
+  'POST /otel/v1/logs': WRITE_RUNS,
   // a deployment's own key reaches the traces of its own project alone
   'POST /runs/delete': ['workspace', 'deployment'],
   'PATCH /runs/{run_id}': WRITE_RUNS,
