@@ -1,4 +1,4 @@
-import { Controller, Headers, HttpCode, Post, Res } from '@nestjs/common';
+import { applyDecorators, Controller, Headers, HttpCode, Post, Res } from '@nestjs/common';
 import { RouteConfig } from '@nestjs/platform-fastify';
 import type { FastifyReply } from 'fastify';
 import type { Caller } from '#lib/auth';
@@ -11,8 +11,18 @@ import { ExportOthersAnswer, ExportTracesAnswer, ExportTracesRequest } from './o
 import { PROTOBUF, spanEncodingOf } from './span-encoding.js';
 import { SpanIngestion } from './span-ingestion.js';
 
-const TRACES_ALONE =
+const TRACES_ONLY =
   'metrics and logs are not stored here: set OTEL_METRICS_EXPORTER and OTEL_LOGS_EXPORTER to none, or OTEL_EXPORTER_OTLP_TRACES_ENDPOINT instead of OTEL_EXPORTER_OTLP_ENDPOINT';
+
+/** Decorators of a route that takes a signal other than spans. */
+function Ignored(): MethodDecorator {
+  return applyDecorators(
+    HttpCode(200),
+    RouteConfig({ rawBody: true, isOtlp: true }),
+    Described(({ ApiConsumes }) => ApiConsumes('application/json', PROTOBUF)),
+    Operation({ summary: 'Stores nothing, and says so as a partial success', answer: ExportOthersAnswer }),
+  );
+}
 
 /** Spans of any OpenTelemetry exporter, on the wire of OTLP/HTTP. */
 @Described(({ ApiTags }) => ApiTags('OpenTelemetry'))
@@ -50,24 +60,39 @@ export class OtlpController {
     return { partialSuccess: { rejectedSpans: String(rejected), errorMessage: message } };
   }
 
-  /** An exporter that is set up for all signals would take any refusal for a failure, and repeat it in its log. */
-  @Post(['metrics', 'logs'])
-  @HttpCode(200)
-  @RouteConfig({ rawBody: true, isOtlp: true })
-  @Described(({ ApiConsumes }) => ApiConsumes('application/json', PROTOBUF))
-  @Operation({
-    summary: 'Stores nothing, and says so as a partial success',
-    answer: ExportOthersAnswer,
-  })
-  ignore(
+  @Post('metrics')
+  @Ignored()
+  ignoreMetrics(
     @Headers('content-type') contentType: string | undefined,
-    @FromBody('protobuf or JSON') { stream }: SentBody,
+    @FromBody('protobuf or JSON') body: SentBody,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): ExportOthersAnswer | Buffer {
-    const encoding = spanEncodingOf(contentType);
-    stream.resume();
-    if (encoding === 'json') return { partialSuccess: { errorMessage: TRACES_ALONE } };
-    void reply.header('content-type', PROTOBUF);
-    return writeExportAnswer(0, TRACES_ALONE);
+    return ignore(contentType, body, reply);
   }
+
+  @Post('logs')
+  @Ignored()
+  ignoreLogs(
+    @Headers('content-type') contentType: string | undefined,
+    @FromBody('protobuf or JSON') body: SentBody,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): ExportOthersAnswer | Buffer {
+    return ignore(contentType, body, reply);
+  }
+}
+
+/**
+ * Reads the body to its end and answers a partial success. An exporter that is set up for all signals would report any
+ * refusal as a failure, again and again.
+ */
+function ignore(
+  contentType: string | undefined,
+  { stream }: SentBody,
+  reply: FastifyReply,
+): ExportOthersAnswer | Buffer {
+  const encoding = spanEncodingOf(contentType);
+  stream.resume();
+  if (encoding === 'json') return { partialSuccess: { errorMessage: TRACES_ONLY } };
+  void reply.header('content-type', PROTOBUF);
+  return writeExportAnswer(0, TRACES_ONLY);
 }
