@@ -45,7 +45,12 @@ beforeAll(async () => {
 
 afterEach(async () => {
   fault = undefined;
-  for (const worker of workers.splice(0)) if (worker.isRunning) worker.kill('SIGKILL');
+  for (const worker of workers.splice(0)) {
+    if (!worker.isRunning) continue;
+    // a test that hangs leaves what its workers said
+    process.stderr.write(`${JSON.stringify(worker.log)}\n`);
+    worker.kill('SIGKILL');
+  }
   // some tests refuse the abort of uploads
   for (const left of await readdir(uploads())) await rm(join(uploads(), left), { recursive: true });
 });
