@@ -23,7 +23,8 @@ if (!isRoot)
     const folder = join(data, 'node');
     const podsFolder = join(folder, 'pods');
     mkdirSync(podsFolder, { recursive: true, mode: 0o700 });
-    const users = chooseUsers(options, { folder, podsFolder, log });
+    const reservedIn = join(data, 'reserved');
+    const users = chooseUsers({ reservedIn, ...options }, { folder, podsFolder, log });
     const { uid } = users.of(POD, undefined);
     expect(users.problem === undefined).toBe(uid !== 0);
     expect(readdirSync(folder).filter((name) => name.includes('probe'))).toEqual([]);

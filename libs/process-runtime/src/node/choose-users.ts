@@ -5,6 +5,7 @@ import { errorText } from '#lib/errors';
 import type { Logger } from '#lib/telemetry';
 import type { Users } from '../context/node-context.js';
 import { nodeUser } from '../user/pod-user.js';
+import { MACHINE_FOLDER, ReservedUsers } from '../user/reserved-users.js';
 import { closedPart } from './closed-part.js';
 import type { UserRange } from '../user/foreign-ranges.js';
 import { PodUsers } from './pod-users.js';
@@ -19,6 +20,8 @@ export interface UserOptions {
   readonly ranges: readonly UserRange[];
   /** What every pod must be able to read: the programs of this installation. */
   readonly programs: readonly string[];
+  /** Folder in which installations of this machine reserve numbers. Default `/var/lib/agentplane/users`. */
+  readonly reservedIn?: string;
 }
 
 /**
@@ -26,7 +29,7 @@ export interface UserOptions {
  * installation below /root), it runs as root as ever; the log and `problem` say what is in the way.
  */
 export function chooseUsers(
-  { ranges, programs }: UserOptions,
+  { ranges, programs, reservedIn = MACHINE_FOLDER }: UserOptions,
   { folder, podsFolder, log }: { readonly folder: string; readonly podsFolder: string; readonly log: Logger },
 ): Users {
   if (process.platform !== 'linux' || process.getuid?.() !== 0) return asNode();
@@ -55,7 +58,20 @@ export function chooseUsers(
       `users of their own cannot pass ${closed}; install Agentplane and its data folder outside of it`,
     );
   }
-  return new PodUsers(folder, podsFolder, usable);
+  return new PodUsers(folder, podsFolder, usable, reservations(realpathSync(folder), reservedIn, log));
+}
+
+/** Where the machine's folder cannot be written, numbers are kept for this installation alone. */
+function reservations(folder: string, reservedIn: string, log: Logger): ReservedUsers {
+  try {
+    return new ReservedUsers(folder, reservedIn);
+  } catch (error) {
+    log.warn(
+      { folder: reservedIn, error: errorText(error) },
+      'reserving numbers of users on this machine failed; another installation of root may give its pods the same ones',
+    );
+    return new ReservedUsers(folder, join(folder, 'reserved-users'));
+  }
 }
 
 /** Root of a container may lack the right to become others, or know fewer numbers than the machine. */

@@ -13,7 +13,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { findProcess, isRunning } from '#lib/process-identity';
 import { temporaryFolder, testEmbeddedKube, waitFor } from '#lib/testing';
-import { type Pod, SECRETS } from '#lib/resources';
+import { LABEL, type Pod, SECRETS } from '#lib/resources';
 import { mainOf, PodDesk } from '../testdata/pod-desk.js';
 import { findMountProblem } from '../user/mount-script.js';
 import { findTools } from '../user/spawn-request.js';
@@ -75,7 +75,7 @@ if (!isRoot)
   });
   afterAll(() => desk.close());
 
-  it('runs as a user of its namespace, who gets no more rights and owns a home', async () => {
+  it('runs as the user of its namespace where it is of no deployment, who gets no more rights and owns a home', async () => {
     const line =
       'id -u; id -g; id -G; grep NoNewPrivs /proc/self/status; echo x > "$HOME/x" && cat "$HOME/x"';
     const [red, again, blue] = [
@@ -120,6 +120,31 @@ if (!isRoot)
     const text = await desk.shell('blue', line());
     expect(text).toMatch(/Permission denied/);
     expect(text).not.toContain(SECRET);
+  });
+
+  it('cannot read what another deployment of its namespace has', async () => {
+    const of = (deployment: string) => ({ [LABEL.deployment]: deployment });
+    const other = await desk.run(
+      'red',
+      { command: ['sleep', '1000'], env: [{ name: 'OTHER_SECRET', value: SECRET }] },
+      {},
+      of('other'),
+    );
+    await desk.until(other, 'to run', ({ status }) => status?.phase === 'Running');
+    const { pid } = desk.processOf(other);
+    for (const path of [
+      `/proc/${pid}/environ`,
+      `/proc/${pid}/mem`,
+      `${desk.podFolder(other)}/logs/main.log`,
+    ]) {
+      const text = await desk.shell('red', `cat ${path}`, {}, of('curious'));
+      expect(text).toMatch(/Permission denied/);
+      expect(text).not.toContain(SECRET);
+    }
+    expect(await desk.shell('red', `tr '\\0' '\\n' < /proc/${pid}/environ`, {}, of('other'))).toContain(
+      SECRET,
+    );
+    await desk.remove(other);
   });
 
   it('cannot read the token of a service account from a pod without it, in its own namespace', async () => {

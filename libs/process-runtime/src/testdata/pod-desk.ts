@@ -96,10 +96,11 @@ export class PodDesk {
     namespace: string,
     container: Partial<PodContainer> & object,
     spec: Partial<PodSpec> & object = {},
+    labels: Readonly<Record<string, string>> = {},
   ): Promise<Pod> {
     const name = `pod-${++this.#made}`;
     return this.client.create(PODS, {
-      metadata: { namespace, name, labels: { app: name } },
+      metadata: { namespace, name, labels: { ...labels, app: name } },
       spec: {
         nodeName: this.#node?.nodeName ?? '',
         automountServiceAccountToken: false,
@@ -111,9 +112,14 @@ export class PodDesk {
   }
 
   /** A pod that runs a line of shell; resolves when it has ended, with what it left as its termination message. */
-  async shell(namespace: string, line: string, spec: Partial<PodSpec> & object = {}): Promise<string> {
+  async shell(
+    namespace: string,
+    line: string,
+    spec: Partial<PodSpec> & object = {},
+    labels: Readonly<Record<string, string>> = {},
+  ): Promise<string> {
     const command = ['sh', '-c', `exec >"$TERMINATION_MESSAGE_PATH" 2>&1; ${line}`];
-    const pod = await this.run(namespace, { command }, spec);
+    const pod = await this.run(namespace, { command }, spec, labels);
     const over = await this.until(pod, 'to end', (now) => mainOf(now)?.state?.terminated !== undefined);
     await this.remove(pod);
     return mainOf(over)?.state?.terminated?.message?.trim() ?? '';
