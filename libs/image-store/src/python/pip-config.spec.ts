@@ -15,6 +15,11 @@ describe('requireHarmlessConfig', () => {
     'no_binary = :all:',
     '--log = /etc/x',
     'user=yes',
+    'constraint = c.txt',
+    'group = pyproject.toml:dev',
+    'config-settings = a=b',
+    'a-setting-of-later = 1',
+    '\u2028no-binary = x',
   ])('refuses %j', (line) => {
     expect(() => requireHarmlessConfig('pip.conf', `[global]\ntimeout = 60\n[install]\n${line}\n`)).toThrow(
       /^pip\.conf: ".*" is not a setting that an image may give pip/,
