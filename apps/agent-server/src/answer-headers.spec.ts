@@ -85,4 +85,26 @@ describe('CORS', () => {
     ]);
     expect(await ask(choosy, 'GET', 'https://evil.test')).toEqual([null, null, 'origin']);
   });
+
+  it.each<[string, () => ServerProcess, string | undefined, number]>([
+    ['no page', () => choosy, undefined, 200],
+    ['an allowed page', () => choosy, PAGE, 200],
+    ['a page of the server itself', () => choosy, 'own', 200],
+    ['another page', () => choosy, 'https://evil.test', 403],
+    ['a page without an origin', () => choosy, 'null', 403],
+    ['any page where all are allowed', () => server, 'https://evil.test', 200],
+  ])('decides which pages use MCP: %s', async (_, of, origin, status) => {
+    const { url } = of();
+    const answer = await fetch(`${url}/mcp`, {
+      method: 'POST',
+      headers: {
+        accept: 'application/json, text/event-stream',
+        'content-type': 'application/json',
+        ...(origin === undefined ? {} : { origin: origin === 'own' ? url : origin }),
+      },
+      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' }),
+    });
+    expect(answer.status).toBe(status);
+    if (status === 403) expect(await answer.text()).toContain('CORS_ALLOW_ORIGINS');
+  });
 });

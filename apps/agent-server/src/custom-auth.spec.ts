@@ -1,3 +1,6 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { Client } from '@langchain/langgraph-sdk';
 import { openPool, type Pool } from '#lib/postgres';
 import { createLogger } from '#lib/telemetry';
@@ -7,6 +10,10 @@ import { GUARDED_AGENT, GUARDED_PYTHON_AGENT, ServerProcess } from '../testdata/
 const python = process.env['AGENTPLANE_TEST_PYTHON'];
 if (!python)
   process.stderr.write('SKIPPED: handlers in Python: AGENTPLANE_TEST_PYTHON names no interpreter\n');
+
+const NO_USER =
+  'The authentication handler of this agent named no user: "identity" must be a text that is not empty and has no NUL';
+const TENANT = '11111111-1111-4111-8111-111111111111';
 
 /** The same handlers in each language. */
 const AGENTS: readonly (readonly [string, string, Readonly<Record<string, string>>])[] = [
@@ -19,16 +26,28 @@ describe.each(AGENTS)('an agent in %s', (language, folder, env) => {
   const postgres = testPostgres();
   let server: ServerProcess;
   let pool: Pool;
+  // verifies keys as the api does
+  const platform = createServer(({ headers }, response) => {
+    response.statusCode = headers['x-api-key'] === 'good' ? 200 : 401;
+    response.end(JSON.stringify({ tenant_id: TENANT, key_id: 'k1', scope: 'workspace' }));
+  });
 
   beforeAll(async () => {
+    await once(platform.listen(0, '127.0.0.1'), 'listening');
     const { uri } = await postgres.freshDatabase();
-    server = await ServerProcess.start({ uri, folder, env });
+    const keys = {
+      AGENTPLANE_AUTH: 'key',
+      AGENTPLANE_AUTH_URL: `http://127.0.0.1:${(platform.address() as AddressInfo).port}`,
+      AGENTPLANE_TENANT_ID: TENANT,
+    };
+    server = await ServerProcess.start({ uri, folder, env: { ...keys, ...env } });
     pool = openPool({ uri, applicationName: 'test', log: createLogger('test', 'silent') });
   });
 
   afterAll(async () => {
     await pool?.end();
     await server?.stop();
+    platform.close();
   });
 
   function clientOf(token: string | undefined, headers: Record<string, string> = {}): Client {
@@ -69,14 +88,18 @@ describe.each(AGENTS)('an agent in %s', (language, folder, env) => {
       ['an exception with a status of its own', 'teapot', 418, 'I am a teapot'],
       ['an exception whose message is no text', 'wordy', 403, 'Forbidden'],
       ['an error', 'broken', 500, 'The authentication handler of this agent failed; its log has the reason'],
-      [
-        'a user without an identity',
-        'nobody',
-        500,
-        'The authentication handler of this agent failed; its log has the reason',
-      ],
+      ['a user without an identity', 'nobody', 401, NO_USER],
+      ['an empty identity', 'no-subject', 401, NO_USER],
+      ['an identity that is an object', 'odd-subject', 401, NO_USER],
+      ['an identity with NUL', 'nul-subject', 401, NO_USER],
     ])('answers %s with its status and detail', async (_title, token, status, detail) => {
       expect(await judged(token)).toEqual([status, { detail }]);
+    });
+
+    it('lets no user of its own read the metrics, which count the runs of all', async () => {
+      expect((await answer('alice', '/metrics', 'GET')).status).toBe(401);
+      const withKey = await fetch(`${server.url}/metrics`, { headers: { 'x-api-key': 'good' } });
+      expect([withKey.status, await withKey.text()]).toEqual([200, expect.stringContaining('# HELP')]);
     });
 
     it('passes on the headers of its exception', async () => {

@@ -1,4 +1,5 @@
 import { isJsonObject, parseShort, type JsonObject } from '#lib/json';
+import { AuthRefusal } from './auth-refusal.js';
 
 /** Who calls, as graphs and handlers see it; more fields come from the agent's own handler. It is JSON throughout. */
 export interface AuthUser extends JsonObject {
@@ -31,11 +32,12 @@ export const ANONYMOUS: AuthUser = { ...user('anonymous', {}), is_authenticated:
 
 /**
  * The user that an authentication handler answered: an identity, or an object with one.
- * @throws Error saying what is wrong with the answer
+ * @throws AuthRefusal 401 when the answer names no user, for example for a token without a subject
+ * @throws Error that says what else is wrong with the answer
  */
 export function parseUser(answer: unknown): AuthUser {
-  if (typeof answer === 'string' && answer !== '') return user(answer, {});
-  if (!isJsonObject(answer)) throw new Error('it answered neither an identity nor a user');
+  if (isIdentity(answer)) return user(answer, {});
+  if (!isJsonObject(answer)) throw unnamed();
   const text = JSON.stringify(answer);
   if (Buffer.byteLength(text) > MAX_USER_BYTES)
     throw new Error(`its user is larger than ${MAX_USER_BYTES} bytes as JSON`);
@@ -43,8 +45,7 @@ export function parseUser(answer: unknown): AuthUser {
   const { kind, ...others } = parseShort(text, MAX_USER_BYTES) as JsonObject;
   const given: JsonObject = kind === undefined || kind === STUDIO_KIND ? others : { ...others, kind };
   const { identity, permissions, display_name: name, is_authenticated: isAuthenticated } = given;
-  if (typeof identity !== 'string' || identity === '')
-    throw new Error('the "identity" of its user is not a text');
+  if (!isIdentity(identity)) throw unnamed();
   const isList = Array.isArray(permissions) && permissions.every((one) => typeof one === 'string');
   if (permissions !== undefined && permissions !== null && !isList)
     throw new Error('the "permissions" of its user are not a list of texts');
@@ -54,4 +55,16 @@ export function parseUser(answer: unknown): AuthUser {
     is_authenticated: isAuthenticated !== false,
     permissions: isList ? permissions : [],
   };
+}
+
+/** Postgres stores no text with NUL. */
+function isIdentity(value: unknown): value is string {
+  return typeof value === 'string' && value !== '' && !value.includes('\0');
+}
+
+function unnamed(): AuthRefusal {
+  return new AuthRefusal(
+    401,
+    'The authentication handler of this agent named no user: "identity" must be a text that is not empty and has no NUL',
+  );
 }

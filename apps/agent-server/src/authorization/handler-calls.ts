@@ -70,7 +70,7 @@ export class HandlerCalls {
     try {
       return judge(await Promise.race([this.#called(call, abort.signal), late.promise]));
     } catch (error) {
-      throw error instanceof PublicError ? error : this.#refusal(name, error);
+      throw error instanceof PublicError || error instanceof AuthRefusal ? error : this.#refusal(name, error);
     } finally {
       stopTimer();
       this.#end(caller);

@@ -73,8 +73,19 @@ export class Authentication {
     );
   }
 
-  /** The caller of a request that an app of the agent left to the server. */
-  async callerOfPassed(request: FastifyRequest, passed: Passed): Promise<AuthUser | undefined> {
+  /**
+   * The caller of a request for a route of this server.
+   * @param isForKeys whether the route answers keys of the platform alone, where the platform authenticates
+   * @param passed what an app of the agent knows that left the request to the server
+   * @throws as `callerOf`
+   */
+  async callerOfRoute(
+    request: FastifyRequest,
+    { isForKeys, passed }: { readonly isForKeys: boolean; readonly passed: Passed | undefined },
+  ): Promise<AuthUser | undefined> {
+    if (isForKeys && this.parts.verifier !== undefined)
+      return this.#ownerOfKey(request, this.addressOf(request));
+    if (passed === undefined) return this.callerOf(request);
     this.#passed.set(request, passed);
     return passed.caller ?? this.callerOf(request, passed.address);
   }

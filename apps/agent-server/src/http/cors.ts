@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { CorsSettings } from '#lib/graph-configuration';
 
@@ -50,6 +51,22 @@ export function corsPolicyOf(
     maxAgeSeconds: agent?.maxAgeSeconds,
   };
 }
+
+/**
+ * The origin of a page that may not read answers, cut to 200 characters. Undefined for pages of the server's own host, and
+ * for clients that are no pages.
+ */
+export function refusedOrigin(
+  policy: CorsPolicy,
+  { origin, host }: Pick<IncomingHttpHeaders, 'origin' | 'host'>,
+): string | undefined {
+  if (origin === undefined || (URL.canParse(origin) && new URL(origin).host === host)) return undefined;
+  return policy.isAny || policy.admits(origin) ? undefined : origin.slice(0, 200);
+}
+
+/** The end of a refusal of a page, with what to do. */
+export const MAY_NOT_READ =
+  'the origin may not read answers; add it to CORS_ALLOW_ORIGINS of the deployment or http.cors of langgraph.json';
 
 /** Any page, as a key is needed for every answer, and browsers send none by themselves. */
 export const ANY_PAGE = corsPolicyOf(ANY);

@@ -273,9 +273,7 @@ export function buildHttpServer(parts: HttpServerParts): FastifyInstance {
       const again = (): Promise<AuthUser | undefined> => authentication.callerOf(request);
       return toApp(front, request, reply, { address: authentication.addressOf(request), caller, again });
     }
-    request.caller = await (passed
-      ? authentication.callerOfPassed(request, passed)
-      : authentication.callerOf(request));
+    request.caller = await authentication.callerOfRoute(request, { isForKeys: asked === 'key', passed });
     // after authentication: whoever has no key learns nothing of what is served
     if (group !== undefined)
       throw new PublicError('not_found', `Not found: http.disable_${group} of langgraph.json is on`);
@@ -286,7 +284,8 @@ export function buildHttpServer(parts: HttpServerParts): FastifyInstance {
   if (parts.logsHeader) logAnswers(app, parts.logsHeader, log);
   app.addHook('preHandler', async (request: FastifyRequest) => {
     const { access: asked } = request.routeOptions.config;
-    if (asked && asked !== 'open' && asked !== 'any') request.scope = await authorizeRoute(request, asked);
+    if (asked && asked !== 'open' && asked !== 'any' && asked !== 'key')
+      request.scope = await authorizeRoute(request, asked);
   });
 
   app.addHook('onSend', (_request, reply, payload, done) => {

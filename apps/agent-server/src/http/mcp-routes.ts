@@ -30,6 +30,7 @@ import { dropBody } from './body-turns.js';
 import { callerFields } from './caller-fields.js';
 import { AuthRefusal } from '../authorization/auth-refusal.js';
 import { authorize, authorizeRun } from './caller-scope.js';
+import { type CorsPolicy, MAY_NOT_READ, refusedOrigin } from './cors.js';
 import type { StreamParts } from './event-stream.js';
 import { publicErrorOf } from './http-server.js';
 import { access } from './route-access.js';
@@ -38,6 +39,8 @@ import { SlowAnswers } from './slow-answer.js';
 
 export interface McpRouteParts extends StreamParts, ToolParts {
   readonly runs: RunService;
+  /** Pages that may call: the protocol has servers refuse others, whose names may lead to this address. */
+  readonly cors: CorsPolicy;
   /** Version that the server says it has. */
   readonly version: string;
   readonly log: Logger;
@@ -93,6 +96,9 @@ export class McpRoutes {
   async #answer(request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
     const { body } = request;
     try {
+      const refused = refusedOrigin(this.parts.cors, request.headers);
+      if (refused !== undefined)
+        throw new PublicError('forbidden', `MCP refused for pages of ${refused}: ${MAY_NOT_READ}`);
       requireVersion(request);
       if (body === undefined) throw new McpError(CODE.parse, 'The body is empty');
       const message = parseMessage(body);

@@ -14,9 +14,10 @@ export type Access = { [R in keyof Actions]: `${R}:${Actions[R]}` }[keyof Action
 
 /**
  * What a route does. `open` answers anybody, without authentication; `any` answers every authenticated caller, and asks
- * for the scope of each thing that it does by `authorize`.
+ * for the scope of each thing that it does by `authorize`; `key` answers keys of the platform alone, also where a handler
+ * of the agent authenticates.
  */
-export type RouteAccess = Access | 'any' | 'open';
+export type RouteAccess = Access | 'any' | 'key' | 'open';
 
 declare module 'fastify' {
   interface FastifyContextConfig {

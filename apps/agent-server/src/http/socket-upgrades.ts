@@ -1,7 +1,7 @@
 import { ServerResponse, type IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyInstance } from 'fastify';
-import type { CorsPolicy } from './cors.js';
+import { type CorsPolicy, MAY_NOT_READ, refusedOrigin } from './cors.js';
 import { WebSocketServer, type WebSocket } from 'ws';
 
 /** Of one message: a command with its input. */
@@ -95,13 +95,13 @@ interface Problem {
 function judgeOrigin({ headers }: IncomingMessage, cors: CorsPolicy): Problem | undefined {
   const { origin, host } = headers;
   if (origin === undefined || (URL.canParse(origin) && new URL(origin).host === host)) return undefined;
-  const isAdmitted = cors.admits(origin);
-  if (!cors.isAny && !isAdmitted)
+  const refused = refusedOrigin(cors, headers);
+  if (refused !== undefined)
     return {
       status: 403,
-      detail: `WebSocket refused for pages of ${origin.slice(0, 200)}: the origin may not read answers; add it to CORS_ALLOW_ORIGINS of the deployment or http.cors of langgraph.json`,
+      detail: `WebSocket refused for pages of ${refused}: ${MAY_NOT_READ}`,
     };
-  if (cors.allowsCredentials && isAdmitted) return undefined;
+  if (cors.allowsCredentials && cors.admits(origin)) return undefined;
   delete headers.cookie;
   if (/^basic /i.test(headers.authorization ?? '')) delete headers.authorization;
   return undefined;

@@ -52,6 +52,12 @@ async def _special(token: str):
             raise Auth.exceptions.HTTPException(403, {"code": 7})
         case "nobody":
             return {"permissions": []}
+        case "no-subject":
+            return ""
+        case "odd-subject":
+            return {"identity": {"sub": "x"}}
+        case "nul-subject":
+            return {"identity": "a\0b"}
         case "text":
             return "mallory"
         case "poser":
@@ -72,6 +78,7 @@ async def _special(token: str):
 
 
 _OURS = ("hang", "compute", "die", "broken", "expired", "teapot", "wordy", "nobody", "text", "poser", "large", "exact")
+_OURS += ("no-subject", "odd-subject", "nul-subject")
 _OURS += ("rounded-class", "rounded-field", "rounded-other", "too-long")
 
 

@@ -44,6 +44,9 @@ const SPECIAL: Readonly<Record<string, () => unknown>> = {
     throw new HTTPException(403, { message: { code: 7 } as never });
   },
   nobody: () => ({ permissions: [] }),
+  'no-subject': () => '',
+  'odd-subject': () => ({ identity: { sub: 'x' } }),
+  'nul-subject': () => ({ identity: 'a\0b' }),
   text: () => 'mallory',
 };
 

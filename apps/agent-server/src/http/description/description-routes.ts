@@ -6,12 +6,12 @@ import { access } from '../route-access.js';
 import type { ServedRoutes } from './openapi-document.js';
 
 /**
- * Routes by which a server describes itself: its numbers, for whoever may call it (those who reach the internal port need
- * no key), and its routes, which are no secret. What they are made with is loaded by the first request.
+ * Routes by which a server describes itself: its numbers, for a key of the platform (those who reach the internal port need
+ * none): they count the runs of all users. And its routes, which are no secret. What they are made with is loaded by the first request.
  * @param routes those that are served, with what stands before their paths; read at each request
  */
 export function registerDescription(app: FastifyInstance, routes: () => ServedRoutes): void {
-  app.get('/metrics', access('any'), async (request, reply) => {
+  app.get('/metrics', access('key'), async (request, reply) => {
     const { format = 'prometheus' } = queryOf(request);
     if (format !== 'prometheus' && format !== 'json')
       throw new PublicError('bad_request', 'format must be prometheus or json');
