@@ -42,6 +42,11 @@ async function stepsOf(threadId: string): Promise<unknown> {
 const nested = (depth: number): string => `${'['.repeat(depth)}${']'.repeat(depth)}`;
 const RUN = '"assistant_id": "counter", "input": {}';
 
+/** An object with so many members. */
+function members(count: number): string {
+  return `{${Array.from({ length: count }, (_, n) => `"k${n}":${n}`).join()}}`;
+}
+
 describe('a body', () => {
   it.each<[string, string, string, number]>([
     ['nested too deeply', '/runs/wait', `{${RUN}, "metadata": {"a": ${nested(100_000)}}}`, 422],
@@ -63,6 +68,19 @@ describe('a body', () => {
       `{"assistant_id": "counter", "input": {"a": [${'{},'.repeat(1_000_000)}{}]}}`,
       422,
     ],
+    [
+      'with as many members as it may have',
+      '/runs/wait',
+      `{"assistant_id": "counter", "input": {"steps": [${members(49_997)}]}}`,
+      200,
+    ],
+    [
+      'with more members than it may have',
+      '/runs/wait',
+      `{"assistant_id": "counter", "input": {"steps": [${members(49_998)}]}}`,
+      422,
+    ],
+    ['for a thread with as many members of metadata', '/threads', `{"metadata": ${members(50_000)}}`, 422],
     ['with a lone surrogate in its metadata', '/runs/wait', `{${RUN}, "metadata": {"a": "\\ud800"}}`, 200],
     ['with a NUL in a name of its metadata', '/runs/wait', `{${RUN}, "metadata": {"a\\u0000": 1}}`, 422],
     ['with a NUL in a text of its metadata', '/runs/wait', `{${RUN}, "metadata": {"a": "\\u0000"}}`, 200],

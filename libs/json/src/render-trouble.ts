@@ -8,6 +8,8 @@ export function renderTrouble({ kind, isName, path }: JsonTrouble): string {
       return 'is nested too deeply; flatten the value';
     case 'count':
       return 'holds too many values; send fewer, or several of them as one text';
+    case 'members':
+      return 'holds too many members; send fewer, or several of them as one text';
     case 'duplicate':
       return `the name ${name} comes twice in one object; send it once`;
     case 'nul':

@@ -20,6 +20,11 @@ const RULES: JsonRules = {
   maxDepth: MAX_DEPTH,
   /** Some 70 MB once they are parsed, and a text of three: more of the same bytes would take twenty times their length. */
   maxValues: 1_000_000,
+  /**
+   * Some 0.6 CPU seconds of a graph host: the libraries of tracing walk through inputs and outputs twice, in one step, and
+   * all other runs of the host wait. Documents and numbers have few members.
+   */
+  maxMembers: 50_000,
   /** What graphs and the store get, and values to search for: data of callers, kept as JSON has it. */
   payload: new Set([
     ...['input', 'command', 'values', 'context', 'value', 'filter'],
@@ -34,6 +39,7 @@ const RULES: JsonRules = {
 const TYPES: Readonly<Record<JsonTrouble['kind'], string>> = {
   depth: 'too_deep',
   count: 'too_many_values',
+  members: 'too_many_values',
   duplicate: 'duplicate_name',
   nul: 'nul_character',
   surrogate: 'lone_surrogate',
@@ -81,5 +87,7 @@ function wordsOf(trouble: JsonTrouble): string {
   if (trouble.kind === 'depth') return `must not nest deeper than ${MAX_DEPTH} levels`;
   if (trouble.kind === 'count')
     return `must not hold more than ${RULES.maxValues} items and members of lists and objects; send fewer, or several of them as one text`;
+  if (trouble.kind === 'members')
+    return `must not hold more than ${RULES.maxMembers} members of objects; send fewer, or several of them as one text`;
   return renderTrouble(trouble);
 }
