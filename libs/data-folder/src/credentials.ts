@@ -32,8 +32,27 @@ export interface PlatformCredentials {
   readonly metrics: Readonly<Record<string, string>>;
 }
 
+/** Members without which neither the platform nor a client can work; later versions may add others. */
+const NEEDED = ['restUrl', 'apiKey', 'tenantId', 'kubeconfig'] as const;
+const NEEDED_OF_STORE = ['accessKeyId', 'secretAccessKey'] as const;
+
+/**
+ * @returns undefined when the file does not exist
+ * @throws Error that names the file and the first member that is missing
+ */
 export function readCredentials(path: string): PlatformCredentials | undefined {
-  return readJson<PlatformCredentials>(path);
+  const found = readJson<Partial<PlatformCredentials> | null>(path);
+  if (found === undefined) return undefined;
+  const store: Partial<StoreCredentials> = found?.objectStore ?? {};
+  const missing =
+    NEEDED.find((name) => typeof found?.[name] !== 'string') ??
+    NEEDED_OF_STORE.map((name) => [`objectStore.${name}`, store[name]] as const).find(
+      ([, value]) => typeof value !== 'string',
+    )?.[0];
+  if (missing === undefined) return found as PlatformCredentials;
+  throw new Error(
+    `${path} is damaged: ${missing} is missing; restore it from a backup, or remove it: the next start makes new keys`,
+  );
 }
 
 export function writeCredentials(path: string, credentials: PlatformCredentials): void {

@@ -38,7 +38,7 @@ describe('data folder', () => {
   });
 
   function openDataFolderAfterRepair(): void {
-    writeFileSync(join(folder, 'format.json'), '{"version": 1}');
+    writeFileSync(join(folder, 'format.json'), '{"version": 1, "platform": "0.2.0"}');
     openDataFolder(folder).release();
   }
 
@@ -70,11 +70,13 @@ describe('data folder', () => {
     third.release();
   });
 
-  it('takes the first folders, which did not record a version, for older ones', () => {
+  it('refuses folders of versions before 0.2.0, which did not record theirs, and writes nothing', () => {
     writeFileSync(join(folder, 'format.json'), '{"version": 1}');
-    const opened = openDataFolder(folder);
-    expect(opened.upgrade?.cluster).toBe(join(folder, 'backups', 'first', 'postgres'));
-    opened.release();
+    expect(() => openDataFolder(folder)).toThrow(
+      /was made by a version before 0\.2\.0, whose databases cannot be upgraded; name another folder/,
+    );
+    expect(readdirSync(folder)).toEqual(['format.json']);
+    expect(readFileSync(join(folder, 'format.json'), 'utf8')).toBe('{"version": 1}');
   });
 
   it('refuses a folder with other files', () => {

@@ -38,7 +38,7 @@ const TROUBLES: Readonly<Record<string, string>> = {
 
 interface Format {
   readonly version: number;
-  /** The version of Agentplane that last started over the folder; absent in the first folders. */
+  /** The version of Agentplane that last started over the folder; absent in folders of versions before 0.2.0. */
   readonly platform?: string;
 }
 
@@ -150,7 +150,11 @@ function checkFormat(paths: DataPaths): Upgrade | undefined {
       `the data folder ${root} has format ${format.version}, and this program supports ${FORMAT_VERSION}; start it with a newer version of Agentplane`,
     );
   const { platform } = format;
-  if (platform !== undefined && isNewer(platform, PLATFORM_VERSION))
+  if (platform === undefined)
+    throw new Error(
+      `the data folder ${root} was made by a version before 0.2.0, whose databases cannot be upgraded; name another folder with --data DIR, or start this one with the version that made it`,
+    );
+  if (isNewer(platform, PLATFORM_VERSION))
     throw new Error(
       `the data folder ${root} was last used by Agentplane ${platform}, and this is ${PLATFORM_VERSION}; start it with ${platform} or newer, or restore a copy from before`,
     );

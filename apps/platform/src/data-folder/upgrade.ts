@@ -13,9 +13,9 @@ export interface Upgrade {
 /** What a start may change beside the databases. Objects, images and logs are only ever added to. */
 const FILES = ['format.json', 'credentials.json', 'ports.json', 'kubeconfig', 'secrets', 'kube'];
 
-/** @param version that was here before; undefined: the first ones, which did not record theirs */
-export function upgradeFrom({ root }: DataPaths, version: string | undefined): Upgrade {
-  const copy = join(root, 'backups', version ?? 'first');
+/** @param version that was here before */
+export function upgradeFrom({ root }: DataPaths, version: string): Upgrade {
+  const copy = join(root, 'backups', version);
   return {
     cluster: join(copy, 'postgres'),
     copyFiles() {
