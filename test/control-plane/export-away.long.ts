@@ -50,7 +50,10 @@ describe('an export without its API server', () => {
       expect(running).toHaveLength(1);
       const cancel = { status: 'Cancelled' };
       const refused = await exports.rest<{ detail: string }>(`/${running[0]?.id}`, 'PATCH', {}, cancel);
-      expect([refused.status, refused.body.detail]).toEqual([503, 'Temporarily unavailable, try again']);
+      expect([refused.status, refused.body.detail]).toEqual([
+        503,
+        'The Kubernetes API is unavailable, try again',
+      ]);
       // a controller that cannot renew its lease ends, and is started again by whatever started it
       await waitFor(
         () => {

@@ -104,7 +104,7 @@ export async function openApplication(
   answerNotBuilt(server);
   answerStatuses(server);
   const refuseOtherMethods = watchMethods(server);
-  application.useGlobalFilters(new ErrorFilter(log));
+  application.useGlobalFilters(new ErrorFilter(log, parts.clock));
   application.useGlobalGuards(new QueryGuard());
   application.useGlobalPipes(new RequestPipe());
   return {

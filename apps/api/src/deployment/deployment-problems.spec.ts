@@ -208,6 +208,13 @@ describe('a request for a deployment', () => {
     }
   });
 
+  it.each(['x\ny', '$(id)', '--help', '../../etc', 'a b'])('refuses the image %j', async (name) => {
+    const sent = deploymentBody({ source_revision_config: { image_uri: name } });
+    expect(problemsIn(await tenant.call('POST', '/v2/deployments', sent))).toEqual([
+      'body.source_revision_config.image_uri string_pattern_mismatch',
+    ]);
+  });
+
   it('refuses a stream as a body and serves the next request', async () => {
     const boundary = { 'content-type': 'multipart/form-data; boundary=x' };
     const sent = '--x\r\ncontent-disposition: form-data; name="name"\r\n\r\na\r\n--x--\r\n';

@@ -3,6 +3,8 @@ import { DNS_LABEL, ResourceSpecRequest } from './resource-spec-request.js';
 
 const SOURCES = ['git_host', 'external_image', 'internal_image'] as const;
 const URL_LIKE = /^https?:\/\/[^ ]+$/;
+/** As `imageUri` of the custom resource. */
+const IMAGE_REFERENCE = /^[A-Za-z0-9][A-Za-z0-9._:/@+-]*$/;
 /** What Kubernetes allows as a key of a Secret and a shell as a variable. */
 const SECRET_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
@@ -78,7 +80,8 @@ export class SourceRevisionConfigRequest {
   @Text({
     minLength: 1,
     maxLength: 1024,
-    isUnicode: true,
+    pattern: IMAGE_REFERENCE,
+    patternText: 'String should be the reference of an image: letters, digits and . _ - + : / @',
     about: 'Image; for internal_image its name in the image store',
   })
   image_uri?: string | null;

@@ -17,7 +17,11 @@ describe('answerOf', () => {
     const pool = openPool({ uri: 'postgres://user@127.0.0.1:1/none', applicationName: 'test', log });
     const error: unknown = await pool.query('SELECT 1').catch((thrown: unknown) => thrown);
     await pool.end();
-    expect(answerOf(error)).toMatchObject({ status: 503, retryAfter: 2 });
+    expect(answerOf(error)).toMatchObject({
+      status: 503,
+      body: { detail: 'The database is unavailable, try again' },
+      retryAfter: 2,
+    });
   });
 
   it.each([

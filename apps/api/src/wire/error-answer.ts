@@ -25,11 +25,17 @@ export interface ErrorAnswer {
 }
 
 const INTERNAL: ErrorAnswer = { status: 500, body: { detail: 'Internal Server Error' }, isOurs: true };
-const UNAVAILABLE: ErrorAnswer = {
-  status: 503,
-  body: { detail: 'Temporarily unavailable, try again' },
-  retryAfter: 2,
-  isOurs: true,
+function unavailable(dependency: string): ErrorAnswer {
+  const detail = `${dependency} is unavailable, try again`;
+  return { status: 503, body: { detail }, retryAfter: 2, isOurs: true };
+}
+
+export const DATABASE_UNAVAILABLE = unavailable('The database');
+const KUBERNETES_UNAVAILABLE = unavailable('The Kubernetes API');
+/** It met another transaction; nothing of it was performed. */
+const OVERTAKEN: ErrorAnswer = {
+  ...DATABASE_UNAVAILABLE,
+  body: { detail: 'Another request changed the same rows at the same time, try again' },
 };
 
 /** The controller gives them in each workspace; that takes a moment in a new one, and after an upgrade. */
@@ -40,7 +46,7 @@ const RIGHTS_MISSING: ErrorAnswer = {
   isOurs: true,
 };
 
-const STORAGE_FULL: ErrorAnswer = {
+export const STORAGE_FULL: ErrorAnswer = {
   status: 507,
   body: { detail: 'storing the request failed: no space left on the disk of the store; free some and retry' },
   retryAfter: 10,
@@ -52,7 +58,7 @@ function plain(status: number, detail: string): ErrorAnswer {
 }
 
 function ofKube(error: KubeApiError): ErrorAnswer {
-  if (error.code === 429 || error.code >= 500) return UNAVAILABLE;
+  if (error.code === 429 || error.code >= 500) return KUBERNETES_UNAVAILABLE;
   if (isQuotaExceeded(error)) return plain(403, error.message);
   if (isRightMissing(error)) return RIGHTS_MISSING;
   if (isInvalid(error)) return { status: 422, body: { detail: problemsOfInvalid(error) }, isOurs: false };
@@ -79,8 +85,9 @@ function ofDatabase(error: Error): ErrorAnswer | undefined {
   if (isStorageFull(thrown) || ('code' in error && error.code === 'ENOSPC')) return STORAGE_FULL;
   switch (postgresTrouble(thrown)) {
     case 'unavailable':
+      return DATABASE_UNAVAILABLE;
     case 'conflict':
-      return UNAVAILABLE;
+      return OVERTAKEN;
     case 'refused':
     case undefined:
       return undefined;
@@ -99,7 +106,7 @@ export function answerOf(error: unknown): ErrorAnswer {
         : {}),
     };
   if (error instanceof KubeApiError) return ofKube(error);
-  if (error instanceof KubeUnreachableError) return UNAVAILABLE;
+  if (error instanceof KubeUnreachableError) return KUBERNETES_UNAVAILABLE;
   if (error instanceof JsonSyntaxError)
     return {
       status: 422,
