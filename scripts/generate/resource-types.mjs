@@ -1,4 +1,5 @@
 import { kebab } from './kebab.mjs';
+import { isOfPod } from './schema-table.mjs';
 
 // The types of the resources (libs/resources/src/generated/), from crds/. Schemas with a `title` become types of their
 // own, shared by all kinds; two schemas with one title must be equal.
@@ -14,6 +15,10 @@ let used = new Set();
 
 function typeOf(schema, indent) {
   if (schema.title) return titled(schema);
+  if (isOfPod(schema))
+    return schema.type === 'array'
+      ? 'readonly Readonly<Record<string, unknown>>[]'
+      : 'Readonly<Record<string, unknown>>';
   if (schema.enum) return schema.enum.map((word) => `'${word}'`).join(' | ');
   switch (schema.type) {
     case 'string':
@@ -28,7 +33,6 @@ function typeOf(schema, indent) {
       return `readonly ${item.includes(' ') ? `(${item})` : item}[]`;
     }
     case 'object':
-      if (schema['x-kubernetes-preserve-unknown-fields']) return 'Readonly<Record<string, unknown>>';
       if (schema.additionalProperties)
         return `Readonly<Record<string, ${typeOf(schema.additionalProperties, indent)}>>`;
       return `{\n${fields(schema, `${indent}  `)}${indent}}`;

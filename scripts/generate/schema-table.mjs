@@ -34,6 +34,12 @@ function limits(schema) {
   ];
 }
 
+/** Fields that are a pod's own have no descriptions: those of Kubernetes hold. */
+export function isOfPod({ properties, items, description }) {
+  const fields = Object.values(properties ?? items?.properties ?? {});
+  return description !== undefined && fields.length > 0 && fields.every((field) => !field.description);
+}
+
 /** A shape with few plain fields is shown where it is used. */
 function isSmall(schema) {
   const fields = Object.values(schema.properties ?? {});
@@ -115,6 +121,7 @@ export class SchemaTables {
         messages: [],
         about: field.description ?? '',
       });
+      if (isOfPod(field)) continue;
       if (!shape && field.properties) this.#collect(field, `${path}.`, rows, others, true);
       if (!shape && field.items?.properties) this.#collect(field.items, `${path}[].`, rows, others, true);
     }
@@ -138,8 +145,8 @@ export class SchemaTables {
   }
 
   #type(field) {
+    if (isOfPod(field)) return field.type === 'array' ? 'list, as in a pod' : 'object, as in a pod';
     if (field.type === 'array') return `list of ${this.#type(field.items)}`;
-    if (field['x-kubernetes-preserve-unknown-fields']) return 'object, free';
     if (typeof field.additionalProperties === 'object')
       return `map to ${this.#type(field.additionalProperties)}`;
     if (this.#linkedShape(field)) return this.#link(field);

@@ -2,7 +2,8 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 import { testApi } from '../../libs/embedded-kube/src/testdata/test-api.js';
-import { isJsonObject } from '#lib/json';
+import { isJsonObject, listAt, recordAt } from '#lib/json';
+import { builtinKinds, compileSchema } from '#lib/kube-semantics';
 import { KubeClient, loadKubeConnection } from '#lib/kube';
 import {
   type AgentDeployment,
@@ -21,6 +22,8 @@ const DEFINITION: unknown = parse(
   readFileSync(join(repository, 'crds/agentplane.dev_agentdeployments.yaml'), 'utf8'),
 );
 if (!hasRealKubernetes) leaveOut('a real API server');
+
+type SchemaNode = ReturnType<typeof compileSchema>['root'];
 
 /** The messages of all rules in a schema. */
 function messagesIn(schema: unknown): readonly string[] {
@@ -45,6 +48,36 @@ describe('the table of refused deployments', () => {
   it('gives each rule a row', () => {
     const rows = [...MANIFESTS, ...CHANGES].map(({ message }) => message);
     expect([...new Set(messagesIn(DEFINITION))].filter((message) => !rows.includes(message))).toEqual([]);
+  });
+});
+
+/** Paths of all fields below a schema, with their types; parts of a union count as text. */
+function fieldsOf(node: SchemaNode | undefined, path: string): readonly string[] {
+  if (node === undefined) return [];
+  if (node.items) return fieldsOf(node.items, `${path}[]`);
+  if (node.propertyNames.length === 0) return [`${path}: ${node.type || 'string'}`];
+  return node.propertyNames.flatMap((name) => fieldsOf(node.property(name), `${path}.${name}`));
+}
+
+describe("the definition of a pod's parts", () => {
+  const pod = builtinKinds.find(({ kind }) => kind === 'Pod')?.schema.root.property('spec');
+  const [version] = listAt(DEFINITION, 'spec', 'versions');
+  const spec = compileSchema(recordAt(version, 'schema', 'openAPIV3Schema')).root.property('spec');
+  const resources = spec?.property('sourceConfig')?.property('resourceSpec');
+
+  it.each([
+    ...['configMap', 'secret', 'emptyDir', 'persistentVolumeClaim'].map((name) => ['volumes', name]),
+    ...['nfs', 'projected', 'downwardAPI', 'csi'].map((name) => ['volumes', name]),
+    ...['env', 'envFrom', 'securityContext', 'volumeMounts'].flatMap((name) => [
+      ['initContainers', name],
+      ['sidecars', name],
+    ]),
+  ])('has the fields of Kubernetes in %s.%s', (list, name) => {
+    const ours = resources?.property(list)?.items?.property(name);
+    const theirs = pod?.property(list === 'sidecars' ? 'containers' : list)?.items?.property(name);
+    const known = fieldsOf(theirs, name).filter((path) => !path.includes('recursiveReadOnly'));
+    expect(known.length).toBeGreaterThan(0);
+    expect(fieldsOf(ours, name).toSorted()).toEqual(known.toSorted());
   });
 });
 
@@ -74,7 +107,7 @@ describe.each(HOMES.filter(({ isThere }) => isThere))('the $home API server', ({
 
   it.each(MANIFESTS)('refuses $what', async ({ what, name = 'a', spec, accepted, message }) => {
     const made = (of: object) =>
-      outcome(client.create(RESOURCES.AgentDeployment, draft(name, of), { dryRun: true }));
+      outcome(client.create(RESOURCES.AgentDeployment, draft(name, of), { dryRun: true, isStrict: true }));
     const answer = await made(spec);
     expect(answer).toContain(message);
     answers[home].set(what, answer);

@@ -32,6 +32,22 @@ const git = (sourceConfig: object = {}, sourceRevisionConfig: object = {}) => ({
 const sized = (resourceSpec: object) => image({ resourceSpec });
 const container = (more: object, name = 'beside') => ({ name, image: 'example.org/beside:1', ...more });
 
+const volume = (source: object) => ({ volumes: [{ name: 'a', ...source }] });
+const mounts = (...mounted: object[]) => ({
+  volumes: [{ name: 'a', emptyDir: {} }],
+  volumeMounts: mounted.map((each) => ({ name: 'a', ...each })),
+});
+const beside = (more: object) => ({ sidecars: [container(more)] });
+
+/** A resource spec that Kubernetes would refuse as a pod. */
+function malformed(
+  what: string,
+  resourceSpec: object,
+  { accepted, message }: { readonly accepted: object; readonly message: string },
+): RefusedManifest {
+  return { what, spec: sized(resourceSpec), accepted: sized(accepted), message };
+}
+
 /** A source config that only deployments from git may have. */
 function onlyGit(field: string, value: unknown): RefusedManifest {
   return {
@@ -195,6 +211,121 @@ export const MANIFESTS: readonly RefusedManifest[] = [
     }),
     message: 'every volumeMount must name one of the volumes',
   },
+  ...['sidecars', 'initContainers'].map((list) => ({
+    what: `a mount of no volume in ${list}`,
+    spec: sized({ [list]: [container({ volumeMounts: [{ name: 'a', mountPath: '/a' }] })] }),
+    accepted: sized({
+      volumes: [{ name: 'a', emptyDir: {} }],
+      [list]: [container({ volumeMounts: [{ name: 'a', mountPath: '/a' }] })],
+    }),
+    message: 'every volumeMount must name one of the volumes',
+  })),
+  malformed('a field that a volume does not have', volume({ configMap: { nam: 'x' } }), {
+    accepted: volume({ configMap: { name: 'x' } }),
+    message: 'unknown field "spec.sourceConfig.resourceSpec.volumes[0].configMap.nam"',
+  }),
+  malformed('a ConfigMap without a name', volume({ configMap: {} }), {
+    accepted: volume({ configMap: { name: 'x', items: [{ key: 'k', path: 'p', mode: 256 }] } }),
+    message: 'spec.sourceConfig.resourceSpec.volumes[0].configMap.name: Required value',
+  }),
+  malformed('a volume of two kinds', volume({ emptyDir: {}, secret: { secretName: 'x' } }), {
+    accepted: volume({ secret: { secretName: 'x' } }),
+    message: 'may not specify more than 1 volume type',
+  }),
+  malformed('a volume of no kind', volume({}), {
+    accepted: volume({ emptyDir: { sizeLimit: '1Gi' } }),
+    message: 'must specify a volume type',
+  }),
+  malformed('a size that is no quantity', volume({ emptyDir: { sizeLimit: 'much' } }), {
+    accepted: volume({ emptyDir: { sizeLimit: 1024 } }),
+    message: 'resourceSpec.volumes[0].emptyDir.sizeLimit: Invalid value: "much"',
+  }),
+  malformed('two mounts at one path', mounts({ mountPath: '/a' }, { mountPath: '/a' }), {
+    accepted: mounts({ mountPath: '/a' }, { mountPath: '/b' }),
+    message: 'resourceSpec.volumeMounts[1]: Duplicate value',
+  }),
+  malformed('a mount with two paths', mounts({ mountPath: '/a', subPath: 'b', subPathExpr: '$(C)' }), {
+    accepted: mounts({ mountPath: '/a', subPath: 'b' }),
+    message: 'subPathExpr and subPath are mutually exclusive',
+  }),
+  malformed('a security context with a typo', beside({ securityContext: { privilegedd: true } }), {
+    accepted: beside({ securityContext: { runAsUser: 5, capabilities: { drop: ['ALL'] } } }),
+    message: 'unknown field "spec.sourceConfig.resourceSpec.sidecars[0].securityContext.privilegedd"',
+  }),
+  malformed('a variable from nothing', beside({ env: [{ name: 'A', valueFrom: {} }] }), {
+    accepted: beside({ env: [{ name: 'A', valueFrom: { fieldRef: { fieldPath: 'metadata.name' } } }] }),
+    message: 'must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef` or `secretKeyRef`',
+  }),
+  malformed('variables from nothing', beside({ envFrom: [{ prefix: 'A' }] }), {
+    accepted: beside({ envFrom: [{ prefix: 'A', secretRef: { name: 'x' } }] }),
+    message: 'must specify one of: `configMapRef` or `secretRef`',
+  }),
+  malformed(
+    'variables from two objects',
+    beside({ envFrom: [{ configMapRef: { name: 'x' }, secretRef: { name: 'x' } }] }),
+    {
+      accepted: beside({ envFrom: [{ configMapRef: { name: 'x' } }, { secretRef: { name: 'x' } }] }),
+      message: 'may not have more than one field specified at a time',
+    },
+  ),
+  malformed('an amount that is no quantity', beside({ resources: { limits: { cpu: 'two' } } }), {
+    accepted: beside({ resources: { limits: { cpu: '2', memory: '64Mi', 'example.com/gpu': '1' } } }),
+    message: 'sidecars[0].resources.limits.cpu: Invalid value: "two"',
+  }),
+  malformed(
+    'a request above its limit',
+    beside({ resources: { requests: { cpu: '1500m' }, limits: { cpu: '1' } } }),
+    {
+      accepted: beside({ resources: { requests: { cpu: '1000m' }, limits: { cpu: '1' } } }),
+      message: 'requests must be less than or equal to limits',
+    },
+  ),
+  malformed('a resource that no container has', beside({ resources: { limits: { cpus: '1' } } }), {
+    accepted: beside({ resources: { limits: { 'ephemeral-storage': '1Gi' } } }),
+    message: 'must be a standard resource for containers',
+  }),
+  malformed(
+    'one name in two lists of containers',
+    { initContainers: [container({}, 'a')], sidecars: [container({}, 'a')] },
+    {
+      accepted: { initContainers: [container({}, 'a')], sidecars: [container({}, 'b')] },
+      message: 'a container of sidecars must not have the name of one of initContainers',
+    },
+  ),
+  ...['labels', 'annotations'].map((field) =>
+    malformed(
+      `a key of ${field} that is no name`,
+      { [field]: { 'no name': 'x' } },
+      {
+        accepted: { [field]: { 'example.com/team': 'x' } },
+        message: 'must have qualified names, such as example.com/team, as keys',
+      },
+    ),
+  ),
+  malformed(
+    'a label that is no value',
+    { labels: { team: 'no value' } },
+    {
+      accepted: { labels: { team: 'a_value', other: '' } },
+      message: 'resourceSpec.labels.team: Invalid value: "no value"',
+    },
+  ),
+  malformed(
+    'a request of the queue that is above its limit',
+    { cpu: 2, queueCpuLimit: 1 },
+    {
+      accepted: { cpu: 2, queueCpu: 1, queueCpuLimit: 1 },
+      message: 'cpu must not be greater than queueCpuLimit while queueCpu is unset',
+    },
+  ),
+  malformed(
+    'memory of the queue that is above its limit',
+    { memoryMb: 2, queueMemoryLimitMb: 1 },
+    {
+      accepted: { memoryMb: 2, queueMemoryMb: 1, queueMemoryLimitMb: 1 },
+      message: 'memoryMb must not be greater than queueMemoryLimitMb while queueMemoryMb is unset',
+    },
+  ),
   onFailure('sidecars'),
   onFailure('initContainers'),
   namedAgent('sidecars'),

@@ -130,6 +130,65 @@ describe('a request for a deployment', () => {
     expect((await api.client.list(SECRETS, { namespace: tenant.namespace })).items).toHaveLength(before);
   });
 
+  const pod = 'body.source_config.resource_spec.';
+
+  it.each<[string, object, string]>([
+    [
+      'a typo in a volume',
+      { volumes: [{ name: 'a', configMap: { nam: 'x' } }] },
+      'volumes.0.configMap.nam: unknown field',
+    ],
+    [
+      'a typo in a security context',
+      { sidecars: [container({ securityContext: { privilegedd: true } })] },
+      'sidecars.0.securityContext.privilegedd: unknown field',
+    ],
+    [
+      'a variable of an unknown kind',
+      { sidecars: [container({ env: [{ name: 'A', valueFrom: { fooRef: {} } }] })] },
+      'sidecars.0.env.0.valueFrom.fooRef: unknown field',
+    ],
+    [
+      'two mounts at one path',
+      {
+        volumes: [{ name: 'a', emptyDir: {} }],
+        volume_mounts: [
+          { name: 'a', mountPath: '/a' },
+          { name: 'a', mountPath: '/a' },
+        ],
+      },
+      'volume_mounts.1: Duplicate value: {"mountPath":"/a"}',
+    ],
+    [
+      'a ConfigMap without a name',
+      { volumes: [{ name: 'a', configMap: {} }] },
+      'volumes.0.configMap.name: Required value',
+    ],
+    ['a key of a label that is no name', { labels: { 'no name': 'x' } }, 'labels: must have qualified names'],
+    [
+      'a quantity that is none',
+      { sidecars: [container({ resources: { limits: { cpu: 'two' } } })] },
+      'sidecars.0.resources.limits.cpu: Invalid value: "two"',
+    ],
+    [
+      'a request of the queue above its limit',
+      { cpu: 2, queue_cpu_limit: 1 },
+      'cpu: cpu must not be greater than queueCpuLimit while queueCpu is unset',
+    ],
+  ])('refuses %s when it is made and when it is changed', async (_what, resource_spec, problem) => {
+    const change = { source_config: { resource_spec } };
+    const made = await tenant.call('POST', '/v2/deployments', deploymentBody());
+    for (const answer of [
+      await tenant.call('POST', '/v2/deployments', deploymentBody(change)),
+      await tenant.call('PATCH', `/v2/deployments/${made.json.id}`, change),
+    ]) {
+      const told = answer.json.detail.map(
+        (one: { loc: string[]; msg: string }) => `${one.loc.join('.')}: ${one.msg}`,
+      );
+      expect([answer.status, told]).toEqual([422, [expect.stringContaining(`${pod}${problem}`)]]);
+    }
+  });
+
   it('refuses containers that are restarted on failure only', async () => {
     const of = (restartPolicy: string) =>
       deploymentBody({

@@ -64,11 +64,11 @@ export class ResourceHome<T extends KubeObject> {
 
   /** Judges a draft by all rules of the API server without writing it. */
   async dryRun(draft: Draft<NoInfer<T>>): Promise<void> {
-    await this.#client.create(this.#ref, draft, { dryRun: true });
+    await this.#client.create(this.#ref, draft, { dryRun: true, isStrict: true });
   }
 
   async create(draft: Draft<NoInfer<T>>): Promise<T> {
-    return this.#seen(await this.#client.create(this.#ref, draft));
+    return this.#seen(await this.#client.create(this.#ref, draft, { isStrict: true }));
   }
 
   /** As the API server has it at this moment, which the informer may not have seen yet. @throws when it does not exist */
@@ -81,7 +81,7 @@ export class ResourceHome<T extends KubeObject> {
     for (let attempt = 1; ; attempt++) {
       const object = await this.#client.get(this.#ref, key);
       try {
-        return await this.#seen(await this.#client.replace(this.#ref, change(object)));
+        return await this.#seen(await this.#client.replace(this.#ref, change(object), { isStrict: true }));
       } catch (error) {
         if (!isConflict(error) || attempt === ATTEMPTS) throw error;
         const { clock, random } = this.#pause;

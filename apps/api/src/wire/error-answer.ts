@@ -12,7 +12,7 @@ import {
   KubeUnreachableError,
 } from '#lib/kube';
 import { isStorageFull, postgresTrouble } from '#lib/postgres';
-import { problemsOfInvalid } from './kube-problems.js';
+import { problemsOfInvalid, unknownFieldProblems } from './kube-problems.js';
 
 /** An error as its caller sees it. */
 export interface ErrorAnswer {
@@ -62,6 +62,8 @@ function ofKube(error: KubeApiError): ErrorAnswer {
   if (isQuotaExceeded(error)) return plain(403, error.message);
   if (isRightMissing(error)) return RIGHTS_MISSING;
   if (isInvalid(error)) return { status: 422, body: { detail: problemsOfInvalid(error) }, isOurs: false };
+  const unknown = unknownFieldProblems(error);
+  if (unknown.length > 0) return { status: 422, body: { detail: unknown }, isOurs: false };
   if (isNotFound(error)) return plain(404, 'Not Found');
   if (isAlreadyExists(error)) return plain(409, 'A resource with this name already exists');
   if (isConflict(error))

@@ -13,20 +13,35 @@ const WIRE_NAMES: ReadonlyMap<string, string> = new Map([
   ['type', 'destination_type'],
 ]);
 
+/** Parts of a pod in a resource spec, whose fields have the names of Kubernetes on the wire too. */
+const POD_PARTS: ReadonlySet<string> = new Set([
+  'annotations',
+  'initContainers',
+  'labels',
+  'sidecars',
+  'volumeMounts',
+  'volumes',
+]);
+
 function segments(path: string): (string | number)[] {
-  return path
-    .split(/[.[\]]/)
-    .filter((segment) => segment !== '')
-    .map((segment) =>
-      /^\d+$/.test(segment) ? Number(segment) : (WIRE_NAMES.get(segment) ?? snake(segment)),
-    );
+  const names = path.split(/[.[\]]/).filter((segment) => segment !== '');
+  const podPart = names.indexOf('resourceSpec') + 1;
+  const isOfPod = podPart > 0 && POD_PARTS.has(names[podPart] ?? '');
+  return names.map((segment, index) => {
+    if (/^\d+$/.test(segment)) return Number(segment);
+    return isOfPod && index > podPart ? segment : (WIRE_NAMES.get(segment) ?? snake(segment));
+  });
 }
 
 /** `sourceConfig.repoUrl is only for …`: a rule over several fields names the field in its message. */
 const NAMED = /^((?:[a-z][A-Za-z0-9]*)(?:\.[a-z][A-Za-z0-9]*)*) (?=is |must |cannot )/;
 
+function withoutSpec(field: string): string {
+  return field.replace(/^spec\.?/, '').replace(/^<nil>$/, '');
+}
+
 function problem(cause: KubeErrorCause): FieldProblem {
-  const field = (cause.field ?? '').replace(/^spec\.?/, '').replace(/^<nil>$/, '');
+  const field = withoutSpec(cause.field ?? '');
   // `Invalid value: "object": sourceConfig.repoUrl is only for …`
   const message = (cause.message ?? 'is not valid').replace(/^Invalid value: ("object"|\{.*?\}): /s, '');
   const named = NAMED.exec(message);
@@ -42,7 +57,21 @@ function problem(cause: KubeErrorCause): FieldProblem {
 
 /** What the API server found wrong with a resource, in the shape and names of the wire. */
 export function problemsOfInvalid(error: KubeApiError): readonly FieldProblem[] {
-  const causes = error.details.causes ?? [];
+  const all = error.details.causes ?? [];
+  // rules that were not looked at, because of the other mistakes
+  const told = all.filter(({ field }) => field !== '<nil>');
+  const causes = told.length > 0 ? told : all;
   if (causes.length === 0) return [{ loc: ['body'], msg: error.message, type: 'field_value_invalid' }];
   return causes.slice(0, MAX_PROBLEMS).map(problem);
+}
+
+/** Fields that the kind does not have. Kubernetes lists no causes for them, so they are read from its words. */
+export function unknownFieldProblems(error: KubeApiError): readonly FieldProblem[] {
+  if (error.code !== 400) return [];
+  const fields = [...error.message.matchAll(/unknown field "([^"]+)"/g)].map(([, field = '']) => field);
+  return fields.slice(0, MAX_PROBLEMS).map((field) => ({
+    loc: ['body', ...segments(withoutSpec(field))],
+    msg: `unknown field ${JSON.stringify(segments(withoutSpec(field)).at(-1))}`,
+    type: 'extra_forbidden',
+  }));
 }

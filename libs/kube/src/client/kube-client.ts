@@ -374,6 +374,7 @@ export class KubeClient {
     return {
       fieldManager: options.fieldManager ?? this.#fieldManager,
       dryRun: options.dryRun ? 'All' : undefined,
+      fieldValidation: options.isStrict ? 'Strict' : undefined,
     };
   }
 }

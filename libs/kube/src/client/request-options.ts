@@ -39,6 +39,8 @@ export interface WriteOptions {
   /** Default: the client's own field manager. */
   readonly fieldManager?: string;
   readonly dryRun?: boolean;
+  /** Refuses fields that the kind does not have; a custom resource drops them otherwise. */
+  readonly isStrict?: boolean;
   /** `status`, `scale`, … instead of the object itself. */
   readonly subresource?: string;
 }

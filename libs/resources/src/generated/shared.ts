@@ -39,7 +39,7 @@ export interface Container {
   /** Environment variables. */
   readonly env?: readonly EnvVar[];
   /** Secrets and ConfigMaps whose keys become environment variables, as in a pod. */
-  readonly envFrom?: readonly (Readonly<Record<string, unknown>>)[];
+  readonly envFrom?: readonly Readonly<Record<string, unknown>>[];
   /** Requests and limits. */
   readonly resources?: ResourceRequirements;
   /** Volumes inside this container. */
@@ -374,7 +374,7 @@ export interface VolumeMount {
   /** Path inside the volume, with environment variables expanded. */
   readonly subPathExpr?: string;
   /** How mounts are propagated, as in a pod. */
-  readonly mountPropagation?: string;
+  readonly mountPropagation?: 'None' | 'HostToContainer' | 'Bidirectional';
   /** Mounts it read-only. */
   readonly readOnly?: boolean;
 }
