@@ -41,7 +41,7 @@ function brokenLinks(text) {
 }
 
 /** @returns one sentence for everything that does not agree */
-export function checkReasons(root, texts, { logOnly, events: ofEveryKind }) {
+export function checkReasons(root, texts, { logOnly, everyKind, events: ofEveryKind }) {
   const source = readFileSync(join(root, CONSTANTS), 'utf8');
   const reasons = constants(source, 'REASON');
   const conditions = constants(source, 'CONDITION');
@@ -50,7 +50,8 @@ export function checkReasons(root, texts, { logOnly, events: ofEveryKind }) {
     [...texts, { events: ofEveryKind }].flatMap((text) => Object.keys(text.events ?? {})),
   );
   const allReasons = new Set([...texts.flatMap((text) => [...described(text)]), ...Object.keys(logOnly)]);
-  const allTypes = new Set(texts.flatMap((text) => text.conditions.map(({ type }) => type)));
+  const ofKinds = texts.flatMap((text) => text.conditions.map(({ type }) => type));
+  const allTypes = new Set([...ofKinds, ...Object.keys(everyKind)]);
   const missing = (words, there, what) =>
     [...words].filter((word) => !there.has(word)).map((word) => `${what} ${word}`);
   return [

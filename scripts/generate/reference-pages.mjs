@@ -118,10 +118,12 @@ function index(crds, general) {
   );
   const list = (words) => Object.entries(words).map(([reason, about]) => `- \`${reason}\`: ${about}\n`);
   const [logOnly, events] = [list(general.logOnly), list(general.events)];
+  const everyKind = list(general.everyKind);
   return [
     `${HEADER}# Reference\n\n${general.about.trim()}\n`,
     `| kind | short | what |\n|---|---|---|\n${rows.join('\n')}\n`,
     `## Conditions\n\n${general.conditions.trim()}\n\n| field | what |\n|---|---|\n${fields.join('\n')}\n`,
+    `Conditions of every kind:\n\n${everyKind.join('')}`,
     `Reasons that stand in logs only:\n\n${logOnly.join('')}`,
     `## Events\n\nEvents of every kind; the page of a kind has its own:\n\n${events.join('')}`,
     `## REST\n\n${general.rest.trim()}\n`,

@@ -51,7 +51,9 @@ export class ControllerWork {
 
     context.own({ name: 'events', stop: () => events.flush() });
     readiness.enter('caches');
-    const running = context.own(await startControllers({ informers, controllers, log, clock, leader }));
+    const running = context.own(
+      await startControllers({ informers, controllers, log, clock, leader, reporting: { client, events } }),
+    );
     readiness.enter('leadership');
     await running.working;
     context.own({ name: 'left uploads', stop: () => leftUploads.stop() });

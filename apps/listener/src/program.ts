@@ -1,11 +1,5 @@
 import { loadConfig, PLATFORM_VERSION } from '#lib/config';
-import {
-  type ControllerSpec,
-  EventRecorder,
-  failureEvents,
-  LeaderElector,
-  startControllers,
-} from '#lib/kube';
+import { type ControllerSpec, EventRecorder, LeaderElector, startControllers } from '#lib/kube';
 import { EXIT, type ProgramContext, runProgram } from '#lib/lifecycle';
 import { FIELD_MANAGER, listenerLeaseName, RESOURCES } from '#lib/resources';
 import { createLogger, type Logger, podTracingVariables, startTelemetry } from '#lib/telemetry';
@@ -62,7 +56,7 @@ function rolloutController(
   return {
     name: `rollout ${namespace}`,
     reconcile: (key) => reconciler.reconcile(key),
-    onFailure: failureEvents(events, RESOURCES.AgentDeployment, hub.deployments),
+    subject: { ref: RESOURCES.AgentRevision, find: (key) => hub.revisionsUnderWay(key) },
     sources: [...hub.sources, ...runs.sources],
   };
 }
@@ -126,7 +120,10 @@ async function start(config: ListenerConfig, log: Logger, context: ProgramContex
   ];
   const caches = clusters.place === clusters.hub ? [informers] : [informers, clusters.place.informers];
   const running = context.own(
-    await startControllers({ informers: allInformers(caches), controllers, log, clock, leader }),
+    await startControllers({
+      ...{ informers: allInformers(caches), controllers, log, clock, leader },
+      reporting: { client, events },
+    }),
   );
   await running.working;
   const heartbeat = new Heartbeat({

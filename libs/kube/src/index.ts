@@ -33,7 +33,7 @@ export type {
 export { collectionPath, objectPath } from './client/resource-path.js';
 export type { KubeConnection } from './connection/kube-connection.js';
 export { loadKubeConnection } from './connection/load-kube-connection.js';
-export { failureEvents } from './controllers/failure-events.js';
+export { type FailureReporting, passSubject, type PassSubject } from './controllers/failure-reports.js';
 export { fromMapped, fromObjects, fromOwned, isDesiredChange, type Source } from './controllers/source.js';
 export {
   startControllers,

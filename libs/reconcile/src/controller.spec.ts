@@ -33,7 +33,7 @@ function harness(reconcile: ControllerOptions['reconcile'], more: Partial<Contro
     random: () => 0.5,
     backoff: { firstMs: 100, longestMs: 1_000 },
     onPass: (report) => reports.push(report),
-    onFailure: (_key, failure) => void failures.push(failure),
+    reports: { failed: (_key, failure) => void failures.push(failure), ended: () => undefined },
     reconcile: async (key, context) => {
       passes.push(keyText(key));
       return await reconcile(key, context);
@@ -149,6 +149,39 @@ describe('Controller', () => {
     await controller.stop();
   });
 
+  it('reports whether a failure repeats, until a pass ends well', async () => {
+    let isBroken = true;
+    const told: (boolean | 'ended')[] = [];
+    const { controller, clock } = harness(
+      () => (isBroken ? Promise.reject(new Error('boom')) : Promise.resolve(done())),
+      {
+        reports: { failed: (_key, _failure, is) => void told.push(is), ended: () => void told.push('ended') },
+      },
+    );
+    controller.enqueue(A);
+    await clock.advance(650);
+    expect(told).toEqual([false, false, true]);
+    isBroken = false;
+    await clock.advance(400);
+    isBroken = true;
+    controller.enqueue(A);
+    await clock.advance(1);
+    expect(told.slice(3)).toEqual(['ended', false]);
+    await controller.stop();
+  });
+
+  it('counts a failure as repeated after ten seconds, however seldom it is tried', async () => {
+    const told: boolean[] = [];
+    const { controller, clock } = harness(() => Promise.reject(new Error('boom')), {
+      backoff: { firstMs: 10_000, longestMs: 10_000 },
+      reports: { failed: (_key, _failure, is) => void told.push(is), ended: () => undefined },
+    });
+    controller.enqueue(A);
+    await clock.advance(11_000);
+    expect(told).toEqual([false, true]);
+    await controller.stop();
+  });
+
   it('looks at a terminal failure again, and reports it once', async () => {
     let message = 'Secret x belongs to another owner';
     const { controller, clock, passes, failures } = harness(() =>
@@ -186,12 +219,12 @@ describe('Controller', () => {
         await pass();
         steps.push(`end ${key.name}`);
       },
-      onFailure: () => void steps.push('failure'),
+      reports: { failed: () => void steps.push('failure'), ended: () => void steps.push('ended') },
       onPass: () => steps.push('report'),
     });
     controller.enqueue(A);
     await clock.advance(1);
-    expect(steps).toEqual(['begin a', 'failure', 'report', 'end a']);
+    expect(steps).toEqual(['begin a', 'ended', 'failure', 'report', 'end a']);
     await controller.stop();
   });
 

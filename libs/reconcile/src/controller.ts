@@ -31,6 +31,26 @@ export interface PassReport {
 /** Of the event loop, for passes one after another. */
 const LONGEST_TURN_MS = 10;
 
+/** What the loop tells people about the passes of an object. Errors of these are only logged. */
+export interface PassReports {
+  /**
+   * Called for every failed pass except conflicts and repeated terminal failures.
+   * @param isRepeated whether passes of the object fail for the third time in a row, or for 10 s
+   */
+  failed(key: ObjectKey, failure: Failure, isRepeated: boolean): void | Promise<void>;
+  /** Called after every pass that came to an end of its own: a result, or a failure that its reconciler explains. */
+  ended(key: ObjectKey): void | Promise<void>;
+}
+
+/** Passes of an object that failed for no reason that its reconciler knows. */
+interface FailingPasses {
+  readonly sinceMs: number;
+  readonly times: number;
+}
+
+const REPEATED_TIMES = 3;
+const REPEATED_MS = 10_000;
+
 export interface ControllerOptions extends Omit<WorkQueueOptions, 'clock'> {
   readonly name: string;
   readonly reconcile: Reconcile;
@@ -38,11 +58,7 @@ export interface ControllerOptions extends Omit<WorkQueueOptions, 'clock'> {
   readonly log: Log;
   /** Passes at the same time, each over another object. Default 4. */
   readonly concurrency?: number;
-  /**
-   * Called for every failed pass except conflicts and repeated terminal failures: the place for Warning events. Its own
-   * errors are only logged.
-   */
-  readonly onFailure?: (key: ObjectKey, failure: Failure) => void | Promise<void>;
+  readonly reports?: PassReports;
   readonly onPass?: (report: PassReport) => void;
   /** Runs each pass, its log lines included: the place for a span and for what every line of the pass shall carry. */
   readonly around?: (key: ObjectKey, pass: () => Promise<void>) => Promise<void>;
@@ -59,6 +75,7 @@ export class Controller {
   readonly #abort = new AbortController();
   /** The message of each key's terminal failure. */
   readonly #reported = new Map<string, string>();
+  readonly #failing = new Map<string, FailingPasses>();
   #workers: Promise<void>[] = [];
   /** When a worker last let others have the event loop. */
   #breathedMs: number;
@@ -140,6 +157,7 @@ export class Controller {
       });
       this.#settle(text, result);
       outcome = result.kind;
+      await this.#tell(text, (reports) => reports.ended(key));
     } catch (error) {
       const failure = classifyFailure(error);
       outcome = failure.kind;
@@ -151,6 +169,7 @@ export class Controller {
   #settle(text: string, result: Result): void {
     this.#queue.forget(text);
     this.#reported.delete(text);
+    this.#failing.delete(text);
     switch (result.kind) {
       case 'done':
         return;
@@ -166,8 +185,13 @@ export class Controller {
 
   async #fail(text: string, failure: Failure, error: unknown): Promise<void> {
     if (this.#abort.signal.aborted) return;
-    const { log, onFailure } = this.#options;
+    const { log } = this.#options;
     const fields = { controller: this.name, key: text, reason: failure.reason, problem: failure.message };
+    const key = parseKey(text);
+    if (failure.kind === 'terminal' || failure.kind === 'waiting') {
+      this.#failing.delete(text);
+      await this.#tell(text, (reports) => reports.ended(key));
+    }
     switch (failure.kind) {
       case 'terminal':
         this.#queue.forget(text);
@@ -193,10 +217,24 @@ export class Controller {
       default:
         failure satisfies never;
     }
+    const isRepeated = failure.kind === 'retry' && this.#isRepeated(text);
+    await this.#tell(text, (reports) => reports.failed(key, failure, isRepeated));
+  }
+
+  #isRepeated(text: string): boolean {
+    const nowMs = this.#options.clock.monotonicMs();
+    const { sinceMs, times } = this.#failing.get(text) ?? { sinceMs: nowMs, times: 0 };
+    this.#failing.set(text, { sinceMs, times: times + 1 });
+    return times + 1 >= REPEATED_TIMES || nowMs - sinceMs >= REPEATED_MS;
+  }
+
+  async #tell(text: string, tell: (reports: PassReports) => void | Promise<void>): Promise<void> {
+    const { log, reports } = this.#options;
+    if (!reports) return;
     try {
-      await onFailure?.(parseKey(text), failure);
+      await tell(reports);
     } catch (problem) {
-      log.warn({ ...fields, err: problem }, 'reporting the failure failed');
+      log.warn({ controller: this.name, key: text, err: problem }, 'reporting the pass failed');
     }
   }
 }

@@ -21,6 +21,7 @@ export type Failure =
       readonly kind: 'retry';
       readonly reason: typeof EVENT.reconcileFailed;
       readonly message: string;
+      readonly error: unknown;
     }
   | {
       /** Another writer was first (409): requeue with back-off, nothing else. */
@@ -36,7 +37,7 @@ export function classifyFailure(thrown: unknown): Failure {
   if (thrown instanceof WaitingError)
     return { kind: 'waiting', reason: thrown.reason, message, delayMs: thrown.delayMs };
   if (isConflict(thrown)) return { kind: 'conflict', reason: REASON.conflict, message };
-  return { kind: 'retry', reason: EVENT.reconcileFailed, message };
+  return { kind: 'retry', reason: EVENT.reconcileFailed, message, error: thrown };
 }
 
 /** By the machine-readable reason of an API error, whatever class carries it: this library knows no client. */

@@ -6,7 +6,7 @@
  * is pure: conditions and their summary `Ready`, the finalizer protocol, owner references, the rule of
  * `observedGeneration`. Clients and caches are in `#lib/kube`.
  */
-export { Controller, type ControllerOptions, type PassReport } from './controller.js';
+export { Controller, type ControllerOptions, type PassReport, type PassReports } from './controller.js';
 export type { Failure } from './failure.js';
 export { finalizerStep, hasFinalizer } from './finalizer.js';
 export type { Log } from './log.js';

@@ -1,6 +1,8 @@
 /** Condition types of all kinds. `Ready` is only ever computed from the others. */
 export const CONDITION = {
   ready: 'Ready',
+  /** Exists only while true, on any kind: passes over the object keep failing, and are repeated. */
+  reconcileFailing: 'ReconcileFailing',
   // Workspace
   namespaceReady: 'NamespaceReady',
   // Listener

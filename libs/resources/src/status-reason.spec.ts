@@ -22,6 +22,18 @@ describe('statusReason', () => {
     }
   });
 
+  it('returns the failure of the passes over a resource that is not ready', () => {
+    const failing = condition('ReconcileFailing', 'True', 'ReconcileFailed');
+    const told = (ready: Condition['status']) =>
+      statusReason({ status: { conditions: [condition('Ready', ready, 'Pending'), failing] } })?.reason;
+    expect([told('Unknown'), told('False'), told('True')]).toEqual([
+      'ReconcileFailed',
+      'ReconcileFailed',
+      'Pending',
+    ]);
+    expect(statusReason({ status: { conditions: [failing] } })?.reason).toBe('ReconcileFailed');
+  });
+
   it('returns nothing before the first report', () => {
     expect(statusReason({})).toBeUndefined();
     expect(statusReason({ status: { conditions: [condition('Built', 'True', 'Image')] } })).toBeUndefined();

@@ -17,12 +17,15 @@ interface WithConditions {
 
 /**
  * `status_reason` and `status_message` of any kind: reason and message of `Ready`, which every kind computes from its
- * other conditions, failures first. The printer columns Reason and Message of the CRDs show the same condition.
+ * other conditions, failures first. The printer columns Reason and Message of the CRDs show the same condition. While passes
+ * over an object that is not ready keep failing, `Ready` is what was true before, and the failure is the reason.
  * @returns undefined until the kind's controller has reported for the first time
  */
 export function statusReason({ status }: WithConditions): StatusReason | undefined {
   const ready = findCondition(status?.conditions, CONDITION.ready);
-  return ready && { reason: ready.reason, message: ready.message };
+  const failing = findCondition(status?.conditions, CONDITION.reconcileFailing);
+  const shown = failing?.status === 'True' && ready?.status !== 'True' ? failing : ready;
+  return shown && { reason: shown.reason, message: shown.message };
 }
 
 /** The same for an export. One whose cancellation was requested is cancelled for its caller before the controller acts. */

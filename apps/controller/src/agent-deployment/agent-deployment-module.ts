@@ -3,7 +3,7 @@ import { deploymentDatabases } from '#lib/deployment-database';
 import {
   type ControllerSpec,
   EventRecorder,
-  failureEvents,
+  passSubject,
   fromMapped,
   fromObjects,
   fromOwned,
@@ -27,15 +27,11 @@ import { RevisionArchiver } from './revision-archiver.js';
 const TOOLS = Symbol('tools of AgentDeployments');
 export const AGENT_DEPLOYMENT_CONTROLLER = Symbol('controller of AgentDeployments');
 
-function agentDeploymentController(
-  reconciler: DeploymentReconciler,
-  caches: Caches,
-  events: EventRecorder,
-): ControllerSpec {
+function agentDeploymentController(reconciler: DeploymentReconciler, caches: Caches): ControllerSpec {
   return {
     name: 'agent-deployment',
     reconcile: (key) => reconciler.reconcile(key),
-    onFailure: failureEvents(events, RESOURCES.AgentDeployment, caches.deployments),
+    subject: passSubject(RESOURCES.AgentDeployment, caches.deployments),
     sources: [
       fromObjects(caches.deployments, isDesiredChange),
       fromOwned(caches.revisions, RESOURCES.AgentDeployment),
@@ -102,7 +98,7 @@ function registrySecretsOf({
     },
     {
       provide: AGENT_DEPLOYMENT_CONTROLLER,
-      inject: [DeploymentReconciler, CACHES, EventRecorder],
+      inject: [DeploymentReconciler, CACHES],
       useFactory: agentDeploymentController,
     },
   ],

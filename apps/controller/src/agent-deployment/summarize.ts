@@ -20,6 +20,7 @@ import {
   isRolledBack,
   type Listener,
   REASON,
+  statusReason,
 } from '#lib/resources';
 import { conditionsOf } from '../status-conditions.js';
 import { claimHost } from './claim-host.js';
@@ -276,12 +277,13 @@ function knownCondition(deployment: AgentDeployment, latest: AgentRevision | und
       ...ofSleep(latest),
     };
   // a revision that served and lost its pods is not ready; one that is deploying is not known yet
+  const told = statusReason(latest);
   const wasActive = findCondition(latest.status?.conditions, CONDITION.active) !== undefined;
   return {
     type,
     status: wasActive ? 'False' : 'Unknown',
-    reason: ready?.reason ?? REASON.awaitingListener,
-    message: `${name}: ${ready?.message ?? 'waiting for the listener'}`,
+    reason: told?.reason ?? REASON.awaitingListener,
+    message: `${name}: ${told?.message ?? 'waiting for the listener'}`,
   };
 }
 

@@ -1,13 +1,5 @@
 import { Module } from '@nestjs/common';
-import {
-  type ControllerSpec,
-  EventRecorder,
-  failureEvents,
-  fromMapped,
-  fromObjects,
-  fromOwned,
-  KubeClient,
-} from '#lib/kube';
+import { type ControllerSpec, passSubject, fromMapped, fromObjects, fromOwned, KubeClient } from '#lib/kube';
 import { revisionOfBuild } from '#lib/manifests';
 import { RESOURCES } from '#lib/resources';
 import type { Clock } from '#lib/time';
@@ -42,15 +34,11 @@ export const AGENT_REVISION_CONTROLLER = Symbol('controller of AgentRevisions');
     },
     {
       provide: AGENT_REVISION_CONTROLLER,
-      inject: [BuildReconciler, CACHES, EventRecorder],
-      useFactory: (
-        reconciler: BuildReconciler,
-        { revisions, buildJobs }: Caches,
-        events: EventRecorder,
-      ): ControllerSpec => ({
+      inject: [BuildReconciler, CACHES],
+      useFactory: (reconciler: BuildReconciler, { revisions, buildJobs }: Caches): ControllerSpec => ({
         name: 'agent-revision',
         reconcile: (key) => reconciler.reconcile(key),
-        onFailure: failureEvents(events, RESOURCES.AgentRevision, revisions),
+        subject: passSubject(RESOURCES.AgentRevision, revisions),
         // the condition that its variables are stored is a change of the status that matters
         sources: [
           fromObjects(revisions),

@@ -2,8 +2,7 @@ import { Module } from '@nestjs/common';
 import {
   type Change,
   type ControllerSpec,
-  EventRecorder,
-  failureEvents,
+  passSubject,
   fromMapped,
   fromObjects,
   isDesiredChange,
@@ -25,11 +24,7 @@ import { DestinationReconciler } from './destination-reconciler.js';
 
 export const BULK_EXPORT_DESTINATION_CONTROLLER = Symbol('controller of BulkExportDestinations');
 
-function destinationController(
-  reconciler: DestinationReconciler,
-  caches: Caches,
-  events: EventRecorder,
-): ControllerSpec {
+function destinationController(reconciler: DestinationReconciler, caches: Caches): ControllerSpec {
   const ofWorkspace = ({ metadata }: Workspace): readonly ObjectKey[] =>
     caches.destinations
       .list(workspaceNamespace(metadata.name))
@@ -45,7 +40,7 @@ function destinationController(
   return {
     name: 'bulk-export-destination',
     reconcile: (key) => reconciler.reconcile(key),
-    onFailure: failureEvents(events, RESOURCES.BulkExportDestination, caches.destinations),
+    subject: passSubject(RESOURCES.BulkExportDestination, caches.destinations),
     sources: [
       fromObjects(caches.destinations, isDesiredChange),
       // which may allow or forbid the credentials of the platform
@@ -73,7 +68,7 @@ function hasFailedAttempt(change: Change<BulkExportRun>): boolean {
     },
     {
       provide: BULK_EXPORT_DESTINATION_CONTROLLER,
-      inject: [DestinationReconciler, CACHES, EventRecorder],
+      inject: [DestinationReconciler, CACHES],
       useFactory: destinationController,
     },
   ],

@@ -2,8 +2,7 @@ import { Module } from '@nestjs/common';
 import {
   type Change,
   type ControllerSpec,
-  EventRecorder,
-  failureEvents,
+  passSubject,
   fromMapped,
   fromObjects,
   isDesiredChange,
@@ -53,13 +52,12 @@ function runTurns(
 function bulkExportRunController(
   reconciler: BulkExportRunReconciler,
   { exports, runs, exportJobs, workerJobs, places }: RunTurns,
-  events: EventRecorder,
 ): ControllerSpec {
   readExportLag(runs);
   return {
     name: 'bulk-export-run',
     reconcile: (key) => reconciler.reconcile(key),
-    onFailure: failureEvents(events, RESOURCES.BulkExportRun, runs),
+    subject: passSubject(RESOURCES.BulkExportRun, runs),
     sources: [
       fromObjects(runs, isDesiredChange),
       fromMapped(exports, (one) => runs.ownedBy(one).map((run) => keyOf(run)), isOfRuns),
@@ -130,7 +128,7 @@ function buildLeftUploads(
     },
     {
       provide: BULK_EXPORT_RUN_CONTROLLER,
-      inject: [BulkExportRunReconciler, RUN_TURNS, EventRecorder],
+      inject: [BulkExportRunReconciler, RUN_TURNS],
       useFactory: bulkExportRunController,
     },
   ],

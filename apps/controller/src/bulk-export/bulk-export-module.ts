@@ -3,7 +3,7 @@ import {
   type Change,
   type ControllerSpec,
   EventRecorder,
-  failureEvents,
+  passSubject,
   fromMapped,
   fromObjects,
   fromOwned,
@@ -35,7 +35,6 @@ export const BULK_EXPORT_CONTROLLER = Symbol('controller of BulkExports');
 function bulkExportController(
   reconciler: BulkExportReconciler,
   { workspaces, exports, runs, destinations, exportJobs }: Caches,
-  events: EventRecorder,
 ): ControllerSpec {
   const ofDestination = ({ metadata }: BulkExportDestination): readonly ObjectKey[] =>
     exports
@@ -56,7 +55,7 @@ function bulkExportController(
       return found !== undefined && hasBegun(found) && !isFinished(found);
     },
     reconcile: (key) => reconciler.reconcile(key),
-    onFailure: failureEvents(events, RESOURCES.BulkExport, exports),
+    subject: passSubject(RESOURCES.BulkExport, exports),
     sources: [
       fromObjects(exports, isDesiredChange),
       fromOwned(runs, RESOURCES.BulkExport),
@@ -113,7 +112,7 @@ function hasFinished(change: Change<Job>): boolean {
     },
     {
       provide: BULK_EXPORT_CONTROLLER,
-      inject: [BulkExportReconciler, CACHES, EventRecorder],
+      inject: [BulkExportReconciler, CACHES],
       useFactory: bulkExportController,
     },
   ],

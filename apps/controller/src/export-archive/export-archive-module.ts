@@ -1,8 +1,7 @@
 import { Module } from '@nestjs/common';
 import {
   type ControllerSpec,
-  EventRecorder,
-  failureEvents,
+  passSubject,
   fromMapped,
   fromObjects,
   fromOwned,
@@ -32,7 +31,6 @@ function exportArchiveController(
   reconciler: ArchiveReconciler,
   { workspaces, exports, runs }: Caches,
   config: ControllerConfig,
-  events: EventRecorder,
 ): ControllerSpec {
   const { keptExports } = exportHistory(config);
   const pushedOut = ({ metadata }: BulkExport): readonly ObjectKey[] =>
@@ -42,7 +40,7 @@ function exportArchiveController(
   return {
     name: 'export-archive',
     reconcile: (key) => reconciler.reconcile(key),
-    onFailure: failureEvents(events, RESOURCES.BulkExport, exports),
+    subject: passSubject(RESOURCES.BulkExport, exports),
     sources: [
       fromObjects(exports, (change) => change.kind !== 'changed' || hasEnded(change)),
       fromMapped(exports, pushedOut, (change) => change.kind === 'changed' && hasEnded(change)),
@@ -73,7 +71,7 @@ function exportArchiveController(
     },
     {
       provide: EXPORT_ARCHIVE_CONTROLLER,
-      inject: [ArchiveReconciler, CACHES, CONTROLLER_CONFIG, EventRecorder],
+      inject: [ArchiveReconciler, CACHES, CONTROLLER_CONFIG],
       useFactory: exportArchiveController,
     },
   ],

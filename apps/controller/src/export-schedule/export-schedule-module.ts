@@ -2,7 +2,7 @@ import { Module } from '@nestjs/common';
 import {
   type ControllerSpec,
   EventRecorder,
-  failureEvents,
+  passSubject,
   fromMapped,
   fromObjects,
   isDesiredChange,
@@ -43,7 +43,6 @@ function exportScheduleController(
   reconciler: ScheduleReconciler,
   ticks: ScheduleTicks,
   { exports, destinations }: Caches,
-  events: EventRecorder,
 ): ControllerSpec {
   const ofDestination = ({ metadata }: BulkExportDestination): readonly ObjectKey[] =>
     exports
@@ -53,7 +52,7 @@ function exportScheduleController(
   return {
     name: 'export-schedule',
     reconcile: (key) => reconciler.reconcile(key),
-    onFailure: failureEvents(events, RESOURCES.BulkExport, exports),
+    subject: passSubject(RESOURCES.BulkExport, exports),
     sources: [
       fromObjects(exports, (change) => isSchedule(change.object) && isDesiredChange(change)),
       fromMapped(exports, (one) => sourceOf(one, exports), hasEnded),
@@ -89,7 +88,7 @@ function exportScheduleController(
     },
     {
       provide: EXPORT_SCHEDULE_CONTROLLER,
-      inject: [ScheduleReconciler, ScheduleTicks, CACHES, EventRecorder],
+      inject: [ScheduleReconciler, ScheduleTicks, CACHES],
       useFactory: exportScheduleController,
     },
   ],

@@ -2,7 +2,7 @@ import { Module } from '@nestjs/common';
 import {
   type ControllerSpec,
   EventRecorder,
-  failureEvents,
+  passSubject,
   fromMapped,
   fromObjects,
   KubeClient,
@@ -24,14 +24,13 @@ function exportWebhookController(
   reconciler: WebhookReconciler,
   calls: WebhookCalls,
   { exports }: Caches,
-  events: EventRecorder,
 ): ControllerSpec {
   const pushedOut = ({ metadata }: BulkExport): readonly ObjectKey[] =>
     beyondOpen(exports.list(metadata.namespace)).map((one) => keyOf(one));
   return {
     name: 'export-webhook',
     reconcile: (key) => reconciler.reconcile(key),
-    onFailure: failureEvents(events, RESOURCES.BulkExport, exports),
+    subject: passSubject(RESOURCES.BulkExport, exports),
     sources: [
       // counts of runs that end after their export are changes of its status
       fromObjects(exports, ({ kind, object }) => kind === 'deleted' || isOpen(object)),
@@ -66,7 +65,7 @@ function exportWebhookController(
     },
     {
       provide: EXPORT_WEBHOOK_CONTROLLER,
-      inject: [WebhookReconciler, WebhookCalls, CACHES, EventRecorder],
+      inject: [WebhookReconciler, WebhookCalls, CACHES],
       useFactory: exportWebhookController,
     },
   ],

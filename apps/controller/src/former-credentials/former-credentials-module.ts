@@ -1,5 +1,5 @@
 import { Module } from '@nestjs/common';
-import { type ControllerSpec, EventRecorder, failureEvents, fromObjects, KubeClient } from '#lib/kube';
+import { type ControllerSpec, passSubject, fromObjects, KubeClient } from '#lib/kube';
 import { RESOURCES } from '#lib/resources';
 import type { Caches } from '../caches.js';
 import { CACHES } from '../core/tokens.js';
@@ -11,12 +11,11 @@ export const FORMER_CREDENTIALS_CONTROLLER = Symbol('controller of former creden
 function formerCredentialsController(
   reconciler: FormerCredentialsReconciler,
   { destinations }: Caches,
-  events: EventRecorder,
 ): ControllerSpec {
   return {
     name: 'former-credentials',
     reconcile: (key) => reconciler.reconcile(key),
-    onFailure: failureEvents(events, RESOURCES.BulkExportDestination, destinations),
+    subject: passSubject(RESOURCES.BulkExportDestination, destinations),
     sources: [fromObjects(destinations)],
   };
 }
@@ -32,7 +31,7 @@ function formerCredentialsController(
     },
     {
       provide: FORMER_CREDENTIALS_CONTROLLER,
-      inject: [FormerCredentialsReconciler, CACHES, EventRecorder],
+      inject: [FormerCredentialsReconciler, CACHES],
       useFactory: formerCredentialsController,
     },
   ],

@@ -2,7 +2,7 @@ import { Module } from '@nestjs/common';
 import {
   type ControllerSpec,
   EventRecorder,
-  failureEvents,
+  passSubject,
   fromObjects,
   fromOwned,
   KubeClient,
@@ -40,15 +40,11 @@ export const GIT_PUSH_CONTROLLER = Symbol('controller of pushes to branches');
     },
     {
       provide: GIT_PUSH_CONTROLLER,
-      inject: [PushReconciler, CACHES, EventRecorder],
-      useFactory: (
-        reconciler: PushReconciler,
-        { deployments, revisions }: Caches,
-        events: EventRecorder,
-      ): ControllerSpec => ({
+      inject: [PushReconciler, CACHES],
+      useFactory: (reconciler: PushReconciler, { deployments, revisions }: Caches): ControllerSpec => ({
         name: 'git-push',
         reconcile: (key) => reconciler.reconcile(key),
-        onFailure: failureEvents(events, RESOURCES.AgentDeployment, deployments),
+        subject: passSubject(RESOURCES.AgentDeployment, deployments),
         sources: [fromObjects(deployments), fromOwned(revisions, RESOURCES.AgentDeployment)],
       }),
     },

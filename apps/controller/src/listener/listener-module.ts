@@ -2,7 +2,7 @@ import { Module } from '@nestjs/common';
 import {
   type ControllerSpec,
   EventRecorder,
-  failureEvents,
+  passSubject,
   fromObjects,
   fromMapped,
   fromOwned,
@@ -17,15 +17,11 @@ import { ListenerReconciler } from './listener-reconciler.js';
 
 export const LISTENER_CONTROLLER = Symbol('controller of Listeners');
 
-function listenerController(
-  reconciler: ListenerReconciler,
-  caches: Caches,
-  events: EventRecorder,
-): ControllerSpec {
+function listenerController(reconciler: ListenerReconciler, caches: Caches): ControllerSpec {
   return {
     name: 'listener',
     reconcile: (key) => reconciler.reconcile(key),
-    onFailure: failureEvents(events, RESOURCES.Listener, caches.listeners),
+    subject: passSubject(RESOURCES.Listener, caches.listeners),
     sources: [
       // every change counts: a heartbeat is a change of the status
       fromObjects(caches.listeners),
@@ -63,7 +59,7 @@ function listenerController(
     },
     {
       provide: LISTENER_CONTROLLER,
-      inject: [ListenerReconciler, CACHES, EventRecorder],
+      inject: [ListenerReconciler, CACHES],
       useFactory: listenerController,
     },
   ],

@@ -1,8 +1,7 @@
 import { Module } from '@nestjs/common';
 import {
   type ControllerSpec,
-  EventRecorder,
-  failureEvents,
+  passSubject,
   fromMapped,
   fromObjects,
   isDesiredChange,
@@ -17,15 +16,11 @@ import { WorkspaceReconciler } from './workspace-reconciler.js';
 
 export const WORKSPACE_CONTROLLER = Symbol('controller of Workspaces');
 
-function workspaceController(
-  reconciler: WorkspaceReconciler,
-  caches: Caches,
-  events: EventRecorder,
-): ControllerSpec {
+function workspaceController(reconciler: WorkspaceReconciler, caches: Caches): ControllerSpec {
   return {
     name: 'workspace',
     reconcile: (key) => reconciler.reconcile(key),
-    onFailure: failureEvents(events, RESOURCES.Workspace, caches.workspaces),
+    subject: passSubject(RESOURCES.Workspace, caches.workspaces),
     sources: [
       fromObjects(caches.workspaces, isDesiredChange),
       fromMapped(caches.namespaces, ofNamespace),
@@ -59,7 +54,7 @@ function ofAccount({ metadata: { namespace = '' } }: ServiceAccount): readonly O
     },
     {
       provide: WORKSPACE_CONTROLLER,
-      inject: [WorkspaceReconciler, CACHES, EventRecorder],
+      inject: [WorkspaceReconciler, CACHES],
       useFactory: workspaceController,
     },
   ],

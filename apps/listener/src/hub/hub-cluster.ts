@@ -20,9 +20,12 @@ import {
   type AgentDeployment,
   type AgentRevision,
   type AgentRevisionStatus,
+  CONDITION,
   CONFIG_MAPS,
   EVENT,
   FINALIZER,
+  findCondition,
+  isConditionTrue,
   type ObjectKey,
   REASON,
   RESOURCES,
@@ -88,6 +91,17 @@ export class HubCluster implements Hub {
 
   revisionsNamed({ name }: ObjectKey): readonly AgentRevision[] {
     return this.#revisions.byIndex(BY_DEPLOYMENT, name);
+  }
+
+  /** Revisions of a deployment whose fate is open, where failures of its passes are reported. */
+  revisionsUnderWay(key: ObjectKey): readonly AgentRevision[] {
+    return this.revisionsNamed(key).filter(({ status }) => {
+      const isFinal = [CONDITION.failed, CONDITION.superseded].some((type) =>
+        isConditionTrue(status?.conditions, type),
+      );
+      const isReplaced = findCondition(status?.conditions, CONDITION.active)?.status === 'False';
+      return !isFinal && !isReplaced;
+    });
   }
 
   isBehind(revision: AgentRevision): boolean {

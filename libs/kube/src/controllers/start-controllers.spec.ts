@@ -8,9 +8,11 @@ import { createLogger, readTelemetrySettings, renderMetrics, startTelemetry, wit
 import { parseExposition, startOtlpReceiver, testEmbeddedKube, waitFor } from '#lib/testing';
 import { KubeClient } from '../client/kube-client.js';
 import { loadKubeConnection } from '../connection/load-kube-connection.js';
+import { EventRecorder } from '../events/event-recorder.js';
 import { Informers } from '../informer/informers.js';
-import { CONFIG_MAPS, DEPLOYMENTS, keyText, LEASES, SECRETS } from '#lib/resources';
+import { CONDITION, CONFIG_MAPS, DEPLOYMENTS, EVENTS, keyText, LEASES, SECRETS } from '#lib/resources';
 import { LeaderElector } from '../leader/leader-elector.js';
+import { passSubject } from './failure-reports.js';
 import { fromObjects, fromOwned, isDesiredChange } from './source.js';
 import { startControllers } from './start-controllers.js';
 
@@ -31,6 +33,55 @@ describe('startControllers', () => {
 
   const metadata = (name: string) => ({ namespace: 'default', name, labels: { test: 'start' } });
   const selection = { namespace: 'default', labelSelector: 'test=start' };
+
+  it('reports an error that repeats as a condition and an event, and takes the condition back', async () => {
+    const labels = { app: 'failing' };
+    const key = { namespace: 'default', name: 'failing' };
+    const spec = {
+      selector: { matchLabels: labels },
+      template: { metadata: { labels }, spec: { containers: [{ name: 'main', image: 'x' }] } },
+    };
+    await client.create(DEPLOYMENTS, { metadata: { ...key, labels: { test: 'failing' } }, spec });
+    const informers = new Informers({ client, log: silent });
+    const workloads = informers.of(DEPLOYMENTS, { namespace: 'default', labelSelector: 'test=failing' });
+    const events = new EventRecorder({ client, component: 'tester', log: silent });
+    let isBroken = true;
+    const running = await startControllers({
+      informers,
+      log: silent,
+      reporting: { client, events },
+      controllers: [
+        {
+          name: 'workloads',
+          reconcile: async (): Promise<Result> => {
+            const malformed = { replicass: 2 } as object;
+            if (isBroken) await client.apply(DEPLOYMENTS, { metadata: key, spec: malformed });
+            return done();
+          },
+          subject: passSubject(DEPLOYMENTS, workloads),
+          sources: [fromObjects(workloads, isDesiredChange)],
+        },
+      ],
+    });
+    const failing = async () =>
+      (await client.get(DEPLOYMENTS, key)).status?.conditions?.find(
+        ({ type }) => type === CONDITION.reconcileFailing,
+      );
+    await waitFor(async () => (await failing()) !== undefined);
+    const said = await failing();
+    expect([said?.status, said?.reason]).toEqual(['True', 'ReconcileFailed']);
+    expect(said?.message).toMatch(
+      /^retrying after an error: .*[.]spec[.]replicass: field not declared in schema$/,
+    );
+    await events.flush();
+    const told = (await client.list(EVENTS, { namespace: 'default' })).items.map(({ message }) => message);
+    expect(told).toContain(said?.message);
+    isBroken = false;
+    await client.merge(DEPLOYMENTS, key, { metadata: { annotations: { a: '1' } } });
+    await waitFor(async () => (await failing()) === undefined);
+    await running.stop();
+    await client.delete(DEPLOYMENTS, key);
+  });
 
   it('runs a pass for every object at the start, for each change, and for the owner of a changed child', async () => {
     const template = {

@@ -5,11 +5,14 @@ import { errorText } from '#lib/errors';
 import type { Informers } from '../informer/informers.js';
 import type { LeaderElector } from '../leader/leader-elector.js';
 import { observed, readWork } from './observe-work.js';
+import { type FailureReporting, FailureReports, type PassSubject } from './failure-reports.js';
 import type { Source } from './source.js';
 
 /** A reconciler and where its keys come from. */
-export interface ControllerSpec extends Omit<ControllerOptions, 'clock' | 'log'> {
+export interface ControllerSpec extends Omit<ControllerOptions, 'clock' | 'log' | 'reports'> {
   readonly sources: readonly Source[];
+  /** Where failed passes are reported; absent: in the log alone. */
+  readonly subject?: PassSubject;
 }
 
 export interface StartControllersOptions {
@@ -17,6 +20,8 @@ export interface StartControllersOptions {
   readonly controllers: readonly ControllerSpec[];
   readonly log: Log;
   readonly clock?: Clock;
+  /** By which passes that fail are reported on the subjects of their controllers. */
+  readonly reporting?: FailureReporting;
   /** Work begins when it leads; absent: at once. Stopped, and its lease given back, after the last worker. */
   readonly leader?: LeaderElector;
 }
@@ -32,8 +37,11 @@ export interface RunningControllers extends Stoppable {
  * wait for leadership much longer. Stops in reverse: workers drain, the lease is given back, informers end.
  */
 export async function startControllers(options: StartControllersOptions): Promise<RunningControllers> {
-  const { informers, leader, log, clock = systemClock } = options;
-  const controllers = options.controllers.map((spec) => new Controller({ ...observed(spec), log, clock }));
+  const { informers, leader, log, reporting, clock = systemClock } = options;
+  const controllers = options.controllers.map(({ subject, ...spec }) => {
+    const reports = subject && reporting && new FailureReports(subject, reporting, clock, log);
+    return new Controller({ ...observed(spec), ...(reports ? { reports } : {}), log, clock });
+  });
   const endReadings = readWork({ controllers, informers, leader });
   const ends = options.controllers.flatMap((spec, at) =>
     spec.sources.map((source) => source.feed((key) => controllers[at]?.enqueue(key))),

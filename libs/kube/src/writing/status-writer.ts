@@ -1,5 +1,5 @@
 import { jsonEquals } from '#lib/json';
-import type { KubeObject, ResourceRef } from '#lib/resources';
+import { CONDITION, type KubeObject, type ResourceRef } from '#lib/resources';
 import { compareVersions } from '../informer/resource-version.js';
 import { isNotFound } from '../client/kube-api-error.js';
 import type { KubeClient } from '../client/kube-client.js';
@@ -82,11 +82,12 @@ export class StatusWriter {
   /** Our conditions by type: their order is the server's. */
   #own(conditions: unknown): unknown {
     const { conditionTypes } = this.#options;
-    if (!Array.isArray(conditions) || !conditionTypes) return conditions;
+    if (!Array.isArray(conditions)) return conditions;
     return Object.fromEntries(
       conditions
         .map((condition: { readonly type: string }) => [condition.type, condition] as const)
-        .filter(([type]) => conditionTypes.includes(type)),
+        // the loop writes its own, whoever has the list
+        .filter(([type]) => conditionTypes?.includes(type) ?? type !== CONDITION.reconcileFailing),
     );
   }
 
