@@ -210,7 +210,7 @@ export class Controller {
         log.debug(fields, 'another writer was first');
         return;
       case 'retry': {
-        const delayMs = Math.round(this.#queue.addFailed(text));
+        const delayMs = Math.round(this.#queue.addFailed(text, failure.isTransient));
         log.error({ ...fields, delayMs, err: error }, 'reconcile failed');
         break;
       }

@@ -22,6 +22,8 @@ export type Failure =
       readonly reason: typeof EVENT.reconcileFailed;
       readonly message: string;
       readonly error: unknown;
+      /** The trouble of a server that may be over at any moment: no answer, 429, 5xx. */
+      readonly isTransient: boolean;
     }
   | {
       /** Another writer was first (409): requeue with back-off, nothing else. */
@@ -37,10 +39,25 @@ export function classifyFailure(thrown: unknown): Failure {
   if (thrown instanceof WaitingError)
     return { kind: 'waiting', reason: thrown.reason, message, delayMs: thrown.delayMs };
   if (isConflict(thrown)) return { kind: 'conflict', reason: REASON.conflict, message };
-  return { kind: 'retry', reason: EVENT.reconcileFailed, message, error: thrown };
+  return {
+    kind: 'retry',
+    reason: EVENT.reconcileFailed,
+    message,
+    error: thrown,
+    isTransient: isTransient(thrown),
+  };
 }
 
 /** By the machine-readable reason of an API error, whatever class carries it: this library knows no client. */
 function isConflict(thrown: unknown): boolean {
   return thrown instanceof Error && 'code' in thrown && thrown.code === 409;
+}
+
+/** Words of Node for connections that broke, or gave no answer in time. */
+const NO_ANSWER = /^(E(CONN|PIPE|HOST|NET|TIMEDOUT|AI_)|UND_ERR|TimeoutError$|AbortError$)/;
+
+function isTransient(thrown: unknown): boolean {
+  if (!(thrown instanceof Error) || !('code' in thrown)) return false;
+  const { code } = thrown;
+  return typeof code === 'number' ? code === 429 || code >= 500 : NO_ANSWER.test(String(code));
 }

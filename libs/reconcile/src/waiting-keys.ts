@@ -77,14 +77,15 @@ export class WaitingKeys {
     if (keys.add(key, nowMs, isUrgent)) this.#size += 1;
   }
 
-  /** Its namespace has had its turn. */
-  take(key: string): void {
+  /** Its namespace has had its turn. @returns whether the key was waiting */
+  take(key: string): boolean {
     const namespace = namespaceOf(key);
     const keys = this.#namespaces.get(namespace);
-    if (!keys?.take(key)) return;
+    if (!keys?.take(key)) return false;
     this.#size -= 1;
     this.#namespaces.delete(namespace);
     if (keys.size > 0) this.#namespaces.set(namespace, keys);
+    return true;
   }
 
   clear(): void {

@@ -44,6 +44,21 @@ describe('WorkQueue', () => {
     expect(order.map((key) => key?.slice(3)).join(' ')).toBe('u0 u1 u2 u3 a u4 u5 u6 u7 b u8');
   });
 
+  it('gives keys that are set aside places of their own, and one of them at any time', async () => {
+    const aside = { has: (key: string) => key.startsWith('ws/gone'), most: 2 };
+    const q = new WorkQueue({ clock: new FakeClock(), aside });
+    for (const key of ['ws/gone1', 'ws/gone2', 'ws/gone3', 'ws/a', 'ws/b']) q.add(key);
+    const order = [await q.next(), await q.next(), await q.next(), await q.next()];
+    expect(order.map((key) => key?.slice(3))).toEqual(['gone1', 'a', 'b', 'gone2']);
+    const idle = q.next();
+    expect(q.depth).toBe(1);
+    q.add('ws/c');
+    expect(await idle).toBe('ws/c');
+    const next = q.next();
+    q.finish('ws/gone2');
+    expect(await next).toBe('ws/gone3');
+  });
+
   it('moves a waiting key forward that has become urgent, once', async () => {
     const urgent = new Set<string>();
     const q = new WorkQueue({ clock: new FakeClock(), isUrgent: (key) => urgent.has(key) });
@@ -121,6 +136,19 @@ describe('WorkQueue', () => {
     wide.forget('a');
     expect(wide.addFailed('a')).toBe(100);
     expect(q.failures('a')).toBe(0);
+  });
+
+  it('pauses for 15 s at most after transient trouble, and begins anew once another key was handled', async () => {
+    const clock = new FakeClock();
+    const q = new WorkQueue({ clock, random: () => 0.5 });
+    const pauses = Array.from({ length: 10 }, () => q.addFailed('a', true));
+    expect(pauses.slice(-3)).toEqual([12_800, 15_000, 15_000]);
+    await clock.advance(1);
+    q.forget('b');
+    expect(q.addFailed('a', true)).toBe(100);
+    q.forget('b');
+    expect(q.addFailed('a')).toBe(200);
+    q.close();
   });
 
   it('holds the failures of all keys together to the bucket', () => {

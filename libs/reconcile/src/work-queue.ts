@@ -12,7 +12,19 @@ export interface WorkQueueOptions {
   readonly random?: () => number;
   /** Whether a key is served before others of its namespace, though not to the exclusion of them; asked when it is added. */
   readonly isUrgent?: (key: string) => boolean;
+  /** Keys whose passes are slow and may wait, such as those of deletions; asked when a key is added. */
+  readonly aside?: AsideKeys;
 }
+
+/** Keys that have places of their own among the workers. */
+export interface AsideKeys {
+  readonly has: (key: string) => boolean;
+  /** Most of them in flight at once; one of them always has a place. */
+  readonly most: number;
+}
+
+/** Longest pause after trouble that may be over at any moment. */
+const LONGEST_TRANSIENT_MS = 15_000;
 
 interface Delayed {
   readonly dueMs: number;
@@ -29,23 +41,32 @@ interface Delayed {
  *   because the pass that then runs decides anew
  *
  * Namespaces take turns: whoever has hundreds of keys whose passes are slow (destinations that do not answer) delays
- * others by one pass and not by hundreds. Within a namespace urgent keys come first, four in a row at most.
+ * others by one pass and not by hundreds. Within a namespace urgent keys come first, four in a row at most. Keys that are set
+ * aside wait by themselves: the first of them goes before all others, and the rest of their places only while no other waits.
  */
 export class WorkQueue {
   readonly #clock: Clock;
   readonly #backoff: KeyBackoff;
   readonly #bucket: TokenBucket;
   readonly #isUrgent: (key: string) => boolean;
+  readonly #aside: AsideKeys;
   readonly #waiting = new WaitingKeys();
+  readonly #waitingAside = new WaitingKeys();
+  readonly #inFlightAside = new Set<string>();
   readonly #inFlight = new Set<string>();
   readonly #dirty = new Set<string>();
   readonly #delayed = new Map<string, Delayed>();
   readonly #takers: ((key: string | undefined) => void)[] = [];
+  /** When a key failed last. */
+  readonly #failedMs = new Map<string, number>();
+  /** When a key was handled last. */
+  #answeredMs = -Infinity;
   #isClosed = false;
 
   constructor(options: WorkQueueOptions) {
     this.#clock = options.clock;
     this.#isUrgent = options.isUrgent ?? (() => false);
+    this.#aside = options.aside ?? { has: () => false, most: 0 };
     this.#backoff = new KeyBackoff(options.clock, {
       ...(options.backoff ?? { firstMs: 100, longestMs: 300_000 }),
       ...(options.random ? { random: options.random } : {}),
@@ -55,13 +76,14 @@ export class WorkQueue {
 
   /** Keys that wait for a worker now. */
   get depth(): number {
-    return this.#waiting.size + this.#dirty.size;
+    return this.#waiting.size + this.#waitingAside.size + this.#dirty.size;
   }
 
   /** Milliseconds that the oldest key has waited for a worker, 0 when none waits. */
   get oldestMs(): number {
-    const sinceMs = this.#waiting.oldestSinceMs;
-    return sinceMs === undefined ? 0 : this.#clock.monotonicMs() - sinceMs;
+    const nowMs = this.#clock.monotonicMs();
+    const sinceMs = [this.#waiting, this.#waitingAside].map(({ oldestSinceMs = nowMs }) => oldestSinceMs);
+    return nowMs - Math.min(...sinceMs);
   }
 
   /** Keys that will be added later. */
@@ -75,9 +97,15 @@ export class WorkQueue {
       this.#dirty.add(key);
       return;
     }
-    const taker = this.#takers.shift();
-    if (taker) taker(this.#handOut(key));
-    else this.#waiting.add(key, this.#clock.monotonicMs(), this.#isUrgent(key));
+    const nowMs = this.#clock.monotonicMs();
+    if (this.#aside.has(key)) {
+      this.#waiting.take(key);
+      this.#waitingAside.add(key, nowMs);
+    } else {
+      this.#waitingAside.take(key);
+      this.#waiting.add(key, nowMs, this.#isUrgent(key));
+    }
+    this.#serve();
   }
 
   /** Adds the key after `ms`, unless it is due earlier already. */
@@ -101,11 +129,18 @@ export class WorkQueue {
   /**
    * Adds a failed key after its own back-off or the queue's token bucket, whichever is later. A key that is to come back
    * anyway takes no further token: changes of its object have it fail as often as they like.
+   * @param isTransient the trouble may be over at any moment: no pause is longer than 15 s, and they begin anew once a pass of
+   * another key has been answered since the last failure of this one
    * @returns milliseconds
    */
-  addFailed(key: string): number {
+  addFailed(key: string, isTransient = false): number {
+    const nowMs = this.#clock.monotonicMs();
+    const failedMs = this.#failedMs.get(key);
+    if (isTransient && failedMs !== undefined && failedMs < this.#answeredMs) this.#backoff.forget(key);
+    this.#failedMs.set(key, nowMs);
     const wait = this.#delayed.has(key) ? 0 : this.#bucket.reserve();
-    const ms = Math.max(this.#backoff.nextMs(key), wait);
+    const pauseMs = this.#backoff.nextMs(key);
+    const ms = Math.max(isTransient ? Math.min(pauseMs, LONGEST_TRANSIENT_MS) : pauseMs, wait);
     this.addAfter(key, ms);
     return ms;
   }
@@ -117,21 +152,38 @@ export class WorkQueue {
 
   /** The key was handled: its back-off begins anew. */
   forget(key: string): void {
+    this.#answeredMs = this.#clock.monotonicMs();
+    this.#failedMs.delete(key);
     this.#backoff.forget(key);
   }
 
   /** The next key, by turns of namespaces and in order of arrival within one; waits for one, `undefined` once the queue is closed. Every key must be finished. */
   next(): Promise<string | undefined> {
     if (this.#isClosed) return Promise.resolve(undefined);
-    const key = this.#waiting.next;
+    const key = this.#nextKey();
     if (key !== undefined) return Promise.resolve(this.#handOut(key));
     return new Promise((resolve) => this.#takers.push(resolve));
+  }
+
+  #nextKey(): string | undefined {
+    const places = this.#aside.most - this.#inFlightAside.size;
+    const aside = places > 0 ? this.#waitingAside.next : undefined;
+    return this.#inFlightAside.size === 0 ? (aside ?? this.#waiting.next) : (this.#waiting.next ?? aside);
+  }
+
+  /** Gives a key to a worker that waits, where there are both. */
+  #serve(): void {
+    if (this.#takers.length === 0) return;
+    const key = this.#nextKey();
+    if (key !== undefined) this.#takers.shift()?.(this.#handOut(key));
   }
 
   /** The worker is done with this key. */
   finish(key: string): void {
     this.#inFlight.delete(key);
+    const hadPlace = this.#inFlightAside.delete(key);
     if (this.#dirty.delete(key)) this.add(key);
+    if (hadPlace) this.#serve();
   }
 
   /** Nothing is handed out or added any more; waiting takers get `undefined`. */
@@ -140,12 +192,14 @@ export class WorkQueue {
     for (const { cancel } of this.#delayed.values()) cancel();
     this.#delayed.clear();
     this.#waiting.clear();
+    this.#waitingAside.clear();
     this.#dirty.clear();
     for (const taker of this.#takers.splice(0)) taker(undefined);
   }
 
   #handOut(key: string): string {
-    this.#waiting.take(key);
+    if (this.#waitingAside.take(key)) this.#inFlightAside.add(key);
+    else this.#waiting.take(key);
     this.#inFlight.add(key);
     this.#delayed.get(key)?.cancel();
     this.#delayed.delete(key);

@@ -11,7 +11,7 @@ import {
   KubeClient,
 } from '#lib/kube';
 import { AGENT_VOLUMES, type PlatformSettings } from '#lib/manifests';
-import { keyOf, RESOURCES } from '#lib/resources';
+import { isDeleting, keyOf, parseKey, RESOURCES } from '#lib/resources';
 import type { Clock } from '#lib/time';
 import type { TraceStore } from '#lib/trace-store';
 import type { Caches } from '../caches.js';
@@ -24,13 +24,22 @@ import { isSilent } from './observe.js';
 import { DeploymentProvisioning } from './provision.js';
 import { RevisionArchiver } from './revision-archiver.js';
 
+/** Deletions of deployments at once, of the four passes of the controller. */
+const DELETIONS = 2;
+
 const TOOLS = Symbol('tools of AgentDeployments');
 export const AGENT_DEPLOYMENT_CONTROLLER = Symbol('controller of AgentDeployments');
 
 function agentDeploymentController(reconciler: DeploymentReconciler, caches: Caches): ControllerSpec {
+  const isDeleted = (text: string): boolean => {
+    const found = caches.deployments.find(parseKey(text));
+    return found !== undefined && isDeleting(found);
+  };
   return {
     name: 'agent-deployment',
     reconcile: (key) => reconciler.reconcile(key),
+    // each drops a database, which takes long: changes that people wait for go on beside them
+    aside: { has: isDeleted, most: DELETIONS },
     subject: passSubject(RESOURCES.AgentDeployment, caches.deployments),
     sources: [
       fromObjects(caches.deployments, isDesiredChange),

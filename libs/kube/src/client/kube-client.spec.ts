@@ -4,6 +4,7 @@ import { loadKubeConnection } from '../connection/load-kube-connection.js';
 import { CONFIG_MAPS, DEPLOYMENTS, NAMESPACES, SERVICE_ACCOUNTS } from '#lib/resources';
 import { discoverResources } from '../discovery/discover-resources.js';
 import { isAlreadyExists, isConflict, isInvalid, isNotFound, KubeApiError } from './kube-api-error.js';
+import { FaultyProxy } from '../testdata/faulty-proxy.js';
 import { KubeClient } from './kube-client.js';
 import type { WatchEvent } from './request-options.js';
 
@@ -37,6 +38,24 @@ describe.each(HOMES)('KubeClient towards $name', ({ home }) => {
     expect(await client.delete(CONFIG_MAPS, key, { uid: replaced.metadata.uid ?? '' })).toBe(true);
     expect(await client.find(CONFIG_MAPS, key)).toBeUndefined();
     expect(await client.delete(CONFIG_MAPS, key)).toBe(false);
+  });
+
+  it('repeats reads and applies that meet an error of the server, and no other write', async () => {
+    const proxy = new FaultyProxy(await loadKubeConnection({ kubeconfigPath: server.kubeconfigPath }));
+    const faulty = new KubeClient(await proxy.start());
+    const key = fresh();
+    const applied = { metadata: key, data: { a: '1' } };
+    proxy.failRequests = 2;
+    expect((await faulty.apply(CONFIG_MAPS, applied)).metadata.name).toBe(key.name);
+    proxy.failRequests = 2;
+    expect((await faulty.get(CONFIG_MAPS, key)).metadata.name).toBe(key.name);
+    proxy.failRequests = 1;
+    await expect(faulty.create(CONFIG_MAPS, { metadata: fresh() })).rejects.toMatchObject({ code: 500 });
+    proxy.failRequests = 100;
+    await expect(faulty.get(CONFIG_MAPS, key)).rejects.toMatchObject({ code: 500 });
+    expect(proxy.failRequests).toBe(96);
+    await faulty.close();
+    await proxy.stop();
   });
 
   it('says by code and reason why it was refused', async () => {

@@ -31,7 +31,7 @@ import type {
   WriteOptions,
 } from './request-options.js';
 import { collectionPath, objectPath } from './resource-path.js';
-import { Transport, type Method, type Query, type RequestOptions } from './transport.js';
+import { APPLY, Transport, type Method, type Query, type RequestOptions } from './transport.js';
 import { watchedEvents } from './watched-events.js';
 
 /** What a kind without a type of its own looks like. */
@@ -335,7 +335,7 @@ export class KubeClient {
   ): Promise<unknown> {
     return this.#transport.request('PATCH', objectPath(ref, keyOfDraft(object), options.subresource), {
       query: { ...this.#writeQuery(options), force: options.force ?? true },
-      contentType: 'application/apply-patch+yaml',
+      contentType: APPLY,
       body: { ...object, apiVersion: apiVersionOf(ref), kind: ref.kind },
       ...(options.signal ? { signal: options.signal } : {}),
     });

@@ -34,6 +34,9 @@ export interface StreamOptions {
   readonly silentForMs: number;
 }
 
+/** Content type of a server-side apply. */
+export const APPLY = 'application/apply-patch+yaml';
+
 const MAX_TRIES = 4;
 /** Codes of failures that can only mean: this connection, not this request. */
 const CONNECTION_CODES = new Set(['ECONNRESET', 'EPIPE', 'ECONNREFUSED']);
@@ -59,8 +62,9 @@ export class Transport {
   }
 
   /**
-   * One request, one JSON answer. Retried: GETs whose connection broke, and whatever the server turned away with 429,
-   * or with 503 and Retry-After in the case of GETs. Everything else is the caller's decision.
+   * One request, one JSON answer. Retried: reads and server-side applies, which may be done twice, when their connection
+   * broke or the server had an error of its own (5xx), and whatever the server turned away with 429. Everything else is the
+   * caller's decision.
    * @throws KubeApiError when the server refused, KubeUnreachableError when there was no answer
    */
   async request(method: Method, path: string, options: RequestOptions = {}): Promise<unknown> {
@@ -68,7 +72,8 @@ export class Transport {
       try {
         return await this.#once(method, path, options);
       } catch (error) {
-        const delayMs = attempt < MAX_TRIES ? retryDelayMs(error, method, attempt) : undefined;
+        const delayMs =
+          attempt < MAX_TRIES ? retryDelayMs(error, isRepeatable(method, options), attempt) : undefined;
         if (delayMs === undefined || options.signal?.aborted) throw error;
         await this.#clock.sleep(delayMs, options.signal);
       }
@@ -177,13 +182,18 @@ function isJson(contentType: string | string[] | undefined): boolean {
   return typeof contentType === 'string' && contentType.startsWith('application/json');
 }
 
-function retryDelayMs(error: unknown, method: Method, attempt: number): number | undefined {
+function isRepeatable(method: Method, { contentType }: RequestOptions): boolean {
+  return method === 'GET' || contentType === APPLY;
+}
+
+function retryDelayMs(error: unknown, canRepeat: boolean, attempt: number): number | undefined {
+  const pauseMs = 50 * 4 ** (attempt - 1);
   if (error instanceof KubeApiError) {
     const asked = error.details.retryAfterSeconds;
-    const isTurnedAway =
-      error.code === 429 || (error.code === 503 && method === 'GET' && asked !== undefined);
-    return isTurnedAway ? Math.min(10_000, (asked ?? 1) * 1000) : undefined;
+    if (error.code === 429) return Math.min(10_000, (asked ?? 1) * 1000);
+    if (!canRepeat || error.code < 500) return undefined;
+    return asked === undefined ? pauseMs : Math.min(10_000, asked * 1000);
   }
-  if (method !== 'GET' || !(error instanceof KubeUnreachableError)) return undefined;
-  return CONNECTION_CODES.has(error.code) ? 50 * 4 ** (attempt - 1) : undefined;
+  if (!canRepeat || !(error instanceof KubeUnreachableError)) return undefined;
+  return CONNECTION_CODES.has(error.code) ? pauseMs : undefined;
 }

@@ -13,6 +13,8 @@ export class FaultyProxy {
   readonly counts = { list: 0, watch: 0, other: 0 };
   /** Answers watches with 410 as long as it is positive; counts down. */
   refuseWatches = 0;
+  /** Answers requests other than watches with 500 as long as it is positive; counts down. */
+  failRequests = 0;
   /** Ends the next watches with a 410 in the stream, after their first bytes; counts down. */
   expireStreams = 0;
   /** Sends everything in a watch twice. */
@@ -61,6 +63,14 @@ export class FaultyProxy {
       this.refuseWatches--;
       outgoing.writeHead(410, { 'content-type': 'application/json' });
       outgoing.end(JSON.stringify(expired()));
+      return;
+    }
+    if (!isWatch && this.failRequests > 0) {
+      this.failRequests--;
+      outgoing.writeHead(500, { 'content-type': 'application/json' });
+      outgoing.end(
+        JSON.stringify({ kind: 'Status', code: 500, reason: 'InternalError', message: 'trouble' }),
+      );
       return;
     }
     const authorization = await this.#upstream.auth.authorization();
