@@ -157,6 +157,24 @@ describe('a rollout', () => {
     await rollouts.restartListener();
   });
 
+  it('starts the former revision again to go back to it when its pods are gone', async () => {
+    await rollouts.restartListener({ standbyWarmMs: 0 });
+    await rollouts.deploy('cold', { minReadySeconds: 0 });
+    await rollouts.serve('cold', 1);
+    await rollouts.change('cold', 2);
+    await rollouts.serve('cold', 2);
+    await waitFor(async () => (await rollouts.plane.podsOf('cold-00001')).length === 0);
+    await rollouts.restartListener({ standbyWarmMs: 60_000 });
+    const terminated = { exitCode: 3, message: 'Error: no model' };
+    await rollouts.plane.report('cold-00002', { ready: false, restartCount: 1, state: { terminated } });
+    await waitFor(async () => (await rollouts.plane.podsOf('cold-00001')).length === 1);
+    expect(await rollouts.served('cold')).toBe('cold-00002');
+    await rollouts.plane.report('cold-00001', { ready: true });
+    await waitFor(async () => (await rollouts.served('cold')) === 'cold-00001');
+    await rollouts.saying('cold-00002', 'Active', 'RolledBack');
+    await rollouts.restartListener();
+  });
+
   it('suspends and resumes without judging any revision anew', async () => {
     await rollouts.change('agent', 4);
     const deploying = await rollouts.saying('agent-00004', 'WorkloadsReady', 'Deploying');
@@ -185,8 +203,11 @@ describe('a rollout', () => {
   });
 
   it('fails a revision that the API server refuses', async () => {
+    const valueFrom = { fieldRef: { fieldPath: 'metadata.unheard' } };
     await rollouts.deploy('invalid', {
-      sourceConfig: { resourceSpec: { labels: { team: 'no such label!' } } },
+      sourceConfig: {
+        resourceSpec: { sidecars: [{ name: 'beside', image: 'x', env: [{ name: 'A', valueFrom }] }] },
+      },
     });
     await rollouts.saying('invalid-00001', 'Failed', 'InvalidWorkload');
   });

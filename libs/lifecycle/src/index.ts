@@ -14,6 +14,8 @@ export {
   formatNotReady,
   formatRunLoad,
   type NotReady,
+  formatHostEnds,
+  readHostEnds,
   readNotReady,
   readRunLoad,
   type RunLoad,

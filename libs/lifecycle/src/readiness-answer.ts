@@ -22,6 +22,17 @@ export function readNotReady(body: unknown): Partial<Record<keyof NotReady, stri
   };
 }
 
+/** Member of the answer of an agent server whose graph hosts end with nothing to do: how often in a row. */
+export function formatHostEnds(times: number): Readonly<Record<string, number>> {
+  return times === 0 ? {} : { host_ends: times };
+}
+
+/** What the body says of that; 0 for a body of another shape. */
+export function readHostEnds(body: unknown): number {
+  const times: unknown = typeof body === 'object' && body !== null ? Reflect.get(body, 'host_ends') : 0;
+  return isCount(times) ? times : 0;
+}
+
 /** What a deployment has to do, as `GET /ok?load=1` of one of its servers answers. */
 export interface RunLoad {
   /** Runs that would begin at once if a server had a place for them. */

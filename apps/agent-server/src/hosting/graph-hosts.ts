@@ -112,6 +112,11 @@ export class GraphHosts implements DescribedGraphs {
     return found.includes(undefined) ? undefined : found[0];
   }
 
+  /** How often in a row every host of this server has ended with nothing to do. */
+  get idleEnds(): number {
+    return Math.min(...this.#seats.map(({ idleEnds }) => idleEnds));
+  }
+
   /** Runs that may be at work at once, as the load of the hosts is now. */
   get places(): number {
     return this.#capacity.places;

@@ -8,7 +8,7 @@ const PAUSES = { firstMs: 100, longestMs: 10_000 };
 const STEADY_MS = 30_000;
 
 /** A host that ended so often with nothing to do will go on like that. */
-const IDLE_ENDS = 3;
+const IDLE_ENDS = 2;
 
 /** A process that is kept. */
 interface Seated {
@@ -78,9 +78,13 @@ export class Seat<P extends Seated> {
    * lived for a while.
    */
   get failing(): string | undefined {
-    if (this.#idleEnds < IDLE_ENDS) return undefined;
+    return this.idleEnds < IDLE_ENDS ? undefined : this.#trouble;
+  }
+
+  /** How often in a row its processes have ended with nothing to do; 0 once one has lived for a while. */
+  get idleEnds(): number {
     const isSteady = this.#isReady && this.#parts.clock.monotonicMs() - this.#startedMs > STEADY_MS;
-    return isSteady ? undefined : this.#trouble;
+    return isSteady ? 0 : this.#idleEnds;
   }
 
   describeLoad(): string | undefined {

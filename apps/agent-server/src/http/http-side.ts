@@ -81,7 +81,11 @@ export interface HttpSideParts
   readonly info: unknown;
   readonly readiness: Readiness;
   readonly hosts: AssistantRouteParts['hosts'] &
-    DescribedGraphs & { readonly note: string | undefined; readonly failing: string | undefined };
+    DescribedGraphs & {
+      readonly note: string | undefined;
+      readonly failing: string | undefined;
+      readonly idleEnds: number;
+    };
   /** Bytes that may wait for clients that do not read. */
   readonly unreadBytes: number;
   readonly clock: Clock;
@@ -135,6 +139,7 @@ export class HttpSide {
       info: () => info,
       app: parts.app,
       failing: () => parts.hosts.failing,
+      hostEnds: () => parts.hosts.idleEnds,
       note: () => parts.hosts.note ?? parts.handlers?.note ?? parts.app?.note ?? parts.redis?.note,
       clock,
       log,

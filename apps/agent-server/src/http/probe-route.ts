@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import {
+  formatHostEnds,
   formatNotReady,
   formatIdle,
   formatRunLoad,
@@ -15,6 +16,8 @@ export interface ProbeParts {
   readonly readiness: Pick<Readiness, 'notReady'>;
   /** Why whatever is asked of the server will fail, though it has started. */
   readonly failing?: () => string | undefined;
+  /** How often in a row its graph hosts have ended with nothing to do. */
+  readonly hostEnds?: () => number;
   /** What is wrong while requests are served all the same. */
   readonly note?: () => string | undefined;
   /** How much there is to do. */
@@ -38,18 +41,20 @@ export interface IdleDesk {
  */
 export function registerProbe(
   app: FastifyInstance,
-  { readiness, failing, note, load, showsLoad = false, idle }: ProbeParts,
+  { readiness, failing, hostEnds, note, load, showsLoad = false, idle }: ProbeParts,
 ): void {
   app.get('/ok', access('open'), async (request, reply) => {
     const { notReady } = readiness;
     if (notReady) return reply.code(503).send(formatNotReady(notReady));
     const detail = failing?.();
-    if (detail !== undefined) return reply.code(503).send(formatNotReady({ detail }));
+    const ends = formatHostEnds(hostEnds?.() ?? 0);
+    if (detail !== undefined) return reply.code(503).send({ ...formatNotReady({ detail }), ...ends });
     const found = note?.();
     const asked = request.query as { readonly load?: unknown; readonly idle?: unknown };
     const mayAsk = idle !== undefined && isIdleToken(request.headers[IDLE_HEADER], idle.tokenDigest);
     return {
       ok: true,
+      ...ends,
       ...(found === undefined ? {} : { note: found }),
       ...(asked.load === '1' && load && (showsLoad || mayAsk) ? { load: formatRunLoad(await load()) } : {}),
       ...(mayAsk && asked.idle !== undefined

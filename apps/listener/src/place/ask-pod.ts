@@ -1,4 +1,5 @@
 import {
+  readHostEnds,
   readNotReady,
   readIdle,
   readRunLoad,
@@ -21,10 +22,12 @@ const MAX_CHARS = 500;
 export async function askPod(address: string | undefined): Promise<PodAnswer | undefined> {
   if (address === undefined) return undefined;
   try {
-    const { waitingFor, detail } = readNotReady(await bodyOf(`${address}/ok`));
+    const body = await bodyOf(`${address}/ok`);
+    const { waitingFor, detail } = readNotReady(body);
+    const hostEnds = readHostEnds(body);
     const sentence = detail?.slice(0, MAX_CHARS);
     return waitingFor === undefined
-      ? { waitingFor, progress: sentence }
+      ? { waitingFor, progress: sentence, ...(hostEnds > 0 ? { hostEnds } : {}) }
       : { waitingFor: sentence ?? `waiting for the ${waitingFor}` };
   } catch (error) {
     if (error instanceof Error && error.name === 'TimeoutError')

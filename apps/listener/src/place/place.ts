@@ -10,6 +10,8 @@ export interface PodAnswer {
   readonly waitingFor: string | undefined;
   /** What its start is at, as a sentence. */
   readonly progress?: string | undefined;
+  /** How often in a row its graph hosts have ended with nothing to do; absent: not at all. */
+  readonly hostEnds?: number;
 }
 
 /**

@@ -1,4 +1,12 @@
-import { COMPONENT, LABEL, type Pod } from '#lib/resources';
+import {
+  type AgentRevision,
+  COMPONENT,
+  CONDITION,
+  findCondition,
+  isConditionTrue,
+  LABEL,
+  type Pod,
+} from '#lib/resources';
 import type { IdleAnswer, RunLoad } from '#lib/lifecycle';
 import type { Place, PodAnswer } from '../place/place.js';
 import { isAnsweringFollowed, isScaled } from './pod-scaler.js';
@@ -15,27 +23,49 @@ export function mayAnswer({ status }: Pod): boolean {
   return (status?.containerStatuses ?? []).some(({ ready, state }) => !ready && state?.running !== undefined);
 }
 
+function isRunning({ status }: Pod): boolean {
+  return (status?.containerStatuses ?? []).some(({ state }) => state?.running !== undefined);
+}
+
+/** For how long the pods of a revision that took over are asked whether they fare well. */
+const YOUNG_MS = 120_000;
+
+/** Whether a revision has not proven itself yet: on its way up, or serving for a short time. */
+export function isYoung({ status }: AgentRevision, now: Date): boolean {
+  const [failed, active] = [CONDITION.failed, CONDITION.active].map((type) =>
+    findCondition(status?.conditions, type),
+  );
+  if (failed || active?.status === 'False' || !isConditionTrue(status?.conditions, CONDITION.built))
+    return false;
+  return active === undefined || now.getTime() - Date.parse(active.lastTransitionTime) < YOUNG_MS;
+}
+
 /**
- * The world with what pods answer: those that are not ready, since their status says that they are not, never why; and
+ * The world with what pods answer: those that are not ready, since their status says that they are not, never why; those of
+ * a young revision, whose graph hosts may end while they count as ready; and
  * one that takes runs, where their number decides how many such pods there are; and the one that may have to be stopped.
  */
 export async function askPods(world: RolloutWorld, place: Asked, now: Date): Promise<RolloutWorld> {
   const revisions = await Promise.all(
     world.revisions.map(async (one) => {
-      const [asked, idle] = await Promise.all([withAnswers(one, place), askIdle(world, one, place, now)]);
+      const [asked, idle] = await Promise.all([
+        withAnswers(one, place, now),
+        askIdle(world, one, place, now),
+      ]);
       return { ...asked, idle };
     }),
   );
   return { ...world, revisions };
 }
 
-async function withAnswers(world: RevisionWorld, place: Asked): Promise<RevisionWorld> {
+async function withAnswers(world: RevisionWorld, place: Asked, now: Date): Promise<RevisionWorld> {
   const answers = new Map<string, PodAnswer>();
   const ask = async (pod: Pod): Promise<void> => {
     const answer = await place.ask(pod);
     if (answer) answers.set(pod.metadata.name, answer);
   };
-  const asked = world.pods.filter(mayAnswer).slice(0, MAX_ASKED).map(ask);
+  const isAsked = isYoung(world.revision, now) ? isRunning : mayAnswer;
+  const asked = world.pods.filter(isAsked).slice(0, MAX_ASKED).map(ask);
   const [load, answeringLoad] = await Promise.all([
     askLoad(world, place),
     askAnsweringLoad(world, place),

@@ -218,6 +218,21 @@ function crashOf({
   return undefined;
 }
 
+/**
+ * The graph hosts of a revision's pods that end again and again while nothing is asked of them, which is the agent's doing
+ * and never ends a container. Of several pods, as often as the best one that answers.
+ */
+export function hostCrashOf({
+  answers,
+}: RevisionWorld): { readonly failure: RevisionFailure; readonly times: number } | undefined {
+  const all = [...(answers?.values() ?? [])];
+  const times = Math.min(...all.map(({ hostEnds = 0 }) => hostEnds));
+  if (all.length === 0 || times === 0) return undefined;
+  const [said] = all.flatMap(({ progress }) => progress ?? []);
+  const message = said ?? `graph host ended ${times} times with nothing to do`;
+  return { failure: { reason: REASON.crashLoop, message }, times };
+}
+
 /** Reasons of a container that ended which add nothing to its exit code. */
 const PLAIN_ENDS = new Set(['Error', 'Completed']);
 
@@ -244,8 +259,8 @@ export function findTrouble(world: RevisionWorld): RevisionFailure | undefined {
 }
 
 /**
- * Why a revision that serves has failed: none of its pods is ready, and that is its own doing. A container that ends once
- * is started again and may do well; nothing that depends on the machine or on others counts.
+ * Why a revision that serves has failed: none of its pods is ready, or none that answers keeps its graph host, and that is its
+ * own doing. A container or a graph host that ends once is started again and may do well; nothing that depends on the machine or on others counts.
  */
 export function judgeServing(
   world: RevisionWorld,
@@ -253,6 +268,8 @@ export function judgeServing(
   patience: RolloutPatience,
 ): RevisionFailure | undefined {
   const { revision, workload } = world;
+  const hostCrash = hostCrashOf(world);
+  if (hostCrash && hostCrash.times >= CRASHES_TO_FALL) return hostCrash.failure;
   if (!workload || (workload.status?.readyReplicas ?? 0) > 0) return undefined;
   const trouble = findTrouble(world);
   if (trouble?.reason === REASON.dependencyUnavailable) return undefined;
@@ -305,6 +322,9 @@ export function judgeProspect(world: RevisionWorld, now: Date, patience: Rollout
     const failure = (isGrace ? undefined : pullFailure(pod, status, age, patience)) ?? crashLoop(status);
     if (failure) return { kind: 'failed', failure };
   }
+  const hostCrash = hostCrashOf(world);
+  if (hostCrash && hostCrash.times >= CRASHES_TO_GIVE_UP)
+    return { kind: 'failed', failure: hostCrash.failure };
   if (isGrace || now.getTime() - deployingSince(world, now, patience) <= patience.readinessMs)
     return { kind: 'deploying' };
   const progress = findProgress(world);

@@ -383,13 +383,13 @@ describe('planRollout', () => {
     const observed = world(
       2,
       revision({ number: 1, ready: true, conditions: [condition('Active', 'False', 'Replaced', 2)] }),
-      revision({ number: 2, ready: true, conditions: [ACTIVE] }),
+      revision({ number: 2, ready: true, conditions: [condition('Active', 'True', 'Active', 600)] }),
     );
     expect(planRollout(observed, NOW, DEFAULT_PATIENCE).lookAgainMs).toBe(3000);
     const warm = world(
       2,
       revision({ number: 1, ready: true, conditions: [condition('Active', 'False', 'Replaced', 50)] }),
-      revision({ number: 2, ready: true, conditions: [ACTIVE] }),
+      revision({ number: 2, ready: true, conditions: [condition('Active', 'True', 'Active', 600)] }),
     );
     expect(planRollout(warm, NOW, DEFAULT_PATIENCE).lookAgainMs).toBe(10_000);
   });

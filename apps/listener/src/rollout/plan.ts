@@ -1,6 +1,13 @@
 import { type AgentRevision, CONDITION, findCondition, isConditionTrue } from '#lib/resources';
-import { deployingSince, findOutage, judgeProspect, judgeServing, type RevisionFailure } from './failure.js';
-import { mayAnswer } from './ask-pods.js';
+import {
+  deployingSince,
+  findOutage,
+  hostCrashOf,
+  judgeProspect,
+  judgeServing,
+  type RevisionFailure,
+} from './failure.js';
+import { isYoung, mayAnswer } from './ask-pods.js';
 import { servedBy } from './observe.js';
 import { isAnsweringFollowed, isScaled } from './pod-scaler.js';
 import { decideSleep, type Sleep } from './sleep.js';
@@ -112,7 +119,10 @@ function probationLeft(
   current: string | undefined,
 ): number | undefined {
   if (!isWorkloadReady(candidate)) return undefined;
-  return Math.max(0, probationMs(world, candidate, current) - (candidate.readyForMs ?? 0));
+  const neededMs = probationMs(world, candidate, current);
+  // its pods count as ready a while longer
+  if (neededMs > 0 && hostCrashOf(candidate)) return undefined;
+  return Math.max(0, neededMs - (candidate.readyForMs ?? 0));
 }
 
 /** The newest revision that has been ready for long enough and is not older than the one that serves; else that one. */
@@ -134,11 +144,13 @@ interface Fall {
   readonly from: string;
   readonly to: string;
   readonly failure: RevisionFailure;
+  /** Whether the former revision has pods that are ready; else they are started first. */
+  readonly isReady: boolean;
 }
 
 /**
- * Whether traffic goes back: the revision that serves has failed, and the pods of the one before it are still there. One
- * whose failure is on record goes back in any case: this program ended before it moved the Service.
+ * Whether traffic goes back: the revision that serves has failed, and the one before it can run. One whose failure is on
+ * record goes back in any case: this program ended before it moved the Service.
  */
 function fallBack(
   world: RolloutWorld,
@@ -152,10 +164,10 @@ function fallBack(
   if (!from || !to) return undefined;
   const { name } = to.revision.metadata;
   const reported = reportedFailure(from.revision);
-  if (reported) return { from: serving, to: name, failure: reported };
-  if (!rollbackOnFailure || suspend === true || !isWorkloadReady(to)) return undefined;
+  if (reported) return { from: serving, to: name, failure: reported, isReady: true };
+  if (!rollbackOnFailure || suspend === true || !to.workload) return undefined;
   const failure = judgeServing(from, now, patience);
-  return failure && { from: serving, to: name, failure };
+  return failure && { from: serving, to: name, failure, isReady: isWorkloadReady(to) };
 }
 
 /** A revision that the Service once pointed to, and when it stopped doing so. */
@@ -183,6 +195,8 @@ interface Situation {
   /** Since when the revision that serves has been ready, in milliseconds; now, where it is not. */
   readonly servesSinceMs: number;
   readonly fall: Fall | undefined;
+  /** The former revision, whose pods are started because the one that serves has failed. */
+  readonly revived: string | undefined;
   /** How much longer revisions that are ready must stay so, by their names. */
   readonly probations: ReadonlyMap<string, number>;
   readonly newest: string | undefined;
@@ -195,9 +209,11 @@ interface Situation {
 
 /** A revision that served once. */
 function decideRetired(world: RevisionWorld, retiredAt: number, situation: Situation): RevisionFate {
-  const { former, isSuspended, now, patience, servesSinceMs } = situation;
+  const { former, isSuspended, now, patience, revived, servesSinceMs } = situation;
   // its Deployment runs a repeat of it
   if (isSuspended || world.lentTo !== undefined) return { kind: 'standby' };
+  if (world.revision.metadata.name === revived)
+    return { kind: 'warm', untilMs: now.getTime() + patience.standbyWarmMs };
   // it was replaced in its sleep
   if (world.workload?.spec.replicas === 0) return { kind: 'standby' };
   // infinitely late: the status still says active, so the switch happened a moment ago
@@ -241,6 +257,8 @@ const LOOK_MS = 20_000;
 const SCALE_MS = 5_000;
 /** Nothing wakes the listener when what a pod waits for changes. */
 const ASK_MS = 3_000;
+/** How often pods of a revision are asked that took over a moment ago. */
+const YOUNG_MS = 2_000;
 
 /** How long the revision that serves may go on without a pod that is ready, at most. */
 function untilJudged({ revision }: RevisionWorld, { now, patience }: Situation): number {
@@ -253,13 +271,14 @@ function lookAgain(revisions: readonly PlannedRevision[], situation: Situation):
   const { now, patience, probations, isSuspended } = situation;
   const waits = revisions.flatMap(({ world, fate }) => {
     if (fate.kind === 'retiring' || fate.kind === 'warm') return [fate.untilMs - now.getTime()];
+    if (fate.kind === 'serving' && !isSuspended && isYoung(world.revision, now)) return [YOUNG_MS];
     if (fate.kind === 'held' || (fate.kind === 'serving' && findOutage(world))) return [ASK_MS];
     if (fate.kind === 'serving' && !isSuspended && !isWorkloadReady(world))
       return [untilJudged(world, situation)];
     if (fate.kind === 'serving' && (isScaled(world) || isAnsweringFollowed(world))) return [SCALE_MS];
     if (fate.kind !== 'deploying') return [];
     const probation = probations.get(world.revision.metadata.name);
-    if (probation !== undefined) return [probation];
+    if (probation !== undefined) return [Math.min(probation, YOUNG_MS)];
     if (world.pods.some(mayAnswer)) return [ASK_MS];
     const readyBy = deployingSince(world, now, patience) + patience.readinessMs;
     return [Math.min(LOOK_MS, patience.imagePullMs, Math.max(1000, readyBy - now.getTime() + 1000))];
@@ -281,17 +300,18 @@ function readySince(world: RolloutWorld, serving: string | undefined, now: Date)
 
 /**
  * Decides a rollout: which revision serves, and what becomes of the others. The old one serves until the new one has been
- * ready for a while. Nothing goes back to an older one by itself, except when the one that took over fails while the pods
- * of the former one are still there.
+ * ready for a while. Nothing goes back to an older one by itself, except when the one that took over fails: then at once to
+ * the pods of the former one, or once they are started again.
  */
 export function planRollout(world: RolloutWorld, now: Date, patience: RolloutPatience): RolloutPlan {
   const current = currentOf(world);
   const chosen = chooseServing(world, current);
   // a newer one that is ready is the better way out
-  const fall =
+  const way =
     chosen !== undefined && chosen === current?.metadata.name
       ? fallBack(world, chosen, now, patience)
       : undefined;
+  const fall = way?.isReady ? way : undefined;
   const serving = fall?.to ?? chosen;
   const server = world.revisions.find(({ revision }) => revision.metadata.name === serving);
   const situation: Situation = {
@@ -300,6 +320,7 @@ export function planRollout(world: RolloutWorld, now: Date, patience: RolloutPat
     former: formerOf(world, serving)?.revision.metadata.name,
     servesSinceMs: readySince(world, serving, now),
     fall,
+    revived: fall ? undefined : way?.to,
     probations: probationsOf(world, current?.metadata.name),
     newest: allRevisions(world).at(-1)?.metadata.name,
     isSuspended: world.deployment.spec.suspend === true,

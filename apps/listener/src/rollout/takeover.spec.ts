@@ -1,4 +1,5 @@
 import type { AgentDeployment, AgentRevision, Condition, ContainerStatus } from '#lib/resources';
+import type { PodAnswer } from '../place/place.js';
 import { planRollout } from './plan.js';
 import { summarizeRevision } from './revision-status.js';
 import {
@@ -8,6 +9,7 @@ import {
   fates,
   NOW,
   revision,
+  type Shape,
   WANTED,
   world,
 } from './testdata/sample-rollout.js';
@@ -24,6 +26,21 @@ describe('a revision that takes over', () => {
   const second = (container: Partial<ContainerStatus>, ...conditions: readonly Condition[]) =>
     revision({ number: 2, conditions: [ACTIVE, ...conditions], container });
   const UNREADY = (age: number) => condition('Ready', 'False', 'Deploying', age);
+
+  const COLD = condition('Active', 'False', 'Replaced', 600);
+  const HOST_ENDED = (times: number): PodAnswer => ({
+    waitingFor: undefined,
+    progress: `graph host ended ${times} times with nothing to do: Error: boom`,
+    hostEnds: times,
+  });
+  const dying = (times: number, more: Partial<Shape>) =>
+    revision({
+      number: 2,
+      conditions: [ACTIVE],
+      container: { ready: true },
+      answer: HOST_ENDED(times),
+      ...more,
+    });
 
   it.each<[string, RolloutWorld, string, string[]]>([
     [
@@ -76,6 +93,50 @@ describe('a revision that takes over', () => {
     [
       'goes back when the one that took over ends again',
       world(2, former, second(ended(2))),
+      'a-00001',
+      ['serving', 'failed'],
+    ],
+    [
+      'goes back when the graph host of its pod ends again, whether or not the pod counts as ready',
+      world(2, former, dying(2, { ready: true })),
+      'a-00001',
+      ['serving', 'failed'],
+    ],
+    [
+      'lets the graph host be started again once',
+      world(2, former, dying(1, { ready: true })),
+      'a-00002',
+      ['warm', 'serving'],
+    ],
+    [
+      'does not let a revision take over whose graph host has ended meanwhile',
+      world(
+        1,
+        revision({ number: 1, ready: true, conditions: [ACTIVE] }),
+        revision({ number: 2, ready: true, container: { ready: true }, answer: HOST_ENDED(1) }),
+      ),
+      'a-00001',
+      ['serving', 'deploying'],
+    ],
+    [
+      'fails a revision whose graph host ended three times before it took over',
+      world(
+        1,
+        revision({ number: 1, ready: true, conditions: [ACTIVE] }),
+        revision({ number: 2, container: { state: { running: {} } }, answer: HOST_ENDED(3) }),
+      ),
+      'a-00001',
+      ['serving', 'failed'],
+    ],
+    [
+      'starts the former revision when the one that serves has failed after the former one went cold',
+      world(2, revision({ number: 1, conditions: [COLD] }), second(ended(2))),
+      'a-00002',
+      ['warm', 'serving'],
+    ],
+    [
+      'goes back to it once it is ready',
+      world(2, revision({ number: 1, ready: true, conditions: [COLD] }), second(ended(2))),
       'a-00001',
       ['serving', 'failed'],
     ],
