@@ -5,6 +5,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { testDeltaThreads } from '../testdata/delta-threads.js';
+import { testRefusedWrites } from '../testdata/refused-writes.js';
 import { SAMPLE_AGENT, ServerProcess } from '../testdata/start-server.js';
 
 interface Event {
@@ -113,6 +114,7 @@ describe('a run on a thread', () => {
 
 describe('a thread', () => {
   testDeltaThreads(() => server);
+  testRefusedWrites(() => server);
 });
 
 it('cancels all runs that wait, of one thread or of every one', async () => {

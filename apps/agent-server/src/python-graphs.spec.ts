@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { waitFor } from '#lib/testing';
 import { testDeltaThreads } from '../testdata/delta-threads.js';
+import { testRefusedWrites } from '../testdata/refused-writes.js';
 import { testServer } from '../testdata/test-server.js';
 
 const KEY = 'a-secret-of-the-server';
@@ -149,6 +150,7 @@ if (!python) process.stderr.write('SKIPPED: graphs in Python: AGENTPLANE_TEST_PY
 
   describe('with a thread', () => {
     testDeltaThreads(() => server);
+    testRefusedWrites(() => server);
   });
 
   it('goes on in another process when its own is killed', async () => {

@@ -18,6 +18,7 @@ from .logs import log
 from .modes import RunEvent, library_modes_of
 from .output import StreamOutput
 from .protocol_output import ProtocolOutput, transformers
+from .refused_writes import settle_refused_writes
 from .saver import ServerSaver
 from .serializer import StateSerializer
 from .server import Fenced, Server, ServerUnavailable, StoreRefused
@@ -143,7 +144,11 @@ class RunExecution:
             config = run_config(run, saver, continues=continues)
             async with self._worker.graphs.open(run["graphId"], config) as graph:
                 library = _Library(graph.copy({"store": self._worker.store}), config)
-                await self._stream(library, saver, continues)
+                try:
+                    await self._stream(library, saver, continues)
+                except Exception as error:
+                    await self._settle(library.graph, saver, error)
+                    raise
                 if self._stop:
                     return self._stopped(self._stop)
                 return await self._finished(library, saver)
@@ -170,6 +175,15 @@ class RunExecution:
             metadata=recorded_metadata(run),
             empty_thread=bool(run.get("isThreadEmpty")),
         )
+
+    async def _settle(self, graph: Any, saver: BaseCheckpointSaver[Any], error: Exception) -> None:
+        """Leaves a thread whose state can be read."""
+        if self._stop or isinstance(error, (Fenced, ServerUnavailable, StoreRefused)) or not isinstance(saver, ServerSaver):
+            return
+        try:
+            await settle_refused_writes(graph.copy({"checkpointer": saver}), saver, self.run["threadId"], error)
+        except Exception as failure:
+            log.warning("state of a failed run unreadable", exc_info=failure)
 
     async def _has_progress(self, saver: BaseCheckpointSaver[Any]) -> bool:
         """Whether an earlier attempt of this run has left a checkpoint to continue from."""

@@ -60,7 +60,8 @@ class ServerSaver(BaseCheckpointSaver[float]):
         self._thread_id = thread_id
         self._metadata = metadata or {}
         self._empty_thread = empty_thread
-        self._written: set[str] = set()
+        #: Namespaces that this saver has written to.
+        self.written: set[str] = set()
 
     def get_next_version(self, current: float | None, channel: None = None) -> float:
         # versions name stored values: two branches of a thread never make the same one
@@ -78,7 +79,7 @@ class ServerSaver(BaseCheckpointSaver[float]):
             self._empty_thread
             and place["threadId"] == self._thread_id
             and "checkpointId" not in place
-            and place["namespace"] not in self._written
+            and place["namespace"] not in self.written
         ):
             return None
         head, body = await self._server.fetch("get-checkpoint", self._asked(place))
@@ -158,7 +159,7 @@ class ServerSaver(BaseCheckpointSaver[float]):
             **({"parentId": place["checkpointId"]} if "checkpointId" in place else {}),
         }
         await self._server.fetch("put-checkpoint", self._asked(asked), b"".join(parts))
-        self._written.add(place["namespace"])
+        self.written.add(place["namespace"])
         return _config(place["threadId"], place["namespace"], checkpoint["id"])
 
     async def aput_writes(
@@ -181,7 +182,7 @@ class ServerSaver(BaseCheckpointSaver[float]):
             ],
         }
         await self._server.fetch("put-writes", self._asked(asked), b"".join(bytes(data) for _, data in dumped))
-        self._written.add(place["namespace"])
+        self.written.add(place["namespace"])
 
     def _recorded(self, metadata: CheckpointMetadata) -> bytes:
         return orjson.dumps({**self._metadata, **metadata}, option=orjson.OPT_NON_STR_KEYS, default=str)

@@ -27,6 +27,7 @@ import { errorForLog } from './error-for-log.js';
 import { graphInput } from './graph-input.js';
 import { graphOptions } from './graph-options.js';
 import { interruptsByTask, isAtBreakpoint } from './interrupts.js';
+import { settleRefusedWrites } from './refused-writes.js';
 import { ProtocolOutput } from '../stream/protocol-output.js';
 import type { RunOutput } from '../stream/run-output.js';
 import { usesLibraryEvents } from '../stream/stream-modes.js';
@@ -148,7 +149,12 @@ export class RunExecution {
       const graph = await this.parts.graphs.get(run.graphId, options);
       const breakpoint = continues ? await this.#breakpoint(graph, saver) : undefined;
       if (breakpoint) output.stopped(breakpoint.values);
-      else await this.#stream(graph, options, continues ? null : await this.#input(), output);
+      else {
+        const input = continues ? null : await this.#input();
+        await this.#stream(graph, options, input, output).catch((error: unknown) =>
+          this.#settle(graph, saver, error),
+        );
+      }
       if (this.#stopReason) return this.#stopped(output, this.#stopReason);
       return await this.#finished(graph, saver, output);
     } catch (error) {
@@ -158,6 +164,19 @@ export class RunExecution {
       this.parts.log.warn({ err: errorForLog(error, this.parts.secrets) }, 'run failed');
       return this.#failed(output, errorOnWire(error), 'error');
     }
+  }
+
+  /** Leaves a thread whose state can be read. */
+  async #settle(graph: RunnableGraph, saver: AttemptSaver | TransientSaver, error: unknown): Promise<never> {
+    if (!this.#stopReason && !isPassing(error) && saver instanceof AttemptSaver)
+      await settleRefusedWrites(graph, saver, this.run.threadId, errorOnWire(error)).catch(
+        (failure: unknown) =>
+          this.parts.log.warn(
+            { err: errorForLog(failure, this.parts.secrets) },
+            'state of a failed run unreadable',
+          ),
+      );
+    throw error;
   }
 
   #saver(): AttemptSaver | TransientSaver {

@@ -9,8 +9,10 @@ import {
   END,
   interrupt,
   MessagesAnnotation,
+  MessagesDeltaValue,
   START,
   StateGraph,
+  StateSchema,
   type LangGraphRunnableConfig,
 } from '@langchain/langgraph';
 
@@ -68,6 +70,30 @@ export const forecast = new StateGraph(Deltas)
   .addNode('weather', weather)
   .addEdge(START, 'weather')
   .addEdge('weather', END)
+  .compile();
+
+const rival = (city: string) => () => ({ city, steps: [`${city} wins`] });
+
+/** Two of its nodes write one value in one step, which its channel refuses. */
+export const rivals = new StateGraph(Deltas)
+  .addNode('rome', rival('Rome'))
+  .addNode('oslo', rival('Oslo'))
+  .addEdge(START, 'rome')
+  .addEdge(START, 'oslo')
+  .compile();
+
+/** Its subgraph is `rivals`. */
+export const rivalry = new StateGraph(Deltas)
+  .addNode('contest', rivals)
+  .addEdge(START, 'contest')
+  .addEdge('contest', END)
+  .compile();
+
+/** Answers with the number of messages, which its channel stores as changes. */
+export const deltaChat = new StateGraph(new StateSchema({ messages: MessagesDeltaValue }))
+  .addNode('answer', ({ messages }) => ({ messages: [new AIMessage(`${messages.length} messages`)] }))
+  .addEdge(START, 'answer')
+  .addEdge('answer', END)
   .compile();
 
 function waits(step: string) {

@@ -14,7 +14,7 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import tool
 from langgraph.channels.delta import DeltaChannel
 from langgraph.graph import END, START, StateGraph
-from langgraph.graph.message import add_messages
+from langgraph.graph.message import _messages_delta_reducer, add_messages
 from langgraph.runtime import Runtime
 from langgraph.types import Send, interrupt
 
@@ -143,6 +143,36 @@ _weather = (
 
 #: Its subgraph stops before the last of its nodes.
 forecast = StateGraph(Deltas).add_node("weather", _weather).add_edge(START, "weather").compile()
+
+
+def _rival(city: str):
+    return lambda _state: {"city": city, "steps": [f"{city} wins"]}
+
+
+#: Two of its nodes write one value in one step, which its channel refuses.
+rivals = (
+    StateGraph(Deltas)
+    .add_node("rome", _rival("Rome"))
+    .add_node("oslo", _rival("Oslo"))
+    .add_edge(START, "rome")
+    .add_edge(START, "oslo")
+    .compile()
+)
+
+#: Its subgraph is `rivals`.
+rivalry = StateGraph(Deltas).add_node("contest", rivals).add_edge(START, "contest").compile()
+
+
+class DeltaConversation(TypedDict):
+    messages: Annotated[list[AnyMessage], DeltaChannel(_messages_delta_reducer)]
+
+
+def _number(state: DeltaConversation) -> dict:
+    return {"messages": [AIMessage(f"{len(state['messages'])} messages")]}
+
+
+#: Answers with the number of messages, which its channel stores as changes.
+delta_chat = StateGraph(DeltaConversation).add_node("answer", _number).add_edge(START, "answer").compile()
 
 
 def _environment(state: Text) -> dict:

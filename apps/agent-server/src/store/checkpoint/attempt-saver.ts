@@ -29,7 +29,6 @@ const NO_VALUE = Buffer.from('null');
  * transaction of many round trips for each write.)
  */
 export class AttemptSaver extends StateSaver {
-  /** Namespaces that this attempt has written to. */
   readonly #written = new Set<string>();
 
   constructor(
@@ -47,6 +46,11 @@ export class AttemptSaver extends StateSaver {
     private readonly emptyThread?: string,
   ) {
     super(writer.sql);
+  }
+
+  /** Namespaces that this attempt has written to. */
+  get written(): ReadonlySet<string> {
+    return this.#written;
   }
 
   override getDeltaChannelHistory(

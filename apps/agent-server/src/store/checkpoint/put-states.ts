@@ -2,7 +2,7 @@ import type { Fence } from '../row/fence.js';
 import type { WorkerScope } from '../scope.js';
 import type { Sql } from '../sql.js';
 import type { DumpedCheckpoint } from './put-checkpoint.js';
-import type { DumpedWrites } from './put-writes.js';
+import { ERROR_IDX, type DumpedWrites } from './put-writes.js';
 
 /** What an attempt keeps: a checkpoint, or writes of a task. */
 export type StateWrite =
@@ -50,7 +50,13 @@ kept AS (${writes(17, 'DO NOTHING')}),
 replaced AS (${writes(
   26,
   'DO UPDATE SET channel = EXCLUDED.channel, type = EXCLUDED.type, blob = EXCLUDED.blob, run_id = EXCLUDED.run_id',
-)})
+)}),
+dropped AS (
+  DELETE FROM agentplane.checkpoint_writes o
+  USING unnest($26::uuid[], $27::text[], $28::text[], $29::text[], $30::text[], $31::int[])
+    AS w(run_id, thread_id, checkpoint_ns, checkpoint_id, task_id, idx) JOIN fence USING (run_id)
+  WHERE w.idx = ${ERROR_IDX} AND o.idx >= 0 AND o.thread_id = w.thread_id
+    AND o.checkpoint_ns = w.checkpoint_ns AND o.checkpoint_id = w.checkpoint_id AND o.task_id = w.task_id)
 SELECT run_id FROM fence`;
 
 /**

@@ -20,9 +20,17 @@ export interface DumpedWrites {
   readonly writes: readonly DumpedWrite[];
 }
 
-function statement(onConflict: string): string {
+/** Place of the error among the writes of a task: `WRITES_IDX_MAP` of the library, which the server does not load. */
+export const ERROR_IDX = -1;
+
+/** A task that failed has no writes: what it had stored for its step was not applied. */
+const DROP = `dropped AS (
+  DELETE FROM agentplane.checkpoint_writes o USING fence WHERE o.thread_id = $3 AND o.checkpoint_ns = $4
+    AND o.checkpoint_id = $5 AND o.task_id = $6 AND o.idx >= 0 AND ${ERROR_IDX} = ANY ($7::int[])), `;
+
+function statement(onConflict: string, before = ''): string {
   return `
-WITH ${FENCE}, writes AS (
+WITH ${FENCE}, ${before}writes AS (
   INSERT INTO agentplane.checkpoint_writes (thread_id, checkpoint_ns, checkpoint_id, task_id, idx, channel, type, blob, run_id)
   SELECT $3, $4, $5, $6, w.*, $1 FROM fence, unnest($7::int[], $8::text[], $9::text[], $10::bytea[]) AS w(idx, channel, type, blob)
   ON CONFLICT (thread_id, checkpoint_ns, checkpoint_id, task_id, idx) ${onConflict})
@@ -32,6 +40,7 @@ SELECT 1 FROM fence`;
 const INSERT = statement('DO NOTHING');
 const UPSERT = statement(
   'DO UPDATE SET channel = EXCLUDED.channel, type = EXCLUDED.type, blob = EXCLUDED.blob, run_id = EXCLUDED.run_id',
+  DROP,
 );
 
 /** Keeps writes of a task beside its checkpoint; answers false when another attempt has the run. */

@@ -1,5 +1,6 @@
 import { runAtWork, storeFixture, untilLocked } from '../../../testdata/store-fixture.js';
 import type { ClaimedRun } from '../row/claimed-run.js';
+import { ERROR_IDX } from './put-writes.js';
 import { StateWriter } from './state-writer.js';
 import type { StateWrite } from './put-states.js';
 
@@ -12,8 +13,13 @@ function checkpointOf({ runId, attempt, threadId }: ClaimedRun, channel = 'text'
   return { kind: 'checkpoint', fence: { runId, attempt }, dumped };
 }
 
-function writesOf({ runId, attempt, threadId }: ClaimedRun, text: string, replaces: boolean): StateWrite {
-  const write = { idx: replaces ? -1 : 0, channel: 'text', type: 'json', blob: Buffer.from(text) };
+function writesOf(
+  { runId, attempt, threadId }: ClaimedRun,
+  text: string,
+  replaces: boolean,
+  idx = replaces ? -3 : 0,
+): StateWrite {
+  const write = { idx, channel: 'text', type: 'json', blob: Buffer.from(text) };
   const place = { threadId, namespace: '', checkpointId: 'first', taskId: 'task' };
   return { kind: 'writes', fence: { runId, attempt }, dumped: { ...place, replaces, writes: [write] } };
 }
@@ -55,6 +61,14 @@ describe('a state writer', () => {
     await Promise.all(texts.map((text) => writer.put(writesOf(run, `kept ${text}`, false))));
     await Promise.all(texts.map((text) => writer.put(writesOf(run, `last ${text}`, true))));
     expect(await keptOf(run)).toEqual(['write kept old', 'write last new']);
+  });
+
+  it('removes the writes of a task that failed', async () => {
+    const writer = new StateWriter(store.sql);
+    const [run, other] = [await runAtWork(store.sql), await runAtWork(store.sql)];
+    await Promise.all([run, other].map((one) => writer.put(writesOf(one, 'value', false))));
+    await writer.put(writesOf(run, 'error', true, ERROR_IDX));
+    expect([await keptOf(run), await keptOf(other)]).toEqual([['write error'], ['write value']]);
   });
 
   it('refuses an outdated attempt and keeps the state of the newer one beside it', async () => {

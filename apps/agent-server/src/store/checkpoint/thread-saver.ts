@@ -20,6 +20,10 @@ const PAGE_GROWTH = 4;
  * given, and without one it reads every thread; here any other thread is refused.
  */
 export class ThreadSaver extends StateSaver {
+  /** Ids of checkpoints that this has stored. */
+  readonly #made = new Set<string>();
+  readonly #held: Parameters<StateSaver['putWrites']>[] = [];
+
   constructor(
     sql: Sql,
     private readonly threadId: string,
@@ -66,12 +70,20 @@ export class ThreadSaver extends StateSaver {
     newVersions: ChannelVersions,
   ): Promise<RunnableConfig> {
     this.#requireThread(config);
+    for (const held of this.#held.splice(0)) await super.putWrites(...held);
+    this.#made.add(checkpoint.id);
     return super.put(config, checkpoint, metadata, newVersions);
   }
 
+  /**
+   * The library stores the writes of a change beside the checkpoint before its channels have taken them. They are kept
+   * back until there is a new checkpoint: a delta channel would replay those of a change that was refused.
+   */
   override async putWrites(config: RunnableConfig, writes: PendingWrite[], taskId: string): Promise<void> {
     this.#requireThread(config);
-    await super.putWrites(config, writes, taskId);
+    if (this.#made.has(checkpointPlace(config).checkpointId ?? ''))
+      await super.putWrites(config, writes, taskId);
+    else this.#held.push([config, writes, taskId]);
   }
 
   override deleteThread(): Promise<void> {
