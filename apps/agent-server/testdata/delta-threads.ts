@@ -1,5 +1,5 @@
 import { waitFor } from '#lib/testing';
-import type { Client } from '@langchain/langgraph-sdk';
+import type { Checkpoint, Client } from '@langchain/langgraph-sdk';
 
 interface Steps {
   readonly steps: string[];
@@ -84,6 +84,59 @@ export function testDeltaThreads(server: () => { readonly url: string; client():
       await threads.updateState(id, { values: { steps: [name] }, asNode: 'count', checkpoint });
       expect((await threads.getState<Steps>(id)).values.steps).toEqual(['step 1', name]);
     }
+  });
+
+  it('keeps branches of a channel that stores changes apart', async () => {
+    const { threads, runs } = server().client();
+    const id = await begun(3);
+    const states = await threads.getHistory<Steps>(id, { limit: 100 });
+    const at = (count: number, next: number) =>
+      states.find((state) => state.values.steps.length === count && state.next.length === next)?.checkpoint;
+    const [checkpoint, before] = [at(2, 0), at(2, 1)];
+    const ends: [Checkpoint, string[]][] = [];
+    const valuesAt = async (place?: Checkpoint): Promise<string[]> =>
+      (await threads.getState<Steps>(id, place)).values.steps;
+    const branch = async (made: Promise<unknown>, expected: string[]): Promise<void> => {
+      await made;
+      const state = await threads.getState<Steps>(id);
+      expect(state.values.steps).toEqual(expected);
+      ends.push([state.checkpoint, expected]);
+    };
+    for (const name of ['a', 'b', 'c']) {
+      const values = { steps: [name] };
+      await branch(wait(id, 'deltas', { checkpoint, input: values }), [...steps(2), name, 'step 4']);
+      await branch(threads.updateState(id, { values, asNode: 'count', checkpoint }), [...steps(2), name]);
+      await branch(wait(id), [...steps(2), name, 'step 4']);
+      await branch(wait(id, 'deltas', { checkpoint: before, input: null }), steps(3));
+    }
+    for (const [place, expected] of ends) expect(await valuesAt(place)).toEqual(expected);
+    expect(await valuesAt(states[0]?.checkpoint as Checkpoint)).toEqual(steps(3));
+    expect((await runs.list(id, { limit: 100 })).map(({ status }) => status)).not.toContain('error');
+  });
+
+  it('orders parallel changes of one channel as the run did, and asks in between', async () => {
+    const { threads, runs } = server().client();
+    const id = await begun(1);
+    const asked = await runs.wait(id, 'quartet', { input: {} });
+    expect(asked).toHaveProperty('__interrupt__');
+    const command = { resume: 'me' };
+    const shown = await wait(id, 'quartet', { input: null, command });
+    expect([...shown].sort()).toEqual(['a', 'b', 'c', 'me', 'step 1']);
+    expect((await threads.getState<Steps>(id)).values.steps).toEqual(shown);
+    expect(await wait(id)).toEqual([...shown, 'step 6']);
+    await prune(id);
+    expect((await threads.getState<Steps>(id)).values.steps).toEqual([...shown, 'step 6']);
+  });
+
+  it('drops the changes of a step that has failed, or was left waiting, with the next input', async () => {
+    const { runs, threads } = server().client();
+    const id = await begun(1);
+    const failed = await runs.wait(id, 'quartet', { input: { city: 'Rome' }, raiseError: false });
+    expect(failed).toHaveProperty('__error__');
+    expect(await wait(id)).toEqual(steps(2));
+    await runs.wait(id, 'quartet', { input: { city: 'Oslo' } });
+    expect(await wait(id)).toEqual(steps(3));
+    expect((await threads.getState<Steps>(id)).values.steps).toEqual(steps(3));
   });
 
   it('keeps the values of a channel that stores changes when it is copied, rolled back and kept at exit alone', async () => {

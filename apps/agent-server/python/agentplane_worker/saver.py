@@ -175,6 +175,7 @@ class ServerSaver(BaseCheckpointSaver[float]):
             "checkpointId": "",
             **place,
             "taskId": task_id,
+            "taskPath": task_path,
             "replaces": all(channel in WRITES_IDX_MAP for channel, _ in writes),
             "writes": [
                 {"idx": WRITES_IDX_MAP.get(channel, index), "channel": channel, "type": kind, "bytes": len(data)}

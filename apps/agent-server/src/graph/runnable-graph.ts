@@ -5,6 +5,8 @@
 export interface RunnableGraph {
   /** Of its own, from when it was compiled. */
   readonly store?: unknown;
+  /** By name. */
+  readonly channels?: Readonly<Record<string, unknown>>;
   /** A copy. */
   withConfig(config: GraphConfig): RunnableGraph;
   stream(input: unknown, options: GraphOptions): Promise<AsyncIterable<unknown>>;

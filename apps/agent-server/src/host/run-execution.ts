@@ -23,6 +23,7 @@ import { textTrouble } from '../protocol/text-limit.js';
 import type { AttemptedRun } from '../protocol/attempted-run.js';
 import { hasProgress, requireCheckpoint } from './attempt-start.js';
 import { checkpointMetadata } from './checkpoint-metadata.js';
+import { placeOfBranch } from './place-of-branch.js';
 import { errorForLog } from './error-for-log.js';
 import { graphInput } from './graph-input.js';
 import { graphOptions } from './graph-options.js';
@@ -151,7 +152,9 @@ export class RunExecution {
       if (breakpoint) output.stopped(breakpoint.values);
       else {
         const input = continues ? null : await this.#input();
-        await this.#stream(graph, options, input, output).catch((error: unknown) =>
+        const place = continues ? {} : await placeOfBranch(run, graph, saver);
+        const started = { ...options, configurable: { ...options.configurable, ...place } };
+        await this.#stream(graph, started, input, output).catch((error: unknown) =>
           this.#settle(graph, saver, error),
         );
       }

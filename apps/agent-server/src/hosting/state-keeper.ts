@@ -119,12 +119,15 @@ function writeOf(asked: Extract<Fetch, { what: 'put-checkpoint' | 'put-writes' }
   const take = (bytes: number): Buffer => body.subarray(at, (at += bytes));
   const { threadId, namespace, checkpointId } = asked;
   if (asked.what === 'put-writes') {
-    const { taskId, replaces } = asked;
+    const { taskId, taskPath, replaces } = asked;
     const writes = asked.writes.map(({ idx, channel, type, bytes }) => ({
       ...{ idx, channel, type },
       blob: take(bytes),
     }));
-    return { kind: 'writes', dumped: { threadId, namespace, checkpointId, taskId, replaces, writes } };
+    return {
+      kind: 'writes',
+      dumped: { threadId, namespace, checkpointId, taskId, taskPath, replaces, writes },
+    };
   }
   const checkpoint = take(asked.checkpointBytes).toString();
   const metadata = take(asked.metadataBytes).toString();

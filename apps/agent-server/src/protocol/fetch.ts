@@ -28,6 +28,7 @@ interface PutWrites extends CheckpointPlace {
   readonly what: 'put-writes';
   readonly checkpointId: string;
   readonly taskId: string;
+  readonly taskPath: string;
   /** An existing write of the same place is replaced, not kept. */
   readonly replaces: boolean;
   readonly writes: readonly (Part & { readonly idx: number })[];

@@ -29,7 +29,7 @@ describe('the schema', () => {
     const shape = async (pool: Pool): Promise<unknown> => {
       const columns = await pool.query(`SELECT table_name, column_name, data_type, is_nullable, column_default
         FROM information_schema.columns WHERE table_schema = '${SCHEMA}' AND table_name LIKE 'checkpoint%'
-        AND column_name <> 'run_id' ORDER BY 1, 2`);
+        AND column_name NOT IN ('run_id', 'task_path') ORDER BY 1, 2`);
       const keys = await pool.query(`SELECT indexdef FROM pg_indexes
         WHERE schemaname = '${SCHEMA}' AND tablename LIKE 'checkpoint%' ORDER BY 1`);
       const versions = await pool.query(`SELECT v FROM ${SCHEMA}.checkpoint_migrations ORDER BY 1`);

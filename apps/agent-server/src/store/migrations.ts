@@ -132,6 +132,10 @@ ALTER TABLE agentplane.threads ADD COLUMN runs_made bigint NOT NULL DEFAULT 0;
 ALTER TABLE agentplane.runs ADD COLUMN place bigint;
 `;
 
+const PATHS_OF_TASKS = `
+ALTER TABLE agentplane.checkpoint_writes ADD COLUMN task_path text NOT NULL DEFAULT '';
+`;
+
 /** Numbered from 1; a landed one is never edited once a release has it. */
 export const MIGRATIONS: readonly Migration[] = [
   {
@@ -168,4 +172,5 @@ export const MIGRATIONS: readonly Migration[] = [
     name: 'reading of groups of threads',
     sql: [CREATE_THREADS, READ_THREADS, REMOVE_THREADS].join('\n'),
   },
+  { version: 23, name: 'places of writes in their steps', sql: PATHS_OF_TASKS },
 ];

@@ -72,6 +72,23 @@ export const forecast = new StateGraph(Deltas)
   .addEdge('weather', END)
   .compile();
 
+const adds = (step: string) => () => ({ steps: [step] });
+
+/** Three of its nodes add to a channel that stores changes in one step; a fourth asks, or fails in `Rome`. */
+export const quartet = new StateGraph(Deltas)
+  .addNode('c', adds('c'))
+  .addNode('a', adds('a'))
+  .addNode('b', adds('b'))
+  .addNode('ask', ({ city }) => {
+    if (city === 'Rome') throw new Error('not in Rome');
+    return { steps: [interrupt<string, string>('who?')] };
+  })
+  .addEdge(START, 'c')
+  .addEdge(START, 'a')
+  .addEdge(START, 'b')
+  .addEdge(START, 'ask')
+  .compile();
+
 const rival = (city: string) => () => ({ city, steps: [`${city} wins`] });
 
 /** Two of its nodes write one value in one step, which its channel refuses. */

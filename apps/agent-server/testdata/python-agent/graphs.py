@@ -145,6 +145,31 @@ _weather = (
 forecast = StateGraph(Deltas).add_node("weather", _weather).add_edge(START, "weather").compile()
 
 
+def _adds(step: str):
+    return lambda _state: {"steps": [step]}
+
+
+def _ask_fourth(state: Deltas) -> dict:
+    if state.get("city") == "Rome":
+        raise ValueError("not in Rome")
+    return {"steps": [interrupt("who?")]}
+
+
+#: Three of its nodes add to a channel that stores changes in one step; a fourth asks, or fails in `Rome`.
+quartet = (
+    StateGraph(Deltas)
+    .add_node("c", _adds("c"))
+    .add_node("a", _adds("a"))
+    .add_node("b", _adds("b"))
+    .add_node("ask", _ask_fourth)
+    .add_edge(START, "c")
+    .add_edge(START, "a")
+    .add_edge(START, "b")
+    .add_edge(START, "ask")
+    .compile()
+)
+
+
 def _rival(city: str):
     return lambda _state: {"city": city, "steps": [f"{city} wins"]}
 

@@ -59,9 +59,12 @@ export class AttemptSaver extends StateSaver {
     return persevere(this.clock, PATIENCE_MS, () => super.getDeltaChannelHistory(options));
   }
 
-  override getTuple(config: RunnableConfig): Promise<CheckpointTuple | undefined> {
-    if (this.#hasNoneOf(config)) return Promise.resolve(undefined);
-    return persevere(this.clock, PATIENCE_MS, () => super.getTuple(config));
+  override async getTuple(config: RunnableConfig): Promise<CheckpointTuple | undefined> {
+    if (this.#hasNoneOf(config)) return undefined;
+    const found = await persevere(this.clock, PATIENCE_MS, () => super.getTuple(config));
+    // the run has made no progress there: the library would take its input for an answer
+    if (found?.metadata?.source === 'fork') Reflect.deleteProperty(found.metadata, 'run_id');
+    return found;
   }
 
   #hasNoneOf(config: RunnableConfig): boolean {
@@ -113,7 +116,7 @@ export class AttemptSaver extends StateSaver {
     );
     // One statement cannot update a row twice: the last write of a place counts.
     const rows = replaces ? [...new Map(all.map((write) => [write.idx, write])).values()] : all;
-    const dumped = { threadId, namespace, checkpointId, taskId, replaces, writes: rows };
+    const dumped = { threadId, namespace, checkpointId, taskId, taskPath: '', replaces, writes: rows };
     await this.#write({ kind: 'writes', fence: this.fence, dumped });
   }
 

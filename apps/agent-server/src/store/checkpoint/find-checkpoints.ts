@@ -43,6 +43,9 @@ interface Row {
   readonly writes: readonly Buffer[] | null;
 }
 
+/** The order in which a step applies the writes of its tasks (`writes_sort_key` of LangGraph for Python). */
+export const IN_STEP = 'x.task_path COLLATE "C", x.task_id COLLATE "C", x.idx';
+
 const FIND = `
 SELECT c.checkpoint_id, c.parent_checkpoint_id, c.checkpoint::text AS checkpoint, c.metadata::text AS metadata, b.*, w.*
 FROM agentplane.checkpoints c
@@ -52,8 +55,8 @@ CROSS JOIN LATERAL (
   JOIN agentplane.checkpoint_blobs v ON v.thread_id = c.thread_id AND v.checkpoint_ns = c.checkpoint_ns
     AND v.channel = known.channel AND v.version = known.version AND v.type <> 'empty') b
 CROSS JOIN LATERAL (
-  SELECT array_agg(x.task_id ORDER BY x.task_id, x.idx) AS tasks, array_agg(x.channel ORDER BY x.task_id, x.idx) AS write_channels,
-    array_agg(x.type ORDER BY x.task_id, x.idx) AS write_types, array_agg(x.blob ORDER BY x.task_id, x.idx) AS writes
+  SELECT array_agg(x.task_id ORDER BY ${IN_STEP}) AS tasks, array_agg(x.channel ORDER BY ${IN_STEP}) AS write_channels,
+    array_agg(x.type ORDER BY ${IN_STEP}) AS write_types, array_agg(x.blob ORDER BY ${IN_STEP}) AS writes
   FROM agentplane.checkpoint_writes x
   WHERE x.thread_id = c.thread_id AND x.checkpoint_ns = c.checkpoint_ns AND x.checkpoint_id = c.checkpoint_id) w
 WHERE c.thread_id = $1 AND c.checkpoint_ns = $2 AND ($3::text IS NULL OR c.checkpoint_id = $3)

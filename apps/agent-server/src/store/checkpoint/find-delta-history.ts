@@ -1,6 +1,7 @@
 import type { WorkerScope } from '../scope.js';
 import type { Sql } from '../sql.js';
 import { ancestorWalk } from '../row/ancestor-walk.js';
+import { IN_STEP } from './find-checkpoints.js';
 
 /** Channels of a checkpoint whose values are stored as changes. */
 export interface DeltaSearch {
@@ -25,15 +26,15 @@ const START = `c.thread_id = $1 AND c.checkpoint_ns = $2 AND c.checkpoint_id = c
 
 /** A stored value comes before the writes of its own checkpoint: these were made from it. */
 const FIND = `WITH RECURSIVE ${ancestorWalk(START, '$4::text[]')}, parts AS (
-  SELECT w.depth, b.channel, NULL AS task_id, -1 AS idx, b.type, b.blob FROM walk w, unnest(w.wanted) k
+  SELECT w.depth, b.channel, '' AS task_path, NULL AS task_id, -1 AS idx, b.type, b.blob FROM walk w, unnest(w.wanted) k
   JOIN agentplane.checkpoint_blobs b ON b.thread_id = $1 AND b.checkpoint_ns = $2 AND b.channel = k
   WHERE b.version = w.versions ->> k AND b.type <> 'empty'
   UNION ALL
-  SELECT w.depth, x.channel, x.task_id, x.idx, x.type, x.blob FROM walk w
+  SELECT w.depth, x.channel, x.task_path, x.task_id, x.idx, x.type, x.blob FROM walk w
   JOIN agentplane.checkpoint_writes x ON x.thread_id = $1 AND x.checkpoint_ns = $2
     AND x.checkpoint_id = w.checkpoint_id AND x.channel = ANY (w.wanted))
-SELECT channel, task_id AS "taskId", type, blob AS bytes FROM parts
-ORDER BY depth DESC, task_id COLLATE "C" NULLS FIRST, idx`;
+SELECT channel, task_id AS "taskId", type, blob AS bytes FROM parts x
+ORDER BY depth DESC, x.task_id IS NOT NULL, ${IN_STEP}`;
 
 /** Finds the parts of channels, oldest first: the last stored value, if there is one, and all writes since. */
 export async function findDeltaHistory(

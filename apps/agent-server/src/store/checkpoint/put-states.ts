@@ -10,16 +10,16 @@ export type StateWrite =
   | { readonly kind: 'writes'; readonly fence: Fence; readonly dumped: DumpedWrites };
 
 function writes(from: number, onConflict: string): string {
-  const [run, thread, namespace, checkpoint, task, idx, channel, type, blob] = Array.from(
-    { length: 9 },
+  const [run, thread, namespace, checkpoint, task, idx, channel, type, blob, path] = Array.from(
+    { length: 10 },
     (_, n) => `$${from + n}`,
   );
   return `INSERT INTO agentplane.checkpoint_writes
-    (thread_id, checkpoint_ns, checkpoint_id, task_id, idx, channel, type, blob, run_id)
-  SELECT w.thread_id, w.checkpoint_ns, w.checkpoint_id, w.task_id, w.idx, w.channel, w.type, w.blob, w.run_id
+    (thread_id, checkpoint_ns, checkpoint_id, task_id, idx, channel, type, blob, run_id, task_path)
+  SELECT w.thread_id, w.checkpoint_ns, w.checkpoint_id, w.task_id, w.idx, w.channel, w.type, w.blob, w.run_id, w.task_path
   FROM unnest(${run}::uuid[], ${thread}::text[], ${namespace}::text[], ${checkpoint}::text[], ${task}::text[], ${idx}::int[],
-    ${channel}::text[], ${type}::text[], ${blob}::bytea[])
-    AS w(run_id, thread_id, checkpoint_ns, checkpoint_id, task_id, idx, channel, type, blob) JOIN fence USING (run_id)
+    ${channel}::text[], ${type}::text[], ${blob}::bytea[], ${path}::text[])
+    AS w(run_id, thread_id, checkpoint_ns, checkpoint_id, task_id, idx, channel, type, blob, task_path) JOIN fence USING (run_id)
   ON CONFLICT (thread_id, checkpoint_ns, checkpoint_id, task_id, idx) ${onConflict}`;
 }
 
@@ -48,12 +48,12 @@ checkpoints AS (
   DO UPDATE SET checkpoint = EXCLUDED.checkpoint, metadata = EXCLUDED.metadata),
 kept AS (${writes(17, 'DO NOTHING')}),
 replaced AS (${writes(
-  26,
+  27,
   'DO UPDATE SET channel = EXCLUDED.channel, type = EXCLUDED.type, blob = EXCLUDED.blob, run_id = EXCLUDED.run_id',
 )}),
 dropped AS (
   DELETE FROM agentplane.checkpoint_writes o
-  USING unnest($26::uuid[], $27::text[], $28::text[], $29::text[], $30::text[], $31::int[])
+  USING unnest($27::uuid[], $28::text[], $29::text[], $30::text[], $31::text[], $32::int[])
     AS w(run_id, thread_id, checkpoint_ns, checkpoint_id, task_id, idx) JOIN fence USING (run_id)
   WHERE w.idx = ${ERROR_IDX} AND o.idx >= 0 AND o.thread_id = w.thread_id
     AND o.checkpoint_ns = w.checkpoint_ns AND o.checkpoint_id = w.checkpoint_id AND o.task_id = w.task_id)
@@ -123,6 +123,7 @@ function writeColumns(states: readonly StateWrite[], replaces: boolean): unknown
       'channel',
       'type',
       'blob',
+      'taskPath',
     ] as const),
   ]);
 }

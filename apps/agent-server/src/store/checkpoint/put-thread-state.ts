@@ -35,8 +35,8 @@ export async function putThreadCheckpoint(
 
 function statement(onConflict: string): string {
   return `
-INSERT INTO agentplane.checkpoint_writes (thread_id, checkpoint_ns, checkpoint_id, task_id, idx, channel, type, blob)
-SELECT $1, $2, $3, $4, w.* FROM unnest($5::int[], $6::text[], $7::text[], $8::bytea[]) AS w(idx, channel, type, blob)
+INSERT INTO agentplane.checkpoint_writes (thread_id, checkpoint_ns, checkpoint_id, task_id, idx, channel, type, blob, task_path)
+SELECT $1, $2, $3, $4, w.*, $9 FROM unnest($5::int[], $6::text[], $7::text[], $8::bytea[]) AS w(idx, channel, type, blob)
 ON CONFLICT (thread_id, checkpoint_ns, checkpoint_id, task_id, idx) ${onConflict}`;
 }
 
@@ -60,6 +60,7 @@ export async function putThreadWrites(
       writes.map((write) => write.channel),
       writes.map((write) => write.type),
       writes.map((write) => write.blob),
+      dumped.taskPath,
     ],
   });
 }

@@ -15,6 +15,8 @@ export interface DumpedWrites {
   readonly namespace: string;
   readonly checkpointId: string;
   readonly taskId: string;
+  /** Place of the task among those of its step, by which LangGraph for Python replays writes; '' where it is unknown. */
+  readonly taskPath: string;
   /** An existing write of the same place is replaced, not kept. */
   readonly replaces: boolean;
   readonly writes: readonly DumpedWrite[];
@@ -31,8 +33,8 @@ const DROP = `dropped AS (
 function statement(onConflict: string, before = ''): string {
   return `
 WITH ${FENCE}, ${before}writes AS (
-  INSERT INTO agentplane.checkpoint_writes (thread_id, checkpoint_ns, checkpoint_id, task_id, idx, channel, type, blob, run_id)
-  SELECT $3, $4, $5, $6, w.*, $1 FROM fence, unnest($7::int[], $8::text[], $9::text[], $10::bytea[]) AS w(idx, channel, type, blob)
+  INSERT INTO agentplane.checkpoint_writes (thread_id, checkpoint_ns, checkpoint_id, task_id, idx, channel, type, blob, run_id, task_path)
+  SELECT $3, $4, $5, $6, w.*, $1, $11 FROM fence, unnest($7::int[], $8::text[], $9::text[], $10::bytea[]) AS w(idx, channel, type, blob)
   ON CONFLICT (thread_id, checkpoint_ns, checkpoint_id, task_id, idx) ${onConflict})
 SELECT 1 FROM fence`;
 }
@@ -64,6 +66,7 @@ export async function putWrites(
       writes.map((write) => write.channel),
       writes.map((write) => write.type),
       writes.map((write) => write.blob),
+      dumped.taskPath,
     ],
   });
   return rowCount !== 0;

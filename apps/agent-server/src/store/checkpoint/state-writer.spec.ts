@@ -1,6 +1,7 @@
 import { runAtWork, storeFixture, untilLocked } from '../../../testdata/store-fixture.js';
 import type { ClaimedRun } from '../row/claimed-run.js';
-import { ERROR_IDX } from './put-writes.js';
+import { WORKER } from '../worker-scope.js';
+import { ERROR_IDX, putWrites } from './put-writes.js';
 import { StateWriter } from './state-writer.js';
 import type { StateWrite } from './put-states.js';
 
@@ -18,9 +19,9 @@ function writesOf(
   text: string,
   replaces: boolean,
   idx = replaces ? -3 : 0,
-): StateWrite {
+): Extract<StateWrite, { kind: 'writes' }> {
   const write = { idx, channel: 'text', type: 'json', blob: Buffer.from(text) };
-  const place = { threadId, namespace: '', checkpointId: 'first', taskId: 'task' };
+  const place = { threadId, namespace: '', checkpointId: 'first', taskId: 'task', taskPath: '' };
   return { kind: 'writes', fence: { runId, attempt }, dumped: { ...place, replaces, writes: [write] } };
 }
 
@@ -69,6 +70,9 @@ describe('a state writer', () => {
     await Promise.all([run, other].map((one) => writer.put(writesOf(one, 'value', false))));
     await writer.put(writesOf(run, 'error', true, ERROR_IDX));
     expect([await keptOf(run), await keptOf(other)]).toEqual([['write error'], ['write value']]);
+    const alone = writesOf(other, 'error', true, ERROR_IDX);
+    await putWrites(WORKER, store.sql, alone.fence, alone.dumped);
+    expect(await keptOf(other)).toEqual(['write error']);
   });
 
   it('refuses an outdated attempt and keeps the state of the newer one beside it', async () => {

@@ -1,11 +1,12 @@
 import type { RunnableConfig } from '@langchain/core/runnables';
-import type {
-  ChannelVersions,
-  Checkpoint,
-  CheckpointListOptions,
-  CheckpointMetadata,
-  CheckpointTuple,
-  PendingWrite,
+import {
+  uuid6,
+  type ChannelVersions,
+  type Checkpoint,
+  type CheckpointListOptions,
+  type CheckpointMetadata,
+  type CheckpointTuple,
+  type PendingWrite,
 } from '@langchain/langgraph-checkpoint';
 import { checkpointPlace } from '../row/checkpoint-place.js';
 import type { Sql } from '../sql.js';
@@ -22,7 +23,11 @@ const PAGE_GROWTH = 4;
 export class ThreadSaver extends StateSaver {
   /** Ids of checkpoints that this has stored. */
   readonly #made = new Set<string>();
-  readonly #held: Parameters<StateSaver['putWrites']>[] = [];
+  readonly #held: [config: RunnableConfig, writes: PendingWrite[], taskId: string][] = [];
+  /** The id of a copy of the checkpoint that is changed: it is older than that of the new one. */
+  #copyId = '';
+  /** Ids by which checkpoints were asked for. */
+  readonly #named = new Set<string>();
 
   constructor(
     sql: Sql,
@@ -33,6 +38,8 @@ export class ThreadSaver extends StateSaver {
 
   override async getTuple(config: RunnableConfig): Promise<CheckpointTuple | undefined> {
     this.#requireThread(config);
+    const { checkpointId } = checkpointPlace(config);
+    if (checkpointId !== undefined) this.#named.add(checkpointId);
     return super.getTuple(config);
   }
 
@@ -70,9 +77,11 @@ export class ThreadSaver extends StateSaver {
     newVersions: ChannelVersions,
   ): Promise<RunnableConfig> {
     this.#requireThread(config);
-    for (const held of this.#held.splice(0)) await super.putWrites(...held);
+    const held = this.#held.splice(0);
+    const parent = held.length > 0 ? await this.#branchPoint(config, checkpoint, held) : config;
+    for (const [, writes, taskId] of held) await super.putWrites(parent, writes, taskId);
     this.#made.add(checkpoint.id);
-    return super.put(config, checkpoint, metadata, newVersions);
+    return super.put(parent, checkpoint, metadata, newVersions);
   }
 
   /**
@@ -83,7 +92,39 @@ export class ThreadSaver extends StateSaver {
     this.#requireThread(config);
     if (this.#made.has(checkpointPlace(config).checkpointId ?? ''))
       await super.putWrites(config, writes, taskId);
-    else this.#held.push([config, writes, taskId]);
+    else {
+      if (this.#held.length === 0) this.#copyId = uuid6(0);
+      this.#held.push([config, writes, taskId]);
+    }
+  }
+
+  /**
+   * The checkpoint to store changes beside. LangGraph for JavaScript stores the changes of delta channels beside the
+   * checkpoint that they were made from, and replays all that it finds there: those of a second branch need a copy.
+   */
+  async #branchPoint(
+    config: RunnableConfig,
+    next: Checkpoint,
+    held: readonly (readonly [unknown, PendingWrite[], string])[],
+  ): Promise<RunnableConfig> {
+    const { checkpointId: id = '', namespace, threadId } = checkpointPlace(config);
+    // the newest is read with the writes of its tasks
+    if (!this.#named.has(id) || this.#made.has(id)) return config;
+    const place = { thread_id: threadId, checkpoint_ns: namespace };
+    const from = await super.getTuple({ configurable: { ...place, checkpoint_id: id } });
+    if (!from) return config;
+    // a channel of the library itself is empty once its value was used
+    const isDelta = (name: string): boolean =>
+      !/^(branch:|__)/.test(name) && !Object.hasOwn(next.channel_values, name);
+    if (!from.pendingWrites?.some(([, name]) => isDelta(name))) {
+      if (!held.some(([, writes]) => writes.some(([name]) => isDelta(name)))) return config;
+      const newest = await super.getTuple({ configurable: place });
+      if (newest?.checkpoint.id === id) return config;
+    }
+    const { checkpoint, metadata, parentConfig = { configurable: place } } = from;
+    const { step = -1, parents = {} } = metadata ?? {};
+    const copied = { source: 'fork', step: step + 1, parents } as const;
+    return super.put(parentConfig, { ...checkpoint, id: this.#copyId, ts: next.ts }, copied, {});
   }
 
   override deleteThread(): Promise<void> {

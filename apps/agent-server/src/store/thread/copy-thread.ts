@@ -8,7 +8,7 @@ import { visible } from '../visible.js';
 /** Tables of a thread's state, with the columns that a copy takes over as they are. */
 const STATE = [
   ['checkpoint_blobs', 'checkpoint_ns, channel, version, type, blob'],
-  ['checkpoint_writes', 'checkpoint_ns, checkpoint_id, task_id, idx, channel, type, blob'],
+  ['checkpoint_writes', 'checkpoint_ns, checkpoint_id, task_id, idx, channel, type, blob, task_path'],
 ] as const;
 
 /**
