@@ -287,4 +287,20 @@ describe('a server', () => {
       message: 'graph "agent" of agent.mjs failed to load: no model configured (agent.mjs:1:7)',
     });
   });
+
+  it('exits with 78 and the versions when the LangGraph of the agent is too old', async () => {
+    const old = join(folder, 'old');
+    const library = join(old, 'node_modules', '@langchain', 'langgraph');
+    mkdirSync(library, { recursive: true });
+    writeFileSync(join(library, 'package.json'), '{"version": "0.2.8"}');
+    writeFileSync(join(old, 'langgraph.json'), '{"graphs": {"agent": "./agent.mjs:graph"}}');
+    writeFileSync(join(old, 'agent.mjs'), 'export const graph = {};');
+    const path = join(folder, 'termination-old');
+    const env = { TERMINATION_MESSAGE_PATH: path };
+    expect(await ServerProcess.startAndEnd({ uri, folder: old, env })).toBe(78);
+    expect(JSON.parse(readFileSync(path, 'utf8'))).toEqual({
+      reason: 'GraphLoadFailed',
+      message: expect.stringMatching(/@langchain\/langgraph 0\.2\.8 is too old .* 0\.2\.45 or newer$/),
+    });
+  });
 });

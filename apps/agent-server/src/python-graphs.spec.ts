@@ -1,19 +1,35 @@
 import { execFileSync } from 'node:child_process';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
-import { waitFor } from '#lib/testing';
+import { temporaryFolder, waitFor } from '#lib/testing';
 import { testDeltaThreads } from '../testdata/delta-threads.js';
 import { testRefusedWrites } from '../testdata/refused-writes.js';
+import { ServerProcess } from '../testdata/start-server.js';
 import { testServer } from '../testdata/test-server.js';
 
+const AGENT = join(import.meta.dirname, '..', 'testdata', 'python-agent');
 const KEY = 'a-secret-of-the-server';
 const python = process.env['AGENTPLANE_TEST_PYTHON'];
 if (!python) process.stderr.write('SKIPPED: graphs in Python: AGENTPLANE_TEST_PYTHON names no interpreter\n');
 
 (python ? describe : describe.skip)('a graph in Python', () => {
+  const folder = temporaryFolder();
   const server = testServer({
-    folder: join(import.meta.dirname, '..', 'testdata', 'python-agent'),
+    folder: AGENT,
     env: { AGENTPLANE_PYTHON: python ?? '', RUN_WEBHOOK_SECRET: KEY },
+  });
+
+  it('does not start with a library that is too old', async () => {
+    const packages = join(folder, 'langgraph_checkpoint-4.0.0.dist-info');
+    mkdirSync(packages);
+    writeFileSync(join(packages, 'METADATA'), 'Name: langgraph-checkpoint\nVersion: 4.0.0\n');
+    const path = join(folder, 'termination');
+    const env = { AGENTPLANE_PYTHON: python ?? '', PYTHONPATH: folder, TERMINATION_MESSAGE_PATH: path };
+    // graphs are loaded before the database is needed
+    const uri = 'postgres://127.0.0.1:9/none';
+    expect(await ServerProcess.startAndEnd({ uri, folder: AGENT, env })).toBe(78);
+    expect(readFileSync(path, 'utf8')).toMatch(/langgraph-checkpoint 4\.0\.0 is too old .* 4\.0\.1 or newer/);
   });
 
   it('answers, and keeps the thread', async () => {

@@ -33,7 +33,19 @@ function newBuild(graphConfig = 'langgraph.json') {
   return { source, images, take };
 }
 
+function installNode(folder: string, version: string): void {
+  const library = join(folder, 'node_modules', '@langchain', 'langgraph');
+  mkdirSync(library, { recursive: true });
+  writeFileSync(join(library, 'package.json'), JSON.stringify({ name: '@langchain/langgraph', version }));
+}
+
 describe('importBuilt', () => {
+  it.each(['0.2.45', '0.3.0', '1.0.0-alpha.1'])('takes LangGraph %s for JavaScript', async (version) => {
+    const { source, take } = newBuild();
+    installNode(source, version);
+    expect(await take()).toMatch(/^local\/a@/);
+  });
+
   it('takes a configuration of another name, whatever lies in its place', async () => {
     const { source, images, take } = newBuild('a.json');
     writeFileSync(join(source, 'a.json'), readFileSync(join(source, 'langgraph.json')));
@@ -74,6 +86,26 @@ describe('importBuilt', () => {
       'langgraph.json',
       (source) => writeFileSync(join(source, 'package.json'), `{${' '.repeat(BIG)}}`),
       /package\.json has \d+ bytes/,
+    ],
+    [
+      'a LangGraph for JavaScript that is too old',
+      'langgraph.json',
+      (source) => installNode(source, '0.2.8'),
+      /^@langchain\/langgraph 0\.2\.8 is too old .* 0\.2\.45 or newer$/,
+    ],
+    [
+      'checkpoints of LangGraph for Python that are too old',
+      'langgraph.json',
+      (source) => {
+        const library = join(source, '.venv', 'lib', 'python3.11', 'site-packages');
+        mkdirSync(join(library, 'langgraph_checkpoint-4.0.0.dist-info'), { recursive: true });
+        writeFileSync(join(source, 'graph.py'), '');
+        writeFileSync(
+          join(source, 'langgraph.json'),
+          '{"dependencies": ["."], "graphs": {"agent": "./graph.py:graph"}}',
+        );
+      },
+      /^langgraph-checkpoint 4\.0\.0 is too old .* 4\.0\.1 or newer$/,
     ],
     [
       'a folder that was removed',

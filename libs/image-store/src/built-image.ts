@@ -13,6 +13,7 @@ import { requireSmall } from './read-small-file.js';
 import { pinnedReference } from './reference.js';
 import { removeTree } from './remove-tree.js';
 import { requireImportable } from './require-importable.js';
+import { requireLibraries } from './require-libraries.js';
 import { type TakeLimits, takeContent } from './take-content.js';
 
 /** What a build left, and for whom. */
@@ -85,7 +86,9 @@ export async function takeBuiltAgent(
 ): Promise<TakenAgent> {
   const taken = await refusingWhatWasBuilt([built.source, target], () => takeBuilt(built, target));
   const interpreter = await refusingWhatWasBuilt([target], async () => {
-    const { python } = requireImportable(name, taken.agent);
+    const configuration = requireImportable(name, taken.agent);
+    requireLibraries(configuration, taken.agent, target);
+    const { python } = configuration;
     return python && (await linkInterpreter(taken.agent, python)).path;
   });
   return { ...taken, interpreter };

@@ -107,6 +107,19 @@ describe('image store', () => {
     expect(realpathSync(join(folder, 'node_modules'))).toBe(realpathSync(join(installation, 'node_modules')));
   });
 
+  it('refuses packages with a LangGraph that is too old', async () => {
+    const old = join(root, 'old-installation');
+    const library = join(old, 'node_modules', '@langchain', 'langgraph');
+    mkdirSync(library, { recursive: true });
+    writeFileSync(join(library, 'package.json'), '{"version": "0.2.5"}');
+    const store = openImageStore({ folder: join(root, `images-${made++}`), installation: old });
+    await expect(store.import('a', agentFolder())).rejects.toMatchObject({
+      reason: 'LibraryTooOld',
+      message: expect.stringMatching(/^@langchain\/langgraph 0\.2\.5 is too old .* 0\.2\.45 or newer$/),
+    });
+    expect(await store.list()).toEqual([]);
+  });
+
   it('installs the dependencies of a lock file once for each digest', async () => {
     const lock = {
       name: 'x',

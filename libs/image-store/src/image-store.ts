@@ -18,6 +18,7 @@ import { inPartial, moveInto, removePartials } from './partial-folder.js';
 import { hasLostPython, installPython } from './python/install-python.js';
 import { parseImageReference, pinnedReference } from './reference.js';
 import { requireImportable } from './require-importable.js';
+import { requireLibraries } from './require-libraries.js';
 import { workspaceNames } from './workspace-names.js';
 
 export interface ImageStoreOptions {
@@ -223,19 +224,22 @@ export class ImageStore {
   /** Gives an image the packages that it asks for. */
   async #install(
     folder: string,
-    { python }: GraphConfiguration,
+    configuration: GraphConfiguration,
     { builds = false, onInstall, onLine }: ImportOptions,
   ): Promise<void> {
     const { shared, platformModules } = this.#packages;
     const clock = this.#clock;
-    if (python) return installPython({ folder, shared, clock, settings: python, builds, onInstall, onLine });
-    await installDependencies({
-      folder,
-      shared,
-      clock,
-      platformModules,
-      ...(onInstall ? { onInstall } : {}),
-    });
+    const { python: settings } = configuration;
+    if (settings) await installPython({ folder, shared, clock, settings, builds, onInstall, onLine });
+    else
+      await installDependencies({
+        folder,
+        shared,
+        clock,
+        platformModules,
+        ...(onInstall ? { onInstall } : {}),
+      });
+    requireLibraries(configuration, folder);
   }
 }
 

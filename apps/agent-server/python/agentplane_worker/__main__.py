@@ -8,9 +8,11 @@ import os
 os.environ["LANGGRAPH_STRICT_MSGPACK"] = "true"
 
 import asyncio
+import importlib.metadata
 import importlib.util
 import json
 import platform
+import re
 import signal
 import socket
 import sys
@@ -53,7 +55,23 @@ def _obstacle(kind: str) -> str | None:
             f"{where} has no {missing[0]}; install the agent's packages: "
             "python3 -m venv .venv && .venv/bin/pip install -r requirements.txt"
         )
-    return None
+    return next(filter(None, map(_too_old, sys.argv[2:])), None)
+
+
+def _too_old(needed: str) -> str | None:
+    """What is wrong with the version of a library; `NAME>=VERSION` is the oldest that will do."""
+    name, oldest = needed.split(">=")
+    found = importlib.metadata.version(name)
+
+    def numbers(version: str) -> list[int]:
+        return [int(number) for number in re.findall(r"\d+", version)[:3]]
+
+    if numbers(found) >= numbers(oldest):
+        return None
+    return (
+        f"{name} {found} is too old for this server, its graphs would fail or answer nothing; "
+        f"update it to {oldest} or newer"
+    )
 
 
 def _process(kind: str) -> Process:

@@ -1,10 +1,12 @@
 import { existsSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
 import { PublicError, TerminalError, errorText } from '#lib/errors';
+import { describeOldLibrary } from '#lib/graph-configuration';
 import { isJsonObject } from '#lib/json';
 import { REASON } from '#lib/resources';
 import { compileSources } from './compile-sources.js';
 import type { GraphFolder, GraphSource } from './graph-folder.js';
+import { libraryVersion } from './library-copies.js';
 import type { LoadProgress } from './load-progress.js';
 import { isGraphBuilder, isRunnableGraph, type GraphConfig, type RunnableGraph } from './runnable-graph.js';
 import { installSourceHooks } from './source-hooks.js';
@@ -97,8 +99,12 @@ export class GraphRegistry {
     progress: LoadProgress,
     seen: SeenSources,
   ): Promise<GraphRegistry> {
-    for (const source of sources)
+    for (const source of sources) {
       if (!existsSync(source.file)) throw failed(folder, source, 'the file does not exist');
+      const version = await libraryVersion(source.file);
+      const reason = version === undefined ? undefined : describeOldLibrary('javascript', version);
+      if (reason !== undefined) throw failed(folder, source, reason);
+    }
     const compiled = await compileSources(folder, [
       ...new Set([...sources.map(({ file }) => file), ...modules]),
     ]);

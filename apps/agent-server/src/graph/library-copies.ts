@@ -1,16 +1,25 @@
-import { realpath } from 'node:fs/promises';
+import { readFile, realpath } from 'node:fs/promises';
 import { createRequire, findPackageJSON } from 'node:module';
 import { pathToFileURL } from 'node:url';
+import { LIBRARY_FLOORS } from '#lib/graph-configuration';
+import { isJsonObject } from '#lib/json';
 import { importOfAgent } from './agent-package.js';
 
 /** Of a package manager that keeps the packages of packages apart: the file from which the library is imported. */
 async function libraryOf(agentFile: string): Promise<string | undefined> {
   try {
-    const manifest = findPackageJSON('@langchain/langgraph', pathToFileURL(agentFile));
+    const manifest = findPackageJSON(LIBRARY_FLOORS.javascript.name, pathToFileURL(agentFile));
     return manifest === undefined ? undefined : await realpath(manifest);
   } catch {
     return undefined; // not installed
   }
+}
+
+/** The version of LangGraph that an agent imports; undefined where it has none. */
+export async function libraryVersion(agentFile: string): Promise<string | undefined> {
+  const manifest = await libraryOf(agentFile);
+  const read: unknown = manifest === undefined ? undefined : JSON.parse(await readFile(manifest, 'utf8'));
+  return isJsonObject(read) ? String(read['version']) : undefined;
 }
 
 /** The CommonJS twin of a module, where the agent has loaded it. */

@@ -3,7 +3,7 @@ import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { wholeEnvironment } from '#lib/config';
 import { TerminalError } from '#lib/errors';
-import type { PythonSettings } from '#lib/graph-configuration';
+import { LIBRARY_FLOORS, type PythonSettings } from '#lib/graph-configuration';
 import { REASON } from '#lib/resources';
 import type { LoadOrder } from '../protocol/messages.js';
 
@@ -82,7 +82,11 @@ export function pythonHost(
   const { POSTGRES_URI: _uri, REDIS_URI: _redis, ...environment } = wholeEnvironment({});
   return {
     command: ownInterpreter(folder) ?? interpreter ?? 'python3',
-    args: [PYTHON_FOLDERS.find((place) => existsSync(place)) ?? 'python', kind],
+    args: [
+      PYTHON_FOLDERS.find((place) => existsSync(place)) ?? 'python',
+      kind,
+      ...(kind === 'graphs' ? [`${LIBRARY_FLOORS.python.name}>=${LIBRARY_FLOORS.python.oldest}`] : []),
+    ],
     environment,
     instead: { postgresUri: '', poolSize: 0, importFolders: importFolders(folder, settings) },
   };
