@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import {
   ANNOTATION,
@@ -175,6 +176,9 @@ describe('the controller’s exports', () => {
     await waitFor(async () => (await theExport()).status?.runs?.cancelled === 3, BEFORE_ANY_LOOK);
     const { uid = '' } = (await run(1)).metadata;
     await expect(plane.traces.exportProgress.claim(uid, 9)).rejects.toThrow();
+    // nor may those claim that are still to be made
+    const { uid: exportUid } = (await theExport()).metadata;
+    await expect(plane.traces.exportProgress.claim(randomUUID(), 1, exportUid)).rejects.toThrow();
   });
 
   it('leaves no worker behind, whenever an export is cancelled', async () => {

@@ -5,6 +5,10 @@ import type { BulkExportRunSpec } from '#lib/resources';
 export const CONFIG = {
   databaseUri: text('AGENTPLANE_DATABASE_URI', 'the trace store’s Postgres', { secret: true }),
   runUid: text('AGENTPLANE_EXPORT_RUN_UID', 'uid of the BulkExportRun'),
+  exportUid: optionalText(
+    'AGENTPLANE_EXPORT_UID',
+    'uid of the BulkExport of the runs, whose cancellation ends the attempt',
+  ),
   traceParent: optionalText('TRACEPARENT', 'span of the controller that this attempt belongs to'),
   attempt: integer('AGENTPLANE_EXPORT_ATTEMPT', 'number of this attempt, from 1', { min: 1 }),
   spec: json<BulkExportRunSpec>('AGENTPLANE_EXPORT_SPEC', 'spec of the BulkExportRun, JSON'),

@@ -581,4 +581,23 @@ describe('a series of attempts of one run', () => {
     expect(await traces.exportProgress.find(uid)).toMatchObject({ state: 'cancelled' });
     expect(await uploadsLeft()).toBe(0);
   });
+
+  it('leaves no manifest of a run whose export was cancelled while it was on its way', async () => {
+    const spec = specOf();
+    const [uid, exportUid] = [randomUUID(), randomUUID()];
+    const { promise: until, resolve: release } = Promise.withResolvers<void>();
+    const { promise: reached, resolve: reach } = Promise.withResolvers<void>();
+    fault = ({ method, key }) => {
+      if (method !== 'PUT' || key !== manifestOf(spec)) return undefined;
+      reach();
+      return { kind: 'hold', until };
+    };
+    const worker = startWorker(spec, uid, 1, { AGENTPLANE_EXPORT_UID: exportUid });
+    await reached;
+    await traces.exportProgress.cancelExport(exportUid);
+    release();
+    expect(await worker.ended).toBe(65);
+    expect(await traces.exportProgress.find(uid)).toMatchObject({ state: 'cancelled', files: 1 });
+    expect(await store.stat(BUCKET, manifestOf(spec))).toBeUndefined();
+  });
 });

@@ -9,6 +9,7 @@ import {
   type ExportProgressRecord,
   StaleAttemptError,
 } from '#lib/trace-store';
+import type { WorkerConfig } from './config.js';
 
 const BEAT_MS = 1000;
 
@@ -24,6 +25,7 @@ export class ProgressJournal {
   readonly #progress: ExportProgress;
   readonly #runUid: string;
   readonly #attempt: number;
+  readonly #exportUid: string | undefined;
   readonly #clock: Clock;
   readonly #log: Logger;
   readonly #abort = new AbortController();
@@ -34,13 +36,14 @@ export class ProgressJournal {
 
   constructor(
     progress: ExportProgress,
-    { runUid, attempt }: { runUid: string; attempt: number },
+    { runUid, attempt, exportUid }: Pick<WorkerConfig, 'runUid' | 'attempt' | 'exportUid'>,
     clock: Clock,
     log: Logger,
   ) {
     this.#progress = progress;
     this.#runUid = runUid;
     this.#attempt = attempt;
+    this.#exportUid = exportUid;
     this.#clock = clock;
     this.#log = log;
   }
@@ -52,7 +55,7 @@ export class ProgressJournal {
 
   /** @throws StaleAttemptError */
   async claim(): Promise<ExportProgressRecord> {
-    const record = await this.#progress.claim(this.#runUid, this.#attempt);
+    const record = await this.#progress.claim(this.#runUid, this.#attempt, this.#exportUid);
     this.#intent = record.intent;
     this.#scheduleBeat();
     return record;

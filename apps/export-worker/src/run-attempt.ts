@@ -1,8 +1,8 @@
-import { TerminalError } from '#lib/errors';
+import { errorText, TerminalError } from '#lib/errors';
 import type { ObjectStore } from '#lib/object-store';
 import { REASON } from '#lib/resources';
 import type { Logger } from '#lib/telemetry';
-import type { ExportProgressRecord, TraceStore } from '#lib/trace-store';
+import { type ExportProgressRecord, StaleAttemptError, type TraceStore } from '#lib/trace-store';
 import { checkAdopted } from './check-adopted.js';
 import type { ExportTask } from './export-task.js';
 import { renderManifest } from './manifest.js';
@@ -38,8 +38,10 @@ export async function runAttempt(task: ExportTask, tools: AttemptTools): Promise
   signal.throwIfAborted();
   await traceStore.exportSource.checkProject(task.window);
   const files = await traceStore.exportProgress.files(task.runUid);
+  // a run that is shut out should get no manifest even where the key may not delete it afterwards
+  await journal.confirm();
   await putManifest(task, renderManifest(task, files), store, journal);
-  await journal.finish();
+  await finish(task, tools);
   log.info({ files: files.length }, 'export run completed');
 }
 
@@ -79,6 +81,26 @@ async function writeParts(
       if (written.cursor) part++;
       cursor = written.cursor ?? cursor;
     }
+  }
+}
+
+/** The run may have been shut out while its manifest was on its way. */
+async function finish(task: ExportTask, { journal, store, traceStore, log }: AttemptTools): Promise<void> {
+  const { runUid, bucket, manifestKey } = task;
+  try {
+    await journal.finish();
+  } catch (error) {
+    const record =
+      error instanceof StaleAttemptError ? await traceStore.exportProgress.find(runUid) : undefined;
+    // no attempt of the run writes another one
+    if (record?.state === 'cancelled')
+      await store.delete(bucket, manifestKey).catch((failure: unknown) => {
+        log.warn(
+          { key: manifestKey, error: errorText(failure) },
+          'deleting the manifest of a cancelled run failed; it stays',
+        );
+      });
+    throw error;
   }
 }
 

@@ -149,10 +149,12 @@ function workerEnvironment(
   settings: PlatformSettings,
 ): readonly EnvironmentVariable[] {
   const { run, number } = attempt;
+  const exportUid = run.metadata.ownerReferences?.find(({ controller }) => controller)?.uid;
   const isOfEnvironment = run.spec.destination.credentialsSecretName === undefined;
   return [
     { name: 'AGENTPLANE_EXPORT_RUN_UID', value: run.metadata.uid ?? '' },
     { name: 'AGENTPLANE_EXPORT_ATTEMPT', value: String(number) },
+    ...(exportUid === undefined ? [] : [{ name: 'AGENTPLANE_EXPORT_UID', value: exportUid }]),
     // no secrets in it: credentials are named in the spec and lie in the Secret
     { name: 'AGENTPLANE_EXPORT_SPEC', value: JSON.stringify(run.spec) },
     ...followingEnvironment(attempt),

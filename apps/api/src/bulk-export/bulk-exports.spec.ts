@@ -545,6 +545,21 @@ describe('the bulk export routes', () => {
     expect((await tenant.call('GET', `${path}/${randomUUID()}`)).status).toBe(404);
   });
 
+  it('lets no attempt of an export go on once its cancellation is answered', async () => {
+    const { id } = (await create()).json;
+    const { exportProgress } = api.store;
+    const { items } = await api.client.list<BulkExport>(RESOURCES.BulkExport, {
+      namespace: tenant.namespace,
+    });
+    const exportUid = items.find((one) => idOf(one) === id)?.metadata.uid ?? '';
+    const [atWork, later] = [randomUUID(), randomUUID()];
+    await exportProgress.claim(atWork, 1, exportUid);
+    const cancelled = await tenant.call('PATCH', `/api/v1/bulk-exports/${id}`, { status: 'Cancelled' });
+    expect(cancelled.json.status).toBe('CANCELLED');
+    await expect(exportProgress.finish(atWork, 1)).rejects.toThrow('not in force');
+    await expect(exportProgress.claim(later, 1, exportUid)).rejects.toThrow('not in force');
+  });
+
   it('serves an export to its own tenant and to plans that include exports only', async () => {
     const { id } = (await create()).json;
     const other = await api.workspace();

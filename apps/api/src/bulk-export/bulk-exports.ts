@@ -162,13 +162,20 @@ export class BulkExports {
     const found = await this.#export(caller, id);
     const { bulkExport } = found;
     const change = changeOf(bulkExport, request);
-    if (!change) return this.#render(caller, found);
     const { name, namespace = '' } = bulkExport.metadata;
-    const changed = await this.homes.exports.change({ namespace, name }, (current) => ({
-      ...current,
-      spec: { ...current.spec, ...change },
-    }));
-    return this.#render(caller, { bulkExport: changed });
+    const changed = change
+      ? await this.homes.exports.change({ namespace, name }, (current) => ({
+          ...current,
+          spec: { ...current.spec, ...change },
+        }))
+      : bulkExport;
+    if (!found.archived && changed.spec.cancel) await this.#shutOut(changed);
+    return this.#render(caller, change ? { bulkExport: changed } : found);
+  }
+
+  /** Before a cancellation is answered. The exports of a schedule are not cancelled with it. */
+  async #shutOut({ metadata: { uid = '' }, spec }: BulkExport): Promise<void> {
+    if (spec.intervalHours === undefined) await this.store.exportProgress.cancelExport(uid);
   }
 
   /**

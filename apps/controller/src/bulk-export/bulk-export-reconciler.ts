@@ -62,12 +62,15 @@ export class BulkExportReconciler {
   async reconcile(key: ObjectKey): Promise<Result> {
     const world = await this.#observe(key);
     if (!world) return done();
-    const decision = decideExport(world);
+    const decision = await this.#decide(world);
     if (decision.kind === 'finished') {
       // its runs end after it when it was cancelled or failed: the counts follow them
       if (world.runs.length > 0) await this.#report(world, decision);
       return done();
     }
+    // before its end is reported: from then on nothing is added to its files
+    if (decision.kind === 'cancel' || decision.kind === 'fail')
+      await this.#deps.traceStore.exportProgress.cancelExport(world.bulkExport.metadata.uid ?? '');
     // the window and the project stand in the status before the first run is made from them
     await this.#report(world, decision);
     if (decision.kind === 'run') await this.#makeRuns(world, decision);
@@ -83,6 +86,14 @@ export class BulkExportReconciler {
       default:
         return decision satisfies never;
     }
+  }
+
+  /** Its runs may be shut out by a cancellation that the cache has not seen. */
+  async #decide(world: ExportWorld): Promise<ExportDecision> {
+    const decision = decideExport(world);
+    if (decision.kind !== 'fail') return decision;
+    const current = await this.#deps.client.find(RESOURCES.BulkExport, keyOf(world.bulkExport));
+    return current?.spec.cancel ? { kind: 'cancel' } : decision;
   }
 
   async #observe(key: ObjectKey): Promise<ExportWorld | undefined> {
@@ -184,13 +195,14 @@ export class BulkExportReconciler {
     { next, projectId }: ExportDecision & { kind: 'run' },
   ): Promise<void> {
     if (next.length === 0 || !destination || !workspace) return;
-    const { client, runs } = this.#deps;
+    const { client, exports, runs } = this.#deps;
     // those that a crash left out go where the others go
     const snapshot = made[0]?.spec.destination ?? destinationSnapshot(destination);
     const formers = uidsByStart(predecessor);
     const lateOfs = uidsByStart(lateOf);
     let newest: BulkExportRun | undefined;
     for (const partition of next) {
+      if (exports.find(keyOf(bulkExport))?.spec.cancel) break;
       const startMs = Number(partition.start / 1000n);
       const [predecessorUid, lateOfUid] = [formers.get(startMs), lateOfs.get(startMs)];
       const identity = {

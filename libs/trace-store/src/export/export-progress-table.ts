@@ -121,11 +121,17 @@ export class ExportProgressTable implements ExportProgress {
     return (result.rowCount ?? 0) > 0;
   }
 
-  async claim(runUid: string, attempt: number): Promise<ExportProgressRecord> {
+  async claim(runUid: string, attempt: number, exportUid?: string): Promise<ExportProgressRecord> {
     const result = await this.#pool.query<TextRow>({
-      text: `INSERT INTO export_progress AS p (run_uid, attempt, state, read_from, read_in)
-        VALUES ($1, $2, 'running', pg_current_snapshot(), ${CLUSTER})
+      // the row of the fence is locked to the end of the claim: a cancellation waits for it, and then finds the run
+      text: `WITH fence AS (
+          INSERT INTO export_fences AS f (export_uid) SELECT $3 WHERE $3::text IS NOT NULL
+          ON CONFLICT (export_uid) DO UPDATE SET is_cancelled = false WHERE NOT f.is_cancelled RETURNING 1)
+        INSERT INTO export_progress AS p (run_uid, attempt, state, read_from, read_in, export_uid)
+        SELECT $1, $2, 'running', pg_current_snapshot(), ${CLUSTER}, $3
+        WHERE $3::text IS NULL OR EXISTS (SELECT FROM fence)
         ON CONFLICT (run_uid) DO UPDATE SET attempt = $2, state = 'running', error = NULL, updated_at = now(),
+          export_uid = excluded.export_uid,
           -- what an earlier attempt has read, or adopted of another run, is as old as that one
           read_from = CASE WHEN p.attempt = 0 AND p.part = 0 AND NOT p.is_whole THEN excluded.read_from
             ELSE p.read_from END,
@@ -133,7 +139,7 @@ export class ExportProgressTable implements ExportProgress {
             ELSE p.read_in END
         WHERE p.attempt < $2 AND p.state IN ('running', 'failed')
         RETURNING ${COLUMNS}`,
-      values: [runUid, attempt],
+      values: [runUid, attempt, exportUid],
       types: textTypes,
     });
     const row = result.rows[0];
@@ -218,6 +224,20 @@ export class ExportProgressTable implements ExportProgress {
       `INSERT INTO export_progress AS p (run_uid, attempt, state) VALUES ($1, 0, 'cancelled')
       ON CONFLICT (run_uid) DO UPDATE SET state = 'cancelled', updated_at = now() WHERE p.state <> 'completed'`,
       [runUid],
+    );
+  }
+
+  async cancelExport(exportUid: string): Promise<void> {
+    await this.#pool.query(
+      `INSERT INTO export_fences (export_uid, is_cancelled) VALUES ($1, true)
+      ON CONFLICT (export_uid) DO UPDATE SET is_cancelled = true`,
+      [exportUid],
+    );
+    // a statement of its own, so that it sees the claims that the one before waited for
+    await this.#pool.query(
+      `UPDATE export_progress SET state = 'cancelled', updated_at = now()
+      WHERE export_uid = $1 AND state IN ('running', 'failed', 'held')`,
+      [exportUid],
     );
   }
 

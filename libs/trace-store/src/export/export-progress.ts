@@ -109,9 +109,11 @@ export interface ExportProgress {
   beginLate(runUid: string, ofUid: string): Promise<boolean>;
   /**
    * Takes the run over for this attempt (1, 2, …), keeping cursor, part and intent of the former one.
-   * @throws StaleAttemptError when this or a newer attempt has claimed already, or the run is completed or cancelled
+   * @param exportUid uid of its export, whose cancellation shuts out the attempt
+   * @throws StaleAttemptError when this or a newer attempt has claimed already, or the run is completed or cancelled, or
+   *   its export was cancelled
    */
-  claim(runUid: string, attempt: number): Promise<ExportProgressRecord>;
+  claim(runUid: string, attempt: number, exportUid?: string): Promise<ExportProgressRecord>;
   /** Notes what is about to be written, or more about it (upload id, final size). */
   recordIntent(runUid: string, attempt: number, intent: ExportIntent): Promise<void>;
   /** Adds a finished object, moves the cursor and clears the intent, in one statement. */
@@ -132,6 +134,11 @@ export interface ExportProgress {
   free(runUids: readonly string[]): Promise<void>;
   /** Controller: shuts out every attempt for good. */
   cancel(runUid: string): Promise<void>;
+  /**
+   * Shuts out every attempt of every run of an export for good, those that have claimed and those that will. Once this
+   * is answered, no attempt adds a file or completes a run. Runs that are completed stay so.
+   */
+  cancelExport(exportUid: string): Promise<void>;
   /**
    * Controller: what the last attempt of a run that was cancelled left in the store is cleared away. Drops the intent;
    * adds the object, where it lies there finished and may not be deleted.

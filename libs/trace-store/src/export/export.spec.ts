@@ -292,6 +292,40 @@ describe('the export side of a trace store', () => {
     expect((await progress.list([before, during])).get(during)?.state).toBe('cancelled');
   });
 
+  it('shuts out every run of a cancelled export at once, those that no attempt has claimed yet included', async () => {
+    const { exportProgress: progress } = store;
+    const [exportUid, other] = [randomUUID(), randomUUID()];
+    const [whole, atWork, failed] = [randomUUID(), randomUUID(), randomUUID()];
+    const [later, foreign] = [randomUUID(), randomUUID()];
+    for (const run of [whole, atWork, failed]) await progress.claim(run, 1, exportUid);
+    await progress.claim(foreign, 1, other);
+    await progress.finish(whole, 1);
+    await progress.fail(failed, 1, 'the store refused');
+    await progress.recordIntent(atWork, 1, { part: 0, key: 'k' });
+    await progress.cancelExport(exportUid);
+    await progress.cancelExport(exportUid);
+    await expect(progress.finish(atWork, 1)).rejects.toThrow(StaleAttemptError);
+    for (const run of [atWork, failed, later])
+      await expect(progress.claim(run, 2, exportUid)).rejects.toThrow(StaleAttemptError);
+    expect(await progress.find(later)).toBeUndefined();
+    expect(await progress.find(whole)).toMatchObject({ state: 'completed' });
+    // what it left in the store is still to be cleared away
+    expect(await progress.find(atWork)).toMatchObject({ state: 'cancelled', intent: { key: 'k' } });
+    await progress.finish(foreign, 1);
+  });
+
+  it('lets no claim pass that meets the cancel of its export', async () => {
+    const { exportProgress: progress } = store;
+    for (let round = 0; round < 20; round++) {
+      const exportUid = randomUUID();
+      const runs = Array.from({ length: 6 }, () => randomUUID());
+      const claims = runs.map((run) => progress.claim(run, 1, exportUid).catch(() => undefined));
+      await progress.cancelExport(exportUid);
+      await Promise.all(claims);
+      for (const run of runs) await expect(progress.finish(run, 1)).rejects.toThrow(StaleAttemptError);
+    }
+  });
+
   it('has a run begin with what another has finished, once', async () => {
     const progress = store.exportProgress;
     const [former, run] = [randomUUID(), randomUUID()];

@@ -4,6 +4,7 @@ import { attachmentTables } from './attachment-tables.js';
 import { erasureClaims } from './erasure-claims.js';
 import { exampleAttachments } from './example-attachments.js';
 import { exportArchive } from './export-archive.js';
+import { exportFences } from './export-fences.js';
 import { exportContinuations } from './export-continuations.js';
 import { examplePayloads } from './example-payloads.js';
 import { feedbackConfigs } from './feedback-configs.js';
@@ -83,5 +84,6 @@ export function allMigrations(control: Pick<ControlTables, 'migrate'>): readonly
     threadsByTime,
     heldExports,
     revisionArchive,
+    exportFences,
   ];
 }

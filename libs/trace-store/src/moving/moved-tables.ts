@@ -15,6 +15,7 @@ export interface MovedTable {
  */
 const LEFT: ReadonlySet<string> = new Set([
   ...['schema_migrations', 'control_migrations', 'export_progress', 'export_files'],
+  'export_fences',
   'archived_revisions',
 ]);
 
