@@ -75,6 +75,25 @@ const KEPT = [
   'expires',
 ];
 
+const ENCRYPTION = /^x-amz-server-side-encryption/;
+/** Canned ACLs that grant nothing besides what the bucket's keys have. */
+const OWN_ACLS = new Set(['private', 'bucket-owner-read', 'bucket-owner-full-control']);
+
+/**
+ * Refuses what an object should be written with and would not be.
+ * @throws S3Error
+ */
+export function checkWriteHeaders({ headers }: S3Request): void {
+  if (Object.keys(headers).some((name) => ENCRYPTION.test(name)))
+    throw new S3Error('NotImplemented', 'Server-side encryption is not implemented.');
+  const storageClass = headers['x-amz-storage-class'];
+  if (storageClass !== undefined && storageClass !== 'STANDARD')
+    throw new S3Error('InvalidStorageClass', 'The only storage class is STANDARD.');
+  const acl = headers['x-amz-acl'];
+  if (acl !== undefined && !(typeof acl === 'string' && OWN_ACLS.has(acl)))
+    throw new S3Error('AccessControlListNotSupported', 'The bucket does not allow ACLs.');
+}
+
 /** The headers that come back with the object. */
 export function keptHeaders(request: S3Request): Record<string, string> {
   const kept: Record<string, string> = {};

@@ -2,6 +2,7 @@ import { rm } from 'node:fs/promises';
 import { pipeline } from 'node:stream/promises';
 import {
   checkMd5,
+  checkWriteHeaders,
   type Exchange,
   keptHeaders,
   quoted,
@@ -17,6 +18,7 @@ import { writeFileFrom } from './written-file.js';
 export async function putObject({ request, body, folder, objects, response }: Exchange): Promise<void> {
   if (request.headers['x-amz-copy-source'] !== undefined)
     throw new S3Error('NotImplemented', 'Copying is not implemented.');
+  checkWriteHeaders(request);
   const condition = writeConditionOf(request);
   const file = await writeFileFrom(folder.temporaryPath(), body.pieces, true);
   try {

@@ -1,4 +1,5 @@
 const STATUS = {
+  AccessControlListNotSupported: 400,
   AccessDenied: 403,
   AuthorizationHeaderMalformed: 400,
   BadDigest: 400,
@@ -14,6 +15,7 @@ const STATUS = {
   InvalidPart: 400,
   InvalidPartOrder: 400,
   InvalidRange: 416,
+  InvalidStorageClass: 400,
   InvalidURI: 400,
   KeyTooLongError: 400,
   MalformedXML: 400,

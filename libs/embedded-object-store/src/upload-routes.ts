@@ -1,5 +1,6 @@
 import {
   checkMd5,
+  checkWriteHeaders,
   type Exchange,
   keptHeaders,
   numberOf,
@@ -19,6 +20,7 @@ const MAX_LISTED = 1000;
 const uploadId = ({ request }: Exchange): string => request.query.get('uploadId') ?? '';
 
 export async function startUpload({ request, user, uploads, response, now }: Exchange): Promise<void> {
+  checkWriteHeaders(request);
   const { accessKeyId } = user;
   const upload = { key: request.key, headers: keptHeaders(request), accessKeyId };
   const id = await uploads.start(request.bucket, upload, now);

@@ -54,6 +54,7 @@ describe('findContinuationProblem', () => {
     ['one that ran out of time', { predecessor: anExport('a', {}, { conditions: [failed('TimedOut')] }) }],
     ['the resolved window of `last`', { continuation: anExport('bb', { ...CONTINUES, ...window }) }],
     ['a destination whose absent fields became defaults', { runs: [aRun({ ...PLACE, region: '' })] }],
+    ['a destination whose storage class was changed', { destination: { ...PLACE, storageClass: 'COLD' } }],
     ['one whose continuation was cancelled', { others: [anExport('c', { cancel: true })] }],
     [
       'one whose continuation was refused',

@@ -2,6 +2,7 @@ import {
   type BulkExport,
   type BulkExportRunSpec,
   type BulkExportSpec,
+  type DestinationConfig,
   exportWireStatus,
   idOf,
   isFinishedExport,
@@ -77,7 +78,7 @@ export function findContinuationProblem(world: ContinuationWorld): ContinuationP
     return refused(
       `BulkExportDestination ${name} was deleted; create it again with the same bucket and prefix, or make a new export`,
     );
-  const moved = differing(wroteTo, destination);
+  const moved = differing(placeOf(wroteTo), placeOf(destination));
   if (moved !== undefined)
     return refused(
       `${moved} of BulkExportDestination ${name} was changed since, and its files are where it led before; make a new export`,
@@ -86,6 +87,17 @@ export function findContinuationProblem(world: ContinuationWorld): ContinuationP
   return changed === undefined
     ? undefined
     : refused(`spec.${changed} is another than that of the export; give it the same, or make a new export`);
+}
+
+/** Where files are, whatever they are written with. */
+function placeOf({
+  bucketName,
+  prefix,
+  region,
+  endpointUrl,
+  includeBucketInPrefix,
+}: DestinationConfig): object {
+  return { bucketName, prefix, region, endpointUrl, includeBucketInPrefix };
 }
 
 /** The name of the first field that is not the same; defaults and absent fields are. */

@@ -22,6 +22,7 @@ const BY_CODE: Readonly<Record<string, DestinationMessage>> = {
   SignatureDoesNotMatch: 'Access denied',
   Unauthorized: 'Access denied',
   UserSuspended: 'Access denied',
+  AccessControlListNotSupported: 'Bucket is not valid',
   AuthorizationHeaderMalformed: 'Bucket is not valid',
   IllegalLocationConstraintException: 'Bucket is not valid',
   InsufficientStorage: 'Bucket is not valid',
@@ -30,7 +31,9 @@ const BY_CODE: Readonly<Record<string, DestinationMessage>> = {
   InvalidEncryptionAlgorithmError: 'Bucket is not valid',
   InvalidRequest: 'Bucket is not valid',
   InvalidStorageClass: 'Bucket is not valid',
+  MalformedACLError: 'Bucket is not valid',
   NoSuchBucket: 'Bucket is not valid',
+  NotImplemented: 'Bucket is not valid',
   PermanentRedirect: 'Bucket is not valid',
   QuotaExceeded: 'Bucket is not valid',
   SecondLevelDomainForbidden: 'Bucket is not valid',
@@ -87,23 +90,31 @@ function causeText({ code, sentence }: ObjectStoreError, message: DestinationMes
   return `${cause}${words}${advice === undefined ? '' : `; ${advice}`}`;
 }
 
+interface TestedPlace {
+  readonly bucket: string;
+  readonly prefix: string | undefined;
+  /** Name of the test object, without its ending; one that is tested again and again has its own, since it may stay. */
+  readonly name?: string | undefined;
+  /** Encryption that the store is asked for. */
+  readonly serverSideEncryption?: string | undefined;
+}
+
 /**
  * Tries out what an export needs, and what it would like.
- * @param name of the test object, without its ending; one that is tested again and again has its own, since it may stay
  * @throws Error when the prefix is none: a prefix from a person is checked before
  */
 export async function checkDestination(
   store: ObjectStore,
-  bucket: string,
-  prefix: string | undefined,
-  name: string = randomUUID(),
+  { bucket, prefix, name = randomUUID(), serverSideEncryption }: TestedPlace,
 ): Promise<DestinationCheck> {
   const key = testObjectKey(prefix ?? '', name);
   const body = 'This object tests whether exports can be written here. It may be deleted.\n';
+  let isEncryptionUnconfirmed = false;
   try {
-    const { etag } = await store.put(bucket, key, body, { contentType: 'text/plain' });
+    const answer = await store.put(bucket, key, body, { contentType: 'text/plain' });
     // any web server may answer 200; a store says what it has stored
-    if (etag === '') return NOT_A_STORE;
+    if (answer.etag === '') return NOT_A_STORE;
+    isEncryptionUnconfirmed = answer.serverSideEncryption !== serverSideEncryption;
   } catch (error) {
     return refusal(classify(error, 'test the destination'));
   }
@@ -117,7 +128,11 @@ export async function checkDestination(
     () => true,
     () => false,
   );
-  return { kind: 'usable', canDelete, canRead: seen.kind === 'found' };
+  return {
+    ...{ kind: 'usable', canDelete, canRead: seen.kind === 'found' },
+    // a bucket may encrypt by itself what no encryption was asked for
+    ...(serverSideEncryption !== undefined && isEncryptionUnconfirmed ? { isEncryptionUnconfirmed } : {}),
+  };
 }
 
 type Look =

@@ -10,11 +10,13 @@ export type StoreKeys = Pick<
 /** How to reach a destination as these keys. */
 export function destinationSettings(config: DestinationConfig, keys: StoreKeys): ObjectStoreSettings {
   const { endpointUrl, region, includeBucketInPrefix } = config;
+  const { serverSideEncryption, kmsKeyId, storageClass, acl } = config;
   const { accessKeyId, secretAccessKey, sessionToken, allowEnvironmentCredentials } = keys;
   return {
     endpoint: endpointUrl,
     region,
     includeBucketInPrefix,
+    written: { serverSideEncryption, kmsKeyId, storageClass, acl },
     accessKeyId,
     secretAccessKey,
     sessionToken,

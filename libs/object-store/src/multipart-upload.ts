@@ -61,6 +61,8 @@ export interface UploadTarget {
   readonly clock: Clock;
   readonly bucket: string;
   readonly key: string;
+  /** Headers of the request that starts it. */
+  readonly headers?: Readonly<Record<string, string>>;
   /** Undefined when there is no such object. */
   stat(): Promise<ObjectStat | undefined>;
 }
@@ -109,6 +111,7 @@ export class PartsUpload implements MultipartUpload {
   static async start(target: UploadTarget, options: MultipartUploadOptions): Promise<PartsUpload> {
     const { client, clock, bucket, key } = target;
     const headers = {
+      ...target.headers,
       'content-type': options.contentType ?? 'application/octet-stream',
       ...(options.mark === undefined ? {} : { [`x-amz-meta-${MARK_NAME}`]: options.mark }),
     };

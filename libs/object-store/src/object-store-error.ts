@@ -51,6 +51,7 @@ const NETWORK = new Set([
 ]);
 /** A person has to change credentials, bucket or permissions; or the store will never do what it is asked for. */
 const CONFIGURATION = new Set([
+  'AccessControlListNotSupported',
   'AccessDenied',
   'AccountProblem',
   'AllAccessDisabled',
@@ -72,6 +73,7 @@ const CONFIGURATION = new Set([
   'InvalidToken',
   'InvalidURI',
   'KeyTooLongError',
+  'MalformedACLError',
   'MalformedXML',
   'MethodNotAllowed',
   'MissingContentLength',

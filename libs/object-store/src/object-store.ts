@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream';
+import type { DestinationConfig } from '#lib/resources';
 import type { MultipartUpload, MultipartUploadOptions } from './multipart-upload.js';
 import type { ObjectEntry, ObjectStat } from './object-stat.js';
 
@@ -13,6 +14,8 @@ export interface ObjectStoreSettings {
   readonly sessionToken?: string;
   /** Whether the credentials of this program (environment variables, role of the pod or machine) serve. Default false. */
   readonly allowEnvironmentCredentials?: boolean;
+  /** What every object is written with. */
+  readonly written?: WriteSettings;
   /** False when the endpoint's host already names the bucket. Default true. */
   readonly includeBucketInPrefix?: boolean;
   /** Whether the endpoint may lead into a private network or to this machine. Default false. */
@@ -22,6 +25,12 @@ export interface ObjectStoreSettings {
   /** How often a request is tried when the store is busy or a connection breaks. Default 4. */
   readonly attempts?: number;
 }
+
+/** What an object is written with, in the words of S3; absent: what the bucket has as its default. */
+export type WriteSettings = Pick<
+  DestinationConfig,
+  'serverSideEncryption' | 'kmsKeyId' | 'storageClass' | 'acl'
+>;
 
 /** The interface's own words for a destination that cannot be used. */
 export type DestinationMessage =
@@ -35,6 +44,8 @@ export type DestinationCheck =
       readonly canDelete: boolean;
       /** Sizes of written files can be verified. */
       readonly canRead: boolean;
+      /** The encryption that was asked for is not in the store's answer: it may have ignored the header. */
+      readonly isEncryptionUnconfirmed?: true;
     }
   | {
       readonly kind: 'refused';
@@ -53,6 +64,13 @@ export interface PutOptions {
   readonly onlyIfAbsent?: boolean;
 }
 
+/** The store's answer to a put. */
+export interface PutAnswer {
+  readonly etag: string;
+  /** Encryption that the object was written with, where the store names it. */
+  readonly serverSideEncryption?: string;
+}
+
 export interface GetOptions {
   /** Bytes from here on. Absent: all. */
   readonly offset?: number;
@@ -64,7 +82,7 @@ export interface GetOptions {
 
 /** A store for objects. Errors are `ObjectStoreError`; nothing follows redirects. */
 export interface ObjectStore {
-  put(bucket: string, key: string, body: Buffer | string, options?: PutOptions): Promise<{ etag: string }>;
+  put(bucket: string, key: string, body: Buffer | string, options?: PutOptions): Promise<PutAnswer>;
   /** Undefined when there is no such object. */
   stat(bucket: string, key: string): Promise<ObjectStat | undefined>;
   /** The object's bytes. */

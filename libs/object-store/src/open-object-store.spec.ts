@@ -10,7 +10,7 @@ import { errorText } from '#lib/errors';
 import { createLogger } from '#lib/telemetry';
 import { FakeClock, itLong, waitFor } from '#lib/testing';
 import { ObjectStoreError } from './object-store-error.js';
-import type { ObjectStore, ObjectStoreSettings } from './object-store.js';
+import type { ObjectStore, ObjectStoreSettings, WriteSettings } from './object-store.js';
 import { openObjectStore } from './open-object-store.js';
 import { testDestination } from './test-destination.js';
 
@@ -359,6 +359,60 @@ describe('abortUploadsOf', () => {
     const other = await listen((_, response) => response.end(page));
     expect(await codeOf(open({ endpoint: other.url }).abortUploadsOf('bkt', 'big'))).toBe('no error');
     await other.close();
+  });
+});
+
+describe('settings of new objects', () => {
+  it('sends them with objects, uploads and the test object, and with nothing else', async () => {
+    const written = {
+      serverSideEncryption: 'aws:kms',
+      kmsKeyId: 'arn:aws:kms:k',
+      storageClass: 'STANDARD_IA',
+      acl: 'bucket-owner-full-control',
+    } as const;
+    const seen: string[] = [];
+    fault = ({ method, query, headers }) => {
+      const found = Object.entries(headers).filter(([name]) => /^x-amz-(server-side|storage|acl)/.test(name));
+      const words = [...query.keys()].filter((name) => name !== 'partNumber');
+      seen.push(
+        `${method} ${words.join()} ${found
+          .map((pair) => pair.join('='))
+          .sort()
+          .join(' ')}`,
+      );
+      // the embedded store has no encryption
+      for (const [name] of found) delete (headers as Record<string, unknown>)[name];
+      return undefined;
+    };
+    const store = open({ written });
+    expect(await store.checkDestination('bkt')).toEqual({
+      ...{ kind: 'usable', canDelete: true, canRead: true },
+      isEncryptionUnconfirmed: true,
+    });
+    const upload = await store.startMultipartUpload('bkt', 'a', { onlyIfAbsent: true });
+    await upload.write(Buffer.from('text'));
+    await upload.complete();
+    const headers = [
+      'x-amz-acl=bucket-owner-full-control',
+      'x-amz-server-side-encryption-aws-kms-key-id=arn:aws:kms:k',
+      'x-amz-server-side-encryption=aws:kms',
+      'x-amz-storage-class=STANDARD_IA',
+    ].join(' ');
+    expect(seen).toEqual([
+      ...[`PUT  ${headers}`, 'HEAD  ', 'DELETE  ', `POST uploads ${headers}`, 'PUT uploadId '],
+      ...['POST uploadId ', 'HEAD  '],
+    ]);
+  });
+
+  it.each<[string, WriteSettings, RegExp]>([
+    ['encryption', { serverSideEncryption: 'AES256' }, /^NotImplemented: .*encryption/],
+    ['a storage class', { storageClass: 'GLACIER' }, /^InvalidStorageClass: /],
+  ])('refuses %s that the store does not have, in the words of the store', async (_name, written, advice) => {
+    expect(await open({ written }).checkDestination('bkt')).toMatchObject({
+      kind: 'refused',
+      message: 'Bucket is not valid',
+      advice: expect.stringMatching(advice),
+    });
   });
 });
 

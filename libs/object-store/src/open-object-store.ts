@@ -17,6 +17,7 @@ import type {
   GetOptions,
   ObjectStore,
   ObjectStoreSettings,
+  PutAnswer,
   PutOptions,
 } from './object-store.js';
 import { md5Of } from './content-md5.js';
@@ -24,6 +25,7 @@ import { plainEtag } from './plain-etag.js';
 import { withRetries } from './retry.js';
 import { createClient } from './store-client.js';
 import type { Transport } from './transport.js';
+import { writeHeaders } from './write-headers.js';
 
 const DEFAULT_TIMEOUT_MS = 30_000;
 const PAGE = 1000;
@@ -35,7 +37,8 @@ const PAGE = 1000;
  */
 export function openObjectStore(settings: ObjectStoreSettings, clock: Clock = systemClock): ObjectStore {
   const { client, transport } = createClient(settings, settings.timeoutMs ?? DEFAULT_TIMEOUT_MS);
-  return new ClientObjectStore(client, transport, clock, settings.attempts ?? 4);
+  const headers = writeHeaders(settings.written);
+  return new ClientObjectStore(client, transport, clock, settings.attempts ?? 4, headers);
 }
 
 /** More open uploads of one key than this are no leftovers. */
@@ -48,12 +51,20 @@ class ClientObjectStore implements ObjectStore {
   readonly #transport: Transport;
   readonly #clock: Clock;
   readonly #attempts: number;
+  readonly #writeHeaders: Readonly<Record<string, string>>;
 
-  constructor(client: Client, transport: Transport, clock: Clock, attempts: number) {
+  constructor(
+    client: Client,
+    transport: Transport,
+    clock: Clock,
+    attempts: number,
+    headers: Readonly<Record<string, string>>,
+  ) {
     this.#client = client;
     this.#transport = transport;
     this.#clock = clock;
     this.#attempts = attempts;
+    this.#writeHeaders = headers;
   }
 
   async put(
@@ -61,17 +72,26 @@ class ClientObjectStore implements ObjectStore {
     key: string,
     body: Buffer | string,
     { contentType = 'application/octet-stream', onlyIfAbsent = false }: PutOptions = {},
-  ): Promise<{ etag: string }> {
+  ): Promise<PutAnswer> {
     const bytes = Buffer.from(body);
     const attempted = `put ${key} in bucket ${bucket}`;
     return this.#try(attempted, () =>
       conditionally(onlyIfAbsent, attempted, async (condition) => {
         // the client's own call would switch to its multipart upload when a body is larger than its part
-        const headers = { 'content-type': contentType, 'content-md5': md5Of(bytes), ...condition };
+        const headers = {
+          'content-type': contentType,
+          'content-md5': md5Of(bytes),
+          ...this.#writeHeaders,
+          ...condition,
+        };
         const request = { method: 'PUT', bucketName: bucket, objectName: key, headers };
         const response = await this.#client.makeRequestAsync(request, bytes);
         response.resume();
-        return { etag: plainEtag(response.headers.etag) };
+        const encryption = response.headers['x-amz-server-side-encryption'];
+        return {
+          etag: plainEtag(response.headers.etag),
+          ...(typeof encryption === 'string' ? { serverSideEncryption: encryption } : {}),
+        };
       }),
     );
   }
@@ -118,8 +138,9 @@ class ClientObjectStore implements ObjectStore {
     }
   }
 
-  checkDestination(bucket: string, prefix?: string, name?: string): Promise<DestinationCheck> {
-    return checkDestination(this, bucket, prefix, name);
+  async checkDestination(bucket: string, prefix?: string, name?: string): Promise<DestinationCheck> {
+    const wanted = this.#writeHeaders['x-amz-server-side-encryption'];
+    return await checkDestination(this, { bucket, prefix, name, serverSideEncryption: wanted });
   }
 
   startMultipartUpload(
@@ -128,7 +149,8 @@ class ClientObjectStore implements ObjectStore {
     options: MultipartUploadOptions = {},
   ): Promise<MultipartUpload> {
     const stat = (): Promise<ObjectStat | undefined> => this.stat(bucket, key);
-    return PartsUpload.start({ client: this.#client, clock: this.#clock, bucket, key, stat }, options);
+    const target = { client: this.#client, clock: this.#clock, bucket, key, stat };
+    return PartsUpload.start({ ...target, headers: this.#writeHeaders }, options);
   }
 
   async abortUploadsOf(bucket: string, key: string): Promise<void> {

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { Client } from 'minio';
 import { startObjectStore } from '#lib/embedded-object-store';
 import { checkPrefix, testObjectKey } from '#lib/export-plan';
-import { type ObjectStore, openObjectStore } from '#lib/object-store';
+import { type ObjectStore, type ObjectStoreSettings, openObjectStore } from '#lib/object-store';
 import { createLogger } from '#lib/telemetry';
 import { temporaryFolder } from '#lib/testing';
 import { VERSITYGW, Versitygw } from '../../support/versitygw.js';
@@ -26,14 +27,18 @@ const STORES: Readonly<Record<string, Start>> = {
 if (VERSITYGW === undefined)
   process.stderr.write('AGENTPLANE_TEST_VERSITYGW names no program: prefixes are tried at one store\n');
 
-describe.each(Object.entries(STORES))('prefixes at %s', (_name, start) => {
+function settingsOf({ endpoint }: { readonly endpoint: string }): ObjectStoreSettings {
+  return { endpoint, allowPrivateEndpoints: true, ...KEYS };
+}
+
+describe.each(Object.entries(STORES))('keys and settings of objects at %s', (name, start) => {
   const folder = temporaryFolder();
   let server: Awaited<ReturnType<typeof start>>;
   let store: ObjectStore;
 
   beforeAll(async () => {
     server = await start(folder);
-    store = openObjectStore({ endpoint: server.endpoint, allowPrivateEndpoints: true, ...KEYS });
+    store = openObjectStore(settingsOf(server));
   });
   afterAll(async () => {
     store.close();
@@ -82,5 +87,54 @@ describe.each(Object.entries(STORES))('prefixes at %s', (_name, start) => {
       await store.delete(BUCKET, key);
     }
     expect(await keys(prefix)).toEqual([]);
+  });
+
+  it('holds objects that are written with settings, or answers why not', async () => {
+    const encrypted = openObjectStore({ ...settingsOf(server), written: { serverSideEncryption: 'AES256' } });
+    // versitygw ignores the header, and the embedded store has no encryption
+    expect(await encrypted.checkDestination(BUCKET)).toMatchObject(
+      name === 'versitygw'
+        ? { kind: 'usable', isEncryptionUnconfirmed: true }
+        : { kind: 'refused', advice: 'NotImplemented: Server-side encryption is not implemented.' },
+    );
+    encrypted.close();
+    const shared = openObjectStore({
+      ...settingsOf(server),
+      written: { storageClass: 'STANDARD', acl: 'bucket-owner-full-control' },
+    });
+    expect(await shared.checkDestination(BUCKET)).toEqual({ kind: 'usable', canDelete: true, canRead: true });
+    const upload = await shared.startMultipartUpload(BUCKET, 'shared', { mark: 'm' });
+    await upload.write(Buffer.from('hello'));
+    expect(await upload.complete()).toMatchObject({ size: 5, isVerified: true });
+    shared.close();
+  });
+});
+
+(VERSITYGW === undefined ? describe.skip : describe)('a bucket with Object Lock at versitygw', () => {
+  const folder = temporaryFolder();
+
+  it('holds what an export writes', async () => {
+    const server = await atVersitygw(VERSITYGW ?? '')(folder);
+    const { hostname, port } = new URL(server.endpoint);
+    const { accessKeyId: accessKey, secretAccessKey: secretKey } = KEYS;
+    const client = new Client({
+      endPoint: hostname,
+      port: Number(port),
+      useSSL: false,
+      accessKey,
+      secretKey,
+    });
+    await client.makeBucket('locked', 'us-east-1', { ObjectLocking: true });
+    await client.setObjectLockConfig('locked', { mode: 'GOVERNANCE', unit: 'Days', validity: 1 });
+    const store = openObjectStore(settingsOf(server));
+    try {
+      expect(await store.checkDestination('locked', 'p')).toMatchObject({ kind: 'usable', canRead: true });
+      const upload = await store.startMultipartUpload('locked', 'p/a', { onlyIfAbsent: true, mark: 'm' });
+      await upload.write(Buffer.from('hello'));
+      expect(await upload.complete()).toMatchObject({ size: 5, isVerified: true });
+    } finally {
+      store.close();
+      await server.stop();
+    }
   });
 });

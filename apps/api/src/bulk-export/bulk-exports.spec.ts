@@ -129,6 +129,18 @@ describe('the bulk export routes', () => {
       'Bucket is not valid: NoSuchBucket: The specified bucket does not exist.',
     ],
     [
+      'an encryption that the store does not have',
+      { server_side_encryption: 'AES256' },
+      {},
+      'Bucket is not valid: NotImplemented: Server-side encryption is not implemented.',
+    ],
+    [
+      'a storage class that the store does not have',
+      { s3_additional_kwargs: { StorageClass: 'GLACIER' } },
+      {},
+      'Bucket is not valid: InvalidStorageClass: The only storage class is STANDARD.',
+    ],
+    [
       'an address where no store is',
       { endpoint_url: 'http://127.0.0.1:9' },
       {},
@@ -182,6 +194,38 @@ describe('the bulk export routes', () => {
       delete process.env['AWS_ACCESS_KEY_ID'];
       delete process.env['AWS_SECRET_ACCESS_KEY'];
     }
+  });
+
+  it.each([
+    ['of its own', { storage_class: 'STANDARD', acl: 'private' }],
+    ['of the S3 client', { s3_additional_kwargs: { StorageClass: 'STANDARD', ACL: 'private' } }],
+  ])('takes settings of new objects in words %s, and shows both', async (_name, config) => {
+    const made = await tenant.call('POST', '/api/v1/bulk-exports/destinations', destination(config));
+    expect([made.status, made.json.config]).toEqual([
+      200,
+      expect.objectContaining({
+        ...{ server_side_encryption: null, kms_key_id: null, storage_class: 'STANDARD', acl: 'private' },
+        s3_additional_kwargs: { StorageClass: 'STANDARD', ACL: 'private' },
+      }),
+    ]);
+  });
+
+  it.each([
+    [
+      'both vocabularies',
+      { acl: 'private', s3_additional_kwargs: { ACL: 'private' } },
+      'config.s3_additional_kwargs.ACL value_error',
+    ],
+    ['an ACL that makes objects public', { acl: 'public-read' }, 'config.acl enum'],
+    [
+      'an unknown argument',
+      { s3_additional_kwargs: { Metadata: {} } },
+      'config.s3_additional_kwargs.Metadata extra_forbidden',
+    ],
+    ['a key without its encryption', { kms_key_id: 'k' }, 'config field_value_invalid'],
+  ])('refuses settings of new objects with %s', async (_name, config, problem) => {
+    const answer = await tenant.call('POST', '/api/v1/bulk-exports/destinations', destination(config));
+    expect([answer.status, problems(answer)]).toEqual([422, [`body.${problem}`]]);
   });
 
   it('reports every wrong field of a destination', async () => {

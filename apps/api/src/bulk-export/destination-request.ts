@@ -6,6 +6,35 @@ const PREFIX = /^[^\x00-\x1F\x7F-\x9F"<>\\^\x60{|}]*$/;
 const REGION = /^[A-Za-z0-9_-]*$/;
 const ENDPOINT = /^https?:\/\/[^/?#@ ]+(\/[^?# ]*)?$/;
 
+const ENCRYPTIONS = ['AES256', 'aws:kms', 'aws:kms:dsse'] as const;
+const ACLS = ['private', 'bucket-owner-read', 'bucket-owner-full-control'] as const;
+type Encryption = (typeof ENCRYPTIONS)[number];
+type Acl = (typeof ACLS)[number];
+
+const KEY_ID = {
+  ...{ minLength: 1, maxLength: 2048, pattern: /^[!-~]+$/ },
+  patternText: 'String should be the id, ARN or alias of a key',
+};
+const STORAGE_CLASS = {
+  ...{ minLength: 1, maxLength: 64, pattern: /^[A-Za-z0-9_-]+$/ },
+  patternText: 'String should be the name of a storage class',
+};
+
+/** The same as four fields of the config, in the words of the S3 client. */
+export class S3ArgumentsRequest {
+  @Choice(ENCRYPTIONS, { about: 'As server_side_encryption' })
+  ServerSideEncryption?: Encryption | null;
+
+  @Text({ ...KEY_ID, about: 'As kms_key_id' })
+  SSEKMSKeyId?: string | null;
+
+  @Text({ ...STORAGE_CLASS, about: 'As storage_class' })
+  StorageClass?: string | null;
+
+  @Choice(ACLS, { about: 'As acl' })
+  ACL?: Acl | null;
+}
+
 export class DestinationConfigRequest {
   @Text({
     required: true,
@@ -43,6 +72,26 @@ export class DestinationConfigRequest {
 
   @Flag({ about: 'False when the host of endpoint_url already names the bucket; default true' })
   include_bucket_in_prefix?: boolean | null;
+
+  @Choice(ENCRYPTIONS, { about: 'Encryption that objects are written with; absent: that of the bucket' })
+  server_side_encryption?: Encryption | null;
+
+  @Text({ ...KEY_ID, about: 'For aws:kms and aws:kms:dsse; absent: the default key of the account' })
+  kms_key_id?: string | null;
+
+  @Text({
+    ...STORAGE_CLASS,
+    about: 'Storage class of objects, in the word of the store; absent: its default',
+  })
+  storage_class?: string | null;
+
+  @Choice(ACLS, { about: 'Canned ACL of objects; absent: none is sent' })
+  acl?: Acl | null;
+
+  @Nested(() => S3ArgumentsRequest, {
+    about: 'server_side_encryption, kms_key_id, storage_class and acl in the words of the S3 client',
+  })
+  s3_additional_kwargs?: S3ArgumentsRequest | null;
 }
 
 export class DestinationCredentialsRequest {

@@ -21,7 +21,7 @@ import type { TenantHome, Workspaces } from '../tenancy/workspaces.js';
 import { invalid } from '../wire/request-pipe.js';
 import { renderReason } from '../wire/render-reason.js';
 import { DestinationTests } from './destination-tests.js';
-import type { DestinationAnswer } from './export-answer.js';
+import type { DestinationAnswer, S3ArgumentsAnswer } from './export-answer.js';
 import { type ExportsQuery, MAX_LISTED } from './export-request.js';
 import type {
   CreateDestinationRequest,
@@ -66,7 +66,48 @@ function configOf(wire: DestinationConfigRequest): DestinationConfig {
     prefix: wire.prefix ?? undefined,
     region: wire.region ?? undefined,
     endpointUrl: wire.endpoint_url ?? undefined,
+    ...writeSettingsOf(wire),
   };
+}
+
+/** @throws PublicError invalid where both vocabularies say the same thing */
+function writeSettingsOf(wire: DestinationConfigRequest): Partial<DestinationConfig> {
+  const words = wire.s3_additional_kwargs ?? {};
+  const one = <T>(
+    name: keyof typeof words,
+    own: string,
+    a: T | null | undefined,
+    b: T | null | undefined,
+  ) => {
+    if ((a ?? undefined) === undefined || (b ?? undefined) === undefined) return a ?? b ?? undefined;
+    const loc = ['body', 'config', 's3_additional_kwargs', name];
+    throw invalid([{ loc, msg: `Give either ${name} or ${own}`, type: 'value_error' }]);
+  };
+  const { ServerSideEncryption, SSEKMSKeyId, StorageClass, ACL } = words;
+  return {
+    serverSideEncryption: one(
+      'ServerSideEncryption',
+      'server_side_encryption',
+      ServerSideEncryption,
+      wire.server_side_encryption,
+    ),
+    kmsKeyId: one('SSEKMSKeyId', 'kms_key_id', SSEKMSKeyId, wire.kms_key_id),
+    storageClass: one('StorageClass', 'storage_class', StorageClass, wire.storage_class),
+    acl: one('ACL', 'acl', ACL, wire.acl),
+  };
+}
+
+/** Absent where nothing was given, so that a client finds what it sent. */
+function s3Arguments(config: DestinationConfig): S3ArgumentsAnswer | null {
+  const words = {
+    ...(config.serverSideEncryption === undefined
+      ? {}
+      : { ServerSideEncryption: config.serverSideEncryption }),
+    ...(config.kmsKeyId === undefined ? {} : { SSEKMSKeyId: config.kmsKeyId }),
+    ...(config.storageClass === undefined ? {} : { StorageClass: config.storageClass }),
+    ...(config.acl === undefined ? {} : { ACL: config.acl }),
+  };
+  return Object.keys(words).length === 0 ? null : words;
 }
 
 /** Destinations of a workspace. */
@@ -283,6 +324,11 @@ function renderDestination(
       region: config.region ?? null,
       endpoint_url: config.endpointUrl ?? null,
       include_bucket_in_prefix: config.includeBucketInPrefix,
+      server_side_encryption: config.serverSideEncryption ?? null,
+      kms_key_id: config.kmsKeyId ?? null,
+      storage_class: config.storageClass ?? null,
+      acl: config.acl ?? null,
+      s3_additional_kwargs: s3Arguments(config),
     },
     credentials_keys: credentialsKeys,
     ...renderReason(statusReason(destination)),

@@ -8,6 +8,7 @@ import {
   NUMBER,
   object,
   orNull,
+  Perhaps,
   TEXT,
   textList,
   textMap,
@@ -26,12 +27,27 @@ const STATUSES = [
   'TIMEDOUT',
 ] satisfies readonly ExportWireStatus[];
 
+/** Settings of new objects in the words of the S3 client; those that were not given are left out. */
+export class S3ArgumentsAnswer {
+  @Perhaps(TEXT) readonly ServerSideEncryption?: string;
+  @Perhaps(TEXT) readonly SSEKMSKeyId?: string;
+  @Perhaps(TEXT) readonly StorageClass?: string;
+  @Perhaps(TEXT) readonly ACL?: string;
+}
+
 export class DestinationConfigAnswer {
   @Answered(TEXT) readonly bucket_name: string;
   @Answered(TEXT) readonly prefix: string;
   @Answered(orNull(TEXT)) readonly region: string | null;
   @Answered(orNull(TEXT)) readonly endpoint_url: string | null;
   @Answered(FLAG) readonly include_bucket_in_prefix: boolean;
+  @Answered(orNull(TEXT), 'Encryption that objects are written with') readonly server_side_encryption:
+    string | null;
+  @Answered(orNull(TEXT)) readonly kms_key_id: string | null;
+  @Answered(orNull(TEXT)) readonly storage_class: string | null;
+  @Answered(orNull(TEXT), 'Canned ACL of objects') readonly acl: string | null;
+  @Answered(orNull(object(() => S3ArgumentsAnswer)), 'The same in the words of the S3 client')
+  readonly s3_additional_kwargs: S3ArgumentsAnswer | null;
 }
 
 /** A destination on the wire. */

@@ -112,10 +112,12 @@ describe('settings of a store', () => {
       region: 'r',
       accessKeyId: 'AKIA',
       secretAccessKey: 'sek',
+      written: {},
       allowEnvironmentCredentials: false,
     });
-    expect(storeSettings(CONFIG, undefined)).toEqual({
+    expect(storeSettings({ ...CONFIG, storageClass: 'COLD' }, undefined)).toEqual({
       includeBucketInPrefix: true,
+      written: { storageClass: 'COLD' },
       allowEnvironmentCredentials: true,
     });
   });
@@ -126,6 +128,8 @@ describe('settings of a store', () => {
       testedHash(CONFIG, ground),
       testedHash(CONFIG, { ...ground, allowPrivateEndpoints: true }),
       testedHash({ ...CONFIG, prefix: 'p' }, ground),
+      testedHash({ ...CONFIG, serverSideEncryption: 'AES256' }, ground),
+      testedHash({ ...CONFIG, storageClass: 'COLD' }, ground),
       testedHash({ ...CONFIG, includeBucketInPrefix: false }, ground),
       testedHash(CONFIG, { ...ground, secret: { ...secret, resourceVersion: '2' } }),
       testedHash(CONFIG, { ...ground, secret: undefined }),

@@ -67,12 +67,16 @@ export function outcomeOf(check: DestinationCheck): TestOutcome {
       };
 }
 
-function permissionText(check: { readonly canDelete: boolean; readonly canRead: boolean }): string {
+function permissionText(check: Extract<DestinationCheck, { kind: 'usable' }>): string {
   const missing = [
     ...(check.canDelete ? [] : ['delete objects (the test object stays under tmp/)']),
     ...(check.canRead ? [] : ['read objects (sizes of files cannot be verified)']),
   ];
-  return missing.length === 0
-    ? 'a test object was written and removed'
-    : `a test object was written; not permitted: ${missing.join(', ')}`;
+  const written =
+    missing.length === 0
+      ? 'a test object was written and removed'
+      : `a test object was written; not permitted: ${missing.join(', ')}`;
+  return check.isEncryptionUnconfirmed
+    ? `${written}; the store did not confirm serverSideEncryption: it may have ignored it`
+    : written;
 }

@@ -38,6 +38,8 @@ export interface TestGround {
 export function testedHash(config: DestinationConfig, ground: TestGround): string {
   const { secret, allowPrivateEndpoints, allowEnvironmentCredentials, testRequest } = ground;
   const { bucketName, prefix, region, endpointUrl, includeBucketInPrefix } = config;
+  const { serverSideEncryption, kmsKeyId, storageClass, acl } = config;
+  const written = [serverSideEncryption, kmsKeyId, storageClass, acl];
   return createHash('sha256')
     .update(
       JSON.stringify([
@@ -50,6 +52,7 @@ export function testedHash(config: DestinationConfig, ground: TestGround): strin
         secret?.uid ?? '',
         secret?.resourceVersion ?? '',
         ...(secret === undefined && allowEnvironmentCredentials ? ['environment'] : []),
+        ...(written.some((value) => value !== undefined) ? [{ written }] : []),
         ...(testRequest === undefined ? [] : [{ testRequest }]),
       ]),
     )

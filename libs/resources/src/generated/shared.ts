@@ -68,6 +68,14 @@ export interface DestinationConfig {
   readonly endpointUrl?: string;
   /** False when the host of endpointUrl already names the bucket. Never a part of object keys. */
   readonly includeBucketInPrefix: boolean;
+  /** Encryption that objects are written with, in the words of S3; absent for that of the bucket. */
+  readonly serverSideEncryption?: 'AES256' | 'aws:kms' | 'aws:kms:dsse';
+  /** Id, ARN or alias of the key for aws:kms and aws:kms:dsse; absent for the default key of the account. */
+  readonly kmsKeyId?: string;
+  /** Storage class that objects are written with, in the word of the store; absent for its default. */
+  readonly storageClass?: string;
+  /** Canned ACL that objects are written with, for buckets of another account; absent for none. Public ones are refused. */
+  readonly acl?: 'private' | 'bucket-owner-read' | 'bucket-owner-full-control';
 }
 
 /** What holds for it, the lower of its own limits and those of the platform. */
