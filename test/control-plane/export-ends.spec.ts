@@ -4,6 +4,7 @@ import { Client } from 'minio';
 import { addressOfRun, partKey } from '#lib/export-plan';
 import { openObjectStore, type ObjectStore } from '#lib/object-store';
 import {
+  ANNOTATION,
   type BulkExport,
   type BulkExportRun,
   type BulkExportSpec,
@@ -171,7 +172,29 @@ describe('the end of an export between and during attempts', () => {
     };
   }
 
-  it('stops a running attempt whose destination is deleted, and fails without a retry', async () => {
+  it('keeps a destination that is deleted until the exports that use it have ended', async () => {
+    const { spec } = await plane.client.get(RESOURCES.BulkExportDestination, at('local'));
+    await plane.client.create(RESOURCES.BulkExportDestination, { metadata: at('leaving'), spec });
+    const destination = () => plane.client.find(RESOURCES.BulkExportDestination, at('leaving'));
+    const readyOf = async () => findCondition((await destination())?.status?.conditions, 'Ready');
+    await waitFor(async () => (await readyOf())?.status === 'True');
+    await begin('leaving');
+    const begun = await work(1);
+    await plane.client.delete(RESOURCES.BulkExportDestination, at('leaving'));
+    const ready = await waitFor(async () => {
+      const found = await readyOf();
+      return found?.reason === 'InUse' && found;
+    });
+    expect(ready).toMatchObject({
+      status: 'False',
+      message: expect.stringContaining(`BulkExportDestination leaving is used by export ${name} (`),
+    });
+    await plane.traces.exportProgress.finish(begun.uid, 1);
+    await waitFor(async () => conditionOf(name, 'Completed'), { what: 'the export to complete' });
+    await waitFor(async () => (await destination()) === undefined, { what: 'the destination to be deleted' });
+  });
+
+  it('stops a running attempt whose destination is deleted by force, and fails without a retry', async () => {
     const { spec } = await plane.client.get(RESOURCES.BulkExportDestination, at('local'));
     await plane.client.create(RESOURCES.BulkExportDestination, { metadata: at('fleeting'), spec });
     await waitFor(
@@ -189,6 +212,9 @@ describe('the end of an export between and during attempts', () => {
       endTime: '2099-01-01T00:00:00Z',
     });
     await accepted(ahead, 'WaitingForWindow');
+    await plane.client.merge(RESOURCES.BulkExportDestination, at('fleeting'), {
+      metadata: { annotations: { [ANNOTATION.forceDeletion]: 'true' } },
+    });
     await plane.client.delete(RESOURCES.BulkExportDestination, at('fleeting'));
     await ended('DestinationDeleted');
     const failed = await waitFor(async () => conditionOf(ahead, 'Failed'), {

@@ -4,6 +4,7 @@ import { Client as StoreClient } from 'minio';
 import pg from 'pg';
 import type { FaultTarget } from '#lib/embedded-object-store';
 import {
+  ANNOTATION,
   type BulkExport,
   type BulkExportRun,
   type BulkExportSpec,
@@ -321,6 +322,9 @@ describe('the failure table of exports', () => {
     await beginSuspended('exports');
     await resume();
     await waitFor(async () => (await theRun()).status?.attempt === 1);
+    await plane.client.merge(RESOURCES.BulkExportDestination, at(name), {
+      metadata: { annotations: { [ANNOTATION.forceDeletion]: 'true' } },
+    });
     await plane.client.delete(RESOURCES.BulkExportDestination, at(name));
     const message = `BulkExportDestination ${name} was deleted while the export was running; create the destination again and a new export`;
     await expectEnd({

@@ -1,6 +1,7 @@
 export { isOlder, isQueued, queuePositions } from './export-queue.js';
 export { followingRun, type FollowingRun, specOfFollowing, takeForMs } from './following-run.js';
 export { findContinuationProblem, type ContinuationProblem } from './continuation.js';
+export { destinationUse, isDeletedByForce } from './destination-use.js';
 export { findLateRunsProblem } from './late-runs.js';
 export { DEFAULT_EXPORT_LIMITS, type ExportLimits, renderLimit } from './limits.js';
 export { decideNextAttempt, isExportOverdue, overdueText, type AttemptEnd } from './next-attempt.js';

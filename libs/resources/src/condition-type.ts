@@ -27,6 +27,8 @@ export const CONDITION = {
   superseded: 'Superseded',
   // BulkExportDestination
   validated: 'Validated',
+  /** Exists only while true: it is being deleted, and exports that have not ended use it. */
+  inUse: 'InUse',
   // BulkExport, BulkExportRun
   accepted: 'Accepted',
   running: 'Running',
@@ -124,6 +126,7 @@ export const REASON = {
   refused: 'Refused',
   credentialsMissing: 'CredentialsMissing',
   unreachable: 'Unreachable',
+  inUse: 'InUse',
   // BulkExport that is a schedule
   scheduled: 'Scheduled',
   catchingUp: 'CatchingUp',

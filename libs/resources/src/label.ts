@@ -88,6 +88,8 @@ export const ANNOTATION = {
   databaseConnections: 'agentplane.dev/database-connections',
   /** On an object that was copied from another installation: the uid of the namespace `kube-system` there. */
   copiedFrom: 'agentplane.dev/copied-from',
+  /** On a BulkExportDestination: `true` where exports that use it do not keep it from being deleted. */
+  forceDeletion: 'agentplane.dev/force-deletion',
   /** On a Workspace: it is being copied, so what belongs to it may be missing. */
   copying: 'agentplane.dev/copying',
 } as const;
@@ -96,6 +98,8 @@ export const FINALIZER = {
   deployment: 'agentplane.dev/deployment',
   workspace: 'agentplane.dev/workspace',
   exportRun: 'agentplane.dev/export-run',
+  /** On destinations, which exports may still use. */
+  destination: 'agentplane.dev/destination',
   /** On an export: the schedule that made it. */
   sourceExport: 'agentplane.dev/source-export',
   /** On revisions whose workloads are in another cluster. */

@@ -21,11 +21,11 @@ import { ExportWebhooks } from './export-webhooks.js';
       provide: Destinations,
       inject: [HOMES, Workspaces, API_CONFIG, CLOCK],
       useFactory: (
-        { destinations, secrets }: Homes,
+        { destinations, exports, secrets }: Homes,
         workspaces: Workspaces,
         { allowPrivateEndpoints }: Pick<ApiConfig, 'allowPrivateEndpoints'>,
         clock: Clock,
-      ) => new Destinations(destinations, secrets, workspaces, allowPrivateEndpoints, clock),
+      ) => new Destinations(destinations, exports, secrets, workspaces, allowPrivateEndpoints, clock),
     },
     {
       provide: ExportWebhooks,

@@ -3,7 +3,11 @@ import type { Caller } from '#lib/auth';
 import { FromCaller } from '../tenancy/caller.js';
 import { PathId } from '../wire/path-id.js';
 import { BulkExports } from './bulk-exports.js';
-import { CreateDestinationRequest, PatchDestinationRequest } from './destination-request.js';
+import {
+  CreateDestinationRequest,
+  DeleteDestinationQuery,
+  PatchDestinationRequest,
+} from './destination-request.js';
 import { Destinations } from './destinations.js';
 import { DestinationAnswer, ExportAnswer, ExportEstimateAnswer, ExportRunAnswer } from './export-answer.js';
 import {
@@ -102,11 +106,16 @@ export class BulkExportsController {
   @HttpCode(204)
   @Operation({
     summary:
-      'Deletes a destination with its credentials; exports that were accepted with it and have not ended fail',
+      'Deletes a destination with its credentials, unless exports or schedules use it; with force these fail',
     status: 204,
+    refuses: { 409: 'Exports or schedules that have not ended use it, and force was not given' },
   })
-  deleteDestination(@FromCaller() caller: Caller, @PathId('destination_id') id: string): Promise<void> {
-    return this.destinations.delete(caller, id);
+  deleteDestination(
+    @FromCaller() caller: Caller,
+    @PathId('destination_id') id: string,
+    @Query() query: DeleteDestinationQuery,
+  ): Promise<void> {
+    return this.destinations.delete(caller, id, query.force ?? false);
   }
 
   @Post()
@@ -154,11 +163,11 @@ export class BulkExportsController {
 
   @Patch(':export_id')
   @Operation({
-    summary: 'Cancels an export for good, pauses it, or has a schedule run now',
+    summary: 'Cancels an export for good, pauses it, has a schedule run now or gives it another destination',
     answer: ExportAnswer,
     refuses: {
       400: 'It has come to an end already, or is no schedule that can run now',
-      409: 'Another request changed the export at the same time',
+      409: 'Another request changed the export at the same time, or the destination is being deleted',
     },
   })
   change(

@@ -161,7 +161,7 @@ export class BulkExports {
   async change(caller: Caller, id: string, request: PatchExportRequest): Promise<ExportAnswer> {
     const found = await this.#export(caller, id);
     const { bulkExport } = found;
-    const change = changeOf(bulkExport, request);
+    const change = changeOf(bulkExport, request, this.homes.destinations);
     const { name, namespace = '' } = bulkExport.metadata;
     const changed = change
       ? await this.homes.exports.change({ namespace, name }, (current) => ({

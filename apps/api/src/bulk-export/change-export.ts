@@ -1,10 +1,18 @@
 import { randomUUID } from 'node:crypto';
 import { PublicError } from '#lib/errors';
-import { type BulkExport, type BulkExportSpec, exportWireStatus, isFinishedExport } from '#lib/resources';
+import {
+  type BulkExport,
+  type BulkExportDestination,
+  type BulkExportSpec,
+  exportWireStatus,
+  isFinishedExport,
+} from '#lib/resources';
+import type { ResourceHome } from '../kubernetes/resource-home.js';
 import { invalid } from '../wire/request-pipe.js';
+import { findDestination } from './find-destination.js';
 import type { PatchExportRequest } from './export-request.js';
 
-const ONE_OF = 'Give exactly one of status, paused, run_now';
+const ONE_OF = 'Give exactly one of status, paused, run_now, bulk_export_destination_id';
 
 function isGiven(value: unknown): boolean {
   return value !== undefined && value !== null;
@@ -12,24 +20,47 @@ function isGiven(value: unknown): boolean {
 
 /**
  * What a PATCH changes of an export; undefined when it is so already.
- * @throws PublicError invalid for a body with none or several of the fields, bad_request for an export that cannot
+ * @throws PublicError invalid for a body with none or several of the fields, bad_request for an export that cannot,
+ *   not_found for the destination
  */
 export function changeOf(
   bulkExport: BulkExport,
   request: PatchExportRequest,
+  destinations: Pick<ResourceHome<BulkExportDestination>, 'find'>,
 ): Partial<BulkExportSpec> | undefined {
-  const { status: wanted, paused, run_now: runNow } = request;
-  if ([wanted, paused, runNow].filter(isGiven).length !== 1)
+  const { status: wanted, paused, run_now: runNow, bulk_export_destination_id: destinationId } = request;
+  if ([wanted, paused, runNow, destinationId].filter(isGiven).length !== 1)
     throw invalid([{ loc: ['body'], msg: ONE_OF, type: 'value_error' }]);
   const status = exportWireStatus(bulkExport);
   if (isGiven(wanted) && status === 'CANCELLED') return undefined;
-  const what = isGiven(wanted) ? 'cancelled' : isGiven(paused) ? 'paused or resumed' : 'run now';
   if (isFinishedExport(status))
-    throw new PublicError('bad_request', `The export is ${status} and cannot be ${what}`);
+    throw new PublicError('bad_request', `The export is ${status} and cannot be ${wordOf(request)}`);
   if (isGiven(wanted)) return { cancel: true };
+  if (typeof destinationId === 'string') return moveOf(bulkExport, destinationId, destinations);
   if (typeof paused === 'boolean')
     return bulkExport.spec.suspend === paused ? undefined : { suspend: paused };
   return runNow === true ? runOf(bulkExport) : undefined;
+}
+
+function wordOf({ status, paused, run_now: runNow }: PatchExportRequest): string {
+  if (isGiven(status)) return 'cancelled';
+  if (isGiven(paused)) return 'paused or resumed';
+  return isGiven(runNow) ? 'run now' : 'given another destination';
+}
+
+/** Exports that a schedule has made stay where they are. */
+function moveOf(
+  { metadata: { namespace = '' }, spec }: BulkExport,
+  destinationId: string,
+  destinations: Pick<ResourceHome<BulkExportDestination>, 'find'>,
+): Partial<BulkExportSpec> | undefined {
+  if (spec.intervalHours === undefined)
+    throw new PublicError(
+      'bad_request',
+      'Only a schedule can be given another destination; the export has no interval_hours',
+    );
+  const { name } = findDestination(destinations, namespace, destinationId).metadata;
+  return name === spec.destinationRef.name ? undefined : { destinationRef: { name } };
 }
 
 function runOf({ spec }: BulkExport): Partial<BulkExportSpec> {

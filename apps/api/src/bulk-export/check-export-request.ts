@@ -9,6 +9,7 @@ import type { ResourceHome } from '../kubernetes/resource-home.js';
 import type { Workspaces } from '../tenancy/workspaces.js';
 import { invalid } from '../wire/request-pipe.js';
 import { requireExportPlan } from './destinations.js';
+import { findDestination } from './find-destination.js';
 import type { CreateExportRequest } from './export-request.js';
 import type { ExportWebhooks } from './export-webhooks.js';
 
@@ -29,7 +30,7 @@ export interface CheckedExport {
   readonly spec: BulkExportSpec;
 }
 
-/** @throws PublicError invalid with every problem, not_found, forbidden for a plan without exports */
+/** @throws PublicError invalid with every problem, not_found, conflict, forbidden for a plan without exports */
 export async function checkExportRequest(
   caller: Caller,
   request: CreateExportRequest,
@@ -43,9 +44,7 @@ export async function checkExportRequest(
     ...(await webhooks.problems(request.webhook ?? undefined)),
   ];
   if (problems.length > 0) throw invalid(problems);
-  const destinationId = request.bulk_export_destination_id.toLowerCase();
-  const destination = destinations.find(namespace, destinationId);
-  if (!destination) throw new PublicError('not_found', `Destination with ID ${destinationId} not found`);
+  const destination = findDestination(destinations, namespace, request.bulk_export_destination_id);
   const sessionId = request.session_id.toLowerCase();
   if (!(await projects.find(caller.tenantId, { id: sessionId })))
     throw new PublicError('not_found', `Session with ID ${sessionId} not found`);

@@ -1,4 +1,5 @@
 import { Choice, Flag, Nested, Text } from '../wire/fields.js';
+import { QueryFlag } from '../wire/query-flag.js';
 
 const BUCKET = /^[A-Za-z0-9][A-Za-z0-9._-]*$/;
 // as that of the resource, whose other rules refuse what no class of characters can
@@ -120,6 +121,12 @@ export class CreateDestinationRequest {
     about: 'Absent: those of the platform, where the Workspace allows it (spec.allowEnvironmentCredentials)',
   })
   credentials?: DestinationCredentialsRequest | null;
+}
+
+/** Query of `DELETE /api/v1/bulk-exports/destinations/{id}`. */
+export class DeleteDestinationQuery {
+  @QueryFlag({ about: 'With true it is deleted although exports use it, which fail' })
+  force?: boolean;
 }
 
 /** Body of `PATCH /api/v1/bulk-exports/destinations/{id}`; what it writes to cannot be changed. */

@@ -1,8 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import type { Caller } from '#lib/auth';
 import { PublicError } from '#lib/errors';
+import { destinationUse } from '#lib/export-plan';
 import {
   ANNOTATION,
+  type BulkExport,
   type BulkExportDestination,
   type DestinationConfig,
   dnsLabel,
@@ -48,6 +50,7 @@ const TESTED_LATELY_MS = 5_000;
 /** A test takes half a minute at most, and may wait for a place. */
 const TEST_WAIT_MS = 45_000;
 const TEST_LOOK_MS = 50;
+const DELETE_WAIT_MS = 10_000;
 
 type Credentials = Readonly<Record<string, string>>;
 
@@ -116,6 +119,7 @@ export class Destinations {
 
   constructor(
     private readonly home: ResourceHome<BulkExportDestination>,
+    private readonly exports: Pick<ResourceHome<BulkExport>, 'list'>,
     private readonly secrets: SecretHome,
     private readonly workspaces: Workspaces,
     private readonly allowPrivateEndpoints: boolean,
@@ -221,11 +225,32 @@ export class Destinations {
   }
 
   /**
-   * Exports that write to it fail. Its credentials are deleted with it; objects in the bucket stay.
-   * @throws PublicError not_found
+   * Its credentials are deleted with it; objects in the bucket stay.
+   * @param isForced although exports use it, which fail then
+   * @throws PublicError not_found, conflict while exports or schedules use it
    */
-  async delete(caller: Caller, id: string): Promise<void> {
-    await this.home.delete(this.#find(caller, id));
+  async delete(caller: Caller, id: string, isForced: boolean): Promise<void> {
+    const found = this.#find(caller, id);
+    const { name, namespace = '' } = found.metadata;
+    if (isForced)
+      await this.home.change({ namespace, name }, (current) => {
+        const annotations = { ...current.metadata.annotations, [ANNOTATION.forceDeletion]: 'true' };
+        return { ...current, metadata: { ...current.metadata, annotations } };
+      });
+    await this.home.delete(found, isForced ? undefined : (current) => this.#mustBeUnused(current));
+    // the controller takes its finalizer off; a caller does not find afterwards what is deleted
+    const untilMs = this.clock.monotonicMs() + DELETE_WAIT_MS;
+    while (this.home.find(namespace, id) && this.clock.monotonicMs() < untilMs)
+      await this.clock.sleep(TEST_LOOK_MS);
+  }
+
+  #mustBeUnused(destination: BulkExportDestination): void {
+    const use = destinationUse(destination, this.exports.list(destination.metadata.namespace ?? ''));
+    if (use !== undefined)
+      throw new PublicError(
+        'conflict',
+        `deleting the destination failed: ${use}; wait until these have ended, cancel them or give schedules another destination, or repeat with force=true`,
+      );
   }
 
   /** @throws PublicError not_found */

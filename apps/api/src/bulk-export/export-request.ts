@@ -101,6 +101,9 @@ export class PatchExportRequest {
       'With true a schedule, paused or not, makes one more export: of its open window up to now. Its windows stay as they are',
   })
   run_now?: boolean | null;
+
+  @Uuid({ about: 'Of a schedule: the destination of the exports that it makes from now on' })
+  bulk_export_destination_id?: string | null;
 }
 
 /** Items of a list whose caller names no limit. */

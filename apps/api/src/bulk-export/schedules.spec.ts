@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from '@jest/globals';
 import { type BulkExport, idOf, RESOURCES } from '#lib/resources';
 import { waitFor } from '#lib/testing';
@@ -119,6 +120,54 @@ describe('the routes of scheduled exports', () => {
     ]);
   });
 
+  it('moves to another destination, and an export does not', async () => {
+    const { id } = (await create()).json;
+    const other = await bucket.makeDestination();
+    const move = (of: string, to: string) =>
+      tenant.call('PATCH', `${PATH}/${of}`, { bulk_export_destination_id: to });
+    const moved = await move(id, other);
+    expect([moved.status, moved.json.bulk_export_destination_id]).toEqual([200, other]);
+    expect((await move(id, other)).status).toBe(200);
+    expect((await move(id, randomUUID())).status).toBe(404);
+    const plain = (await create({ interval_hours: null, end_time: '2026-11-02T00:00:00Z' })).json;
+    const refused = await move(plain.id, other);
+    expect([refused.status, refused.json.detail]).toEqual([
+      400,
+      'Only a schedule can be given another destination; the export has no interval_hours',
+    ]);
+    await tenant.call('PATCH', `${PATH}/${id}`, { status: 'Cancelled' });
+    expect((await move(id, bucket.request.bulk_export_destination_id)).status).toBe(400);
+  });
+
+  it('keeps its destination from being deleted until it is moved or cancelled, or force is given', async () => {
+    const destination = await bucket.makeDestination();
+    const { id } = (await create({ bulk_export_destination_id: destination })).json;
+    const remove = (query = '') => tenant.call('DELETE', `${PATH}/destinations/${destination}${query}`);
+    const { name } = (await resource(id)).metadata;
+    const refused = await remove();
+    expect([refused.status, refused.json.detail]).toEqual([
+      409,
+      expect.stringMatching(
+        new RegExp(
+          `^deleting the destination failed: BulkExportDestination bucket-\\S+ is used by schedule ${name} \\(${id}\\);`,
+        ),
+      ),
+    ]);
+    expect((await remove('?force=false')).status).toBe(409);
+    await tenant.call('PATCH', `${PATH}/${id}`, {
+      bulk_export_destination_id: bucket.request.bulk_export_destination_id,
+    });
+    expect((await remove()).status).toBe(204);
+    const next = await bucket.makeDestination();
+    await create({
+      bulk_export_destination_id: next,
+      interval_hours: null,
+      end_time: '2026-11-02T00:00:00Z',
+    });
+    expect((await tenant.call('DELETE', `${PATH}/destinations/${next}`)).status).toBe(409);
+    expect((await tenant.call('DELETE', `${PATH}/destinations/${next}?force=true`)).status).toBe(204);
+  });
+
   it.each([{}, { status: 'Cancelled', paused: true }, { paused: true, run_now: true }])(
     'refuses a change with no field or several of them: %j',
     async (change) => {
@@ -126,7 +175,7 @@ describe('the routes of scheduled exports', () => {
       const answer = await tenant.call('PATCH', `${PATH}/${id}`, change);
       expect([answer.status, answer.json.detail[0].msg]).toEqual([
         422,
-        'Give exactly one of status, paused, run_now',
+        'Give exactly one of status, paused, run_now, bulk_export_destination_id',
       ]);
     },
   );

@@ -9,7 +9,9 @@ import {
   KubeClient,
 } from '#lib/kube';
 import {
+  type BulkExport,
   type BulkExportRun,
+  isDeleting,
   keyOf,
   type ObjectKey,
   RESOURCES,
@@ -37,6 +39,11 @@ function destinationController(reconciler: DestinationReconciler, caches: Caches
     reconciler.suspect({ namespace, name });
     return [{ namespace, name }];
   };
+  /** One that is being deleted waits for the exports that use it. */
+  const ofUser = ({ metadata: { namespace = '' }, spec }: BulkExport): readonly ObjectKey[] => {
+    const found = caches.destinations.find({ namespace, name: spec.destinationRef.name });
+    return found && isDeleting(found) ? [keyOf(found)] : [];
+  };
   return {
     name: 'bulk-export-destination',
     reconcile: (key) => reconciler.reconcile(key),
@@ -45,6 +52,7 @@ function destinationController(reconciler: DestinationReconciler, caches: Caches
       fromObjects(caches.destinations, isDesiredChange),
       // which may allow or forbid the credentials of the platform
       fromMapped(caches.workspaces, ofWorkspace, isDesiredChange),
+      fromMapped(caches.exports, ofUser),
       fromMapped(caches.runs, ofFailedAttempt, hasFailedAttempt),
     ],
   };

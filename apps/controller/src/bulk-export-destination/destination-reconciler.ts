@@ -1,14 +1,15 @@
-import { checkPrefix } from '#lib/export-plan';
-import { type KubeClient, StatusWriter } from '#lib/kube';
+import { checkPrefix, destinationUse, isDeletedByForce } from '#lib/export-plan';
+import { addFinalizer, type KubeClient, removeFinalizer, StatusWriter } from '#lib/kube';
 import type { PlatformSettings } from '#lib/manifests';
 import { testDestination } from '#lib/object-store';
-import { after, done, type Result } from '#lib/reconcile';
+import { after, done, finalizerStep, type Result, wait } from '#lib/reconcile';
 import {
   ANNOTATION,
   type BulkExportDestination,
   type BulkExportDestinationStatus,
   CONDITION,
   type ConditionDraft,
+  FINALIZER,
   isDeleting,
   keyText,
   type ObjectKey,
@@ -28,7 +29,9 @@ import { outcomeOf, RETEST_REFUSED_MS, type TestOutcome, untilNextTest } from '.
 import { environmentProblem, secretProblem } from './credentials-problem.js';
 import { storeSettings, type TestGround, testedHash } from './store-settings.js';
 
-export type DestinationCaches = Pick<Caches, 'destinations' | 'workspaces'>;
+export type DestinationCaches = Pick<Caches, 'destinations' | 'exports' | 'workspaces'>;
+
+const IN_USE_LOOK_MS = 60_000;
 
 /** Tests each destination by writing to it, whenever it or its credentials changed. */
 export class DestinationReconciler {
@@ -62,14 +65,11 @@ export class DestinationReconciler {
     const found = this.#caches.destinations.find(key);
     if (!found || isDeleting(found)) {
       this.#suspects.delete(keyText(key));
-      return done();
+      return found ? await this.#release(found) : done();
     }
-    const destination = await ensureId(
-      this.#client,
-      RESOURCES.BulkExportDestination,
-      found,
-      this.#caches.destinations,
-    );
+    const ref = RESOURCES.BulkExportDestination;
+    const held = await addFinalizer(this.#client, ref, found, FINALIZER.destination);
+    const destination = await ensureId(this.#client, ref, held, this.#caches.destinations);
     const secret = await this.#findSecret(destination);
     const workspace = workspaceOf(this.#caches.workspaces, key.namespace);
     const ground: TestGround = {
@@ -95,6 +95,33 @@ export class DestinationReconciler {
     const { condition, testAgainMs } = await this.#test(destination, secret, workspace);
     await this.#report(destination, condition, hash);
     return soonest(testAgainMs, lookMs);
+  }
+
+  /** Exports that have not ended keep it, unless it is deleted by force. Their changes wake it. */
+  async #release(destination: BulkExportDestination): Promise<Result> {
+    if (finalizerStep(destination, FINALIZER.destination) === 'gone') return done();
+    const { namespace = '' } = destination.metadata;
+    const use = isDeletedByForce(destination)
+      ? undefined
+      : destinationUse(destination, this.#caches.exports.list(namespace));
+    if (use === undefined) {
+      await removeFinalizer(
+        this.#client,
+        RESOURCES.BulkExportDestination,
+        destination,
+        FINALIZER.destination,
+      );
+      return done();
+    }
+    const { status } = destination;
+    const message = `${use}; it is deleted once these have ended: wait, cancel them or give schedules another destination, or annotate it with ${ANNOTATION.forceDeletion}=true`;
+    await this.#report(
+      destination,
+      { type: CONDITION.inUse, status: 'True', reason: REASON.inUse, message },
+      status?.testedHash ?? '',
+      status?.testedAt,
+    );
+    return wait(REASON.inUse, IN_USE_LOOK_MS);
   }
 
   async #findSecret({ metadata, spec }: BulkExportDestination): Promise<Secret | undefined> {
@@ -143,9 +170,13 @@ export class DestinationReconciler {
       conditions: conditionsOf(
         destination.status?.conditions,
         [condition],
-        { needs: [CONDITION.validated], reason: REASON.usable, message: 'exports can be written' },
+        {
+          ...{ needs: [CONDITION.validated], failures: [CONDITION.inUse] },
+          ...{ reason: REASON.usable, message: 'exports can be written' },
+        },
         generation,
         now,
+        condition.type === CONDITION.inUse ? [CONDITION.validated] : [],
       ),
     };
     const written = await this.#status.apply(RESOURCES.BulkExportDestination, destination, status);

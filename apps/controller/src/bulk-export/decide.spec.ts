@@ -48,6 +48,11 @@ function aDestination(metadata: object = {}): BulkExportDestination {
   } as unknown as BulkExportDestination;
 }
 
+const FORCED = {
+  deletionTimestamp: NOW.toISOString(),
+  annotations: { 'agentplane.dev/force-deletion': 'true' },
+};
+
 function world(changes: Partial<ExportWorld> = {}): ExportWorld {
   const bulkExport = changes.bulkExport ?? anExport();
   return {
@@ -258,8 +263,13 @@ describe('decideExport', () => {
       'fail DestinationDeleted',
     ],
     [
-      'fails when its destination is being deleted',
+      'goes on while its destination is being deleted, which waits for it',
       { runs: BOTH, destination: aDestination({ deletionTimestamp: NOW.toISOString() }) },
+      'run',
+    ],
+    [
+      'fails when its destination is being deleted by force',
+      { runs: BOTH, destination: aDestination(FORCED) },
       'fail DestinationDeleted',
     ],
     [
@@ -273,8 +283,8 @@ describe('decideExport', () => {
       'fail DestinationDeleted',
     ],
     [
-      'fails when its destination is being deleted while it waits for its turn',
-      { ...inLine('d'), destination: aDestination({ deletionTimestamp: NOW.toISOString() }) },
+      'fails when its destination is being deleted by force while it waits for its turn',
+      { ...inLine('d'), destination: aDestination(FORCED) },
       'fail DestinationDeleted',
     ],
     ['fails when another took the name before its first run', inLine('former'), 'fail DestinationDeleted'],

@@ -3,6 +3,7 @@ import {
   countPartitions,
   findContinuationProblem,
   findLateRunsProblem,
+  isDeletedByForce,
   isExportOverdue,
   MAX_PARTITIONS,
   overdueText,
@@ -91,7 +92,7 @@ export function decideAcceptance({
   if (!destination || isDeleting(destination))
     return wait(
       REASON.destinationMissing,
-      `BulkExportDestination ${spec.destinationRef.name} does not exist`,
+      `BulkExportDestination ${spec.destinationRef.name} ${destination ? 'is being deleted' : 'does not exist'}`,
     );
   // right after a change of the destination, its status still describes the former one
   if (!isStatusCurrent(destination) || !isConditionTrue(destination.status?.conditions, CONDITION.validated))
@@ -240,7 +241,7 @@ function decideDestination({ bulkExport, destination, runs }: ExportWorld): Obst
   const began = bulkExport.status?.destinationId;
   if (runs.length === 0 && began === undefined) return undefined;
   const isSame = began === undefined || (destination && idOf(destination)) === began;
-  if (destination && !isDeleting(destination) && isSame) return undefined;
+  if (destination && !isDeletedByForce(destination) && isSame) return undefined;
   return fail(
     REASON.destinationDeleted,
     `BulkExportDestination ${bulkExport.spec.destinationRef.name} was deleted while the export was ` +

@@ -22,7 +22,7 @@ export interface BulkExportDestinationStatus {
   readonly testedAt?: string;
   /** The newest generation of the spec that was fully handled. */
   readonly observedGeneration?: number;
-  /** What is known about the resource, one fact each, of the types Validated and Ready. Their reasons are explained in docs/reference/bulk-export-destination.md. */
+  /** What is known about the resource, one fact each, of the types Validated, InUse and Ready. Their reasons are explained in docs/reference/bulk-export-destination.md. */
   readonly conditions?: readonly Condition[];
 }
 
