@@ -71,7 +71,11 @@ export const FIELDS = Object.freeze({
   end_time: { type: 'time', about: 'When it ended.', nullable: true },
   first_token_time: { type: 'time', about: 'When its first token came.', nullable: true },
   latency: { type: 'duration', about: 'From start to end; a run without an end has none.' },
-  total_tokens: { type: 'number', about: 'Tokens, in all.', nullable: true },
+  total_tokens: {
+    type: 'number',
+    about: 'Tokens, in all; of a root those of its trace, like all tokens and costs here.',
+    nullable: true,
+  },
   prompt_tokens: { type: 'number', about: 'Tokens of the input.', nullable: true },
   completion_tokens: { type: 'number', about: 'Tokens of the output.', nullable: true },
   total_cost: { type: 'number', about: 'Cost in US dollars, in all.', nullable: true },

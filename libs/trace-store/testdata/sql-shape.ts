@@ -1,7 +1,10 @@
 /** Rules that each replace one allowed piece of SQL by `C`, a condition. `$` is a value. */
 const PLACE = '(?:[rt])';
+const TOTAL =
+  'CASE WHEN [rt]\\.is_root THEN \\(SELECT g\\.[a-z_]+ FROM trace_totals g WHERE g\\.tenant_id = [rt]\\.tenant_id AND g\\.project_id = [rt]\\.project_id AND g\\.trace_id = [rt]\\.trace_id\\) ELSE [rt]\\.[a-z_]+ END';
 const COLUMN =
-  '(?:[rt]\\.[a-z_]+|x\\.(?:key|value|score|source)|p\\.error|left\\(p\\.error, \\d+\\)|1|[rt]\\.end_time - [rt]\\.start_time)';
+  '(?:[rt]\\.[a-z_]+|x\\.(?:key|value|score|source)|p\\.error|left\\(p\\.error, \\d+\\)|1|[rt]\\.end_time - [rt]\\.start_time|' +
+  `${TOTAL})`;
 const OF_RUN = (table: string, id: string) =>
   `${table}\\.tenant_id = ${PLACE}\\.tenant_id AND ${table}\\.project_id = ${PLACE}\\.project_id AND ${id}`;
 const RULES: readonly RegExp[] = [

@@ -44,6 +44,15 @@ INSERT INTO feedback (tenant_id, project_id, start_time, run_id, trace_id, id, k
 SELECT $1, v.* FROM jsonb_to_recordset($2::jsonb) AS v(project_id uuid, start_time timestamptz, id uuid, trace_id uuid,
   feedback_id uuid, key text, score double precision, value text, source text)`;
 
+/** A run has the tokens and costs that are shown of it: those of a root are its trace's. */
+const TOTALS = `
+INSERT INTO trace_totals (tenant_id, project_id, trace_id, total_tokens, prompt_tokens, completion_tokens, total_cost,
+  prompt_cost, completion_cost, total_tokens_calls, prompt_tokens_calls, completion_tokens_calls, total_cost_calls,
+  prompt_cost_calls, completion_cost_calls)
+SELECT $1, v.*, 1, 1, 1, 1, 1, 1 FROM jsonb_to_recordset($2::jsonb) AS v(project_id uuid, trace_id uuid,
+  total_tokens numeric, prompt_tokens numeric, completion_tokens numeric, total_cost numeric, prompt_cost numeric,
+  completion_cost numeric)`;
+
 function placeOf({ projectId, run }: StoredRow) {
   return {
     project_id: projectId,
@@ -101,6 +110,11 @@ export async function storeRuns(db: Queryable, tenantId: string, rows: readonly 
     rows.map((row) => ({ ...placeOf(row), ...payloadsOf(row) })),
   );
   await write(KEYS, rows.map(placeOf));
+  const roots = rows.filter(({ run }) => run.isRoot);
+  await write(
+    TOTALS,
+    roots.map((row) => ({ ...placeOf(row), ...columnsOf(row) })),
+  );
   const pairs = rows.flatMap((row) => {
     return row.run.metadataPairs.map((pair) => ({ ...placeOf(row), kind: 1, ...pair }));
   });

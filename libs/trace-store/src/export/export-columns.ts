@@ -1,6 +1,7 @@
 import type { FormatVersion } from '#lib/export-plan';
 import type { ColumnType } from '#lib/parquet';
 import { tierSql } from '../retention/trace-tier.js';
+import { shownTotalSql, type TotalColumn } from '../run/trace-totals.js';
 import type { ExportCursor } from './export-progress.js';
 import { setting } from './export-settings.js';
 
@@ -72,6 +73,14 @@ export function column(name: string, type: ExportColumnType, options: ColumnOpti
   });
 }
 
+/** The most that a column of a file holds: sums may be more, and no export fails for them. */
+const MOST = { int8: '9223372036854775807', numeric: '99999999.9999999999' };
+
+/** Tokens or a cost: of a root those of its trace. */
+function total(name: TotalColumn, type: keyof typeof MOST): ExportColumn {
+  return column(name, type, { sql: `(${shownTotalSql('r', name, MOST[type])})::${type}` });
+}
+
 function payload(name: string, kind: 'text' | 'json', sql = `p.${name}`): ExportColumn {
   const base = column(name, 'text', { sql, statistics: false });
   return Object.freeze({ ...base, payload: true, isJson: kind === 'json' });
@@ -127,12 +136,12 @@ export const EXPORT_COLUMNS: readonly ExportColumn[] = Object.freeze([
   column('dotted_order', 'text', { required: true, statistics: false }),
   column('trace_tier', 'text', { required: true, repeating: true, sql: tierSql('r') }),
   column('tags', 'text[]', { required: true, repeating: true, statistics: false }),
-  column('total_tokens', 'int8'),
-  column('prompt_tokens', 'int8'),
-  column('completion_tokens', 'int8'),
-  column('total_cost', 'numeric'),
-  column('prompt_cost', 'numeric'),
-  column('completion_cost', 'numeric'),
+  total('total_tokens', 'int8'),
+  total('prompt_tokens', 'int8'),
+  total('completion_tokens', 'int8'),
+  total('total_cost', 'numeric'),
+  total('prompt_cost', 'numeric'),
+  total('completion_cost', 'numeric'),
   column('first_token_time', 'timestamptz'),
   payload('error', 'text'),
   payload('feedback_stats', 'json', FEEDBACK_STATS),

@@ -66,10 +66,13 @@ WHERE ${runsOf({ isAfter, isUntil: false })} ORDER BY r.start_time, r.id, r.trac
 /**
  * Rows that a mark of a run does not see, as SQL. A mark is a snapshot: of transactions that were at work then it tells
  * apart those that had committed, whatever order they began in.
+ * A root changes with the totals of its trace.
  * @param mark of the type pg_snapshot, as SQL
  */
 export function changedAfter(mark: string): string {
-  return `NOT pg_visible_in_snapshot(r.changed_in, ${mark})`;
+  return `(NOT pg_visible_in_snapshot(r.changed_in, ${mark}) OR (r.is_root AND EXISTS (
+    SELECT FROM trace_totals g WHERE g.tenant_id = r.tenant_id AND g.trace_id = r.trace_id AND g.project_id = r.project_id
+      AND NOT pg_visible_in_snapshot(g.changed_in, ${mark}) OFFSET 0)))`;
 }
 
 export function windowSettings(window: ExportWindow): Settings {

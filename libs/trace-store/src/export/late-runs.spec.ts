@@ -120,6 +120,20 @@ describe('late rows of an export', () => {
     ]);
   });
 
+  it('has the root of a trace whose total changed', async () => {
+    const window = await project();
+    const [root = ''] = await add(window, 2);
+    const first = await begin();
+    const call = {
+      ...{ id: randomUUID(), trace_id: root, parent_run_id: root, name: 'n', run_type: 'llm' },
+      ...{ start_time: '2026-11-19T12:00:00Z', outputs: { usage: { total_tokens: 9 } } },
+    };
+    await store.ingest(window.tenantId, { post: [{ run: Buffer.from(JSON.stringify(call)) }], patch: [] });
+    const late = await begin(first.runUid);
+    expect(await idsOf({ ...window, changedSince: late.changedSince })).toEqual([root]);
+    expect(await count({ ...window, runUid: first.runUid })).toMatchObject([{ rows: 1 }]);
+  });
+
   it('orders by commit: what an older transaction wrote is late, what had committed is not', async () => {
     const window = await project();
     // a third run that nothing changes

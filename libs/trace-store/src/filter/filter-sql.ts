@@ -5,6 +5,7 @@ import { pairSql } from './pair-sql.js';
 import { beginning, metadataSql, payloadSql } from './payload-sql.js';
 import { searchSql } from './search-sql.js';
 import type { SqlValues } from './sql-values.js';
+import { isTotalColumn, shownTotalSql } from '../run/trace-totals.js';
 
 /** The fields that are columns, by the columns of `runs`. */
 const COLUMN_TYPE: Readonly<
@@ -49,7 +50,8 @@ function comparisonSql(comparison: Comparison<RunField>, r: string, out: SqlValu
   if (field === 'latency')
     return compareSql(comparison, { sql: `${r}.end_time - ${r}.start_time`, type: 'interval' }, out);
   if (field === 'execution_order') return compareSql(comparison, { sql: '1', type: 'numeric' }, out);
-  return compareSql(comparison, { sql: `${r}.${field}`, type: COLUMN_TYPE[field] }, out);
+  const sql = isTotalColumn(field) ? shownTotalSql(r, field) : `${r}.${field}`;
+  return compareSql(comparison, { sql, type: COLUMN_TYPE[field] }, out);
 }
 
 /** A filter as a condition on a row of `runs` named `r`. True where it holds; false or unknown where it does not. */

@@ -33,6 +33,7 @@ import { metadataPairs } from './metadata-pairs.js';
 import type { IngestResult } from './ingest-result.js';
 import { OwnProject } from './own-project.js';
 import { newSumsRows } from '../statistics/run-statistics-table.js';
+import { TotalsChange } from '../run/trace-totals.js';
 import {
   addWaiting,
   findWaiting,
@@ -318,18 +319,25 @@ export class Ingestion {
       ownShare: ({ group, parentOrder = firstOf(group, 'dottedOrder')?.text ?? '' }) =>
         1 / MADE_AT_ONCE.runs + parentOrder.length / MADE_AT_ONCE.orderChars,
     });
-    for (const portion of portions) await this.#insert(client, sender.tenantId, portion);
+    const totals = new TotalsChange();
+    for (const portion of portions) await this.#insert(client, sender.tenantId, portion, totals);
     await addUnplaced(client, sender.tenantId, fresh.flatMap(unplacedOf));
     const elsewhere: (readonly [RunGroup, RunPlace])[] = [];
-    const { unknown } = await this.#changer.change(client, sender, [...late, ...changing], (group, place) => {
-      const isElsewhere = namesOther(group, place);
-      if (isElsewhere) elsewhere.push([group, place]);
-      return !isElsewhere;
-    });
+    const { unknown } = await this.#changer.change(
+      client,
+      { ...sender, totals },
+      [...late, ...changing],
+      (group, place) => {
+        const isElsewhere = namesOther(group, place);
+        if (isElsewhere) elsewhere.push([group, place]);
+        return !isElsewhere;
+      },
+    );
     // a place that is neither won nor taken: the project was deleted since it was looked up
     const unknownOnes: ReadonlySet<RunGroup> = new Set(unknown);
     if (late.some((group) => unknownOnes.has(group))) throw new ProjectVanished();
     const waiting = await this.#wait(client, sender, unknown);
+    await totals.write(client, sender.tenantId);
     const kept = new Set(opening);
     const gone = placed.filter((one) => !kept.has(one)).map(({ group }) => group);
     return {
@@ -367,7 +375,12 @@ export class Ingestion {
     await this.#placer.giveUp();
   }
 
-  async #insert(client: Connection, tenantId: string, portion: Portion<Opening>): Promise<void> {
+  async #insert(
+    client: Connection,
+    tenantId: string,
+    portion: Portion<Opening>,
+    totals: TotalsChange,
+  ): Promise<void> {
     const updates = await EarlyUpdates.read(await findWaiting(client, tenantId, portion.awaited));
     const projectIds = portion.runs.map(({ place }) => place.projectId);
     const tierOf = await this.options.tiers.read(client, tenantId, projectIds);
@@ -383,6 +396,7 @@ export class Ingestion {
       tenantId,
       runs.map(({ row }) => row),
     );
+    totals.add([], rows);
     const copies = [
       newRunRows(rows),
       this.payloads.newRows(runs.map(({ row, payloads }) => ({ place: row, payloads }))),

@@ -9,6 +9,7 @@ import { selectRuns, updateRuns } from '../run/run-table.js';
 import type { RunRow } from '../run/stored-run.js';
 import type { RunPricing } from '../price/run-pricing.js';
 import { recordChange } from '../statistics/run-statistics-table.js';
+import { TotalsChange } from '../run/trace-totals.js';
 import type { OwnProject } from './own-project.js';
 import { metadataPairs } from './metadata-pairs.js';
 import { parseWaiting } from './parse-batch.js';
@@ -46,12 +47,15 @@ export class RunChanger {
     private readonly pricing: Pick<RunPricing, 'repriced'>,
   ) {}
 
-  /** @returns groups whose run is not known */
+  /**
+   * @param totals gets the difference; the caller writes it
+   * @returns groups whose run is not known
+   */
   async change<G extends RunGroup>(
     client: Connection,
-    { tenantId, own }: Sender,
+    { tenantId, own, totals }: Sender & { readonly totals: TotalsChange },
     groups: readonly G[],
-    mayChange: (group: G, place: RunPlace) => boolean = () => true,
+    mayChange: (group: G, place: RunPlace) => boolean,
   ): Promise<{ readonly unknown: readonly G[] }> {
     const places = await findPlaces(client, tenantId, groups, { projectId: own?.id, lock: true });
     refuseLeftRuns(places);
@@ -65,11 +69,11 @@ export class RunChanger {
       }
       own?.checkPlace(place);
       // what was sent before this batch comes first
-      if (place.isAwaited) await this.#mergeWaiting(client, place);
+      if (place.isAwaited) await this.#mergeWaiting(client, place, totals);
       if (mayChange(group, place)) known.push([group, place]);
     }
     for (let from = 0; from < known.length; from += CHANGED_AT_ONCE)
-      await this.#changeKnown(client, tenantId, known.slice(from, from + CHANGED_AT_ONCE));
+      await this.#changeKnown(client, tenantId, known.slice(from, from + CHANGED_AT_ONCE), totals);
     return { unknown };
   }
 
@@ -100,21 +104,28 @@ export class RunChanger {
 
   async #settleSome(client: Connection, tenantId: string, runs: readonly WantedRun[]): Promise<void> {
     const places = await findPlaces(client, tenantId, runs, { lock: true });
-    for (const place of places) if (place) await this.#mergeWaiting(client, place);
+    const totals = new TotalsChange();
+    for (const place of places) if (place) await this.#mergeWaiting(client, place, totals);
+    await totals.write(client, tenantId);
   }
 
   /** The run's key is locked. */
-  async #mergeWaiting(client: Connection, place: RunPlace): Promise<void> {
+  async #mergeWaiting(client: Connection, place: RunPlace, totals: TotalsChange): Promise<void> {
     const found = await findWaitingAt(client, place);
     const mine = groupByRun(await parseWaiting(found)).find(
       ({ traceId }) => traceId === undefined || traceId === place.traceId,
     );
-    if (mine) await this.#changeKnown(client, place.tenantId, [[mine, place]]);
+    if (mine) await this.#changeKnown(client, place.tenantId, [[mine, place]], totals);
     await removeWaiting(client, place.tenantId, found);
   }
 
   /** Changes runs whose keys are locked. */
-  async #changeKnown(client: Connection, tenantId: string, known: readonly KnownRun[]): Promise<void> {
+  async #changeKnown(
+    client: Connection,
+    tenantId: string,
+    known: readonly KnownRun[],
+    totals: TotalsChange,
+  ): Promise<void> {
     const rows = await selectRuns(
       client,
       tenantId,
@@ -137,12 +148,9 @@ export class RunChanger {
     const touched = new Set([...replaced, ...filled].map(({ place }) => runKey(place)));
     const after = await this.pricing.repriced(client, tenantId, updates);
     await updateRuns(client, tenantId, after, (row) => touched.has(runKey(row)));
-    await recordChange(
-      client,
-      tenantId,
-      updates.map(({ before }) => before),
-      after,
-    );
+    const before = updates.map((update) => update.before);
+    await recordChange(client, tenantId, before, after);
+    totals.add(before, after);
     const changesOf = new Map(updates.map(({ row, changes }) => [runKey(row), changes]));
     // one list after the other: a run may be in both
     for (const changed of [replaced, filled])

@@ -29,6 +29,7 @@ import { smallArchiveRecords } from './small-archive-records.js';
 import { shortlivedRuns, traceRetention } from './trace-retention.js';
 import { signedFeedbackTokens } from './signed-feedback-tokens.js';
 import { threadsByTime } from './threads-by-time.js';
+import { traceTotals, traceTotalsFilling } from './trace-totals.js';
 import { traceTables } from './trace-tables.js';
 import { unplacedRuns } from './unplaced-runs.js';
 import { heldExports } from './held-exports.js';
@@ -85,5 +86,7 @@ export function allMigrations(control: Pick<ControlTables, 'migrate'>): readonly
     heldExports,
     revisionArchive,
     exportFences,
+    traceTotals,
+    traceTotalsFilling,
   ];
 }

@@ -55,6 +55,32 @@ describe('an upgrade', () => {
     await pool.end();
   });
 
+  it('adds up the traces of a store from before totals', async () => {
+    const { uri, pool } = await formerStore(43);
+    const [tenant, project, root, call] = [randomUUID(), randomUUID(), randomUUID(), randomUUID()];
+    const columns = `tenant_id, project_id, start_time, id, trace_id, parent_run_id, parent_run_ids, is_root, name, run_type,
+      status, dotted_order, trace_tier, tags, total_tokens, total_cost`;
+    const place = `'${tenant}', '${project}', '1960-11-20 12:00Z'`;
+    await pool.query(
+      `INSERT INTO projects (id, tenant_id, name) VALUES ('${project}', '${tenant}', 'default');
+      INSERT INTO run_keys SELECT '${tenant}', i, '${root}', '1960-11-20 12:00Z', '${project}'
+        FROM unnest(ARRAY['${root}', '${call}']::uuid[]) AS i;
+      INSERT INTO runs (${columns}) VALUES
+        (${place}, '${root}', '${root}', NULL, '{}', true, 'n', 'chain', 'success', '', '', '{}', NULL, NULL),
+        (${place}, '${call}', '${root}', '${root}', '{}', false, 'n', 'llm', 'success', '', '', '{}', 7, 0.25)`,
+    );
+    const store = openTraceStore({ uri, log, clock: systemClock });
+    await store.migrate();
+    const shown = { totalTokens: 7, promptTokens: undefined, totalCost: '0.2500000000' };
+    expect((await store.runs.get(tenant, root, { totals: true }))?.row).toMatchObject(shown);
+    const late = { id: call, trace_id: root, run_type: 'llm', outputs: { usage: { total_tokens: 9 } } };
+    await store.ingest(tenant, { post: [], patch: [{ run: Buffer.from(JSON.stringify(late)) }] });
+    const changed = await store.runs.get(tenant, root, { totals: true });
+    expect(changed?.row).toMatchObject({ ...shown, totalTokens: 9 });
+    await store.close();
+    await pool.end();
+  });
+
   it('keeps every version of the examples of a store that had their payloads in each', async () => {
     const { uri, pool } = await formerStore(24);
     const [tenant, dataset, id] = [randomUUID(), randomUUID(), randomUUID()];

@@ -1,8 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
+import { parseFilter } from '#lib/filter-language';
+import { readDecimal, readInt64, readUuid } from '#lib/parquet';
+import { CopyBinaryReader } from '#lib/postgres';
+import { parseInstant } from '#lib/time';
 import { testTraceStore } from '../../testdata/test-trace-store.js';
-import type { RunCursor, RunOperation } from '../index.js';
+import type { RunCursor, RunOperation, RunSearch } from '../index.js';
 import type { RunRow } from '../run/stored-run.js';
 
 const TENANT = randomUUID();
@@ -51,7 +55,7 @@ function operationsOf(runs: readonly RandomRun[]): { post: RunOperation[]; patch
         ? {}
         : { input_cost: cost / 1_000, output_cost: 0.5, total_cost: cost / 1_000 + 0.5 }),
     };
-    const type = at === 0 ? 'chain' : one.type;
+    const type = at === 0 && one.type === 'tool' ? 'chain' : one.type;
     const outputs = { outputs: json({ usage_metadata: usage }) };
     const begun = { ...tree, name: `run ${at}`, run_type: type, start_time: time };
     post.push({ run: json(begun), fields: one.isPatched ? {} : outputs });
@@ -70,9 +74,12 @@ const unitsOf = (cost: string): bigint => {
 
 const hasTokens = ({ runType }: RunRow): boolean => runType === 'llm' || runType === 'embedding';
 
-/** What plain code makes of all stored rows. A tool keeps a cost of its own; what a chain repeats is no usage of its own. */
+/**
+ * What plain code makes of all stored rows. A root has what all calls of its trace have in its project; of others, a tool
+ * keeps a cost of its own; what a chain repeats is no usage of its own.
+ */
 function withSums(row: RunRow, all: readonly RunRow[]): RunRow {
-  if (hasTokens(row) || row.totalCost !== undefined) return row;
+  if (!row.isRoot && (hasTokens(row) || row.totalCost !== undefined)) return row;
   const calls = all.filter(
     (call) =>
       (hasTokens(call) || call.runType === 'tool') &&
@@ -158,5 +165,135 @@ describe('a run without tokens and costs of its own', () => {
       const found = await stored.store.runs.get(TENANT, row.id, { totals: true });
       expect(found?.row).toEqual(withSums(row, rows));
     }
+  });
+});
+
+/** Puts a list into another order, which the seed decides. */
+function shuffled<T>(list: readonly T[], seed: number): T[] {
+  return fc.sample(fc.shuffledSubarray([...list], { minLength: list.length }), { numRuns: 1, seed })[0] ?? [];
+}
+
+describe('a trace of which something comes late, twice or in any order', () => {
+  const stored = testTraceStore();
+  const search = { order: 'ascending', limit: 1_000, fields: [], maxBytes: 1_000_000 } as const;
+  const day = (text: string) => parseInstant(text, { zone: 'optional' }) ?? 0n;
+  let projectId = '';
+  let rows: readonly RunRow[];
+  let roots: readonly RunRow[];
+
+  const rowsOf = async (wanted: RunSearch, totals: boolean): Promise<RunRow[]> =>
+    (await stored.store.runs.search(TENANT, wanted, { ...search, totals })).runs.map(({ row }) => row);
+  const found = async (filter: string): Promise<string[]> =>
+    (await rowsOf({ projectIds: [projectId], filters: { filter: parseFilter(filter) } }, false))
+      .map(({ id }) => id)
+      .toSorted();
+  const idsOf = (some: readonly RunRow[]): string[] => some.map(({ id }) => id).toSorted();
+  const sumOf = (some: readonly (number | undefined)[]): number =>
+    some.reduce<number>((sum, one) => sum + (one ?? 0), 0);
+
+  beforeAll(async () => {
+    const traces = fc.sample(fc.noBias(fc.array(randomRun, { minLength: 12, maxLength: 12 })), {
+      ...{ numRuns: TRACES, seed: 20_261_129 },
+    });
+    const batches: { post: RunOperation[]; patch: RunOperation[] }[] = [];
+    for (const runs of traces) {
+      const { post, patch } = operationsOf(
+        runs.map((run, at) => ({ ...run, at, project: at === 0 ? 'main' : run.project })),
+      );
+      // usage that an update corrects, and what is sent again
+      const late = post
+        .slice(1, 4)
+        .map(({ run }) => ({ run, fields: { outputs: json({ usage: { total_tokens: 90 } }) } }));
+      for (const [kind, all] of [
+        ['post', [...post, ...post.slice(0, 2)]],
+        ['patch', [...patch, ...late, ...patch.slice(0, 2)]],
+      ] as const)
+        for (const operation of all) batches.push({ post: [], patch: [], [kind]: [operation] });
+    }
+    const random = shuffled(batches, 1);
+    const parts: (typeof random)[] = [];
+    for (let at = 0; at < random.length; at += 1 + (at % 23))
+      parts.push(random.slice(at, at + 1 + (at % 23)));
+    // several at once: they meet in the same traces
+    const senders = [0, 1, 2, 3].map(async (sender) => {
+      for (const part of parts.filter((_part, at) => at % 4 === sender)) {
+        const [post, patch] = [part.flatMap((one) => one.post), part.flatMap((one) => one.patch)];
+        expect((await stored.store.ingest(TENANT, { post, patch })).refused).toEqual([]);
+      }
+    });
+    await Promise.all(senders);
+    projectId = (await stored.store.projects.find(TENANT, { name: 'main' }))?.id ?? '';
+    const before = await rowsOf({ projectIds: [projectId], isRoot: true }, false);
+    const erased = before.slice(0, 4).map(({ traceId }) => traceId);
+    await stored.store.erasures.erase(TENANT, projectId, { traceIds: erased, threadIds: [] });
+    rows = await rowsOf({ projectIds: [projectId] }, false);
+    roots = rows.filter(({ isRoot }) => isRoot).map((row) => withSums(row, rows));
+  });
+
+  it('has the same totals in lists and by itself', async () => {
+    expect(roots).toHaveLength(TRACES - 4);
+    expect(await rowsOf({ projectIds: [projectId], isRoot: true }, true)).toEqual(roots);
+    for (const root of roots)
+      expect((await stored.store.runs.get(TENANT, root.id, { totals: true }))?.row).toEqual(root);
+  });
+
+  it('has the same totals in filters', async () => {
+    const dear = roots.filter(({ totalCost }) => Number(totalCost ?? 0) > 2);
+    expect(dear.length).toBeGreaterThan(2);
+    expect(dear.length).toBeLessThan(roots.length);
+    expect(await found('and(eq(is_root, true), gt(total_cost, 2))')).toEqual(idsOf(dear));
+    const unpriced = roots.filter(({ totalCost }) => totalCost === undefined);
+    expect(await found('and(eq(is_root, true), eq(total_cost, null))')).toEqual(idsOf(unpriced));
+    for (const { totalTokens = null, id } of roots)
+      expect(await found(`and(eq(is_root, true), eq(total_tokens, ${totalTokens}))`)).toContain(id);
+    const large = new Set(
+      roots.filter(({ totalTokens = 0 }) => totalTokens > 2_000).map(({ traceId }) => traceId),
+    );
+    const traceFilter = parseFilter('gt(total_tokens, 2000)');
+    const ofLarge = await rowsOf({ projectIds: [projectId], filters: { traceFilter } }, false);
+    expect(idsOf(ofLarge)).toEqual(idsOf(rows.filter(({ traceId }) => large.has(traceId))));
+  });
+
+  it('has the same totals in statistics', async () => {
+    const filters = { filter: parseFilter('eq(is_root, true)') };
+    const [kept, searched] = [
+      await stored.store.statistics.ofRuns(TENANT, { projectIds: [projectId], isRoot: true }),
+      await stored.store.statistics.ofRuns(TENANT, { projectIds: [projectId], filters }),
+    ];
+    for (const { counts, tokens, costs } of [kept, searched]) {
+      expect(counts.runs).toBe(roots.length);
+      for (const name of AMOUNTS) expect(tokens[name]).toBe(sumOf(roots.map((root) => root[name])));
+      for (const name of COSTS)
+        expect(Number(costs?.[name])).toBeCloseTo(sumOf(roots.map((root) => Number(root[name] ?? 0))), 9);
+    }
+  });
+
+  it('has the same totals in exports', async () => {
+    const { columns, stream } = await stored.store.exportSource.read({
+      ...{ tenantId: TENANT, projectId, startTime: day('2026-03-01'), endTime: day('2026-03-09') },
+      ...{ fields: ['total_tokens', 'total_cost'], filter: parseFilter('eq(is_root, true)') },
+    });
+    const reader = new CopyBinaryReader(columns.length);
+    const value = <T>(name: string, read: (source: Buffer, at: number) => T): T | undefined => {
+      const at = columns.findIndex((column) => column.name === name);
+      return (reader.lengths[at] ?? -1) < 0 ? undefined : read(reader.bytes, reader.offsets[at] ?? 0);
+    };
+    const exported: unknown[] = [];
+    for await (const chunk of stream) {
+      reader.push(chunk as Buffer);
+      while (reader.next())
+        exported.push({
+          id: value('id', readUuid),
+          totalTokens: value('total_tokens', readInt64),
+          totalCost: value('total_cost', readDecimal),
+        });
+    }
+    expect(exported).toEqual(
+      roots.map(({ id, totalTokens, totalCost }) => ({
+        id,
+        totalTokens: totalTokens === undefined ? undefined : BigInt(totalTokens),
+        totalCost,
+      })),
+    );
   });
 });

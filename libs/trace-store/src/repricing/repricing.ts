@@ -7,6 +7,7 @@ import { findPlaces, runKey } from '../run/run-keys.js';
 import { selectRuns, updateRuns } from '../run/run-table.js';
 import type { RunRow } from '../run/stored-run.js';
 import { recordChange } from '../statistics/run-statistics-table.js';
+import { TotalsChange } from '../run/trace-totals.js';
 import { claimApplication, endApplicationTurn, tenantsWithApplications } from './price-application-table.js';
 
 /** Rows of `runs` that one transaction passes, of whatever type, and how many of them a turn has. */
@@ -134,12 +135,11 @@ export class Repricing implements TenantWork {
       return old !== undefined && !isSame(old, row);
     });
     await updateRuns(db, tenantId, changed, () => false);
-    await recordChange(
-      db,
-      tenantId,
-      changed.flatMap((row) => byKey.get(runKey(row)) ?? []),
-      changed,
-    );
+    const former = changed.flatMap((row) => byKey.get(runKey(row)) ?? []);
+    await recordChange(db, tenantId, former, changed);
+    const totals = new TotalsChange();
+    totals.add(former, changed);
+    await totals.write(db, tenantId);
     const withoutPrice = after.filter(({ priceId }) => priceId === undefined).length;
     return { lookedAt: before.length, changed: changed.length, withoutPrice };
   }

@@ -1,5 +1,6 @@
 import { inTransaction, type Connection, type Pool } from '#lib/postgres';
 import { subtractRuns } from '../statistics/subtract-runs.js';
+import { subtractTotals } from './trace-totals.js';
 import type { PayloadStore } from './payload-store.js';
 import { removeAttachments } from './remove-attachments.js';
 import { findPlaces } from './run-keys.js';
@@ -26,6 +27,7 @@ function stepsOf(payloads: Pick<PayloadStore, 'remove'>): readonly Step[] {
     removeShares,
     (client, runs) => payloads.remove(client, runs),
     subtractRuns,
+    subtractTotals,
     (client, runs) => removeRows(client, 'runs', runs),
     removeKeys,
     removeTokens,

@@ -54,7 +54,7 @@ export interface CountedRun {
 }
 
 /** A cost in units of 1e-10, of its text with ten digits after the point. */
-function unitsOf(cost: string | undefined): bigint | undefined {
+export function unitsOf(cost: string | undefined): bigint | undefined {
   if (cost === undefined) return undefined;
   const [whole = '0', part = ''] = cost.split('.');
   return BigInt(whole + part.slice(0, 10).padEnd(10, '0'));

@@ -1,3 +1,4 @@
+import type { Filter } from '#lib/filter-language';
 import { type Connection, type Pool, textTypes } from '#lib/postgres';
 import { type Instant, parseInstant } from '#lib/time';
 import { projectFeedbackStats } from '../feedback/project-feedback-stats.js';
@@ -21,6 +22,19 @@ function isSummed(search: RunSearch): boolean {
     (value) => value === undefined,
   );
   return projectIds !== undefined && isPlain && (runType === undefined || isSummedType(runType));
+}
+
+/** Whether all runs that meet the search are roots. */
+function asksForRoots({ isRoot, filters }: RunSearch): boolean {
+  const isOfRoots = (filter: Filter): boolean =>
+    filter.kind === 'and'
+      ? filter.conditions.some(isOfRoots)
+      : filter.kind === 'compare' &&
+        filter.field === 'is_root' &&
+        (filter.operator === 'eq'
+          ? filter.values[0] === true
+          : filter.operator === 'neq' && filter.values[0] === false);
+  return isRoot === true || (filters?.filter !== undefined && isOfRoots(filters.filter));
 }
 
 /** One snapshot for all statements of an answer: a condition that no index serves may read every run of a project. */
@@ -125,7 +139,7 @@ async function ofFoundRuns(client: Connection, tenantId: string, search: RunSear
     types: textTypes,
   });
   const last = rows[0]?.last ? parseInstant(rows[0].last, { zone: 'optional' }) : undefined;
-  if (search.isRoot !== true) return statisticsOf(runs, runs, last);
+  if (!asksForRoots(search)) return statisticsOf(runs, runs, last);
   // calls of models in the traces of these roots, whenever they began
   const calls = `r.tenant_id = $1 AND ${isSummedCallSql('r.run_type')} AND (r.project_id, r.start_time, r.id, r.trace_id) IN (
     SELECT k.project_id, k.start_time, k.id, k.trace_id FROM run_keys k

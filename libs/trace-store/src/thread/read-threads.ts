@@ -5,7 +5,6 @@ import { limitedReadOfAll, type ReadLimit } from '../limited-read.js';
 import { Parameters } from '../query/run-conditions.js';
 import { countThreads, findThreads, rootCondition } from './find-threads.js';
 import type { Thread, ThreadCursor, ThreadPage, ThreadPageOptions, ThreadSearch } from './thread.js';
-import { isSummedCallSql } from '../run/own-usage.js';
 
 /** Of a page, all of its statements together: a filter may be met by few roots of the time, and counting goes through all of them. */
 const LIMIT: ReadLimit = {
@@ -104,9 +103,8 @@ async function sumThreads(
 }
 
 /**
- * Roots that are wanted, by thread, with the payloads of the first and the last of them. Tokens and costs are those of all
- * calls of models in their traces: keys say between which times a trace lies, so its partitions, and its rows are found
- * by the trace.
+ * Roots that are wanted, by thread, with the payloads of the first and the last of them. Tokens and costs are the
+ * totals of their traces.
  */
 function sumsQuery(
   tenantId: string,
@@ -153,12 +151,7 @@ WITH m AS MATERIALIZED (
     sum(t.completion_tokens) AS completion_tokens, sum(t.total_cost) AS total_cost, sum(t.prompt_cost) AS prompt_cost,
     sum(t.completion_cost) AS completion_cost
   FROM (SELECT DISTINCT m.thread_id, m.trace_id FROM m) m CROSS JOIN LATERAL (
-    SELECT min(k.start_time) AS first, max(k.start_time) AS last FROM run_keys k
-    WHERE k.tenant_id = ${tenant} AND k.trace_id = m.trace_id AND k.project_id = ${project}
-  ) k CROSS JOIN LATERAL (
-    SELECT t.total_tokens, t.prompt_tokens, t.completion_tokens, t.total_cost, t.prompt_cost, t.completion_cost
-    FROM runs t WHERE t.tenant_id = ${tenant} AND t.trace_id = m.trace_id AND t.project_id IS NOT DISTINCT FROM ${project}
-      AND t.start_time >= k.first AND t.start_time <= k.last AND ${isSummedCallSql('t.run_type')} ${FENCE}
+    SELECT * FROM trace_totals t WHERE t.tenant_id = ${tenant} AND t.trace_id = m.trace_id AND t.project_id = ${project} ${FENCE}
   ) t GROUP BY m.thread_id
 )
 SELECT n.*, g.failed, g.last_end, g.p50, g.p99, f.trace_id AS first_trace, l.trace_id AS last_trace, u.total_tokens, u.prompt_tokens, u.completion_tokens,

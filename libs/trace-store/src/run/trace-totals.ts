@@ -1,0 +1,200 @@
+import { type Connection, type Queryable, textTypes } from '#lib/postgres';
+import { formatInstant } from '#lib/time';
+import { isSummedCall, isSummedCallSql } from './own-usage.js';
+import { timeBounds, type RunPlace } from './run-place.js';
+import type { RunRow } from './stored-run.js';
+import { unitsOf } from '../statistics/sums.js';
+
+/** Columns of `trace_totals` that are sums, each with how many calls state it. */
+const TOTALS = [
+  'total_tokens',
+  'prompt_tokens',
+  'completion_tokens',
+  'total_cost',
+  'prompt_cost',
+  'completion_cost',
+] as const;
+export type TotalColumn = (typeof TOTALS)[number];
+
+export function isTotalColumn(name: string): name is TotalColumn {
+  return TOTALS.some((column) => column === name);
+}
+
+const COUNTS = TOTALS.map((name) => `${name}_calls`);
+const KEY = 'tenant_id, project_id, trace_id';
+
+/** A difference that meets a row of its trace is added to it: a sum of no call is null. */
+const ADD = `ON CONFLICT (tenant_id, trace_id, project_id) DO UPDATE SET
+  ${TOTALS.map(
+    (name) => `${name} = CASE WHEN t.${name}_calls + excluded.${name}_calls > 0
+      THEN coalesce(t.${name}, 0) + coalesce(excluded.${name}, 0) END,
+    ${name}_calls = t.${name}_calls + excluded.${name}_calls`,
+  ).join(',\n  ')}, changed_in = pg_current_xact_id()`;
+
+/** In the order of the key: transactions of the same traces wait for one another instead of deadlocking. */
+const INSERT = `INSERT INTO trace_totals AS t (${KEY}, ${[...TOTALS, ...COUNTS].join(', ')})`;
+
+/** Parts of a cost that are added up as whole numbers. */
+const UNIT = '0.0000000001';
+
+const ADD_DIFFERENCES = `${INSERT}
+SELECT $1, d.project_id, d.trace_id,
+  ${TOTALS.map((name) => (name.endsWith('cost') ? `d.${name} * ${UNIT}` : `d.${name}`)).join(', ')},
+  ${COUNTS.map((name) => `d.${name}`).join(', ')}
+FROM unnest($2::uuid[], $3::uuid[], ${[...TOTALS, ...COUNTS]
+  .map((_name, at) => `$${at + 4}::${at < TOTALS.length ? 'numeric' : 'bigint'}[]`)
+  .join(', ')}) AS d(project_id, trace_id, ${[...TOTALS, ...COUNTS].join(', ')})
+ORDER BY d.trace_id, d.project_id ${ADD}`;
+
+interface Difference {
+  readonly projectId: string;
+  readonly traceId: string;
+  /** In the order of `TOTALS`; costs in units. */
+  readonly sums: bigint[];
+  readonly counts: number[];
+}
+
+function isNothing({ sums, counts }: Difference): boolean {
+  return sums.every((sum) => sum === 0n) && counts.every((count) => count === 0);
+}
+
+/** Sum of a difference; null where nothing states it. */
+function sumAt({ sums, counts }: Difference, at: number): string | null {
+  return sums[at] === 0n && counts[at] === 0 ? null : String(sums[at]);
+}
+
+/**
+ * The difference that a transaction makes to the totals of traces. It is written once, as the last statement: transactions
+ * of one trace wait for one another no longer than for that.
+ */
+export class TotalsChange {
+  readonly #byTrace = new Map<string, Difference>();
+
+  /**
+   * @param before rows as they were
+   * @param after rows as they are
+   */
+  add(before: readonly RunRow[], after: readonly RunRow[]): void {
+    for (const row of before) this.#addRun(row, -1);
+    for (const row of after) this.#addRun(row, 1);
+  }
+
+  #addRun(row: RunRow, sign: 1 | -1): void {
+    if (!isSummedCall(row.runType)) return;
+    const { projectId, traceId, totalTokens, promptTokens, completionTokens } = row;
+    const { totalCost, promptCost, completionCost } = row;
+    const values = [
+      ...[totalTokens, promptTokens, completionTokens],
+      ...[unitsOf(totalCost), unitsOf(promptCost), unitsOf(completionCost)],
+    ];
+    if (values.every((value) => value === undefined)) return;
+    const key = `${traceId} ${projectId}`;
+    const found = this.#byTrace.get(key) ?? {
+      projectId,
+      traceId,
+      sums: TOTALS.map(() => 0n),
+      counts: TOTALS.map(() => 0),
+    };
+    this.#byTrace.set(key, found);
+    for (const [at, value] of values.entries())
+      if (value !== undefined) {
+        found.sums[at] = (found.sums[at] ?? 0n) + BigInt(value) * BigInt(sign);
+        found.counts[at] = (found.counts[at] ?? 0) + sign;
+      }
+  }
+
+  /** Adds it to what is stored; the keys of all these runs are locked. */
+  async write(client: Connection, tenantId: string): Promise<void> {
+    const all = [...this.#byTrace.values()].filter((one) => !isNothing(one));
+    if (all.length === 0) return;
+    await client.query(ADD_DIFFERENCES, [
+      tenantId,
+      all.map(({ projectId }) => projectId),
+      all.map(({ traceId }) => traceId),
+      ...TOTALS.map((_name, at) => all.map((one) => sumAt(one, at))),
+      ...TOTALS.map((_name, at) => all.map(({ counts }) => counts[at])),
+    ]);
+  }
+}
+
+/** Totals of the runs `r` of one tenant and project that meet a condition, as rows to be inserted. */
+function sumsSql(condition: string, sign: '' | '-'): string {
+  return `SELECT $1::uuid, $2::uuid, r.trace_id, ${TOTALS.map((name) => `${sign}sum(r.${name})`).join(', ')},
+  ${TOTALS.map((name) => `${sign}count(r.${name})`).join(', ')}
+FROM runs r WHERE r.tenant_id = $1 AND r.project_id = $2 AND ${condition} AND ${isSummedCallSql('r.run_type')}
+GROUP BY r.trace_id HAVING ${TOTALS.map((name) => `count(r.${name})`).join(' + ')} > 0`;
+}
+
+/** Takes runs of one tenant and project, which are about to be removed, out of the totals of their traces. */
+export async function subtractTotals(client: Connection, runs: readonly RunPlace[]): Promise<void> {
+  const [first] = runs;
+  if (!first) return;
+  const traces = runs.map(({ traceId }) => traceId);
+  const these = `r.start_time >= $3 AND r.start_time <= $4
+    AND (r.start_time, r.id, r.trace_id) IN (SELECT * FROM unnest($5::timestamptz[], $6::uuid[], $7::uuid[]))`;
+  await client.query(`${INSERT} ${sumsSql(these, '-')} ORDER BY r.trace_id ${ADD}`, [
+    ...[first.tenantId, first.projectId, ...timeBounds(runs)],
+    runs.map(({ startTime }) => formatInstant(startTime)),
+    runs.map(({ id }) => id),
+    traces,
+  ]);
+  await client.query(
+    `DELETE FROM trace_totals WHERE tenant_id = $1 AND project_id = $2 AND trace_id = ANY ($3::uuid[])
+      AND ${COUNTS.join(' + ')} = 0`,
+    [first.tenantId, first.projectId, [...new Set(traces)]],
+  );
+}
+
+/** Puts the totals of all stored runs of a project in the place of those that it has. */
+export async function replaceTotals(client: Connection, tenantId: string, projectId: string): Promise<void> {
+  await client.query('DELETE FROM trace_totals WHERE tenant_id = $1 AND project_id = $2', [
+    tenantId,
+    projectId,
+  ]);
+  await client.query(`${INSERT} ${sumsSql('true', '')}`, [tenantId, projectId]);
+}
+
+/**
+ * Tokens or a cost of a run as lists show it, in SQL: a root has the total of its trace in its project.
+ * @param row alias of a row of `runs`
+ * @param most a greater total is shown as this
+ */
+export function shownTotalSql(row: string, column: TotalColumn, most?: string): string {
+  const total = most ? `CASE WHEN g.${column} > ${most} THEN ${most} ELSE g.${column} END` : `g.${column}`;
+  const ofTrace = `g.tenant_id = ${row}.tenant_id AND g.project_id = ${row}.project_id AND g.trace_id = ${row}.trace_id`;
+  return `CASE WHEN ${row}.is_root THEN (SELECT ${total} FROM trace_totals g WHERE ${ofTrace}) ELSE ${row}.${column} END`;
+}
+
+/** Totals of one trace in one project, or of the runs below one. */
+export type TotalsRow = Readonly<Record<TotalColumn, string | null>>;
+
+/** The same as members of a run; where there is no row it has none. */
+export function usageOf(row: TotalsRow | undefined): Partial<RunRow> {
+  const tokens = (text: string | null | undefined): number | undefined =>
+    text === null || text === undefined ? undefined : Number(text);
+  return {
+    totalTokens: tokens(row?.total_tokens),
+    promptTokens: tokens(row?.prompt_tokens),
+    completionTokens: tokens(row?.completion_tokens),
+    totalCost: row?.total_cost ?? undefined,
+    promptCost: row?.prompt_cost ?? undefined,
+    completionCost: row?.completion_cost ?? undefined,
+  };
+}
+
+/** Roots with the totals of their traces. */
+export async function withTraceTotals(
+  db: Queryable,
+  tenantId: string,
+  roots: readonly RunRow[],
+): Promise<readonly RunRow[]> {
+  if (roots.length === 0) return roots;
+  const { rows } = await db.query<TotalsRow & Readonly<Record<'project_id' | 'trace_id', string>>>({
+    text: `SELECT project_id, trace_id, ${TOTALS.join(', ')} FROM trace_totals
+      WHERE tenant_id = $1 AND (trace_id, project_id) IN (SELECT * FROM unnest($2::uuid[], $3::uuid[]))`,
+    values: [tenantId, roots.map(({ traceId }) => traceId), roots.map(({ projectId }) => projectId)],
+    types: textTypes,
+  });
+  const totals = new Map(rows.map((row) => [`${row.project_id} ${row.trace_id}`, row]));
+  return roots.map((row) => ({ ...row, ...usageOf(totals.get(`${row.projectId} ${row.traceId}`)) }));
+}
