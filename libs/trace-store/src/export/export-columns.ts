@@ -1,7 +1,7 @@
 import type { FormatVersion } from '#lib/export-plan';
 import type { ColumnType } from '#lib/parquet';
 import { tierSql } from '../retention/trace-tier.js';
-import { shownTotalSql, type TotalColumn } from '../run/trace-totals.js';
+import { joinedTotalSql, type TotalColumn } from '../run/trace-totals.js';
 import type { ExportCursor } from './export-progress.js';
 import { setting } from './export-settings.js';
 
@@ -13,7 +13,7 @@ export type ExportColumnType =
 export interface ExportColumn {
   readonly name: string;
   readonly type: ExportColumnType;
-  /** Expression over `r` (runs) and `p` (run_payloads), of feedback over `f`. */
+  /** Expression over `r` (runs), `p` (run_payloads) and `g` (trace_totals of roots), of feedback over `f`. */
   readonly sql: string;
   /** Lies in `run_payloads`; these columns come last in every file, so that sealed pages can be copied later. */
   readonly payload: boolean;
@@ -78,7 +78,7 @@ const MOST = { int8: '9223372036854775807', numeric: '99999999.9999999999' };
 
 /** Tokens or a cost: of a root those of its trace. */
 function total(name: TotalColumn, type: keyof typeof MOST): ExportColumn {
-  return column(name, type, { sql: `(${shownTotalSql('r', name, MOST[type])})::${type}` });
+  return column(name, type, { sql: `(${joinedTotalSql('r', name, MOST[type])})::${type}` });
 }
 
 function payload(name: string, kind: 'text' | 'json', sql = `p.${name}`): ExportColumn {

@@ -1,6 +1,7 @@
 import type { Connection } from '#lib/postgres';
 import { formatInstant } from '#lib/time';
 import type { PayloadQuery } from '../run/payload-store.js';
+import { isTotalColumn, totalsJoin } from '../run/trace-totals.js';
 import type { ExportColumn } from './export-columns.js';
 import type { ExportCursor } from './export-progress.js';
 import { SETTING, setting } from './export-settings.js';
@@ -53,6 +54,7 @@ export function rowsQuery(
     column === firstPayload ? payloads.required(column.sql) : column.sql;
   return `SELECT ${columns.map((column) => `${sqlOf(column)} AS ${column.name}`).join(', ')}
 FROM runs r ${firstPayload ? payloads.join((table) => bounds(table, stretch)) : ''}
+${columns.some(({ name }) => isTotalColumn(name)) ? totalsJoin('r') : ''}
 WHERE ${runsOf(stretch)} AND ${filter}
 ORDER BY r.start_time, r.id, r.trace_id ${stretch.isLimited ? `LIMIT ${setting('limit', 'bigint')}` : ''}`;
 }

@@ -154,15 +154,31 @@ export async function replaceTotals(client: Connection, tenantId: string, projec
   await client.query(`${INSERT} ${sumsSql('true', '')}`, [tenantId, projectId]);
 }
 
+/** The totals of the trace of a row of `runs`, in SQL. @param row its alias */
+function ofTrace(row: string): string {
+  return `trace_totals g WHERE g.tenant_id = ${row}.tenant_id AND g.project_id = ${row}.project_id AND g.trace_id = ${row}.trace_id`;
+}
+
 /**
  * Tokens or a cost of a run as lists show it, in SQL: a root has the total of its trace in its project.
  * @param row alias of a row of `runs`
+ */
+export function shownTotalSql(row: string, column: TotalColumn): string {
+  return `CASE WHEN ${row}.is_root THEN (SELECT g.${column} FROM ${ofTrace(row)}) ELSE ${row}.${column} END`;
+}
+
+/** Joins the totals of roots as `g`: one look-up for all columns, in the order of the rows. */
+export function totalsJoin(row: string): string {
+  return `LEFT JOIN LATERAL (SELECT g.* FROM ${ofTrace(row)} AND ${row}.is_root OFFSET 0) AS g ON true`;
+}
+
+/**
+ * As `shownTotalSql`, of a row that `totalsJoin` was added to.
  * @param most a greater total is shown as this
  */
-export function shownTotalSql(row: string, column: TotalColumn, most?: string): string {
-  const total = most ? `CASE WHEN g.${column} > ${most} THEN ${most} ELSE g.${column} END` : `g.${column}`;
-  const ofTrace = `g.tenant_id = ${row}.tenant_id AND g.project_id = ${row}.project_id AND g.trace_id = ${row}.trace_id`;
-  return `CASE WHEN ${row}.is_root THEN (SELECT ${total} FROM trace_totals g WHERE ${ofTrace}) ELSE ${row}.${column} END`;
+export function joinedTotalSql(row: string, column: TotalColumn, most: string): string {
+  const total = `CASE WHEN g.${column} > ${most} THEN ${most} ELSE g.${column} END`;
+  return `CASE WHEN ${row}.is_root THEN ${total} ELSE ${row}.${column} END`;
 }
 
 /** Totals of one trace in one project, or of the runs below one. */
