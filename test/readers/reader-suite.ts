@@ -4,6 +4,9 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { BulkExportRunSpec } from '#lib/resources';
 import { testPostgres } from '#lib/testing';
+import { EXPORT_COLUMNS } from '#lib/trace-store';
+import type { DdlEngine } from '../../apps/cli/src/export/ddl-engine.js';
+import { renderDdl } from '../../apps/cli/src/export/render-ddl.js';
 import { ExportStand, type SentRun } from '../../apps/export-worker/testdata/export-stand.js';
 import { judgement } from '../../apps/export-worker/testdata/judgement.js';
 import { type PageLines, pageLines } from './page-lines.js';
@@ -13,6 +16,8 @@ import { compared, storedRows } from './stored-rows.js';
 const DAYS = ['2026-11-19', '2026-11-20'] as const;
 const RUNS_PER_DAY = 400;
 const ROWS_PER_FILE = 150;
+/** Engines whose tables are tried, by the language of their lines. */
+const ENGINE_OF: Readonly<Record<string, DdlEngine>> = { sql: 'duckdb', clickhouse: 'clickhouse' };
 const FORMATS = ['v1', 'v2_beta', 'jsonl'] as const;
 type Format = (typeof FORMATS)[number];
 
@@ -106,6 +111,36 @@ export function describeReaders(languages: readonly string[]): void {
     }
   });
   afterAll(() => stand.stop());
+
+  const engine = ENGINE_OF[languages[0] ?? ''];
+  if (engine !== undefined)
+    it.each(['v1', 'v2_beta'] as const)(
+      'reads an export in %s by the table of `export ddl`',
+      async (format) => {
+        const { folder = '', file = '' } = exports.get(format) ?? {};
+        const resource = format === 'v2_beta' ? 'resource=runs' : 'runs';
+        const below = file.slice(0, file.indexOf(`/${resource}/`) + resource.length + 1);
+        expect(below.startsWith(folder)).toBe(true);
+        const ddl = renderDdl(engine, {
+          ...{ name: 'runs', columns: EXPORT_COLUMNS, formatVersion: format, years: [2026, 2026] },
+          ...{ folder: below, url: below },
+        });
+        // the files of this test are in a folder
+        const lines = ddl.replace(/ENGINE = S3\('(.*)', 'Parquet'\)/, "ENGINE = File(Parquet, '$1')");
+        const language = languages[0] ?? '';
+        const found = await runLines(
+          {
+            ...{ reader: engine, language, format: 'parquet', reads: 'folder' },
+            lines: `${lines}SELECT * FROM runs`,
+          },
+          { folder, file, prefix: '' },
+        );
+        const show = { isRounded: false, listsAsText: format === 'v1', isReprinted: false };
+        expect(byId(found.map((row) => compared(row, show)))).toEqual(
+          byId(stored.map((row) => compared(row, show))),
+        );
+      },
+    );
 
   const blocks = pageLines().filter(({ language }) => languages.includes(language));
 

@@ -9,6 +9,7 @@ export {
   addressOfRun,
   checkPrefix,
   manifestKey,
+  partitionFolder,
   partKey,
   testObjectKey,
   type FormatVersion,

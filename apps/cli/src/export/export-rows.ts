@@ -7,6 +7,7 @@ import { oneOf } from '../one-of.js';
 import { parseCount } from '../parse-count.js';
 import { parseTime } from '../parse-time.js';
 import { OUTPUT } from '../output/output-option.js';
+import { DDL_ENGINES } from './ddl-engine.js';
 
 const FORMATS = ['v1', 'v2_beta'] as const;
 const FILES = ['parquet', 'jsonl'] as const;
@@ -145,6 +146,21 @@ export const EXPORT_COMMANDS: readonly Command[] = [
       needs: 'rest',
     },
     async ([name = ''], flags) => (await import('./export-files-command.js')).listFiles(name, flags),
+  ),
+  command(
+    {
+      words: 'export ddl',
+      about: 'print the statements that make a table over the Parquet files of an export',
+      arguments: [{ name: 'name', about: 'name or id of the export', completes: 'export' }],
+      options: {
+        for: parsed('--for <engine>', `one of ${DDL_ENGINES.join(', ')}`, oneOf(DDL_ENGINES)),
+        ...TARGET_OPTIONS,
+      },
+      examples: ['export ddl may --for athena', 'export ddl may --for duckdb'],
+      exits: ['notFound', 'unreachable', 'refused'],
+      needs: 'rest',
+    },
+    async ([name = ''], flags) => (await import('./export-ddl-command.js')).printDdl(name, flags),
   ),
   command(
     {

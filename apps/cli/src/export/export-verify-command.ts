@@ -4,6 +4,7 @@ import { RestClient } from '#lib/rest-client';
 import { CommandError } from '../command-error.js';
 import { print } from '../output/print.js';
 import { resolveTarget, type Target, type TargetFlags } from '../context/target.js';
+import type { DestinationAnswer } from './destination-answer.js';
 import {
   type BucketProgress,
   compareBucket,
@@ -25,16 +26,6 @@ interface ExportAnswer extends VerifiedExport {
   /** Null for one that is no schedule. */
   readonly interval_hours: number | null;
   readonly bulk_export_destination_id: string | null;
-}
-
-interface DestinationAnswer {
-  readonly config: {
-    readonly bucket_name: string;
-    readonly prefix: string;
-    readonly region: string | null;
-    readonly endpoint_url: string | null;
-    readonly include_bucket_in_prefix: boolean;
-  };
 }
 
 const PATH = '/api/v1/bulk-exports';
