@@ -3,6 +3,8 @@ import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DuckDBInstance } from '@duckdb/node-api';
+import { parquetMetadata } from 'hyparquet';
+import { readOffsetIndex } from 'hyparquet/src/indexes.js';
 import { startObjectStore, type EmbeddedObjectStore, type FaultHook } from '#lib/embedded-object-store';
 import { openObjectStore, type ObjectStore } from '#lib/object-store';
 import type { BulkExportRunSpec } from '#lib/resources';
@@ -190,6 +192,29 @@ describe('an export run', () => {
     const sum = String(wanted.reduce((total, n) => total + n, 0));
     expect(sums).toEqual({ rows: wanted.length, ids: wanted.length, sum });
     expect(await traces.exportProgress.find(uid)).toMatchObject({ state: 'completed', rows: wanted.length });
+  });
+
+  it('ends pages of payloads at the size of its spec', async () => {
+    const MIB = 1 << 20;
+    const longest: number[] = [];
+    for (const change of [{}, { pageBytes: MIB }]) {
+      const spec = specOf(change);
+      expect(await startWorker(spec, randomUUID(), 1).ended).toBe(0);
+      await expectEveryRowOnce(spec);
+      const [key = ''] = await keysOf(spec);
+      const file = Buffer.concat(await (await store.get(BUCKET, key)).toArray());
+      const bytes = new Uint8Array(file).buffer;
+      const means = parquetMetadata(bytes).row_groups.map(({ columns }) => {
+        const inputs = columns.find(({ meta_data: data }) => data?.path_in_schema[0] === 'inputs');
+        const view = new DataView(bytes, Number(inputs?.offset_index_offset));
+        const { page_locations: pages } = readOffsetIndex({ view, offset: 0 });
+        return Number(inputs?.meta_data?.total_uncompressed_size) / pages.length;
+      });
+      longest.push(Math.max(...means));
+    }
+    expect(longest[0]).toBeGreaterThan(2 * MIB);
+    // the value that passes the size is still in the page
+    expect(longest[1]).toBeLessThan(1.01 * MIB);
   });
 
   it('writes files, a manifest and its progress', async () => {

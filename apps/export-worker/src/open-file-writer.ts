@@ -19,7 +19,7 @@ export function openFileWriter(
   fileBytes: number,
   sink: FileSink,
 ): FileWriter {
-  const { format, formatVersion, compression } = spec;
+  const { format, formatVersion, compression, pageBytes } = spec;
   // feedback has all of its columns
   const wanted = resource === 'runs' ? spec.exportFields : undefined;
   switch (format) {
@@ -29,6 +29,7 @@ export function openFileWriter(
         sortedBy: SORTED_BY,
         metadata: fileMetadata(spec, resource, columns, wanted),
         ...{ compression, fileBytes, sink },
+        ...(pageBytes === undefined ? {} : { nearPageBytes: pageBytes, farPageBytes: pageBytes }),
       });
     case 'jsonl':
       if (compression === 'snappy')

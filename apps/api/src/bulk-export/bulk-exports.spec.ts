@@ -296,6 +296,11 @@ describe('the bulk export routes', () => {
       'body.status extra_forbidden',
     ]);
     expect(problems(await create({ end_time: null }))).toEqual(['body.end_time missing']);
+    expect(problems(await create({ page_bytes: 1_048_575 }))).toEqual(['body.page_bytes greater_than_equal']);
+    expect(problems(await create({ format: 'JSONL', page_bytes: 1_048_576 }))).toEqual([
+      'body.page_bytes value_error',
+    ]);
+    expect((await create({ page_bytes: 2_097_152 })).json.page_bytes).toBe(2_097_152);
     expect(problems(await create({ format: 'JSONL', compression: 'snappy' }))).toEqual([
       'body.compression value_error',
     ]);

@@ -57,7 +57,12 @@ function filterProblems({ filter }: CreateExportRequest): readonly FieldProblem[
   return problem ? [{ loc: ['body', 'filter'], msg: problem.message, type: 'filter_invalid' }] : [];
 }
 
-function filesProblems({ format, compression, resources }: CreateExportRequest): readonly FieldProblem[] {
+function filesProblems({
+  format,
+  compression,
+  resources,
+  page_bytes,
+}: CreateExportRequest): readonly FieldProblem[] {
   const problem = (field: string, msg: string): FieldProblem => ({
     loc: ['body', field],
     msg,
@@ -67,6 +72,7 @@ function filesProblems({ format, compression, resources }: CreateExportRequest):
     ...(format === 'JSONL' && compression === 'snappy'
       ? [problem('compression', 'JSONL has no compression snappy; use zstd, gzip or none')]
       : []),
+    ...(format === 'JSONL' && page_bytes ? [problem('page_bytes', 'JSONL has no pages; leave it out')] : []),
     ...(resources && !resources.includes('runs') ? [problem('resources', 'List should have runs')] : []),
   ];
 }
@@ -118,6 +124,7 @@ function buildExportSpec(
     ...(format ? { format: FORMATS[format] } : {}),
     ...(format_version ? { formatVersion: format_version } : {}),
     ...(compression ? { compression: compression === 'zstandard' ? 'zstd' : compression } : {}),
+    ...(request.page_bytes ? { pageBytes: request.page_bytes } : {}),
     ...(request.resources ? { resources: [...new Set(request.resources)] } : {}),
     ...(export_fields ? { exportFields: export_fields as BulkExportSpec['exportFields'] } : {}),
   };

@@ -50,6 +50,14 @@ export class CreateExportRequest {
   @Choice(COMPRESSIONS, { about: 'Of the files; zstd when absent. JSONL has no snappy' })
   compression?: (typeof COMPRESSIONS)[number] | null;
 
+  @Whole({
+    min: 1_048_576,
+    max: 8_388_608,
+    about:
+      'Uncompressed bytes after which a page of payloads ends, for readers that hold whole pages; Parquet alone. Absent: 4 MiB, and one page for a row group where histories come again',
+  })
+  page_bytes?: number | null;
+
   @TextList({
     minSize: 1,
     maxSize: 64,

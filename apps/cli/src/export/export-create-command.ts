@@ -21,6 +21,8 @@ export interface ExportCreateFlags extends TargetFlags {
   readonly files: BulkExport['spec']['format'] | undefined;
   readonly format: BulkExport['spec']['formatVersion'] | undefined;
   readonly compression: BulkExport['spec']['compression'] | undefined;
+  /** Mebibytes. */
+  readonly pageMib: number | undefined;
   readonly filter: string | undefined;
   readonly fields: string | undefined;
   readonly webhook: string | undefined;
@@ -100,7 +102,7 @@ async function noteMissingProject(rest: RestClient, project: string): Promise<vo
 
 /** What the API server adds defaults to. */
 function specOf(project: string, flags: ExportCreateFlags): BulkExport['spec'] {
-  const { files, format, compression, filter, fields, feedback } = flags;
+  const { files, format, compression, pageMib, filter, fields, feedback } = flags;
   return {
     destinationRef: { name: flags.destination },
     tracingProject: isUuid(project) ? { id: project } : { name: project },
@@ -108,6 +110,7 @@ function specOf(project: string, flags: ExportCreateFlags): BulkExport['spec'] {
     ...(files === undefined ? {} : { format: files }),
     ...(format === undefined ? {} : { formatVersion: format }),
     ...(compression === undefined ? {} : { compression }),
+    ...(pageMib === undefined ? {} : { pageBytes: pageMib << 20 }),
     ...(filter === undefined ? {} : { filter }),
     ...webhookOf(flags),
     ...(feedback ? { resources: ['runs', 'feedback'] } : {}),

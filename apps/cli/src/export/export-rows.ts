@@ -21,6 +21,11 @@ function parseEvery(text: string): number {
   return hours;
 }
 
+function parsePageMib(text: string): number {
+  if (!/^[1-8]$/.test(text)) throw new Error('must be 1 to 8');
+  return Number(text);
+}
+
 const CHANGES = [
   ['pause', 'start no further runs of an export; of a schedule, make no exports'],
   ['resume', 'go on with a paused export; of a schedule, with every window that ended meanwhile'],
@@ -91,6 +96,11 @@ export const EXPORT_COMMANDS: readonly Command[] = [
         ),
         files: parsed('--files <format>', FILES.join(', '), oneOf(FILES), FILES),
         format: parsed('--format <version>', FORMATS.join(', '), oneOf(FORMATS), FORMATS),
+        pageMib: parsed(
+          '--page-mib <size>',
+          'MiB after which a page of payloads ends, 1 to 8, for readers that hold whole pages',
+          parsePageMib,
+        ),
         compression: parsed(
           '--compression <codec>',
           COMPRESSIONS.join(', '),

@@ -45,6 +45,7 @@ export function buildExportRun(
       format: spec.format,
       formatVersion: spec.formatVersion,
       compression: spec.compression,
+      ...(spec.pageBytes === undefined ? {} : { pageBytes: spec.pageBytes }),
       ...(spec.exportFields ? { exportFields: spec.exportFields } : {}),
       ...(spec.resources ? { resources: spec.resources } : {}),
       ...(spec.filter === undefined ? {} : { filter: spec.filter }),

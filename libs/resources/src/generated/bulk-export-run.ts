@@ -28,6 +28,8 @@ export interface BulkExportRunSpec {
   readonly formatVersion: 'v1' | 'v2_beta';
   /** Compression of the files. jsonl has no snappy. */
   readonly compression: 'none' | 'gzip' | 'snappy' | 'zstd';
+  /** Uncompressed bytes after which a page of payloads ends, for readers that hold whole pages; only for parquet. Absent, 4 MiB, and one page for a row group where histories come again, which makes the smallest files. */
+  readonly pageBytes?: number;
   /** What is exported, runs alone when absent. With feedback, that of the exported runs lies in files of its own, with all of its columns. */
   readonly resources?: readonly ('runs' | 'feedback')[];
   /** Columns to export; all when absent. */
