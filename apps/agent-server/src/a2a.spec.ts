@@ -58,6 +58,13 @@ it('answers a message of data with what its run said alone', async () => {
   expect(body['result']).toMatchObject({ contextId, status: { state: 'completed' }, artifacts: [] });
 });
 
+it('answers a text that the graph drops with what its run said alone', async () => {
+  const { contextId, ...first } = await taskOf('forgetful');
+  expect(first).toMatchObject({ artifacts: [{ parts: [{ text: 'said' }] }] });
+  const { body } = await call(oldSend(hi, { contextId }), { agent: 'forgetful' });
+  expect(body['result']).toMatchObject({ contextId, status: { state: 'completed' }, artifacts: [] });
+});
+
 describe('an error of the protocol', () => {
   const deep = `${'['.repeat(50_000)}${']'.repeat(50_000)}`;
   it.each<[string, unknown, number, unknown]>([

@@ -42,6 +42,20 @@ export const terse = new StateGraph(Terse)
   .addEdge('say', END)
   .compile();
 
+const Forgetful = Annotation.Root({
+  messages: Annotation<BaseMessage[]>({
+    reducer: (kept, added) => [...kept, ...added.filter((message) => message instanceof AIMessage)],
+    default: () => [],
+  }),
+});
+
+/** Keeps messages of its own alone, and says something once. */
+export const forgetful = new StateGraph(Forgetful)
+  .addNode('say', ({ messages }) => ({ messages: messages.length === 0 ? [new AIMessage('said')] : [] }))
+  .addEdge(START, 'say')
+  .addEdge('say', END)
+  .compile();
+
 /** Asks for something before it answers. */
 export const asking = new StateGraph(MessagesAnnotation)
   .addNode('ask', async (state): Promise<Said> => {
