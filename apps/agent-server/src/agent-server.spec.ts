@@ -1,12 +1,14 @@
 import { testPostgres, temporaryFolder, waitFor } from '#lib/testing';
 import type { Client } from '@langchain/langgraph-sdk';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { randomUUID } from 'node:crypto';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { testDeltaThreads } from '../testdata/delta-threads.js';
 import { testRefusedWrites } from '../testdata/refused-writes.js';
 import { SAMPLE_AGENT, ServerProcess } from '../testdata/start-server.js';
+import { endsRun, namesOf, threadEvents } from '../testdata/thread-events.js';
 
 interface Event {
   readonly event: string;
@@ -125,6 +127,27 @@ it('cancels all runs that wait, of one thread or of every one', async () => {
   expect((await client.runs.list(second.thread_id))[0]?.status).toBe('pending');
   await client.runs.cancelMany({ status: 'all', action: 'rollback' });
   expect(await client.runs.list(second.thread_id)).toEqual([]);
+});
+
+describe('the events of a thread', () => {
+  it.each([
+    ['counter', 'completed'],
+    ['failing', 'failed'],
+  ])('ends the run of %s as its row says when its output is lost', async (graph, end) => {
+    const threadId = randomUUID();
+    const other = await ServerProcess.start({ uri });
+    const run = { assistant_id: graph, input: {} };
+    await threadEvents(() => other.url).give(threadId, 'run.start', run);
+    await waitFor(
+      async () =>
+        !['pending', 'running'].includes((await client.runs.list(threadId))[0]?.status ?? 'pending'),
+    );
+    other.child.kill('SIGKILL');
+    const { eventsUntil } = threadEvents(() => server.url);
+    const events = await eventsUntil(threadId, { channels: ['lifecycle'] }, endsRun);
+    expect(namesOf(events).at(-1)).toBe(end);
+    await other.stop();
+  });
 });
 
 describe('a run without a thread', () => {

@@ -7,6 +7,7 @@ import { listThreadRuns, THREAD_RUN_PAGE, type ThreadRun } from '../store/run/li
 import type { Scope } from '../store/scope.js';
 import type { Sql } from '../store/sql.js';
 import { addressOf, type EventAddress } from '../stream/thread-protocol.js';
+import { AGENT_STATUS, type AgentStatus } from './agent-status.js';
 import type { RunOutputs } from './run-outputs.js';
 import { lastSequenceOf, placeOf, positionOf, sequenceOf } from './thread-sequence.js';
 import { ThreadWalk, type ThreadRunPage } from './thread-walk.js';
@@ -49,6 +50,9 @@ const ROOT: EventAddress = { channel: 'lifecycle', namespace: [] };
 /** Events that nobody wants may be many; after so many at a stretch, others get their turn. */
 const MAX_UNWANTED = 2_000;
 
+/** Between two looks at the row of a run whose output is lost and which has not ended. */
+const LOOK_MS = 1_000;
+
 /** How the protocol calls the end of a run. */
 function endOf(error: unknown): 'failed' | 'interrupted' {
   return isJsonObject(error) && error['error'] === 'UserInterrupt' ? 'interrupted' : 'failed';
@@ -59,6 +63,10 @@ export class ProtocolReading {
   readonly #walk: ThreadWalk;
   /** How the run at hand ended, until that is stored: whoever learns it may go on with the thread at once. */
   #end: ThreadEvent | undefined;
+  /** A run whose output is lost, until its row has ended; `event` is its end then. */
+  #lost: { readonly run: ThreadRun; event?: ThreadEvent } | undefined;
+  #cancelLook: (() => void) | undefined;
+  #isClosed = false;
 
   constructor(
     private readonly thread: FollowedThread,
@@ -82,10 +90,8 @@ export class ProtocolReading {
   /** The next event that is wanted, as far as there is one now. */
   take(): ThreadEvent | undefined {
     for (let unwanted = 0; unwanted < MAX_UNWANTED; unwanted++) {
-      const step = this.#walk.take();
-      if (!step) return undefined;
-      const event =
-        step.kind === 'event' ? this.#shown(step.run, step.event) : this.#ended(step.run, step.isLost);
+      const event = this.#next();
+      if (event === 'none') return undefined;
       if (event && this.thread.wants(event) && event.seq > (this.thread.since ?? -1)) return event;
     }
     setImmediate(this.onMore);
@@ -93,7 +99,21 @@ export class ProtocolReading {
   }
 
   close(): void {
+    this.#isClosed = true;
+    this.#cancelLook?.();
     this.#walk.close();
+  }
+
+  /** Undefined for a step that shows nothing. */
+  #next(): ThreadEvent | 'none' | undefined {
+    if (this.#lost) {
+      const { event } = this.#lost;
+      if (event) this.#lost = undefined;
+      return event ?? 'none';
+    }
+    const step = this.#walk.take();
+    if (!step) return 'none';
+    return step.kind === 'event' ? this.#shown(step.run, step.event) : this.#ended(step.run, step.isLost);
   }
 
   async #list(from: number): Promise<ThreadRunPage> {
@@ -128,20 +148,47 @@ export class ProtocolReading {
     const end = this.#end;
     this.#end = undefined;
     if (end || !isLost) return end;
-    // a cancelled run has not failed, whatever is kept of it
-    const event = run.status === 'interrupted' ? 'interrupted' : 'failed';
-    const [address, params] = this.#lifecycle(run, event, {
-      error: 'The output of this run is no longer kept; read the state of the thread',
-    });
+    this.#lost = { run };
+    return this.#settle(run);
+  }
+
+  /** The end of a run whose output is lost, by its row; it is looked at again until the run has ended. */
+  #settle(run: ThreadRun): ThreadEvent | undefined {
+    const status = AGENT_STATUS[run.status];
+    if (status === 'started' || status === 'running') {
+      this.#cancelLook = this.parts.clock.after(LOOK_MS, () => void this.#look(run));
+      return undefined;
+    }
+    this.#lost = undefined;
+    const more =
+      status === 'completed'
+        ? {}
+        : { error: 'The output of this run is no longer kept; read the state of the thread' };
+    const [address, params] = this.#lifecycle(run, status, more);
     return { ...address, params, seq: lastSequenceOf(run.place), id: `${run.ordinal}-lost` };
   }
 
+  async #look(run: ThreadRun): Promise<void> {
+    const { scope, threadId } = this.thread;
+    const from = run.ordinal;
+    const found = await listThreadRuns(scope, this.parts.sql, threadId, {
+      from,
+      which: { kind: 'all' },
+    }).then(
+      ([first]) => first,
+      () => run, // the database may answer later
+    );
+    if (this.#isClosed) return;
+    // a run that was removed shows no end
+    const event = found?.runId === run.runId ? this.#settle(found) : undefined;
+    if (found?.runId !== run.runId) this.#lost = undefined;
+    else if (event) this.#lost = { run, event };
+    else return;
+    this.onMore();
+  }
+
   /** What happens to the run itself. */
-  #lifecycle(
-    { graphId }: ThreadRun,
-    event: 'running' | 'failed' | 'interrupted',
-    more: object = {},
-  ): [EventAddress, string] {
+  #lifecycle({ graphId }: ThreadRun, event: AgentStatus, more: object = {}): [EventAddress, string] {
     const timestamp = this.parts.clock.now().getTime();
     const data = { event, graph_name: graphId, ...more };
     return [ROOT, JSON.stringify({ namespace: ROOT.namespace, timestamp, data })];

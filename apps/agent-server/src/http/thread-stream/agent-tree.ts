@@ -2,6 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import { PublicError } from '#lib/errors';
 import { isJsonObject, parseShort, type JsonObject } from '#lib/json';
 import type { Clock } from '#lib/time';
+import { AGENT_STATUS, type AgentStatus } from '../../run/agent-status.js';
 import type { Reading } from '../../run/run-reader.js';
 import type { RunOutputs } from '../../run/run-outputs.js';
 import { findRunPlace } from '../../store/run/find-run-place.js';
@@ -21,8 +22,6 @@ const MAX_EVENT_BYTES = 256 * 1024;
 /** Events of one turn of the event loop. */
 const TURN = 2_000;
 
-type AgentStatus = 'started' | 'running' | 'completed' | 'failed' | 'interrupted';
-
 const STATUSES: ReadonlySet<string> = new Set(['started', 'running', 'completed', 'failed', 'interrupted']);
 
 /** A part of the graph that was called, with those that it called. */
@@ -38,15 +37,6 @@ export interface AgentTreeParts {
   readonly outputs: Pick<RunOutputs, 'read' | 'isKept'>;
   readonly clock: Clock;
 }
-
-const OF_ROW: Readonly<Record<ThreadRun['status'], AgentStatus>> = {
-  pending: 'started',
-  running: 'running',
-  success: 'completed',
-  error: 'failed',
-  timeout: 'failed',
-  interrupted: 'interrupted',
-};
 
 /**
  * Which parts of a graph a run has called and how far each is, by what is kept of its output.
@@ -71,7 +61,7 @@ export async function agentTree(
         : `Run ${runId} is not a run of this thread`,
     );
   const root: AgentTreeNode = {
-    ...{ namespace: [], status: OF_ROW[run.status], graph_name: run.graphId, children: [] },
+    ...{ namespace: [], status: AGENT_STATUS[run.status], graph_name: run.graphId, children: [] },
   };
   const nodes = new Map([[keyOf([]), root]]);
   await eachLifecycle(run, of, parts, (namespace, data) => note(nodes, namespace, data));
