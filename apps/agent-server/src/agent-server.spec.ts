@@ -151,6 +151,27 @@ describe('the events of a thread', () => {
 });
 
 describe('a run without a thread', () => {
+  it('is refused where its body names a thread', async () => {
+    const { thread_id } = await client.threads.create();
+    const run = { assistant_id: 'counter', input: {}, thread_id };
+    const post = async (path: string, body: object): Promise<unknown> => {
+      const headers = { 'content-type': 'application/json' };
+      const response = await fetch(server.url + path, {
+        method: 'POST',
+        headers,
+        body: JSON.stringify(body),
+      });
+      return [response.status, await response.text()];
+    };
+    const refusal = [422, expect.stringMatching(/thread_id.*is part of the path/)];
+    for (const path of ['/runs', '/runs/wait', '/runs/stream'])
+      expect(await post(path, run)).toEqual(refusal);
+    expect(await post('/runs/batch', [run])).toEqual(refusal);
+    expect(await client.runs.list(thread_id)).toEqual([]);
+    expect(await post('/runs/wait', { ...run, thread_id: null })).toEqual([200, expect.any(String)]);
+    expect(await post(`/threads/${thread_id}/runs/wait`, run)).toEqual([200, expect.any(String)]);
+  });
+
   it('runs in the background too', async () => {
     const file = join(folder, 'background');
     await client.runs.create(null, 'slow', { input: { waitMs: 1, file } });

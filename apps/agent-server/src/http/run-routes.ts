@@ -7,7 +7,7 @@ import type { RunOutputs } from '../run/run-outputs.js';
 import type { RunReader } from '../run/run-reader.js';
 import { THREAD_MODES, ThreadReading, type ThreadReadingParts } from '../run/thread-reading.js';
 import { MAX_NAMES, parseInput } from '../run/request-shapes.js';
-import { parseRequestedRun } from '../run/requested-run.js';
+import { parseOwnRun, parseRequestedRun, type RequestedRun } from '../run/requested-run.js';
 import type { Asker, RunOrder, RunService, Submitted } from '../run/run-service.js';
 import { RUN_FIELDS, runText } from '../store/row/run-row.js';
 import { listRuns } from '../store/run/list-runs.js';
@@ -22,7 +22,7 @@ import { authorize, authorizeRun, scopeOf } from './caller-scope.js';
 import { registerCancelRoutes } from './cancel-routes.js';
 import { EventStream, type StreamParts } from './event-stream.js';
 import { readFrom, threadReadFrom } from './read-from.js';
-import { listOf, pageOf, pathId, queryOf, threadIdOf } from './request-parts.js';
+import { hasPathPart, listOf, pageOf, pathId, queryOf, threadIdOf } from './request-parts.js';
 import { eraseRun, type EraseParts } from './erase-routes.js';
 import { access } from './route-access.js';
 import { asJson, jsonList } from './search-answer.js';
@@ -56,6 +56,11 @@ type Make = (reply: FastifyReply) => Begun;
 
 /** Runs of one request: all are made at once. */
 const MAX_BATCH = 1_000;
+
+/** @throws PublicError `invalid` */
+function wantedOf(request: FastifyRequest): RequestedRun {
+  return hasPathPart(request, 'thread_id') ? parseRequestedRun(request.body) : parseOwnRun(request.body);
+}
 
 function pathOf({ run, isTemporary }: Pick<Submitted, 'run' | 'isTemporary'>): string {
   return isTemporary ? `/runs/${run.run_id}` : `/threads/${run.thread_id}/runs/${run.run_id}`;
@@ -176,7 +181,7 @@ export class RunRoutes {
   }
 
   async #create(request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
-    const wanted = parseRequestedRun(request.body);
+    const wanted = wantedOf(request);
     const submitted = await this.parts.runs.submit(askerOf(request), wanted);
     return reply.headers(location(submitted)).send(submitted.run);
   }
@@ -185,18 +190,18 @@ export class RunRoutes {
     if (!Array.isArray(request.body)) throw new PublicError('bad_request', 'The body must be a list of runs');
     if (request.body.length > MAX_BATCH)
       throw new PublicError('too_large', `A batch can have at most ${MAX_BATCH} runs`);
-    request.body.forEach(parseRequestedRun); // all are checked before anything is asked or made
+    request.body.forEach(parseOwnRun); // all are checked before anything is asked or made
     const orders: RunOrder[] = [];
     for (const body of request.body) {
       const scope = await authorizeRun(request, body, undefined);
-      orders.push({ asker: askerOf(request, scope), request: parseRequestedRun(body) });
+      orders.push({ asker: askerOf(request, scope), request: parseOwnRun(body) });
     }
     return this.parts.runs.submitAll(orders);
   }
 
   /** Makes a run whose output goes into this answer. */
   async #attached(request: FastifyRequest, reply: FastifyReply, make: Make): Promise<unknown> {
-    const wanted = parseRequestedRun(request.body);
+    const wanted = wantedOf(request);
     const reader = make(reply);
     let submitted: Submitted;
     try {

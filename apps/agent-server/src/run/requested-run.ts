@@ -82,6 +82,18 @@ export const requestedRun = z.object({
 /** A run as a request asks for it, checked. */
 export type RequestedRun = z.infer<typeof requestedRun>;
 
+const requestedOwnRun = requestedRun.extend({
+  thread_id: z
+    .unknown()
+    .refine((given) => (given ?? null) === null, 'is part of the path: POST /threads/THREAD_ID/runs')
+    .optional(),
+});
+
+/** A run without a thread; a `thread_id` in its body would be left out in silence. @throws PublicError `invalid` */
+export function parseOwnRun(body: unknown): RequestedRun {
+  return parseBody(requestedOwnRun, body);
+}
+
 /** @throws PublicError `invalid` */
 export function parseRequestedRun(body: unknown): RequestedRun {
   return parseBody(requestedRun, body);
