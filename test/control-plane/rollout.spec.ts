@@ -157,7 +157,7 @@ describe('a rollout', () => {
     await rollouts.restartListener();
   });
 
-  it('starts the former revision again to go back to it when its pods are gone', async () => {
+  it('starts the former revision that has no pods, and goes back to it', async () => {
     await rollouts.restartListener({ standbyWarmMs: 0 });
     await rollouts.deploy('cold', { minReadySeconds: 0 });
     await rollouts.serve('cold', 1);
