@@ -1,3 +1,4 @@
+import { exactIntegers } from '#lib/json';
 import { systemClock } from '#lib/time';
 import { urlHost } from '#lib/url';
 import type {
@@ -43,6 +44,7 @@ const TEN_YEARS_SECONDS = 10 * 365 * 24 * 3600;
 
 /** Makes an API server; nothing happens before its `start`. */
 export function createApiServer(options: ApiServerOptions): ApiServer {
+  exactIntegers();
   return new EmbeddedApiServer(options);
 }
 

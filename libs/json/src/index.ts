@@ -31,7 +31,13 @@ export { jsonEquals } from './json-equals.js';
 export { isJsonObject, type JsonObject, type MutableJsonObject } from './json-object.js';
 export { at, listAt, numberAt, own, recordAt, textAt, textsAt } from './json-reading.js';
 export { findingJsonTrouble, findJsonTrouble, type JsonRules, type JsonTrouble } from './json-trouble.js';
-export { parseJson, reading as readingValidJson } from './parse-json.js';
+export {
+  exactInteger,
+  exactIntegers,
+  parseExactJson,
+  parseJson,
+  reading as readingValidJson,
+} from './parse-json.js';
 export { parsingJson } from './parsing-json.js';
 export { parseShort } from './parse-short.js';
 export { renderTrouble } from './render-trouble.js';

@@ -22,6 +22,42 @@ export function parseJson(text: string): unknown {
   return hasEscapedName(text) ? atOnce(reading(text)) : value;
 }
 
+const LONG_INTEGER = /[0-9]{16}/;
+
+/**
+ * The same, and integers of 64 bits that a number cannot hold become a bigint, which is written as it was (`exactIntegers`).
+ * @throws SyntaxError as `JSON.parse`
+ */
+export function parseExactJson(text: string): unknown {
+  if (!LONG_INTEGER.test(text)) return parseJson(text);
+  JSON.parse(text);
+  return atOnce(reading(text, exactLiteral));
+}
+
+function exactLiteral(text: string): unknown {
+  const value: unknown = JSON.parse(text);
+  return typeof value === 'number' ? exactInteger(text, value) : value;
+}
+
+/** A number by its text: a bigint for an integer of 64 bits that no number is. */
+export function exactInteger(text: string, value: number): number | bigint {
+  if (Number.isSafeInteger(value) || !/^-?[0-9]+$/.test(text)) return value;
+  const exact = BigInt(text);
+  return BigInt.asIntN(64, exact) === exact ? exact : value;
+}
+
+/** Has `JSON.stringify` write a bigint with all of its digits, in this program. */
+export function exactIntegers(): void {
+  const { rawJSON } = JSON as typeof JSON & { readonly rawJSON: (text: string) => unknown };
+  Object.defineProperty(BigInt.prototype, 'toJSON', {
+    value(this: bigint) {
+      return rawJSON(this.toString());
+    },
+    configurable: true,
+    writable: true,
+  });
+}
+
 /** Whether a name of a member is written with an escape, in a text that is JSON. */
 function hasEscapedName(text: string): boolean {
   for (let at = text.indexOf('\\'); at >= 0; at = text.indexOf('\\', at)) {
@@ -49,7 +85,10 @@ function skipSpace(text: string, at: number): number {
 type Container = { readonly list: unknown[] } | { readonly object: object; name: string | undefined };
 
 /** The value of a text that is JSON; without recursion, as it may be nested to any depth. */
-export function* reading(text: string): JsonWalk<unknown> {
+export function* reading(
+  text: string,
+  literal: (text: string) => unknown = (part) => JSON.parse(part) as unknown,
+): JsonWalk<unknown> {
   const open: Container[] = [];
   let root: unknown;
   let at = 0;
@@ -105,7 +144,7 @@ export function* reading(text: string): JsonWalk<unknown> {
       }
       default: {
         const end = endOfLiteral(text, at);
-        put(JSON.parse(text.slice(at, end)));
+        put(literal(text.slice(at, end)));
         at = end;
       }
     }

@@ -29,6 +29,7 @@ import type { Handler, Reply, RequestContext } from './request-context.js';
 import { type KnowsResource, observeRequest } from './observe-request.js';
 import { parseRequestInfo } from './request-info.js';
 import { FairTurns } from './fair-turns.js';
+import { parseExactJson } from '#lib/json';
 import { bodyBudget, readBody } from './request-body.js';
 import { bodyLimits, MAX_CONNECTIONS, requestLimits } from './pot-limits.js';
 import { type FindListeners, RequestPots } from './request-pots.js';
@@ -323,5 +324,5 @@ async function objectText(
   if (!isYamlWanted(request)) return { contentType: 'application/json', body: text };
   if (text.length > MAX_BLOCK_STYLE) return { contentType: YAML, body: text };
   const { stringify } = await import('yaml'); // rarely asked for
-  return { contentType: YAML, body: stringify(JSON.parse(text)) };
+  return { contentType: YAML, body: stringify(parseExactJson(text)) };
 }

@@ -1,4 +1,5 @@
 import { isScalar, parseDocument, visit, type YAMLMap } from 'yaml';
+import { exactInteger } from '#lib/json';
 import { ApiError, badRequest } from '#lib/kube-semantics';
 import { checkValueDepth } from './depth-bound.js';
 
@@ -20,7 +21,12 @@ export function parseYaml(text: string): unknown {
     const document = parseDocument(text, { uniqueKeys: false, prettyErrors: false });
     const [error] = document.errors;
     if (error) throw badYaml(error.message, text, error.pos[0]);
-    visit(document, { Map: (_, map) => checkKeys(map, text) });
+    visit(document, {
+      Map: (_, map) => checkKeys(map, text),
+      Scalar: (_, scalar) => {
+        if (typeof scalar.value === 'number') scalar.value = exactInteger(scalar.source ?? '', scalar.value);
+      },
+    });
     const value: unknown = document.toJS({ maxAliasCount: 0 });
     checkValueDepth(value);
     return value;

@@ -1,4 +1,4 @@
-import { findJsonTrouble, isJsonObject, parseJson } from '#lib/json';
+import { findJsonTrouble, isJsonObject, parseExactJson } from '#lib/json';
 import { badRequest } from '#lib/kube-semantics';
 import type { RequestContext } from '../http/request-context.js';
 import { checkTextDepth } from './depth-bound.js';
@@ -19,7 +19,7 @@ const ESCAPES =
 export function readJson(text: string, context: DecodingContext): unknown {
   checkTextDepth(text);
   checkTextValues(text);
-  const value: unknown = parseJson(/\\u[dD]/.test(text) ? text.replace(ESCAPES, whole) : text);
+  const value: unknown = parseExactJson(/\\u[dD]/.test(text) ? text.replace(ESCAPES, whole) : text);
   reportDuplicate(text, value, context);
   return value;
 }

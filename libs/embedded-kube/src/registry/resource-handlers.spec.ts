@@ -120,6 +120,58 @@ describe('the REST API', () => {
     expect((await api.admin.call('POST', MAPS, { body: '{"broken' })).code).toBe(400);
   });
 
+  it('keeps integers of 64 bits exactly, in every way that an object comes and goes', async () => {
+    const counts = {
+      type: 'object',
+      properties: {
+        big: { type: 'integer', format: 'int64', maximum: 9e18 },
+        list: { type: 'array', items: { type: 'integer' } },
+      },
+      'x-kubernetes-validations': [
+        { rule: 'self.big % 2 == 1', message: 'big must be odd' },
+        { rule: '!has(oldSelf.big) || self.big >= oldSelf.big', message: 'big must not fall' },
+      ],
+    };
+    const schema = { openAPIV3Schema: { type: 'object', properties: { spec: counts } } };
+    const additionalPrinterColumns = [{ name: 'Big', type: 'integer', jsonPath: '.spec.big' }];
+    const definition = JSON.stringify(thingCrd({ schema, additionalPrinterColumns }));
+    await api.admin.create(CRDS, definition.replaceAll('hing', 'ally'));
+    const tallies = '/apis/test.agentplane.dev/v1/namespaces/default/tallys';
+    const tally = (name: string, spec: string) =>
+      `{"apiVersion":"test.agentplane.dev/v1","kind":"Tally","metadata":{"name":"${name}"},"spec":${spec}}`;
+    const made = await api.admin.create(
+      tallies,
+      tally('a', '{"big":9007199254740993,"list":[-9223372036854775808,5]}'),
+    );
+    expect(made.text).toContain('"spec":{"big":9007199254740993,"list":[-9223372036854775808,5]}');
+    const patched = await api.admin.call('PATCH', `${tallies}/a`, {
+      body: '{"spec":{"big":9007199254740995}}',
+      type: 'application/merge-patch+json',
+    });
+    expect([patched.code, patched.text]).toEqual([200, expect.stringContaining('"big":9007199254740995')]);
+    const even = await api.admin.call('PATCH', `${tallies}/a`, {
+      body: '{"spec":{"big":9007199254740996}}',
+      type: 'application/merge-patch+json',
+    });
+    expect([even.code, even.text]).toEqual([422, expect.stringContaining('big must be odd')]);
+    const above = await api.admin.create(tallies, tally('above', '{"big":9000000000000000001}'));
+    expect([above.code, above.text]).toEqual([
+      422,
+      expect.stringContaining('should be less than or equal to'),
+    ]);
+    const applied = await api.admin.call('PATCH', `${tallies}/b?fieldManager=m`, {
+      body: 'apiVersion: test.agentplane.dev/v1\nkind: Tally\nmetadata: {name: b}\nspec: {big: 9007199254740997}\n',
+      type: 'application/apply-patch+yaml',
+    });
+    expect([applied.code, applied.text]).toEqual([201, expect.stringContaining('"big":9007199254740997')]);
+    await api.restart();
+    expect((await api.admin.get(`${tallies}/a`)).text).toContain('"big":9007199254740995');
+    const table = await api.admin.call('GET', tallies, {
+      accept: 'application/json;as=Table;g=meta.k8s.io;v=v1',
+    });
+    expect(table.text).toContain('9007199254740995');
+  });
+
   it('counts changes of the spec in generation, and none of status or metadata', async () => {
     await api.admin.create(CRDS, thingCrd());
     await api.admin.create(THINGS, thing('counted'));

@@ -1,4 +1,4 @@
-import { parseJson } from '#lib/json';
+import { parseExactJson } from '#lib/json';
 import type { KubeObject } from '#lib/kube-semantics';
 
 /** An object as it was committed. */
@@ -30,7 +30,7 @@ export class CommittedObject implements StoredObject {
   get object(): KubeObject {
     const known = this.#object ?? this.#former?.deref();
     if (known) return known;
-    const parsed = parseJson(this.json) as KubeObject;
+    const parsed = parseExactJson(this.json) as KubeObject;
     if (this.#isFormer) this.#former = new WeakRef(parsed);
     else this.#object = parsed;
     return parsed;

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from '#lib/json';
+import { isJsonObject, type JsonObject, parseExactJson } from '#lib/json';
 import { FieldSet } from './field-set.js';
 
 const SELF = '.';
@@ -37,7 +37,7 @@ export function parseFieldsV1(fields: unknown): FieldSet | undefined {
 function canonical(element: string): string {
   if (element.startsWith('f:')) return element;
   try {
-    const value = JSON.parse(element.slice(2)) as unknown;
+    const value = parseExactJson(element.slice(2));
     if (!isJsonObject(value)) return `${element.slice(0, 2)}${JSON.stringify(value)}`;
     const sorted = Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1));
     return `${element.slice(0, 2)}${JSON.stringify(Object.fromEntries(sorted))}`;

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from '#lib/json';
+import { isJsonObject, type JsonObject, parseExactJson } from '#lib/json';
 import { recordAt, textAt } from '../object/reading.js';
 import type { SchemaNode } from '../schema/schema-node.js';
 import { compare } from './compare.js';
@@ -24,7 +24,7 @@ export function fieldsOfLastApplied(live: JsonObject, schema: SchemaNode, apiVer
 
 function parse(text: string): JsonObject | undefined {
   try {
-    const value: unknown = JSON.parse(text);
+    const value: unknown = parseExactJson(text);
     return isJsonObject(value) ? value : undefined;
   } catch {
     return undefined;

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from '#lib/json';
+import { isJsonObject, type JsonObject, parseExactJson } from '#lib/json';
 import type { SchemaNode } from '../schema/schema-node.js';
 
 /**
@@ -60,7 +60,7 @@ export function printElement(element: PathElement): string {
   if (element.startsWith('f:')) return `.${rest}`;
   if (element.startsWith('v:')) return `[=${rest}]`;
   if (!element.startsWith('k:')) return `[${rest}]`;
-  const keys = JSON.parse(rest) as JsonObject;
+  const keys = parseExactJson(rest) as JsonObject;
   return `[${Object.entries(keys)
     .map(([key, value]) => `${key}=${JSON.stringify(value)}`)
     .join(',')}]`;

@@ -17,6 +17,7 @@ export function celValue(value: unknown, schema: SchemaNode, isRoot = false): un
   }
   if (isJsonObject(value)) return celObject(value, schema, isRoot);
   if (typeof value === 'number') return celNumber(value, schema);
+  if (typeof value === 'bigint' && schema.type === 'number') return Number(value);
   return typeof value === 'string' ? celString(value, schema) : value;
 }
 

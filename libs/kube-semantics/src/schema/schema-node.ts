@@ -128,7 +128,7 @@ export class SchemaNode {
   /** A numeric keyword, `maximum`, `minLength` … */
   bound(keyword: string): number | undefined {
     const value = this.source[keyword];
-    return typeof value === 'number' ? value : undefined;
+    return typeof value === 'number' || typeof value === 'bigint' ? Number(value) : undefined;
   }
 
   /** A string keyword, `pattern`, `format` … */

@@ -55,7 +55,8 @@ function check(place: Place): Outcome {
   if (place.value === null || place.value === undefined) return merge([checkType(place), checkEnum(place)]);
   const parts = [checkType(place), checkJunctors(place)];
   if (typeof place.value === 'string') parts.push(checkString(place), checkFormat(place));
-  if (typeof place.value === 'number') parts.push(checkNumber(place));
+  if (typeof place.value === 'number' || typeof place.value === 'bigint')
+    parts.push(checkNumber(place, place.value));
   if (Array.isArray(place.value)) parts.push(checkList(place, place.value));
   parts.push(checkEnum(place));
   if (isJsonObject(place.value)) parts.push(checkObject(place, place.value));
@@ -76,6 +77,7 @@ const failed = (error: FieldError): Outcome => ({ errors: [error], matches: 0 })
 export function typeOf(value: unknown): string {
   if (value === null || value === undefined) return 'null';
   if (Array.isArray(value)) return 'array';
+  if (typeof value === 'bigint') return 'integer';
   if (typeof value === 'number') return Number.isInteger(value) ? 'integer' : 'number';
   return typeof value;
 }
@@ -131,21 +133,21 @@ function checkFormat({ schema, value, path }: Place): Outcome {
   );
 }
 
-function checkNumber({ schema, value, path }: Place): Outcome {
-  const number = Number(value);
+function checkNumber({ schema, path }: Place, number: number | bigint): Outcome {
+  const isAt = (bound: number): boolean => number <= bound && number >= bound;
   const errors: FieldError[] = [];
   const say = (text: string): number =>
     errors.push(invalid(path, number, `${path} in body should be ${text}`));
   const factor = schema.bound('multipleOf');
-  if (factor !== undefined && !isMultiple(number, factor)) say(`a multiple of ${factor}`);
+  if (factor !== undefined && !isMultiple(Number(number), factor)) say(`a multiple of ${factor}`);
   const least = schema.bound('minimum');
   const above = schema.source['exclusiveMinimum'] === true;
-  if (least !== undefined && (number < least || (above && number === least))) {
+  if (least !== undefined && (number < least || (above && isAt(least)))) {
     say(above ? `greater than ${least}` : `greater than or equal to ${least}`);
   }
   const most = schema.bound('maximum');
   const below = schema.source['exclusiveMaximum'] === true;
-  if (most !== undefined && (number > most || (below && number === most))) {
+  if (most !== undefined && (number > most || (below && isAt(most)))) {
     say(below ? `less than ${most}` : `less than or equal to ${most}`);
   }
   return { errors, matches: 1 };

@@ -35,7 +35,7 @@ function cell(object: unknown, type: string, path: JsonPath | undefined, now: Da
     case 'string':
       return printed(value);
     case 'integer':
-      return typeof value === 'number' ? Math.trunc(value) : null;
+      return typeof value === 'number' ? Math.trunc(value) : typeof value === 'bigint' ? value : null;
     case 'number':
       return typeof value === 'number' ? value : null;
     case 'boolean':

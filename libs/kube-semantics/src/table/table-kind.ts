@@ -1,6 +1,6 @@
 import type { KubeObject } from '../object/kube-object.js';
 
-export type Cell = string | number | boolean | null;
+export type Cell = string | number | bigint | boolean | null;
 
 export interface TableColumn {
   readonly name: string;
