@@ -1,5 +1,6 @@
 import { inTransaction, type Connection, type Pool } from '#lib/postgres';
 import { findPlaces, runKey } from '../run/run-keys.js';
+import { TotalsChange } from '../run/trace-totals.js';
 import { placeRuns, selectParents, type ParentRow } from '../run/run-table.js';
 import { ancestorsIn, buildDottedOrder, MAX_KNOWN_ANCESTORS } from '../wire/dotted-order.js';
 import {
@@ -102,7 +103,10 @@ async function place(
     const dottedOrder = buildDottedOrder(child.startTime, child.id, above.dottedOrder);
     return [{ place: child, dottedOrder, parentRunIds: ancestorsIn(dottedOrder) }];
   });
-  await placeRuns(client, tenantId, moved);
+  const calls = await placeRuns(client, tenantId, moved);
+  const totals = new TotalsChange();
+  totals.addPlaced(calls.map(({ place: call, parentRunIds }) => ({ ...call, parentRunIds })));
+  await totals.write(client, tenantId);
   await removeUnplaced(
     client,
     tenantId,

@@ -297,3 +297,81 @@ describe('a trace of which something comes late, twice or in any order', () => {
     );
   });
 });
+
+describe('a call of a model inside of another one', () => {
+  const stored = testTraceStore();
+
+  /** Runs of one trace from the root down, each the parent of the next one; all calls state the same usage. */
+  function chainOf(
+    types: readonly string[],
+    isOrdered: boolean,
+  ): { post: RunOperation; patch: RunOperation }[] {
+    const ids = types.map(() => randomUUID());
+    let order = '';
+    return types.map((type, at) => {
+      const time = `2026-03-01T10:00:00.00000${at}Z`;
+      order += `${at === 0 ? '' : '.'}${time.replace(/[-:.]/g, '')}${ids[at]}`;
+      const tree = {
+        ...{
+          id: ids[at],
+          trace_id: ids[0],
+          session_name: 'nested',
+          name: type,
+          run_type: type,
+          start_time: time,
+        },
+        ...(at === 0 ? {} : { parent_run_id: ids[at - 1] }),
+        ...(isOrdered ? { dotted_order: order } : {}),
+      };
+      const usage = { input_tokens: 100, output_tokens: 10, total_tokens: 110 };
+      const ended = { ...tree, end_time: time };
+      const outputs = type === 'llm' ? { outputs: json({ usage_metadata: usage }) } : {};
+      return { post: { run: json(tree), fields: {} }, patch: { run: json(ended), fields: outputs } };
+    });
+  }
+
+  const TREES = [
+    ['chain', 'llm', 'llm'],
+    ['chain', 'llm', 'chain', 'llm'],
+    ['llm', 'llm', 'llm'],
+  ];
+  it.each(
+    TREES.flatMap((types) =>
+      [true, false].map((isOrdered) => [types.join(' > '), isOrdered, types] as const),
+    ),
+  )('alone has the usage that both state: %s, with an order %p', async (_name, isOrdered, types) => {
+    const tenant = randomUUID();
+    const traces = 12;
+    for (let trace = 0; trace < traces; trace++) {
+      const runs = chainOf(types, isOrdered);
+      const operations = runs.flatMap(({ post, patch }) => [
+        { post: [post], patch: [] },
+        { post: [], patch: [patch] },
+      ]);
+      // parents may come after their children, as spans do, and updates before their runs
+      const random = shuffled(operations, trace);
+      // what stands between two calls has to come before the usage of both where orders say what is above a run
+      const isBetween = isOrdered && types.length > 3;
+      const inOrder = isBetween
+        ? random.toSorted((one, other) => other.post.length - one.post.length)
+        : random;
+      for (const operation of inOrder) await stored.store.ingest(tenant, operation);
+    }
+    const projectId = (await stored.store.projects.find(tenant, { name: 'nested' }))?.id ?? '';
+    const page = { order: 'ascending', limit: 100, fields: [], maxBytes: 1_000_000, totals: true } as const;
+    const find = async (wanted: RunSearch): Promise<(number | undefined)[]> =>
+      (await stored.store.runs.search(tenant, { projectIds: [projectId], ...wanted }, page)).runs.map(
+        ({ row }) => row.totalTokens,
+      );
+    expect(await find({ isRoot: true })).toEqual(Array.from({ length: traces }, () => 110));
+    const { rows } = await stored.client.query(
+      'SELECT count(*)::int AS calls FROM runs WHERE tenant_id = $1 AND total_tokens IS NOT NULL',
+      [tenant],
+    );
+    expect(rows).toEqual([{ calls: traces }]);
+    for (const isRoot of [true, undefined]) {
+      const { tokens } = await stored.store.statistics.ofRuns(tenant, { projectIds: [projectId], isRoot });
+      expect(tokens.totalTokens).toBe(traces * 110);
+    }
+  });
+});

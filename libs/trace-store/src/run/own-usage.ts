@@ -22,6 +22,26 @@ export function isCall(runType: string): boolean {
   return CALLS.includes(runType);
 }
 
+/** Whether a run is a call that states tokens or a cost. */
+export function hasUsage({ runType, totalTokens, totalCost }: RunRow): boolean {
+  return isCall(runType) && (totalTokens !== undefined || totalCost !== undefined);
+}
+
+/** The same of a row in SQL. */
+export function hasUsageSql(row: string): string {
+  return `(${row}.run_type = ANY ('{${CALLS.join(',')}}') AND (${row}.total_tokens IS NOT NULL OR ${row}.total_cost IS NOT NULL))`;
+}
+
+/** The run without any tokens and costs. */
+export function withoutUsage(row: RunRow): RunRow {
+  return {
+    ...row,
+    ...{ totalTokens: undefined, promptTokens: undefined, completionTokens: undefined },
+    ...{ totalCost: undefined, promptCost: undefined, completionCost: undefined },
+    ...{ priceId: undefined, usageDetails: undefined },
+  };
+}
+
 /**
  * The run without a usage that is not its own: a parent that repeats the usage of the calls below it would be counted beside
  * them. A run whose type is not known yet keeps what it states.
@@ -29,16 +49,13 @@ export function isCall(runType: string): boolean {
 export function withOwnUsage(row: RunRow): RunRow {
   const { runType, usageDetails } = row;
   if (runType === '' || isCall(runType)) return row;
-  const isPaid = PAID.includes(runType);
+  if (!PAID.includes(runType)) return withoutUsage(row);
   return {
     ...row,
     ...{ totalTokens: undefined, promptTokens: undefined, completionTokens: undefined },
-    ...(isPaid ? {} : { totalCost: undefined, promptCost: undefined, completionCost: undefined }),
-    usageDetails: isPaid
-      ? detailsOf({
-          ...{ promptTokens: undefined, completionTokens: undefined },
-          ...{ promptCosts: usageDetails?.promptCosts, completionCosts: usageDetails?.completionCosts },
-        })
-      : undefined,
+    usageDetails: detailsOf({
+      ...{ promptTokens: undefined, completionTokens: undefined },
+      ...{ promptCosts: usageDetails?.promptCosts, completionCosts: usageDetails?.completionCosts },
+    }),
   };
 }

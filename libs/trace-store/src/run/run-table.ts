@@ -1,6 +1,7 @@
 import { parseJson } from '#lib/json';
 import { type Connection, CopyBinaryWriter, type CopyPart, type Queryable, textTypes } from '#lib/postgres';
 import { formatInstant, type Instant, parseInstant } from '#lib/time';
+import { hasUsageSql } from './own-usage.js';
 import { columnsOf, timeBounds, type RunPlace } from './run-place.js';
 import type { UsageDetails } from '../usage/usage-details.js';
 import type { RunRow, RunStatus } from './stored-run.js';
@@ -317,21 +318,25 @@ export interface NewStanding {
   readonly parentRunIds: readonly string[];
 }
 
-/** Puts stored runs below ancestors that came after them. Their keys are locked by the caller. */
+/**
+ * Puts stored runs below ancestors that came after them. Their keys are locked by the caller.
+ * @returns those of them that are calls with tokens or a cost
+ */
 export async function placeRuns(
   client: Connection,
   tenantId: string,
   standings: readonly NewStanding[],
-): Promise<void> {
-  if (standings.length === 0) return;
+): Promise<readonly NewStanding[]> {
+  if (standings.length === 0) return [];
   const places = standings.map(({ place }) => place);
-  await client.query(
+  const { rows } = await client.query<{ at: string; is_call: boolean }>(
     `UPDATE runs r SET dotted_order = k.dotted_order, parent_run_ids = k.parent_run_ids::uuid[],
       changed_in = pg_current_xact_id()
     FROM unnest($4::uuid[], $5::timestamptz[], $6::uuid[], $7::uuid[], $8::text[], $9::text[])
-      AS k(project_id, start_time, id, trace_id, dotted_order, parent_run_ids)
+      WITH ORDINALITY AS k(project_id, start_time, id, trace_id, dotted_order, parent_run_ids, at)
     WHERE r.tenant_id = $1 AND r.start_time >= $2 AND r.start_time <= $3
-      AND r.project_id = k.project_id AND r.start_time = k.start_time AND r.id = k.id AND r.trace_id = k.trace_id`,
+      AND r.project_id = k.project_id AND r.start_time = k.start_time AND r.id = k.id AND r.trace_id = k.trace_id
+    RETURNING k.at, ${hasUsageSql('r')} AS is_call`,
     [
       ...valuesOf(tenantId, places),
       standings.map(({ dottedOrder }) => dottedOrder),
@@ -339,4 +344,5 @@ export async function placeRuns(
       standings.map(({ parentRunIds }) => `{${parentRunIds.join()}}`),
     ],
   );
+  return rows.flatMap((row) => (row.is_call ? (standings[Number(row.at) - 1] ?? []) : []));
 }

@@ -1,6 +1,8 @@
 import { type Connection, type Queryable, textTypes } from '#lib/postgres';
 import { formatInstant } from '#lib/time';
-import { isSummedCall, isSummedCallSql } from './own-usage.js';
+import { hasUsage, isSummedCall, isSummedCallSql } from './own-usage.js';
+import { type StandingCall, takeOuterUsage } from './nested-calls.js';
+import { runKey } from './run-keys.js';
 import { timeBounds, type RunPlace } from './run-place.js';
 import type { RunRow } from './stored-run.js';
 import { unitsOf } from '../statistics/sums.js';
@@ -69,6 +71,8 @@ function sumAt({ sums, counts }: Difference, at: number): string | null {
  */
 export class TotalsChange {
   readonly #byTrace = new Map<string, Difference>();
+  readonly #calls = new Map<string, StandingCall>();
+  readonly #others = new Set<string>();
 
   /**
    * @param before rows as they were
@@ -76,7 +80,19 @@ export class TotalsChange {
    */
   add(before: readonly RunRow[], after: readonly RunRow[]): void {
     for (const row of before) this.#addRun(row, -1);
-    for (const row of after) this.#addRun(row, 1);
+    for (const row of after) {
+      this.#addRun(row, 1);
+      const key = runKey(row);
+      this.#calls.delete(key);
+      this.#others.delete(key);
+      if (hasUsage(row)) this.#calls.set(key, row);
+      else this.#others.add(key);
+    }
+  }
+
+  /** Calls that state a usage as before, and stand elsewhere in their traces. */
+  addPlaced(calls: readonly StandingCall[]): void {
+    for (const call of calls) this.#calls.set(runKey(call), call);
   }
 
   #addRun(row: RunRow, sign: 1 | -1): void {
@@ -103,8 +119,18 @@ export class TotalsChange {
       }
   }
 
-  /** Adds it to what is stored; the keys of all these runs are locked. */
+  /**
+   * Adds it to what is stored, and takes the usage from calls that are outside of others. The keys of all these runs are
+   * locked.
+   */
   async write(client: Connection, tenantId: string): Promise<void> {
+    await this.#write(client, tenantId);
+    const taken = new TotalsChange();
+    taken.add(await takeOuterUsage(client, tenantId, [...this.#calls.values()], this.#others), []);
+    await taken.#write(client, tenantId);
+  }
+
+  async #write(client: Connection, tenantId: string): Promise<void> {
     const all = [...this.#byTrace.values()].filter((one) => !isNothing(one));
     if (all.length === 0) return;
     await client.query(ADD_DIFFERENCES, [
