@@ -3,6 +3,8 @@ export interface ReadRun {
   readonly id: string;
   readonly trace_id: string;
   readonly parent_run_id: string | null;
+  /** Whether it stands for the root of its trace, since its parent was not received. */
+  readonly parent_missing?: boolean;
   readonly name: string;
   readonly run_type: string;
   readonly status: 'pending' | 'success' | 'error' | 'interrupted';
@@ -22,6 +24,17 @@ export interface ReadRun {
 
 /** What is asked for, as `select`. */
 export const RUN_FIELDS: readonly string[] = [
-  ...['id', 'trace_id', 'parent_run_id', 'name', 'run_type', 'status', 'start_time', 'end_time', 'latency'],
+  ...[
+    'id',
+    'trace_id',
+    'parent_run_id',
+    'parent_missing',
+    'name',
+    'run_type',
+    'status',
+    'start_time',
+    'end_time',
+    'latency',
+  ],
   ...['total_tokens', 'total_cost', 'thread_id', 'tags', 'error', 'dotted_order'],
 ];

@@ -9,6 +9,11 @@ export function latencyText(seconds: number | null): string {
   return `${Math.floor(whole / 60)}m ${String(whole % 60).padStart(2, '0')}s`;
 }
 
+/** The name, or the id of a run without one, and that its parent is missing. */
+export function nameText({ id, name, parent_missing: isMissing = false }: ReadRun): string {
+  return `${name === '' ? id : name}${isMissing ? ' (parent not received)' : ''}`;
+}
+
 /** Empty where nothing is known; in the unit in which costs are sent. */
 export function costText(cost: string | null): string {
   if (cost === null) return '';

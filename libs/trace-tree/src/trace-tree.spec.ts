@@ -53,6 +53,11 @@ it('shows runs whose callers are not known, and those that have no name, at the 
   expect(rows.map(({ title }) => title)).toEqual(['run x', 'y']);
 });
 
+it('says of a run that stands for the root that its parent was not received', () => {
+  const rows = treeRows([{ ...run('x', 'absent', 0, 1), parent_missing: true }], NOW);
+  expect(rows.map(({ title }) => title)).toEqual(['run x (parent not received)']);
+});
+
 it('draws a run that lasts up to now, and one of no length as a cell', () => {
   const rows = treeRows([run('root', null, 0, null), run('a', 'root', 24, 24)], NOW);
   expect(rows.map(({ bar }) => bar)).toEqual(['▒'.repeat(24), `${'·'.repeat(23)}█`]);

@@ -1,4 +1,5 @@
 import type { ReadRun } from './read-run.js';
+import { nameText } from './run-cells.js';
 
 /** A run at its place in the tree of its trace. */
 export interface TreeRow {
@@ -41,7 +42,7 @@ export function treeRows(runs: readonly ReadRun[], now: number): readonly TreeRo
   const add = ({ branch, lead, corner }: OpenBranch): void => {
     if (!left.delete(branch)) return;
     const { run, below } = branch;
-    rows.push({ run, title: `${lead}${corner}${run.name === '' ? run.id : run.name}`, bar: barOf(run) });
+    rows.push({ run, title: `${lead}${corner}${nameText(run)}`, bar: barOf(run) });
     const inner = lead.length < WIDEST_LEAD ? `${lead}${BELOW[corner]}` : lead;
     const children = sorted(below);
     for (const child of children.reverse())

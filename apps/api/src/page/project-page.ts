@@ -1,3 +1,4 @@
+import { isParentMissing } from '../trace/render-run.js';
 import { formatInstant } from '#lib/time';
 import type { StoredRun } from '#lib/trace-store';
 import { runPagePath } from '../trace/page-path.js';
@@ -26,5 +27,5 @@ ${next}`;
 
 function rowOf(row: StoredRun['row']): string {
   const state = row.status === 'error' ? '<span class="failed">error</span>' : escapeHtml(row.status);
-  return `<tr><td><a href="${escapeHtml(runPagePath(row))}">${escapeHtml(row.name || row.id)}</a></td><td>${escapeHtml(formatInstant(row.startTime))}</td><td class="number">${tookOf(row)}</td><td class="number">${escapeHtml(useOf(row))}</td><td>${state}</td></tr>`;
+  return `<tr><td><a href="${escapeHtml(runPagePath(row))}">${escapeHtml(row.name || row.id)}</a>${isParentMissing(row) ? ' (parent not received)' : ''}</td><td>${escapeHtml(formatInstant(row.startTime))}</td><td class="number">${tookOf(row)}</td><td class="number">${escapeHtml(useOf(row))}</td><td>${state}</td></tr>`;
 }

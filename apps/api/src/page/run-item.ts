@@ -1,6 +1,6 @@
 import { formatInstant } from '#lib/time';
 import type { StoredRun } from '#lib/trace-store';
-import { latency } from '../trace/render-run.js';
+import { isParentMissing, latency } from '../trace/render-run.js';
 import { escapeHtml } from './html.js';
 import { indented } from './indented-json.js';
 import type { RunNode, Span } from './trace-tree.js';
@@ -54,7 +54,8 @@ function summary({ row }: StoredRun, span: Span): string {
   const isFailed = row.status === 'error';
   const kind = `<span class="kind">${escapeHtml(row.runType)}</span>`;
   const state = isFailed ? ' <span class="failed">failed</span>' : '';
-  return `<summary><span class="name">${escapeHtml(row.name)}${kind}${state}</span>${bar(row, span)}<span class="took">${tookOf(row)}</span><span class="use">${escapeHtml(useOf(row))}</span></summary>`;
+  const missing = isParentMissing(row) ? ' <span class="kind">parent not received</span>' : '';
+  return `<summary><span class="name">${escapeHtml(row.name)}${kind}${missing}${state}</span>${bar(row, span)}<span class="took">${tookOf(row)}</span><span class="use">${escapeHtml(useOf(row))}</span></summary>`;
 }
 
 /** As text: styles of elements are not let in. */

@@ -118,6 +118,11 @@ function s3Urls(attachments: AttachmentLinks): object {
   return Object.fromEntries([...attachments].map(([name, url]) => [`attachment.${name}`, url]));
 }
 
+/** Whether a run stands for the root of its trace because its parent was not received in the project. */
+export function isParentMissing({ isRoot, parentRunId }: StoredRun['row']): boolean {
+  return isRoot && parentRunId !== undefined;
+}
+
 /** Of the first wire: `RunSchema` of the LangSmith interface. Fields that are always null have no value here yet. */
 export const RUN_FIELDS: RunFields = new Map<string, RunField>([
   ['id', { of: (row) => row.id }],
@@ -129,6 +134,7 @@ export const RUN_FIELDS: RunFields = new Map<string, RunField>([
   ['dotted_order', { of: (row) => row.dottedOrder }],
   ['parent_run_id', { of: (row) => row.parentRunId }],
   ['parent_run_ids', { of: (row) => row.parentRunIds }],
+  ['parent_missing', { of: isParentMissing }],
   ['child_run_ids', { children: 'all' }],
   ['direct_child_run_ids', { children: 'direct' }],
   ['start_time', { of: (row) => time(row.startTime) }],

@@ -64,6 +64,7 @@ const RUN_SHAPES: Readonly<Record<string, readonly [shape: Shape, about?: string
   dotted_order: [TEXT],
   parent_run_id: [orNull(UUID)],
   parent_run_ids: [textList('uuid'), 'From the root down'],
+  parent_missing: [FLAG, 'It stands for the root of its trace: its parent was not received in the project'],
   child_run_ids: [orNull(textList('uuid'))],
   direct_child_run_ids: [orNull(textList('uuid'))],
   start_time: [TIME],

@@ -1,6 +1,6 @@
 import { metadataOf } from '#lib/trace-store';
 import type { AttachmentLinks } from '../attachment/attachment-urls.js';
-import { latency, RUN_FIELDS, time, type RunField, type RunFields } from './render-run.js';
+import { isParentMissing, latency, RUN_FIELDS, time, type RunField, type RunFields } from './render-run.js';
 
 /** Costs are numbers on this wire. */
 function cost(text: string | undefined): number | null {
@@ -52,6 +52,7 @@ export const SELECTS: ReadonlyMap<string, readonly [name: string, RunField]> = n
   ['THREAD_ID', ['thread_id', { of: (row) => row.threadId }]],
   ['DOTTED_ORDER', ['dotted_order', { of: (row) => row.dottedOrder }]],
   ['IS_ROOT', ['is_root', { of: (row) => row.isRoot }]],
+  ['PARENT_MISSING', ['parent_missing', { of: isParentMissing }]],
   ['REFERENCE_EXAMPLE_ID', ['reference_example_id', { of: (row) => row.referenceExampleId }]],
   ['TOTAL_TOKENS', ['total_tokens', { of: (row) => row.totalTokens ?? 0 }]],
   ['PROMPT_TOKENS', ['prompt_tokens', { of: (row) => row.promptTokens ?? 0 }]],

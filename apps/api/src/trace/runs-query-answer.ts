@@ -52,6 +52,8 @@ export class RunV2Answer extends UsageV2Answer {
   @Perhaps(orNull(TEXT)) readonly thread_id?: string | null;
   @Perhaps(TEXT) readonly dotted_order?: string;
   @Perhaps(FLAG) readonly is_root?: boolean;
+  @Perhaps(FLAG, 'It stands for the root of its trace: its parent was not received in the project')
+  readonly parent_missing?: boolean;
   @Perhaps(orNull(UUID)) readonly reference_example_id?: string | null;
   @Perhaps(JSON_VALUE, 'Tokens by kind, as raw; null without any') readonly prompt_token_details?: unknown;
   @Perhaps(JSON_VALUE, 'Likewise') readonly completion_token_details?: unknown;

@@ -6,6 +6,7 @@ import {
   costText,
   errorLine,
   latencyText,
+  nameText,
   type ReadRun,
   timeText,
   tokensText,
@@ -45,7 +46,7 @@ const SHAPE: Shape<ReadRun> = {
   columns: [
     { heading: 'TRACE', cell: (run) => run.trace_id },
     { heading: 'RUN', isWide: true, cell: ({ id }) => id },
-    { heading: 'NAME', cell: ({ name }) => name },
+    { heading: 'NAME', cell: nameText },
     { heading: 'TYPE', isWide: true, cell: (run) => run.run_type },
     { heading: 'STATUS', cell: ({ status }) => status },
     { heading: 'STARTED', cell: (run) => timeText(run.start_time) },

@@ -13,6 +13,7 @@ import { lookUpMet } from './met-runs.js';
 import { resultOf, type Unstored } from './request-result.js';
 import { RunChanger, type Sender } from './run-changer.js';
 import { RunPlacer } from '../placement/run-placer.js';
+import { type MadeRun, settleTops } from '../placement/trace-tops.js';
 import { addUnplaced } from '../placement/unplaced-runs.js';
 import { upgradeTraces } from '../retention/upgrade-trace.js';
 import { storeFeedback } from '../feedback/store-feedback.js';
@@ -69,7 +70,7 @@ interface OpenedGroups {
 }
 
 interface WrittenBatch extends Pick<Unstored, 'elsewhere' | 'late' | 'erased'> {
-  readonly made: readonly RunPlace[];
+  readonly made: readonly MadeRun[];
   /** Runs that were made, and runs that updates wait for now. */
   readonly meeting: readonly string[];
 }
@@ -187,6 +188,7 @@ export class Ingestion {
     const met = await lookUpMet(this.pool, tenantId, meeting, written.made);
     await this.#changer.settle(this.pool, tenantId, met);
     await this.#placer.settle(tenantId, met.parents);
+    await settleTops(this.pool, tenantId, written.made, met);
     return written;
   }
 
@@ -344,7 +346,7 @@ export class Ingestion {
       elsewhere,
       late: waiting.refused,
       erased: [...gone.flatMap(({ id, operations }) => operations.map(() => id)), ...waiting.erased],
-      made: fresh.map(({ place }) => place),
+      made: fresh.map(({ group, place }) => ({ ...place, parentRunId: firstOf(group, 'parentRunId') })),
       meeting: [...fresh.map(({ place }) => place.id), ...unknown.map(({ id }) => id)],
     };
   }

@@ -29,6 +29,7 @@ import { smallArchiveRecords } from './small-archive-records.js';
 import { shortlivedRuns, traceRetention } from './trace-retention.js';
 import { signedFeedbackTokens } from './signed-feedback-tokens.js';
 import { threadsByTime } from './threads-by-time.js';
+import { traceTops } from './trace-tops.js';
 import { traceTotals, traceTotalsFilling } from './trace-totals.js';
 import { traceTables } from './trace-tables.js';
 import { unplacedRuns } from './unplaced-runs.js';
@@ -88,5 +89,6 @@ export function allMigrations(control: Pick<ControlTables, 'migrate'>): readonly
     exportFences,
     traceTotals,
     traceTotalsFilling,
+    traceTops,
   ];
 }

@@ -5,7 +5,7 @@ import { createLogger } from '#lib/telemetry';
 import { testPostgres } from '#lib/testing';
 import { systemClock } from '#lib/time';
 import { openTraceStore, type RunOperation, type TraceStore } from '../index.js';
-import { prepareStore } from '../../testdata/test-trace-store.js';
+import { prepareStore, testTraceStore } from '../../testdata/test-trace-store.js';
 
 const postgres = testPostgres();
 const log = createLogger('test', 'error');
@@ -201,5 +201,99 @@ describe('runs that come before their ancestors', () => {
     const project = await store.projects.find(tenant, { name: 'p' });
     await store.erasures.erase(tenant, project?.id ?? '', { traceIds: [trace], threadIds: [] });
     expect(await unplaced()).toBe(0);
+  });
+});
+
+describe('a trace whose root has not come', () => {
+  const stored = testTraceStore();
+  const PAGE = { order: 'ascending', limit: 1_000, fields: [], maxBytes: 1_000_000 } as const;
+
+  const operationOf = (span: Span, traceId: string, project: string, isOrdered: boolean): RunOperation => ({
+    run: Buffer.from(
+      JSON.stringify({
+        ...{ id: span.id, trace_id: traceId, name: 'n', run_type: 'llm', session_name: project },
+        ...{ start_time: new Date(span.start).toISOString(), outputs: { usage: { total_tokens: 1 } } },
+        ...(span.parent ? { parent_run_id: span.parent.id } : {}),
+        ...(isOrdered ? { dotted_order: orderOf(span) } : {}),
+      }),
+    ),
+  });
+  /** Senders of dotted orders name traces by their roots. */
+  const traceOf = ([root]: readonly Span[], isOrdered: boolean): string =>
+    isOrdered ? (root?.id ?? '') : randomUUID();
+  const send = async (tenant: string, post: readonly RunOperation[]) =>
+    expect((await stored.store.ingest(tenant, { post, patch: [] })).refused).toEqual([]);
+  const rootsOf = async (tenant: string, project: string): Promise<string[]> => {
+    const projectId = (await stored.store.projects.find(tenant, { name: project }))?.id ?? '';
+    const search = { projectIds: [projectId], isRoot: true };
+    const { runs } = await stored.store.runs.search(tenant, search, PAGE);
+    const { counts } = await stored.store.statistics.ofRuns(tenant, search);
+    expect(counts.runs).toBe(runs.length);
+    return runs.map(({ row }) => row.id).toSorted();
+  };
+  /** Runs that stand for roots among those that came: the root, else the first whose parent is not there. */
+  const expected = (came: readonly Span[]): string[] => {
+    const roots = came.filter(({ parent }) => !parent);
+    if (roots.length > 0) return roots.map(({ id }) => id);
+    const ids = new Set(came.map(({ id }) => id));
+    const orphans = came.filter(({ parent }) => !ids.has(parent?.id ?? ''));
+    return orphans
+      .toSorted((one, other) => one.start - other.start)
+      .slice(0, 1)
+      .map(({ id }) => id);
+  };
+
+  it.each([true, false])('has the first run of it as its root, with dotted orders: %p', async (isOrdered) => {
+    for (let seed = 1; seed <= 8; seed++) {
+      const draw = draws(seed);
+      const tenant = randomUUID();
+      const tree = treeOf(14, draw);
+      const traceId = traceOf(tree, isOrdered);
+      const spans = tree.map((span) => ({ span, project: draw(4) === 0 ? 'other' : 'main' }));
+      // of some traces the root never comes
+      const left = [...shuffled(spans.slice(seed % 3 === 0 ? 1 : 0), draw)];
+      const came: typeof spans = [];
+      while (left.length > 0) {
+        const some = left.splice(0, 1 + draw(4));
+        came.push(...some);
+        await send(
+          tenant,
+          some.map(({ span, project }) => operationOf(span, traceId, project, isOrdered)),
+        );
+        for (const project of ['main', 'other']) {
+          const own = came.filter((one) => one.project === project).map(({ span }) => span);
+          if (own.length > 0) expect(await rootsOf(tenant, project)).toEqual(expected(own));
+        }
+      }
+    }
+  });
+
+  it('has one root however many senders send it at once', async () => {
+    const [tenant, draw] = [randomUUID(), draws(7)];
+    for (let traces = 0; traces < 6; traces++) {
+      const project = `p${traces}`;
+      const spans = treeOf(24, draw);
+      const isOrdered = traces % 3 === 0;
+      const traceId = traceOf(spans, isOrdered);
+      const all = shuffled(spans.slice(traces % 2), draw);
+      await Promise.all(
+        [0, 1, 2, 3].map(async (sender) => {
+          for (const [at, span] of all.entries())
+            if (at % 4 === sender) await send(tenant, [operationOf(span, traceId, project, isOrdered)]);
+        }),
+      );
+      expect(await rootsOf(tenant, project)).toEqual(expected(all));
+    }
+  });
+
+  it('loses its mark with its runs', async () => {
+    const [tenant, traceId] = [randomUUID(), randomUUID()];
+    const [, child] = treeOf(2, draws(1));
+    if (!child) throw new Error('no child');
+    await send(tenant, [operationOf(child, traceId, 'main', false)]);
+    const projectId = (await stored.store.projects.find(tenant, { name: 'main' }))?.id ?? '';
+    await stored.store.erasures.erase(tenant, projectId, { traceIds: [traceId], threadIds: [] });
+    const { rows } = await stored.client.query('SELECT FROM trace_tops WHERE tenant_id = $1', [tenant]);
+    expect(rows).toHaveLength(0);
   });
 });

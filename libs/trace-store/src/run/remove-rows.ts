@@ -9,6 +9,7 @@ const ID_COLUMN = {
   run_pairs: 'run_id',
   feedback: 'run_id',
   unplaced_runs: 'run_id',
+  trace_tops: 'run_id',
 } as const;
 
 /** Removes the rows of these runs of one tenant and project. */

@@ -23,6 +23,7 @@ function stepsOf(payloads: Pick<PayloadStore, 'remove'>): readonly Step[] {
     (client, runs) => removeRows(client, 'feedback', runs),
     (client, runs) => removeRows(client, 'run_pairs', runs),
     (client, runs) => removeRows(client, 'unplaced_runs', runs),
+    (client, runs) => removeRows(client, 'trace_tops', runs),
     removeAttachments,
     removeShares,
     (client, runs) => payloads.remove(client, runs),

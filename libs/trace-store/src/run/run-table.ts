@@ -270,6 +270,23 @@ export async function selectRuns(
   return readRuns(db, SELECT, valuesOf(tenantId, places));
 }
 
+/** Writes of runs whether they are roots. Their keys are locked by the caller. */
+export async function markRoots(
+  client: Connection,
+  tenantId: string,
+  rows: readonly RunRow[],
+): Promise<void> {
+  if (rows.length === 0) return;
+  await client.query(
+    `UPDATE runs r SET is_root = k.is_root, changed_in = pg_current_xact_id()
+    FROM unnest($4::uuid[], $5::timestamptz[], $6::uuid[], $7::uuid[], $8::boolean[])
+      AS k(project_id, start_time, id, trace_id, is_root)
+    WHERE r.tenant_id = $1 AND r.start_time >= $2 AND r.start_time <= $3
+      AND r.project_id = k.project_id AND r.start_time = k.start_time AND r.id = k.id AND r.trace_id = k.trace_id`,
+    [...valuesOf(tenantId, rows), rows.map(({ isRoot }) => isRoot)],
+  );
+}
+
 /** What a run tells its children. */
 export interface ParentRow {
   readonly id: string;
