@@ -2,7 +2,7 @@ import type { Migration } from '#lib/postgres';
 
 /** The run that stands for the root of a trace in a project while that has not come. */
 export const traceTops: Migration = {
-  version: 46,
+  version: 47,
   name: 'tops of traces without a root',
   sql: `
 CREATE TABLE trace_tops (
