@@ -46,7 +46,19 @@ SELECT $1, d.project_id, d.trace_id,
 FROM unnest($2::uuid[], $3::uuid[], ${[...TOTALS, ...COUNTS]
   .map((_name, at) => `$${at + 4}::${at < TOTALS.length ? 'numeric' : 'bigint'}[]`)
   .join(', ')}) AS d(project_id, trace_id, ${[...TOTALS, ...COUNTS].join(', ')})
-ORDER BY d.trace_id, d.project_id ${ADD}`;
+ORDER BY d.trace_id, d.project_id ${ADD}
+RETURNING project_id, trace_id, ARRAY[${COUNTS.map((name) => `t.${name}`).join(', ')}] AS counts`;
+
+/** How many calls of a trace state each of the totals, after a change. */
+interface CountsRow {
+  readonly project_id: string;
+  readonly trace_id: string;
+  readonly counts: readonly (string | number)[];
+}
+
+function traceKey({ projectId, traceId }: Pick<RunRow, 'projectId' | 'traceId'>): string {
+  return `${traceId} ${projectId}`;
+}
 
 interface Difference {
   readonly projectId: string;
@@ -73,6 +85,8 @@ export class TotalsChange {
   readonly #byTrace = new Map<string, Difference>();
   readonly #calls = new Map<string, StandingCall>();
   readonly #others = new Set<string>();
+  /** Calls that moved within their traces. */
+  readonly #placed = new Set<string>();
 
   /**
    * @param before rows as they were
@@ -92,7 +106,10 @@ export class TotalsChange {
 
   /** Calls that state a usage as before, and stand elsewhere in their traces. */
   addPlaced(calls: readonly StandingCall[]): void {
-    for (const call of calls) this.#calls.set(runKey(call), call);
+    for (const call of calls) {
+      this.#calls.set(runKey(call), call);
+      this.#placed.add(runKey(call));
+    }
   }
 
   #addRun(row: RunRow, sign: 1 | -1): void {
@@ -104,7 +121,7 @@ export class TotalsChange {
       ...[unitsOf(totalCost), unitsOf(promptCost), unitsOf(completionCost)],
     ];
     if (values.every((value) => value === undefined)) return;
-    const key = `${traceId} ${projectId}`;
+    const key = traceKey(row);
     const found = this.#byTrace.get(key) ?? {
       projectId,
       traceId,
@@ -124,17 +141,25 @@ export class TotalsChange {
    * locked.
    */
   async write(client: Connection, tenantId: string): Promise<void> {
-    await this.#write(client, tenantId);
+    const shared = await this.#write(client, tenantId);
+    const calls = [...this.#calls.values()].filter(
+      (call) => this.#placed.has(runKey(call)) || shared.has(traceKey(call)) || this.#isBelowCall(call),
+    );
     const taken = new TotalsChange();
-    taken.add(await takeOuterUsage(client, tenantId, [...this.#calls.values()], this.#others), []);
+    taken.add(await takeOuterUsage(client, tenantId, calls, this.#others), []);
     await taken.#write(client, tenantId);
   }
 
-  async #write(client: Connection, tenantId: string): Promise<void> {
+  #isBelowCall({ traceId, parentRunIds }: StandingCall): boolean {
+    return parentRunIds.some((id) => this.#calls.has(runKey({ id, traceId })));
+  }
+
+  /** @returns the traces that have other calls than those of this change, by `traceKey` */
+  async #write(client: Connection, tenantId: string): Promise<ReadonlySet<string>> {
     const all = [...this.#byTrace.values()].filter((one) => !isNothing(one));
-    if (all.length === 0) return;
+    if (all.length === 0) return new Set();
     // planned once for a connection: that takes longer than adding twenty traces
-    await client.query({
+    const { rows } = await client.query<CountsRow>({
       name: 'add-trace-totals',
       text: ADD_DIFFERENCES,
       values: [
@@ -145,6 +170,13 @@ export class TotalsChange {
         ...TOTALS.map((_name, at) => all.map(({ counts }) => counts[at])),
       ],
     });
+    const shared = rows
+      .map((row) => ({ projectId: row.project_id, traceId: row.trace_id, counts: row.counts }))
+      .filter((row) => {
+        const own = this.#byTrace.get(traceKey(row))?.counts ?? [];
+        return row.counts.some((count, at) => Number(count) > (own[at] ?? 0));
+      });
+    return new Set(shared.map(traceKey));
   }
 }
 
