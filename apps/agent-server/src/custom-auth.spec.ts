@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -80,6 +81,30 @@ describe.each(AGENTS)('an agent in %s', (language, folder, env) => {
   const KEEP = { onCompletion: 'keep' as 'complete' };
 
   const NOT_FOUND = { status: 404 };
+
+  it('asks for the thread that a run makes', async () => {
+    const [own, limited] = [clientOf('tina'), clientOf('tina:threadless')];
+    const { thread_id: id } = await own.threads.create();
+    const message = { input: { messages: [{ role: 'user', content: 'hello' }] } };
+    const made = { ...message, ifNotExists: 'create' as const };
+    const batch = [{ ...message, assistantId: 'talk', on_completion: 'keep' }];
+    await expect(limited.runs.wait(randomUUID(), 'talk', made)).rejects.toThrow('403');
+    await expect(limited.runs.wait(null, 'talk', { ...message, ...KEEP })).rejects.toThrow('403');
+    await expect(limited.runs.createBatch(batch)).rejects.toThrow('403');
+    const parts = [{ kind: 'text', text: 'a' }];
+    const params = { message: { kind: 'message', messageId: 'm', role: 'user', parts } };
+    const a2a = await fetch(`${server.url}/a2a/talk`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', authorization: 'Bearer tina:threadless' },
+      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'message/send', params }),
+    });
+    expect(await a2a.text()).toMatch(/may not do this/);
+    expect(await own.threads.search({ limit: 10 })).toHaveLength(1);
+    await limited.runs.wait(id, 'talk', made);
+    await limited.runs.wait(null, 'talk', message);
+    await own.runs.wait(randomUUID(), 'talk', made);
+    expect(await own.threads.search({ limit: 10 })).toHaveLength(2);
+  });
 
   describe('an authentication handler', () => {
     it.each<[string, string | undefined, number, string]>([

@@ -57,7 +57,7 @@ export interface TaskParts {
 }
 
 /** Who asks, without a thread: the context says which. */
-export interface Caller extends Pick<Asker, 'fields' | 'assistantScope'> {
+export interface Caller extends Pick<Asker, 'fields' | 'assistantScope' | 'newThreadScope'> {
   /** Whose contexts they are; undefined where all callers share them. */
   readonly owner: string | undefined;
   /** The agent as the request names it. */
@@ -154,7 +154,7 @@ export class Tasks {
   /** As `POST /threads/:thread_id/runs` does it. */
   async #submitOn(
     threadId: string,
-    { calledAs, fields, assistantScope, authorizeRun }: Caller,
+    { calledAs, fields, assistantScope, newThreadScope, authorizeRun }: Caller,
     { marks, more }: Plan,
     { isStreamed }: SendOptions,
     reader?: RunReader,
@@ -167,7 +167,7 @@ export class Tasks {
       metadata: { ...metadata, [TASK_KEY]: marks }, // what makes it a task is not for handlers to change
       stream_mode: isStreamed ? ['messages-tuple'] : ['values'],
     };
-    const asker = { scope, threadId, fields, ...(assistantScope ? { assistantScope } : {}) };
+    const asker = { scope, threadId, fields, newThreadScope, ...(assistantScope ? { assistantScope } : {}) };
     return { submitted: await this.parts.runs.submit(asker, request, reader), request, scope };
   }
 

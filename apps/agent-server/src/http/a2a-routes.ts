@@ -22,7 +22,7 @@ import type { Sql } from '../store/sql.js';
 import { dropBody } from './body-turns.js';
 import { callerFields } from './caller-fields.js';
 import { AuthRefusal } from '../authorization/auth-refusal.js';
-import { authorize, authorizeRun } from './caller-scope.js';
+import { authorize, authorizeRun, newThreadScopeOf } from './caller-scope.js';
 import { registerCardRoutes, versionOf, type CardParts } from './card-routes.js';
 import type { StreamParts } from './event-stream.js';
 import { publicErrorOf } from './http-server.js';
@@ -257,6 +257,7 @@ function callerOf(request: FastifyRequest): Caller & Required<Pick<Caller, 'assi
     calledAs: pathPart(request, 'assistant_id'),
     fields: callerFields(request),
     assistantScope: (assistantId) => authorize(request, 'assistants:read', { assistant_id: assistantId }),
+    newThreadScope: newThreadScopeOf(request),
     authorizeRun: (body, threadId) => authorizeRun(request, body, threadId),
     authorizeRead: () => authorize(request, 'threads:read', { thread_id: undefined }),
   };

@@ -74,6 +74,13 @@ export async function authorizeRoute(request: FastifyRequest, access: Access): P
   return scope;
 }
 
+/** Asks for a thread that a run makes; undefined where no handler is asked. */
+export function newThreadScopeOf(
+  request: FastifyRequest,
+): ((thread: MutableJsonObject) => Promise<CallerScope>) | undefined {
+  return request.server.authorization && ((thread) => authorize(request, 'threads:create', thread));
+}
+
 /**
  * Asks for a run.
  * @param body of `POST /runs`, which gets what a handler changes

@@ -29,7 +29,7 @@ import { SMALL_BYTES } from '../store/small-text.js';
 import { dropBody } from './body-turns.js';
 import { callerFields } from './caller-fields.js';
 import { AuthRefusal } from '../authorization/auth-refusal.js';
-import { authorize, authorizeRun } from './caller-scope.js';
+import { authorize, authorizeRun, newThreadScopeOf } from './caller-scope.js';
 import { type CorsPolicy, MAY_NOT_READ, refusedOrigin } from './cors.js';
 import type { StreamParts } from './event-stream.js';
 import { publicErrorOf } from './http-server.js';
@@ -152,6 +152,7 @@ export class McpRoutes {
     const asker = {
       scope,
       assistantScope,
+      newThreadScope: newThreadScopeOf(request),
       threadId: undefined,
       fields: callerFields(request),
     };

@@ -18,7 +18,7 @@ import { STREAM_MODE_NAMES, type StreamMode } from '../stream/stream-modes.js';
 import { askAgain } from './ask-again.js';
 import { dropBody } from './body-turns.js';
 import { callerFields } from './caller-fields.js';
-import { authorize, authorizeRun, scopeOf } from './caller-scope.js';
+import { authorize, authorizeRun, scopeOf, newThreadScopeOf } from './caller-scope.js';
 import { registerCancelRoutes } from './cancel-routes.js';
 import { EventStream, type StreamParts } from './event-stream.js';
 import { readFrom, threadReadFrom } from './read-from.js';
@@ -114,6 +114,7 @@ function askerOf(request: FastifyRequest, scope: Scope = scopeOf(request)): Aske
     threadId: threadIdOf(request),
     fields: callerFields(request),
     assistantScope: (assistantId) => authorize(request, 'assistants:read', { assistant_id: assistantId }),
+    newThreadScope: newThreadScopeOf(request),
   };
 }
 

@@ -7,7 +7,7 @@ import { parseBody } from '../run/request-shapes.js';
 import { ProtocolReading, type ProtocolReadingParts } from '../run/protocol-reading.js';
 import { dropBody } from './body-turns.js';
 import { callerFields } from './caller-fields.js';
-import { authorize, authorizeRun, scopeOf } from './caller-scope.js';
+import { authorize, authorizeRun, scopeOf, newThreadScopeOf } from './caller-scope.js';
 import { EventStream, type StreamParts } from './event-stream.js';
 import { pathId } from './request-parts.js';
 import { access } from './route-access.js';
@@ -146,6 +146,7 @@ function commanderOf(request: FastifyRequest): Commander {
     threadId,
     fields: callerFields(request),
     assistantScope: (assistantId) => authorize(request, 'assistants:read', { assistant_id: assistantId }),
+    newThreadScope: newThreadScopeOf(request),
     authorizeRun: (body) => authorizeRun(request, body, threadId),
     authorizeRead: () => authorize(request, 'threads:read', { thread_id: threadId }),
   };

@@ -1,5 +1,5 @@
 import { PublicError } from '#lib/errors';
-import { inTurns, type JsonObject } from '#lib/json';
+import { inTurns, isJsonObject, type JsonObject, type MutableJsonObject } from '#lib/json';
 import type { Clock } from '#lib/time';
 import type { Assistants } from '../assistant/assistants.js';
 import { requireRunMetadata } from '../store/document-bytes.js';
@@ -14,6 +14,8 @@ import { findObstacle } from '../store/run/find-obstacle.js';
 import type { RunHead } from '../store/run/find-run-head.js';
 import { findRun } from '../store/run/find-run.js';
 import { withMembers } from '../wire/with-members.js';
+import { requireAdmitted } from '../store/metadata/require-admitted.js';
+import { findThreadHead } from '../store/thread/find-thread-head.js';
 import { findWebhook } from '../store/webhook/find-webhook.js';
 import { submitRun } from '../store/run/submit-run.js';
 import { leftOf, type Scope } from '../store/scope.js';
@@ -44,6 +46,8 @@ export interface Asker {
   readonly fields: JsonObject;
   /** The scope for an assistant that a caller made; by default that of the run. */
   readonly assistantScope?: (assistantId: string) => Promise<Scope>;
+  /** Asks for a thread that the run makes, whose metadata it may change; undefined where nothing is asked. */
+  readonly newThreadScope?: ((thread: MutableJsonObject) => Promise<Scope>) | undefined;
 }
 
 export interface Submitted {
@@ -106,7 +110,8 @@ export class RunService {
     const found = await this.#findFor(asker, request);
     const webhook = request.webhook ? await webhooks.admit(request.webhook) : undefined;
     const run = this.#storedRun(asker, request, { ...output, ...found, webhook });
-    const queueing = this.#queueing(asker, request, reader !== undefined);
+    const newThread = await this.#newThread(asker, request, run);
+    const queueing = this.#queueing(request, newThread, reader !== undefined);
     const stopReading = reader
       ? outputs.attach(logs.open(run.runId), reader, { kind: 'now' })
       : () => undefined;
@@ -141,14 +146,18 @@ export class RunService {
         found: await this.#findFor(order.asker, order.request),
       })),
     );
-    const submissions = asked.map(({ asker, request, found }): Submission => {
-      const webhook = request.webhook ? urls.get(request.webhook) : undefined;
-      return {
-        scope: asker.scope,
-        run: this.#storedRun(asker, request, { ...found, webhook, isStreamed: false }),
-        queueing: this.#queueing(asker, request, false),
-      };
-    });
+    const stored = await Promise.all(
+      asked.map(async ({ asker, request, found }) => {
+        const webhook = request.webhook ? urls.get(request.webhook) : undefined;
+        const run = this.#storedRun(asker, request, { ...found, webhook, isStreamed: false });
+        return { asker, request, run, newThread: await this.#newThread(asker, request, run) };
+      }),
+    );
+    const submissions = stored.map(({ asker, request, run, newThread }): Submission => ({
+      scope: asker.scope,
+      run,
+      queueing: this.#queueing(request, newThread, false),
+    }));
     let queued: readonly (readonly [Submission, QueuedRun])[];
     try {
       queued = await sql.transaction(first.asker.scope, (inside) => this.#queueAll(inside, submissions));
@@ -217,16 +226,40 @@ export class RunService {
   }
 
   /** Promises a place of the worker where the run may start at once. */
-  #queueing({ threadId }: Asker, request: RequestedRun, isWatched: boolean): Queueing {
+  #queueing(request: RequestedRun, newThread: JsonObject | undefined, isWatched: boolean): Queueing {
     const delayMs = Math.round((request.after_seconds ?? 0) * 1000);
     return {
       strategy: request.multitask_strategy ?? 'enqueue',
       delayMs,
       startsHere: delayMs === 0 && this.parts.worker.reserve(),
       isWatched,
-      newThread:
-        threadId === undefined || request.if_not_exists === 'create' ? (request.metadata ?? {}) : undefined,
+      newThread,
     };
+  }
+
+  /**
+   * Metadata of the thread that a run makes where there is none; undefined for a run that makes none.
+   * @throws as the handler of the agent, PublicError `forbidden`
+   */
+  async #newThread(
+    { scope, threadId, newThreadScope }: Asker,
+    request: RequestedRun,
+    run: StoredRun,
+  ): Promise<JsonObject | undefined> {
+    if (threadId !== undefined && request.if_not_exists !== 'create') return undefined;
+    const metadata = request.metadata ?? {};
+    if (!newThreadScope || run.isTemporary) return metadata;
+    const { sql } = this.parts;
+    if (threadId !== undefined && (await findThreadHead(scope, sql, threadId))) return metadata;
+    const asked: MutableJsonObject = {
+      thread_id: threadId,
+      if_exists: 'do_nothing',
+      metadata: structuredClone(metadata),
+    };
+    const created = await newThreadScope(asked);
+    const left = isJsonObject(asked['metadata']) ? asked['metadata'] : {};
+    await requireAdmitted(created, sql, left, `Thread ${run.threadId}`);
+    return left;
   }
 
   #queue(scope: Scope, run: StoredRun, queueing: Queueing): Promise<QueuedRun> {

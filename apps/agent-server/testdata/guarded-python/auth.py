@@ -131,6 +131,8 @@ async def owned(ctx: Auth.types.AuthContext, value: dict):
         return None
     if "hash" in permissions:
         hash(json.dumps(value, ensure_ascii=False).encode())
+    if (ctx.resource, ctx.action) == ("threads", "create") and "threadless" in permissions:
+        return False
     if (ctx.resource, ctx.action) == ("threads", "create_run"):
         if "idle" in permissions:
             return False

@@ -74,6 +74,7 @@ export const auth = new Auth()
     note(event, value);
     if (user.permissions.includes('admin')) return undefined;
     if (user.permissions.includes('team') && event.startsWith('threads:')) return undefined;
+    if (event === 'threads:create' && user.permissions.includes('threadless')) return false;
     if (event === 'threads:create_run') {
       if (user.permissions.includes('idle')) return false;
       if (user.permissions.includes('edited')) edit(value as never);

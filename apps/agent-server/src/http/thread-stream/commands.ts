@@ -62,7 +62,7 @@ export interface CommandParts {
 }
 
 /** Who gives a command, on which thread. */
-export interface Commander extends Pick<Asker, 'fields' | 'assistantScope'> {
+export interface Commander extends Pick<Asker, 'fields' | 'assistantScope' | 'newThreadScope'> {
   readonly threadId: string;
   /** Asks for a run; a handler of the agent may change what is asked for. */
   authorizeRun(body: MutableJsonObject): Promise<Scope>;
@@ -151,11 +151,11 @@ export class ThreadCommands {
   }
 
   async #submit(
-    { threadId, fields, assistantScope }: Commander,
+    { threadId, fields, assistantScope, newThreadScope }: Commander,
     scope: Scope,
     wanted: RequestedRun,
   ): Promise<{ run_id: string }> {
-    const asker: Asker = { scope, threadId, fields, assistantScope };
+    const asker: Asker = { scope, threadId, fields, assistantScope, newThreadScope };
     const request = {
       ...wanted,
       stream_resumable: true,
