@@ -232,7 +232,7 @@ describe('bad input', () => {
     });
   });
 
-  it('shows CREATE_FAILED of a revision that cannot be made, and why, until that is mended', async () => {
+  it('shows why a revision cannot be made until that is mended', async () => {
     const { kubeconfig } = platform.credentials;
     const client = new KubeClient(await loadKubeConnection({ kubeconfigPath: kubeconfig }));
     const { body: made } = await rest.post<Deployment>('/v2/deployments', { ...GOOD, name: 'unmade' });
@@ -253,22 +253,23 @@ describe('bad input', () => {
       source_revision_config: { image_uri: 'sample-agent' },
     });
     const path = `/v2/deployments/${made.id}/revisions/${body.latest_revision_id}`;
-    const shows = (status: string) =>
+    const shows = (status: string, reason?: string) =>
       waitFor(
         async () => {
           const found = await rest.get<{ status: string; status_reason: string; status_message: string }>(
             path,
           );
-          return found.body.status === status && found.body;
+          const isMeant = reason === undefined || found.body.status_reason === reason;
+          return found.body.status === status && isMeant && found.body;
         },
         { what: status },
       );
-    expect(await shows('CREATE_FAILED')).toMatchObject({
+    expect(await shows('CREATING', 'SecretMissing')).toMatchObject({
       status_reason: 'SecretMissing',
       status_message: expect.stringContaining('Secret missing does not exist') as unknown,
     });
     const listed = await rest.get<{ resources: { id: string }[] }>(
-      `/v2/deployments/${made.id}/revisions?status=CREATE_FAILED`,
+      `/v2/deployments/${made.id}/revisions?status=CREATING`,
     );
     expect(listed.body.resources.map(({ id }) => id)).toEqual([body.latest_revision_id]);
     await naming(null);

@@ -335,7 +335,7 @@ describe('a request for a deployment', () => {
     });
     expect(answer.status).toBe(422);
     expect(problemsIn(answer)).toEqual([expect.stringMatching(/(repo_url|repo_ref|graph_config_path) /)]);
-    expect(JSON.stringify(answer.json)).toMatch(/: must be a /);
+    expect(JSON.stringify(answer.json)).toMatch(/"must be a /);
   });
 
   it.each([

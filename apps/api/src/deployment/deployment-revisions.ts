@@ -81,7 +81,7 @@ export class DeploymentRevisions {
     if (held) return renderRevision(held, deployment);
     // what was asked for just now needs no database
     const pending = pendingRevision(deployment);
-    if (pending?.id === revisionId) return renderPendingRevision(deployment, pending, this.clock.now());
+    if (pending?.id === revisionId) return renderPendingRevision(deployment, pending);
     const unmade = (await this.#unmade(caller, deployment)).find((one) => one.id === revisionId);
     if (unmade) return unmade;
     const found = await this.history.find(caller.tenantId, deployment, revisionId);
@@ -187,9 +187,7 @@ export class DeploymentRevisions {
     const ids = superseded.map(({ id }) => id.toLowerCase());
     const made = await this.history.madeOf(caller.tenantId, { deployment, held }, ids);
     return [
-      ...(pending && !made.has(pending.id)
-        ? [renderPendingRevision(deployment, pending, this.clock.now())]
-        : []),
+      ...(pending && !made.has(pending.id) ? [renderPendingRevision(deployment, pending)] : []),
       ...superseded.filter(({ id }) => !made.has(id)).map((one) => renderSuperseded(deployment, one)),
     ];
   }

@@ -188,7 +188,7 @@ export function renderSuperseded(
   superseded: SupersededRevision,
 ): RevisionAnswer {
   return {
-    ...renderPending(deployment, superseded),
+    ...renderPendingRevision(deployment, superseded),
     status: 'SKIPPED',
     ...renderReason({
       reason: REASON.newerRevision,
@@ -209,36 +209,11 @@ function pendingReason(deployment: AgentDeployment): StatusReason {
   return objection ?? { reason: REASON.pending, message: 'the controller has not created the revision yet' };
 }
 
-/** A controller that has just not seen all of a request yet refuses it for a moment. */
-const REFUSED_MS = 5_000;
-const STAGES = [CONDITION.tracingProjectReady, CONDITION.databaseReady, CONDITION.revisionReady];
-
-/** Whether the controller has refused to make what is asked for now, until a person changes something. */
-function isRefused(
-  { metadata, status }: AgentDeployment,
-  { at }: Pick<RevisionRequest, 'at'>,
-  now: Date,
-): boolean {
-  if (at !== undefined && now.getTime() - Date.parse(at) < REFUSED_MS) return false;
-  return STAGES.some((type) => {
-    const stage = findCondition(status?.conditions, type);
-    return stage?.status === 'False' && stage.observedGeneration === metadata.generation;
-  });
-}
-
-/** A revision that was asked for and that the controller has not made yet. */
+/**
+ * A revision that was asked for and that the controller has not made yet. Whatever the controller refuses it for, it is made
+ * once that is mended: no end of it is known, only the reason.
+ */
 export function renderPendingRevision(
-  deployment: AgentDeployment,
-  pending: Pick<RevisionRequest, 'id' | 'at'>,
-  now: Date,
-): RevisionAnswer {
-  return {
-    ...renderPending(deployment, pending),
-    status: isRefused(deployment, pending, now) ? 'CREATE_FAILED' : 'CREATING',
-  };
-}
-
-function renderPending(
   deployment: AgentDeployment,
   pending: Pick<RevisionRequest, 'id' | 'at'>,
 ): RevisionAnswer {

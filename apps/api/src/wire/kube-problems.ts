@@ -43,7 +43,10 @@ function withoutSpec(field: string): string {
 function problem(cause: KubeErrorCause): FieldProblem {
   const field = withoutSpec(cause.field ?? '');
   // `Invalid value: "object": sourceConfig.repoUrl is only for …`
-  const message = (cause.message ?? 'is not valid').replace(/^Invalid value: ("object"|\{.*?\}): /s, '');
+  const message = (cause.message ?? 'is not valid').replace(
+    /^Invalid value: ("(?:object|array|string|integer|number|boolean)"|\{.*?\}): /s,
+    '',
+  );
   const named = NAMED.exec(message);
   const path = named?.[1] ?? '';
   const isOwnName = path !== '' && (field === path || field.endsWith(`.${path}`));

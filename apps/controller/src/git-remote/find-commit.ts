@@ -175,7 +175,16 @@ function redirectText(location: string | undefined): string {
   return path === undefined ? '' : ` to ${path}`;
 }
 
-function unavailable({ url }: GitRemote, what: string, cause?: unknown): WaitingError {
+/** Words of Node for certificates of an authority that it does not know. */
+const UNTRUSTED =
+  /^(DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_(GET_ISSUER|VERIFY_LEAF)\w*)$/;
+
+function unavailable({ url }: GitRemote, what: string, cause?: unknown): Error {
+  if (UNTRUSTED.test(what))
+    return new TerminalError(
+      REASON.repositoryRefused,
+      `certificate of the host of ${url} is not trusted (${what}); name an integration whose ca_certificate is that of its authority`,
+    );
   const message = `host of ${url} is unavailable: ${what}; retrying`;
   return new WaitingError(REASON.repositoryUnavailable, message, RETRY_MS, { cause });
 }

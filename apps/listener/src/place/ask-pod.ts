@@ -14,7 +14,7 @@ const TIMEOUT_MS = 1_500;
 /** A pod runs other people's code, which may answer without end. */
 const MAX_BYTES = 16 * 1024;
 /** Who listens and is silent is busy: most likely with code of a graph that blocks while it is loaded. */
-const SILENT = `a pod gives no answer within ${TIMEOUT_MS / 1000} s; code of a graph may block it`;
+const SILENT = `a pod gives no answer within ${TIMEOUT_MS / 1000} s: its machine is busy, or code of a graph blocks it`;
 /** A sentence, for conditions. */
 const MAX_CHARS = 500;
 

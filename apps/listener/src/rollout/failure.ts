@@ -132,7 +132,7 @@ function placementTrouble({ metadata: { name }, status }: Pod): string | undefin
 function crashLoop(status: ContainerStatus): RevisionFailure | undefined {
   const last = status.lastState?.terminated ?? status.state?.terminated;
   if (status.restartCount < CRASHES_TO_GIVE_UP || !last || status.ready || isNoCrash(last)) return undefined;
-  return { reason: REASON.crashLoop, message: crashText(status.name, status.restartCount, last) };
+  return { reason: REASON.crashLoop, message: crashText(status.name, endsOf(status), last) };
 }
 
 function pullFailure(
@@ -212,7 +212,7 @@ function crashOf({
   for (const status of pods.flatMap(containerStatuses)) {
     const ended = status.state?.terminated ?? status.lastState?.terminated;
     if (status.ready || !ended || ended.exitCode === 0 || isNoCrash(ended)) continue;
-    const times = endsOf(status);
+    const times = Math.max(1, endsOf(status));
     return { failure: { reason: REASON.crashed, message: crashText(status.name, times, ended) }, times };
   }
   return undefined;

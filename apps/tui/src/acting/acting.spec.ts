@@ -56,7 +56,7 @@ describe('KubeDeeds', () => {
   beforeAll(async () => {
     const connection = await loadKubeConnection({ kubeconfigPath: kube.kubeconfigPath });
     client = new KubeClient(connection, { fieldManager: 'agentplane-dashboard' });
-    for (const name of readdirSync(CRDS))
+    for (const name of readdirSync(CRDS).filter((file) => file.endsWith('.yaml')))
       await client.apply(
         CUSTOM_RESOURCE_DEFINITIONS as ResourceRef as ResourceRef<Untyped>,
         parse(readFileSync(join(CRDS, name), 'utf8')) as Untyped,

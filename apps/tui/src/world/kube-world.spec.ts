@@ -62,7 +62,7 @@ describe('KubeWorld', () => {
     await waitFor(() => namespaces.hasSynced, { what: 'namespaces' });
     expect([world.problem, world.trouble, namespaces.problem]).toEqual([undefined, undefined, undefined]);
     expect(items.problem).toMatch(/could not find the requested resource|404/);
-    for (const name of readdirSync(CRDS))
+    for (const name of readdirSync(CRDS).filter((file) => file.endsWith('.yaml')))
       await client.apply<Untyped>(
         CUSTOM_RESOURCE_DEFINITIONS as ResourceRef as ResourceRef<Untyped>,
         parse(readFileSync(join(CRDS, name), 'utf8')) as Untyped,

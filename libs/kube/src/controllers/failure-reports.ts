@@ -122,13 +122,9 @@ export class FailureReports implements PassReports {
       status: { conditions },
     };
     try {
-      await this.#reporting.client.applyStatus<WithConditions>(
-        this.#subject.ref,
-        applied,
-        {
-          fieldManager: FIELD_MANAGER.failures,
-        },
-      );
+      await this.#reporting.client.applyStatus<WithConditions>(this.#subject.ref, applied, {
+        fieldManager: FIELD_MANAGER.failures,
+      });
     } catch (error) {
       if (!isNotFound(error)) throw error;
     }
