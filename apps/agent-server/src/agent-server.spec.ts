@@ -151,7 +151,7 @@ describe('the events of a thread', () => {
 });
 
 describe('a run without a thread', () => {
-  it('is refused where its body names a thread', async () => {
+  it('refuses a body that names a thread', async () => {
     const { thread_id } = await client.threads.create();
     const run = { assistant_id: 'counter', input: {}, thread_id };
     const post = async (path: string, body: object): Promise<unknown> => {
