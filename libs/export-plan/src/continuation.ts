@@ -89,7 +89,7 @@ export function findContinuationProblem(world: ContinuationWorld): ContinuationP
     : refused(`spec.${changed} is another than that of the export; give it the same, or make a new export`);
 }
 
-/** Where files are, whatever they are written with. */
+/** The parts of a destination that say where its files are. */
 function placeOf({
   bucketName,
   prefix,

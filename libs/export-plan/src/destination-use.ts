@@ -32,7 +32,7 @@ export function destinationUse(
   return `BulkExportDestination ${name} is used by ${named.join(', ')}${more}`;
 }
 
-/** Whether what is written to a destination stops: it is deleted although exports use it. */
+/** Tells whether exports to a destination stop, because it is deleted although they use it. */
 export function isDeletedByForce({ metadata }: Pick<BulkExportDestination, 'metadata'>): boolean {
   return (
     metadata.deletionTimestamp !== undefined && metadata.annotations?.[ANNOTATION.forceDeletion] === 'true'

@@ -7,7 +7,7 @@ interface LibraryFloor {
   readonly oldest: string;
 }
 
-/** What the packages of an agent must at least be. Everything that refuses a library asks here. */
+/** Minimum versions of the packages of an agent. Everything that refuses a library asks here. */
 export const LIBRARY_FLOORS: Readonly<Record<GraphLanguage, LibraryFloor>> = {
   javascript: { name: '@langchain/langgraph', oldest: '0.2.45' },
   python: { name: 'langgraph-checkpoint', oldest: '4.0.1' },

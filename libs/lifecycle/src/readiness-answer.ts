@@ -27,7 +27,7 @@ export function formatHostEnds(times: number): Readonly<Record<string, number>> 
   return times === 0 ? {} : { host_ends: times };
 }
 
-/** What the body says of that; 0 for a body of another shape. */
+/** The number of ends that a body states; 0 for a body of another shape. */
 export function readHostEnds(body: unknown): number {
   const times: unknown = typeof body === 'object' && body !== null ? Reflect.get(body, 'host_ends') : 0;
   return isCount(times) ? times : 0;

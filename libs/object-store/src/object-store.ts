@@ -14,7 +14,7 @@ export interface ObjectStoreSettings {
   readonly sessionToken?: string;
   /** Whether the credentials of this program (environment variables, role of the pod or machine) serve. Default false. */
   readonly allowEnvironmentCredentials?: boolean;
-  /** What every object is written with. */
+  /** Settings with which every object is written. */
   readonly written?: WriteSettings;
   /** False when the endpoint's host already names the bucket. Default true. */
   readonly includeBucketInPrefix?: boolean;
@@ -26,7 +26,7 @@ export interface ObjectStoreSettings {
   readonly attempts?: number;
 }
 
-/** What an object is written with, in the words of S3; absent: what the bucket has as its default. */
+/** Settings with which an object is written, in the words of S3; the defaults of the bucket where absent. */
 export type WriteSettings = Pick<
   DestinationConfig,
   'serverSideEncryption' | 'kmsKeyId' | 'storageClass' | 'acl'

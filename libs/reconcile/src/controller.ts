@@ -31,7 +31,7 @@ export interface PassReport {
 /** Of the event loop, for passes one after another. */
 const LONGEST_TURN_MS = 10;
 
-/** What the loop tells people about the passes of an object. Errors of these are only logged. */
+/** Reports of the loop about the passes of an object. Errors of these are only logged. */
 export interface PassReports {
   /**
    * Called for every failed pass except conflicts and repeated terminal failures.

@@ -57,9 +57,9 @@ export class WorkQueue {
   readonly #dirty = new Set<string>();
   readonly #delayed = new Map<string, Delayed>();
   readonly #takers: ((key: string | undefined) => void)[] = [];
-  /** When a key failed last. */
+  /** Time of the last failure by key. */
   readonly #failedMs = new Map<string, number>();
-  /** When a key was handled last. */
+  /** Time at which any key was handled last. */
   #answeredMs = -Infinity;
   #isClosed = false;
 

@@ -113,7 +113,7 @@ export const FIELD_MANAGER = {
   listener: 'agentplane-listener',
   /** Of what a remote listener reports of its deployments. */
   reports: 'agentplane-reports',
-  /** Of the condition of passes that keep failing, whichever program runs them. */
+  /** Field manager of the condition of passes that keep failing, whichever program runs them. */
   failures: 'agentplane-failures',
   /** Of `replicas` of a Deployment between the listener and an autoscaler. */
   handover: 'agentplane-handover',

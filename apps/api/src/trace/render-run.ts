@@ -118,7 +118,7 @@ function s3Urls(attachments: AttachmentLinks): object {
   return Object.fromEntries([...attachments].map(([name, url]) => [`attachment.${name}`, url]));
 }
 
-/** Whether a run stands for the root of its trace because its parent was not received in the project. */
+/** Tells whether a run stands for the root of its trace because its parent was not received in the project. */
 export function isParentMissing({ isRoot, parentRunId }: StoredRun['row']): boolean {
   return isRoot && parentRunId !== undefined;
 }

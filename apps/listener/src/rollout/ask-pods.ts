@@ -30,7 +30,7 @@ function isRunning({ status }: Pod): boolean {
 /** For how long the pods of a revision that took over are asked whether they fare well. */
 const YOUNG_MS = 120_000;
 
-/** Whether a revision has not proven itself yet: on its way up, or serving for a short time. */
+/** Tells whether a revision is on its way up, or has served for a short time only. */
 export function isYoung({ status }: AgentRevision, now: Date): boolean {
   const [failed, active] = [CONDITION.failed, CONDITION.active].map((type) =>
     findCondition(status?.conditions, type),

@@ -144,7 +144,7 @@ interface Fall {
   readonly from: string;
   readonly to: string;
   readonly failure: RevisionFailure;
-  /** Whether the former revision has pods that are ready; else they are started first. */
+  /** True when the former revision has ready pods; they are started first otherwise. */
   readonly isReady: boolean;
 }
 
@@ -257,7 +257,7 @@ const LOOK_MS = 20_000;
 const SCALE_MS = 5_000;
 /** Nothing wakes the listener when what a pod waits for changes. */
 const ASK_MS = 3_000;
-/** How often pods of a revision are asked that took over a moment ago. */
+/** The interval at which pods of a revision that took over a moment ago are asked. */
 const YOUNG_MS = 2_000;
 
 /** How long the revision that serves may go on without a pod that is ready, at most. */

@@ -22,7 +22,7 @@ type WithConditions = KubeObject & {
   readonly status?: { readonly conditions?: readonly Condition[] };
 };
 
-/** Where people look for how the passes of a key fare. */
+/** The objects on which passes of a key are reported. */
 export interface PassSubject {
   readonly ref: ResourceRef;
   find(key: ObjectKey): readonly KubeObject[];
@@ -42,7 +42,7 @@ export function passSubject<T extends KubeObject>(
   };
 }
 
-/** By which failures are reported. */
+/** The means by which failures are reported. */
 export interface FailureReporting {
   readonly client: Pick<KubeClient, 'applyStatus'>;
   readonly events: Pick<EventRecorder, 'record'>;

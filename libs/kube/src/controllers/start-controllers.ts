@@ -11,7 +11,7 @@ import type { Source } from './source.js';
 /** A reconciler and where its keys come from. */
 export interface ControllerSpec extends Omit<ControllerOptions, 'clock' | 'log' | 'reports'> {
   readonly sources: readonly Source[];
-  /** Where failed passes are reported; absent: in the log alone. */
+  /** Reports failed passes; without it they are in the log alone. */
   readonly subject?: PassSubject;
 }
 
@@ -20,7 +20,7 @@ export interface StartControllersOptions {
   readonly controllers: readonly ControllerSpec[];
   readonly log: Log;
   readonly clock?: Clock;
-  /** By which passes that fail are reported on the subjects of their controllers. */
+  /** The means by which failing passes are reported on the subjects of their controllers. */
   readonly reporting?: FailureReporting;
   /** Work begins when it leads; absent: at once. Stopped, and its lease given back, after the last worker. */
   readonly leader?: LeaderElector;

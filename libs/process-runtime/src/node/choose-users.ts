@@ -61,7 +61,7 @@ export function chooseUsers(
   return new PodUsers(folder, podsFolder, usable, reservations(realpathSync(folder), reservedIn, log));
 }
 
-/** Where the machine's folder cannot be written, numbers are kept for this installation alone. */
+/** The reservations of this machine; of this installation alone where the machine's folder cannot be written. */
 function reservations(folder: string, reservedIn: string, log: Logger): ReservedUsers {
   try {
     return new ReservedUsers(folder, reservedIn);

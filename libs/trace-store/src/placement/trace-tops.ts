@@ -36,7 +36,7 @@ export function strangersOf(made: readonly MadeRun[]): readonly (readonly string
   ];
 }
 
-/** Those of these runs whose parents are not stored in their projects and traces. @param lists parameters, as `strangersOf` has them */
+/** Selects the given runs whose parents are not stored in their projects and traces. @param lists parameters, as `strangersOf` has them */
 export function orphansSql(lists: string): string {
   return `SELECT o.id, o.trace_id FROM unnest(${lists}) AS o(id, trace_id, parent, project_id)
     WHERE NOT EXISTS (SELECT FROM run_keys k
@@ -190,7 +190,7 @@ async function lockedRuns(
   );
 }
 
-/** Those of these runs whose parents are not stored in their projects. */
+/** Selects the given runs whose parents are not stored in their projects. */
 async function orphansOf(
   client: Connection,
   tenantId: string,

@@ -47,7 +47,7 @@ function keyOf({ projectId, traceId, id }: RunRow): string {
   return `${projectId} ${traceId} ${id}`;
 }
 
-/** Whether a run that is no root has no usage of its own. */
+/** Tells whether a run that is no root has no usage of its own. */
 function isWithoutOwn({ isRoot, runType, totalCost }: RunRow): boolean {
   return !isRoot && !isCall(runType) && (!isSummedCall(runType) || totalCost === undefined);
 }

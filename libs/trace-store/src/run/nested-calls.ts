@@ -24,10 +24,10 @@ const childrenOf = (o: string): string =>
 
 const CALLS = 'unnest($4::uuid[], $5::uuid[], $6::uuid[]) AS c(project_id, id, trace_id)';
 
-/** Those of these calls that have any child: few, so that it is no recursion yet. */
+/** Selects the given calls that have any child. They are few, and found without recursion. */
 const WITH_CHILDREN = `SELECT c.id, c.trace_id FROM ${CALLS} WHERE EXISTS ${childrenOf('c')}`;
 
-/** Those of these calls that another call is below. */
+/** Selects the given calls that have another call below them. */
 const ABOVE_CALLS = `SELECT c.id, c.trace_id FROM ${CALLS} WHERE EXISTS (
   WITH RECURSIVE below AS (
     ${childrenOf('c')}
@@ -36,7 +36,7 @@ const ABOVE_CALLS = `SELECT c.id, c.trace_id FROM ${CALLS} WHERE EXISTS (
   ) SELECT FROM below WHERE is_call
 )`;
 
-/** Those of these runs that are calls with a usage. */
+/** Selects the given runs that are calls with a usage. */
 const ARE_CALLS = `
 SELECT k.id, k.trace_id FROM (SELECT DISTINCT * FROM unnest($2::uuid[], $3::uuid[]) AS a(id, trace_id)) a
 JOIN run_keys k ON k.tenant_id = $1 AND k.id = a.id AND k.trace_id = a.trace_id

@@ -22,7 +22,7 @@ export function isCall(runType: string): boolean {
   return CALLS.includes(runType);
 }
 
-/** Whether a run is a call that states tokens or a cost. */
+/** Tells whether a run is a call that states tokens or a cost. */
 export function hasUsage({ runType, totalTokens, totalCost }: RunRow): boolean {
   return isCall(runType) && (totalTokens !== undefined || totalCost !== undefined);
 }

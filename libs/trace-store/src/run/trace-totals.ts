@@ -49,7 +49,7 @@ FROM unnest($2::uuid[], $3::uuid[], ${[...TOTALS, ...COUNTS]
 ORDER BY d.trace_id, d.project_id ${ADD}
 RETURNING project_id, trace_id, ARRAY[${COUNTS.map((name) => `t.${name}`).join(', ')}] AS counts`;
 
-/** How many calls of a trace state each of the totals, after a change. */
+/** Numbers of calls of a trace that state each of the totals, after a change. */
 interface CountsRow {
   readonly project_id: string;
   readonly trace_id: string;

@@ -24,7 +24,7 @@ function isSummed(search: RunSearch): boolean {
   return projectIds !== undefined && isPlain && (runType === undefined || isSummedType(runType));
 }
 
-/** Whether all runs that meet the search are roots. */
+/** Tells whether all runs that meet the search are roots. */
 function asksForRoots({ isRoot, filters }: RunSearch): boolean {
   const isOfRoots = (filter: Filter): boolean =>
     filter.kind === 'and'
