@@ -67,7 +67,7 @@ describe('the examples of the reference', () => {
     client = new KubeClient(await loadKubeConnection({ kubeconfigPath: kube.kubeconfigPath }), {
       fieldManager: 'docs',
     });
-    for (const name of readdirSync(join(ROOT, 'crds')))
+    for (const name of readdirSync(join(ROOT, 'crds')).filter((one) => one.endsWith('.yaml')))
       await client.create(
         CUSTOM_RESOURCE_DEFINITIONS,
         parse(readFileSync(join(ROOT, 'crds', name), 'utf8')) as CustomResourceDefinition,

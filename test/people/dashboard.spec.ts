@@ -23,7 +23,7 @@ describe('agentplane dashboard on a cluster', () => {
     const connection = await loadKubeConnection({ kubeconfigPath: kube.kubeconfigPath });
     const client = new KubeClient(connection, { fieldManager: 'test' });
     const folder = join(repository, 'crds');
-    for (const name of readdirSync(folder))
+    for (const name of readdirSync(folder).filter((one) => one.endsWith('.yaml')))
       await client.apply(CRDS, parse(readFileSync(join(folder, name), 'utf8')) as Untyped);
     await client.close();
   });

@@ -39,7 +39,7 @@ if (!python) process.stderr.write('SKIPPED: auth in Python: AGENTPLANE_TEST_PYTH
       '-P',
       String(server.child.pid),
       '-f',
-      `agent-server/python ${kind}$`,
+      `agent-server/python ${kind}( |$)`,
     ]);
     return Number(found.toString().trim());
   };

@@ -68,7 +68,7 @@ export class VolumeMountRequest {
   @Text({ maxLength: MAX_PATH })
   subPath?: string | null;
 
-  @Text({ maxLength: 64 })
+  @Choice(['None', 'HostToContainer', 'Bidirectional'])
   mountPropagation?: string | null;
 
   @Flag()

@@ -43,6 +43,8 @@ interface Counterpart {
   readonly renamed?: Readonly<Record<string, string>>;
   /** Fields of the wire that the resource does not have. */
   readonly wireOnly?: readonly string[];
+  /** The same of members inside of fields; dotted. */
+  readonly wireOnlyInside?: readonly string[];
   /** Fields of the resource that the wire does not have. */
   readonly resourceOnly?: readonly string[];
   /** Spellings of the wire that become one of the resource's choices. */
@@ -69,7 +71,9 @@ const COUNTERPARTS: readonly Counterpart[] = [
     kind: 'BulkExportDestination',
     path: [],
     renamed: { destination_type: 'type' },
+    // the settings of an object are members of their own in the resource
     wireOnly: ['credentials'],
+    wireOnlyInside: ['config.s3_additional_kwargs'],
     resourceOnly: ['credentialsSecretRef'],
   },
   {
@@ -116,11 +120,13 @@ function boundsOf(schema: Schema): Readonly<Record<string, unknown>> {
 class Comparison {
   readonly differences: string[] = [];
   fields = 0;
+  readonly #left = new Set<string>();
 
   constructor(readonly schemas: Readonly<Record<string, Schema>>) {}
 
   shape(counterpart: Counterpart, resource: Schema): void {
     const { shape, renamed = {}, wireOnly = [], resourceOnly = [], spellings = {} } = counterpart;
+    for (const path of counterpart.wireOnlyInside ?? []) this.#left.add(`${shape}.${path}`);
     const fields = Object.entries(this.#resolve(this.schemas[shape] ?? {}).properties ?? {});
     const met = new Set(resourceOnly);
     for (const [name, wire] of fields.filter(([field]) => !wireOnly.includes(field))) {
@@ -156,10 +162,11 @@ class Comparison {
   #inside(at: string, wire: Schema, kept: Schema): void {
     if (wire.items) this.field(`${at}[]`, wire.items, kept.items);
     if (typeof wire.additionalProperties === 'object')
-      this.field(`${at}{}`, wire.additionalProperties, asSchema(kept.additionalProperties));
+      this.field(`${at}{}`, wire.additionalProperties, ofValues(kept.additionalProperties));
     if (!wire.properties) return;
     for (const [name, member] of Object.entries(wire.properties))
-      this.field(`${at}.${name}`, member, kept.properties?.[camelCase(name)]);
+      if (!this.#left.has(`${at}.${name}`))
+        this.field(`${at}.${name}`, member, kept.properties?.[camelCase(name)]);
     this.#unmet(at, kept, new Set(Object.keys(wire.properties).map(camelCase)));
   }
 
@@ -181,8 +188,9 @@ function below(schema: Schema | undefined, path: readonly string[]): Schema | un
   return path.reduce<Schema | undefined>((found, name) => found?.properties?.[name], schema);
 }
 
-function asSchema(value: Schema | boolean | undefined): Schema | undefined {
-  return typeof value === 'object' ? value : undefined;
+/** The values of a map. The resource judges their pattern, and names the member in its words. */
+function ofValues(values: Schema | boolean | undefined): Schema | undefined {
+  return typeof values === 'object' ? { ...values, pattern: undefined } : undefined;
 }
 
 function shown(value: unknown): string {
