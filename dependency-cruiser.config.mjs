@@ -1,5 +1,5 @@
 // The layers of the architecture: imports go down only, apps never import one another, no cycles.
-const layer0 = ['errors', 'time', 'json', 'turns', 'url', 'resources', 'filter-language'];
+const layer0 = ['errors', 'time', 'admission', 'json', 'url', 'resources', 'filter-language'];
 const layer1 = ['otlp', 'manifests', 'graph-configuration', 'reconcile', 'export-plan', 'kube-semantics'];
 const pure = [...layer0, ...layer1];
 const adaptersOrHigher = `^libs/(?!(${pure.join('|')})/)`;

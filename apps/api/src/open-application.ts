@@ -6,8 +6,8 @@ import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { SchedulerRegistry } from '@nestjs/schedule';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { Admission } from '#lib/admission';
 import {
-  BufferBudget,
   guardServer,
   GUARDED_SERVER,
   limitServer,
@@ -95,7 +95,11 @@ export async function openApplication(
   auditRequests(server, parts.audit);
   registerBodyParsers(server, {
     maxRawBytes: config.maxBodyBytes,
-    budget: new BufferBudget(config.maxBufferedBytes * SHARE_OF_BODIES, BUSY),
+    budget: new Admission({
+      capacity: config.maxBufferedBytes * SHARE_OF_BODIES,
+      halves: true,
+      refusal: BUSY,
+    }),
     ownerOf,
   });
   countAnswers(server, { budget: application.get(AnswerBudget, { strict: false }), ownerOf });

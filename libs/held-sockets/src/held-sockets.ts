@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn, type StdioOptions } from 'node:child_process';
 import type { Stream } from 'node:stream';
-import { WaitingTurns } from '#lib/turns';
+import { Admission } from '#lib/admission';
 import type { ListenAddress } from './claim-address.js';
 import { listenAndDeposit } from './listen-and-deposit.js';
 import { HELD_SOCKETS, parseSocketMessage } from './socket-message.js';
@@ -36,8 +36,7 @@ export interface Holder {
  */
 export class HeldSockets {
   readonly #handles = new Map<number, Handle>();
-  readonly #turns = new WaitingTurns<number | undefined>();
-  #isHolding = false;
+  readonly #admission = new Admission<number>({ capacity: 1 });
 
   /**
    * Listens on these addresses, by a process of its own for those that are not held. One runs at a time: hundreds of
@@ -51,18 +50,7 @@ export class HeldSockets {
   ): Promise<ReadonlyMap<number, string>> {
     left?.throwIfAborted();
     if (addresses.every(({ port }) => this.#handles.has(port))) return new Map();
-    if (this.#isHolding) await this.#turns.wait(owner, left);
-    this.#isHolding = true;
-    try {
-      return await this.#holdMissing(addresses);
-    } finally {
-      this.#next();
-    }
-  }
-
-  #next(): void {
-    for (const owner of this.#turns.owners()) if (this.#turns.begin(owner)) return;
-    this.#isHolding = false;
+    return this.#admission.run(owner, () => this.#holdMissing(addresses), { signal: left });
   }
 
   async #holdMissing(addresses: readonly ListenAddress[]): Promise<ReadonlyMap<number, string>> {

@@ -5,7 +5,6 @@ export { takenBy } from './answer-watch.js';
 export { answerBrokenRequests } from './broken-requests.js';
 export { boundConnections } from './bound-connections.js';
 export { boundInterim } from './bound-interim.js';
-export { BufferBudget, type BufferAccount } from './buffer-budget.js';
 export { closeServer } from './close-server.js';
 export { ConnectionRoom, type RoomReport } from './connection-room.js';
 export { cutSocket } from './cut-socket.js';

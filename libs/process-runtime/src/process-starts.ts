@@ -1,5 +1,5 @@
+import { Admission } from '#lib/admission';
 import type { Clock } from '#lib/time';
-import { WaitingTurns } from '#lib/turns';
 
 /** A process that was stopped during a start took no longer for it. */
 const MAX_REST_MS = 1_000;
@@ -12,8 +12,7 @@ const MAX_REST_MS = 1_000;
 export class ProcessStarts {
   readonly #clock: Clock;
   readonly #restRatio: number;
-  readonly #turns = new WaitingTurns<number | undefined>();
-  #isBusy = false;
+  readonly #admission = new Admission<number>({ capacity: 1 });
 
   /** @param restRatio how many times as long as a start took nothing else is started */
   constructor(clock: Clock, restRatio: number) {
@@ -28,19 +27,13 @@ export class ProcessStarts {
    */
   async start<T>(uid: number | undefined, step: () => T, left?: AbortSignal): Promise<T> {
     left?.throwIfAborted();
-    if (this.#isBusy) await this.#turns.wait(uid, left);
-    this.#isBusy = true;
+    const place = this.#admission.tryEnter(uid) ?? (await this.#admission.enter(uid, { signal: left }));
     const beganMs = this.#clock.monotonicMs();
     try {
       return step();
     } finally {
       const restMs = (this.#clock.monotonicMs() - beganMs) * this.#restRatio;
-      this.#clock.after(Math.min(restMs, MAX_REST_MS), () => this.#next());
+      this.#clock.after(Math.min(restMs, MAX_REST_MS), place.release);
     }
-  }
-
-  #next(): void {
-    for (const uid of this.#turns.owners()) if (this.#turns.begin(uid)) return;
-    this.#isBusy = false;
   }
 }

@@ -83,5 +83,4 @@ export type { RunChildren, StoredRun } from './run/stored-run.js';
 export type { RunStatistics } from './summary/run-statistics.js';
 export type { Thread, ThreadCursor } from './thread/thread.js';
 export type { TraceStore } from './trace-store.js';
-export { TenantTurns } from './tenant-turns.js';
 export type { TenantUse, Use } from './tenant-use.js';

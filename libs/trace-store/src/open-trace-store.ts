@@ -1,35 +1,42 @@
+import { Admission } from '#lib/admission';
 import { migrate, openPool, type Pool } from '#lib/postgres';
 import { metrics } from '#lib/telemetry';
 import { AttachmentTable } from './attachment/attachment-table.js';
 import { tidyAttachments } from './attachment/tidy-attachments.js';
 import { ApiKeyTable } from './key/api-key-table.js';
 import { ControlTables } from './control/control-tables.js';
-import { datasetsInTurns } from './datasets-in-turns.js';
+import { DatasetTable } from './dataset/dataset-table.js';
+import { DatasetVersionTable } from './dataset/dataset-version-table.js';
+import { ExampleTable } from './dataset/example-table.js';
+import { VersionWriter } from './dataset/write-version.js';
+import type { Erasures } from './erasure/erasure.js';
+import { countLate } from './export/count-late.js';
+import { countRows } from './export/count-rows.js';
+import { FeedbackConfigTable } from './feedback/feedback-config-table.js';
+import { FeedbackTable } from './feedback/feedback-table.js';
+import { FeedbackTokenTable } from './feedback/feedback-token-table.js';
+import { observedIngest } from './ingestion/observe-ingestion.js';
+import type { IngestProblems } from './problem/ingest-problems.js';
+import { RefusalLine } from './problem/refusal-line.js';
+import { readRun } from './query/find-run.js';
+import { searchRuns } from './query/search-runs.js';
+import { PriceApplicationTable } from './repricing/price-application-table.js';
+import { readRetention, setRetention } from './retention/retention-table.js';
+import type { Retention } from './retention/retention.js';
+import { upgradeTrace } from './retention/upgrade-trace.js';
+import type { Statistics } from './summary/run-statistics.js';
+import { statisticsOfProjects, statisticsOfRuns } from './summary/read-statistics.js';
+import { readThreads } from './thread/read-threads.js';
+import type { Threads } from './thread/thread.js';
 import { sessionName } from './session-name.js';
 import { removeMarkedDatasets } from './dataset/remove-dataset.js';
 import { tidyFeedback } from './feedback/tidy-feedback.js';
 import { DayPartitions } from './ingestion/day-partitions.js';
-import { archiveInTurns } from './export/archive-in-turns.js';
 import { ExportArchiveTable } from './export/export-archive-table.js';
 import { ExportProgressTable } from './export/export-progress-table.js';
 import { Ingestion } from './ingestion/ingestion.js';
 import { allMigrations } from './migrations/all-migrations.js';
-import {
-  attachmentsInTurns,
-  erasuresInTurns,
-  feedbackInTurns,
-  keysInTurns,
-  observedIngestion,
-  priceApplicationsInTurns,
-  pricesInTurns,
-  problemsInTurns,
-  projectsInTurns,
-  queriesInTurns,
-  sharesInTurns,
-  statisticsInTurns,
-  retentionInTurns,
-  runsInTurns,
-} from './in-turns.js';
+import { AT_ONCE, inTurns, type InTurns, queriesInTurns, readsOfRequests } from './in-turns.js';
 import { loadControlSchema } from './control-schema.js';
 import { PostgresPayloadStore } from './run/payload-store.js';
 import { readOpenDatabases } from './open-databases.js';
@@ -50,13 +57,15 @@ import { foldStatistics } from './statistics/fold-statistics.js';
 import { Folding } from './statistics/folding.js';
 import { ProjectTiers } from './retention/project-tiers.js';
 import { RevisionArchiveTable } from './revision/revision-archive-table.js';
-import { revisionsInTurns } from './revision/revisions-in-turns.js';
 import { Removals } from './removal/removals.js';
-import { type InTurns, readsOfRequests, TenantTurns } from './tenant-turns.js';
 import type { TraceStore, TraceStoreOptions } from './trace-store.js';
 import { countWaiting, erasureLock, WAITING_ROOM } from './ingestion/waiting-patches.js';
 
 const DEFAULT_POOL_SIZE = 8;
+
+/** Owners of reads whose tenant is known only afterwards. */
+const LINKS = 'links';
+const STRANGERS = 'strangers';
 
 /** For the check of keys alone: every request waits for it, and it waits for nothing that a tenant does. */
 const KEY_CONNECTIONS = 2;
@@ -72,7 +81,17 @@ export function openTraceStore(options: TraceStoreOptions): TraceStore {
   const keyPool = openPool({ ...connections, maxConnections: KEY_CONNECTIONS });
   const control = new ControlTables(pool, loadControlSchema);
   const payloads = new PostgresPayloadStore();
-  const projects = new ProjectTable(control, pool, options.maxProjects);
+  const projects = new ProjectTable(control, pool, {
+    max: options.maxProjects,
+    observer: {
+      // its old name may be free for another now
+      changed() {
+        directory.forget();
+        tiers.forget();
+      },
+      deleted: () => removals.begin(),
+    },
+  });
   const directory = new ProjectDirectory(projects, clock);
   const remover = new RunRemover(pool, payloads);
   const tiers = new ProjectTiers(clock);
@@ -92,7 +111,7 @@ export function openTraceStore(options: TraceStoreOptions): TraceStore {
   const problems = new IngestProblemTable({ pool, projects, log, clock });
 
   // one connection is left for what is no tenant's: tidying, the time
-  const turns = new TenantTurns(Math.max(2, poolSize - 1));
+  const turns = new Admission({ capacity: Math.max(2, poolSize - 1), halves: true });
   const reads = readsOfRequests(turns);
   const removals = new Removals({ pool, remover, log, clock });
 
@@ -104,28 +123,45 @@ export function openTraceStore(options: TraceStoreOptions): TraceStore {
   return {
     migrate: () => migrate(pool, { migrations: allMigrations(control), lock: MIGRATION_LOCK, log, clock }),
     ingest: observedIngestion(ingestion, problems, turns),
-    ingestProblems: problemsInTurns(problems, turns),
-    ...feedbackInTurns(pool, turns, erasureLock),
-    // its old name may be free for another now
-    projects: projectsInTurns(projects, turns, {
-      changed() {
-        directory.forget();
-        tiers.forget();
+    ingestProblems: collectedProblems(problems, turns),
+    ...feedback(pool, turns),
+    projects: inTurns(projects, turns),
+    runs: inTurns<TraceStore['runs']>(
+      {
+        get: (tenantId, id, given) => readRun(pool, payloads, { tenantId, id, ...given }),
+        search: (tenantId, search, page) => searchRuns(pool, payloads, { tenantId, search, page }),
       },
-      deleted: () => removals.begin(),
+      reads,
+    ),
+    ...summaries(pool, reads),
+    erasures: inTurns<Erasures>(removals.eraser, turns),
+    attachments: inTurns(new AttachmentTable(pool, options.maxAttachmentBytes), turns, {
+      takeUnused: AT_ONCE,
+      forget: AT_ONCE,
     }),
-    runs: runsInTurns(pool, payloads, reads),
-    ...statisticsInTurns(pool, reads),
-    erasures: erasuresInTurns(removals.eraser, turns),
-    attachments: attachmentsInTurns(new AttachmentTable(pool, options.maxAttachmentBytes), turns),
-    ...datasetsInTurns(pool, turns, options),
-    shares: sharesInTurns(new ShareTable(pool), turns),
-    retention: retentionInTurns(pool, turns, () => tiers.forget()),
-    prices: pricesInTurns(new PriceTable(pool, (tenantId) => pricing.forget(tenantId)), turns),
-    priceApplications: priceApplicationsInTurns(pool, turns, () => repricing.begin()),
-    apiKeys: keysInTurns(new ApiKeyTable(control, keyPool, options.maxApiKeys), turns),
+    ...datasets(pool, turns, options),
+    shares: inTurns(new ShareTable(pool), turns, { open: LINKS }),
+    retention: inTurns<Retention>(
+      {
+        async set(tenantId, settings) {
+          await setRetention(pool, tenantId, settings);
+          tiers.forget();
+        },
+        boundsOf: (tenantId) => readRetention(pool, tenantId),
+        upgrade: (tenantId, traceId) => upgradeTrace(pool, tenantId, traceId),
+      },
+      turns,
+    ),
+    prices: inTurns(new PriceTable(pool, (tenantId) => pricing.forget(tenantId)), turns),
+    priceApplications: inTurns(new PriceApplicationTable(pool, () => repricing.begin()), turns),
+    // every request waits for the check of its key, which has connections of its own
+    apiKeys: inTurns(new ApiKeyTable(control, keyPool, options.maxApiKeys), turns, {
+      verify: AT_ONCE,
+      verifyProof: AT_ONCE,
+    }),
     exportProgress: new ExportProgressTable(queriesInTurns(pool, reads)),
-    ...archives(pool, turns),
+    exportArchive: inTurns(new ExportArchiveTable(pool), turns),
+    revisionArchive: inTurns(new RevisionArchiveTable(pool), turns),
     exportSource: new PostgresExportSource(pool, payloads),
     async tidy() {
       await eachStep([
@@ -153,10 +189,71 @@ export function openTraceStore(options: TraceStoreOptions): TraceStore {
   };
 }
 
-function archives(pool: Pool, turns: TenantTurns): Pick<TraceStore, 'exportArchive' | 'revisionArchive'> {
+/** Batches wait for their turns themselves, some together; the problems of a batch are recorded in another turn. */
+function observedIngestion(
+  ingestion: Ingestion,
+  problems: IngestProblemTable,
+  turns: InTurns,
+): TraceStore['ingest'] {
+  return (tenantId, batch, onlyProject) =>
+    observedIngest(batch, async () => {
+      const result = await ingestion.ingest(tenantId, batch, onlyProject);
+      const { events } = result;
+      if (events.length > 0) await turns.run(tenantId, () => problems.record(tenantId, events, onlyProject));
+      return result;
+    });
+}
+
+/** Refusals are collected while earlier ones wait for their turn. */
+function collectedProblems(problems: IngestProblemTable, turns: InTurns): IngestProblems {
+  const line = new RefusalLine((tenantId, ...given) =>
+    turns.run(tenantId, () => problems.refuseAll(tenantId, ...given)),
+  );
   return {
-    exportArchive: archiveInTurns(new ExportArchiveTable(pool), turns),
-    revisionArchive: revisionsInTurns(new RevisionArchiveTable(pool), turns),
+    refuse: (tenantId, why, own) => line.add(tenantId, why, own),
+    list: (tenantId, options) => turns.run(tenantId, () => problems.list(tenantId, options)),
+  };
+}
+
+function feedback(
+  pool: Pool,
+  turns: InTurns,
+): Pick<TraceStore, 'feedback' | 'feedbackTokens' | 'feedbackConfigs'> {
+  return {
+    feedback: inTurns(new FeedbackTable(pool, erasureLock), turns),
+    // the signature is checked without the database, but for the first time
+    feedbackTokens: inTurns(new FeedbackTokenTable(pool), turns, { isSigned: AT_ONCE, find: STRANGERS }),
+    feedbackConfigs: inTurns(new FeedbackConfigTable(pool), turns),
+  };
+}
+
+function datasets(
+  pool: Pool,
+  turns: InTurns,
+  { maxDatasets, maxDatasetBytes }: TraceStoreOptions,
+): Pick<TraceStore, 'datasets' | 'datasetVersions' | 'examples'> {
+  const writer = new VersionWriter(pool, maxDatasetBytes);
+  return {
+    datasets: inTurns(new DatasetTable(pool, maxDatasets), turns),
+    datasetVersions: inTurns(new DatasetVersionTable(pool, writer), turns),
+    examples: inTurns(new ExampleTable(pool, writer), turns),
+  };
+}
+
+function summaries(pool: Pool, reads: InTurns): Pick<TraceStore, 'statistics' | 'exportCounts' | 'threads'> {
+  return {
+    statistics: inTurns<Statistics>(
+      {
+        ofRuns: (tenantId, search) => statisticsOfRuns(pool, tenantId, search),
+        ofProjects: (tenantId, ...given) => statisticsOfProjects(pool, tenantId, ...given),
+      },
+      reads,
+    ),
+    exportCounts: {
+      count: (window) => reads.run(window.tenantId, () => countRows(pool, window)),
+      countLate: (windows) => reads.run(windows[0]?.tenantId ?? '', () => countLate(pool, windows)),
+    },
+    threads: inTurns<Threads>({ list: (tenantId, ...given) => readThreads(pool, tenantId, ...given) }, reads),
   };
 }
 

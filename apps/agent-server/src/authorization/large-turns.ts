@@ -1,17 +1,15 @@
+import { Admission } from '#lib/admission';
 import type { Clock } from '#lib/time';
-import { WaitingTurns } from '#lib/turns';
 
-/** One that takes longer waits for something else, and holds up nobody. */
+/** A question that takes longer waits for something else, and passes its turn on. */
 const TURN_MS = 2_000;
 
 /**
  * Lets large questions to one process go one after another: each is held as several texts there, and computes in the one
- * loop that judges the requests of everybody. Small ones go between them. Callers are served in turn, so that one who
- * sends many holds others up by one at a time.
+ * loop that judges the requests of everybody. Small ones go between them; callers are served round-robin.
  */
 export class LargeTurns {
-  readonly #waiting = new WaitingTurns<string>();
-  #isTaken = false;
+  readonly #admission = new Admission({ capacity: 1 });
 
   constructor(private readonly clock: Clock) {}
 
@@ -20,27 +18,16 @@ export class LargeTurns {
    * @throws the reason of the signal when it was aborted before its turn
    */
   async perform<T>(caller: string, ask: () => Promise<T>, signal: AbortSignal): Promise<T> {
-    if (this.#isTaken) await this.#waiting.wait(caller, signal);
-    this.#isTaken = true;
-    let hasTurn = true;
-    const pass = (): void => {
-      if (hasTurn) this.#next();
-      hasTurn = false;
-    };
-    const cancel = this.clock.after(TURN_MS, pass);
-    signal.addEventListener('abort', pass, { once: true });
+    const place = await this.#admission.enter(caller, { signal });
+    const cancel = this.clock.after(TURN_MS, place.release);
+    signal.addEventListener('abort', place.release, { once: true });
     try {
       signal.throwIfAborted();
       return await ask();
     } finally {
       cancel();
-      pass();
+      place.release();
     }
-  }
-
-  #next(): void {
-    const [caller] = this.#waiting.owners();
-    this.#isTaken = caller !== undefined && this.#waiting.begin(caller);
   }
 }
 

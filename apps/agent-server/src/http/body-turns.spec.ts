@@ -3,7 +3,7 @@ import { FakeClock } from '#lib/testing';
 import { BodyTurns, type BodyTurn } from './body-turns.js';
 
 const MIB = 2 ** 20;
-const NEVER = new Promise<void>(() => undefined);
+const NEVER = new AbortController().signal;
 
 let clock: FakeClock;
 let turns: BodyTurns;
@@ -18,9 +18,9 @@ beforeEach(() => {
 function enter(
   name: string,
   length: number | undefined,
-  { caller = 'alice', left = NEVER } = {},
+  { caller = 'alice', gone = NEVER } = {},
 ): Promise<BodyTurn | undefined> {
-  const turn = turns.enter({ caller, length }, left);
+  const turn = turns.enter({ caller, length }, gone);
   void turn.then(
     () => begun.push(name),
     () => undefined,
@@ -68,10 +68,10 @@ describe('BodyTurns', () => {
 
   it('passes over a body whose client has gone', async () => {
     const [first] = await Promise.all([enter('first', 4 * MIB), enter('second', 4 * MIB)]);
-    const { promise: left, resolve: leave } = Promise.withResolvers<void>();
-    const gone = enter('gone', 4 * MIB, { left });
+    const left = new AbortController();
+    const gone = enter('gone', 4 * MIB, { gone: left.signal });
     void enter('next', 4 * MIB);
-    leave();
+    left.abort();
     expect(await gone).toBeUndefined();
     first?.leave();
     await setImmediate();

@@ -1,8 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { Admission, type Place } from '#lib/admission';
 import { PublicError } from '#lib/errors';
-import { BufferBudget } from '#lib/http';
 import type { Clock } from '#lib/time';
-import { WaitingLines } from '#lib/turns';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -57,11 +56,6 @@ export interface BodyTurn {
   leave(): void;
 }
 
-interface Waiting {
-  readonly bytes: number;
-  readonly begin: () => void;
-}
-
 /**
  * Lets large bodies in one after another, as many at a time as the limit holds: hundreds that came at once would all be
  * parsed before the first is stored, and what was not read yet waits with its client. Callers take turns, so that nobody
@@ -69,54 +63,47 @@ interface Waiting {
  * wait for a thread or a place, keep their parsed bodies: what these hold is bounded as well.
  */
 export class BodyTurns {
-  readonly #waiting = new WaitingLines<string | undefined, Waiting>();
-  #taken = 0;
+  readonly #turns: Admission;
   /** Bytes of bodies without a turn that requests hold, by caller. */
   readonly #kept = new Map<string | undefined, number>();
-  readonly #small: BufferBudget;
+  readonly #small: Admission;
 
   constructor(
     private readonly maxBytes: number,
     private readonly clock: Clock,
   ) {
-    this.#small = new BufferBudget(
-      MAX_SMALL * maxBytes,
-      'Too many requests wait with their bodies; retry when some have ended',
-    );
+    this.#turns = new Admission({ capacity: maxBytes });
+    this.#small = new Admission({
+      capacity: MAX_SMALL * maxBytes,
+      halves: true,
+      refusal: 'Too many requests wait with their bodies; retry when some have ended',
+    });
   }
 
   /** Bytes whose turn it is. */
   get taken(): number {
-    return this.#taken;
+    return this.#turns.held;
   }
 
   /**
    * Waits for the turn of a body.
-   * @param left resolves when its client has gone
+   * @param gone aborted when its client has gone
    * @throws PublicError `too_many`, `unavailable` when requests without a turn hold too much
    */
-  async enter({ caller, length }: Announced, left: Promise<void>): Promise<BodyTurn | undefined> {
+  async enter({ caller, length }: Announced, gone: AbortSignal): Promise<BodyTurn | undefined> {
     const bytes = Math.min(length ?? MOST_OF_ONE_BYTES, MOST_OF_ONE_BYTES);
     if (bytes <= SMALL_BYTES) return undefined;
     this.#requireMemory(caller, bytes);
-    if (!this.#waiting.isEmpty || !this.#hasRoomFor(bytes)) {
-      const { promise, resolve } = Promise.withResolvers<void>();
-      const waiting = { bytes, begin: resolve };
-      this.#waiting.join(caller, waiting);
-      await Promise.race([promise, left]);
-      // its client has gone: what reads the body finds that
-      if (this.#waiting.leave(caller, waiting)) return undefined;
-      try {
-        this.#requireMemory(caller, bytes);
-      } catch (error) {
-        this.#taken -= bytes;
-        this.#next();
-        throw error;
-      }
-      return this.#begun(caller, bytes);
+    // the client may have gone: whatever reads the body finds that
+    const place = await this.#turns.enter(caller, { units: bytes, signal: gone }).catch(() => undefined);
+    if (!place) return undefined;
+    try {
+      this.#requireMemory(caller, bytes);
+    } catch (error) {
+      place.release();
+      throw error;
     }
-    this.#taken += bytes;
-    return this.#begun(caller, bytes);
+    return this.#begun(caller, place);
   }
 
   /**
@@ -158,13 +145,7 @@ export class BodyTurns {
     else this.#kept.delete(caller);
   }
 
-  /** Alone, a body of any size has room. */
-  #hasRoomFor(bytes: number): boolean {
-    return this.#taken === 0 || this.#taken + bytes <= this.maxBytes;
-  }
-
-  #begun(caller: string | undefined, bytes: number): BodyTurn {
-    let held = bytes;
+  #begun(caller: string | undefined, place: Place): BodyTurn {
     let body = 0;
     let kept = 0;
     let hasTurn = true;
@@ -173,8 +154,7 @@ export class BodyTurns {
       cancel();
       if (!hasTurn) return;
       hasTurn = false;
-      this.#taken -= held;
-      this.#next();
+      place.release();
     };
     /** The request goes on without its turn. */
     const goOn = (): void => {
@@ -201,23 +181,10 @@ export class BodyTurns {
       body = Math.max(length, Math.min(this.maxBytes, weightOf({ length, values })));
       if (!hasTurn) return goOn();
       cancel();
-      const tooMany = Math.max(0, held - length);
-      held -= tooMany;
-      this.#taken -= tooMany;
-      if (tooMany > 0) this.#next();
+      place.keep(length);
       cancel = this.clock.after(WORK_MS, goOn);
     };
     return { arrived, abandon, leave };
-  }
-
-  #next(): void {
-    // who is put back in line is met again
-    for (const [caller, first] of this.#waiting.firsts()) {
-      if (!this.#hasRoomFor(first.bytes)) return;
-      this.#waiting.serve(caller);
-      this.#taken += first.bytes;
-      first.begin();
-    }
   }
 }
 
@@ -250,12 +217,11 @@ async function takeTurn(
   reply: FastifyReply,
 ): Promise<void> {
   const { raw: response } = reply;
-  const left = Promise.withResolvers<void>();
-  response.once('close', left.resolve);
+  const gone = new AbortController();
+  const leave = (): void => gone.abort();
+  response.once('close', leave);
   const announcement = { caller: request.caller?.identity, length: announced };
-  const turn = await turns
-    .enter(announcement, left.promise)
-    .finally(() => response.off('close', left.resolve));
+  const turn = await turns.enter(announcement, gone.signal).finally(() => response.off('close', leave));
   if (!turn) return;
   request.bodyTurn = turn;
   if (response.closed) turn.leave();

@@ -1,9 +1,9 @@
 import type { Readable } from 'node:stream';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import { Admission } from '#lib/admission';
 import { errorText, HTTP_STATUS, PublicError } from '#lib/errors';
 import {
   bodyTooLarge,
-  BufferBudget,
   guardServer,
   GUARDED_SERVER,
   limitServer,
@@ -192,7 +192,11 @@ function answerErrors(app: FastifyInstance, log: Logger): void {
 function parseBodies(app: FastifyInstance, clock: Clock): void {
   const turns = new BodyTurns(MAX_BODIES_AT_WORK_BYTES, clock);
   takeTurns(app, turns);
-  const room = new BufferBudget(MAX_ARRIVING_BYTES, 'Too many large requests arrive at once; try again');
+  const room = new Admission({
+    capacity: MAX_ARRIVING_BYTES,
+    halves: true,
+    refusal: 'Too many large requests arrive at once; try again',
+  });
   app.removeContentTypeParser('text/plain'); // its bodies would be in no account
   app.addContentTypeParser('application/json', async (request: FastifyRequest, body: Readable) => {
     if (Number(request.headers['content-length'] ?? 0) > MAX_BODY_BYTES) throw TOO_LARGE;

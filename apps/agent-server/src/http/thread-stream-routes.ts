@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { BufferBudget } from '#lib/http';
+import { Admission } from '#lib/admission';
 import type { Logger } from '#lib/telemetry';
 import type { Scope } from '../store/scope.js';
 import { parseBody } from '../run/request-shapes.js';
@@ -40,7 +40,11 @@ export class ThreadStreamRoutes {
   readonly #commands: ThreadCommands;
   readonly #open = new Set<ServerResponse>();
   readonly #sockets = new Set<ThreadSocket>();
-  readonly #room = new BufferBudget(MAX_ARRIVING_BYTES, 'Too many large messages arrive at once; try again');
+  readonly #room = new Admission({
+    capacity: MAX_ARRIVING_BYTES,
+    halves: true,
+    refusal: 'Too many large messages arrive at once; try again',
+  });
 
   constructor(private readonly parts: ThreadStreamParts) {
     this.#commands = new ThreadCommands(parts);

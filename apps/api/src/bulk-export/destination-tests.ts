@@ -1,4 +1,4 @@
-import { BufferBudget } from '#lib/http';
+import { Admission } from '#lib/admission';
 import type { DestinationCheck, ObjectStoreSettings } from '#lib/object-store';
 
 /**
@@ -24,7 +24,7 @@ const testInEarnest: PerformTest = async (...given) => {
 /** Tries destinations out, a share of all tests for each workspace. */
 export class DestinationTests {
   /** Counts tests as it does bytes: one workspace alone has half of them. */
-  readonly #budget = new BufferBudget(MAX_TESTS, BUSY);
+  readonly #budget = new Admission({ capacity: MAX_TESTS, halves: true, refusal: BUSY });
 
   constructor(private readonly perform: PerformTest = testInEarnest) {}
 

@@ -1,11 +1,15 @@
 import type { FastifyReply } from 'fastify';
+import { Admission, type Place } from '#lib/admission';
 import { PublicError } from '#lib/errors';
-import { BufferBudget, type BufferAccount } from '#lib/http';
 
 /** What answers hold until their callers have read them. */
-export class AnswerBudget extends BufferBudget {
+export class AnswerBudget extends Admission {
   constructor(maxBytes: number) {
-    super(maxBytes, 'Reading failed: too much is read at once; finish reading earlier answers, or try again');
+    super({
+      capacity: maxBytes,
+      halves: true,
+      refusal: 'Reading failed: too much is read at once; finish reading earlier answers, or try again',
+    });
   }
 
   /**
@@ -15,7 +19,7 @@ export class AnswerBudget extends BufferBudget {
   async send(
     reply: FastifyReply,
     tenantId: string,
-    produce: (account: BufferAccount) => Promise<unknown>,
+    produce: (account: Place) => Promise<unknown>,
   ): Promise<void> {
     const account = this.open(tenantId);
     const { raw } = reply;

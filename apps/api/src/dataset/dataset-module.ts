@@ -1,5 +1,5 @@
 import { Module } from '@nestjs/common';
-import type { BufferBudget } from '#lib/http';
+import type { Admission } from '#lib/admission';
 import type { TraceStore } from '#lib/trace-store';
 import { AttachmentKeeper } from '../attachment/attachment-keeper.js';
 import { AttachmentModule } from '../attachment/attachment-module.js';
@@ -50,7 +50,7 @@ import { ExperimentRuns } from './experiment-runs.js';
       inject: [TRACE_STORE, TRACE_BODIES, API_CONFIG, AttachmentKeeper],
       useFactory: (
         store: TraceStore,
-        budget: BufferBudget,
+        budget: Admission,
         { maxBodyBytes }: Pick<ApiConfig, 'maxBodyBytes'>,
         keeper: AttachmentKeeper,
       ) => new ExampleUploads(store, budget, maxBodyBytes, keeper),

@@ -1,5 +1,5 @@
+import type { Place } from '#lib/admission';
 import { PublicError } from '#lib/errors';
-import type { BufferAccount } from '#lib/http';
 import type { ExampleRow, ExampleSearch, TraceStore } from '#lib/trace-store';
 import type { AttachmentUrls } from '../attachment/attachment-urls.js';
 import { invalid } from '../wire/request-pipe.js';
@@ -21,7 +21,7 @@ export interface ExampleReader {
   readonly caller: { readonly tenantId: string };
   /** What the caller asked, as of `askedOrigin`: URLs of attachments lead there unless the settings say otherwise. */
   readonly origin: string;
-  readonly account: BufferAccount;
+  readonly account: Place;
 }
 
 /** Examples of a tenant, as requests ask for them. */

@@ -1,6 +1,6 @@
+import type { Admission } from '#lib/admission';
 import type { Caller } from '#lib/auth';
 import { PublicError, type FieldProblem } from '#lib/errors';
-import type { BufferBudget } from '#lib/http';
 import { inTurns, type JsonWalk } from '#lib/json';
 import { isUuid } from '#lib/resources';
 import { parseExample, type ExampleWrite, type SentExample, type TraceStore } from '#lib/trace-store';
@@ -38,7 +38,7 @@ export interface UploadedExamples {
 export class ExampleUploads {
   constructor(
     private readonly store: Pick<TraceStore, 'examples'>,
-    private readonly budget: BufferBudget,
+    private readonly budget: Admission,
     private readonly maxBodyBytes: number,
     private readonly keeper: Pick<AttachmentKeeper, 'keep'>,
   ) {}

@@ -1,6 +1,6 @@
+import type { Place } from '#lib/admission';
 import type { Caller } from '#lib/auth';
 import { PublicError } from '#lib/errors';
-import type { BufferAccount } from '#lib/http';
 import { isJsonObject, parseJson } from '#lib/json';
 import { parseInstant } from '#lib/time';
 import type { AsOf, ExampleRow, Project, TraceStore } from '#lib/trace-store';
@@ -43,7 +43,7 @@ interface FoundExperiments {
 export interface ExperimentReader {
   readonly caller: Caller;
   readonly origin: string;
-  readonly account: BufferAccount;
+  readonly account: Place;
 }
 
 /** Examples of a dataset, each with the runs that experiments made of it. */

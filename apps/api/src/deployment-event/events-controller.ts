@@ -1,6 +1,7 @@
 import { Controller, Get, Query, Res } from '@nestjs/common';
 import { RouteConfig } from '@nestjs/platform-fastify';
 import type { FastifyReply } from 'fastify';
+import { Admission } from '#lib/admission';
 import type { Caller } from '#lib/auth';
 import { FromCaller } from '../tenancy/caller.js';
 import { AnswerBudget } from '../core/answer-budget.js';
@@ -8,16 +9,15 @@ import { Described } from '../wire/described.js';
 import { leaving } from '../wire/leaving.js';
 import { Operation } from '../wire/operation.js';
 import { PathId } from '../wire/path-id.js';
-import { TenantPlaces } from '../wire/tenant-places.js';
 import { DeploymentEvents } from './deployment-events.js';
 import { EventList } from './event-answer.js';
 import { EventsQuery } from './event-query.js';
 
 /** Each reads all events of a namespace. */
 const PLACES = {
-  most: 16,
-  mostOfTenant: 4,
-  busy: 'Too many lists of events are read at once; try again',
+  capacity: 16,
+  perOwner: 4,
+  refusal: 'Too many lists of events are read at once; try again',
 };
 /** A page of large events while it is read, and then the answer. */
 const HELD_BYTES = 8_388_608;
@@ -26,7 +26,7 @@ const HELD_BYTES = 8_388_608;
 @Described(({ ApiTags }) => ApiTags('Deployments (v2)'))
 @Controller('v2/deployments/:deployment_id/events')
 export class EventsController {
-  readonly #places = new TenantPlaces(PLACES);
+  readonly #places = new Admission(PLACES);
 
   constructor(
     private readonly events: DeploymentEvents,
@@ -46,7 +46,7 @@ export class EventsController {
     @Query() query: EventsQuery,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    const client = leaving(reply, this.#places.take(caller.tenantId));
+    const client = leaving(reply, this.#places.require(caller.tenantId).release);
     try {
       await this.answers.send(reply, caller.tenantId, async ({ hold }) => {
         hold(HELD_BYTES);

@@ -2,6 +2,7 @@ import { Readable } from 'node:stream';
 import { Controller, Get, type OnModuleDestroy, Query, Req, Res } from '@nestjs/common';
 import { RouteConfig } from '@nestjs/platform-fastify';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Admission } from '#lib/admission';
 import type { Caller } from '#lib/auth';
 import { FromCaller } from '../tenancy/caller.js';
 import { AnswerBudget } from '../core/answer-budget.js';
@@ -9,7 +10,6 @@ import { Described } from '../wire/described.js';
 import { leaving } from '../wire/leaving.js';
 import { Operation } from '../wire/operation.js';
 import { PathId } from '../wire/path-id.js';
-import { TenantPlaces } from '../wire/tenant-places.js';
 import { DeploymentLogs } from './deployment-logs.js';
 import { LogsQuery } from './log-query.js';
 import { formatFor, JSON_LINES, type LogFormat, type LogRecord, PLAIN_TEXT } from './log-record.js';
@@ -17,9 +17,9 @@ import type { LogTarget } from './logged-pods.js';
 
 /** Each holds connections to the Kubernetes API and to nodes for as long as it follows. */
 const PLACES = {
-  most: 64,
-  mostOfTenant: 16,
-  busy: 'Too many logs are read at once; finish reading others, or try again',
+  capacity: 64,
+  perOwner: 16,
+  refusal: 'Too many logs are read at once; finish reading others, or try again',
 };
 /** What one answer holds at most: its lines, once as they were read and once as they are sent. */
 const HELD_BYTES = 8_388_608;
@@ -49,7 +49,7 @@ const LOGS: MethodDecorator = Described(({ ApiResponse }) =>
 @Described(({ ApiTags }) => ApiTags('Deployments (v2)'))
 @Controller('v2/deployments/:deployment_id')
 export class LogsController implements OnModuleDestroy {
-  readonly #places = new TenantPlaces(PLACES);
+  readonly #places = new Admission(PLACES);
   readonly #closing = new AbortController();
 
   constructor(
@@ -100,7 +100,7 @@ export class LogsController implements OnModuleDestroy {
     query: LogsQuery,
     { request, reply }: { request: FastifyRequest; reply: FastifyReply },
   ): Promise<void> {
-    const client = leaving(reply, this.#places.take(caller.tenantId));
+    const client = leaving(reply, this.#places.require(caller.tenantId).release);
     try {
       await this.answers.send(reply, caller.tenantId, async ({ hold }) => {
         hold(query.follow === true ? HELD_FOLLOWING_BYTES : HELD_BYTES);

@@ -1,7 +1,7 @@
+import { Admission } from '#lib/admission';
 import { isNotFound, type KubeClient } from '#lib/kube';
 import { type KubeObject, LABEL, MANAGED_BY, SECRET_TYPE, SECRETS } from '#lib/resources';
 import type { Clock } from '#lib/time';
-import { TenantTurns } from '#lib/trace-store';
 
 /** Written into `LABEL.component` of Secrets that hold what users sent. */
 export type SecretPurpose = 'user-secrets' | 'destination-credentials' | 'webhook-secret';
@@ -24,7 +24,7 @@ const MAX_KNOWN = 5_000;
 /** Secrets with values that users sent. They go in, only names come out. */
 export class SecretHome {
   /** A list asks for a hundred: one namespace takes half of all reads at most. */
-  readonly #turns = new TenantTurns(READS_AT_ONCE);
+  readonly #turns = new Admission({ capacity: READS_AT_ONCE, halves: true });
   readonly #known = new Map<string, { readonly names: readonly string[]; readonly untilMs: number }>();
 
   constructor(

@@ -1,5 +1,5 @@
 import { Module } from '@nestjs/common';
-import type { BufferBudget } from '#lib/http';
+import type { Admission } from '#lib/admission';
 import type { TraceStore } from '#lib/trace-store';
 import type { ApiConfig } from '../config.js';
 import { API_CONFIG, TRACE_STORE } from '../core/tokens.js';
@@ -16,11 +16,8 @@ import { SpanIngestion } from './span-ingestion.js';
     {
       provide: SpanIngestion,
       inject: [TRACE_STORE, TRACE_BODIES, API_CONFIG],
-      useFactory: (
-        store: TraceStore,
-        bodies: BufferBudget,
-        { maxBodyBytes }: Pick<ApiConfig, 'maxBodyBytes'>,
-      ) => new SpanIngestion(store, bodies, maxBodyBytes),
+      useFactory: (store: TraceStore, bodies: Admission, { maxBodyBytes }: Pick<ApiConfig, 'maxBodyBytes'>) =>
+        new SpanIngestion(store, bodies, maxBodyBytes),
     },
   ],
 })

@@ -1,7 +1,8 @@
 import { setImmediate } from 'node:timers/promises';
+import type { Admission } from '#lib/admission';
 import type { Caller } from '#lib/auth';
 import { PublicError, type FieldProblem } from '#lib/errors';
-import { type BufferBudget, joinPieces } from '#lib/http';
+import { joinPieces } from '#lib/http';
 import { inTurns } from '#lib/json';
 import {
   jsonSpans,
@@ -45,7 +46,7 @@ export interface SpanRequest {
 export class SpanIngestion {
   constructor(
     private readonly runs: Pick<TraceStore, 'ingest' | 'ingestProblems'>,
-    private readonly budget: BufferBudget,
+    private readonly budget: Admission,
     private readonly maxBodyBytes: number,
   ) {}
 

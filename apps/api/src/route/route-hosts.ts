@@ -1,12 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
+import { Admission, type AdmissionLimits } from '#lib/admission';
 import { answerDetail, asksToUpgrade, upgradeAnswer, whenExchangeEnds } from '#lib/http';
 import { type ServicePort, ServiceWay, type WrittenHeaders } from '#lib/service-front';
 import type { Clock } from '#lib/time';
 import type { AgentRoutes, RouteTarget } from './agent-routes.js';
 import { ClientWords } from './client-words.js';
 import { serviceLookup } from './service-lookup.js';
-import { ROUTED_LIMITS, type RoutedLimits, RoutedRoom } from './routed-room.js';
 
 /** What keeps a request from a deployment. */
 interface Refusal {
@@ -19,13 +19,22 @@ const LOOP: Refusal = {
   detail: 'The request was led to deployments five times: their Services may lead back to the platform',
 };
 
+/** Requests and changed protocols on their way to deployments, of all and of one namespace. */
+type RoutedLimits = Pick<AdmissionLimits, 'capacity' | 'perOwner'>;
+
+/**
+ * Fewer than the connections that may be open: an agent decides how long its answers last, and the api itself is asked on
+ * the others.
+ */
+const ROUTED_LIMITS: RoutedLimits = { capacity: 3_000, perOwner: 1_000 };
+
 /**
  * Hands requests whose host leads to a deployment on to its Service, before anything of the api sees them; a host below the
  * domains of routes never reaches the api itself. Until it follows routes, no host leads anywhere.
  */
 export class RouteHosts {
   readonly #way: ServiceWay;
-  readonly #room: RoutedRoom;
+  readonly #open: Admission;
   readonly #words: ClientWords;
   #routes: Pick<AgentRoutes, 'find'> | undefined;
   readonly #answers = new Set<ServerResponse>();
@@ -36,7 +45,7 @@ export class RouteHosts {
   constructor(clock: Clock, proxies?: readonly string[], limits: RoutedLimits = ROUTED_LIMITS) {
     this.#words = new ClientWords(proxies);
     this.#way = new ServiceWay({ clock, lookup: serviceLookup() });
-    this.#room = new RoutedRoom(limits);
+    this.#open = new Admission(limits);
   }
 
   follow(routes: Pick<AgentRoutes, 'find'>): void {
@@ -66,7 +75,7 @@ export class RouteHosts {
   }
 
   #enter(incoming: IncomingMessage, target: RouteTarget): Entered | Refusal {
-    return hopsOf(incoming) < MOST_HOPS ? enter(target, this.#room) : LOOP;
+    return hopsOf(incoming) < MOST_HOPS ? enter(target, this.#open) : LOOP;
   }
 
   #written(incoming: IncomingMessage): WrittenHeaders {
@@ -116,15 +125,15 @@ interface Entered {
   readonly leave: () => void;
 }
 
-function enter(target: RouteTarget, room: RoutedRoom): Entered | Refusal {
+function enter(target: RouteTarget, open: Admission): Entered | Refusal {
   if (target.kind === 'none') return { status: 404, detail: `No deployment has the host ${target.host}` };
   const { name, namespace = '' } = target.deployment.metadata;
   if (target.kind === 'elsewhere')
     return { status: 404, detail: `Deployment ${name} runs in another cluster, where it has an address` };
   if (target.address === undefined) return { status: 503, detail: `Deployment ${name} does not serve yet` };
-  const leave = room.enter(namespace);
-  if (!leave)
+  const place = open.tryEnter(namespace);
+  if (!place)
     return { status: 503, detail: 'As many requests to deployments are open as may be; retry in a moment' };
   const { hostname: host, port } = new URL(target.address);
-  return { leave, port: { name: `${namespace}/${name}`, host, port: Number(port || 80) } };
+  return { leave: place.release, port: { name: `${namespace}/${name}`, host, port: Number(port || 80) } };
 }

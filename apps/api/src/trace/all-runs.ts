@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import type { BufferAccount } from '#lib/http';
+import type { Place } from '#lib/admission';
 import type { RunPage, StoredRun } from '#lib/trace-store';
 import { printRun, type ReadRun, type RunFields } from './render-run.js';
 import { renderCursor } from './run-cursor.js';
@@ -38,7 +38,7 @@ export async function renderedWithin(
  */
 export async function allRuns(
   page: (cursor?: string) => Promise<RunPage>,
-  account: Pick<BufferAccount, 'keep'>,
+  account: Pick<Place, 'keep'>,
   fields: RunFields,
   complete: (runs: readonly StoredRun[]) => Promise<readonly ReadRun[]>,
 ): Promise<Readable> {

@@ -2,6 +2,7 @@ import { Readable } from 'node:stream';
 import { Controller, Get, Inject, Param, Req, Res } from '@nestjs/common';
 import { RouteConfig } from '@nestjs/platform-fastify';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Admission } from '#lib/admission';
 import { PublicError } from '#lib/errors';
 import { ObjectStoreError } from '#lib/object-store';
 import type { Clock } from '#lib/time';
@@ -13,14 +14,13 @@ import { Workspaces } from '../tenancy/workspaces.js';
 import { Described } from '../wire/described.js';
 import { leaving } from '../wire/leaving.js';
 import { Operation } from '../wire/operation.js';
-import { TenantPlaces } from '../wire/tenant-places.js';
 import { AnswerBudget } from '../core/answer-budget.js';
 
 /** Each holds a connection to the object store; fewer than a store's client opens, so that none waits for one. */
 const PLACES = {
-  most: 12,
-  mostOfTenant: 4,
-  busy: 'Too many attachments are read at once; finish reading others, or try again',
+  capacity: 12,
+  perOwner: 4,
+  refusal: 'Too many attachments are read at once; finish reading others, or try again',
 };
 /** What a download holds: buffers of the two connections. */
 const HELD_BYTES = 262_144;
@@ -32,7 +32,7 @@ const GONE = 'The attachment does not exist, or its URL is no longer valid; read
 @Described(({ ApiTags }) => ApiTags('Runs'))
 @Controller('attachments')
 export class AttachmentsController {
-  readonly #places = new TenantPlaces(PLACES);
+  readonly #places = new Admission(PLACES);
 
   constructor(
     @Inject(ATTACHMENT_STORE) private readonly attachments: AttachmentStore | undefined,
@@ -62,7 +62,7 @@ export class AttachmentsController {
     if (!attachments || !grant || !this.workspaces.has(grant.tenantId))
       throw new PublicError('not_found', GONE);
     const { tenantId, runId, objectId, share } = grant;
-    const client = leaving(reply, this.#places.take(tenantId));
+    const client = leaving(reply, this.#places.require(tenantId).release);
     try {
       await this.answers.send(reply, tenantId, async ({ hold }) => {
         hold(HELD_BYTES);

@@ -1,16 +1,17 @@
-import { type BufferAccount, bodyPieces } from '#lib/http';
+import type { Place } from '#lib/admission';
+import { bodyPieces } from '#lib/http';
 import { inflatedPieces } from './inflated-pieces.js';
 import type { SentBody } from './sent-body.js';
 
 /** A body with the account of all that it takes in memory: its pieces, inflated, and what their decoder needs. */
 export class HeldBody {
   readonly #sent: SentBody;
-  readonly #account: BufferAccount;
+  readonly #account: Place;
   readonly #maxBytes: number;
   #windowBytes = 0;
 
   /** @param maxBytes of a compressed body, before it is inflated and after */
-  constructor(sent: SentBody, account: BufferAccount, maxBytes: number) {
+  constructor(sent: SentBody, account: Place, maxBytes: number) {
     this.#sent = sent;
     this.#account = account;
     this.#maxBytes = maxBytes;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
+import { Admission } from '#lib/admission';
 import { PublicError } from '#lib/errors';
-import { BufferBudget } from '#lib/http';
 import { UnreadableError } from './byte-reader.js';
 import { MultipartRuns } from './multipart-runs.js';
 import { boundaryOf, multipartParts, type MultipartLimits } from './multipart.js';
@@ -106,7 +106,7 @@ describe('the parts of a multipart body', () => {
 
 describe('the buffer budget', () => {
   it('admits one request of any size, and others while there is room', () => {
-    const budget = new BufferBudget(100, 'no room');
+    const budget = new Admission({ capacity: 100, halves: true, refusal: 'no room' });
     const [large, small] = [budget.open(), budget.open()];
     large.hold(90);
     large.hold(90);
@@ -118,7 +118,7 @@ describe('the buffer budget', () => {
   });
 
   it('leaves room to others whatever one owner holds', () => {
-    const budget = new BufferBudget(100, 'no room');
+    const budget = new Admission({ capacity: 100, halves: true, refusal: 'no room' });
     budget.open('one').hold(40);
     const second = budget.open('one');
     second.hold(10);

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
+import type { Admission } from '#lib/admission';
 import type { Caller } from '#lib/auth';
-import { type BufferBudget, joinPieces } from '#lib/http';
+import { joinPieces } from '#lib/http';
 import { PublicError, type FieldProblem } from '#lib/errors';
 import { inTurns, JsonSyntaxError } from '#lib/json';
 import { splitBatch, type RunBatch, type RunOperation, type TraceStore } from '#lib/trace-store';
@@ -35,7 +36,7 @@ export interface StoredRuns {
 export class TraceIngestion {
   constructor(
     private readonly store: Pick<TraceStore, 'ingest' | 'ingestProblems'>,
-    private readonly budget: BufferBudget,
+    private readonly budget: Admission,
     private readonly maxBodyBytes: number,
     private readonly attachmentsOf: (caller: Caller) => AttachmentIntake,
   ) {}

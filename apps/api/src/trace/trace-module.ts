@@ -1,5 +1,5 @@
 import { Module } from '@nestjs/common';
-import { BufferBudget } from '#lib/http';
+import { Admission } from '#lib/admission';
 import type { TraceStore } from '#lib/trace-store';
 import type { ApiConfig } from '../config.js';
 import { API_CONFIG, TRACE_STORE } from '../core/tokens.js';
@@ -48,7 +48,7 @@ const BUSY = 'Storing the traces failed: too many arrive at once; try again';
       inject: [TRACE_STORE, TRACE_BODIES, API_CONFIG, AttachmentKeeper],
       useFactory: (
         store: TraceStore,
-        bodies: BufferBudget,
+        bodies: Admission,
         { maxBodyBytes }: Limits,
         keeper: AttachmentKeeper,
       ) =>
@@ -62,7 +62,8 @@ const BUSY = 'Storing the traces failed: too many arrive at once; try again';
     {
       provide: TRACE_BODIES,
       inject: [API_CONFIG],
-      useFactory: ({ maxBufferedBytes }: Limits) => new BufferBudget(maxBufferedBytes, BUSY),
+      useFactory: ({ maxBufferedBytes }: Limits) =>
+        new Admission({ capacity: maxBufferedBytes, halves: true, refusal: BUSY }),
     },
     { provide: Traces, inject: [TRACE_STORE], useFactory: (store: TraceStore) => new Traces(store) },
     {

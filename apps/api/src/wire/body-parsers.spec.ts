@@ -3,7 +3,7 @@ import { request, type ClientRequest, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { fastify, type FastifyInstance } from 'fastify';
-import { BufferBudget } from '#lib/http';
+import { Admission } from '#lib/admission';
 import { waitFor } from '#lib/testing';
 import { registerBodyParsers } from './body-parsers.js';
 import { answerOf } from './error-answer.js';
@@ -12,11 +12,15 @@ const KIB = 1 << 10;
 
 describe('a JSON body', () => {
   let server: FastifyInstance;
-  let budget: BufferBudget;
+  let budget: Admission;
 
   beforeEach(async () => {
     server = fastify();
-    budget = new BufferBudget(1000 * KIB, 'too many bodies arrive at once; try again');
+    budget = new Admission({
+      capacity: 1000 * KIB,
+      halves: true,
+      refusal: 'too many bodies arrive at once; try again',
+    });
     registerBodyParsers(server, {
       maxRawBytes: KIB,
       budget,

@@ -1,7 +1,8 @@
 import type { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { Admission } from '#lib/admission';
 import { PublicError } from '#lib/errors';
-import { bodyTooLarge, type BufferBudget, readBody } from '#lib/http';
+import { bodyTooLarge, readBody } from '#lib/http';
 import {
   findInvalidUtf8,
   findJsonTrouble,
@@ -93,7 +94,7 @@ export interface BodyLimits {
   /** Of a body that is handed on as a stream. */
   readonly maxRawBytes: number;
   /** For all other bodies. */
-  readonly budget: BufferBudget;
+  readonly budget: Admission;
   /** Whose body it is. */
   readonly ownerOf: (request: FastifyRequest) => string | undefined;
 }

@@ -3,7 +3,7 @@ import { request, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { fastify, type FastifyInstance } from 'fastify';
-import { BufferBudget } from '#lib/http';
+import { Admission } from '#lib/admission';
 import { waitFor } from '#lib/testing';
 import { countAnswers } from './count-answers.js';
 
@@ -13,11 +13,15 @@ const LARGE = 20 * MIB;
 
 describe('answers that are not read', () => {
   let server: FastifyInstance;
-  let budget: BufferBudget;
+  let budget: Admission;
 
   beforeEach(async () => {
     server = fastify();
-    budget = new BufferBudget(3 * LARGE + MIB, 'too much is read at once; try again');
+    budget = new Admission({
+      capacity: 3 * LARGE + MIB,
+      halves: true,
+      refusal: 'too much is read at once; try again',
+    });
     countAnswers(server, { budget, ownerOf: ({ headers }) => String(headers['x-owner']) });
     server.get('/large', async () => ({ text: 'x'.repeat(LARGE) }));
     server.post('/large', async () => ({ text: 'x'.repeat(LARGE) }));

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { Admission } from '#lib/admission';
 import { PublicError } from '#lib/errors';
-import type { BufferBudget } from '#lib/http';
 import { answerOf } from './error-answer.js';
 
 /** Set by `@RouteConfig` on routes whose answers need no counting here. */
@@ -15,7 +15,7 @@ const MIN_COUNTED_BYTES = 16_384;
 const READS = new Set(['GET', 'HEAD']);
 
 export interface AnswerCount {
-  readonly budget: BufferBudget;
+  readonly budget: Admission;
   /** Whose answer it is. */
   readonly ownerOf: (request: FastifyRequest) => string | undefined;
 }

@@ -1,3 +1,4 @@
+import { Admission } from '#lib/admission';
 import { WaitingError } from '#lib/errors';
 import { REASON } from '#lib/resources';
 
@@ -6,25 +7,21 @@ const MOST = 2;
 const LOOK_MS = 1_000;
 
 /**
- * Turns of asking Postgres servers of deployments' own. Whoever runs such a server can keep who asks it waiting, and has half
- * of the passes at most by that.
+ * Bounds how many Postgres servers of deployments' own are asked at once. The owner of such a server can delay its answers,
+ * and holds half of the passes at most.
  */
 export class ServerTurns {
-  #taken = 0;
+  readonly #asked = new Admission({ capacity: MOST });
 
   /** @throws WaitingError while all turns are taken */
   async take<T>(ask: () => Promise<T>): Promise<T> {
-    if (this.#taken >= MOST)
+    const place = this.#asked.tryEnter();
+    if (!place)
       throw new WaitingError(
         REASON.databaseStarting,
         `${MOST} Postgres servers of deployments are being asked; this one comes after them`,
         LOOK_MS,
       );
-    this.#taken++;
-    try {
-      return await ask();
-    } finally {
-      this.#taken--;
-    }
+    return ask().finally(place.release);
   }
 }

@@ -1,5 +1,6 @@
+import { Admission, type Place } from '#lib/admission';
 import { PublicError } from '#lib/errors';
-import { bodyPieces, BufferBudget, type BufferAccount, Pieces } from '#lib/http';
+import { bodyPieces, Pieces } from '#lib/http';
 import { ApiError } from '#lib/kube-semantics';
 import type { IncomingMessage } from 'node:http';
 
@@ -12,8 +13,8 @@ const TOO_MUCH =
   'the bodies of requests under way fill the memory that there is for them; send fewer or smaller ones at a time';
 
 /** What the bodies of all requests may hold of the memory. */
-export function bodyBudget(maxBytes = MAX_BYTES_OF_ALL): BufferBudget {
-  return new BufferBudget(maxBytes, TOO_MUCH);
+export function bodyBudget(maxBytes = MAX_BYTES_OF_ALL): Admission {
+  return new Admission({ capacity: maxBytes, halves: true, refusal: TOO_MUCH });
 }
 
 /**
@@ -21,10 +22,7 @@ export function bodyBudget(maxBytes = MAX_BYTES_OF_ALL): BufferBudget {
  * @param account what it holds of the memory; undefined for those who are not counted
  * @throws ApiError 413, 429
  */
-export async function readBody(
-  request: IncomingMessage,
-  account: BufferAccount | undefined,
-): Promise<Buffer> {
+export async function readBody(request: IncomingMessage, account: Place | undefined): Promise<Buffer> {
   const pieces = new Pieces();
   for await (const piece of bodyPieces(request)) {
     if (pieces.length + piece.length > MAX_BODY_BYTES) {
@@ -40,7 +38,7 @@ export async function readBody(
   return pieces.whole();
 }
 
-function hold(account: BufferAccount | undefined, bytes: number): void {
+function hold(account: Place | undefined, bytes: number): void {
   try {
     account?.hold(bytes);
   } catch (error) {

@@ -1,9 +1,9 @@
+import type { Place } from '#lib/admission';
 import { errorText } from '#lib/errors';
 import { claimAddress } from '#lib/held-sockets';
 import {
   answerBrokenRequests,
   boundConnections,
-  type BufferAccount,
   closeServer,
   ConnectionRoom,
   limitServer,
@@ -216,7 +216,7 @@ export class TlsListener {
     }
   }
 
-  async #receive(request: IncomingMessage, user: UserInfo, account: BufferAccount): Promise<Buffer> {
+  async #receive(request: IncomingMessage, user: UserInfo, account: Place): Promise<Buffer> {
     if (request.complete) return readBody(request, account);
     const received = new AbortController();
     this.#unfinished.begin(user, received.signal);

@@ -1,3 +1,4 @@
+import { Admission } from '#lib/admission';
 import { ApiError } from '#lib/kube-semantics';
 import { MASTERS, type UserInfo } from '../authn/user.js';
 
@@ -41,16 +42,22 @@ export interface Share {
  * programs (`system:masters`) are not counted, and all others together leave them a part.
  */
 export class UserRequests {
-  readonly #underWay = new Map<string, number>();
-  #all = 0;
+  readonly #admission: Admission;
 
   constructor(
     private readonly limits: UserLimits,
     private readonly counted: Counted,
-  ) {}
+  ) {
+    const { most, mostOfAll, leastOfEach = 0, keptForLeast = Infinity } = limits;
+    this.#admission = new Admission({
+      capacity: mostOfAll,
+      perOwner: most,
+      reserve: { perOwner: leastOfEach, units: keptForLeast },
+    });
+  }
 
   get isEmpty(): boolean {
-    return this.#all === 0;
+    return this.#admission.held === 0;
   }
 
   /**
@@ -59,26 +66,17 @@ export class UserRequests {
    */
   begin(user: UserInfo, ended: AbortSignal, share: Share = { holder: holderOf(user) }): void {
     if (user.groups.includes(MASTERS) || ended.aborted) return;
-    const { mostOfAll, leastOfEach = 0, keptForLeast = Infinity } = this.limits;
-    const { holder, most = this.limits.most } = share;
-    const count = this.#underWay.get(holder) ?? 0;
-    if (count >= most) throw this.#tooMany(`${holder} has ${count}`);
-    const places = count < leastOfEach ? mostOfAll + keptForLeast : mostOfAll;
-    if (this.#all >= places)
-      throw this.#tooMany(`${this.counted.who ?? 'all users'} together have ${this.#all}`);
-    this.#all++;
-    this.#underWay.set(holder, count + 1);
-    ended.addEventListener('abort', () => this.#end(holder), { once: true });
+    const place = this.#admission.tryEnter(share.holder, 1, share.most);
+    if (!place) throw this.#tooMany(share);
+    ended.addEventListener('abort', place.release, { once: true });
   }
 
-  #end(holder: string): void {
-    this.#all--;
-    const count = (this.#underWay.get(holder) ?? 0) - 1;
-    if (count > 0) this.#underWay.set(holder, count);
-    else this.#underWay.delete(holder);
-  }
-
-  #tooMany(who: string): ApiError {
+  #tooMany({ holder, most = this.limits.most }: Share): ApiError {
+    const own = this.#admission.heldBy(holder);
+    const who =
+      own >= most
+        ? `${holder} has ${own}`
+        : `${this.counted.who ?? 'all users'} together have ${this.#admission.held}`;
     return new ApiError(
       429,
       'TooManyRequests',

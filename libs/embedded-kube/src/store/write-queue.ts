@@ -1,5 +1,5 @@
+import { Admission, type Place } from '#lib/admission';
 import { PublicError } from '#lib/errors';
-import { type BufferAccount, BufferBudget } from '#lib/http';
 import { ApiError } from '#lib/kube-semantics';
 import type { StoredChange, StoredObject } from './stored-object.js';
 
@@ -29,13 +29,17 @@ const LIMITS: WriteQueueLimits = {
  */
 export class WriteQueue {
   readonly #limits: WriteQueueLimits;
-  readonly #budget: BufferBudget;
+  readonly #budget: Admission;
   readonly #waiting = new Set<PendingWrite>();
-  readonly #accounts = new Map<PendingWrite, BufferAccount>();
+  readonly #accounts = new Map<PendingWrite, Place>();
 
   constructor(limits: Partial<WriteQueueLimits> = {}) {
     this.#limits = { ...LIMITS, ...limits };
-    this.#budget = new BufferBudget(this.#limits.letters, 'the queue of writes is full');
+    this.#budget = new Admission({
+      capacity: this.#limits.letters,
+      halves: true,
+      refusal: 'the queue of writes is full',
+    });
   }
 
   get isEmpty(): boolean {

@@ -54,15 +54,32 @@ async function* inSlices(
 }
 
 /** The table `projects`. Ids are those of one tenant: another's are neither shown nor in the way. */
+/** Learns what may have changed for everybody who remembers projects. */
+export interface ProjectObserver {
+  /** A project may have another name or tier, or was deleted. */
+  changed(): void;
+  /** A project was deleted: its rows are to be removed. */
+  deleted(): void;
+}
+
 export class ProjectTable implements Projects {
   readonly #tables: ControlTables;
   readonly #db: Queryable;
   readonly #max: number;
+  readonly #observer: ProjectObserver;
 
-  constructor(tables: ControlTables, db: Queryable, max = Number.POSITIVE_INFINITY) {
+  constructor(
+    tables: ControlTables,
+    db: Queryable,
+    {
+      max = Number.POSITIVE_INFINITY,
+      observer,
+    }: { max?: number | undefined; observer?: ProjectObserver } = {},
+  ) {
     this.#tables = tables;
     this.#db = db;
     this.#max = max;
+    this.#observer = observer ?? { changed: () => undefined, deleted: () => undefined };
   }
 
   async ensure(tenantId: string, name: string, options: NewProjectDetails = {}): Promise<Project> {
@@ -96,6 +113,8 @@ export class ProjectTable implements Projects {
       throw new PublicError('conflict', `Session with name ${change.name} already exists`, [], {
         cause: error,
       });
+    } finally {
+      this.#observer.changed();
     }
     return this.find(tenantId, { id });
   }
@@ -175,7 +194,10 @@ export class ProjectTable implements Projects {
   }
 
   async delete(tenantId: string, id: string): Promise<boolean> {
-    return isUuid(id) && (await recordDeletion(this.#db, tenantId, id));
+    const isDeleted = isUuid(id) && (await recordDeletion(this.#db, tenantId, id));
+    if (isDeleted) this.#observer.changed();
+    if (isDeleted) this.#observer.deleted();
+    return isDeleted;
   }
 
   async deletedAt(tenantId: string, id: string): Promise<Date | undefined> {

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, ServerResponse, type IncomingMessage } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { WebSocket, WebSocketServer } from 'ws';
-import { BufferBudget } from '#lib/http';
+import { Admission } from '#lib/admission';
 import { createLogger } from '#lib/telemetry';
 import { FakeClock, quietFor, waitFor } from '#lib/testing';
 import { UnsentOutput } from '../unsent-output.js';
@@ -16,7 +16,7 @@ function serverOf() {
   const server = createServer();
   const sockets = new WebSocketServer({ noServer: true });
   const clock = new FakeClock();
-  const room = new BufferBudget(2 * MEGABYTE, 'no room');
+  const room = new Admission({ capacity: 2 * MEGABYTE, halves: true, refusal: 'no room' });
   const cuts: string[] = [];
   const limits = { softBytes: MEGABYTE, hardBytes: MEGABYTE, lookMs: 500 };
   const unsent = new UnsentOutput({ clock, limits, onCut: ({ reason }) => cuts.push(reason) });

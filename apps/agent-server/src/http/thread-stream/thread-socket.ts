@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { RawData, WebSocket } from 'ws';
-import { takenBy, type BufferBudget } from '#lib/http';
+import type { Admission } from '#lib/admission';
+import { takenBy } from '#lib/http';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import { partsOf, sizeOf } from '../../log/outgoing-frame.js';
@@ -44,7 +45,7 @@ const CLOSE = {
 
 export interface SocketParts {
   /** For messages that have not arrived whole, or wait, of all connections. */
-  readonly room: BufferBudget;
+  readonly room: Admission;
   /** Whose messages they are; undefined where nobody authenticates. */
   readonly owner?: string | undefined;
   readonly unsent: UnsentOutput;
@@ -59,7 +60,7 @@ export type Answer = (message: Buffer) => Promise<string | undefined>;
 export class ThreadSocket {
   readonly #account: UnsentAnswer;
   readonly #waiting: Buffer[] = [];
-  readonly #held: ReturnType<BufferBudget['open']>;
+  readonly #held: ReturnType<Admission['open']>;
   #waitingBytes = 0;
   #arrivingBytes = 0;
   #isAnswering = false;

@@ -12,13 +12,13 @@ function portOf(server: Server): number {
   return (server.address() as AddressInfo).port;
 }
 
-describe('room for requests to deployments', () => {
+describe('limit of requests to deployments', () => {
   const agent = createServer((_asked, answer) => {
     answer.writeHead(200);
     // without an end
     answer.write('a piece');
   });
-  const hosts = new RouteHosts(systemClock, undefined, { most: 3, mostOfNamespace: 2 });
+  const hosts = new RouteHosts(systemClock, undefined, { capacity: 3, perOwner: 2 });
   const front = createServer((asked, answer) => {
     if (!hosts.take(asked, answer)) answer.end('the api');
   });
