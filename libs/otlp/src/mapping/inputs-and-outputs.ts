@@ -1,4 +1,4 @@
-import { type ByteRange, eachItem, eachMember, type JsonWalk, OPEN_OBJECT } from '#lib/json';
+import { eachItem, eachMember, type JsonWalk, OPEN_OBJECT, QUOTE } from '#lib/json';
 import type { AttributeValue, SpanEvent } from '../span.js';
 import { asJson, type JsonMember, jsonObject, jsonOf, jsonPayload, jsonScalar } from './json-text.js';
 import { nestAttributes } from './nest-attributes.js';
@@ -79,10 +79,47 @@ function one(name: string, valueOf: (span: TakenAttributes) => AttributeValue | 
   };
 }
 
+/** JSON of values that were sent as one text of JSON each. */
+function listed(name: string, attribute: string): Way {
+  return function* (span) {
+    const values = span.take(attribute);
+    if (!Array.isArray(values)) return objectOf(yield* member(name, values));
+    const items: string[] = [];
+    for (const value of values as readonly AttributeValue[])
+      items.push(
+        (typeof value === 'string' ? yield* jsonScalar(value) : undefined) ?? (yield* jsonOf(value)).text,
+      );
+    return jsonObject([[name, `[${items.join()}]`]]);
+  };
+}
+
+const CONVERSATIONS = ['pydantic_ai.all_messages', 'all_messages_events'];
+const TOOL_ANSWER = Buffer.from('"tool_call_response"');
+
+/** The last message of a user in a conversation of Pydantic AI, which sends answers of tools in that role as well. */
+function* question(span: TakenAttributes): JsonWalk<JsonMember[]> {
+  const value = CONVERSATIONS.map((name) => span.look(name)).find((one) => one !== undefined);
+  const json = typeof value === 'string' ? yield* asJson(value) : undefined;
+  if (json?.kind !== 'array') return [];
+  const bytes = Buffer.from(json.text);
+  let asked: string | undefined;
+  yield* eachItem(bytes, 0, function* ({ start, end }) {
+    const isAsked = (yield* textAt(bytes, start, 'role')) === 'user';
+    if (isAsked && !bytes.subarray(start, end).includes(TOOL_ANSWER))
+      asked = bytes.toString('utf8', start, end);
+    return true;
+  });
+  return asked === undefined ? [] : [['messages', `[${asked}]`]];
+}
+
+/** Names of Google's Agent Development Kit. */
+const ADK = 'gcp.vertex.agent.';
+
 const INPUTS: readonly Way[] = [
   whole('input', 'gen_ai.prompt'),
   function* (span) {
-    const asked = yield* member('messages', span.take('gen_ai.input.messages'));
+    const given = yield* member('messages', span.take('gen_ai.input.messages'));
+    const asked = given.length > 0 ? given : yield* question(span);
     return objectOf(asked, yield* member('system_instructions', span.take('gen_ai.system_instructions')));
   },
   function* (span) {
@@ -92,9 +129,14 @@ const INPUTS: readonly Way[] = [
   one('documents', (span) => span.takeList('reranker.input_documents')),
   wholeJson('input', 'traceloop.entity.input'),
   whole('input', 'gen_ai.tool.call.arguments'),
+  one('query', (span) => span.take('gen_ai.retrieval.query.text')),
   one('messages', (span) => span.take('ai.prompt.messages')),
   whole('input', 'ai.prompt', 'ai.toolCall.args', 'ai.toolCall.input'),
+  wholeJson('input', 'ai.value'),
+  listed('input', 'ai.values'),
   whole('input', 'prompt', 'request_data', 'tool_arguments'),
+  // a tool has an empty request beside its arguments
+  whole('input', `${ADK}tool_call_args`, `${ADK}llm_request`, `${ADK}data`),
 ];
 
 const OUTPUTS: readonly Way[] = [
@@ -108,6 +150,7 @@ const OUTPUTS: readonly Way[] = [
   one('embeddings', (span) => span.takeList('embedding.embeddings')),
   wholeJson('output', 'traceloop.entity.output'),
   whole('output', 'gen_ai.tool.call.result'),
+  one('documents', (span) => span.take('gen_ai.retrieval.documents')),
   function* (span) {
     const text = span.take('ai.response.text');
     const calls = span.take('ai.response.toolCalls');
@@ -115,7 +158,16 @@ const OUTPUTS: readonly Way[] = [
     return objectOf(yield* member('text', text), yield* member('tool_calls', calls));
   },
   whole('output', 'ai.response.object', 'ai.toolCall.result', 'ai.toolCall.output'),
-  whole('output', 'all_messages_events', 'pydantic_ai.all_messages', 'response_data'),
+  listed('embedding', 'ai.embedding'),
+  listed('embeddings', 'ai.embeddings'),
+  function* (span) {
+    const result = yield* member('output', span.take('final_result'));
+    return result.length === 0
+      ? undefined
+      : objectOf(result, yield* member('messages', span.takeFirst(CONVERSATIONS)));
+  },
+  whole('output', ...CONVERSATIONS, 'response_data', 'tool_response'),
+  whole('output', `${ADK}tool_response`, `${ADK}llm_response`),
 ];
 
 /** The first way that finds something. What others would find in the same span stays among its metadata. */
@@ -177,10 +229,10 @@ function* ofEvents(events: readonly SpanEvent[]): JsonWalk<InputsAndOutputs> {
   // where a span tells what it answered, the turns before are what it was asked
   if (choices.length > 0) asked.push(...answered.splice(0));
   return {
-    inputs: inputs ?? listed([['messages', asked]]),
+    inputs: inputs ?? lists([['messages', asked]]),
     outputs:
       outputs ??
-      listed([
+      lists([
         ['messages', answered],
         ['choices', choices],
       ]),
@@ -194,9 +246,9 @@ function* payloadAt(
   return value === undefined ? undefined : yield* jsonPayload(value, name);
 }
 
-function listed(lists: readonly (readonly [name: string, items: readonly string[]])[]): string | undefined {
+function lists(given: readonly (readonly [name: string, items: readonly string[]])[]): string | undefined {
   return objectOf(
-    lists.flatMap(([name, items]): JsonMember[] => (items.length === 0 ? [] : [[name, `[${items.join()}]`]])),
+    given.flatMap(([name, items]): JsonMember[] => (items.length === 0 ? [] : [[name, `[${items.join()}]`]])),
   );
 }
 
@@ -214,21 +266,22 @@ function* ofEventsAttribute(span: TakenAttributes): JsonWalk<InputsAndOutputs> {
   let left = MAX_LISTED;
   yield* eachItem(bytes, 0, function* (item) {
     if (--left < 0) return false;
-    const isChoice = yield* isChoiceAt(bytes, item);
+    const isChoice = (yield* textAt(bytes, item.start, 'event.name')) === CHOICE;
     (isChoice ? choices : asked).push(bytes.toString('utf8', item.start, item.end));
     return true;
   });
   if (left < 0) return { inputs: jsonObject([['messages', json.text]]), outputs: undefined };
-  return { inputs: listed([['messages', asked]]), outputs: listed([['choices', choices]]) };
+  return { inputs: lists([['messages', asked]]), outputs: lists([['choices', choices]]) };
 }
 
-function* isChoiceAt(bytes: Buffer, item: ByteRange): JsonWalk<boolean> {
-  if (bytes[item.start] !== OPEN_OBJECT) return false;
-  let isChoice = false;
-  yield* eachMember(bytes, item.start, (name, { start, end }) => {
-    if (name === 'event.name') isChoice = bytes.toString('utf8', start, end) === JSON.stringify(CHOICE);
+/** A short text of an object that begins there; undefined for anything else. */
+function* textAt(bytes: Buffer, at: number, member: string): JsonWalk<string | undefined> {
+  if (bytes[at] !== OPEN_OBJECT) return undefined;
+  let text: string | undefined;
+  yield* eachMember(bytes, at, (name, { start, end }) => {
+    if (name === member && bytes[start] === QUOTE) text = bytes.toString('utf8', start + 1, end - 1);
   });
-  return isChoice;
+  return text;
 }
 
 /** Inputs and outputs in whichever way the span has them. */

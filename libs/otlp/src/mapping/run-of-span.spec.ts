@@ -44,6 +44,13 @@ function runOf(attributes: Attributes, { span, resource = {}, events = [] }: Giv
 
 const MESSAGES = [{ role: 'user', content: 'Hi' }];
 const JSON_MESSAGES = JSON.stringify(MESSAGES);
+const CONVERSATION = [
+  { role: 'user', parts: [{ type: 'text', content: 'Hello' }] },
+  { role: 'assistant', parts: [{ type: 'text', content: 'Hi' }] },
+  { role: 'user', parts: [{ type: 'text', content: 'a "tool_call_response"?' }] },
+  { role: 'assistant', parts: [{ type: 'tool_call', id: 'c1' }] },
+  { role: 'user', parts: [{ type: 'tool_call_response', id: 'c1' }] },
+];
 
 describe('the run of a span', () => {
   it('has ids, times and project of its span and request', () => {
@@ -209,7 +216,69 @@ describe('the run of a span', () => {
       { messages: MESSAGES },
       { text: 'Hello', tool_calls: [] },
     ],
-    ['Logfire', { prompt: 'p', all_messages_events: JSON_MESSAGES }, { input: 'p' }, { output: MESSAGES }],
+    [
+      'Logfire',
+      { prompt: 'p', request_data: '{"q":1}', response_data: '[1]' },
+      { input: 'p' },
+      { output: [1] },
+    ],
+    [
+      'agents of Pydantic AI, first versions',
+      { all_messages_events: JSON_MESSAGES },
+      { messages: MESSAGES },
+      { output: MESSAGES },
+    ],
+    [
+      'agents of Pydantic AI',
+      {
+        'pydantic_ai.all_messages': JSON.stringify(CONVERSATION),
+        'gen_ai.system_instructions': '[{"type":"text"}]',
+        final_result: '{"c":22}',
+      },
+      { messages: [CONVERSATION[2]], system_instructions: [{ type: 'text' }] },
+      { output: { c: 22 }, messages: CONVERSATION },
+    ],
+    [
+      'tools of Pydantic AI',
+      { 'gen_ai.tool.name': 'weather', tool_arguments: '{"city":"Paris"}', tool_response: '22 C' },
+      { city: 'Paris' },
+      { output: '22 C' },
+    ],
+    [
+      'embeddings of the AI SDK',
+      { 'ai.value': '"one"', 'ai.embedding': '[0.5,1]' },
+      { input: 'one' },
+      { embedding: [0.5, 1] },
+    ],
+    [
+      'several embeddings of the AI SDK',
+      { 'ai.values': ['"one"', 'no JSON'], 'ai.embeddings': ['[0.5]', '[1]'] },
+      { input: ['one', 'no JSON'] },
+      { embeddings: [[0.5], [1]] },
+    ],
+    [
+      'retrievals of GenAI',
+      { 'gen_ai.retrieval.query.text': 'x?', 'gen_ai.retrieval.documents': '[{"id":"d1","score":0.9}]' },
+      { query: 'x?' },
+      { documents: [{ id: 'd1', score: 0.9 }] },
+    ],
+    [
+      'calls of models by the ADK of Google',
+      { 'gcp.vertex.agent.llm_request': '{"contents":[]}', 'gcp.vertex.agent.llm_response': '{"content":1}' },
+      { contents: [] },
+      { content: 1 },
+    ],
+    [
+      'tools of the ADK of Google',
+      {
+        'gcp.vertex.agent.llm_request': '{}',
+        'gcp.vertex.agent.llm_response': '{}',
+        'gcp.vertex.agent.tool_call_args': '{"a":1}',
+        'gcp.vertex.agent.tool_response': '{"result":2}',
+      },
+      { a: 1 },
+      { result: 2 },
+    ],
     [
       'events of Logfire',
       {
