@@ -76,7 +76,7 @@ function* membersOf(name: string, whole: AttributeValue | undefined): JsonWalk<r
 }
 
 function* invocationParameters(span: TakenAttributes): JsonWalk<Members> {
-  const whole = span.take('llm.invocation_parameters');
+  const whole = span.takeFirst(['llm.invocation_parameters', 'embedding.invocation_parameters']);
   const parameters: Members = new Map(yield* membersOf('invocation_parameters', whole));
   for (const [name, value] of span.takeBelow(REQUEST)) add(parameters, RENAMED.get(name) ?? name, value);
   for (const [attribute, name] of Object.entries(PARAMETERS)) {
@@ -94,7 +94,10 @@ function* invocationParameters(span: TakenAttributes): JsonWalk<Members> {
     parameters.set(name, `[${tools.join()}]`);
   }
   // the model that answered stands among the metadata, too
-  const model = span.take('llm.model_name') ?? span.look('gen_ai.response.model');
+  const model =
+    span.takeFirst(['llm.model_name', 'embedding.model_name']) ??
+    span.look('gen_ai.response.model') ??
+    span.look('ai.model.id');
   if (!parameters.has('model') && typeof model === 'string') add(parameters, 'model', model);
   return parameters;
 }
@@ -118,7 +121,7 @@ function* metadataOf(
   );
   if (provider !== undefined) add(metadata, 'ls_provider', provider);
   if (model !== undefined) add(metadata, 'ls_model_name', model);
-  for (const [name, attributes] of THREADS) {
+  for (const [name, attributes] of NAMED) {
     const value = span.takeText(...attributes);
     if (value !== undefined) add(metadata, name, value);
   }
@@ -129,11 +132,12 @@ function* metadataOf(
   return metadata;
 }
 
-/** What makes threads of traces, and whom they are for. */
-const THREADS = [
-  ['session_id', ['session.id']],
+/** Members of metadata that conventions have names of their own for: threads, users, calls of tools. */
+const NAMED = [
+  ['session_id', ['session.id', 'gcp.vertex.agent.session_id']],
   ['conversation_id', ['gen_ai.conversation.id']],
   ['user_id', ['user.id', 'enduser.id']],
+  ['tool_call_id', ['gen_ai.tool.call.id', 'ai.toolCall.id', 'tool_call.id']],
 ] as const;
 
 /** How the span was made, for those who go back to it. */

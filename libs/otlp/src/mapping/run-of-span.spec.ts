@@ -296,6 +296,28 @@ describe('the run of a span', () => {
     expect(run.metadata).toEqual({});
   });
 
+  it.each<[name: string, attributes: Attributes]>([
+    ['ask', { 'ai.operationId': 'ai.generateText', 'ai.telemetry.functionId': 'ask' }],
+    ['span', { 'ai.operationId': 'ai.generateText.doGenerate', 'ai.telemetry.functionId': 'ask' }],
+    [
+      'look',
+      { 'ai.operationId': 'ai.toolCall', 'ai.telemetry.functionId': 'ask', 'ai.toolCall.name': 'look' },
+    ],
+    ['look', { 'gen_ai.operation.name': 'execute_tool', 'gen_ai.tool.name': 'look' }],
+    ['look', { 'openinference.span.kind': 'TOOL', 'tool.name': 'look' }],
+    ['helper', { 'gen_ai.operation.name': 'invoke_agent', 'gen_ai.agent.name': 'helper' }],
+    ['span', { 'gen_ai.operation.name': 'chat', 'gen_ai.agent.name': 'helper' }],
+  ])('has the name %s with %j', (name, attributes) => {
+    expect(runOf(attributes).name).toBe(name);
+  });
+
+  it.each(['gen_ai.tool.call.id', 'ai.toolCall.id', 'tool_call.id'])(
+    'has the id of its call in %s',
+    (name) => {
+      expect(runOf({ [name]: 'c1' }).metadata).toEqual({ tool_call_id: 'c1' });
+    },
+  );
+
   it('has inputs and outputs of events', () => {
     const run = runOf(
       {},
@@ -374,6 +396,22 @@ describe('the run of a span', () => {
     expect(runOf(attributes).metadata).toEqual({
       usage_metadata: { input_tokens: 3, output_tokens: 4, ...usage },
     });
+  });
+
+  it.each<[string, Attributes, usage: object]>([
+    ['tokens of embeddings', { 'ai.usage.tokens': 5 }, { input_tokens: 5, total_tokens: 5 }],
+    ['a cost with an exponent', { 'operation.cost': '1.5e-06' }, { total_cost: 0.000_001_5 }],
+    [
+      'figures that are none, for the store to name',
+      { 'gen_ai.usage.input_tokens': 'many', 'gen_ai.usage.output_tokens': -4, 'llm.cost.total': '$1' },
+      { input_tokens: 'many', output_tokens: -4, total_tokens: -4, total_cost: '$1' },
+    ],
+  ])('has %s in its usage', (_, attributes, usage) => {
+    expect(runOf(attributes).metadata).toEqual({ usage_metadata: usage });
+  });
+
+  it.each(['embedding.model_name', 'ai.model.id'])('has its model of %s', (name) => {
+    expect(runOf({ [name]: 'small' }).metadata).toMatchObject({ ls_model_name: 'small' });
   });
 
   it('has model, provider and parameters of the call', () => {
@@ -464,6 +502,21 @@ describe('the run of a span', () => {
   it('marks the first piece of an answer', () => {
     const run = runOf({}, { events: [['gen_ai.content.completion.chunk', {}]] });
     expect(run.events).toEqual([{ name: 'new_token', time: '2025-11-20T12:00:00.500000Z' }]);
+  });
+
+  it.each([
+    ['gen_ai.response.time_to_first_chunk', 0.25],
+    ['gen_ai.client.operation.time_to_first_chunk', '0.25'],
+    ['ai.response.msToFirstChunk', 250],
+  ])('marks it by the time until then in %s', (name, time) => {
+    const first = { name: 'new_token', time: '2025-11-20T12:00:00.373456Z' };
+    expect(runOf({ [name]: time }).events).toEqual([first]);
+    const told = runOf({ [name]: time }, { events: [['ai.stream.firstChunk', {}]] });
+    expect(told.events).toHaveLength(1);
+  });
+
+  it.each([-1, 'soon', 1e12])('does not take %j for the time until then', (time) => {
+    expect(runOf({ 'gen_ai.response.time_to_first_chunk': time })).not.toHaveProperty('events');
   });
 
   it('takes names that objects have for what they are', () => {

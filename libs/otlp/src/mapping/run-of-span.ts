@@ -48,8 +48,28 @@ function timeOf(nanos: bigint): string | undefined {
   return nanos === 0n ? undefined : formatInstant(nanos / 1_000n);
 }
 
-function eventsOf(events: readonly SpanEvent[]): string | undefined {
-  const kept = events.filter((event) => !isOfConversation(event));
+/** Seconds and milliseconds from the start of a call until its first piece, in nanoseconds. */
+const UNTIL_FIRST: Readonly<Record<string, number>> = {
+  'gen_ai.response.time_to_first_chunk': 1e9,
+  'gen_ai.client.operation.time_to_first_chunk': 1e9,
+  'ai.response.msToFirstChunk': 1e6,
+};
+const MAX_UNTIL_FIRST_NS = 86_400e9;
+
+/** The event that a span states as an attribute, where none of its events says it. */
+function firstToken({ events, startTimeUnixNano }: Span, taken: TakenAttributes): readonly SpanEvent[] {
+  if (startTimeUnixNano === 0n || events.some(({ name }) => FIRST_TOKEN.has(name))) return [];
+  for (const [name, unit] of Object.entries(UNTIL_FIRST)) {
+    const ns = Number(taken.look(name) ?? Number.NaN) * unit;
+    if (!(ns >= 0 && ns <= MAX_UNTIL_FIRST_NS)) continue;
+    const timeUnixNano = startTimeUnixNano + BigInt(Math.round(ns));
+    return [{ name: 'new_token', timeUnixNano, attributes: new Map() }];
+  }
+  return [];
+}
+
+function eventsOf(span: Span, taken: TakenAttributes): string | undefined {
+  const kept = [...firstToken(span, taken), ...span.events.filter((event) => !isOfConversation(event))];
   if (kept.length === 0) return undefined;
   return JSON.stringify(
     kept.map(({ name, timeUnixNano, attributes }) => ({
@@ -88,10 +108,24 @@ function tagsOf(taken: TakenAttributes): readonly string[] | undefined {
     .filter((tag) => tag !== '');
 }
 
+/** Operations of agents, and those of the AI SDK that are not calls of models below another one. */
+const AGENT = /^(?:invoke|create)_/;
+const OUTER = /^ai\.\w+$/;
+
+/** Names of what a span calls: of its tool or agent, or of the function that calls the AI SDK. */
+function calledNames(taken: TakenAttributes, runType: string): readonly string[] {
+  if (runType === 'tool') return ['tool.name', 'ai.toolCall.name', 'gen_ai.tool.name'];
+  if (OUTER.test(String(taken.look('ai.operationId')))) return ['ai.telemetry.functionId'];
+  const isAgent = AGENT.test(String(taken.look('gen_ai.operation.name')));
+  return isAgent ? ['gen_ai.agent.name', 'gen_ai.workflow.name', 'agent_name'] : [];
+}
+
 function nameOf(span: Span, taken: TakenAttributes, runType: string): string {
-  const tool = runType === 'tool' ? taken.take('tool.name') : undefined;
   const own = taken.takeText('langsmith.trace.name', 'traceloop.entity.name');
-  return own ?? (typeof tool === 'string' && tool !== '' ? tool : span.name || 'span');
+  const called = calledNames(taken, runType).map((name) => taken.look(name));
+  if (runType === 'tool') taken.take('tool.name');
+  const name = called.find((one) => typeof one === 'string' && one !== '') as string | undefined;
+  return own ?? name ?? (span.name || 'span');
 }
 
 /** Project by id or name; undefined for that of the request. */
@@ -148,7 +182,7 @@ export function* runOfSpan(received: ReceivedSpan, project?: string): JsonWalk<S
   const fields = {
     inputs,
     outputs,
-    events: eventsOf(span.events),
+    events: eventsOf(span, taken),
     error: error === undefined ? undefined : JSON.stringify(error),
     extra: yield* extraOfSpan(span, received, taken, resourceMembers(resource)),
   };

@@ -31,7 +31,7 @@ const TOTAL: Names = [
 const COSTS: Readonly<Record<string, Names>> = {
   input_cost: ['gen_ai.usage.input_cost', 'llm.cost.prompt'],
   output_cost: ['gen_ai.usage.output_cost', 'llm.cost.completion'],
-  total_cost: ['gen_ai.usage.cost', 'gen_ai.usage.total_cost', 'llm.cost.total'],
+  total_cost: ['gen_ai.usage.cost', 'gen_ai.usage.total_cost', 'llm.cost.total', 'operation.cost'],
 };
 const INPUT_DETAILS: Readonly<Record<string, Names>> = {
   cache_read: [
@@ -63,16 +63,21 @@ const OUTPUT_DETAILS: Readonly<Record<string, Names>> = {
   audio: ['llm.token_count.completion_details.audio'],
 };
 
-function number(value: AttributeValue | undefined): number | undefined {
-  if (typeof value === 'number') return value;
-  const isNumber = typeof value === 'string' && /^\d{1,15}(\.\d{1,15})?$/.test(value);
-  return isNumber ? Number(value) : undefined;
+/** A value that is no number stays what it is, for the store to name. */
+function number(value: AttributeValue | undefined): AttributeValue | undefined {
+  const isNumber = typeof value === 'string' && /^\d{1,15}(\.\d{1,15})?(e[+-]?\d{1,2})?$/i.test(value);
+  return isNumber ? Number(value) : value;
+}
+
+function sum(...counts: readonly (AttributeValue | undefined)[]): number | undefined {
+  const numbers = counts.filter((count) => typeof count === 'number');
+  return numbers.length === 0 ? undefined : numbers.reduce((one, other) => one + other, 0);
 }
 
 function numbers(
   span: TakenAttributes,
   table: Readonly<Record<string, Names>>,
-): Readonly<Record<string, number>> | undefined {
+): Readonly<Record<string, AttributeValue>> | undefined {
   const found = Object.entries(table).flatMap(([name, names]) => {
     const value = number(span.takeFirst(names));
     return value === undefined ? [] : [[name, value] as const];
@@ -87,11 +92,10 @@ export function* usageOf(span: TakenAttributes): JsonWalk<string | undefined> {
   if (json?.kind === 'object') return json.text;
   const [input, output] = [number(span.takeFirst(INPUT)), number(span.takeFirst(OUTPUT))];
   const total = number(span.takeFirst(TOTAL));
-  const sum = input === undefined && output === undefined ? undefined : (input ?? 0) + (output ?? 0);
   const usage = {
     input_tokens: input,
     output_tokens: output,
-    total_tokens: total ?? sum,
+    total_tokens: total ?? sum(input, output),
     input_token_details: numbers(span, INPUT_DETAILS),
     output_token_details: numbers(span, OUTPUT_DETAILS),
     ...numbers(span, COSTS),
