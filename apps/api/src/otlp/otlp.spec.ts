@@ -266,6 +266,25 @@ describe('POST of spans', () => {
     });
   });
 
+  it('names figures of a span that are none', async () => {
+    const other = await api.workspace();
+    const attributes = [
+      { key: 'gen_ai.request.model', value: { stringValue: 'm' } },
+      { key: 'gen_ai.usage.input_tokens', value: { intValue: '-5' } },
+      { key: 'gen_ai.usage.output_tokens', value: { stringValue: 'many' } },
+      { key: 'operation.cost', value: { doubleValue: 1e9 } },
+    ];
+    const { status, bytes } = await send(requestOf(spanOf({ attributes })), { key: other.key });
+    expect(status).toBe(200);
+    const named = ['input_tokens', 'output_tokens', 'total_tokens', 'total_cost'];
+    const message = named.map((name) => `usage_metadata.${name}`).join(', ');
+    expect(bytes.toString()).toContain(message);
+    const { recent } = (await other.call('GET', '/ingest-problems')).json;
+    expect(recent).toMatchObject([
+      { kind: 'dropped', type: 'usage_not_understood', message: expect.stringContaining(message) },
+    ]);
+  });
+
   it.each<[status: number, code: number, why: string, body: Buffer | object, sending: Sending]>([
     [400, 3, 'no protobuf', Buffer.from('nonsense'), {}],
     [400, 3, 'no JSON of spans', { resourceSpans: 1 }, {}],

@@ -210,6 +210,16 @@ describe('the tokens of one call', () => {
 
   it.each<readonly [string, object, readonly string[] | undefined]>([
     ['negative', { usage: { ...whole, completion_tokens: -1 } }, ['usage.completion_tokens']],
+    [
+      'negative of a kind',
+      { usage: { ...whole, prompt_tokens_details: { cached_tokens: -3, audio_tokens: 1 } } },
+      ['usage.prompt_tokens_details.cached_tokens'],
+    ],
+    [
+      'beyond a column, as a cost of a kind',
+      { usage_metadata: { input_tokens: 5, input_cost_details: { audio: 1e9 } } },
+      ['usage_metadata.input_cost_details.audio'],
+    ],
     ['texts', { usage_metadata: { input_tokens: '5' } }, ['usage_metadata.input_tokens']],
     ['of another shape', { usage: { token_units: 7 } }, ['usage']],
     ['of another shape in a message', { output: { usage_metadata: { words: 7 } } }, ['usage_metadata']],

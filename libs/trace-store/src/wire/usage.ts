@@ -103,6 +103,20 @@ function wholeOf({ counted, kinds, isApart }: Side, left: number | undefined): n
   return kinds > counted || isLeftOut ? counted + kinds : counted;
 }
 
+/** Names of what a member states and was not understood: itself, or numbers of kinds of tokens and costs in it. */
+function unreadAt(name: string, value: unknown): readonly string[] {
+  const snake = snakeCase(name);
+  if (isObject(value) && snake.endsWith('_details')) {
+    const read = snake.includes('cost') ? cost : tokens;
+    const kinds = Object.entries(value).filter(
+      ([, one]) => typeof one === 'number' && read(one) === undefined,
+    );
+    return kinds.map(([kind]) => `${name}.${kind}`);
+  }
+  const read = READ_AS.get(snake);
+  return read && (value ?? undefined) !== undefined && read(value) === undefined ? [name] : [];
+}
+
 /**
  * Reads `{input_tokens, output_tokens, total_tokens, input_cost, output_cost, total_cost}`, the older names, and those of
  * the clients of OpenAI, Anthropic, Gemini, Bedrock and the AI SDK. Undefined where nothing of these is stated.
@@ -136,10 +150,7 @@ export function usageOf(value: unknown): Usage | undefined {
     promptTokens === undefined && completionTokens === undefined
       ? undefined
       : (promptTokens ?? 0) + (completionTokens ?? 0);
-  const unread = Object.entries(value).flatMap(([name, entry]) => {
-    const reader = READ_AS.get(snakeCase(name));
-    return reader && (entry ?? undefined) !== undefined && reader(entry) === undefined ? [name] : [];
-  });
+  const unread = Object.entries(value).flatMap(([name, entry]) => unreadAt(name, entry));
   const usage: Usage = {
     promptTokens,
     completionTokens,
