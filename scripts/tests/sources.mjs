@@ -18,6 +18,7 @@ const OPTIONS = {
   jsc: {
     target: 'es2024',
     keepClassNames: true,
+    experimental: { keepImportAttributes: true },
     parser: { syntax: 'typescript', tsx: true, decorators: true, dynamicImport: true },
     transform: {
       legacyDecorator: true,

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { parse, parseAllDocuments } from 'yaml';
@@ -15,7 +15,8 @@ import {
   SERVICE_ACCOUNTS,
   type CustomResourceDefinition,
 } from '#lib/resources';
-import { testEmbeddedKube, waitFor } from '#lib/testing';
+import { temporaryFolder, testEmbeddedKube, waitFor } from '#lib/testing';
+import { readModelPrices } from '#lib/trace-store';
 import { type ApiDocument, unknownInRequest } from '../../apps/api/src/testdata/check-exchange.js';
 import { repository } from '../support/platform.js';
 import {
@@ -160,8 +161,14 @@ describe('the blocks of the documentation', () => {
       .filter((block) => languageOf(block) === 'json' && !(page in JSON_TYPES))
       .map((block): [string, string, FencedBlock] => [page, first(block), block]),
   );
-  it.each(json)('has JSON in %s that its reader takes: %s', (page, _title, { text }) => {
+  const pricesFile = join(temporaryFolder(), 'prices.json');
+  it.each(json)('has JSON in %s that its reader takes: %s', async (page, _title, { text }) => {
     const value: unknown = JSON.parse(text);
+    if (text.includes('"lists"')) {
+      writeFileSync(pricesFile, text);
+      expect(await readModelPrices(pricesFile)).not.toEqual([]);
+      return;
+    }
     const route = JSON_BODIES[page];
     if (route === undefined) {
       // pages show the part that they are about

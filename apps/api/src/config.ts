@@ -130,6 +130,10 @@ export const CONFIG = {
     'AGENTPLANE_DATA',
     'folder whose disk holds the stores; GET /ok reports when it has no space left. Absent in a cluster',
   ),
+  modelPrices: optionalText(
+    'AGENTPLANE_MODEL_PRICES',
+    'file of prices of models that takes the place of those the platform brings, read at the start; see docs/costs.md',
+  ),
   operatorKey: optionalText(
     'AGENTPLANE_OPERATOR_KEY',
     'key (apo_…) that manages the API keys of every workspace and nothing else; absent: no such key',

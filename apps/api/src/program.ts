@@ -1,12 +1,13 @@
 import { AuditLog } from '#lib/audit-log';
 import { ConfigError } from '#lib/config';
+import { errorText } from '#lib/errors';
 import { FIELD_MANAGER, RESOURCES } from '#lib/resources';
 import { Informers, KubeClient, loadKubeConnection } from '#lib/kube';
 import { runProgram, type ProgramContext } from '#lib/lifecycle';
 import { awaitDatabase } from '#lib/postgres';
 import { createLogger, startTelemetry } from '#lib/telemetry';
 import { systemClock } from '#lib/time';
-import { openTraceStore, warnOfOpenDatabases } from '#lib/trace-store';
+import { openTraceStore, readModelPrices, type ModelPrice, warnOfOpenDatabases } from '#lib/trace-store';
 import { openAttachmentStore } from './core/attachment-store.js';
 import { loadApiConfig, type ApiConfig } from './config.js';
 import { type ApiApplication, openApplication } from './open-application.js';
@@ -29,6 +30,14 @@ async function serveTls(
   return front.listen();
 }
 
+async function pricesOf({ modelPrices }: ApiConfig): Promise<readonly ModelPrice[] | undefined> {
+  try {
+    return modelPrices === undefined ? undefined : await readModelPrices(modelPrices);
+  } catch (error) {
+    throw new ConfigError([`AGENTPLANE_MODEL_PRICES: ${errorText(error)}`]);
+  }
+}
+
 async function start(context: ProgramContext): Promise<void> {
   const config: ApiConfig = loadApiConfig();
   log.level = config.logLevel;
@@ -42,6 +51,7 @@ async function start(context: ProgramContext): Promise<void> {
     maxDatasetBytes: config.maxDatasetBytes,
     maxApiKeys: config.maxKeys,
     maxAttachmentBytes: config.maxAttachmentBytes,
+    modelPrices: await pricesOf(config),
     log,
     clock: systemClock,
   });

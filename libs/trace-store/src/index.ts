@@ -55,6 +55,7 @@ export { type Moved, moveTraces } from './moving/move-traces.js';
 export { findOpenDatabases, warnOfOpenDatabases } from './open-databases.js';
 export { openTraceStore } from './open-trace-store.js';
 export { parsePrice } from './price/decimal.js';
+export { readModelPrices } from './price/price-lists.js';
 export {
   DEFAULT_MEMBERS,
   type ModelPrice,

@@ -45,6 +45,7 @@ import { RunRemover } from './run/remove-runs.js';
 import { dropAndNoteOverdue } from './ingestion/note-overdue.js';
 import { IngestProblemTable } from './problem/ingest-problem-table.js';
 import { PostgresExportSource } from './export/postgres-export-source.js';
+import { BUILT_IN_PRICES } from './price/built-in-prices.js';
 import { PriceTable } from './price/price-table.js';
 import { RunPricing } from './price/run-pricing.js';
 import { Repricing } from './repricing/repricing.js';
@@ -75,7 +76,8 @@ const MIGRATION_LOCK = 7_214_001;
 
 /** Opens the trace store. Connects lazily; `migrate` first where the schema may be old. */
 export function openTraceStore(options: TraceStoreOptions): TraceStore {
-  const { poolSize = DEFAULT_POOL_SIZE, waiting = WAITING_ROOM, log, clock } = options;
+  const { poolSize = DEFAULT_POOL_SIZE, waiting = WAITING_ROOM, modelPrices = BUILT_IN_PRICES } = options;
+  const { log, clock } = options;
   const connections = connectionsOf(options);
   const pool = openPool({ ...connections, maxConnections: poolSize });
   const keyPool = openPool({ ...connections, maxConnections: KEY_CONNECTIONS });
@@ -95,7 +97,7 @@ export function openTraceStore(options: TraceStoreOptions): TraceStore {
   const directory = new ProjectDirectory(projects, clock);
   const remover = new RunRemover(pool, payloads);
   const tiers = new ProjectTiers(clock);
-  const pricing = new RunPricing(clock);
+  const pricing = new RunPricing(clock, modelPrices);
   const ingestion = new Ingestion(
     pool,
     new DayPartitions(pool, options.maxMonthsAhead),
@@ -152,7 +154,7 @@ export function openTraceStore(options: TraceStoreOptions): TraceStore {
       },
       turns,
     ),
-    prices: inTurns(new PriceTable(pool, (tenantId) => pricing.forget(tenantId)), turns),
+    prices: inTurns(new PriceTable(pool, modelPrices, (tenantId) => pricing.forget(tenantId)), turns),
     priceApplications: inTurns(new PriceApplicationTable(pool, () => repricing.begin()), turns),
     // every request waits for the check of its key, which has connections of its own
     apiKeys: inTurns(new ApiKeyTable(control, keyPool, options.maxApiKeys), turns, {

@@ -1,7 +1,7 @@
 import type { Attachments } from './attachment/attachments.js';
 import type { IngestResult } from './ingestion/ingest-result.js';
 import type { PriceApplications } from './repricing/price-application.js';
-import type { ModelPrices } from './price/model-price.js';
+import type { ModelPrice, ModelPrices } from './price/model-price.js';
 import type { IngestProblems } from './problem/ingest-problems.js';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
@@ -50,6 +50,8 @@ export interface TraceStoreOptions {
   readonly maxApiKeys?: number;
   /** Most bytes of the attachments of a tenant; default 10 GiB. */
   readonly maxAttachmentBytes?: number;
+  /** Prices in the place of those that the platform brings. */
+  readonly modelPrices?: readonly ModelPrice[] | undefined;
   readonly log: Logger;
   readonly clock: Clock;
 }

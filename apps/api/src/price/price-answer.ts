@@ -1,6 +1,6 @@
 import { formatInstant, type Instant } from '#lib/time';
 import type { ModelPrice, PriceDetails } from '#lib/trace-store';
-import { Answered, FLAG, orNull, TEXT, textList, textMap, TIME, UUID } from '../wire/shape.js';
+import { Answered, FLAG, orNull, TEXT, textList, textMap, TIME, UUID, WHOLE } from '../wire/shape.js';
 
 /** A row of the price table on the wire. */
 export class PriceAnswer {
@@ -10,6 +10,8 @@ export class PriceAnswer {
   @Answered(TEXT) readonly name: string;
   @Answered(TEXT, 'RE2') readonly match_pattern: string;
   @Answered(textList()) readonly match_path: readonly string[];
+  @Answered(orNull(WHOLE), 'Only prompts of at most so many tokens; null: any, as of all own rows')
+  readonly max_prompt_tokens: number | null;
   @Answered(orNull(TEXT), 'Null: any') readonly provider: string | null;
   @Answered(orNull(TIME), 'Null: always') readonly start_time: string | null;
   @Answered(TEXT, 'Dollars for a token, a decimal') readonly prompt_cost: string;
@@ -33,6 +35,7 @@ export function renderPrice(tenantId: string, price: ModelPrice): PriceAnswer {
   return {
     ...{ id: price.id, tenant_id: price.isOwn ? tenantId : null, name: price.name },
     ...{ match_pattern: price.matchPattern, match_path: price.matchPath },
+    max_prompt_tokens: price.maxPromptTokens ?? null,
     ...{ provider: price.provider ?? null, start_time: time(price.startTime) },
     ...{ prompt_cost: price.promptCost, completion_cost: price.completionCost },
     prompt_cost_details: price.promptCostDetails ?? null,

@@ -168,6 +168,7 @@ export function apiEnvironment(from: Surroundings, kubeconfig: string): Environm
     PORT: String(from.ports.rest),
     AGENTPLANE_AUDIT_LOG: join(from.paths.logs, 'audit-api.log'),
     ...inheritedEnvironment([
+      'AGENTPLANE_MODEL_PRICES',
       'AGENTPLANE_WRONG_KEYS_PER_MINUTE',
       'AGENTPLANE_KEYS_PER_WORKSPACE',
       'AGENTPLANE_PROJECTS_PER_WORKSPACE',

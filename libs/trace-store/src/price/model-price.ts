@@ -53,6 +53,10 @@ export interface ModelPrice extends NewModelPrice {
   readonly isOwn: boolean;
   /** No run is priced by it. */
   readonly isDisabled: boolean;
+  /** Only prompts of at most so many tokens. Rows of workspaces have no such bound. */
+  readonly maxPromptTokens: number | undefined;
+  /** A text that each name which meets the pattern has: others need not be looked at. */
+  readonly literal: string | undefined;
   /** Where the platform's prices were read, and when (YYYY-MM-DD). */
   readonly sources: readonly string[];
   readonly readOn: string | undefined;

@@ -7,8 +7,12 @@ const modelOf = (model: string) => ({ model, modelMember: undefined, provider: u
 
 describe('a price book', () => {
   it('finds the price of every model that a call teaches it, however many there are', async () => {
-    const prices = BUILT_IN_PRICES.slice(0, 1).map((price) => ({ ...price, matchPattern: '^own' }));
-    const book = PriceBook.of(prices.map((price) => ({ ...price, provider: undefined })));
+    const prices = BUILT_IN_PRICES.slice(0, 1).map((price) => ({
+      ...price,
+      matchPattern: '^own',
+      literal: undefined,
+    }));
+    const book = PriceBook.of(prices);
     const isFound = (model: string): boolean => book.find(modelOf(model), 1n << 60n) !== undefined;
     const many = Array.from({ length: 2_500 }, (_, n) => `own-${n}`);
     for (const models of [['own'], ['own', ...many], many]) {
@@ -24,7 +28,7 @@ describe('a price book', () => {
   it('prices models also after its patterns made room for those of others, and holds none itself', async () => {
     const [price] = BUILT_IN_PRICES;
     if (!price) throw new Error('no price');
-    const book = PriceBook.of([{ ...price, matchPattern: '^mine', provider: undefined }]);
+    const book = PriceBook.of([{ ...price, matchPattern: '^mine', literal: undefined }]);
     await book.learn([modelOf('mine-1')]);
     const own = knownPattern('^mine');
     expect(own).toBeDefined();

@@ -32,6 +32,7 @@ function byPrecedence(one: ModelPrice, other: ModelPrice): number {
     Number(other.isOwn) - Number(one.isOwn),
     Number(other.provider !== undefined) - Number(one.provider !== undefined),
     compare(other.startTime, one.startTime),
+    (one.maxPromptTokens ?? Infinity) - (other.maxPromptTokens ?? Infinity) || 0,
     compare(other.createdAt, one.createdAt),
   ];
   return ranks.find((rank) => rank !== 0) ?? 0;
@@ -45,7 +46,7 @@ function compare(one: Instant | undefined, other: Instant | undefined): number {
 
 /**
  * Finds the price of a model: rows of the workspace before those of the platform, rows for the provider before those for
- * any, later starts before earlier ones. Patterns are looked for once for each model, by `learn`.
+ * any, later starts before earlier ones, those of shorter prompts before those of any. Patterns are looked for once for each model, by `learn`.
  */
 export class PriceBook {
   readonly #rules: readonly Rule[];
@@ -110,15 +111,19 @@ export class PriceBook {
   }
 
   /** @returns undefined where no row meets the model, and where it was not learnt */
-  find(model: RunModel, startTime: Instant): ModelPrice | undefined {
+  find(model: RunModel, startTime: Instant, promptTokens = 0): ModelPrice | undefined {
     const rules = this.#known.get(keyOf(model)) ?? [];
-    return rules.find(({ price: { startTime: from } }) => from === undefined || from <= startTime)?.price;
+    return rules.find(
+      ({ price: { startTime: from, maxPromptTokens = Infinity } }) =>
+        (from === undefined || from <= startTime) && promptTokens <= maxPromptTokens,
+    )?.price;
   }
 
   async #rulesOf(model: RunModel, work: { steps: number; pauseAt: number }): Promise<readonly Rule[]> {
     const found: Rule[] = [];
     for (const rule of this.#rules) {
-      const { provider } = rule.price;
+      const { provider, literal = '' } = rule.price;
+      if (!model.model.includes(literal)) continue;
       if (provider !== undefined && provider.toLowerCase() !== model.provider?.toLowerCase()) continue;
       if (model.modelMember !== undefined && !rule.members.has(model.modelMember)) continue;
       // no book holds a pattern: all tenants have one memory of them

@@ -1,3 +1,4 @@
+import { isCall } from '../run/own-usage.js';
 import type { RunRow } from '../run/stored-run.js';
 import type { CostDetails, TokenDetails } from '../usage/usage-details.js';
 import { detailsOf } from '../usage/usage-details.js';
@@ -35,7 +36,7 @@ export function withoutPrice(row: RunRow): RunRow {
 /** Calls of models with tokens; those whose sender states a cost have it. */
 function isPriceable(row: RunRow): boolean {
   return (
-    row.runType === 'llm' &&
+    isCall(row.runType) &&
     (row.promptTokens !== undefined || row.completionTokens !== undefined) &&
     row.totalCost === undefined &&
     row.promptCost === undefined &&

@@ -3,7 +3,6 @@ import { PublicError } from '#lib/errors';
 import { parseJson } from '#lib/json';
 import { inTransaction, type Connection, type Pool, type Queryable, textTypes } from '#lib/postgres';
 import { formatInstant, type Instant, parseInstant } from '#lib/time';
-import { BUILT_IN_PRICES } from './built-in-prices.js';
 import {
   type ModelPrice,
   type ModelPrices,
@@ -15,6 +14,9 @@ import { tryPattern } from './price-pattern.js';
 
 /** Any number that no other lock of this database begins with. */
 const LOCK = 7_214_021;
+
+/** Whether the platform has a row of their ids is not stored. */
+type OwnPrices = readonly Omit<ModelPrice, 'isBuiltIn'>[];
 
 type Row = Readonly<Record<string, string | null>> & { readonly match_path: readonly string[] };
 
@@ -29,9 +31,7 @@ function details(text: string | null | undefined): PriceDetails | undefined {
   return text ? (parseJson(text) as PriceDetails) : undefined;
 }
 
-const SHIPPED = new Map(BUILT_IN_PRICES.map((price) => [price.id, price]));
-
-function parse(row: Row): ModelPrice {
+function parse(row: Row): OwnPrices[number] {
   const id = row['id'] ?? '';
   return {
     id,
@@ -44,15 +44,19 @@ function parse(row: Row): ModelPrice {
     completionCost: row['completion_cost'] ?? '0',
     promptCostDetails: details(row['prompt_cost_details']),
     completionCostDetails: details(row['completion_cost_details']),
-    ...{ isBuiltIn: SHIPPED.has(id), isOwn: true, isDisabled: row['is_disabled'] === 't' },
-    ...{ sources: [], readOn: undefined },
+    maxPromptTokens: undefined,
+    literal: undefined,
+    isOwn: true,
+    isDisabled: row['is_disabled'] === 't',
+    sources: [],
+    readOn: undefined,
     createdAt: time(row['created_at']),
     updatedAt: time(row['updated_at']),
   };
 }
 
 /** Own rows of a tenant, newest first. */
-async function ownPrices(db: Queryable, tenantId: string): Promise<readonly ModelPrice[]> {
+async function ownPrices(db: Queryable, tenantId: string): Promise<OwnPrices> {
   const { rows } = await db.query<Row>({
     text: `SELECT ${COLUMNS} FROM model_prices WHERE tenant_id = $1 ORDER BY created_at DESC, id`,
     values: [tenantId],
@@ -62,22 +66,34 @@ async function ownPrices(db: Queryable, tenantId: string): Promise<readonly Mode
 }
 
 /** Every row that counts for a tenant: its own, and those of the platform that it has no version of. */
-export async function pricesOf(db: Queryable, tenantId: string): Promise<readonly ModelPrice[]> {
+export async function pricesOf(
+  db: Queryable,
+  tenantId: string,
+  shipped: readonly ModelPrice[],
+): Promise<readonly ModelPrice[]> {
   const own = await ownPrices(db, tenantId);
-  const replaced = new Set(own.map(({ id }) => id));
-  return [...own, ...BUILT_IN_PRICES.filter(({ id }) => !replaced.has(id))];
+  const [replaced, ids] = [new Set(own.map(({ id }) => id)), new Set(shipped.map(({ id }) => id))];
+  return [
+    ...own.map((price) => ({ ...price, isBuiltIn: ids.has(price.id) })),
+    ...shipped.filter(({ id }) => !replaced.has(id)),
+  ];
 }
 
 /** The table `model_prices`. Rows of the platform are not in it, but for the versions that workspaces made of them. */
 export class PriceTable implements ModelPrices {
+  readonly #shipped: ReadonlyMap<string, ModelPrice>;
+
   /** @param changed called with the tenant after its prices may be others */
   constructor(
     private readonly pool: Pool,
+    shipped: readonly ModelPrice[],
     private readonly changed: (tenantId: string) => void,
-  ) {}
+  ) {
+    this.#shipped = new Map(shipped.map((price) => [price.id, price]));
+  }
 
   list(tenantId: string): Promise<readonly ModelPrice[]> {
-    return pricesOf(this.pool, tenantId);
+    return pricesOf(this.pool, tenantId, [...this.#shipped.values()]);
   }
 
   create(tenantId: string, price: NewModelPrice): Promise<ModelPrice> {
@@ -98,7 +114,7 @@ export class PriceTable implements ModelPrices {
 
   async replace(tenantId: string, id: string, price: NewModelPrice): Promise<ModelPrice | undefined> {
     return this.#write(tenantId, price, (own) =>
-      SHIPPED.has(id) || own.some((one) => one.id === id) ? id : undefined,
+      this.#shipped.has(id) || own.some((one) => one.id === id) ? id : undefined,
     );
   }
 
@@ -107,14 +123,14 @@ export class PriceTable implements ModelPrices {
     if (!found || found.isDisabled === isDisabled) return found;
     if (found.isBuiltIn && !isDisabled) {
       await this.#delete(tenantId, id);
-      return SHIPPED.get(id);
+      return this.#shipped.get(id);
     }
     await this.#locked(tenantId, (db) => store(db, tenantId, found, isDisabled));
     return { ...found, isOwn: true, isDisabled };
   }
 
   async remove(tenantId: string, id: string): Promise<'deleted' | 'disabled' | undefined> {
-    if (SHIPPED.has(id)) return (await this.setDisabled(tenantId, id, true)) && 'disabled';
+    if (this.#shipped.has(id)) return (await this.setDisabled(tenantId, id, true)) && 'disabled';
     return (await this.#delete(tenantId, id)) ? 'deleted' : undefined;
   }
 
@@ -122,7 +138,7 @@ export class PriceTable implements ModelPrices {
   async #write<Id extends string | undefined>(
     tenantId: string,
     price: NewModelPrice,
-    choose: (own: readonly ModelPrice[]) => Id,
+    choose: (own: OwnPrices) => Id,
   ): Promise<ModelPrice | (undefined extends Id ? undefined : never)> {
     // before the pattern is compiled, which costs more
     const before = await ownPrices(this.pool, tenantId);
@@ -170,7 +186,7 @@ function isNamed(one: NewModelPrice, { name, provider, startTime }: NewModelPric
 }
 
 /** @throws PublicError conflict */
-function refuse(own: readonly ModelPrice[], id: string, price: NewModelPrice): void {
+function refuse(own: OwnPrices, id: string, price: NewModelPrice): void {
   const others = own.filter((one) => one.id !== id);
   const equal = others.find(
     (one) =>

@@ -162,4 +162,42 @@ describe('pricing at ingestion', () => {
     await send([], [patch({ extra: { metadata: { ls_model_name: 'house-2' } } })]);
     expect([await costOf(one), await summed()]).toEqual([undefined, undefined]);
   });
+
+  it('prices embeddings by their input, and prompts by their length', async () => {
+    fresh();
+    const model = (name: string, tokens: number) => ({
+      extra: { metadata: { ls_model_name: name } },
+      outputs: { usage_metadata: { input_tokens: tokens } },
+    });
+    const embedding = { ...model('text-embedding-3-small', 1_000_000), run_type: 'embedding' };
+    expect(
+      await costs(embedding, model('gemini-2.5-pro', 200_000), model('gemini-2.5-pro', 200_001)),
+    ).toEqual(['0.0200000000', '0.2500000000', '0.5000025000']);
+  });
+
+  it('takes the rows of the platform from a file', async () => {
+    const { uri } = await postgres.freshDatabase(prepareStore);
+    const [listed] = await store.prices.list(randomUUID());
+    if (!listed) throw new Error('the platform has no price');
+    const modelPrices = [{ ...listed, matchPattern: '^house', literal: undefined, promptCost: '0.000001' }];
+    const other = openTraceStore({
+      uri,
+      log: createLogger('test', 'silent'),
+      clock: systemClock,
+      modelPrices,
+    });
+    try {
+      await other.migrate();
+      fresh();
+      const sent = run();
+      await other.ingest(tenant, { post: [{ run: json(sent) }], patch: [] });
+      expect((await other.runs.get(tenant, sent.id))?.row.priceId).toBe(listed.id);
+      expect(await other.prices.list(tenant)).toMatchObject([
+        { id: listed.id, isBuiltIn: true, isOwn: false },
+      ]);
+      expect(await other.prices.remove(tenant, listed.id)).toBe('disabled');
+    } finally {
+      await other.close();
+    }
+  });
 });

@@ -1,7 +1,6 @@
 import type { Queryable } from '#lib/postgres';
 import type { Clock } from '#lib/time';
 import type { RunRow } from '../run/stored-run.js';
-import { BUILT_IN_PRICES } from './built-in-prices.js';
 import type { ModelPrice } from './model-price.js';
 import { PriceBook, type RunModel } from './price-book.js';
 import { isPricedAlike, modelToPrice, pricedRun, withoutPrice } from './price-run.js';
@@ -30,12 +29,15 @@ interface ChangedRun {
 /** Prices runs while they are stored. The table of a tenant is remembered, so that a batch costs no query for it. */
 export class RunPricing {
   readonly #clock: Pick<Clock, 'monotonicMs'>;
+  readonly #prices: readonly ModelPrice[];
   readonly #known = new Map<string, KnownBook>();
   /** Of all tenants that have no row of their own. */
   #shipped: PriceBook | undefined;
 
-  constructor(clock: Pick<Clock, 'monotonicMs'>) {
+  /** @param prices those of the platform */
+  constructor(clock: Pick<Clock, 'monotonicMs'>, prices: readonly ModelPrice[]) {
     this.#clock = clock;
+    this.#prices = prices;
   }
 
   /** What is remembered is read again. */
@@ -48,7 +50,7 @@ export class RunPricing {
     const nowMs = this.#clock.monotonicMs();
     const known = this.#known.get(tenantId);
     if (known && known.untilMs > nowMs) return known.book;
-    const prices = await pricesOf(db, tenantId);
+    const prices = await pricesOf(db, tenantId, this.#prices);
     const text = textOf(prices);
     const book = known?.text === text ? known.book : this.#bookOf(prices);
     if (this.#known.size >= MAX_KNOWN || this.#knownBytes() > MAX_KNOWN_BYTES) this.#known.clear();
@@ -96,12 +98,12 @@ export class RunPricing {
 
   #bookOf(prices: readonly ModelPrice[]): PriceBook {
     if (prices.some(({ isOwn }) => isOwn)) return PriceBook.of(prices);
-    return (this.#shipped ??= PriceBook.of(BUILT_IN_PRICES));
+    return (this.#shipped ??= PriceBook.of(this.#prices));
   }
 }
 
 function priced(row: RunRow, model: RunModel | undefined, book: PriceBook): RunRow {
-  const price = model && book.find(model, row.startTime);
+  const price = model && book.find(model, row.startTime, row.promptTokens);
   return price ? pricedRun(row, price) : row;
 }
 
