@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { mkdir } from 'node:fs/promises';
+import { mkdir, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { packagesOf } from '#lib/data-folder';
 import { TerminalError } from '#lib/errors';
@@ -111,17 +111,23 @@ export class ImageStore {
     const decide = (before: ImageEntry | undefined): readonly string[] | undefined =>
       decideOwners(name, before, wanted);
     const namespaces = decide(await this.#index.find(name));
-    const place = namespaces ? this.#closed.folder : this.#folder;
-    await mkdir(place, { recursive: true, mode: 0o700 }); // an agent's folder may hold secrets
+    await mkdir(this.#folder, { recursive: true, mode: 0o700 }); // an agent's folder may hold secrets
     for (const one of [this.#folder, this.#closed.folder, this.#packages.shared]) await removePartials(one);
-    await inPartial(place, async (partial) => {
+    await inPartial(this.#folder, async (own) => {
+      // as deep as it will lie: links to packages are relative
+      const partial = namespaces ? join(own, 'content') : own;
+      if (namespaces) await this.#closed.make();
+      await mkdir(own, { mode: 0o700 });
       const digest = await copyContent(source, partial);
       if (namespaces && existsSync(this.#openFolderOf(digest))) throw contentIsOpen(name, namespaces);
       const folder = namespaces ? this.#closed.folderOf(digest) : this.#openFolderOf(digest);
       if (!existsSync(folder)) {
-        await this.#install(partial, configuration, options);
+        await this.#install({ folder: partial, own }, configuration, options);
         await moveInto(partial, folder); // another import of the same content may have been faster
-      } else if (await hasLostPython(folder)) await this.#install(folder, configuration, options);
+      } else if (await hasLostPython(folder)) {
+        await this.#install({ folder: partial, own }, configuration, options);
+        await rename(join(partial, '.venv'), join(folder, '.venv'));
+      }
       await this.#index.set(name, { digest, folder, namespaces, decide });
       if (namespaces) await this.#closed.give(digest, namespaces);
     });
@@ -223,20 +229,17 @@ export class ImageStore {
 
   /** Gives an image the packages that it asks for. */
   async #install(
-    folder: string,
+    { folder, own }: { readonly folder: string; readonly own: string },
     configuration: GraphConfiguration,
     { builds = false, onInstall, onLine }: ImportOptions,
   ): Promise<void> {
     const { shared, platformModules } = this.#packages;
     const clock = this.#clock;
     const { python: settings } = configuration;
-    if (settings) await installPython({ folder, shared, clock, settings, builds, onInstall, onLine });
+    if (settings) await installPython({ folder, own, shared, clock, settings, builds, onInstall, onLine });
     else
       await installDependencies({
-        folder,
-        shared,
-        clock,
-        platformModules,
+        ...{ folder, own, shared, clock, platformModules },
         ...(onInstall ? { onInstall } : {}),
       });
     requireLibraries(configuration, folder);

@@ -1,11 +1,13 @@
 import { createHash } from 'node:crypto';
-import { existsSync } from 'node:fs';
+import { existsSync, realpathSync } from 'node:fs';
 import { chmod, copyFile, mkdir, readdir, readFile, rm, symlink } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import { TerminalError } from '#lib/errors';
 import { isJsonObject, type JsonObject } from '#lib/json';
 import type { Clock } from '#lib/time';
+import { asInstallUser } from '../install-user.js';
 import { inPartial, moveInto } from '../partial-folder.js';
+import { findCommands } from '../python/find-python.js';
 import { findPackageManager, MANAGER_FILES, type PackageManager, readManifest } from './package-manager.js';
 import { runPackageManager } from './run-package-manager.js';
 import { hasPackages } from './shared-packages.js';
@@ -13,6 +15,8 @@ import { hasPackages } from './shared-packages.js';
 export interface InstallOptions {
   /** The image that is made. */
   readonly folder: string;
+  /** The folder that holds nothing but the image, or the image itself. */
+  readonly own: string;
   /** Keeps what was installed, for images with the same lock file. */
   readonly shared: string;
   /** The platform's own `node_modules`. */
@@ -69,7 +73,7 @@ async function installShared(
     await chmod(partial, 0o755);
     for (const name of [manager.lockFile, ...MANAGER_FILES])
       if (existsSync(join(folder, name))) await copyFile(join(folder, name), join(partial, name));
-    await runPackageManager(partial, manager);
+    await runAsUser(partial, manager, [partial]);
     await mkdir(join(partial, 'node_modules'), { recursive: true }); // a lock file may name nothing
     await keepModules(partial);
     await moveInto(partial, target); // another import with the same lock file may have been faster
@@ -124,6 +128,13 @@ export async function installDependencies(options: InstallOptions): Promise<void
     await symlink(relative(dirname(modules), join(installed, 'node_modules')), modules, 'dir');
   } else {
     options.onInstall?.();
-    await runPackageManager(folder, manager);
+    await runAsUser(folder, manager, [options.own]);
   }
+}
+
+function runAsUser(folder: string, manager: PackageManager, folders: readonly string[]): Promise<void> {
+  const programs = findCommands('npm')
+    .slice(0, 1)
+    .map((path) => realpathSync(path));
+  return asInstallUser({ folders, programs }, (user) => runPackageManager(folder, manager, user));
 }

@@ -1,6 +1,7 @@
 import { delimiter, dirname } from 'node:path';
 import { inheritedEnvironment } from '#lib/config';
 import { TerminalError, WaitingError } from '#lib/errors';
+import type { InstallUser } from '../install-user.js';
 import type { PackageManager } from './package-manager.js';
 import { registryOutage } from './registry-outage.js';
 import { endOfOutput, runProgram } from './run-program.js';
@@ -26,7 +27,11 @@ const RETRY_MS = 30_000;
  * @throws WaitingError when the registry cannot be reached or answers 429 or 5xx, TerminalError with the end of the
  * output when what the lock file names cannot be installed
  */
-export async function runPackageManager(folder: string, manager: PackageManager): Promise<void> {
+export async function runPackageManager(
+  folder: string,
+  manager: PackageManager,
+  user?: InstallUser,
+): Promise<void> {
   const environment = inheritedEnvironment(INHERITED);
   // packages with install scripts must be built for the Node that will run them
   const path = `${dirname(process.execPath)}${delimiter}${environment.PATH ?? ''}`;
@@ -34,6 +39,7 @@ export async function runPackageManager(folder: string, manager: PackageManager)
     command: 'npm',
     args: manager.args,
     folder,
+    user,
     environment: { ...environment, ...manager.environment, PATH: path, CI: 'true' },
   }).catch((cause: unknown) => {
     throw new TerminalError('NpmMissing', 'npm could not be started to install dependencies', { cause });

@@ -2,6 +2,7 @@ import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { inheritedEnvironment } from '#lib/config';
 import { runProgram } from '../dependencies/run-program.js';
+import type { InstallUser } from '../install-user.js';
 import type { Python } from './find-python.js';
 
 /** Each takes memory, of which a build has little. */
@@ -12,13 +13,14 @@ const MOST_AT_ONCE = 4;
  * sources, which a copy does not keep. By the interpreter itself: that of the environment would run `.pth` files of packages.
  * @throws Error when the interpreter was killed: agents would start slowly for ever
  */
-export async function compileModules(python: Python, venv: string): Promise<void> {
+export async function compileModules(python: Python, venv: string, user?: InstallUser): Promise<void> {
   const jobs = String(Math.min(MOST_AT_ONCE, availableParallelism()));
   const kind = ['--invalidation-mode', 'unchecked-hash'];
   const { code } = await runProgram({
     command: python.path,
     args: ['-I', '-m', 'compileall', '-q', '-f', '-j', jobs, ...kind, join(venv, 'lib')],
     folder: '/',
+    user,
     environment: inheritedEnvironment(['PATH', 'HOME', 'TMPDIR']),
   });
   // 1 is for what is no Python of this version, such as a template, which stays as it is

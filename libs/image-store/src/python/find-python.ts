@@ -1,9 +1,10 @@
 import { execFile } from 'node:child_process';
 import { accessSync, constants, statSync } from 'node:fs';
-import { delimiter, dirname, join } from 'node:path';
+import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
 import { inheritedEnvironment } from '#lib/config';
 import { TerminalError } from '#lib/errors';
+import { isOpenToAll } from '../install-user.js';
 
 /** An interpreter of this machine. */
 export interface Python {
@@ -51,14 +52,6 @@ function isExecutable(path: string): boolean {
 
 function isNewEnough([major = 0, minor = 0]: readonly number[]): boolean {
   return major > OLDEST[0] || (major === OLDEST[0] && minor >= OLDEST[1]);
-}
-
-/** Whether users who own nothing on the way may execute it: agents may be such users. */
-function isOpenToAll(path: string): boolean {
-  for (let at = path; ; at = dirname(at)) {
-    if ((statSync(at).mode & 0o001) === 0) return false;
-    if (dirname(at) === at) return true;
-  }
 }
 
 /** Every interpreter that commands of these names start, once. */

@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
-import { chmod, lstat, mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises';
+import { chmod, chown, lstat, mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import { inheritedEnvironment } from '#lib/config';
 import { TerminalError } from '#lib/errors';
@@ -8,6 +8,7 @@ import type { PythonSettings } from '#lib/graph-configuration';
 import type { Clock } from '#lib/time';
 import { endOfOutput, runProgram } from '../dependencies/run-program.js';
 import { hasPackages } from '../dependencies/shared-packages.js';
+import { asInstallUser, type InstallUser } from '../install-user.js';
 import { inPartial, moveInto } from '../partial-folder.js';
 import { compileModules } from './compile-modules.js';
 import { findPython, type Python } from './find-python.js';
@@ -30,6 +31,8 @@ export interface PythonOptions {
 }
 
 export interface SharedPythonOptions extends PythonOptions {
+  /** The folder that holds nothing but the agent, or the agent itself. */
+  readonly own: string;
   /** Keeps what was installed, for images that ask for the same. */
   readonly shared: string;
   readonly clock: Clock;
@@ -67,11 +70,12 @@ function keyOf(options: PythonOptions, { python, packages }: Found): string {
   return hash.digest('hex');
 }
 
-async function makeVenv(python: Python, venv: string): Promise<void> {
+async function makeVenv(python: Python, venv: string, user?: InstallUser): Promise<void> {
   const { code, output } = await runProgram({
     command: python.path,
     args: ['-I', '-m', 'venv', '--without-pip', venv],
     folder: '/',
+    user,
     environment: inheritedEnvironment(['PATH', 'HOME', 'TMPDIR']),
   });
   if (code !== 0)
@@ -86,6 +90,7 @@ async function fill(
   { venv, lists }: { readonly venv: string; readonly lists: string },
   options: PythonOptions,
   { packages, installer }: Found,
+  user?: InstallUser,
 ): Promise<void> {
   const { folder, settings, builds, onLine } = options;
   const list = async (name: string, lines: readonly string[]): Promise<string> => {
@@ -94,7 +99,7 @@ async function fill(
     return path;
   };
   const install = (...words: readonly string[]): Promise<void> =>
-    installer.install({ venv, folder, lists: words, builds, onLine });
+    installer.install({ venv, folder, lists: words, builds, onLine, user });
   const { locked, open, constraints } = packages;
   if (locked.length > 0) await install('--no-deps', '-r', await list('locked.txt', locked));
   const pinned = locked
@@ -111,11 +116,18 @@ async function fill(
 }
 
 /** Makes an environment; its scripts and modules are as the installer left them. */
-async function make(venv: string, lists: string, options: PythonOptions, found: Found): Promise<void> {
+async function make(
+  { venv, lists }: { readonly venv: string; readonly lists: string },
+  options: PythonOptions,
+  found: Found,
+  user?: InstallUser,
+): Promise<void> {
   try {
-    await makeVenv(found.python, venv);
-    await mkdir(lists, { mode: 0o700 });
-    await fill({ venv, lists }, options, found);
+    await makeVenv(found.python, venv, user);
+    await mkdir(lists, { mode: 0o750 });
+    // read by the user of the installation, never written: the platform writes here while packages may run code
+    await chown(lists, process.getuid?.() ?? 0, user?.uid ?? process.getgid?.() ?? 0);
+    await fill({ venv, lists }, options, found, user);
   } finally {
     await rm(lists, { recursive: true, force: true });
   }
@@ -133,8 +145,12 @@ async function installShared(options: SharedPythonOptions): Promise<string> {
     // agents may be other users than the platform
     await chmod(shared, 0o711);
     await chmod(partial, 0o755);
-    await make(partial, `${partial}-lists`, options, found);
-    await compileModules(found.python, partial);
+    const { python, installer } = found;
+    const use = { folders: [options.own, partial], programs: [python.path, installer.program] };
+    await asInstallUser(use, async (user) => {
+      await make({ venv: partial, lists: `${partial}-lists` }, options, found, user);
+      await compileModules(python, partial, user);
+    });
     await mendScripts(partial);
     await moveInto(partial, target); // another import of the same list may have been faster
     return target;
@@ -177,5 +193,5 @@ export async function installOwnPython(options: PythonOptions, tools: string): P
   const found = await look(options, tools);
   await mkdir(tools, { recursive: true, mode: 0o700 });
   options.onInstall?.();
-  await make(venv, join(tools, 'lists'), options, found);
+  await make({ venv, lists: join(tools, 'lists') }, options, found);
 }

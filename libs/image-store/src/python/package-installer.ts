@@ -5,6 +5,7 @@ import { inheritedEnvironment } from '#lib/config';
 import { TerminalError, WaitingError } from '#lib/errors';
 import type { PythonSettings } from '#lib/graph-configuration';
 import { endOfOutput, type ProgramEnd, runProgram } from '../dependencies/run-program.js';
+import type { InstallUser } from '../install-user.js';
 import { partialPath } from '../partial-folder.js';
 import { findCommands, type Python } from './find-python.js';
 import { indexOutage } from './index-outage.js';
@@ -45,6 +46,8 @@ const RETRY_MS = 30_000;
 /** Installs packages for an interpreter. */
 export interface PackageInstaller {
   readonly name: 'pip' | 'uv';
+  /** Path of what is run. */
+  readonly program: string;
   /** @param lists arguments that name what is installed */
   install(request: {
     readonly venv: string;
@@ -52,6 +55,7 @@ export interface PackageInstaller {
     readonly lists: readonly string[];
     readonly builds: boolean;
     readonly onLine: ((line: string) => void) | undefined;
+    readonly user?: InstallUser | undefined;
   }): Promise<void>;
 }
 
@@ -104,7 +108,8 @@ export function chooseInstaller(image: string, settings: PythonSettings, pip: Py
     pipConfigFile === undefined ? {} : { PIP_CONFIG_FILE: resolve(image, pipConfigFile) };
   return {
     name: isUv ? 'uv' : 'pip',
-    async install({ venv, folder, lists, builds, onLine }) {
+    program: isUv ? uv : pip.path,
+    async install({ venv, folder, lists, builds, onLine, user }) {
       const python = join(venv, 'bin', 'python');
       const wheels = builds ? [] : ['--only-binary', ':all:'];
       const [command, args] = isUv
@@ -125,7 +130,7 @@ export function chooseInstaller(image: string, settings: PythonSettings, pip: Py
             ],
           ];
       const end = await runProgram({
-        ...{ command, args, folder, onLine, reportsOnError: isUv },
+        ...{ command, args, folder, user, onLine, reportsOnError: isUv },
         environment: { ...environment, ...own, PYTHONSAFEPATH: '1', PYTHONNOUSERSITE: '1' },
       });
       if (end.code !== 0) throw failureOf(isUv ? 'uv' : 'pip', end, builds);

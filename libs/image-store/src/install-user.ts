@@ -1,0 +1,69 @@
+import { execFile, spawnSync } from 'node:child_process';
+import { randomInt } from 'node:crypto';
+import { statSync } from 'node:fs';
+import { chown, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+
+/** The user whose rights an installation has where the platform is root. */
+export interface InstallUser {
+  /** Number of the user and of its group. */
+  readonly uid: number;
+  /** Its home, with its temporary files; removed after the installation. */
+  readonly home: string;
+}
+
+/** Numbers above those of containers (systemd) and below those of pods. */
+const [FIRST, LAST] = [1_880_000_000, 1_899_999_999];
+
+/** Whether users who own nothing on the way may execute a file, or pass a folder. */
+export function isOpenToAll(path: string): boolean {
+  for (let at = path; ; at = dirname(at)) {
+    if ((statSync(at).mode & 0o001) === 0) return false;
+    if (dirname(at) === at) return true;
+  }
+}
+
+/**
+ * Lets an installation run as a user of its own, whose number nobody else has: what it installs may run code of many
+ * authors, which then reads no file of the platform or of the person who adds an image. The folders belong to it meanwhile,
+ * and to the platform again when it has succeeded.
+ * @param programs what the installation runs, by its path
+ * @param install gets no user where the platform is not root, and where others cannot reach folders or programs: agents
+ * run as the platform's user there too
+ */
+export async function asInstallUser(
+  { folders, programs }: { readonly folders: readonly string[]; readonly programs: readonly string[] },
+  install: (user: InstallUser | undefined) => Promise<void>,
+): Promise<void> {
+  const reached = [tmpdir(), process.execPath, ...folders.map((folder) => dirname(folder)), ...programs];
+  const isRoot = process.platform === 'linux' && process.getuid?.() === 0;
+  if (!isRoot || !reached.every(isOpenToAll)) return await install(undefined);
+  const uid = randomInt(FIRST, LAST);
+  const home = await mkdtemp(join(tmpdir(), 'agentplane-install-'));
+  try {
+    try {
+      await chown(home, uid, uid);
+    } catch (error) {
+      // a container may know the small numbers alone
+      if ((error as NodeJS.ErrnoException).code !== 'EINVAL') throw error;
+      return await install(undefined);
+    }
+    for (const folder of folders) await giveTree(folder, uid);
+    await install({ uid, home });
+    for (const folder of folders) await giveTree(folder, 0);
+  } finally {
+    await rm(home, { recursive: true, force: true });
+  }
+}
+
+/** Links are given themselves, never what they lead to. */
+async function giveTree(folder: string, uid: number): Promise<void> {
+  await promisify(execFile)('chown', ['-hR', `${uid}:${uid}`, '--', folder]);
+}
+
+/** Kills what a program of the user left running: the signal reaches every process that it may signal, which are its own. */
+export function endAll({ uid }: InstallUser): void {
+  spawnSync('/bin/sh', ['-c', 'kill -KILL -1'], { uid, gid: uid, cwd: '/', stdio: 'ignore' });
+}
