@@ -174,7 +174,7 @@ export const CONFIG = {
   ),
   publicUrl: optionalChecked(
     'AGENTPLANE_PUBLIC_URL',
-    'address under which clients reach this program, for the URLs of attachments and of feedback tokens; absent: scheme and host of the request',
+    'address under which clients reach this program, for the URLs of attachments and of feedback tokens; absent: the host of requests that name this machine, its certificate or a Service, and of those from a trusted proxy; else URLs are paths',
     requireHttpUrl,
   ),
   attachmentBucket: optionalText(

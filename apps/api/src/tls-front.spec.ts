@@ -11,6 +11,7 @@ import { createLogger } from '#lib/telemetry';
 import { temporaryFolder, waitFor } from '#lib/testing';
 import { type Clock, systemClock } from '#lib/time';
 import { TlsFront } from './tls-front.js';
+import { askedOrigin } from './wire/origin-of.js';
 
 const ALGORITHM = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' };
 
@@ -18,7 +19,12 @@ async function certificate(): Promise<{ readonly certificate: string; readonly k
   const keys = await webcrypto.subtle.generateKey(ALGORITHM, true, ['sign', 'verify']);
   const made = await x509.X509CertificateGenerator.createSelfSigned({
     ...{ name: 'CN=a', keys, signingAlgorithm: ALGORITHM },
-    extensions: [new x509.SubjectAlternativeNameExtension([{ type: 'ip', value: '127.0.0.1' }])],
+    extensions: [
+      new x509.SubjectAlternativeNameExtension([
+        { type: 'ip', value: '127.0.0.1' },
+        { type: 'dns', value: 'agents.example' },
+      ]),
+    ],
   });
   const key = await webcrypto.subtle.exportKey('pkcs8', keys.privateKey);
   return { certificate: made.toString('pem'), key: x509.PemConverter.encode(key, 'PRIVATE KEY') };
@@ -32,7 +38,9 @@ describe('TlsFront', () => {
     writeFileSync(files.certificate, made.certificate);
   };
   const behind = createServer((asked, answer) => {
-    answer.end(`${asked.url} ${String((asked.socket as TLSSocket).encrypted)}`);
+    const { socket, headers } = asked;
+    const origin = askedOrigin({ protocol: 'https', host: headers.host ?? '', socket });
+    answer.end(`${asked.url} ${String((socket as TLSSocket).encrypted)} ${origin}`);
   });
   const warnings: string[] = [];
   const log = createLogger('tls-front', 'silent');
@@ -55,10 +63,10 @@ describe('TlsFront', () => {
   });
   afterAll(() => front.stop());
 
-  const ask = (): Promise<{ readonly body: string; readonly fingerprint: string }> =>
+  const ask = (host = 'localhost'): Promise<{ readonly body: string; readonly fingerprint: string }> =>
     new Promise((resolve, reject) => {
       const agent = new Agent({ rejectUnauthorized: false, maxCachedSessions: 0 });
-      request({ host: '127.0.0.1', port, path: '/x', agent }, (answer) => {
+      request({ host: '127.0.0.1', port, path: '/x', agent, headers: { host } }, (answer) => {
         const { fingerprint256: fingerprint } = (answer.socket as TLSSocket).getPeerCertificate();
         let body = '';
         answer.on('data', (piece) => (body += String(piece)));
@@ -69,7 +77,12 @@ describe('TlsFront', () => {
     });
 
   it('hands requests on as sent over TLS', async () => {
-    expect((await ask()).body).toBe('/x true');
+    expect((await ask()).body).toBe('/x true https://localhost');
+  });
+
+  it('lets names of the certificate, and no others, into answered URLs', async () => {
+    expect((await ask('agents.example')).body).toBe('/x true https://agents.example');
+    expect((await ask('evil.example')).body).toBe('/x true ');
   });
 
   it('follows renewed files without a restart, and keeps the old certificate while they do not match', async () => {

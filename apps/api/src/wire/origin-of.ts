@@ -1,3 +1,5 @@
+import { isIP } from 'node:net';
+import { TLSSocket } from 'node:tls';
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
 import { withoutTrailingSlashes } from '#lib/url';
@@ -5,13 +7,30 @@ import { withoutTrailingSlashes } from '#lib/url';
 /** Names and addresses with a port, and nothing that could end the host of a URL. */
 const HOST = /^(?:[\w.-]{1,255}|\[[\da-f:.]{2,45}\])(?::\d{1,5})?$/i;
 
-/** What of a request says where it was sent; `X-Forwarded-Proto` and `-Host` where a trusted proxy wrote them. */
-type Asked = Pick<FastifyRequest, 'protocol' | 'host'>;
+/** Hosts of this machine, and of Services, whose names nobody outside of a cluster can own. */
+const OWN_HOST =
+  /^(?:(?:[\w-]+\.)*localhost|127(?:\.\d{1,3}){3}|\[::1\]|[\w-]+\.[\w-]+\.svc(?:\.cluster\.local)?)$/i;
 
-/** Scheme and host that a caller asked; '' for what can be neither. */
-export function askedOrigin({ protocol, host }: Asked): string {
-  const isFine = (protocol === 'http' || protocol === 'https') && HOST.test(host);
-  return isFine ? `${protocol}://${host}` : '';
+/** What of a request says where it was sent; `X-Forwarded-Proto` and `-Host` where a trusted proxy wrote them. */
+type Asked = Pick<FastifyRequest, 'protocol' | 'host' | 'ips' | 'socket'>;
+
+/**
+ * Scheme and host that a caller asked; '' for what can be neither. `Host` is the caller's word: it counts where a trusted
+ * proxy passed the request on, and where it names this machine, the address that was called, or a name of the certificate.
+ * Anywhere else a link in an answer, which a cache may keep for others, would lead where one caller wished.
+ */
+export function askedOrigin({ protocol, host, ips, socket }: Asked): string {
+  if ((protocol !== 'http' && protocol !== 'https') || !HOST.test(host)) return '';
+  const isForwarded = (ips?.length ?? 0) > 1;
+  return isForwarded || isOurs(host.replace(/:\d+$/, ''), socket) ? `${protocol}://${host}` : '';
+}
+
+function isOurs(name: string, socket: Asked['socket']): boolean {
+  const address = name.replace(/^\[|\]$/g, '');
+  if (OWN_HOST.test(name) || address === socket.localAddress?.replace(/^::ffff:/, '')) return true;
+  const certificate = socket instanceof TLSSocket ? socket.getX509Certificate() : undefined;
+  const found = isIP(address) ? certificate?.checkIP(address) : certificate?.checkHost(address);
+  return found !== undefined;
 }
 
 /** Parameter of a route: `askedOrigin` of its request. */
