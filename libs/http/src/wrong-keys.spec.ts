@@ -40,15 +40,21 @@ describe('WrongKeys', () => {
     for (let n = 0; n < 100; n++) keys.begin('192.0.2.1', 'apk_mine_x').good();
   });
 
-  it('leaves look-ups to new keys of a limited address', async () => {
+  it('leaves look-ups to new texts of a limited address', async () => {
     const clock = new FakeClock();
     const keys = open(clock);
     codes(keys, 60);
-    keys.begin('192.0.2.1', 'apk_new_x').good();
-    codes(keys, 10);
-    expect(() => keys.begin('192.0.2.1', 'apk_later_x')).toThrow(PublicError);
+    keys.begin('192.0.2.1', 'new').good();
+    for (let n = 0; n < 10; n++) guess(keys, '192.0.2.1', `text${n}`);
+    expect(() => keys.begin('192.0.2.1', 'later')).toThrow(PublicError);
     await clock.advance(1_000);
-    keys.begin('192.0.2.1', 'apk_later_x').good();
+    keys.begin('192.0.2.1', 'later').good();
+  });
+
+  it('judges a new key of a limited address while no one guesses at its public part', () => {
+    const keys = open(new FakeClock());
+    expect(codes(keys, 600).slice(60)).toEqual(Array.from({ length: 540 }, () => 'too_many'));
+    for (let n = 0; n < 10; n++) keys.begin('192.0.2.1', `apk_new${n}_x`).good();
   });
 
   it('refuses the wrong secrets of one key from any number of addresses', () => {

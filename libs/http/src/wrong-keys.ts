@@ -33,8 +33,10 @@ export interface KeyAttempt {
 /**
  * Slows down who tries keys: a bucket of wrong keys for each source address, and one for each public part of a key.
  *
- * Keys that were good lately are always judged, so that those who share an address with a guesser (a NAT, a proxy) are not
- * harmed; keys that are new get some of the look-ups that are left for all. Memory is bounded.
+ * Keys that were good lately are always judged, and so is a key whose public part nobody guesses at, so that those who share
+ * an address with a guesser (a NAT, a proxy, one machine) are not harmed: a look-up costs less than a refusal protects, and
+ * 190 random bits are not guessed. Keys without a public part get some of the look-ups that are left for all. Memory is
+ * bounded.
  */
 export class WrongKeys {
   readonly #clock: Clock;
@@ -72,7 +74,8 @@ export class WrongKeys {
     const isKnown = this.#isGood(hash);
     const taken = names.filter((name) => this.#counted.take(name));
     const isWithin = taken.length === names.length;
-    if (!isWithin && !isKnown && !this.#chances.take('')) throw this.#tooMany(names);
+    const isUnguessed = part !== undefined && taken.includes(`key ${part}`);
+    if (!isWithin && !isKnown && !isUnguessed && !this.#chances.take('')) throw this.#tooMany(names);
     return {
       good: () => {
         for (const name of taken) this.#counted.giveBack(name);
