@@ -98,6 +98,7 @@ const SIZE = { dbCpu: 0.5, dbMemoryMb: 512, dbStorageGi: 5, dbMaxConnections: 90
       }),
       adminUri: postgres.uri,
       runsProcesses: false,
+      ...{ passwordDays: 0, clock: systemClock },
     });
     const events = { record: () => undefined };
     reconciler = new DeploymentReconciler(caches, {

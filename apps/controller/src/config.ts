@@ -54,6 +54,11 @@ export const CONFIG = {
     'URI of a server where databases and roles of deployments may be created',
     { secret: true },
   ),
+  databasePasswordDays: integer(
+    'AGENTPLANE_DATABASE_PASSWORD_DAYS',
+    'days after which the password of a deployment’s database is replaced, and its pods with it; 0: never',
+    { fallback: 0, min: 0 },
+  ),
   systemNamespace: text('AGENTPLANE_SYSTEM_NAMESPACE', 'namespace of the platform itself', {
     fallback: 'agentplane-system',
   }),

@@ -116,6 +116,19 @@ describe('databases of deployments, made by an administrator that is no superuse
     expect(await commentOf('dep_noted')).toContain('of a person');
   });
 
+  it('lets a role in again that shut itself out', async () => {
+    const request = { adminUri, name: 'dep_shut_out', password: 'known' };
+    const { uri } = await ensure(request);
+    await query(uri, `REVOKE CONNECT ON DATABASE dep_shut_out FROM dep_shut_out`);
+    await query(
+      postgres.uri,
+      `ALTER ROLE dep_shut_out PASSWORD 'other'; ALTER DATABASE dep_shut_out ALLOW_CONNECTIONS false`,
+    );
+    await expect(query(uri, 'SELECT 1')).rejects.toThrow(/password authentication/);
+    await ensure(request);
+    expect(await query(uri, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
+  });
+
   it('leaves a role suspended that may not log in', async () => {
     const request = { adminUri, name: 'dep_suspended' };
     await ensure(request);

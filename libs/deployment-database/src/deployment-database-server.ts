@@ -127,6 +127,9 @@ export const deploymentDatabases: DeploymentDatabases = {
         // template1 cannot be copied while anybody is connected to it, and every role may be; template0 takes no connection
         await server.query(`CREATE DATABASE ${quoted} OWNER ${quoted} TEMPLATE template0`);
       }
+      // its owner can shut itself out
+      await server.query(`ALTER DATABASE ${quoted} WITH ALLOW_CONNECTIONS true CONNECTION LIMIT -1`);
+      await server.query(`GRANT CONNECT, TEMPORARY ON DATABASE ${quoted} TO ${quoted}`);
       const closed = isShared ? [quoted] : [quoted, 'postgres', 'template1'];
       await server.query(`REVOKE CONNECT, TEMPORARY ON DATABASE ${closed.join(', ')} FROM PUBLIC`);
       return { uri: databaseUri({ adminUri, name, password }), connections };

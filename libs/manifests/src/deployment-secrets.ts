@@ -30,23 +30,26 @@ export interface DatabaseNotes {
   readonly mark: string | undefined;
   /** The connections that the server has, where they are fewer than were asked for. */
   readonly connections: number | undefined;
+  /** When its password replaced another, RFC 3339; undefined while it never did. */
+  readonly passwordAt?: string | undefined;
   /** Certificates (PEM) that pods trust besides public ones; none by default. */
   readonly trustedCa?: string | undefined;
 }
 
 /** How the deployment reaches its database. */
 export function buildDatabaseSecret(deployment: AgentDeployment, uri: string, notes: DatabaseNotes): Secret {
-  const { mark, connections, trustedCa } = notes;
+  const { mark, connections, passwordAt, trustedCa } = notes;
   const secret = secretOf(deployment, databaseSecretName(deployment.metadata.name), {
     [DATABASE_KEY]: encoded(uri),
     ...(trustedCa === undefined ? {} : { [CA_KEY]: encoded(trustedCa) }),
   });
-  if (mark === undefined && connections === undefined) return secret;
   const annotations = {
     ...secret.metadata.annotations,
+    ...(passwordAt === undefined ? {} : { [ANNOTATION.passwordAt]: passwordAt }),
     ...(mark === undefined ? {} : { [ANNOTATION.database]: mark }),
     ...(connections === undefined ? {} : { [ANNOTATION.databaseConnections]: String(connections) }),
   };
+  if (Object.keys(annotations).length === 0) return secret;
   return { ...secret, metadata: { ...secret.metadata, annotations } };
 }
 

@@ -86,6 +86,8 @@ export const ANNOTATION = {
   listenerKey: 'agentplane.dev/listener-key',
   /** On the Secret of a deployment's database: its connections, where the server has fewer than were asked for. */
   databaseConnections: 'agentplane.dev/database-connections',
+  /** On the Secret of a deployment's database: when its password replaced another, RFC 3339. */
+  passwordAt: 'agentplane.dev/password-at',
   /** On an object that was copied from another installation: the uid of the namespace `kube-system` there. */
   copiedFrom: 'agentplane.dev/copied-from',
   /** On a BulkExportDestination: `true` where exports that use it do not keep it from being deleted. */

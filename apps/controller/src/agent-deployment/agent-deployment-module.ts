@@ -67,8 +67,8 @@ function registrySecretsOf({
   providers: [
     {
       provide: DeploymentProvisioning,
-      inject: [KubeClient, TRACE_STORE, CONTROLLER_CONFIG],
-      useFactory: (client: KubeClient, store: TraceStore, config: ControllerConfig) =>
+      inject: [KubeClient, TRACE_STORE, CONTROLLER_CONFIG, CLOCK],
+      useFactory: (client: KubeClient, store: TraceStore, config: ControllerConfig, clock: Clock) =>
         new DeploymentProvisioning(client, {
           projects: store.projects,
           apiKeys: store.apiKeys,
@@ -81,6 +81,8 @@ function registrySecretsOf({
           adminUri: config.databaseAdminUri,
           runsProcesses: config.addresses === 'loopback',
           trustedCa: config.trustedCa,
+          passwordDays: config.databasePasswordDays,
+          clock,
         }),
     },
     {

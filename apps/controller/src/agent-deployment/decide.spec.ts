@@ -48,6 +48,11 @@ describe('decideDeployment', () => {
       { kind: 'ensure-project' },
     ],
     [
+      'sets the password of a database again while pods wait for it',
+      { revisions: [current(revision(1, 'VariablesReady', 'WorkloadsReady/False/DependencyUnavailable'))] },
+      { kind: 'settled', login: { tenantId: 't', mayHaveServer: true } },
+    ],
+    [
       'ensures the database after the project',
       without({ ...PROVISIONED, conditions: PROVISIONED?.conditions?.slice(0, 1) ?? [] }),
       { kind: 'ensure-key-and-database', tenantId: 't', mayHaveServer: true },

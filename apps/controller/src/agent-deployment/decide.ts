@@ -52,7 +52,12 @@ export type DeploymentDecision =
       readonly revisions: readonly AgentRevision[];
       readonly tenantId: string;
     }
-  | { readonly kind: 'settled'; readonly lookAgainMs: number };
+  | {
+      readonly kind: 'settled';
+      readonly lookAgainMs: number;
+      /** While its pods wait for their database: the agent may have changed its own password, which is set again. */
+      readonly login?: { readonly tenantId: string; readonly mayHaveServer: boolean };
+    };
 
 const REFUSED_MS = 10_000;
 /** Nothing wakes a deployment when its tracing project is deleted. */
@@ -67,6 +72,7 @@ export function decideDeployment(world: DeploymentWorld): DeploymentDecision {
   const admitted = admitDeployment(world);
   if (admitted.refusal) return refuse(admitted.refusal);
   const { tenantId } = admitted.workspace.spec;
+  const mayHaveServer = world.listener?.spec.remote === undefined;
   if (
     world.tracingProjectId === undefined ||
     deployment.status?.tracingProjectId !== world.tracingProjectId ||
@@ -79,11 +85,7 @@ export function decideDeployment(world: DeploymentWorld): DeploymentDecision {
     database?.isCurrent !== true ||
     !isEnsured(deployment, CONDITION.databaseReady)
   )
-    return {
-      kind: 'ensure-key-and-database',
-      tenantId,
-      mayHaveServer: world.listener?.spec.remote === undefined,
-    };
+    return { kind: 'ensure-key-and-database', tenantId, mayHaveServer };
   const { mark } = database;
   if (mark !== undefined && mark !== deployment.metadata.annotations?.[ANNOTATION.database])
     return { kind: 'mark-pods', mark };
@@ -103,8 +105,21 @@ export function decideDeployment(world: DeploymentWorld): DeploymentDecision {
   return (
     decideVariables(world, environment) ??
     (lost && refuse(lost)) ??
-    decideArchiving(world, tenantId) ?? { kind: 'settled', lookAgainMs: lookAgainMs ?? PROJECT_LOOK_MS }
+    decideArchiving(world, tenantId) ??
+    decideLook(world, { tenantId, mayHaveServer }, lookAgainMs)
   );
+}
+
+function decideLook(
+  { revisions }: DeploymentWorld,
+  login: { readonly tenantId: string; readonly mayHaveServer: boolean },
+  lookAgainMs = PROJECT_LOOK_MS,
+): DeploymentDecision {
+  const isWaiting = revisions.some(
+    ({ status }) =>
+      findCondition(status?.conditions, CONDITION.workloadsReady)?.reason === REASON.dependencyUnavailable,
+  );
+  return { kind: 'settled', lookAgainMs, ...(isWaiting ? { login } : {}) };
 }
 
 /** A deployment stays where it began, whichever namespace its listener names first by now: its Service is there. */

@@ -136,8 +136,12 @@ export class DeploymentReconciler {
       }
       case 'archive-revisions':
         return await archiveRevisions(this.#tools, deployment, decision);
+      case 'settled': {
+        const { login } = decision;
+        if (login) await provisioning.ensureDatabase(deployment, login.tenantId, login.mayHaveServer);
+        break;
+      }
       case 'refuse':
-      case 'settled':
         break;
       default:
         decision satisfies never;

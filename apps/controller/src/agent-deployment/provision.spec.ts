@@ -2,8 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { deploymentDatabases } from '#lib/deployment-database';
 import { KubeClient, loadKubeConnection } from '#lib/kube';
 import { ANNOTATION, NAMESPACES, type Secret, SECRETS } from '#lib/resources';
-import { testEmbeddedKube, testPostgres } from '#lib/testing';
+import { FakeClock, testEmbeddedKube, testPostgres } from '#lib/testing';
 import { DeploymentProvisioning } from './provision.js';
+import { secretValue } from './secret-value.js';
 import { deployment } from './testdata/sample-world.js';
 
 const KEY = { namespace: 'ws-x', name: 'a-database' };
@@ -13,6 +14,7 @@ const DEPLOYMENT = deployment({}, { uid: randomUUID(), annotations: { [ANNOTATIO
 describe('DeploymentProvisioning', () => {
   const postgres = testPostgres();
   const server = testEmbeddedKube();
+  const clock = new FakeClock();
   let client: KubeClient;
 
   beforeAll(async () => {
@@ -24,7 +26,7 @@ describe('DeploymentProvisioning', () => {
   afterAll(() => client?.close());
 
   /** The controller as it is started with these certificates. */
-  const started = (trustedCa?: string): DeploymentProvisioning => {
+  const started = (trustedCa?: string, passwordDays = 0): DeploymentProvisioning => {
     const unused = () => Promise.reject(new Error('has no part in databases'));
     return new DeploymentProvisioning(client, {
       projects: { ensure: unused, find: unused },
@@ -37,7 +39,7 @@ describe('DeploymentProvisioning', () => {
         release: () => Promise.resolve(),
       },
       adminUri: postgres.uri,
-      ...{ trustedCa, runsProcesses: false },
+      ...{ trustedCa, passwordDays, clock, runsProcesses: false },
     });
   };
   const stored = async (): Promise<{ ca: string | undefined; mark: string | undefined }> => {
@@ -63,6 +65,28 @@ describe('DeploymentProvisioning', () => {
     const last = await stored();
     expect(last).toEqual({ ca: undefined, mark: expect.any(String) });
     expect(last.mark).not.toBe(first.mark);
+  });
+
+  it('replaces passwords that are old, and has pods started anew', async () => {
+    const { metadata } = DEPLOYMENT;
+    const other = { ...DEPLOYMENT, metadata: { ...metadata, name: 'c', uid: randomUUID() } };
+    const key = { ...KEY, name: 'c-database' };
+    const uriOf = async (): Promise<string | undefined> =>
+      secretValue(await client.get(SECRETS, key), 'POSTGRES_URI');
+    const rotating = started(undefined, 30);
+    await rotating.ensureDatabase(other, TENANT, false);
+    const first = await uriOf();
+    const { creationTimestamp = '' } = (await client.get(SECRETS, key)).metadata;
+    await clock.advance(Date.parse(creationTimestamp) - clock.now().getTime() + 29 * 86_400_000);
+    expect(await rotating.findDatabase(other)).toMatchObject({ isCurrent: true });
+    await clock.advance(2 * 86_400_000);
+    expect(await started().findDatabase(other)).toMatchObject({ isCurrent: true });
+    expect(await rotating.findDatabase(other)).toMatchObject({ isCurrent: false });
+    await rotating.ensureDatabase(other, TENANT, false);
+    expect(await uriOf()).not.toBe(first);
+    expect(await rotating.findDatabase(other)).toMatchObject({ isCurrent: true, mark: expect.any(String) });
+    await rotating.ensureDatabase(other, TENANT, false);
+    expect(await rotating.findDatabase(other)).toMatchObject({ isCurrent: true });
   });
 
   it('marks a database that had certificates from the first, as pods without a mark do not read them', async () => {

@@ -13,6 +13,7 @@ import {
   wantsDatabaseServer,
 } from '#lib/manifests';
 import { isOwnedBy } from '#lib/reconcile';
+import type { Clock } from '#lib/time';
 import {
   type AgentDeployment,
   ANNOTATION,
@@ -32,6 +33,8 @@ import { secretValue } from './secret-value.js';
 import { ServerTurns } from './server-turns.js';
 import { wireName } from './wire-name.js';
 
+const DAY_MS = 86_400_000;
+
 /** Where the parts of a deployment outside the cluster are made. */
 export interface ProvisioningStores {
   readonly projects: Pick<Projects, 'ensure' | 'find'>;
@@ -43,6 +46,9 @@ export interface ProvisioningStores {
   readonly adminUri: string;
   /** Whether pods of this cluster are processes of one machine. */
   readonly runsProcesses: boolean;
+  /** Days after which the password of a database is replaced; 0 for never. */
+  readonly passwordDays: number;
+  readonly clock: Pick<Clock, 'now'>;
   /** Certificates (PEM) that pods of agents trust besides public ones. */
   readonly trustedCa?: string | undefined;
 }
@@ -111,6 +117,7 @@ export class DeploymentProvisioning {
     return {
       server: own ? 'own' : 'shared',
       isCurrent:
+        !this.#isPasswordOld(secret) &&
         secretValue(secret, CA_KEY) === trustedCa &&
         (trustedCa === undefined || mark !== undefined) &&
         (own
@@ -135,14 +142,15 @@ export class DeploymentProvisioning {
 
   /**
    * Database and role, on the shared server or one of the deployment's own, and the Secret with their URI; the password in the
-   * Secret stays. A URI or certificates that replace others get a new mark in the same write: pods without it have the former one.
+   * Secret stays until it is old, and is the role's again where the agent changed it. A URI or certificates that replace others get a new mark in the same write: pods without it have the former one.
    * The first certificates get one too, since pods without a mark do not read any.
    * @param mayHaveServer whether its pods reach a server in this cluster
    */
   async ensureDatabase(deployment: AgentDeployment, tenantId: string, mayHaveServer: boolean): Promise<void> {
     const existing = await this.#findOwn(deployment, databaseSecretName(deployment.metadata.name));
     const before = secretValue(existing, DATABASE_KEY);
-    const password = passwordOf(before);
+    const isOld = this.#isPasswordOld(existing);
+    const password = isOld ? undefined : passwordOf(before);
     const resourceSpec = wantedResourceSpec(deployment.spec);
     const maxConnections = resourceSpec?.dbMaxConnections ?? wantedConnections(resourceSpec);
     // what lies on the shared server stays there: nothing moves it
@@ -165,7 +173,12 @@ export class DeploymentProvisioning {
     const former = existing?.metadata.annotations?.[ANNOTATION.database];
     const isUnmarked = former === undefined && trustedCa !== undefined;
     const mark = isReplaced || isUnmarked ? randomUUID() : former;
-    const notes = { trustedCa, mark, connections: connections < maxConnections ? connections : undefined };
+    const notes = {
+      ...{ trustedCa, mark, connections: connections < maxConnections ? connections : undefined },
+      passwordAt: isOld
+        ? this.#stores.clock.now().toISOString()
+        : existing?.metadata.annotations?.[ANNOTATION.passwordAt],
+    };
     await this.#applySecret(deployment, buildDatabaseSecret(deployment, uri, notes), existing);
   }
 
@@ -194,6 +207,13 @@ export class DeploymentProvisioning {
       if (secret && uid !== undefined && isOwnedBy(secret, deployment))
         await this.#client.delete(SECRETS, key, { uid });
     }
+  }
+
+  #isPasswordOld(secret: Secret | undefined): boolean {
+    const { passwordDays, clock } = this.#stores;
+    const { annotations, creationTimestamp = '' } = secret?.metadata ?? {};
+    const sinceMs = Date.parse(annotations?.[ANNOTATION.passwordAt] ?? creationTimestamp);
+    return passwordDays > 0 && clock.now().getTime() - sinceMs > passwordDays * DAY_MS;
   }
 
   async #findOwn(deployment: AgentDeployment, name: string): Promise<Secret | undefined> {

@@ -220,7 +220,11 @@ export function controllerEnvironment(from: Surroundings, kubeconfig: string): E
     AGENTPLANE_INTERNAL_PORT: String(from.ports.controller),
     AGENTPLANE_IMAGE_STORE: from.paths.images,
     AGENTPLANE_POD_FOLDERS: join(from.paths.node, 'pods'),
-    ...inheritedEnvironment([...BUILD_VARIABLES, 'AGENTPLANE_HEARTBEAT_STALE_MS']),
+    ...inheritedEnvironment([
+      ...BUILD_VARIABLES,
+      'AGENTPLANE_HEARTBEAT_STALE_MS',
+      'AGENTPLANE_DATABASE_PASSWORD_DAYS',
+    ]),
     AGENTPLANE_EXPORT_ALL_RUNS: String(mostExportRuns()),
     ...inheritedEnvironment([...EXPORT_VARIABLES, ...WEBHOOK_VARIABLES]),
     AGENTPLANE_ALLOW_PRIVATE_ENDPOINTS: 'true',
