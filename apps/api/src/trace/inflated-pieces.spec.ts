@@ -164,6 +164,23 @@ describe('inflatedPieces', () => {
     expect(bytes.length).toBeLessThanOrEqual(MIB);
   });
 
+  it.each<[BodyEncoding, (body: Buffer) => Buffer, number]>([
+    ['gzip', gzipSync, 300],
+    ['zstd', zstdCompressSync, 5_000],
+  ])(
+    'refuses blanks of %s by their ratio, and takes histories that come again',
+    async (encoding, pack, most) => {
+      const { error, bytes } = await inflate(encoding, pack(Buffer.alloc(30 * MIB, ' ')));
+      expect(error).toMatchObject({
+        isTooLarge: true,
+        message: expect.stringContaining(`than ${most} times`),
+      });
+      expect(bytes.length).toBeLessThanOrEqual(10 * MIB);
+      const again = Buffer.concat(Array<Buffer>(1_500).fill(TEXT));
+      expect((await inflate(encoding, pack(again))).bytes.equals(again)).toBe(true);
+    },
+  );
+
   it('counts what the decoder holds before its frame is decoded', async () => {
     const wideBody = zstdCompressSync(Buffer.alloc(9 * MIB), wide(23));
     expect((await inflate('zstd', Buffer.concat([zstdCompressSync(TEXT), wideBody]))).windows).toEqual([

@@ -11,6 +11,14 @@ const PIECE_BYTES = 65_536;
 const MAX_WINDOW_LOG = 23;
 const GZIP_WINDOW = 32_768;
 
+/** Bodies up to this are inflated whatever they consist of. */
+const SMALL_BYTES = 4 * 2 ** 20;
+/**
+ * How many times as long the content may be. What agents send reaches a hundred in gzip, whose window is small, and a
+ * thousand in zstd, which finds a whole history again; blanks reach 1,030 and 32,000.
+ */
+const MAX_RATIO = { gzip: 300, zstd: 5_000 };
+
 export interface Inflation {
   readonly encoding: BodyEncoding;
   /** Of the body as it was sent, and of what it inflates to. */
@@ -23,14 +31,21 @@ export interface Inflation {
 
 /**
  * The pieces of a compressed body, inflated no faster than they are taken. What is sent is bounded as well as what comes
- * of it, and with it the time: 100 MiB of members or blocks without content take 1 s, a few milliseconds in one go.
+ * of it, the ratio of both included, and with it the time: 100 MiB of members or blocks without content take 1 s, a few milliseconds in one go.
  * @throws EncodingError for what is not compressed in that way or too large, and whatever `hold` throws
  */
 export async function* inflatedPieces(
   compressed: AsyncIterable<Buffer>,
   { encoding, maxBytes, hold, holdWindow }: Inflation,
 ): AsyncGenerator<Buffer, void, void> {
-  const sent = bounded(compressed, maxBytes, `the body is longer than ${maxBytes} bytes`);
+  let sentBytes = 0;
+  const count = (bytes: number): void => void (sentBytes = bytes);
+  const sent = bounded(compressed, maxBytes, `the body is longer than ${maxBytes} bytes`, count);
+  const most = MAX_RATIO[encoding];
+  const judge = (bytes: number): void => {
+    if (bytes > SMALL_BYTES && bytes > most * sentBytes)
+      throw new EncodingError(`the body inflates to more than ${most} times its length in ${encoding}`, true);
+  };
   const decoder = encoding === 'gzip' ? gzipDecoder() : zstdDecoder();
   if (encoding === 'gzip') holdWindow(GZIP_WINDOW);
   const pieces = encoding === 'gzip' ? sent : zstdFrames(sent, (window) => holdWindow(allowed(window)));
@@ -42,6 +57,7 @@ export async function* inflatedPieces(
       inflated,
       maxBytes,
       `the body inflates to more than ${maxBytes} bytes`,
+      judge,
     )) {
       hold(piece.length);
       yield piece;
@@ -60,11 +76,13 @@ async function* bounded(
   pieces: AsyncIterable<Buffer>,
   maxBytes: number,
   refusal: string,
+  onBytes: (bytes: number) => void,
 ): AsyncGenerator<Buffer, void, void> {
   let bytes = 0;
   for await (const piece of pieces) {
     bytes += piece.length;
     if (bytes > maxBytes) throw new EncodingError(refusal, true);
+    onBytes(bytes);
     yield piece;
   }
 }
