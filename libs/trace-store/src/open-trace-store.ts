@@ -161,7 +161,7 @@ export function openTraceStore(options: TraceStoreOptions): TraceStore {
       verify: AT_ONCE,
       verifyProof: AT_ONCE,
     }),
-    exportProgress: new ExportProgressTable(queriesInTurns(pool, reads)),
+    exportProgress: new ExportProgressTable(queriesInTurns(pool, reads), pool),
     exportArchive: inTurns(new ExportArchiveTable(pool), turns),
     revisionArchive: inTurns(new RevisionArchiveTable(pool), turns),
     exportSource: new PostgresExportSource(pool, payloads),

@@ -266,7 +266,7 @@ export class BulkExportRunReconciler {
     const { client, places, time, traceStore, uploads, workers, workerJobs } = this.#deps;
     const { uid = '', deletionTimestamp = '' } = run.metadata;
     places.leave(run);
-    await traceStore.exportProgress.cancel(uid);
+    await traceStore.exportProgress.leave(uid);
     const record = await traceStore.exportProgress.find(uid);
     const left = await workers.removeJobs(run, 'Foreground');
     const following = workerJobs.following(run);

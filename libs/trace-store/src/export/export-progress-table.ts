@@ -1,5 +1,5 @@
 import { parseJson } from '#lib/json';
-import { type Queryable, textTypes } from '#lib/postgres';
+import { inTransaction, type Pool, type Queryable, textTypes } from '#lib/postgres';
 import { formatInstant, type Instant, parseInstant } from '#lib/time';
 import type {
   ExportCursor,
@@ -72,14 +72,21 @@ function parseFile(row: TextRow): ExportFile {
 /** The condition of every write of a worker; `$1` is the run, `$2` the attempt. */
 const IN_FORCE = `run_uid = $1 AND attempt = $2 AND state = 'running'`;
 
+const FINISHED = `SET state = 'completed', intent = NULL, updated_at = now()`;
+
 /** The tables `export_progress` and `export_files`. */
 export class ExportProgressTable implements ExportProgress {
   readonly #pool: Queryable;
+  readonly #connections: Pool;
   readonly #askedBy: (tenantId: string | undefined) => Queryable;
 
-  /** @param askedBy the database for what a tenant asks; undefined: for the platform's programs */
-  constructor(askedBy: (tenantId: string | undefined) => Queryable) {
+  /**
+   * @param askedBy the database for what a tenant asks; undefined: for the platform's programs
+   * @param connections for transactions
+   */
+  constructor(askedBy: (tenantId: string | undefined) => Queryable, connections: Pool) {
     this.#askedBy = askedBy;
+    this.#connections = connections;
     this.#pool = askedBy(undefined);
   }
 
@@ -193,7 +200,22 @@ export class ExportProgressTable implements ExportProgress {
   }
 
   async finish(runUid: string, attempt: number): Promise<void> {
-    await this.#fenced(runUid, attempt, `SET state = 'completed', intent = NULL, updated_at = now()`);
+    await this.#fenced(runUid, attempt, FINISHED);
+  }
+
+  async finishUnlessLast(runUid: string, attempt: number, exportUid: string, runs: number): Promise<boolean> {
+    return inTransaction(this.#connections, async (connection) => {
+      // of two runs that end at one moment the second one counts the first
+      await connection.query('SELECT FROM export_fences WHERE export_uid = $1 FOR UPDATE', [exportUid]);
+      const { rows } = await connection.query<{ others: number }>(
+        `SELECT count(*)::integer AS others FROM export_progress
+        WHERE export_uid = $1 AND state = 'completed' AND run_uid <> $2`,
+        [exportUid, runUid],
+      );
+      if ((rows[0]?.others ?? 0) >= runs - 1) return false;
+      await this.#fenced(runUid, attempt, FINISHED, [], connection);
+      return true;
+    });
   }
 
   async fail(runUid: string, attempt: number, error: string): Promise<void> {
@@ -225,6 +247,11 @@ export class ExportProgressTable implements ExportProgress {
       ON CONFLICT (run_uid) DO UPDATE SET state = 'cancelled', updated_at = now() WHERE p.state <> 'completed'`,
       [runUid],
     );
+  }
+
+  async leave(runUid: string): Promise<void> {
+    await this.cancel(runUid);
+    await this.#pool.query('UPDATE export_progress SET export_uid = NULL WHERE run_uid = $1', [runUid]);
   }
 
   async cancelExport(exportUid: string): Promise<void> {
@@ -259,11 +286,19 @@ export class ExportProgressTable implements ExportProgress {
   }
 
   async files(runUid: string): Promise<readonly ExportFile[]> {
-    const result = await this.#pool.query<TextRow>({
-      text: 'SELECT * FROM export_files WHERE run_uid = $1 ORDER BY part',
-      values: [runUid],
-      types: textTypes,
-    });
+    return await this.#files('SELECT * FROM export_files WHERE run_uid = $1 ORDER BY part', runUid);
+  }
+
+  async filesOfExport(exportUid: string): Promise<readonly ExportFile[]> {
+    return await this.#files(
+      `SELECT f.* FROM export_files f JOIN export_progress p USING (run_uid) WHERE p.export_uid = $1
+      ORDER BY f.min_start_time, f.key`,
+      exportUid,
+    );
+  }
+
+  async #files(text: string, uid: string): Promise<readonly ExportFile[]> {
+    const result = await this.#pool.query<TextRow>({ text, values: [uid], types: textTypes });
     return result.rows.map(parseFile);
   }
 
@@ -327,8 +362,14 @@ export class ExportProgressTable implements ExportProgress {
     return result.rowCount === 1;
   }
 
-  async #fenced(runUid: string, attempt: number, set: string, more: readonly unknown[] = []): Promise<void> {
-    const result = await this.#pool.query(`UPDATE export_progress ${set} WHERE ${IN_FORCE}`, [
+  async #fenced(
+    runUid: string,
+    attempt: number,
+    set: string,
+    more: readonly unknown[] = [],
+    connection: Queryable = this.#pool,
+  ): Promise<void> {
+    const result = await connection.query(`UPDATE export_progress ${set} WHERE ${IN_FORCE}`, [
       runUid,
       attempt,
       ...more,

@@ -123,6 +123,13 @@ export interface ExportProgress {
   /** Drops the intent of an upload that was aborted. */
   clearIntent(runUid: string, attempt: number): Promise<void>;
   finish(runUid: string, attempt: number): Promise<void>;
+  /**
+   * As `finish`, except for the last run of an export that is not completed: before it is finished, its worker writes
+   * the manifest of the whole export.
+   * @param runs how many the export has
+   * @returns false for the last run, which is as it was
+   */
+  finishUnlessLast(runUid: string, attempt: number, exportUid: string, runs: number): Promise<boolean>;
   /** Ends the attempt; a newer attempt can still claim. */
   fail(runUid: string, attempt: number, error: string): Promise<void>;
   /**
@@ -134,6 +141,8 @@ export interface ExportProgress {
   free(runUids: readonly string[]): Promise<void>;
   /** Controller: shuts out every attempt for good. */
   cancel(runUid: string): Promise<void>;
+  /** Controller: the run is being deleted. Shuts it out, and its export has it no more. */
+  leave(runUid: string): Promise<void>;
   /**
    * Shuts out every attempt of every run of an export for good, those that have claimed and those that will. Once this
    * is answered, no attempt adds a file or completes a run. Runs that are completed stay so.
@@ -154,6 +163,8 @@ export interface ExportProgress {
   list(runUids: readonly string[], tenantId?: string): Promise<ReadonlyMap<string, ExportProgressRecord>>;
   /** Finished objects in part order. */
   files(runUid: string): Promise<readonly ExportFile[]>;
+  /** Finished objects of all runs of an export, by the times of their rows. */
+  filesOfExport(exportUid: string): Promise<readonly ExportFile[]>;
   /** Keys of finished objects of many runs in one query, by run uid, in part order. @param tenantId as of `list` */
   keys(runUids: readonly string[], tenantId?: string): Promise<ReadonlyMap<string, readonly string[]>>;
   /** Removes what is kept of these runs; that of archived ones stays. */

@@ -314,6 +314,34 @@ describe('the export side of a trace store', () => {
     await progress.finish(foreign, 1);
   });
 
+  it('finishes all runs of an export but the last, however many end at one moment', async () => {
+    const { exportProgress: progress } = store;
+    for (let round = 0; round < 20; round++) {
+      const exportUid = randomUUID();
+      const runs = Array.from({ length: 6 }, () => randomUUID());
+      for (const run of runs) await progress.claim(run, 1, exportUid);
+      const finished = await Promise.all(runs.map((run) => progress.finishUnlessLast(run, 1, exportUid, 6)));
+      expect(finished.filter((isFinished) => !isFinished)).toHaveLength(1);
+      const last = runs[finished.indexOf(false)] ?? '';
+      expect(await progress.find(last)).toMatchObject({ state: 'running' });
+      // as often as it is asked
+      expect(await progress.finishUnlessLast(last, 1, exportUid, 6)).toBe(false);
+      await progress.finish(last, 1);
+    }
+  });
+
+  it('counts no run among those of its export that was deleted, and finishes none that is not in force', async () => {
+    const { exportProgress: progress } = store;
+    const [exportUid, deleted, run] = [randomUUID(), randomUUID(), randomUUID()];
+    for (const one of [deleted, run]) await progress.claim(one, 1, exportUid);
+    await progress.finish(deleted, 1);
+    expect(await progress.finishUnlessLast(run, 1, exportUid, 2)).toBe(false);
+    await progress.leave(deleted);
+    expect(await progress.find(deleted)).toMatchObject({ state: 'completed' });
+    await expect(progress.finishUnlessLast(run, 2, exportUid, 2)).rejects.toThrow(StaleAttemptError);
+    expect(await progress.finishUnlessLast(run, 1, exportUid, 2)).toBe(true);
+  });
+
   it('lets no claim pass that meets the cancel of its export', async () => {
     const { exportProgress: progress } = store;
     for (let round = 0; round < 20; round++) {

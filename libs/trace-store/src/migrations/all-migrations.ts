@@ -5,6 +5,7 @@ import { erasureClaims } from './erasure-claims.js';
 import { exampleAttachments } from './example-attachments.js';
 import { exportArchive } from './export-archive.js';
 import { exportFences } from './export-fences.js';
+import { exportsByProgress } from './exports-by-progress.js';
 import { exportContinuations } from './export-continuations.js';
 import { examplePayloads } from './example-payloads.js';
 import { feedbackConfigs } from './feedback-configs.js';
@@ -90,5 +91,6 @@ export function allMigrations(control: Pick<ControlTables, 'migrate'>): readonly
     traceTotals,
     traceTotalsFilling,
     traceTops,
+    exportsByProgress,
   ];
 }
