@@ -160,11 +160,15 @@ describe('an export that continues another', () => {
   }
 
   async function manifestOf(id: string, day: string): Promise<Manifest> {
-    const found = await store.get(BUCKET, `manifests/export_id=${id}/runs/${day}.json`);
+    return await readManifest(`manifests/export_id=${id}/runs/${day}.json`);
+  }
+
+  async function readManifest(at: string): Promise<Manifest> {
+    const found = await store.get(BUCKET, at);
     return JSON.parse(Buffer.concat(await found.toArray()).toString()) as Manifest;
   }
 
-  /** The manifests of the last of a chain name every object of all of it, and these hold every row once. */
+  /** The manifests of the last of a chain, and that of its export, name every object of all of it, and these hold every row once. */
   async function expectExact(chain: readonly string[]): Promise<void> {
     const last = chain.at(-1) ?? '';
     const manifests = await Promise.all(DAYS.map((day) => manifestOf(last, day)));
@@ -186,6 +190,9 @@ describe('an export that continues another', () => {
     );
     expect(ids).toEqual(rows.map(({ id }) => id));
     expect(manifests.reduce((sum, manifest) => sum + manifest.rows, 0)).toBe(rows.length);
+    const whole = await readManifest(`manifests/export_id=${last}/export.json`);
+    expect(whole).toMatchObject({ status: 'COMPLETED', rows: rows.length });
+    expect(whole.files.map((file) => file.key).sort()).toEqual([...named].sort());
   }
 
   /** Objects that requests have completed or begun since. */

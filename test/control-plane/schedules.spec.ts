@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { type BulkExport, findCondition, idOf, RESOURCES } from '#lib/resources';
+import { type BulkExport, type BulkExportRun, findCondition, idOf, RESOURCES } from '#lib/resources';
 import { temporaryFolder, testEmbeddedKube, testPostgres, waitFor } from '#lib/testing';
 import { ControlPlane, NAMESPACE } from './control-plane.js';
 
@@ -68,8 +68,8 @@ describe('the controller’s schedules', () => {
     for (const { metadata } of await childrenOf(id))
       await plane.client.merge(RESOURCES.BulkExport, at(metadata.name), { spec: { cancel: true } });
   }
-  /** A worker that does all of its work. */
-  async function work(child: BulkExport): Promise<void> {
+  /** A worker that does all of its work. @returns the run */
+  async function work(child: BulkExport): Promise<BulkExportRun> {
     const run = await waitFor(async () => {
       const { items } = await plane.client.list(RESOURCES.BulkExportRun, { namespace: NAMESPACE });
       return items.find(
@@ -83,6 +83,7 @@ describe('the controller’s schedules', () => {
         findCondition((await get(child.metadata.name)).status?.conditions, 'Completed')?.status === 'True',
       { what: `${child.metadata.name} to be completed` },
     );
+    return run;
   }
 
   it('makes an export for each window that has ended, and what it carries', async () => {
@@ -138,7 +139,9 @@ describe('the controller’s schedules', () => {
         await plane.startController({ AGENTPLANE_EXPORT_CONCURRENT_EXPORTS: '2' });
       }
       const next = children[done];
-      if (next) await work(next);
+      const run = next && (await work(next));
+      const [startTime, endTime] = hours(startMs, 4)[done] ?? [];
+      expect(run?.spec.exportWindow).toEqual({ startTime, endTime, scheduleId: id });
     }
     await waitFor(async () => (await childrenOf(id)).length >= 6);
     expect((await windows(id)).slice(0, 6)).toEqual(hours(startMs, 6));
@@ -191,7 +194,8 @@ describe('the controller’s schedules', () => {
       spawnedUntil: whole(startMs),
       nextSpawn: whole(startMs + HOUR_MS),
     });
-    if (child) await work(child);
+    // its rows come again with the window
+    expect(child && (await work(child)).spec.exportWindow).not.toHaveProperty('scheduleId');
     await plane.client.merge(RESOURCES.BulkExport, at('asked'), { spec: { cancel: true } });
   });
 

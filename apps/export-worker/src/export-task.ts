@@ -1,12 +1,28 @@
 import { REASON } from '#lib/resources';
 import { TerminalError } from '#lib/errors';
 import { type Filter, FilterError, parseFilter } from '#lib/filter-language';
-import { addressOfRun, manifestKey, partKey } from '#lib/export-plan';
+import {
+  addressOfRun,
+  exportManifestKey,
+  manifestKey,
+  partitionByDay,
+  partKey,
+  windowManifestKey,
+} from '#lib/export-plan';
 import { destinationSettings, type ObjectStoreSettings } from '#lib/object-store';
 import type { BulkExportRunSpec } from '#lib/resources';
 import { type Instant, parseInstant } from '#lib/time';
 import { type ExportResource, type ExportWindow } from '#lib/trace-store';
 import type { WorkerConfig } from './config.js';
+
+/** What the last run of an export writes about all of them. */
+export interface WholeExport {
+  readonly exportUid: string;
+  /** Keys of the manifests of all runs. */
+  readonly manifests: readonly string[];
+  /** The export's own, and that of the window of its schedule. */
+  readonly keys: readonly string[];
+}
 
 /** What one attempt has to do, without its credentials. */
 export interface ExportTask {
@@ -20,6 +36,8 @@ export interface ExportTask {
   /** Key of the file of part `part`, from 0. */
   readonly keyOf: (resource: ExportResource, part: number) => string;
   readonly manifestKey: string;
+  /** Undefined for runs of earlier versions, which do not know it. */
+  readonly whole: WholeExport | undefined;
   readonly fileBytes: number;
   readonly fileRows: number;
 }
@@ -43,8 +61,23 @@ export function parseTask(config: WorkerConfig): ExportTask {
     resources: spec.resources?.includes('feedback') ? ['runs', 'feedback'] : ['runs'],
     keyOf: (resource, part) => partKey({ ...address, resource }, part + 1),
     manifestKey: manifestKey(address),
+    whole: wholeOf(config),
     fileBytes,
     fileRows,
+  };
+}
+
+function wholeOf({ spec, exportUid }: WorkerConfig): WholeExport | undefined {
+  if (exportUid === undefined || !spec.exportWindow) return undefined;
+  const { scheduleId, startTime, endTime } = spec.exportWindow;
+  const window = { start: timeOf(startTime), end: timeOf(endTime) };
+  const address = addressOfRun(spec);
+  const ofSchedule =
+    scheduleId === undefined ? [] : [windowManifestKey(address.prefix, scheduleId, window.start)];
+  return {
+    exportUid,
+    manifests: partitionByDay(window).map(({ day }) => manifestKey({ ...address, day })),
+    keys: [exportManifestKey(address.prefix, address.exportId), ...ofSchedule],
   };
 }
 

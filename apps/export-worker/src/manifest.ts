@@ -3,7 +3,21 @@ import type { ExportFile, ExportResource } from '#lib/trace-store';
 import type { ExportTask } from './export-task.js';
 
 /** The object that is written last: its readers see exactly the files that belong to the partition. */
-export function renderManifest({ spec, resources }: ExportTask, files: readonly ExportFile[]): string {
+export function renderManifest(task: ExportTask, files: readonly ExportFile[]): string {
+  const { startTime, endTime } = task.spec;
+  return render(task, { startTime, endTime }, files);
+}
+
+/** The manifest of a whole export, which exists once all of its days are exported. */
+export function renderExportManifest(
+  task: ExportTask,
+  manifests: readonly string[],
+  files: readonly ExportFile[],
+): string {
+  return render(task, { ...task.spec.exportWindow, status: 'COMPLETED', manifests }, files);
+}
+
+function render({ spec, resources }: ExportTask, about: object, files: readonly ExportFile[]): string {
   const of = (wanted: ExportResource): object =>
     contentsOf(files.filter(({ resource = 'runs' }) => resource === wanted));
   const manifest = {
@@ -11,8 +25,7 @@ export function renderManifest({ spec, resources }: ExportTask, files: readonly 
     exportId: spec.exportId,
     tenantId: spec.tenantId,
     projectId: spec.projectId,
-    startTime: spec.startTime,
-    endTime: spec.endTime,
+    ...about,
     format: spec.format,
     formatVersion: spec.formatVersion,
     compression: spec.compression,

@@ -92,6 +92,13 @@ export class ProgressJournal {
     await this.#write(() => this.#progress.finish(this.#runUid, this.#attempt));
   }
 
+  /** @returns false for the last run of an export, which is ended by `finish` once the export's manifest is written */
+  async finishUnlessLast(exportUid: string, runs: number): Promise<boolean> {
+    return await this.#write(() =>
+      this.#progress.finishUnlessLast(this.#runUid, this.#attempt, exportUid, runs),
+    );
+  }
+
   async fail(message: string): Promise<void> {
     await this.#write(() => this.#progress.fail(this.#runUid, this.#attempt, message));
   }

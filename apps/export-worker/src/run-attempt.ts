@@ -5,7 +5,7 @@ import type { Logger } from '#lib/telemetry';
 import { type ExportProgressRecord, StaleAttemptError, type TraceStore } from '#lib/trace-store';
 import { checkAdopted } from './check-adopted.js';
 import type { ExportTask } from './export-task.js';
-import { renderManifest } from './manifest.js';
+import { renderExportManifest, renderManifest } from './manifest.js';
 import { onlyOrInForce } from './only-or-in-force.js';
 import type { ProgressJournal } from './progress-journal.js';
 import { settleIntent } from './settle-intent.js';
@@ -40,7 +40,7 @@ export async function runAttempt(task: ExportTask, tools: AttemptTools): Promise
   const files = await traceStore.exportProgress.files(task.runUid);
   // a run that is shut out should get no manifest even where the key may not delete it afterwards
   await journal.confirm();
-  await putManifest(task, renderManifest(task, files), store, journal);
+  await putManifest(task.bucket, task.manifestKey, renderManifest(task, files), tools);
   await finish(task, tools);
   log.info({ files: files.length }, 'export run completed');
 }
@@ -84,36 +84,49 @@ async function writeParts(
   }
 }
 
-/** The run may have been shut out while its manifest was on its way. */
-async function finish(task: ExportTask, { journal, store, traceStore, log }: AttemptTools): Promise<void> {
-  const { runUid, bucket, manifestKey } = task;
+/** The run may have been shut out while its manifest, or that of its export, was on its way. */
+async function finish(task: ExportTask, tools: AttemptTools): Promise<void> {
+  const { runUid, bucket, manifestKey, whole } = task;
+  const { journal, store, traceStore, log } = tools;
+  const written = [manifestKey];
   try {
+    if (whole) {
+      if (await journal.finishUnlessLast(whole.exportUid, whole.manifests.length)) return;
+      const files = await traceStore.exportProgress.filesOfExport(whole.exportUid);
+      const manifest = renderExportManifest(task, whole.manifests, files);
+      await journal.confirm();
+      for (const key of whole.keys) {
+        written.push(key);
+        await putManifest(bucket, key, manifest, tools);
+      }
+    }
     await journal.finish();
   } catch (error) {
     const record =
       error instanceof StaleAttemptError ? await traceStore.exportProgress.find(runUid) : undefined;
     // no attempt of the run writes another one
     if (record?.state === 'cancelled')
-      await store.delete(bucket, manifestKey).catch((failure: unknown) => {
-        log.warn(
-          { key: manifestKey, error: errorText(failure) },
-          'deleting the manifest of a cancelled run failed; it stays',
-        );
-      });
+      for (const key of written)
+        await store.delete(bucket, key).catch((failure: unknown) => {
+          log.warn(
+            { key, error: errorText(failure) },
+            'deleting the manifest of a cancelled run failed; it stays',
+          );
+        });
     throw error;
   }
 }
 
 async function putManifest(
-  { bucket, manifestKey }: ExportTask,
+  bucket: string,
+  key: string,
   manifest: string,
-  store: ObjectStore,
-  journal: ProgressJournal,
+  { journal, store }: Pick<AttemptTools, 'journal' | 'store'>,
 ): Promise<void> {
   const contentType = 'application/json';
   await onlyOrInForce(
-    () => store.put(bucket, manifestKey, manifest, { contentType, onlyIfAbsent: true }),
-    () => store.put(bucket, manifestKey, manifest, { contentType }),
+    () => store.put(bucket, key, manifest, { contentType, onlyIfAbsent: true }),
+    () => store.put(bucket, key, manifest, { contentType }),
     () => journal.confirm(),
   );
 }

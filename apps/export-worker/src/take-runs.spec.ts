@@ -33,21 +33,27 @@ describe('a worker of several runs', () => {
 
   interface Several {
     readonly spec: BulkExportRunSpec;
+    readonly exportUid: string;
     readonly uids: readonly string[];
     begin(env?: Readonly<Record<string, string>>): WorkerProcess;
   }
 
   /** Runs of the days of one export, not begun. */
-  function several(): Several {
-    const spec = stand.specOf(projectId, DAYS[0]);
+  function several(change: Partial<BulkExportRunSpec> = {}): Several {
+    const spec = stand.specOf(projectId, DAYS[0], change);
+    const exportUid = randomUUID();
     const uids = DAYS.map(() => randomUUID());
     const following = uids.slice(1).map((runUid, at) => {
       const { startTime, endTime } = stand.specOf(projectId, DAYS[at + 1] ?? '');
       return { runUid, startTime, endTime };
     });
     const begin = (env: Readonly<Record<string, string>> = {}): WorkerProcess =>
-      stand.work(spec, uids[0] ?? '', 1, { AGENTPLANE_EXPORT_FOLLOWING: JSON.stringify(following), ...env });
-    return { spec, uids, begin };
+      stand.work(spec, uids[0] ?? '', 1, {
+        AGENTPLANE_EXPORT_FOLLOWING: JSON.stringify(following),
+        AGENTPLANE_EXPORT_UID: exportUid,
+        ...env,
+      });
+    return { spec, exportUid, uids, begin };
   }
   const states = async ({ uids }: Several): Promise<readonly (string | undefined)[]> => {
     const records = await stand.traces.exportProgress.list(uids);
@@ -133,6 +139,92 @@ describe('a worker of several runs', () => {
     const runs = several();
     expect(await runs.begin({ AGENTPLANE_EXPORT_TAKE_FOR_MS: '0' }).ended).toBe(0);
     expect(await states(runs)).toEqual(['completed 1 3', undefined, undefined, undefined]);
+  });
+
+  describe('that knows the window of its export', () => {
+    const scheduleId = randomUUID();
+    const exportWindow = {
+      startTime: `${DAYS[0]}T00:00:00Z`,
+      endTime: `${DAYS[3]}T23:59:59.999999Z`,
+      scheduleId,
+    };
+    const windowKey = `x/manifests/schedule=${scheduleId}/20261120T000000Z.json`;
+    const exportKey = ({ spec }: Several): string => `x/manifests/export_id=${spec.exportId}/export.json`;
+    const read = async (key: string): Promise<object> =>
+      JSON.parse(
+        Buffer.concat(await (await stand.store.get(stand.bucket, key)).toArray()).toString(),
+      ) as object;
+    const isStored = async (key: string): Promise<boolean> =>
+      (await stand.store.stat(stand.bucket, key)) !== undefined;
+    afterEach(() => stand.store.delete(stand.bucket, windowKey));
+
+    it('writes one manifest of the whole export after those of all days, and one for the window', async () => {
+      const runs = several({ exportWindow });
+      const puts: string[] = [];
+      stand.fault = ({ method, key }) => {
+        if (method === 'PUT' && key.includes('manifests/')) puts.push(key);
+        return undefined;
+      };
+      expect(await runs.begin().ended).toBe(0);
+      const days = DAYS.map((day) => `x/manifests/export_id=${runs.spec.exportId}/runs/${day}.json`);
+      expect(puts).toEqual([...days, exportKey(runs), windowKey]);
+      const manifest = await read(exportKey(runs));
+      const inDays = await Promise.all(days.map(read));
+      expect(manifest).toMatchObject({
+        ...{ version: 1, exportId: runs.spec.exportId, status: 'COMPLETED', rows: 10, manifests: days },
+        ...exportWindow,
+        files: inDays.flatMap((one) => (one as { files: object[] }).files),
+      });
+      expect(await read(windowKey)).toEqual(manifest);
+    });
+
+    it('writes none while a day is missing, and leaves it to the worker of that day', async () => {
+      const runs = several({ exportWindow });
+      const [, second = ''] = runs.uids;
+      await stand.traces.exportProgress.claim(second, 1, runs.exportUid);
+      expect(await runs.begin().ended).toBe(0);
+      expect(await states(runs)).toEqual(['completed 1 3', 'running 1 0', 'completed 1 0', 'completed 1 5']);
+      expect([await isStored(exportKey(runs)), await isStored(windowKey)]).toEqual([false, false]);
+      const env = { AGENTPLANE_EXPORT_UID: runs.exportUid };
+      expect(await stand.work({ ...runs.spec, ...windowOf(1) }, second, 2, env).ended).toBe(0);
+      expect(await read(exportKey(runs))).toMatchObject({ rows: 10 });
+    });
+
+    it('writes it again where its worker was killed before the last day was completed', async () => {
+      const runs = several({ exportWindow });
+      stand.fault = ({ key }) => {
+        if (key !== exportKey(runs)) return undefined;
+        worker.kill('SIGKILL');
+        return { kind: 'lost-answer' };
+      };
+      const worker = runs.begin();
+      expect(await worker.ended).toBe('SIGKILL');
+      expect((await states(runs)).at(-1)).toBe('running 1 5');
+      stand.fault = undefined;
+      const env = { AGENTPLANE_EXPORT_UID: runs.exportUid };
+      expect(await stand.work({ ...runs.spec, ...windowOf(3) }, runs.uids[3] ?? '', 2, env).ended).toBe(0);
+      expect(await read(windowKey)).toMatchObject({ status: 'COMPLETED', rows: 10 });
+      expect(await read(exportKey(runs))).toEqual(await read(windowKey));
+    });
+
+    it('leaves none of an export that was cancelled while it was on its way', async () => {
+      const runs = several({ exportWindow });
+      const { promise: until, resolve: release } = Promise.withResolvers<void>();
+      const { promise: reached, resolve: reach } = Promise.withResolvers<void>();
+      stand.fault = ({ method, key }) => {
+        if (method !== 'PUT' || key !== windowKey) return undefined;
+        reach();
+        return { kind: 'hold', until };
+      };
+      const worker = runs.begin();
+      await reached;
+      await stand.traces.exportProgress.cancelExport(runs.exportUid);
+      release();
+      expect(await worker.ended).toBe(0);
+      expect((await states(runs)).at(-1)).toBe('cancelled 1 5');
+      expect([await isStored(exportKey(runs)), await isStored(windowKey)]).toEqual([false, false]);
+      expect(await manifests(runs)).toEqual(DAYS.slice(0, 3));
+    });
   });
 
   const windowOf = (day: number): Pick<BulkExportRunSpec, 'startTime' | 'endTime'> => {

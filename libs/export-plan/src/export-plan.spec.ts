@@ -5,6 +5,7 @@ import {
   countPartitions,
   decideNextAttempt,
   DEFAULT_EXPORT_LIMITS,
+  exportManifestKey,
   manifestKey,
   partitionByDay,
   type FileAddress,
@@ -12,6 +13,7 @@ import {
   renderLimit,
   resolveWindow,
   testObjectKey,
+  windowManifestKey,
 } from './index.js';
 import { partitionFolder } from './object-key.js';
 import { parseLast } from './window.js';
@@ -129,6 +131,19 @@ describe('an object key', () => {
     const key = 'manifests/export_id=11111111-1111-4111-8111-111111111111/runs/2026-08-09.json';
     expect(manifestKey(address)).toBe(`data/exports/${key}`);
     expect(manifestKey({ ...address, prefix: '', formatVersion: 'v1' })).toBe(key);
+  });
+  it('names the manifest of an export, and that of a window of a schedule by its begin', () => {
+    const id = '11111111-1111-4111-8111-111111111111';
+    expect(exportManifestKey('/data/exports/', id)).toBe(
+      `data/exports/manifests/export_id=${id}/export.json`,
+    );
+    expect(
+      [1_762_000_000_000_000n, 1_762_000_000_000_001n].map((start) => windowManifestKey('', id, start)),
+    ).toEqual([
+      `manifests/schedule=${id}/20251101T122640Z.json`,
+      `manifests/schedule=${id}/20251101T122640.000001Z.json`,
+    ]);
+    expect(() => windowManifestKey('', '../x', 0n)).toThrow('must be a uuid');
   });
   it.each([
     'env=prod/x',

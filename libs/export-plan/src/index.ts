@@ -8,10 +8,12 @@ export { decideNextAttempt, isExportOverdue, overdueText, type AttemptEnd } from
 export {
   addressOfRun,
   checkPrefix,
+  exportManifestKey,
   manifestKey,
   partitionFolder,
   partKey,
   testObjectKey,
+  windowManifestKey,
   type FormatVersion,
   type FileAddress,
 } from './object-key.js';

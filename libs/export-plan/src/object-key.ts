@@ -1,4 +1,5 @@
 import { type BulkExportRunSpec, isUuid } from '#lib/resources';
+import { formatInstant, type Instant } from '#lib/time';
 
 /** Layout of an export in its bucket: `v1` as the interface first had it, `v2_beta` with folders that Hive understands. */
 export type FormatVersion = 'v1' | 'v2_beta';
@@ -108,7 +109,11 @@ export function partitionFolder(address: PartitionAddress): string {
 }
 
 function checkIds({ exportId, tenantId, projectId }: PartitionAddress): void {
-  for (const id of [exportId, tenantId, projectId])
+  checkUuids([exportId, tenantId, projectId]);
+}
+
+function checkUuids(ids: readonly string[]): void {
+  for (const id of ids)
     if (!isUuid(id)) throw new Error(`an id in an object key must be a uuid, but is ${JSON.stringify(id)}`);
 }
 
@@ -125,6 +130,19 @@ export function partKey(address: FileAddress, number: number): string {
 export function manifestKey(address: PartitionAddress): string {
   checkIds(address);
   return joined(address.prefix, `manifests/export_id=${address.exportId}/runs/${address.day}.json`);
+}
+
+/** The manifest of a whole export, written after those of all of its days: a reader waits for this key alone. */
+export function exportManifestKey(prefix: string, exportId: string): string {
+  checkUuids([exportId]);
+  return joined(prefix, `manifests/export_id=${exportId}/export.json`);
+}
+
+/** Another key of the same for the window of a schedule, which is known before its export is made. */
+export function windowManifestKey(prefix: string, scheduleId: string, start: Instant): string {
+  checkUuids([scheduleId]);
+  const name = formatInstant(start, 'if-any').replaceAll(/[-:]/g, '');
+  return joined(prefix, `manifests/schedule=${scheduleId}/${name}.json`);
 }
 
 /** Where a destination is tried; the folder is the interface's. */

@@ -22,7 +22,10 @@ export function destinationSnapshot({ spec }: BulkExportDestination): BulkExport
 export function buildExportRun(
   bulkExport: BulkExport,
   destination: BulkExportRunSpec['destination'],
-  identity: Pick<BulkExportRunSpec, 'tenantId' | 'projectId' | 'predecessorUid' | 'lateOfUid'>,
+  identity: Pick<
+    BulkExportRunSpec,
+    'tenantId' | 'projectId' | 'predecessorUid' | 'lateOfUid' | 'exportWindow'
+  >,
   partition: Partition,
 ): Omit<BulkExportRun, 'status'> {
   const { metadata, spec } = bulkExport;

@@ -1,4 +1,4 @@
-import type { ExportLimits } from '#lib/export-plan';
+import type { ExportLimits, Window } from '#lib/export-plan';
 import { type EventRecorder, type Informer, isAlreadyExists, type KubeClient, StatusWriter } from '#lib/kube';
 import { after, controllerReference, done, isOwnedBy, type Result, wait } from '#lib/reconcile';
 import { TerminalError, WaitingError } from '#lib/errors';
@@ -6,6 +6,7 @@ import {
   type BulkExport,
   type BulkExportDestination,
   type BulkExportRun,
+  type BulkExportRunSpec,
   isDeleting,
   type Job,
   keyOf,
@@ -14,6 +15,7 @@ import {
   RESOURCES,
   type Workspace,
 } from '#lib/resources';
+import { formatInstant } from '#lib/time';
 import type { Project, TraceStore } from '#lib/trace-store';
 import { isJobFinished } from '../ended-jobs.js';
 import { jobsOfExport, workspaceOf } from '../caches.js';
@@ -192,12 +194,13 @@ export class BulkExportReconciler {
 
   async #makeRuns(
     { bulkExport, destination, workspace, predecessor, lateOf, runs: made }: ExportWorld,
-    { next, projectId }: ExportDecision & { kind: 'run' },
+    { next, projectId, window }: ExportDecision & { kind: 'run' },
   ): Promise<void> {
     if (next.length === 0 || !destination || !workspace) return;
     const { client, exports, runs } = this.#deps;
     // those that a crash left out go where the others go
     const snapshot = made[0]?.spec.destination ?? destinationSnapshot(destination);
+    const exportWindow = windowOf(bulkExport, window, predecessor);
     const formers = uidsByStart(predecessor);
     const lateOfs = uidsByStart(lateOf);
     let newest: BulkExportRun | undefined;
@@ -206,7 +209,7 @@ export class BulkExportReconciler {
       const startMs = Number(partition.start / 1000n);
       const [predecessorUid, lateOfUid] = [formers.get(startMs), lateOfs.get(startMs)];
       const identity = {
-        ...{ tenantId: workspace.spec.tenantId, projectId },
+        ...{ tenantId: workspace.spec.tenantId, projectId, exportWindow },
         ...(predecessorUid === undefined ? {} : { predecessorUid }),
         // without the run of its day it fails, and reads no rows that it should leave out
         ...(lateOf ? { lateOfUid: lateOfUid ?? '' } : {}),
@@ -238,4 +241,21 @@ export class BulkExportReconciler {
 /** Uids of the runs of an export, by the begin of their windows. */
 function uidsByStart(former: Pick<FormerWorld, 'runs'> | undefined): ReadonlyMap<number, string | undefined> {
   return new Map(former?.runs.map(({ metadata, spec }) => [Date.parse(spec.startTime), metadata.uid]));
+}
+
+/** What a run says of the whole export. An export that continues that of a window of a schedule is in its place. */
+function windowOf(
+  { spec: { sourceExport } }: BulkExport,
+  { start, end }: Window,
+  predecessor: PredecessorWorld | undefined,
+): BulkExportRunSpec['exportWindow'] {
+  const scheduleId =
+    sourceExport?.runRequestId === undefined && sourceExport
+      ? sourceExport.id
+      : predecessor?.runs[0]?.spec.exportWindow?.scheduleId;
+  return {
+    startTime: formatInstant(start, 'if-any'),
+    endTime: formatInstant(end, 'if-any'),
+    ...(scheduleId === undefined ? {} : { scheduleId }),
+  };
 }

@@ -1,6 +1,6 @@
 // Generated from crds/ by `npm run generate`. Do not edit.
 import type { ObjectMeta } from '../object-meta.js';
-import type { Condition, RunDestination } from './shared.js';
+import type { Condition, ExportWindow, RunDestination } from './shared.js';
 
 /** Everything that a worker needs. */
 export interface BulkExportRunSpec {
@@ -20,6 +20,8 @@ export interface BulkExportRunSpec {
   readonly startTime: string;
   /** End of the window, exclusive. */
   readonly endTime: string;
+  /** The window of the whole export. The worker of its last run writes export.json; absent in runs of earlier versions, whose exports have none. */
+  readonly exportWindow?: ExportWindow;
   /** Snapshot of the destination. */
   readonly destination: RunDestination;
   /** What the files are, parquet or jsonl, which has a JSON object of each run in a line of its own. */

@@ -112,6 +112,16 @@ export interface ExportWebhook {
   readonly secretRef?: LocalObjectReference;
 }
 
+/** The window of the whole export. The worker of its last run writes export.json; absent in runs of earlier versions, whose exports have none. */
+export interface ExportWindow {
+  /** First instant of the window, inclusive. */
+  readonly startTime: string;
+  /** End of the window, exclusive. */
+  readonly endTime: string;
+  /** Id of the schedule whose window it is; absent for other exports, and for those that a schedule was asked for. */
+  readonly scheduleId?: string;
+}
+
 /** What a revision of source git_host is built from. */
 export interface GitSource {
   /** https URL of the repository. */
