@@ -1,6 +1,7 @@
 import {
   apiVersionOf,
   keyOf,
+  keyText,
   type KubeObject,
   type ObjectKey,
   type OwnerReference,
@@ -28,12 +29,22 @@ export function fromObjects<T extends KubeObject>(
   };
 }
 
-/** The keys of the objects' owners of one kind, the former owners of a changed object included. */
-export function fromOwned<T extends KubeObject>(informer: Informer<T>, owner: ResourceRef): Source {
-  return fromMapped(informer, (object) =>
-    (object.metadata.ownerReferences ?? [])
-      .filter((reference) => isOfKind(reference, owner))
-      .map(({ name }) => keyOfOwner(owner, name, object)),
+/**
+ * The keys of the objects' owners of one kind, the former owners of a changed object included. `when` may leave changes
+ * out.
+ */
+export function fromOwned<T extends KubeObject>(
+  informer: Informer<T>,
+  owner: ResourceRef,
+  when?: (change: Change<T>) => boolean,
+): Source {
+  return fromMapped(
+    informer,
+    (object) =>
+      (object.metadata.ownerReferences ?? [])
+        .filter((reference) => isOfKind(reference, owner))
+        .map(({ name }) => keyOfOwner(owner, name, object)),
+    when,
   );
 }
 
@@ -47,8 +58,10 @@ export function fromMapped<T extends KubeObject>(
     feed: (enqueue) =>
       informer.on((change) => {
         if (!when(change)) return;
-        for (const key of keys(change.object)) enqueue(key);
-        if (change.kind === 'changed') for (const key of keys(change.before)) enqueue(key);
+        const before = change.kind === 'changed' ? keys(change.before) : [];
+        // each once: a pass that the first begins would be followed by another one for the second
+        const all = new Map([...before, ...keys(change.object)].map((key) => [keyText(key), key]));
+        for (const key of all.values()) enqueue(key);
       }),
   };
 }

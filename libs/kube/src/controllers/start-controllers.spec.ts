@@ -117,19 +117,18 @@ describe('startControllers', () => {
     const ownerReferences = [controllerReference(DEPLOYMENTS, parent)];
     await client.create(SECRETS, { metadata: { ...metadata('child'), ownerReferences } });
     await waitFor(() => passes.length === 2);
+    const annotations = { a: '1' };
+    await client.merge(SECRETS, { namespace: 'default', name: 'child' }, { metadata: { annotations } });
+    await waitFor(() => passes.length === 3);
     const status = { status: { replicas: 1 } };
     const touched = await client.mergeStatus(DEPLOYMENTS, { namespace: 'default', name: 'parent' }, status);
     await workloads.waitFor(touched.metadata.resourceVersion ?? '');
-    await client.merge(
-      DEPLOYMENTS,
-      { namespace: 'default', name: 'parent' },
-      { metadata: { annotations: { a: '1' } } },
-    );
-    await waitFor(() => passes.length === 3);
+    await client.merge(DEPLOYMENTS, { namespace: 'default', name: 'parent' }, { metadata: { annotations } });
+    await waitFor(() => passes.length === 4);
     expect(new Set(passes)).toEqual(new Set(['default/parent']));
     await running.stop();
     await client.delete(DEPLOYMENTS, { namespace: 'default', name: 'parent' });
-    expect(passes.length).toBe(3);
+    expect(passes.length).toBe(4);
   });
 
   it('counts, times and traces its passes, and names controller, key and pass in their log lines', async () => {
