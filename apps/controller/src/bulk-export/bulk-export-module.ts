@@ -1,4 +1,5 @@
 import { Module } from '@nestjs/common';
+import { followingRunsOf } from '#lib/export-plan';
 import {
   type Change,
   type ControllerSpec,
@@ -12,6 +13,7 @@ import {
 } from '#lib/kube';
 import {
   type BulkExportDestination,
+  type BulkExportRun,
   type Job,
   keyOf,
   type ObjectKey,
@@ -58,12 +60,12 @@ function bulkExportController(
     subject: passSubject(RESOURCES.BulkExport, exports),
     sources: [
       fromObjects(exports, isDesiredChange),
-      fromOwned(runs, RESOURCES.BulkExport),
+      fromOwned(runs, RESOURCES.BulkExport, changesExport),
       fromMapped(exports, (one) => nextExport(one, exports), movesQueue),
       fromMapped(destinations, ofDestination, concernsExports),
       // whose limits may be raised
       fromMapped(workspaces, ofWorkspace, isDesiredChange),
-      fromMapped(exportJobs, exportsOfJob, hasFinished),
+      fromMapped(exportJobs, exportsOfJob, hasLeftRuns),
     ],
   };
 }
@@ -77,8 +79,17 @@ function concernsExports(change: Change<BulkExportDestination>): boolean {
   return before !== now;
 }
 
-/** Whether a worker has ended: the runs that it left may wait for something else now. */
-function hasFinished(change: Change<Job>): boolean {
+/** Whether an export decides or says something else after the change of a run; how far its runs are it looks for. */
+function changesExport(change: Change<BulkExportRun>): boolean {
+  if (change.kind === 'deleted') return true;
+  // the export has counted a new run when it made it
+  const before = change.kind === 'changed' ? change.before.status?.conditions : undefined;
+  return JSON.stringify(before) !== JSON.stringify(change.object.status?.conditions);
+}
+
+/** Whether a worker of several runs has ended: those that it left may wait for something else now. */
+function hasLeftRuns(change: Change<Job>): boolean {
+  if (followingRunsOf(change.object).length === 0) return false;
   if (change.kind !== 'changed') return change.kind === 'deleted';
   return isJobFinished(change.object) && !isJobFinished(change.before);
 }

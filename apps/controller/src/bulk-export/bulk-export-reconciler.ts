@@ -24,7 +24,7 @@ import { archivedId } from './archived-id.js';
 import { ensureId } from '../identity/ensure-id.js';
 import { buildExportRun, destinationSnapshot } from './build-run.js';
 import { decideExport, type ExportDecision } from './decide.js';
-import { isFinished, isSchedule } from './export-phase.js';
+import { isFinished, isSchedule, runPhase } from './export-phase.js';
 import { EXPORT_CONDITIONS, summarizeExport } from './export-status.js';
 import { findLateOf, findPredecessor } from './find-predecessor.js';
 import { limitsOf } from './workspace-limits.js';
@@ -43,8 +43,8 @@ export interface BulkExportDependencies {
   readonly exportJobs: Informer<Job>;
 }
 
-/** Runs wake their export; this is for time-outs. */
-const LOOK_AGAIN_MS = 30_000;
+/** Runs that begin and end wake their export; this is for what those at work have written, and for time-outs. */
+const LOOK_AGAIN_MS = { atWork: 5_000, waiting: 30_000 } as const;
 
 const FORMER_LOOK_MS = 1_000;
 
@@ -80,7 +80,7 @@ export class BulkExportReconciler {
       case 'wait':
         return wait(decision.reason, decision.ms);
       case 'run':
-        return after(decision.next.length < decision.missing.length ? 0 : LOOK_AGAIN_MS);
+        return after(decision.next.length < decision.missing.length ? 0 : lookAgainMs(world));
       case 'cancel':
       case 'complete':
       case 'fail':
@@ -236,6 +236,10 @@ export class BulkExportReconciler {
     if (isDeleting(existing)) throw new WaitingError(REASON.deleting, message, FORMER_LOOK_MS);
     throw new TerminalError(REASON.notOurs, `${message}; remove it`);
   }
+}
+
+function lookAgainMs({ runs }: ExportWorld): number {
+  return LOOK_AGAIN_MS[runs.some((run) => runPhase(run) === 'running') ? 'atWork' : 'waiting'];
 }
 
 /** Uids of the runs of an export, by the begin of their windows. */

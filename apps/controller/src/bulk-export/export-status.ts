@@ -31,8 +31,9 @@ export const EXPORT_CONDITIONS: readonly string[] = [
 
 const ACCEPTED = { status: 'True', reason: REASON.accepted, message: 'the window is resolved' } as const;
 
-function countRuns(runs: ExportWorld['runs'], total: number): RunCounts {
-  const counts = { created: 0, running: 0, completed: 0, failed: 0, cancelled: 0, timedOut: 0 };
+/** @param missing runs that are about to be made, which are counted once */
+function countRuns(runs: ExportWorld['runs'], total: number, missing: number): RunCounts {
+  const counts = { created: missing, running: 0, completed: 0, failed: 0, cancelled: 0, timedOut: 0 };
   for (const run of runs) counts[runPhase(run)]++;
   return { total: Math.max(total, runs.length), ...counts };
 }
@@ -154,7 +155,8 @@ export function summarizeExport(world: ExportWorld, decision: ExportDecision): B
   const destinationId =
     before.destinationId ?? (isAccepted && world.destination ? idOf(world.destination) : undefined);
   const projectName = before.tracingProjectName ?? world.project?.name;
-  const total = decision.kind === 'run' ? runs.length + decision.missing.length : (before.runs?.total ?? 0);
+  const missing = decision.kind === 'run' ? decision.missing.length : 0;
+  const total = missing > 0 ? runs.length + missing : (before.runs?.total ?? 0);
   return {
     observedGeneration: bulkExport.metadata.generation ?? 1,
     conditions: conditionsOf(world, decision, window),
@@ -164,7 +166,7 @@ export function summarizeExport(world: ExportWorld, decision: ExportDecision): B
     ...(destinationId === undefined ? {} : { destinationId }),
     ...(projectId === undefined ? {} : { tracingProjectId: projectId }),
     ...(projectName === undefined ? {} : { tracingProjectName: projectName }),
-    runs: countRuns(runs, total),
+    runs: countRuns(runs, total, missing),
     rows: sum(runs, 'rows'),
     bytes: sum(runs, 'bytes'),
     percent: decision.kind === 'complete' ? 100 : Math.max(before.percent ?? 0, percentOf(runs, window)),

@@ -44,7 +44,7 @@ function exportArchiveController(
     sources: [
       fromObjects(exports, (change) => change.kind !== 'changed' || hasEnded(change)),
       fromMapped(exports, pushedOut, (change) => change.kind === 'changed' && hasEnded(change)),
-      fromOwned(runs, RESOURCES.BulkExport),
+      fromOwned(runs, RESOURCES.BulkExport, hasEnded),
       // its history may be shorter now
       fromMapped(workspaces, ofWorkspace, isDesiredChange),
     ],
