@@ -22,6 +22,13 @@ const packages = {
   coordination: [`api@${version}/coordination/v1/types.go`],
   autoscaling: [`api@${version}/autoscaling/v1/types.go`],
   autoscalingv2: [`api@${version}/autoscaling/v2/types.go`],
+  networking: [`api@${version}/networking/v1/types.go`],
+  scheduling: [`api@${version}/scheduling/v1/types.go`],
+  storage: [`api@${version}/storage/v1/types.go`],
+  events: [`api@${version}/events/v1/types.go`],
+  apiextensions: ['types', 'types_jsonschema'].map(
+    (file) => `apiextensions-apiserver@${version}/pkg/apis/apiextensions/v1/${file}.go`,
+  ),
   meta: [`apimachinery@${version}/pkg/apis/meta/v1/types.go`],
 };
 
@@ -58,6 +65,15 @@ const roots = {
   'policy/v1 Eviction': 'policy.Eviction',
   'autoscaling/v1 Scale': 'autoscaling.Scale',
   'autoscaling/v2 HorizontalPodAutoscaler': 'autoscalingv2.HorizontalPodAutoscaler',
+  'v1 ResourceQuota': 'core.ResourceQuota',
+  'v1 LimitRange': 'core.LimitRange',
+  'v1 PodTemplate': 'core.PodTemplate',
+  'policy/v1 PodDisruptionBudget': 'policy.PodDisruptionBudget',
+  'networking.k8s.io/v1 NetworkPolicy': 'networking.NetworkPolicy',
+  'scheduling.k8s.io/v1 PriorityClass': 'scheduling.PriorityClass',
+  'storage.k8s.io/v1 StorageClass': 'storage.StorageClass',
+  'events.k8s.io/v1 Event': 'events.Event',
+  'apiextensions.k8s.io/v1 CustomResourceDefinition': 'apiextensions.CustomResourceDefinition',
 };
 
 const scalars = {
@@ -77,6 +93,7 @@ const special = {
   'meta.MicroTime': 'microtime',
   'meta.FieldsV1': 'json',
   'runtime.RawExtension': 'json',
+  'apiextensions.JSON': 'json',
   'resource.Quantity': 'quantity',
   'intstr.IntOrString': 'intOrString',
 };
@@ -84,11 +101,28 @@ const imports = {
   v1: undefined,
   metav1: 'meta',
   corev1: 'core',
+  apiv1: 'core',
   resource: 'resource',
   intstr: 'intstr',
   runtime: 'runtime',
   types: 'types',
   rbacv1: 'rbac',
+};
+
+/** Messages that are in JSON the value of the one field that is set; the last one wins. */
+const unions = {
+  'apiextensions.JSONSchemaPropsOrArray': [
+    [1, '', 'apiextensions.JSONSchemaProps', 'k'],
+    [2, '', 'apiextensions.JSONSchemaProps', 'r'],
+  ],
+  'apiextensions.JSONSchemaPropsOrBool': [
+    [1, '', 'bool', 'k'],
+    [2, '', 'apiextensions.JSONSchemaProps', 'k'],
+  ],
+  'apiextensions.JSONSchemaPropsOrStringArray': [
+    [1, '', 'apiextensions.JSONSchemaProps', 'k'],
+    [2, '', 'string', 'r'],
+  ],
 };
 
 const structs = {};
@@ -101,8 +135,8 @@ for (const [name, files] of Object.entries(packages)) {
     )) {
       aliases[`${name}.${type}`] = { of: to, package: name };
     }
-    for (const [, type, body] of source.matchAll(/^type (\w+) struct \{\n([\s\S]*?)^\}/gm)) {
-      structs[`${name}.${type}`] = body;
+    for (const [, type, body] of source.matchAll(/^type (\w+) struct ?\{(?:\}|\n([\s\S]*?)^\})/gm)) {
+      structs[`${name}.${type}`] = body ?? '';
     }
   }
 }
@@ -130,7 +164,14 @@ function resolve(type, packageName) {
 
 const fieldLine = /^\s*(?:(\w+)\s+)?(\S+)\s+`[^`]*?json:"([^"]*)"[^`]*?protobuf:"([^"]*)"[^`]*`/;
 
+/** What an alias of the package itself names, when that is a list of messages or a map of them. */
+function listOrMap(name) {
+  const of = aliases[name]?.of;
+  return name.startsWith('apiextensions.') && /^(\[\]|map)/.test(of) ? of : undefined;
+}
+
 function fieldsOf(type) {
+  if (unions[type] !== undefined) return unions[type];
   const packageName = type.split('.')[0];
   const fields = [];
   for (const line of structs[type].split('\n')) {
@@ -140,7 +181,8 @@ function fieldsOf(type) {
     const number = Number(tag.split(',')[1]);
     const [name, ...options] = json.split(',');
     const isPointer = goType.startsWith('*');
-    const bare = goType.replace(/^\*/, '');
+    const pointed = goType.replace(/^\*/, '');
+    const bare = listOrMap(`${packageName}.${pointed}`) ?? pointed;
     const flags = [];
     let resolved;
     const map = /^map\[\S+?\](\S+)$/.exec(bare);
@@ -162,7 +204,7 @@ const messages = {};
 const queue = Object.values(roots);
 for (const type of queue) {
   if (messages[type] !== undefined) continue;
-  if (structs[type] === undefined) throw new Error(`no Go type ${type}`);
+  if (structs[type] === undefined && unions[type] === undefined) throw new Error(`no Go type ${type}`);
   messages[type] = fieldsOf(type);
   for (const [, , of] of messages[type]) {
     const message = of.replace(/^map:/, '');

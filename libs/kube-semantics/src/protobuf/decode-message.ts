@@ -60,11 +60,17 @@ function decodeItems(type: string, wire: WireField, reader: FieldReader): readon
 
 function decodeValue(type: string, wire: WireField, reader: FieldReader): unknown {
   if (wire.kind === 'integer') return type === 'bool' ? wire.value !== 0n : toNumber(wire.value);
-  if (wire.kind === 'fixed') return new DataView(wire.value.slice().buffer).getFloat64(0, true);
+  if (wire.kind === 'fixed') return doubleOf(wire.value);
   if (type === 'string') return text.decode(wire.value);
   if (type === 'bytes') return Buffer.from(wire.value).toString('base64');
   const special = specialTypes[type];
-  return special === undefined ? decodeMessage(wire.value, type, reader) : special(wire.value, reader);
+  if (special !== undefined) return special(wire.value, reader);
+  const message = decodeMessage(wire.value, type, reader);
+  return '' in message ? message[''] : message; // a field without a name is its message
+}
+
+function doubleOf({ buffer, byteOffset, byteLength }: Uint8Array): number {
+  return new DataView(buffer, byteOffset, byteLength).getFloat64(0, true);
 }
 
 function toNumber(value: bigint): number {

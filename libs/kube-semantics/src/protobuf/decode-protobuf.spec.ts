@@ -45,6 +45,12 @@ describe('bodies of kubectl (scripts/record-kubectl-bodies.mjs)', () => {
   });
 });
 
+test("decodes a definition of Go's typed client", () => {
+  const url = new URL('./testdata/definition.json', import.meta.url);
+  const { body = '', json } = JSON.parse(readFileSync(url, 'utf8')) as Recorded;
+  expect(withoutNulls(decodeProtobuf(Buffer.from(body, 'base64')))).toEqual(withoutNulls(json));
+});
+
 test.each([
   ['JSON', Buffer.from('{}'), 400],
   ['a cut body', asked.get('create namespace fresh')?.subarray(0, 40) ?? new Uint8Array(), 400],
