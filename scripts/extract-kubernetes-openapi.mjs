@@ -1,27 +1,28 @@
 // Reads the OpenAPI v3 documents of a real API server and writes what the embedded one needs of them to
 // libs/kube-semantics/src/schema/generated/: structure, list types, merge keys, defaults that matter, and the first
-// sentence of each description. Run after `test/cluster/cluster.sh up`:
+// sentence of each description. Run after test/cluster/install.sh:
 //   node scripts/extract-kubernetes-openapi.mjs        (KUBE_HOME as in test/cluster)
-import { execFileSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { call, startServer, stopServer } from './real-api-server.mjs';
 
-const home = process.env.KUBE_HOME ?? join(homedir(), '.cache/agentplane/kube');
-const kubectl = join(home, 'bin/kubectl');
-const kubeconfig = join(home, 'run/admin.kubeconfig');
 const target = fileURLToPath(new URL('../libs/kube-semantics/src/schema/generated/', import.meta.url));
 
 /** Served kinds by document; everything else is found from these through `$ref`. */
 const documents = {
   'api/v1':
-    'Namespace Pod Service Secret ConfigMap ServiceAccount Event Node Endpoints Binding Eviction TokenRequest Status APIResourceList DeleteOptions WatchEvent',
+    'Namespace Pod Service Secret ConfigMap ServiceAccount Event Node Endpoints ResourceQuota LimitRange PodTemplate Binding Eviction TokenRequest Status APIResourceList DeleteOptions WatchEvent',
   'apis/apps/v1': 'Deployment ReplicaSet StatefulSet Scale',
   'apis/batch/v1': 'Job',
   'apis/coordination.k8s.io/v1': 'Lease',
   'apis/rbac.authorization.k8s.io/v1': 'Role ClusterRole RoleBinding ClusterRoleBinding',
   'apis/autoscaling/v2': 'HorizontalPodAutoscaler',
+  'apis/policy/v1': 'PodDisruptionBudget',
+  'apis/networking.k8s.io/v1': 'NetworkPolicy',
+  'apis/scheduling.k8s.io/v1': 'PriorityClass',
+  'apis/storage.k8s.io/v1': 'StorageClass',
+  'apis/events.k8s.io/v1': 'Event',
   'apis/discovery.k8s.io/v1': 'EndpointSlice',
   'apis/apiextensions.k8s.io/v1': 'CustomResourceDefinition',
   'apis/authentication.k8s.io/v1': 'TokenReview SelfSubjectReview',
@@ -105,7 +106,7 @@ const alwaysWritten = {
 
 /** Times that are no pointers in Go; the documents do not tell. */
 const plainTimes =
-  /^(last(Probe|Transition|Heartbeat|Update|Observed)Time|startedAt|finishedAt|eventTime|(first|last)Timestamp)$/;
+  /^(last(Probe|Transition|Heartbeat|Update|Observed)Time|startedAt|finishedAt|eventTime|(first|last|deprecatedFirst|deprecatedLast)Timestamp)$/;
 
 /** What Go writes for a field that nobody set; undefined when it leaves such a field out. */
 function zeroOf(name, property, isRequired) {
@@ -130,11 +131,10 @@ function references(schema, found = new Set()) {
 
 const definitions = {};
 const groups = {};
+const port = await startServer();
 for (const [path, kinds] of Object.entries(documents)) {
-  const raw = execFileSync(kubectl, ['--kubeconfig', kubeconfig, 'get', '--raw', `/openapi/v3/${path}`], {
-    maxBuffer: 1 << 28,
-  });
-  const schemas = JSON.parse(raw.toString()).components.schemas;
+  const { body } = await call(port, 'GET', `/openapi/v3/${path}`);
+  const schemas = body.components.schemas;
   const [, group, version] = path === 'api/v1' ? ['', '', 'v1'] : path.split('/');
   const wanted = [];
   for (const kind of kinds.split(' ')) {
@@ -155,6 +155,7 @@ for (const [path, kinds] of Object.entries(documents)) {
     wanted.push(...references(definitions[name]));
   }
 }
+await stopServer();
 
 const sorted = Object.fromEntries(Object.entries(definitions).sort(([a], [b]) => (a < b ? -1 : 1)));
 const lines = Object.entries(sorted).map(

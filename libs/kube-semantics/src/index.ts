@@ -25,7 +25,7 @@ export { isSelected, parseSelection, type Selection } from './selector/selection
 export { type KindRules } from './served-type/kind-rules.js';
 export { type PrinterColumn } from './served-type/printer-column.js';
 export { inVersion } from './served-type/in-version.js';
-export { apiVersionOf, metaRules, type ResourceType } from './served-type/resource-type.js';
+export { apiVersionOf, metaRules, type ResourceType, storageKey } from './served-type/resource-type.js';
 export { type ScalePaths } from './served-type/scale-paths.js';
 export { type ServedType } from './served-type/served-type.js';
 export { type ServedVersion } from './served-type/served-version.js';

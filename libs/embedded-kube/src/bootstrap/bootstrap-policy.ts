@@ -16,12 +16,17 @@ const WORKLOADS = [
     apiGroups: [''],
     resources: ['configmaps', 'endpoints', 'events', 'pods', 'pods/log', 'services', 'serviceaccounts'],
   },
+  { apiGroups: ['events.k8s.io'], resources: ['events'] },
+  { apiGroups: ['networking.k8s.io'], resources: ['networkpolicies'] },
+  { apiGroups: ['policy'], resources: ['poddisruptionbudgets'] },
   {
     apiGroups: ['apps'],
     resources: ['deployments', 'deployments/scale', 'replicasets', 'replicasets/scale'],
   },
   { apiGroups: ['batch'], resources: ['jobs'] },
 ];
+/** What a namespace may use is said by who runs the cluster. */
+const BOUNDS = { apiGroups: [''], resources: ['limitranges', 'resourcequotas'] };
 /** What nodes report: who could write it could end the count of a pod's ports, or send others to ports of his choice. */
 const REPORTED = { apiGroups: [''], resources: ['pods/status'] };
 
@@ -124,7 +129,7 @@ export const BOOTSTRAP_POLICY: readonly BootstrapObject[] = [
   ]),
   aggregate('view', 'edit'),
   part('view', [
-    ...rules(READ, [...WORKLOADS, REPORTED]),
+    ...rules(READ, [...WORKLOADS, REPORTED, BOUNDS]),
     { apiGroups: [''], resources: ['namespaces'], verbs: READ },
   ]),
   role('system:basic-user', [

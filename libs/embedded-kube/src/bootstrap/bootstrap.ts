@@ -8,7 +8,15 @@ const MANAGER = 'kube-apiserver';
 const NAMESPACES = ['default', 'kube-system', 'kube-public', 'kube-node-lease'];
 const BOOTSTRAPPING = { 'kubernetes.io/bootstrapping': 'rbac-defaults' };
 
-/** Makes what a cluster has from its start, and brings its roles up to date: namespaces and the default policy. */
+/** Clients look for it; nothing listens at it, since the server's address is in every kubeconfig. */
+const KUBERNETES: KubeObject = {
+  apiVersion: 'v1',
+  kind: 'Service',
+  metadata: { name: 'kubernetes', labels: { component: 'apiserver', provider: 'kubernetes' } },
+  spec: { ports: [{ name: 'https', port: 443, protocol: 'TCP' }] },
+};
+
+/** Makes what a cluster has from its start, and brings its roles up to date: namespaces, the Service of the API server, the default policy. */
 export async function bootstrap(types: TypeRegistry, objects: ObjectService): Promise<void> {
   const namespaces = types.findServed('', 'v1', 'namespaces');
   if (namespaces) {
@@ -18,6 +26,9 @@ export async function bootstrap(types: TypeRegistry, objects: ObjectService): Pr
       await objects.create(namespaces, '', given, { manager: MANAGER });
     }
   }
+  const services = types.findServed('', 'v1', 'services');
+  if (services && !objects.find({ served: services, namespace: 'default', name: 'kubernetes' }))
+    await objects.create(services, 'default', KUBERNETES, { manager: MANAGER });
   for (const each of BOOTSTRAP_POLICY) {
     const served = types.findServed('rbac.authorization.k8s.io', 'v1', each.resource);
     if (served) await ensurePolicy(served, each, objects);

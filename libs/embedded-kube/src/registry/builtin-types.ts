@@ -10,6 +10,19 @@ const DEPRECATED: Readonly<Record<string, string>> = {
   Endpoints: 'v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice',
 };
 
+/** Kinds that nothing on one machine acts on, and what does instead. */
+const WITHOUT_EFFECT: Readonly<Record<string, string>> = {
+  StatefulSet: 'no controller makes its pods',
+  HorizontalPodAutoscaler: 'no controller changes the number of pods',
+  PodDisruptionBudget: 'pods are evicted without it',
+  NetworkPolicy: 'the network of the machine is open',
+  ResourceQuota: 'the limits of a workspace are settings of the platform',
+  LimitRange: 'pods keep the requests and limits that they have',
+  PriorityClass: 'pods are placed in the order in which they came',
+  StorageClass: 'volumes are not provisioned',
+  PodTemplate: 'no controller makes pods of it',
+};
+
 /** The resource types that the server brings by itself, in the order of discovery. */
 export function builtinTypes(): readonly ResourceType[] {
   return builtinKinds.map(typeOf);
@@ -29,6 +42,8 @@ function typeOf(kind: BuiltinKind): ResourceType {
     nameRule: kind.nameRule,
     hasGeneration: kind.hasGeneration,
     storageVersion: kind.version,
+    ...(kind.group === 'events.k8s.io' ? { storageGroup: '' } : {}),
+    ...noEffectOf(kind.kind),
     versions: [
       {
         name: kind.version,
@@ -47,4 +62,9 @@ function typeOf(kind: BuiltinKind): ResourceType {
       },
     ],
   };
+}
+
+function noEffectOf(kind: string): Pick<ResourceType, 'noEffect'> {
+  const why = WITHOUT_EFFECT[kind];
+  return why === undefined ? {} : { noEffect: `${kind} has no effect on one machine: ${why}` };
 }

@@ -14,6 +14,7 @@ import {
   qualified,
   type ResourceType,
   type ServedType,
+  storageKey,
   timestamp,
 } from '#lib/kube-semantics';
 import { admitNew } from '../admission/admission.js';
@@ -67,7 +68,7 @@ export class ObjectService {
   ) {}
 
   find({ served, namespace, name }: ObjectTarget): StoredObject | undefined {
-    return this.store.get({ resource: qualified(served.type), namespace, name });
+    return this.store.get({ resource: storageKey(served.type), namespace, name });
   }
 
   get(target: ObjectTarget): StoredObject {
@@ -227,7 +228,7 @@ export class ObjectService {
   ): Promise<WriteResult> {
     const { type, version } = served;
     const requested = apiVersionOf(type.group, version.name);
-    const stored = apiVersionOf(type.group, type.storageVersion);
+    const stored = apiVersionOf(type.storageGroup ?? type.group, type.storageVersion);
     const seen: { before: KubeObject | undefined; decision: Decision } = {
       before: undefined,
       decision: { kind: 'keep' },
@@ -242,7 +243,7 @@ export class ObjectService {
         ? decision
         : { ...decision, object: inVersion(decision.object, stored) };
     };
-    const key = { resource: qualified(type), namespace, name };
+    const key = { resource: storageKey(type), namespace, name };
     const committed = await this.store.change(key, decideStored, { isDryRun });
     const after = isDryRun ? undefined : committed && inVersion(committed.object, requested);
     return resultOf(seen.decision, seen.before, after);

@@ -12,6 +12,7 @@ import {
   qualified,
   type Selection,
   type ServedType,
+  storageKey,
   withMetadata,
 } from '#lib/kube-semantics';
 import type { Authorizer } from '../authz/authorizer.js';
@@ -303,7 +304,7 @@ export class ResourceHandlers {
   }
 
   #selected(served: ServedType, selection: Selection) {
-    const all = this.parts.store.list(qualified(served.type), selection.namespace);
+    const all = this.parts.store.list(storageKey(served.type), selection.namespace);
     const { labels, fields, name } = selection;
     if (labels.length === 0 && fields.length === 0 && name === undefined) return all;
     return all.filter((item) => isSelected(selection, item.object));
@@ -337,6 +338,7 @@ export class ResourceHandlers {
   ): WriteContext {
     const { info, user } = context;
     const { authorizer, escalation } = this.parts;
+    if (type.noEffect) context.warn(type.noEffect);
     return {
       manager,
       dryRun,

@@ -4,9 +4,9 @@ import {
   badRequest,
   expired,
   isSelected,
-  qualified,
   type Selection,
   type ServedType,
+  storageKey,
 } from '#lib/kube-semantics';
 import { isTrue } from '../http/query-flag.js';
 import type { AnswerStream, Reply, RequestContext } from '../http/request-context.js';
@@ -75,7 +75,7 @@ export function serveWatch(request: WatchRequest, sources: WatchSources): Reply 
 function checkBeginning({ served, selection, presenter }: WatchRequest, { store }: WatchSources): void {
   if (presenter.showsStored) return;
   let letters = 0;
-  for (const stored of store.list(qualified(served.type), selection.namespace))
+  for (const stored of store.list(storageKey(served.type), selection.namespace))
     if (isSelected(selection, stored.object) && (letters += stored.json.length) > MAX_PARSED_LETTERS)
       throw badRequest(
         `a watch of tables or metadata may begin with objects of ${MAX_PARSED_LETTERS} letters of JSON together: list them, and watch from the resourceVersion of the list`,
@@ -91,7 +91,7 @@ class Watch {
     private readonly sources: WatchSources,
     private readonly stream: AnswerStream,
   ) {
-    this.#resource = qualified(request.served.type);
+    this.#resource = storageKey(request.served.type);
   }
 
   /** Every object there is, as ADDED. */

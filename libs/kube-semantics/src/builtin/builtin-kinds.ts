@@ -7,16 +7,21 @@ import {
   endpoints,
   endpointSlice,
   horizontalPodAutoscaler,
+  limitRange,
   namespace,
+  networkPolicy,
   node,
   prepareCustomResourceDefinition,
   prepareNamespace,
+  priorityClass,
+  resourceQuota,
   roleBinding,
   secret,
   service,
+  storageClass,
 } from './defaults/core.js';
 import type { Fill } from './defaults/fill.js';
-import { pod, preparePod } from './defaults/pod.js';
+import { pod, podTemplate, preparePod } from './defaults/pod.js';
 import { deployment, job, prepareJob, replicaSet, statefulSet } from './defaults/workloads.js';
 import { type KindNames, kindNames } from './kind-names.js';
 import { validators } from './validation/validators.js';
@@ -36,6 +41,12 @@ const fills: Readonly<Record<string, Fill>> = {
   ClusterRoleBinding: roleBinding,
   HorizontalPodAutoscaler: horizontalPodAutoscaler,
   EndpointSlice: endpointSlice,
+  PodTemplate: podTemplate,
+  NetworkPolicy: networkPolicy,
+  ResourceQuota: resourceQuota,
+  LimitRange: limitRange,
+  PriorityClass: priorityClass,
+  StorageClass: storageClass,
   CustomResourceDefinition: customResourceDefinition,
 };
 

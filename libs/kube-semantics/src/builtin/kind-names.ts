@@ -67,6 +67,10 @@ export const kindNames: readonly KindNames[] = [
   names('', 'v1', 'ConfigMap', 'configmaps', { shortNames: ['cm'] }),
   names('', 'v1', 'ServiceAccount', 'serviceaccounts', { shortNames: ['sa'], subresources: ['token'] }),
   names('', 'v1', 'Event', 'events', { shortNames: ['ev'] }),
+  names('events.k8s.io', 'v1', 'Event', 'events', { shortNames: ['ev'] }),
+  names('', 'v1', 'ResourceQuota', 'resourcequotas', { shortNames: ['quota'], subresources: ['status'] }),
+  names('', 'v1', 'LimitRange', 'limitranges', { shortNames: ['limits'] }),
+  names('', 'v1', 'PodTemplate', 'podtemplates', { hasGeneration: true }),
   names('', 'v1', 'Node', 'nodes', { ...cluster, shortNames: ['no'], subresources: ['status'] }),
   names('', 'v1', 'Endpoints', 'endpoints', { shortNames: ['ep'], singular: 'endpoints' }),
   names('apps', 'v1', 'Deployment', 'deployments', { ...workload, shortNames: ['deploy'] }),
@@ -83,6 +87,21 @@ export const kindNames: readonly KindNames[] = [
     shortNames: ['hpa'],
     subresources: ['status'],
   }),
+  names('policy', 'v1', 'PodDisruptionBudget', 'poddisruptionbudgets', {
+    shortNames: ['pdb'],
+    hasGeneration: true,
+    subresources: ['status'],
+  }),
+  names('networking.k8s.io', 'v1', 'NetworkPolicy', 'networkpolicies', {
+    shortNames: ['netpol'],
+    hasGeneration: true,
+  }),
+  names('scheduling.k8s.io', 'v1', 'PriorityClass', 'priorityclasses', {
+    ...cluster,
+    shortNames: ['pc'],
+    hasGeneration: true,
+  }),
+  names('storage.k8s.io', 'v1', 'StorageClass', 'storageclasses', { ...cluster, shortNames: ['sc'] }),
   names('discovery.k8s.io', 'v1', 'EndpointSlice', 'endpointslices', { hasGeneration: true }),
   names('apiextensions.k8s.io', 'v1', 'CustomResourceDefinition', 'customresourcedefinitions', {
     ...cluster,

@@ -23,6 +23,15 @@ export interface ResourceType extends ResourceName {
   readonly versions: readonly ServedVersion[];
   /** The version in which objects are stored; the others are the same object under another name. */
   readonly storageVersion: string;
+  /** Another group whose objects these are: events.k8s.io shows the events of the core group. */
+  readonly storageGroup?: string;
+  /** Why objects of this kind are stored and do nothing here: the answer to a write has it as a warning. */
+  readonly noEffect?: string;
+}
+
+/** The key under which objects of a type are stored: `deployments.apps`. */
+export function storageKey({ resource, group, storageGroup = group }: ResourceType): string {
+  return storageGroup === '' ? resource : `${resource}.${storageGroup}`;
 }
 
 /** The rules for names of a type's objects. */

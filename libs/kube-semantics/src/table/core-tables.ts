@@ -4,7 +4,7 @@ import { age } from './human-duration.js';
 import { type Cell, columns, type TableKind } from './table-kind.js';
 
 /** A table of name, some cells of its own, and age. */
-function simple(names: readonly string[], cells: (object: KubeObject) => readonly Cell[]): TableKind {
+export function simple(names: readonly string[], cells: (object: KubeObject) => readonly Cell[]): TableKind {
   return {
     columns: columns('Name', ...names, 'Age'),
     cells: (object, now) => [

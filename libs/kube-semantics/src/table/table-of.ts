@@ -1,3 +1,4 @@
+import { inVersion } from '../served-type/in-version.js';
 import type { ServedType } from '../served-type/served-type.js';
 import { qualified } from '../status/errors.js';
 import {
@@ -14,6 +15,13 @@ import {
   serviceAccountTable,
   serviceTable,
 } from './core-tables.js';
+import {
+  disruptionBudgetTable,
+  networkPolicyTable,
+  priorityClassTable,
+  resourceQuotaTable,
+  storageClassTable,
+} from './policy-tables.js';
 import { customTable } from './custom-table.js';
 import { podTable } from './pod-table.js';
 import type { TableKind } from './table-kind.js';
@@ -32,6 +40,15 @@ const BUILTIN: Readonly<Record<string, TableKind>> = {
   'deployments.apps': deploymentTable,
   'replicasets.apps': replicaSetTable,
   'jobs.batch': jobTable,
+  'events.events.k8s.io': {
+    columns: eventTable.columns,
+    cells: (event, now) => eventTable.cells(inVersion(event, 'v1'), now),
+  },
+  resourcequotas: resourceQuotaTable,
+  'poddisruptionbudgets.policy': disruptionBudgetTable,
+  'networkpolicies.networking.k8s.io': networkPolicyTable,
+  'priorityclasses.scheduling.k8s.io': priorityClassTable,
+  'storageclasses.storage.k8s.io': storageClassTable,
   'leases.coordination.k8s.io': leaseTable,
   'endpointslices.discovery.k8s.io': endpointSliceTable,
   'rolebindings.rbac.authorization.k8s.io': bindingTable,

@@ -97,6 +97,47 @@ export const horizontalPodAutoscaler: Fill = inside(
   ),
 );
 
+const policyPorts = each('ports', fields({ protocol: 'TCP' }));
+
+export const networkPolicy: Fill = inside(
+  'spec',
+  each('ingress', policyPorts),
+  each('egress', policyPorts),
+  when(
+    (spec) => listAt(spec, 'policyTypes').length === 0,
+    (spec) => ({
+      ...spec,
+      policyTypes: listAt(spec, 'egress').length > 0 ? ['Ingress', 'Egress'] : ['Ingress'],
+    }),
+  ),
+);
+
+export const resourceQuota: Fill = inside('spec', canonicalQuantities('hard'));
+
+/** A container's limit is the largest that it may have, and its request the limit, where nothing else is named. */
+export const limitRange: Fill = inside(
+  'spec',
+  each(
+    'limits',
+    canonicalQuantities('max'),
+    canonicalQuantities('min'),
+    canonicalQuantities('default'),
+    canonicalQuantities('defaultRequest'),
+    when(
+      (limit) => limit['type'] === 'Container',
+      (limit) => {
+        const most = { ...recordAt(limit, 'max'), ...recordAt(limit, 'default') };
+        const least = { ...recordAt(limit, 'min'), ...most, ...recordAt(limit, 'defaultRequest') };
+        return { ...limit, default: most, defaultRequest: least };
+      },
+    ),
+  ),
+);
+
+export const priorityClass: Fill = fields({ preemptionPolicy: 'PreemptLowerPriority' });
+
+export const storageClass: Fill = fields({ reclaimPolicy: 'Delete', volumeBindingMode: 'Immediate' });
+
 /** Version negotiated names and the conversion of a CustomResourceDefinition. */
 export const customResourceDefinition: Fill = inside(
   'spec',

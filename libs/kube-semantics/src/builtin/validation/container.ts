@@ -121,7 +121,12 @@ function validateResources(resources: JsonObject, path: string): readonly FieldE
   ];
 }
 
-function validateQuantities(list: JsonObject, path: string): readonly FieldError[] {
+/** Quantities of zero or more, of resources that containers have unless `names` allows others. */
+export function validateQuantities(
+  list: JsonObject,
+  path: string,
+  names = /\/|^(cpu|memory|ephemeral-storage|hugepages-.*)$/,
+): readonly FieldError[] {
   return errorsOfEach(Object.entries(list), ([name, value]) => {
     const quantity = parseQuantity(String(value));
     const at = `${path}[${name}]`;
@@ -131,9 +136,6 @@ function validateQuantities(list: JsonObject, path: string): readonly FieldError
       return [invalid(at, value, text)];
     }
     if (quantity.nano < 0n) return [invalid(at, value, 'must be greater than or equal to 0')];
-    if (!name.includes('/') && !/^(cpu|memory|ephemeral-storage|hugepages-.*)$/.test(name)) {
-      return [forbidden(at, `must be a standard resource for containers`)];
-    }
-    return [];
+    return names.test(name) ? [] : [forbidden(at, `must be a standard resource for containers`)];
   });
 }

@@ -1,6 +1,7 @@
 import { recordAt, textAt } from '../../object/reading.js';
 import { type FieldError, invalid, required } from '../../schema/field-error.js';
-import { immutable, named, oneOf } from './checks.js';
+import { qualifiedName } from '../../schema/names.js';
+import { immutable, named, oneOf, problems } from './checks.js';
 import type { Validator } from './validator.js';
 
 export const validateLease: Validator = (lease) => {
@@ -15,13 +16,27 @@ export const validateLease: Validator = (lease) => {
   return errors;
 };
 
-/** An event lies in the namespace of what it is about. */
-export const validateEvent: Validator = (event) => {
+const EVENT_TYPES = ['Normal', 'Warning'];
+const EVENT_FIELDS = ['reportingController', 'reportingInstance', 'action', 'reason'];
+
+/** An event lies in the namespace of what it is about; one of events.k8s.io says who reports what, and when. */
+export const validateEvent: Validator = (event, old) => {
   const namespace = textAt(event, ['metadata', 'namespace']);
-  const about = textAt(event, ['involvedObject', 'namespace']);
+  const isNew = textAt(event, ['apiVersion']).startsWith('events.k8s.io/');
+  const about = textAt(event, [isNew ? 'regarding' : 'involvedObject', 'namespace']);
+  const hasTime = Boolean(event['eventTime']);
   const isClusterWide = about === '' && (namespace === 'default' || namespace === 'kube-system');
-  if (isClusterWide || about === namespace) return [];
-  return [invalid('involvedObject.namespace', about, 'does not match event.namespace')];
+  const errors: FieldError[] =
+    isClusterWide || about === namespace || (hasTime && about !== '')
+      ? []
+      : [invalid('involvedObject.namespace', about, 'does not match event.namespace')];
+  if (!isNew || old !== undefined) return errors;
+  const needed = hasTime ? EVENT_FIELDS : ['eventTime'];
+  errors.push(...needed.filter((field) => !event[field]).map((field) => required(field)));
+  const reporter = textAt(event, ['reportingController']);
+  if (hasTime) errors.push(...problems(reporter, 'reportingController', qualifiedName(reporter)));
+  const type = textAt(event, ['type']);
+  return EVENT_TYPES.includes(type) ? errors : [...errors, invalid('type', '', `has invalid value: ${type}`)];
 };
 
 export const validateEndpointSlice: Validator = (slice, old) => [

@@ -6,6 +6,14 @@ import {
   validateRoleBinding,
 } from './access.js';
 import {
+  validateDisruptionBudget,
+  validateLimitRange,
+  validateNetworkPolicy,
+  validatePriorityClass,
+  validateResourceQuota,
+  validateStorageClass,
+} from './cluster-policies.js';
+import {
   validateEndpointSlice,
   validateEvent,
   validateHorizontalPodAutoscaler,
@@ -18,6 +26,7 @@ import {
   validateDeployment,
   validateJob,
   validatePod,
+  validatePodTemplate,
   validateReplicaSet,
   validateStatefulSet,
 } from './workloads.js';
@@ -40,5 +49,12 @@ export const validators: Readonly<Record<string, Validator>> = {
   ClusterRoleBinding: validateClusterRoleBinding,
   HorizontalPodAutoscaler: validateHorizontalPodAutoscaler,
   EndpointSlice: validateEndpointSlice,
+  PodTemplate: validatePodTemplate,
+  PodDisruptionBudget: validateDisruptionBudget,
+  NetworkPolicy: validateNetworkPolicy,
+  ResourceQuota: validateResourceQuota,
+  LimitRange: validateLimitRange,
+  PriorityClass: validatePriorityClass,
+  StorageClass: validateStorageClass,
   CustomResourceDefinition: validateCustomResourceDefinition,
 };

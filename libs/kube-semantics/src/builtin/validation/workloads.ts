@@ -17,6 +17,9 @@ export const validatePod: Validator = (pod, old) => {
     : [...errors, ...validatePodSpecUpdate(spec, recordAt(old, 'spec'), 'spec')];
 };
 
+export const validatePodTemplate: Validator = (template) =>
+  validateTemplate(recordAt(template, 'template'), 'template');
+
 export const validateDeployment: Validator = (deployment, old) => {
   const spec = recordAt(deployment, 'spec');
   return [
@@ -136,10 +139,10 @@ function selectorErrors(selector: JsonObject): readonly FieldError[] {
   return [...validateSelector(selector, 'spec.selector'), ...empty];
 }
 
-function validateTemplate(template: JsonObject): readonly FieldError[] {
+function validateTemplate(template: JsonObject, path = TEMPLATE): readonly FieldError[] {
   return [
-    ...validateLabels(recordAt(template, 'metadata', 'labels'), `${TEMPLATE}.labels`),
-    ...validatePodSpec(recordAt(template, 'spec'), `${TEMPLATE}.spec`),
+    ...validateLabels(recordAt(template, 'metadata', 'labels'), `${path}.labels`),
+    ...validatePodSpec(recordAt(template, 'spec'), `${path}.spec`),
   ];
 }
 
