@@ -63,6 +63,7 @@ function run(line: string, cwd: string, env: Readonly<Record<string, string>>): 
 }
 
 const REPLACEMENTS: readonly (readonly [RegExp, string])[] = [
+  [/^Warning: \w+ has no effect on one machine: .*\n/gm, ''],
   [/\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/g, 'UID'],
   [/\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z\b/g, 'TIME'],
   [/\b(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d \w{3} \d{4} \d\d:\d\d:\d\d [+\w-]+\b/g, 'TIME'],
