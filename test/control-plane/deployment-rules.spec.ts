@@ -65,6 +65,15 @@ describe("the definition of a pod's parts", () => {
   const spec = compileSchema(recordAt(version, 'schema', 'openAPIV3Schema')).root.property('spec');
   const resources = spec?.property('sourceConfig')?.property('resourceSpec');
 
+  it.each(['tolerations', 'affinity', 'topologySpreadConstraints'])(
+    'has the fields of Kubernetes in %s',
+    (name) => {
+      const known = fieldsOf(pod?.property(name), name);
+      expect(known.length).toBeGreaterThan(0);
+      expect(fieldsOf(resources?.property(name), name).toSorted()).toEqual(known.toSorted());
+    },
+  );
+
   it.each([
     ...['configMap', 'secret', 'emptyDir', 'persistentVolumeClaim'].map((name) => ['volumes', name]),
     ...['nfs', 'projected', 'downwardAPI', 'csi'].map((name) => ['volumes', name]),

@@ -25,6 +25,8 @@ const EVERY_FIELD = {
   ...{ executorCpu: 1, executorCpuLimit: 1, executorMemoryMb: 1, executorMemoryLimitMb: 1 },
   ...{ cacheMemoryMb: 1, labels: { team: 'fields' }, annotations: { note: 'every field' } },
   ...{ serviceAccountName: 'mine', imagePullSecrets: [{ name: 'registry' }] },
+  ...{ nodeSelector: { pool: 'agents' }, tolerations: [{ key: 'agents', operator: 'Exists' }] },
+  ...{ affinity: {}, topologySpreadConstraints: [], priorityClassName: 'high', runtimeClassName: 'gvisor' },
   volumes: [
     { name: 'scratch', emptyDir: {} },
     { name: 'settings', projected: { sources: [{ configMap: { name: 'settings' } }] } },
@@ -97,6 +99,7 @@ describe.each(HOMES)('a deployment with every field on $name', ({ name, isReal, 
         ...['adep', 'every', '-o', "jsonpath={.status.conditions[?(@.type=='FieldsIgnored')].message}"],
       );
       expect(ignored.split('; ').map((one) => one.split(/ ha(?:s|ve) no effect/)[0])).toEqual([
+        'affinity, nodeSelector, priorityClassName, runtimeClassName, tolerations, topologySpreadConstraints',
         'cacheMemoryMb',
         'dbCpu, dbCpuLimit, dbMemoryLimitMb, dbMemoryMb, dbStorageGi',
         'executorCpu, executorCpuLimit, executorMemoryLimitMb, executorMemoryMb, orchestratorCpu, ' +

@@ -16,6 +16,7 @@ import { DEFAULT_EXPORT_LIMITS, type ExportLimits } from '#lib/export-plan';
 import {
   type DatabaseServerSettings,
   parseAgentVolumes,
+  parseAgentPlacement,
   parsePodPlacement,
   parsePodSecurityLevel,
   type PlatformSettings,
@@ -165,6 +166,11 @@ export const CONFIG = {
     'AGENTPLANE_POD_SECURITY',
     'level of the Pod Security Standards that namespaces of workspaces enforce: privileged, baseline or restricted; they stay as they are when missing',
     parsePodSecurityLevel,
+  ),
+  agentPlacement: optionalParsed(
+    'AGENTPLANE_AGENT_PLACEMENT',
+    'JSON, where pods of agents run on this cluster unless their Workspace or resource spec says it: nodeSelector, tolerations, affinity, topologySpreadConstraints, priorityClassName, runtimeClassName',
+    parseAgentPlacement,
   ),
   agentVolumes: optionalParsed(
     'AGENTPLANE_AGENT_VOLUMES',

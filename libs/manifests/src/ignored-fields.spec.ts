@@ -63,6 +63,12 @@ const SAMPLES: Readonly<Record<string, readonly [unknown, ResourceSpec?]>> = {
   annotations: [{ note: 'y' }],
   serviceAccountName: ['mine'],
   imagePullSecrets: [[{ name: 'registry' }]],
+  nodeSelector: [{ pool: 'agents' }],
+  tolerations: [[{ key: 'agents', operator: 'Exists' }]],
+  affinity: [{ nodeAffinity: {} }],
+  topologySpreadConstraints: [[{ maxSkew: 1, topologyKey: 'zone', whenUnsatisfiable: 'DoNotSchedule' }]],
+  priorityClassName: ['high'],
+  runtimeClassName: ['gvisor'],
   volumes: [[{ name: 'v', emptyDir: {} }]],
   volumeMounts: [[{ name: 'v', mountPath: '/v' }]],
   initContainers: [[{ name: 'i', image: 'x' }]],
@@ -136,6 +142,15 @@ describe('ignoredFields', () => {
     const asked = { source: 'internal_image', sourceConfig: { resourceSpec: SECRETS_OF_REGISTRY } } as const;
     expect(ignoredText(ignoredFields(asked, { ...OWN, runsProcesses: true }))).toBe(
       'imagePullSecrets has no effect: agents of one machine are processes, and no image is pulled',
+    );
+    expect(ignoredFields(asked, OWN)).toEqual([]);
+  });
+
+  it('names where pods should run where agents are processes', () => {
+    const resourceSpec = { nodeSelector: { pool: 'agents' }, runtimeClassName: 'gvisor' };
+    const asked = { source: 'internal_image', sourceConfig: { resourceSpec } } as const;
+    expect(ignoredText(ignoredFields(asked, { ...OWN, runsProcesses: true }))).toBe(
+      'nodeSelector, runtimeClassName have no effect: agents of one machine are processes of its one node',
     );
     expect(ignoredFields(asked, OWN)).toEqual([]);
   });

@@ -5,6 +5,7 @@ import {
   type SourceConfig,
 } from '#lib/resources';
 import { DATABASE_SERVER_FIELDS } from './database-server.js';
+import { isPlacementField } from './pod-placement.js';
 import { maySleep, queueRange, wantedReplicas } from './revision-workload.js';
 import { isPlatformName } from './user-metadata.js';
 
@@ -35,6 +36,7 @@ export interface FieldSurroundings {
   readonly runsProcesses: boolean;
 }
 
+const ONE_NODE = 'agents of one machine are processes of its one node';
 const NO_PULL = 'agents of one machine are processes, and no image is pulled';
 
 const NEVER: Readonly<Partial<Record<keyof ResourceSpec, string>>> = {
@@ -101,7 +103,8 @@ function judged(
   if (spec[field] === undefined) return [];
   const noServer = databases === 'own' || !SERVER_FIELDS.has(field) ? undefined : NO_SERVER[databases];
   const noPull = runsProcesses && field === 'imagePullSecrets' ? NO_PULL : undefined;
-  const because = noServer ?? noPull ?? NEVER[field] ?? SOMETIMES[field]?.(spec);
+  const oneNode = runsProcesses && isPlacementField(field) ? ONE_NODE : undefined;
+  const because = noServer ?? noPull ?? oneNode ?? NEVER[field] ?? SOMETIMES[field]?.(spec);
   return because === undefined ? [] : [{ field, because }];
 }
 

@@ -186,6 +186,19 @@ describe('Deployment of a revision', () => {
     expect(spec.template.spec.containers.map(({ name }) => name)).toEqual(['agent', 's']);
     expect(spec.template.spec.containers[0]?.volumeMounts).toEqual([{ name: 'v', mountPath: '/v' }]);
   });
+  it('places pods as the resource spec says, on a cluster', () => {
+    const placement = {
+      ...{ nodeSelector: { pool: 'agents' }, tolerations: [{ key: 'agents', operator: 'Exists' }] },
+      ...{ affinity: { nodeAffinity: {} }, topologySpreadConstraints: [{ maxSkew: 1 }] },
+      ...{ priorityClassName: 'high', runtimeClassName: 'gvisor' },
+    };
+    const specOf = (settings: typeof SETTINGS) =>
+      buildRevisionDeployment(revision(placement), 1, settings).spec.template.spec;
+    expect(specOf(SETTINGS)).toMatchObject(placement);
+    const local = specOf({ ...SETTINGS, addresses: 'loopback' } as never);
+    expect(local).not.toHaveProperty('affinity');
+    expect(local.nodeSelector).not.toHaveProperty('pool');
+  });
   it('makes sidecars that name Always sidecars of Kubernetes’ own kind, after the init containers', () => {
     const { spec } = buildRevisionDeployment(
       revision({

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { parsePodPlacement, placementOf } from './pod-placement.js';
+import { parseAgentPlacement, parsePodPlacement, placementOf } from './pod-placement.js';
 
 describe('parsePodPlacement', () => {
   it('leaves out what is empty or was taken away', () => {
@@ -16,6 +16,25 @@ describe('parsePodPlacement', () => {
     ['{"tolerations":{}}', 'has a tolerations of another kind'],
   ])('refuses %s', (text, message) => {
     expect(() => parsePodPlacement(text)).toThrow(message);
+  });
+});
+
+describe('parseAgentPlacement', () => {
+  it('takes the six fields of a pod that say where it runs', () => {
+    const placement = {
+      ...{
+        nodeSelector: { pool: 'agents' },
+        tolerations: [{ key: 'agents' }],
+        affinity: { podAffinity: {} },
+      },
+      ...{
+        topologySpreadConstraints: [{ maxSkew: 1 }],
+        priorityClassName: 'high',
+        runtimeClassName: 'gvisor',
+      },
+    };
+    expect(parseAgentPlacement(JSON.stringify(placement))).toEqual(placement);
+    expect(() => parseAgentPlacement('{"labels":{}}')).toThrow('but has labels');
   });
 });
 

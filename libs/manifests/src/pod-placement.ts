@@ -1,4 +1,4 @@
-import type { PodSpec, Toleration } from '#lib/resources';
+import type { AgentPlacement, PodSpec, Toleration } from '#lib/resources';
 import type { AddressMode } from './address-mode.js';
 import { runtimePlacement } from './runtime-placement.js';
 
@@ -12,27 +12,61 @@ export interface PodPlacement {
   readonly priorityClassName?: string;
 }
 
-const KINDS: Readonly<Record<keyof PodPlacement, (value: unknown) => boolean>> = {
-  labels: isRecord,
-  annotations: isRecord,
+type Kinds = Readonly<Record<string, (value: unknown) => boolean>>;
+
+/** The fields of a pod that say where it runs: the chart, a Workspace and a resource spec have them by these names. */
+const AGENT_KINDS = {
   nodeSelector: isRecord,
   tolerations: Array.isArray,
   affinity: isRecord,
-  priorityClassName: (value) => typeof value === 'string',
+  topologySpreadConstraints: Array.isArray,
+  priorityClassName: isText,
+  runtimeClassName: isText,
+} satisfies Record<keyof AgentPlacement, (value: unknown) => boolean>;
+
+const { nodeSelector, tolerations, affinity, priorityClassName } = AGENT_KINDS;
+const POD_KINDS: Kinds = {
+  labels: isRecord,
+  annotations: isRecord,
+  nodeSelector,
+  tolerations,
+  affinity,
+  priorityClassName,
 };
 
 /** From JSON; what is empty is left out, and the API server judges the rest. @throws Error whose message completes "NAME …" */
 export function parsePodPlacement(text: string): PodPlacement {
+  return parsePlacement(text, POD_KINDS);
+}
+
+/** The same for pods of agents. */
+export function parseAgentPlacement(text: string): AgentPlacement {
+  return parsePlacement(text, AGENT_KINDS);
+}
+
+/** Whether a field of a resource spec says where pods run. */
+export function isPlacementField(name: string): boolean {
+  return Object.hasOwn(AGENT_KINDS, name);
+}
+
+/** The part of an agent's pod that says where it runs, from what may say more. */
+export function agentPlacementOf(spec: AgentPlacement): Partial<PodSpec> {
+  return Object.fromEntries(Object.entries(spec).filter(([name]) => isPlacementField(name)));
+}
+
+function parsePlacement(text: string, kinds: Kinds): Readonly<Record<string, never>> {
   const value: unknown = JSON.parse(text);
   if (!isRecord(value)) throw new Error('must be a JSON object');
   for (const [name, part] of Object.entries(value)) {
-    if (!Object.hasOwn(KINDS, name))
-      throw new Error(`must have only ${Object.keys(KINDS).join(', ')}, but has ${name}`);
+    if (!Object.hasOwn(kinds, name))
+      throw new Error(`must have only ${Object.keys(kinds).join(', ')}, but has ${name}`);
     // null is how Helm takes a value away
-    if (part !== null && !KINDS[name as keyof PodPlacement](part))
-      throw new Error(`has a ${name} of another kind`);
+    if (part !== null && kinds[name]?.(part) !== true) throw new Error(`has a ${name} of another kind`);
   }
-  return Object.fromEntries(Object.entries(value).filter(([, part]) => !isEmpty(part)));
+  return Object.fromEntries(Object.entries(value).filter(([, part]) => !isEmpty(part))) as Record<
+    string,
+    never
+  >;
 }
 
 interface Placed {
@@ -57,6 +91,10 @@ export function placementOf({ addresses, imagePullSecrets = [], pods = {} }: Pla
 
 function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function isText(value: unknown): boolean {
+  return typeof value === 'string';
 }
 
 function isEmpty(part: unknown): boolean {

@@ -15,6 +15,7 @@ import { addressOf } from './address-of.js';
 import { idleToken } from './idle-token.js';
 import { CONTAINER_SECURITY, platformLabels, agentPodSecurity } from './object-labels.js';
 import type { PlatformSettings } from './platform-settings.js';
+import { agentPlacementOf } from './pod-placement.js';
 import { podResources, type WantedResources } from './pod-resources.js';
 import { METRICS_ANNOTATIONS, METRICS_CONTAINER_PORT, telemetryEnvironment } from './pod-telemetry.js';
 import { runtimePlacement } from './runtime-placement.js';
@@ -232,7 +233,7 @@ function buildWorkload(revision: AgentRevision, settings: PlatformSettings, work
           automountServiceAccountToken: false,
           enableServiceLinks: false,
           securityContext: agentPodSecurity(settings),
-          ...runtimePlacement(settings),
+          ...(settings.addresses === 'loopback' ? runtimePlacement(settings) : agentPlacementOf(wanted)),
           terminationGracePeriodSeconds: 30,
           ...(wanted.serviceAccountName ? { serviceAccountName: wanted.serviceAccountName } : {}),
           ...pullSecretsPart(revision, settings),

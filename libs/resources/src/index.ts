@@ -107,6 +107,7 @@ export type { BulkExport, BulkExportSpec, BulkExportStatus } from './generated/b
 export type { Listener, ListenerSpec, ListenerStatus } from './generated/listener.js';
 export { API_VERSION, RESOURCES } from './generated/resource-table.js';
 export type {
+  AgentPlacement,
   Condition,
   Container,
   DestinationConfig,

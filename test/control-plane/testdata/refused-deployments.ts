@@ -224,6 +224,14 @@ export const MANIFESTS: readonly RefusedManifest[] = [
     accepted: volume({ configMap: { name: 'x' } }),
     message: 'unknown field "spec.sourceConfig.resourceSpec.volumes[0].configMap.nam"',
   }),
+  malformed(
+    'a typo in a toleration',
+    { tolerations: [{ operatr: 'Exists' }] },
+    {
+      accepted: { tolerations: [{ operator: 'Exists' }], nodeSelector: { pool: 'agents' } },
+      message: 'unknown field "spec.sourceConfig.resourceSpec.tolerations[0].operatr"',
+    },
+  ),
   malformed('a ConfigMap without a name', volume({ configMap: {} }), {
     accepted: volume({ configMap: { name: 'x', items: [{ key: 'k', path: 'p', mode: 256 }] } }),
     message: 'spec.sourceConfig.resourceSpec.volumes[0].configMap.name: Required value',

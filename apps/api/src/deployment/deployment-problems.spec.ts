@@ -139,6 +139,11 @@ describe('a request for a deployment', () => {
       'volumes.0.configMap.nam: unknown field',
     ],
     [
+      'a typo in an affinity',
+      { affinity: { nodeAffinity: { required: {} } } },
+      'affinity.nodeAffinity.required: unknown field',
+    ],
+    [
       'a typo in a security context',
       { sidecars: [container({ securityContext: { privilegedd: true } })] },
       'sidecars.0.securityContext.privilegedd: unknown field',

@@ -181,6 +181,12 @@ export class ResourceSpecRequest {
   @Text(SUBDOMAIN) service_account_name?: string | null;
   @NestedList(() => LocalObjectReferenceRequest, { maxSize: 16 })
   image_pull_secrets?: LocalObjectReferenceRequest[] | null;
+  @TextMap({ maxEntries: 64, maxLength: 63 }) node_selector?: Record<string, string> | null;
+  @FreeObjectList({ maxSize: 64 }) tolerations?: object[] | null;
+  @FreeObject() affinity?: object | null;
+  @FreeObjectList({ maxSize: 16 }) topology_spread_constraints?: object[] | null;
+  @Text(SUBDOMAIN) priority_class_name?: string | null;
+  @Text(SUBDOMAIN) runtime_class_name?: string | null;
   @NestedList(() => VolumeRequest, { maxSize: 32 }) volumes?: VolumeRequest[] | null;
   @NestedList(() => VolumeMountRequest, { maxSize: 32 }) volume_mounts?: VolumeMountRequest[] | null;
   @NestedList(() => ContainerRequest, { maxSize: 16 }) init_containers?: ContainerRequest[] | null;

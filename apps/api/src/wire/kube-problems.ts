@@ -15,10 +15,14 @@ const WIRE_NAMES: ReadonlyMap<string, string> = new Map([
 
 /** Parts of a pod in a resource spec, whose fields have the names of Kubernetes on the wire too. */
 const POD_PARTS: ReadonlySet<string> = new Set([
+  'affinity',
   'annotations',
   'initContainers',
   'labels',
+  'nodeSelector',
   'sidecars',
+  'tolerations',
+  'topologySpreadConstraints',
   'volumeMounts',
   'volumes',
 ]);

@@ -100,6 +100,7 @@ function registrySecretsOf({
         archiver: new RevisionArchiver(client, store.revisionArchive),
         registrySecrets: registrySecretsOf(platformSettings(config)),
         agentVolumes: config.agentVolumes ?? AGENT_VOLUMES,
+        agentPlacement: config.agentPlacement ?? {},
       }),
     },
     {

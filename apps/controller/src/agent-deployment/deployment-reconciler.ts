@@ -81,7 +81,7 @@ export class DeploymentReconciler {
     const decision = decideDeployment(world);
     let outcome: Outcome;
     try {
-      outcome = await this.#act(deployment, decision);
+      outcome = await this.#act(world, decision);
       await this.#report(world, decision, outcome);
     } catch (error) {
       // another writer was first, perhaps this controller before its cache saw that: the next pass sees more
@@ -95,7 +95,7 @@ export class DeploymentReconciler {
       : after(retryMs);
   }
 
-  async #act(deployment: AgentDeployment, decision: DeploymentDecision): Promise<Outcome> {
+  async #act({ deployment, placement }: DeploymentWorld, decision: DeploymentDecision): Promise<Outcome> {
     const { client, provisioning, events, clock } = this.#tools;
     switch (decision.kind) {
       case 'ensure-project':
@@ -113,7 +113,7 @@ export class DeploymentReconciler {
         });
         break;
       case 'make-revision': {
-        const made = await makeRevision(client, deployment, decision);
+        const made = await makeRevision(client, deployment, decision, placement);
         await this.#caches.revisions.seen(made);
         const message = `created revision ${made.metadata.name}`;
         events.record(RESOURCES.AgentDeployment, deployment, {

@@ -1,5 +1,6 @@
 import type { EventRecorder, KubeClient } from '#lib/kube';
 import type { AgentVolume } from '#lib/manifests';
+import type { AgentPlacement } from '#lib/resources';
 import type { Clock } from '#lib/time';
 import type { DeploymentProvisioning } from './provision.js';
 import type { RevisionArchiver } from './revision-archiver.js';
@@ -15,4 +16,6 @@ export interface DeploymentTools {
   readonly registrySecrets: readonly string[];
   /** Kinds of volumes that agents may have beside those that need no storage. */
   readonly agentVolumes: readonly AgentVolume[];
+  /** Where pods of agents run on this cluster unless somebody says it. */
+  readonly agentPlacement: AgentPlacement;
 }

@@ -4,6 +4,7 @@ import { revisionLabels, wantedResourceSpec } from '#lib/manifests';
 import { controllerReference, isOwnedBy } from '#lib/reconcile';
 import {
   type AgentDeployment,
+  type AgentPlacement,
   type AgentRevision,
   type AgentRevisionSpec,
   ANNOTATION,
@@ -24,7 +25,8 @@ import { wireName } from './wire-name.js';
 export type MakeRevision = Extract<DeploymentDecision, { readonly kind: 'make-revision' }>;
 
 /**
- * Creates the revision. AlreadyExists when a lagging cache hid it: the next pass sees it.
+ * Creates the revision.
+ * @param placement where its pods run unless the resource spec says it AlreadyExists when a lagging cache hid it: the next pass sees it.
  * @throws TerminalError `NotOurs` when another owner's revision has its name: an orphan of a former deployment of the
  * name would be in the way until a person deletes it, while one that is being deleted only takes a moment
  */
@@ -32,8 +34,9 @@ export async function makeRevision(
   client: KubeClient,
   deployment: AgentDeployment,
   decision: MakeRevision,
+  placement: AgentPlacement,
 ): Promise<AgentRevision> {
-  const revision = buildRevision(deployment, decision);
+  const revision = buildRevision(deployment, decision, placement);
   try {
     return await client.create(RESOURCES.AgentRevision, revision);
   } catch (error) {
@@ -47,12 +50,16 @@ export async function makeRevision(
   }
 }
 
-function buildRevision(deployment: AgentDeployment, decision: MakeRevision): AgentRevision {
+export function buildRevision(
+  deployment: AgentDeployment,
+  decision: MakeRevision,
+  placement: AgentPlacement,
+): AgentRevision {
   const { metadata } = deployment;
   const { number, id } = decision.revision;
   const name = revisionName(metadata.name, number);
   const spec: AgentRevisionSpec = {
-    ...snapshot(deployment, decision.revision),
+    ...snapshot(deployment, decision.revision, placement),
     deploymentName: metadata.name,
     deploymentWireName: wireName(deployment),
     tenantId: decision.tenantId,
@@ -79,7 +86,7 @@ function buildRevision(deployment: AgentDeployment, decision: MakeRevision): Age
 
 type Snapshot = Pick<AgentRevisionSpec, 'source' | 'imageUri' | 'git' | 'resourceSpec' | 'redeployOf'>;
 
-function snapshot({ spec }: AgentDeployment, { repeats }: NewRevision): Snapshot {
+function snapshot({ spec }: AgentDeployment, { repeats }: NewRevision, placement: AgentPlacement): Snapshot {
   if (repeats) {
     const { source, imageUri, git, resourceSpec } = repeats.spec;
     return {
@@ -92,12 +99,12 @@ function snapshot({ spec }: AgentDeployment, { repeats }: NewRevision): Snapshot
   }
   const { imageUri } = spec.sourceRevisionConfig;
   const git = gitSource(spec);
-  const resourceSpec = wantedResourceSpec(spec);
+  const resourceSpec = { ...placement, ...wantedResourceSpec(spec) };
   return {
     source: spec.source,
     ...(imageUri === undefined ? {} : { imageUri }),
     ...(git ? { git } : {}),
-    ...(resourceSpec ? { resourceSpec } : {}),
+    ...(Object.keys(resourceSpec).length > 0 ? { resourceSpec } : {}),
   };
 }
 

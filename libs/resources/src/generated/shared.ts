@@ -1,5 +1,21 @@
 // Generated from crds/ by `npm run generate`. Do not edit.
 
+/** Where pods of agents run on a cluster, for new revisions whose resource spec does not say it: each field of the chart (agents.placement) is replaced by one here, and each here by one of the resource spec. */
+export interface AgentPlacement {
+  /** Labels that the nodes of the pods must have. */
+  readonly nodeSelector?: Readonly<Record<string, string>>;
+  /** Taints of nodes that the pods tolerate, as in a pod. */
+  readonly tolerations?: readonly Readonly<Record<string, unknown>>[];
+  /** Nodes and pods that the pods are put to or kept from, as in a pod. */
+  readonly affinity?: Readonly<Record<string, unknown>>;
+  /** How the pods spread over nodes and zones, as in a pod. */
+  readonly topologySpreadConstraints?: readonly Readonly<Record<string, unknown>>[];
+  /** PriorityClass of the pods. */
+  readonly priorityClassName?: string;
+  /** RuntimeClass of the pods, such as that of a sandbox. */
+  readonly runtimeClassName?: string;
+}
+
 /** The build from git, written before its Job is made. */
 export interface BuildState {
   /** When it got its place. */
@@ -239,6 +255,18 @@ export interface ResourceSpec {
   readonly serviceAccountName?: string;
   /** Secrets with registry credentials in the same namespace. */
   readonly imagePullSecrets?: readonly LocalObjectReference[];
+  /** Labels that the nodes of the pods must have. */
+  readonly nodeSelector?: Readonly<Record<string, string>>;
+  /** Taints of nodes that the pods tolerate, as in a pod. */
+  readonly tolerations?: readonly Readonly<Record<string, unknown>>[];
+  /** Nodes and pods that the pods are put to or kept from, as in a pod. */
+  readonly affinity?: Readonly<Record<string, unknown>>;
+  /** How the pods spread over nodes and zones, as in a pod. */
+  readonly topologySpreadConstraints?: readonly Readonly<Record<string, unknown>>[];
+  /** PriorityClass of the pods. */
+  readonly priorityClassName?: string;
+  /** RuntimeClass of the pods, such as that of a sandbox. */
+  readonly runtimeClassName?: string;
   /** Volumes of the pod. */
   readonly volumes?: readonly Volume[];
   /** Volumes inside the agent's container. */

@@ -1,6 +1,6 @@
 // Generated from crds/ by `npm run generate`. Do not edit.
 import type { ObjectMeta } from '../object-meta.js';
-import type { Condition, EffectiveLimits, WorkspaceLimits, WorkspaceRetention } from './shared.js';
+import type { AgentPlacement, Condition, EffectiveLimits, WorkspaceLimits, WorkspaceRetention } from './shared.js';
 
 /** Who the tenant is and what it may use. */
 export interface WorkspaceSpec {
@@ -16,6 +16,8 @@ export interface WorkspaceSpec {
   readonly allowEnvironmentCredentials?: boolean;
   /** How long runs of traces are kept after they began, by the tier of their trace. Absent: for good. It holds for runs that are stored already, too; those without a tier count as longlived. */
   readonly retention?: WorkspaceRetention;
+  /** Where pods of agents run on a cluster, for new revisions whose resource spec does not say it: each field of the chart (agents.placement) is replaced by one here, and each here by one of the resource spec. */
+  readonly agentPlacement?: AgentPlacement;
   /** Lower limits than those of the platform. */
   readonly limits?: WorkspaceLimits;
 }

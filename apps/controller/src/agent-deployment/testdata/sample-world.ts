@@ -100,6 +100,7 @@ export function world(more: Partial<DeploymentWorld> = {}): DeploymentWorld {
     environment: {},
     refusedObject: undefined,
     agentVolumes: AGENT_VOLUMES,
+    placement: {},
     podSecurity: undefined,
     repeated: undefined,
     ...more,

@@ -1,0 +1,35 @@
+import { describe, expect, it } from '@jest/globals';
+import { buildRevision, type MakeRevision } from './make-revision.js';
+import { deployment } from './testdata/sample-world.js';
+
+const DECISION: MakeRevision = {
+  kind: 'make-revision',
+  revision: { number: 1, id: '00000000-0000-4000-8000-000000000001' },
+  tenantId: 't',
+  listenerName: 'default',
+  placeNamespace: undefined,
+  hash: 'h',
+};
+const PLACEMENT = { nodeSelector: { pool: 'agents' }, priorityClassName: 'low' };
+
+describe('buildRevision', () => {
+  it('places pods by the resource spec, and by the cluster where that says nothing', () => {
+    const sourceConfig = { resourceSpec: { cpu: 1, priorityClassName: 'high' } };
+    const asked = deployment({ sourceConfig });
+    expect(buildRevision(asked, DECISION, PLACEMENT).spec.resourceSpec).toEqual({
+      cpu: 1,
+      nodeSelector: { pool: 'agents' },
+      priorityClassName: 'high',
+    });
+    expect(buildRevision(asked, DECISION, {}).spec.resourceSpec).toEqual(sourceConfig.resourceSpec);
+    expect(buildRevision(deployment(), DECISION, {}).spec).not.toHaveProperty('resourceSpec');
+  });
+
+  it('keeps the place of the revision that it repeats', () => {
+    const repeats = buildRevision(deployment(), DECISION, { runtimeClassName: 'gvisor' });
+    const again = { ...DECISION, revision: { ...DECISION.revision, number: 2, repeats } };
+    expect(buildRevision(deployment(), again, PLACEMENT).spec.resourceSpec).toEqual({
+      runtimeClassName: 'gvisor',
+    });
+  });
+});
