@@ -33,6 +33,7 @@ export { buildServerPolicy } from './database-server-policy.js';
 export { buildDisruptionBudget } from './disruption-budget.js';
 export { buildExportJob, buildExportSecret, type ExportAttempt } from './export-attempt.js';
 export { type DatabaseChoice, type FieldSurroundings, ignoredFields, ignoredText } from './ignored-fields.js';
+export { scaledRevision, withScaleOf } from './scaled-revision.js';
 export { CA_KEY } from './trusted-ca.js';
 export { idleToken } from './idle-token.js';
 export {
@@ -54,6 +55,7 @@ export type { AddressMode } from './address-mode.js';
 export type { PlatformSettings } from './platform-settings.js';
 export {
   AGENT_CONTAINER,
+  agentSelector,
   buildQueueDeployment,
   buildRevisionDeployment,
   maySleep,

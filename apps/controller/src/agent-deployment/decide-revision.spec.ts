@@ -1,6 +1,8 @@
+import { createHmac } from 'node:crypto';
+import { stableJson } from '#lib/json';
 import { type AgentDeployment, type AgentRevision, ANNOTATION } from '#lib/resources';
 import { decideRevision } from './decide-revision.js';
-import { revisionHash } from './revision-hash.js';
+import { formerHashes, revisionHash } from './revision-hash.js';
 
 const ID = '11111111-1111-4111-8111-111111111111';
 const OTHER = '22222222-2222-4222-8222-222222222222';
@@ -111,11 +113,11 @@ describe('decideRevision', () => {
     ],
   ];
   it.each(table)('%s', (_, one, revisions, expected) => {
-    expect(decideRevision(one, revisions, 'h')).toMatchObject(expected);
+    expect(decideRevision(one, revisions, ['h'])).toMatchObject(expected);
   });
 
   it('gives a revision that is made twice the same id', () => {
-    expect(decideRevision(deployment(), [], 'h')).toEqual(decideRevision(deployment(), [], 'other'));
+    expect(decideRevision(deployment(), [], ['h'])).toEqual(decideRevision(deployment(), [], ['other']));
   });
 });
 
@@ -145,8 +147,39 @@ describe('revisionHash', () => {
       'key',
       false,
     ],
+    [
+      'keeps whatever the number of pods',
+      deployment({ sourceConfig: { resourceSpec: { minScale: 3, queueMaxScale: 2 } } }),
+      { A: 'MQ==' },
+      'key',
+      true,
+    ],
     ['changes with the platform key', deployment(), { A: 'MQ==' }, 'other', false],
   ] as const)('%s', (_, one, environment, key, isEqual) => {
     expect(revisionHash(one, environment, key) === base).toBe(isEqual);
   });
 });
+
+describe('formerHashes', () => {
+  it('recognizes a revision of an earlier version, whatever its number of pods', () => {
+    const sized = (resourceSpec: object) => deployment({ sourceConfig: { resourceSpec } });
+    // as 0.2.0 made it
+    const made = createHmac('sha256', 'key')
+      .update(stableJson([...specOf(sized({})), { cpu: 1, minScale: 2 }, {}]))
+      .digest('hex')
+      .slice(0, 32);
+    const latest = { spec: { resourceSpec: { cpu: 1, minScale: 2 } } } as AgentRevision;
+    const known = (resourceSpec: object) =>
+      formerHashes(sized(resourceSpec), latest, {}, 'key').includes(made);
+    expect([known({ cpu: 1, minScale: 2 }), known({ cpu: 1, minScale: 5 }), known({ cpu: 1 })]).toEqual([
+      true,
+      true,
+      true,
+    ]);
+    expect(known({ cpu: 2, minScale: 2 })).toBe(false);
+  });
+});
+
+function specOf({ spec }: AgentDeployment): readonly unknown[] {
+  return [spec.source, spec.sourceRevisionConfig];
+}

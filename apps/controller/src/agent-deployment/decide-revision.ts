@@ -23,11 +23,12 @@ export type RevisionDecision =
  * Whether a revision must be made. A request comes before the hash, and the revision it makes carries the present hash,
  * so that a redeploy of an old snapshot is not followed by a revision of the present spec.
  * @param revisions by number, oldest first
+ * @param hashes of the present spec, by this version and by earlier ones
  */
 export function decideRevision(
   deployment: AgentDeployment,
   revisions: readonly AgentRevision[],
-  hash: string,
+  hashes: readonly string[],
 ): RevisionDecision {
   const { revisionRequest, suspend } = deployment.spec;
   if (suspend) return { kind: 'none' };
@@ -46,7 +47,7 @@ export function decideRevision(
       message: `redeploy of revision ${from} refused: it does not exist; name one within the history`,
     };
   }
-  if (latest?.metadata.annotations?.[ANNOTATION.revisionHash] === hash) return { kind: 'none' };
+  if (hashes.includes(latest?.metadata.annotations?.[ANNOTATION.revisionHash] ?? '')) return { kind: 'none' };
   return { kind: 'make', revision: { number, id: derivedUuid(idOf(deployment) ?? '', number) } };
 }
 

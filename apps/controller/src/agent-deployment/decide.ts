@@ -12,7 +12,7 @@ import { untilSecretLook } from '../secret-look.js';
 import { decideRevision, type NewRevision } from './decide-revision.js';
 import { type DeploymentWorld, hasVariables, type Variables } from './observe.js';
 import { admitDeployment, admitRevision, type Refusal, refuseLostListener } from './refusal.js';
-import { revisionHash } from './revision-hash.js';
+import { formerHashes, revisionHash } from './revision-hash.js';
 import { revisionsToForget } from './revisions-to-forget.js';
 
 /** What is done next for a deployment. All but the last are followed by another look at the world. */
@@ -94,7 +94,9 @@ export function decideDeployment(world: DeploymentWorld): DeploymentDecision {
   if (revisable.refusal) return refuse(revisable.refusal, world.environment ? undefined : lookAgainMs);
   const { listener, environment } = revisable;
   const hash = revisionHash(deployment, environment, platformKey);
-  const next = decideRevision(deployment, revisions, hash);
+  const latest = revisions.at(-1);
+  const former = latest ? formerHashes(deployment, latest, environment, platformKey) : [];
+  const next = decideRevision(deployment, revisions, [hash, ...former]);
   if (next.kind === 'reject-request') return next;
   if (next.kind === 'make') {
     const listenerName = listener.metadata.name;

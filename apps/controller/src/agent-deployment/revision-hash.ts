@@ -1,17 +1,48 @@
 import { createHmac } from 'node:crypto';
 import { stableJson } from '#lib/json';
-import type { AgentDeployment } from '#lib/resources';
+import { withScaleOf } from '#lib/manifests';
+import type { AgentDeployment, AgentRevision, ResourceSpec } from '#lib/resources';
 
 /**
- * Hash of everything that makes a revision, keyed with the deployment's own platform key: the hash is an annotation, and
+ * Hash of everything that makes a revision, which numbers of pods do not, keyed with the deployment's own platform key: the hash is an annotation, and
  * short secrets could be guessed from a plain hash by a reader of revisions who may not read Secrets.
  * @param environment values of the secretsRef Secret, base64
  */
 export function revisionHash(
-  { spec }: Pick<AgentDeployment, 'spec'>,
+  deployment: Pick<AgentDeployment, 'spec'>,
   environment: Readonly<Record<string, string>>,
   platformKey: string,
 ): string {
-  const made = [spec.source, spec.sourceRevisionConfig, spec.sourceConfig.resourceSpec ?? null, environment];
+  return hashWith(
+    deployment,
+    withScaleOf(deployment.spec.sourceConfig.resourceSpec, {}),
+    environment,
+    platformKey,
+  );
+}
+
+/**
+ * The hashes that earlier versions, which counted numbers of pods, gave a revision of the present spec, with the present
+ * numbers or those of the revision.
+ */
+export function formerHashes(
+  deployment: Pick<AgentDeployment, 'spec'>,
+  { spec: { resourceSpec: former = {} } }: Pick<AgentRevision, 'spec'>,
+  environment: Readonly<Record<string, string>>,
+  platformKey: string,
+): readonly string[] {
+  const { resourceSpec } = deployment.spec.sourceConfig;
+  return [resourceSpec, withScaleOf(resourceSpec, former)].map((one) =>
+    hashWith(deployment, one, environment, platformKey),
+  );
+}
+
+function hashWith(
+  { spec }: Pick<AgentDeployment, 'spec'>,
+  resourceSpec: ResourceSpec | undefined,
+  environment: Readonly<Record<string, string>>,
+  platformKey: string,
+): string {
+  const made = [spec.source, spec.sourceRevisionConfig, resourceSpec ?? null, environment];
   return createHmac('sha256', platformKey).update(stableJson(made)).digest('hex').slice(0, 32);
 }

@@ -1,5 +1,6 @@
 import { TerminalError, WaitingError } from '#lib/errors';
 import {
+  agentSelector,
   type DatabaseChoice,
   ignoredFields,
   ignoredText,
@@ -68,6 +69,8 @@ export function summarizeDeployment(
     handledRevisionRequestId: handledRequest(world, decision),
     tracingProjectId: (outcome.kind === 'done' ? outcome.projectId : undefined) ?? status?.tracingProjectId,
     databaseConnections: world.database?.connections,
+    replicas: active?.status?.replicas,
+    selector: active && podSelector(active),
     customHost: claimHost(world),
     // before a revision ever served there is nothing to call, whatever address it will have
     url: active && (spec.sourceConfig.customUrl ?? active.status?.url),
@@ -80,6 +83,12 @@ export function summarizeDeployment(
       keeps,
     ),
   });
+}
+
+/** The pods of a revision that answer HTTP, for autoscalers. */
+function podSelector({ metadata, status }: AgentRevision): string {
+  const labels = Object.entries(agentSelector(status?.workload ?? metadata.name));
+  return labels.map(([name, value]) => `${name}=${value}`).join(',');
 }
 
 /** Whether this generation is handled as far as it can be. */

@@ -23,7 +23,11 @@ describe('observeRollout', () => {
       spec: { number: at + 1, listenerName },
     }));
     const hub: Pick<Hub, 'findDeployment' | 'revisionsNamed'> = {
-      findDeployment: () => ({ metadata: { name: 'a', uid: 'present' }, spec: {} }) as AgentDeployment,
+      findDeployment: () =>
+        ({
+          metadata: { name: 'a', uid: 'present' },
+          spec: { sourceConfig: { resourceSpec: { minScale: 3 } } },
+        }) as AgentDeployment,
       revisionsNamed: () => revisions as unknown as AgentRevision[],
     };
     const place: Pick<Place, 'findWorkload' | 'findQueue' | 'podsOf' | 'findService'> = {
@@ -44,6 +48,14 @@ describe('observeRollout', () => {
       'a-00001',
     ]);
     expect(seen?.revisions[0]?.pods).toHaveLength(1);
+  });
+
+  it('takes the number of pods from the deployment', () => {
+    const [one] = observe(readers())?.revisions ?? [];
+    expect([one?.revision, one?.origin].map((seen) => seen?.spec.resourceSpec)).toEqual([
+      { minScale: 3 },
+      { minScale: 3 },
+    ]);
   });
 
   it('leaves revisions of a former deployment of the name alone', () => {

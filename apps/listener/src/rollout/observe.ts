@@ -1,3 +1,4 @@
+import { scaledRevision } from '#lib/manifests';
 import { isOwnedBy } from '#lib/reconcile';
 import {
   type AgentDeployment,
@@ -62,6 +63,7 @@ function presentRevisions(
   return hub
     .revisionsNamed(key)
     .filter((revision) => isOwnedBy(revision, deployment) && !isDeleting(revision))
+    .map((revision) => scaledRevision(revision, deployment))
     .toSorted((a, b) => a.spec.number - b.spec.number);
 }
 

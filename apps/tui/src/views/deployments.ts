@@ -112,9 +112,9 @@ export const DEPLOYMENTS = defineView<AgentDeployment>({
       about: 'set the least number of its pods',
       asks: 'least number of pods',
       spec: (_deployment, _newId, answer) => ({
-        sourceRevisionConfig: { resourceSpec: { minScale: Number(answer) } },
+        sourceConfig: { resourceSpec: { minScale: Number(answer) } },
       }),
-      done: 'scaled: a new revision takes over',
+      done: 'scaled',
     }),
     deletion(REF, 'its revisions, its pods and its database go with it'),
   ],

@@ -50,6 +50,10 @@ export interface AgentDeploymentStatus {
   readonly id?: string;
   /** What the branch was at when it was looked at last. Only the revision remains once buildOnPush is off. */
   readonly push?: SeenPush;
+  /** Pods that the revision which serves has; for scaling (kubectl scale, autoscalers). */
+  readonly replicas?: number;
+  /** Labels of those pods that answer HTTP, as a selector; for autoscalers. */
+  readonly selector?: string;
   /** The newest revisionRequest.id for which a revision was made. */
   readonly handledRevisionRequestId?: string;
   /** The host of sourceConfig.customUrl, while it is this deployment's. The first that asks for a host keeps it until it asks for another or is deleted. */
