@@ -21,7 +21,7 @@ if (!binary) leaveOut('kubectl');
       (await kubectl.run(['get', what, '-o', `jsonpath=${path}`])).trim();
     await waitFor(async () => (await read('adep/scaled', '{.status.replicas}')) === '2');
     expect(await read('arev', '{.items[*].metadata.name}')).toBe('scaled-00001');
-    expect(await read('deploy/scaled-00001', '{.status.readyReplicas}')).toBe('2');
+    await waitFor(async () => (await read('deploy/scaled-00001', '{.status.readyReplicas}')) === '2');
     const selector = await read('adep/scaled', '{.status.selector}');
     expect(
       (await kubectl.run(['get', 'pods', '-l', selector, '-o', 'name'])).trim().split('\n'),

@@ -4,17 +4,17 @@ import { protectAnswer } from './protect-answer.js';
 const RETRY = { 'retry-after': '1' };
 
 /**
- * Answers `{"detail": …}` where no framework is. A 503 may be asked again at once; one whose head is out already can only
+ * Answers `{"detail": …}` where no framework is. A 503 without a code may be asked again at once; one whose head is out already can only
  * be cut.
  */
-export function answerDetail(response: ServerResponse, status: number, detail: string): void {
+export function answerDetail(response: ServerResponse, status: number, detail: string, code?: string): void {
   if (response.headersSent || response.destroyed) return void response.destroy();
-  const body = JSON.stringify({ detail });
+  const body = JSON.stringify({ detail, code });
   protectAnswer(response);
   response.writeHead(status, {
     'content-type': 'application/json; charset=utf-8',
     'content-length': Buffer.byteLength(body),
-    ...(status === 503 || status === 429 ? RETRY : {}),
+    ...((status === 503 && code === undefined) || status === 429 ? RETRY : {}),
   });
   response.end(body);
 }

@@ -12,6 +12,8 @@ export interface SleepNote {
   readonly since: string;
   /** Name of the Deployment whose pods the Service leads to when it is awake, where its selector says something else now. */
   readonly workload?: string;
+  /** The deployment is suspended, or is being resumed: no request wakes it. */
+  readonly suspended?: boolean;
   /** Since when its pods are being started. */
   readonly wakingSince?: string;
   /** Why they do not become ready: requests are refused with this sentence. */
@@ -29,13 +31,15 @@ export function sleepNoteOf({ metadata: { annotations } }: Noted): SleepNote | u
   try {
     const note: unknown = JSON.parse(text);
     if (typeof note !== 'object' || note === null) return undefined;
-    const [since, workload, wakingSince, problem] = ['since', 'workload', 'wakingSince', 'problem'].map(
-      (name): unknown => Reflect.get(note, name),
+    const names = ['since', 'workload', 'suspended', 'wakingSince', 'problem'];
+    const [since, workload, suspended, wakingSince, problem] = names.map((name): unknown =>
+      Reflect.get(note, name),
     );
     if (typeof since !== 'string') return undefined;
     return {
       since,
       ...(typeof workload === 'string' ? { workload } : {}),
+      ...(suspended === true ? { suspended } : {}),
       ...(typeof wakingSince === 'string' ? { wakingSince } : {}),
       ...(typeof problem === 'string' ? { problem } : {}),
     };
@@ -45,8 +49,9 @@ export function sleepNoteOf({ metadata: { annotations } }: Noted): SleepNote | u
 }
 
 /** The same note is the same text; a long problem is cut. */
-export function formatSleepNote({ since, workload, wakingSince, problem }: SleepNote): string {
-  return JSON.stringify({ since, workload, wakingSince, problem: problem?.slice(0, MAX_PROBLEM) });
+export function formatSleepNote({ problem, ...note }: SleepNote): string {
+  const { since, workload, suspended, wakingSince } = note;
+  return JSON.stringify({ since, workload, suspended, wakingSince, problem: problem?.slice(0, MAX_PROBLEM) });
 }
 
 /** Whether a request has asked for the end of this very sleep. */

@@ -146,7 +146,8 @@ export async function forwardHttp(
   const gone = new AbortController();
   whenExchangeEnds(incoming, response, () => gone.abort());
   const refusal = await gate.pass(incoming, gone.signal);
-  if (refusal) return answerDetail(response, refusal.status, `Service ${serviceName}: ${refusal.message}`);
+  if (refusal)
+    return answerDetail(response, refusal.status, `Service ${serviceName}: ${refusal.message}`, refusal.code);
   const socket = await connectToPod(endpoints, gone.signal);
   if (!socket) return answerDetail(response, 503, noPod(serviceName, endpoints));
   gone.signal.addEventListener('abort', () => socket.destroy());
@@ -186,7 +187,8 @@ export async function forwardUpgrade(
   const gone = new AbortController();
   whenExchangeEnds(incoming, response, () => gone.abort());
   const refusal = await gate.pass(incoming, gone.signal);
-  if (refusal) return answerDetail(response, refusal.status, `Service ${serviceName}: ${refusal.message}`);
+  if (refusal)
+    return answerDetail(response, refusal.status, `Service ${serviceName}: ${refusal.message}`, refusal.code);
   const socket = await connectToPod(endpoints, gone.signal);
   if (!socket) return answerDetail(response, 503, noPod(serviceName, endpoints));
   gone.signal.addEventListener('abort', () => socket.destroy());

@@ -71,6 +71,22 @@ describe('SleepGate', () => {
     });
   });
 
+  it('refuses at once while the deployment is suspended, and holds requests while it is resumed', async () => {
+    const { clock, state, gate } = gateOf();
+    state.note = { since: 'monday', suspended: true };
+    expect([gate.isShut, await gate.pass(requestOf('a'), stays)]).toMatchObject([
+      false,
+      { status: 503, code: 'deployment_suspended' },
+    ]);
+    state.note = { since: 'monday', suspended: true, wakingSince: 'tuesday' };
+    const waiting = gate.pass(requestOf('a'), stays);
+    await clock.advance(1_000);
+    state.note = undefined;
+    await clock.advance(25);
+    expect(await waiting).toBeUndefined();
+    expect(state.asked).toEqual([]);
+  });
+
   it('refuses after the time that it waits at most', async () => {
     const { clock, gate } = gateOf();
     const waiting = gate.pass(requestOf('a'), stays);

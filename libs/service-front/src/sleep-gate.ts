@@ -32,6 +32,19 @@ export interface SleepGateOptions {
 export interface Refusal {
   readonly status: 429 | 503;
   readonly message: string;
+  /** For programs, where asking again does not help. */
+  readonly code?: 'deployment_suspended';
+}
+
+const SUSPENDED: Refusal = {
+  status: 503,
+  message: 'the deployment is suspended; resume it (spec.suspend, or suspend by REST: false)',
+  code: 'deployment_suspended',
+};
+
+/** Nothing starts its pods before somebody resumes it. */
+function isSuspended({ suspended, wakingSince }: SleepNote): boolean {
+  return suspended === true && wakingSince === undefined;
 }
 
 /**
@@ -52,14 +65,17 @@ export class SleepGate {
     this.#limits = options.limits ?? SLEEP_LIMITS;
   }
 
+  /** Whether its deployment sleeps, which a request would end. */
   get isShut(): boolean {
-    return this.#options.note() !== undefined;
+    const note = this.#options.note();
+    return note !== undefined && !isSuspended(note);
   }
 
   /** Waits until the requests of the Service go to its pods; answers why they do not, in the end. */
   async pass(request: IncomingMessage, signal: AbortSignal): Promise<Refusal | undefined> {
     const note = this.#options.note();
     if (!note) return undefined;
+    if (isSuspended(note)) return SUSPENDED;
     const caller = callerOf(request);
     const { most, mostOfCaller } = this.#limits;
     const ofCaller = this.#waiting.get(caller) ?? 0;
@@ -85,8 +101,12 @@ export class SleepGate {
     const untilMs = clock.monotonicMs() + this.#limits.waitMs;
     let note: SleepNote | undefined = first;
     while (note && !signal.aborted) {
+      if (isSuspended(note)) return SUSPENDED;
       if (note.problem !== undefined)
-        return { status: 503, message: `the deployment slept and does not start: ${note.problem}` };
+        return {
+          status: 503,
+          message: `the deployment ${note.suspended === true ? 'is resumed' : 'slept'} and does not start: ${note.problem}`,
+        };
       if (clock.monotonicMs() >= untilMs)
         return {
           status: 503,

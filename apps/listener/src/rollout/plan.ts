@@ -34,7 +34,7 @@ export type RevisionFate =
   | { readonly kind: 'waiting' }
   | { readonly kind: 'deploying' }
   | { readonly kind: 'held'; readonly failure: RevisionFailure }
-  | { readonly kind: 'serving'; readonly sleep: Exclude<Sleep, { readonly kind: 'asleep' }> }
+  | { readonly kind: 'serving'; readonly sleep: Exclude<Sleep, { readonly kind: 'asleep' | 'suspended' }> }
   | { readonly kind: 'asleep'; readonly sleep: Extract<Sleep, { readonly kind: 'asleep' }> }
   | { readonly kind: 'retiring'; readonly untilMs: number }
   | { readonly kind: 'warm'; readonly untilMs: number }
@@ -51,6 +51,8 @@ export type RevisionFate =
       readonly kind: 'suspended';
       /** Whether the Service points to it. */
       readonly serves: boolean;
+      /** What its Service says meanwhile; undefined where nothing can refuse requests. */
+      readonly sleep?: Extract<Sleep, { readonly kind: 'suspended' }>;
     };
 
 export interface PlannedRevision {
@@ -229,6 +231,7 @@ function decideRetired(world: RevisionWorld, retiredAt: number, situation: Situa
 }
 
 function servingFate(sleep: Sleep): RevisionFate {
+  if (sleep.kind === 'suspended') return { kind: 'suspended', serves: true, sleep };
   return sleep.kind === 'asleep' ? { kind: 'asleep', sleep } : { kind: 'serving', sleep };
 }
 
@@ -238,7 +241,9 @@ function decideFate(world: RevisionWorld, situation: Situation): RevisionFate {
   const { serving, newest, isSuspended, now, patience, fall, probations } = situation;
   if (name === fall?.from) return { kind: 'failed', failure: fall.failure, servesInstead: fall.to };
   if (name === serving)
-    return isSuspended ? { kind: 'suspended', serves: true } : servingFate(situation.sleep);
+    return isSuspended && situation.sleep.kind !== 'suspended'
+      ? { kind: 'suspended', serves: true }
+      : servingFate(situation.sleep);
   // a failure stays: suspending must not forget it
   const reported = reportedFailure(revision);
   if (reported) return { kind: 'failed', failure: reported, servesInstead: serving };

@@ -303,7 +303,7 @@ export class RolloutReconciler {
     { world: { revision, origin }, fate }: PlannedRevision,
   ): Promise<void> {
     const { deployment, service } = world;
-    const sleep = fate.kind === 'serving' || fate.kind === 'asleep' ? fate.sleep : undefined;
+    const sleep = 'sleep' in fate ? fate.sleep : undefined;
     const note = sleep?.kind === 'awake' ? undefined : sleep?.note;
     const holder = note && (await this.#place.holderOf(deployment));
     const placed = this.#place.placed(revision);

@@ -76,7 +76,22 @@ describe('decideSleep', () => {
   it.each<[string, Scene, Sleep['kind']]>([
     ['leaves a deployment alone that may not sleep', { minScale: 1, idle: IDLE }, 'awake'],
     ['leaves a deployment alone whose requests nothing would hold', { idle: IDLE, isHeld: false }, 'awake'],
-    ['leaves a suspended one alone', { suspend: true, idle: IDLE }, 'awake'],
+    ['has a suspended one refuse requests', { suspend: true, idle: IDLE, minScale: 1 }, 'suspended'],
+    [
+      'leaves a suspended one alone that nothing holds',
+      { suspend: true, isHeld: false, minScale: 1 },
+      'awake',
+    ],
+    [
+      'holds requests to one that is resumed',
+      { replicas: 0, minScale: 1, note: { since: inSeconds(-9), suspended: true } },
+      'waking',
+    ],
+    [
+      'lets requests pass to one that was resumed and is ready',
+      { minScale: 1, note: { since: inSeconds(-9), suspended: true, wakingSince: inSeconds(-2) } },
+      'awake',
+    ],
     ['stays awake until it was idle for long enough', { idle: { ...IDLE, idleMs: 299_000 } }, 'awake'],
     ['stays awake while it has something to do', { idle: { ...IDLE, isBusy: true } }, 'awake'],
     ['stays awake when its pod gives no answer', {}, 'awake'],
@@ -173,7 +188,7 @@ describe('idleQuestion', () => {
   it('says of a deployment whose requests nothing would hold that it keeps its pods', () => {
     const { world: seen, one } = scene({ idle: IDLE, isHeld: false });
     const sleep = decideSleep(seen, one, NOW);
-    if (sleep.kind === 'asleep') throw new Error('it sleeps');
+    if (sleep.kind === 'asleep' || sleep.kind === 'suspended') throw new Error('it sleeps');
     const { conditions } = summarizeRevision(
       { world: one, fate: { kind: 'serving', sleep } },
       undefined,

@@ -28,6 +28,7 @@ const SILENT_LOOK_MS = 10_000;
  * - **dozing**: the same pods, and the Service holds requests, until the server has agreed to be stopped
  * - **asleep**: no pods; the Service holds requests
  * - **waking**: its pods are being started; the Service holds requests until they are ready
+ * - **suspended**: no pods until the deployment is resumed; the Service refuses requests, and holds them from then on
  *
  * The note on the Service, the status of the revision and the replicas of its Deployment say which. Any two that do not
  * fit together are a program that ended in between, and mean that it is awake or becomes so.
@@ -47,6 +48,7 @@ export type Sleep =
       readonly wakeAt: string | undefined;
       readonly lookMs: number | undefined;
     }
+  | { readonly kind: 'suspended'; readonly note: SleepNote; readonly lookMs?: undefined }
   | { readonly kind: 'waking'; readonly note: SleepNote; readonly cause: string; readonly lookMs: number };
 
 const AWAKE: Sleep = { kind: 'awake' };
@@ -113,13 +115,21 @@ export function idleQuestion(world: RolloutWorld, one: RevisionWorld, now: Date)
  * @param one with what its pod answered to `idleQuestion`
  */
 export function decideSleep(world: RolloutWorld, one: RevisionWorld, now: Date): Sleep {
-  if (!maySleepNow(world, one)) return world.heldBy || !maySleep(one.origin) ? AWAKE : UNHELD;
   const note = noteOf(world, one);
+  if (world.heldBy && world.deployment.spec.suspend === true) return suspended(note, now);
+  if (world.heldBy && note?.suspended === true)
+    return hasPods(one) && isWorkloadReady(one) ? AWAKE : wakeUp(one, note, 'the deployment is resumed', now);
+  if (!maySleepNow(world, one)) return world.heldBy || !maySleep(one.origin) ? AWAKE : UNHELD;
   if (!hasPods(one)) return note ? sleepOn(world, one, note, now) : AWAKE;
   if (!note) return fallAsleep(world, one, now);
   const cause = note.wakingSince === undefined ? wakeCause(world, one, note, now) : 'it was begun';
   if (cause !== undefined) return isWorkloadReady(one) ? AWAKE : wakeUp(one, note, cause, now);
   return dozeOff(world, one, note, now);
+}
+
+function suspended(note: SleepNote | undefined, now: Date): Sleep {
+  const since = note?.suspended === true && note.wakingSince === undefined ? note.since : now.toISOString();
+  return { kind: 'suspended', note: { since, suspended: true } };
 }
 
 /** No pods: until somebody or something wants it. */
@@ -142,7 +152,12 @@ function wakeUp(one: RevisionWorld, note: SleepNote, cause: string, now: Date): 
   const problem = hasPods(one) ? problemOf(one, leftMs) : undefined;
   return {
     kind: 'waking',
-    note: { since: note.since, wakingSince, ...(problem === undefined ? {} : { problem }) },
+    note: {
+      since: note.since,
+      ...(note.suspended === true ? { suspended: true } : {}),
+      wakingSince,
+      ...(problem === undefined ? {} : { problem }),
+    },
     cause,
     lookMs: leftMs > 0 ? leftMs + 100 : BUSY_LOOK_MS,
   };
@@ -183,14 +198,18 @@ function wakeTime({ workInMs }: IdleAnswer, now: Date): string | undefined {
 }
 
 /** The sentence that REST, `kubectl` and the command line show of a revision that sleeps or wakes up. */
-export function sleepText(sleep: Exclude<Sleep, { readonly kind: 'awake' | 'dozing' }>): string {
+export function sleepText(
+  sleep: Exclude<Sleep, { readonly kind: 'awake' | 'dozing' | 'suspended' }>,
+): string {
   switch (sleep.kind) {
     case 'asleep':
       return sleep.wakeAt === undefined
         ? `asleep since ${sleep.since}; the next request starts it`
         : `asleep since ${sleep.since}; the next request starts it, or what is due at ${sleep.wakeAt}`;
     case 'waking':
-      return `asleep since ${sleep.note.since}; starting, since ${sleep.cause}`;
+      return sleep.note.suspended === true
+        ? `suspended until ${sleep.note.wakingSince ?? sleep.note.since}; starting`
+        : `asleep since ${sleep.note.since}; starting, since ${sleep.cause}`;
     default:
       return sleep satisfies never;
   }
