@@ -1,8 +1,10 @@
 import {
+  buildAgentPolicy,
   buildQueueDeployment,
   buildRevisionDeployment,
   buildServerPolicy,
   buildServerStatefulSet,
+  parseEgressRules,
 } from '#lib/manifests';
 import type { AgentDeployment, AgentRevision, NetworkPolicy } from '#lib/resources';
 import { temporaryFolder } from '#lib/testing';
@@ -128,6 +130,28 @@ const serverOf = (deployment: AgentDeployment): NetworkPod => {
       expect(reaches(agentOf('a'), api, 'http')).toBe(true);
       expect(reaches(agentOf('a'), postgres, 'postgres')).toBe(true);
       expect(reaches(controller, postgres, 'postgres')).toBe(true);
+    });
+    it('admits agents to names, their workspace, the database and public addresses, and to nothing private', () => {
+      const peer = { podSelector: { matchLabels: { app: 'model' } }, namespaceSelector: {} };
+      const more = rendered({ ...DATABASE, agents: { egress: [{ to: [peer] }] } });
+      const rulesOf = (these: readonly Rendered[]) =>
+        these
+          .flatMap(({ spec }) => spec?.template?.spec.containers ?? [])
+          .flatMap(({ env = [] }) => env)
+          .find(({ name }) => name === 'AGENTPLANE_AGENT_EGRESS')?.value;
+      const opens = (these: readonly Rendered[], to: NetworkPod | string, port: number): boolean => {
+        const policy = buildAgentPolicy(WORKSPACE, parseEgressRules(rulesOf(these) ?? ''), 6432);
+        return mayConnect([policy], { from: agentOf('a'), to, port });
+      };
+      const dns = { namespace: 'kube-system', labels: {} };
+      const elsewhere = { ...agentOf('b'), namespace: 'ws-y' };
+      expect([opens(objects, dns, 53), opens(objects, api, api.ports?.['http'] ?? 0)]).toEqual([true, true]);
+      expect([opens(objects, agentOf('b'), 8000), opens(objects, elsewhere, 8000)]).toEqual([true, false]);
+      expect([opens(objects, '10.1.2.3', 6432), opens(objects, '10.1.2.3', 443)]).toEqual([true, false]);
+      expect([opens(objects, '8.8.8.8', 443), opens(objects, '169.254.169.254', 80)]).toEqual([true, false]);
+      const model = { namespace: 'models', labels: { app: 'model' } };
+      expect([opens(objects, model, 80), opens(more, model, 80)]).toEqual([false, true]);
+      expect(rulesOf(rendered({ ...DATABASE, agents: { networkPolicy: false } }))).toBeUndefined();
     });
     it('keeps a trial Postgres from opening connections, and export workers from all calls but those for metrics', () => {
       expect(reaches(postgres, api, 'http')).toBe(false);

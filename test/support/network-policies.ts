@@ -1,3 +1,4 @@
+import { BlockList } from 'node:net';
 import type { NetworkPolicy, NetworkPolicyPeer } from '#lib/resources';
 
 type Labels = Readonly<Record<string, string>>;
@@ -14,14 +15,15 @@ export interface NetworkPod {
 /** A connection by TCP; a peer without a pod is an address outside of the cluster, whom no selector finds. */
 interface Connection {
   readonly from: NetworkPod | undefined;
-  readonly to: NetworkPod | undefined;
+  /** A text is an address outside of the cluster, as blocks of addresses find it. */
+  readonly to: NetworkPod | string | undefined;
   readonly port: number;
 }
 
 /**
  * Whether a network that enforces policies lets a connection through, by the rules of the Kubernetes API: a pod that no policy
- * selects for a direction takes and opens everything, another one what any of its policies allows. Blocks of addresses find
- * nothing here.
+ * selects for a direction takes and opens everything, another one what any of its policies allows. Blocks of
+ * addresses (IPv4) find no pods here.
  * @param namespaces labels of namespaces, beside their names
  */
 export function mayConnect(
@@ -29,7 +31,12 @@ export function mayConnect(
   { from, to, port }: Connection,
   namespaces: Readonly<Record<string, Labels>> = {},
 ): boolean {
-  const finds = (peer: NetworkPolicyPeer, policy: NetworkPolicy, pod: NetworkPod | undefined): boolean => {
+  const finds = (
+    peer: NetworkPolicyPeer,
+    policy: NetworkPolicy,
+    pod: NetworkPod | string | undefined,
+  ): boolean => {
+    if (typeof pod === 'string') return peer.ipBlock !== undefined && isInBlock(pod, peer.ipBlock);
     if (pod === undefined || peer.ipBlock !== undefined) return false;
     const isThere = peer.namespaceSelector
       ? selects(peer.namespaceSelector, {
@@ -44,11 +51,16 @@ export function mayConnect(
     ports.some(
       ({ port: wanted, protocol = 'TCP' }) =>
         protocol === 'TCP' &&
-        (wanted === undefined || (typeof wanted === 'number' ? wanted : to?.ports?.[wanted]) === port),
+        (wanted === undefined ||
+          (typeof wanted === 'number' ? wanted : typeof to === 'string' ? undefined : to?.ports?.[wanted]) ===
+            port),
     );
-  const passes = (peers: readonly NetworkPolicyPeer[] | undefined, policy: NetworkPolicy, pod?: NetworkPod) =>
-    peers === undefined || peers.length === 0 || peers.some((peer) => finds(peer, policy, pod));
-  const ingress = selecting(policies, to, 'Ingress');
+  const passes = (
+    peers: readonly NetworkPolicyPeer[] | undefined,
+    policy: NetworkPolicy,
+    pod?: NetworkPod | string,
+  ) => peers === undefined || peers.length === 0 || peers.some((peer) => finds(peer, policy, pod));
+  const ingress = selecting(policies, typeof to === 'string' ? undefined : to, 'Ingress');
   const egress = selecting(policies, from, 'Egress');
   return (
     (ingress.length === 0 ||
@@ -87,4 +99,18 @@ function selects({ matchLabels = {}, matchExpressions = [] }: Selector, labels: 
       return operator === 'In' ? isOne : !isOne;
     })
   );
+}
+
+function isInBlock(
+  address: string,
+  { cidr, except = [] }: NonNullable<NetworkPolicyPeer['ipBlock']>,
+): boolean {
+  const isIn = (block: string): boolean => {
+    const [network = '', bits] = block.split('/');
+    if (network.includes(':')) return false;
+    const list = new BlockList();
+    list.addSubnet(network, Number(bits));
+    return list.check(address);
+  };
+  return isIn(cidr) && !except.some(isIn);
 }

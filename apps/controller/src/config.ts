@@ -17,6 +17,7 @@ import {
   type DatabaseServerSettings,
   parseAgentVolumes,
   parseAgentPlacement,
+  parseEgressRules,
   parsePodPlacement,
   parsePodSecurityLevel,
   type PlatformSettings,
@@ -171,6 +172,11 @@ export const CONFIG = {
     'AGENTPLANE_AGENT_PLACEMENT',
     'JSON, where pods of agents run on this cluster unless their Workspace or resource spec says it: nodeSelector, tolerations, affinity, topologySpreadConstraints, priorityClassName, runtimeClassName',
     parseAgentPlacement,
+  ),
+  agentEgress: optionalParsed(
+    'AGENTPLANE_AGENT_EGRESS',
+    'JSON, egress rules of the NetworkPolicy for agents in each namespace of a workspace, which admits pods of the namespace and the port of the database besides; no such policy when missing',
+    parseEgressRules,
   ),
   agentVolumes: optionalParsed(
     'AGENTPLANE_AGENT_VOLUMES',

@@ -181,3 +181,35 @@ annotations:
 {{- end }}
 {{- end }}
 {{- end }}
+
+{{- /* egress rules of what may reach names and public addresses: of values with dns and blockedNetworks */}}
+{{- define "agentplane.publicEgress" -}}
+- ports: [{ port: 53, protocol: UDP }, { port: 53, protocol: TCP }]
+  {{- with .dns }}
+  to:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+{{- $blocked := dict "0.0.0.0/0" list "::/0" list }}
+{{- range .blockedNetworks }}
+{{- $all := ternary "::/0" "0.0.0.0/0" (contains ":" .) }}
+{{- $_ := set $blocked $all (append (get $blocked $all) .) }}
+{{- end }}
+- to:
+    {{- range $all, $except := $blocked }}
+    - ipBlock: { cidr: {{ $all | quote }}, except: {{ toJson $except }} }
+    {{- end }}
+{{- end }}
+
+{{- /* what agents reach besides their workspace and the database */}}
+{{- define "agentplane.agentEgress" -}}
+{{ include "agentplane.publicEgress" .Values.builds }}
+- ports: [{ port: http, protocol: TCP }]
+  to:
+    - namespaceSelector: { matchLabels: { kubernetes.io/metadata.name: {{ .Release.Namespace }} } }
+      podSelector:
+        matchLabels:
+          {{- include "agentplane.selector" (dict "root" . "component" "api") | nindent 10 }}
+{{- with .Values.agents.egress }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}

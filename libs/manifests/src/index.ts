@@ -34,6 +34,7 @@ export { buildDisruptionBudget } from './disruption-budget.js';
 export { buildExportJob, buildExportSecret, type ExportAttempt } from './export-attempt.js';
 export { type DatabaseChoice, type FieldSurroundings, ignoredFields, ignoredText } from './ignored-fields.js';
 export { scaledRevision, withScaleOf } from './scaled-revision.js';
+export { AGENT_POLICY, buildAgentPolicy, type EgressRules, parseEgressRules } from './agent-policy.js';
 export { CA_KEY } from './trusted-ca.js';
 export { idleToken } from './idle-token.js';
 export {

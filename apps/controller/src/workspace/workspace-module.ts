@@ -14,6 +14,8 @@ import { type ControllerConfig, exportHistory, exportLimits } from '../config.js
 import { CACHES, CLOCK, CONTROLLER_CONFIG } from '../core/tokens.js';
 import { WorkspaceReconciler } from './workspace-reconciler.js';
 
+const POSTGRES_PORT = 5432;
+
 export const WORKSPACE_CONTROLLER = Symbol('controller of Workspaces');
 
 function workspaceController(reconciler: WorkspaceReconciler, caches: Caches): ControllerSpec {
@@ -45,10 +47,14 @@ function ofAccount({ metadata: { namespace = '' } }: ServiceAccount): readonly O
       provide: WorkspaceReconciler,
       inject: [CACHES, KubeClient, CLOCK, CONTROLLER_CONFIG],
       useFactory: (caches: Caches, client: KubeClient, clock: Clock, config: ControllerConfig) => {
-        const { systemNamespace, podSecurity } = config;
+        const { systemNamespace, podSecurity, agentEgress } = config;
         const [limits, history] = [exportLimits(config), exportHistory(config)];
         return new WorkspaceReconciler(caches, client, clock, {
           ...{ systemNamespace, podSecurity, limits, history },
+          agentEgress: agentEgress && {
+            rules: agentEgress,
+            databasePort: Number(new URL(config.databaseAdminUri).port) || POSTGRES_PORT,
+          },
         });
       },
     },

@@ -10,6 +10,7 @@ import {
   FIELD_MANAGER,
   findCondition,
   NAMESPACES,
+  NETWORK_POLICIES,
   type ResourceRef,
   RESOURCES,
   SERVICE_ACCOUNTS,
@@ -18,7 +19,7 @@ import { createLogger } from '#lib/telemetry';
 import { hasRealKubernetes, testApiServer, waitFor } from '#lib/testing';
 import { systemClock } from '#lib/time';
 import { openCaches } from '../caches.js';
-import { WorkspaceReconciler } from './workspace-reconciler.js';
+import { type WorkspaceOptions, WorkspaceReconciler } from './workspace-reconciler.js';
 
 const LABEL = 'pod-security.kubernetes.io/enforce';
 const CRDS = join(import.meta.dirname, '../../../../crds');
@@ -62,8 +63,13 @@ const CRDS = join(import.meta.dirname, '../../../../crds');
     findCondition((await client.get(RESOURCES.Workspace, { name })).status?.conditions, 'NamespaceReady');
 
   /** Reconciles until the workspace is ready and its namespace is as the caches of the next pass show it. */
-  async function settle(name: string, podSecurity: PodSecurityLevel | undefined): Promise<void> {
+  async function settle(
+    name: string,
+    podSecurity: PodSecurityLevel | undefined,
+    agentEgress?: WorkspaceOptions['agentEgress'],
+  ): Promise<void> {
     const options = {
+      agentEgress,
       ...{ systemNamespace: 'agentplane-system', podSecurity, limits: DEFAULT_EXPORT_LIMITS },
       history: { keptMs: 3_600_000, keptExports: 200 },
     };
@@ -100,6 +106,21 @@ const CRDS = join(import.meta.dirname, '../../../../crds');
     await waitFor(() => client.find(NAMESPACES, { name: `ws-${name}` }));
     await client.create(SERVICE_ACCOUNTS, { metadata });
   }
+
+  it('bounds what agents reach, and no longer when that is switched off', async () => {
+    const policyOf = () =>
+      client.find(NETWORK_POLICIES, { namespace: 'ws-bounded', name: 'agentplane-agents' });
+    const rules = [{ to: [{ ipBlock: { cidr: '0.0.0.0/0', except: ['10.0.0.0/8'] } }] }];
+    await make('bounded', '9');
+    await Promise.all([settle('bounded', undefined, { rules, databasePort: 6432 }), giveAccount('bounded')]);
+    expect((await policyOf())?.spec.egress).toEqual([
+      { to: [{ podSelector: {} }] },
+      { ports: [{ port: 6432, protocol: 'TCP' }] },
+      ...rules,
+    ]);
+    await settle('bounded', undefined);
+    expect(await policyOf()).toBeUndefined();
+  });
 
   it('has its namespace enforce the level that is asked for, also one that exists', async () => {
     await make('plain', '1');

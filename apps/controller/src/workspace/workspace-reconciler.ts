@@ -7,14 +7,25 @@ import {
   StatusWriter,
 } from '#lib/kube';
 import type { ExportLimits } from '#lib/export-plan';
-import { buildApiBindings, POD_SECURITY_LABEL, type PodSecurityLevel, podSecurityOf } from '#lib/manifests';
+import {
+  AGENT_POLICY,
+  buildAgentPolicy,
+  buildApiBindings,
+  type EgressRules,
+  POD_SECURITY_LABEL,
+  type PodSecurityLevel,
+  podSecurityOf,
+} from '#lib/manifests';
 import { done, finalizerStep, observedGeneration, type Result, wait } from '#lib/reconcile';
 import {
   CONDITION,
   type ConditionDraft,
   FINALIZER,
+  LABEL,
+  MANAGED_BY,
   type Namespace,
   NAMESPACES,
+  NETWORK_POLICIES,
   type ObjectKey,
   REASON,
   RESOURCES,
@@ -40,6 +51,8 @@ export interface WorkspaceOptions {
   readonly systemNamespace: string;
   /** What namespaces of workspaces should enforce; undefined to leave them as they are. */
   readonly podSecurity: PodSecurityLevel | undefined;
+  /** What agents may reach; undefined: no policy bounds them. */
+  readonly agentEgress?: { readonly rules: EgressRules; readonly databasePort: number } | undefined;
   /** Those of the platform. */
   readonly limits: ExportLimits;
   readonly history: ExportHistory;
@@ -79,6 +92,7 @@ export class WorkspaceReconciler {
     });
     const decision = decided.kind === 'enforce' ? await this.#enforce(decided) : decided;
     if (decision.kind === 'create-namespace') await this.#createNamespace(workspace, name);
+    if (decision.kind === 'ready') await this.#boundAgents(name);
     // who sees it ready may have the api keep a Secret there at once
     if (decision.kind === 'ready') await this.#letApiIn(name);
     await this.#report(workspace, decision);
@@ -112,6 +126,18 @@ export class WorkspaceReconciler {
       const namespace = await this.#client.get(NAMESPACES, { name });
       return { kind: 'ready', keeps: podSecurityTextOf(namespace) };
     }
+  }
+
+  async #boundAgents(namespace: string): Promise<void> {
+    const { agentEgress } = this.#options;
+    if (agentEgress) {
+      const policy = buildAgentPolicy(namespace, agentEgress.rules, agentEgress.databasePort);
+      await this.#client.apply(NETWORK_POLICIES, policy, { force: true });
+      return;
+    }
+    const former = await this.#client.find(NETWORK_POLICIES, { namespace, name: AGENT_POLICY });
+    if (former?.metadata.labels?.[LABEL.managedBy] !== MANAGED_BY) return;
+    await this.#client.delete(NETWORK_POLICIES, { namespace, name: AGENT_POLICY });
   }
 
   /** The api reads logs of pods, and keeps Secrets, in the namespaces of workspaces alone. */
