@@ -17,6 +17,7 @@ import { openapiDocument } from './generate/openapi-document.mjs';
 import { podsPage } from './generate/pods-page.mjs';
 import { referencePages } from './generate/reference-pages.mjs';
 import { resourceTypes } from './generate/resource-types.mjs';
+import { resultPages } from './generate/result-tables.mjs';
 import { runbookPage } from './generate/runbook-page.mjs';
 import { settingsPage } from './generate/settings-page.mjs';
 
@@ -73,7 +74,9 @@ async function settleDocuments() {
   settleFolder(reference);
   const runbook = runbookPage(root);
   settleFile('docs/runbook.md', runbook.page);
-  return [...reference.problems, ...chart.problems, ...errors.problems, ...runbook.problems];
+  const results = resultPages(root);
+  for (const [path, text] of results.files) settleFile(path, text);
+  return [reference, chart, errors, runbook, results].flatMap(({ problems }) => problems);
 }
 
 const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
