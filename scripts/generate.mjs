@@ -1,7 +1,8 @@
 // npm run generate: writes what follows from other files: the types of the resources, the OpenAPI document and the
-// reference of the kinds. `--check` writes nothing and exits with 1 when a file differs from what it should be; `--types`
-// looks after the types alone, which needs no build.
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+// reference, which git ignores. `--check` writes nothing and exits with 1 when a committed file differs from what it should
+// be or a page of the reference cannot be made; `--reference` writes the reference alone; `--types` looks after the types
+// alone, which needs no build.
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { parse } from 'yaml';
 import { ensureBuilt } from '../bin/ensure-built.js';
@@ -24,19 +25,23 @@ import { settingsPage } from './generate/settings-page.mjs';
 const root = join(import.meta.dirname, '..');
 const isCheck = process.argv.includes('--check');
 const onlyTypes = process.argv.includes('--types');
+const onlyReference = process.argv.includes('--reference');
+const REFERENCE = 'docs/reference/';
+/** Pages of the reference that are written by hand. */
+const BY_HAND = ['README.md', 'audit-log.md'];
 let wrong = 0;
 
 function settle(path, isRight, mend) {
-  if (isRight) return;
+  if (isRight || (path.startsWith(REFERENCE) ? isCheck : onlyReference)) return;
   wrong++;
   if (isCheck) process.stderr.write(`${path} is not up to date: run npm run generate\n`);
   else mend();
 }
 
-/** The folder holds exactly these files. */
+/** The folder holds exactly these files, and pages that are written by hand. */
 function settleFolder({ folder, files }) {
   const there = existsSync(join(root, folder)) ? readdirSync(join(root, folder)) : [];
-  for (const name of there)
+  for (const name of there.filter((one) => /\.(md|ts)$/.test(one) && !BY_HAND.includes(one)))
     settle(`${folder}/${name}`, files.has(name), () => rmSync(join(root, folder, name)));
   for (const [name, text] of files) settleFile(join(folder, name), text);
 }
@@ -46,7 +51,10 @@ function settleFile(path, text) {
   const isRight = existsSync(whole) && readFileSync(whole, 'utf8') === text;
   settle(path, isRight, () => {
     mkdirSync(dirname(whole), { recursive: true });
-    writeFileSync(whole, text);
+    // a test may read the page while another one renews it
+    const whileWritten = `${whole}.${process.pid}`;
+    writeFileSync(whileWritten, text);
+    renameSync(whileWritten, whole);
   });
 }
 
@@ -62,12 +70,11 @@ async function settleDocuments() {
   reference.files.set('langgraph-api-differences.md', differencesPage(root));
   const chart = await chartFiles(root, crds, version);
   for (const [path, text] of chart.files)
-    if (path.startsWith('docs/reference/')) reference.files.set(path.slice('docs/reference/'.length), text);
+    if (path.startsWith(REFERENCE)) reference.files.set(path.slice(REFERENCE.length), text);
     else settleFile(path, text);
   reference.files.set('metrics.md', await metricsPage(root));
   reference.files.set('pods.md', await podsPage(root));
   reference.files.set('settings.md', await settingsPage(root));
-  reference.files.set('audit-log.md', readFileSync(join(root, 'scripts/reference/audit-log.md'), 'utf8'));
   const errors = await errorsPage(root, openapi);
   reference.files.set('errors.md', errors.page);
   reference.files.set('events.md', eventsPage(root));

@@ -88,7 +88,7 @@ export default {
       { text: 'Guides', items: entries('docs', guides.slice(2)) },
       {
         text: 'Reference',
-        items: [{ text: 'The kinds', link: '/docs/reference/' }, ...entries('docs/reference')],
+        items: [{ text: 'Pages', link: '/docs/reference/' }, ...entries('docs/reference')],
       },
       { text: 'Design', collapsed: true, items: entries('docs/design') },
       {

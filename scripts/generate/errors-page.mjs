@@ -115,7 +115,7 @@ export async function errorsPage(root, openapi) {
   const missing = Object.keys(HTTP_STATUS).filter((code) => !(code in CODES));
   const unknown = Object.keys(CODES).filter((code) => !(code in HTTP_STATUS));
   const page = [
-    `${HEADER}# Errors\n\nWhat the refusals of the REST interface mean, and the exit codes. Reasons of conditions are on the pages of [the kinds](README.md), and those that ask for action in [the runbook](../runbook.md#by-reason); events in [events](events.md).\n`,
+    `${HEADER}# Errors\n\nWhat the refusals of the REST interface mean, and the exit codes. Reasons of conditions are on the pages of [the kinds](kinds.md), and those that ask for action in [the runbook](../runbook.md#by-reason); events in [events](events.md).\n`,
     '## REST\n\nA refusal is `{"detail": "…"}`; 422 is `{"detail": [{"loc", "msg", "type"}]}` with every wrong field. 429 and 503 have `Retry-After`. Every answer has `x-request-id`, under which the log of the api has what happened. Agents answer with the same statuses.\n',
     statusTable(HTTP_STATUS),
     `## By operation\n\n${refusals(openapi).map(refusalSection).join('\n')}`,

@@ -120,7 +120,7 @@ function index(crds, general) {
   const [logOnly, events] = [list(general.logOnly), list(general.events)];
   const everyKind = list(general.everyKind);
   return [
-    `${HEADER}# Reference\n\n${general.about.trim()}\n`,
+    `${HEADER}# Kinds\n\n${general.about.trim()}\n`,
     `| kind | short | what |\n|---|---|---|\n${rows.join('\n')}\n`,
     `## Conditions\n\n${general.conditions.trim()}\n\n| field | what |\n|---|---|\n${fields.join('\n')}\n`,
     `Conditions of every kind:\n\n${everyKind.join('')}`,
@@ -160,6 +160,6 @@ export function referencePages(root, crds, openapi) {
     if (text) files.set(pageName(kind), page(root, crd, text, shapes));
     else problems.push(`scripts/reference/${kebab(kind)}.yaml is missing`);
   }
-  files.set('README.md', index(inOrder, general));
+  files.set('kinds.md', index(inOrder, general));
   return { folder: FOLDER, files, problems };
 }

@@ -32,6 +32,7 @@ import { CommandChecks, wrongChartValues } from './command-checks.js';
 import { wrongWords } from './command-grammar.js';
 import { type FencedBlock, fencedBlocks } from './page-blocks.js';
 import { recordCommands } from './recorded-commands.js';
+import './reference.js';
 import { typeProblems } from './typed-block.js';
 
 const PAGES = [

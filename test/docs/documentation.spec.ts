@@ -10,6 +10,7 @@ import {
   type CustomResourceDefinition,
 } from '#lib/resources';
 import { testEmbeddedKube, waitFor } from '#lib/testing';
+import './reference.js';
 
 const ROOT = process.cwd();
 const DOCS = join(ROOT, 'docs');
