@@ -1,8 +1,7 @@
 // The part of the house's language that a linter can hold: words of messages, names of tests. The rest is read in review.
 
 /**
- * Words of people for programs; docs/design/house.md has the rules for messages and names of tests. `nobody` as a whole
- * value or in quotes is the account of that name.
+ * Words of people for programs. `nobody` as a whole value or in quotes is the account of that name.
  */
 const PERSONS =
   '\\b((?<!")(?!^nobody$)nobody|whoever|somebody|for ever|be had|(is|are|was|were|will be|be) (gone|away|told)|(is|are|was|were) there|tells?|told)\\b';
