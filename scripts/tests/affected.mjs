@@ -13,7 +13,7 @@ const SERVERS = [
 ];
 /** Data by its paths, and the spec files that read it; `readersOf` has the rule for all other data. */
 const READERS = [
-  [/^(docs\/|[^/]+\.md$)/, (path) => path.startsWith('test/docs/')],
+  [/^(docs\/|scripts\/(generate|reference|runbook)\/|[^/]+\.md$)/, (path) => path.startsWith('test/docs/')],
   [/^charts\//, (path) => path.startsWith('test/chart/')],
   [
     /^apps\/agent-server\/python\//,
