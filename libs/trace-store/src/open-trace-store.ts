@@ -34,6 +34,7 @@ import { tidyFeedback } from './feedback/tidy-feedback.js';
 import { DayPartitions } from './ingestion/day-partitions.js';
 import { ExportArchiveTable } from './export/export-archive-table.js';
 import { ExportProgressTable } from './export/export-progress-table.js';
+import { tidyFences } from './export/tidy-fences.js';
 import { Ingestion } from './ingestion/ingestion.js';
 import { allMigrations } from './migrations/all-migrations.js';
 import { AT_ONCE, inTurns, type InTurns, queriesInTurns, readsOfRequests } from './in-turns.js';
@@ -165,19 +166,19 @@ export function openTraceStore(options: TraceStoreOptions): TraceStore {
     exportArchive: inTurns(new ExportArchiveTable(pool), turns),
     revisionArchive: inTurns(new RevisionArchiveTable(pool), turns),
     exportSource: new PostgresExportSource(pool, payloads),
-    async tidy() {
-      await eachStep([
+    tidy: () =>
+      eachStep([
         () => ingestion.settleMissed(),
         () => ingestion.placeMissed(),
         () => tidyFeedback(pool),
+        () => tidyFences(pool),
         () => dropAndNoteOverdue(pool, projects, log),
         () => removals.complete(),
         () => repricing.complete(),
         () => foldStatistics(pool),
         () => tidyAttachments(pool, log),
         () => removeMarkedDatasets(pool),
-      ]);
-    },
+      ]),
     ...plainReads(pool, reads, options),
     async close() {
       endReading();

@@ -133,7 +133,7 @@ export class ExportProgressTable implements ExportProgress {
       // the row of the fence is locked to the end of the claim: a cancellation waits for it, and then finds the run
       text: `WITH fence AS (
           INSERT INTO export_fences AS f (export_uid) SELECT $3 WHERE $3::text IS NOT NULL
-          ON CONFLICT (export_uid) DO UPDATE SET is_cancelled = false WHERE NOT f.is_cancelled RETURNING 1)
+          ON CONFLICT (export_uid) DO UPDATE SET updated_at = now() WHERE NOT f.is_cancelled RETURNING 1)
         INSERT INTO export_progress AS p (run_uid, attempt, state, read_from, read_in, export_uid)
         SELECT $1, $2, 'running', pg_current_snapshot(), ${CLUSTER}, $3
         WHERE $3::text IS NULL OR EXISTS (SELECT FROM fence)
@@ -257,7 +257,7 @@ export class ExportProgressTable implements ExportProgress {
   async cancelExport(exportUid: string): Promise<void> {
     await this.#pool.query(
       `INSERT INTO export_fences (export_uid, is_cancelled) VALUES ($1, true)
-      ON CONFLICT (export_uid) DO UPDATE SET is_cancelled = true`,
+      ON CONFLICT (export_uid) DO UPDATE SET is_cancelled = true, updated_at = now()`,
       [exportUid],
     );
     // a statement of its own, so that it sees the claims that the one before waited for

@@ -342,6 +342,35 @@ describe('the export side of a trace store', () => {
     expect(await progress.finishUnlessLast(run, 1, exportUid, 2)).toBe(true);
   });
 
+  it('removes fences a week after their last use, except those of exports with runs that have not ended', async () => {
+    const { exportProgress: progress } = store;
+    const [cancelled, completed, atWork, recent] = Array.from({ length: 4 }, () => randomUUID());
+    await progress.cancelExport(cancelled ?? '');
+    const run = randomUUID();
+    await progress.claim(run, 1, completed);
+    await progress.finish(run, 1);
+    await progress.claim(randomUUID(), 1, atWork);
+    await progress.cancelExport(recent ?? '');
+    const client = new pg.Client({ connectionString: uri });
+    await client.connect();
+    const left = async () => {
+      const text = 'SELECT export_uid FROM export_fences WHERE export_uid = ANY($1)';
+      const { rows } = await client.query<{ export_uid: string }>(text, [
+        [cancelled, completed, atWork, recent],
+      ]);
+      return rows.map((row) => row.export_uid).sort();
+    };
+    await store.tidy();
+    expect(await left()).toHaveLength(4);
+    await client.query(
+      `UPDATE export_fences SET updated_at = now() - interval '8 days' WHERE export_uid <> $1`,
+      [recent],
+    );
+    await store.tidy();
+    expect(await left()).toEqual([atWork, recent].sort());
+    await client.end();
+  });
+
   it('lets no claim pass that meets the cancel of its export', async () => {
     const { exportProgress: progress } = store;
     for (let round = 0; round < 20; round++) {

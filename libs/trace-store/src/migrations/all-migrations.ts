@@ -1,3 +1,4 @@
+import { agedFences } from './aged-fences.js';
 import type { Migration } from '#lib/postgres';
 import type { ControlTables } from '../control/control-tables.js';
 import { attachmentTables } from './attachment-tables.js';
@@ -92,5 +93,6 @@ export function allMigrations(control: Pick<ControlTables, 'migrate'>): readonly
     traceTotalsFilling,
     traceTops,
     exportsByProgress,
+    agedFences,
   ];
 }
