@@ -1,8 +1,9 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { globSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseAllDocuments } from 'yaml';
 import { buildApiBindings, buildListenerObjects } from '#lib/manifests';
-import type { Listener, PolicyRule } from '#lib/resources';
+import * as words from '#lib/resources';
+import { type Listener, type PolicyRule, type ResourceRef, RESOURCES } from '#lib/resources';
 
 /** A role of ours, wherever it is written down. */
 interface OurRole {
@@ -49,7 +50,73 @@ function grants(rules: readonly PolicyRule[]): readonly string[] {
   );
 }
 
+/** Calls that take the constant of a kind, and the verbs that they need. An applied object may be a new one. */
+const VERBS: Readonly<Record<string, readonly string[]>> = {
+  ...{ get: ['get'], find: ['get'], list: ['list'], pages: ['list'], of: ['list', 'watch'] },
+  ...{ create: ['create'], replace: ['update'], delete: ['delete'] },
+  ...{ merge: ['patch'], mergeMetadata: ['patch'], apply: ['create', 'patch'] },
+  // helpers that take the kind and call the client with it
+  ...{
+    ref: ['get', 'create', 'patch'],
+    addFinalizer: ['patch'],
+    removeFinalizer: ['patch'],
+    ensureId: ['patch'],
+  },
+};
+/** A status is applied to a subresource; `ref` beside `reference` names an owner. */
+const CALL =
+  /(\w*[sS]tatus\.)?\b(\w+)(?:<[^>(]*>)?(?:\((?:\s*[\w.#]+,)?|:)\s*(?:RESOURCES\.(\w+)|([A-Z][A-Z_]+))\b/g;
+/** Refs that a loop hands on to `delete`. */
+const LOOP = /\bref of \[([^\]]*)\]/g;
+
+/** `group/resource verb`, of what sources ask the API server for. */
+function asked(...folders: readonly string[]): ReadonlySet<string> {
+  const constants = words as unknown as Readonly<Record<string, ResourceRef | undefined>>;
+  const files = folders.flatMap((folder) =>
+    globSync(`${folder}/**/*.ts`).filter((file) => !/testdata|\.(spec|long)\.ts$/.test(file)),
+  );
+  const texts = files.map((file) =>
+    readFileSync(file, 'utf8').replaceAll(/kind: 'reference', ref: [\w.]+/g, ''),
+  );
+  const loops = texts.flatMap((text) => [...text.matchAll(LOOP)].map(([, refs = '']) => refs));
+  const deletes = loops.join().replaceAll(/\b[A-Z_]+\b/g, 'delete($&)');
+  const calls = [...texts, deletes].flatMap((text) => [...text.matchAll(CALL)]);
+  return new Set(
+    calls.flatMap(([, status, method = '', ours, name = '']) => {
+      if (status !== undefined) return [];
+      const kind = ours === undefined ? constants[name] : RESOURCES[ours as keyof typeof RESOURCES];
+      const verbs = Object.hasOwn(VERBS, method) ? (VERBS[method] ?? []) : [];
+      return kind?.plural === undefined ? [] : verbs.map((verb) => `${kind.group}/${kind.plural} ${verb}`);
+    }),
+  );
+}
+
 describe('rights of the platform’s programs', () => {
+  it('allows replacing objects where a program does so, and patches elsewhere', () => {
+    const replaced = asked('apps', 'libs');
+    // the api replaces what users send, whatever its kind (ResourceHome)
+    const programs = roles.filter(({ name }) => !/-(api|view|edit|admin)$/.test(name));
+    const updates = programs
+      .flatMap(({ rules }) => grants(rules))
+      .filter((grant) => grant.endsWith(' update'));
+    // a reference to an owner whose deletion it blocks needs this where that admission is on
+    expect(updates.filter((grant) => !grant.includes('/finalizers ') && !replaced.has(grant))).toEqual([]);
+  });
+
+  it('gives the controller what its sources ask for, and what it hands to listeners and to the api', () => {
+    const used = asked('apps/controller/src', 'libs/kube/src', 'libs/reconcile/src');
+    const given = roles.filter(({ name }) => /listener-NAME|agentplane-api-/.test(name));
+    const handed = new Set(given.flatMap(({ rules }) => grants(rules)));
+    const controller = roles.find(({ name }) => name === 'ClusterRole agentplane-controller');
+    const unused = grants(controller?.rules ?? []).filter(
+      // who lists a kind sees every object of it
+      (grant) =>
+        !/\/(finalizers|status) /.test(grant) &&
+        ![grant, grant.replace(/ get$/, ' list')].some((one) => used.has(one) || handed.has(one)),
+    );
+    expect(unused).toEqual([]);
+  });
+
   it('finds the rights of every program', () => {
     expect(roles.map(({ name }) => name)).toEqual([
       'ClusterRole agentplane-api',

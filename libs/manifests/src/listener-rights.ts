@@ -2,7 +2,7 @@ import { type AgentRevision, type PolicyRule, RESOURCES, listenerLeaseName } fro
 
 const GROUP = RESOURCES.AgentRevision.group;
 const READ = ['get', 'list', 'watch'] as const;
-const WRITE = ['create', 'patch', 'update', 'delete'] as const;
+const WRITE = ['create', 'patch', 'delete'] as const;
 
 /** What a listener does in the cluster where revisions run, Secrets left out. */
 const WORKLOAD_RULES: readonly PolicyRule[] = [
@@ -23,7 +23,7 @@ const WORKLOAD_RULES: readonly PolicyRule[] = [
 const EVENT_RULE: PolicyRule = {
   apiGroups: [''],
   resources: ['events'],
-  verbs: ['create', 'patch', 'update'],
+  verbs: ['create', 'patch'],
 };
 
 /** What a listener may do where the resources are its own cluster's, and nothing that would show it a Secret. */
@@ -32,7 +32,7 @@ export const LOCAL_RULES: readonly PolicyRule[] = [
   {
     apiGroups: [GROUP],
     resources: ['agentrevisions/status', 'listeners/status'],
-    verbs: ['get', 'patch', 'update'],
+    verbs: ['get', 'patch'],
   },
   // an owner reference that blocks its owner's deletion needs this right where that admission is on
   {
@@ -73,12 +73,12 @@ export function hubRules(
     revisions.flatMap(({ spec }) => [spec.envSecretName, spec.databaseSecretName, spec.platformSecretName]),
   );
   const ofRevisions: readonly PolicyRule[] = [
-    { apiGroups: [GROUP], resources: ['agentrevisions'], resourceNames: names, verbs: ['patch', 'update'] },
+    { apiGroups: [GROUP], resources: ['agentrevisions'], resourceNames: names, verbs: ['patch'] },
     {
       apiGroups: [GROUP],
       resources: ['agentrevisions/status'],
       resourceNames: names,
-      verbs: ['get', 'patch', 'update'],
+      verbs: ['get', 'patch'],
     },
     { apiGroups: [GROUP], resources: ['agentrevisions/finalizers'], resourceNames: names, verbs: ['update'] },
     { apiGroups: [''], resources: ['secrets'], resourceNames: secrets, verbs: ['get'] },
@@ -97,7 +97,7 @@ export function hubRules(
       apiGroups: [GROUP],
       resources: ['listeners/status'],
       resourceNames: [listener],
-      verbs: ['get', 'patch', 'update'],
+      verbs: ['get', 'patch'],
     },
     // a rule with an empty list of names would be one for all names
     ...(names.length === 0 ? [] : ofRevisions),
