@@ -40,6 +40,34 @@ const MEMORY = Object.freeze([
   Object.freeze({ name: 'MALLOC_TRIM_THRESHOLD_', value: '131072' }),
 ]);
 
+const PLAIN = {
+  container: {
+    resources: { requests: { cpu: '50m', memory: '128Mi' } },
+    securityContext: CONTAINER_SECURITY,
+  },
+  mounts: [],
+  volumes: [],
+};
+
+/** A listener on a cluster: one that hangs is started again, and a quota on limits admits it. */
+const HARDENED = {
+  container: {
+    resources: {
+      requests: { cpu: '50m', memory: '128Mi', 'ephemeral-storage': '64Mi' },
+      limits: { memory: '512Mi', 'ephemeral-storage': '512Mi' },
+    },
+    securityContext: { ...CONTAINER_SECURITY, readOnlyRootFilesystem: true },
+    readinessProbe: { tcpSocket: { port: 'metrics' }, periodSeconds: 5, timeoutSeconds: 5 },
+    livenessProbe: {
+      httpGet: { path: '/healthz', port: 'metrics' },
+      ...{ initialDelaySeconds: 30, periodSeconds: 20, timeoutSeconds: 5, failureThreshold: 6 },
+    },
+    terminationMessagePolicy: 'FallbackToLogsOnError',
+  },
+  mounts: [{ name: 'tmp', mountPath: '/tmp' }],
+  volumes: [{ name: 'tmp', emptyDir: {} }],
+} as const;
+
 /** The Deployment of a listener's program. */
 export function buildListenerDeployment(listener: Listener, pod: ListenerPod): Deployment {
   const { metadata, settings, annotations } = pod;
@@ -69,23 +97,30 @@ export function buildListenerDeployment(listener: Listener, pod: ListenerPod): D
 
 function podOf(listener: Listener, pod: ListenerPod): PodSpec {
   const { metadata, settings, image, hub } = pod;
-  const mounts = hub ? [{ name: 'hub', mountPath: hub.folder, readOnly: true }] : [];
+  const hardened = settings.addresses === 'cluster-dns' ? HARDENED : PLAIN;
+  const mounts = [
+    ...hardened.mounts,
+    ...(hub ? [{ name: 'hub', mountPath: hub.folder, readOnly: true }] : []),
+  ];
+  const volumes = [
+    ...hardened.volumes,
+    ...(hub ? [{ name: 'hub', secret: { secretName: hub.secret } }] : []),
+  ];
   return {
     serviceAccountName: metadata.name,
     automountServiceAccountToken: true,
     enableServiceLinks: false,
     securityContext: platformPodSecurity(settings),
     ...placementOf(settings),
-    ...(hub ? { volumes: [{ name: 'hub', secret: { secretName: hub.secret } }] } : {}),
+    ...(volumes.length > 0 ? { volumes } : {}),
     containers: [
       {
         name: 'listener',
         image,
         env: environmentOf(listener, pod),
         ports: [METRICS_CONTAINER_PORT],
-        resources: { requests: { cpu: '50m', memory: '128Mi' } },
+        ...hardened.container,
         ...(mounts.length > 0 ? { volumeMounts: mounts } : {}),
-        securityContext: CONTAINER_SECURITY,
       },
     ],
   };

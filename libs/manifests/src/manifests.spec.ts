@@ -396,6 +396,22 @@ describe('objects of a listener', () => {
       value: 'true',
     });
   });
+  it('has probes, limits and a read-only root on a cluster, and none of them on one machine', () => {
+    const specOf = (settings: typeof SETTINGS) =>
+      buildListenerObjects(listener, settings).deployment.spec.template.spec;
+    const { containers, volumes } = specOf(SETTINGS);
+    expect(containers[0]).toMatchObject({
+      livenessProbe: { httpGet: { path: '/healthz', port: 'metrics' } },
+      readinessProbe: { tcpSocket: { port: 'metrics' } },
+      resources: { limits: { memory: '512Mi' } },
+      securityContext: { readOnlyRootFilesystem: true },
+      volumeMounts: [{ name: 'tmp', mountPath: '/tmp' }],
+    });
+    expect(volumes).toEqual([{ name: 'tmp', emptyDir: {} }]);
+    const local = specOf({ ...SETTINGS, addresses: 'loopback' } as never);
+    expect(local.containers[0]).not.toHaveProperty('livenessProbe');
+    expect(local).not.toHaveProperty('volumes');
+  });
   it('shares one name in the listener’s namespace', () => {
     const metas = [objects.serviceAccount, objects.role, objects.roleBinding, objects.deployment].map(
       ({ metadata }) => `${metadata.namespace}/${metadata.name}`,
