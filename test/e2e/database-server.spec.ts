@@ -109,7 +109,7 @@ const SIZE = { dbCpu: 0.5, dbMemoryMb: 512, dbStorageGi: 5, dbMaxConnections: 90
       archiver: { store: async () => undefined, forget: async () => undefined },
       registrySecrets: [],
       agentVolumes: [],
-      agentPlacement: {},
+      agentDefaults: {},
     });
     informers.start();
     await informers.synced();

@@ -173,6 +173,11 @@ export const CONFIG = {
     'JSON, where pods of agents run on this cluster unless their Workspace or resource spec says it: nodeSelector, tolerations, affinity, topologySpreadConstraints, priorityClassName, runtimeClassName',
     parseAgentPlacement,
   ),
+  agentMemoryLimitMb: integer(
+    'AGENTPLANE_AGENT_MEMORY_LIMIT_MB',
+    'most memory of agents on this cluster whose resource spec names none; no limit when 0',
+    { fallback: 0, max: 1_048_576 },
+  ),
   agentEgress: optionalParsed(
     'AGENTPLANE_AGENT_EGRESS',
     'JSON, egress rules of the NetworkPolicy for agents in each namespace of a workspace, which admits pods of the namespace and the port of the database besides; no such policy when missing',

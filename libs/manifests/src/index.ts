@@ -73,7 +73,7 @@ export {
   type WorkloadReplicas,
 } from './revision-workload.js';
 export { buildApiBindings } from './api-bindings.js';
-export { parseAgentPlacement, parsePodPlacement } from './pod-placement.js';
+export { type AgentDefaults, parseAgentPlacement, parsePodPlacement } from './pod-placement.js';
 export { buildRevisionOutput, type ContainerOutput } from './revision-output.js';
 export { gitBuildPlace, type ImageRegistry, imageRepository, revisionOfBuild } from './git-build-place.js';
 export { buildGitJob, buildGitOutput, buildGitSecret, type GitBuild, type GitLogin } from './git-build.js';

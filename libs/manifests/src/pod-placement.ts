@@ -1,4 +1,4 @@
-import type { AgentPlacement, PodSpec, Toleration } from '#lib/resources';
+import type { AgentPlacement, PodSpec, ResourceSpec, Toleration } from '#lib/resources';
 import type { AddressMode } from './address-mode.js';
 import { runtimePlacement } from './runtime-placement.js';
 
@@ -11,6 +11,9 @@ export interface PodPlacement {
   readonly affinity?: object;
   readonly priorityClassName?: string;
 }
+
+/** What a cluster gives agents where nobody says it. */
+export type AgentDefaults = AgentPlacement & Pick<ResourceSpec, 'memoryLimitMb'>;
 
 type Kinds = Readonly<Record<string, (value: unknown) => boolean>>;
 

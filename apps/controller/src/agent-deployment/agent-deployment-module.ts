@@ -100,7 +100,10 @@ function registrySecretsOf({
         archiver: new RevisionArchiver(client, store.revisionArchive),
         registrySecrets: registrySecretsOf(platformSettings(config)),
         agentVolumes: config.agentVolumes ?? AGENT_VOLUMES,
-        agentPlacement: config.agentPlacement ?? {},
+        agentDefaults: {
+          ...config.agentPlacement,
+          ...(config.agentMemoryLimitMb > 0 ? { memoryLimitMb: config.agentMemoryLimitMb } : {}),
+        },
       }),
     },
     {

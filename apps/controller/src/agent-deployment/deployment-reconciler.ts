@@ -95,7 +95,7 @@ export class DeploymentReconciler {
       : after(retryMs);
   }
 
-  async #act({ deployment, placement }: DeploymentWorld, decision: DeploymentDecision): Promise<Outcome> {
+  async #act({ deployment, defaults }: DeploymentWorld, decision: DeploymentDecision): Promise<Outcome> {
     const { client, provisioning, events, clock } = this.#tools;
     switch (decision.kind) {
       case 'ensure-project':
@@ -113,7 +113,7 @@ export class DeploymentReconciler {
         });
         break;
       case 'make-revision': {
-        const made = await makeRevision(client, deployment, decision, placement);
+        const made = await makeRevision(client, deployment, decision, defaults);
         await this.#caches.revisions.seen(made);
         const message = `created revision ${made.metadata.name}`;
         events.record(RESOURCES.AgentDeployment, deployment, {

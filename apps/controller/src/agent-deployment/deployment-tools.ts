@@ -1,6 +1,5 @@
 import type { EventRecorder, KubeClient } from '#lib/kube';
-import type { AgentVolume } from '#lib/manifests';
-import type { AgentPlacement } from '#lib/resources';
+import type { AgentDefaults, AgentVolume } from '#lib/manifests';
 import type { Clock } from '#lib/time';
 import type { DeploymentProvisioning } from './provision.js';
 import type { RevisionArchiver } from './revision-archiver.js';
@@ -16,6 +15,6 @@ export interface DeploymentTools {
   readonly registrySecrets: readonly string[];
   /** Kinds of volumes that agents may have beside those that need no storage. */
   readonly agentVolumes: readonly AgentVolume[];
-  /** Where pods of agents run on this cluster unless somebody says it. */
-  readonly agentPlacement: AgentPlacement;
+  /** Where pods of agents run on this cluster, and how much memory they may have, unless somebody says it. */
+  readonly agentDefaults: AgentDefaults;
 }

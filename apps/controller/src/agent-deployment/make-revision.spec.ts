@@ -25,6 +25,16 @@ describe('buildRevision', () => {
     expect(buildRevision(deployment(), DECISION, {}).spec).not.toHaveProperty('resourceSpec');
   });
 
+  it.each([
+    ['has the limit of the cluster without one', {}, { memoryLimitMb: 2048 }],
+    ['keeps its own limit', { memoryLimitMb: 4096 }, { memoryLimitMb: 4096 }],
+    ['keeps twice its request', { memoryMb: 3000 }, { memoryMb: 3000 }],
+  ])('%s of memory', (_, resourceSpec, expected) => {
+    const asked = deployment({ sourceConfig: { resourceSpec } });
+    const { spec } = buildRevision(asked, DECISION, { memoryLimitMb: 2048 });
+    expect(spec.resourceSpec).toEqual(expected);
+  });
+
   it('keeps the place of the revision that it repeats', () => {
     const repeats = buildRevision(deployment(), DECISION, { runtimeClassName: 'gvisor' });
     const again = { ...DECISION, revision: { ...DECISION.revision, number: 2, repeats } };

@@ -1,10 +1,9 @@
 import { TerminalError } from '#lib/errors';
 import { isAlreadyExists, type KubeClient } from '#lib/kube';
-import { revisionLabels, wantedResourceSpec } from '#lib/manifests';
+import { type AgentDefaults, revisionLabels, wantedResourceSpec } from '#lib/manifests';
 import { controllerReference, isOwnedBy } from '#lib/reconcile';
 import {
   type AgentDeployment,
-  type AgentPlacement,
   type AgentRevision,
   type AgentRevisionSpec,
   ANNOTATION,
@@ -14,6 +13,7 @@ import {
   keyOf,
   platformSecretName,
   REASON,
+  type ResourceSpec,
   RESOURCES,
   revisionEnvSecretName,
   revisionName,
@@ -26,7 +26,7 @@ export type MakeRevision = Extract<DeploymentDecision, { readonly kind: 'make-re
 
 /**
  * Creates the revision.
- * @param placement where its pods run unless the resource spec says it AlreadyExists when a lagging cache hid it: the next pass sees it.
+ * @param defaults what its pods get unless the resource spec says it AlreadyExists when a lagging cache hid it: the next pass sees it.
  * @throws TerminalError `NotOurs` when another owner's revision has its name: an orphan of a former deployment of the
  * name would be in the way until a person deletes it, while one that is being deleted only takes a moment
  */
@@ -34,9 +34,9 @@ export async function makeRevision(
   client: KubeClient,
   deployment: AgentDeployment,
   decision: MakeRevision,
-  placement: AgentPlacement,
+  defaults: AgentDefaults,
 ): Promise<AgentRevision> {
-  const revision = buildRevision(deployment, decision, placement);
+  const revision = buildRevision(deployment, decision, defaults);
   try {
     return await client.create(RESOURCES.AgentRevision, revision);
   } catch (error) {
@@ -53,13 +53,13 @@ export async function makeRevision(
 export function buildRevision(
   deployment: AgentDeployment,
   decision: MakeRevision,
-  placement: AgentPlacement,
+  defaults: AgentDefaults,
 ): AgentRevision {
   const { metadata } = deployment;
   const { number, id } = decision.revision;
   const name = revisionName(metadata.name, number);
   const spec: AgentRevisionSpec = {
-    ...snapshot(deployment, decision.revision, placement),
+    ...snapshot(deployment, decision.revision, defaults),
     deploymentName: metadata.name,
     deploymentWireName: wireName(deployment),
     tenantId: decision.tenantId,
@@ -86,7 +86,7 @@ export function buildRevision(
 
 type Snapshot = Pick<AgentRevisionSpec, 'source' | 'imageUri' | 'git' | 'resourceSpec' | 'redeployOf'>;
 
-function snapshot({ spec }: AgentDeployment, { repeats }: NewRevision, placement: AgentPlacement): Snapshot {
+function snapshot({ spec }: AgentDeployment, { repeats }: NewRevision, defaults: AgentDefaults): Snapshot {
   if (repeats) {
     const { source, imageUri, git, resourceSpec } = repeats.spec;
     return {
@@ -99,13 +99,22 @@ function snapshot({ spec }: AgentDeployment, { repeats }: NewRevision, placement
   }
   const { imageUri } = spec.sourceRevisionConfig;
   const git = gitSource(spec);
-  const resourceSpec = { ...placement, ...wantedResourceSpec(spec) };
+  const resourceSpec = withDefaults(wantedResourceSpec(spec), defaults);
   return {
     source: spec.source,
     ...(imageUri === undefined ? {} : { imageUri }),
     ...(git ? { git } : {}),
     ...(Object.keys(resourceSpec).length > 0 ? { resourceSpec } : {}),
   };
+}
+
+/** A limit of memory that is wanted, or follows from the request that is, comes before the default. */
+function withDefaults(
+  wanted: ResourceSpec = {},
+  { memoryLimitMb, ...placement }: AgentDefaults,
+): ResourceSpec {
+  const hasLimit = memoryLimitMb === undefined || wanted.memoryMb !== undefined;
+  return { ...placement, ...(hasLimit ? {} : { memoryLimitMb }), ...wanted };
 }
 
 /** What a revision is built from; undefined for images. */

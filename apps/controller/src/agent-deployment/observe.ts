@@ -1,5 +1,6 @@
 import type { KubeClient } from '#lib/kube';
 import {
+  type AgentDefaults,
   type AgentVolume,
   PLATFORM_KEY,
   type PodSecurityLevel,
@@ -10,7 +11,6 @@ import { postgresTrouble } from '#lib/postgres';
 import { isOwnedBy } from '#lib/reconcile';
 import {
   type AgentDeployment,
-  type AgentPlacement,
   type AgentRevision,
   CONDITION,
   DEFAULT_LISTENER,
@@ -72,8 +72,8 @@ export interface DeploymentWorld {
   readonly refusedObject: RefusedObject | undefined;
   /** Kinds of volumes that agents may have beside those that need no storage. */
   readonly agentVolumes: readonly AgentVolume[];
-  /** Where its pods run unless its resource spec says it: the Workspace's fields, else those of this cluster. */
-  readonly placement: AgentPlacement;
+  /** What its pods get unless its resource spec says it: the Workspace's fields, else those of this cluster. */
+  readonly defaults: AgentDefaults;
   /** What its namespace enforces; undefined when that is not known. */
   readonly podSecurity: PodSecurityLevel | undefined;
   /** The variables that the newest revision repeats, while it has none of its own. */
@@ -107,12 +107,12 @@ export interface DeploymentSources {
   /** Names of Secrets with logins of registries, by which nodes pull images. */
   readonly registrySecrets: readonly string[];
   readonly agentVolumes: readonly AgentVolume[];
-  readonly agentPlacement: AgentPlacement;
+  readonly agentDefaults: AgentDefaults;
 }
 
 /** Reads only: caches, the tracing project, and by name the Secrets that no cache may hold. */
 export async function observeDeployment(
-  { client, provisioning, registrySecrets, agentVolumes, agentPlacement }: DeploymentSources,
+  { client, provisioning, registrySecrets, agentVolumes, agentDefaults }: DeploymentSources,
   caches: DeploymentCaches,
   deployment: AgentDeployment,
 ): Promise<DeploymentWorld> {
@@ -148,7 +148,7 @@ export async function observeDeployment(
     }),
     agentVolumes,
     // the nodes of another cluster are not those of this one
-    placement: listener?.spec.remote ? {} : { ...agentPlacement, ...workspace?.spec.agentPlacement },
+    defaults: listener?.spec.remote ? {} : { ...agentDefaults, ...workspace?.spec.agentPlacement },
     podSecurity: podSecurityOf(caches.namespaces.find({ name: namespace }) ?? { metadata: {} }),
     repeated: await repeatedVariables(findSecret, revisions),
   };

@@ -100,7 +100,7 @@ export function world(more: Partial<DeploymentWorld> = {}): DeploymentWorld {
     environment: {},
     refusedObject: undefined,
     agentVolumes: AGENT_VOLUMES,
-    placement: {},
+    defaults: {},
     podSecurity: undefined,
     repeated: undefined,
     ...more,
