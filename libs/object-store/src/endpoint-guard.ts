@@ -4,7 +4,7 @@ import { EndpointRefusedError, ObjectStoreError } from './object-store-error.js'
 const NEVER = 'no object store can have this address';
 const PRIVATE =
   'it is a private or loopback address; the operator of the platform can allow these for all destinations by setting ' +
-  'AGENTPLANE_ALLOW_PRIVATE_ENDPOINTS=true';
+  'AGENTPLANE_ALLOW_PRIVATE_ENDPOINTS=true, allowPrivateEndpoints of the chart';
 
 /** Decides which endpoints of destinations may be dialled: tenants write them. */
 export class EndpointGuard extends AddressGuard {

@@ -12,7 +12,7 @@ export function repositoryGuard({
     refuse: (why) =>
       new TerminalError(
         REASON.repositoryRefused,
-        `the host of the repository may not be dialled (${why}); use a public address, or set AGENTPLANE_ALLOW_PRIVATE_ENDPOINTS`,
+        `the host of the repository may not be dialled (${why}); use a public address, or set AGENTPLANE_ALLOW_PRIVATE_ENDPOINTS, allowPrivateEndpoints of the chart`,
       ),
   });
 }
