@@ -81,6 +81,16 @@ describe('what is not built yet', () => {
     ['POST', '/api/v1/annotation-queues', 'annotation queues are'],
     ['PUT', `/datasets/${randomUUID()}/share`, 'shared datasets are'],
     ['POST', '/datasets/comparative', 'comparisons of experiments are'],
+    ['POST', '/api/v1/prompt-webhooks/test', 'webhooks of prompts are'],
+    ['GET', '/api/v1/runs/rules', 'rules of projects are'],
+    ['GET', '/api/v1/runs/rules/decision-models', 'rules of projects are'],
+    ['GET', '/api/v2/runs/rules', 'rules of projects are'],
+    ['PATCH', `/api/v1/workspaces/current/tag-keys/${randomUUID()}`, 'tags of resources are'],
+    ['GET', '/workspaces/current/tags', 'tags of resources are'],
+    ['POST', '/api/v1/platform/product-feedbacks', 'feedback about the product are'],
+    ['POST', '/api/v2/ai-search/parse', 'searches in words are'],
+    ['POST', '/v2/sql/query', 'queries in SQL are'],
+    ['POST', `/v1/fleet/threads/${randomUUID()}/sandbox-activation`, 'agents of a fleet are'],
   ])('answers %s %s with 501 and a sentence', async (method, path, sentence) => {
     const answer = await call(method, path, { 'content-type': 'text/csv' });
     expect([answer.status, await answer.json()]).toEqual([

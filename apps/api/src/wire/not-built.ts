@@ -28,6 +28,10 @@ const FEATURES: Readonly<Record<string, string>> = {
   'sessions/:session_id/dashboard': 'dashboards',
   'sessions/resolutions': 'addresses of agents',
   'workspaces/current/secrets': 'secrets of workspaces',
+  'workspaces/current/tag-keys': 'tags of resources',
+  'workspaces/current/tags': 'tags of resources',
+  'prompt-webhooks': 'webhooks of prompts',
+  'runs/rules': 'rules of projects',
 };
 
 /** Of the platform's own paths, which the clients reach by two prefixes. */
@@ -36,6 +40,7 @@ const PLATFORM_FEATURES: Readonly<Record<string, string>> = {
   evaluators: 'evaluators on the server',
   'hub/repos': 'agents and skills of a hub',
   issues: 'issues of projects',
+  'product-feedbacks': 'feedback about the product',
   'examples/multipart': 'uploads of examples that name no dataset',
   'datasets/:dataset_id/examples/:example_id': 'deletions of an example by its dataset',
 };
@@ -52,6 +57,9 @@ const SELECTED_FEATURES: Readonly<Record<string, string>> = {
   datasets: 'datasets of the second wire',
   'threads/:thread_id/share': 'shared threads',
   'threads/stats': 'totals over threads',
+  'runs/rules': 'rules of projects',
+  'ai-search': 'searches in words',
+  sql: 'queries in SQL',
 };
 
 /** Behind the token of a link; no key is asked for. */
@@ -79,6 +87,8 @@ export function answerNotBuilt(server: FastifyInstance): void {
   answerAll(server, platform, PLATFORM_FEATURES);
   answerAll(server, platform, NEWER_FEATURES, { status: 405 });
   answerAll(server, ['/api/v2'], SELECTED_FEATURES);
+  answerAll(server, ['', '/api'], { 'v1/fleet': 'agents of a fleet' });
+  answerAll(server, [''], { 'v2/sql': 'queries in SQL' });
   answerAll(
     server,
     both.map((prefix) => `${prefix}/public/:share_token`),
