@@ -51,6 +51,9 @@ export class CreateDatasetRequest {
 
   @FreeObjectList({ maxSize: 0, about: 'Not supported: null or empty' })
   transformations?: readonly object[] | null;
+
+  @Time({ about: 'Ignored: clients before 0.3 send when they asked' })
+  created_at?: string | null;
 }
 
 /** Body of `PATCH /datasets/{id}`. What is null or absent stays as it is. */

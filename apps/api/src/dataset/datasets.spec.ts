@@ -57,6 +57,18 @@ describe('datasets by the client', () => {
     expect(await client.createDataset('other')).toMatchObject({ name: 'other' });
   });
 
+  it('takes a dataset as clients before 0.3 send it', async () => {
+    const sent = {
+      name: 'early',
+      data_type: 'kv',
+      created_at: '2024-11-04T10:00:00.5',
+      extra: { metadata: {} },
+    };
+    const { status, json } = await tenant.call('POST', '/datasets', sent);
+    expect([status, json.name]).toEqual([200, 'early']);
+    expect(json.created_at).not.toContain('2024');
+  });
+
   it('lists all examples in the order in which they were sent, over pages', async () => {
     const { id } = await client.createDataset('many');
     const sent = Array.from({ length: EXAMPLES }, (_, n) => ({
