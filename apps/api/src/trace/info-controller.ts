@@ -7,7 +7,7 @@ import { Operation } from '../wire/operation.js';
 import { InfoAnswer, OkAnswer } from './info-answer.js';
 
 /** The version of the wire that is spoken; clients compare it to know what they may use. */
-const WIRE_VERSION = '0.16.36';
+const WIRE_VERSION = '0.18.0';
 
 const INFO: InfoAnswer = {
   version: WIRE_VERSION,
