@@ -63,7 +63,8 @@ export const FIELDS = Object.freeze({
   },
   status: {
     type: 'word',
-    about: 'How it ended.',
+    about:
+      'How it ended. Answers show runs without an end as interrupted after a time; filters read what is stored.',
     words: ['pending', 'success', 'error', 'interrupted'],
   },
   is_root: { type: 'boolean', about: 'Whether it is the root of its trace.' },

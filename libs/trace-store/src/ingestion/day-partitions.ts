@@ -1,6 +1,6 @@
 import { type Connection, inTransaction, type Pool } from '#lib/postgres';
 import { dayOf, formatInstant, type Instant, MICROS_PER_DAY } from '#lib/time';
-import { databaseNow } from './database-now.js';
+import { databaseNow } from '../database-now.js';
 import {
   type DayRange,
   isRecent,

@@ -1,7 +1,7 @@
 import { copyIn, inTransaction, postgresTrouble, sqlState, type Connection, type Pool } from '#lib/postgres';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
-import { databaseNow } from './database-now.js';
+import { databaseNow } from '../database-now.js';
 import { lookUpArriving } from './arriving-runs.js';
 import type { DayPartitions } from './day-partitions.js';
 import { Family, parentKey } from './family.js';

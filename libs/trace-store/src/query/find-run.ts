@@ -5,6 +5,7 @@ import type { PayloadStore } from '../run/payload-store.js';
 import { findPlaces, findRoots } from '../run/run-keys.js';
 import { selectRuns } from '../run/run-table.js';
 import { withChildren } from './with-children.js';
+import { withInterrupted } from './with-interrupted.js';
 import { withTotals } from './with-totals.js';
 import type { StoredRun } from '../run/stored-run.js';
 import type { RunOptions } from '../trace-store.js';
@@ -39,9 +40,10 @@ export async function readRun(
 ): Promise<StoredRun | undefined> {
   const found = await findRun(pool, payloads, options);
   if (!found) return undefined;
+  const ended = await withInterrupted(pool, options.tenantId, [found.row]);
   const [row = found.row] = options.totals
-    ? await inTransaction(pool, (db) => withTotals(db, options.tenantId, [found.row]), ['BEGIN READ ONLY'])
-    : [];
+    ? await inTransaction(pool, (db) => withTotals(db, options.tenantId, ended), ['BEGIN READ ONLY'])
+    : ended;
   const run = { ...found, row };
   return options.children ? (await withChildren(pool, options.tenantId, [run], options.hold))[0] : run;
 }

@@ -9,6 +9,7 @@ import { limitedRead, type ReadLimit } from '../limited-read.js';
 import { type KeyTimes, timesOfNamed, within } from './key-times.js';
 import { keyConditions, Parameters, runConditions, timeConditions } from './run-conditions.js';
 import { withChildren } from './with-children.js';
+import { withInterrupted } from './with-interrupted.js';
 import { withTotals } from './with-totals.js';
 import { deletedProjects } from '../project/project-deletions.js';
 import { findRoots } from '../run/run-keys.js';
@@ -65,8 +66,9 @@ async function readPage(
   const own = rows.slice(0, count);
   const left = own.filter((_row, at) => !seen[at]?.payloads);
   const read = new Map((await payloads.getSome(db, left, page.fields)).map((one, at) => [left[at], one]));
+  const ended = await withInterrupted(db, tenantId, own);
   // last, since the transaction is aborted where this exceeds its time limit
-  const summed = page.totals ? await withTotals(db, tenantId, own, search.ids ? undefined : times) : own;
+  const summed = page.totals ? await withTotals(db, tenantId, ended, search.ids ? undefined : times) : ended;
   const runs = own.map((row, at) => ({
     ...{ row: summed[at] ?? row, payloads: seen[at]?.payloads ?? read.get(row) ?? {} },
     feedbackStats: stats.get(at) ?? undefined,

@@ -1,7 +1,7 @@
 import { type Connection, inTransaction, type Pool, sqlState } from '#lib/postgres';
 import type { Logger } from '#lib/telemetry';
 import { dayOf, formatInstant } from '#lib/time';
-import { databaseNow } from '../ingestion/database-now.js';
+import { databaseNow } from '../database-now.js';
 import { DAY_TABLES, PARTITIONS_LOCK } from '../ingestion/day-partitions.js';
 import { type DayRange, rangeSuffix, RECENT } from '../ingestion/partition-range.js';
 import { listDays } from './list-days.js';
