@@ -786,8 +786,12 @@ describe('agentplane with a platform', () => {
       expect([code, complaint]).toEqual([1, expect.stringMatching(/ended as CANCELLED \(Cancelled\)/)]);
     });
 
-    it('makes a schedule, pauses, resumes and runs it, and cancels it', async () => {
+    it('makes a schedule, pauses, resumes, runs and moves it, and cancels it', async () => {
       const from = new Date(Date.now() - 600_000).toISOString();
+      await client.create(RESOURCES.BulkExportDestination, {
+        metadata: { name: 'elsewhere', namespace: platform.namespace },
+        spec: { type: 'object_store', config: { bucketName: 'elsewhere', includeBucketInPrefix: true } },
+      });
       await run('export', 'create', 'beat', '--project', 'sample-agent', '--every', '1d', '--from', from);
       const field = (path: string) => run('get', 'bx', 'beat', '-o', `jsonpath={${path}}`);
       expect(await field('.spec.intervalHours')).toBe('24');
@@ -799,13 +803,22 @@ describe('agentplane with a platform', () => {
         async () => (await field('.status.handledRunRequestId')) === (await field('.spec.runRequest.id')),
         { what: 'the export that was asked for' },
       );
+      expect(await run('export', 'move', 'beat', 'elsewhere')).toBe(
+        'bulkexport.agentplane.dev/beat given another destination\n',
+      );
+      expect(await field('.spec.destinationRef.name')).toBe('elsewhere');
+      const nowhere = await attempt('export', 'move', 'beat', 'nowhere');
+      expect([nowhere.code, nowhere.complaint]).toEqual([3, expect.stringMatching(/nowhere does not exist/)]);
       await run('export', 'cancel', 'beat');
       const again = await attempt('export', 'run-now', 'beat');
       expect([again.code, again.complaint]).toEqual([1, expect.stringMatching(/is CANCELLED/)]);
       const children = await run('get', 'bx', '-l', 'agentplane.dev/source-export=beat', '-o', 'name');
       expect(children.trim().split('\n')).toHaveLength(1);
-      const plain = await attempt('export', 'run-now', 'walk');
-      expect(plain.code).toBe(1);
+      for (const words of [
+        ['run-now', 'walk'],
+        ['move', 'walk', 'elsewhere'],
+      ])
+        expect((await attempt('export', ...words)).code).toBe(1);
     });
 
     it.each([

@@ -14,16 +14,17 @@ export interface ExportChangeFlags extends TargetFlags {
 }
 
 /** What may be done to an export that has not ended, and the word that says so. */
-export type ExportChange = 'pause' | 'resume' | 'run-now' | 'cancel';
+export type ExportChange = 'pause' | 'resume' | 'run-now' | 'move' | 'cancel';
 
 const DONE: Readonly<Record<ExportChange, string>> = {
   pause: 'paused',
   resume: 'resumed',
   'run-now': 'asked to run now',
+  move: 'given another destination',
   cancel: 'cancelled',
 };
 
-function changeTo(change: ExportChange): Partial<BulkExportSpec> {
+function changeTo(change: ExportChange, destination: string): Partial<BulkExportSpec> {
   switch (change) {
     case 'pause':
       return { suspend: true };
@@ -31,6 +32,8 @@ function changeTo(change: ExportChange): Partial<BulkExportSpec> {
       return { suspend: false };
     case 'run-now':
       return { runRequest: { id: randomUUID() } };
+    case 'move':
+      return { destinationRef: { name: destination } };
     case 'cancel':
       return { cancel: true };
     default:
@@ -39,13 +42,15 @@ function changeTo(change: ExportChange): Partial<BulkExportSpec> {
 }
 
 /**
- * `agentplane export pause|resume|run-now|cancel NAME`.
- * @throws CommandError `notFound`; `failed` for an export that has ended, and for run-now of one that is no schedule
+ * `agentplane export pause|resume|run-now|cancel NAME`, and `move NAME DESTINATION`.
+ * @throws CommandError `notFound`; `failed` for an export that has ended, and for run-now and move of one that is no
+ *   schedule
  */
 export async function changeExport(
   name: string,
   change: ExportChange,
   flags: ExportChangeFlags,
+  destination?: string,
 ): Promise<number> {
   return await withKube(resolveTarget(flags), async ({ client, connection }) => {
     const namespace = flags.namespace ?? connection.namespace;
@@ -56,10 +61,16 @@ export async function changeExport(
     const label = qualifiedName(RESOURCES.BulkExport, found.metadata.name);
     if (isFinishedExport(status))
       throw new CommandError('failed', `${label} is ${status}: it cannot be ${DONE[change]} any more`);
-    if (change === 'run-now' && found.spec.intervalHours === undefined)
+    if ((change === 'run-now' || change === 'move') && found.spec.intervalHours === undefined)
       throw new CommandError('failed', `${label} is no schedule: it has no intervalHours`);
+    const to =
+      destination === undefined
+        ? undefined
+        : await findObject(client, await findKind(client, 'bulkexportdestination'), destination, {
+            namespace,
+          });
     const key = { name: found.metadata.name, namespace };
-    await client.merge(RESOURCES.BulkExport, key, { spec: changeTo(change) });
+    await client.merge(RESOURCES.BulkExport, key, { spec: changeTo(change, to?.metadata.name ?? '') });
     print(`${label} ${DONE[change]}\n`);
     return EXIT.ok;
   });

@@ -50,6 +50,23 @@ const CHANGE_COMMANDS: readonly Command[] = CHANGES.map(([change, about]) =>
   ),
 );
 
+const MOVE_COMMAND = command(
+  {
+    words: 'export move',
+    about: 'have a schedule write the exports that it makes from now on to another destination',
+    arguments: [
+      { name: 'name', about: 'name or id of the schedule', completes: 'export' },
+      { name: 'destination', about: 'name or id of the BulkExportDestination', completes: 'destination' },
+    ],
+    options: { namespace: NAMESPACE_OPTION, ...TARGET_OPTIONS },
+    examples: ['export move hourly my-store'],
+    exits: ['notFound', 'unreachable', 'refused'],
+    needs: 'kubernetes',
+  },
+  async ([name = '', destination = ''], flags) =>
+    (await import('./export-change-command.js')).changeExport(name, 'move', flags, destination),
+);
+
 /** `agentplane export …`. */
 export const EXPORT_COMMANDS: readonly Command[] = [
   command(
@@ -145,6 +162,7 @@ export const EXPORT_COMMANDS: readonly Command[] = [
     async ([name = ''], flags) => (await import('./export-watch-command.js')).watchExport(name, flags),
   ),
   ...CHANGE_COMMANDS,
+  MOVE_COMMAND,
   command(
     {
       words: 'export files',
