@@ -48,6 +48,10 @@ describe('agentplane status', () => {
     expect(await run('status')).not.toContain(name);
   });
 
+  it('shows what deployments share', async () => {
+    expect(await run('status', '--trust')).toMatch(/^DEPLOYMENT +USER +DATABASE SERVER +PORT$/m);
+  });
+
   it('warns with the statement that closes it, and ends with 0 all the same', async () => {
     expect(await run('status')).not.toContain('rest/warning');
     await queryTraceStore(platform.dataFolder, 'GRANT CONNECT ON DATABASE agentplane TO PUBLIC');

@@ -106,8 +106,12 @@ const STATUS = command(
   {
     words: 'status',
     about: 'show what runs, and whether it is healthy',
-    options: { ...TARGET_OPTIONS, output: OUTPUT },
-    examples: ['status', 'status -o json'],
+    options: {
+      ...TARGET_OPTIONS,
+      output: OUTPUT,
+      trust: toggle('--trust', 'show what deployments share: users, database servers, ports'),
+    },
+    examples: ['status', 'status -o json', 'status --trust'],
     exits: ['unreachable'],
     needs: 'kubernetes',
   },

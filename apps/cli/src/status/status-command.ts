@@ -12,6 +12,7 @@ import { systemClock } from '#lib/time';
 import { resolveTarget, type Target, type TargetFlags } from '../context/target.js';
 import type { OutputFormat } from '../output/output-format.js';
 import { renderItems, type Shape } from '../output/print-items.js';
+import { printTrust } from './trust.js';
 
 /** One part of a platform. */
 export interface Part {
@@ -199,9 +200,12 @@ const HEALTHY: ReadonlySet<string> = new Set(['ok', 'ready', 'warning']);
 /** `agentplane status`: what runs of a platform. Exit code 0 when everything that should be is ready. */
 export async function printStatus({
   output,
+  trust = false,
   ...flags
-}: TargetFlags & { readonly output: OutputFormat }): Promise<number> {
-  const parts = await readParts(resolveTarget(flags));
+}: TargetFlags & { readonly output: OutputFormat; readonly trust?: boolean }): Promise<number> {
+  const target = resolveTarget(flags);
+  if (trust) return await printTrust(target, output);
+  const parts = await readParts(target);
   process.stdout.write(await renderItems(output, parts, SHAPE));
   return parts.every(({ state }) => HEALTHY.has(state)) ? EXIT.ok : EXIT.failed;
 }
