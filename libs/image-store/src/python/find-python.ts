@@ -1,9 +1,7 @@
 import { execFile } from 'node:child_process';
-import { accessSync, constants, statSync } from 'node:fs';
-import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
-import { inheritedEnvironment } from '#lib/config';
 import { TerminalError } from '#lib/errors';
+import { findCommands } from '../find-commands.js';
 import { isOpenToAll } from '../install-user.js';
 
 /** An interpreter of this machine. */
@@ -18,7 +16,6 @@ export interface Python {
 const OLDEST = [3, 10] as const;
 const ASK = 'import os, platform, sys; print(platform.python_version(), os.path.realpath(sys.executable))';
 const ANSWER_MS = 10_000;
-const USUAL_FOLDERS = ['/usr/local/bin', '/usr/bin'];
 
 async function ask(command: string): Promise<Python | undefined> {
   try {
@@ -28,25 +25,6 @@ async function ask(command: string): Promise<Python | undefined> {
     return version === undefined || path === undefined ? undefined : { version, path };
   } catch {
     return undefined; // a name for none, as version managers leave them
-  }
-}
-
-/** Commands of a name, in the order of `PATH`. */
-export function findCommands(name: string): readonly string[] {
-  const { PATH = '' } = inheritedEnvironment(['PATH']);
-  const folders = [...new Set([...PATH.split(delimiter), ...USUAL_FOLDERS])];
-  return folders
-    .filter((folder) => folder.startsWith('/'))
-    .map((folder) => join(folder, name))
-    .filter(isExecutable);
-}
-
-function isExecutable(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK);
-    return statSync(path).isFile();
-  } catch {
-    return false;
   }
 }
 

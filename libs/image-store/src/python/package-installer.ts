@@ -5,9 +5,10 @@ import { inheritedEnvironment } from '#lib/config';
 import { TerminalError, WaitingError } from '#lib/errors';
 import type { PythonSettings } from '#lib/graph-configuration';
 import { endOfOutput, type ProgramEnd, runProgram } from '../dependencies/run-program.js';
+import { findCommands } from '../find-commands.js';
 import type { InstallUser } from '../install-user.js';
 import { partialPath } from '../partial-folder.js';
-import { findCommands, type Python } from './find-python.js';
+import type { Python } from './find-python.js';
 import { indexOutage } from './index-outage.js';
 import { requireHarmlessConfig } from './pip-config.js';
 
