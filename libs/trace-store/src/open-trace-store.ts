@@ -137,7 +137,10 @@ export function openTraceStore(options: TraceStoreOptions): TraceStore {
       reads,
     ),
     ...summaries(pool, reads),
-    erasures: inTurns<Erasures>(removals.eraser, turns),
+    erasures: inTurns<Erasures>(
+      { erase: (tenantId, ...given) => removals.eraser.erase(tenantId, ...given) },
+      turns,
+    ),
     attachments: inTurns(new AttachmentTable(pool, options.maxAttachmentBytes), turns, {
       takeUnused: AT_ONCE,
       forget: AT_ONCE,

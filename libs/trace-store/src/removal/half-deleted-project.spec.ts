@@ -68,7 +68,7 @@ const READS: Readonly<Record<string, readonly [none: unknown, read: Read]>> = {
 /** Members that read no runs, or those of one project or trace that the caller has looked up. */
 const OTHERS: Readonly<Record<string, string>> = {
   ...Object.fromEntries(
-    ['ensure', 'update', 'delete', 'deletedAt'].map((name) => [`projects.${name}`, 'no runs']),
+    ['ensure', 'ensureAll', 'update', 'delete', 'deletedAt'].map((name) => [`projects.${name}`, 'no runs']),
   ),
   ...Object.fromEntries(
     ['begin', 'findContent', 'reserve', 'settle', 'abandon', 'link', 'takeUnused', 'forget'].map((name) => [
@@ -176,8 +176,8 @@ describe('a project whose rows are still being removed', () => {
 });
 
 function methodsOf(part: object): string[] {
-  const own = Object.keys(part);
-  return own.length > 0 ? own : Object.getOwnPropertyNames(Object.getPrototypeOf(part)).slice(1);
+  const shape = Object.getPrototypeOf(part) as object;
+  return shape === Object.prototype ? Object.keys(part) : Object.getOwnPropertyNames(shape).slice(1);
 }
 
 function shown(value: unknown): string {
