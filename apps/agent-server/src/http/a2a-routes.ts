@@ -71,7 +71,7 @@ export class A2aRoutes {
     );
   }
 
-  /** Whether somebody waits for the result of a run. */
+  /** True while a client waits for the result of a run. */
   get isAwaited(): boolean {
     return this.#slow.isAwaited;
   }
@@ -82,7 +82,10 @@ export class A2aRoutes {
     for (const [response, stream] of this.#streams) if (!stream.isEnded) response.destroy();
   }
 
-  /** What came before the handler: authentication is left to the server, a body that cannot be read is answered here. */
+  /**
+   * Answers errors raised before the handler: authentication errors are left to the server, an unreadable
+   * body is answered here.
+   */
   #refuse(error: unknown, reply: FastifyReply): void {
     const found = bodyError(error);
     if (!found) throw error;
@@ -201,7 +204,7 @@ export class A2aRoutes {
     return reply;
   }
 
-  /** What is wrong before the first event is a plain answer. */
+  /** Streams a task. Errors before the first event get a plain answer, not a stream. */
   async #stream(
     { id, wire, agent, reply, request }: Call,
     begin: (reader: OutputReader) => Promise<BegunTask>,
@@ -236,7 +239,7 @@ export class A2aRoutes {
     return reply;
   }
 
-  /** What the client may see; the rest is for the log. */
+  /** Error that the client may see; the details go to the log. */
   #shown(thrown: unknown): A2aError {
     const error = a2aErrorOf(thrown instanceof A2aError ? thrown : (publicErrorOf(thrown) ?? thrown));
     if (error.kind !== 'internal') return error;
@@ -269,7 +272,7 @@ function statusOf({ cause }: A2aError): number {
   return ['not_found', 'forbidden'].includes(cause.code) ? HTTP_STATUS[cause.code] : 200;
 }
 
-/** What was wrong with a body before it was JSON; undefined for what is no matter of the body. */
+/** Error in a body before it was parsed as JSON; undefined for errors that do not concern the body. */
 function bodyError(error: unknown): { readonly status: number; readonly error: A2aError } | undefined {
   const isWrongType = error instanceof Error && 'statusCode' in error && error.statusCode === 415;
   if (isWrongType) {

@@ -2,10 +2,13 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Clock } from '#lib/time';
 import { isUpgrade } from './socket-upgrades.js';
 
-/** Nobody stopped a server that agreed to be stopped: whoever asked has died, and it serves again. */
+/**
+ * Time after which a closed server serves again: it agreed to be stopped, but the listener that asked died
+ * before it did.
+ */
 const CLOSED_MS = 60_000;
 
-/** What is asked of the server, but for probes: what decides whether it is idle. */
+/** Requests to the server except probes; they decide whether it is idle. */
 export class Activity {
   #open = 0;
   #lastMs: number;
@@ -35,7 +38,7 @@ export class Activity {
     return this.#open > 0 ? 0 : this.clock.monotonicMs() - this.#lastMs;
   }
 
-  /** Whether requests are refused, since the server is about to be stopped. */
+  /** True while requests are refused because the server is about to be stopped. */
   get isClosed(): boolean {
     return this.#closedAtMs !== undefined && this.clock.monotonicMs() - this.#closedAtMs < CLOSED_MS;
   }

@@ -17,9 +17,9 @@ let threadId: string;
 let app: FastifyInstance;
 let clock: FakeClock;
 let asked: number;
-/** What asking for the caller throws. */
+/** Error thrown when the caller is authenticated again. */
 let trouble: Error | undefined;
-/** What the handler of the agent lets through; undefined: everything. */
+/** Filter that the handler of the agent returns; undefined admits every row. */
 let filter: SqlFilter | undefined;
 
 beforeEach(async () => {

@@ -26,9 +26,9 @@ interface AskAgainParts {
 }
 
 /**
- * Asks every minute whether a caller may still read a thread, while an answer without end lasts: keys are revoked, tokens
- * expire, and threads are given to others. Whoever cannot be asked refuses nothing, for five minutes at most. (Answers that end with their run are not asked for again: to
- * cut one may cancel the run.)
+ * Asks every minute whether a caller may still read a thread, while an answer without end lasts: keys are
+ * revoked, tokens expire, and threads change owners. A failed check refuses nothing, for five minutes at
+ * most. (Answers that end with their run are not checked again: cutting one may cancel the run.)
  * @param refused ends the answer
  */
 export function askAgain(
@@ -61,7 +61,7 @@ export function askAgain(
   });
 }
 
-/** A thread that does not exist is nobody's: it may come to be. */
+/** A thread that does not exist belongs to no one: it may still be created. */
 async function isOfOthers(scope: CallerScope, sql: Sql, threadId: string): Promise<boolean> {
   if (await findThreadHead(scope, sql, threadId)) return false;
   return (await findThreadHead({ ...scope, filter: EVERY_ROW }, sql, threadId)) !== undefined;

@@ -4,7 +4,7 @@ import { requireLabels } from '../memory/item-limits.js';
 import { hasPathPart, pathPart, queryOf } from './request-parts.js';
 import type { Access } from './route-access.js';
 
-/** What a request asks for, in the form in which authorization handlers of LangGraph expect it. */
+/** Value of a request, in the form in which authorization handlers of LangGraph expect it. */
 export interface AskedValue {
   /** Its metadata is the request's own, when that has one. */
   readonly value: MutableJsonObject;
@@ -42,7 +42,10 @@ function stamped(value: MutableJsonObject, into: MutableJsonObject, names: reado
   return { value, keep: () => takeOver(value, into, names) };
 }
 
-/** What a handler may change of what is created or changed; metadata that is no object is left for the route to refuse. */
+/**
+ * Fields that a handler may change when something is created or changed; metadata that is not an object is
+ * left for the route to refuse.
+ */
 function metadataOf(body: JsonObject): readonly string[] {
   const { metadata = null } = body;
   return metadata === null || isJsonObject(metadata) ? ['metadata'] : [];
@@ -58,7 +61,7 @@ function searched(request: FastifyRequest, names: readonly string[]): AskedValue
   return told({ ...value, metadata: objectOf(value['metadata']) });
 }
 
-/** What a run does, from where, and to whom its end is sent. */
+/** Fields of a run's work, its starting point and the address that its end is sent to. */
 const KWARGS = [
   ...['input', 'command', 'config', 'context', 'checkpoint', 'checkpoint_id', 'webhook', 'durability'],
   ...['interrupt_before', 'interrupt_after', 'stream_mode', 'stream_subgraphs', 'stream_resumable'],

@@ -64,7 +64,7 @@ const choice = z.object({
     .max(2 ** 31 - 1),
 });
 
-/** What a body gives, without what it leaves to be as it is. */
+/** Search given by a body, without the fields that the body leaves out. */
 function searchOf({ graph_id, name, metadata }: z.infer<z.ZodObject<typeof matching>>): AssistantSearch {
   return { graphId: graph_id ?? undefined, name: name ?? undefined, metadata: metadata ?? undefined };
 }
@@ -163,7 +163,7 @@ function registerChanges(
   });
 }
 
-/** What an assistant's graph is made of. */
+/** Routes that describe the graph of an assistant. */
 function registerDescriptions(app: FastifyInstance, { assistants, hosts }: AssistantRouteParts): void {
   app.get('/assistants/:assistant_id/graph', access('assistants:read'), async (request, reply) => {
     const { graph_id: graphId } = await assistants.get(...named(request));
@@ -186,5 +186,5 @@ function registerDescriptions(app: FastifyInstance, { assistants, hosts }: Assis
   app.get('/assistants/:assistant_id/subgraphs/:namespace', access('assistants:read'), subgraphs);
 }
 
-/** What requests bring, for the description of the routes. */
+/** Shapes of requests, for the description of the routes. */
 export const ASSISTANT_SHAPES = { search, matching: z.object(matching), creation, change, versions, choice };

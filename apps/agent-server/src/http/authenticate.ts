@@ -5,7 +5,7 @@ import { isJsonObject, type JsonObject } from '#lib/json';
 import { Backoff, type Clock } from '#lib/time';
 import { type ApiCaller, judgeKey, type KeyVerdict, type ServerIdentity } from './judge-key.js';
 
-/** How long an answer about a key is believed. */
+/** Time for which an answer about a key is trusted. */
 const GOOD_MS = 10_000;
 const BAD_MS = 2_000;
 /** Known good keys are accepted for a while when the platform does not answer. */
@@ -19,18 +19,21 @@ class PlatformError extends Error {
   override readonly name = 'PlatformError';
 }
 
-/** What was learned of a key. */
+/** Answer about a key. */
 interface Learned {
   readonly verdict: KeyVerdict;
-  /** When it was asked. */
+  /** Time at which the platform was asked. */
   readonly atMs: number;
-  /** When the key expires; nothing is believed longer. */
+  /** Expiry of the key; no answer is trusted beyond it. */
   readonly endMs: number;
 }
 
 /** Verifies API keys by asking the platform, and remembers the answers for seconds. */
 export class KeyVerifier {
-  /** By hash, so that no key stays in memory. Wrong keys have a map of their own, so that many take no place of a good one. */
+  /**
+   * Answers by hash of the key, so that no key stays in memory. Refused keys have a separate map, so that
+   * many of them evict no admitted key.
+   */
   readonly #learned = { admitted: new Map<string, Learned>(), refused: new Map<string, Learned>() };
   readonly #asking = new Map<string, Promise<Learned>>();
 

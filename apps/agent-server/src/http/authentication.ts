@@ -13,9 +13,9 @@ export interface AuthenticationParts {
   /** Undefined: the platform does not authenticate. */
   readonly verifier: KeyVerifier | undefined;
   readonly authorization: Authorization | undefined;
-  /** Whether a studio may call beside the agent's own users. */
+  /** True when a studio may call beside the agent's own users. */
   readonly admitsStudio: boolean;
-  /** Whether a proxy in front of every request adds clients to `X-Forwarded-For`. */
+  /** True when a proxy in front of every request adds clients to `X-Forwarded-For`. */
   readonly trustsForwarded: boolean;
 }
 
@@ -35,22 +35,23 @@ function handlerRequest({ headers, method }: FastifyRequest, address: string, si
 }
 
 /**
- * Says who calls. With an authentication handler of the agent that is the handler's word alone: what a request carries
- * goes to it untouched, and keys of the platform open nothing by themselves. One exception: a studio
- * (`x-auth-scheme: langsmith`) shows a key of the scope `workspace`, which the handler does not get.
+ * Determines the caller. An authentication handler of the agent decides alone: it gets what a request carries
+ * untouched, and keys of the platform open nothing by themselves. One exception: a studio (`x-auth-scheme:
+ * langsmith`) shows a key of the scope `workspace`, which the handler does not get.
  */
 export class Authentication {
   readonly #passed = new WeakMap<FastifyRequest, Passed>();
 
   constructor(private readonly parts: AuthenticationParts) {}
 
-  /** Of the client. */
+  /** Address of the client. */
   addressOf(request: FastifyRequest): string | undefined {
     return clientAddressOf(request, this.parts.trustsForwarded);
   }
 
   /**
-   * @returns undefined where nobody authenticates
+   * Caller of a request.
+   * @returns undefined for a server without authentication
    * @throws PublicError `unauthenticated`, `forbidden`, `unavailable`, `too_many`; AuthRefusal of the handler
    */
   async callerOf(

@@ -13,10 +13,10 @@ declare module 'fastify' {
 /** Smaller bodies cost less than their waiting would. */
 const SMALL_BYTES = 64 * 1024;
 
-/** Of one body: a larger one takes no more, and a client announces whatever it likes. */
+/** Most bytes counted for one body: a larger one counts no more, since a client may announce any length. */
 const MOST_OF_ONE_BYTES = 4 * 1024 * 1024;
 
-/** A client that is slower than this gives up its turn, and goes on beside the others. */
+/** Time for the body to arrive. A slower client gives up its turn and continues beside the others. */
 const ARRIVAL_MS = 1_000;
 
 /** So does a request whose work is not done by then: it may wait for the end of a run. */
@@ -25,17 +25,23 @@ const WORK_MS = 5_000;
 /** A request whose client has gone may still hold its body: the end of its work is not seen where it answers nothing. */
 const LONGEST_WORK_MS = 600_000;
 
-/** Bodies of requests that go on without a turn, together: as many times what has a turn; one caller's once. */
+/**
+ * Limit of bodies whose requests continue without a turn, as a multiple of the bytes that have a turn; one
+ * caller may hold a single multiple.
+ */
 const MAX_KEPT = 4;
 
-/** Small bodies of requests under way, together: as many times what has a turn; of one caller alone half of it. */
+/**
+ * Limit of small bodies of requests in flight, as a multiple of the bytes that have a turn; one caller may
+ * hold half of it.
+ */
 const MAX_SMALL = 16;
 
-/** What a value takes once it is parsed: two bytes of a text may be one. */
+/** Bytes that a value takes once it is parsed, although it may be two bytes of text. */
 const BYTES_OF_VALUE = 70;
 
 export interface Announced {
-  /** Callers take turns; undefined: nobody says who calls. */
+  /** Callers take turns; undefined for an unauthenticated request. */
   readonly caller: string | undefined;
   /** The length of the body; undefined: not known. */
   readonly length: number | undefined;
@@ -50,21 +56,22 @@ export interface Arrived {
 export interface BodyTurn {
   /** The body is here whole: from now on no more is counted. */
   arrived(body: Arrived): void;
-  /** Its client has gone; what it asked for goes on, with its body. */
+  /** The client has gone; the request continues and keeps its body. */
   abandon(): void;
   /** The body has been dealt with; more than once is as good. */
   leave(): void;
 }
 
 /**
- * Lets large bodies in one after another, as many at a time as the limit holds: hundreds that came at once would all be
- * parsed before the first is stored, and what was not read yet waits with its client. Callers take turns, so that nobody
- * holds others up for longer than a turn lasts, however many bodies wait. Requests that go on without a turn, since they
- * wait for a thread or a place, keep their parsed bodies: what these hold is bounded as well.
+ * Admits large bodies one after another, as many at a time as the limit holds: hundreds at once would all be
+ * parsed before the first is stored, and unread bytes wait at their client. Callers take turns, so that no
+ * caller delays the others for longer than one turn, however many bodies wait. Requests that continue without
+ * a turn, since they wait for a thread or a worker slot, keep their parsed bodies: the bytes of these are
+ * bounded as well.
  */
 export class BodyTurns {
   readonly #turns: Admission;
-  /** Bytes of bodies without a turn that requests hold, by caller. */
+  /** Bytes of bodies that requests hold without a turn, by caller. */
   readonly #kept = new Map<string | undefined, number>();
   readonly #small: Admission;
 
@@ -80,7 +87,7 @@ export class BodyTurns {
     });
   }
 
-  /** Bytes whose turn it is. */
+  /** Bytes of the bodies that have a turn. */
   get taken(): number {
     return this.#turns.held;
   }
@@ -94,7 +101,7 @@ export class BodyTurns {
     const bytes = Math.min(length ?? MOST_OF_ONE_BYTES, MOST_OF_ONE_BYTES);
     if (bytes <= SMALL_BYTES) return undefined;
     this.#requireMemory(caller, bytes);
-    // the client may have gone: whatever reads the body finds that
+    // the client may have gone: the reader of the body finds that
     const place = await this.#turns.enter(caller, { units: bytes, signal: gone }).catch(() => undefined);
     if (!place) return undefined;
     try {
@@ -107,7 +114,7 @@ export class BodyTurns {
   }
 
   /**
-   * A body that needs no turn counts while its request is under way: thousands may wait for one thread.
+   * Counts a body that needs no turn while its request is in flight: thousands may wait for one thread.
    * @throws PublicError `too_many`
    */
   admitSmall(caller: string | undefined, body: Arrived): BodyTurn {
@@ -156,7 +163,7 @@ export class BodyTurns {
       hasTurn = false;
       place.release();
     };
-    /** The request goes on without its turn. */
+    /** The request continues without its turn. */
     const goOn = (): void => {
       if (kept === 0) this.#keep(caller, (kept = body));
       pass();
@@ -192,7 +199,10 @@ function weightOf({ length, values }: Arrived): number {
   return Math.max(length, BYTES_OF_VALUE * values);
 }
 
-/** Requests with large bodies wait for their turn before their body is read; it ends with the answer at the latest. */
+/**
+ * Makes requests with large bodies wait before their body is read; their turn ends with the answer at the
+ * latest.
+ */
 export function takeTurns(app: FastifyInstance, turns: BodyTurns): void {
   app.decorateRequest('bodyTurn', undefined);
   app.addHook('preParsing', (request, reply, body, done) => {

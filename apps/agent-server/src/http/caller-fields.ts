@@ -5,7 +5,7 @@ import type { JsonObject } from '#lib/json';
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /** Whether graphs see a header of requests. */
+    /** True when graphs see this header of requests. */
     readonly passesHeader: (name: string) => boolean;
   }
 }
@@ -17,8 +17,8 @@ const PRIVATE = new Set([
 ]);
 
 /**
- * Of the server itself, whatever is asked for. A header may have any name: those of `configurable` that say who calls,
- * where a run begins or how the library works are not for requests to set.
+ * Names that only the server sets. A header may have any name, but requests must not set the names in
+ * `configurable` for the caller, the start of a run or the library's own workings.
  */
 const INTERNAL = /^(x-agentplane-|__|checkpoint_|langgraph_|graph_auth_)/;
 
@@ -28,8 +28,8 @@ function patternOf(text: string): RegExp {
 }
 
 /**
- * Whether a header, by its name in lower case, is among those that an agent chose: what is excluded first, then what is
- * included, without a list of that what `isUsual` says. `*` stands for no header with credentials: they are named whole.
+ * Chooses headers by their name in lower case: exclusions come first, then inclusions; without a list of
+ * inclusions `isUsual` decides. `*` never matches a header with credentials: these are named in full.
  */
 export function headerChooser(
   { includes, excludes }: HeaderChoice,
@@ -45,12 +45,12 @@ export function headerChooser(
   };
 }
 
-/** What graphs see of the headers of requests without any choice: those that begin with `x-`, and the user agent. */
+/** Headers that graphs see by default: those that begin with `x-`, and the user agent. */
 export function isUsualHeader(name: string): boolean {
   return name.startsWith('x-') || name === 'user-agent';
 }
 
-/** The headers among these that are chosen; undefined where there is none. */
+/** Chosen headers of a request; undefined when there are none. */
 export function chosenHeaders(
   headers: IncomingHttpHeaders,
   isChosen: (name: string) => boolean,
@@ -60,8 +60,8 @@ export function chosenHeaders(
 }
 
 /**
- * What a request adds to `configurable`: the headers that the agent chose, and the caller, by LangGraph's names and by
- * the product's (`graph_auth_user`).
+ * Fields that a request adds to `configurable`: the headers that the agent chose, and the caller, by
+ * LangGraph's names and by the product's (`graph_auth_user`).
  */
 export function callerFields({ headers, caller, server }: FastifyRequest): JsonObject {
   const fields: Record<string, unknown> = { ...chosenHeaders(headers, server.passesHeader) };

@@ -18,12 +18,12 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** The authenticated caller; undefined where authentication is off. */
     caller: AuthUser | undefined;
-    /** What the caller reaches by this request; undefined on routes whose access is `open` or `any`. */
+    /** Rows that the caller reaches by this request; undefined on routes whose access is `open` or `any`. */
     scope: CallerScope | undefined;
   }
 }
 
-/** Of a request that no handler limits. */
+/** Scope of a request that no handler limits. */
 function everythingFor(request: FastifyRequest): CallerScope {
   return callerScope(request, EVERY_ROW);
 }

@@ -45,7 +45,7 @@ function ignoreGone(error: unknown): void {
   if (!(error instanceof PublicError) || error.code !== 'not_found') throw error;
 }
 
-/** Those that are active by now, however many. */
+/** Cancels all runs that are active by now, however many. */
 async function cancelActive(
   scope: Scope,
   search: Pick<ActiveRunSearch, 'status' | 'threadId'>,
@@ -98,5 +98,5 @@ export function registerCancelRoutes(app: FastifyInstance, parts: CancelParts): 
   });
 }
 
-/** What a request brings, for the description of the routes. */
+/** Shapes of requests, for the description of the routes. */
 export const CANCEL_SHAPES = { cancellation };

@@ -14,7 +14,7 @@ import { access } from './route-access.js';
 
 export interface CardParts extends PublicUrlSettings {
   readonly agents: Agents;
-  /** How callers show who they are, as cards say it. */
+  /** Authentication of callers, as cards describe it. */
   readonly cardSecurity: CardSecurity | undefined;
 }
 
@@ -78,7 +78,7 @@ function isPure(request: FastifyRequest): boolean {
   }
 }
 
-/** What the client speaks, as it says in a header or, where it cannot set one, in the query. */
+/** Protocol version of the client, from a header or, where it cannot set one, from the query. */
 export function versionOf(request: FastifyRequest): string | undefined {
   const header = request.headers['a2a-version'];
   const given = header ?? queryOf(request)['A2A-Version'];

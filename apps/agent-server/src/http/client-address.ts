@@ -2,8 +2,8 @@ import { isIP } from 'node:net';
 import type { IncomingMessage } from 'node:http';
 
 /**
- * The address of the client of a request: that of the connection, or the last one of `X-Forwarded-For`, which the trusted
- * proxy in front has added. Those before it are what clients wrote.
+ * Address of the client of a request: that of the connection, or the last one of `X-Forwarded-For`, which the
+ * trusted proxy in front has added. Clients write the addresses before it.
  */
 export function clientAddressOf(
   {

@@ -4,7 +4,7 @@ import { PublicError } from '#lib/errors';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Where it is answered. */
+    /** Response that answers the request. */
     response: ServerResponse | undefined;
   }
 }

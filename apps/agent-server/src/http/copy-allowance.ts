@@ -2,22 +2,22 @@ import { PublicError } from '#lib/errors';
 import type { Clock } from '#lib/time';
 
 const MEGABYTE = 1024 * 1024;
-/** Of one thread: its copy is disk of the database of all, and is asked for in a hundred bytes. */
+/** Limit per thread: its copy takes disk of the shared database, and a hundred bytes request it. */
 const MAX_COPY_BYTES = 256 * MEGABYTE;
-/** Of one caller. */
+/** Limit per caller. */
 const MAX_BYTES_AN_HOUR = 1024 * MEGABYTE;
 const HOUR_MS = 3_600_000;
 /** Callers that are remembered; those whose hour is over are forgotten first. */
 const MAX_CALLERS = 10_000;
 
 interface Copied {
-  /** What is left of what the caller copied: it goes down steadily, to nothing in an hour. */
+  /** Remaining bytes of the caller's copies: they decay steadily to zero within an hour. */
   readonly bytes: number;
   readonly atMs: number;
 }
 
 /**
- * How much of threads callers may copy: one thread of a bounded size, and of each caller so many bytes an hour, as this
+ * Limits the copies of threads: one thread is bounded in size, and each caller in bytes an hour, as this
  * server counts them.
  */
 export class CopyAllowance {
@@ -30,7 +30,7 @@ export class CopyAllowance {
 
   /**
    * Counts a copy before it is made.
-   * @param caller whose it is; undefined: nobody says who calls
+   * @param caller owner of the copy; undefined for an unauthenticated request
    * @throws PublicError `too_large`, `too_many`
    */
   take(caller: string | undefined, threadId: string, bytes: number): void {

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { CorsSettings } from '#lib/graph-configuration';
 
-/** What the SDKs of pages read. */
+/** Headers that SDKs in pages read. */
 const EXPOSED = ['content-location', 'location', 'x-pagination-next', 'x-pagination-total', 'x-request-id'];
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
 const ANY = ['*'];

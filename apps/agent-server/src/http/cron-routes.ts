@@ -27,7 +27,10 @@ function searchOf(body: CronSearchBody): CronSearch {
   };
 }
 
-/** What is changed in a run of now is not changed in those of the cron: its handler is `crons:create`. */
+/**
+ * Authorizes a run on a thread. Changes that a handler makes to this run do not reach the runs of the cron:
+ * their handler is `crons:create`.
+ */
 function authorizeThread(request: FastifyRequest, threadId: string): Promise<CallerScope> {
   const body = isJsonObject(request.body) ? structuredClone(request.body) : {};
   return authorizeRun(request, body, threadId);

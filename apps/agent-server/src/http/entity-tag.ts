@@ -1,4 +1,4 @@
-/** Whether a client has what it asks for: `If-None-Match` names this tag. */
+/** Returns true when the client has the current version: `If-None-Match` names this tag. */
 export function hasTag(header: string | undefined, etag: string): boolean {
   return (header ?? '')
     .split(',')

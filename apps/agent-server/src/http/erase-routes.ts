@@ -24,7 +24,7 @@ import { removeWebhook } from '../store/webhook/remove-webhook.js';
 import { authorize } from './caller-scope.js';
 import { access } from './route-access.js';
 
-/** Of one request; who has more asks again. */
+/** Limits per request; a client with more asks again. */
 const MAX_THREADS = 1_000;
 const MAX_ITEMS = 10_000;
 const MAX_NAMESPACES = 100;
@@ -40,11 +40,14 @@ const deletion = z.object({ traces: z.enum(['keep', 'delete']).optional() });
 export interface EraseParts {
   readonly sql: Sql;
   readonly threads: ThreadWriter;
-  /** What deletes traces at the platform; undefined where this server belongs to none. */
+  /** Deletes traces at the platform; undefined when this server belongs to none. */
   readonly traces: { wake(): void } | undefined;
 }
 
-/** Whether a request deletes traces too. @throws PublicError `invalid` where there is nobody to delete them */
+/**
+ * Returns true when a request deletes traces too. @throws PublicError `invalid` without a platform that
+ * deletes them
+ */
 function erasesTraces(request: FastifyRequest, { traces }: EraseParts): boolean {
   if (parseInput(deletion, request.query, 'query').traces !== 'delete') return false;
   if (traces) return true;
@@ -96,7 +99,7 @@ async function removeWithTraces(sql: Sql, scope: Scope, threadId: string): Promi
   await sql.transaction(scope, remove, { locks: threadId });
 }
 
-/** What an erasure reaches, or reached. */
+/** Counts of what an erasure reaches, or reached. */
 interface Reached {
   readonly threads: number;
   readonly crons: number;
@@ -105,7 +108,7 @@ interface Reached {
   readonly items: number;
 }
 
-/** What its caller may erase: every right is asked for before anything is erased. */
+/** Scopes in which the caller may erase: every right is checked before anything is erased. */
 interface Rights {
   readonly threads: Scope;
   readonly crons: Scope;
@@ -187,5 +190,5 @@ export function registerEraseRoutes(app: FastifyInstance, parts: EraseParts): vo
   });
 }
 
-/** What requests bring, for the description of the routes. */
+/** Shapes of requests, for the description of the routes. */
 export const ERASE_SHAPES = { erasing, deletion };

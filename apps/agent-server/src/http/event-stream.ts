@@ -10,8 +10,8 @@ import type { UnsentAnswer, UnsentOutput } from './unsent-output.js';
 const HEARTBEAT_MS = 5_000;
 
 /**
- * What a connection is given at once, beside what the kernel holds for it. The rest stays in the log of the run, which
- * is there once for all readers.
+ * Bytes that a connection is given at once, beside the kernel's own buffer. The rest stays in the log of the
+ * run, which all readers share.
  */
 const MAX_AT_CONNECTION_BYTES = 64 * 1024;
 
@@ -25,7 +25,7 @@ export interface StreamParts {
   readonly unsent: UnsentOutput;
 }
 
-/** Where the events come from. */
+/** Source of the events of a stream. */
 export interface FrameSource {
   /** The next event; without one, `state` says why. */
   take(): OutgoingFrame | undefined;
@@ -101,7 +101,7 @@ export class EventStream implements OutputReader {
     this.#reading?.close();
   }
 
-  /** What comes in one turn of the event loop leaves in one write. */
+  /** Sends the events of one iteration of the event loop in one write. */
   #flushSoon(): void {
     if (this.#isFlushing || this.#isClosed || !this.response.headersSent) return;
     this.#isFlushing = true;

@@ -5,10 +5,10 @@ import { sizedFirst } from '../run/request-shapes.js';
 import { THREAD_FIELDS, type ThreadField, type ThreadText } from '../store/row/thread-row.js';
 
 const MAX_PATHS = 10;
-/** As many may be taken of a thread of any size, whichever paths overlap. */
+/** Characters that may always be taken, whatever the size of the thread and however the paths overlap. */
 const ALWAYS_CHARS = 1 << 20;
 const MAX_PATH_CHARS = 4_096;
-/** Of one path: no body nests deeper. */
+/** Steps per path: no body nests deeper. */
 const MAX_STEPS = 128;
 /** `values.messages[-1].content`: names and positions, from the end when negative. */
 const PATH = /^(values|metadata|config|interrupts|error)(\.[^.[\]]+|\[-?\d+\])*$/;
@@ -47,7 +47,7 @@ export function extractedFields(paths: Extraction): ThreadField[] {
 }
 
 /**
- * What a thread has at those paths, as the text of a JSON object; null where it has nothing.
+ * Values of a thread at those paths, as the text of a JSON object; null for a path without a value.
  * @throws PublicError too_large when the paths name the same parts of a large thread again and again
  */
 export function* extractValues(thread: ThreadText, paths: Extraction): JsonWalk<string> {

@@ -66,13 +66,13 @@ export interface HttpServerParts extends Omit<ProbeParts, 'readiness'> {
   readonly verifier: KeyVerifier | undefined;
   /** Handlers of the agent; undefined when it brings none. */
   readonly authorization?: Authorization | undefined;
-  /** Whether a studio may call beside the agent's own users; yes by default. */
+  /** True when a studio may call beside the agent's own users; yes by default. */
   readonly admitsStudio?: boolean;
-  /** Whether a proxy in front of every request says who sends it; no by default. */
+  /** True when a proxy in front of every request names its client; no by default. */
   readonly trustsForwarded?: boolean;
   readonly readiness: Pick<Readiness, 'notReady' | 'notServing'>;
   readonly replies: OpenReplies;
-  /** What is asked of the server. */
+  /** Requests to the server in flight. */
   readonly activity: Pick<Activity, 'add' | 'isClosed'>;
   readonly unsent: UnsentOutput;
   /** Which pages may read answers; any by default. */
@@ -81,12 +81,12 @@ export interface HttpServerParts extends Omit<ProbeParts, 'readiness'> {
   readonly disabled?: ReadonlySet<RouteGroup>;
   /** Before every path; empty by default. */
   readonly mountPrefix?: string;
-  /** Whether graphs see a header of requests; none by default. */
+  /** True when graphs see this header of requests; none by default. */
   readonly passesHeader?: (name: string) => boolean;
-  /** Whether a header of requests stands in log lines; none by default. */
+  /** True when log lines contain this header of requests; none by default. */
   readonly logsHeader?: (name: string) => boolean;
   readonly info: () => unknown;
-  /** Whether the server only takes runs, and answers probes and its own graphs; no by default. */
+  /** True when the server only takes runs, and answers probes and its own graphs; no by default. */
   readonly isQueue?: boolean;
   /** The HTTP app of the agent; undefined when it brings none. */
   readonly app?: Front | undefined;
@@ -95,11 +95,11 @@ export interface HttpServerParts extends Omit<ProbeParts, 'readiness'> {
   readonly log: Logger;
   /** That of the machine by default. */
   readonly clock?: Clock;
-  /** Of clients; those of every server by default. */
+  /** Limits of clients; those of every server by default. */
   readonly limits?: ServerLimits;
 }
 
-/** What a caller may see of anything thrown; undefined for faults of the server. */
+/** Part of an error that a caller may see; undefined for faults of the server. */
 export function publicErrorOf(error: unknown): PublicError | undefined {
   if (error instanceof PublicError) return error;
   const trouble = postgresTrouble(error);
@@ -119,7 +119,7 @@ export function publicErrorOf(error: unknown): PublicError | undefined {
   }
 }
 
-/** What the framework found wrong with a request. */
+/** Error that the framework found in a request. */
 function httpErrorOf(error: unknown): PublicError | undefined {
   if (!(error instanceof Error) || !('statusCode' in error)) return undefined;
   if (error.statusCode === 413) return TOO_LARGE;
@@ -137,10 +137,10 @@ function namedIn({ params }: FastifyRequest): Readonly<Record<string, string>> {
   );
 }
 
-/** What a server that only takes runs answers to everybody. */
+/** Routes that a server which only takes runs answers for any client. */
 const PROBES: ReadonlySet<string | undefined> = new Set(['/ok', '/info', '/metrics']);
 
-/** How graphs at work here reach their own server. */
+/** Addresses by which graphs on this server reach it. */
 const OWN_ADDRESSES: ReadonlySet<string> = new Set(['127.0.0.1', '::ffff:127.0.0.1', '::1']);
 
 /** @throws PublicError `not_found` */
@@ -278,7 +278,7 @@ export function buildHttpServer(parts: HttpServerParts): FastifyInstance {
       return toApp(front, request, reply, { address: authentication.addressOf(request), caller, again });
     }
     request.caller = await authentication.callerOfRoute(request, { isForKeys: asked === 'key', passed });
-    // after authentication: whoever has no key learns nothing of what is served
+    // after authentication: an unauthenticated client learns nothing of the routes
     if (group !== undefined)
       throw new PublicError('not_found', `Not found: http.disable_${group} of langgraph.json is on`);
     return undefined;

@@ -32,13 +32,13 @@ import { UnsentOutput } from './unsent-output.js';
 /** Milliseconds that answers get to be read to their end. */
 const CLOSE_GRACE_MS = 5_000;
 
-/** How often is looked whether somebody still waits. */
+/** Interval between checks whether a client still waits. */
 const SETTLE_LOOK_MS = 20;
 
 /** Above so many times what may wait, clients that read are disconnected too. */
 const HARD_FACTOR = 4;
 
-/** How often is looked which clients read, while more waits than may. */
+/** Interval between checks which clients read, while too much is unsent. */
 const LOOK_MS = 500;
 
 export interface HttpSideParts
@@ -53,17 +53,17 @@ export interface HttpSideParts
   readonly a2a: Pick<A2aRouteParts, 'agents' | 'tasks' | 'publicUrl' | 'serviceUrl' | 'trustsForwarded'>;
   /** The HTTP app of the agent; undefined when it brings none. */
   readonly app: AppFront | undefined;
-  /** Where handlers of the agent run apart; undefined when they do not. */
+  /** Process that runs handlers of the agent; undefined when they do not run apart. */
   readonly handlers: { readonly note: string | undefined } | undefined;
   /** Undefined when the server has none. */
   readonly redis: { readonly note: string | undefined } | undefined;
-  /** Whether the server only takes runs. */
+  /** True when the server only takes runs. */
   readonly isQueue: boolean;
   readonly loads: { read(): Promise<RunLoad> };
   readonly activity: Activity;
-  /** Undefined where nobody may ask whether the server is idle. */
+  /** Answers whether the server is idle; undefined when no client may ask. */
   readonly idle: IdleDesk | undefined;
-  /** What the agent says about its routes. */
+  /** Settings of the agent for its routes. */
   readonly settings: HttpSettings;
   /** Version that the server says it has. */
   readonly version: string;
@@ -71,9 +71,9 @@ export interface HttpSideParts
   readonly verifier: KeyVerifier | undefined;
   /** Handlers of the agent; undefined when it brings none. */
   readonly authorization: Authorization | undefined;
-  /** How its users log in, as it describes that itself. */
+  /** Login of the agent's users, as the agent describes it. */
   readonly security: OpenapiSecurity | undefined;
-  /** Whether a studio may call beside the agent's own users. */
+  /** True when a studio may call beside the agent's own users. */
   readonly admitsStudio: boolean;
   /** Which pages may read answers. */
   readonly cors: CorsPolicy;

@@ -13,7 +13,7 @@ import {
 /** Levels of lists and objects. */
 const MAX_DEPTH = 128;
 
-/** Longer texts are parsed piece by piece, which takes several times as long, and holds nobody up. */
+/** Longer texts are parsed in pieces, which takes several times as long but does not block other requests. */
 const PARSED_AT_ONCE = 256 * 1024;
 
 const RULES: JsonRules = {
@@ -25,7 +25,7 @@ const RULES: JsonRules = {
    * all other runs of the host wait. Documents and numbers have few members.
    */
   maxMembers: 50_000,
-  /** What graphs and the store get, and values to search for: data of callers, kept as JSON has it. */
+  /** Inputs of graphs and the store, and values to search for: data of callers, kept as JSON has it. */
   payload: new Set([
     ...['input', 'command', 'values', 'context', 'value', 'filter'],
     // the same by MCP, A2A and the thread stream protocol
@@ -47,9 +47,9 @@ const TYPES: Readonly<Record<JsonTrouble['kind'], string>> = {
 };
 
 /**
- * The JSON of a body; undefined for none, as many clients send a JSON content type without one. Outside of payloads
- * nothing is taken that reads as one thing where it is checked and as another where it is stored. A body may have megabytes:
- * others get their turns meanwhile.
+ * JSON of a body; undefined for none, as many clients send a JSON content type without one. Outside of
+ * payloads a text is refused that could be checked as one value and stored as another. A body may have
+ * megabytes: other requests proceed meanwhile.
  * @param onValues called before it is parsed, with how many values it holds
  * @throws PublicError `invalid`, `bad_request`
  */

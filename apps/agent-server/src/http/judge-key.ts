@@ -1,10 +1,10 @@
 import type { JsonObject } from '#lib/json';
 
-/** Who calls: the owner of an API key. */
+/** Caller: the owner of an API key. */
 export interface ApiCaller {
   readonly tenantId: string;
   readonly keyId: string;
-  /** What the key was made for. */
+  /** Purpose for which the key was made. */
   readonly scope: 'workspace' | 'invoke' | 'deployment';
 }
 
@@ -15,7 +15,7 @@ export interface ServerIdentity {
   readonly deployment: string | undefined;
 }
 
-/** Whether a key may call this server. */
+/** Decision whether a key may call this server. */
 export type KeyVerdict =
   | { readonly kind: 'admitted'; readonly caller: ApiCaller }
   | {

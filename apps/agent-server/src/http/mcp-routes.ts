@@ -51,7 +51,7 @@ interface Answer {
   readonly body: JsonObject;
 }
 
-/** What an answer needs of the run that it waits for. */
+/** Parts that an answer needs of the run that it waits for. */
 interface Shown {
   readonly id: string | number | null;
   readonly scope: Scope;
@@ -83,7 +83,7 @@ export class McpRoutes {
     });
   }
 
-  /** Whether somebody waits for the result of a run. */
+  /** True while a client waits for the result of a run. */
   get isAwaited(): boolean {
     return this.#slow.isAwaited;
   }
@@ -226,7 +226,10 @@ function requireVersion({ headers }: FastifyRequest): void {
   );
 }
 
-/** What came before the handler: authentication is left to the server, a body that cannot be read is answered here. */
+/**
+ * Answers errors raised before the handler: authentication errors are left to the server, an unreadable body
+ * is answered here.
+ */
 function refuse(error: unknown, reply: FastifyReply): void {
   if (error instanceof Error && 'statusCode' in error && error.statusCode === 415) {
     const found = new McpError(CODE.invalidRequest, 'The content type must be application/json');

@@ -8,9 +8,9 @@ const PROBE = /^\/ok(\?|$)/;
 const AUTHORITY = /^https?:\/\/[^/?#]*/i;
 
 /**
- * The address of a request without the prefix under which the server is mounted. The prefix is compared as it stands, byte
- * by byte: other spellings of it (`//`, `%2f`, `..`) lead to no route. What follows is left to the router alone, so that
- * the route that is found is the one whose access is checked.
+ * Address of a request without the prefix under which the server is mounted. The prefix is compared byte by
+ * byte: other spellings of it (`//`, `%2f`, `..`) lead to no route. The rest is left to the router alone, so
+ * that the route that is found is the one whose access is checked.
  */
 export function withoutPrefix(url: string, prefix: string): string {
   const path = url.replace(AUTHORITY, '');

@@ -25,7 +25,7 @@ export class OpenReplies {
     for (const response of this.#open) response.shouldKeepAlive = false;
   }
 
-  /** Whether the answer to a request has not begun: its run may just be stored. */
+  /** True while the answer to a request has not begun: its run may just be stored. */
   get hasUnanswered(): boolean {
     for (const { headersSent, destroyed } of this.#open) if (!headersSent && !destroyed) return true;
     return false;

@@ -14,17 +14,17 @@ import { access } from './route-access.js';
 
 export interface ProbeParts {
   readonly readiness: Pick<Readiness, 'notReady'>;
-  /** Why whatever is asked of the server will fail, though it has started. */
+  /** Reason why every request will fail, though the server has started. */
   readonly failing?: () => string | undefined;
-  /** How often in a row its graph hosts have ended with nothing to do. */
+  /** Number of times in a row that its graph hosts have ended while idle. */
   readonly hostEnds?: () => number;
-  /** What is wrong while requests are served all the same. */
+  /** Problem of a server that serves requests all the same. */
   readonly note?: () => string | undefined;
-  /** How much there is to do. */
+  /** Amount of work. */
   readonly load?: (() => Promise<RunLoad>) | undefined;
-  /** Whether anybody may ask how much there is to do: else the listener alone. */
+  /** True when any client may read the amount of work; otherwise only the listener may. */
   readonly showsLoad?: boolean;
-  /** Whether the server is idle; undefined where nobody may ask. */
+  /** Answers whether the server is idle; undefined when no client may ask. */
   readonly idle?: IdleDesk | undefined;
 }
 

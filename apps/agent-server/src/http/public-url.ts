@@ -1,9 +1,9 @@
 import type { IncomingHttpHeaders } from 'node:http';
 
 export interface PublicUrlSettings {
-  /** Where clients call the server; wins over everything else. */
+  /** Address of the server for clients; wins over everything else. */
   readonly publicUrl: string | undefined;
-  /** Where the Service of the deployment is called; the last resort. */
+  /** Address of the deployment's Service; the last resort. */
   readonly serviceUrl: string | undefined;
   /** Requests come through a proxy that sets `x-forwarded-proto`, `-host` and `-prefix` itself. */
   readonly trustsForwarded: boolean;
@@ -31,9 +31,9 @@ function forwardedUrl(headers: IncomingHttpHeaders): string | undefined {
 }
 
 /**
- * Where clients call this server, without a slash at the end; undefined where nobody says so whose word counts. `Host` is
- * the client's word: it is taken where it names this machine, as nobody elsewhere can be led astray by it. Within a cluster
- * clients reach the Service.
+ * Address of this server for clients, without a slash at the end; undefined when no trusted source names it.
+ * The client chooses `Host`: it is accepted only when it names this machine, since that misleads no client
+ * elsewhere. Within a cluster clients reach the Service.
  */
 export function publicUrlOf(headers: IncomingHttpHeaders, settings: PublicUrlSettings): string | undefined {
   const found =
@@ -44,8 +44,8 @@ export function publicUrlOf(headers: IncomingHttpHeaders, settings: PublicUrlSet
 type Told = Omit<PublicUrlSettings, 'serviceUrl'>;
 
 /**
- * Where the page that sent this request calls the server, and nobody else: its own `Host` counts then, in the scheme of the
- * page. Undefined for a `Host` that is none.
+ * Address of the server for the page that sent this request, and for no other client: its own `Host` counts
+ * then, in the scheme of the page. Undefined for an invalid `Host`.
  */
 export function pageUrlOf(headers: IncomingHttpHeaders, settings: Told): string | undefined {
   const { host = '' } = headers;

@@ -4,7 +4,7 @@ import type { ReadFrom } from '../log/log-cursor.js';
 import { parsePosition } from '../log/position.js';
 import { parseThreadPosition, type ThreadFrom } from '../run/thread-reading.js';
 
-/** What clients send for everything that is kept. */
+/** Values that clients send for everything that is kept. */
 const EVERYTHING = ['-1', '-', '0'];
 
 function lastEventId({ headers }: FastifyRequest): string {
@@ -19,7 +19,7 @@ function unknownEvent(given: string, of: string): PublicError {
   );
 }
 
-/** Where a reader of all runs of a thread begins. @throws PublicError `bad_request` */
+/** Start of a reader of all runs of a thread. @throws PublicError `bad_request` */
 export function threadReadFrom(request: FastifyRequest): ThreadFrom {
   const given = lastEventId(request);
   if (given === '') return 'now';
@@ -29,7 +29,7 @@ export function threadReadFrom(request: FastifyRequest): ThreadFrom {
   throw unknownEvent(given, 'a thread');
 }
 
-/** Where a reader of a run's output begins. @throws PublicError `bad_request` */
+/** Start of a reader of a run's output. @throws PublicError `bad_request` */
 export function readFrom(request: FastifyRequest): ReadFrom {
   const given = lastEventId(request);
   if (given === '') return { kind: 'now' };

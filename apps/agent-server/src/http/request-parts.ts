@@ -25,7 +25,7 @@ export function listOf(given: unknown): unknown {
   });
 }
 
-/** Whether the address names this part. */
+/** Returns true when the address names this part. */
 export function hasPathPart({ params }: FastifyRequest, name: string): boolean {
   return isJsonObject(params) && name in params;
 }

@@ -1,7 +1,7 @@
 import type { RouteShorthandOptions } from 'fastify';
 import type { RouteGroup } from '#lib/graph-configuration';
 
-/** What a caller may ask to do, by resource: the events of LangGraph's `Auth.on`. */
+/** Actions of a caller, by resource: the events of LangGraph's `Auth.on`. */
 interface Actions {
   readonly threads: 'create' | 'read' | 'update' | 'delete' | 'search' | 'create_run';
   readonly assistants: 'create' | 'read' | 'update' | 'delete' | 'search';
@@ -13,15 +13,15 @@ interface Actions {
 export type Access = { [R in keyof Actions]: `${R}:${Actions[R]}` }[keyof Actions];
 
 /**
- * What a route does. `open` answers anybody, without authentication; `any` answers every authenticated caller, and asks
- * for the scope of each thing that it does by `authorize`; `key` answers keys of the platform alone, also where a handler
- * of the agent authenticates.
+ * Access that a route needs. `open` answers any client, without authentication; `any` answers every
+ * authenticated caller, and asks for the scope of each thing that it does by `authorize`; `key` answers keys
+ * of the platform alone, also when a handler of the agent authenticates.
  */
 export type RouteAccess = Access | 'any' | 'key' | 'open';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** What the route does; a route without it is refused when it is registered. */
+    /** Access of the route; a route without it is refused when it is registered. */
     readonly access?: RouteAccess;
     /** The setting of the agent that switches the route off. */
     disabledBy?: RouteGroup | undefined;

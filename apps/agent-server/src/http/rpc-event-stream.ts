@@ -5,7 +5,9 @@ import type { UnsentAnswer } from './unsent-output.js';
 /** Comments that keep proxies content. */
 const HEARTBEAT_MS = 5_000;
 
-/** What a connection is given at once; the rest stays in the log of the run, which is there once for all readers. */
+/**
+ * Bytes that a connection is given at once; the rest stays in the log of the run, which all readers share.
+ */
 const MAX_AT_CONNECTION_BYTES = 256 * 1024;
 
 /** JSON texts as server-sent events without names. */

@@ -42,7 +42,7 @@ type Begun = RunReader & {
   abandon(): void;
 };
 
-/** What an answer needs of the run that it shows. */
+/** Parts that an answer needs of the run that it shows. */
 interface Shown {
   readonly scope: Scope;
   readonly runId: string;
@@ -70,13 +70,13 @@ function location(submitted: Submitted): Record<string, string> {
   return { 'content-location': pathOf(submitted) };
 }
 
-/** What a client that came back would ask for in the query. */
+/** Query of a client that reconnects. */
 interface Again {
   readonly shouldCancel: boolean;
   readonly modes?: readonly StreamMode[] | undefined;
 }
 
-/** Where the clients of both languages go on by themselves when the connection breaks. */
+/** Addresses at which the clients of both languages resume by themselves when the connection breaks. */
 function locations(
   path: string,
   kind: RunReader['kind'],
@@ -319,7 +319,7 @@ export class RunRoutes {
     raw.on('close', left);
   }
 
-  /** Whether somebody waits for the result of a run. */
+  /** True while a client waits for the result of a run. */
   get isAwaited(): boolean {
     return [...this.#open.values()].some(({ kind, isEnded }) => kind === 'result' && !isEnded);
   }
@@ -330,5 +330,5 @@ export class RunRoutes {
   }
 }
 
-/** What requests bring, for the description of the routes. */
+/** Shapes of requests, for the description of the routes. */
 export const RUN_SHAPES = { runList, joinModes, threadModes };

@@ -28,7 +28,10 @@ export function asJson(reply: FastifyReply, text: string | Buffer): FastifyReply
   return reply.type('application/json; charset=utf-8').send(text);
 }
 
-/** Together, in characters: above it each text becomes bytes in a turn of its own. */
+/**
+ * Characters converted to bytes at once; a longer list converts each text in a separate iteration of the
+ * event loop.
+ */
 const MAX_AT_ONCE_CHARS = 1_000_000;
 
 /** JSON texts as a list. Tens of megabytes that are joined as text are copied three times at a stretch. */

@@ -12,7 +12,7 @@ export class SlowAnswers {
 
   constructor(private readonly parts: StreamParts) {}
 
-  /** Whether somebody waits for an answer. */
+  /** True while a client waits for an answer. */
   get isAwaited(): boolean {
     return this.#waiting.size > 0;
   }

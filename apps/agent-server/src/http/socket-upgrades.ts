@@ -4,10 +4,10 @@ import type { FastifyInstance } from 'fastify';
 import { type CorsPolicy, MAY_NOT_READ, refusedOrigin } from './cors.js';
 import { WebSocketServer, type WebSocket } from 'ws';
 
-/** Of one message: a command with its input. */
+/** Limit per message: a command with its input. */
 const MAX_MESSAGE_BYTES = 16 * 1024 * 1024;
 
-/** What the server speaks; a client that sends credentials by subprotocol offers it too. */
+/** Subprotocol of the server; a client that sends credentials by subprotocol offers it too. */
 const SUBPROTOCOL = 'agentplane';
 
 /** Subprotocols that carry credentials: browsers can set no header of a WebSocket. */
@@ -28,7 +28,10 @@ const sockets = new WebSocketServer({
   handleProtocols: (offered) => (offered.has(SUBPROTOCOL) ? SUBPROTOCOL : ([...offered][0] ?? false)),
 });
 
-/** What else asks for an upgrade is served as it is: other methods have a body, which never arrives after an upgrade. */
+/**
+ * Returns true for requests that open a socket. Other upgrade requests are served as plain requests: other
+ * methods have a body, which never arrives after an upgrade.
+ */
 function asksForSocket({ method, headers, url = '' }: IncomingMessage): boolean {
   return (
     method === 'GET' &&
@@ -40,7 +43,7 @@ function asksForSocket({ method, headers, url = '' }: IncomingMessage): boolean 
 /** Option `http` of the server. */
 export const UPGRADES = { shouldUpgradeCallback: asksForSocket } as const;
 
-/** Whether a socket can be opened in answer to this request. */
+/** Returns true when a socket can be opened in answer to this request. */
 export function isUpgrade(request: IncomingMessage): boolean {
   return heads.has(request);
 }

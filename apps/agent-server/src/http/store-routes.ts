@@ -109,5 +109,5 @@ export function registerStoreRoutes(app: FastifyInstance, { items }: StoreRouteP
   });
 }
 
-/** What requests bring, for the description of the routes. */
+/** Shapes of requests, for the description of the routes. */
 export const STORE_SHAPES = { place, putting, named, searching, listing };

@@ -13,7 +13,7 @@ import { registerThreadRoutes } from './thread-routes.js';
 
 const store = storeFixture();
 let app: FastifyInstance;
-/** What the process of the graphs was asked, and what its answers wait for. */
+/** Questions to the process of the graphs, and the promise that its answers wait for. */
 const asked: string[] = [];
 let held: Promise<void> | undefined;
 let left: AbortSignal | undefined;

@@ -37,10 +37,10 @@ import { asJson, paginate } from './search-answer.js';
 import type { AskedThread, StateQuery, ThreadState } from './thread-state.js';
 import { registerThreadUpkeep } from './thread-upkeep.js';
 
-/** Of a thread that is created: each is a state of its own. */
+/** Limit of a thread that is created: each superstep is a state. */
 const MAX_SUPERSTEPS = 1_000;
 
-/** Of all its supersteps together. */
+/** Limit of updates in all its supersteps together. */
 const MAX_UPDATES = 10_000;
 
 /** Threads that a search names; no page of it has more. */
@@ -113,7 +113,10 @@ const stateAddress = z.object({
   subgraphs: z.enum(['true', 'false', '1', '0', 'True', 'False']).nullish(),
   ...stateSelection,
 });
-/** What has a configuration is read as nothing else: a wrong one would be left out in silence. */
+/**
+ * Checkpoint without a configuration. A value that has one is read as nothing else: an invalid configuration
+ * would be dropped silently.
+ */
 const plainPlace = checkpointShape.extend({ configurable: z.never().optional() });
 const history = z.object({
   limit: z.coerce.number().int().min(1).max(1000).nullish(),
@@ -261,7 +264,7 @@ function askedOf(request: FastifyRequest): AskedThread {
   return { scope: scopeOf(request), threadId: pathId(request, 'thread_id') };
 }
 
-/** What the address of a state asks for. */
+/** State requested by the query of its address. */
 function queriedState(request: FastifyRequest): StateQuery {
   const { subgraphs, select } = parseInput(stateAddress, request.query, 'query');
   return { subgraphs: isTrue(subgraphs?.toLowerCase()), select: select ?? undefined };
@@ -314,7 +317,7 @@ function registerStateRoutes(app: FastifyInstance, state: ThreadState): void {
   );
 }
 
-/** What requests bring, for the description of the routes. */
+/** Shapes of requests, for the description of the routes. */
 export const THREAD_SHAPES = {
   creation,
   change,

@@ -231,7 +231,7 @@ export class ThreadState {
     return updated.checkpoint;
   }
 
-  /** @throws PublicError `unavailable` when the graph takes too long: others wait for their turn */
+  /** @throws PublicError `unavailable` when the graph takes too long: other requests wait behind it */
   async #written(question: UpdateQuestion): Promise<string> {
     const { clock, hosts } = this.parts;
     const late = new AbortController();
@@ -258,7 +258,7 @@ export class ThreadState {
     return found ?? assistants.get(scope, graphId);
   }
 
-  /** Where the state is to be found; undefined when this revision does not have the graph that made it. */
+  /** Graph and checkpoint of the state; undefined when this revision does not have the graph that made it. */
   async #placeOf(
     scope: Scope,
     { thread_id: threadId, metadata }: Pick<ThreadHead, 'thread_id' | 'metadata'>,

@@ -29,7 +29,10 @@ export interface ThreadStreamParts extends StreamParts, CommandParts, Omit<Proto
   readonly log: Logger;
 }
 
-/** Of messages by WebSocket that have not arrived whole, or wait for commands before them, of all clients together. */
+/**
+ * Limit, for all clients together, of WebSocket messages that are incomplete or queue behind earlier
+ * commands.
+ */
 const MAX_ARRIVING_BYTES = 256 * 1024 * 1024;
 
 /**
@@ -62,7 +65,7 @@ export class ThreadStreamRoutes {
     );
   }
 
-  /** Cuts off readers: they go on at another server. */
+  /** Cuts off readers: they continue at another server. */
   stop(): void {
     for (const response of this.#open) response.destroy();
     for (const socket of this.#sockets) socket.stop();
@@ -156,5 +159,5 @@ function commanderOf(request: FastifyRequest): Commander {
   };
 }
 
-/** What requests bring, for the description of the routes. */
+/** Shapes of requests, for the description of the routes. */
 export const THREAD_STREAM_SHAPES = { command, eventRequest };

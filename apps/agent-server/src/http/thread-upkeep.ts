@@ -101,5 +101,5 @@ export function registerThreadUpkeep(
   });
 }
 
-/** What requests bring, for the description of the routes. */
+/** Shapes of requests, for the description of the routes. */
 export const UPKEEP_SHAPES = { pruning, statePatch };

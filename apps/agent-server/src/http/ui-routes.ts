@@ -12,7 +12,7 @@ import { pageUrlOf, type PublicUrlSettings } from './public-url.js';
 import { pathPart, pathText, queryOf } from './request-parts.js';
 import { access } from './route-access.js';
 
-/** The hash in an address says what is there for ever. */
+/** The hash in an address names its content, which therefore never changes. */
 const FOREVER = 'public, max-age=31536000, immutable';
 
 const component = z.object({ name: z.string().min(1).max(1_000) });

@@ -5,9 +5,9 @@ import type { Clock } from '#lib/time';
 export interface UnsentLimits {
   /** Above this, of all answers together, clients that take nothing are cut. */
   readonly softBytes: number;
-  /** Above this, whoever is owed most is cut, though it may be reading. */
+  /** Above this, the client with the most unsent bytes is cut, though it may be reading. */
   readonly hardBytes: number;
-  /** How often is looked who takes something while there is too much. */
+  /** Interval between checks which clients read while too much is unsent. */
   readonly lookMs: number;
 }
 
@@ -22,11 +22,12 @@ export interface UnsentOptions {
 const LOOKS_UNTIL_STALLED = 4;
 
 /**
- * What waits in the memory of this process because clients have not read it yet, over all answers. A client that stalls
- * is cut after a time by the server's limits; this cuts it sooner when there are many, before they use up the memory.
- * Runs never wait for their readers.
+ * Unsent output in the memory of this process, over all answers: clients have not read it yet. The server's
+ * limits cut a client that stalls after a time; this cuts it sooner when there are many, before they use up
+ * the memory. Runs never wait for their readers.
  *
- * What several readers of one run are sent is counted for each of them though it is held once: the sum is an upper bound.
+ * Output that several readers of one run share is counted for each of them though it is held once: the sum is
+ * an upper bound.
  */
 export class UnsentOutput {
   readonly #accounts = new Set<UnsentAnswer>();
@@ -42,7 +43,7 @@ export class UnsentOutput {
   /** The account of one answer; it ends with the answer. One that has closed already is owed nothing. */
   open(response: ServerResponse): UnsentAnswer {
     const account = new UnsentAnswer(response, (change) => this.#changed(change));
-    // `close` comes once: whoever listens after it would wait for ever
+    // `close` is emitted once: a later listener would wait indefinitely
     if (response.closed) {
       account.clear();
       return account;
@@ -74,7 +75,7 @@ export class UnsentOutput {
     if (this.#bytes > softBytes) this.#lookSoon();
   }
 
-  /** By looks and not by time: after a pause of this process nobody has stalled yet. */
+  /** Checks by number of looks, not by time: after a pause of this process no client has stalled yet. */
   #lookSoon(): void {
     this.#cancelLook ??= this.options.clock.after(this.options.limits.lookMs, () => {
       this.#cancelLook = undefined;
@@ -103,7 +104,7 @@ export class UnsentOutput {
   }
 }
 
-/** What one client has not read yet. */
+/** Unsent output of one client. */
 export class UnsentAnswer {
   #bytes = 0;
   #isClosed = false;
