@@ -1,6 +1,6 @@
 import type { RunStatus } from '../store/row/run-row.js';
 
-/** How far a part of a graph is, in the words of the thread stream protocol. */
+/** Progress of a part of a graph, in the words of the thread stream protocol. */
 export type AgentStatus = 'started' | 'running' | 'completed' | 'failed' | 'interrupted';
 
 /** The same of a whole run, by the status of its row. */

@@ -4,7 +4,7 @@ import { runConfig, type RequestedRun } from './requested-run.js';
 
 type Config = NonNullable<RequestedRun['config']>;
 
-/** What an assistant says of its runs; what does not fit there, in rows of older servers, is left out. */
+/** Configuration that an assistant gives its runs; invalid parts, in rows of older servers, are left out. */
 function ownConfig({ config }: WireAssistant): Config {
   for (const given of [config, { configurable: config['configurable'] }]) {
     const parsed = runConfig.safeParse(given);

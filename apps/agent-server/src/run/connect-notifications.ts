@@ -8,7 +8,7 @@ import type { ThreadWatch } from './thread-watch.js';
 import type { WatchAnswers } from './watch-answers.js';
 import type { Worker } from './worker.js';
 
-/** What servers notify one another of; hints only, polling finds out the same a little later. */
+/** Subjects of notifications between servers; hints only, polling finds the same a little later. */
 export type NotificationWord = 'pending' | 'cancel' | 'watch' | 'at' | 'events' | 'webhook' | 'thread';
 
 interface Listeners {

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { statFields } from '#lib/process-identity';
 import type { Clock } from '#lib/time';
 
-/** Of the kernel, in every Linux: what `stat` counts times in. */
+/** Unit of times in `stat`: the kernel has the same value on every Linux. */
 const TICKS_PER_SECOND = 100;
 /** A shorter time says little. */
 const SHORTEST_MS = 900;

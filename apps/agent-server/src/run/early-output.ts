@@ -1,7 +1,7 @@
 import { isAfter, isNext, type Position } from '../log/position.js';
 import type { StoredEvent } from '../store/row/run-event-row.js';
 
-/** Of one run; what comes beyond it is left out and asked for once its turn comes. */
+/** Limit per run; output beyond it is dropped and requested again once the reader reaches it. */
 const MAX_CHARS = 4 * 1024 * 1024;
 
 /** Live output of a run that came before what stands between: that comes through the database. */
@@ -20,7 +20,7 @@ export class EarlyOutput {
     this.#events.push(event);
   }
 
-  /** What comes next after a position, if it is here. Forgets what the position includes. */
+  /** Next event after a position, if it is here. Forgets the events that the position includes. */
   takeNext(last: Position | undefined): StoredEvent | undefined {
     if (last) while (this.first && !isAfter(this.first.position, last)) this.#shift();
     const { first } = this;

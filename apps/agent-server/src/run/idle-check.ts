@@ -7,7 +7,7 @@ import { WORKER } from '../store/worker-scope.js';
 /** Work that is due sooner keeps the server: to stop and to start again takes as long. */
 const SHORTEST_MS = 10_000;
 
-/** What may be late wakes a deployment this often at most. */
+/** Least time between two wake-ups of a deployment for upkeep that may be late. */
 const UPKEEP_MS = 3_600_000;
 
 export interface IdleCheckParts {
@@ -22,13 +22,14 @@ export interface IdleCheckParts {
   };
   /** Runs at work at this server. */
   readonly worker: { readonly runs: readonly unknown[] };
-  /** Whether traces are erased at the platform. */
+  /** True when traces are erased at the platform. */
   readonly erases: boolean;
 }
 
 /**
- * Whether this server, and with it its deployment, is idle, for the listener that stops it then. It is closed before the
- * database is looked at, so that no request stores something in between that nobody would ever do.
+ * Checks whether this server, and with it its deployment, is idle, for the listener that stops it then. The
+ * server is closed before the database is read, so that no request in between stores work that would never be
+ * done.
  */
 export class IdleCheck {
   constructor(private readonly parts: IdleCheckParts) {}

@@ -6,7 +6,7 @@ import type { RequestedRun } from './requested-run.js';
 
 type Kwargs = StoredRun['kwargs'];
 
-/** What the server adds to a request. */
+/** Fields that the server adds to a request. */
 export interface Submitter {
   readonly assistant: WireAssistant;
   /** Merged with that of the assistant. */
@@ -58,7 +58,7 @@ export function kwargsOf(
   };
 }
 
-/** As LangGraph reads the former option. */
+/** Durability that LangGraph derives from the former option. */
 function formerDurability(checkpointDuring: boolean | null | undefined): 'async' | 'exit' | undefined {
   if (typeof checkpointDuring !== 'boolean') return undefined;
   return checkpointDuring ? 'async' : 'exit';

@@ -32,7 +32,7 @@ export interface LeaseKeeperParts {
   readonly temporary: TemporaryRuns;
   readonly relay: RunRelay;
   readonly worker: Worker;
-  /** How long output is kept for readers that come back. */
+  /** Times for which output is kept for readers that come back. */
   readonly kept: Pick<LogLimits, 'keptMs' | 'resumableMs'>;
   readonly clock: Clock;
   readonly log: Logger;

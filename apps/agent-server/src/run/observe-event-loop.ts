@@ -1,7 +1,7 @@
 import { metrics } from '#lib/telemetry';
 import { systemClock } from '#lib/time';
 
-/** Long enough that a graph which computes gets its turn in between. */
+/** Sampling interval, long enough that a graph which computes runs in between. */
 const SAMPLE_MS = 20;
 
 /** Lets a scrape read how busy this thread is. Nothing is measured between scrapes. @returns ends the reading */

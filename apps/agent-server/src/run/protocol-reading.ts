@@ -17,7 +17,7 @@ export interface ProtocolReadingParts {
   readonly sql: Sql;
   readonly outputs: Pick<RunOutputs, 'read'>;
   readonly watch: Pick<ThreadWatch, 'follow'>;
-  /** How long the output of a run is kept after its end. */
+  /** Time for which the output of a run is kept after its end. */
   readonly keptMs: number;
   readonly clock: Clock;
   readonly log: Logger;
@@ -29,7 +29,7 @@ export interface FollowedThread {
   readonly threadId: string;
   /** Only what comes after this number; undefined: everything that is kept. */
   readonly since: number | undefined;
-  /** What is not wanted is not made. */
+  /** Filter of events; unwanted events are not made. */
   readonly wants: (address: EventAddress) => boolean;
 }
 
@@ -42,18 +42,18 @@ export interface ThreadEvent extends EventAddress {
   readonly params: string | LoggedEvent;
 }
 
-/** Of an error, whose message is cut where it is made. */
+/** Limit per error, whose message is cut where it is made. */
 const MAX_ERROR_CHARS = 256 * 1024;
 
 const ROOT: EventAddress = { channel: 'lifecycle', namespace: [] };
 
-/** Events that nobody wants may be many; after so many at a stretch, others get their turn. */
+/** Unwanted events processed at a stretch; there may be many, so others run in between. */
 const MAX_UNWANTED = 2_000;
 
 /** Between two looks at the row of a run whose output is lost and which has not ended. */
 const LOOK_MS = 1_000;
 
-/** How the protocol calls the end of a run. */
+/** Status of the protocol for the end of a run. */
 function endOf(error: unknown): 'failed' | 'interrupted' {
   return isJsonObject(error) && error['error'] === 'UserInterrupt' ? 'interrupted' : 'failed';
 }
@@ -61,7 +61,10 @@ function endOf(error: unknown): 'failed' | 'interrupted' {
 /** The output of a thread as events of the thread stream protocol. */
 export class ProtocolReading {
   readonly #walk: ThreadWalk;
-  /** How the run at hand ended, until that is stored: whoever learns it may go on with the thread at once. */
+  /**
+   * End of the current run, held back until it is stored: a client that learns of it may continue the thread
+   * at once.
+   */
   #end: ThreadEvent | undefined;
   /** A run whose output is lost, until its row has ended; `event` is its end then. */
   #lost: { readonly run: ThreadRun; event?: ThreadEvent } | undefined;
@@ -187,7 +190,7 @@ export class ProtocolReading {
     this.onMore();
   }
 
-  /** What happens to the run itself. */
+  /** Lifecycle event of the run itself. */
   #lifecycle({ graphId }: ThreadRun, event: AgentStatus, more: object = {}): [EventAddress, string] {
     const timestamp = this.parts.clock.now().getTime();
     const data = { event, graph_name: graphId, ...more };

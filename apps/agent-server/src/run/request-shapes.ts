@@ -6,7 +6,9 @@ import { documentSize, MAX_DOCUMENT_BYTES, MAX_DOCUMENT_VALUES } from '../store/
 /** Text that may go into the database as it is. */
 export const text = z.string().regex(/^[^\u0000]*$/, 'must not hold a NUL character');
 
-/** As it is: what `z.record` makes is a copy without a member `__proto__`, which payloads may have. */
+/**
+ * JSON object, kept unchanged: `z.record` makes a copy without a member `__proto__`, which payloads may have.
+ */
 export const record = z.custom<Record<string, unknown>>(isJsonObject, 'must be a JSON object');
 
 /** An object that is stored to be searched: every look at its row reads it whole. */
@@ -55,7 +57,7 @@ export const unsupported = z
   .refine((value) => value === undefined || value === null, 'is not supported by this server yet')
   .optional();
 
-/** Of one answer. */
+/** Limit per answer. */
 const MAX_PROBLEMS = 100;
 
 function problems({ issues }: z.ZodError, place: string): FieldProblem[] {

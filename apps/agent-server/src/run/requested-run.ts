@@ -21,7 +21,7 @@ const modes = z.preprocess(
 /** Ten years; no timer and no row needs to look further. */
 const LONGEST_DELAY_SECONDS = 315_360_000;
 
-/** What answers a graph that stopped, or is written in place of values. */
+/** Answer to an interrupted graph, or an update written in place of values. */
 export const command = z.object({
   update: z.unknown().optional(),
   resume: z.unknown().optional(),
@@ -37,7 +37,7 @@ const input = z
   )
   .optional();
 
-/** How a graph is called, as runs and assistants give it. */
+/** Configuration of a graph's call, as runs and assistants give it. */
 export const runConfig = z.looseObject({
   tags: z.array(z.string()).max(MAX_NAMES).nullish(),
   recursion_limit: z.int().min(1).nullish(),
@@ -73,7 +73,7 @@ export const requestedRun = z.object({
   after_seconds: z.number().min(0).max(LONGEST_DELAY_SECONDS).nullish(),
   if_not_exists: z.enum(['create', 'reject']).nullish(),
   durability: z.enum(['sync', 'async', 'exit']).nullish(),
-  /** Of older clients: `async` or, where false, `exit`. */
+  /** Option of older clients: `async` or, when false, `exit`. */
   checkpoint_during: z.boolean().nullish(),
   webhook: text.nullish(),
   feedback_keys: z.union([unsupported, z.array(z.unknown()).max(0, 'is not supported by this server yet')]),

@@ -55,7 +55,7 @@ export class RunAtWork {
     this.execution.hold(false);
   }
 
-  /** A graph that goes on meanwhile waits rather than fill this process. */
+  /** Holds an event. A graph that continues meanwhile waits rather than fill this process. */
   #hold(event: RunEvent | EncodedEvent): void {
     // bytes that arrived are a view of what was read with them
     this.#held.push(typeof event.data === 'string' ? event : { ...event, data: Buffer.from(event.data) });

@@ -22,7 +22,7 @@ const POLL_MS = 500;
 /** Looks that must find a run ended, or a gap in its output, before what is missing counts as lost. */
 const LOOKS_BEFORE_GIVING_UP = 4;
 
-/** How long the server at work may take to answer where the output of its run stands, before the database is read. */
+/** Time for the server of a run to report the position of its output, before the database is read. */
 const ANSWER_MS = 1_000;
 
 /** Bytes of one look. */
@@ -34,7 +34,7 @@ interface Place {
   readonly mayBeginLater: boolean;
   /** It is known where to begin, and the server at work was asked. */
   isReady: boolean;
-  /** Called when it is known where the output stands; undefined: nobody waits for that. */
+  /** Called when the position of the output is known; undefined when no reader waits for that. */
   begun: (() => void) | undefined;
   readonly early: EarlyOutput;
   looksAfterEnd: number;
@@ -45,7 +45,7 @@ interface FollowOptions {
   /** The server at work knows of the readers here. */
   readonly isMarked?: boolean;
   readonly mayBeginLater?: boolean;
-  /** Where the reader stands that is the first here. */
+  /** Position of the first reader on this server. */
   readonly wanted?: Position | undefined;
   /** The run is at work, and its reader takes what comes from now on. */
   readonly isFromNow?: boolean;
@@ -86,7 +86,7 @@ export class RunFollower implements Followed {
 
   constructor(private readonly parts: RunFollowerParts) {}
 
-  /** Goes on after the log's last event; where that is not known, with what comes from now on. */
+  /** Continues after the log's last event; when that is not known, with output from now on. */
   follow(
     log: RunLog,
     { isMarked = false, mayBeginLater = false, wanted, isFromNow }: FollowOptions = {},
@@ -107,7 +107,7 @@ export class RunFollower implements Followed {
     return this.#places.delete(runId);
   }
 
-  /** Whether output may never reach the database unless it is asked for. */
+  /** True when output may never reach the database unless it is requested. */
   get isLive(): boolean {
     return this.parts.isLive ?? false;
   }
@@ -129,7 +129,7 @@ export class RunFollower implements Followed {
     if (runId === '' || this.#places.has(runId)) this.#look(false);
   }
 
-  /** Output as it is made. What does not come next waits for what the database has between. */
+  /** Takes output as it is made. Output that leaves a gap waits for the database to fill it. */
   receive(event: StoredEvent): void {
     const place = this.#places.get(event.runId);
     if (!place) return;
@@ -168,8 +168,9 @@ export class RunFollower implements Followed {
   }
 
   /**
-   * Where a log begins is never what a client named, but what servers wrote or answer; readers that stand before it
-   * catch up by themselves, and one that stands beyond it harms nobody else.
+   * Prepares a log. It never begins at a position that a client named, but at one that servers wrote or
+   * answer; readers at an earlier position catch up by themselves, and a reader at a later one harms no
+   * other.
    */
   async #prepare(place: Place, wanted: Position | undefined, isFromNow: boolean): Promise<void> {
     const { runId, events } = place.log;

@@ -6,7 +6,7 @@ import type { ServerIdentity } from '../store/server-identity.js';
 import type { Sql } from '../store/sql.js';
 import { WORKER } from '../store/worker-scope.js';
 
-/** Whoever asks more often gets the same answer: anybody may. */
+/** Age up to which an answer is reused: any client may ask, as often as it likes. */
 const FRESH_MS = 1_000;
 
 export interface RunLoadParts {
@@ -16,7 +16,7 @@ export interface RunLoadParts {
   readonly clock: Clock;
 }
 
-/** How much there is to do, for what decides how many servers there are. */
+/** Amount of work, for the autoscaler of the servers. */
 export class RunLoads {
   #read: { readonly atMs: number; readonly load: Promise<RunLoad> } | undefined;
 

@@ -107,7 +107,7 @@ describe('RunLogs', () => {
         return drop();
       };
     }
-    // all in one turn of the event loop, whose events stay
+    // all in one iteration of the event loop, whose events stay
     for (let n = 0; n < 10; n++) for (const log of many) say(log, 10);
     expect(looks).toBeLessThan(200_000);
   });

@@ -4,21 +4,24 @@ import { EventLog, type RunResult } from '../log/event-log.js';
 /** Milliseconds between two looks at which logs have been kept long enough. */
 const SWEEP_MS = 5_000;
 
-/** How long a reader that took something last counts as one that reads: a large event takes a slow client seconds. */
+/** Time for which a reader that took an event counts as active: a large event takes a slow client seconds. */
 const PATIENCE_MS = 10_000;
 
-/** What a log holds beside its events, about (test/bench/run-logs.mjs). */
+/** Approximate bytes of a log beside its events (test/bench/run-logs.mjs). */
 const LOG_BYTES = 1_024;
 
 /** Part of the limit that is freed beyond need, or exceeded in vain: so often and no more are all logs looked at. */
 const RELIEF_PART = 1 / 16;
 
 export interface LogLimits {
-  /** Of the output of one run; more only while somebody reads it who lags. */
+  /** Limit per run; more only while a reader lags. */
   readonly runBytes: number;
-  /** Of all output that is kept in this process. */
+  /** Limit of all output that is kept in this process. */
   readonly processBytes: number;
-  /** How long output is kept for readers that were attached, after the end of a run or without any of them. */
+  /**
+   * Time for which output is kept for readers that were attached, after the end of a run or after the last
+   * reader left.
+   */
   readonly keptMs: number;
   /** The same for runs made with `stream_resumable`. */
   readonly resumableMs: number;
@@ -30,14 +33,14 @@ export interface RunLog {
   readonly events: EventLog;
   /** Made with `stream_resumable`: everybody who may see the run may read everything that is kept. */
   isResumable: boolean;
-  /** At work here: its log is needed whatever reads it. */
+  /** The run is executed here: its log is needed, with or without readers. */
   isAtWork: boolean;
   /** Its output came from this process: others may ask for it. */
   isMadeHere: boolean;
   /** A reader left before it had taken everything. */
   isLeft: boolean;
   endedMs: number | undefined;
-  /** Since then nobody reads it, unless somebody does. */
+  /** Time since which the log has no reader; meaningless while it has one. */
   idleSinceMs: number;
 }
 
@@ -106,7 +109,7 @@ export class RunLogs {
     return log;
   }
 
-  /** Keeps its output from now on, though nobody may read it yet. */
+  /** Keeps the output of a run from now on, though it may have no reader yet. */
   record(log: RunLog): void {
     if (log.events.isRecording) return;
     log.idleSinceMs = this.clock.monotonicMs();
@@ -114,7 +117,7 @@ export class RunLogs {
     this.#sweepLater();
   }
 
-  /** The run has ended: whoever reads it ends after what is here. */
+  /** Ends the log of a run; its readers end after the events that are here. */
   end(runId: string, result: RunResult): void {
     const log = this.#logs.get(runId);
     if (!log) return;
@@ -175,9 +178,9 @@ export class RunLogs {
   }
 
   /**
-   * Forgets logs that nobody reads first, then the oldest events of the largest, then logs whose readers take nothing.
-   * That looks at all logs, so it frees more than it must; what cannot be freed (the newest event of each run at work) is
-   * looked at again once there is more of it.
+   * Frees memory: logs without readers first, then the oldest events of the largest, then logs whose readers
+   * take nothing. A pass reads all logs, so it frees more than it must; when events cannot be freed (the
+   * newest of each run in progress), the next pass waits until there is more.
    */
   #relieve(): void {
     const { processBytes } = this.limits;
@@ -195,7 +198,7 @@ export class RunLogs {
     }
   }
 
-  /** Of runs that have ended, what is left for readers that take nothing: a result, and one event of any size. */
+  /** Forgets the rest of ended runs whose readers take nothing: a result, and one event of any size. */
   #forgetStalled(toBytes: number): void {
     for (const log of this.#logs.values()) {
       if (this.#bytes <= toBytes) return;

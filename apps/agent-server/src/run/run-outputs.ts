@@ -19,22 +19,22 @@ export interface RunOutputsParts extends ReadingParts {
 
 const NOTHING = (): void => undefined;
 
-/** What a reader finds who joins a run that has ended. */
+/** Reading of a run that has ended and whose output is gone. */
 const NOTHING_LEFT: Reading = { take: () => undefined, state: 'ended', hasEnd: true, close: NOTHING };
 
-/** What runs put out, wherever they are performed, and how they end: for those who read along or wait. */
+/** Output and end of runs on any server, for clients that read along or wait. */
 export class RunOutputs {
   constructor(private readonly parts: RunOutputsParts) {}
 
-  /** Whether output of the run is kept here. */
+  /** True when output of the run is kept here. */
   isKept(runId: string): boolean {
     return this.parts.logs.find(runId)?.events.isRecording ?? false;
   }
 
   /**
-   * Reads a run's output. From now on by default: one that has ended ends the reader at once. Everything that is kept is
-   * for runs made with `stream_resumable`; whoever names the last event it has seen goes on after it, also at another
-   * server and for a time after the end of the run.
+   * Reads a run's output. From now on by default: one that has ended ends the reader at once. Everything that
+   * is kept is for runs made with `stream_resumable`; a reader that names its last event continues after it,
+   * also at another server and for a time after the end of the run.
    * @throws PublicError `not_found`
    */
   async read(
@@ -67,13 +67,14 @@ export class RunOutputs {
     return this.#readElsewhere(head, reader, from);
   }
 
-  /** What another server makes, or made. */
+  /** Reads output that another server makes, or made. */
   #readElsewhere({ runId, status, attempt }: RunHead, reader: RunReader, from: ReadFrom): () => void {
     const { logs, follower } = this.parts;
     const log = logs.open(runId);
     const { events } = log;
     if (follower.follows(runId)) return this.attach(log, reader, from);
-    // what this server made of it before may go on where it stopped; a position of the client is for its reading alone
+    // what this server made of it before may continue where it stopped; a position of the client is for its
+    // reading alone
     if (!log.isMadeHere || from.kind === 'now') events.restart(from.kind === 'kept' ? BEGINNING : undefined);
     if (from.kind === 'now' && status === 'running')
       events.describe({

@@ -13,7 +13,7 @@ export interface Reading {
   close(): void;
 }
 
-/** What a reader gets in the place of output that is kept nowhere any more. */
+/** Event that a reader gets in place of output that is no longer kept. */
 export const OUTPUT_LOST: RunEvent = {
   event: 'error',
   data: JSON.stringify({

@@ -12,7 +12,7 @@ import type { RunFollower } from './run-follower.js';
 import type { RunLog, RunLogs } from './run-logs.js';
 import type { Reading } from './run-reader.js';
 
-/** What one reader that catches up holds in memory. */
+/** Bytes that one reader holds in memory while it catches up. */
 const PAGE_BYTES = 256 * 1024;
 
 /** Milliseconds between two looks for what another server was asked to repeat, and how often is looked. */

@@ -13,12 +13,12 @@ import type { RunLog } from './run-logs.js';
 
 const MAX_EVENTS = 500;
 
-/** Of one statement: its texts are in memory twice while it is under way. */
+/** Limit per statement: its texts are in memory twice while it is in flight. */
 const MAX_STATEMENT_BYTES = 4 * 1024 * 1024;
 
 /**
- * What may wait for a slow database. Above it events are left out: servers that follow notice the gap by the numbers
- * and ask for what is missing, which the log still has.
+ * Bytes that may wait for a slow database. Above it events are left out: servers that follow notice the gap
+ * by the numbers and ask for what is missing, which the log still has.
  */
 const MAX_WAITING_BYTES = 64 * 1024 * 1024;
 
@@ -37,9 +37,9 @@ function relayed({ runId, logged, isRepeated }: Waiting): RelayedEvent {
 }
 
 /**
- * Output of runs here on its way to readers at other servers; keeps the order of calls. What is made goes through Redis
- * where that serves, and through the database where it does not or a server does not listen; what is repeated goes
- * through the database.
+ * Output of runs here on its way to readers at other servers; keeps the order of calls. New output goes
+ * through Redis when it is available, and through the database when it is not or a server does not listen;
+ * repeated output goes through the database.
  */
 export class RunRelay {
   readonly #appends: Batch<Waiting, void>;
@@ -66,7 +66,7 @@ export class RunRelay {
     );
   }
 
-  /** Whether what is made may never reach the database. */
+  /** True when new output may never reach the database. */
   get isLive(): boolean {
     return this.live !== undefined;
   }

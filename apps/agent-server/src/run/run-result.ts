@@ -4,7 +4,7 @@ import type { Scope } from '../store/scope.js';
 import type { Sql } from '../store/sql.js';
 import { findSmallValues } from '../store/thread/find-values.js';
 
-/** What a waiter gets of a run that has ended: its error, or the values of its thread. */
+/** Result for a waiter of a run that has ended: its error, or the values of its thread. */
 export async function runResult(
   scope: Scope,
   sql: Sql,

@@ -37,7 +37,7 @@ import { uuid7 } from './uuid7.js';
 import type { WebhookPolicy } from '../webhook/webhook-policy.js';
 import type { Worker } from './worker.js';
 
-/** Who asks for runs, and on which thread. */
+/** Client that asks for runs, and the thread of these. */
 export interface Asker {
   readonly scope: Scope;
   /** Undefined for a run without a thread. */
@@ -186,7 +186,7 @@ export class RunService {
     return queued;
   }
 
-  /** A run whose row is written begins, or waits for its turn. */
+  /** Begins or queues a run whose row is written. */
   #begun({ run, queueing }: Omit<Submission, 'scope'>, queued: QueuedRun): WireRun {
     if (queued.status === 'running') this.parts.worker.startReserved(asClaimed(run, queued));
     else this.#waitForTurn(run.runId, queueing);

@@ -11,7 +11,7 @@ import type { ServerIdentity } from '../store/server-identity.js';
 import type { Sql } from '../store/sql.js';
 import { WORKER } from '../store/worker-scope.js';
 
-/** Of one statement: inputs are whole conversations. */
+/** Limit per statement: inputs are whole conversations. */
 const MAX_STATEMENT_BYTES = 4 * 1024 * 1024;
 
 /** Above it a run goes alone: one caller's large runs would stand before everybody's in the statements they share. */

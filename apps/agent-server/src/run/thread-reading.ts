@@ -18,11 +18,11 @@ import type { RunOutputs } from './run-outputs.js';
 import { ThreadWalk, type ThreadRunPage } from './thread-walk.js';
 import type { ThreadWatch } from './thread-watch.js';
 
-/** What is shown of a thread: starts and ends of runs, all their output too, or the values after each. */
+/** Views of a thread: starts and ends of runs, all their output too, or the values after each. */
 export const THREAD_MODES = ['run_modes', 'lifecycle', 'state_update'] as const;
 export type ThreadMode = (typeof THREAD_MODES)[number];
 
-/** Events that are not shown may be many; after so many at a stretch, others get their turn. */
+/** Hidden events processed at a stretch; there may be many, so others run in between. */
 const MAX_UNSHOWN = 2_000;
 
 const PAUSES = { firstMs: 250, longestMs: 10_000 };
@@ -64,7 +64,7 @@ export class ThreadReading {
   readonly #backoff: Backoff;
   /** Events beside the output of runs. */
   readonly #own: OutgoingFrame[] = [];
-  /** Of the run that is being read. */
+  /** Position in the run that is being read. */
   #last: Position | undefined;
   #isReadingState = false;
   #isClosed = false;
@@ -142,7 +142,10 @@ export class ThreadReading {
     this.#walk.close();
   }
 
-  /** Of the runs that were made before it began, the active ones; those that ended too when an event was named. */
+  /**
+   * Lists the runs to read: of those made before the reading began, the active ones; also ended ones when an
+   * event was named.
+   */
   async #list(place: number): Promise<ThreadRunPage> {
     const { scope, threadId } = this.of;
     const { newest, wanted } = this.since;
@@ -189,7 +192,7 @@ export class ThreadReading {
     this.#last = undefined;
   }
 
-  /** What comes after it waits, until the database answers. */
+  /** Shows the state after a run; later events wait until the database answers. */
   #showState(run: ThreadRun, last: Position | undefined): void {
     const { scope, threadId } = this.of;
     this.#isReadingState = true;

@@ -96,7 +96,7 @@ async function statusOf(runId: string): Promise<string | undefined> {
   return rows[0]?.status;
 }
 
-/** What came of it: the status, or the code of the refusal. */
+/** Outcome of a submission: the status, or the code of the refusal. */
 async function outcomeOf(submitted: Promise<QueuedRun>): Promise<string> {
   return submitted.then(
     ({ status }) => status,

@@ -14,16 +14,16 @@ import type { ServerIdentity } from '../store/server-identity.js';
 import type { Sql } from '../store/sql.js';
 import { WORKER } from '../store/worker-scope.js';
 
-/** Of one statement: inputs and values are whole conversations. */
+/** Limit per statement: inputs and values are whole conversations. */
 const MAX_STATEMENT_BYTES = 4 * 1024 * 1024;
 
 /** Above it a run goes alone: one caller's large runs would stand before everybody's in the statements they share. */
 const LARGE_CHARS = 256 * 1024;
 
 /**
- * Runs on threads: those that come in while a statement is under way share the next one and its commit. Such a
- * statement waits for no other transaction; what it leaves out goes alone, where it waits for whoever holds its thread
- * and fails by itself.
+ * Runs on threads: those that come in while a statement is in flight share the next one and its commit. Such
+ * a statement waits for no other transaction; a run that it leaves out is submitted alone, where it waits for
+ * the holder of its thread and fails by itself.
  */
 export class ThreadRuns {
   readonly #submissions: Batch<ThreadSubmission, QueuedRun | undefined>;
@@ -69,7 +69,7 @@ export class ThreadRuns {
   async #submitAll(
     submissions: readonly ThreadSubmission[],
   ): Promise<(submission: ThreadSubmission) => QueuedRun | undefined> {
-    // whoever waits for a thread already comes first
+    // statements that already wait for a thread come first
     const free = submissions.filter(({ run }) => !this.sql.isTurnTaken(run.threadId));
     const together = onePerThread(free);
     const made = await inCompany(

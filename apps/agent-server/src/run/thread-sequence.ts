@@ -28,7 +28,7 @@ export function placeOf(sequence: number): number {
   return Math.floor(sequence / RUN_NUMBERS);
 }
 
-/** Where in its run an event stands. */
+/** Position of an event in its run. */
 export function positionOf(sequence: number): Position {
   const inRun = sequence % RUN_NUMBERS;
   return { attempt: Math.floor(inRun / ATTEMPT_NUMBERS), n: inRun % ATTEMPT_NUMBERS };

@@ -9,10 +9,10 @@ import type { Reading } from './run-reader.js';
 import type { RunOutputs } from './run-outputs.js';
 import type { ThreadWatch } from './thread-watch.js';
 
-/** Runs that are held while their turn has not come; the rest stays in the database. */
+/** Runs that are queued here; the rest stays in the database. */
 const MAX_WAITING = 1_000;
 
-/** Runs that are opened before their turn. */
+/** Runs that are opened ahead of the walk. */
 const MAX_AHEAD = 32;
 
 const PAUSES = { firstMs: 250, longestMs: 10_000 };
@@ -27,7 +27,7 @@ export interface ThreadWalkParts {
 /** Some runs of a thread, in the order in which they were made. */
 export interface ThreadRunPage {
   readonly runs: readonly ThreadRun[];
-  /** Where the next page begins. */
+  /** Start of the next page. */
   readonly next: number;
   /** There was no more when it was read. */
   readonly isLast: boolean;
@@ -41,13 +41,13 @@ export interface ThreadWay {
   readonly from: number;
   /** A page of runs from a place on. */
   readonly list: (from: number) => Promise<ThreadRunPage>;
-  /** Where the output of a run is begun; undefined: only that it ended is known. */
+  /** Start of reading a run's output; undefined when only its end is known. */
   readonly beginningOf: (run: ThreadRun) => ReadFrom | undefined;
-  /** The next runs are opened before their turn: their output is not kept for readers that come later. */
+  /** The next runs are opened ahead of the walk: their output is not kept for readers that come later. */
   readonly readsAhead: boolean;
 }
 
-/** What a walk comes upon. */
+/** Step of a walk. */
 export type ThreadStep =
   | { readonly kind: 'event'; readonly run: ThreadRun; readonly event: LoggedEvent }
   /** `isLost`: the rest of its output is kept nowhere any more. */

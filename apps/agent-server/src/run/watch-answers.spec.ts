@@ -31,7 +31,7 @@ function saidHere(count: number): RunLog {
   return log;
 }
 
-/** What was written of a run since this was asked last. */
+/** Events of a run written since the last call. */
 async function written({ runId }: RunLog): Promise<string[]> {
   const { rows } = await store.pool.query<{ n: number; event: string }>(
     'WITH gone AS (DELETE FROM agentplane.run_events WHERE run_id = $1 RETURNING n, event) SELECT * FROM gone ORDER BY n',

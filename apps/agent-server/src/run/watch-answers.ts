@@ -3,7 +3,7 @@ import { BEGINNING, isAfter, type Position } from '../log/position.js';
 import type { RunLog, RunLogs } from './run-logs.js';
 import type { RunRelay } from './run-relay.js';
 
-/** What was written for one reader elsewhere need not be written again for the next one so soon. */
+/** Age up to which events written for one reader elsewhere are not written again for the next one. */
 const FRESH_MS = 5_000;
 
 /** Events are taken from the log in pieces, so that none is held longer than the log keeps it. */
@@ -16,12 +16,12 @@ export interface WatchAnswersParts {
   readonly clock: Clock;
 }
 
-/** What of a run was written since somebody asked. */
+/** Events of a run written for a follower. */
 interface Written {
   readonly fromMs: number;
   /** Everything after it, up to the newest event then. */
   after: Position;
-  /** The newest event then. What came later was relayed, maybe by a way on which it can get lost. */
+  /** The newest event then. Later ones were relayed, possibly by a way on which they can get lost. */
   upTo: Position;
   hasEnd: boolean;
   /** Resolves once it is in the database. */
@@ -31,9 +31,9 @@ interface Written {
 /**
  * Answers other servers, whose readers want the output of runs here.
  *
- * Whoever asks gets what is kept after a position; clients choose that position and ask as often as they like. So what
- * was written within the last 5 s is not written again, and all runs take turns: of each run at most its log is
- * written in that time, and of this process at most all its logs, one piece at a time.
+ * A server gets what is kept after a position; clients choose that position and ask as often as they like. So
+ * events written within the last 5 s are not written again, and all runs take turns: in that time at most its
+ * log is written for each run, and at most all its logs for this process, one piece at a time.
  */
 export class WatchAnswers {
   readonly #written = new Map<string, Written>();

@@ -27,18 +27,18 @@ import type { ThreadRuns } from './thread-runs.js';
 /** Milliseconds between two looks into the queue without a notification; finds delayed runs and lost notifications. */
 const POLL_MS = 1_000;
 
-/** How long the end of a run waits for a database that is unavailable; after it the lease decides. */
+/** Time for which the end of a run waits for an unavailable database; after it the lease decides. */
 const FINISH_PATIENCE_MS = 15_000;
 
 /** Runs at work elsewhere whose output readers here wait for. */
 export interface Followed {
-  /** Goes on after the last event of the log. */
+  /** Continues after the last event of the log. */
   follow(log: RunLog): void;
   /** Answers whether the run was followed. */
   unfollow(runId: string): boolean;
 }
 
-/** Where graphs run. */
+/** Processes that run graphs. */
 export interface Hosts {
   /** @param readInput reads what is too large to be claimed with the run; undefined once another attempt has it */
   execution(
@@ -56,10 +56,10 @@ export interface WorkerParts {
   readonly sql: Sql;
   readonly hosts: Hosts;
   readonly server: ServerIdentity;
-  /** Of one run: what all its attempts may work together. */
+  /** Limit per run: working time of all its attempts together. */
   readonly runTimeoutMs: number;
   readonly limits: RunLimits;
-  /** Whether runs are executed here at all; a server that only answers requests leaves them to others. */
+  /** True when runs are executed here; a server that only answers requests leaves them to others. */
   readonly takesRuns: boolean;
   readonly temporary: TemporaryRuns;
   readonly onThreads: ThreadRuns;
@@ -234,7 +234,7 @@ export class Worker {
   #openLog({ runId, attempt, isResumable, isStreamed }: ClaimedRun, isRelayed: boolean): RunLog {
     const { logs, followed } = this.parts;
     const log = logs.open(runId);
-    // What was followed may lack the end of the attempt before: readers look for it in the database
+    // A followed log may lack the end of the attempt before: readers look for it in the database
     const wasFollowed = followed.unfollow(runId);
     const holdsAll = log.isMadeHere && log.events.last?.attempt === attempt - 1;
     if (attempt > 1 && (wasFollowed || !holdsAll)) log.events.restart({ attempt, n: -1 });
@@ -301,7 +301,7 @@ export class Worker {
         return;
       }
       case 'handed-back':
-        // Whoever reads the rest elsewhere finds all of this attempt before the next one begins
+        // The rest may be read elsewhere: all of this attempt is there before the next one begins
         await this.#save(run.runId);
         await handBackRuns(WORKER, sql, [{ ...this.#worked(run), isRead: this.#hasReaders(run) }]);
         return this.#moved(run);
@@ -315,7 +315,9 @@ export class Worker {
     }
   }
 
-  /** The process of a run ended under it, and this server lives: it goes on here at once, as its next attempt. */
+  /**
+   * The process of a run ended and this server survives: the run continues here at once, as its next attempt.
+   */
   async #retry(run: ClaimedRun, { isCharged, error }: Extract<Outcome, { kind: 'crashed' }>): Promise<void> {
     const { clock, log, server, sql } = this.parts;
     const { runId, attempt } = run;
@@ -366,7 +368,7 @@ export class Worker {
     else logs.release(log);
   }
 
-  /** Whether somebody here reads the run or waits for its end. */
+  /** True when a client here reads the run or waits for its end. */
   #hasReaders({ runId }: ClaimedRun): boolean {
     const events = this.parts.logs.find(runId)?.events;
     return events !== undefined && (events.readers > 0 || events.isAwaited);
