@@ -22,7 +22,7 @@ type Connect = (agent: string) => Promise<A2aTestClient>;
 
 const query = (agent: string): string => `/.well-known/agent-card.json?assistant_id=${agent}`;
 
-/** What the conformance suite asks of each is not asked here again. */
+/** Clients under test; the questions that the conformance suite asks each of them are not repeated here. */
 const CLIENTS: Readonly<Record<string, { readonly connect: Connect }>> = {
   '@a2a-js/sdk 1.3 as it comes': {
     connect: (agent) => newestClient(server.url, query(agent), false),

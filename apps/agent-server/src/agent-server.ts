@@ -55,11 +55,11 @@ const LEAVE_MS = 5_000;
 const SERVER_VERSION = '0.16.7';
 
 export interface AgentServerOptions extends AgentLoadingOptions {
-  /** Of this folder, where it has begun already. */
+  /** Loading of this folder, when it has begun already. */
   readonly loading?: AgentLoading;
 }
 
-/** What runs and has to be stopped. */
+/** Parts that run and have to be stopped. */
 interface Running extends AgentServerOptions {
   readonly hosts: GraphHosts;
   readonly app: AppFront | undefined;
@@ -207,7 +207,7 @@ export class AgentServer {
     await services.ticker.stop();
     services.follower.stop();
     await services.redis?.stop();
-    await setImmediate(); // streams of runs that have just ended are written in the next turn
+    await setImmediate(); // streams of runs that have just ended are written in the next iteration
     await http.close();
     await Promise.all([hosts.stop(), app?.stop(), handlers?.stop()]);
     await notifications.stop();
@@ -247,7 +247,7 @@ function buildDatabase({ config, clock, log }: AgentServerOptions): Database {
   });
 }
 
-/** Where this process reaches itself. */
+/** Address at which this process reaches itself. */
 function ownUrlOf(host: string, port: number, prefix: string): string {
   const local = host === '0.0.0.0' || host === '' ? '127.0.0.1' : host === '::' ? '::1' : host;
   return `http://${urlHost(local)}:${port}${prefix}`;

@@ -46,7 +46,7 @@ async function replicas(env: Readonly<Record<string, string>> = {}): Promise<Rep
 
 const OPTIONS = { input: { count: TICKS, waitMs: 50 }, stream_mode: ['custom', 'values'] };
 
-/** What a client hears that has no code of its own for broken connections. */
+/** Events received by a client without special code for broken connections. */
 interface Listener {
   readonly heard: Heard[];
   readonly done: Promise<void>;

@@ -41,15 +41,15 @@ import type { SecretWords } from './wire/secret-words.js';
 
 export interface ServiceParts {
   readonly config: ServerConfig;
-  /** What `langgraph.json` says about webhooks. */
+  /** Webhook settings of `langgraph.json`. */
   readonly webhookSettings: WebhookSettings;
-  /** Whether the agent has an HTTP app, in this process or in that of a server beside it. */
+  /** True when the agent has an HTTP app, in this process or in that of a server beside it. */
   readonly hasApp: boolean;
   /** That app, where this server has it. */
   readonly app: OwnApp | undefined;
-  /** What it says about the lives of threads. */
+  /** HTTP app of the agent, when this server has it. */
   readonly threadTtl: ThreadTtlSettings;
-  /** With its schema. */
+  /** Settings of the agent for the lifetime of threads. */
   readonly database: Database;
   /** Ids of the graphs of this revision. */
   readonly graphs: ReadonlySet<string>;
@@ -68,7 +68,7 @@ export interface Services {
   readonly watches: WatchAnswers;
   readonly loads: RunLoads;
   readonly activity: Activity;
-  /** Undefined where nobody may ask whether the server is idle. */
+  /** Answers whether the server is idle; undefined when no client may ask. */
   readonly idle: IdleDesk | undefined;
   readonly keeper: LeaseKeeper;
   readonly follower: RunFollower;
@@ -166,7 +166,7 @@ export function buildServices(parts: ServiceParts): Services {
   };
 }
 
-/** A server that only takes runs is none that requests wait for. */
+/** Undefined for a server that only takes runs: requests do not wait for it. */
 function idleDesk({ idleTokenDigest, role }: ServerConfig, check: IdleCheck): IdleDesk | undefined {
   return idleTokenDigest === undefined || role === 'queue'
     ? undefined

@@ -13,7 +13,7 @@ const said = (text: string, more: object = {}) => ({
   message: { messageId: randomUUID(), role: 'ROLE_USER', parts: [{ text }], ...more },
 });
 
-/** What is alice's. */
+/** Ids of objects that alice owns. */
 interface Own {
   readonly thread: string;
   readonly run: string;

@@ -134,7 +134,7 @@ describe('a graph host that ends', () => {
   });
 
   it('outlives no server, even in the middle of a computation', async () => {
-    const env = { AGENTPLANE_RUN_LEASE_MS: '600000' }; // nobody takes the run over
+    const env = { AGENTPLANE_RUN_LEASE_MS: '600000' }; // no other server takes the run over
     const other = await ServerProcess.start({ uri, env });
     const [host] = hostsOf(other.child.pid);
     expect(host).toBeDefined();

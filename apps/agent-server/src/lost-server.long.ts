@@ -115,7 +115,7 @@ async function killBeforeTheEnd(server: ServerProcess, threadId: string, step: n
     );
     server.signal('SIGKILL');
     await server.exited;
-    // it would go on alone otherwise
+    // it would continue alone otherwise
     await holder.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity
       WHERE wait_event_type = 'Lock' AND query LIKE '%finish_run%'`);
   } finally {
@@ -164,7 +164,7 @@ describe('a run whose server is killed', () => {
     const client = first.client();
     const { thread_id } = await client.threads.create();
     const input = { waitMs: 200, file };
-    // the third goes on from where another run stopped: it stops after one more step
+    // the third continues where another run stopped: it stops after one more step
     if ('input' in options) await client.runs.wait(thread_id, 'slow', { input, interruptBefore: ['first'] });
     const { run_id } = await client.runs.create(thread_id, 'slow', { input, ...options });
     await reached(file, 'first 1');
@@ -220,7 +220,10 @@ function nodesOf(update: unknown): string {
   return Object.keys(update as object).join();
 }
 
-/** How many checkpoints the first had written depends on the moment of its end; none of its own comes after another's. */
+/**
+ * Expects all checkpoints of the first server before those of the second; their number depends on the moment
+ * of its end.
+ */
 function expectHandOver(seen: readonly { attempt: unknown }[]): void {
   const attempts = seen.map(({ attempt }) => Number(attempt));
   expect(attempts).toEqual([...attempts].sort());
@@ -294,7 +297,8 @@ describe('a server that was suspended for longer than its leases', () => {
   });
 
   it('loses nothing when all servers were suspended', async () => {
-    // Who wakes first waits one lease before it judges: on a loaded machine the other may take a while to wake
+    // The server that wakes first waits one lease before it judges: on a loaded machine the other may take a
+    // while to wake
     const leaseMs = 4_000;
     const env = { AGENTPLANE_RUN_LEASE_MS: String(leaseMs) };
     const servers = await Promise.all([start(env), start(env)]);

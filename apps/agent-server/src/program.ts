@@ -15,7 +15,7 @@ import { trustCertificates } from './start/trust-certificates.js';
 import { beginLoading, secretsOf } from './start/load-agent.js';
 import { ParentReports } from './start/parent-reports.js';
 
-/** What the failure of a start means for whoever started this process. */
+/** Exit code and reason of a failed start, for the process that started this one. */
 function endOf(error: unknown): { readonly exitCode: number; readonly reason: string; readonly why: string } {
   if (error instanceof TerminalError && error.reason === REASON.graphLoadFailed)
     return { exitCode: EXIT_GRAPH_LOAD_FAILED, reason: error.reason, why: 'graph failed to load' };

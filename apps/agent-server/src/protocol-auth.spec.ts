@@ -47,7 +47,7 @@ function seenSoFar(): Seen[] {
   return lines.map((line) => JSON.parse(line) as Seen);
 }
 
-/** What the handler was asked meanwhile. */
+/** Answer to the work, with the requests that the handler saw meanwhile. */
 async function asking(work: () => Promise<Answer>): Promise<{ answer: Answer; seen: Seen[] }> {
   const before = seenSoFar().length;
   const answer = await work();
@@ -92,7 +92,7 @@ const WAYS: Readonly<Record<string, Way>> = {
     call(token, '/mcp', rpc('tools/call', { name: agent, arguments: input(text) })),
 };
 
-/** What the graph `talk` said, wherever it stands in an answer. */
+/** Output of the graph `talk`, at any place in an answer. */
 function saidIn({ text }: Answer): unknown {
   const found = /\{\\"text\\":.*?\}(?=")/.exec(text)?.[0];
   return found === undefined ? text : (JSON.parse(JSON.parse(`"${found}"`) as string) as unknown);
@@ -182,7 +182,7 @@ describe('an answer to a question of an agent', () => {
       prevent_insert_if_inflight: true,
       kwargs: { command: { resume: 'red' } },
     });
-    // whoever may not see the task may not answer it, and does not learn that it exists
+    // a caller who may not see the task may not answer it, and does not learn that it exists
     const foreign = await call('bob', '/a2a/ask', rpc('message/send', params));
     expect(foreign.text).toContain('-32001');
   });

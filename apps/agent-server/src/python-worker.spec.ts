@@ -4,7 +4,7 @@ import { join } from 'node:path';
 const python = process.env['AGENTPLANE_TEST_PYTHON'] ?? '';
 if (!python) process.stderr.write('SKIPPED: worker in Python: AGENTPLANE_TEST_PYTHON names no interpreter\n');
 
-/** What a script prints that imports modules of the worker. */
+/** Output of a script that imports modules of the worker. */
 function run(script: string): string {
   const cwd = join(import.meta.dirname, '..', 'python');
   return execFileSync(python, ['-c', `import asyncio\n${script}\nasyncio.run(main())`], { cwd }).toString();

@@ -63,7 +63,7 @@ describe.each(['sse', 'websocket'] as const)('useStream of @langchain/react by %
   });
 });
 
-/** By events of a server the rows of the conformance suite ask the same. */
+/** Tests by WebSocket only: the conformance suite has the same rows for server-sent events. */
 describe('useStream of @langchain/react by WebSocket alone', () => {
   const transport = 'websocket';
 

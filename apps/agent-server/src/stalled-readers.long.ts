@@ -27,7 +27,7 @@ async function answer(path: string, body?: unknown): Promise<Record<string, unkn
   return (await response.json()) as Record<string, unknown>;
 }
 
-/** What the process holds for clients that have not read it. */
+/** Bytes that the process holds for clients that have not read them. */
 async function unreadBytes(): Promise<number> {
   const text = await (await fetch(`${server.url}/metrics`)).text();
   return Number(/^agentplane_agent_unsent_bytes (\d+)$/m.exec(text)?.[1]);

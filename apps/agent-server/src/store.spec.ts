@@ -44,7 +44,7 @@ async function keysOf(namespace: string[], options?: Parameters<typeof store.sea
   return (await store.searchItems(namespace, options)).items.map(({ key }) => key);
 }
 
-/** As if the time of an item had gone by. */
+/** Makes an item expire. */
 function expire(key: string) {
   return pool.query(
     `UPDATE agentplane.store_items SET expires_at = clock_timestamp() - interval '1 ms' WHERE key = $1`,

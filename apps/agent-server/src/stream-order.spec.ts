@@ -8,7 +8,7 @@ const INPUT = { steps: [], waitMs: 5 };
 
 const server = testServer();
 
-/** What a client gets, in order: modes, and for library events their kinds. */
+/** Output that a client gets, in order: modes, and for library events their kinds. */
 async function served(
   graph: keyof typeof GRAPHS,
   modes: StreamMode[],

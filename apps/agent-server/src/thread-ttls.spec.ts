@@ -55,7 +55,7 @@ async function query(text: string, values: unknown[] = []): Promise<Record<strin
   }
 }
 
-/** As if the thread had been made or changed that long ago. */
+/** Makes the thread that much older. */
 async function age(threadId: string, minutes: number): Promise<void> {
   await query(
     `WITH older AS (UPDATE agentplane.threads SET updated_at = updated_at - $2 * interval '1 minute'

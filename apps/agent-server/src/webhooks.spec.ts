@@ -44,7 +44,7 @@ async function post(
   return { status: response.status, text: await response.text() };
 }
 
-/** How far the webhook of a run is. */
+/** Delivery state of a run's webhook. */
 async function stateOf(server: ServerProcess, threadId: string, runId: string): Promise<unknown> {
   const run: object = await server.client().runs.get(threadId, runId);
   return 'webhook' in run ? run.webhook : undefined;
