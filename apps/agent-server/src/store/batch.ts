@@ -16,8 +16,8 @@ export interface BatchBounds<I> {
 const MAX_ITEMS = 200;
 
 /**
- * Turns many small calls into few statements: what comes in while a statement is under way goes out together in the
- * next. Alone, a call leaves at the end of the current turn of the event loop.
+ * Turns many small calls into few statements: calls that come in while a statement is in flight go out
+ * together in the next. A call on its own leaves at the end of the current iteration of the event loop.
  *
  * @typeParam I one call's input, @typeParam O its answer
  */
@@ -38,7 +38,7 @@ export class Batch<I, O> {
     });
   }
 
-  /** Whether such an item waits for the next statement. */
+  /** Returns true when such an item waits for the next statement. */
   hasWaiting(isSuch: (item: I) => boolean): boolean {
     return this.#waiting.some(({ item }) => isSuch(item));
   }
@@ -49,7 +49,7 @@ export class Batch<I, O> {
     setImmediate(() => void this.#flush());
   }
 
-  /** What goes out together; an item that cannot be measured fails by itself. */
+  /** Items of the next statement; an item that cannot be measured fails by itself. */
   #takeNext(): Waiting<I, O>[] {
     const { maxItems = MAX_ITEMS, maxBytes = Infinity, bytesOf = () => 0 } = this.bounds;
     const batch: Waiting<I, O>[] = [];

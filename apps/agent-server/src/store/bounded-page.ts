@@ -1,15 +1,15 @@
-/** What the rows of one answer may take to be read: some 25 MB of text, or a million and a half values. */
+/** Most that reading the rows of one answer may cost: some 25 MB of text, or a million and a half values. */
 const MAX_COST = 32 * 1024 * 1024;
 
 export interface BoundedPage {
-  /** What is answered, of `alias`. */
+  /** Columns of the answer, from `alias`. */
   readonly columns: string;
   readonly alias: string;
   /** Statement of the page in its order, with those columns at least. */
   readonly rows: string;
   /** Columns that may hold much. */
   readonly large: readonly string[];
-  /** What its rows may take to be read; of a page that is answered as text, by default. */
+  /** Most that reading its rows may cost; by default the limit of a page that is answered as text. */
   readonly maxCost?: number;
 }
 
@@ -17,9 +17,10 @@ export interface BoundedPage {
 export const ROWS_OF_PAGE = '(SELECT count(*)::int FROM page)';
 
 /**
- * SQL: the rows of a page, up to the one with which they have become too many bytes for one answer. A page of a thousand
- * rows would otherwise be held in memory whole, whatever they hold. Rows are looked at one after another, and none behind
- * the last that is answered: their lengths as they are stored say little, since a few kilobytes become megabytes.
+ * SQL: the rows of a page, up to the one with which they exceed the bytes of one answer. Otherwise a page of
+ * a thousand rows would be held in memory in full, whatever the rows hold. Rows are read one after another,
+ * and none behind the last that is answered: their stored lengths say little, since a few kilobytes become
+ * megabytes.
  */
 export function boundedPage({ columns, alias, rows, large, maxCost = MAX_COST }: BoundedPage): string {
   const costs = large.map((column) => `agentplane.reading_cost(p.${column}::text)`);

@@ -46,7 +46,7 @@ export class Database {
     this.renewals = new Sql(this.#renewalPool);
   }
 
-  /** Brings the schema up to date; servers that start at once take turns. */
+  /** Brings the schema up to date; servers that start at once do so one after another. */
   async migrate(): Promise<void> {
     const { clock, log } = this.#options;
     await migrate(this.#pool, {

@@ -1,7 +1,7 @@
 import { PublicError } from '#lib/errors';
 import type { JsonObject } from '#lib/json';
 
-/** Of one document that a caller may send: metadata, a configuration, a context. */
+/** Limit per document that a caller may send: metadata, a configuration, a context. */
 export const MAX_DOCUMENT_BYTES = 1024 * 1024;
 
 /**
@@ -10,10 +10,12 @@ export const MAX_DOCUMENT_BYTES = 1024 * 1024;
  */
 export const MAX_DOCUMENT_VALUES = 20_000;
 
-/** Of one in a row, however many changes it was put together by. */
+/** Limit per document in a row, however many changes it was put together by. */
 const MAX_ROW_DOCUMENT_BYTES = 4 * MAX_DOCUMENT_BYTES;
 
-/** Of a document that a statement selects to be parsed: those in rows, and nothing that graphs made. */
+/**
+ * Limit per document that a statement selects to be parsed: documents in rows, and nothing that graphs made.
+ */
 export const MAX_PARSED_CHARS = MAX_ROW_DOCUMENT_BYTES;
 
 interface DocumentSize {
@@ -23,8 +25,8 @@ interface DocumentSize {
 }
 
 /**
- * How long a document becomes where `jsonb` prints it: numbers come without exponents there, so `1e308` takes 309
- * characters, and a few megabytes of those would make rows that nobody can read any more.
+ * Length of a document as `jsonb` prints it: numbers come without exponents there, so `1e308` takes 309
+ * characters, and a few megabytes of those would make unreadable rows.
  */
 export function documentSize(document: unknown): DocumentSize {
   let digits = 0;
@@ -37,7 +39,7 @@ export function documentSize(document: unknown): DocumentSize {
   return { bytes: Buffer.byteLength(text ?? '') + Math.ceil(digits), values };
 }
 
-/** As of {@link documentSize}. */
+/** Bytes of {@link documentSize}. */
 export function documentBytes(document: unknown): number {
   return documentSize(document).bytes;
 }

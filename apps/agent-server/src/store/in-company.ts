@@ -1,8 +1,8 @@
 import { postgresTrouble } from '#lib/postgres';
 
 /**
- * Performs a statement for several. What one of them makes fail may succeed without it: then none counts as done and all
- * go alone, unless the statement may have been performed.
+ * Performs a statement for several items. One item may make it fail for all: then none counts as done and
+ * each is performed alone, unless the statement may have been performed.
  */
 export async function inCompany<T, O>(
   items: readonly T[],

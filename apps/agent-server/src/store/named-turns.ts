@@ -1,14 +1,14 @@
 import type { Scope } from './scope.js';
 import { Turns } from './turns.js';
 
-/** Of one caller for one name. */
+/** Limit per caller and name. */
 const MAX_WAITING = 1_000;
 
-/** Has what bears the same name wait its turn; different names never wait for one another. */
+/** Performs actions of the same name one after another; different names never wait for one another. */
 export class NamedTurns {
   readonly #turns = new Map<string, Turns>();
 
-  /** Whether something that bears this name is under way. */
+  /** Returns true while an action of this name is in flight. */
   isTaken(name: string): boolean {
     return this.#turns.has(name);
   }

@@ -1,7 +1,7 @@
 import { mayPass } from '#lib/postgres';
 import { Backoff, type Clock } from '#lib/time';
 
-/** How long a graph waits for a database that is unavailable: most restarts are over by then. */
+/** Time for which a graph waits for an unavailable database: most restarts are over by then. */
 export const PATIENCE_MS = 10_000;
 
 const PAUSES = { firstMs: 50, longestMs: 1_000 };

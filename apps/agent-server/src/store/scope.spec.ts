@@ -55,7 +55,7 @@ async function everyRow(): Promise<unknown> {
   return digests.map((result) => result.rows);
 }
 
-/** What a statement answers, or the code of the error for the caller. */
+/** Answer of a statement, or the code of the error for the caller. */
 async function answerOf(asked: Promise<unknown>): Promise<unknown> {
   try {
     return await asked;

@@ -1,15 +1,15 @@
 import type { SqlFilter } from './sql-filter.js';
 
-/** What the server does by itself: queue, leases, relayed output, checkpoints of its runs. */
+/** Work of the server itself: queue, leases, relayed output, checkpoints of its runs. */
 export interface WorkerScope {
   readonly kind: 'worker';
 }
 
-/** What a caller asked for: it reaches rows that the filter lets through, and for it there are no others. */
+/** Request of a caller: it reaches rows that the filter lets through; other rows do not exist for it. */
 export interface CallerScope {
   readonly kind: 'caller';
   readonly filter: SqlFilter;
-  /** Who it is: callers take turns. Undefined where authentication is off. */
+  /** Identity of the caller: callers take turns. Undefined when authentication is off. */
   readonly caller?: string | undefined;
   /** Aborted once its client has gone, with the reason: what waits to be read for it is given up. */
   readonly left?: AbortSignal | undefined;
@@ -18,7 +18,7 @@ export interface CallerScope {
 /** On whose behalf a statement speaks: the first argument of every statement. */
 export type Scope = WorkerScope | CallerScope;
 
-/** Aborted once nobody waits for what the scope reads. */
+/** Signal aborted once no client waits for what the scope reads. */
 export function leftOf(scope: Scope): AbortSignal | undefined {
   return scope.kind === 'caller' ? scope.left : undefined;
 }

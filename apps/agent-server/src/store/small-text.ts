@@ -1,4 +1,4 @@
-/** A text of this size is looked into without a turn of its own. */
+/** Texts up to this size are parsed at once, without waiting for others. */
 export const SMALL_BYTES = 64 * 1024;
 
 /** SQL: a text; null for a large one, unless the parameter says that it may be large. */

@@ -3,7 +3,7 @@ import { jsonbText, jsonText } from './json-text.js';
 /** A value that metadata may hold under a key. */
 type Scalar = string | number | boolean;
 
-/** What a value must be (`$eq`), or what the list under its key must hold (`$contains`). */
+/** Conditions on a value: equal to `$eq`, or a list that contains `$contains`. */
 export interface FilterOperators {
   readonly $eq?: Scalar;
   readonly $contains?: Scalar | readonly Scalar[];

@@ -43,12 +43,13 @@ interface Answer<R> {
   readonly rowCount: number | null;
 }
 
-/** Short transactions at once, and statements that take a turn. */
+/** Limit of concurrent short transactions, and of statements that are limited like them. */
 const MAX_TRANSACTIONS = 2;
 
 /**
- * How long a request waits for the row of a thread, with its connection. Those of this server wait without one; another
- * server, which has turns of its own, may hold the row for as long as code of the agent takes.
+ * Time for which a request waits for the row of a thread while it holds a connection. Requests of this server
+ * wait without one; another server, which limits its own requests separately, may hold the row for as long as
+ * code of the agent takes.
  */
 const LOCK_WAIT_SECONDS = 3;
 
@@ -61,10 +62,10 @@ const MAX_QUESTIONS = 3;
 /** Looks into large texts at once: two of 64 MB, with the connections that they hold. */
 const MAX_LOOKS = 2;
 
-/** Of one caller. */
+/** Limit per caller. */
 const MAX_WAITING = 5_000;
 
-/** Of one statement of a caller that may look at every row. */
+/** Limit per statement of a caller that may look at every row. */
 const SCAN_LIMIT_MS = 5_000;
 
 /** A copy may be gigabytes. */
@@ -79,7 +80,7 @@ function sharedTurnsAt(what: string, places: number): Turns {
   return turnsAt(what, places, Math.max(1, places - 1));
 }
 
-/** The turns of transactions: each holds a connection and may need a second one, so they must never hold all. */
+/** Limits of transactions: each holds a connection and may need a second one, so they must never hold all. */
 function turnsOf(connections: number): { readonly short: Turns; readonly long: Turns } {
   const most = Math.max(1, connections - 1);
   const long = Math.floor(most / 3);
@@ -93,14 +94,14 @@ function turnOf(threadId: string): string {
 }
 
 /**
- * The one door to the database. A statement says on whose behalf it speaks; there is no way around it, since nothing
- * else holds the pool.
+ * The only access to the database. Every statement names the scope that it runs in; this cannot be bypassed,
+ * since nothing else holds the pool.
  *
- * The row of a thread may be locked for long: a change of its state waits for code of the agent. Statements that wait for
- * such a lock hold their connections meanwhile, and a few of them would be all that there are. So those of one thread
- * wait for one another here, without a connection. Searches of callers may look at every row and take seconds: they have
- * half of the connections and a limit of time, one caller leaves a place to others, and Postgres stops those of clients that
- * have gone.
+ * The row of a thread may be locked for long: a change of its state waits for code of the agent. Statements
+ * that wait for such a lock hold their connections meanwhile, and a few of them would take all connections.
+ * So those of one thread wait for one another here, without a connection. Searches of callers may look at
+ * every row and take seconds: they have half of the connections and a time limit, one caller leaves a
+ * connection to others, and Postgres stops those of clients that have gone.
  */
 export class Sql {
   readonly #pool: Pool;
@@ -178,7 +179,7 @@ export class Sql {
     }
   }
 
-  /** A transaction has the turn of its thread already. */
+  /** Performs an action on a thread once earlier ones are done. A transaction holds its thread already. */
   #ofThread<T>(scope: Scope, threadId: string | undefined, action: () => Promise<T>): Promise<T> {
     if (threadId === undefined || this.#connection) return action();
     return this.#threads.take(scope, turnOf(threadId), action);
@@ -193,8 +194,8 @@ export class Sql {
   }
 
   /**
-   * A question about a state, which the process of the graphs answers: there it is parsed, beside the runs of everybody.
-   * Callers take turns, and whoever has gone is not asked for.
+   * A question about a state, answered by the process of the graphs, which parses it beside all runs. Callers
+   * take turns, and questions of clients that have gone are dropped.
    */
   askAboutState<T>(scope: Scope, ask: () => Promise<T>): Promise<T> {
     return this.#questions.take(scope, ask, leftOf(scope));
@@ -220,7 +221,7 @@ export class Sql {
     throw new Error('a large text was not read in its turn');
   }
 
-  /** Whether a statement of this server that locks the thread is under way, or waits. */
+  /** Returns true while a statement of this server that locks the thread is in flight or waits. */
   isTurnTaken(threadId: string): boolean {
     return this.#threads.isTaken(turnOf(threadId));
   }
@@ -229,7 +230,7 @@ export class Sql {
     return (this.#connection ?? this.#pool).query<R>(statement);
   }
 
-  /** Statements of `work` are performed whole or not at all. @param scope on whose behalf it waits for its turn */
+  /** Performs the statements of `work` completely or not at all. @param scope on whose behalf it is queued */
   transaction<T>(
     scope: Scope,
     work: (sql: Sql) => Promise<T>,
@@ -238,7 +239,7 @@ export class Sql {
     if (this.#connection) return work(this);
     const { short, long } = this.#turns;
     const perform = (): Promise<T> => this.#begin(scope, locks, work);
-    // whoever waits for the turn of a long one keeps nobody from its thread
+    // a request that is queued for a long transaction does not block its thread
     if (isLong) return long.take(scope, () => this.#ofThread(scope, locks, perform));
     return this.#ofThread(scope, locks, () => short.take(scope, perform));
   }

@@ -25,7 +25,7 @@ export class Turns {
     this.#admission = new Admission({ capacity: places, perOwner: placesPerCaller });
   }
 
-  /** Whether no action is performed or waits. */
+  /** True when no action is performed or waits. */
   get isIdle(): boolean {
     return this.#admission.held === 0;
   }

@@ -1,7 +1,7 @@
 import type { Scope } from './scope.js';
 
 /**
- * What a scope lets through, for a statement that serves several: JSON text of a list of documents, of which metadata
+ * Filter of a scope, for a statement that serves several: JSON text of a list of documents, of which metadata
  * must contain at least one. Null lets every row through.
  */
 export function visibleTo(scope: Scope): string | null {

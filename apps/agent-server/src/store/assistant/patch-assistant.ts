@@ -16,7 +16,7 @@ import type { Sql } from '../sql.js';
 import { visible } from '../visible.js';
 import { findAssistant } from './find-assistant.js';
 
-/** What a change gives; the rest stays as it is. */
+/** Fields of a change; the rest stays as it is. */
 export interface AssistantChange {
   readonly graphId?: string | undefined;
   readonly name?: string | undefined;

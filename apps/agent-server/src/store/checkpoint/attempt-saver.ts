@@ -20,7 +20,10 @@ import type { DumpedWrite } from './put-writes.js';
 import { StateSaver } from './state-saver.js';
 import type { StateWriter } from './state-writer.js';
 
-/** What JSON has no text for (a function) comes out of the serialiser empty, and could not be read again. */
+/**
+ * Stored text for a value without JSON (a function): the serialiser leaves it empty, which could not be read
+ * again.
+ */
 const NO_VALUE = Buffer.from('null');
 
 /**

@@ -4,7 +4,7 @@ import type { Sql } from '../sql.js';
 import type { DumpedCheckpoint } from './put-checkpoint.js';
 import { ERROR_IDX, type DumpedWrites } from './put-writes.js';
 
-/** What an attempt keeps: a checkpoint, or writes of a task. */
+/** State of an attempt to be stored: a checkpoint, or writes of a task. */
 export type StateWrite =
   | { readonly kind: 'checkpoint'; readonly fence: Fence; readonly dumped: DumpedCheckpoint }
   | { readonly kind: 'writes'; readonly fence: Fence; readonly dumped: DumpedWrites };

@@ -13,7 +13,7 @@ VALUES ($1, $2, $7, $8, $9::jsonb, $10::jsonb)
 ON CONFLICT (thread_id, checkpoint_ns, checkpoint_id)
 DO UPDATE SET checkpoint = EXCLUDED.checkpoint, metadata = EXCLUDED.metadata`;
 
-/** Keeps a checkpoint that no run made: whoever changes a state from outside holds its thread. */
+/** Keeps a checkpoint that no run made: a change of a state from outside holds its thread. */
 export async function putThreadCheckpoint(
   scope: WorkerScope,
   sql: Sql,

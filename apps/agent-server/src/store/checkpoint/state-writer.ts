@@ -6,13 +6,13 @@ import { putCheckpoint } from './put-checkpoint.js';
 import { putStates, type StateWrite } from './put-states.js';
 import { putWrites } from './put-writes.js';
 
-/** Of one statement; a larger checkpoint goes alone. */
+/** Limit per statement; a larger checkpoint goes alone. */
 const MAX_STATEMENT_BYTES = 4 * 1024 * 1024;
 
 /**
- * Keeps checkpoints and writes of all runs of a process: what comes in while a statement is under way shares the next
- * one and its commit. What cannot be kept in company is tried alone, where it waits for whoever holds its run and fails
- * by itself.
+ * Keeps checkpoints and writes of all runs of a process: those that come in while a statement is in flight
+ * share the next one and its commit. A write that fails in a batch is tried alone, where it waits for the
+ * holder of its run and fails by itself.
  */
 export class StateWriter {
   readonly #batch: Batch<StateWrite, boolean | Promise<boolean>>;

@@ -12,12 +12,15 @@ import { checkpointPlace } from '../row/checkpoint-place.js';
 import type { Sql } from '../sql.js';
 import { StateSaver } from './state-saver.js';
 
-/** Each checkpoint comes with all its values: whoever stops reading early has had a part of them in memory only. */
+/**
+ * Checkpoints of the first page. Each comes with all its values: a reader that stops early has had only a
+ * part of them in memory.
+ */
 const FIRST_PAGE = 2;
 const PAGE_GROWTH = 4;
 
 /**
- * The public checkpointer for one thread that a caller has been seen to reach. It reads by whatever thread id it is
+ * The public checkpointer for one thread that a caller is known to reach. It reads any thread id that it is
  * given, and without one it reads every thread; here any other thread is refused.
  */
 export class ThreadSaver extends StateSaver {

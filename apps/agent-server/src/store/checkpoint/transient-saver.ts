@@ -19,8 +19,8 @@ interface Held {
 }
 
 /**
- * Checkpoints of a run without a thread: the newest of each graph, in memory, unserialised. With it subgraphs and
- * interrupts work as on a thread; nothing is kept once the run has ended.
+ * Checkpoints of a run without a thread: the newest of each graph, in memory, unserialised. They make
+ * subgraphs and interrupts work as on a thread; nothing is kept once the run has ended.
  */
 export class TransientSaver extends BaseCheckpointSaver {
   readonly #held = new Map<string, Held>();

@@ -16,9 +16,9 @@ export interface ChangedCron {
   readonly endTime: Date | undefined;
   readonly isEnabled: boolean;
   readonly payload: JsonObject;
-  /** Of its runs from now on; undefined: as before. */
+  /** Caller of its runs from now on; undefined: as before. */
   readonly caller: JsonObject | undefined;
-  /** Of that caller. */
+  /** User id of that caller. */
   readonly userId: string | undefined;
   readonly metadata: JsonObject;
   readonly nextRunDate: Date | undefined;

@@ -46,8 +46,9 @@ SELECT d.*, NOT EXISTS (SELECT 1 FROM locked) AND t.thread_id IS NOT NULL AS has
 FROM due d LEFT JOIN agentplane.threads t ON t.thread_id = d.thread_id`;
 
 /**
- * Locks the cron that is due for the longest time and that no other server has just now, and its thread. Those of
- * graphs that this revision does not have are left to others; those whose assistant is gone are anybody's.
+ * Locks the cron that is due for the longest time and that no other server has just now, and its thread.
+ * Crons of graphs that this revision does not have are left to others; any server takes those whose assistant
+ * is gone.
  * @param except crons that are left alone
  */
 export async function claimCron(

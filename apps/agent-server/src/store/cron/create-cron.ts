@@ -16,10 +16,10 @@ export interface NewCron extends ChangedCron {
   readonly caller: JsonObject;
 }
 
-/** How many crons there may be. */
+/** Limits of the number of crons. */
 export interface CronLimits {
   readonly maxCrons: number;
-  /** Of one caller whom the agent authenticates. */
+  /** Limit per caller whom the agent authenticates. */
   readonly maxOfCaller: number;
 }
 

@@ -2,7 +2,7 @@ import type { WorkerScope } from '../scope.js';
 import type { Sql } from '../sql.js';
 import type { DueCron } from './claim-cron.js';
 
-/** What became of a fire. */
+/** Outcome of a fire. */
 export interface CronResult {
   /** The run that it made. */
   readonly runId?: string;

@@ -3,8 +3,8 @@ import type { RelayedEvent } from '../row/run-event-row.js';
 import type { WorkerScope } from '../scope.js';
 import type { Sql } from '../sql.js';
 
-// The row of a run that has ended may be removed already, so only a newer attempt counts against its last events. What is
-// repeated was shown to readers before.
+// The row of a run that has ended may be removed already, so only a newer attempt counts against its last
+// events. Repeated events were shown to readers before.
 const APPEND = `INSERT INTO agentplane.run_events (run_id, attempt, n, event, data, repeated)
   SELECT e.run_id, e.attempt, e.n, e.event, e.data, e.repeated
   FROM unnest($1::uuid[], $2::int[], $3::int[], $4::text[], $5::text[], $6::boolean[])

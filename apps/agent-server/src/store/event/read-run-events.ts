@@ -2,7 +2,7 @@ import type { Cursor, StoredEvent } from '../row/run-event-row.js';
 import type { WorkerScope } from '../scope.js';
 import type { Sql } from '../sql.js';
 
-// The sizes are read without the texts. The first event comes whatever its size.
+// The sizes are read without the texts. The first event is returned whatever its size.
 const READ = `
 WITH next AS (
   SELECT c.run_id, e.attempt, e.n, octet_length(e.data) AS bytes
@@ -24,7 +24,7 @@ interface EventRow {
   readonly data: string;
 }
 
-/** What other servers relayed after each cursor, in order, up to some bytes. */
+/** Events that other servers relayed after each cursor, in order, up to some bytes. */
 export async function readRunEvents(
   scope: WorkerScope,
   sql: Sql,

@@ -5,11 +5,12 @@ import { CALLER_OF_RUN } from '../row/run-outline.js';
 const CLAIM_LOCK = 4_172_002;
 
 /**
- * Takes runs that are due, oldest first, as far as the limits of runs at work allow (0: no limit). A run that a limit
- * holds back lets those of other assistants and callers pass.
+ * Takes runs that are due, oldest first, as far as the limits of runs at work allow (0: no limit). A run that
+ * a limit holds back lets those of other assistants and callers pass.
  *
- * Each run that waits is looked at: by the index of its thread, whatever the statistics say, which are a minute old. With
- * those of a time when most runs waited on one thread, Postgres read the whole table for each run.
+ * Each run that waits is looked up by the index of its thread, whatever the statistics say, which are a
+ * minute old. With those of a time when most runs waited on one thread, Postgres read the whole table for
+ * each run.
  */
 export const CLAIM_LIMITED_RUNS = `
 CREATE OR REPLACE FUNCTION agentplane.claim_limited_runs(

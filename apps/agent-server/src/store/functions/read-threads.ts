@@ -1,11 +1,14 @@
 import { THREAD_TEXT } from '../row/thread-text.js';
 
-/** A larger thread is read alone, and keeps no others waiting. As it is stored: nothing is decompressed to learn it. */
+/**
+ * A larger thread is read alone, and does not delay the others. The size is the stored one: nothing is
+ * decompressed to learn it.
+ */
 const MOST_BYTES = 32 * 1024;
 
 /**
- * Threads of several callers, each under the scope of its own, by the places at which they are asked for. Those that are
- * missing or not visible are missing from the answer; a large one comes without its text.
+ * Threads of several callers, each under its own scope, by the positions at which they are requested. Missing
+ * and invisible threads are missing from the answer; a large one comes without its text.
  */
 export const READ_THREADS = `
 CREATE OR REPLACE FUNCTION agentplane.read_threads(the_threads uuid[], visible_to text[])

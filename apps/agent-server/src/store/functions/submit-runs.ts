@@ -2,15 +2,16 @@ import { CHANNEL } from '../channel.js';
 import { MAX_WAITING_ON_THREAD } from './submit-run.js';
 
 /**
- * Makes runs on several threads at once, one on each. It waits for no other transaction: runs whose threads are held,
- * missing or not visible are left out, as are those whose threads have active runs and that do not simply line up
- * behind them, and missing from the answer; `submit_run` makes them one by one, or says why not. So two such statements
- * cannot wait for one another.
+ * Makes runs on several threads at once, one on each. It waits for no other transaction: runs whose threads
+ * are held, missing or not visible are left out, as are those whose threads have active runs and that are not
+ * simply queued behind them, and missing from the answer; `submit_run` makes them one by one, or returns the
+ * reason. So two such statements cannot wait for one another.
  *
- * A thread without any checkpoint is said to be empty: whoever begins the run need not look for its state.
+ * A thread without any checkpoint is reported as empty: the server that begins the run need not look for its
+ * state.
  *
- * Each step finds rows by their keys, and the plans are kept, as making them costs as much as the steps: those made while
- * the tables are small must not read whole tables later.
+ * Each step finds rows by their keys, and the plans are kept, as making them costs as much as the steps:
+ * those made while the tables are small must not read whole tables later.
  */
 export const SUBMIT_RUNS = `
 CREATE OR REPLACE FUNCTION agentplane.submit_runs(

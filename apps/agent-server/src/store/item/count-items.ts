@@ -2,7 +2,7 @@ import { itemConditions, Values } from '../row/item-search.js';
 import type { Scope } from '../scope.js';
 import type { Sql } from '../sql.js';
 
-/** How many items stand under a prefix. */
+/** Number of items under a prefix. */
 export async function countItems(scope: Scope, sql: Sql, prefix: readonly string[]): Promise<number> {
   const values = new Values();
   const conditions = itemConditions({ prefix, filter: undefined }, values);

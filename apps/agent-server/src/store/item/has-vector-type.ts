@@ -1,7 +1,10 @@
 import type { WorkerScope } from '../scope.js';
 import type { Sql } from '../sql.js';
 
-/** Whether the database compares vectors itself, now: an extension may be created and dropped at any time. */
+/**
+ * Returns true when the database compares vectors itself, now: an extension may be created and dropped at any
+ * time.
+ */
 export async function hasVectorType(scope: WorkerScope, sql: Sql): Promise<boolean> {
   const { rows } = await sql.asWorker<{ found: boolean }>(scope, {
     text: `SELECT to_regtype('vector') IS NOT NULL AS found`,

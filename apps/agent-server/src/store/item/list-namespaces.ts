@@ -13,7 +13,7 @@ export interface NamespaceSearch {
   readonly offset: number;
 }
 
-/** Whether `i.namespace` has the labels of a parameter, from its place `first` on. */
+/** SQL: true when `i.namespace` has the labels of a parameter, from its place `first` on. */
 function hasLabels(labels: string, first: string): string {
   return `(cardinality(i.namespace) >= cardinality(${labels}::text[]) AND NOT EXISTS (
       SELECT 1 FROM unnest(${labels}::text[]) WITH ORDINALITY AS wanted(label, place)

@@ -6,10 +6,10 @@ import type { Scope } from '../scope.js';
 import type { Sql } from '../sql.js';
 import { visible } from '../visible.js';
 
-/** What a field of an item means, as numbers of a model. */
+/** Embedding of a field of an item, as numbers of a model. */
 export interface FieldVector {
   readonly field: string;
-  /** Of length one, or all zeros. */
+  /** Vector of length one, or all zeros. */
   readonly vector: Float32Array;
 }
 
@@ -22,7 +22,7 @@ export interface NewItem extends ItemPlace {
 
 const NEW_DOCUMENT = itemDocument('$2::text[]', '$3::text', '$4::jsonb');
 
-// An item whose time is over is replaced by a new one, whoever it belonged to.
+// An expired item is replaced by a new one, whatever its owner was.
 const PUT = `WITH put AS (
     INSERT INTO agentplane.store_items AS i (namespace, key, value, ttl_minutes, expires_at)
     SELECT $2::text[], $3::text, $4::jsonb, $5::float8, ${expiryIn('$5::float8')} WHERE ${visible(NEW_DOCUMENT)}

@@ -2,7 +2,7 @@ import { itemConditions, Values, type ItemSearch } from '../row/item-search.js';
 import type { Scope } from '../scope.js';
 import type { Sql } from '../sql.js';
 
-/** How close an item is to what was asked for: the cosine, from -1 to 1. */
+/** Similarity of an item to the query: the cosine, from -1 to 1. */
 export interface Ranked {
   readonly itemId: string;
   readonly score: number;

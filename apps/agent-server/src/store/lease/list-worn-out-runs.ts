@@ -3,8 +3,8 @@ import type { WorkerScope } from '../scope.js';
 import type { ServerIdentity } from '../server-identity.js';
 import type { Sql } from '../sql.js';
 
-// Of every graph, unlike those that are taken over: failing a run does not need its graph, and the revision that has it
-// may have no server any more.
+// Runs of every graph, unlike those that are taken over: failing a run does not need its graph, and the
+// revision that has it may have no server any more.
 const WORN_OUT = `SELECT ${ENDING_COLUMNS} FROM agentplane.runs r
   WHERE r.status = 'running' AND r.lease_until < clock_timestamp() AND r.takeovers >= $1 LIMIT 100`;
 

@@ -4,7 +4,7 @@ import type { WorkerScope } from '../scope.js';
 import type { ServerIdentity } from '../server-identity.js';
 import type { Sql } from '../sql.js';
 
-/** What a renewal found in the row of a run that is still ours. */
+/** State that a renewal found in the row of a run that is still ours. */
 export interface Renewed {
   readonly runId: string;
   readonly cancel: CancelAction | undefined;

@@ -6,7 +6,8 @@ import type { Sql } from '../sql.js';
 import { visible } from '../visible.js';
 
 /**
- * For a row that was not written: whether the scope is the reason. What a caller writes, the caller must see.
+ * Checks whether the scope is the reason that a row was not written: a caller must be able to see every row
+ * that it writes.
  * @param what the object for the message, as in `Thread 1234`
  * @throws PublicError `forbidden`
  */

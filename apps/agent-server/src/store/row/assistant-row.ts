@@ -25,7 +25,7 @@ export interface AssistantRow extends Omit<WireAssistant, 'created_at' | 'update
   readonly updated_at: Date;
 }
 
-/** What a version keeps beside its number and time. */
+/** Columns that a version keeps beside its number and time. */
 export const VERSIONED_COLUMNS =
   'assistant_id, graph_id, name, description, config, context, metadata, version';
 

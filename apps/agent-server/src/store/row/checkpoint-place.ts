@@ -1,6 +1,6 @@
 import type { RunnableConfig } from '@langchain/core/runnables';
 
-/** Where a checkpoint stands, as the library says it in `configurable`. */
+/** Position of a checkpoint, as the library writes it in `configurable`. */
 export interface CheckpointPlace {
   readonly threadId: string;
   readonly namespace: string;

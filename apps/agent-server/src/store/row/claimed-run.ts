@@ -49,7 +49,7 @@ const HEADER = `r.run_id, r.thread_id, r.temporary, r.assistant_id, r.graph_id, 
 /** SQL: what an attempt of a run `r` is given, as JSON text. */
 export const INPUT = `'{"metadata":' || r.metadata::text || ',"kwargs":' || r.kwargs::text || '}'`;
 
-/** What a claiming statement returns of a run `r`: its input only where it is small. */
+/** Columns that a claiming statement returns of a run `r`: its input only when it is small. */
 export const CLAIMED_COLUMNS = `${HEADER}, CASE WHEN (${OUTLINE} ->> 'bytes')::int <= ${MAX_CLAIMED_BYTES}
   AND octet_length(r.metadata::text) <= ${MAX_CLAIMED_BYTES} THEN ${INPUT} END AS input`;
 

@@ -2,7 +2,7 @@ import { PublicError } from '#lib/errors';
 import type { JsonObject } from '#lib/json';
 import { jsonText } from '../json-text.js';
 
-/** What each fire of a cron gives its run: it is kept and read again and again. */
+/** Limit of the payload that each run of a cron is given: it is kept and read again and again. */
 const MAX_PAYLOAD_BYTES = 1024 * 1024;
 
 /** JSON text of a cron's payload. @throws PublicError `too_large` */

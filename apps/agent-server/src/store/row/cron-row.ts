@@ -2,7 +2,7 @@ import type { JsonObject } from '#lib/json';
 import { PublicError } from '#lib/errors';
 import { withWireTimes } from './wire-time.js';
 
-/** When a cron fires, as its owner wrote it. */
+/** Times at which a cron fires, as its owner wrote them. */
 export interface CronTiming {
   /** Five fields, six with seconds first, or a nickname such as `@daily`. */
   readonly schedule: string;

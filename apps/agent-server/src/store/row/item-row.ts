@@ -14,7 +14,7 @@ export interface FoundItem {
   readonly item: StoredItem;
 }
 
-/** Where an item stands. */
+/** Namespace and key of an item. */
 export interface ItemPlace {
   readonly namespace: readonly string[];
   readonly key: string;
@@ -37,7 +37,7 @@ export function storedItem({ namespace, key, value, ...row }: ItemRow): StoredIt
   return { namespace, key, value, createdAt: row.created_at, updatedAt: row.updated_at };
 }
 
-/** What filters of callers are held against: the fields of the value, with the place of the item. */
+/** Document that filters of callers are matched with: the fields of the value, with the place of the item. */
 export function itemDocument(namespace: string, key: string, value: string): string {
   return `(${value} || jsonb_build_object('namespace', to_jsonb(${namespace}), 'key', ${key}))`;
 }
@@ -48,7 +48,7 @@ export const ITEM_DOCUMENT = itemDocument('i.namespace', 'i.key', 'i.value');
 /** An item whose time is over does not exist any more, whenever its row is removed. */
 export const ITEM_IS_LIVE = '(i.expires_at IS NULL OR i.expires_at > clock_timestamp())';
 
-/** When an item expires that is written or read now. */
+/** Expiry of an item that is written or read now. */
 export function expiryIn(minutes: string): string {
   return `clock_timestamp() + ${minutes} * interval '1 minute'`;
 }

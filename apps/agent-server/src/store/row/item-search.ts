@@ -6,11 +6,11 @@ import { underPrefix } from './namespace-range.js';
 /** Which items are searched for. */
 export interface ItemSearch {
   readonly prefix: readonly string[];
-  /** As LangGraph's stores read it; undefined for none. */
+  /** Filter as LangGraph's stores read it; undefined for none. */
   readonly filter: unknown;
 }
 
-/** Where the values of a statement are collected; `bind` answers the position of each, from `$2` on. */
+/** Collected values of a statement; `bind` answers the position of each, from `$2` on. */
 export class Values {
   readonly list: unknown[] = [];
   readonly bind = (value: unknown): string => {

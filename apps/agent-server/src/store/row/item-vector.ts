@@ -2,7 +2,7 @@
 const HEADER_BYTES = 20;
 const NUMBER_BYTES = 8;
 
-/** What a field of an item means. */
+/** Embedding of a field of an item. */
 export interface ItemVector {
   readonly itemId: string;
   /** The product with another vector of as many numbers. */

@@ -1,9 +1,9 @@
 import type { JsonObject } from '#lib/json';
 import type { RunStatus } from './run-row.js';
 
-/** How a new run enters the queue. */
+/** Rules by which a new run enters the queue. */
 export interface Queueing {
-  /** What becomes of other active runs on its thread. */
+  /** Treatment of other active runs on its thread. */
   readonly strategy: 'enqueue' | 'reject' | 'interrupt' | 'rollback';
   readonly delayMs: number;
   /** This server has a free place and takes the run at once when nothing is before it. */
@@ -14,7 +14,7 @@ export interface Queueing {
   readonly newThread: JsonObject | undefined;
 }
 
-/** What became of a new run. */
+/** Outcome of queueing a new run. */
 export interface QueuedRun {
   readonly status: Extract<RunStatus, 'pending' | 'running'>;
   readonly createdAt: Date;

@@ -1,6 +1,6 @@
 import type { RunStatus } from './run-row.js';
 
-/** How a run on a thread ended. */
+/** End of a run on a thread. */
 export interface RunEnd {
   readonly status: Extract<RunStatus, 'success' | 'error' | 'interrupted' | 'timeout'>;
   readonly threadStatus: 'idle' | 'interrupted' | 'error';

@@ -15,7 +15,7 @@ export interface RelayedEvent {
 
 export type StoredEvent = Omit<RelayedEvent, 'isRepeated'>;
 
-/** How far a reader has come in a run's events; undefined: it takes whatever comes next. */
+/** Position of a reader in a run's events; undefined: it takes the next one there is. */
 export interface Cursor {
   readonly runId: string;
   readonly after: Position | undefined;

@@ -1,6 +1,6 @@
 /**
- * What an attempt is given beside its claim: JSON text with metadata and kwargs. It is kept until it is handed on, and
- * not for as long as the run is at work.
+ * Input of an attempt beside its claim: JSON text with metadata and kwargs. It is kept until it is handed on,
+ * and not for as long as the run is in progress.
  */
 export class RunInput {
   #text: string | undefined;

@@ -2,11 +2,11 @@ import { jsonbText } from '../json-text.js';
 import type { StoredRun } from './stored-run.js';
 
 /**
- * What is asked of a run without its input being read: a few words, in a column of their own. Inputs are megabytes, and
- * the heap that one takes once it is parsed may be twenty times its length.
+ * Summary of a run that is read without its input: a few words, in a separate column. Inputs are megabytes,
+ * and the heap that one takes once it is parsed may be twenty times its length.
  */
 export interface RunOutline {
-  /** Of the text of its kwargs. */
+  /** Length of the text of its kwargs. */
   readonly bytes: number;
   /** The identity of the caller who made it; absent where authentication is off. */
   readonly caller?: string;

@@ -18,7 +18,7 @@ export interface WireRun {
   readonly multitask_strategy: string;
 }
 
-/** What ended a run that failed. */
+/** Error that ended a failed run. */
 export interface RunError {
   readonly error: string;
   readonly message: string;
@@ -36,7 +36,7 @@ export interface RunRow extends Omit<WireRun, 'created_at' | 'updated_at' | 'met
   readonly created_at: Date;
   readonly updated_at: Date;
   readonly metadata: string;
-  /** With its caller. Null where it is not read. */
+  /** Kwargs with their caller. Null when they are not read. */
   readonly kwargs: string | null;
 }
 
@@ -53,8 +53,8 @@ export function runColumns(
 export const ENDED_STATUSES: readonly RunStatus[] = ['success', 'error', 'timeout', 'interrupted'];
 
 /**
- * What readers of a run see of how it was asked for. The caller is left out: its headers and the fields of its user may be
- * tokens, and others may read the thread.
+ * Kwargs of a run as its readers see them. The caller is left out: its headers and the fields of its user may
+ * be tokens, and others may read the thread.
  */
 export function shownKwargs(kwargs: unknown): JsonObject {
   const { caller: _caller, ...shown } = isJsonObject(kwargs) ? kwargs : {};

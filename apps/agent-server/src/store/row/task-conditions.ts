@@ -5,7 +5,7 @@ import { IS_LAST_OF_TASK, TASK_KEY } from './task-run.js';
 export interface TaskSearch {
   readonly assistantId: string;
   readonly contextId: string | undefined;
-  /** By its name of 0.3. */
+  /** State by its name of 0.3. */
   readonly state: string | undefined;
   /** Changed then or later. */
   readonly since: Date | undefined;

@@ -17,11 +17,11 @@ export interface TaskRun {
   readonly isWaiting: boolean;
   /** No other run came to its thread after it. */
   readonly isNewest: boolean;
-  /** What the protocol has of it. */
+  /** Fields of the run that belong to the protocol. */
   readonly marks: JsonObject;
-  /** What it was given; undefined where that is large, or was not asked for. */
+  /** Input of the run; undefined when it is large, or was not requested. */
   readonly kwargs: Pick<StoredRun['kwargs'], 'input' | 'command'> | undefined;
-  /** What its thread asks for, as long as it is the newest and that is not large. */
+  /** Questions of its thread, as long as the run is the newest and they are not large. */
   readonly interrupts: JsonObject;
   readonly createdAt: Date;
   readonly updatedAt: Date;
@@ -53,8 +53,8 @@ export function taskOf(run: string): string {
 }
 
 /**
- * Columns of a run `r` with its thread `t`. A run that is the newest waits when its thread does; an older one waited when
- * it left a question behind. What it was given is left out.
+ * Columns of a run `r` with its thread `t`. A run that is the newest waits when its thread does; an older one
+ * waited when it left a question behind. The input of the run is left out.
  */
 export const TASK_RUN_COLUMNS = `${taskOf('r')} AS task_id, r.run_id, r.thread_id, r.status, r.metadata -> '${TASK_KEY}' AS marks,
   NULL::json AS kwargs, r.created_at, r.updated_at, newest.is_newest,
@@ -63,7 +63,7 @@ export const TASK_RUN_COLUMNS = `${taskOf('r')} AS task_id, r.run_id, r.thread_i
       WHERE w.thread_id = r.thread_id::text AND w.run_id = r.run_id AND w.channel = '__interrupt__') END AS is_waiting,
   CASE WHEN newest.is_newest AND octet_length(t.interrupts::text) <= ${MAX_SHOWN_BYTES} THEN t.interrupts END AS interrupts`;
 
-/** Where those columns come from; conditions follow. */
+/** Tables of those columns; conditions follow. */
 export const TASK_RUNS = `agentplane.runs r JOIN agentplane.threads t ON t.thread_id = r.thread_id
   CROSS JOIN LATERAL (SELECT NOT EXISTS (SELECT 1 FROM agentplane.runs n
     WHERE n.thread_id = r.thread_id AND n.ordinal > r.ordinal) AS is_newest) newest`;

@@ -11,7 +11,9 @@ export interface TemporarySubmission {
   readonly queueing: Pick<Queueing, 'delayMs' | 'startsHere' | 'isWatched'>;
 }
 
-/** One on its way into the database: its text is made once, when its turn comes, since inputs may be large. */
+/**
+ * A run on its way into the database: its text is made once, when it is stored, since inputs may be large.
+ */
 export class TemporaryRow {
   #text: string | undefined;
 

@@ -25,7 +25,7 @@ export class ThreadSubmission {
     return (this.#metadata ??= jsonbText(this.run.metadata));
   }
 
-  /** Of what it adds to a statement; outlines are a few words. */
+  /** Length of what it adds to a statement; outlines are a few words. */
   get length(): number {
     return this.kwargs.length + this.metadata.length;
   }

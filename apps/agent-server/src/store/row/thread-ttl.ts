@@ -1,6 +1,6 @@
-/** How long a thread lives. */
+/** Lifetime of a thread. */
 export interface ThreadTtl {
-  /** What becomes of it then: it goes, or all its states but the last. */
+  /** Action at its end: the thread is deleted, or all its states but the last. */
   readonly strategy: 'delete' | 'keep_latest';
   /** Since it was last changed. */
   readonly minutes: number;

@@ -2,10 +2,10 @@ import { CHANNEL } from '../channel.js';
 import { OUTLINE } from './run-outline.js';
 import type { RunEnd } from './run-end.js';
 
-/** Values above this are left out of the call; whoever wants them reads the thread. */
+/** Values above this are left out of the call; a receiver that wants them reads the thread. */
 const MAX_VALUES_CHARS = 16 * 1024 * 1024;
 
-/** How far the call of a run's webhook is, as the wire shows it. */
+/** Delivery state of a run's webhook, as the wire shows it. */
 export interface WireWebhook {
   readonly url: string;
   /** `failed`: no attempt will follow. */

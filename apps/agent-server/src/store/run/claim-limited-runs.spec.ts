@@ -17,7 +17,7 @@ async function submit(assistantId: string, caller?: string): Promise<string> {
   return run.runId;
 }
 
-/** What several servers that ask at once get, four runs at most each. */
+/** Runs that several servers get when they ask at once, four runs at most each. */
 async function claim(perAssistant: number, perCaller: number): Promise<string[]> {
   const servers = [serverOf('one'), serverOf('two'), serverOf('one')];
   const claims = servers.map((server) =>

@@ -5,7 +5,7 @@ import type { Sql } from '../sql.js';
 
 const COUNT = `SELECT count(*)::int AS count FROM agentplane.runs r WHERE ${claimable('$1')}`;
 
-/** How many runs would begin at once if this server had places for them; for metrics. */
+/** Number of runs that would begin at once if this server had places for them; for metrics. */
 export async function countQueuedRuns(
   scope: WorkerScope,
   sql: Sql,

@@ -2,7 +2,7 @@ import type { CancelAction } from '../row/run-row.js';
 import type { WorkerScope } from '../scope.js';
 import type { Sql } from '../sql.js';
 
-/** How a run was asked to end; undefined when it was not. */
+/** Way in which a run was asked to end; undefined when it was not. */
 export async function findCancel(
   scope: WorkerScope,
   sql: Sql,

@@ -2,9 +2,9 @@ import type { WorkerScope } from '../scope.js';
 import type { ServerIdentity } from '../server-identity.js';
 import type { Sql } from '../sql.js';
 
-/** What the servers of a deployment have to do, now and later. */
+/** Work of the servers of a deployment, now and later. */
 export interface NextWork {
-  /** Whether a run is at work at one of them. */
+  /** True when a run is in progress at one of them. */
   readonly isAtWork: boolean;
   /** Milliseconds until something is due by the database's time, negative for what is due; undefined: nothing will be. */
   readonly dueInMs: number | undefined;
@@ -38,8 +38,8 @@ FROM (SELECT
     (SELECT min(i.expires_at) FROM agentplane.store_items i WHERE i.expires_at IS NOT NULL)) AS upkeep) w`;
 
 /**
- * When there is work next: runs, crons, webhooks, erasures of traces.
- * @param erases whether the servers erase traces at the platform; what they cannot do wakes none
+ * Finds the next work: runs, crons, webhooks, erasures of traces.
+ * @param erases whether the servers erase traces at the platform; work that they cannot do wakes none
  */
 export async function findNextWork(
   scope: WorkerScope,

@@ -4,7 +4,10 @@ import type { Sql } from '../sql.js';
 import { RUN_IS_VISIBLE } from '../visible.js';
 import type { RunLimits } from './claim-limited-runs.js';
 
-/** What a pending run waits for: its time, another run of its thread, a limit, or a server with a free place. */
+/**
+ * Reason for which a pending run waits: its time, another run of its thread, a limit, or a server with a free
+ * place.
+ */
 export type Obstacle = 'time' | 'thread' | 'assistant_limit' | 'caller_limit' | 'server';
 
 const FIND = `

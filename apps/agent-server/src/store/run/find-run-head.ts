@@ -4,7 +4,7 @@ import type { Scope } from '../scope.js';
 import type { Sql } from '../sql.js';
 import { RUN_IS_VISIBLE } from '../visible.js';
 
-/** What stands of a run beside what it was given. */
+/** Row of a run without its input. */
 export interface RunHead {
   readonly runId: string;
   readonly threadId: string;

@@ -17,8 +17,9 @@ FROM unnest($1::uuid[], $2::int[], $3::float8[], $4::boolean[]) AS b(run_id, att
 WHERE r.run_id = b.run_id AND r.attempt = b.attempt AND r.status = 'running'`;
 
 /**
- * Puts runs back into the queue, where any server may take them as the next attempt; refused from an old attempt. Whoever
- * takes one relays its output to the server of its readers from the first event on: a short run may end before they ask.
+ * Puts runs back into the queue, where any server may take them as the next attempt; refused from an old
+ * attempt. The server that takes one relays its output to the server of its readers from the first event on:
+ * a short run may end before they ask.
  */
 export async function handBackRuns(
   scope: WorkerScope,

@@ -2,7 +2,7 @@ import type { Scope } from '../scope.js';
 import type { Sql } from '../sql.js';
 import { RUN_IS_VISIBLE } from '../visible.js';
 
-/** Whether a run of the thread waits or is at work. */
+/** Returns true when a run of the thread is pending or running. */
 export async function hasActiveRun(scope: Scope, sql: Sql, threadId: string): Promise<boolean> {
   const { rows } = await sql.inScope(scope, {
     text: `SELECT 1 FROM agentplane.runs r

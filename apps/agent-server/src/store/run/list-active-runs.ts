@@ -13,7 +13,7 @@ export interface ActiveRunSearch {
   readonly after?: ActiveRun | undefined;
 }
 
-/** An active run with where a look goes on. */
+/** An active run with the position at which a listing continues. */
 export interface ActiveRun {
   readonly runId: string;
   readonly threadId: string;

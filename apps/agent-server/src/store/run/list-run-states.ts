@@ -2,7 +2,7 @@ import { ENDED_STATUSES, type RunError, type RunStatus } from '../row/run-row.js
 import type { WorkerScope } from '../scope.js';
 import type { Sql } from '../sql.js';
 
-/** How far a run is. */
+/** Progress of a run. */
 export interface RunState {
   readonly runId: string;
   readonly threadId: string;
@@ -19,7 +19,7 @@ interface StateRow {
   readonly error: RunError | null;
 }
 
-/** How far runs are, without what they were asked for: hundreds of them may wait with inputs of megabytes. */
+/** Progress of runs, without their inputs: hundreds of them may wait with inputs of megabytes. */
 export async function listRunStates(
   scope: WorkerScope,
   sql: Sql,

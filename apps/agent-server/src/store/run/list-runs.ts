@@ -8,7 +8,7 @@ export interface RunPage {
   readonly limit: number;
   readonly offset: number;
   readonly status: string | undefined;
-  /** What is read. */
+  /** Fields that are read. */
   readonly fields: readonly RunField[];
 }
 

@@ -2,7 +2,10 @@ import { INPUT, type ClaimedRun } from '../row/claimed-run.js';
 import type { WorkerScope } from '../scope.js';
 import type { Sql } from '../sql.js';
 
-/** What an attempt is given, as JSON text that nothing here parses; undefined once another attempt has the run. */
+/**
+ * Input of an attempt, as JSON text that this server does not parse; undefined once another attempt has the
+ * run.
+ */
 export async function readInput(
   scope: WorkerScope,
   sql: Sql,

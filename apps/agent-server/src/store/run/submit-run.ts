@@ -13,7 +13,7 @@ import { isUniqueViolation } from '../unique-violation.js';
 const SUBMIT = `SELECT outcome, new_status, made_at
   FROM agentplane.submit_run($1::jsonb[], $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`;
 
-/** Above it a statement takes a turn: those of one caller must not have all connections. */
+/** Above it a statement is limited like a transaction: one caller's must not have all connections. */
 const LARGE_CHARS = 256 * 1024;
 
 interface Submitted {
@@ -39,7 +39,7 @@ export async function submitRun(
   try {
     return await submit(scope, sql, server, run, queueing, kwargs);
   } catch (error) {
-    // Another server has just taken a delayed run of the thread: this one waits its turn
+    // Another server has just taken a delayed run of the thread: this one is queued
     if (queueing.startsHere && isUniqueViolation(error))
       return submit(scope, sql, server, run, { ...queueing, startsHere: false }, kwargs);
     throw error;

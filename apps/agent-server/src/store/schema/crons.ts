@@ -1,4 +1,4 @@
-/** What is to run again and again. */
+/** Table of schedules of runs. */
 export const CRONS = `
 CREATE TABLE agentplane.crons (
   cron_id uuid PRIMARY KEY,

@@ -1,6 +1,6 @@
 /**
- * How large rows are before they are read. Calls of webhooks that servers of an earlier version noted have no length, and
- * count as large.
+ * Size of rows before they are read. Calls of webhooks that servers of an earlier version noted have no
+ * length, and count as large.
  */
 export const LARGE_ROWS = `
 -- of the input and the values of the run, which are the most of what is sent

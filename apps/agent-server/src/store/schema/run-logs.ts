@@ -1,4 +1,7 @@
-/** Relayed events stand where they stand in the output of their run; rows remember that output is wanted. */
+/**
+ * Relayed events keep the position that they have in the output of their run; rows remember that output is
+ * wanted.
+ */
 export const RUN_LOGS = `
 DROP TABLE agentplane.run_events;
 CREATE UNLOGGED TABLE agentplane.run_events (

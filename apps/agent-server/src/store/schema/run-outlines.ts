@@ -1,6 +1,7 @@
 /**
- * What is asked of a run without its input being read, and how long its attempts have worked. Neither is filled in for
- * rows that exist: the first is made of the input where it is missing, as in rows of servers of an earlier version.
+ * Summary of a run that is read without its input, and the time its attempts have worked. Neither is filled
+ * in for rows that exist: the first is made of the input when it is missing, as in rows of servers of an
+ * earlier version.
  */
 export const RUN_OUTLINES = `
 ALTER TABLE agentplane.runs ADD COLUMN outline jsonb, ADD COLUMN worked_ms float8 NOT NULL DEFAULT 0;

@@ -1,6 +1,7 @@
 /**
- * How long threads live. Apart from the threads, whose rows change with every run: an index over the time of their last
- * change would cost each of these changes. A row is looked at when the thread could have expired at the earliest.
+ * Lifetimes of threads. The table is separate from the threads, whose rows change with every run: an index
+ * over the time of their last change would cost each of these changes. A row is looked at when the thread
+ * could have expired at the earliest.
  */
 export const THREAD_TTLS = `
 CREATE TABLE agentplane.thread_ttls (

@@ -1,7 +1,8 @@
 import { CANCEL_RUN } from '../functions/cancel-run.js';
 
 /**
- * What a webhook is told of a run `r` that ends: the run as the wire shows it. Its values are added when it is sent.
+ * Data that a webhook gets of a run `r` that ends: the run as the wire shows it. Its values are added when it
+ * is sent.
  */
 const RUN_FOR_WEBHOOK = `
 CREATE FUNCTION agentplane.wire_time(moment timestamptz) RETURNS text LANGUAGE sql STABLE AS $$

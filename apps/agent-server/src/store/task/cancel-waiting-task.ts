@@ -3,8 +3,8 @@ import type { Sql } from '../sql.js';
 import { visible } from '../visible.js';
 
 /**
- * Ends a run that has stopped to ask for something: nobody will answer. Its thread waits no more.
- * @returns false when the thread went on in the meantime
+ * Ends a run that has stopped to ask for something: it will get no answer. Its thread waits no more.
+ * @returns false when the thread continued in the meantime
  */
 export async function cancelWaitingTask(
   scope: Scope,

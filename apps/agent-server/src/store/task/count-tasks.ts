@@ -3,7 +3,7 @@ import { TASK_RUN_COLUMNS, TASK_RUNS } from '../row/task-run.js';
 import type { Scope } from '../scope.js';
 import type { Sql } from '../sql.js';
 
-/** How many tasks a search finds. */
+/** Number of tasks that a search finds. */
 export async function countTasks(scope: Scope, sql: Sql, search: TaskSearch): Promise<number> {
   const { rows } = await sql.inScope<{ count: number }>(scope, {
     scans: 'Counting tasks',

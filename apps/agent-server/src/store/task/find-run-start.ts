@@ -2,7 +2,10 @@ import type { Scope } from '../scope.js';
 import type { Sql } from '../sql.js';
 import { visible } from '../visible.js';
 
-/** Where a run began: the checkpoint before its first one, null at the beginning of a thread; undefined where it has none. */
+/**
+ * Start of a run: the checkpoint before its first one, null at the beginning of a thread; undefined when it
+ * has none.
+ */
 export async function findRunStart(
   scope: Scope,
   sql: Sql,

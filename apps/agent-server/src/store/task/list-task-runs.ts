@@ -5,10 +5,10 @@ import type { Scope } from '../scope.js';
 import type { Sql } from '../sql.js';
 import { visible } from '../visible.js';
 
-/** Of one task; a task that asks a thousand times is told without what came before. */
+/** Limit per task; a task with more runs is shown without its earliest ones. */
 const MAX_RUNS = 1_000;
 
-/** What its messages may take to be read, as of a page: they are parsed, and printed again. */
+/** Most that reading its messages may cost, as of a page: they are parsed, and printed again. */
 const MAX_COST = 8 * 1024 * 1024;
 
 /**

@@ -3,7 +3,9 @@ import { smallText } from '../small-text.js';
 import type { Sql } from '../sql.js';
 import { visible } from '../visible.js';
 
-/** What a thread asks for, as JSON text: lists of questions by the tasks that ask. Undefined without a thread. */
+/**
+ * Questions of a thread, as JSON text: lists of questions by the tasks that ask. Undefined without a thread.
+ */
 export async function findInterrupts(
   scope: Scope,
   sql: Sql,

@@ -6,7 +6,7 @@ import { visible } from '../visible.js';
 
 const SHOWN = threadJson(['thread_id', 'status', 'values', 'interrupts']);
 
-/** What a thread is after a run: its values, and what it asks for. */
+/** State of a thread after a run: its values, and its questions. */
 export async function findThreadEnd(
   scope: Scope,
   sql: Sql,

@@ -3,7 +3,7 @@ import type { Scope } from '../scope.js';
 import type { Sql } from '../sql.js';
 import { visible } from '../visible.js';
 
-/** Of a row and its places in indexes, beside what it holds. */
+/** Bytes of a row and its index entries, beside its contents. */
 const BYTES_OF_ROW = 100;
 
 const TABLES = [

@@ -16,9 +16,9 @@ export interface ThreadPage {
   /** A column by its name: it becomes part of the statement. */
   readonly sortBy: 'thread_id' | 'status' | 'created_at' | 'updated_at' | 'state_updated_at';
   readonly isAscending: boolean;
-  /** What is shown; all by default. Nothing else is read. */
+  /** Fields that are shown; all by default. Nothing else is read. */
   readonly shown?: readonly ThreadField[] | undefined;
-  /** What is read beside it. */
+  /** Fields that are read beside them. */
   readonly extracted?: readonly ThreadField[] | undefined;
 }
 

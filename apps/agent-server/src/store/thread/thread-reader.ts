@@ -7,8 +7,8 @@ import { getThread } from './get-thread.js';
 import { readThreads, type ThreadQuestion } from './read-threads.js';
 
 /**
- * Reads threads as JSON text: questions that come in while a statement is under way share the next one. A large thread
- * is read alone, in its turn.
+ * Reads threads as JSON text: questions that come in while a statement is in flight share the next one. A
+ * large thread is read alone, after those before it.
  */
 export class ThreadReader {
   readonly #reads: Batch<ThreadQuestion, string | undefined>;

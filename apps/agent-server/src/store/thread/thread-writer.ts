@@ -10,15 +10,16 @@ import { createThreads, type NewThread } from './create-threads.js';
 import { removeThread } from './remove-thread.js';
 import { removeThreads, type ThreadRemoval } from './remove-threads.js';
 
-/** Of one statement. */
+/** Limit per statement. */
 const MAX_STATEMENT_BYTES = 4 * 1024 * 1024;
 
 /** Removals of one statement: each may have some state. */
 const MAX_REMOVALS = 16;
 
 /**
- * Creates and removes threads: what comes in while a statement is under way shares the next one and its commit. What
- * that leaves out goes alone, where it waits for whoever holds the thread and fails by itself.
+ * Creates and removes threads: requests that come in while a statement is in flight share the next one and
+ * its commit. A request that it leaves out goes alone, where it waits for the holder of the thread and fails
+ * by itself.
  */
 export class ThreadWriter {
   readonly #creations: Batch<NewThread, string | undefined>;
@@ -57,7 +58,7 @@ export class ThreadWriter {
   async #removeAll(removals: readonly ThreadRemoval[]): Promise<(removal: ThreadRemoval) => boolean> {
     const threads = new Set<string>();
     const together = removals.filter(
-      // whoever waits for a thread already comes first
+      // statements that already wait for a thread come first
       ({ threadId }) => !this.sql.isTurnTaken(threadId) && !threads.has(threadId) && threads.add(threadId),
     );
     const removed = await inCompany(together, () => removeThreads(WORKER, this.sql, together), new Set());

@@ -7,7 +7,7 @@ interface Row extends ThreadTtl {
   readonly expires_at: Date;
 }
 
-/** Undefined for a thread that lives for ever. */
+/** Undefined for a thread that never expires. */
 export async function findThreadTtl(
   scope: Scope,
   sql: Sql,

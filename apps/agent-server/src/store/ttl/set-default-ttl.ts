@@ -2,7 +2,7 @@ import type { ThreadTtl } from '../row/thread-ttl.js';
 import type { WorkerScope } from '../scope.js';
 import type { Sql } from '../sql.js';
 
-/** Of threads made from now on that ask for none; undefined: they live for ever. */
+/** Lifetime of threads made from now on that ask for none; undefined: they never expire. */
 export async function setDefaultTtl(scope: WorkerScope, sql: Sql, ttl: ThreadTtl | undefined): Promise<void> {
   await sql.asWorker(
     scope,

@@ -13,7 +13,7 @@ export interface DueWebhook {
   readonly attempt: number;
   /** Milliseconds since the run ended. */
   readonly ageMs: number;
-  /** What it tells is large: few such calls are made at once. */
+  /** True when its text is large: few such calls are made at once. */
   readonly isLarge: boolean;
 }
 
@@ -22,13 +22,13 @@ const LARGE_BYTES = 1024 * 1024;
 
 export interface WebhookPlaces {
   readonly limit: number;
-  /** Of these, calls that may take long: all but the first calls of quick hosts. */
+  /** Limit among them of calls that may take long: all but the first calls of quick hosts. */
   readonly slowLimit: number;
   /** Calls that tell much. */
   readonly largeLimit: number;
-  /** Of these, calls that may take long. */
+  /** Limit among them of calls that may take long. */
   readonly largeSlowLimit: number;
-  /** Those that lately answered quickly. */
+  /** Hosts that lately answered quickly. */
   readonly quickHosts: readonly string[];
   /** Calls of a quick host at a time. */
   readonly perHost: number;
@@ -87,8 +87,9 @@ RETURNING w.run_id, w.url, w.host, w.attempts, ${IS_LARGE} AS is_large,
   (extract(epoch FROM clock_timestamp() - w.created_at) * 1000)::float8 AS age_ms`;
 
 /**
- * Takes calls that are due, those that wait longest first. Calls that may take long cannot have all places: repetitions,
- * and calls of hosts that are slow or not known yet. Of the large ones, first attempts go before repetitions.
+ * Takes calls that are due, the longest waiting first. Calls that may take long cannot have all places:
+ * repetitions, and calls of hosts that are slow or not known yet. Among the large ones, first attempts go
+ * before repetitions.
  */
 export async function claimWebhooks(
   scope: WorkerScope,

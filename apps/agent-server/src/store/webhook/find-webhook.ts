@@ -7,7 +7,7 @@ interface Row extends Omit<WireWebhook, 'next_attempt_at'> {
   readonly next_attempt_at: Date | null;
 }
 
-/** How far the call for a run is; undefined before the run has ended, and a week after the call. */
+/** Delivery state of the call for a run; undefined before the run has ended, and a week after the call. */
 export async function findWebhook(scope: Scope, sql: Sql, runId: string): Promise<WireWebhook | undefined> {
   const { rows } = await sql.inScope<Row>(scope, {
     text: `SELECT r.url, r.state, r.attempts, r.next_attempt_at, r.last_error FROM agentplane.webhooks r

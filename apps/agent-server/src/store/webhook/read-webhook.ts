@@ -2,7 +2,7 @@ import type { WorkerScope } from '../scope.js';
 import type { Sql } from '../sql.js';
 import type { DueWebhook } from './claim-webhooks.js';
 
-/** What a call tells, as JSON texts that nothing here parses. */
+/** Content of a call, as JSON texts that this server does not parse. */
 export interface WebhookTexts {
   /** The run as its caller asked for it, the caller included. */
   readonly run: string;

@@ -2,7 +2,7 @@ import type { WorkerScope } from '../scope.js';
 import type { Sql } from '../sql.js';
 import type { DueWebhook } from './claim-webhooks.js';
 
-/** What became of an attempt to call. */
+/** Outcome of an attempt to call. */
 export type WebhookResult =
   | { readonly kind: 'delivered' }
   | { readonly kind: 'again'; readonly pauseMs: number; readonly error: string }

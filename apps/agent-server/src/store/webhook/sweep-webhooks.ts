@@ -1,7 +1,7 @@
 import type { WorkerScope } from '../scope.js';
 import type { Sql } from '../sql.js';
 
-/** Of one statement. */
+/** Limit per statement. */
 const MAX_ROWS = 10_000;
 
 const SWEEP = `
