@@ -7,7 +7,7 @@ class CheckpointNotFound extends Error {
   override readonly name = 'CheckpointNotFound';
 }
 
-/** Whether an earlier attempt of this run has left a checkpoint to continue from. */
+/** Returns true when an earlier attempt of this run has left a checkpoint to continue from. */
 export async function hasProgress(run: AttemptedRun, saver: BaseCheckpointSaver): Promise<boolean> {
   if (run.attempt === 1 || run.isTemporary) return false;
   const tuple = await saver.getTuple({ configurable: { thread_id: run.threadId, checkpoint_ns: '' } });

@@ -4,7 +4,7 @@ import { errorOnWire } from '../wire/wire-value.js';
 /** An agent may throw anything, of any size. */
 const MAX_TEXT = 8_192;
 
-/** What an agent threw, for a log line: with its stack, without the server's secrets. */
+/** Error that an agent threw, for a log line: with its stack, without the server's secrets. */
 export function errorForLog(error: unknown, secrets: SecretWords): Readonly<Record<string, string>> {
   const shown = (text: string): string => secrets.hide(text.slice(0, MAX_TEXT));
   const { error: type, message } = errorOnWire(error);

@@ -41,7 +41,7 @@ import { RunExecution, type ExecutionParts, type HostSink } from './run-executio
 import { troubleOf } from './trouble-of.js';
 import { whileAtWork } from './who-is-at-work.js';
 
-/** How often the server hears that this process answers, and how late it is. */
+/** Interval between reports to the server that this process answers, with its delay. */
 const HEALTH_MS = 250;
 
 /** Runs that were just given have begun by then, and show whether they compute. */
@@ -83,7 +83,7 @@ export class GraphHost {
     this.#delay.enable();
   }
 
-  /** What the server sends. */
+  /** Handles a message of the server. */
   receive(frame: Frame): void {
     const { message, id, body } = parseToHost(frame);
     switch (message.kind) {
@@ -193,7 +193,7 @@ export class GraphHost {
     const performed = withLogFields(runLogFields(run), () =>
       whileAtWork(run, () => atWork.execution.perform()),
     );
-    // whatever goes wrong here, the server hears of it: another attempt goes on
+    // the server is informed of every failure here: another attempt continues
     const { outcome, body } = renderOutcome(
       await performed.catch((error: unknown) => ({ kind: 'lost', error })),
     );

@@ -5,7 +5,7 @@ import type { AttemptedRun } from '../protocol/attempted-run.js';
 import { definitionsOf, libraryModesOf } from '../stream/stream-modes.js';
 import { runIdentity } from './run-identity.js';
 
-/** How one attempt of a run is performed. */
+/** Parameters of one attempt of a run. */
 export interface Attempt {
   readonly run: AttemptedRun;
   readonly saver: BaseCheckpointSaver;

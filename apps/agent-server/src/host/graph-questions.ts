@@ -32,7 +32,7 @@ import { commandOf } from './graph-input.js';
 import { interruptsByTask } from './interrupts.js';
 import { stateOnWire } from './state-on-wire.js';
 
-/** Of an answer with more than one state: each has all the values of its thread. */
+/** Limit per answer with more than one state: each has all the values of its thread. */
 const MAX_HISTORY_CHARS = 32 * 1024 * 1024;
 
 type Answers = { readonly [K in keyof Questions]: (question: Questions[K]) => Promise<string> };
@@ -40,7 +40,7 @@ type Answers = { readonly [K in keyof Questions]: (question: Questions[K]) => Pr
 export interface GraphQuestionParts {
   readonly sql: Sql;
   readonly graphs: GraphRegistry;
-  /** What graphs find as `config.store`. */
+  /** Store that graphs find as `config.store`. */
   readonly store: BaseStore;
   readonly secrets: SecretWords;
   /** Undefined: the agent's store finds nothing by what it means. */
@@ -174,7 +174,10 @@ export class GraphQuestions implements Answers {
     return state.tasks.some((task) => task.error !== undefined) ? this.parts.secrets.hide(text) : text;
   }
 
-  /** What a graph's reducers do not take is a mistake of the caller; a database that fails is not. */
+  /**
+   * Error for a caller: a value that a graph's reducers reject is a mistake of the caller; a database that
+   * fails is not.
+   */
   #refused(threadId: string, error: unknown): unknown {
     if (error instanceof PublicError || sqlState(error) !== undefined || postgresTrouble(error)) return error;
     const found = this.parts.secrets.hide(errorText(error));

@@ -41,9 +41,9 @@ function nodesOfStep(tuple: CheckpointTuple, before: CheckpointTuple | undefined
 }
 
 /**
- * Whether a run has already stopped at a breakpoint (`interrupt_before`, `interrupt_after`) in this state. The library
- * keeps no note of such a stop and goes past it when it is called again: an attempt that takes over from a server which
- * died just then would run what a person was to allow first.
+ * Returns true when a run has already stopped at a breakpoint (`interrupt_before`, `interrupt_after`) in this
+ * state. The library keeps no note of such a stop and continues past it when it is called again: an attempt
+ * that takes over from a server which died just then would run a node that a person was to allow first.
  */
 export async function isAtBreakpoint(
   saver: BaseCheckpointSaver,

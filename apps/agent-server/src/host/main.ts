@@ -16,6 +16,6 @@ const channel = new Channel(new Socket({ fd: FRAMES_FD, readable: true, writable
 const host = new GraphHost({ channel, clock: systemClock, log, exit });
 channel.listen(
   (frame) => host.receive(frame),
-  // the server is gone: nobody may hear of these runs any more
+  // the server is gone: no client can learn of these runs any more
   () => exit(0),
 );

@@ -7,9 +7,9 @@ const isDelta = (channel: unknown): boolean =>
   typeof channel === 'object' && channel !== null && Reflect.get(channel, 'lc_graph_name') === 'DeltaChannel';
 
 /**
- * The part of `configurable` by which a run begins a branch of its thread. LangGraph for JavaScript stores the changes
- * of delta channels beside the checkpoint that they were made from, and replays all that it finds there. A run that
- * does not go on with those changes begins at a copy of the checkpoint.
+ * The part of `configurable` by which a run begins a branch of its thread. LangGraph for JavaScript stores
+ * the changes of delta channels beside the checkpoint that they were made from, and replays all that it finds
+ * there. A run that does not continue with those changes begins at a copy of the checkpoint.
  */
 export async function placeOfBranch(
   { kwargs: { checkpoint, command, input }, threadId, isTemporary, isThreadEmpty }: AttemptedRun,

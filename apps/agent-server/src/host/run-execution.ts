@@ -43,27 +43,27 @@ type StopCause =
   | { readonly kind: 'unstorable'; readonly error: unknown }
   | { readonly kind: 'too-large'; readonly message: string };
 
-/** What became of an attempt whose host lives. */
+/** Outcome of an attempt whose host lives. */
 type HostOutcome = Exclude<Outcome, { kind: 'crashed' }>;
 
-/** What an execution needs of its host. */
+/** Parts of the host that an execution uses. */
 export interface ExecutionParts {
   /** Keeps the state of all runs here. */
   readonly writer: StateWriter;
   readonly graphs: GraphRegistry;
-  /** What graphs find as `config.store`. */
+  /** Store that graphs find as `config.store`. */
   readonly store: BaseStore;
   readonly secrets: SecretWords;
-  /** Of one event or result. */
+  /** Limit per event or result. */
   readonly maxTextBytes: number;
   readonly clock: Clock;
   readonly log: Logger;
 }
 
-/** Where the output goes. */
+/** Receiver of the output. */
 export interface HostSink extends Omit<OutputSink, 'emit'> {
   emit(event: RunEvent): void;
-  /** Resolves when there is room for more; undefined while there is. */
+  /** Resolves when the channel accepts more; undefined while it does. */
   room(): Promise<void> | undefined;
 }
 
@@ -81,7 +81,7 @@ function isRootChunk(event: unknown, runId: string): event is RootChunk {
   );
 }
 
-/** How long a stopped graph may take to notice; then the run ends without it, and what it still writes is refused. */
+/** Time for a stopped graph to end; then the run ends without it, and its later writes are rejected. */
 const STOP_GRACE_MS = 5_000;
 
 /** One attempt of a run at work in this process. */

@@ -1,6 +1,6 @@
 import type { StoredRun } from '../store/row/stored-run.js';
 
-/** What a run is called in `configurable`, traces and checkpoints, by the names that LangGraph's own server gives. */
+/** Names of a run in `configurable`, traces and checkpoints, as LangGraph's own server gives them. */
 export function runIdentity(run: StoredRun): Record<string, string> {
   return {
     run_id: run.runId,

@@ -37,7 +37,7 @@ interface Shown {
   readonly tasks: readonly Record<string, unknown>[];
 }
 
-/** By name, as they are sent: what has no JSON is left out. */
+/** Tasks by name, as they are sent: values without JSON are left out. */
 async function taskOf(graph: unknown, name: string, subgraphs = false): Promise<Record<string, unknown>> {
   const state = await (graph as RunnableGraph).getState(config, { subgraphs });
   const { tasks } = JSON.parse(JSON.stringify(stateOnWire(state))) as Shown;

@@ -7,7 +7,7 @@ function isSnapshot(state: TaskSnapshot['state']): state is StateSnapshot {
   return typeof state === 'object' && state !== null && 'tasks' in state;
 }
 
-/** Where the state of a subgraph begins that was not read: no more than what the library names of it. */
+/** Address of a subgraph's state that was not read: no more than the library's names for it. */
 function namedPlace(config: unknown): JsonObject | null {
   const place = checkpointOf(config);
   return place && Object.fromEntries(Object.entries(place).filter(([, value]) => value !== null));

@@ -3,7 +3,7 @@ import { postgresTrouble } from '#lib/postgres';
 import type { Trouble } from '../protocol/messages.js';
 import { shortMessage } from '../protocol/short-message.js';
 
-/** What the server hears of a question that failed; it reads no head of any length. */
+/** Error of a failed question, as sent to the server; shortened, since the server limits the head of a frame. */
 export function troubleOf(error: unknown): Trouble {
   if (error instanceof PublicError)
     return { kind: 'public', code: error.code, message: shortMessage(error.message) };

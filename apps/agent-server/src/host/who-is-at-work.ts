@@ -4,13 +4,16 @@ import type { AttemptedRun } from '../protocol/attempted-run.js';
 /** Name of the global function that answers which run this process executes right now; the watch calls it. */
 export const WHO_IS_AT_WORK = '__agentplaneWhoIsAtWork';
 
-/** Where LangChain keeps the configuration of what runs at present, whichever copy of it an agent has. */
+/**
+ * Symbol under which LangChain keeps the configuration of the current run, for every copy of LangChain that
+ * an agent has.
+ */
 const LANGCHAIN_STORAGE = Symbol.for('ls:tracing_async_local_storage');
 const LANGCHAIN_CONFIG = Symbol.for('lc:child_config');
 
 const current = new AsyncLocalStorage<AttemptedRun>();
 
-/** Performs a run so that whoever stops the process in the middle can ask which one it is. */
+/** Performs a run so that the watch that stops the process in the middle can ask which one it is. */
 export function whileAtWork<T>(run: AttemptedRun, perform: () => Promise<T>): Promise<T> {
   return current.run(run, perform);
 }

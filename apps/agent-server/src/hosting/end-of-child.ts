@@ -1,12 +1,12 @@
 import type { ChildProcess } from 'node:child_process';
 import type { Clock } from '#lib/time';
 
-/** What a process wrote last is read within this time of its end. */
+/** Time after its end within which the last output of a process is read. */
 const LAST_WORDS_MS = 2_000;
 
 /**
- * How a child process ended, once what it wrote last is read. Processes that it started may hold its pipes and outlive it:
- * after two seconds the pipes are closed here, or its end would not be seen before theirs.
+ * End of a child process, once its last output is read. Processes that it started may hold its pipes and
+ * outlive it: after two seconds the pipes are closed here, or its end would not be seen before theirs.
  */
 export function endOfChild(child: ChildProcess, clock: Clock): Promise<string | Error> {
   return new Promise((resolve) => {

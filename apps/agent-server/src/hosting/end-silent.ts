@@ -1,7 +1,7 @@
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 
-/** Whoever computes for so long without a pause is ended: every request waits for it. */
+/** A process that computes for this long without a pause is ended: every request waits for it. */
 const KILL_MS = 30_000;
 const LOOK_MS = 1_000;
 
@@ -13,7 +13,7 @@ interface Silent {
 }
 
 interface EndSilentParts {
-  /** Of the process, in log lines. */
+  /** Name of the process in log lines. */
   readonly name: string;
   readonly clock: Clock;
   readonly log: Logger;
@@ -27,7 +27,7 @@ export function endSilent(process: Silent, { name, clock, log, stuckMs = () => 0
   let cancel: () => void;
   const look = (): void => {
     const nowMs = clock.monotonicMs();
-    // this process stood still itself, and has heard of nobody
+    // after a pause of this process itself, missing reports of others prove nothing
     const isAwake = nowMs - lookedAtMs < 3 * LOOK_MS;
     lookedAtMs = nowMs;
     const times = { silentMs: Math.round(process.silentMs), stuckMs: Math.round(stuckMs()) };

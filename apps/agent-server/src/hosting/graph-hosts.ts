@@ -21,12 +21,14 @@ const QUESTION_MS = 30_000;
 /** A question that takes longer waits for something else: there are few at once, of all callers. */
 const ANSWER_MS = 60_000;
 
-/** Plain functions wait so long for threads that nobody gets back. */
+/**
+ * Time without a free thread after which a host is ended: plain functions hold them all and do not return.
+ */
 const STARVED_MS = 30_000;
 
 const LOOK_MS = 1_000;
 
-/** Of the schemas of one graph, which its author wrote. */
+/** Limit of the schemas of one graph, which its author wrote. */
 const MAX_SCHEMAS_CHARS = 8 * 1024 * 1024;
 
 export interface GraphHostsParts extends GraphProcessParts {
@@ -81,12 +83,12 @@ export class GraphHosts implements DescribedGraphs {
     await Promise.all(this.#seats.map((seat) => seat.firstLoad));
   }
 
-  /** What the load is at. */
+  /** Progress of the load. */
   describeLoad(): string {
     return this.#seats[0]?.describeLoad() ?? 'starting';
   }
 
-  /** What is wrong with the hosts while the server goes on; undefined while all is well. */
+  /** Problem of the hosts while the server continues; undefined while all is well. */
   get note(): string | undefined {
     const hung = this.#hung[0];
     if (hung) {
@@ -106,13 +108,15 @@ export class GraphHosts implements DescribedGraphs {
     return text === undefined ? undefined : `graph host: ${text}`;
   }
 
-  /** Why no host of this server lives for long, whatever is asked of them; undefined while one does. */
+  /**
+   * Reason why no host of this server lives for long, independent of its requests; undefined while one does.
+   */
   get failing(): string | undefined {
     const found = this.#seats.map(({ failing }) => failing);
     return found.includes(undefined) ? undefined : found[0];
   }
 
-  /** How often in a row every host of this server has ended with nothing to do. */
+  /** Number of times in a row that every host of this server has ended while idle. */
   get idleEnds(): number {
     return Math.min(...this.#seats.map(({ idleEnds }) => idleEnds));
   }
@@ -122,12 +126,12 @@ export class GraphHosts implements DescribedGraphs {
     return this.#capacity.places;
   }
 
-  /** How late the hosts' timers are: that of the best one. */
+  /** Delay of the hosts' timers: that of the best one. */
   get lagMs(): number {
     return Math.min(...this.#ready.map(({ silentMs, lagMs }) => Math.max(lagMs, silentMs - 500)));
   }
 
-  /** Used part of its heap: of the host that has most room. */
+  /** Used part of the heap, of the host with the most free heap. */
   get heapShare(): number {
     return Math.min(...this.#ready.map(({ heapShare }) => heapShare));
   }
@@ -144,7 +148,9 @@ export class GraphHosts implements DescribedGraphs {
     return this.#seats.flatMap(({ ready }) => ready ?? []);
   }
 
-  /** Those of accused runs too: the server watches them alike, and gives them no other runs. */
+  /**
+   * All hosts, including those of accused runs: the server watches them alike, and gives them no other runs.
+   */
   get #all(): GraphProcess[] {
     return [...this.#seats, this.#quarantine].flatMap(({ ready }) => ready ?? []);
   }
@@ -163,7 +169,7 @@ export class GraphHosts implements DescribedGraphs {
   }
 
   /**
-   * Asks about a graph or a state, for a minute at most: a function that makes a graph may wait for ever.
+   * Asks about a graph or a state, for a minute at most: a function that makes a graph may wait indefinitely.
    * @param signal takes the question back, with its reason
    * @returns JSON text
    * @throws PublicError
@@ -234,7 +240,10 @@ export class GraphHosts implements DescribedGraphs {
     };
   }
 
-  /** What follows for the runs that were in a host when it ended; this is called for each of them. */
+  /**
+   * Accuses the runs that were in a host when it ended, once for each end. @returns true when a run was alone
+   * there and is to blame
+   */
   #blame(end: GoneWith | undefined): boolean {
     if (!end || end.wasKilled) return false;
     if (!this.#blamed.has(end.error)) {

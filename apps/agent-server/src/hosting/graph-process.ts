@@ -32,13 +32,13 @@ import { startChild } from './start-child.js';
 import { denialOf, type StateKeeper } from './state-keeper.js';
 import { ThreadView } from './thread-view.js';
 
-/** Of a frame beside its text. */
+/** Bytes of a frame beside its text. */
 const FRAME_EXTRA_BYTES = 2 ** 20;
 
-/** How long a host may take to send what waits elsewhere when it is to end. */
+/** Time for a host that is to end to send output that waits elsewhere. */
 const LEAVE_MS = 5_000;
 
-/** Who wants to know how busy hosts are. */
+/** Listener for the load of hosts. */
 export interface LoadListener {
   /** The host that was asked has begun all runs that it was given before. */
   answered(afterMs: number): void;
@@ -47,7 +47,7 @@ export interface LoadListener {
 
 export interface GraphProcessParts {
   readonly onLoad?: LoadListener;
-  /** What the process is, in messages; a graph host by default. */
+  /** Name of the process in messages; a graph host by default. */
   readonly name?: string;
   readonly order: LoadOrder;
   /** Texts of the greatest length in one frame; three by default: the end of a run holds its result, its values and its questions. */
@@ -57,7 +57,7 @@ export interface GraphProcessParts {
   readonly keeper?: Promise<StateKeeper>;
   /** Learns what the graphs are made of. */
   readonly reports: SeenSources;
-  /** Where the server of these graphs is; resolves once that listens. */
+  /** Address of the server of these graphs; resolves once that listens. */
   readonly ownUrl: Promise<string>;
   readonly clock: Clock;
   readonly log: Logger;
@@ -79,7 +79,7 @@ export interface GoneWith {
   readonly kind: 'gone';
   /** Runs that were in it, this one included. */
   readonly runs: readonly ClaimedRun[];
-  /** The server ended it, for whatever one of the runs did. */
+  /** The server ended it because of something that one of the runs did. */
   readonly wasKilled: boolean;
   /** The same for all of them. */
   readonly error: Error;
@@ -91,7 +91,7 @@ export class GraphProcess {
   readonly loaded: Promise<void>;
   /** Resolves with how it ended. */
   readonly ended: Promise<Error>;
-  /** Those that plain functions in Python hold. */
+  /** Threads held by plain functions in Python. */
   readonly threads: ThreadView;
   readonly #parts: GraphProcessParts;
   readonly #child: ChildProcess;
@@ -122,7 +122,7 @@ export class GraphProcess {
     const { child, ended } = startChild({ ...program, folder: order.folder }, clock);
     this.#child = child;
     this.loaded = this.#loading.promise;
-    this.loaded.catch(() => undefined); // whoever waits for it hears of it
+    this.loaded.catch(() => undefined); // its callers handle the rejection
     this.#channel = new Channel(
       this.#child.stdio[FRAMES_FD] as Duplex,
       textsOfFrame * order.maxTextBytes + FRAME_EXTRA_BYTES,
@@ -138,7 +138,7 @@ export class GraphProcess {
     this.ended = ended.then((end) => this.#gone(end));
   }
 
-  /** Whether it ended with neither runs nor questions at work, and was not killed. */
+  /** True when it ended while it had neither runs nor questions, and was not killed. */
   get endedIdle(): boolean {
     return this.#endedIdle;
   }
@@ -165,7 +165,7 @@ export class GraphProcess {
     return this.#isLoaded ? this.#parts.clock.monotonicMs() - this.#heardAtMs : 0;
   }
 
-  /** How late its timers are on average. */
+  /** Average delay of its timers. */
   get lagMs(): number {
     return this.#lagMs;
   }
@@ -175,7 +175,7 @@ export class GraphProcess {
     return this.#heapShare;
   }
 
-  /** What the load is at; undefined once it is complete. */
+  /** Progress of the load; undefined once it is complete. */
   describeLoad(): string | undefined {
     return this.#isLoaded ? undefined : this.#load.describe();
   }
@@ -344,8 +344,8 @@ export class GraphProcess {
   }
 
   /**
-   * The end of the process follows where its socket broke. One that sends what cannot be read is ended, since it may
-   * compute for long before it looks at its socket, and its runs go on in another.
+   * A broken socket is followed by the end of the process. A process that sends an unreadable frame is ended,
+   * since it may compute for long before it reads its socket, and its runs continue in another.
    */
   #closed(error: Error | undefined): void {
     if (!error || 'syscall' in error) return;

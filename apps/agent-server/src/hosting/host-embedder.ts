@@ -2,7 +2,7 @@ import { parseShort } from '#lib/json';
 import type { Embedder } from '../memory/item-index.js';
 import type { GraphHosts } from './graph-hosts.js';
 
-/** Of the vectors of a batch of texts. */
+/** Limit of the vectors of a batch of texts. */
 const MAX_VECTORS_CHARS = 64 * 1024 * 1024;
 
 /** The model of the agent's store, which is the agent's own code and is called where its graphs are. */

@@ -7,16 +7,16 @@ import { LIBRARY_FLOORS, type PythonSettings } from '#lib/graph-configuration';
 import { REASON } from '#lib/resources';
 import type { LoadOrder } from '../protocol/messages.js';
 
-/** How a process that runs graphs is started. */
+/** Command that starts a process that runs graphs. */
 export interface HostProgram {
   readonly command: string;
   readonly args: readonly string[];
   readonly environment: NodeJS.ProcessEnv;
-  /** What its order says instead. */
+  /** Fields that replace those of its order. */
   readonly instead: Partial<LoadOrder>;
 }
 
-/** What a process in Python is for. */
+/** Purpose of a process in Python. */
 export type PythonProcess = 'graphs' | 'auth' | 'app';
 
 const NODE_PROGRAM = fileURLToPath(new URL('../host/main.js', import.meta.url));
@@ -36,7 +36,10 @@ export function nodeHost(): HostProgram {
   };
 }
 
-/** Where the code of a folder of the agent is imported from: a package itself, one below it, or below `src`. */
+/**
+ * Folders that the code of an agent's folder is imported from: a package itself, one below it, or below
+ * `src`.
+ */
 function importFolders(folder: string, settings: PythonSettings): readonly string[] {
   return settings.folders.flatMap((given) => {
     const place = resolve(folder, given);

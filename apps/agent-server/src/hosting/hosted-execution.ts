@@ -12,10 +12,10 @@ import type { ClaimedRun } from '../store/row/claimed-run.js';
 import { FencedError } from '../store/fenced-error.js';
 import { GraphProcess, type GoneWith } from './graph-process.js';
 
-/** How long a host gets to stop a run; a graph that does not listen gets 5 s there. */
+/** Time for a host to stop a run; a graph that ignores its signal gets 5 s there. */
 const STOP_PATIENCE_MS = 7_000;
 
-/** Where one attempt is performed. */
+/** Host that performs one attempt. */
 export interface Place {
   /** Rejects when there will be none. */
   readonly host: Promise<GraphProcess>;
@@ -37,7 +37,7 @@ interface ExecutionParts {
   readonly clock: Clock;
 }
 
-/** What an attempt comes to in its host, or before. */
+/** Outcome of an attempt in its host, or before. */
 type Ended = Promise<Outcome | GoneWith>;
 
 /** One attempt of a run in a graph host. */
@@ -66,7 +66,7 @@ export class HostedExecution implements Execution {
 
   /** A host that executes one node and nothing else hears of no stop. */
   #insist(host: GraphProcess, reason: StopReason): void {
-    // the run is another's by now: whatever this host still writes of it is refused
+    // the run belongs to another server by now: everything that this host still writes of it is refused
     if (reason.kind === 'lost' || reason.kind === 'handed-back')
       return this.#stopped.resolve(stoppedOutcome(reason));
     if (!this.#at) return;

@@ -2,7 +2,7 @@ import type { Clock } from '#lib/time';
 import type { LoadOrder } from '../protocol/messages.js';
 import type { LoadPlace } from '../graph/load-progress.js';
 
-/** What a host said last about the graph that it loads, with how long ago that graph was begun. */
+/** Last report of a host about the graph that it loads, with the time since that graph was begun. */
 export class LoadView {
   #place: LoadPlace | undefined;
   #hang: string | undefined;

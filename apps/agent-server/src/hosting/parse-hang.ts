@@ -1,6 +1,6 @@
 import { isJsonObject, parseShort } from '#lib/json';
 
-/** Where a host hangs, as its watch saw it. */
+/** Place where a host hangs, as its watch saw it. */
 interface Hang {
   readonly stack: readonly string[];
   readonly runId?: string;
@@ -8,7 +8,7 @@ interface Hang {
   readonly node?: string;
 }
 
-/** Of a stack of functions. */
+/** Limit of a line with a stack of functions. */
 const MAX_LINE_CHARS = 256 * 1024;
 const TEXTS = ['runId', 'graphId', 'node'] as const;
 

@@ -5,7 +5,7 @@ import { GraphProcess, type GraphProcessParts } from './graph-process.js';
 
 /** Runs that are tried again together in a host of their own. */
 interface Group {
-  /** By the monotonic clock, in milliseconds. */
+  /** Start by the monotonic clock, in milliseconds. */
   readonly sinceMs: number;
   users: number;
   host: Promise<GraphProcess> | undefined;
@@ -27,12 +27,12 @@ export interface QuarantinePlace {
 }
 
 /**
- * Where runs go that were in a host when it ended, since one of them may have ended it.
+ * Host for runs that were in a host when it ended, since one of them may have ended it.
  *
- * When several were there none is to blame yet: they are divided into groups, as many as a group has members, and tried
- * again, a group at a time, in a host apart from those of other runs. A group whose host ends again is divided again, so
- * that after two or three times the culprit is alone; a run that was alone in its host pays for the end with one of its
- * attempts. Others lose time, and nothing else.
+ * When there were several, none is to blame yet: they are divided into groups, as many as a group has
+ * members, and tried again, a group at a time, in a host apart from those of other runs. A group whose host
+ * ends again is divided again, so that after two or three times the culprit is alone; a run that was alone in
+ * its host pays for the end with one of its attempts. The other runs lose only time.
  */
 export class Quarantine {
   readonly #groups = new Map<string, Group>();
@@ -44,7 +44,7 @@ export class Quarantine {
     this.#startPauses = new Backoff(parts.clock, PAUSES);
   }
 
-  /** The host of the group whose turn it is; undefined while none has loaded. */
+  /** The host of the group that is being tried; undefined while none has loaded. */
   get ready(): GraphProcess | undefined {
     return this.#ready;
   }
@@ -59,7 +59,7 @@ export class Quarantine {
     }
   }
 
-  /** How many runs are to be tried again. */
+  /** Number of runs to be tried again. */
   get size(): number {
     return this.#groups.size;
   }
@@ -68,7 +68,7 @@ export class Quarantine {
     return this.#groups.has(runId);
   }
 
-  /** Waits for the turn of the run's group, whose host it then shares. */
+  /** Waits until the run's group is tried, and shares its host. */
   enter(runId: string): QuarantinePlace {
     const group = this.#groups.get(runId) ?? this.#newGroup();
     this.#groups.set(runId, group);
@@ -104,7 +104,7 @@ export class Quarantine {
         let process: GraphProcess | undefined;
         try {
           process = new GraphProcess(this.parts);
-          await Promise.race([process.loaded, over]); // a load may wait for ever, and its runs not
+          await Promise.race([process.loaded, over]); // a load may wait indefinitely, its runs may not
           this.#startPauses.reset();
           this.#ready = process;
           resolve(process);

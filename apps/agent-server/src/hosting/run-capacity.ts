@@ -1,4 +1,4 @@
-/** Runs that any host is given at once: what the smallest machine bears whatever the graphs do. */
+/** Runs that any host is given at once: the smallest machine bears as many, whatever the graphs do. */
 const FIRST = 10;
 
 /** An answer within it is quick: the host has begun what it was given and waits for something else. */
@@ -16,18 +16,18 @@ const FULL_HEAP = 0.85;
 const IN_USE = 0.75;
 
 export interface HostLoad {
-  /** How late its timers are on average. */
+  /** Average delay of its timers. */
   readonly lagMs: number;
   /** Used part of its heap. */
   readonly heapShare: number;
 }
 
 /**
- * How many runs may be at work at once. Agents mostly wait for models, hundreds of them in one process; a graph that
- * computes would be slower with each that is beside it. Which of them it is shows only once it is at work, so runs are
- * given in portions: ten, and twice as many each time that the host answers a question within 100 ms
- * while all places are used. Late timers and a full heap take places away, down to those ten; places that nobody used
- * for a while are given anew in the same way.
+ * Number of runs that may be in progress at once. Agents mostly wait for models, hundreds of them in one
+ * process; a graph that computes would be slower with each that is beside it. This shows only once the runs
+ * are in progress, so runs are given in portions: ten, and twice as many each time that the host answers a
+ * question within 100 ms while all places are used. Late timers and a full heap take places away, down to
+ * those ten; places that stayed unused for a while are given anew in the same way.
  */
 export class RunCapacity {
   #places: number;
@@ -47,7 +47,10 @@ export class RunCapacity {
     return this.#set(this.#places * 2);
   }
 
-  /** What a host reports of itself a few times a second: it may be older than the runs that it was given, and adds none. */
+  /**
+   * Takes the report that a host sends a few times a second: it may be older than the runs that the host was
+   * given, and adds none.
+   */
   reported(load: HostLoad, used: number): void {
     this.#load = load;
     if (load.lagMs > OVERLOADED_LAG_MS || load.heapShare > FULL_HEAP)

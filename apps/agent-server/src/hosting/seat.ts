@@ -7,7 +7,7 @@ const PAUSES = { firstMs: 100, longestMs: 10_000 };
 /** A host that lived as long is no sign of trouble when it ends. */
 const STEADY_MS = 30_000;
 
-/** A host that ended so often with nothing to do will go on like that. */
+/** A host that ended this many times while idle is expected to keep ending. */
 const IDLE_ENDS = 2;
 
 /** A process that is kept. */
@@ -16,7 +16,7 @@ interface Seated {
   /** Rejects when it does not load, or ends before. */
   readonly loaded: Promise<void>;
   readonly ended: Promise<Error>;
-  /** Whether it ended while nobody had given it anything to do: no caller's doing. */
+  /** True when it ended before it was given any work: no caller caused that. */
   readonly endedIdle?: boolean;
   describeLoad(): string | undefined;
   kill(): void;
@@ -24,7 +24,7 @@ interface Seated {
 }
 
 export interface SeatParts<P extends Seated> {
-  /** What the processes are, in log lines. */
+  /** Name of the processes in log lines. */
   readonly name: string;
   readonly make: () => P;
   /** Called for each process once it has loaded. */
@@ -74,14 +74,14 @@ export class Seat<P extends Seated> {
   }
 
   /**
-   * Why its processes end again and again, whatever is asked of them; undefined while they do not, and again once one has
-   * lived for a while.
+   * Reason why its processes end again and again, independent of their work; undefined while they do not, and
+   * again once one has lived for a while.
    */
   get failing(): string | undefined {
     return this.idleEnds < IDLE_ENDS ? undefined : this.#trouble;
   }
 
-  /** How often in a row its processes have ended with nothing to do; 0 once one has lived for a while. */
+  /** Number of times in a row that its processes have ended while idle; 0 once one has lived for a while. */
   get idleEnds(): number {
     const isSteady = this.#isReady && this.#parts.clock.monotonicMs() - this.#startedMs > STEADY_MS;
     return isSteady ? 0 : this.#idleEnds;

@@ -24,7 +24,7 @@ export function startChild(
   const child = spawn(command, args, { cwd, env, stdio: ['ignore', 'inherit', 'pipe', 'pipe', 'pipe'] });
   // before anything that throws: an 'error' that follows in the next tick would end this process without a listener
   const ended = endOfChild(child, clock);
-  // Node makes no streams where spawn fails with EMFILE or ENFILE, whatever the type says
+  // Node makes no streams when spawn fails with EMFILE or ENFILE, although the type declares them
   const { stdio }: { readonly stdio?: ChildProcess['stdio'] } = child;
   if (!stdio)
     throw new Error('no file descriptors are left (EMFILE or ENFILE); raise the limit of open files');

@@ -26,7 +26,7 @@ export interface StateKeeperParts {
   readonly clock: Clock;
 }
 
-/** What a host gets for what it asked. */
+/** Answer to a request of a host. */
 export interface FetchAnswer {
   readonly head: Fetched;
   readonly body: Buffer;
@@ -35,8 +35,8 @@ export interface FetchAnswer {
 type Denial = Extract<ToHost, { kind: 'denied' }>;
 
 /**
- * States of threads and items of the store for hosts that have no database of their own. Values are bytes that nobody
- * here looks into. A database that is unavailable is waited for.
+ * States of threads and items of the store for hosts that have no database of their own. Values are bytes
+ * that this server does not parse. It waits for a database that is unavailable.
  */
 export class StateKeeper {
   constructor(private readonly parts: StateKeeperParts) {}

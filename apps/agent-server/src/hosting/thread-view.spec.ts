@@ -39,7 +39,7 @@ describe('ThreadView', () => {
     see(64, 1);
     expect(view.starvedMs).toBe(0);
     await clock.advance(20_000);
-    // what nobody has reported is not known: this process may have stood still
+    // without reports the state is unknown: this process may have been suspended
     expect(view.starvedMs).toBe(0);
     see(64, 0);
     expect(view.starvedMs).toBe(20_000);

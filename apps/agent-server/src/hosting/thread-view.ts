@@ -5,8 +5,8 @@ import type { ThreadReport } from '../protocol/messages.js';
 const LONG_MS = 30_000;
 
 /**
- * How a process in Python uses the threads of its plain functions, as it reports it. Nobody can end a thread: a call that
- * its caller gave up holds one until its function returns, which without a time limit may be never.
+ * Use of the threads of plain functions in a Python process, as it reports it. A thread cannot be ended: a
+ * call that its caller gave up holds one until its function returns, which without a time limit may be never.
  */
 export class ThreadView {
   #last: ThreadReport | undefined;
@@ -24,10 +24,10 @@ export class ThreadView {
     this.#seenAtMs = nowMs;
     this.#waitsFromMs = waiting > 0 ? (this.#waitsFromMs ?? nowMs) : undefined;
     if (givenUp >= most) this.#stuckFromMs ??= nowMs;
-    // one that ends now and then helps nobody: what comes next may take its place
+    // one that ends now and then does not help: the next call may take its place
     else if (givenUp < most / 2) this.#stuckFromMs = undefined;
     if (givenUp < most) this.#starvedFromMs = undefined;
-    // whoever waited and left was not served: the time goes on
+    // waiters that left were not served: the time continues
     else if (waiting > 0) this.#starvedFromMs ??= nowMs;
   }
 
