@@ -4,10 +4,10 @@ import { encodeFrames, FrameReader, type Frame, type Sent } from './frame.js';
 /** More than this unsent, and a sender should wait. */
 const HIGH_WATER_BYTES = 4 * 2 ** 20;
 
-/** Texts of a turn that are together longer leave at once: several buffers instead of one huge one. */
+/** Buffered texts that are longer together are sent at once: several buffers instead of one huge one. */
 const FLUSH_CHARS = 2 ** 20;
 
-/** Frames over a socket or pipe. What is sent in one turn of the event loop leaves in one write. */
+/** Frames over a socket or pipe. Frames of one iteration of the event loop are sent in one write. */
 export class Channel {
   readonly #socket: Duplex;
   #waiting: Frame<Sent>[] = [];
@@ -39,7 +39,7 @@ export class Channel {
     this.#socket.on('end', () => this.#socket.destroy());
   }
 
-  /** To nobody once the other side has closed. */
+  /** Queues a frame; drops it once the other side has closed. */
   send(frame: Frame<Sent>): void {
     if (this.#socket.destroyed) return;
     this.#waiting.push(frame);
@@ -50,7 +50,10 @@ export class Channel {
     setImmediate(() => this.flush());
   }
 
-  /** Sends what waits now, not at the end of this turn: for what must arrive even if this process then hangs. */
+  /**
+   * Sends the buffered frames now, not at the end of this iteration: for a frame that must arrive even if
+   * this process then hangs.
+   */
   flush(): void {
     this.#isScheduled = false;
     if (this.#waiting.length === 0 || this.#socket.destroyed) return;
@@ -59,7 +62,7 @@ export class Channel {
     this.#socket.write(encodeFrames(frames));
   }
 
-  /** Undefined while there is room; otherwise resolves when there is room again, or nobody left to send to. */
+  /** Undefined while the socket accepts more; otherwise resolves when it does again, or has closed. */
   room(): Promise<void> | undefined {
     if (this.#socket.writableLength < HIGH_WATER_BYTES || this.#socket.destroyed) return undefined;
     this.#drained ??= new Promise((resolve) => {

@@ -1,5 +1,5 @@
-/** Where a host finds its server: frames both ways. */
+/** Descriptor by which a host reaches its server: frames both ways. */
 export const FRAMES_FD = 3;
 
-/** Where a host's watch writes, a line of JSON for each time that the host hangs. */
+/** Descriptor that a host's watch writes to, a line of JSON for each time that the host hangs. */
 export const WATCH_FD = 4;

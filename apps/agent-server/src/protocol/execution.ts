@@ -8,22 +8,22 @@ import { FRAMES_FD } from './descriptors.js';
 export type StopReason =
   | { readonly kind: 'cancelled'; readonly action: CancelAction }
   | { readonly kind: 'timed-out'; readonly limitMs: number }
-  | { readonly kind: 'handed-back' } // the server stops; another goes on
+  | { readonly kind: 'handed-back' } // the server stops; another continues
   | { readonly kind: 'lost'; readonly error: unknown }; // its lease ran out or its database is unavailable
 
-/** What became of an attempt. */
+/** Outcome of an attempt. */
 export type Outcome =
   | { readonly kind: 'ended'; readonly end: RunEnd; readonly body: string }
   | Exclude<StopReason, { kind: 'cancelled' | 'timed-out' }>
   /** Its process ended under it; `isCharged`: the run was alone there, so the process ended because of it. */
   | { readonly kind: 'crashed'; readonly isCharged: boolean; readonly error: unknown };
 
-/** Where the output of an attempt goes. */
+/** Receiver of the output of an attempt. */
 export interface OutputSink {
   emit(event: RunEvent | EncodedEvent): void;
-  /** Whether the output has readers; unread output need not become text. */
+  /** True when the output has readers; unread output need not become text. */
   isWanted(): boolean;
-  /** Whether somebody waits for the result: a run without a thread keeps none. */
+  /** True when a client waits for the result: a run without a thread keeps none. */
   isAwaited(): boolean;
 }
 
@@ -36,14 +36,14 @@ export interface Execution {
   stop(reason: StopReason): void;
   /** The answers of the sink's `isWanted` and `isAwaited` may be others now. */
   wantedChanged(): void;
-  /** The graph waits where it makes output, or goes on. */
+  /** Makes the graph wait before it makes more output, or continue. */
   hold(isHeld: boolean): void;
 }
 
-/** What readers and waiters get of a run that was cancelled. */
+/** Error for readers and waiters of a run that was cancelled. */
 export const CANCELLED = { error: 'UserInterrupt', message: 'The run was cancelled' } as const;
 
-/** What readers and waiters get of a run that took too long. */
+/** Error for readers and waiters of a run that took too long. */
 export function timedOut(limitMs: number): { readonly error: string; readonly message: string } {
   return {
     error: 'RunTimeout',

@@ -45,7 +45,7 @@ interface ListCheckpoints extends CheckpointPlace {
   readonly what: 'list-checkpoints';
   readonly limit: number;
   readonly beforeId?: string;
-  /** What their metadata holds. */
+  /** Metadata that they must contain. */
   readonly filter: JsonObject;
 }
 
@@ -62,7 +62,7 @@ interface Items {
   readonly what: 'items';
 }
 
-/** What a host asks that has no database of its own. */
+/** Request of a host that has no database of its own. */
 export type Fetch = PutCheckpoint | PutWrites | GetCheckpoint | ListCheckpoints | DeltaHistory | Items;
 
 /** One checkpoint: in the body its JSON, that of its metadata, its values, and the writes of its tasks. */

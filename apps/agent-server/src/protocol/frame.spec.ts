@@ -2,7 +2,7 @@ import { encodeFrames, FrameError, FrameReader, type Frame } from './frame.js';
 
 const FRAME = { kind: 1, id: 2, head: '{}', body: 'x'.repeat(1_000) };
 
-/** With bodies as texts. */
+/** Frames with their bodies as texts. */
 function asSent(frames: readonly Frame[]): Frame<string>[] {
   return frames.map((frame) => ({ ...frame, body: frame.body.toString() }));
 }

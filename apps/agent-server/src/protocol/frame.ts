@@ -1,7 +1,8 @@
 /**
- * One message between the server and a graph host: a kind, the run or question it belongs to, a small JSON document and
- * a text that neither side parses on the way (the data of an event, an answer). What arrives stays bytes: most bodies are
- * handed on to sockets as they are, and strings of their size would be freed by full collections only.
+ * One message between the server and a graph host: a kind, the run or question it belongs to, a small JSON
+ * document and a text that neither side parses on the way (the data of an event, an answer). Received bodies
+ * stay bytes: most are handed on to sockets as they are, and strings of their size would be freed by full
+ * collections only.
  *
  * On the wire, integers little-endian, texts UTF-8:
  * `length of what follows: u32 | kind: u8 | id: u32 | length of head: u32 | head | body`
@@ -13,7 +14,7 @@ export interface Frame<B = Buffer> {
   readonly id: number;
   /** JSON text of an object, or empty. */
   readonly head: string;
-  /** UTF-8; on arrival a view of what was read, to be copied by whoever keeps it. */
+  /** UTF-8; a received body is a view of the read buffer, to be copied before it is kept. */
   readonly body: B;
 }
 
@@ -32,7 +33,7 @@ export type Sent = string | Buffer;
 /** The other side sends what is no frame, or one that is too large. */
 export class FrameError extends Error {}
 
-/** Frames as bytes, in one piece: what is sent in one turn leaves in one write. */
+/** Frames as bytes, in one piece: frames of one iteration are sent in one write. */
 export function encodeFrames(frames: readonly Frame<Sent>[]): Buffer {
   const sizes = frames.map(({ head, body }) => [Buffer.byteLength(head), Buffer.byteLength(body)] as const);
   const total = sizes.reduce((sum, [head, body]) => sum + LENGTH_BYTES + FIXED_BYTES + head + body, 0);
@@ -53,7 +54,7 @@ export function encodeFrames(frames: readonly Frame<Sent>[]): Buffer {
 /** Makes frames of bytes that arrive in any pieces. */
 export class FrameReader {
   #pieces: Buffer[] = [];
-  /** Of a frame that is larger than a piece. */
+  /** Buffer of a frame that is larger than a piece. */
   #large: Buffer | undefined;
   #held = 0;
   #needed = LENGTH_BYTES;

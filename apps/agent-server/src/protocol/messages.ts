@@ -9,7 +9,7 @@ import type { AskedQuestions } from './questions.js';
 import type { RunEnd } from '../store/row/run-end.js';
 import { END } from '../store/row/run-event-row.js';
 
-/** What a host is told before anything else. */
+/** First message that a host gets. */
 export interface LoadOrder {
   /** Real path of the agent's folder. */
   readonly folder: string;
@@ -19,14 +19,14 @@ export interface LoadOrder {
   /** Database connections of this host. */
   readonly poolSize: number;
   readonly logLevel: string;
-  /** Words that must not stand in what leaves the host. */
+  /** Words that must not appear in output of the host. */
   readonly secrets: readonly string[];
   /** Other files of the agent that are imported. */
   readonly modules: readonly string[];
-  /** Of Python: folders from which the agent's packages are imported. */
+  /** For Python: folders from which the agent's packages are imported. */
   readonly importFolders: readonly string[];
   readonly store: StoreSettings;
-  /** Of one event, result or answer. */
+  /** Limit per event, result or answer. */
   readonly maxTextBytes: number;
   /** In place of graphs: the one module that the process is for. */
   readonly module?: NamedModule;
@@ -34,17 +34,17 @@ export interface LoadOrder {
 
 /** A module that a setting of `langgraph.json` names. */
 export interface NamedModule extends ModuleExport {
-  /** As in `auth.path`. */
+  /** Setting as in `auth.path`. */
   readonly setting: string;
 }
 
-/** What went wrong with a question. */
+/** Error of a question. */
 export type Trouble =
   | { readonly kind: 'public'; readonly code: PublicErrorCode; readonly message: string }
   | { readonly kind: 'database'; readonly trouble: 'unavailable' | 'refused'; readonly message: string }
   | { readonly kind: 'failed'; readonly message: string; readonly stack: string };
 
-/** The end of an attempt; its texts stand in the body. */
+/** The end of an attempt; its texts are in the body. */
 export type WireOutcome =
   | {
       readonly kind: 'ended';
@@ -53,30 +53,30 @@ export type WireOutcome =
       readonly interruptsChars: number;
       /** Characters of the result. */
       readonly bodyChars: number;
-      /** Where the values stand: they often are the result. */
+      /** Position of the values: they often are the result. */
       readonly values: 'none' | 'body' | 'behind';
     }
   | { readonly kind: 'handed-back' }
   | { readonly kind: 'lost'; readonly message: string };
 
-/** Whether output has readers, and whether somebody waits for the result. */
+/** Demand for the output and the result of a run. */
 export interface Wanted {
   readonly isWanted: boolean;
   readonly isAwaited: boolean;
 }
 
-/** How a process in Python uses the threads in which it calls plain functions of the agent. */
+/** Use of the threads in which a Python process calls plain functions of the agent. */
 export interface ThreadReport {
   readonly most: number;
   /** Calls that no thread has taken yet. */
   readonly waiting: number;
-  /** Calls at work for which nobody waits any more. */
+  /** Running calls whose callers have given up. */
   readonly givenUp: number;
 }
 
 type Message<K extends string, H = object> = { readonly kind: K } & Readonly<H>;
 
-/** What a server sends: id is the run's number, or the question's. */
+/** Message of a server: id is the run's number, or the question's. */
 export type ToHost =
   | Message<'load', LoadOrder>
   /** Body: the run as JSON. */
@@ -88,25 +88,25 @@ export type ToHost =
       | { reason: 'timed-out'; limitMs: number }
     >
   | Message<'wanted', Wanted>
-  /** Whether the run should make no more output for now. */
+  /** Tells the run to pause its output, or to resume it. */
   | Message<'hold', { isHeld: boolean }>
   | Message<'ask', { question: keyof AskedQuestions }>
   /** Answer once what came before has begun. */
   | Message<'echo'>
-  /** Where the server of the graphs is, which calls itself by no name. */
+  /** Address of the server of the graphs, which has no name of its own for itself. */
   | Message<'serving', { url: string }>
   /** Send what waits elsewhere, and end. */
   | Message<'leave'>
-  /** What a host asked for; its bytes stand in the body. */
+  /** Answer to a fetch of a host; its bytes are in the body. */
   | Message<'fetched', Fetched>
   | Message<'denied', { trouble: 'fenced' | 'refused' | 'unavailable' | 'failed'; message: string }>;
 
-/** What a host sends. */
+/** Message of a host. */
 export type FromHost =
   | Message<'loading', { graphId: string; file: string; waitsFor: readonly string[] }>
   /** The agent's own files compile: these. */
   | Message<'sources', { files: readonly string[] }>
-  /** With the modules of packages that they import, as URLs. */
+  /** The agent is loaded, with the modules of packages that its files import, as URLs. */
   | Message<'loaded', { packages: readonly string[] }>
   | Message<'refused', { message: string }>
   /** Body: the event's data. */
@@ -118,7 +118,7 @@ export type FromHost =
   | Message<'trouble', { trouble: Trouble }>
   /** Sent twice a second or more: how late its timers are, its heap and, of Python, its threads. */
   | Message<'health', { lagMs: number; heapShare: number; threads?: ThreadReport }>
-  /** A host without a database of its own asks for states and items; bytes stand in the body. */
+  /** A host without a database of its own asks for states and items; bytes are in the body. */
   | Message<'fetch', Fetch>;
 
 /** Heads are small but for lists of files. */

@@ -13,7 +13,7 @@ function wordsOf(name: string): readonly string[] {
   return [...body.matchAll(/"([a-z-]+)"/g)].map(([, word = '']) => word);
 }
 
-/** With all that any kind asks for. */
+/** Frame with every field that any kind asks for. */
 const frameOf = (kind: number): Frame => ({ kind, id: 0, head: '{"event":"values"}', body: Buffer.alloc(0) });
 
 describe('order of frames in the Python worker', () => {

@@ -5,7 +5,7 @@ import type { StateSelection } from './state-selection.js';
 export interface StatePlace {
   readonly graphId: string;
   readonly threadId: string;
-  /** Of the assistant that the thread is used with. */
+  /** Configuration of the assistant that the thread is used with. */
   readonly configurable: JsonObject;
   /** An earlier state, or one of a subgraph; undefined for the newest. */
   readonly checkpoint?: JsonObject | undefined;
@@ -23,7 +23,7 @@ export interface HistoryQuestion extends StatePlace {
   readonly select?: StateSelection | undefined;
 }
 
-/** What one node would write. */
+/** Write of one node. */
 export interface StateWrite {
   readonly values?: unknown;
   /** Instead of values. */
@@ -66,8 +66,8 @@ export interface EmbedQuestion {
 }
 
 /**
- * What is asked about graphs and states. Each is answered with a JSON text: the body of the HTTP answer, but for
- * `update` (an `UpdatedState`).
+ * Questions about graphs and states. Each is answered with a JSON text: the body of the HTTP answer, except
+ * for `update` (an `UpdatedState`).
  */
 export interface Questions {
   readonly state: StateQuestion;
@@ -100,19 +100,22 @@ export interface AccessQuestion {
   /** The event of the handler that decides, which may cover others. */
   readonly handler: string;
   readonly user: JsonObject;
-  /** Whether the caller is a studio, which no field of a user says. */
+  /** True when the caller is a studio; no field of a user records that. */
   readonly isStudio: boolean;
   readonly value: JsonObject;
 }
 
-/** What is asked of an agent's own `Auth` where it runs in a process: which handlers it has, who calls, what they may do. */
+/**
+ * Questions to an agent's own `Auth` in a separate process: its handlers, the identity of a caller, and the
+ * rights of that caller.
+ */
 export interface HandlerQuestions {
   readonly handlers: JsonObject;
   readonly authenticate: CallerQuestion;
   readonly authorize: AccessQuestion;
 }
 
-/** What is asked of an agent's HTTP app in Python: which requests may reach it. */
+/** Question to an agent's HTTP app in Python: the requests that may reach it. */
 export interface AppQuestions {
   readonly paths: JsonObject;
 }

@@ -1,6 +1,9 @@
 import { hasMoreValues } from '#lib/json';
 
-/** Of one text of a graph: 270 MB once it is parsed, as texts of 64 MB may be if they hold nothing but values. */
+/**
+ * Limit per text of a graph: 270 MB once it is parsed, as texts of 64 MB may be if they hold nothing but
+ * values.
+ */
 const MAX_VALUES = 4_000_000;
 
 /** Why a text of a graph must not leave its process: its size, or how many values it holds. */

@@ -1,9 +1,9 @@
 import { parseShort, type JsonObject } from '#lib/json';
 
-/** Of a checkpoint's names. */
+/** Limit of a checkpoint's names. */
 const MAX_HEAD_CHARS = 1024 * 1024;
 
-/** What a state is after a change from outside. */
+/** State after a change from outside. */
 export interface UpdatedState {
   readonly checkpoint: JsonObject | null;
   readonly hasNext: boolean;
@@ -13,7 +13,7 @@ export interface UpdatedState {
   readonly interrupts: string;
 }
 
-/** Large texts stand in lines of their own, that nobody parses and prints them: JSON has no line ends. */
+/** Large texts are on separate lines, so that printing them needs no parsing: JSON has no line ends. */
 export function renderUpdated({ values, interrupts, ...head }: UpdatedState): string {
   return `${JSON.stringify(head)}\n${interrupts}\n${values}`;
 }

@@ -7,7 +7,7 @@ import { shortMessage } from './short-message.js';
 
 type HostOutcome = Exclude<Outcome, { kind: 'crashed' }>;
 
-/** An outcome as a message: large texts stand in the body, once. */
+/** An outcome as a message: large texts are in the body, once. */
 export function renderOutcome(outcome: HostOutcome): {
   readonly outcome: WireOutcome;
   readonly body: string;
