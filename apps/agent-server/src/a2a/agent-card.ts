@@ -3,7 +3,7 @@ import type { Agent } from './agents.js';
 import { type CardSecurity, hybridSecurity, security10 } from './card-security.js';
 
 export interface CardOptions {
-  /** Where the server is called, without a slash at the end. */
+  /** Address of the server for clients, without a slash at the end. */
   readonly baseUrl: string;
   /** Undefined where nothing is known of how callers show who they are. */
   readonly security: CardSecurity | undefined;

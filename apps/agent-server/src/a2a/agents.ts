@@ -10,7 +10,7 @@ export interface Agent {
   readonly description: string;
   /** Its state has `messages`, without which it cannot talk. */
   readonly canTalk: boolean;
-  /** What its input may hold; undefined where the graph does not say. */
+  /** Keys that its input may hold; undefined when the graph does not declare them. */
   readonly inputKeys: ReadonlySet<string> | undefined;
 }
 
@@ -21,7 +21,7 @@ function keysOf(schema: unknown): string[] | undefined {
   return isJsonObject(properties) ? Object.keys(properties) : undefined;
 }
 
-/** Assistants as agents. What a graph's schemas say is read once. */
+/** Assistants as agents. The schemas of a graph are read once. */
 export class Agents {
   readonly #readings = new Map<string, Promise<Reading>>();
 

@@ -33,13 +33,13 @@ export function isOfModel(message: unknown): boolean {
 /** Longer answers are read as a state: protocols repeat them, in artifacts, messages and histories. */
 const MAX_ANSWER_CHARS = 4 * 1024 * 1024;
 
-/** What is read of a message to judge it; others of that name are none. */
+/** Characters of a word that are read to judge a message; longer words match none of the known ones. */
 const MAX_WORD_CHARS = 1_000;
 
 interface Answer {
-  /** Whether there is a list of messages at all. */
+  /** True when there is a list of messages at all. */
   readonly hasMessages: boolean;
-  /** Of the message that answers. */
+  /** Content of the message that answers. */
   readonly content: JsonSpan | undefined;
   readonly hasInput: boolean;
 }
@@ -110,7 +110,7 @@ function wordAt(json: string, { start, end }: JsonSpan): unknown {
 }
 
 export interface AnswerText {
-  /** Whether the state has a list of messages. */
+  /** True when the state has a list of messages. */
   readonly hasMessages: boolean;
   /** Undefined when there is no answer. */
   readonly text: string | undefined;
@@ -121,9 +121,10 @@ export interface AnswerText {
 const NONE_EARLIER: EarlierMessages = { ids: new Set(), others: 0 };
 
 /**
- * What a run answered: the last message of the model after the message that the run was given.
+ * Answer of a run: the last message of the model after the message that the run was given.
  * @param values JSON text of the values of the thread as the wire shows them, from a place on
- * @param inputId id of that message; where it is not among the messages, all of them count that are not `earlier`
+ * @param inputId id of that message; when it is not among the messages, all of them count that are not
+ * `earlier`
  * @throws PublicError `too_large`
  */
 export function* answerText(

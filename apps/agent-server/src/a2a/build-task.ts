@@ -14,14 +14,14 @@ import {
 
 type Kwargs = NonNullable<TaskRun['kwargs']>;
 
-/** What the protocol keeps in the metadata of a run. */
+/** Fields that the protocol keeps in the metadata of a run. */
 export interface TaskMarks {
   readonly context_id: string;
   /** The task that the run continues. */
   readonly task_id?: string;
   /** The head of the message that made the run. */
   readonly message: JsonObject;
-  /** Of the request. */
+  /** Metadata of the request. */
   readonly metadata?: JsonObject;
 }
 
@@ -76,7 +76,7 @@ function userMessages(run: TaskRun): Message[] {
   return [{ messageId: run.runId, ...head, role: 'user', parts, contextId, taskId }];
 }
 
-/** What the agent says with a status. */
+/** Parts of the agent's message with a status. */
 function statusParts(state: TaskStatus['state'], run: TaskRun, answer: string | undefined): readonly Part[] {
   switch (state) {
     case 'completed':

@@ -1,7 +1,7 @@
 import type { OpenapiSecurity } from '#lib/graph-configuration';
 import { isJsonObject, type JsonObject } from '#lib/json';
 
-/** How callers show who they are, in the words of OpenAPI, which are those of A2A 0.3. */
+/** Authentication of callers, in the words of OpenAPI, which are those of A2A 0.3. */
 export interface CardSecurity {
   readonly schemes: Readonly<Record<string, JsonObject>>;
   /** Alternatives. */
@@ -57,7 +57,7 @@ const TYPES: Readonly<Record<string, (scheme: JsonObject) => JsonObject>> = {
 
 const typeOf = ({ type }: JsonObject): string => String(type);
 
-/** What a route of the agent asks for, in place of what all do. */
+/** Requirements of the route of the agent, in place of the general ones. */
 function requirementsOf({ security, paths }: OpenapiSecurity): readonly JsonObject[] {
   const methods = paths['/a2a/{assistant_id}'];
   return methods?.['post'] ?? methods?.['POST'] ?? security;
@@ -68,11 +68,13 @@ export interface Authenticates {
   readonly hasVerifier: boolean;
   /** A handler of the agent says who calls, and keys open nothing. */
   readonly hasHandler: boolean;
-  /** How its users log in, where it describes that. */
+  /** Login of its users, when the agent describes it. */
   readonly described: OpenapiSecurity | undefined;
 }
 
-/** What the cards of a server say about callers; undefined where there is nothing to say, or nobody says it. */
+/**
+ * Authentication in the cards of a server; undefined when none is needed or the agent does not describe it.
+ */
 export function cardSecurityOf(by: Authenticates): CardSecurity | undefined {
   if (!by.hasHandler) return by.hasVerifier ? PLATFORM_KEY : undefined;
   if (!by.described) return undefined;

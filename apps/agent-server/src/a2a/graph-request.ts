@@ -60,7 +60,8 @@ export function questionsOf(interrupts: JsonObject): readonly Question[] {
 }
 
 /**
- * What a graph that waits goes on with: a text, data as they are, or answers by the ids of their questions.
+ * Value with which a waiting graph continues: a text, data as they are, or answers by the ids of their
+ * questions.
  * @throws A2aError `invalidParams`
  */
 export function resumeOf(parts: readonly Part[], questions: readonly Question[]): unknown {

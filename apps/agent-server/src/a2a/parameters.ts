@@ -28,7 +28,7 @@ export interface TaskParameters {
 
 export interface ListParameters {
   readonly contextId: string | undefined;
-  /** By its name of 0.3. */
+  /** State by its name of 0.3. */
   readonly state: string | undefined;
   readonly since: Date | undefined;
   readonly pageSize: number;
@@ -69,7 +69,7 @@ const messageHead = {
   extensions: names,
   referenceTaskIds: names,
 };
-/** Of one message. */
+/** Limit per message. */
 const MAX_PARTS = 1_000;
 const parts = <T extends z.ZodType>(part: T) =>
   z
@@ -236,7 +236,7 @@ export function parseSend10(given: unknown): SendParameters {
   };
 }
 
-/** Parameters of whatever names one task. @throws A2aError */
+/** Parameters of every method that names one task. @throws A2aError */
 export function parseTask(given: unknown): TaskParameters {
   const { id, contextId, historyLength: length } = parse(task, given);
   return { id, contextId, historyLength: length };

@@ -22,7 +22,7 @@ function fromPublic(error: PublicError): A2aError {
   return new A2aError(OF_PUBLIC[error.code], error.message, violations, { cause: error });
 }
 
-/** What the client may see of anything thrown: faults of the server have one sentence. */
+/** Error that the client may see: faults of the server have one sentence. */
 export function a2aErrorOf(thrown: unknown): A2aError {
   if (thrown instanceof A2aError) return thrown;
   if (thrown instanceof PublicError) return fromPublic(thrown);

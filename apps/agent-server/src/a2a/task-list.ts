@@ -31,7 +31,7 @@ export interface ListOptions {
   readonly renderTask: (task: Task) => JsonObject;
 }
 
-/** Of a page with artifacts or histories; of more tasks than that, the rest is on the next. */
+/** Limit per page with artifacts or histories; further tasks are on the next page. */
 const MAX_PAGE_CHARS = 8 * 1024 * 1024;
 
 /** One page of an agent's tasks. Artifacts and history are read only when asked for. */

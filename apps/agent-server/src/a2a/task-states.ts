@@ -1,7 +1,7 @@
 import type { RunStatus } from '../store/row/run-row.js';
 import type { TaskState } from './task.js';
 
-/** What a run says of its task; a finished one that waits for input is `input-required`. */
+/** Task state by the status of a run; a finished one that waits for input is `input-required`. */
 const OF_STATUS: Readonly<Record<RunStatus, TaskState>> = {
   pending: 'submitted',
   running: 'working',
@@ -21,7 +21,7 @@ export function isTaskState(name: string): boolean {
   return STATES.includes(name);
 }
 
-/** How far the newest run of a task has come. */
+/** Progress of the newest run of a task. */
 export interface RunStanding {
   readonly status: RunStatus;
   /** It stopped to ask for something. */

@@ -51,7 +51,7 @@ export class TaskStream implements OutputReader {
     this.more();
   }
 
-  /** What comes in one turn of the event loop is taken together. */
+  /** Takes the events of one iteration of the event loop together. */
   more(): void {
     if (this.#isPumping || this.#isFinished || !this.#task) return;
     this.#isPumping = true;

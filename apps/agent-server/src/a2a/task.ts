@@ -7,7 +7,7 @@ export type TaskState = 'submitted' | 'working' | 'input-required' | 'completed'
 export type Part =
   { readonly kind: 'text'; readonly text: string } | { readonly kind: 'data'; readonly data: JsonObject };
 
-/** What a message carries beside its parts. */
+/** Fields of a message beside its parts. */
 export interface MessageHead {
   readonly messageId: string;
   readonly metadata?: JsonObject;
@@ -44,7 +44,7 @@ export interface Task {
   readonly history: readonly Message[];
 }
 
-/** What a stream says of a task; a task is said whole once, at the beginning. */
+/** Event of a task's stream; the complete task is sent once, at the beginning. */
 export type TaskEvent =
   | { readonly kind: 'task'; readonly task: Task }
   | { readonly kind: 'status'; readonly of: TaskName; readonly status: TaskStatus; readonly isLast: boolean }

@@ -56,7 +56,7 @@ export interface TaskParts {
   readonly clock: Clock;
 }
 
-/** Who asks, without a thread: the context says which. */
+/** Caller without a thread: the context determines it. */
 export interface Caller extends Pick<Asker, 'fields' | 'assistantScope' | 'newThreadScope'> {
   /** Whose contexts they are; undefined where all callers share them. */
   readonly owner: string | undefined;
@@ -72,20 +72,20 @@ type TaskRuns = readonly [TaskRun, ...TaskRun[]];
 export interface BegunTask {
   readonly runId: string;
   readonly task: Task;
-  /** What the caller reaches of it. */
+  /** Scope of the caller for the task. */
   readonly scope: Scope;
   /** Stops the reading; nothing when no reader was given. */
   readonly stopReading: () => void;
 }
 
 export interface SendOptions {
-  /** Whether a message to a finished task begins another in its context. */
+  /** True when a message to a finished task begins another in its context. */
   readonly restartsTasks: boolean;
   /** Tokens are wanted: models stream, which takes them longer. */
   readonly isStreamed: boolean;
 }
 
-/** What a message leads to. */
+/** Effect of a message. */
 interface Plan {
   /** Threads to try, in this order. */
   readonly threadIds: readonly [string, string?];
@@ -124,7 +124,7 @@ export class Tasks {
       taskId: plan.continued?.[0].taskId ?? run.run_id,
       runId: run.run_id,
       threadId: run.thread_id,
-      status: 'pending', // whoever reads from the beginning sees it begin
+      status: 'pending', // a reader from the beginning sees it begin
       isWaiting: false,
       isNewest: true,
       marks: { ...plan.marks },
@@ -151,7 +151,7 @@ export class Tasks {
     }
   }
 
-  /** As `POST /threads/:thread_id/runs` does it. */
+  /** Submits a run as `POST /threads/:thread_id/runs` does. */
   async #submitOn(
     threadId: string,
     { calledAs, fields, assistantScope, newThreadScope, authorizeRun }: Caller,
@@ -285,7 +285,7 @@ export class Tasks {
     return task;
   }
 
-  /** What the newest run of a task answered, as it is stored. */
+  /** Answer of the newest run of a task, as it is stored. */
   async #answerOf(scope: Scope, runs: TaskRuns): Promise<string | undefined> {
     const { sql } = this.parts;
     const run = runs.at(-1) ?? runs[0];

@@ -3,7 +3,7 @@ import type { A2aError } from './a2a-error.js';
 import type { SendParameters } from './parameters.js';
 import type { Task, TaskEvent } from './task.js';
 
-/** What a method asks for; both wires have their own names for it. */
+/** Operation of a method; both wires have their own names for it. */
 export type Operation = 'send' | 'stream' | 'get' | 'list' | 'cancel' | 'subscribe' | 'push' | 'extendedCard';
 
 /** One version of the protocol on the wire. */
@@ -17,8 +17,8 @@ export interface Wire {
   readonly renderSent: (task: Task) => JsonObject;
   readonly renderEvent: (event: TaskEvent) => JsonObject;
   readonly renderErrorData: (error: A2aError) => unknown;
-  /** Whether a message to a finished task begins a new one in its context. */
+  /** True when a message to a finished task begins a new one in its context. */
   readonly restartsTasks: boolean;
-  /** Whether reading a finished task is an error. */
+  /** True when reading a finished task is an error. */
   readonly refusesFinished: boolean;
 }

@@ -22,13 +22,13 @@ export interface ToolParts {
 }
 
 const PAGE = 100;
-/** What clients take for the name of a tool. */
+/** Form of a name that clients accept for a tool. */
 const TOOL_NAME = /^[\w-]{1,64}$/;
 
 /** A graph's own assistant is a tool by the graph's name, another one by its id. */
 function nameOf({ assistant_id: id, graph_id: graphId }: WireAssistant): string {
   const isOfGraph = id === systemAssistantId(graphId);
-  // a name in the form of an id would lead to whoever has that id
+  // a name in the form of an id would lead to the assistant with that id
   return isOfGraph && TOOL_NAME.test(graphId) && !UUID_PATTERN.test(graphId) ? graphId : id;
 }
 
@@ -70,7 +70,7 @@ export async function renderTools(scope: Scope, params: JsonObject, parts: ToolP
   return { tools, ...(found.length === PAGE ? { nextCursor: String(offset + PAGE) } : {}) };
 }
 
-/** What is to be called with what, by the names that a run has for them. */
+/** Assistant and input of a call, by the names that a run has for them. */
 export interface ToolCall {
   readonly assistant_id: string;
   readonly input: JsonObject;
@@ -109,7 +109,7 @@ function failed(text: string): string {
   return `{${textContent(text)},"isError":true}`;
 }
 
-/** What a result says beside its values. */
+/** Parts of a result beside its values. */
 interface Told {
   readonly error: JsonSpan | undefined;
   readonly questions: JsonSpan | undefined;
@@ -165,7 +165,7 @@ function wholeText(body: string, isStructured: boolean): string {
   return `The result has ${body.length} characters; it stands in structuredContent`;
 }
 
-/** What making the run refused, for the model to read, as JSON text. */
+/** Error that refused the run, for the model to read, as JSON text. */
 export function renderRefusal(error: PublicError): string {
   return failed(error.message);
 }
