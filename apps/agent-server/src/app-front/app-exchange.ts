@@ -10,23 +10,24 @@ export type AppExchange = Duplex & {
   readonly rstCode?: number | undefined;
 };
 
-/** A process that has an agent's HTTP app loaded, in whatever language. */
+/** A process that has an agent's HTTP app loaded, in any language. */
 export interface AppProcess {
   readonly pid: number | undefined;
   readonly loaded: Promise<void>;
   /** Resolves with how it ended. */
   readonly ended: Promise<Error>;
-  /** How it ended; undefined while it runs. */
+  /** Error with which it ended; undefined while it runs. */
   readonly end: Error | undefined;
-  /** What may reach the app; see `LoadedApp`. */
+  /** Paths that may reach the app; see `LoadedApp`. */
   readonly paths: LoadedApp['paths'];
   /** Milliseconds since it was last heard of. */
   readonly silentMs: number;
   describeLoad(): string | undefined;
   /**
+   * Sends a request.
    * @param headers with `:method` and `:path`
    * @param isWhole there is no body
-   * @throws when the process has ended, or the headers are none
+   * @throws when the process has ended, or the headers are invalid
    */
   request(headers: OutgoingHttpHeaders, isWhole: boolean): AppExchange;
   kill(): void;

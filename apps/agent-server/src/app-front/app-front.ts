@@ -15,9 +15,9 @@ import { answerFor, forward, type ForwardedRequest, type ForwardLimits } from '.
 /** A process that was not heard of for so long gets no further request. */
 const SILENT_MS = 5_000;
 
-/** Who sent a request that the app left to the server. */
+/** Sender of a request that the app left to the server. */
 export interface Passed {
-  /** Of the client. */
+  /** Address of the client. */
   readonly address: string | undefined;
   /** The caller, where it was authenticated before the app. */
   readonly caller: AuthUser | undefined;
@@ -40,7 +40,7 @@ export class AppFront {
   readonly #seat: Seat<AppProcess>;
   readonly #passed = new Map<string, Passed>();
   #atWork = 0;
-  /** Of the first process that has loaded: the app of the others is the same. */
+  /** Paths from the first process that has loaded: the app of the others is the same. */
   #known: Pick<AppProcess, 'paths'> | undefined;
 
   /** Starts loading. */
@@ -62,7 +62,7 @@ export class AppFront {
     return this.#seat.describeLoad();
   }
 
-  /** What is wrong with the app while the server goes on; undefined while all is well. */
+  /** Problem of the app while the server continues; undefined while all is well. */
   get note(): string | undefined {
     const { ready, trouble } = this.#seat;
     if (ready && ready.silentMs > SILENT_MS) return silenceOf(ready);
@@ -73,13 +73,13 @@ export class AppFront {
     await this.#seat.stop();
   }
 
-  /** Whether a request is for the app first. @param url path and query */
+  /** Returns true when a request is for the app first. @param url path and query */
   wants(url: string, own: OwnRoute): boolean {
     // a server that is ready has seen it load
     return isForApp(this.#known?.paths, url, own);
   }
 
-  /** Whether a request that is for the app first needs a caller before. */
+  /** Returns true when a request that is for the app first must be authenticated before. */
   authenticatesFirst(own: OwnRoute): boolean {
     return needsCaller(this.#parts.settings, own);
   }
@@ -94,8 +94,8 @@ export class AppFront {
   }
 
   /**
-   * Posts on behalf of a caller, whom the app is shown where its routes authenticate. What the app has no route for is
-   * 404: nothing goes on to the server's own routes.
+   * Posts on behalf of a caller, who is passed to the app when its routes authenticate. A path without a
+   * route in the app is 404: nothing reaches the server's own routes.
    */
   async post(call: OwnCall, answerMs: number): Promise<number> {
     const { settings, clock } = this.#parts;
@@ -135,7 +135,9 @@ export class AppFront {
   }
 }
 
-/** Where it is stands in the log alone: callers get no lines of the agent. */
+/**
+ * Error text without the position of the hang, which is in the log only: callers get no lines of the agent.
+ */
 function silenceOf({ silentMs }: AppProcess): string {
   return `the agent's HTTP app has not answered for ${Math.floor(silentMs / 1000)} s; its log has where`;
 }

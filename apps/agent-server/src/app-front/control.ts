@@ -10,7 +10,7 @@ export const CALLER_HEADER = 'x-agentplane-caller';
 export function callerText(caller: AuthUser): string {
   return Buffer.from(JSON.stringify(caller)).toString('base64url');
 }
-/** Shows an app in Python that its server asks, and nobody else who found its socket. */
+/** Proves to an app in Python that its server asks, and no other process that found its socket. */
 export const WORD_HEADER = 'x-agentplane-word';
 /** Length of an answer as the app announced it: HTTP/2 ends the connection of all where it is wrong. */
 export const LENGTH_HEADER = 'x-agentplane-length';
@@ -25,7 +25,10 @@ const HOP_BY_HOP = new Set([
   ...['te', 'trailer', 'transfer-encoding', 'upgrade', 'http2-settings'],
 ]);
 
-/** Whether a header may go on to the next connection, and is none of the server's own. @param connection that header */
+/**
+ * Returns true when a header may be forwarded on the next connection and is not one of the server's own.
+ * @param connection that header
+ */
 export function goesOn(name: string, connection: string): boolean {
   if (HOP_BY_HOP.has(name) || OWN_HEADERS.test(name)) return false;
   return (
@@ -40,19 +43,20 @@ export function goesOn(name: string, connection: string): boolean {
 /** Descriptor at which the host finds its server: HTTP/2 without TLS, and nothing else. */
 export const REQUESTS_FD = 3;
 
-/** What a client may have unread of one answer before the app has to wait. */
+/** Bytes of one answer that a client may leave unread before the app has to wait. */
 export const STREAM_WINDOW_BYTES = 256 * 1024;
 
 /** Requests to an app at once. */
 export const MOST_REQUESTS = 1_000;
 
 /**
- * Megabytes that all requests together may hold. Node takes data off the window of the connection as it arrives, so a
- * reader that has stopped stops nobody else; what waits for it is bounded by its own window.
+ * Megabytes that all requests together may hold. Node takes data off the window of the connection as it
+ * arrives, so a reader that has stopped does not stop the others; data that waits for it is bounded by its
+ * own window.
  */
 export const SESSION_MEGABYTES = (2 * MOST_REQUESTS * STREAM_WINDOW_BYTES) / 2 ** 20;
 
-/** What the host is told before anything else. */
+/** First message to the host. */
 export interface AppOrder {
   /** Real path of the agent's folder. */
   readonly folder: string;
@@ -62,10 +66,10 @@ export interface AppOrder {
   readonly logLevel: string;
 }
 
-/** What the host answers to it, with 200. */
+/** Answer of the host to it, with 200. */
 export interface LoadedApp {
   readonly sources: readonly string[];
   readonly packages: readonly string[];
-  /** What may reach the app. Undefined: what the server has no route for. */
+  /** Paths that may reach the app. Undefined: paths that the server has no route for. */
   readonly paths: readonly AppPath[] | undefined;
 }

@@ -7,7 +7,7 @@ import { baseOf } from '../authorization/judged-address.js';
 import type { AppExchange, AppProcess } from './app-exchange.js';
 import { CALLER_HEADER, callerText, goesOn, HOST_HEADER, LENGTH_HEADER, PASS_HEADER } from './control.js';
 
-/** As of the server's own routes. */
+/** Limit of the server's own routes. */
 const MAX_BODY_BYTES = 64 * 2 ** 20;
 
 /** The end of the process is known so much later than that of its pipe. */
@@ -22,12 +22,12 @@ export interface ForwardedRequest {
   /** Its number, by which the app leaves it to the server. */
   readonly pass: string;
   readonly requestId: string;
-  /** Undefined where nobody was authenticated before the app. */
+  /** Undefined when the request was not authenticated before the app. */
   readonly caller: AuthUser | undefined;
 }
 
 export interface ForwardLimits {
-  /** How long the app may take until it begins to answer. */
+  /** Time for the app to begin its answer. */
   readonly answerMs: number;
 }
 
@@ -81,7 +81,7 @@ function hasBody({ method, headers }: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 }
 
-/** What the app announced as the length of its answer; undefined where it named none that counts. */
+/** Sends the head of an answer. @returns length that the app announced; undefined without a valid one */
 function sendHead(response: ServerResponse, headers: IncomingHttpHeaders): number | undefined {
   for (const [name, value] of Object.entries(headers))
     if (value !== undefined && !name.startsWith(':') && goesOn(name, '')) response.setHeader(name, value);

@@ -27,19 +27,19 @@ import {
 
 const PROGRAM = fileURLToPath(new URL('../app-host/main.js', import.meta.url));
 
-/** Of what an app is made of: names of its files and packages. */
+/** Limit of the description of an app: names of its files and packages. */
 const MAX_DESCRIPTION_CHARS = 16 * 1024 * 1024;
 
-/** How often it is asked whether it answers. */
+/** Interval between pings. */
 const PING_MS = 1_000;
-/** Whoever computes for so long without a pause is ended: every request waits for it. */
+/** A process that computes for this long without a pause is ended: every request waits for it. */
 const KILL_MS = 30_000;
 
 export interface AppProcessParts {
   readonly order: AppOrder;
   /** Learns what the app is made of. */
   readonly reports: SeenSources;
-  /** Where its own server is; resolves once that listens. */
+  /** Address of its own server; resolves once that listens. */
   readonly ownUrl: Promise<string>;
   readonly clock: Clock;
   readonly log: Logger;
@@ -61,7 +61,7 @@ export class NodeApp implements AppProcess {
   #heardAtMs: number;
   #pingedAtMs = 0;
   #cancelPing: (() => void) | undefined;
-  /** Where it executes without a pause. */
+  /** Place where it executes without a pause. */
   #hang: string | undefined;
 
   /** @throws Error when the machine has no memory or no descriptors for one */
@@ -88,7 +88,7 @@ export class NodeApp implements AppProcess {
     this.#readLines();
     this.ended = ended.then((end) => this.#gone(typeof end === 'string' ? end : end.message));
     this.loaded = this.#load();
-    this.loaded.catch(() => undefined); // whoever waits for it hears of it
+    this.loaded.catch(() => undefined); // its callers handle the rejection
     void parts.ownUrl.then((url) => this.#ask('serves', url)).catch(() => undefined); // its end is logged
   }
 
@@ -96,12 +96,12 @@ export class NodeApp implements AppProcess {
     return this.#child.pid;
   }
 
-  /** What may reach the app; see `LoadedApp`. */
+  /** Paths that may reach the app; see `LoadedApp`. */
   get paths(): LoadedApp['paths'] {
     return this.#app?.paths;
   }
 
-  /** How it ended; undefined while it runs. */
+  /** Error with which it ended; undefined while it runs. */
   get end(): Error | undefined {
     return this.#end;
   }
@@ -118,7 +118,7 @@ export class NodeApp implements AppProcess {
     return `"http.app" has been loading for ${seconds} s${at}`;
   }
 
-  /** @throws when the process has ended, or the headers are none */
+  /** Sends a request. @throws when the process has ended, or the headers are invalid */
   request(headers: OutgoingHttpHeaders, isWhole: boolean): AppExchange {
     return this.#session.request(headers, { endStream: isWhole });
   }

@@ -4,7 +4,7 @@ import type { OwnCall } from '../webhook/post-to-own-app.js';
 import type { AppProcess } from './app-exchange.js';
 import { CALLER_HEADER, callerText, goesOn, HOST_HEADER } from './control.js';
 
-/** Of an answer; what else comes is cut off. */
+/** Limit per answer; the rest is cut off. */
 const MAX_ANSWER_BYTES = 64 * 1024;
 
 /**

@@ -11,7 +11,7 @@ import { SocketExchange } from './socket-exchange.js';
 
 const NAME = 'HTTP app';
 
-/** Of the paths of an app's routes. */
+/** Limit of the paths of an app's routes. */
 const MAX_PATHS_CHARS = 16 * 1024 * 1024;
 
 /** `O_PATH` of Linux: the descriptor stands for the file, and connects to a socket whose name was taken away. */
@@ -21,19 +21,19 @@ export interface PythonAppParts extends Omit<GraphProcessParts, 'name' | 'keeper
   readonly module: NamedModule;
 }
 
-/** What an app in Python answers once it has loaded. */
+/** Answer of an app in Python once it has loaded. */
 interface Opened {
   readonly paths: LoadedApp['paths'] | null;
-  /** Where it answers requests, in a folder of its own. */
+  /** Socket on which it answers requests, in a separate folder. */
   readonly socket: string;
-  /** What each request shows. */
+  /** Secret that each request shows. */
   readonly word: string;
 }
 
 /**
- * One process that has an agent's HTTP app in Python loaded. Requests go to it over a socket without a name: its folder is
- * removed as soon as a descriptor stands for it, so none is left behind and nobody who cleans up takes it away. Processes
- * of the same user that find the descriptor do not have the word that requests show.
+ * One process that has an agent's HTTP app in Python loaded. Requests go to it over a socket without a name:
+ * its folder is removed as soon as a descriptor refers to it, so none is left behind and no cleanup job
+ * removes it. Processes of the same user that find the descriptor do not have the word that requests show.
  */
 export class PythonApp implements AppProcess {
   readonly loaded: Promise<void>;
@@ -58,7 +58,7 @@ export class PythonApp implements AppProcess {
       return end;
     });
     this.loaded = this.#process.loaded.then(() => this.#learn());
-    this.loaded.catch(() => undefined); // whoever waits for it hears of it
+    this.loaded.catch(() => undefined); // its callers handle the rejection
   }
 
   get pid(): number | undefined {

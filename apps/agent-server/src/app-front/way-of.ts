@@ -14,7 +14,7 @@ export interface AppPath {
   readonly isWhole: boolean;
 }
 
-/** What a request is to the router of the server. */
+/** Result of the server's router for a request. */
 export interface OwnRoute {
   readonly isFound: boolean;
   /** Anybody may call it. */
@@ -26,8 +26,8 @@ function isBelow(path: string, { path: one, isWhole }: AppPath): boolean {
 }
 
 /**
- * Whether a request is for the app first.
- * @param paths what may reach the app; undefined: what the server has no route for
+ * Returns true when a request is for the app first.
+ * @param paths paths that may reach the app; undefined: paths that the server has no route for
  * @param url path and query
  */
 export function isForApp(
@@ -41,7 +41,7 @@ export function isForApp(
   return !PLAIN_PATH.test(path) || paths.some((one) => isBelow(path, one));
 }
 
-/** Whether a request that is for the app first needs a caller before. */
+/** Returns true when a request that is for the app first must be authenticated before. */
 export function needsCaller(
   { authenticatesRoutes, isAuthFirst }: Pick<AppSettings, 'authenticatesRoutes' | 'isAuthFirst'>,
   { isFound, isOpen }: OwnRoute,

@@ -3,9 +3,9 @@ import { isJsonObject } from '#lib/json';
 import { withoutTrailingSlashes } from '#lib/url';
 import type { AppPath } from '../app-front/way-of.js';
 
-/** What the app finds beside a request. */
+/** Environment of the app beside a request. */
 export interface AppEnvironment {
-  /** The authenticated caller; undefined where nobody was authenticated before the app. */
+  /** The authenticated caller; undefined when the request was not authenticated before the app. */
   readonly user: AuthUser | undefined;
 }
 
@@ -19,7 +19,7 @@ interface Router {
 }
 
 export interface AgentApp {
-  /** What may reach the app. Undefined: what the server has no route for. */
+  /** Paths that may reach the app. Undefined: paths that the server has no route for. */
   readonly paths: readonly AppPath[] | undefined;
   answer: Fetch;
 }
@@ -52,11 +52,11 @@ function routesByPath(app: Router): boolean {
 }
 
 /**
- * What a module exports as `http.app`: anything with a method `fetch`. One that routes (Hono) comes before the server's
- * own routes, with its middleware around those that it has none for itself; any other gets what the server has no route
- * for.
+ * App that a module exports as `http.app`: anything with a method `fetch`. One that routes (Hono) comes
+ * before the server's own routes, with its middleware around those that it does not have itself; any other
+ * gets the requests that the server has no route for.
  * @param passOn asks the server for a request that the app has no route for
- * @throws Error that says what it is instead
+ * @throws Error with a description of the export
  */
 export function appOf(exported: unknown, passOn: (context: unknown) => Promise<Response>): AgentApp {
   const isObject = (typeof exported === 'object' && exported !== null) || typeof exported === 'function';

@@ -38,7 +38,7 @@ function requestOf(asked: Http2ServerRequest, signal: AbortSignal): Request {
   });
 }
 
-/** Undefined for what no `Request` can be: a method such as TRACE, an address that is none. */
+/** Undefined for a request that cannot become a `Request`: a method such as TRACE, or an invalid address. */
 function requestFor(asked: Http2ServerRequest, signal: AbortSignal): Request | undefined {
   try {
     return requestOf(asked, signal);
@@ -77,7 +77,10 @@ async function bodyTo(answer: Http2ServerResponse, { body }: Response): Promise<
   await pipeline(Readable.fromWeb(body), answer);
 }
 
-/** Hands one request to the app, and its answer to the server. Whatever the app throws is an answer too. */
+/**
+ * Hands one request to the app, and its answer to the server. An error that the app throws becomes an answer
+ * too.
+ */
 export async function answerByApp(
   app: AgentApp,
   asked: Http2ServerRequest,

@@ -78,7 +78,7 @@ const server = createServer(
   },
 );
 server.on('session', (session) => {
-  // the server is gone: nobody waits for an answer any more
+  // the server is gone: no client waits for an answer any more
   session.once('close', () => exit(0));
 });
 server.emit('connection', new Socket({ fd: REQUESTS_FD, readable: true, writable: true }));

@@ -5,7 +5,7 @@ import { isJsonObject } from '#lib/json';
 import { goesOn, PASS_HEADER } from '../app-front/control.js';
 import type { OwnServer } from '../loopback/own-server.js';
 
-/** Where a request's number stands in what the app gets as its environment. */
+/** Key of a request's number in the app's environment. */
 export const PASS = Symbol('number of the request');
 
 const agent = new Agent({ keepAlive: true, maxSockets: Infinity });
@@ -82,7 +82,7 @@ export async function passOn(given: unknown, server: OwnServer): Promise<Respons
       isAnswered = true;
       resolve(responseOf(answer));
     });
-    // nobody is left to be answered
+    // no client is left to be answered
     asked.on('error', (error) =>
       raw.signal.aborted ? resolve(new Response(null, { status: 499 })) : reject(error),
     );
