@@ -1,12 +1,12 @@
 import { isJsonObject, type JsonObject } from '#lib/json';
 
-/** What a handler for a resource or an action is given. */
+/** Arguments of a handler for a resource or an action. */
 export interface AuthorizationCall {
   /** `resource:action` */
   readonly event: string;
   readonly resource: string;
   readonly action: string;
-  /** What is asked for. Handlers may change it, as in `value.metadata.owner = user.identity`. */
+  /** Value of the request. Handlers may change it, as in `value.metadata.owner = user.identity`. */
   readonly value: JsonObject;
   readonly permissions: readonly string[];
   readonly user: JsonObject;
@@ -26,7 +26,7 @@ type Authorize = (call: AuthorizationCall, signal: AbortSignal, isStudio: boolea
 /** The handlers of an agent's `Auth`; the object itself may come from another copy of the SDK than the server's. */
 export interface AuthHandlers {
   readonly authenticate: Authenticate | undefined;
-  /** By event: `resource:action`, `resource`, `*:action` or `*`. */
+  /** Handlers by event: `resource:action`, `resource`, `*:action` or `*`. */
   readonly callbacks: ReadonlyMap<string, Authorize>;
 }
 

@@ -1,4 +1,4 @@
-/** What an agent's own handler refuses a request with. */
+/** Refusal of a request by an agent's own handler. */
 export class AuthRefusal extends Error {
   override readonly name = 'AuthRefusal';
 

@@ -1,7 +1,10 @@
 import { isJsonObject, parseShort, type JsonObject } from '#lib/json';
 import { AuthRefusal } from './auth-refusal.js';
 
-/** Who calls, as graphs and handlers see it; more fields come from the agent's own handler. It is JSON throughout. */
+/**
+ * Caller, as graphs and handlers see it; more fields come from the agent's own handler. It is JSON
+ * throughout.
+ */
 export interface AuthUser extends JsonObject {
   readonly identity: string;
   readonly display_name: string;
@@ -21,13 +24,13 @@ export function userOfKey({ keyId, tenantId }: { keyId: string; tenantId: string
   return user(keyId, { tenant_id: tenantId });
 }
 
-/** By this handlers know a studio: the server alone says it. */
+/** Kind by which handlers recognize a studio: only the server sets it. */
 const STUDIO_KIND = 'StudioUser';
 
 /** A person in a studio who holds a key of the workspace. */
 export const STUDIO_USER: AuthUser = user('langgraph-studio-user', { kind: STUDIO_KIND });
 
-/** Whoever calls a server that authenticates nobody. */
+/** Caller of a server without authentication. */
 export const ANONYMOUS: AuthUser = { ...user('anonymous', {}), is_authenticated: false };
 
 /**

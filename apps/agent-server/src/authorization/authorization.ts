@@ -24,7 +24,10 @@ const FORBIDDEN = 'This caller may not do this';
 /** An agent's own word on who calls and what they may do. */
 export class Authorization {
   readonly #handlers: AuthHandlers;
-  /** Counted apart: whoever authenticates may be anybody, and made-up credentials must not take the places of good ones. */
+  /**
+   * Calls counted separately: any client may authenticate, and made-up credentials must not take the places
+   * of good ones.
+   */
   readonly #authentications: { readonly known: HandlerCalls; readonly unknown: HandlerCalls };
   readonly #goodCallers: GoodCallers;
   readonly #calls: HandlerCalls;
@@ -41,7 +44,7 @@ export class Authorization {
     this.#cache = cache && new UserCache(cache, clock);
   }
 
-  /** Whether the agent says itself who calls; otherwise the platform does. */
+  /** True when the agent authenticates callers itself; otherwise the platform does. */
   get authenticates(): boolean {
     return this.#handlers.authenticate !== undefined;
   }
@@ -91,7 +94,7 @@ export class Authorization {
   }
 
   /**
-   * What a caller may reach by one thing that it asks for; without a handler for it, everything.
+   * Rows that a caller may reach by one request; without a handler for it, everything.
    * @param event `resource:action`
    * @param value of the request; the handler may change it
    * @throws AuthRefusal, PublicError `unavailable`
@@ -117,7 +120,7 @@ export class Authorization {
   }
 }
 
-/** What usual clients are told apart by; undefined for those that show nothing of it. */
+/** Credentials by which usual clients differ; undefined for a client without any. */
 function credentialsOf({ authorization, cookie, 'x-api-key': key }: JsonObject): string | undefined {
   const shown = [authorization, key, cookie].filter((one) => typeof one === 'string');
   return shown.length === 0 ? undefined : JSON.stringify(shown);

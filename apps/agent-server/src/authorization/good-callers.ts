@@ -3,11 +3,11 @@ import type { Clock } from '#lib/time';
 
 /** The longest unused are forgotten. */
 const MAX_KEPT = 10_000;
-/** Of one identity: a handler that reads one header lets in every variation of the others. */
+/** Limit per identity: a handler that reads one header lets in every variation of the others. */
 const MAX_OF_IDENTITY = 20;
 const KEPT_MS = 3_600_000;
 
-/** Credentials that were let in lately, by hash, so that none stays in memory. Those that were refused never enter. */
+/** Credentials that were let in lately, by hash, so that none stays in memory. Refused ones never enter. */
 export class GoodCallers {
   readonly #kept = new Map<string, { readonly caller: string; readonly sinceMs: number }>();
   /** Hashes of each caller, the longest unused first. */

@@ -6,7 +6,7 @@ describe('HandlerCalls', () => {
   const log = createLogger('test', 'silent');
   const never = (): Promise<never> => new Promise(() => undefined);
 
-  /** How many of so many calls were admitted, all of which wait. */
+  /** Counts the admitted calls of a number of calls, all of which wait. */
   function admitted(calls: HandlerCalls, caller: string | undefined, count: number): () => number {
     let refused = 0;
     for (let at = 0; at < count; at++)

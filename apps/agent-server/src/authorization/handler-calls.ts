@@ -8,7 +8,7 @@ const LIMIT_MS = 10_000;
 
 /** Calls that wait at once; one that is over its limit counts no more. */
 const MOST = 1_000;
-/** Of one caller, where it is known. */
+/** Limit per known caller. */
 const MOST_OF_CALLER = 250;
 /**
  * Each caller, or each source of callers that are not known, has so many beyond `MOST`: those who come last are not refused
@@ -20,7 +20,7 @@ const MOST_WITH_LEAST = 2_000;
 /** Errors of the libraries that verify tokens: what was sent is wrong, not the handler. */
 const TOKEN_ERROR = /^(JsonWebTokenError|TokenExpiredError|NotBeforeError)$/;
 const TOKEN_CODE = /^ERR_(JWT|JWS|JWE|JWK|JWKS|JOSE)_/;
-/** What these libraries report when their own look-up failed. */
+/** Codes that these libraries report when their own look-up failed. */
 const LOOKUP_CODES = ['ERR_JWKS_TIMEOUT', 'ERR_JOSE_GENERIC'];
 
 function isTokenError(error: unknown): boolean {
@@ -32,9 +32,9 @@ function isTokenError(error: unknown): boolean {
 
 /** On whose behalf a handler is called. */
 export interface HandlerCaller {
-  /** Whose calls are counted together; undefined: nobody says who calls. */
+  /** Caller whose calls are counted together; undefined without authentication. */
   readonly caller: string | undefined;
-  /** Where calls come from whose callers may be made up, as many as somebody likes. */
+  /** Source of calls whose callers may be made up, in any number. */
   readonly source?: string;
 }
 

@@ -15,10 +15,10 @@ const NAME = 'process of the authentication handlers';
 /** A process that was not heard of for so long computes: a request does not wait for it. */
 const SILENT_MS = 5_000;
 
-/** Of an answer: a handler may have changed what is asked for, which is as large as a request. */
+/** Limit per answer: a handler may have changed the value of its request, which is as large as a request. */
 const MAX_ANSWER_BYTES = 128 * 2 ** 20;
 
-/** Characters of a question that goes in turn. */
+/** Characters of a question from which on it waits for other large ones. */
 const LARGE_CHARS = 2 ** 20;
 
 /** Members that a handler left in another way than it found them. */
@@ -29,7 +29,7 @@ interface Left {
   readonly kwargs?: Left;
 }
 
-/** What a process answers: a handler's own answer, its refusal, or that it failed. */
+/** Answer of a process: a handler's own answer, its refusal, or that it failed. */
 type Answered =
   | { readonly kind: 'answered'; readonly answer: unknown; readonly left?: Left }
   | {
@@ -46,8 +46,8 @@ type JudgedBy = Extract<Answered, { kind: 'answered' }>;
 type HandlerProcessParts = Omit<GraphProcessParts, 'name' | 'keeper' | 'onLoad'>;
 
 /**
- * Handlers of an agent in a process of their own, which another replaces when it ends. Whatever happens to it, a request
- * that it does not judge is refused.
+ * Handlers of an agent in a separate process, which another replaces when it ends. In any failure of the
+ * process, a request that it does not judge is refused.
  */
 export class HandlerProcess {
   readonly #seat: Seat<GraphProcess>;
@@ -91,7 +91,7 @@ export class HandlerProcess {
     return this.#seat.describeLoad();
   }
 
-  /** What is wrong with the process while the server goes on; undefined while all is well. */
+  /** Problem of the process while the server continues; undefined while all is well. */
   get note(): string | undefined {
     const { ready, trouble } = this.#seat;
     if (ready && ready.silentMs > SILENT_MS) return silenceOf(ready);
@@ -144,7 +144,7 @@ export class HandlerProcess {
       case 'failed':
         throw Object.assign(new Error(found.message), { name: found.name, stack: found.stack });
       default:
-        // never let through: what is no answer judges nobody
+        // never let through: an unknown answer judges no request
         throw new Error(`the ${NAME} answered ${JSON.stringify(found satisfies never)}`);
     }
   }
@@ -174,7 +174,7 @@ function unavailable(how: string): PublicError {
   return new PublicError('unavailable', message, [], { retryAfterSeconds: 1 });
 }
 
-/** Changes an object as a handler changed its copy: whoever has it finds there what the handler left. */
+/** Applies to an object the changes that a handler made to its copy, so that its holders see them. */
 function takeOver(value: JsonObject, { changed, removed, kwargs }: Left): void {
   const into = value as MutableJsonObject;
   for (const name of removed) delete into[name];

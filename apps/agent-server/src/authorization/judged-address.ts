@@ -12,11 +12,11 @@ export function baseOf(host = ''): string {
 }
 
 /**
- * The address of a request as a handler judges it: that of the path which the server's router and an app find. A leading
- * `//` is a part of the path, and `%73tore` is `store`.
+ * The address of a request as a handler judges it: that of the path which the server's router and an app
+ * find. A leading `//` is a part of the path, and `%73tore` is `store`.
  * @param target path and query as they were sent
- * @throws AuthRefusal for a path that is another one to whoever resolves it: with dot segments or backslashes, or none at
- *   all
+ * @throws AuthRefusal for a path that resolves to another one: with dot segments or backslashes, or for no
+ * path at all
  */
 export function judgedAddress(host: string | undefined, target: string): string {
   const [path = ''] = target.split(/[?#]/, 1);

@@ -1,7 +1,7 @@
 import { Admission } from '#lib/admission';
 import type { Clock } from '#lib/time';
 
-/** A question that takes longer waits for something else, and passes its turn on. */
+/** Time after which a question lets the next one start: it waits for something else. */
 const TURN_MS = 2_000;
 
 /**
@@ -14,7 +14,8 @@ export class LargeTurns {
   constructor(private readonly clock: Clock) {}
 
   /**
-   * @param ask is called at its turn, which ends with its answer, when it is aborted, or after two seconds
+   * Performs a question after those before it.
+   * @param ask is called in its turn, which ends with its answer, when it is aborted, or after two seconds
    * @throws the reason of the signal when it was aborted before its turn
    */
   async perform<T>(caller: string, ask: () => Promise<T>, signal: AbortSignal): Promise<T> {
@@ -31,7 +32,9 @@ export class LargeTurns {
   }
 }
 
-/** Whether a JSON value is longer than so many characters, or nearly so, without making its text. */
+/**
+ * Returns true when a JSON value is longer than so many characters, or nearly so, without making its text.
+ */
 export function isLongerThan(value: unknown, most: number): boolean {
   let left = most;
   const waiting: unknown[] = [value];

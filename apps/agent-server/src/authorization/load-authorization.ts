@@ -8,8 +8,8 @@ import { authHandlersOf } from './auth-handlers.js';
 import { Authorization } from './authorization.js';
 
 /**
- * Loads the handlers that `auth.path` names, into the process that answers requests: a graph that is busy elsewhere
- * keeps nobody from logging in.
+ * Loads the handlers that `auth.path` names, into the process that answers requests: a graph that is busy
+ * elsewhere does not delay logins.
  * @param process where handlers run that are not JavaScript
  * @throws TerminalError (`GraphLoadFailed`)
  */

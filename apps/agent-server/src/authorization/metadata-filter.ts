@@ -29,7 +29,7 @@ function requireCondition(key: string, condition: unknown): void {
 }
 
 /**
- * What an authorization handler lets through: everything (nothing answered, or `true`), or rows that meet a filter.
+ * Filter of an authorization handler: everything (nothing answered, or `true`), or rows that meet a filter.
  * @returns undefined when it refuses (`false`)
  * @throws Error for an answer that cannot be applied
  */
