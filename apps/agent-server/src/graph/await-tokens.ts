@@ -1,7 +1,7 @@
 import { isJsonObject } from '#lib/json';
 import { libraryCopies } from './library-copies.js';
 
-/** What turns tokens of models into chunks of a stream. */
+/** Handler that turns tokens of models into chunks of a stream. */
 const TOKEN_HANDLER = 'StreamMessagesHandler';
 
 interface Handler {
@@ -32,11 +32,11 @@ function overrideManager(module: unknown): void {
 }
 
 /**
- * Lets a model go on only once its token is in the stream. By default the library puts tokens into one queue of the
- * process, from which they are streamed one at a time; a graph does not wait for it at its end, and what is still in the
- * queue is lost: with eight runs at once of a model that answers without pauses, most tokens are. (The handler of its
- * newer protocol waits, and so did its old default; `LANGCHAIN_CALLBACKS_BACKGROUND=false` would also hold each run until
- * its trace was sent.)
+ * Lets a model continue only once its token is in the stream. By default the library puts tokens into one
+ * queue of the process, from which they are streamed one at a time; a graph does not wait for it at its end,
+ * and tokens still in the queue are lost: with eight runs at once of a model that answers without pauses,
+ * most tokens are. (The handler of its newer protocol waits, and so did its old default;
+ * `LANGCHAIN_CALLBACKS_BACKGROUND=false` would also hold each run until its trace was sent.)
  * @param agentFile a file of the agent, whose copy of the library is meant
  */
 export async function awaitTokens(agentFile: string): Promise<void> {

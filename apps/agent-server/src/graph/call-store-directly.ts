@@ -9,7 +9,7 @@ const CALLS = ['get', 'put', 'delete', 'search', 'listNamespaces'];
 /** Stores that are called directly. */
 const direct = new WeakSet<object>();
 
-/** What wraps a store for one run. */
+/** Wrapper of a store for one run. */
 interface Wrapper {
   store?: unknown;
   running?: boolean;

@@ -10,7 +10,7 @@ export interface CompiledModule {
   readonly code: string;
 }
 
-/** What Node cannot find out by itself about an agent's own files; all paths are absolute. */
+/** Facts about an agent's own files that Node cannot find out by itself; all paths are absolute. */
 export interface CompiledSources {
   readonly modules: ReadonlyMap<string, CompiledModule>;
   /** File → what it names in an import → the file that is meant. */
@@ -50,8 +50,8 @@ const mark = (path: string): { js: string } => ({
 const REQUIRE = '__agentRequire';
 
 /**
- * What files with import and export may count on when their package says CommonJS, which is what most tools make of
- * them then. A name that a file declares itself stays its own.
+ * Names that files with import and export may use when their package is CommonJS, since most tools compile
+ * them to CommonJS then. A name that a file declares itself stays its own.
  */
 const COMMON_JS_NAMES = {
   __dirname: 'import.meta.dirname',

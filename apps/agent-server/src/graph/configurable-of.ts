@@ -3,13 +3,16 @@ import type { JsonObject } from '#lib/json';
 /** Key under which a graph finds the checkpointer of one call; the graph object itself is shared and stays as it is. */
 export const CHECKPOINTER_KEY = '__pregel_checkpointer';
 
-/** `__` keys steer the library itself, and where a run begins stands in a place of its own. */
+/**
+ * Keys that requests cannot set: `__` keys steer the library itself, and the start of a run has a separate
+ * field.
+ */
 const RESERVED = /^(__|checkpoint_(id|ns|map)$)/;
 
-/** Who calls is the server's to say, and set by it alone. */
+/** Keys of the caller: only the server sets them. */
 const CALLER = /^(langgraph_auth_(user|user_id|permissions)|graph_auth_user)$/;
 
-/** What requests and assistants may not claim: who calls. */
+/** Removes the fields of the caller, which requests and assistants may not set. */
 export function withoutCaller(given: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(given).filter(([key]) => !CALLER.test(key)));
 }

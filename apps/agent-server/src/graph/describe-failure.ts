@@ -9,7 +9,7 @@ function isBuildFailure(error: unknown): error is BuildFailure {
   return error instanceof Error && 'errors' in error && Array.isArray(error.errors);
 }
 
-/** What esbuild found wrong, each error with its place; undefined for any other error. */
+/** Errors that esbuild found, each with its place; undefined for any other error. */
 export function describeFailure(error: unknown): string | undefined {
   return isBuildFailure(error) ? error.errors.map(describe).join('; ') : undefined;
 }

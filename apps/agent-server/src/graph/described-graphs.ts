@@ -1,8 +1,8 @@
 import type { GraphSchemas } from './graph-schemas.js';
 
-/** What others are shown of the graphs of this revision. */
+/** Descriptions of the graphs of this revision for others. */
 export interface DescribedGraphs {
-  /** What `langgraph.json` says about a graph. */
+  /** Description of a graph in `langgraph.json`. */
   descriptionOf(graphId: string): string | undefined;
   /** @throws PublicError `unavailable` */
   schemasOf(graphId: string): Promise<GraphSchemas>;

@@ -42,7 +42,7 @@ function agentWith(files: Files): string {
 }
 
 interface Form {
-  /** Of the file with the graph; the others are named by their paths. */
+  /** Source of the file with the graph; the others are named by their paths. */
   readonly source: string;
   readonly extension?: string;
   readonly others?: Files;

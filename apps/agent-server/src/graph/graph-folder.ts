@@ -6,7 +6,7 @@ import { TerminalError } from '#lib/errors';
 import { isModuleName, parseGraphConfiguration, type GraphConfiguration } from '#lib/graph-configuration';
 import { REASON } from '#lib/resources';
 
-/** Where one graph comes from. */
+/** Origin of one graph. */
 export interface GraphSource {
   readonly graphId: string;
   /** Absolute path of the module; of a Python one maybe its dotted name. */
@@ -16,14 +16,14 @@ export interface GraphSource {
   readonly description?: string;
 }
 
-/** What the server does with a `langgraph.json`. */
+/** Contents of a `langgraph.json`, as the server uses them. */
 export interface GraphFolder extends Omit<GraphConfiguration, 'graphs' | 'env'> {
   /** Real path of the agent's folder. */
   readonly folder: string;
   readonly graphs: readonly GraphSource[];
   /** Other files of the agent that are imported, absolute: made to JavaScript with those of the graphs. */
   readonly modules: readonly string[];
-  /** What `env` sets, below the variables that the process was started with. */
+  /** Variables that `env` sets, below those that the process was started with. */
   readonly variables: Readonly<Record<string, string>>;
 }
 

@@ -30,7 +30,10 @@ interface Loaded {
   readonly graph: RunnableGraph | GraphFactory;
 }
 
-/** A compiled graph out of whatever a module may export: a promise, a builder, or an object that holds one. */
+/**
+ * A compiled graph from any of the exports that a module may have: a promise, a builder, or an object that
+ * holds one.
+ */
 async function unwrap(exported: unknown): Promise<unknown> {
   const value = await exported;
   if (isRunnableGraph(value)) return value;
@@ -153,7 +156,7 @@ export class GraphRegistry {
     return made;
   }
 
-  /** Where the modules of a graph live, for finding the agent's own copy of a package. */
+  /** File of a graph's module, for finding the agent's own copy of a package. */
   fileOf(graphId: string): string | undefined {
     return this.#graphs.get(graphId)?.source.file;
   }

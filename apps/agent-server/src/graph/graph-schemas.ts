@@ -24,7 +24,7 @@ const READERS = {
 const INTERNAL_CHANNEL = /^(__|branch:|join:)/;
 
 /**
- * What an annotation says at run time: the names. They may hold anything.
+ * Schema of an annotation at run time: it has only the names. They may hold anything.
  * @param names of channels
  */
 function schemaOfNames(names: readonly string[]): JsonObject {

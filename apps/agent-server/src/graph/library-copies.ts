@@ -5,7 +5,7 @@ import { LIBRARY_FLOORS } from '#lib/graph-configuration';
 import { isJsonObject } from '#lib/json';
 import { importOfAgent } from './agent-package.js';
 
-/** Of a package manager that keeps the packages of packages apart: the file from which the library is imported. */
+/** File from which the library is imported when a package manager keeps the packages of packages apart. */
 async function libraryOf(agentFile: string): Promise<string | undefined> {
   try {
     const manifest = findPackageJSON(LIBRARY_FLOORS.javascript.name, pathToFileURL(agentFile));

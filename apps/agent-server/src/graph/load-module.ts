@@ -9,12 +9,12 @@ import { compileSources } from './compile-sources.js';
 import type { SeenSources } from './graph-registry.js';
 import { installSourceHooks } from './source-hooks.js';
 
-/** As for graphs: a module that waits for longer waits for ever. */
+/** Limit as for graphs: a module that waits longer never finishes. */
 const LIMIT_MS = 30_000;
 
 /** A module of the agent that is no graph. */
 export interface AgentModule extends ModuleExport {
-  /** How `langgraph.json` calls it, as in `auth.path`. */
+  /** Setting of `langgraph.json`, as in `auth.path`. */
   readonly setting: string;
   /** Real path of the agent's folder. */
   readonly folder: string;

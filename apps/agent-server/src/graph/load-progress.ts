@@ -2,7 +2,7 @@ import type { CompiledSources } from './compile-sources.js';
 import { EVALUATED } from './compile-sources.js';
 import type { GraphSource } from './graph-folder.js';
 
-/** What keeps a process waiting, by the names that Node has for it. */
+/** Causes for which a process waits, by the names that Node has for them. */
 const RESOURCES: Readonly<Record<string, string>> = {
   TCPSocketWrap: 'a network connection',
   TCPConnectWrap: 'a network connection',
@@ -14,12 +14,12 @@ const RESOURCES: Readonly<Record<string, string>> = {
   FSReqCallback: 'a file',
 };
 
-/** What a load is at. */
+/** Progress of a load. */
 export interface LoadPlace {
   readonly graphId: string;
   /** The agent's file that is being evaluated. */
   readonly file: string;
-  /** What the process waits for, in words; empty for nothing that Node knows of. */
+  /** Resources that the process waits for, in words; empty when Node knows of none. */
   readonly waitsFor: readonly string[];
 }
 

@@ -1,7 +1,10 @@
 import { isJsonObject } from '#lib/json';
 import type { Logger } from '#lib/telemetry';
 
-/** Where `getLogger()` of `@langchain/langgraph-sdk/logging` looks, whichever copy of it an agent has. */
+/**
+ * Symbol that `getLogger()` of `@langchain/langgraph-sdk/logging` reads, for every copy of it that an agent
+ * has.
+ */
 const SDK_LOGGER = Symbol.for('langgraph.api.sdk-logger');
 
 /** The levels of the SDK's logger by those of ours. */

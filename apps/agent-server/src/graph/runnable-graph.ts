@@ -1,11 +1,11 @@
 /**
- * What the server needs of a compiled graph. The agent's folder brings its own copy of LangGraph, so a graph is known
- * by its shape, never by `instanceof`.
+ * Methods of a compiled graph that the server uses. The agent's folder brings its own copy of LangGraph, so a
+ * graph is known by its shape, never by `instanceof`.
  */
 export interface RunnableGraph {
-  /** Of its own, from when it was compiled. */
+  /** Store of the graph itself, from when it was compiled. */
   readonly store?: unknown;
-  /** By name. */
+  /** Channels by name. */
   readonly channels?: Readonly<Record<string, unknown>>;
   /** A copy. */
   withConfig(config: GraphConfig): RunnableGraph;

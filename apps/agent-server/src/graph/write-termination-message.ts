@@ -1,7 +1,9 @@
 import { writeFileSync } from 'node:fs';
 import { formatTerminationMessage } from '#lib/lifecycle';
 
-/** Leaves the reason where the node looks for it. Where the file cannot be written the log has to do. */
+/**
+ * Writes the reason to the file that the node reads. When the file cannot be written, only the log has it.
+ */
 export function writeTerminationMessage(path: string, reason: string, message: string): void {
   try {
     writeFileSync(path, formatTerminationMessage({ reason, message }));

@@ -12,7 +12,7 @@ const SILENCE_MS = 3_000;
 export interface DatabaseWait {
   /** `postgres://…`. Secret. */
   readonly uri: string;
-  /** How long the database may be unavailable. */
+  /** Time for which the database may be unavailable. */
   readonly patienceMs: number;
   readonly readiness: Readiness;
   readonly secrets: SecretWords;

@@ -37,7 +37,7 @@ export interface AgentLoading {
   readonly keeper: PromiseWithResolvers<StateKeeper>;
 }
 
-/** What an agent's folder brings. */
+/** Parts that an agent's folder brings. */
 export interface LoadedAgent {
   readonly agent: GraphFolder;
   readonly graphs: ReadonlySet<string>;
@@ -68,7 +68,7 @@ export function beginLoading(options: AgentLoadingOptions): AgentLoading {
     keeper: keeper.promise,
     onBegun: begun.resolve,
   });
-  agent.catch(() => begun.resolve()); // whoever waits for it hears of it
+  agent.catch(() => begun.resolve()); // its callers handle the rejection
   return { begun: begun.promise, agent, ownUrl, keeper };
 }
 
@@ -198,7 +198,7 @@ function secretWords(config: ServerConfig): string[] {
   return words.filter((word) => word !== undefined);
 }
 
-/** What must not stand in any text that leaves the server. */
+/** Words that must not appear in any text that leaves the server. */
 export function secretsOf(config: ServerConfig): SecretWords {
   return new SecretWords(secretWords(config));
 }

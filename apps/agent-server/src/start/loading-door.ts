@@ -3,10 +3,10 @@ import { claimAddress } from '#lib/held-sockets';
 import { formatNotReady } from '#lib/lifecycle';
 
 /**
- * Answers every request with 503 and what the start is at, as long as the routes cannot: graphs are code of others, and
- * one that hangs while it loads must not keep the server from saying so.
+ * Answers every request with 503 and the progress of the start, until the routes can answer: graphs are code
+ * of others, and one that hangs while it loads must not keep the server from reporting it.
  * @param detail asked at each request
- * @returns closes the door and its connections, and leaves the port to the routes
+ * @returns closes the server and its connections, and leaves the port to the routes
  */
 export async function openLoadingDoor(
   { host, port }: { readonly host: string; readonly port: number },

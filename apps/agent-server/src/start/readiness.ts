@@ -1,6 +1,6 @@
 import type { NotReady } from '#lib/lifecycle';
 
-/** Whether a server takes work: not before its start is complete, and not once it drains. */
+/** State in which a server takes work: not before its start is complete, and not once it drains. */
 export class Readiness {
   #starting: NotReady | undefined = { detail: 'starting' };
   #isDraining = false;

@@ -30,7 +30,7 @@ function setOwn(target: object, key: string, value: unknown): void {
   else (target as Record<string, unknown>)[key] = value;
 }
 
-/** What a tag stands for; a tag that nothing here writes stays as it is. */
+/** Value of a tag; an unknown tag stays as it is. */
 function restore(tagged: Tagged): unknown {
   const { [TAG]: tag, value, source, flags, message } = tagged;
   switch (tag) {

@@ -9,7 +9,7 @@ export const TAG = '$ap';
 
 type Replacer = (this: unknown, key: string, value: unknown) => unknown;
 
-/** What stands in JSON for `raw`, or `value`, which is `raw` after its own `toJSON`. */
+/** JSON representation of `raw`, or of `value`, which is `raw` after its own `toJSON`. */
 function represent(raw: unknown, value: unknown): unknown {
   if (raw === undefined) return { [TAG]: 'undefined' };
   if (typeof raw === 'bigint') return { [TAG]: 'bigint', value: raw.toString() };
@@ -67,7 +67,7 @@ function cuttingReplacer(): Replacer {
 
 /**
  * JSON of any value of a graph's state; equal values of JSON come back equal, whatever keys they have.
- * @returns undefined for what has no text at all: a function or a symbol by itself
+ * @returns undefined for a value without any text: a function or a symbol by itself
  */
 export function encodeState(value: unknown): string | undefined {
   try {

@@ -17,8 +17,9 @@ import {
 type Fields = Record<string, unknown>;
 
 /**
- * The only classes of LangChain that stored state is turned into: they hold data and do nothing when they are built. A
- * class outside this list would let whoever wrote the state choose which code runs with what arguments.
+ * The only classes of LangChain that stored state is turned into: they hold data and do nothing when they are
+ * built. A class outside this list would let the writer of the state choose which code runs with what
+ * arguments.
  */
 const CLASSES: ReadonlyMap<string, new (fields: never) => object> = new Map<
   string,
@@ -47,7 +48,7 @@ export interface MessageParts {
   readonly fields: Fields;
 }
 
-/** Whether `namespace` and `name` are those of a message class that state may be turned into. */
+/** Returns true when `namespace` and `name` are those of a message class that state may be turned into. */
 export function isMessageClass(namespace: string, name: string): boolean {
   return namespace === NAMESPACE && CLASSES.has(name);
 }
@@ -97,7 +98,10 @@ function classNameOf(value: object): string | undefined {
   return undefined;
 }
 
-/** As LangChain names its classes: by `lc_name` where a class has one that its parent has not, else by its own name. */
+/**
+ * Name that LangChain gives a class: `lc_name` when the class has one that its parent has not, else its own
+ * name.
+ */
 function nameOfClass(constructor: unknown): string | undefined {
   const own = lcName(constructor);
   if (own === undefined) return undefined;

@@ -10,9 +10,10 @@ const BYTES = 'bytes';
 const LIBRARY = 'json';
 
 /**
- * Writes and reads the values of checkpoints. What callers, models and tools write is data: it comes back as the equal
- * JSON value, and of classes only messages and a few of JavaScript's own (maps, sets, bytes, errors, …) are made again.
- * (LangGraph's own serialiser calls any class of `langchain_core` that stored JSON names, with arguments that it names.)
+ * Writes and reads the values of checkpoints. Values that callers, models and tools write are data: they come
+ * back as the equal JSON value, and of classes only messages and a few of JavaScript's own (maps, sets,
+ * bytes, errors, …) are made again. (LangGraph's own serialiser calls any class of `langchain_core` that
+ * stored JSON names, with arguments that it names.)
  */
 export const stateSerializer: SerializerProtocol = {
   dumpsTyped(value: unknown): Promise<[string, Uint8Array]> {
