@@ -4,7 +4,7 @@ import { LogCursor, type CursorLog, type ReadFrom } from './log-cursor.js';
 import { LoggedEvent } from './logged-event.js';
 import { BEGINNING, isAfter, type Position } from './position.js';
 
-/** How a run ended, for those who wait. */
+/** End of a run, for those who wait. */
 export interface RunResult {
   /** JSON text: the last values, or `{"__error__": {error, message}}`. */
   readonly body: string;
@@ -15,7 +15,10 @@ export interface RunResult {
 export interface EventLogOptions {
   /** Above it the oldest events go, unless somebody is about to read them. */
   readonly maxBytes: number;
-  /** What waits for a reader that took something a moment ago stays above the limit too. Without it, nothing does. */
+  /**
+   * Patience with readers: events of a reader that took something a moment ago are kept above the limit too.
+   * Without it, no reader's are.
+   */
   readonly patience?: Patience;
   /** Learns of every change of its size. */
   readonly onChange?: (change: number) => void;
@@ -23,7 +26,7 @@ export interface EventLogOptions {
   readonly onWanted?: () => void;
 }
 
-/** Who came for a result while it was forgotten learns that. */
+/** Result for a waiter that joined while the log was forgotten. */
 const FORGOTTEN = JSON.stringify({
   __error__: {
     error: 'OutputLost',
@@ -31,18 +34,19 @@ const FORGOTTEN = JSON.stringify({
   },
 });
 
-/** How long a reader that lags counts as one that reads. */
+/** Time for which a reader that lags counts as active. */
 export interface Patience {
   readonly ms: number;
   readonly nowMs: () => number;
 }
 
 /**
- * The newest output of one run: appended by whoever performs or follows the run, read by any number of cursors. A slow
- * reader costs its position; what it has not taken when the log is full is gone for it, and it learns that: at once when
- * it takes nothing, later when it reads and only lags. The newest event stays whatever its size, so that one of any size reaches a reader who reads.
+ * The newest output of one run: appended by the process that performs or follows the run, read by any number
+ * of cursors. A slow reader costs its position; events that it has not taken when the log is full are gone
+ * for it, and it learns that: at once when it takes nothing, later when it reads and only lags. The newest
+ * event stays whatever its size, so that an event of any size reaches an active reader.
  *
- * `append`, `read(from)`, `end(result)` are the whole of it; the rest says where the log stands.
+ * The essential methods are `append`, `read(from)` and `end(result)`; the rest reports the state of the log.
  */
 export class EventLog implements CursorLog {
   #events = new FrontQueue<LoggedEvent>();
@@ -57,7 +61,7 @@ export class EventLog implements CursorLog {
   /** It may be as large as all output. */
   #resultBytes = 0;
   #isRecording = false;
-  /** Events of this turn of the event loop are kept: no reader could take them yet. */
+  /** Events of this iteration of the event loop are kept: no reader could take them yet. */
   #firstOfTurn: number | undefined;
   readonly #cursors = new Set<LogCursor>();
   readonly #waiters = new Set<(result: RunResult) => void>();
@@ -82,8 +86,8 @@ export class EventLog implements CursorLog {
   }
 
   /**
-   * Keeps no output any more. Readers that have not taken everything are behind. The result is left to whoever holds
-   * this log, as one that joins at this moment: it is not counted any more.
+   * Keeps no output any more. Readers that have not taken everything are behind. The result is left to the
+   * holders of this log, such as a reader that joins at this moment: it is not counted any more.
    */
   forget(): void {
     this.#grow(-this.#resultBytes);
@@ -141,7 +145,7 @@ export class EventLog implements CursorLog {
     return this.#add(opening, { attempt, n: 0 });
   }
 
-  /** What readers of an attempt elsewhere get first. */
+  /** Sets the event that readers of an attempt elsewhere get first. */
   describe(opening: RunEvent): void {
     this.#opening = opening;
   }
@@ -208,7 +212,9 @@ export class EventLog implements CursorLog {
     this.#cursors.delete(cursor);
   }
 
-  /** What a reader that begins after `position` gets first, so that it knows the run and the attempt. */
+  /**
+   * Event that a reader which begins after `position` gets first, so that it knows the run and the attempt.
+   */
   openingAt(position: Position | undefined): LoggedEvent | undefined {
     return this.#opening && new LoggedEvent(this.#opening, position ?? BEGINNING, position ? undefined : '');
   }
@@ -224,7 +230,7 @@ export class EventLog implements CursorLog {
     }
   }
 
-  /** Undefined where nobody asks. */
+  /** Undefined without patience. */
   get nowMs(): number | undefined {
     return this.options.patience?.nowMs();
   }
@@ -237,7 +243,7 @@ export class EventLog implements CursorLog {
     return this.#events.at(index - this.#dropped);
   }
 
-  /** Forgets its events and begins after `position`; undefined: with whatever comes next. */
+  /** Forgets its events and begins after `position`; undefined: with the next event there is. */
   restart(position: Position | undefined): void {
     this.clear();
     this.#before = position;
@@ -256,7 +262,10 @@ export class EventLog implements CursorLog {
     for (let event = events.takeFirst(); event; event = events.takeFirst()) event.drop();
   }
 
-  /** Drops the oldest event, unless it is the newest or of this turn. Answers whether it did. */
+  /**
+   * Drops the oldest event, unless it is the newest or of this iteration of the event loop. Answers whether
+   * it did.
+   */
   dropOldest(): boolean {
     const oldest = this.#events.at(0);
     if (!oldest || this.#events.length === 1 || this.#dropped >= (this.#firstOfTurn ?? Infinity))

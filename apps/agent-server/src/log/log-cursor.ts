@@ -1,7 +1,7 @@
 import type { LoggedEvent } from './logged-event.js';
 import { isAfter, type Position } from './position.js';
 
-/** Where a reader begins. */
+/** Start of a reader. */
 export type ReadFrom =
   | { readonly kind: 'now' } // what comes from now on, after the opening of the attempt
   | { readonly kind: 'kept' } // everything that is still there
@@ -12,7 +12,7 @@ export type ReadFrom =
  */
 export type CursorState = 'waiting' | 'behind' | 'ended';
 
-/** What a cursor sees of its log. */
+/** Log as a cursor sees it. */
 export interface CursorLog {
   /** Index of the first event that is here, counted from the beginning of the log. */
   readonly firstIndex: number;
@@ -23,16 +23,18 @@ export interface CursorLog {
   readonly last: Position | undefined;
   /** There once nothing more comes. */
   readonly result: object | undefined;
-  /** What a reader that begins after `position` gets first, so that it knows the run and the attempt. */
+  /**
+   * Event that a reader which begins after `position` gets first, so that it knows the run and the attempt.
+   */
   openingAt(position: Position | undefined): LoggedEvent | undefined;
-  /** Undefined where nobody asks. */
+  /** Undefined without patience. */
   readonly nowMs: number | undefined;
   close(cursor: LogCursor): void;
 }
 
-/** How far one reader has come. */
+/** Position of one reader. */
 export class LogCursor {
-  /** When it took an event last, or began to lag. */
+  /** Time at which it took an event last, or began to lag. */
   tookMs: number | undefined;
   #index: number;
   #position: Position | undefined;
@@ -68,7 +70,7 @@ export class LogCursor {
     return this.#position;
   }
 
-  /** Goes on after a position that was read elsewhere. */
+  /** Continues after a position that was read elsewhere. */
   moveTo(position: Position): void {
     this.#position = position;
   }

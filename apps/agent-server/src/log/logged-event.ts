@@ -2,14 +2,14 @@ import type { EncodedEvent, RunEvent } from '../stream/run-event.js';
 import type { OutgoingFrame } from './outgoing-frame.js';
 import { positionText, type Position } from './position.js';
 
-/** What an event costs beside its bytes, about. */
+/** Approximate cost of an event beside its bytes. */
 const OVERHEAD_BYTES = 200;
 
 const END = '\n\n';
 
 /** An event as every reader is sent it: its bytes are made once. */
 export class LoggedEvent implements OutgoingFrame {
-  /** As a server-sent event. */
+  /** Bytes of the server-sent event. */
   readonly frame: Buffer;
   readonly event: string;
   readonly #dataAt: number;
@@ -19,7 +19,7 @@ export class LoggedEvent implements OutgoingFrame {
   constructor(
     { event, data }: RunEvent | EncodedEvent,
     readonly position: Position,
-    /** As readers are sent it. Empty: one that comes back cannot begin after it. */
+    /** Id that readers are sent. Empty: a reader that reconnects cannot begin after it. */
     id = positionText(position),
   ) {
     const head = `${id === '' ? '' : `id: ${id}\n`}event: ${event}\ndata: `;
@@ -57,7 +57,7 @@ export class LoggedEvent implements OutgoingFrame {
     this.#isKept = true;
   }
 
-  /** No log holds it any more: whoever is in the middle of it does. */
+  /** No log holds it any more: only readers in the middle of it do. */
   drop(): void {
     this.#isKept = false;
     for (const listener of this.#onDropped ?? []) listener();

@@ -6,7 +6,9 @@ interface Keepable {
   onceDropped(listener: () => void): () => void;
 }
 
-/** What a reader is sent of one event: what is made for it alone, around what all readers share. */
+/**
+ * Bytes that a reader is sent for one event: those made for it alone, around those that all readers share.
+ */
 export interface OutgoingFrame {
   /** Its name. */
   readonly event: string;

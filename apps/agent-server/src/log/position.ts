@@ -1,6 +1,6 @@
 /**
- * Where an event stands in the output of a run: the same at every server and for every reader, and never given twice.
- * `n` counts the events of one attempt from 0, which is its opening.
+ * Position of an event in the output of a run: the same at every server and for every reader, and never given
+ * twice. `n` counts the events of one attempt from 0, which is its opening.
  */
 export interface Position {
   readonly attempt: number;
@@ -18,7 +18,10 @@ export function earlier(one: Position, other: Position): Position {
   return isAfter(one, other) ? other : one;
 }
 
-/** Whether nothing can be missing between the two: the next of its attempt, or the opening of a later one. */
+/**
+ * Returns true when no event can be missing between the two: the next of its attempt, or the opening of a
+ * later one.
+ */
 export function isNext(position: Position, before: Position): boolean {
   return position.attempt === before.attempt
     ? position.n === before.n + 1

@@ -13,8 +13,8 @@ function isChunk(value: unknown): value is Chunk {
 }
 
 /**
- * The mode `messages`, the wire's older form, made of the library's tokens: `messages/metadata` once for each message,
- * `messages/partial` with everything so far, `messages/complete` once the message stands in the state.
+ * The mode `messages`, the wire's older form, made of the library's tokens: `messages/metadata` once for each
+ * message, `messages/partial` with everything so far, `messages/complete` once the message is in the state.
  */
 export function growingMessageRenderer(): Readonly<Record<'messages' | 'values', Render>> {
   const partial = new Map<string, Chunk>();

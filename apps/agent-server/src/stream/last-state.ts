@@ -13,7 +13,7 @@ export class LastState {
     return this.#interrupts;
   }
 
-  /** A state as the graph streams it: an interrupt stands in it, or alone in its place. */
+  /** Notes a state as the graph streams it: an interrupt is part of it, or replaces it. */
   note(values: unknown): void {
     if (!isJsonObject(values) || !Array.isArray(values['__interrupt__'])) {
       this.#values = values;

@@ -98,7 +98,7 @@ export class ProtocolOutput implements RunOutput {
     if (Object.keys(values).length > 0) this.#show('values', namespace, values);
   }
 
-  /** Each question once, though it stands in updates and in the state. */
+  /** Emits each question once, although it appears in updates and in the state. */
   #ask(namespace: readonly string[], asked: readonly Asked[]): void {
     for (const question of asked) {
       if (this.#asked.has(question.interrupt_id)) continue;

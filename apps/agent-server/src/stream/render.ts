@@ -1,6 +1,6 @@
 import type { RunEvent } from './run-event.js';
 
-/** Where a payload comes from: a stream mode of the library, or `events` for an event of `streamEvents`. */
+/** Origin of a payload: a stream mode of the library, or `events` for an event of `streamEvents`. */
 export type LibrarySource =
   'values' | 'updates' | 'messages' | 'custom' | 'debug' | 'tasks' | 'checkpoints' | 'tools' | 'events';
 

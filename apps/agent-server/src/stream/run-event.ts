@@ -9,6 +9,6 @@ export interface RunEvent {
 /** The same from a graph host: its data stays as it arrived. */
 export interface EncodedEvent {
   readonly event: string;
-  /** UTF-8; whoever keeps it copies it. */
+  /** UTF-8; copy it to keep it. */
   readonly data: Buffer;
 }

@@ -1,8 +1,8 @@
-/** What an execution learns from its output. */
+/** Output of a run, as its execution uses it. */
 export interface RunOutput {
   /** The newest full state of the outermost graph. */
   readonly lastValues: unknown;
-  /** What the graph stopped for; undefined when it went on to its end. */
+  /** Reasons for which the graph stopped; undefined when it ran to its end. */
   readonly interrupts: readonly unknown[] | undefined;
   /** The graph is not called at all: it had stopped in this state already. */
   stopped(values: unknown): void;

@@ -7,7 +7,7 @@ import { tokenRenderer } from './token-renderer.js';
 
 /** Everything that the server knows of a stream mode. */
 interface StreamModeDefinition {
-  /** What the library must stream so that the mode can be made. */
+  /** Modes that the library must stream so that the mode can be made. */
   readonly sources: readonly LibrarySource[];
   /** Name of its events, up to a namespace (`values|child`) or a sub-event (`messages/partial`). */
   readonly event: string;
@@ -47,7 +47,7 @@ function debugOnWire(payload: unknown): unknown {
     : payload;
 }
 
-/** What a tool throws is shown as errors of runs are: JSON has nothing of an Error. */
+/** Shows an error of a tool like errors of runs: an Error has no fields in JSON. */
 function toolOnWire(payload: unknown): unknown {
   if (!isJsonObject(payload) || !(payload['error'] instanceof Error)) return payload;
   const { name, message } = payload['error'];
@@ -142,7 +142,7 @@ export function libraryModesOf(modes: readonly StreamMode[]): LibrarySource[] {
   return [...new Set<LibrarySource>(['values', ...sources])].filter((source) => source !== 'events');
 }
 
-/** Whether the graph must be called through `streamEvents`. */
+/** Returns true when the graph must be called through `streamEvents`. */
 export function usesLibraryEvents(modes: readonly StreamMode[]): boolean {
   return definitionsOf(modes).some((definition) => definition.sources.includes('events'));
 }

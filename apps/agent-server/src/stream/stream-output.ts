@@ -40,7 +40,7 @@ export class StreamOutput implements RunOutput {
     modes: readonly StreamMode[],
     /** Called for each event that is wanted. */
     private readonly emit: (event: RunEvent) => void,
-    /** Whether the run has readers: unread output need not become text. */
+    /** Returns true while the run has readers: unread output need not become text. */
     private readonly isWanted: () => boolean,
     private readonly secrets: SecretWords,
   ) {

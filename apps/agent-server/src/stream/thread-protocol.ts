@@ -11,7 +11,7 @@ const BASE: ReadonlySet<string> = new Set(CHANNELS);
 /** Before the names of these events in the output of a run; readers of a single run see them under it. */
 const PREFIX = 'protocol/';
 
-/** What kind of event it is and which part of the graph it comes from. */
+/** Kind of an event and the part of the graph that it comes from. */
 export interface EventAddress {
   /** One of `CHANNELS`, or `custom:NAME`. */
   readonly channel: string;
@@ -22,7 +22,10 @@ export function isChannel(name: string): boolean {
   return BASE.has(name) || (name.startsWith('custom:') && name.length > 'custom:'.length);
 }
 
-/** The name under which an event stands in the output of its run: it tells who wants the event before its data is read. */
+/**
+ * The name of an event in the output of its run: it shows which readers want the event before its data is
+ * read.
+ */
 export function eventNameOf({ channel, namespace }: EventAddress): string {
   // a graph may name a channel by half a character, which has no such name
   return PREFIX + [channel, ...namespace].map((name) => encodeURIComponent(name.toWellFormed())).join('|');
