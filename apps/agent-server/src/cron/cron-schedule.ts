@@ -6,7 +6,7 @@ import { WallClock } from './wall-clock.js';
 /** Fires that are looked at for the smallest interval. */
 const LOOK_AHEAD = 100;
 
-/** Of a schedule and a time zone: every fire reads them. */
+/** Limit of a schedule and a time zone: every fire reads them. */
 const MAX_LENGTH = 1_000;
 
 /** Fires after it begin at midnight. */
@@ -33,7 +33,7 @@ function isOfEveryHour(schedule: string): boolean {
 }
 
 /**
- * What is wrong with a schedule; undefined when nothing is.
+ * Problem of a schedule; undefined when it is valid.
  * @param from the database's time
  */
 export function findTimingProblem(

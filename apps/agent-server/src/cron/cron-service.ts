@@ -32,7 +32,7 @@ export interface CronServiceParts {
   readonly clock: Clock;
 }
 
-/** Who makes a cron, and on which thread its runs will be. */
+/** Client that makes a cron, and the thread of its runs. */
 export interface CronMaker {
   readonly scope: Scope;
   /** Undefined: each run has a thread of its own. */
@@ -45,7 +45,7 @@ export interface CronMaker {
   readonly assistantScope?: (assistantId: string) => Promise<Scope>;
 }
 
-/** Who changes a cron. */
+/** Client that changes a cron. */
 export interface CronChanger extends Pick<CronMaker, 'scope' | 'fields' | 'assistantScope'> {
   /** The scope for runs on its thread; by default that of the cron. */
   readonly threadScope?: (threadId: string) => Promise<Scope>;
@@ -101,9 +101,11 @@ export class CronService {
   }
 
   /**
-   * Changes what the request names. A cron that is switched on, or whose times change, fires next after now. Whoever
-   * changes what its runs do is the caller of those that follow: nobody acts in the name of another by their cron.
-   * @throws PublicError `not_found` (also of its thread and assistant), `invalid`, `forbidden` (scope), `too_large`
+   * Changes the fields of the request. A cron that is switched on, or whose times change, fires next after
+   * now. A client that changes the runs of a cron is the caller of those that follow: no client acts in the
+   * name of another by a cron.
+   * @throws PublicError `not_found` (also of its thread and assistant), `invalid`, `forbidden` (scope),
+   * `too_large`
    */
   async change(changer: CronChanger, cronId: string, body: unknown): Promise<WireCron> {
     const { scope, fields } = changer;
@@ -140,7 +142,10 @@ export class CronService {
     });
   }
 
-  /** What a cron runs on must be there for whoever changes its runs. @throws PublicError `not_found` */
+  /**
+   * Requires that the client reaches the thread and the assistant of a cron whose runs it changes. @throws
+   * PublicError `not_found`
+   */
   async #requireReach(
     { scope, threadScope, assistantScope }: CronChanger,
     { thread_id: threadId, assistant_id: assistantId }: WireCron,

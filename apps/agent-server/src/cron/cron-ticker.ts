@@ -39,9 +39,10 @@ export interface CronTickerParts {
 }
 
 /**
- * Fires crons: one transaction locks a cron that is due by the database's time, makes its run and sets its next moment.
- * So a fire makes one run whatever servers do or die of, and moments that all of them missed make one run together,
- * since the next moment is one after now. The ids of the run and its thread follow from the cron and the moment.
+ * Fires crons: one transaction locks a cron that is due by the database's time, makes its run and sets its
+ * next moment. So a fire makes one run whatever servers do or die of, and moments that all of them missed
+ * make one run together, since the next moment is one after now. The ids of the run and its thread follow
+ * from the cron and the moment.
  */
 export class CronTicker {
   #cancelPoll: (() => void) | undefined;

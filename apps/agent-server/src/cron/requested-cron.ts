@@ -19,7 +19,7 @@ const timing = {
   thread_id: z.unknown().optional(),
 };
 
-/** Fields of runs that a cron cannot have: they belong to one run, or to whoever waits for it. */
+/** Fields of runs that a cron cannot have: they belong to one run, or to a client that waits for it. */
 const misplaced = Object.fromEntries(
   [
     'command',
@@ -74,7 +74,7 @@ const RUN_FIELDS = {
 } as const;
 const runFields = requestedRun.pick(RUN_FIELDS);
 
-/** What requests for crons may hold, for their description. */
+/** Shapes of requests for crons, for their description. */
 export const CRON_SHAPES = {
   creation: z.object({ ...timing, schedule: text, ...runFields.shape }).omit({ thread_id: true }),
   change: z
@@ -91,7 +91,7 @@ export interface RequestedCron extends Pick<
   CronFields,
   'schedule' | 'timezone' | 'end_time' | 'enabled' | 'on_run_completed' | 'metadata' | 'thread_id'
 > {
-  /** Of its runs. */
+  /** Body of its runs. */
   readonly run: RequestedRun;
 }
 

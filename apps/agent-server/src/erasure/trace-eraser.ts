@@ -9,7 +9,7 @@ import { WORKER } from '../store/worker-scope.js';
 /** Milliseconds between two looks; a request that orders a deletion wakes its own server at once. */
 const POLL_MS = 10_000;
 
-/** Of one request: what the platform takes. */
+/** Limit per request of the platform. */
 const BATCH = 1_000;
 
 /** Milliseconds that the platform gets: it answers when everything is deleted. */
@@ -33,8 +33,8 @@ export interface TraceEraserParts {
 }
 
 /**
- * Has the platform delete the traces of what was removed here. What is to be deleted stands in the database since the
- * very transaction that removed it; any server asks for it, until the platform has answered.
+ * Has the platform delete the traces of everything that was removed here. Deletions are in the database since
+ * the very transaction that removed the objects; any server asks for them, until the platform has answered.
  */
 export class TraceEraser {
   #cancel: (() => void) | undefined;
@@ -115,7 +115,9 @@ export class TraceEraser {
   }
 }
 
-/** Of threads, those that were removed at one moment: each request names one. */
+/**
+ * Groups deletions into requests: those of threads by the moment of removal, since each request names one.
+ */
 function inRequests(due: readonly TraceErasure[]): readonly (readonly TraceErasure[])[] {
   const ofThreads = Map.groupBy(
     due.filter(({ kind }) => kind === 'thread'),

@@ -12,7 +12,7 @@ export class BestItems {
   readonly #limit: number;
   readonly #most: number;
   #kept: Ranked[] = [];
-  /** The last of the best so far, once there are enough: what comes after it is none of them. */
+  /** The last of the best so far, once there are enough; items behind it are discarded. */
   #last: Ranked | undefined;
 
   constructor(limit: number) {

@@ -18,7 +18,7 @@ interface SearchOptions {
   readonly limit?: number;
   readonly offset?: number;
   readonly query?: string;
-  /** Whether the items' time to live begins again. */
+  /** True when the items' time to live begins again. */
   readonly refreshTtl?: boolean;
 }
 

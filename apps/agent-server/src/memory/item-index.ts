@@ -10,13 +10,16 @@ import { TextBudget, textsAtPath } from './texts-at-path.js';
 /** Texts of one item: each is a call of a model, or a part of one. */
 const MAX_TEXTS = 100;
 
-/** Of one path, which names its vector in an index of the table. */
+/** Limit per path, which names its vector in an index of the table. */
 const MAX_PATH_CHARS = 500;
 
 /** Milliseconds that a model gets. */
 const PATIENCE_MS = 60_000;
 
-/** Questions to the model at once: a model bills each, and serves few at a time. Those of one caller leave places to others. */
+/**
+ * Questions to the model at once: a model bills each, and serves few at a time. A limit per caller leaves
+ * places to others.
+ */
 const TURNS = { places: 32, placesPerCaller: 8, maxWaiting: 100, what: 'Embedding' };
 
 /** Characters of what a model reports that are quoted. */
@@ -24,7 +27,7 @@ const QUOTED = 500;
 
 /** Turns texts into vectors; as narrow as a pipe to another process. */
 export interface Embedder {
-  /** @param signal says that nobody waits for it any more */
+  /** @param signal aborted once no caller waits for it any more */
   embedDocuments(texts: readonly string[], signal?: AbortSignal): Promise<unknown>;
   embedQuery(text: string, signal?: AbortSignal): Promise<unknown>;
 }
@@ -52,7 +55,7 @@ function refuse(message: string, msg: string): PublicError {
   ]);
 }
 
-/** What is embedded of a value, each text with the name of its vector. */
+/** Texts of a value that are embedded, each with the name of its vector. */
 function textsOf(
   value: JsonObject,
   paths: readonly string[],
@@ -74,7 +77,7 @@ function textsOf(
   );
 }
 
-/** What items mean, by the model of the agent's settings. */
+/** Embeddings of items, by the model of the agent's settings. */
 export class ItemIndex {
   readonly #turns = new Turns(TURNS);
 

@@ -3,10 +3,10 @@ import { isJsonObject, isValueDeeperThan, type JsonObject } from '#lib/json';
 import { documentBytes } from '../store/document-bytes.js';
 import type { ItemPlace } from '../store/row/item-row.js';
 
-/** With the next, what an entry of the table's key can hold. */
+/** Limit of a place: with the next, the most that an entry of the table's key can hold. */
 const MAX_PLACE_BYTES = 2_000;
 const MAX_LABELS = 20;
-/** Of the lists that requests bring: longer ones are not read at all. */
+/** Limit of the lists in requests: longer ones are not read at all. */
 export const MAX_GIVEN_LABELS = 100;
 const MAX_VALUE_BYTES = 8 * 1024 * 1024;
 const MAX_VALUE_DEPTH = 128;
@@ -17,7 +17,7 @@ function problem(loc: FieldProblem['loc'], msg: string): FieldProblem {
   return { loc: ['body', ...loc], msg, type: 'value_error' };
 }
 
-/** What is wrong with one label of a namespace; undefined for nothing. */
+/** Problem of one label of a namespace; undefined for none. */
 function labelProblem(label: unknown): string | undefined {
   if (typeof label !== 'string') return 'must be a text';
   if (label === '') return 'must not be empty';

@@ -29,9 +29,9 @@ export interface GivenItem extends ItemPlace {
 export interface AskedSearch extends ItemSearch {
   readonly limit: number;
   readonly offset: number;
-  /** What items are to be close to in meaning; without it they come from the last changed on. */
+  /** Text that items are to be close to in meaning; without it they come from the last changed on. */
   readonly query?: string | undefined;
-  /** Whether the items' time to live begins again; undefined: as the agent's settings say. */
+  /** True when the items' time to live begins again; undefined: as the agent's settings say. */
   readonly refreshes?: boolean | undefined;
 }
 
@@ -108,7 +108,10 @@ export class ItemStore {
     return new Map(ranked.slice(offset).map(({ itemId, score }) => [itemId, score]));
   }
 
-  /** As LangGraph's own stores answer them: in order, without scores. */
+  /**
+   * Logs once that the index is missing. Items are answered as LangGraph's own stores do: in order, without
+   * scores.
+   */
   #nameMissingIndex(): void {
     if (this.#hasNamedIndex) return;
     this.#hasNamedIndex = true;

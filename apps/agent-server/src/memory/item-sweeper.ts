@@ -17,7 +17,7 @@ export interface ItemSweeperParts {
   readonly log: Logger;
 }
 
-/** Removes items of the store whose time is over. Nobody sees them any more: only their room is won back. */
+/** Removes expired items of the store. They are already invisible: removing them only frees disk. */
 export class ItemSweeper {
   #cancel: (() => void) | undefined;
   #isStopped = false;

@@ -16,7 +16,7 @@ import { BestItems } from './best-items.js';
 /** Vectors that one search looks at without pgvector: each of them, one after the other. */
 const MAX_VECTORS = 100_000;
 
-/** Of the vectors that are looked at together; the event loop turns between two pages. */
+/** Limit of the vectors that are read together; the event loop runs between two pages. */
 const PAGE_BYTES = 8 * 1024 * 1024;
 
 /** A type, an operator: what the extension brings is not there. */
@@ -24,7 +24,7 @@ const UNDEFINED: readonly string[] = ['42704', '42883'];
 
 /** Searches that read vectors at once. */
 const MAX_SCANS = 2;
-/** Of one caller. */
+/** Limit per caller. */
 const MAX_WAITING = 1_000;
 
 export interface NearestQuery {

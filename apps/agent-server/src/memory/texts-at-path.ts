@@ -4,16 +4,19 @@ import { isJsonObject } from '#lib/json';
 /** The whole value. */
 const WHOLE = '$';
 
-/** `a.b[0].{c,d}.*` into `a`, `b`, `[0]`, `{c,d}`, `*`. Each character is looked at once or twice, whatever they are. */
+/**
+ * Splits `a.b[0].{c,d}.*` into `a`, `b`, `[0]`, `{c,d}`, `*`. Each character is looked at once or twice,
+ * whatever the path.
+ */
 const PARTS = /\[[^\][]*\]|\{[^{}]*\}|[^.[{]+/g;
 
 /** Values that are looked at on the ways of all paths: `{a,a}.{a,a}` and so on doubles them with each part. */
 const MAX_STEPS = 500_000;
 
-/** Of all texts of one item: more than models take, and little enough for this process. */
+/** Limit for all texts of one item: more than models take, and little enough for this process. */
 const MAX_CHARS = 4 * 1024 * 1024;
 
-/** What the texts of one item may still cost. */
+/** Remaining budget for the texts of one item. */
 export class TextBudget {
   #steps = MAX_STEPS;
   #chars = MAX_CHARS;
@@ -44,7 +47,7 @@ export class TextBudget {
   }
 }
 
-/** How long a value becomes with indents, at least; counted no further than `most`. */
+/** Minimum length of a value with indents; counted no further than `most`. */
 function indentedLength(value: unknown, indent: number, most: number): number {
   if (typeof value === 'string') return value.length;
   if (typeof value !== 'object' || value === null) return 1;

@@ -18,7 +18,7 @@ interface WebhookParts {
     'role' | 'webhookSecret' | 'webhookPrivateAddresses' | 'webhookRetrySeconds'
   >;
   readonly webhookSettings: WebhookSettings;
-  /** Whether the agent has an HTTP app, in this process or in that of a server beside it. */
+  /** True when the agent has an HTTP app, in this process or in that of a server beside it. */
   readonly hasApp: boolean;
   /** That app, where this server has it. */
   readonly app: OwnApp | undefined;
@@ -41,7 +41,7 @@ function headersOf(settings: WebhookSettings): Record<string, string> {
   return webhookHeaders(settings, variables);
 }
 
-/** What admits webhooks and what calls them. */
+/** Builds the policy that admits webhooks and the sender that calls them. */
 export function buildWebhooks(parts: WebhookParts): {
   readonly policy: WebhookPolicy;
   readonly sender: WebhookSender;

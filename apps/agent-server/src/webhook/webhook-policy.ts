@@ -4,7 +4,7 @@ import { type AddressGuard, hostOf, portOf } from '#lib/outbound';
 import type { Clock } from '#lib/time';
 import { judgeHosts, parseWebhookUrl } from '#lib/webhook';
 
-/** Of one request: each is a question to name servers, asked on behalf of somebody else. */
+/** Limit per request: each is a question to name servers, asked on behalf of another client. */
 const MAX_HOSTS = 32;
 
 function refused(why: string): PublicError {
@@ -22,7 +22,7 @@ interface Admitted {
 /** Stands for the agent's own app where an address needs a host; nothing is ever sent there. */
 const OWN_BASE = 'http://own-app.invalid';
 
-/** Whether a webhook names a path of the agent's own HTTP app. */
+/** Returns true when a webhook names a path of the agent's own HTTP app. */
 export function isOwnPath(url: string): boolean {
   return url.startsWith('/');
 }
@@ -30,7 +30,7 @@ export function isOwnPath(url: string): boolean {
 export interface WebhookPolicyParts {
   readonly settings: WebhookSettings;
   readonly guard: AddressGuard;
-  /** Whether the agent has an HTTP app, in this process or in that of a server beside it. */
+  /** True when the agent has an HTTP app, in this process or in that of a server beside it. */
   readonly hasApp: boolean;
   readonly clock: Clock;
 }

@@ -28,17 +28,26 @@ const POLL_MS = 5_000;
 /** Looks between two sweeps of old results: an hour. */
 const SWEEP_EVERY = 720;
 
-/** Calls at a time: of this process, and to one host, so that one that hangs keeps nobody else waiting. */
+/**
+ * Calls at a time: of this process, and to one host, so that one that hangs does not delay calls of other
+ * hosts.
+ */
 const PLACES = 16;
 const PLACES_PER_HOST = 4;
 
-/** Of these, for repetitions and hosts that are slow or not known yet, so that many that hang leave room for the others. */
+/**
+ * Limit among them for repetitions and hosts that are slow or not known yet, so that many that hang leave
+ * places to the others.
+ */
 const SLOW_PLACES = 12;
 
-/** Of these, for what is large: texts of up to 80 MB, each of which is held here as long as its call lasts. */
+/**
+ * Limit among them for large calls: texts of up to 80 MB, each of which is held here as long as its call
+ * lasts.
+ */
 const LARGE_PLACES = 2;
 
-/** Of these, for repetitions and hosts that are slow or not known yet. */
+/** Limit among large calls for repetitions and hosts that are slow or not known yet. */
 const LARGE_SLOW_PLACES = 1;
 
 /** A host that answered its last call within this time is quick; any other gets one call at a time. */
@@ -55,10 +64,10 @@ export interface WebhookSenderParts {
   readonly guard: AddressGuard;
   /** The agent's own HTTP app; undefined where it has none. */
   readonly app: OwnApp | undefined;
-  /** Whether calls of the agent's own app are for this server: others have the app. */
+  /** True when this server makes the calls of the agent's own app; otherwise other servers have the app. */
   readonly callsApp: boolean;
   readonly secrets: SecretWords;
-  /** Of every call. */
+  /** Headers of every call. */
   readonly headers: Readonly<Record<string, string>>;
   readonly signingSecrets: readonly string[];
   /** After the end of the run. */
@@ -68,9 +77,9 @@ export interface WebhookSenderParts {
 }
 
 /**
- * Calls the webhooks of runs that have ended. What is due stands in the database since the statement that ended the
- * run; any server may take it, and takes it again when the one that had it died: a receiver may get a call twice, with
- * the same `webhook-id`, and misses none that was accepted within the time for retries.
+ * Calls the webhooks of runs that have ended. Due calls are in the database since the statement that ended
+ * the run; any server may take them, and takes them again when the one that had them died: a receiver may get
+ * a call twice, with the same `webhook-id`, and misses none that was accepted within the time for retries.
  */
 export class WebhookSender {
   readonly #byHost = new Map<string, number>();
@@ -240,10 +249,10 @@ export class WebhookSender {
   }
 }
 
-/** Of a user, whose size is bounded, and of the headers of its request. */
+/** Limit of a user, whose size is bounded, with the headers of its request. */
 const MAX_CALLER_CHARS = 4 * 1024 * 1024;
 
-/** Who asked for the run; undefined where nobody was authenticated. */
+/** Caller who requested the run; undefined without authentication. */
 function userOf(callerText: string | undefined): AuthUser | undefined {
   const caller = parseShort(callerText ?? 'null', MAX_CALLER_CHARS);
   const user = isJsonObject(caller) ? caller['langgraph_auth_user'] : undefined;
@@ -252,7 +261,7 @@ function userOf(callerText: string | undefined): AuthUser | undefined {
 }
 
 interface Told {
-  /** What is sent. The receiver is no caller of the agent, and learns of none. */
+  /** Text that is sent. The receiver is no caller of the agent, and gets no data of one. */
   readonly body: string;
   /** JSON text. */
   readonly caller: string | undefined;
