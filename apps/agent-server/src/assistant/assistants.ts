@@ -21,7 +21,10 @@ import { systemAssistantId } from './system-assistant-id.js';
 
 /** Assistants by id or by graph: each graph has one of its own (`created_by: system`), callers make more. */
 export class Assistants {
-  /** Those of this revision's graphs, by id; they never change while it runs, and every caller may use them. */
+  /**
+   * Assistants of this revision's graphs, by id; they never change while it runs, and every caller may use
+   * them.
+   */
   readonly #system = new Map<string, WireAssistant>();
   /** The same by graph: requests mostly name these, and an id is a hash of the name. */
   readonly #ofGraphs = new Map<string, WireAssistant>();

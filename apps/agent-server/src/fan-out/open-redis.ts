@@ -48,7 +48,7 @@ export async function openRedis(places: RedisPlaces): Promise<OpenedRedis> {
 
 async function openServer(host: RedisHost, user: RedisUser, places: RedisPlaces): Promise<OpenedRedis> {
   const opened = await open(host, user, places.isTls);
-  // what is published at a replica reaches nobody at its primary
+  // messages published at a replica reach no client of its primary
   if (places.kind === 'servers' && places.hosts.length === 1) return opened;
   try {
     const role = await Promise.race([opened.client.sendCommand(['HELLO']), opened.lost]);

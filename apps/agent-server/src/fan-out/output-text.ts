@@ -4,7 +4,7 @@ import type { RelayedEvent, StoredEvent } from '../store/row/run-event-row.js';
 
 type EventTuple = readonly [runId: string, attempt: number, n: number, event: string, data: string];
 
-/** What one message carries. */
+/** Content of one message. */
 export function encodeOutput(events: readonly RelayedEvent[]): string {
   return JSON.stringify(
     events.map(({ runId, position, event, data }): EventTuple => [

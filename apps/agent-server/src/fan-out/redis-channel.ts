@@ -13,7 +13,7 @@ const ANSWER_TIMEOUT_MS = 2_000;
 
 export interface RedisChannelOptions {
   readonly places: RedisPlaces;
-  /** Where this process listens. */
+  /** Channel that this process listens to. */
   readonly channel: string;
   readonly onMessage: (text: string) => void;
   /** The connection was lost, or is there again: messages may have been lost. */
@@ -24,8 +24,8 @@ export interface RedisChannelOptions {
 }
 
 /**
- * One connection to Redis that listens to one channel and publishes to others. It is opened again until it is stopped,
- * and nobody waits for it. Nothing is kept in Redis.
+ * One connection to Redis that listens to one channel and publishes to others. It is opened again until it is
+ * stopped, and nothing waits for it. Nothing is kept in Redis.
  */
 export class RedisChannel {
   readonly #options: RedisChannelOptions;
@@ -35,7 +35,7 @@ export class RedisChannel {
   #client: RedisClient | undefined;
   /** A question has been without an answer for too long: nothing is sent until it comes or the connection breaks. */
   #isSilent = false;
-  /** Where it was connected last. */
+  /** Address of its last connection. */
   #server: string | undefined;
   #trouble: string | undefined = 'not connected yet';
   #connections: Promise<void> = Promise.resolve();
@@ -49,7 +49,7 @@ export class RedisChannel {
     return this.#client !== undefined && !this.#isSilent;
   }
 
-  /** What is wrong with Redis; undefined while it serves. */
+  /** Problem with Redis; undefined while it serves. */
   get note(): string | undefined {
     if (this.isLive) return undefined;
     return `${this.#name} unavailable: ${this.#trouble ?? 'no answer'}; the database carries the output of runs`;

@@ -9,8 +9,8 @@ export interface RedisUser {
 }
 
 /**
- * Where Redis is: `servers` of which the first that serves is taken (one alone, or nodes of a cluster), or `sentinels` that
- * know which server is the primary at present.
+ * Addresses of Redis: `servers` of which the first that serves is taken (one alone, or nodes of a cluster),
+ * or `sentinels` that know which server is the primary at present.
  */
 export type RedisPlaces = {
   readonly hosts: readonly RedisHost[];
@@ -53,7 +53,7 @@ export function parseRedisUri(text: string): RedisPlaces {
   return { kind: 'sentinels', hosts: hostsOf(hostList, SENTINEL_PORT), isTls, user, primary, sentinelUser };
 }
 
-/** What must not be shown of a `REDIS_URI`. */
+/** Parts of a `REDIS_URI` that must not be shown. */
 export function redisSecrets(text: string): string[] {
   const places = parseRedisUri(text);
   const passwords = [places.user.password];

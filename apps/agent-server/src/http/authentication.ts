@@ -36,8 +36,8 @@ function handlerRequest({ headers, method }: FastifyRequest, address: string, si
 
 /**
  * Determines the caller. An authentication handler of the agent decides alone: it gets what a request carries
- * untouched, and keys of the platform open nothing by themselves. One exception: a studio (`x-auth-scheme:
- * langsmith`) shows a key of the scope `workspace`, which the handler does not get.
+ * untouched, and keys of the platform open nothing by themselves. One exception: a studio
+ * (`x-auth-scheme: langsmith`) shows a key of the scope `workspace`, which the handler does not get.
  */
 export class Authentication {
   readonly #passed = new WeakMap<FastifyRequest, Passed>();

@@ -1,4 +1,7 @@
-/** Where `new Client()` of `@langchain/langgraph-sdk` looks for its server, whichever copy of it an agent has. */
+/**
+ * Symbol under which `new Client()` of `@langchain/langgraph-sdk` finds its server, for every copy of it that
+ * an agent has.
+ */
 const SDK_FETCH = Symbol.for('langgraph_api:fetch');
 const SDK_URL = Symbol.for('langgraph_api:url');
 

@@ -4,15 +4,18 @@ import { pathToFileURL } from 'node:url';
 import type { BuildOptions, BuildResult, Plugin } from 'esbuild';
 import type { UiEntry } from '#lib/graph-configuration';
 
-/** What the components of one entry become. */
+/** Bundle of the components of one entry. */
 export interface BundledComponents {
-  /** By name: `entrypoint.js`, and `entrypoint.css` where a style is imported. */
+  /** Files by name: `entrypoint.js`, and `entrypoint.css` when a style is imported. */
   readonly files: ReadonlyMap<string, Uint8Array>;
-  /** Those of the agent's own files that they are made of, absolute. */
+  /** Agent's own files that are part of the bundle, absolute. */
   readonly sources: readonly string[];
 }
 
-/** What every page has that shows components: there must be one React alone, and the stream is the page's. */
+/**
+ * Packages that every page with components provides: there must be one React alone, and the stream is the
+ * page's.
+ */
 const OF_PAGES = ['react', 'react-dom', '@langchain/langgraph-sdk'];
 const TAILWIND = 'esbuild-plugin-tailwindcss';
 const ENTRY = 'langgraph.json';

@@ -1,7 +1,7 @@
 import { globalNameOf } from './bundle-components.js';
 import type { UiAsset } from './ui-assets.js';
 
-/** What clients put the id of the component's root in place of. */
+/** Placeholder that clients replace with the id of the component's root. */
 const ROOT = '{{shadowRootId}}';
 
 const ENTITIES: Readonly<Record<string, string>> = {

@@ -7,7 +7,7 @@ import { REASON } from '#lib/resources';
 import { describeFailure } from '../graph/describe-failure.js';
 import { type BundledComponents, bundleComponents } from './bundle-components.js';
 
-/** What pages load for a component; servers keep it in memory. */
+/** Limit of the files of a component; servers keep them in memory. */
 const MAX_BYTES = 16 * 2 ** 20;
 
 const TYPES: Readonly<Record<string, string>> = {
@@ -20,7 +20,7 @@ export interface UiAsset {
   readonly name: string;
   readonly type: string;
   readonly bytes: Buffer;
-  /** Of its bytes: changes with them, and is the same at every replica. */
+  /** Hash of its bytes: changes with them, and is the same at every replica. */
   readonly hash: string;
 }
 
@@ -77,7 +77,7 @@ export class UiAssets {
     return new UiAssets(entries);
   }
 
-  /** Files of an entry of `ui`, styles first; undefined for a name that is none. */
+  /** Files of an entry of `ui`, styles first; undefined for an unknown name. */
   of(name: string): readonly UiAsset[] | undefined {
     return this.entries.get(name);
   }

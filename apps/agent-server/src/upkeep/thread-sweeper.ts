@@ -17,7 +17,7 @@ import { WORKER } from '../store/worker-scope.js';
 
 const MS_PER_MINUTE = 60_000;
 
-/** Threads of one statement; between two, other work gets its turn. */
+/** Threads of one statement; other work runs between two of them. */
 const BATCH = 50;
 
 export interface ThreadSweeperParts {

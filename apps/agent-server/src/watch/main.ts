@@ -7,7 +7,7 @@ import { keepProcessAlive, systemClock } from '#lib/time';
 import { WATCH_FD } from '../protocol/descriptors.js';
 
 interface Watched {
-  /** Counts up while the event loop of the host turns. */
+  /** Counts up while the event loop of the host runs. */
   readonly beats: Int32Array;
   /** Process id of the server. */
   readonly server: number;

@@ -1,4 +1,4 @@
-/** What every log line of a run carries, by the names of the wire. */
+/** Fields of every log line of a run, by the names of the wire. */
 export function runLogFields({ runId, threadId }: { readonly runId: string; readonly threadId: string }): {
   readonly run_id: string;
   readonly thread_id: string;

@@ -53,7 +53,10 @@ export function toWire(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, toWire(item)]));
 }
 
-/** JSON text of a value; `undefined` becomes `null`. What has no JSON (a cycle) says so instead of failing the run. */
+/**
+ * JSON text of a value; `undefined` becomes `null`. A value without JSON (a cycle) becomes a note about that
+ * instead of failing the run.
+ */
 export function wireJson(value: unknown): string {
   try {
     return JSON.stringify(toWire(value)) ?? 'null';
@@ -67,7 +70,7 @@ export interface WireError {
   readonly message: string;
 }
 
-/** Anything thrown, as the wire shows it. Never throws, whatever it is given. */
+/** Form of any thrown value on the wire. Never throws, whatever it is given. */
 export function errorOnWire(thrown: unknown): WireError {
   try {
     if (thrown instanceof Error || (typeof thrown === 'object' && thrown !== null && 'message' in thrown)) {

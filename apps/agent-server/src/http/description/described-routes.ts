@@ -11,13 +11,13 @@ import { THREAD_SHAPES } from '../thread-routes.js';
 import { UPKEEP_SHAPES } from '../thread-upkeep.js';
 import { UI_SHAPES } from '../ui-routes.js';
 
-/** What a route is for, and the very shapes by which its requests are checked. */
+/** Purpose of a route, and the very shapes by which its requests are checked. */
 export interface DescribedRoute {
   /** One line, without a full stop. */
   readonly about: string;
   readonly body?: z.ZodType;
   readonly query?: z.ZodObject;
-  /** What is sent back, where that is no JSON document. */
+  /** Form of the answer when it is no JSON document. */
   readonly answers?: 'events' | 'text' | 'page' | 'nothing';
 }
 

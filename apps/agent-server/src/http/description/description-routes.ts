@@ -6,9 +6,10 @@ import { access } from '../route-access.js';
 import type { ServedRoutes } from './openapi-document.js';
 
 /**
- * Routes by which a server describes itself: its numbers, for a key of the platform (those who reach the internal port need
- * none): they count the runs of all users. And its routes, which are no secret. What they are made with is loaded by the first request.
- * @param routes those that are served, with what stands before their paths; read at each request
+ * Routes by which a server describes itself: its numbers, for a key of the platform (clients of the internal
+ * port need none), since they count the runs of all users; and its routes, which are no secret. The modules
+ * that make them are loaded by the first request.
+ * @param routes served routes, with the prefix of their paths; read at each request
  */
 export function registerDescription(app: FastifyInstance, routes: () => ServedRoutes): void {
   app.get('/metrics', access('key'), async (request, reply) => {

@@ -9,11 +9,14 @@ type Json = Readonly<Record<string, unknown>>;
 type Described = Pick<OpenapiSecurity, 'securitySchemes' | 'security'> & Partial<OpenapiSecurity>;
 
 export interface ServedRoutes {
-  /** As `METHOD /path/:parameter`. */
+  /** Names as `METHOD /path/:parameter`. */
   readonly names: readonly string[];
   /** Before every path; empty without one. */
   readonly prefix: string;
-  /** How users of an agent with handlers of its own log in, as its settings describe it; keys of the platform by default. */
+  /**
+   * Login of users of an agent with handlers of its own, as its settings describe it; keys of the platform by
+   * default.
+   */
   readonly security?: Described | undefined;
 }
 
@@ -58,7 +61,7 @@ function refusalsOf(name: string, { body, query }: DescribedRoute): Json {
   };
 }
 
-/** What a client may send; what only code can check is left to the server's answer. */
+/** Schema of a request; conditions that only code can check are left to the server's answer. */
 function schemaOf(shape: z.ZodType): Json {
   const { $schema: _, ...schema } = z.toJSONSchema(shape, { io: 'input', unrepresentable: 'any' });
   return schema;

@@ -16,10 +16,10 @@ import { CommandError } from './command-error.js';
 const QUIET_MS = 250;
 const LONGEST_MS = 2_000;
 
-/** Of an event that says how far a part is; one with an error has its message too. */
+/** Limit per event of a part's progress; one with an error has its message too. */
 const MAX_EVENT_BYTES = 256 * 1024;
 
-/** Events of one turn of the event loop. */
+/** Events per iteration of the event loop. */
 const TURN = 2_000;
 
 const STATUSES: ReadonlySet<string> = new Set(['started', 'running', 'completed', 'failed', 'interrupted']);

@@ -1,4 +1,4 @@
-/** What a command of the thread stream protocol is refused for. */
+/** Reasons for which a command of the thread stream protocol is refused. */
 export type CommandErrorCode =
   | 'invalid_argument'
   | 'unknown_command'

@@ -61,7 +61,7 @@ export interface CommandParts {
   readonly clock: Clock;
 }
 
-/** Who gives a command, on which thread. */
+/** Client that gives a command, and the thread of it. */
 export interface Commander extends Pick<Asker, 'fields' | 'assistantScope' | 'newThreadScope'> {
   readonly threadId: string;
   /** Asks for a run; a handler of the agent may change what is asked for. */
@@ -69,7 +69,7 @@ export interface Commander extends Pick<Asker, 'fields' | 'assistantScope' | 'ne
   authorizeRead(): Promise<Scope>;
 }
 
-/** What it refuses, in the protocol's words. */
+/** Refusals in the protocol's words. */
 const CODES: Readonly<Partial<Record<PublicError['code'], CommandErrorCode>>> = {
   forbidden: 'permission_denied',
   invalid: 'invalid_argument',

@@ -4,7 +4,7 @@ import type { ThreadEvent } from '../../run/protocol-reading.js';
 const MESSAGE_END = Buffer.from('}');
 const FRAME_END = Buffer.from('}\n\n');
 
-/** What the wire calls events of a channel. */
+/** Name of events of a channel on the wire. */
 function methodOf(channel: string): string {
   if (channel === 'input') return 'input.requested';
   return channel.startsWith('custom:') ? 'custom' : channel;

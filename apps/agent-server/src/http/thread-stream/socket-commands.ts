@@ -12,10 +12,13 @@ import { EventFilter, eventRequest } from './subscription.js';
 import { renderSuccess } from './render-success.js';
 import type { ThreadFeed } from './thread-feed.js';
 
-/** Of one connection. */
+/** Limit per connection. */
 const MAX_SUBSCRIPTIONS = 200;
 
-/** Of the channels and prefixes of all of them: they are kept for as long as a reader that does nothing stays. */
+/**
+ * Limit for the channels and prefixes of all of them: they are kept for as long as a reader that does nothing
+ * stays.
+ */
 const MAX_HELD_BYTES = 2 * 1024 * 1024;
 
 const subscribe = z.looseObject(eventRequest.shape);
@@ -24,7 +27,7 @@ const unsubscribe = z.looseObject({ subscription_id: z.string().max(100) });
 export interface SocketCommandParts {
   readonly commands: ThreadCommands;
   readonly feed: ThreadFeed;
-  /** Who gives the commands, asked anew for each: keys expire while connections last. */
+  /** Client that gives the commands, determined anew for each: keys expire while connections last. */
   readonly commander: () => Promise<Commander>;
   /** Under which events are read from now on. */
   readonly readUnder: (scope: Scope) => void;

@@ -3,10 +3,13 @@ import { sizedFirst } from '../../run/request-shapes.js';
 import type { EventAddress } from '../../stream/thread-protocol.js';
 import { isChannel } from '../../stream/thread-protocol.js';
 
-/** Of all prefixes of a subscription together. */
+/** Limit for all prefixes of a subscription together. */
 const MAX_SEGMENTS = 5_000;
 
-/** Of all channels together, and of all prefixes: a reader that does nothing keeps them as long as it stays. */
+/**
+ * Limits for all channels together, and for all prefixes: a reader that does nothing keeps them as long as it
+ * stays.
+ */
 const MAX_CHANNEL_CHARACTERS = 8 * 1024;
 const MAX_PREFIX_CHARACTERS = 56 * 1024;
 
@@ -53,7 +56,7 @@ export const eventRequest = subscription.extend({ since: z.int().min(0).nullish(
 
 export type Subscription = z.infer<typeof subscription>;
 
-/** A segment of the prefixes, and those that go on after it. */
+/** A segment of the prefixes, with the segments that follow it. */
 interface Node {
   isEnd: boolean;
   readonly next: Map<string, Node>;
@@ -73,15 +76,15 @@ function treeOf(prefixes: readonly (readonly string[])[]): Node {
   return root;
 }
 
-/** What a segment of a prefix takes beside its characters. */
+/** Bytes of a segment of a prefix beside its characters. */
 const SEGMENT_BYTES = 256;
 
-/** What a subscription lets through. An address is judged once, however many events come from it. */
+/** Filter of a subscription. An address is judged once, however many events come from it. */
 export class EventFilter {
   readonly #channels: ReadonlySet<string>;
   readonly #prefixes: Node | undefined;
   readonly #depth: number;
-  /** What its channels and prefixes take, about. */
+  /** Approximate bytes of its channels and prefixes. */
   readonly heldBytes: number;
   readonly #judged = new WeakMap<EventAddress, boolean>();
 

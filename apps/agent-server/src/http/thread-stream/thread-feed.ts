@@ -13,7 +13,9 @@ export type OpenReading = (from: {
   readonly wants: (address: EventAddress) => boolean;
 }) => FeedReading;
 
-/** Events that all have had may be many; after so many at a stretch, others get their turn. */
+/**
+ * Events processed at a stretch that every reader already has; there may be many, so others run in between.
+ */
 const MAX_HAD = 500;
 
 interface Subscribed {
@@ -42,7 +44,7 @@ export class ThreadFeed {
     return this.#subscribed.size;
   }
 
-  /** What the filters of all subscriptions take, about. */
+  /** Approximate bytes of the filters of all subscriptions. */
   get heldBytes(): number {
     return [...this.#subscribed.values()].reduce((sum, { filter }) => sum + filter.heldBytes, 0);
   }

@@ -2,7 +2,7 @@ import type { OutgoingFrame } from '../../log/outgoing-frame.js';
 import type { ProtocolReading } from '../../run/protocol-reading.js';
 import { eventFrame } from './event-text.js';
 
-/** What a reader of a thread is sent; it has no end. */
+/** Frames for a reader of a thread; they have no end. */
 export class ThreadFrames {
   readonly state = 'waiting';
   readonly hasEnd = false;

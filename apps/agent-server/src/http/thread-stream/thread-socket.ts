@@ -10,7 +10,7 @@ import type { UnsentAnswer, UnsentOutput } from '../unsent-output.js';
 import { eventMessage } from './event-text.js';
 import type { ThreadFeed } from './thread-feed.js';
 
-/** What a connection is given at once, beside what the kernel holds for it. */
+/** Bytes that a connection is given at once, beside the kernel's own buffer. */
 const MAX_AT_CONNECTION_BYTES = 64 * 1024;
 
 /** Commands that wait for those before them; above it the connection is not read. */
@@ -21,10 +21,10 @@ const MAX_WAITING_BYTES = 16 * 1024 * 1024;
 const PING_MS = 15_000;
 const MAX_SILENT_PINGS = 2;
 
-/** Pings while a message may arrive: whoever sends it slower holds room that others need. */
+/** Pings while a message is incomplete: a slower sender holds memory that others need. */
 const MAX_PINGS_OF_MESSAGE = 8;
 
-/** Of a control frame of a client, before its data. */
+/** Length of the head of a client's control frame. */
 const CONTROL_HEAD_BYTES = 6;
 
 /** Milliseconds that a client gets to answer the close of a connection. */
@@ -46,14 +46,14 @@ const CLOSE = {
 export interface SocketParts {
   /** For messages that have not arrived whole, or wait, of all connections. */
   readonly room: Admission;
-  /** Whose messages they are; undefined where nobody authenticates. */
+  /** Owner of its messages; undefined without authentication. */
   readonly owner?: string | undefined;
   readonly unsent: UnsentOutput;
   readonly clock: Clock;
   readonly log: Logger;
 }
 
-/** What answers a message, with JSON text; undefined when its sender may give no commands any more. */
+/** Answers a message with JSON text; undefined when its sender may give no commands any more. */
 export type Answer = (message: Buffer) => Promise<string | undefined>;
 
 /** One WebSocket of the thread stream protocol: commands and their answers, and the events of its subscriptions. */
