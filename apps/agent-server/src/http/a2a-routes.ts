@@ -76,7 +76,7 @@ export class A2aRoutes {
     return this.#slow.isAwaited;
   }
 
-  /** Cuts off who waits for runs that will end at another server. */
+  /** Cuts off clients that wait for runs which will end at another server. */
   stop(): void {
     this.#slow.stop();
     for (const [response, stream] of this.#streams) if (!stream.isEnded) response.destroy();
@@ -97,7 +97,7 @@ export class A2aRoutes {
     let wire: Wire = WIRE_03;
     try {
       if (request.body === undefined) throw new A2aError('parse', 'The body is empty');
-      // who names a version knows errors as 1.0 has them, also of a version that is not known
+      // a client that names a version, known or not, knows errors as 1.0 has them
       if (versionOf(request)?.trim()) wire = WIRE_10;
       wire = wireOfVersion(versionOf(request));
       const { method, params } = parseEnvelope(request.body);
@@ -250,7 +250,7 @@ export class A2aRoutes {
   }
 }
 
-/** A method of its own would hold the call that it is made in. */
+/** Shared function: a closure would hold the call that it is made in. */
 function doNothing(): void {}
 
 function callerOf(request: FastifyRequest): Caller & Required<Pick<Caller, 'assistantScope'>> {

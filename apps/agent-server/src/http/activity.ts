@@ -28,12 +28,12 @@ export class Activity {
     });
   }
 
-  /** Something that is no request keeps the server busy. */
+  /** Notes work that is no request but keeps the server busy. */
   touch(): void {
     this.#lastMs = this.clock.monotonicMs();
   }
 
-  /** For how many milliseconds nothing has been asked; 0 while a request is open. */
+  /** Milliseconds since the last request; 0 while a request is open. */
   get idleMs(): number {
     return this.#open > 0 ? 0 : this.clock.monotonicMs() - this.#lastMs;
   }

@@ -12,10 +12,13 @@ import { pathId } from './request-parts.js';
 
 /** Milliseconds between two questions. */
 const ASK_MS = 60_000;
-/** One after the other: a handler may fail for a caller who may do nothing any more, and an outage is over by then. */
+/**
+ * Failed checks in a row that end an answer: a handler may fail for a caller without rights, and an outage is
+ * over by then.
+ */
 const MOST_UNANSWERED = 5;
 
-/** Half the span of the last question: after an outage of all, the readers who come back come one after another. */
+/** Half the span of the last check: after an outage for all, the readers reconnect one after another. */
 const SPREAD_MS = 20_000;
 
 interface AskAgainParts {

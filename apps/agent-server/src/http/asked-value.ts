@@ -8,7 +8,7 @@ import type { Access } from './route-access.js';
 export interface AskedValue {
   /** Its metadata is the request's own, when that has one. */
   readonly value: MutableJsonObject;
-  /** Takes over into the request what a handler changed. */
+  /** Copies the changes of a handler into the request. */
   keep(): void;
 }
 
@@ -29,7 +29,7 @@ function picked(from: JsonObject, names: readonly string[]): MutableJsonObject {
   return Object.fromEntries(names.map((name) => [name, from[name]]));
 }
 
-/** Fields as a handler left them; what it took out is not there any more. */
+/** Fields as a handler left them, without those that it removed. */
 function takeOver(left: JsonObject, into: MutableJsonObject, names: readonly string[]): void {
   for (const name of names) {
     if (left[name] === undefined) delete into[name];
@@ -55,7 +55,7 @@ function told(value: MutableJsonObject): AskedValue {
   return { value, keep: () => undefined };
 }
 
-/** A search is narrowed by the filter of the handler; a copy of its conditions is told. */
+/** A search is narrowed by the filter of the handler, which gets a copy of its conditions. */
 function searched(request: FastifyRequest, names: readonly string[]): AskedValue {
   const value = structuredClone(picked({ ...queryOf(request), ...bodyOf(request) }, names));
   return told({ ...value, metadata: objectOf(value['metadata']) });
@@ -137,7 +137,7 @@ function readItemValue(request: FastifyRequest): AskedValue {
     stamped(value, query, ['key']).keep();
     const { namespace: left } = value;
     const labels: readonly unknown[] = Array.isArray(left) ? left : [];
-    // as a text it would be two labels, and the place of somebody else
+    // as a text it would be two labels, and the place of another caller
     if (labels.some((label) => String(label).includes('.'))) requireLabels('namespace', labels);
     if (labels.join('.') !== namespace) query['namespace'] = labels.join('.');
   };

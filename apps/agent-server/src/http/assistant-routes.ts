@@ -33,7 +33,7 @@ const search = z.object({
   sort_order: z.enum(['asc', 'desc']).nullish(),
   select: z.array(z.enum(FIELDS)).max(MAX_NAMES).nullish(),
 });
-/** Kept as it is given; what its runs could not have is refused here. */
+/** Configuration, kept as it is given; parts that its runs could not have are refused here. */
 const config = document.superRefine((given, context) => {
   for (const { path, message } of runConfig.safeParse(given).error?.issues ?? [])
     context.addIssue({ code: 'custom', path, message });
@@ -78,7 +78,7 @@ export interface AssistantRouteParts {
   readonly clock: Clock;
 }
 
-/** Whom graphs are asked of. */
+/** Source of the descriptions of graphs. */
 interface GraphSource {
   /** @returns JSON text */
   ask<K extends 'drawing' | 'schemas' | 'subgraphs'>(kind: K, question: Questions[K]): Promise<string>;

@@ -58,7 +58,7 @@ export class KeyVerifier {
     const { verdict } = isFresh ? known : await this.#ask(hash, key, known);
     if (verdict.kind === 'refused') {
       const refusal = new PublicError(verdict.code, verdict.message);
-      // a key that is refused for what it opens was not guessed
+      // a key that is refused for its scope was not guessed
       throw verdict.code === 'unauthenticated' ? attempt.wrong(refusal) : refusal;
     }
     attempt.good();

@@ -76,8 +76,8 @@ export class Authentication {
 
   /**
    * The caller of a request for a route of this server.
-   * @param isForKeys whether the route answers keys of the platform alone, where the platform authenticates
-   * @param passed what an app of the agent knows that left the request to the server
+   * @param isForKeys true when the route answers keys of the platform alone, if the platform authenticates
+   * @param passed sender known to an app of the agent that left the request to the server
    * @throws as `callerOf`
    */
   async callerOfRoute(
@@ -102,7 +102,7 @@ export class Authentication {
     return caller && userOfKey(caller);
   }
 
-  /** Anybody can send the header; it is the key that counts. */
+  /** Any client can send the header; only the key counts. */
   async #studio({ headers }: FastifyRequest, address: string | undefined): Promise<AuthUser> {
     const caller = await this.parts.verifier?.verify(keyOf(headers), address);
     if (caller && caller.scope !== 'workspace')

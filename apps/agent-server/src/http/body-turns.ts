@@ -5,7 +5,7 @@ import type { Clock } from '#lib/time';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** While its body is one of those that are taken at once. */
+    /** Set while its body is one of those that are taken at once. */
     bodyTurn: BodyTurn | undefined;
   }
 }
@@ -19,10 +19,15 @@ const MOST_OF_ONE_BYTES = 4 * 1024 * 1024;
 /** Time for the body to arrive. A slower client gives up its turn and continues beside the others. */
 const ARRIVAL_MS = 1_000;
 
-/** So does a request whose work is not done by then: it may wait for the end of a run. */
+/**
+ * Time for the work of a request, which may wait for the end of a run; afterwards it gives up its turn too.
+ */
 const WORK_MS = 5_000;
 
-/** A request whose client has gone may still hold its body: the end of its work is not seen where it answers nothing. */
+/**
+ * Time after which the body of a request whose client has gone is forgotten: work without an answer has no
+ * visible end.
+ */
 const LONGEST_WORK_MS = 600_000;
 
 /**
@@ -213,7 +218,7 @@ export function takeTurns(app: FastifyInstance, turns: BodyTurns): void {
     if (announced !== undefined && announced <= SMALL_BYTES) return done(null, body);
     takeTurn(turns, announced, request, reply).then(() => done(null, body), done);
   });
-  // also where the client has gone: the work has ended
+  // also when the client has gone: the work has ended
   app.addHook('onSend', (request, _reply, payload, done) => {
     request.bodyTurn?.leave();
     done(null, payload);
@@ -243,7 +248,7 @@ export function countBody(turns: BodyTurns, request: FastifyRequest, body: Arriv
   if (body.length <= SMALL_BYTES) request.bodyTurn = turns.admitSmall(request.caller?.identity, body);
 }
 
-/** Lets go of the body of a request whose answer lasts: inputs are large. */
+/** Releases the body of a request whose answer lasts: inputs are large. */
 export function dropBody(request: FastifyRequest): void {
   request.body = undefined;
   request.bodyTurn?.leave();

@@ -16,7 +16,7 @@ declare module 'fastify' {
     callerOf(request: FastifyRequest): Promise<AuthUser | undefined>;
   }
   interface FastifyRequest {
-    /** The authenticated caller; undefined where authentication is off. */
+    /** The authenticated caller; undefined when authentication is off. */
     caller: AuthUser | undefined;
     /** Rows that the caller reaches by this request; undefined on routes whose access is `open` or `any`. */
     scope: CallerScope | undefined;
@@ -46,10 +46,10 @@ export function scopeOf({ scope, routeOptions }: FastifyRequest): CallerScope {
 }
 
 /**
- * Asks what the caller reaches by one thing more than the access of the route says: for routes that learn from their body
- * what they do, and for those that do two things. A key of the workspace reaches everything of its deployment, unless a
- * handler of the agent answers a filter.
- * @param value what is asked for, which the handler may change
+ * Determines the scope of one access beyond that of the route: for routes that learn from their body what
+ * they do, and for those that do two things. A key of the workspace reaches everything of its deployment,
+ * unless a handler of the agent answers a filter.
+ * @param value of the request, which the handler may change
  * @throws AuthRefusal, PublicError `unavailable`
  */
 export async function authorize(
@@ -64,7 +64,7 @@ export async function authorize(
   return callerScope(request, filter ?? EVERY_ROW);
 }
 
-/** Asks for the access of a route; what a handler changes is changed in the request. */
+/** Authorizes the access of a route; changes of a handler are made in the request. */
 export async function authorizeRoute(request: FastifyRequest, access: Access): Promise<CallerScope> {
   if (!request.server.authorization) return everythingFor(request);
   if (request.method !== 'GET') request.body ??= {}; // handlers stamp metadata on requests without a body too
@@ -74,17 +74,14 @@ export async function authorizeRoute(request: FastifyRequest, access: Access): P
   return scope;
 }
 
-/** Asks for a thread that a run makes; undefined where no handler is asked. */
+/** Scope for a thread that a run makes; undefined without a handler for it. */
 export function newThreadScopeOf(
   request: FastifyRequest,
 ): ((thread: MutableJsonObject) => Promise<CallerScope>) | undefined {
   return request.server.authorization && ((thread) => authorize(request, 'threads:create', thread));
 }
 
-/**
- * Asks for a run.
- * @param body of `POST /runs`, which gets what a handler changes
- */
+/** Authorizes a run. @param body of `POST /runs`, which gets the changes of a handler */
 export async function authorizeRun(
   request: FastifyRequest,
   body: MutableJsonObject,

@@ -40,7 +40,7 @@ function actionOf(request: FastifyRequest): CancelAction {
   return action;
 }
 
-/** A run that was found a moment ago and is gone is what was asked for. */
+/** A run that existed a moment ago and is gone counts as cancelled. */
 function ignoreGone(error: unknown): void {
   if (!(error instanceof PublicError) || error.code !== 'not_found') throw error;
 }

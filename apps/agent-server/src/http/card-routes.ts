@@ -68,7 +68,10 @@ async function sendCard(
   return reply.type('application/json; charset=utf-8').send(card);
 }
 
-/** A version that is not known gets what all clients can read. */
+/**
+ * Returns true for clients of the newest form; a client with an unknown version gets the form that all can
+ * read.
+ */
 function isPure(request: FastifyRequest): boolean {
   try {
     return wireOfVersion(versionOf(request)).version === '1.0';

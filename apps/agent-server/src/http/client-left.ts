@@ -11,7 +11,9 @@ declare module 'fastify' {
 
 const signals = new WeakMap<ServerResponse, AbortSignal>();
 
-/** Aborted once the client of a request has gone, or has its answer. Made for those alone that wait. */
+/**
+ * Signal aborted once the client of a request has gone, or has its answer. Made only for requests that wait.
+ */
 export function clientLeft({ response }: FastifyRequest): AbortSignal | undefined {
   if (!response) return undefined;
   const known = signals.get(response);

@@ -6,23 +6,23 @@ import type { CorsSettings } from '#lib/graph-configuration';
 const EXPOSED = ['content-location', 'location', 'x-pagination-next', 'x-pagination-total', 'x-request-id'];
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
 const ANY = ['*'];
-/** A scheme, a name of 253 characters and a port: what is longer is no origin. */
+/** Limit of an origin: a scheme, a name of 253 characters and a port. */
 const LONGEST_ORIGIN = 300;
 
-/** Which pages may read answers, and what they may ask for. */
+/** Policy for pages that may read answers, and their requests. */
 export interface CorsPolicy {
   readonly isAny: boolean;
   admits(origin: string): boolean;
   readonly exposed: string;
   readonly methods: string;
-  /** Undefined: those that the page asks for. */
+  /** Undefined: the headers that the page asks for. */
   readonly headers: string | undefined;
   readonly allowsCredentials: boolean;
   readonly maxAgeSeconds: number | undefined;
 }
 
 /**
- * @param origins of the deployment; anything but `*` comes before what the agent says
+ * @param origins of the deployment; anything but `*` comes before the setting of the agent
  * @param agent `http.cors` of the agent
  * @param matches whether an origin matches the agent's pattern
  */
@@ -68,12 +68,12 @@ export function refusedOrigin(
 export const MAY_NOT_READ =
   'the origin may not read answers; add it to CORS_ALLOW_ORIGINS of the deployment or http.cors of langgraph.json';
 
-/** Any page, as a key is needed for every answer, and browsers send none by themselves. */
+/** Any page: every answer needs a key, and browsers send none by themselves. */
 export const ANY_PAGE = corsPolicyOf(ANY);
 
 /**
- * Says which pages may read an answer.
- * @returns whether the request was a preflight and is to be answered with this alone
+ * Sets the headers that let pages read an answer. @returns true when the request was a preflight and is
+ * answered by these alone
  */
 export function allowOrigins(
   policy: CorsPolicy,

@@ -45,7 +45,7 @@ function changerOf(request: FastifyRequest): CronChanger {
   };
 }
 
-/** Routes about crons: runs that are made again and again. */
+/** Routes about crons: runs on a schedule. */
 export function registerCronRoutes(app: FastifyInstance, { sql, crons }: CronRouteParts): void {
   const create = async (request: FastifyRequest): Promise<unknown> => {
     const threadId = threadIdOf(request);

@@ -69,7 +69,10 @@ export async function eraseThread(
   parts.traces?.wake();
 }
 
-/** Removes a run that has ended, as its request says. @throws PublicError `conflict` for one that has not, `invalid` */
+/**
+ * Removes a run that has ended, as its request says. @throws PublicError `conflict` for one that has not,
+ * `invalid`
+ */
 export async function eraseRun(
   request: FastifyRequest,
   parts: EraseParts,
@@ -144,7 +147,7 @@ async function countReached(sql: Sql, rights: Rights, metadata: JsonObject): Pro
   };
 }
 
-/** Crons first, so that they make no runs of what is erased after them. */
+/** Erases crons first, so that they make no runs among those erased after them. */
 async function eraseReached(
   sql: Sql,
   rights: Rights,
@@ -172,7 +175,7 @@ async function eraseReached(
   return { threads, crons, stateless_runs: runs, items };
 }
 
-/** The route that erases what is kept of a person, or of anything else that metadata name. */
+/** The route that erases the data of a person, or of anything else that metadata name. */
 export function registerEraseRoutes(app: FastifyInstance, parts: EraseParts): void {
   const { sql, traces } = parts;
   app.post('/threads/erase', access('any'), async (request) => {

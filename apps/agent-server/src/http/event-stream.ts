@@ -30,7 +30,7 @@ export interface FrameSource {
   /** The next event; without one, `state` says why. */
   take(): OutgoingFrame | undefined;
   readonly state: 'waiting' | 'ended' | 'lost';
-  /** Nothing more comes: what there is to take is here. */
+  /** True when the source has ended: the remaining events are here. */
   readonly hasEnd: boolean;
   close(): void;
 }
@@ -41,7 +41,7 @@ export class EventStream implements OutputReader {
   readonly #names: ReadonlySet<string> | undefined;
   readonly #account: UnsentAnswer;
   #reading: FrameSource | undefined;
-  /** In the middle of which this reader is. */
+  /** Frame that this reader is in the middle of. */
   #large: LargeFrame | undefined;
   #bytesAtConnection = 0;
   #isFlushing = false;
@@ -68,7 +68,7 @@ export class EventStream implements OutputReader {
     this.#flushSoon();
   }
 
-  /** Nothing more comes from the run; the client may not have everything yet. */
+  /** True when the run has ended; the client may not have everything yet. */
   get isEnded(): boolean {
     return this.#isEnded || (this.#reading?.hasEnd ?? false);
   }
@@ -77,7 +77,7 @@ export class EventStream implements OutputReader {
   begin(headers: Readonly<Record<string, string>>): void {
     if (this.response.destroyed) return this.abandon();
     this.response.on('close', () => this.abandon());
-    // one write for the head and what there is to show by now. Not the answer itself: one that ends while it is corked
+    // one write for the head and the first events. Not the answer itself: one that ends while it is corked
     // sends its end before what was written
     const { socket } = this.response;
     socket?.cork();
@@ -92,7 +92,7 @@ export class EventStream implements OutputReader {
     setImmediate(() => socket?.uncork());
   }
 
-  /** Nothing is sent any more. */
+  /** Stops the answer: nothing is sent any more. */
   abandon(): void {
     this.#isClosed = true;
     this.#large?.close();
@@ -161,7 +161,7 @@ export class EventStream implements OutputReader {
     for (;;) {
       const next = this.#reading?.take();
       if (!next) return undefined;
-      // The name stands before a namespace or a sub-event: `values|child`, `messages/partial`
+      // The name comes before a namespace or a sub-event: `values|child`, `messages/partial`
       if (!this.#names || this.#names.has(next.event.split(/[|/]/, 1)[0] ?? '')) return next;
     }
   }

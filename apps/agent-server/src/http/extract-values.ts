@@ -21,7 +21,7 @@ export const extraction = sizedFirst(
     z.string(),
     z
       .string()
-      // nothing that comes after it reads a longer one
+      // later checks read no longer one
       .max(MAX_PATH_CHARS, { abort: true, error: `must not be longer than ${MAX_PATH_CHARS} characters` })
       .regex(PATH, 'must be a path such as values.messages[-1].content')
       .refine((path) => stepsOf(path).length <= MAX_STEPS, `must not have more than ${MAX_STEPS} steps`),

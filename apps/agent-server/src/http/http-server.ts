@@ -44,10 +44,12 @@ import type { UnsentOutput } from './unsent-output.js';
 /** Graph inputs carry documents and images. */
 const MAX_BODY_BYTES = 64 * 1024 * 1024;
 
-/** Bodies that have not arrived whole, of all clients together: one that stops in the middle holds what it sent. */
+/**
+ * Limit of incomplete bodies, of all clients together: a client that stops in the middle holds what it sent.
+ */
 const MAX_ARRIVING_BYTES = 4 * MAX_BODY_BYTES;
 
-/** Bodies that are parsed and stored at once: each is in memory several times meanwhile. */
+/** Limit of bodies that are parsed and stored at once: each is in memory several times in the process. */
 const MAX_BODIES_AT_WORK_BYTES = 16 * 1024 * 1024;
 
 const TOO_LARGE = bodyTooLarge(MAX_BODY_BYTES);
@@ -79,7 +81,7 @@ export interface HttpServerParts extends Omit<ProbeParts, 'readiness'> {
   readonly cors?: CorsPolicy;
   /** Groups of routes that the agent does not want to be served. */
   readonly disabled?: ReadonlySet<RouteGroup>;
-  /** Before every path; empty by default. */
+  /** Prefix of every path; empty by default. */
   readonly mountPrefix?: string;
   /** True when graphs see this header of requests; none by default. */
   readonly passesHeader?: (name: string) => boolean;
@@ -93,7 +95,7 @@ export interface HttpServerParts extends Omit<ProbeParts, 'readiness'> {
   /** Learns of every route as it is registered, for example `GET /threads/:thread_id`. */
   readonly onRoute?: (name: string) => void;
   readonly log: Logger;
-  /** That of the machine by default. */
+  /** Clock; that of the machine by default. */
   readonly clock?: Clock;
   /** Limits of clients; those of every server by default. */
   readonly limits?: ServerLimits;
@@ -231,7 +233,7 @@ export function buildHttpServer(parts: HttpServerParts): FastifyInstance {
     rewriteUrl: ({ url = '/' }) => withoutPrefix(url, parts.mountPrefix ?? ''),
     schemaController: SCHEMALESS,
     logger: false,
-    // what an app guards has one address alone
+    // a path that an app guards has one address alone
     routerOptions: { ignoreTrailingSlash: parts.app === undefined },
     frameworkErrors: (_error, _request, reply) => {
       const answer: FastifyReply = reply;

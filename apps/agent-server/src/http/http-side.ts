@@ -35,7 +35,9 @@ const CLOSE_GRACE_MS = 5_000;
 /** Interval between checks whether a client still waits. */
 const SETTLE_LOOK_MS = 20;
 
-/** Above so many times what may wait, clients that read are disconnected too. */
+/**
+ * Factor between the limits of unsent output: above the higher one, clients that read are disconnected too.
+ */
 const HARD_FACTOR = 4;
 
 /** Interval between checks which clients read, while too much is unsent. */
@@ -55,7 +57,7 @@ export interface HttpSideParts
   readonly app: AppFront | undefined;
   /** Process that runs handlers of the agent; undefined when they do not run apart. */
   readonly handlers: { readonly note: string | undefined } | undefined;
-  /** Undefined when the server has none. */
+  /** Undefined without Redis. */
   readonly redis: { readonly note: string | undefined } | undefined;
   /** True when the server only takes runs. */
   readonly isQueue: boolean;
@@ -65,7 +67,7 @@ export interface HttpSideParts
   readonly idle: IdleDesk | undefined;
   /** Settings of the agent for its routes. */
   readonly settings: HttpSettings;
-  /** Version that the server says it has. */
+  /** Version that the server reports. */
   readonly version: string;
   /** Undefined: authentication is off. */
   readonly verifier: KeyVerifier | undefined;
@@ -197,8 +199,8 @@ export class HttpSide {
   }
 
   /**
-   * Lets those who wait for runs get their results, which may come from another server in a moment, and takes no request
-   * after it: its answer would be cut off.
+   * Lets clients that wait for runs get their results, which may come from another server in a moment, and
+   * takes no request after it: its answer would be cut off.
    */
   async settle(longestMs: number): Promise<void> {
     const untilMs = this.#clock.monotonicMs() + longestMs;
@@ -211,7 +213,7 @@ export class HttpSide {
     return this.#replies.hasUnanswered || waited.some(({ isAwaited }) => isAwaited);
   }
 
-  /** Cuts off those who wait for runs that end elsewhere, lets finished answers be read, and closes. */
+  /** Cuts off clients that wait for runs which end elsewhere, lets finished answers be read, and closes. */
   async close(): Promise<void> {
     this.#routes.stop();
     this.#a2a.stop();

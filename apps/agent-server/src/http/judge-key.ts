@@ -8,7 +8,7 @@ export interface ApiCaller {
   readonly scope: 'workspace' | 'invoke' | 'deployment';
 }
 
-/** Whose keys open a server. */
+/** Owner of the keys that open a server. */
 export interface ServerIdentity {
   readonly tenantId: string;
   /** Name of the deployment on the wire; without one no deployment's own key opens the server. */

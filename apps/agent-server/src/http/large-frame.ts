@@ -2,9 +2,9 @@ import { partsOf, sizeOf, type OutgoingFrame } from '../log/outgoing-frame.js';
 import type { UnsentAnswer } from './unsent-output.js';
 
 /**
- * A large frame that leaves in pieces as its client takes them. While the log holds the event, a reader in the middle of
- * it costs a place; only what the log has dropped is owed to this client alone. Pieces are copies: one of 64 KB at a
- * connection would keep megabytes alive.
+ * A large frame that is sent in pieces as its client takes them. While the log holds the event, a reader in
+ * the middle of it costs only a position; a frame that the log has dropped is owed to this client alone.
+ * Pieces are copies: one of 64 KB at a connection would keep megabytes alive.
  */
 export class LargeFrame {
   readonly #parts: Buffer[];
@@ -28,7 +28,7 @@ export class LargeFrame {
     return this.#parts.length === 0;
   }
 
-  /** The next bytes, at most so many. */
+  /** The next bytes, up to a maximum. */
   take(maxBytes: number): Buffer {
     const pieces: Buffer[] = [];
     let left = maxBytes;

@@ -39,9 +39,12 @@ import { SlowAnswers } from './slow-answer.js';
 
 export interface McpRouteParts extends StreamParts, ToolParts {
   readonly runs: RunService;
-  /** Pages that may call: the protocol has servers refuse others, whose names may lead to this address. */
+  /**
+   * Pages that may call: the protocol requires servers to refuse others, whose names may lead to this
+   * address.
+   */
   readonly cors: CorsPolicy;
-  /** Version that the server says it has. */
+  /** Version that the server reports. */
   readonly version: string;
   readonly log: Logger;
 }
@@ -74,7 +77,7 @@ export class McpRoutes {
       { ...access('any'), errorHandler: (error, _request, reply) => refuse(error, reply) },
       (request, reply) => this.#answer(request, reply),
     );
-    // there is no stream of the server's own, and no session to end
+    // the server has no stream of its own, and no session to end
     app.get('/mcp', access('any'), (_request, reply) => {
       return reply.code(405).header('allow', 'POST').send({ detail: 'Send messages by POST' });
     });
@@ -88,7 +91,7 @@ export class McpRoutes {
     return this.#slow.isAwaited;
   }
 
-  /** Cuts off who waits for runs that will end at another server. */
+  /** Cuts off clients that wait for runs which will end at another server. */
   stop(): void {
     this.#slow.stop();
   }
@@ -171,7 +174,7 @@ export class McpRoutes {
     return reply;
   }
 
-  /** Answers what a run ends with; holds nothing of the request. */
+  /** Answers with the result of a run; holds nothing of the request. */
   #show(
     reply: FastifyReply,
     ended: Promise<RunResult>,

@@ -28,16 +28,16 @@ export interface ProbeParts {
   readonly idle?: IdleDesk | undefined;
 }
 
-/** Answers those who have the token. */
+/** Answers whether the server is idle, for holders of the token. */
 export interface IdleDesk {
   readonly tokenDigest: string;
-  /** @param close refuse requests from now on, if there is nothing to do */
+  /** @param close refuse requests from now on, if there is no work */
   ask(close: boolean): Promise<IdleAnswer>;
 }
 
 /**
- * `GET /ok`, with `?load=1` for those who decide how many servers take runs, and with `?idle=ask` or `?idle=close` for
- * the one that stops idle servers.
+ * `GET /ok`, with `?load=1` for autoscalers of servers that take runs, and with `?idle=ask` or `?idle=close`
+ * for the listener that stops idle servers.
  */
 export function registerProbe(
   app: FastifyInstance,

@@ -7,7 +7,7 @@ export interface PublicUrlSettings {
   readonly serviceUrl: string | undefined;
   /** Requests come through a proxy that sets `x-forwarded-proto`, `-host` and `-prefix` itself. */
   readonly trustsForwarded: boolean;
-  /** Before every path of the server; proxies and settings do not know it. */
+  /** Prefix of every path of the server; proxies and settings do not know it. */
   readonly mountPrefix: string;
 }
 

@@ -38,7 +38,7 @@ afterEach(() => {
   server.close();
 });
 
-/** The output of a run at work here. */
+/** The output of a run in progress here. */
 function logOf(maxBytes = 32 * MIB): EventLog {
   const log = new EventLog('run', { maxBytes });
   log.record();
@@ -228,7 +228,7 @@ describe('UnsentOutput', () => {
     readonly resume: () => void;
   }
 
-  /** A stream of a run of its own whose client takes nothing. */
+  /** A stream of a separate run whose client takes nothing. */
   async function stalled(): Promise<Stalled> {
     const { response, answer } = await connected();
     const log = logOf();

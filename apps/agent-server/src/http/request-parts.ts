@@ -20,7 +20,7 @@ export function listOf(given: unknown): unknown {
     try {
       return parseShort(part, MAX_LIST_CHARS);
     } catch {
-      return part; // no member of the list: refused as it stands
+      return part; // no member of the list: refused unchanged
     }
   });
 }
@@ -35,7 +35,7 @@ export function isTrue(value: unknown): boolean {
   return value === 'true' || value === '1';
 }
 
-/** A part of the path as it stands there. */
+/** A part of the raw path. */
 export function pathPart({ params }: FastifyRequest, name: string): string {
   return isJsonObject(params) ? String(params[name]) : '';
 }

@@ -30,7 +30,7 @@ export class RpcEventStream {
     return this.#account.bytes < MAX_AT_CONNECTION_BYTES;
   }
 
-  /** Everything was said; the client may not have it yet. */
+  /** True when everything was sent; the client may not have it yet. */
   get isEnded(): boolean {
     return this.#isEnded;
   }

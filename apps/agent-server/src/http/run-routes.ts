@@ -35,10 +35,10 @@ export interface RunRouteParts extends StreamParts, EraseParts, Pick<ThreadReadi
 }
 
 type Begun = RunReader & {
-  /** Nothing more comes from the run. */
+  /** True when the run has ended. */
   readonly isEnded: boolean;
   begin(headers: Readonly<Record<string, string>>): void;
-  /** Nothing is sent any more. */
+  /** Stops the answer: nothing is sent any more. */
   abandon(): void;
 };
 
@@ -175,7 +175,7 @@ export class RunRoutes {
       const runs: string[] = [];
       for (const row of await listRuns(scope, sql, threadId, wanted))
         runs.push(await inTurns(runText(row, fields), scope.left));
-      // a thread without such runs, or none that the caller may see
+      // the thread has no such runs, or none that the caller may see
       if (runs.length === 0) await getThreadHead(scope, sql, threadId);
       return jsonList(runs);
     });
@@ -270,7 +270,7 @@ export class RunRoutes {
     return reply;
   }
 
-  /** All runs of a thread, those that are yet to come too. */
+  /** Reads all runs of a thread, future ones too. */
   async #joinedThread(request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
     const of = { scope: scopeOf(request), threadId: pathId(request, 'thread_id') };
     const wanted = threadReadFrom(request);

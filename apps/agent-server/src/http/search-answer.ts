@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import type { FastifyReply } from 'fastify';
 
-/** The fields of rows that were asked for; without names, all. */
+/** The requested fields of rows; without names, all. */
 export function selected(
   rows: readonly object[],
   names: readonly string[] | null | undefined,
@@ -11,7 +11,7 @@ export function selected(
   return rows.map((row) => Object.fromEntries(Object.entries(row).filter(([name]) => wanted.has(name))));
 }
 
-/** Says in headers how many there are, and where the next page begins when there is one. */
+/** Sets headers with the number of rows, and the start of the next page when there is one. */
 export function paginate(
   reply: FastifyReply,
   page: { readonly limit: number; readonly offset: number },

@@ -7,7 +7,7 @@ const KEEP_ALIVE_MS = 5_000;
 
 /** JSON answers that may take as long as a run does. */
 export class SlowAnswers {
-  /** Connections whose answers have begun and are not known yet. */
+  /** Connections whose answers are still pending. */
   readonly #waiting = new Set<ServerResponse>();
 
   constructor(private readonly parts: StreamParts) {}
@@ -17,14 +17,14 @@ export class SlowAnswers {
     return this.#waiting.size > 0;
   }
 
-  /** Cuts off who still waits: what they wait for ends at another server. */
+  /** Cuts off clients that still wait: their runs end at another server. */
   stop(): void {
     for (const response of this.#waiting) response.destroy();
   }
 
   /**
-   * Answers with the JSON text that comes, by status 200. It returns at once, so that nothing of the request is kept until
-   * then but what `answer` and `onLeft` hold.
+   * Answers with a JSON text once it is there, with status 200. It returns at once, so that only `answer` and
+   * `onLeft` hold anything of the request until then.
    * @param answer cuts the client off when it rejects
    * @param onLeft called when the client leaves before
    */

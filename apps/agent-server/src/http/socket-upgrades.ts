@@ -59,9 +59,10 @@ export function openSocket(request: IncomingMessage, opened: (socket: WebSocket)
 /**
  * Serves requests for a WebSocket like any other: they are authenticated and answered by their route.
  *
- * Browsers let every page open a socket to every server, with the cookies of that server and without asking first. The
- * origins that may are those that may read answers (CORS), and the page's own; cookies and passwords that a browser adds
- * by itself count for the page's own origin, and where CORS allows credentials.
+ * Browsers let every page open a socket to every server, with the cookies of that server and without asking
+ * first. The permitted origins are those that may read answers (CORS), and the page's own; cookies and
+ * passwords that a browser adds by itself count for the page's own origin, and for others when CORS allows
+ * credentials.
  */
 export function serveUpgrades(app: FastifyInstance, cors: CorsPolicy): void {
   app.server.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {
@@ -80,7 +81,10 @@ export function serveUpgrades(app: FastifyInstance, cors: CorsPolicy): void {
   });
 }
 
-/** Fails while an answer to a request before it is under way: who asks for a socket without waiting for that gets none. */
+/**
+ * Fails while an earlier request is in flight: a client that asks for a socket without waiting for its answer
+ * gets none.
+ */
 function isAssigned(response: ServerResponse, socket: Socket): boolean {
   try {
     response.assignSocket(socket);
@@ -110,7 +114,7 @@ function judgeOrigin({ headers }: IncomingMessage, cors: CorsPolicy): Problem | 
   return undefined;
 }
 
-/** Puts credentials where authentication, and handlers of the agent, look for them. */
+/** Moves credentials to the headers that authentication, and handlers of the agent, read. */
 function takeCredentials({ headers }: IncomingMessage): Problem | undefined {
   const offered = (headers['sec-websocket-protocol'] ?? '').split(',').map((one) => one.trim());
   const plain = offered.filter((one) => {

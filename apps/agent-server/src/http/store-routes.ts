@@ -15,7 +15,7 @@ const MAX_ITEMS = 1_000;
 /** A hundred years. */
 const MAX_TTL_MINUTES = 52_560_000;
 
-/** Not a record of zod, which leaves out what is named `__proto__`. */
+/** Not a record of zod, which drops a member named `__proto__`. */
 const object = z.custom<JsonObject>(isJsonObject, 'must be an object');
 const labels = z.array(z.string()).max(MAX_GIVEN_LABELS);
 const page = {

@@ -45,7 +45,7 @@ beforeAll(() => {
 
 afterAll(() => app.close());
 
-/** Creates a thread, or asks for the one that there is. */
+/** Creates a thread, or returns the existing one. */
 async function create(threadId: string, more: object): Promise<unknown> {
   const payload = { thread_id: threadId, if_exists: 'do_nothing', ...more };
   const answer = await app.inject({ method: 'POST', url: '/threads', payload });

@@ -153,7 +153,7 @@ export interface ThreadRouteParts extends EraseParts {
   readonly clock: Clock;
 }
 
-/** Changes a thread, and how long it lives where that is given, whole or not at all. */
+/** Changes a thread, and its lifetime when that is given, completely or not at all. */
 async function withTtl(
   scope: Scope,
   sql: Sql,
@@ -191,7 +191,7 @@ async function createOne(
   return state.create({ scope, threadId }, steps, create);
 }
 
-/** The threads that a search finds; what is not asked for is not read. */
+/** The threads that a search finds; only requested fields are read. */
 async function findThreads(
   scope: CallerScope,
   sql: Sql,

@@ -34,7 +34,7 @@ export interface HistoryQuery {
   readonly select?: StateSelection | undefined;
 }
 
-/** A state that is looked at. */
+/** A question about a state. */
 export interface StateQuery {
   readonly checkpoint?: JsonObject | undefined;
   readonly subgraphs?: boolean;
@@ -47,7 +47,7 @@ export interface StateUpdate {
   readonly checkpoint: JsonObject | undefined;
 }
 
-/** Without its values. */
+/** State without values. */
 const EMPTY_STATE = {
   next: [],
   tasks: [],
@@ -58,7 +58,7 @@ const EMPTY_STATE = {
   interrupts: [],
 };
 
-/** Whom states are asked of. */
+/** Source of the answers about states. */
 export interface StateSource {
   /**
    * @param signal takes the question back, with its reason
@@ -96,7 +96,7 @@ export class ThreadState {
   }
 
   /**
-   * Newest first. It ends early where it would become too long; the rest is `before` the last.
+   * History, newest first. It ends early when it would become too long; the rest is `before` the last.
    * @throws PublicError `not_found`
    */
   async history(asked: AskedThread, { checkpoint, ...query }: HistoryQuery): Promise<string> {
@@ -151,7 +151,7 @@ export class ThreadState {
         return await getThread(scope, inside, threadId);
       } catch (error) {
         failure = { error };
-        // with what the graph has written for the steps before
+        // with the writes of the graph for the steps before
         await removeThread(scope, inside, threadId);
         return thread;
       }

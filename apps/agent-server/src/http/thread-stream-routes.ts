@@ -36,8 +36,8 @@ export interface ThreadStreamParts extends StreamParts, CommandParts, Omit<Proto
 const MAX_ARRIVING_BYTES = 256 * 1024 * 1024;
 
 /**
- * The thread stream protocol: clients of LangGraph since 2026 give commands to a thread and read what all of its runs
- * say, instead of one run's output.
+ * The thread stream protocol: clients of LangGraph since 2026 give commands to a thread and read the output
+ * of all of its runs, instead of one run's output.
  */
 export class ThreadStreamRoutes {
   readonly #commands: ThreadCommands;

@@ -43,7 +43,7 @@ const pruning = z
   );
 const statePatch = z.object({ metadata: document });
 
-/** Answers whether the thread was there; those that are gone already are what was asked for. */
+/** Answers true when the thread existed; a missing one counts as pruned. */
 async function prune(scope: Scope, sql: Sql, threadId: string, keepsLatest: boolean): Promise<boolean> {
   if (!(await findThreadHead(scope, sql, threadId))) return false;
   if (!keepsLatest) {
@@ -84,7 +84,7 @@ export function registerThreadUpkeep(
       ? await listThreadIds(await authorize(request, 'threads:delete', {}), sql, { metadata }, MAX_PRUNED)
       : [];
     const ids = new Set((thread_ids ?? found).map((id) => id.toLowerCase()));
-    const scopes: [string, Scope][] = []; // all are asked for before the first is pruned
+    const scopes: [string, Scope][] = []; // all scopes are determined before the first is pruned
     for (const id of ids) scopes.push([id, await authorize(request, 'threads:delete', { thread_id: id })]);
     let pruned = 0;
     for (const [id, scope] of scopes)

@@ -25,8 +25,8 @@ export interface UiRouteParts extends Omit<PublicUrlSettings, 'serviceUrl'> {
 }
 
 /**
- * Components of the agent for pages. The HTML is for callers; script and style, which hold code of the agent and no data,
- * are for anybody, since a page loads them without a key.
+ * Components of the agent for pages. The HTML is for callers; script and style, which hold code of the agent
+ * and no data, are open, since a page loads them without a key.
  */
 export function registerUiRoutes(app: FastifyInstance, parts: UiRouteParts): void {
   const { ui } = parts;
@@ -53,8 +53,8 @@ export function registerUiRoutes(app: FastifyInstance, parts: UiRouteParts): voi
 }
 
 /**
- * Which components are meant: those of the name in the path, or those of the graph of an assistant whose id stands there.
- * @throws PublicError `not_found`
+ * Entry of a request: the name in the path, or the graph of the assistant whose id is in its place. @throws
+ * PublicError `not_found`
  */
 async function entryOf({ ui, assistants }: UiRouteParts, request: FastifyRequest): Promise<string> {
   const asked = pathText(request, 'assistant_id');

@@ -3,7 +3,7 @@ import { cutSocket, type Cut, pathShape, takenBy } from '#lib/http';
 import type { Clock } from '#lib/time';
 
 export interface UnsentLimits {
-  /** Above this, of all answers together, clients that take nothing are cut. */
+  /** Unsent bytes of all answers together above which clients that take nothing are cut. */
   readonly softBytes: number;
   /** Above this, the client with the most unsent bytes is cut, though it may be reading. */
   readonly hardBytes: number;
@@ -56,7 +56,7 @@ export class UnsentOutput {
     return account;
   }
 
-  /** Cuts one client for a reason of its own. */
+  /** Cuts one client for another reason. */
   cut(account: UnsentAnswer, reason: string): void {
     const { request, socket } = account;
     this.#accounts.delete(account);
@@ -86,7 +86,10 @@ export class UnsentOutput {
     });
   }
 
-  /** Cuts who is owed most for longest; not the only one, who may be given one answer of any size. */
+  /**
+   * Cuts the client that is owed most for longest; never the only one, which may be given one answer of any
+   * size.
+   */
   #relieve(downTo: number, fromLooks: number): void {
     const owed = [...this.#accounts].filter(({ bytes }) => bytes > 0);
     const worst = owed

@@ -25,7 +25,7 @@ export class WaitingReply implements ResultReader {
     return this.#result !== undefined;
   }
 
-  /** The head that goes out with the first byte. */
+  /** Headers that are sent with the first byte. */
   begin(headers: Readonly<Record<string, string>>): void {
     if (this.response.destroyed) return this.#cancel();
     this.#headers = { 'content-type': 'application/json; charset=utf-8', ...headers };
@@ -33,7 +33,7 @@ export class WaitingReply implements ResultReader {
     this.#finish();
   }
 
-  /** Nothing is sent any more. */
+  /** Stops the answer: nothing is sent any more. */
   abandon(): void {
     this.#cancel();
   }

@@ -37,7 +37,7 @@ const rpc = z.object({
 const card = z.object({ assistant_id: z.string() });
 const deletion = z.object({ delete_threads: z.enum(['true', 'false']).optional() });
 
-/** Runs of a thread and runs without one are asked for alike. */
+/** Routes for runs of a thread and for runs without one, which have the same requests. */
 function runRoutes(prefix: string, of: string): Readonly<Record<string, DescribedRoute>> {
   return {
     [`POST ${prefix}/runs`]: { about: `Start a run ${of}; answers before it ends`, body: requestedRun },

@@ -5,7 +5,7 @@ import { DESCRIBED_ROUTES } from './described-routes.js';
 import { renderDocsPage } from './docs-page.js';
 import { openapiDocument } from './openapi-document.js';
 
-/** Routes as the server registers them; what they work with is not needed for that. */
+/** Routes as the server registers them; their services are not needed for that. */
 const { http: settings } = parseGraphConfiguration('{"graphs": {"agent": "./agent.ts"}}');
 const ROUTES = new HttpSide({ settings, a2a: {} } as HttpSideParts).routes.filter(
   (name) => !name.startsWith('HEAD '),

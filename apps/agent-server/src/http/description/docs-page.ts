@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { isJsonObject, type JsonObject } from '#lib/json';
 
-/** A page of text, with the policy of what it may load: nothing from anywhere but its own server. */
+/** A page of text, with a policy that allows loading only from its own server. */
 export interface DocsPage {
   readonly html: string;
   readonly policy: string;
@@ -18,7 +18,7 @@ pre { overflow: auto; max-height: 24rem; padding: .5rem; background: #8882; font
 code { font: 13px/1.4 ui-monospace, monospace; }
 `;
 
-/** Sends the request of a form as it stands, and shows the answer as it comes. */
+/** Sends the request of a form unchanged, and shows the answer as it comes. */
 const SCRIPT = `
 for (const form of document.querySelectorAll('form')) form.addEventListener('submit', async (event) => {
   event.preventDefault();

@@ -11,7 +11,7 @@ type Described = Pick<OpenapiSecurity, 'securitySchemes' | 'security'> & Partial
 export interface ServedRoutes {
   /** Names as `METHOD /path/:parameter`. */
   readonly names: readonly string[];
-  /** Before every path; empty without one. */
+  /** Prefix of every path; empty without one. */
   readonly prefix: string;
   /**
    * Login of users of an agent with handlers of its own, as its settings describe it; keys of the platform by
@@ -49,7 +49,7 @@ const REFUSALS = {
 };
 const ERROR = refusal('Refused, with what is wrong', SENTENCE);
 
-/** Their answers and refusals are those of JSON-RPC. */
+/** Routes whose answers and refusals are those of JSON-RPC. */
 const CALLS = new Set(['POST /a2a/:assistant_id', 'POST /mcp']);
 
 function refusalsOf(name: string, { body, query }: DescribedRoute): Json {

@@ -12,7 +12,7 @@ import type { Sql } from '../../store/sql.js';
 import { addressOf } from '../../stream/thread-protocol.js';
 import { CommandError } from './command-error.js';
 
-/** Output of a run at another server arrives in pieces: a pause of so many milliseconds counts as all of it. */
+/** Pause after which the output of a run at another server, which arrives in pieces, counts as complete. */
 const QUIET_MS = 250;
 const LONGEST_MS = 2_000;
 
@@ -39,9 +39,8 @@ export interface AgentTreeParts {
 }
 
 /**
- * Which parts of a graph a run has called and how far each is, by what is kept of its output.
- * @param runId the newest run of the thread without it
- * @throws CommandError `no_such_run`
+ * Parts of a graph that a run has called and the progress of each, by the output that is kept. @param runId
+ * the newest run of the thread without it @throws CommandError `no_such_run`
  */
 export async function agentTree(
   of: { readonly scope: Scope; readonly threadId: string; readonly runId: string | undefined },
@@ -70,7 +69,7 @@ export async function agentTree(
   return root;
 }
 
-/** Events are many: none is kept. */
+/** Reads events without keeping them: they are many. */
 async function eachLifecycle(
   run: ThreadRun,
   { scope, threadId }: { readonly scope: Scope; readonly threadId: string },

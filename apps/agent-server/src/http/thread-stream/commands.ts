@@ -64,7 +64,7 @@ export interface CommandParts {
 /** Client that gives a command, and the thread of it. */
 export interface Commander extends Pick<Asker, 'fields' | 'assistantScope' | 'newThreadScope'> {
   readonly threadId: string;
-  /** Asks for a run; a handler of the agent may change what is asked for. */
+  /** Scope for a run; a handler of the agent may change the body. */
   authorizeRun(body: MutableJsonObject): Promise<Scope>;
   authorizeRead(): Promise<Scope>;
 }
@@ -87,7 +87,7 @@ export class ThreadCommands {
   constructor(private readonly parts: CommandParts) {}
 
   /**
-   * @returns what the command answers as `result`, as JSON text; undefined when it is no command of a thread
+   * @returns the `result` of the command, as JSON text; undefined for an unknown command
    * @throws CommandError
    */
   async perform(commander: Commander, { method, params = {} }: Command): Promise<string | undefined> {
@@ -114,13 +114,13 @@ export class ThreadCommands {
   async #start(commander: Commander, params: z.infer<typeof runStart>): Promise<JsonObject> {
     const { multitaskStrategy, ...rest } = params;
     const asked: MutableJsonObject = { ...rest, multitask_strategy: multitaskStrategy };
-    const body = structuredClone(asked); // which a handler of the agent may change
+    const body = structuredClone(asked); // a handler of the agent may change it
     const scope = await commander.authorizeRun(body);
     const { input, ...others } = asked;
     const canAnswer = input !== undefined && input !== null;
     const pending = canAnswer ? await this.#pending(scope, commander.threadId) : [];
     if (pending.length === 0) return this.#submit(commander, scope, parse(requestedRun, body));
-    // a thread that waits for an answer takes what comes as one: another run than the one that was judged
+    // a thread that waits for an answer takes any input as one: another run than the one that was judged
     const answered: MutableJsonObject = { ...others, command: { resume: input } };
     const scopeOfAnswer = await commander.authorizeRun(answered);
     return this.#submit(commander, scopeOfAnswer, parse(requestedRun, answered));

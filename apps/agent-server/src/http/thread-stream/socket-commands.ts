@@ -29,7 +29,7 @@ export interface SocketCommandParts {
   readonly feed: ThreadFeed;
   /** Client that gives the commands, determined anew for each: keys expire while connections last. */
   readonly commander: () => Promise<Commander>;
-  /** Under which events are read from now on. */
+  /** Sets the scope under which events are read from now on. */
   readonly readUnder: (scope: Scope) => void;
   readonly log: Logger;
 }

@@ -23,7 +23,7 @@ function segmentsOf(namespaces: readonly unknown[]): number {
 
 const namespace = z.array(z.string().max(1_000)).max(100);
 
-/** Which events of a thread a reader wants. */
+/** Shape of the events of a thread that a reader wants. */
 const subscription = z.strictObject({
   channels: z
     .array(z.string().max(1_000).refine(isChannel, 'is not a channel of the thread stream protocol'))
@@ -51,7 +51,7 @@ const subscription = z.strictObject({
   depth: z.int().min(0).nullish(),
 });
 
-/** The same over HTTP: only what comes after the number `since`. */
+/** The same over HTTP: only events after the number `since`. */
 export const eventRequest = subscription.extend({ since: z.int().min(0).nullish() });
 
 export type Subscription = z.infer<typeof subscription>;

@@ -29,7 +29,7 @@ const actions: fc.Arbitrary<Action[]> = fc.array(
   { maxLength: 40 },
 );
 
-/** A subscription as a client sees it: what it was sent since it was made, each event once. */
+/** A subscription as a client sees it: the events sent since it was made, each once. */
 interface Client {
   readonly id: string;
   readonly channels: readonly string[];
@@ -59,7 +59,7 @@ function perform(given: readonly Action[]): { clients: Client[]; events: ThreadE
     const event = feed.take();
     if (!event) return false;
     sent.at(-1)?.push(event.seq);
-    // as the client does: to every subscription that fits and has not had it
+    // as the client does: to every subscription that fits and does not have it yet
     for (const { channels, seen } of clients)
       if (channels.includes(event.channel) && !seen.includes(event.seq)) seen.push(event.seq);
     return true;

@@ -20,14 +20,14 @@ const MAX_HAD = 500;
 
 interface Subscribed {
   readonly filter: EventFilter;
-  /** It has had everything up to this number. */
+  /** Number up to which it has had every event. */
   after: number;
 }
 
 /**
- * The events of a thread for the subscriptions of one connection, each event once however many want it. A new subscription
- * is shown what is kept, so the reading begins again; those that were there before wait until it has come to where they
- * are. So each sees its events in their order.
+ * The events of a thread for the subscriptions of one connection, each event once however many want it. A new
+ * subscription is shown the kept events, so the reading begins again; earlier subscriptions wait until it has
+ * reached their positions. So each sees its events in their order.
  */
 export class ThreadFeed {
   readonly #subscribed = new Map<string, Subscribed>();
@@ -49,7 +49,7 @@ export class ThreadFeed {
     return [...this.#subscribed.values()].reduce((sum, { filter }) => sum + filter.heldBytes, 0);
   }
 
-  /** @param since only what comes after this number */
+  /** @param since only events after this number */
   subscribe(id: string, filter: EventFilter, since: number | undefined): void {
     this.#stand();
     this.#subscribed.set(id, { filter, after: since ?? -1 });
@@ -62,7 +62,7 @@ export class ThreadFeed {
     return isThere;
   }
 
-  /** The next event that is wanted, as far as there is one now. */
+  /** The next wanted event, if there is one now. */
   take(): ThreadEvent | undefined {
     if (this.#subscribed.size === 0) return undefined;
     this.#reading ??= this.#begin();

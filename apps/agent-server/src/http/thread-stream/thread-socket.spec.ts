@@ -11,7 +11,7 @@ import { ThreadSocket } from './thread-socket.js';
 
 const MEGABYTE = 2 ** 20;
 
-/** Connections to sockets that answer nothing until they are told to. */
+/** Connections to sockets that do not answer until the test asks for it. */
 function serverOf() {
   const server = createServer();
   const sockets = new WebSocketServer({ noServer: true });

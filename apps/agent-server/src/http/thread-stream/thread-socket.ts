@@ -13,7 +13,7 @@ import type { ThreadFeed } from './thread-feed.js';
 /** Bytes that a connection is given at once, beside the kernel's own buffer. */
 const MAX_AT_CONNECTION_BYTES = 64 * 1024;
 
-/** Commands that wait for those before them; above it the connection is not read. */
+/** Commands that wait for earlier ones; above this number the connection is not read. */
 const MAX_WAITING = 16;
 const MAX_WAITING_BYTES = 16 * 1024 * 1024;
 
@@ -30,7 +30,7 @@ const CONTROL_HEAD_BYTES = 6;
 /** Milliseconds that a client gets to answer the close of a connection. */
 const CLOSE_MS = 2_000;
 
-/** Why a connection is closed: codes of RFC 6455. */
+/** Causes for which a connection is closed: codes of RFC 6455. */
 const CLOSE = {
   restart: [1012, 'The server is stopping; connect again'],
   binary: [1003, 'Commands are JSON in text messages'],
@@ -44,7 +44,7 @@ const CLOSE = {
 } as const;
 
 export interface SocketParts {
-  /** For messages that have not arrived whole, or wait, of all connections. */
+  /** Memory for incomplete and queued messages, of all connections. */
   readonly room: Admission;
   /** Owner of its messages; undefined without authentication. */
   readonly owner?: string | undefined;
@@ -68,7 +68,7 @@ export class ThreadSocket {
   #isClosed = false;
   #bytesAtConnection = 0;
   #silentPings = 0;
-  /** Since the message that arrives began. */
+  /** Pings since the incomplete message began. */
   #pingsOfMessage = 0;
   #onRoom: (() => void) | undefined;
   /** An event that leaves as several fragments of one message. */
@@ -96,11 +96,11 @@ export class ThreadSocket {
       this.#silentPings = 0;
       this.#controlled(data);
     });
-    socket.on('error', () => undefined); // it is closed next, with the code that says why
+    socket.on('error', () => undefined); // it is closed next, with the code of the cause
     socket.on('close', () => this.#left());
   }
 
-  /** There may be more events to take. */
+  /** Called when there may be more events to take. */
   more(): void {
     if (this.#isFlushing || this.#isClosed) return;
     this.#isFlushing = true;
@@ -173,7 +173,7 @@ export class ThreadSocket {
     return this.#waiting.length >= MAX_WAITING || this.#waitingBytes >= MAX_WAITING_BYTES;
   }
 
-  /** In the order in which they came, as fast as the client reads the answers. */
+  /** Answers commands in the order in which they came, as fast as the client reads the answers. */
   async #answerAll(): Promise<void> {
     if (this.#isAnswering) return;
     this.#isAnswering = true;
@@ -240,7 +240,7 @@ export class ThreadSocket {
       if (this.#isClosed) return;
       const { socket } = this.response;
       const taken = socket ? takenBy(socket) : 0;
-      // a slow reader answers no ping before it has read what came before it
+      // a slow reader answers no ping before it has read the bytes before it
       if (taken !== this.#taken && this.#bytesAtConnection > 0) this.#silentPings = 0;
       this.#taken = taken;
       if (this.#silentPings++ >= MAX_SILENT_PINGS)
