@@ -4,12 +4,12 @@ import type { Clock } from '#lib/time';
 
 /** Unit of times in `stat`: the kernel has the same value on every Linux. */
 const TICKS_PER_SECOND = 100;
-/** A shorter time says little. */
+/** Shortest interval: a shorter one gives no meaningful average. */
 const SHORTEST_MS = 900;
 
 /**
- * Cores that this program used, with the processes that it has started and those that they have: graphs run in processes
- * of their own. Only Linux tells; elsewhere it is this process alone.
+ * Cores that this program used, including its child processes and their children: graphs run in separate
+ * processes. Only Linux reports that; elsewhere it is this process alone.
  */
 export class CoreUse {
   #before: { readonly atMs: number; readonly seconds: number } | undefined;
@@ -17,13 +17,13 @@ export class CoreUse {
 
   constructor(private readonly clock: Pick<Clock, 'monotonicMs'>) {}
 
-  /** On average since it was asked before; undefined the first time. */
+  /** Average since the last call; undefined the first time. */
   read(): number | undefined {
     const now = { atMs: this.clock.monotonicMs(), seconds: secondsUsed() };
     const before = this.#before;
     if (before && now.atMs - before.atMs < SHORTEST_MS) return this.#last;
     this.#before = now;
-    // a process that ended takes what it used along
+    // the use of a process that ended is lost
     if (before) this.#last = Math.max(0, (now.seconds - before.seconds) / ((now.atMs - before.atMs) / 1_000));
     return this.#last;
   }

@@ -4,7 +4,7 @@ import type { StoredEvent } from '../store/row/run-event-row.js';
 /** Limit per run; output beyond it is dropped and requested again once the reader reaches it. */
 const MAX_CHARS = 4 * 1024 * 1024;
 
-/** Live output of a run that came before what stands between: that comes through the database. */
+/** Live output of a run that arrived before the events preceding it: these come through the database. */
 export class EarlyOutput {
   #events: StoredEvent[] = [];
   #chars = 0;

@@ -20,7 +20,7 @@ export interface IdleCheckParts {
     close(): void;
     reopen(): void;
   };
-  /** Runs at work at this server. */
+  /** Runs in progress at this server. */
   readonly worker: { readonly runs: readonly unknown[] };
   /** True when traces are erased at the platform. */
   readonly erases: boolean;
@@ -34,10 +34,10 @@ export interface IdleCheckParts {
 export class IdleCheck {
   constructor(private readonly parts: IdleCheckParts) {}
 
-  /** @param close refuse requests from now on, if there is nothing to do; ends by itself after a minute */
+  /** @param close refuse requests from now on, if there is no work; ends by itself after a minute */
   async ask(close: boolean): Promise<IdleAnswer> {
     const { activity } = this.parts;
-    // asked again: what it answered then holds no longer
+    // asked again: its earlier answer holds no longer
     activity.reopen();
     if (close && activity.idleMs > 0) activity.close();
     try {

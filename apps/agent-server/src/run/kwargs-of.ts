@@ -21,7 +21,7 @@ export interface Submitter {
   readonly protocol?: Kwargs['protocol'];
 }
 
-/** The checkpoint to begin from, in whichever of three places it stands. */
+/** The checkpoint to begin from, in any of its three places. */
 function checkpointOf({ checkpoint, checkpoint_id, config }: RequestedRun): Kwargs['checkpoint'] {
   if (checkpoint_id) return { ...checkpoint, checkpoint_id };
   if (checkpoint?.checkpoint_id) return checkpoint;

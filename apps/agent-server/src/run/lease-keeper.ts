@@ -21,12 +21,12 @@ import { runLogFields } from '../wire/run-log-fields.js';
 /** Heartbeats in the time of one lease. */
 const BEATS_PER_LEASE = 4;
 
-/** Beats between two sweeps of what was kept for readers. */
+/** Beats between two sweeps of the output that was kept for readers. */
 const SWEEP_EVERY = 16;
 
 export interface LeaseKeeperParts {
   readonly sql: Sql;
-  /** On the connection that nothing else uses. */
+  /** Sql on a separate connection. */
   readonly renewals: Sql;
   readonly server: ServerIdentity;
   readonly temporary: TemporaryRuns;
@@ -41,9 +41,9 @@ export interface LeaseKeeperParts {
 /**
  * Keeps our runs ours and takes over those of servers that fell silent.
  *
- * After a sleep of the machine, the leases of all its servers have run out at once. So a keeper that was itself silent
- * for longer than a lease renews its own and then takes nothing over until a whole lease has passed: by then every
- * server that is alive has renewed.
+ * After a sleep of the machine, the leases of all its servers have run out at once. So a keeper that was
+ * itself silent for longer than a lease renews its own and then takes nothing over until a whole lease has
+ * passed: by then every server that is alive has renewed.
  */
 export class LeaseKeeper {
   #cancel: (() => void) | undefined;
@@ -84,7 +84,7 @@ export class LeaseKeeper {
     const { clock, log, sql } = this.parts;
     const { leaseMs } = this.parts.server;
     const now = this.#now();
-    // One of the two clocks stands still while a machine sleeps; which one depends on the system.
+    // One of the two clocks stops while a machine sleeps; which one depends on the system.
     const silentMs = Math.max(
       now.wallMs - this.#lastBeat.wallMs,
       now.monotonicMs - this.#lastBeat.monotonicMs,
@@ -112,7 +112,7 @@ export class LeaseKeeper {
     const renewed = new Map(rows.map((row) => [row.runId, row]));
     for (const run of runs) {
       const execution = worker.find(run.runId);
-      if (execution?.run !== run) continue; // ended meanwhile
+      if (execution?.run !== run) continue; // ended in the meantime
       const found = renewed.get(run.runId);
       if (!found) {
         execution.stop({ kind: 'lost', error: new FencedError(run.runId, run.attempt) });

@@ -42,7 +42,7 @@ export async function observedAttempt(
   return outcome;
 }
 
-/** Lets a scrape read what is at work, what waits and who reads. @returns ends the reading */
+/** Lets a scrape read the numbers of running and queued runs, and of readers. @returns ends the reading */
 export function readRuns(parts: {
   readonly worker: { readonly runs: readonly unknown[]; readonly places: number };
   readonly logs: Pick<RunLogs, 'readers'>;

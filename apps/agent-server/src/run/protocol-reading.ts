@@ -27,7 +27,7 @@ export interface ProtocolReadingParts {
 export interface FollowedThread {
   readonly scope: Scope;
   readonly threadId: string;
-  /** Only what comes after this number; undefined: everything that is kept. */
+  /** Number after which events are wanted; undefined: everything that is kept. */
   readonly since: number | undefined;
   /** Filter of events; unwanted events are not made. */
   readonly wants: (address: EventAddress) => boolean;
@@ -38,7 +38,7 @@ export interface ThreadEvent extends EventAddress {
   readonly seq: number;
   /** The same at every server, and never given twice. */
   readonly id: string;
-  /** JSON text of an object, or an event whose data it is. */
+  /** JSON text of an object, or an event with these data. */
   readonly params: string | LoggedEvent;
 }
 
@@ -50,7 +50,7 @@ const ROOT: EventAddress = { channel: 'lifecycle', namespace: [] };
 /** Unwanted events processed at a stretch; there may be many, so others run in between. */
 const MAX_UNWANTED = 2_000;
 
-/** Between two looks at the row of a run whose output is lost and which has not ended. */
+/** Interval between checks of the row of a run whose output is lost and which has not ended. */
 const LOOK_MS = 1_000;
 
 /** Status of the protocol for the end of a run. */
@@ -90,7 +90,7 @@ export class ProtocolReading {
     this.#walk.begin();
   }
 
-  /** The next event that is wanted, as far as there is one now. */
+  /** The next wanted event, if there is one now. */
   take(): ThreadEvent | undefined {
     for (let unwanted = 0; unwanted < MAX_UNWANTED; unwanted++) {
       const event = this.#next();
@@ -155,7 +155,7 @@ export class ProtocolReading {
     return this.#settle(run);
   }
 
-  /** The end of a run whose output is lost, by its row; it is looked at again until the run has ended. */
+  /** The end of a run whose output is lost, by its row, which is read again until the run has ended. */
   #settle(run: ThreadRun): ThreadEvent | undefined {
     const status = AGENT_STATUS[run.status];
     if (status === 'started' || status === 'running') {

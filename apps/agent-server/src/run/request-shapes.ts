@@ -11,7 +11,7 @@ export const text = z.string().regex(/^[^\u0000]*$/, 'must not hold a NUL charac
  */
 export const record = z.custom<Record<string, unknown>>(isJsonObject, 'must be a JSON object');
 
-/** An object that is stored to be searched: every look at its row reads it whole. */
+/** An object that is stored to be searched: every read of its row reads it whole. */
 export const document = record.superRefine((given, context) => {
   const { bytes, values } = documentSize(given);
   if (bytes > MAX_DOCUMENT_BYTES)
@@ -26,20 +26,20 @@ export const identifier = text.max(1_000);
 /** Names of subgraphs and ids of their tasks, one for each level. */
 const checkpointNamespace = text.max(10_000);
 
-/** Which checkpoint of a thread is meant. Nothing else is taken over: the thread and the caller are not for it to say. */
+/** Checkpoint of a thread. Other members are dropped: it must not choose the thread and the caller. */
 export const checkpointShape = z.object({
   checkpoint_id: identifier.nullish(),
   checkpoint_ns: checkpointNamespace.nullish(),
   checkpoint_map: record.nullish(),
 });
 
-/** Entries of a list that says how something is shown, tagged or streamed. */
+/** Entries of a list that names displays, tags or streams. */
 export const MAX_NAMES = 1_000;
 
 /**
- * A shape whose size is looked at before its items are, as zod does it for `max` of a list alone: a body holds millions of
- * wrong ones, and each would be a problem of its own.
- * @param problemOf what is wrong with the size; undefined for nothing, and for what is of another type
+ * A shape whose size is checked before its items are, as zod does only for `max` of a list: a body holds
+ * millions of invalid ones, and each would be a separate problem.
+ * @param problemOf problem of the size; undefined for none, and for values of another type
  */
 export function sizedFirst<T extends z.ZodType>(shape: T, problemOf: (given: unknown) => string | undefined) {
   const requireSize = (given: unknown, context: z.RefinementCtx): unknown => {
@@ -71,10 +71,7 @@ function problems({ issues }: z.ZodError, place: string): FieldProblem[] {
   return shown;
 }
 
-/**
- * Parses what a request brought against a shape.
- * @throws PublicError `invalid` naming the wrong fields
- */
+/** Parses a request against a shape. @throws PublicError `invalid` naming the wrong fields */
 export function parseInput<T>(shape: z.ZodType<T>, given: unknown, place: 'body' | 'query'): T {
   const parsed = shape.safeParse(given ?? {});
   if (!parsed.success)

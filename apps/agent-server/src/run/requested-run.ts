@@ -46,7 +46,7 @@ export const runConfig = z.looseObject({
   metadata: document.nullish(),
 });
 
-/** It may name the checkpoint to begin from, too: one that is too long would be left out in silence. */
+/** It may name the checkpoint to begin from, too: one that is too long would be dropped silently. */
 const configOfRun = runConfig.superRefine(({ configurable }, context) => {
   for (const { code, message, path } of checkpointShape.safeParse(configurable ?? {}).error?.issues ?? [])
     if (code === 'too_big') context.addIssue({ code: 'custom', message, path: ['configurable', ...path] });

@@ -18,17 +18,17 @@ export interface RunAtWorkParts {
 }
 
 /**
- * A run that is performed here, and its way to its readers. They see its output while no other server can have taken the
- * run over; beyond that it is held until the run is known to be ours still.
+ * A run that is performed here, with the output for its readers. They see its output while no other server
+ * can have taken the run over; beyond that it is held until the run is known to be ours still.
  */
 export class RunAtWork {
   readonly execution: Execution;
   readonly done: Promise<void>;
   readonly log: RunLog;
-  /** On the monotonic clock. */
+  /** Start on the monotonic clock. */
   readonly begunAtMs: number;
   isRelayed: boolean;
-  /** Until then no other server can have taken the run over, on the monotonic clock. */
+  /** Time until which no other server can have taken the run over, on the monotonic clock. */
   #ownUntilMs: number;
   #held: (RunEvent | EncodedEvent)[] = [];
   #heldLength = 0;
@@ -57,7 +57,7 @@ export class RunAtWork {
 
   /** Holds an event. A graph that continues meanwhile waits rather than fill this process. */
   #hold(event: RunEvent | EncodedEvent): void {
-    // bytes that arrived are a view of what was read with them
+    // received bytes are a view of the read buffer
     this.#held.push(typeof event.data === 'string' ? event : { ...event, data: Buffer.from(event.data) });
     this.#heldLength += event.data.length;
     if (this.#heldLength > MAX_HELD) this.execution.hold(true);

@@ -38,7 +38,7 @@ describe('a follower of live output', () => {
   it('opens what a reader gets of a run that began before its server was asked', async () => {
     const runId = newId();
     const { follower, run } = follow(runId);
-    run.events.restart(undefined); // the run waited when it was looked for
+    run.events.restart(undefined); // the run was pending when it was read
     const reader = run.events.read({ kind: 'now' }, () => undefined);
     follower.follow(run);
     follower.standsAt(runId, { attempt: 2, n: 7 });

@@ -16,10 +16,10 @@ import { EarlyOutput } from './early-output.js';
 import { runResult } from './run-result.js';
 import type { Followed } from './worker.js';
 
-/** Milliseconds between two looks; a notification makes it look at once. */
+/** Milliseconds between two polls; a notification makes it poll at once. */
 const POLL_MS = 500;
 
-/** Looks that must find a run ended, or a gap in its output, before what is missing counts as lost. */
+/** Polls that must find a run ended, or a gap in its output, before the missing output counts as lost. */
 const LOOKS_BEFORE_GIVING_UP = 4;
 
 /** Time for the server of a run to report the position of its output, before the database is read. */
@@ -30,9 +30,9 @@ const PAGE_BYTES = 4 * 1024 * 1024;
 
 interface Place {
   readonly log: RunLog;
-  /** Output from somewhere on will do: the reader asked for what is kept. */
+  /** True when output from a later position is fine: the reader asked for everything that is kept. */
   readonly mayBeginLater: boolean;
-  /** It is known where to begin, and the server at work was asked. */
+  /** True once the start is known and the executing server was asked. */
   isReady: boolean;
   /** Called when the position of the output is known; undefined when no reader waits for that. */
   begun: (() => void) | undefined;
@@ -42,12 +42,12 @@ interface Place {
 }
 
 interface FollowOptions {
-  /** The server at work knows of the readers here. */
+  /** True when the executing server knows of the readers here. */
   readonly isMarked?: boolean;
   readonly mayBeginLater?: boolean;
   /** Position of the first reader on this server. */
   readonly wanted?: Position | undefined;
-  /** The run is at work, and its reader takes what comes from now on. */
+  /** True when the run is in progress and its reader takes output from now on. */
   readonly isFromNow?: boolean;
 }
 
@@ -55,7 +55,7 @@ export interface RunFollowerParts {
   readonly sql: Sql;
   readonly server: ServerIdentity;
   readonly logs: RunLogs;
-  /** Output also comes as it is made, by a way of its own: see `receive`. */
+  /** True when output also arrives as it is made, separately: see `receive`. */
   readonly isLive?: boolean;
   readonly clock: Clock;
   readonly log: Logger;
@@ -73,9 +73,9 @@ function before({ attempt, n }: Position): Position {
 }
 
 /**
- * Fills the logs here of runs that wait or are at work at another server, which sends their output, or writes it to the
- * database, for as long as somebody follows. Positions count without gaps, so what was lost on the way is noticed and
- * asked for again; what is repeated comes through the database.
+ * Fills the logs here of runs that are pending or in progress at another server, which sends their output, or
+ * writes it to the database, as long as a reader follows. Positions count without gaps, so output that is
+ * lost on the way is noticed and requested again; repeated output comes through the database.
  */
 export class RunFollower implements Followed {
   readonly #places = new Map<string, Place>();
@@ -116,7 +116,7 @@ export class RunFollower implements Followed {
     return this.#places.has(runId);
   }
 
-  /** Asks the server that has the run for its output, and for what came after a position. */
+  /** Asks the server that has the run for its output, and for the events after a position. */
   async ask(runId: string, after: Position | undefined): Promise<void> {
     const { sql, server, log } = this.parts;
     await watchRun(WORKER, sql, server, runId, after).catch((error: unknown) =>
@@ -140,7 +140,7 @@ export class RunFollower implements Followed {
     this.#takeEarly(place);
   }
 
-  /** The way of live output broke, or serves again: what was under way may be lost. */
+  /** The channel of live output broke, or serves again: output in flight may be lost. */
   async askAgain(): Promise<void> {
     for (const [runId, { log, isReady }] of [...this.#places])
       if (isReady && this.#places.has(runId)) await this.ask(runId, log.events.last);
@@ -151,7 +151,7 @@ export class RunFollower implements Followed {
     this.#cancel?.();
   }
 
-  /** The server at work answered where the output stands. A log that has not begun begins there. */
+  /** The executing server reported the position of the output. A log that has not begun begins there. */
   standsAt(runId: string, position: Position): void {
     const place = this.#places.get(runId);
     if (!place) return;
@@ -174,7 +174,7 @@ export class RunFollower implements Followed {
    */
   async #prepare(place: Place, wanted: Position | undefined, isFromNow: boolean): Promise<void> {
     const { runId, events } = place.log;
-    // the database lacks what was sent live: what it has of the run may be old
+    // the database lacks output that was sent live: the events in it may be old
     if (this.parts.isLive && isFromNow && (await this.#learnsPlace(place))) return this.#ready(place);
     try {
       if (!events.last) {
@@ -195,7 +195,7 @@ export class RunFollower implements Followed {
     this.#look(false);
   }
 
-  /** Answers whether the server at work said, or showed by its output, where that stands. */
+  /** Answers whether the executing server reported, or showed by its output, the position of the output. */
   async #learnsPlace(place: Place): Promise<boolean> {
     const { runId, events } = place.log;
     const begun = Promise.withResolvers<void>();
@@ -213,7 +213,7 @@ export class RunFollower implements Followed {
     for (let next = early.takeNext(log.events.last); next; next = early.takeNext(log.events.last)) {
       if (!this.#deliver(place, next)) return;
       place.begun?.();
-      if (this.#places.get(log.runId) !== place) return; // that was its end
+      if (this.#places.get(log.runId) !== place) return; // it has ended
     }
   }
 
@@ -258,7 +258,7 @@ export class RunFollower implements Followed {
     let hasMore = false;
     for (const event of found) {
       const place = this.#places.get(event.runId);
-      if (!place) continue; // the run is at work here by now
+      if (!place) continue; // the run is in progress here by now
       if (this.#deliver(place, event)) hasMore = true;
       else gaps.add(place);
     }
@@ -282,7 +282,7 @@ export class RunFollower implements Followed {
     }
     place.looksAtGap = 0;
     if (event === END) {
-      // readers that stand before it have something to catch up with
+      // readers at an earlier position have events to catch up with
       if (!last && position.n > 0) events.restart(before(position));
       this.#places.delete(runId);
       this.parts.logs.end(runId, { body: data });
@@ -291,7 +291,7 @@ export class RunFollower implements Followed {
     return true;
   }
 
-  /** Something between what is here and what comes next did not arrive: asked for, and waited for in vain. */
+  /** Handles a gap: events between the log and the next one did not arrive, though they were requested. */
   async #missing(place: Place, found: readonly StoredEvent[]): Promise<void> {
     const { runId, events } = place.log;
     if (++place.looksAtGap < LOOKS_BEFORE_GIVING_UP) return this.ask(runId, events.last);
@@ -316,7 +316,7 @@ export class RunFollower implements Followed {
     for (const [runId, place] of this.#places) {
       const state = found.get(runId);
       if (state && !state.hasEnded) continue;
-      // its server may keep what it made a little longer than the run
+      // its server may keep the output a little longer than the run
       if (place.looksAfterEnd === 0) await this.ask(runId, place.log.events.last);
       if (++place.looksAfterEnd < LOOKS_BEFORE_GIVING_UP) continue;
       this.#places.delete(runId);

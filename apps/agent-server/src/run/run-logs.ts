@@ -1,7 +1,7 @@
 import type { Clock } from '#lib/time';
 import { EventLog, type RunResult } from '../log/event-log.js';
 
-/** Milliseconds between two looks at which logs have been kept long enough. */
+/** Milliseconds between two checks which logs have been kept long enough. */
 const SWEEP_MS = 5_000;
 
 /** Time for which a reader that took an event counts as active: a large event takes a slow client seconds. */
@@ -10,7 +10,10 @@ const PATIENCE_MS = 10_000;
 /** Approximate bytes of a log beside its events (test/bench/run-logs.mjs). */
 const LOG_BYTES = 1_024;
 
-/** Part of the limit that is freed beyond need, or exceeded in vain: so often and no more are all logs looked at. */
+/**
+ * Part of the limit that is freed beyond need, or exceeded when nothing can be freed: it bounds how often all
+ * logs are read.
+ */
 const RELIEF_PART = 1 / 16;
 
 export interface LogLimits {
@@ -31,7 +34,7 @@ export interface LogLimits {
 export interface RunLog {
   readonly runId: string;
   readonly events: EventLog;
-  /** Made with `stream_resumable`: everybody who may see the run may read everything that is kept. */
+  /** Made with `stream_resumable`: every caller who may see the run may read everything that is kept. */
   isResumable: boolean;
   /** The run is executed here: its log is needed, with or without readers. */
   isAtWork: boolean;
@@ -54,18 +57,21 @@ const FRESH = {
 } as const;
 
 /**
- * The logs of this process by run. A log lives as long as its run is at work here or somebody reads it, and for a time
- * after that: a reader whose connection broke comes back.
+ * The logs of this process by run. A log lives as long as its run is in progress here or has a reader, and
+ * for a time after that: a reader whose connection broke comes back.
  */
 export class RunLogs {
   readonly #logs = new Map<string, RunLog>();
-  /** Not at work and not read, in the order in which they became that; some may be in use again. */
+  /**
+   * Logs without a run in progress and without readers, in the order in which they became so; some may be in
+   * use again.
+   */
   readonly #spare = new Set<RunLog>();
   #bytes = 0;
-  /** Above it events are dropped. */
+  /** Bytes above which events are dropped. */
   #reliefAbove: number;
   #cancelSweep: (() => void) | undefined;
-  /** Called when the output of a run may be wanted now where it was not, or the other way round. */
+  /** Called when the output of a run becomes wanted or unwanted. */
   onWanted: ((runId: string) => void) | undefined;
 
   constructor(
@@ -80,7 +86,7 @@ export class RunLogs {
     return [...this.#logs.values()].reduce((sum, { events }) => sum + events.readers, 0);
   }
 
-  /** Bytes of all logs, and of what they hold beside their events. */
+  /** Bytes of all logs, including their fixed overhead. */
   get bytes(): number {
     return this.#bytes;
   }

@@ -45,7 +45,7 @@ export class RunOutputs {
     wanted: ReadFrom = { kind: 'now' },
   ): Promise<() => void> {
     const { logs, worker } = this.parts;
-    // Taken hold of before the row is read: a log that ends meanwhile still has the result
+    // Opened before the row is read: a log that ends in between still has the result
     const logHere = worker.find(runId) && logs.open(runId);
     const head = await getRunHead(scope, this.parts.sql, runId, threadId);
     const from: ReadFrom = wanted.kind === 'kept' && !head.isResumable ? { kind: 'now' } : wanted;

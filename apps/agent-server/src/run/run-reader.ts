@@ -6,9 +6,9 @@ import type { RunEvent } from '../stream/run-event.js';
 export interface Reading {
   /** The next event; without one, `state` says why. */
   take(): LoggedEvent | undefined;
-  /** `lost`: what comes next for this reader is kept nowhere any more. */
+  /** `lost`: the next output for this reader is no longer kept. */
   readonly state: 'waiting' | 'ended' | 'lost';
-  /** Nothing more comes from the run: what there is to take is here. */
+  /** True when the run has ended: the remaining events are here. */
   readonly hasEnd: boolean;
   close(): void;
 }
@@ -27,7 +27,7 @@ export const OUTPUT_LOST: RunEvent = {
 export interface OutputReader {
   readonly kind: 'output';
   attach(reading: Reading): void;
-  /** There may be more to take. */
+  /** Called when there may be more to take. */
   more(): void;
 }
 

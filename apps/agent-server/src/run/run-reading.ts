@@ -15,7 +15,9 @@ import type { Reading } from './run-reader.js';
 /** Bytes that one reader holds in memory while it catches up. */
 const PAGE_BYTES = 256 * 1024;
 
-/** Milliseconds between two looks for what another server was asked to repeat, and how often is looked. */
+/**
+ * Milliseconds between two polls for output that another server was asked to repeat, and the number of polls.
+ */
 const LOOK_MS = 250;
 const LOOKS = 20;
 const LOOKS_BETWEEN_QUESTIONS = 8;
@@ -29,8 +31,8 @@ export interface ReadingParts {
 }
 
 /**
- * One reader's way through the output of a run: first what an earlier attempt left in the database, page by page as the
- * reader takes it, then the log here.
+ * One reader of the output of a run: first the output that an earlier attempt left in the database, page by
+ * page as the reader takes it, then the log here.
  */
 export class RunReading implements Reading {
   readonly #cursor: LogCursor;
@@ -56,7 +58,7 @@ export class RunReading implements Reading {
     return next;
   }
 
-  /** `lost`: what comes next for this reader is kept nowhere any more. */
+  /** `lost`: the next output for this reader is no longer kept. */
   get state(): 'waiting' | 'ended' | 'lost' {
     if (this.#page.length > 0) return 'waiting';
     if (this.#isLost) return 'lost';
@@ -111,9 +113,9 @@ export class RunReading implements Reading {
     this.#cursor.moveTo(last);
     const { before } = events;
     if (last !== after) this.#looks = 0;
-    // all that was saved of the attempts before has been read, and the log begins with the opening of its own
+    // the saved output of the attempts before has been read, and the log begins with the opening of its own
     else if (before?.n === -1 && this.runLog.isAtWork) this.#cursor.moveTo(before);
-    // output that was sent live is in no table until it is asked for, also after the end of the run
+    // output that was sent live is in no table until it is requested, also after the end of the run
     else if (this.parts.follower.isLive || this.parts.follower.follows(runId)) await this.#lookAgain();
     else this.#isLost = true;
   }

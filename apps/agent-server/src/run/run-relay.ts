@@ -28,7 +28,7 @@ interface Waiting {
   readonly runId: string;
   readonly logged: RelayedOutput;
   readonly isRepeated: boolean;
-  /** Servers that are sent it as it is made; none: it goes through the database. */
+  /** Servers that are sent it as it is made; when empty, it goes through the database. */
   readonly to: readonly string[];
 }
 
@@ -44,7 +44,7 @@ function relayed({ runId, logged, isRepeated }: Waiting): RelayedEvent {
 export class RunRelay {
   readonly #appends: Batch<Waiting, void>;
   readonly #under = new Set<Promise<void>>();
-  /** Whose readers want the output of a run at work here. */
+  /** Servers whose readers want the output of a run in progress here. */
   readonly #watchers = new Map<string, Set<string>>();
   #waitingBytes = 0;
   /** Called when something of a run was left out or not written. */
@@ -71,7 +71,7 @@ export class RunRelay {
     return this.live !== undefined;
   }
 
-  /** From now on these servers are sent what the run makes. */
+  /** Adds servers that are sent the output of the run from now on. */
   addWatchers(runId: string, servers: readonly (string | undefined)[]): void {
     if (!this.live) return;
     const watchers = this.#watchers.get(runId) ?? new Set();
@@ -79,12 +79,12 @@ export class RunRelay {
     for (const server of servers) watchers.add(server ?? UNKNOWN_SERVER);
   }
 
-  /** The run is no longer at work here: what is said of it from now on goes through the database. */
+  /** The run is no longer in progress here: later output goes through the database. */
   forgetWatchers(runId: string): void {
     this.#watchers.delete(runId);
   }
 
-  /** Never rejects: what gets lost is asked for again. */
+  /** Never rejects: lost events are requested again. */
   append(runId: string, logged: RelayedOutput, isRepeated = false): Promise<void> {
     if (this.#waitingBytes > MAX_WAITING_BYTES) {
       this.onLost?.(runId);
@@ -110,7 +110,7 @@ export class RunRelay {
     }
   }
 
-  /** Everything that was given so far has been written, or was lost. */
+  /** Resolves once everything given so far has been written, or was lost. */
   async flushed(): Promise<void> {
     await Promise.all(this.#under);
   }
@@ -126,14 +126,14 @@ export class RunRelay {
     return this.append(runId, { position, event: END, data: body, bytes: body.length });
   }
 
-  /** Tells servers that asked where the output of a run stands. */
+  /** Reports the position of the output of a run to servers that asked. */
   stand(runId: string, position: Position): void {
     notifyPosition(WORKER, this.sql, runId, position).catch((error: unknown) =>
       this.log.warn({ run_id: runId, error: errorText(error) }, 'relaying output to another server failed'),
     );
   }
 
-  /** Sends again what a reader elsewhere has missed. */
+  /** Sends events again that a reader elsewhere has missed. */
   async repeat(runId: string, events: readonly LoggedEvent[]): Promise<void> {
     const waiting: Promise<void>[] = [];
     for (const logged of events) {

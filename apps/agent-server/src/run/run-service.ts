@@ -46,7 +46,10 @@ export interface Asker {
   readonly fields: JsonObject;
   /** The scope for an assistant that a caller made; by default that of the run. */
   readonly assistantScope?: (assistantId: string) => Promise<Scope>;
-  /** Asks for a thread that the run makes, whose metadata it may change; undefined where nothing is asked. */
+  /**
+   * Scope for a thread that the run makes, whose metadata the handler may change; undefined without a
+   * handler.
+   */
   readonly newThreadScope?: ((thread: MutableJsonObject) => Promise<Scope>) | undefined;
 }
 
@@ -57,9 +60,9 @@ export interface Submitted {
   readonly stopReading: () => void;
 }
 
-/** One of several runs that are asked for together. */
+/** One of several runs that are requested together. */
 export interface RunOrder {
-  /** Without a thread. */
+  /** Client, without a thread. */
   readonly asker: Asker;
   readonly request: RequestedRun;
 }
@@ -238,8 +241,8 @@ export class RunService {
   }
 
   /**
-   * Metadata of the thread that a run makes where there is none; undefined for a run that makes none.
-   * @throws as the handler of the agent, PublicError `forbidden`
+   * Metadata of the thread that a run makes when it has none; undefined for a run that makes none.
+   * @throws errors of the handler of the agent, PublicError `forbidden`
    */
   async #newThread(
     { scope, threadId, newThreadScope }: Asker,
@@ -283,8 +286,8 @@ export class RunService {
   }
 
   /**
-   * A run on the wire as JSON text, with what it waits for, and how far its webhook is once it has ended.
-   * @throws PublicError `not_found`
+   * A run on the wire as JSON text, with the reason for which it waits, and the delivery state of its webhook
+   * once it has ended. @throws PublicError `not_found`
    */
   async describe(scope: Scope, runId: string, threadId?: string): Promise<string> {
     const { sql, limits } = this.parts;
@@ -301,7 +304,9 @@ export class RunService {
     return withMembers(text, more);
   }
 
-  /** Asks for a run's end; one that has ended already is what was asked for. @throws PublicError `not_found` */
+  /**
+   * Requests the end of a run; one that has ended already is left as it is. @throws PublicError `not_found`
+   */
   async cancel(scope: Scope, runId: string, threadId: string, action: CancelAction): Promise<void> {
     const outcome = await cancelRun(scope, this.parts.sql, runId, threadId, action);
     switch (outcome) {
@@ -318,7 +323,7 @@ export class RunService {
     }
   }
 
-  /** Readers here of a run that will never begin end at once instead of at the next look at its row. */
+  /** Readers here of a run that will never begin end at once instead of at the next poll of its row. */
   #endUnbegun(runId: string): void {
     const { logs, follower } = this.parts;
     follower.unfollow(runId);

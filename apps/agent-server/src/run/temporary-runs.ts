@@ -14,7 +14,10 @@ import { WORKER } from '../store/worker-scope.js';
 /** Limit per statement: inputs are whole conversations. */
 const MAX_STATEMENT_BYTES = 4 * 1024 * 1024;
 
-/** Above it a run goes alone: one caller's large runs would stand before everybody's in the statements they share. */
+/**
+ * Size above which a run goes alone: one caller's large runs would delay the others in the statements they
+ * share.
+ */
 const LARGE_CHARS = 256 * 1024;
 
 /** Runs without a thread, which come and go in great numbers: many share one statement. */
@@ -71,7 +74,7 @@ export class TemporaryRuns {
     return queued;
   }
 
-  /** @returns what became of each; throws for one whose metadata is outside of its scope */
+  /** @returns the outcome of each; throws for one whose metadata is outside of its scope */
   async #insert(sql: Sql, submissions: readonly TemporaryRow[]): Promise<(row: TemporaryRow) => QueuedRun> {
     const made = await submitTemporaryRuns(WORKER, sql, this.server, submissions);
     const createdAt = this.clock.now();
@@ -82,7 +85,7 @@ export class TemporaryRuns {
     };
   }
 
-  /** Ends a run; refused from an old attempt. One with a webhook has a statement of its own. */
+  /** Ends a run; refused from an old attempt. One with a webhook has a separate statement. */
   async end(ended: CalledEnd): Promise<Acceptance> {
     if (ended.run.webhook === undefined) return this.#ends.add(ended);
     return { isAccepted: await endCalledRun(WORKER, this.sql, ended), hasNext: false };

@@ -35,7 +35,7 @@ export interface ThreadReadingParts {
   readonly log: Logger;
 }
 
-/** The last event that a reader of a thread has seen: of which run, and where in it. */
+/** The last event that a reader of a thread has seen: its run, and its position in it. */
 export interface ThreadPosition {
   readonly runId: string;
   readonly position: Position;
@@ -48,7 +48,7 @@ export function parseThreadPosition(text: string): ThreadPosition | undefined {
   return runId === undefined || !position ? undefined : { runId, position };
 }
 
-/** `kept`: what is kept of the runs that are active. */
+/** `kept`: the kept output of the runs that are active. */
 export type ThreadFrom = 'now' | 'kept' | ThreadPosition;
 
 interface OfThread {
@@ -56,7 +56,7 @@ interface OfThread {
   readonly threadId: string;
 }
 
-/** Everything that happens on a thread, run after run, for as long as somebody reads. */
+/** All events of a thread, run after run, as long as it has a reader. */
 export class ThreadReading {
   readonly state = 'waiting';
   readonly hasEnd = false;
@@ -90,8 +90,8 @@ export class ThreadReading {
   }
 
   /**
-   * Reads what comes from now on, or what came after an event.
-   * @throws PublicError `not_found` when the event is of no run of the thread
+   * Reads output from now on, or after an event. @throws PublicError `not_found` when the event is of no run
+   * of the thread
    */
   static async open(
     of: OfThread,
@@ -173,7 +173,7 @@ export class ThreadReading {
     return isHere ? { kind: 'after', position: BEGINNING } : { kind: 'now' };
   }
 
-  /** Under an id of the thread; its data stays where it is. */
+  /** Frame under an id of the thread; its data are not copied. */
   #passedOn({ runId }: ThreadRun, logged: LoggedEvent): OutgoingFrame {
     const { event, dataBytes: frame, position } = logged;
     return { event, head: headOf(runId, position, event), frame, tail: END, of: logged };

@@ -58,7 +58,7 @@ function claimed(
   };
 }
 
-/** A run at work on each thread. */
+/** A run in progress on each thread. */
 async function atWork(runs: ThreadRuns, threads: readonly string[]): Promise<ClaimedRun[]> {
   return Promise.all(
     threads.map(async (threadId) => {
@@ -69,7 +69,7 @@ async function atWork(runs: ThreadRuns, threads: readonly string[]): Promise<Cla
   );
 }
 
-/** That have written something so far. */
+/** Counts transactions that have written something so far. */
 async function transactions(): Promise<number> {
   const { rows } = await store.pool.query<{ next: string }>(
     'SELECT pg_snapshot_xmax(pg_current_snapshot())::text AS next',

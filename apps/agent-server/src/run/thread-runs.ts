@@ -17,7 +17,10 @@ import { WORKER } from '../store/worker-scope.js';
 /** Limit per statement: inputs and values are whole conversations. */
 const MAX_STATEMENT_BYTES = 4 * 1024 * 1024;
 
-/** Above it a run goes alone: one caller's large runs would stand before everybody's in the statements they share. */
+/**
+ * Size above which a run goes alone: one caller's large runs would delay the others in the statements they
+ * share.
+ */
 const LARGE_CHARS = 256 * 1024;
 
 /**
@@ -60,7 +63,7 @@ export class ThreadRuns {
 
   #goesTogether({ run, queueing, kwargs }: ThreadSubmission): boolean {
     if (queueing.newThread !== undefined) return false;
-    // behind those that came before it
+    // behind earlier ones
     const follows = (): boolean =>
       this.#submissions.hasWaiting((other) => other.run.threadId === run.threadId);
     return kwargs.length <= LARGE_CHARS || follows();

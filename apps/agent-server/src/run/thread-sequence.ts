@@ -1,16 +1,20 @@
 import type { Position } from '../log/position.js';
 
-/** Numbers of one attempt, of one run, and runs of one thread: together what a JavaScript number holds exactly. */
+/**
+ * Numbers of one attempt, of one run, and runs of one thread: together the most that a JavaScript number
+ * holds exactly.
+ */
 const ATTEMPT_NUMBERS = 2 ** 23;
 const RUN_NUMBERS = 2 ** 30;
 const MAX_PLACE = 2 ** 23 - 1;
 const MAX_ATTEMPT = RUN_NUMBERS / ATTEMPT_NUMBERS - 1;
 
 /**
- * The number of an event in the stream of its thread: the same at every server, and growing. It is made of the run's
- * place in its thread and the event's position, so that no server has to count, and it names both again for readers
- * that come back.
- * @returns undefined where the numbers end: after 8,388,607 runs of a thread, 127 attempts or 8,388,607 events of one
+ * The number of an event in the stream of its thread: the same at every server, and growing. It is made of
+ * the run's place in its thread and the event's position, so that no server has to count, and readers that
+ * reconnect get both from it again.
+ * @returns undefined when the numbers end: after 8,388,607 runs of a thread, 127 attempts or 8,388,607 events
+ * of one
  */
 export function sequenceOf(place: number, { attempt, n }: Position): number | undefined {
   // the last number of the last attempt is the one behind everything

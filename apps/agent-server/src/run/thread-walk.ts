@@ -29,11 +29,11 @@ export interface ThreadRunPage {
   readonly runs: readonly ThreadRun[];
   /** Start of the next page. */
   readonly next: number;
-  /** There was no more when it was read. */
+  /** True when there was no further run when it was read. */
   readonly isLast: boolean;
 }
 
-/** Which way a reader goes through a thread. */
+/** Order and start of a walk through a thread. */
 export interface ThreadWay {
   readonly scope: Scope;
   readonly threadId: string;
@@ -61,8 +61,8 @@ interface Entry {
 }
 
 /**
- * One reader's way through the output of a thread: run after run, those that are to come included, until it is closed. A
- * run is left out only when it was removed; while the database is unavailable the walk stands still.
+ * One reader of the output of a thread: run after run, including future ones, until it is closed. A run is
+ * left out only when it was removed; while the database is unavailable the walk pauses.
  */
 export class ThreadWalk {
   readonly #unfollow: () => void;
@@ -92,7 +92,7 @@ export class ThreadWalk {
     this.#work();
   }
 
-  /** The same, resolved once the runs that there are have been found. @throws what keeps them from being found */
+  /** The same, resolved once the existing runs have been found. @throws error that prevents finding them */
   async beginNow(): Promise<void> {
     this.#isWorking = true;
     try {
@@ -103,7 +103,7 @@ export class ThreadWalk {
     if (this.#hasWork) this.#work();
   }
 
-  /** The next step, as far as there is one now. */
+  /** The next step, if there is one now. */
   take(): ThreadStep | undefined {
     const [entry] = this.#entries;
     if (!entry?.isOpen) return undefined;
@@ -194,7 +194,7 @@ export class ThreadWalk {
     this.onMore();
   }
 
-  /** Answers whether there is such a run. */
+  /** Answers true when there is such a run. */
   async #read(entry: Entry, from: ReadFrom): Promise<boolean> {
     const { scope, threadId } = this.way;
     const { runId } = entry.run;

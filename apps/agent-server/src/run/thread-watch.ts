@@ -6,7 +6,7 @@ import { notifyThreads } from '../store/run/notify-threads.js';
 import type { Sql } from '../store/sql.js';
 import { WORKER } from '../store/worker-scope.js';
 
-/** Milliseconds between two looks at all followed threads together; a notification comes sooner. */
+/** Milliseconds between two polls of all followed threads together; a notification comes sooner. */
 const LOOK_MS = 10_000;
 
 interface Followed {
@@ -22,8 +22,9 @@ export interface ThreadWatchParts {
 }
 
 /**
- * Which threads are followed at this server, and who is told of their new runs. Servers notify one another; what was lost
- * on the way is found by one statement for all followed threads, however many readers there are.
+ * Threads followed at this server, with the readers to inform of their new runs. Servers notify one another;
+ * lost notifications are made up for by one statement for all followed threads, however many readers there
+ * are.
  */
 export class ThreadWatch {
   readonly #followed = new Map<string, Followed>();

@@ -21,7 +21,7 @@ beforeEach(() => {
   answers = new WatchAnswers({ worker: { relay: () => undefined }, logs, relay, clock });
 });
 
-/** A run at work here that has said some things. */
+/** A run in progress here with some output. */
 function saidHere(count: number): RunLog {
   const log = logs.open(newId());
   Object.assign(log, { isAtWork: true, isMadeHere: true });

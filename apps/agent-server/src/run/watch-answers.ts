@@ -40,13 +40,13 @@ export class WatchAnswers {
   #turn: Promise<void> = Promise.resolve();
 
   constructor(private readonly parts: WatchAnswersParts) {
-    // a reader that notices a gap asks for it: the next answer must not rely on what got lost
+    // a reader that notices a gap asks for it: the next answer must not rely on lost events
     parts.relay.onLost = (runId) => this.#written.delete(runId);
   }
 
   /**
-   * From now on the run's output also goes to readers at other servers.
-   * @param after repeat what came after it, also of a run that has ended
+   * Relays the run's output from now on to readers at other servers too.
+   * @param after position after which events are repeated, also of a run that has ended
    * @param asker the server; undefined: one of an earlier version
    */
   async answer(runId: string, after?: Position, asker?: string): Promise<void> {
@@ -56,7 +56,7 @@ export class WatchAnswers {
     if (!log?.isMadeHere) return;
     const { last = BEGINNING, result } = log.events;
     await this.#write(log, after ?? last);
-    // a server that lost the run does not know where it stands
+    // a server that lost the run does not know its position
     if (log.isAtWork || result) relay.stand(runId, last);
   }
 

@@ -30,7 +30,7 @@ const POLL_MS = 1_000;
 /** Time for which the end of a run waits for an unavailable database; after it the lease decides. */
 const FINISH_PATIENCE_MS = 15_000;
 
-/** Runs at work elsewhere whose output readers here wait for. */
+/** Runs executed elsewhere whose output readers here wait for. */
 export interface Followed {
   /** Continues after the last event of the log. */
   follow(log: RunLog): void;
@@ -40,13 +40,16 @@ export interface Followed {
 
 /** Processes that run graphs. */
 export interface Hosts {
-  /** @param readInput reads what is too large to be claimed with the run; undefined once another attempt has it */
+  /**
+   * @param readInput reads an input that is too large to be claimed with the run; undefined once another
+   * attempt has it
+   */
   execution(
     run: ClaimedRun,
     sink: OutputSink,
     readInput: (run: ClaimedRun) => Promise<string | undefined>,
   ): Execution;
-  /** Runs that may be at work at once, as the load is now. */
+  /** Limit of runs in progress at once, by the present load. */
   readonly places: number;
   /** Called when there are more places than before. */
   onRoom: (() => void) | undefined;
@@ -71,8 +74,8 @@ export interface WorkerParts {
 }
 
 /**
- * Executes runs: as many places as the hosts bear, filled from the queue. Wake-ups (a notification, a run made here, a
- * place that became free) only make it look sooner; looking decides.
+ * Executes runs: as many places as the hosts bear, filled from the queue. Wake-ups (a notification, a run
+ * made here, a place that became free) only make it poll sooner; the poll decides.
  */
 export class Worker {
   readonly #atWork = new Map<string, RunAtWork>();
@@ -101,7 +104,7 @@ export class Worker {
     poll();
   }
 
-  /** Claimed runs that are at work here. */
+  /** Claimed runs that are in progress here. */
   get runs(): ClaimedRun[] {
     return [...this.#atWork.values()].map((entry) => entry.execution.run);
   }
@@ -116,7 +119,7 @@ export class Worker {
     return { runId, attempt, workedMs: ranMs + nowMs - (this.#atWork.get(runId)?.begunAtMs ?? nowMs) };
   }
 
-  /** Runs that may be at work here at once. */
+  /** Limit of runs in progress here at once. */
   get places(): number {
     return this.parts.takesRuns ? this.parts.hosts.places : 0;
   }
@@ -125,7 +128,9 @@ export class Worker {
     return this.#isDraining ? 0 : this.places - this.#atWork.size - this.#reserved;
   }
 
-  /** Counting needs the queue: a run cannot begin where it is made. */
+  /**
+   * True when runs are limited by counts: counting needs the queue, so a run cannot begin when it is made.
+   */
   get #hasLimits(): boolean {
     const { perAssistant, perCaller } = this.parts.limits;
     return perAssistant > 0 || perCaller > 0;
@@ -153,7 +158,7 @@ export class Worker {
     this.begin(run);
   }
 
-  /** From now on the run's output also goes to readers at these servers. */
+  /** Relays the run's output from now on to readers at these servers too. */
   relay(runId: string, watchers: readonly (string | undefined)[]): void {
     const entry = this.#atWork.get(runId);
     if (!entry) return;
@@ -166,7 +171,7 @@ export class Worker {
     this.parts.logs.record(entry.log);
   }
 
-  /** There may be a due run in the queue. */
+  /** Called when there may be a due run in the queue. */
   wake(): void {
     this.#mayHaveWaiting = true;
     this.#look();
@@ -196,7 +201,7 @@ export class Worker {
     }
   }
 
-  /** The places are promised while the statement is under way. */
+  /** Claims runs. The places are promised while the statement is in flight. */
   async #claimInto(places: number): Promise<ClaimedRun[]> {
     this.#reserved += places;
     try {
@@ -374,7 +379,7 @@ export class Worker {
     return events !== undefined && (events.readers > 0 || events.isAwaited);
   }
 
-  /** Writes what the log of a run holds to where other servers find it. */
+  /** Writes the events in the log of a run to the database, where other servers find them. */
   async #save(runId: string): Promise<void> {
     const { logs, relay } = this.parts;
     const log = logs.find(runId);
@@ -394,7 +399,7 @@ export class Worker {
     await this.parts.relay.flushed();
   }
 
-  /** Stops taking runs, lets those at work finish for `graceMs`, then hands them back. */
+  /** Stops taking runs, lets running ones finish for `graceMs`, then hands them back. */
   async drain(graceMs: number): Promise<void> {
     this.#isDraining = true;
     this.#cancelPoll?.();
