@@ -12,7 +12,7 @@ export interface BatchBounds<I> {
   readonly bytesOf?: (item: I) => number;
 }
 
-/** Items of one statement when nothing else is said. */
+/** Items of one statement by default. */
 const MAX_ITEMS = 200;
 
 /**
@@ -26,7 +26,7 @@ export class Batch<I, O> {
   #isBusy = false;
 
   constructor(
-    /** One statement for all; answers what became of each item, or throws for that item alone. */
+    /** One statement for all; answers the outcome of each item, or throws for that item alone. */
     private readonly perform: (items: readonly I[]) => Promise<(item: I) => O>,
     private readonly bounds: BatchBounds<I> = {},
   ) {}

@@ -16,7 +16,9 @@ export interface DatabaseOptions {
   /** `postgres://…`. Secret. */
   readonly uri: string;
   readonly poolSize: number;
-  /** Longer documents are selected as text; undefined where graphs run, which parse what they read. */
+  /**
+   * Length above which documents are selected as text; undefined in graph hosts, which parse what they read.
+   */
   readonly maxParsedChars?: number;
   /** Milliseconds of a caller's search; 5 s by default. */
   readonly scanLimitMs?: number;
@@ -25,7 +27,7 @@ export interface DatabaseOptions {
 }
 
 /**
- * The deployment's own database. Renewals of leases have a connection of their own, so that a pool full of slow
+ * The deployment's own database. Renewals of leases have a separate connection, so that a pool full of slow
  * queries never looks like a dead server.
  */
 export class Database {

@@ -5,8 +5,8 @@ import type { JsonObject } from '#lib/json';
 export const MAX_DOCUMENT_BYTES = 1024 * 1024;
 
 /**
- * Values of one, with those within: each run that names an assistant parses and copies its documents, and a megabyte of
- * small members costs the time and the memory of twenty.
+ * Values of one document, nested ones included: each run that names an assistant parses and copies its
+ * documents, and a megabyte of small members costs the time and the memory of twenty.
  */
 export const MAX_DOCUMENT_VALUES = 20_000;
 
@@ -53,9 +53,8 @@ export function fitsRow(document: string): string {
 }
 
 /**
- * For a row that was not changed: whether its document would have become too large. A text of JSON has two thirds of the
- * length that `jsonb` prints, at least.
- * @throws PublicError `too_large`
+ * Checks whether a document would have become too large, for a row that was not changed. A text of JSON has
+ * two thirds of the length that `jsonb` prints, at least. @throws PublicError `too_large`
  */
 export function requireFit(merged: JsonObject, what: string): void {
   const { bytes, values } = documentSize(merged);

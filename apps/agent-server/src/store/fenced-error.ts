@@ -1,4 +1,4 @@
-/** Thrown into a run whose lease another server holds by now: what the run still does must not be kept. */
+/** Thrown into a run whose lease another server holds by now: later writes of the run must not be kept. */
 export class FencedError extends Error {
   override readonly name = 'FencedError';
 

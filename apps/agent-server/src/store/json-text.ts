@@ -3,13 +3,16 @@ export function jsonText(value: unknown): string {
   return JSON.stringify(value) ?? 'null';
 }
 
-/** Half a character: `JSON.stringify` escapes what has lost its other half, and nothing else of that range. */
+/**
+ * Half a character: `JSON.stringify` escapes a surrogate without its other half, and nothing else of that
+ * range.
+ */
 const LONE_SURROGATE = /(?<!\\)((?:\\\\)*)\\ud[89a-f][0-9a-f]{2}/g;
 const NUL = /(?<!\\)((?:\\\\)*)\\u0000/g;
 
 /**
- * JSON text for a `jsonb` column, which refuses NUL characters and lone surrogates: both become U+FFFD. Left out they
- * would make one text into another, under which somebody else may be known.
+ * JSON text for a `jsonb` column, which refuses NUL characters and lone surrogates: both become U+FFFD.
+ * Leaving them out would turn one text into another, which may be the name of another user.
  */
 export function jsonbText(value: unknown): string {
   const text = jsonText(value);

@@ -7,9 +7,8 @@ export const PATIENCE_MS = 10_000;
 const PAUSES = { firstMs: 50, longestMs: 1_000 };
 
 /**
- * Performs a statement again while its failure may pass (`mayPass`), for at most `patienceMs`. For statements that may be
- * performed twice, since the first answer may just have been lost.
- * @throws what the last try threw
+ * Performs a statement again while its failure may pass (`mayPass`), for at most `patienceMs`. For statements
+ * that may be performed twice, since the first answer may just have been lost. @throws error of the last try
  */
 export async function persevere<T>(
   clock: Clock,

@@ -65,7 +65,7 @@ async function answerOf(asked: Promise<unknown>): Promise<unknown> {
   }
 }
 
-/** For a database with pgvector, which this one has not. */
+/** Statements for a database with pgvector, which this one does not have. */
 const VECTOR_STATEMENTS = ['rankItems'];
 
 /** Statements that make a row, and the one that explains why a row was not made: tested by themselves below. */
@@ -187,7 +187,7 @@ describe.each(Object.entries(SCOPE_STATEMENTS))('%s', (_name, { ask, absent }) =
       const alices = await rowsOf(store, 'alice');
       const before = await everyRow();
       const answer = await answerOf(ask(scope, alices, store));
-      // what answers nothing changes rows
+      // a statement without an answer changes no rows
       expect([answer, absent === undefined && (await everyRow())]).not.toEqual([absent, before]);
       if (absent !== undefined) expect(answer).not.toEqual(absent);
     }

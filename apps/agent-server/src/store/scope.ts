@@ -11,11 +11,11 @@ export interface CallerScope {
   readonly filter: SqlFilter;
   /** Identity of the caller: callers take turns. Undefined when authentication is off. */
   readonly caller?: string | undefined;
-  /** Aborted once its client has gone, with the reason: what waits to be read for it is given up. */
+  /** Signal aborted once its client has gone, with the reason: its queued reads are given up. */
   readonly left?: AbortSignal | undefined;
 }
 
-/** On whose behalf a statement speaks: the first argument of every statement. */
+/** Scope of a statement: the first argument of every statement. */
 export type Scope = WorkerScope | CallerScope;
 
 /** Signal aborted once no client waits for what the scope reads. */

@@ -1,4 +1,4 @@
-/** One server among those that share the database, as rows and claims know it. */
+/** One of the servers that share the database, as rows and claims know it. */
 export interface ServerIdentity {
   readonly serverId: string;
   /** Milliseconds without a heartbeat after which another server takes a run over. */

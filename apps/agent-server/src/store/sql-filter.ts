@@ -13,8 +13,9 @@ export interface FilterOperators {
 export type MetadataFilter = Readonly<Record<string, Scalar | FilterOperators>>;
 
 /**
- * Which rows a caller reaches, by the metadata of the resource that owns them. It is data, never SQL: JSON documents, of
- * which the metadata must contain at least one, bound to one parameter of a statement whose text is fixed.
+ * Rows that a caller reaches, by the metadata of the resource that owns them. It is data, never SQL: JSON
+ * documents, of which the metadata must contain at least one, bound to one parameter of a statement whose
+ * text is fixed.
  */
 export interface SqlFilter {
   readonly alternatives: readonly string[];
@@ -27,7 +28,7 @@ function listed(given: Scalar | readonly Scalar[]): readonly Scalar[] {
   return typeof given === 'object' ? given : [given];
 }
 
-/** The part of a document that stands for one key; undefined for a condition that no value meets. */
+/** The part of a document for one key; undefined for a condition that no value meets. */
 function condition(key: string, given: Scalar | FilterOperators): Scalar | readonly Scalar[] | undefined {
   if (typeof given !== 'object') return given;
   const { $eq, $contains, ...unknown } = given;
@@ -38,7 +39,8 @@ function condition(key: string, given: Scalar | FilterOperators): Scalar | reado
     throw new Error(`filter on ${key}: no operator given; use $eq or $contains`);
   if ($contains === undefined) return $eq;
   const members = listed($contains);
-  // a scalar contains nothing; and an empty list would let every list through, where a handler found no member to name
+  // a scalar contains nothing; and an empty list would let every list through, when a handler found no member
+  // to name
   return $eq === undefined && members.length > 0 ? members : undefined;
 }
 

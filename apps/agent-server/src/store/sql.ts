@@ -21,18 +21,20 @@ export interface Statement {
   readonly locks?: string;
   /** The thread may be new: a transaction to bound the wait for its row would cost more than the rare wait. */
   readonly mayCreate?: boolean;
-  /** It may look at every row of a table: what it does, for the refusal of one that takes too long. */
+  /**
+   * Description of a statement that may look at every row of a table, for its refusal when it takes too long.
+   */
   readonly scans?: string;
-  /** It scans and changes rows: it may take longer than one that only reads. */
+  /** True when it scans and changes rows: it may take longer than one that only reads. */
   readonly copies?: boolean;
-  /** It may work for long: no more of them at once than of transactions. */
+  /** True when it may take long: such statements are limited like transactions. */
   readonly takesTurn?: boolean;
 }
 
 export interface TransactionOptions {
   /** The thread whose row it locks, or may wait for. */
   readonly locks?: string | undefined;
-  /** It waits for code of the agent in between. */
+  /** True when it waits for code of the agent in between. */
   readonly isLong?: boolean;
 }
 
@@ -56,7 +58,10 @@ const LOCK_WAIT_SECONDS = 3;
 const BEGIN_BOUNDED = ['BEGIN', `SET LOCAL lock_timeout = '${LOCK_WAIT_SECONDS}s'`];
 const LOCK_NOT_AVAILABLE = '55P03';
 
-/** Questions about states at once: each takes some ten times the length of its state where graphs run. */
+/**
+ * Limit of concurrent questions about states: each takes some ten times the length of its state in the graph
+ * host.
+ */
 const MAX_QUESTIONS = 3;
 
 /** Looks into large texts at once: two of 64 MB, with the connections that they hold. */
@@ -75,7 +80,7 @@ function turnsAt(what: string, places: number, placesPerCaller = places): Turns 
   return new Turns({ places, maxWaiting: MAX_WAITING, what, placesPerCaller });
 }
 
-/** A caller that fills its places with what takes long leaves one to others. */
+/** Limits of slow actions: a caller that fills its places leaves one to others. */
 function sharedTurnsAt(what: string, places: number): Turns {
   return turnsAt(what, places, Math.max(1, places - 1));
 }
@@ -186,8 +191,8 @@ export class Sql {
   }
 
   /**
-   * A read of what a run put out before, for one reader: a page may be one event of any size, and readers that come back
-   * after a rollout are many.
+   * Reads earlier output of a run, for one reader: a page may be one event of any size, and readers that come
+   * back after a rollout are many.
    */
   readEarlier<T>(scope: WorkerScope, read: () => Promise<T>): Promise<T> {
     return this.#earlierOutput.take(scope, read);
@@ -202,16 +207,16 @@ export class Sql {
   }
 
   /**
-   * A look into texts of any length that are read for it: states, inputs, questions of graphs. Each is held whole
-   * meanwhile, so there are few at once, and none for a client that has gone.
+   * Reads texts of any length: states, inputs, questions of graphs. Each is in memory as a whole during the
+   * read, so only a few are read at once, and none for a client that has gone.
    */
   lookInto<T>(scope: Scope, look: () => Promise<T>): Promise<T> {
     return this.#looks.take(scope, look, leftOf(scope));
   }
 
   /**
-   * The same for a text that is small most of the time, and is looked into at once then.
-   * @param look answers `large` where it met a large text and was not to read it
+   * The same for a text that is usually small, and is read at once then. @param look answers `large` when it
+   * met a large text that it was not to read
    */
   async lookIfSmall<T>(scope: Scope, look: (mayBeLarge: boolean) => Promise<T | 'large'>): Promise<T> {
     const found = await look(false);

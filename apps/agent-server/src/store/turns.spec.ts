@@ -7,7 +7,9 @@ import { WORKER } from './worker-scope.js';
 
 const of = (caller?: string): Scope => ({ kind: 'caller', filter: EVERY_ROW, caller });
 
-/** Takes the only place, asks for more while it is taken, and tells in which order these were served. */
+/**
+ * Takes the only place, requests more while it is taken, and returns the order in which these were served.
+ */
 async function orderOf(turns: Turns, asked: readonly (readonly [string, Scope])[]): Promise<string> {
   const served: string[] = [];
   const first = Promise.withResolvers<void>();

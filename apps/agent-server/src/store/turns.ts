@@ -9,7 +9,7 @@ export interface TurnLimits {
   readonly maxWaiting: number;
   /** Name of the action, for the refusal. */
   readonly what: string;
-  /** Actions of one caller at once, where the caller is known; all of them by default. */
+  /** Actions of one caller at once, when the caller is known; all of them by default. */
   readonly placesPerCaller?: number;
 }
 

@@ -6,6 +6,6 @@ export function visible(metadata: string): string {
   return `($1::jsonb[] = '{"{}"}' OR ${metadata} @> ANY ($1::jsonb[]))`;
 }
 
-/** The same for a run `r`: it belongs to its thread; one without a thread has metadata of its own only. */
+/** The same for a run `r`: it belongs to its thread; one without a thread has only its own metadata. */
 export const RUN_IS_VISIBLE = `CASE WHEN r.temporary THEN ${visible('r.metadata')} ELSE EXISTS (
   SELECT 1 FROM agentplane.threads t WHERE t.thread_id = r.thread_id AND ${visible('t.metadata')}) END`;

@@ -8,7 +8,7 @@ import type { Scope } from '../scope.js';
 import type { Sql } from '../sql.js';
 import { visible } from '../visible.js';
 
-/** Makes one of the versions of an assistant the one that runs use; undefined when there is no such version. */
+/** Makes one of the versions of an assistant the one that runs use; undefined for an unknown version. */
 export async function chooseAssistantVersion(
   scope: Scope,
   sql: Sql,

@@ -12,7 +12,10 @@ export interface VersionPage {
   readonly offset: number;
 }
 
-/** Newest first; those whose assistant and whose own metadata the scope admits. */
+/**
+ * Versions, newest first; only those for which the scope admits the metadata of the assistant and of the
+ * version.
+ */
 export async function listAssistantVersions(
   scope: Scope,
   sql: Sql,

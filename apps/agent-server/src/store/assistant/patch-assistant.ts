@@ -23,7 +23,7 @@ export interface AssistantChange {
   readonly description?: string | undefined;
   readonly config?: JsonObject | undefined;
   readonly context?: JsonObject | undefined;
-  /** Merged into what there is. */
+  /** Merged into the existing metadata. */
   readonly metadata?: JsonObject | undefined;
 }
 

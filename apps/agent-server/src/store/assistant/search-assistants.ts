@@ -21,7 +21,7 @@ export interface AssistantPage {
   readonly isAscending: boolean;
 }
 
-/** The page; a part of it where its assistants are large. */
+/** The page; a part of it when its assistants are large. */
 export async function searchAssistants(
   scope: Scope,
   sql: Sql,

@@ -215,7 +215,7 @@ describe('AttemptSaver', () => {
     const run = await runAtWork(store.sql);
     const writer = await store.pool.connect();
     await writer.query('BEGIN');
-    // The fence of a write that is still under way
+    // The fence of a write that is still in flight
     await writer.query('SELECT 1 FROM agentplane.runs WHERE run_id = $1 AND attempt = 1 FOR SHARE', [
       run.runId,
     ]);

@@ -28,8 +28,8 @@ const NO_VALUE = Buffer.from('null');
 
 /**
  * The public Postgres checkpointer for one attempt of a run: the same tables and reads, but writes of all
- * runs share statements, and are refused once another attempt has the run. (The public one looks at no lease, and takes a
- * transaction of many round trips for each write.)
+ * runs share statements, and are refused once another attempt has the run. (The public one checks no lease,
+ * and takes a transaction of many round trips for each write.)
  */
 export class AttemptSaver extends StateSaver {
   readonly #written = new Set<string>();
@@ -38,14 +38,17 @@ export class AttemptSaver extends StateSaver {
     private readonly writer: StateWriter,
     private readonly fence: Fence,
     /**
-     * Called when a write was refused or failed. The write itself then resolves: the loop of a graph looks at its
-     * promises only at the end, and a rejection without a handler until then would end the process.
+     * Called when a write was refused or failed. The write itself then resolves: the loop of a graph awaits
+     * its promises only at the end, and a rejection without a handler until then would end the process.
      */
     private readonly onFailure: (error: unknown) => void,
-    /** Recorded with every checkpoint: what the run is, for filters, rollback and finding out where an attempt stopped. */
+    /**
+     * Metadata recorded with every checkpoint: the identity of the run, for filters, rollback and finding out
+     * where an attempt stopped.
+     */
     private readonly runMetadata: JsonObject,
     private readonly clock: Clock,
-    /** A thread without any checkpoint before this attempt: only what this writes is looked for. */
+    /** A thread without any checkpoint before this attempt: only its own writes are looked up. */
     private readonly emptyThread?: string,
   ) {
     super(writer.sql);

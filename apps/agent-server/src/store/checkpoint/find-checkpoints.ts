@@ -3,7 +3,7 @@ import { jsonbText } from '../json-text.js';
 import type { WorkerScope } from '../scope.js';
 import type { Sql } from '../sql.js';
 
-/** Which checkpoints of one namespace of a thread. */
+/** Search for checkpoints of one namespace of a thread. */
 export interface CheckpointSearch {
   readonly threadId: string;
   readonly namespace: string;

@@ -36,7 +36,7 @@ const FIND = `WITH RECURSIVE ${ancestorWalk(START, '$4::text[]')}, parts AS (
 SELECT channel, task_id AS "taskId", type, blob AS bytes FROM parts x
 ORDER BY depth DESC, x.task_id IS NOT NULL, ${IN_STEP}`;
 
-/** Finds the parts of channels, oldest first: the last stored value, if there is one, and all writes since. */
+/** Finds the parts of channels, oldest first: the last stored value, if it exists, and all writes since. */
 export async function findDeltaHistory(
   scope: WorkerScope,
   sql: Sql,

@@ -60,8 +60,8 @@ dropped AS (
 SELECT run_id FROM fence`;
 
 /**
- * Keeps what several attempts have to keep, in one statement.
- * @returns the runs of what was kept; the others are another attempt's by now, or just held by another transaction
+ * Keeps the state of several attempts, in one statement. @returns the runs whose state was kept; the others
+ * belong to another attempt by now, or another transaction just holds them
  */
 export async function putStates(
   scope: WorkerScope,

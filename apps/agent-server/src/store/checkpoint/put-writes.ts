@@ -25,7 +25,7 @@ export interface DumpedWrites {
 /** Place of the error among the writes of a task: `WRITES_IDX_MAP` of the library, which the server does not load. */
 export const ERROR_IDX = -1;
 
-/** A task that failed has no writes: what it had stored for its step was not applied. */
+/** A task that failed has no writes: its stored writes of the step were not applied. */
 const DROP = `dropped AS (
   DELETE FROM agentplane.checkpoint_writes o USING fence WHERE o.thread_id = $3 AND o.checkpoint_ns = $4
     AND o.checkpoint_id = $5 AND o.task_id = $6 AND o.idx >= 0 AND ${ERROR_IDX} = ANY ($7::int[])), `;

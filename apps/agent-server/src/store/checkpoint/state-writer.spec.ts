@@ -109,7 +109,7 @@ describe('a state writer', () => {
   });
 });
 
-/** That have written something so far. */
+/** Counts transactions that have written something so far. */
 async function transactions(): Promise<number> {
   const { rows } = await store.pool.query<{ next: string }>(
     'SELECT pg_snapshot_xmax(pg_current_snapshot())::text AS next',

@@ -29,7 +29,7 @@ export class ThreadSaver extends StateSaver {
   readonly #held: [config: RunnableConfig, writes: PendingWrite[], taskId: string][] = [];
   /** The id of a copy of the checkpoint that is changed: it is older than that of the new one. */
   #copyId = '';
-  /** Ids by which checkpoints were asked for. */
+  /** Ids by which checkpoints were requested. */
   readonly #named = new Set<string>();
 
   constructor(
@@ -88,8 +88,8 @@ export class ThreadSaver extends StateSaver {
   }
 
   /**
-   * The library stores the writes of a change beside the checkpoint before its channels have taken them. They are kept
-   * back until there is a new checkpoint: a delta channel would replay those of a change that was refused.
+   * The library stores the writes of a change beside the checkpoint before its channels have taken them. They
+   * are kept back until there is a new checkpoint: a delta channel would replay those of a refused change.
    */
   override async putWrites(config: RunnableConfig, writes: PendingWrite[], taskId: string): Promise<void> {
     this.#requireThread(config);

@@ -8,7 +8,7 @@ import type { Scope } from '../scope.js';
 import type { Sql } from '../sql.js';
 import { visible } from '../visible.js';
 
-/** A cron as it is to be. */
+/** A cron after its change. */
 export interface ChangedCron {
   readonly onRunCompleted: 'delete' | 'keep';
   readonly schedule: string;

@@ -3,7 +3,7 @@ import type { CronRow, CronTiming } from '../row/cron-row.js';
 import type { WorkerScope } from '../scope.js';
 import type { Sql } from '../sql.js';
 
-/** A cron whose moment has come. */
+/** A cron that is due. */
 export interface DueCron {
   readonly cronId: string;
   readonly assistantId: string;

@@ -29,8 +29,8 @@ interface Counted {
 }
 
 /**
- * @throws PublicError `conflict` when there are as many as there may be, `forbidden` for metadata outside of the scope,
- *   `too_large`
+ * @throws PublicError `conflict` at the limit of crons, `forbidden` for metadata outside of the scope,
+ * `too_large`
  */
 export async function createCron(
   scope: Scope,

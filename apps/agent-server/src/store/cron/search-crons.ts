@@ -12,7 +12,7 @@ export interface CronPage {
   readonly isAscending: boolean;
 }
 
-/** The page; a part of it where its payloads are large. */
+/** The page; a part of it when its payloads are large. */
 export async function searchCrons(
   scope: Scope,
   sql: Sql,

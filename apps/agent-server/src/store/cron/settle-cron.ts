@@ -6,10 +6,10 @@ import type { DueCron } from './claim-cron.js';
 export interface CronResult {
   /** The run that it made. */
   readonly runId?: string;
-  /** Why it made none. */
+  /** Reason for which it made no run. */
   readonly error?: string;
   readonly nextRunDate: Date | undefined;
-  /** Why it is disabled. */
+  /** Reason for which it is disabled. */
   readonly disabledReason?: string;
 }
 
@@ -19,7 +19,7 @@ UPDATE agentplane.crons SET next_run_date = $3, last_run_id = COALESCE($4, last_
   enabled = enabled AND $6::text IS NULL, disabled_reason = $6, updated_at = clock_timestamp()
 WHERE cron_id = $1 AND next_run_date = $2`;
 
-/** Records a fire and sets the next one; nothing when the cron has been changed meanwhile. */
+/** Records a fire and sets the next one; does nothing when the cron was changed in the meantime. */
 export async function settleCron(
   scope: WorkerScope,
   sql: Sql,

@@ -5,7 +5,7 @@ import type { Sql } from '../sql.js';
 export interface TraceErasure {
   readonly kind: 'trace' | 'thread';
   readonly id: string;
-  /** To the microsecond, as the database spells it. */
+  /** Time to the microsecond, as the database spells it. */
   readonly requestedAt: string;
   /** Counts from 1. */
   readonly attempt: number;

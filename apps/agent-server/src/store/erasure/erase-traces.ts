@@ -2,13 +2,13 @@ import type { Scope } from '../scope.js';
 import type { Sql } from '../sql.js';
 import { RUN_IS_VISIBLE, visible } from '../visible.js';
 
-/** An erasure that is asked for once more begins anew: its thread may have been made again meanwhile. */
+/** A repeated request restarts the erasure: its thread may have been made again in the meantime. */
 const AGAIN = `ON CONFLICT (kind, id) DO UPDATE
   SET requested_at = EXCLUDED.requested_at, attempts = 0, next_attempt_at = clock_timestamp()`;
 
 /**
- * Orders the deletion of all traces of a thread, those of its runs by their names: to be called where the thread is
- * removed, in the same transaction and before.
+ * Orders the deletion of all traces of a thread, those of its runs by their names: to be called when the
+ * thread is removed, in the same transaction and before.
  */
 export async function eraseThreadTraces(scope: Scope, sql: Sql, threadId: string): Promise<void> {
   await sql.inScope(scope, {
@@ -21,7 +21,10 @@ export async function eraseThreadTraces(scope: Scope, sql: Sql, threadId: string
   });
 }
 
-/** Orders the deletion of the trace of a run: to be called where the run is removed, in the same transaction and before. */
+/**
+ * Orders the deletion of the trace of a run: to be called when the run is removed, in the same transaction
+ * and before.
+ */
 export async function eraseRunTrace(scope: Scope, sql: Sql, runId: string): Promise<void> {
   await sql.inScope(scope, {
     text: `INSERT INTO agentplane.trace_erasures (kind, id)

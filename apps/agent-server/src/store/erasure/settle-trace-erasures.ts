@@ -2,7 +2,7 @@ import type { WorkerScope } from '../scope.js';
 import type { Sql } from '../sql.js';
 import type { TraceErasure } from './claim-trace-erasures.js';
 
-/** One that was asked for again meanwhile is another one. */
+/** Match by request time: a newer request for the same trace stays queued. */
 const THESE = `FROM unnest($1::text[], $2::uuid[], $3::timestamptz[]) AS d(kind, id, requested_at)
   WHERE e.kind = d.kind AND e.id = d.id AND e.requested_at = d.requested_at`;
 

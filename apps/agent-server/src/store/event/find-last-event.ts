@@ -3,7 +3,7 @@ import { END } from '../row/run-event-row.js';
 import type { WorkerScope } from '../scope.js';
 import type { Sql } from '../sql.js';
 
-/** The newest position of the output that other servers relayed of a run; its end is no output. */
+/** The newest position of the output that other servers relayed of a run; its end does not count. */
 export async function findLastEvent(
   scope: WorkerScope,
   sql: Sql,

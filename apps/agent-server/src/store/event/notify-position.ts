@@ -3,7 +3,7 @@ import { CHANNEL } from '../channel.js';
 import type { WorkerScope } from '../scope.js';
 import type { Sql } from '../sql.js';
 
-/** Answers servers that asked for a run's output: its newest event stands there, and what comes after it is relayed. */
+/** Answers servers that asked for a run's output with its newest position; later events are relayed. */
 export async function notifyPosition(
   scope: WorkerScope,
   sql: Sql,

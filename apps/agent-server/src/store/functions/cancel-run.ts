@@ -2,8 +2,8 @@ import { CHANNEL } from '../channel.js';
 import { OUTLINE } from '../row/run-outline.js';
 
 /**
- * A waiting run ends at once, and its webhook is due; one at work is asked to, by its row and a notification. A newer
- * migration performs this text again, over what an older one made of it.
+ * Cancels a run. A waiting run ends at once, and its webhook is due; a running one is asked to end, by its
+ * row and a notification. A newer migration performs this text again, over the function of an older one.
  */
 export const CANCEL_RUN = `
 CREATE OR REPLACE FUNCTION agentplane.cancel_run(visible jsonb[], the_run uuid, of_thread uuid, action text)

@@ -1,8 +1,9 @@
 import { THREAD_TEXT } from '../row/thread-text.js';
 
 /**
- * Creates threads of several callers, each under the scope of its own; those outside of it are missing from the answer.
- * A function, since it keeps its plan: with the arrays at hand Postgres would make a new one for each call.
+ * Creates threads of several callers, each under its own scope; those outside of it are missing from the
+ * answer. A function, since it keeps its plan: with the arrays at hand Postgres would make a new one for each
+ * call.
  */
 export const CREATE_THREADS = `
 CREATE OR REPLACE FUNCTION agentplane.create_threads(the_threads uuid[], the_metadata text[], visible_to text[])

@@ -1,6 +1,6 @@
 /**
- * The end of a run on a thread, refused when a newer attempt has it. One that is rolled back leaves nothing behind; a
- * rollback that was asked for also counts when the run came to its end just before it heard of it.
+ * The end of a run on a thread, refused when a newer attempt has it. One that is rolled back leaves nothing
+ * behind; a requested rollback also counts when the run ended just before it learned of the request.
  */
 export const FINISH_RUN = `
 CREATE FUNCTION agentplane.finish_run(

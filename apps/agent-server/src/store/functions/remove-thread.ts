@@ -1,7 +1,7 @@
 /**
- * Removes a thread with all that belongs to it, in one round trip; answers whether there was one. Statements inside a
- * function each see what was committed before them: after the lock, runs that were made meanwhile too. Runs go first:
- * what one at work writes waits and then finds itself fenced.
+ * Removes a thread with all that belongs to it, in one round trip; answers true when there was one.
+ * Statements inside a function each see all commits before them: after the lock, also runs that were made in
+ * the meantime. Runs go first: a write of a running one waits and is then fenced.
  */
 export const REMOVE_THREAD = `
 CREATE OR REPLACE FUNCTION agentplane.remove_thread(visible jsonb[], the_thread uuid)

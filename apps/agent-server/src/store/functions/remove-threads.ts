@@ -1,13 +1,17 @@
-/** A thread with more checkpoints or runs takes a while: it goes alone, and keeps no others waiting. */
+/**
+ * Most checkpoints or runs of a thread in a batch: a larger one takes a while, goes alone and does not delay
+ * the others.
+ */
 const MOST_OF_ONE = 100;
 
 /** Likewise of writes of its checkpoints, and of blobs. */
 const MOST_PARTS_OF_ONE = 500;
 
 /**
- * Removes threads with all that belongs to them. It waits for no other transaction: threads that are held, missing or
- * not visible are left out, as are large ones, and missing from the answer; `remove_thread` removes them one by one, or
- * says why not. Runs go first: what one at work writes waits and then finds itself fenced.
+ * Removes threads with all that belongs to them. It waits for no other transaction: threads that are held,
+ * missing or not visible are left out, as are large ones, and missing from the answer; `remove_thread`
+ * removes them one by one, or returns the reason. Runs go first: a write of a running one waits and is then
+ * fenced.
  */
 export const REMOVE_THREADS = `
 CREATE OR REPLACE FUNCTION agentplane.remove_threads(the_threads uuid[], visible_to text[])

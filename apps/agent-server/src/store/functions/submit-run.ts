@@ -1,11 +1,11 @@
 import { CHANNEL } from '../channel.js';
 
-/** Runs that wait on one thread: each claim looks past those that are not the first. */
+/** Limit of runs that wait on one thread: each claim reads past those that are not the first. */
 export const MAX_WAITING_ON_THREAD = 10_000;
 
 /**
- * Lock order everywhere: the thread, then its runs. Statements inside a function each see what was committed before
- * them, so that after the lock the look at the thread's runs is true.
+ * Makes a run. Lock order everywhere: the thread, then its runs. Statements inside a function each see all
+ * commits before them, so that after the lock the runs of the thread are read correctly.
  */
 export const SUBMIT_RUN = `
 CREATE OR REPLACE FUNCTION agentplane.submit_run(

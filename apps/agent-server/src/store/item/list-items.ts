@@ -11,7 +11,7 @@ import type { Scope } from '../scope.js';
 import type { Sql } from '../sql.js';
 import { visible } from '../visible.js';
 
-/** Items in the order of their ids; a part of them where they are large. */
+/** Items in the order of their ids; a part of them when they are large. */
 export async function listItems(scope: Scope, sql: Sql, itemIds: readonly string[]): Promise<FoundItem[]> {
   const { rows } = await sql.inScope<ItemRow>(scope, {
     text: boundedPage({

@@ -20,7 +20,7 @@ function hasLabels(labels: string, first: string): string {
       WHERE wanted.label <> '*' AND wanted.label <> i.namespace[${first} + wanted.place::int - 1]))`;
 }
 
-/** The namespaces in which items stand, in the order of their bytes. */
+/** The namespaces of items, in the order of their bytes. */
 export async function listNamespaces(
   scope: Scope,
   sql: Sql,

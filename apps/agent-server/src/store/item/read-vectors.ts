@@ -8,7 +8,7 @@ const READ = `SELECT v.item_id, ${SENT_VECTOR} FROM agentplane.store_vectors v
   JOIN agentplane.store_items i ON i.item_id = v.item_id
   WHERE v.item_id = ANY ($2::bigint[]) AND v.dims = $3::int AND ${visible(ITEM_DOCUMENT)}`;
 
-/** The vectors of items, those of that many numbers. */
+/** The vectors of items that have this number of dimensions. */
 export async function readVectors(
   scope: Scope,
   sql: Sql,

@@ -4,7 +4,7 @@ import { itemConditions, Values, type ItemSearch } from '../row/item-search.js';
 import type { Scope } from '../scope.js';
 import type { Sql } from '../sql.js';
 
-/** Items from the last changed to the first; a part of the page where they are large. */
+/** Items from the last changed to the first; a part of the page when they are large. */
 export async function searchItems(
   scope: Scope,
   sql: Sql,

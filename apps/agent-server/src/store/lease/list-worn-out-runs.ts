@@ -8,7 +8,7 @@ import type { Sql } from '../sql.js';
 const WORN_OUT = `SELECT ${ENDING_COLUMNS} FROM agentplane.runs r
   WHERE r.status = 'running' AND r.lease_until < clock_timestamp() AND r.takeovers >= $1 LIMIT 100`;
 
-/** Runs that ended their server so often that they are to be failed instead of taken over. */
+/** Runs that ended their server too often: they are failed instead of taken over. */
 export async function listWornOutRuns(
   scope: WorkerScope,
   sql: Sql,

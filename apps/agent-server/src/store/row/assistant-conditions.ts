@@ -2,7 +2,7 @@ import type { JsonObject } from '#lib/json';
 import { jsonbText } from '../json-text.js';
 import { visible } from '../visible.js';
 
-/** Which assistants are searched for or counted. */
+/** Search for assistants, or for their number. */
 export interface AssistantSearch {
   readonly graphId?: string | undefined;
   /** Part of the name, in any case. */

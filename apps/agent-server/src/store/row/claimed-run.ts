@@ -22,9 +22,9 @@ export interface ClaimedRun extends Pick<
   readonly cancel: CancelAction | undefined;
   /** Servers whose readers wait for this run's output. */
   readonly watchers: readonly string[];
-  /** Its output is read, or is to be: every attempt records it. */
+  /** True when its output has or will have readers: every attempt records it. */
   readonly isStreamed: boolean;
-  /** Its thread had no checkpoint when the run was made, and began: it need not be looked for. */
+  /** True when its thread had no checkpoint when the run was made, and began: it need not be looked up. */
   readonly isThreadEmpty?: boolean;
 }
 
@@ -46,7 +46,7 @@ export interface ClaimedRow {
 const HEADER = `r.run_id, r.thread_id, r.temporary, r.assistant_id, r.graph_id, r.attempt, ${OUTLINE} AS outline, r.cancel,
   r.watchers, r.streamed, r.worked_ms`;
 
-/** SQL: what an attempt of a run `r` is given, as JSON text. */
+/** SQL: the input of an attempt of a run `r`, as JSON text. */
 export const INPUT = `'{"metadata":' || r.metadata::text || ',"kwargs":' || r.kwargs::text || '}'`;
 
 /** Columns that a claiming statement returns of a run `r`: its input only when it is small. */

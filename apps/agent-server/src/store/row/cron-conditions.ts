@@ -2,7 +2,7 @@ import type { JsonObject } from '#lib/json';
 import { jsonbText } from '../json-text.js';
 import { visible } from '../visible.js';
 
-/** Which crons are searched for or counted. */
+/** Search for crons, or for their number. */
 export interface CronSearch {
   readonly assistantId?: string | undefined;
   readonly threadId?: string | undefined;

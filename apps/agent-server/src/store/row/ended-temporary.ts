@@ -8,8 +8,8 @@ export function endedTemporary(status: string, error: string, isResumable: strin
 }
 
 /**
- * That an end which is repeated may have been recorded by a try whose answer was lost: no newer attempt has the run. The
- * arguments are SQL.
+ * SQL: true when a repeated end may have been recorded by a try whose answer was lost: no newer attempt has
+ * the run. The arguments are SQL.
  */
 export function noOtherAttempt(runId: string, attempt: string): string {
   return `NOT EXISTS (SELECT FROM agentplane.runs r WHERE r.run_id = ${runId} AND r.attempt <> ${attempt})`;

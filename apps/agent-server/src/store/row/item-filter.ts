@@ -2,7 +2,7 @@ import { PublicError } from '#lib/errors';
 import { isJsonObject } from '#lib/json';
 import { jsonbText } from '../json-text.js';
 
-/** More conditions than anybody writes; each is a look into the value of every item. */
+/** Limit of conditions, above all practical filters; each reads the value of every item. */
 const MAX_CONDITIONS = 100;
 
 /** Characters of all names and values together, which go to the database with each search: 20,000 ids of a `$in`. */
@@ -16,7 +16,7 @@ const OPERATORS = ['$eq', '$ne', ...Object.keys(COMPARISONS), '$in', '$nin'];
 
 const NUMBER = '^\\s*[-+]?(\\d+\\.?\\d*|\\.\\d+)([eE][-+]?\\d{1,3})?\\s*$';
 
-/** Characters of a number; Postgres has none of more than 131,072 digits. */
+/** Limit of the characters of a number; Postgres has none of more than 131,072 digits. */
 const MAX_NUMBER_LENGTH = 1_000;
 
 function isNumber(text: string): boolean {
@@ -33,9 +33,9 @@ function refuse(path: readonly string[], message: string): PublicError {
 }
 
 /**
- * Makes SQL of a filter, as LangGraph's stores read one: a plain value must be equal, an object must be part of what
- * stands there, a list must have the same length, and keys with `$` compare. The text of the statement is made of
- * fixed pieces; names and values are its parameters. A name that is missing counts as null.
+ * Makes SQL of a filter, as LangGraph's stores read one: a plain value must be equal, an object must be part
+ * of the stored one, a list must have the same length, and keys with `$` compare. The text of the statement
+ * is made of fixed pieces; names and values are its parameters. A name that is missing counts as null.
  */
 class FilterConditions {
   readonly #conditions: string[] = [];
@@ -132,7 +132,7 @@ class FilterConditions {
 /**
  * The condition of a filter on an item `i`.
  * @param bind takes a value of the statement and answers its position
- * @throws PublicError `invalid` for what is no filter
+ * @throws PublicError `invalid` for an invalid filter
  */
 export function itemFilter(filter: unknown, bind: (value: unknown) => string): string {
   return new FilterConditions(bind).text(filter);

@@ -45,7 +45,7 @@ export function itemDocument(namespace: string, key: string, value: string): str
 /** The document of an item `i`. */
 export const ITEM_DOCUMENT = itemDocument('i.namespace', 'i.key', 'i.value');
 
-/** An item whose time is over does not exist any more, whenever its row is removed. */
+/** SQL: an expired item does not exist any more, whenever its row is removed. */
 export const ITEM_IS_LIVE = '(i.expires_at IS NULL OR i.expires_at > clock_timestamp())';
 
 /** Expiry of an item that is written or read now. */

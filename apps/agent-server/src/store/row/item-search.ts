@@ -3,7 +3,7 @@ import { ITEM_DOCUMENT, ITEM_IS_LIVE } from './item-row.js';
 import { itemFilter } from './item-filter.js';
 import { underPrefix } from './namespace-range.js';
 
-/** Which items are searched for. */
+/** Search for items. */
 export interface ItemSearch {
   readonly prefix: readonly string[];
   /** Filter as LangGraph's stores read it; undefined for none. */
@@ -20,8 +20,8 @@ export class Values {
 }
 
 /**
- * The conditions of a search on an item `i`, the scope's first.
- * @throws PublicError `invalid` for what is no filter
+ * The conditions of a search on an item `i`, the scope's first. @throws PublicError `invalid` for an invalid
+ * filter
  */
 export function itemConditions({ prefix, filter }: ItemSearch, { bind }: Values): string {
   const conditions = [visible(ITEM_DOCUMENT), ITEM_IS_LIVE, underPrefix(prefix, bind)];

@@ -16,8 +16,8 @@ export interface ItemVectorRow {
 }
 
 /**
- * A vector `v.vector` on its way: the driver makes text of every value, also of binary ones, and reading numbers from
- * the text of an array takes ten times as long.
+ * A vector `v.vector` as it is transferred: the driver makes text of every value, also of binary ones, and
+ * reading numbers from the text of an array takes ten times as long.
  */
 export const SENT_VECTOR = `encode(array_send(v.vector), 'base64') AS sent`;
 
@@ -38,7 +38,7 @@ export function itemVector({ item_id, sent }: ItemVectorRow): ItemVector {
   };
 }
 
-/** Bytes that a vector takes on its way. */
+/** Bytes of a vector as it is transferred. */
 export function vectorBytes(dims: number): number {
   return HEADER_BYTES + dims * NUMBER_BYTES;
 }

@@ -18,6 +18,6 @@ export interface Queueing {
 export interface QueuedRun {
   readonly status: Extract<RunStatus, 'pending' | 'running'>;
   readonly createdAt: Date;
-  /** Its thread had no checkpoint yet; undefined: not looked at. */
+  /** True when its thread had no checkpoint yet; undefined: not checked. */
   readonly isThreadEmpty?: boolean;
 }

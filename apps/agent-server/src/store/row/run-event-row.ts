@@ -9,7 +9,7 @@ export interface RelayedEvent {
   readonly event: string;
   /** JSON text. */
   readonly data: string;
-  /** Sent for a reader that asked for what it had missed: nothing new for others. */
+  /** Sent for a reader that asked for missed events: not new for others. */
   readonly isRepeated: boolean;
 }
 

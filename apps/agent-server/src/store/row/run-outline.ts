@@ -8,7 +8,7 @@ import type { StoredRun } from './stored-run.js';
 export interface RunOutline {
   /** Length of the text of its kwargs. */
   readonly bytes: number;
-  /** The identity of the caller who made it; absent where authentication is off. */
+  /** The identity of the caller who made it; absent when authentication is off. */
   readonly caller?: string;
   readonly webhook?: string;
   readonly streamed?: boolean;
@@ -19,7 +19,7 @@ export interface RunOutline {
 /** SQL: the outline of a run `r`. Servers of an earlier version write none: it is made of the input then. */
 export const OUTLINE = 'coalesce(r.outline, agentplane.outline_of(r.kwargs))';
 
-/** SQL: the identity of the caller who made a run `r`; null where authentication is off. */
+/** SQL: the identity of the caller who made a run `r`; null when authentication is off. */
 export const CALLER_OF_RUN = `${OUTLINE} ->> 'caller'`;
 
 /** JSON text of the outline. @param kwargsText JSON text of the run's kwargs */

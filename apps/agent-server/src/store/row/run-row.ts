@@ -31,7 +31,7 @@ export const RUN_FIELDS: readonly RunField[] = [
   ...(['status', 'metadata', 'kwargs', 'multitask_strategy'] as const),
 ];
 
-/** A run as its row shows it: what its caller sent as JSON texts, of which nothing is parsed. */
+/** A run as its row shows it: the data of its caller as JSON texts, none of which is parsed. */
 export interface RunRow extends Omit<WireRun, 'created_at' | 'updated_at' | 'metadata' | 'kwargs'> {
   readonly created_at: Date;
   readonly updated_at: Date;

@@ -10,7 +10,7 @@ type Breakpoints = '*' | readonly string[] | null | undefined;
 export interface StoredRun {
   readonly runId: string;
   readonly threadId: string;
-  /** Without a thread of its own: its row is removed at the end and no state is kept. */
+  /** True for a run without a thread: its row is removed at the end and no state is kept. */
   readonly isTemporary: boolean;
   readonly assistantId: string;
   readonly graphId: string;

@@ -1,7 +1,7 @@
 import { visible } from '../visible.js';
 import { IS_LAST_OF_TASK, TASK_KEY } from './task-run.js';
 
-/** Which tasks of an assistant are listed or counted. */
+/** Search for tasks of an assistant, or for their number. */
 export interface TaskSearch {
   readonly assistantId: string;
   readonly contextId: string | undefined;

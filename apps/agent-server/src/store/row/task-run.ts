@@ -6,14 +6,14 @@ import type { StoredRun } from './stored-run.js';
 /** Key of a run's metadata that makes it part of a task of the A2A protocol. */
 export const TASK_KEY = 'a2a';
 
-/** A run of a task, as it and its thread stand. */
+/** A run of a task, in its present state and that of its thread. */
 export interface TaskRun {
   /** Id of the task's first run. */
   readonly taskId: string;
   readonly runId: string;
   readonly threadId: string;
   readonly status: RunStatus;
-  /** It stopped to ask for something. */
+  /** It stopped to ask for input. */
   readonly isWaiting: boolean;
   /** No other run came to its thread after it. */
   readonly isNewest: boolean;
@@ -41,10 +41,10 @@ export interface TaskRunRow {
   readonly updated_at: Date;
 }
 
-/** Messages and questions above this are not shown in tasks: they would be parsed for each who looks. */
+/** Size above which messages and questions are not shown in tasks: they would be parsed for each reader. */
 const MAX_SHOWN_BYTES = 1024 * 1024;
 
-/** SQL: what a run `r` was given, unless it is large. */
+/** SQL: the input of a run `r`, unless it is large. */
 export const SHOWN_KWARGS = `CASE WHEN (${OUTLINE} ->> 'bytes')::bigint <= ${MAX_SHOWN_BYTES} THEN r.kwargs END`;
 
 /** The task of a run `r` that has the key. */

@@ -4,7 +4,7 @@ import type { Queueing } from './queued-run.js';
 import { outlineText } from './run-outline.js';
 import type { StoredRun } from './stored-run.js';
 
-/** A run without a thread of its own, with the scope of the caller who asked for it. */
+/** A run without a thread, with the scope of the caller who requested it. */
 export interface TemporarySubmission {
   readonly scope: Scope;
   readonly run: StoredRun;
@@ -27,7 +27,7 @@ export class TemporaryRow {
 
 function rowText({ scope, run, queueing }: TemporarySubmission): string {
   const filter = scope.kind === 'worker' ? '' : `,"visible":[${scope.filter.alternatives.join(',')}]`;
-  // as a text: taking rows out of JSON decodes what is in them, and inputs may hold NUL and lone surrogates
+  // as a text: extracting rows from JSON decodes their contents, and inputs may hold NUL and lone surrogates
   const kwargsText = jsonText(run.kwargs);
   const kwargs = JSON.stringify(kwargsText);
   return (

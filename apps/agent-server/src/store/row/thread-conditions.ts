@@ -2,7 +2,7 @@ import type { JsonObject } from '#lib/json';
 import { jsonbText } from '../json-text.js';
 import { visible } from '../visible.js';
 
-/** Which threads are searched for or counted. */
+/** Search for threads, or for their number. */
 export interface ThreadSearch {
   readonly ids?: readonly string[] | undefined;
   readonly metadata?: JsonObject | undefined;

@@ -1,6 +1,9 @@
 import { PublicError } from '#lib/errors';
 
-/** A thread as the wire shows it, as JSON text: what graphs made is passed on as they wrote it, and never parsed here. */
+/**
+ * A thread as the wire shows it, as JSON text: values of graphs are passed on as they wrote them, and never
+ * parsed here.
+ */
 export type ThreadText = string;
 
 export type ThreadField =

@@ -2,7 +2,7 @@
 export interface ThreadTtl {
   /** Action at its end: the thread is deleted, or all its states but the last. */
   readonly strategy: 'delete' | 'keep_latest';
-  /** Since it was last changed. */
+  /** Minutes since its last change. */
   readonly minutes: number;
 }
 

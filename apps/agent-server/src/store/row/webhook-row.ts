@@ -12,7 +12,7 @@ export interface WireWebhook {
   readonly state: 'pending' | 'delivered' | 'failed';
   readonly attempts: number;
   readonly next_attempt_at: string | null;
-  /** Why the last attempt failed. */
+  /** Reason for which the last attempt failed. */
   readonly last_error: string | null;
 }
 

@@ -5,7 +5,7 @@ import type { Sql } from '../sql.js';
 /** `done`: it had not begun and never will; `asked`: the server at work will end it; `ended`: too late. */
 export type CancelOutcome = 'done' | 'asked' | 'ended' | 'no_run';
 
-/** Ends a waiting run; asks the server at work to end a running one. */
+/** Ends a waiting run; asks the executing server to end a running one. */
 export async function cancelRun(
   scope: Scope,
   sql: Sql,

@@ -4,7 +4,7 @@ import type { ServerIdentity } from '../server-identity.js';
 import type { Sql } from '../sql.js';
 import { isUniqueViolation } from '../unique-violation.js';
 
-/** Runs at work at all servers together; 0: no limit. */
+/** Limits of running runs at all servers together; 0: no limit. */
 export interface RunLimits {
   readonly perAssistant: number;
   readonly perCaller: number;

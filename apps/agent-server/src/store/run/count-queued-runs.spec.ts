@@ -29,6 +29,6 @@ describe('the number of queued runs', () => {
     expect(await countQueuedRuns(WORKER, store.sql, SERVER)).toBe(2);
     expect(await countQueuedRuns(WORKER, store.sql, serverOf('two', ['another graph']))).toBe(1);
     expect(await claimRuns(WORKER, store.sql, SERVER, 50)).toHaveLength(2);
-    expect(await countQueuedRuns(WORKER, store.sql, SERVER)).toBe(0); // one waits behind a run at work
+    expect(await countQueuedRuns(WORKER, store.sql, SERVER)).toBe(0); // one waits behind a running run
   });
 });

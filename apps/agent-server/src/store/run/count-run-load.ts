@@ -10,7 +10,10 @@ const COUNT = `
 SELECT (SELECT count(*) FROM (SELECT 1 FROM agentplane.runs r WHERE ${claimable('$1')} LIMIT $2) waiting)::int AS waiting,
   (SELECT count(*) FROM agentplane.runs r WHERE r.status = 'running')::int AS at_work`;
 
-/** Runs that would begin at once if a server had places for them, up to a bound, and those at work, at all servers. */
+/**
+ * Number of runs that would begin at once if a server had places for them, up to a bound, and of running
+ * ones, at all servers.
+ */
 export async function countRunLoad(
   scope: WorkerScope,
   sql: Sql,

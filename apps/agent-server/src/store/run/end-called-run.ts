@@ -6,7 +6,7 @@ import type { WorkerScope } from '../scope.js';
 import type { Sql } from '../sql.js';
 import type { TemporaryEnd } from './end-temporary-runs.js';
 
-/** The end of a run without a thread, with what its webhook is called with. */
+/** The end of a run without a thread, with the body of its webhook's call. */
 export interface CalledEnd extends TemporaryEnd {
   readonly end: RunEnd;
 }

@@ -11,7 +11,10 @@ export interface TemporaryEnd {
   readonly end: Pick<RunEnd, 'status' | 'error'>;
   /** Its output may still be read: the row stays for a while, without its input. */
   readonly isRead: boolean;
-  /** It was asked for before, without an answer: a row that is removed already is taken for removed by that. */
+  /**
+   * True when an earlier request got no answer: then a row that is already removed counts as removed by that
+   * request.
+   */
   readonly isRepeated: boolean;
 }
 

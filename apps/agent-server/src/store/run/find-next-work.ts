@@ -6,9 +6,12 @@ import type { Sql } from '../sql.js';
 export interface NextWork {
   /** True when a run is in progress at one of them. */
   readonly isAtWork: boolean;
-  /** Milliseconds until something is due by the database's time, negative for what is due; undefined: nothing will be. */
+  /**
+   * Milliseconds until work is due by the database's time, negative for overdue work; undefined: none will
+   * be.
+   */
   readonly dueInMs: number | undefined;
-  /** The same for what may be late: threads and items whose time is over. */
+  /** The same for work that may be late: expired threads and items. */
   readonly upkeepInMs: number | undefined;
 }
 
@@ -21,7 +24,10 @@ interface Row {
 const until = (moment: string): string =>
   `(EXTRACT(EPOCH FROM ${moment} - clock_timestamp()) * 1000)::float8`;
 
-/** Each part is one step into an index, but for runs that wait. Runs and crons of other revisions' graphs wait for those. */
+/**
+ * Each part is one lookup in an index, except for runs that wait. Runs and crons of other revisions' graphs
+ * wait for those.
+ */
 const NEXT = `
 SELECT EXISTS (SELECT 1 FROM agentplane.runs r WHERE r.status = 'running') AS at_work,
   ${until('w.due')} AS due_in_ms, ${until('w.upkeep')} AS upkeep_in_ms

@@ -5,7 +5,7 @@ import { notifyPending } from './notify-pending.js';
 
 /** A run that goes back into the queue. */
 export interface ReturnedRun extends WorkedRun {
-  /** Somebody still reads it, or waits for its end, at the server that had it. */
+  /** True when a client still reads it, or waits for its end, at the server that had it. */
   readonly isRead: boolean;
 }
 

@@ -23,7 +23,10 @@ export interface ActiveRun {
   readonly last: string;
 }
 
-/** Runs that wait or are at work, in the order in which they came; a portion of them, empty after the last one. */
+/**
+ * Runs that are pending or running, in the order in which they came; a portion of them, empty after the last
+ * one.
+ */
 export async function listActiveRuns(
   scope: Scope,
   sql: Sql,

@@ -12,7 +12,7 @@ export interface RunPage {
   readonly fields: readonly RunField[];
 }
 
-/** Runs of a thread, newest first: the page, or a part of it where their inputs are large. */
+/** Runs of a thread, newest first: the page, or a part of it when their inputs are large. */
 export async function listRuns(scope: Scope, sql: Sql, threadId: string, page: RunPage): Promise<RunRow[]> {
   const { rows } = await sql.inScope<RunRow>(scope, {
     text: boundedPage({

@@ -4,7 +4,10 @@ import type { Scope } from '../scope.js';
 import type { Sql } from '../sql.js';
 import { visible } from '../visible.js';
 
-/** Ids of runs without a thread whose metadata contains this: those that wait, are at work, or can still be read. */
+/**
+ * Ids of runs without a thread whose metadata contains this: pending and running ones, and those that can
+ * still be read.
+ */
 export async function listTemporaryRuns(scope: Scope, sql: Sql, metadata: JsonObject): Promise<string[]> {
   const { rows } = await sql.inScope<{ run_id: string }>(scope, {
     scans: 'Searching runs',

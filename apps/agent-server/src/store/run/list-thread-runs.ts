@@ -7,7 +7,7 @@ import { RUN_IS_VISIBLE } from '../visible.js';
 /** Runs of one page; one that is not full is the last. */
 export const THREAD_RUN_PAGE = 100;
 
-/** A run of a thread that somebody follows. */
+/** A run of a thread that has a reader. */
 export interface ThreadRun {
   readonly runId: string;
   /** Its place among all runs; later ones have higher places. */
@@ -19,7 +19,10 @@ export interface ThreadRun {
   readonly attempt: number;
 }
 
-/** `protocol`: those that speak the thread stream protocol, active or ended in the last `keptMs`, from a place of the thread on. */
+/**
+ * `protocol`: runs that use the thread stream protocol, active or ended in the last `keptMs`, from a place of
+ * the thread on.
+ */
 export type WhichRuns =
   | { readonly kind: 'all' }
   | { readonly kind: 'active' }

@@ -3,8 +3,8 @@ import type { Sql } from '../sql.js';
 import { visible } from '../visible.js';
 
 /**
- * Removes a run without a thread, with its output and what was to be sent of it; one at work is thereby fenced.
- * @returns whether there was one
+ * Removes a run without a thread, with its output and the pending call of its webhook; a running one is
+ * thereby fenced. @returns true when there was one
  */
 export async function removeTemporaryRun(scope: Scope, sql: Sql, runId: string): Promise<boolean> {
   const { rowCount } = await sql.inScope(scope, {

@@ -12,7 +12,7 @@ WHERE r.run_id = $1 AND r.attempt = $2 AND r.status = 'running' AND r.takeovers 
 RETURNING ${CLAIMED_COLUMNS}`;
 
 /**
- * Begins the next attempt of a run at this server, where its process ended under it.
+ * Begins the next attempt of a run at this server, after its process ended.
  * @param isCharged the run ended its process, which may happen as often as it may lose its server
  * @returns undefined when it may not be tried again, or when another attempt has it
  */

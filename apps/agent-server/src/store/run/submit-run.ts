@@ -23,10 +23,12 @@ interface Submitted {
 }
 
 /**
- * Makes a run on a thread. It starts at once (`running`, the lease is ours) when asked and nothing is before it.
- * @param kwargs its text, where it is made already
- * @throws PublicError `not_found` without such a thread, `conflict` when the strategy is `reject` and a run is active,
- *   `too_many` when as many wait as may, `forbidden` when a thread made for it would be outside of the scope
+ * Makes a run on a thread. It starts at once (`running`, the lease is ours) when requested and no other is
+ * before it.
+ * @param kwargs its text, when it is made already
+ * @throws PublicError `not_found` without such a thread, `conflict` when the strategy is `reject` and a run
+ * is active, `too_many` at the limit of waiting runs, `forbidden` when a thread made for it would be outside
+ * of the scope
  */
 export async function submitRun(
   scope: Scope,

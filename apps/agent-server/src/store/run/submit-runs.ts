@@ -13,8 +13,8 @@ interface Submitted {
 }
 
 /**
- * Makes runs of several callers on threads that exist, one on each thread, every one under the scope of its own.
- * @returns what became of each by its id; those that are missing must be made one by one
+ * Makes runs of several callers on existing threads, one on each thread, every one under its own scope.
+ * @returns the outcome of each by its id; missing ones must be made one by one
  */
 export async function submitRuns(
   scope: WorkerScope,

@@ -1,7 +1,7 @@
 /**
- * The tables of the public Postgres checkpointer, as it makes them, with the number of its migrations that they are.
- * They stand here because the server needs them and not the library, which would come with all of LangChain: 30 MB and
- * a quarter of a second. A test holds them against what the library makes.
+ * The tables of the public Postgres checkpointer, as it makes them, with the number of migrations that they
+ * correspond to. They are copied because the server needs them and not the library, which would come with all
+ * of LangChain: 30 MB and a quarter of a second. A test compares them with the tables that the library makes.
  */
 export const CHECKPOINTER_TABLES = `
 CREATE TABLE IF NOT EXISTS agentplane.checkpoint_migrations (v INTEGER PRIMARY KEY);

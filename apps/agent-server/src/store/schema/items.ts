@@ -1,5 +1,6 @@
 /**
- * Items of the store. The order of namespaces is that of bytes: what lies under a prefix is then a range of the key.
+ * Items of the store. The order of namespaces is that of bytes: the items under a prefix are then a range of
+ * the key.
  */
 export const ITEMS = `
 CREATE TABLE agentplane.store_items (

@@ -1,6 +1,6 @@
 /**
- * Traces that the platform is still to delete: a row is written with the deletion of what they belong to, and goes once
- * the platform has answered.
+ * Traces that the platform has yet to delete: a row is written in the deletion of the thread or run, and is
+ * removed once the platform has answered.
  */
 export const TRACE_ERASURES = `
 CREATE TABLE agentplane.trace_erasures (

@@ -12,8 +12,8 @@ const MAX_RUNS = 1_000;
 const MAX_COST = 8 * 1024 * 1024;
 
 /**
- * The newest runs of a task of an assistant, oldest first: as many as one answer may hold; none where the caller may not
- * see the task.
+ * The newest runs of a task of an assistant, oldest first: as many as one answer may hold; empty when the
+ * caller may not see the task.
  */
 export async function listTaskRuns(
   scope: Scope,

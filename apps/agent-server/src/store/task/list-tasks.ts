@@ -13,11 +13,13 @@ export interface TaskCursor {
 /** A part of the list. */
 export interface TaskPage {
   readonly runs: readonly TaskRun[];
-  /** Others come behind it. */
+  /** True when others follow. */
   readonly hasMore: boolean;
 }
 
-/** The newest run of each task of an assistant, those that changed last first; fewer than asked for where they are large. */
+/**
+ * The newest run of each task of an assistant, last changed first; fewer than requested when they are large.
+ */
 export async function listTasks(
   scope: Scope,
   sql: Sql,

@@ -12,9 +12,9 @@ const STATE = [
 ] as const;
 
 /**
- * Makes a thread with the state of another and metadata of its own, as one statement sees it: a run at work writes on to the first alone. The
- * runs stay with the first; so do the ids of what they wrote, that a rollback there finds nothing here.
- * @throws PublicError `not_found`
+ * Makes a thread with the state of another and its own metadata, as one statement sees it: a running run
+ * writes only to the first. The runs stay with the first; so do the ids of their writes, so that a rollback
+ * there finds nothing here. @throws PublicError `not_found`
  */
 export async function copyThread(
   scope: Scope,

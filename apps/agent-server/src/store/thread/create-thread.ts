@@ -11,9 +11,9 @@ import { visible } from '../visible.js';
 import { findThread } from './find-thread.js';
 
 /**
- * @param ttl how long it lives, if it is made by this; one that exists keeps what it has
- * @throws PublicError `conflict` when the id is taken and the caller did not ask for the one that has it, or may not see
- *   it; `forbidden` for metadata outside of the scope
+ * @param ttl its lifetime, if it is made by this; an existing one keeps its own
+ * @throws PublicError `conflict` when the id is taken and the caller did not ask for the existing thread, or
+ * may not see it; `forbidden` for metadata outside of the scope
  */
 export async function createThread(
   scope: Scope,

@@ -3,7 +3,7 @@ import type { Scope } from '../scope.js';
 import type { Sql } from '../sql.js';
 import { visible } from '../visible.js';
 
-/** A thread without what graphs made of it, which may be large. */
+/** A thread without the values of graphs, which may be large. */
 export interface ThreadHead {
   readonly thread_id: string;
   readonly metadata: JsonObject;

@@ -35,9 +35,9 @@ DELETE FROM agentplane.checkpoints o WHERE ${OF_THREAD}
   AND (o.checkpoint_ns, o.checkpoint_id) NOT IN (SELECT checkpoint_ns, checkpoint_id FROM kept)`;
 
 /**
- * Leaves a thread the last checkpoint of each of its graphs, and the ancestors that the values of its delta channels
- * are made of. The thread must be locked, and no run of it at work.
- * @returns whether there was anything older
+ * Leaves a thread the last checkpoint of each of its graphs, and the ancestors that the values of its delta
+ * channels are made of. The thread must be locked, and have no running run. @returns true when there were
+ * older ones
  */
 export async function pruneThread(scope: Scope, sql: Sql, threadId: string): Promise<boolean> {
   return (await sql.inScope(scope, { text: PRUNE, values: [threadId] })).rowCount !== 0;

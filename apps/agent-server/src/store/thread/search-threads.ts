@@ -28,7 +28,7 @@ export interface FoundThread {
   readonly extracted: ThreadText | null;
 }
 
-/** The page; a part of it where its threads are large. */
+/** The page; a part of it when its threads are large. */
 export async function searchThreads(
   scope: Scope,
   sql: Sql,

@@ -57,7 +57,7 @@ describe('ThreadReader', () => {
 
   it('reads a large thread beside small ones', async () => {
     const [large, small] = [await newThread(), await newThread()];
-    // random, as what compresses well is small where it is stored
+    // random, as compressible data are small in the database
     await store.pool.query(
       `UPDATE agentplane.threads SET values = (SELECT json_agg(gen_random_uuid()) FROM generate_series(1, 5000))
        WHERE thread_id = $1`,

@@ -10,7 +10,7 @@ import { ThreadWriter } from './thread-writer.js';
 const store = storeFixture();
 const ALICE: CallerScope = { kind: 'caller', filter: sqlFilter({ owner: 'alice' }) };
 
-/** That have written something so far. */
+/** Counts transactions that have written something so far. */
 async function transactions(): Promise<number> {
   const { rows } = await store.pool.query<{ next: string }>(
     'SELECT pg_snapshot_xmax(pg_current_snapshot())::text AS next',

@@ -2,7 +2,7 @@ import type { ThreadTtl } from '../row/thread-ttl.js';
 import type { WorkerScope } from '../scope.js';
 import type { Sql } from '../sql.js';
 
-/** A thread whose time is over. */
+/** An expired thread. */
 export interface ExpiredThread {
   readonly threadId: string;
   readonly strategy: ThreadTtl['strategy'];
@@ -14,7 +14,7 @@ interface Row {
   readonly is_expired: boolean;
 }
 
-/** Each is looked at again when it may expire next, and after a minute where a server dies in the middle. */
+/** Each is checked again when it may expire next, and after a minute when a server dies in the middle. */
 const CLAIM = `
 WITH due AS (
   SELECT x.thread_id FROM agentplane.thread_ttls x WHERE x.check_at <= clock_timestamp()
@@ -25,10 +25,7 @@ FROM due JOIN agentplane.threads t ON t.thread_id = due.thread_id WHERE x.thread
 RETURNING x.thread_id, x.strategy,
   t.updated_at + x.minutes * interval '1 minute' <= clock_timestamp() AS is_expired`;
 
-/**
- * Looks at up to `limit` threads that may have expired.
- * @returns how many there were, and those whose time is over
- */
+/** Checks up to `limit` threads that may have expired. @returns their number, and the expired ones */
 export async function claimExpiredThreads(
   scope: WorkerScope,
   sql: Sql,

@@ -1,7 +1,7 @@
 import type { WorkerScope } from '../scope.js';
 import type { Sql } from '../sql.js';
 
-/** A thread that has been made smaller is looked at again after as long as it may rest. */
+/** Schedules the next check of a pruned thread one lifetime later, after a minute at least. */
 export async function restThreadTtl(scope: WorkerScope, sql: Sql, threadId: string): Promise<void> {
   await sql.asWorker(scope, {
     text: `UPDATE agentplane.thread_ttls

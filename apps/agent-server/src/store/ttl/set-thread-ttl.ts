@@ -10,7 +10,7 @@ FROM agentplane.threads t WHERE t.thread_id = $2 AND ${visible('t.metadata')}
 ON CONFLICT (thread_id) DO UPDATE SET strategy = EXCLUDED.strategy, minutes = EXCLUDED.minutes,
   check_at = EXCLUDED.check_at`;
 
-/** Answers whether there is such a thread. */
+/** Answers true when there is such a thread. */
 export async function setThreadTtl(
   scope: Scope,
   sql: Sql,

@@ -17,14 +17,14 @@ export interface DueWebhook {
   readonly isLarge: boolean;
 }
 
-/** Above it a call is large. */
+/** Bytes above which a call is large. */
 const LARGE_BYTES = 1024 * 1024;
 
 export interface WebhookPlaces {
   readonly limit: number;
   /** Limit among them of calls that may take long: all but the first calls of quick hosts. */
   readonly slowLimit: number;
-  /** Calls that tell much. */
+  /** Limit of calls with large texts. */
   readonly largeLimit: number;
   /** Limit among them of calls that may take long. */
   readonly largeSlowLimit: number;
@@ -34,7 +34,7 @@ export interface WebhookPlaces {
   readonly perHost: number;
   /** Hosts that have all the calls they may. */
   readonly busyHosts: readonly string[];
-  /** After this time without a result the call is made again, by any server. */
+  /** Time without a result after which the call is made again, by any server. */
   readonly leaseMs: number;
 }
 
@@ -57,7 +57,10 @@ const oldest = (isSlow: boolean, which: string): string => `
   WHERE ${DUE} AND w.host <> ALL ($2) AND (${isSlow ? '$8' : '$7'} > 0 OR NOT ${IS_LARGE}) AND ${which}
   ORDER BY w.next_attempt_at LIMIT 200)`;
 
-/** Each step numbers what the one before admits: a call that has to wait takes no place from those behind it. */
+/**
+ * Each step numbers the calls that the one before admits: a call that has to wait takes no place from those
+ * behind it.
+ */
 const CLAIM = `
 WITH oldest AS (
   ${oldest(false, 'w.attempts = 0 AND w.host = ANY ($5)')}

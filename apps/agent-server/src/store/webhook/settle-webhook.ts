@@ -15,7 +15,7 @@ UPDATE agentplane.webhooks SET state = $3, last_error = $4,
   run = CASE WHEN $3 = 'pending' THEN run END, run_values = CASE WHEN $3 = 'pending' THEN run_values END
 WHERE run_id = $1 AND attempts = $2 AND state = 'pending'`;
 
-/** Records an attempt; what was to be sent is forgotten once no other follows. Refused from an old attempt. */
+/** Records an attempt; its body is forgotten after the last one. Refused from an old attempt. */
 export async function settleWebhook(
   scope: WorkerScope,
   sql: Sql,
