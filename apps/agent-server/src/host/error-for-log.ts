@@ -12,7 +12,7 @@ export function errorForLog(error: unknown, secrets: SecretWords): Readonly<Reco
   return { type, message: shown(message), ...(stack === undefined ? {} : { stack: shown(stack) }) };
 }
 
-/** Members of what an agent throws may throw themselves. */
+/** Reads the stack; members of a thrown value may throw themselves. */
 function stackOf(error: unknown): string | undefined {
   try {
     const stack: unknown = error instanceof Error ? error.stack : undefined;

@@ -58,7 +58,7 @@ export interface GraphHostParts {
 interface AtWork {
   readonly execution: RunExecution;
   wanted: Wanted;
-  /** While the server asked for no more output. */
+  /** Set while the server asked for no more output. */
   held: PromiseWithResolvers<void> | undefined;
 }
 
@@ -216,7 +216,7 @@ export class GraphHost {
         subgraphs: (one: Questions['subgraphs']) => questions.subgraphs(one),
         embed: (one: Questions['embed']) => questions.embed(one),
       };
-      // those about handlers and apps are asked of Python alone
+      // questions about handlers and apps go to Python alone
       const text = await answers[question as QuestionKind](asked as never);
       const trouble =
         this.#loaded && textTrouble(`The answer about the ${question}`, text, this.#loaded.maxTextBytes);

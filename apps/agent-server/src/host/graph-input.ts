@@ -1,7 +1,7 @@
 import { importOfAgent } from '../graph/agent-package.js';
 import type { StoredRun } from '../store/row/stored-run.js';
 
-/** A target of `goto` with a state of its own. */
+/** A target of `goto` with its own state. */
 interface WireSend {
   readonly node: string;
   readonly input?: unknown;
@@ -24,7 +24,7 @@ async function gotoOf(wire: unknown, agentFile: string): Promise<unknown> {
   );
 }
 
-/** A command as an instance of the agent's own class, for what is written to a state from outside. */
+/** A command as an instance of the agent's own class, for a write to a state from outside. */
 export async function commandOf(
   command: StoredRun['kwargs']['command'],
   agentFile: string,
@@ -35,7 +35,7 @@ export async function commandOf(
   return Reflect.construct(Command, [await graphInput({ input: undefined, command }, agentFile)]);
 }
 
-/** The input to call the graph with: what the run was given, or a command to a graph that stopped. */
+/** The input to call the graph with: the input of the run, or a command to a graph that stopped. */
 export async function graphInput(
   { input, command }: Pick<StoredRun['kwargs'], 'input' | 'command'>,
   agentFile: string,

@@ -43,7 +43,7 @@ export interface GraphQuestionParts {
   /** Store that graphs find as `config.store`. */
   readonly store: BaseStore;
   readonly secrets: SecretWords;
-  /** Undefined: the agent's store finds nothing by what it means. */
+  /** Undefined: the agent's store has no search by meaning. */
   readonly embedder: Embedder | undefined;
 }
 
@@ -74,7 +74,7 @@ export class GraphQuestions implements Answers {
     });
   }
 
-  /** Newest first. It ends early where it would become too long; the rest is `before` the last. */
+  /** History, newest first. It ends early when it would become too long; the rest is `before` the last. */
   async history(question: HistoryQuestion): Promise<string> {
     const { graph, config } = await this.#open(question);
     const states: string[] = [];
@@ -88,7 +88,7 @@ export class GraphQuestions implements Answers {
     return `[${states.join(',')}]`;
   }
 
-  /** @throws PublicError `bad_request` for what the graph does not take */
+  /** @throws PublicError `bad_request` for an update that the graph rejects */
   async update(question: UpdateQuestion): Promise<string> {
     const { graph, config } = await this.#open(question);
     const { threadId } = question;
@@ -161,7 +161,7 @@ export class GraphQuestions implements Answers {
     readonly graph: RunnableGraph;
     readonly config: GraphConfig;
   }> {
-    // whom the thread belongs to was seen by the server that asks
+    // the server that asks has checked the owner of the thread
     const saver = new ThreadSaver(this.parts.sql, place.threadId);
     const config = { ...configOf(place), store: this.parts.store };
     const graph = withSaver(await this.parts.graphs.get(place.graphId, config), saver);
@@ -187,7 +187,7 @@ export class GraphQuestions implements Answers {
   }
 }
 
-/** Configuration of a look at a thread's state. */
+/** Configuration of a question about a thread's state. */
 function configOf({ threadId, configurable, checkpoint }: StatePlace): GraphConfig {
   const given = Object.entries(checkpoint ?? {}).filter(([, value]) => value !== null);
   return {

@@ -31,7 +31,7 @@ function isAmong(breakpoints: Breakpoints, node: string): boolean {
   return breakpoints === '*' ? !node.startsWith('__') : (breakpoints?.includes(node) ?? false);
 }
 
-/** Nodes whose step made this checkpoint: they have seen more than at the one before. */
+/** Nodes whose step made this checkpoint: their seen versions differ from the checkpoint before. */
 function nodesOfStep(tuple: CheckpointTuple, before: CheckpointTuple | undefined): string[] {
   return Object.keys(tuple.checkpoint.versions_seen).filter(
     (node) =>

@@ -5,9 +5,9 @@ import type { AttemptSaver } from '../store/checkpoint/attempt-saver.js';
 import type { WireError } from '../wire/wire-value.js';
 
 /**
- * Gives the tasks of a step whose writes no channel took the error that the run ended with, which removes their writes.
- * LangGraph stores the writes of a step before it applies them, and applies them again at every look at the state: a
- * message that cannot be read would make the thread unreadable.
+ * Gives the tasks of a step whose writes no channel accepted the error that the run ended with, which removes
+ * their writes. LangGraph stores the writes of a step before it applies them, and applies them again at every
+ * read of the state: an unreadable message would make the thread unreadable.
  */
 export async function settleRefusedWrites(
   graph: RunnableGraph,

@@ -37,7 +37,10 @@ import type { RunEvent } from '../stream/run-event.js';
 import type { SecretWords } from '../wire/secret-words.js';
 import { errorOnWire, wireJson, type WireError } from '../wire/wire-value.js';
 
-/** Why a run stops here: it was asked to, the database refuses its state, or an event is too large to be sent. */
+/**
+ * Cause for which a run stops here: it was asked to, the database refuses its state, or an event is too large
+ * to be sent.
+ */
 type StopCause =
   | StopReason
   | { readonly kind: 'unstorable'; readonly error: unknown }
@@ -84,7 +87,7 @@ function isRootChunk(event: unknown, runId: string): event is RootChunk {
 /** Time for a stopped graph to end; then the run ends without it, and its later writes are rejected. */
 const STOP_GRACE_MS = 5_000;
 
-/** One attempt of a run at work in this process. */
+/** One attempt of a run in this process. */
 export class RunExecution {
   readonly #abort = new AbortController();
   #stopReason: StopCause | undefined;
@@ -162,7 +165,7 @@ export class RunExecution {
       return await this.#finished(graph, saver, output);
     } catch (error) {
       if (this.#stopReason) return this.#stopped(output, this.#stopReason);
-      // what the database did not do for the graph it may do for its next attempt
+      // a database that failed for the graph may work for its next attempt
       if (isPassing(error)) return { kind: 'lost', error };
       this.parts.log.warn({ err: errorForLog(error, this.parts.secrets) }, 'run failed');
       return this.#failed(output, errorOnWire(error), 'error');

@@ -13,7 +13,7 @@ function namedPlace(config: unknown): JsonObject | null {
   return place && Object.fromEntries(Object.entries(place).filter(([, value]) => value !== null));
 }
 
-/** `null` where there is nothing, as the clients' types have it; an error is a text. */
+/** `null` for a missing value, as the clients' types have it; an error is a text. */
 function taskOnWire({ state, error = null, result = null, ...task }: TaskSnapshot): JsonObject {
   const shown = toWire(task);
   return {

@@ -32,13 +32,13 @@ function nodeAtWork(): unknown {
 const MOST_FRAMES = 30;
 const SHOWN_FRAMES = 8;
 
-/** The functions at work, innermost first, by the lines that their author wrote. */
+/** The functions in progress, innermost first, by the lines that their author wrote. */
 function stackAtWork(): string[] {
   const { stackTraceLimit } = Error;
   Error.stackTraceLimit = MOST_FRAMES;
   const lines = (new Error().stack ?? '').split('\n').map((line) => line.trim().replace(/^at /, ''));
   Error.stackTraceLimit = stackTraceLimit;
-  // above it stand this look itself and the expression that asks
+  // the frames above it are this question itself and the expression that asks
   const asked = lines.findIndex((line) => line.includes('eval'));
   const theirs = lines.slice(asked + 1).filter((line) => !line.includes('node:internal'));
   return theirs.slice(0, SHOWN_FRAMES);

@@ -17,7 +17,7 @@ interface EndSilentParts {
   readonly name: string;
   readonly clock: Clock;
   readonly log: Logger;
-  /** For how long it has answered its server, but can call nothing of the agent. */
+  /** Time for which it has answered its server, but could call no code of the agent. */
   readonly stuckMs?: () => number;
 }
 

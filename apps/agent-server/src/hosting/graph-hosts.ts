@@ -18,7 +18,10 @@ const SILENT_MS = 5_000;
 /** Questions wait for a host so long; a history of a large state takes its time. */
 const QUESTION_MS = 30_000;
 
-/** A question that takes longer waits for something else: there are few at once, of all callers. */
+/**
+ * Limit per question: one that takes longer waits for something else, and only a few run at once for all
+ * callers.
+ */
 const ANSWER_MS = 60_000;
 
 /**
@@ -34,13 +37,13 @@ const MAX_SCHEMAS_CHARS = 8 * 1024 * 1024;
 export interface GraphHostsParts extends GraphProcessParts {
   /** Hosts at a time. */
   readonly count: number;
-  /** Runs at work at once, at most. */
+  /** Limit of runs in progress at once. */
   readonly maxRuns: number;
 }
 
 /**
- * The graph hosts of this server: where the graphs of the agent are loaded and run, apart from everything else, so that
- * code of others can harm no more than the runs beside it.
+ * The graph hosts of this server: separate processes that load and run the graphs of the agent, so that code
+ * of others can harm no more than the runs beside it.
  */
 export class GraphHosts implements DescribedGraphs {
   readonly #parts: GraphHostsParts;
@@ -121,7 +124,7 @@ export class GraphHosts implements DescribedGraphs {
     return Math.min(...this.#seats.map(({ idleEnds }) => idleEnds));
   }
 
-  /** Runs that may be at work at once, as the load of the hosts is now. */
+  /** Limit of runs in progress at once, by the present load of the hosts. */
   get places(): number {
     return this.#capacity.places;
   }

@@ -55,7 +55,7 @@ export interface GraphProcessParts {
   readonly program: HostProgram;
   /** Reads and writes for hosts without a database of their own; others ask for no state. */
   readonly keeper?: Promise<StateKeeper>;
-  /** Learns what the graphs are made of. */
+  /** Receives the sources of the graphs. */
   readonly reports: SeenSources;
   /** Address of the server of these graphs; resolves once that listens. */
   readonly ownUrl: Promise<string>;
@@ -151,7 +151,7 @@ export class GraphProcess {
     return this.#child.pid;
   }
 
-  /** Runs at work there. */
+  /** Runs in progress there. */
   get runs(): ClaimedRun[] {
     return [...this.#runs.values()].map(({ run }) => run);
   }
@@ -198,8 +198,8 @@ export class GraphProcess {
   }
 
   /**
-   * Has large inputs read one after another, each once the one before has left for the host: all of them together would
-   * be held here while the host is busy.
+   * Has large inputs read one after another, each once the one before has been sent to the host: all of them
+   * together would be held here while the host is busy.
    */
   inTurn<T>(give: () => Promise<T>): Promise<T> {
     const turn = this.#giving.then(give);
@@ -223,7 +223,7 @@ export class GraphProcess {
   /**
    * @param signal takes the question back, with its reason
    * @returns JSON text
-   * @throws PublicError; Error for what failed inside
+   * @throws PublicError; Error for a failure inside
    */
   ask<K extends keyof AskedQuestions>(
     kind: K,
@@ -265,7 +265,7 @@ export class GraphProcess {
     this.#child.kill('SIGKILL');
   }
 
-  /** Lets it send what waits elsewhere and end; kills it when that takes too long. */
+  /** Lets it send output that waits elsewhere and end; kills it when that takes too long. */
   async leave(): Promise<void> {
     this.#channel.send(toHost({ kind: 'leave' }));
     this.#channel.flush();
@@ -329,10 +329,10 @@ export class GraphProcess {
     }
   }
 
-  /** In the order of arrival where it matters: a run waits for what it writes. */
+  /** Answers a fetch, in the order of arrival when it matters: a run waits for its writes. */
   async #fetch(asked: Fetch, id: number, body: Buffer): Promise<void> {
     try {
-      // the bytes are a view of what was read
+      // the bytes are a view of the read buffer
       const bytes = Buffer.from(body);
       const keeper = await this.#parts.keeper;
       if (!keeper) throw new Error(`the ${this.#name} asks for states, of which it has none`);
@@ -373,7 +373,7 @@ export class GraphProcess {
 
   #readLines(): void {
     const { log } = this.#parts;
-    // whole lines: those of the server go to the same place
+    // complete lines: the server writes to the same stream
     onLines(this.#child.stderr as Readable, (line) => {
       this.#stderr.add(line);
       process.stderr.write(`${line}\n`);

@@ -27,7 +27,7 @@ export interface Place {
   leave(end: GoneWith | undefined): { readonly isCharged: boolean };
 }
 
-/** Reads what the attempt of a run is given, as JSON text; undefined once another attempt has the run. */
+/** Reads the input of a run's attempt, as JSON text; undefined once another attempt has the run. */
 export type ReadInput = (run: ClaimedRun) => Promise<string | undefined>;
 
 interface ExecutionParts {
@@ -140,7 +140,7 @@ export class HostedExecution implements Execution {
     return begun.ended ?? { kind: 'lost', error: new FencedError(run.runId, run.attempt) };
   }
 
-  /** Why it was stopped is known here: what a host says of it counts for no more. */
+  /** Outcome by the stop reason, which is known here: a later report of the host no longer counts. */
   #own(outcome: Outcome): Outcome {
     // the next attempt would begin at once, and hand the run back again
     if (outcome.kind === 'handed-back' && this.#stopReason?.kind !== 'handed-back')

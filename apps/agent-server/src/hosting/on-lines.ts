@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
 import { StringDecoder } from 'node:string_decoder';
 
-/** A longer line comes in pieces: who writes without an end of line must not fill this process. */
+/** Limit per line; a longer one comes in pieces: a writer without line ends must not fill this process. */
 const MAX_LINE_CHARS = 64 * 1024;
 
 /** Reads a stream of text line by line. */
@@ -16,7 +16,7 @@ export function onLines(stream: Readable, onLine: (line: string) => void): void 
       onLine(rest.slice(0, MAX_LINE_CHARS));
   };
   stream.on('data', (chunk: Buffer) => take(decoder.write(chunk)));
-  // of one that is destroyed there is no end
+  // a destroyed stream emits no end
   stream.on('close', () => {
     take(decoder.end());
     if (rest !== '') onLine(rest);

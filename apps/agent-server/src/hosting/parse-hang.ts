@@ -12,7 +12,9 @@ interface Hang {
 const MAX_LINE_CHARS = 256 * 1024;
 const TEXTS = ['runId', 'graphId', 'node'] as const;
 
-/** Code of others has the watch's descriptor too: what else comes over it is nothing. */
+/**
+ * Parses a report of the watch. Other code has its descriptor too: anything else that it writes is ignored.
+ */
 export function parseHang(line: string): Hang | undefined {
   try {
     const found = parseShort(line, MAX_LINE_CHARS);

@@ -5,7 +5,7 @@ import { PATIENCE_MS, persevere } from '../store/persevere.js';
 import type { StoredItem } from '../store/row/item-row.js';
 import { WORKER } from '../store/worker-scope.js';
 
-/** More than a request gets: graphs hold what they ask for in the memory of their own run. */
+/** Higher limit than for requests: graphs hold the results in the memory of their own run. */
 const MAX_FOUND = 10_000;
 
 /** An operation on the store as a host sends it. */
@@ -39,7 +39,7 @@ type ItemOperation =
     };
 
 /**
- * Performs operations of a batch one after the other: what it writes it also reads.
+ * Performs operations of a batch one after the other: later ones read the writes of earlier ones.
  * @returns JSON text of the list of their results
  * @throws PublicError for an item that cannot be kept; errors of the database
  */

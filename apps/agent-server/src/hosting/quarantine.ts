@@ -3,7 +3,7 @@ import { Turns } from '../store/turns.js';
 import { WORKER } from '../store/worker-scope.js';
 import { GraphProcess, type GraphProcessParts } from './graph-process.js';
 
-/** Runs that are tried again together in a host of their own. */
+/** Runs that are tried again together in a separate host. */
 interface Group {
   /** Start by the monotonic clock, in milliseconds. */
   readonly sinceMs: number;
@@ -89,7 +89,7 @@ export class Quarantine {
     return { sinceMs, users: 0, host: undefined, release: undefined };
   }
 
-  /** A host may end again and again under runs that never come back. */
+  /** Forgets old groups: a host may end many times under runs that never come back. */
   #forget(): void {
     const untilMs = this.parts.clock.monotonicMs() - FORGOTTEN_MS;
     for (const [runId, { sinceMs, users }] of this.#groups)
@@ -100,7 +100,7 @@ export class Quarantine {
     return new Promise((resolve, reject) => {
       void this.#turns.take(WORKER, async () => {
         const over = new Promise<void>((done) => (group.release = done));
-        if (group.users === 0) group.release?.(); // everybody left while it waited
+        if (group.users === 0) group.release?.(); // every run left while it waited
         let process: GraphProcess | undefined;
         try {
           process = new GraphProcess(this.parts);

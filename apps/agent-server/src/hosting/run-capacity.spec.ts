@@ -2,7 +2,7 @@ import { RunCapacity } from './run-capacity.js';
 
 const IDLE = { lagMs: 1, heapShare: 0.1 };
 
-/** A capacity whose runs wait for models only. */
+/** A capacity whose runs only wait for models. */
 function grown(most = 100): RunCapacity {
   const capacity = new RunCapacity(most);
   for (let n = 0; n < 10; n++) capacity.answered(20, capacity.places);

@@ -1,7 +1,7 @@
 /** Runs that any host is given at once: the smallest machine bears as many, whatever the graphs do. */
 const FIRST = 10;
 
-/** An answer within it is quick: the host has begun what it was given and waits for something else. */
+/** Answer time of a quick host: it has begun its runs and waits for something else. */
 const QUICK_MS = 100;
 
 /** Timers that are later on average: the host computes. */
@@ -41,7 +41,7 @@ export class RunCapacity {
     return this.#places;
   }
 
-  /** A host that was given runs answered. @returns whether there are more places now */
+  /** Takes the answer of a host that was given runs. @returns true when there are more places now */
   answered(afterMs: number, used: number): boolean {
     if (afterMs > QUICK_MS || !this.#isFree || used < this.#places * IN_USE) return false;
     return this.#set(this.#places * 2);

@@ -4,7 +4,7 @@ import { Backoff, type Clock } from '#lib/time';
 
 const PAUSES = { firstMs: 100, longestMs: 10_000 };
 
-/** A host that lived as long is no sign of trouble when it ends. */
+/** Lifetime after which the end of a host is no sign of trouble. */
 const STEADY_MS = 30_000;
 
 /** A host that ended this many times while idle is expected to keep ending. */
@@ -53,7 +53,7 @@ export class Seat<P extends Seated> {
     this.#process = this.#seat();
   }
 
-  /** The process of today; undefined while none has loaded. */
+  /** The current process; undefined while none has loaded. */
   get ready(): P | undefined {
     return this.#isReady ? this.#process : undefined;
   }
@@ -68,7 +68,7 @@ export class Seat<P extends Seated> {
     return this.#process.loaded;
   }
 
-  /** Why no process is there; undefined while one is. */
+  /** Reason for which there is no process; undefined while there is one. */
   get trouble(): string | undefined {
     return this.#isReady ? undefined : this.#trouble;
   }

@@ -101,7 +101,7 @@ export class StateKeeper {
   }
 }
 
-/** Why a host does not get what it asked for. */
+/** Reason for which a host does not get the state that it asked for. */
 export function denialOf(error: unknown): Denial {
   const message = errorText(error);
   if (error instanceof FencedError) return { kind: 'denied', trouble: 'fenced', message };

@@ -1,7 +1,7 @@
 import type { Clock } from '#lib/time';
 import type { ThreadReport } from '../protocol/messages.js';
 
-/** Calls that wait for so long wait for what does not end. */
+/** Waiting time after which the threads are assumed not to come back. */
 const LONG_MS = 30_000;
 
 /**
@@ -44,14 +44,14 @@ export class ThreadView {
     return this.#starvedFromMs === undefined ? undefined : this.#seenAtMs - this.#starvedFromMs;
   }
 
-  /** That calls which were given up hold half of the threads or more. */
+  /** Message when calls whose callers gave up hold half of the threads or more. */
   describeStuck(what: string): string | undefined {
     if (!this.#last || this.#last.givenUp < this.#last.most / 2) return undefined;
     const { most, givenUp } = this.#last;
     return `${givenUp} of ${most} threads hold ${what} that did not end in time; set a time limit for what they call`;
   }
 
-  /** That calls have waited for a thread, one or another, for half a minute. */
+  /** Message when calls have waited for a thread for half a minute, whichever calls they were. */
   describeWaiting(what: string): string | undefined {
     if (!this.#last || this.#waitsFromMs === undefined) return undefined;
     const waitsMs = this.clock.monotonicMs() - this.#waitsFromMs;

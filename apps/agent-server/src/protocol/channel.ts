@@ -15,7 +15,7 @@ export class Channel {
   #isScheduled = false;
   #drained: Promise<void> | undefined;
 
-  /** @param maxFrameBytes of what is read; unlimited by default */
+  /** @param maxFrameBytes limit of received frames; unlimited by default */
   constructor(
     socket: Duplex,
     private readonly maxFrameBytes?: number,

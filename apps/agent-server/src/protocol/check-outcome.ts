@@ -18,9 +18,10 @@ const THREAD_STATUSES: readonly unknown[] = [
 const PLACES: readonly unknown[] = ['none', 'body', 'behind'] satisfies readonly Values[];
 
 /**
- * Both sides are of one build, but the code of an agent runs beside the sender and can write to its pipe.
- * @param chars how many arrived in the body
- * @returns what the outcome has that cannot be read; undefined for one that can
+ * Problem of an outcome that cannot be read. Both sides are of one build, but the code of an agent runs
+ * beside the sender and can write to its pipe.
+ * @param chars length of the body
+ * @returns undefined for a readable outcome
  */
 export function troubleOfOutcome(outcome: unknown, chars: number): string | undefined {
   if (!isJsonObject(outcome)) return 'no object';

@@ -4,7 +4,7 @@ import type { CancelAction } from '../store/row/run-row.js';
 import type { EncodedEvent, RunEvent } from '../stream/run-event.js';
 import { FRAMES_FD } from './descriptors.js';
 
-/** Why a run at work is stopped from outside. */
+/** Cause for which a run in progress is stopped from outside. */
 export type StopReason =
   | { readonly kind: 'cancelled'; readonly action: CancelAction }
   | { readonly kind: 'timed-out'; readonly limitMs: number }

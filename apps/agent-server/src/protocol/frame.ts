@@ -10,7 +10,7 @@
 export interface Frame<B = Buffer> {
   /** Number of its kind, see `messages.ts`. */
   readonly kind: number;
-  /** Number of the run or the question; 0 for what belongs to neither. */
+  /** Number of the run or the question; 0 for a message of neither. */
   readonly id: number;
   /** JSON text of an object, or empty. */
   readonly head: string;
@@ -24,13 +24,13 @@ const FIXED_BYTES = 9;
 /** More than one read brings. */
 const LARGE_BYTES = 64 * 1024;
 
-/** A length beyond it is no length: the other side speaks something else. */
+/** Longest plausible length: beyond it the other side does not speak this protocol. */
 const LONGEST_FRAME_BYTES = 2 ** 31 - 1;
 
 /** A body that is sent: a text, or bytes that were read as such. */
 export type Sent = string | Buffer;
 
-/** The other side sends what is no frame, or one that is too large. */
+/** The other side sends an invalid frame, or one that is too large. */
 export class FrameError extends Error {}
 
 /** Frames as bytes, in one piece: frames of one iteration are sent in one write. */
@@ -63,7 +63,8 @@ export class FrameReader {
 
   /**
    * @returns the frames that are complete now
-   * @throws FrameError when the bytes are no frames, or one of them is too large: as soon as its length is here
+   * @throws FrameError when the bytes are no frames, or one of them is too large: as soon as its length is
+   * here
    */
   read(piece: Buffer): Frame[] {
     if (!this.#large) return this.#readWhole(piece);
@@ -99,7 +100,7 @@ export class FrameReader {
     return frames;
   }
 
-  /** The pieces of a large frame are put where they belong as they come, and are garbage then. */
+  /** Allocates a large frame, into which its pieces are copied as they arrive, and are garbage then. */
   #awaitLarge(): void {
     this.#large = Buffer.allocUnsafeSlow(this.#needed);
     this.#pieces[0]?.copy(this.#large);

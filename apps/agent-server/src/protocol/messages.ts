@@ -28,7 +28,7 @@ export interface LoadOrder {
   readonly store: StoreSettings;
   /** Limit per event, result or answer. */
   readonly maxTextBytes: number;
-  /** In place of graphs: the one module that the process is for. */
+  /** The one module that the process is for, in place of graphs. */
   readonly module?: NamedModule;
 }
 
@@ -91,11 +91,11 @@ export type ToHost =
   /** Tells the run to pause its output, or to resume it. */
   | Message<'hold', { isHeld: boolean }>
   | Message<'ask', { question: keyof AskedQuestions }>
-  /** Answer once what came before has begun. */
+  /** Answer once all earlier messages have begun. */
   | Message<'echo'>
   /** Address of the server of the graphs, which has no name of its own for itself. */
   | Message<'serving', { url: string }>
-  /** Send what waits elsewhere, and end. */
+  /** Send output that waits elsewhere, and end. */
   | Message<'leave'>
   /** Answer to a fetch of a host; its bytes are in the body. */
   | Message<'fetched', Fetched>
@@ -161,7 +161,7 @@ function render(
 
 type EventMessage = Extract<FromHost, { kind: 'event' }>;
 
-/** Names of events repeat with every token: what is made of them is kept, of so many and of so long ones. */
+/** Limits of the kept names of events, which repeat with every token: their number and their length. */
 const MAX_KEPT_NAMES = 256;
 const MAX_KEPT_CHARS = 200;
 
@@ -201,7 +201,7 @@ function frameOf(message: FromHost, id: number, body: Sent): Frame<Sent> {
   return { kind: EVENT, id, head: kept(headsOfEvents, event, () => JSON.stringify({ event })), body };
 }
 
-// Both sides are of one build: what arrives is what was sent.
+// Both sides are of one build: messages are not validated.
 export function parseToHost(frame: Frame): Received<ToHost> {
   return parse(TO_HOST, frame) as Received<ToHost>;
 }

@@ -1,7 +1,7 @@
 import type { JsonObject } from '#lib/json';
 import type { StateSelection } from './state-selection.js';
 
-/** A state to look at. The server has seen that the caller reaches the thread. */
+/** A state to read. The server has checked that the caller reaches the thread. */
 export interface StatePlace {
   readonly graphId: string;
   readonly threadId: string;
@@ -82,7 +82,7 @@ export interface Questions {
 
 export type QuestionKind = keyof Questions;
 
-/** A request whose caller is asked for; its body has not arrived. */
+/** A request whose caller is to be authenticated; its body has not arrived. */
 export interface CallerQuestion {
   readonly method: string;
   /** `http://host:port`, as the client named it. */
@@ -120,5 +120,5 @@ export interface AppQuestions {
   readonly paths: JsonObject;
 }
 
-/** Everything that processes of an agent are asked. */
+/** All questions to processes of an agent. */
 export interface AskedQuestions extends Questions, HandlerQuestions, AppQuestions {}

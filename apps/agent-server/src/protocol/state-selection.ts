@@ -15,12 +15,12 @@ export function isStateField(name: string): boolean {
   return STATE_FIELDS.includes(name) || (name.startsWith(OF_VALUES) && name.length > OF_VALUES.length);
 }
 
-/** The values that were asked for one by one. */
+/** The values that were requested individually. */
 export function keysOf(select: StateSelection): string[] {
   return select.flatMap((name) => (name.startsWith(OF_VALUES) ? [name.slice(OF_VALUES.length)] : []));
 }
 
-/** The parts of a state that were asked for. A value that the state does not have is left out. */
+/** The requested parts of a state. A value that the state does not have is left out. */
 export function selectedState(state: JsonObject, select: StateSelection | undefined): JsonObject {
   if (!select || select.length === 0) return state;
   const keys = keysOf(select);

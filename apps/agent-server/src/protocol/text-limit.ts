@@ -6,7 +6,7 @@ import { hasMoreValues } from '#lib/json';
  */
 const MAX_VALUES = 4_000_000;
 
-/** Why a text of a graph must not leave its process: its size, or how many values it holds. */
+/** Reason for which a text of a graph must not leave its process: its size, or the number of its values. */
 export function textTrouble(what: string, text: string, maxBytes: number): string | undefined {
   const bytes = bytesBeyond(text, maxBytes);
   if (bytes !== undefined)

@@ -1,6 +1,9 @@
 import type { Sent } from './frame.js';
 
-/** In what `JSON.stringify` writes, only escapes of half a surrogate pair begin so: all other characters stand as they are. */
+/**
+ * Start of an escape in output of `JSON.stringify`: only half a surrogate pair is written so, all other
+ * characters are literal.
+ */
 const MARK = String.raw`\ud`;
 
 const BACKSLASH = 0x5c;

@@ -33,7 +33,7 @@ export function renderOutcome(outcome: HostOutcome): {
   }
 }
 
-/** @throws Error for one that cannot be read, with what it has */
+/** @throws Error for an unreadable outcome, with its contents */
 export function parseOutcome(outcome: WireOutcome, text: string): HostOutcome {
   const trouble = troubleOfOutcome(outcome, text.length);
   if (trouble !== undefined) throw new Error(`its outcome has ${trouble}`);
