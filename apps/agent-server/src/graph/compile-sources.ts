@@ -13,7 +13,7 @@ export interface CompiledModule {
 /** Facts about an agent's own files that Node cannot find out by itself; all paths are absolute. */
 export interface CompiledSources {
   readonly modules: ReadonlyMap<string, CompiledModule>;
-  /** File → what it names in an import → the file that is meant. */
+  /** File → specifier in an import → resolved file. */
   readonly targets: ReadonlyMap<string, ReadonlyMap<string, string>>;
 }
 
@@ -21,7 +21,7 @@ const TYPED = /\.([cm]?ts|tsx|jsx)$/;
 
 const CODE = /\.([cm]?[jt]s|[jt]sx|json)$/;
 
-/** Files that are no code are left to Node, which names the kind that it cannot import. */
+/** Leaves files that are no code to Node, which names the kind that it cannot import. */
 const leaveOthers: Plugin = {
   name: 'leave-others',
   setup: ({ onLoad }) =>
@@ -41,7 +41,10 @@ function sharedOptions(folder: string): BuildOptions & { metafile: true; write: 
   };
 }
 
-/** Under it the process keeps a function that each compiled file calls with its path once it is evaluated. */
+/**
+ * Key under which the process keeps a function that each compiled file calls with its path once it is
+ * evaluated.
+ */
 export const EVALUATED = Symbol.for('agentplane.evaluated');
 const mark = (path: string): { js: string } => ({
   js: `;globalThis[Symbol.for('${EVALUATED.description}')]?.(${path});`,
@@ -59,7 +62,7 @@ const COMMON_JS_NAMES = {
   require: REQUIRE,
 };
 
-/** On the first line: the lines of the source map stay right. */
+/** Puts it on the first line: the lines of the source map stay right. */
 function withRequire(code: string): string {
   if (!code.includes(REQUIRE)) return code;
   return `const ${REQUIRE} = process.getBuiltinModule('node:module').createRequire(import.meta.url); ${code}`;
@@ -84,11 +87,11 @@ function targetsOf(folder: string, { inputs }: Metafile): Map<string, ReadonlyMa
 
 /**
  * Follows the imports of an agent's files as its author's tools do (no extension, `.js` for a `.ts`, paths of
- * `tsconfig.json`, JSON), and makes JavaScript of what is TypeScript or JSX. Each file stays a module of its own, so
- * that `import.meta` and relative files mean what they say. Packages are left to Node.
+ * `tsconfig.json`, JSON), and compiles TypeScript and JSX to JavaScript. Each file stays a separate module,
+ * so that `import.meta` and relative files keep their meaning. Packages are left to Node.
  *
- * esbuild works twice, first for the imports, then for the files, and has ended when this returns: 35 ms for five
- * files, where registering the loader of `tsx` takes as long before the first file.
+ * esbuild runs twice, first for the imports, then for the files, and has ended when this returns: 35 ms for
+ * five files, where registering the loader of `tsx` takes as long before the first file.
  * @param folder real path of the agent's folder
  * @throws TerminalError (`GraphLoadFailed`) with file, line and column of each error
  */

@@ -36,7 +36,10 @@ function placeOf(folder: string, file: string): string {
   return isModuleName(file) ? file : resolve(folder, file);
 }
 
-/** A file of variables may be missing: it often is kept out of what is deployed, and its secrets are given otherwise. */
+/**
+ * A file of variables may be missing: it is often excluded from deployments, and its secrets are given
+ * otherwise.
+ */
 async function readVariables(
   folder: string,
   env: string | Readonly<Record<string, string>> | undefined,
@@ -53,8 +56,8 @@ async function readVariables(
 }
 
 /**
- * Reads `langgraph.json` of an agent's folder.
- * @throws TerminalError (`GraphLoadFailed`) when it is missing, no JSON, names no graph, or asks for what cannot be done
+ * Reads `langgraph.json` of an agent's folder. @throws TerminalError (`GraphLoadFailed`) when it is missing,
+ * no JSON, names no graph, or has an unsupported setting
  */
 export async function readGraphFolder(folder: string): Promise<GraphFolder> {
   const real = await realpath(folder);

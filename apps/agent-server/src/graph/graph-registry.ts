@@ -17,7 +17,7 @@ function isGraphFactory(value: unknown): value is GraphFactory {
   return typeof value === 'function';
 }
 
-/** Learns what the graphs are made of. */
+/** Receives the sources of the graphs. */
 export interface SeenSources {
   /** The agent's own files, once they compile. */
   sources(files: readonly string[]): void;
@@ -70,7 +70,10 @@ async function load(folder: string, source: GraphSource): Promise<Loaded> {
   }
 }
 
-/** Files by their names in the agent's folder, as their author knows them: where the folder was copied to is long. */
+/**
+ * Replaces paths by names in the agent's folder, as their author knows them: the path of the folder's copy is
+ * long.
+ */
 function withoutFolder(message: string, folder: string): string {
   return message.replaceAll(`${pathToFileURL(folder).href}/`, '').replaceAll(`${folder}/`, '');
 }
@@ -143,8 +146,8 @@ export class GraphRegistry {
   }
 
   /**
-   * The graph to use for one run or one look at a state; a factory is called each time.
-   * @throws PublicError `not_found` for a graph that this revision does not have
+   * The graph for one run or one question about a state; a factory is called each time. @throws PublicError
+   * `not_found` for a graph that this revision does not have
    */
   async get(graphId: string, config: GraphConfig = {}): Promise<RunnableGraph> {
     const loaded = this.#graphs.get(graphId);

@@ -2,7 +2,7 @@ import { isJsonObject, type JsonObject } from '#lib/json';
 import { importOfAgent } from './agent-package.js';
 import type { RunnableGraph } from './runnable-graph.js';
 
-/** JSON Schemas of a graph as the wire names them; null where the graph does not say. */
+/** JSON Schemas of a graph as the wire names them; null when the graph does not declare them. */
 export interface GraphSchemas {
   readonly graph_id: string;
   readonly input_schema: unknown;

@@ -15,14 +15,14 @@ async function libraryOf(agentFile: string): Promise<string | undefined> {
   }
 }
 
-/** The version of LangGraph that an agent imports; undefined where it has none. */
+/** The version of LangGraph that an agent imports; undefined when it has none. */
 export async function libraryVersion(agentFile: string): Promise<string | undefined> {
   const manifest = await libraryOf(agentFile);
   const read: unknown = manifest === undefined ? undefined : JSON.parse(await readFile(manifest, 'utf8'));
   return isJsonObject(read) ? String(read['version']) : undefined;
 }
 
-/** The CommonJS twin of a module, where the agent has loaded it. */
+/** The CommonJS twin of a module, when the agent has loaded it. */
 function loadedTwin(file: string, module: string): unknown {
   const require = createRequire(file);
   try {

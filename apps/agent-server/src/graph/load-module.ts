@@ -21,8 +21,8 @@ export interface AgentModule extends ModuleExport {
 }
 
 /**
- * Loads what a module of the agent exports into this process, as graphs are loaded, and checks it.
- * @param check takes the export and throws an error that says what is wrong with it
+ * Loads an export of a module of the agent into this process, as graphs are loaded, and checks it.
+ * @param check takes the export and throws an error that describes its problem
  * @throws TerminalError (`GraphLoadFailed`) naming the setting and the file
  */
 export async function loadModule<T>(

@@ -23,13 +23,13 @@ export interface LoadPlace {
   readonly waitsFor: readonly string[];
 }
 
-/** Which graph is being loaded, and in which of the agent's files its evaluation is. */
+/** Graph that is being loaded, and the agent's file that is being evaluated. */
 export class LoadProgress {
   #loading: GraphSource | undefined;
   #sources: CompiledSources | undefined;
   readonly #evaluated = new Set<string>();
 
-  /** @param onChange called as soon as another graph or file is at work: the next may never return */
+  /** @param onChange called as soon as another graph or file is being evaluated: it may never return */
   constructor(private readonly onChange: (place: LoadPlace) => void = () => undefined) {
     Reflect.set(globalThis, EVALUATED, (path: string) => {
       this.#evaluated.add(path);
@@ -46,7 +46,7 @@ export class LoadProgress {
     this.report();
   }
 
-  /** Everything is loaded; what agents import later is their own affair. */
+  /** Ends the progress: everything is loaded, and later imports of agents are not tracked. */
   end(): void {
     this.#loading = undefined;
   }
@@ -57,7 +57,7 @@ export class LoadProgress {
     this.onChange({ graphId, file: this.#pendingFile(file) ?? file, waitsFor: waitsFor() });
   }
 
-  /** The file whose evaluation is not complete while that of all it imports is. */
+  /** The file that is not evaluated while all that it imports is. */
   #pendingFile(file: string, seen = new Set<string>()): string | undefined {
     if (seen.has(file) || !this.#sources?.modules.has(file) || this.#evaluated.has(file)) return undefined;
     seen.add(file);

@@ -8,8 +8,9 @@ function pathOf(url: string | undefined): string | undefined {
 }
 
 /**
- * Serves an agent's compiled files to `import` and `require` of this process, with source maps, so that errors name
- * the lines that their author wrote. Files that no import names in so many words (`import(variable)`) are left to Node.
+ * Serves an agent's compiled files to `import` and `require` of this process, with source maps, so that
+ * errors name the lines that their author wrote. Files that no import names literally (`import(variable)`)
+ * are left to Node.
  */
 export function installSourceHooks(
   { modules, targets }: CompiledSources,

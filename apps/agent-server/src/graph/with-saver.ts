@@ -2,8 +2,9 @@ import type { BaseCheckpointSaver } from '@langchain/langgraph-checkpoint';
 import { isRunnableGraph, type RunnableGraph } from './runnable-graph.js';
 
 /**
- * A copy of a graph with a checkpointer of its own; the subgraphs that it finds have the same one. A checkpointer in
- * `configurable` is not enough for states: LangGraph then looks for no subgraph, and rebuilds no delta channel.
+ * A copy of a graph with its own checkpointer; the subgraphs that it finds have the same one. A checkpointer
+ * in `configurable` is not enough for states: LangGraph then looks for no subgraph, and rebuilds no delta
+ * channel.
  */
 export function withSaver(graph: RunnableGraph, saver: BaseCheckpointSaver): RunnableGraph {
   const copy = compiledOf(graph).withConfig({});

@@ -21,10 +21,10 @@ export interface DatabaseWait {
 }
 
 /**
- * Performs a step of the start that needs the database, again and again while the database is unavailable; `GET /ok`
+ * Performs a step of the start that needs the database, repeated while the database is unavailable; `GET /ok`
  * reports what is waited for. The step may be performed twice.
- * @throws WaitingError `DependencyUnavailable` when the patience ends, an Error that names the database for anything
- * else that the step throws
+ * @throws WaitingError `DependencyUnavailable` when the patience ends, an Error that names the database for
+ * any other error of the step
  */
 export async function awaitDatabase(wait: DatabaseWait, step: () => Promise<void>): Promise<void> {
   const { readiness, clock, log } = wait;
@@ -35,7 +35,7 @@ export async function awaitDatabase(wait: DatabaseWait, step: () => Promise<void
     return detail;
   };
   const ended = Promise.withResolvers<never>();
-  ended.promise.catch(() => undefined); // looked at in the race alone
+  ended.promise.catch(() => undefined); // handled only in the race
   let found = 'no answer yet';
   const over = new AbortController();
   const cancelPatience = clock.after(wait.patienceMs, () =>
@@ -48,7 +48,7 @@ export async function awaitDatabase(wait: DatabaseWait, step: () => Promise<void
     if (isFirst) log.warn({ error: detail }, 'database unavailable; waiting for it');
   };
   try {
-    // this patience ends for a step that is under way, too
+    // this patience also ends for a step in flight
     const tries = retryWhileUnavailable({ clock, patienceMs: Infinity, report, signal: over.signal }, step);
     await Promise.race([tries, ended.promise]);
   } catch (error) {

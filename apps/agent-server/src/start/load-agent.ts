@@ -28,9 +28,9 @@ export interface AgentLoadingOptions {
   readonly log: Logger;
 }
 
-/** An agent that is being loaded, and what it is told later. */
+/** An agent that is being loaded, with the settings that it gets later. */
 export interface AgentLoading {
-  /** Resolves once the processes of the graphs were started; what is imported before delays them. */
+  /** Resolves once the processes of the graphs were started; earlier imports delay them. */
   readonly begun: Promise<void>;
   readonly agent: Promise<LoadedAgent>;
   readonly ownUrl: PromiseWithResolvers<string>;
@@ -49,9 +49,9 @@ export interface LoadedAgent {
 }
 
 /**
- * Begins to load the agent. Imports little, so that the processes of the graphs are started before the modules of the
- * server are loaded, and load beside them.
- * @throws TerminalError `Unprotected` when the settings leave open who may call
+ * Begins to load the agent. Imports little, so that the processes of the graphs are started before the
+ * modules of the server are loaded, and load beside them. @throws TerminalError `Unprotected` when the
+ * settings do not say who may call
  */
 export function beginLoading(options: AgentLoadingOptions): AgentLoading {
   const { auth, authUrl, tenantId } = options.config;
@@ -85,7 +85,7 @@ async function loadAgent(
   const { config, folder, reports, clock, log } = options;
   const agent = await readGraphFolder(folder);
   for (const note of agent.notes) log.warn({ note }, 'setting of the agent drives nothing');
-  // what the deployment sets comes first
+  // settings of the deployment come first
   adoptEnvironment({ ...agent.variables, ...inheritedEnvironment(Object.keys(agent.variables)) });
   const order: LoadOrder = {
     folder: agent.folder,
@@ -105,7 +105,7 @@ async function loadAgent(
     keeper,
     reports,
     ownUrl,
-    // without runs they only tell of graphs and states
+    // without runs they only answer questions about graphs and states
     count: config.role === 'api' ? 1 : config.graphHosts,
     maxRuns: config.concurrency,
     clock,
@@ -143,7 +143,7 @@ async function loadAgent(
   return { agent, graphs, hosts, app, handlers, ui, authorization };
 }
 
-/** Handlers in Python run in a process of their own; undefined for an agent without. */
+/** Opens the process for handlers in Python; undefined for an agent without. */
 async function openHandlers(
   { auth, folder, python }: GraphFolder,
   order: LoadOrder,
@@ -186,7 +186,9 @@ async function openApp(
   return new AppFront({ make, settings, limits: { answerMs: config.appAnswerMs }, clock, log });
 }
 
-/** Database connections of each graph host: together with the server's own they are what the settings allow. */
+/**
+ * Database connections of each graph host: together with the server's own they use the limit of the settings.
+ */
 export function hostPool({ poolSize, graphHosts }: ServerConfig): number {
   return Math.max(2, Math.floor(poolSize / 2 / graphHosts));
 }

@@ -12,7 +12,7 @@ export async function openLoadingDoor(
   { host, port }: { readonly host: string; readonly port: number },
   detail: () => string,
 ): Promise<() => Promise<void>> {
-  if (port === 0) return async () => undefined; // it could not be found
+  if (port === 0) return async () => undefined; // no client could find it
   const server = createServer((_request, response) => {
     response.writeHead(503, { 'content-type': 'application/json', connection: 'close' });
     response.end(JSON.stringify(formatNotReady({ detail: detail() })));

@@ -1,13 +1,19 @@
 import type { AgentReport } from '#lib/lifecycle';
 
-/** Tells the process that started this one what its agent is made of and how its start ended, where that asked for it. */
+/**
+ * Reports the sources of the agent and the end of the start to the process that started this one, if that
+ * asked for it.
+ */
 export class ParentReports {
   readonly #sources = new Set<string>();
   readonly #packages = new Set<string>();
 
   constructor(private readonly isWanted: boolean) {}
 
-  /** Graphs, handlers, app and components report theirs one after the other; all of them are what the agent is made of. */
+  /**
+   * Reports sources. Graphs, handlers, app and components report theirs one after the other; together they
+   * are the sources of the agent.
+   */
   sources(files: readonly string[]): void {
     for (const file of files) this.#sources.add(file);
     this.#send({ kind: 'agent-sources', files: [...this.#sources] });

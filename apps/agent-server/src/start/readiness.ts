@@ -6,12 +6,15 @@ export class Readiness {
   #isDraining = false;
   #isClosing = false;
 
-  /** Why the server takes no new work; undefined while it does. */
+  /** Reason for which the server takes no new work; undefined while it does. */
   get notReady(): NotReady | undefined {
     return this.#isDraining ? { detail: 'draining' } : this.#starting;
   }
 
-  /** Why no request can be served; undefined from the end of the start until the server closes, also while it drains. */
+  /**
+   * Reason for which no request can be served; undefined from the end of the start until the server closes,
+   * also while it drains.
+   */
   get notServing(): NotReady | undefined {
     return this.#isClosing ? { detail: 'the server is stopping; retry' } : this.#starting;
   }

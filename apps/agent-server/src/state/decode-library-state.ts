@@ -8,9 +8,9 @@ type Json = Readonly<Record<string, unknown>>;
 const ESCAPED = '__lc_escaped__';
 
 /**
- * Reads a value that LangGraph's own serialiser wrote, without what makes that format unsafe: of `lc: 1` objects only
- * messages are made again, of `lc: 2` objects only JavaScript's own classes, and every other one stays the JSON that it
- * is. A stored object that names an unknown class therefore no longer makes its thread unreadable.
+ * Reads a value that LangGraph's own serialiser wrote, without the unsafe parts of that format: of `lc: 1`
+ * objects only messages are made again, of `lc: 2` objects only JavaScript's own classes, and every other one
+ * stays JSON. A stored object that names an unknown class therefore no longer makes its thread unreadable.
  */
 export function decodeLibraryState(text: string): unknown {
   return revive(parseJson(text));

@@ -2,8 +2,8 @@ import { isDeltaSnapshot } from '@langchain/langgraph-checkpoint';
 import { messageParts } from './message-class.js';
 
 /**
- * Key of the objects that stand for what JSON has no text for. Nothing that an agent or a caller wrote can imitate one:
- * a plain object with this key is written as its entries.
+ * Key of the objects that represent values without JSON. Values of an agent or a caller cannot imitate one: a
+ * plain object with this key is written as its entries.
  */
 export const TAG = '$ap';
 
@@ -48,7 +48,7 @@ const replacer: Replacer = function (key, value) {
   return represent((this as Record<string, unknown>)[key], value);
 };
 
-/** Objects that contain themselves are cut where they begin again, as LangGraph's own serialiser does. */
+/** Cuts objects that contain themselves at the repetition, as LangGraph's own serialiser does. */
 function cuttingReplacer(): Replacer {
   const above: unknown[] = [];
   return function (key, value) {

@@ -42,7 +42,7 @@ const CLASSES: ReadonlyMap<string, new (fields: never) => object> = new Map<
 
 const NAMESPACE = 'langchain_core/messages';
 
-/** A message as data: the name of its class and what its constructor takes. */
+/** A message as data: the name of its class and the arguments of its constructor. */
 export interface MessageParts {
   readonly name: string;
   readonly fields: Fields;
@@ -54,9 +54,9 @@ export function isMessageClass(namespace: string, name: string): boolean {
 }
 
 /**
- * Takes a message apart. The agent's folder brings a LangChain of its own, so classes are told by their names, and one
- * that extends a message class counts as the class that it extends.
- * @returns undefined for everything that is not a message, JSON that imitates one included
+ * Takes a message apart. The agent's folder brings its own copy of LangChain, so classes are recognized by
+ * their names, and one that extends a message class counts as the class that it extends. @returns undefined
+ * for everything that is not a message, JSON that imitates one included
  */
 export function messageParts(value: object): MessageParts | undefined {
   const { lc_namespace: namespace, lc_kwargs: given } = value as {

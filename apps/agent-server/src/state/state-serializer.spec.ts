@@ -20,7 +20,7 @@ async function stored(value: unknown): Promise<unknown> {
   return stateSerializer.loadsTyped(type, bytes);
 }
 
-/** JSON as a caller may send it, full of what some serialiser gives a meaning to. */
+/** JSON as a caller may send it, full of keys with a meaning for some serialiser. */
 const hostile = fc.letrec((tie) => ({
   value: fc.oneof(
     { maxDepth: 6 },
