@@ -5,7 +5,7 @@ import { type CardSecurity, hybridSecurity, security10 } from './card-security.j
 export interface CardOptions {
   /** Address of the server for clients, without a slash at the end. */
   readonly baseUrl: string;
-  /** Undefined where nothing is known of how callers show who they are. */
+  /** Undefined when the authentication of callers is not known. */
   readonly security: CardSecurity | undefined;
 }
 

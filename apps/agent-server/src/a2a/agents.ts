@@ -8,7 +8,7 @@ import type { Scope } from '../store/scope.js';
 export interface Agent {
   readonly assistant: WireAssistant;
   readonly description: string;
-  /** Its state has `messages`, without which it cannot talk. */
+  /** True when its state has `messages`, without which it cannot talk. */
   readonly canTalk: boolean;
   /** Keys that its input may hold; undefined when the graph does not declare them. */
   readonly inputKeys: ReadonlySet<string> | undefined;
@@ -36,9 +36,8 @@ export class Agents {
   }
 
   /**
-   * The agent that a task is for.
-   * @param scopeFor asked for an assistant that a caller made
-   * @throws PublicError `not_found`
+   * The agent of a task. @param scopeFor scope for an assistant that a caller made @throws PublicError
+   * `not_found`
    */
   async forTask(
     idOrGraph: string,

@@ -47,7 +47,7 @@ interface Answer {
 /** Messages of a state before a run. */
 export interface EarlierMessages {
   readonly ids: ReadonlySet<unknown>;
-  /** Number of those without an id, which come first. */
+  /** Number of messages without an id, which come first. */
   readonly others: number;
 }
 
@@ -114,7 +114,7 @@ export interface AnswerText {
   readonly hasMessages: boolean;
   /** Undefined when there is no answer. */
   readonly text: string | undefined;
-  /** True where the message that the run was given is among them. */
+  /** True when the message that the run was given is among them. */
   readonly hasInput: boolean;
 }
 

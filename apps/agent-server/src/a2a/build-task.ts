@@ -67,7 +67,7 @@ function partOf(value: unknown): Part {
   return { kind: 'data', data: isJsonObject(value) ? value : { value } };
 }
 
-/** The message that made a run; none where it is too large to be shown. */
+/** The message that made a run; empty when it is too large to be shown. */
 function userMessages(run: TaskRun): Message[] {
   if (!run.kwargs) return [];
   const head = isJsonObject(run.marks['message']) ? run.marks['message'] : {};
@@ -95,7 +95,7 @@ function statusParts(state: TaskStatus['state'], run: TaskRun, answer: string | 
   }
 }
 
-/** Questions in words where they are texts, and all of them with the ids by which they are answered. */
+/** Parts of questions: text questions as text, and all of them with the ids by which they are answered. */
 function questionParts(interrupts: JsonObject): readonly Part[] {
   const questions = questionsOf(interrupts);
   const texts = questions.flatMap(({ value }): Part[] =>
@@ -109,9 +109,9 @@ function questionParts(interrupts: JsonObject): readonly Part[] {
 }
 
 /**
- * A task out of its runs.
+ * A task made of its runs.
  * @param runs of the task, oldest first, at least one
- * @param answer what the newest of them answered
+ * @param answer of the newest of them
  */
 export function buildTask(runs: readonly [TaskRun, ...TaskRun[]], answer: string | undefined): Task {
   const run = runs.at(-1) ?? runs[0];
@@ -137,7 +137,7 @@ export function buildTask(runs: readonly [TaskRun, ...TaskRun[]], answer: string
   };
 }
 
-/** The task with as much of its history as was asked for. */
+/** The task with the requested part of its history. */
 export function withHistory(task: Task, length: number | undefined): Task {
   if (length === undefined || length >= task.history.length) return task;
   return { ...task, history: length === 0 ? [] : task.history.slice(-length) };

@@ -35,7 +35,7 @@ function flowsOf({ flows }: JsonObject): JsonObject {
   return name !== undefined && isJsonObject(flow) ? { [name]: picked(flow, FLOW_MEMBERS) } : {};
 }
 
-/** Types of OpenAPI as 1.0 says them, whose readers refuse what they do not know. */
+/** Types of OpenAPI in the words of 1.0, whose readers refuse unknown ones. */
 const TYPES: Readonly<Record<string, (scheme: JsonObject) => JsonObject>> = {
   apiKey: (scheme) => ({
     apiKeySecurityScheme: picked(scheme, { ...same('description', 'name'), in: 'location' }),
@@ -64,9 +64,9 @@ function requirementsOf({ security, paths }: OpenapiSecurity): readonly JsonObje
 }
 
 export interface Authenticates {
-  /** Keys of the platform are asked for. */
+  /** Keys of the platform are required. */
   readonly hasVerifier: boolean;
-  /** A handler of the agent says who calls, and keys open nothing. */
+  /** A handler of the agent authenticates callers, and keys open nothing. */
   readonly hasHandler: boolean;
   /** Login of its users, when the agent describes it. */
   readonly described: OpenapiSecurity | undefined;

@@ -26,8 +26,8 @@ export interface ChosenMethod {
 }
 
 /**
- * The names of methods differ between the versions, so a known one says more than the header does.
- * @throws A2aError `methodNotFound`
+ * Chooses the wire by the method: its names differ between the versions, so a known one is more reliable than
+ * the header. @throws A2aError `methodNotFound`
  */
 export function chooseMethod(method: string): ChosenMethod {
   for (const wire of [WIRE_03, WIRE_10]) {

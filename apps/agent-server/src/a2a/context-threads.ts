@@ -6,8 +6,9 @@ import { getContextKey } from '../store/task/get-context-key.js';
 import { WORKER } from '../store/worker-scope.js';
 
 /**
- * Threads of contexts. An id that a client made up leads to a thread of its own for each owner, the same at each server
- * and after each restart. Its id is made with a secret: who could foresee it could take it before its owner does.
+ * Threads of contexts. An id that a client made up leads to a separate thread for each owner, the same at
+ * each server and after each restart. Its id is made with a secret: a client that could foresee it could take
+ * it before its owner does.
  */
 export class ContextThreads {
   #key: Promise<string> | undefined;
@@ -15,8 +16,8 @@ export class ContextThreads {
   constructor(private readonly sql: Sql) {}
 
   /**
-   * Threads that a context may be, the first that the caller can use counts.
-   * @param owner whose context it is; undefined where all callers share them
+   * Threads that a context may be; the first that the caller can use counts.
+   * @param owner owner of the context; undefined when all callers share it
    */
   async of(owner: string | undefined, contextId: string): Promise<readonly [string, string?]> {
     const derived = derivedId(await this.#readKey(), owner, contextId);

@@ -17,7 +17,10 @@ function textsOf(parts: readonly Part[]): string[] {
   return parts.flatMap((part) => (part.kind === 'text' ? [part.text] : []));
 }
 
-/** The data of a message as members of a graph's input: never `messages`, never what the graph does not take. */
+/**
+ * The data of a message as members of a graph's input: never `messages`, and only members that the graph
+ * accepts.
+ */
 function membersOf(parts: readonly Part[], { inputKeys }: Agent): JsonObject {
   const members = new Map<string, unknown>();
   parts.forEach((part, at) => {

@@ -34,7 +34,7 @@ export interface ListOptions {
 /** Limit per page with artifacts or histories; further tasks are on the next page. */
 const MAX_PAGE_CHARS = 8 * 1024 * 1024;
 
-/** One page of an agent's tasks. Artifacts and history are read only when asked for. */
+/** One page of an agent's tasks. Artifacts and history are read only on request. */
 export async function renderTaskList(
   scope: Scope,
   agent: Agent,

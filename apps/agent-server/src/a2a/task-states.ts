@@ -11,7 +11,7 @@ const OF_STATUS: Readonly<Record<RunStatus, TaskState>> = {
   interrupted: 'canceled',
 };
 
-/** States of the protocol, also those that no task here is ever in. */
+/** States of the protocol, including those that no task here ever has. */
 const STATES: readonly string[] = [
   ...['submitted', 'working', 'input-required', 'completed', 'canceled', 'failed'],
   ...['rejected', 'auth-required'],
@@ -24,13 +24,16 @@ export function isTaskState(name: string): boolean {
 /** Progress of the newest run of a task. */
 export interface RunStanding {
   readonly status: RunStatus;
-  /** It stopped to ask for something. */
+  /** It stopped to ask for input. */
   readonly isWaiting: boolean;
   /** No other run came to its thread after it. */
   readonly isNewest: boolean;
 }
 
-/** A task that asked for something, and whose thread went on without an answer, is canceled: its question is gone. */
+/**
+ * A task that asked for input, and whose thread continued without an answer, is canceled: its question is
+ * gone.
+ */
 export function stateOfRun({ status, isWaiting, isNewest }: RunStanding): TaskState {
   if (status !== 'success' || !isWaiting) return OF_STATUS[status];
   return isNewest ? 'input-required' : 'canceled';

@@ -12,19 +12,20 @@ const MAX_TOKEN_BYTES = 1024 * 1024;
 export interface TaskStreamParts {
   readonly clock: Clock;
   readonly emit: (event: TaskEvent) => void;
-  /** The client takes more; otherwise `more` is to be called when it does. */
+  /** True when the client takes more; otherwise `more` is to be called when it does. */
   readonly hasRoom: () => boolean;
   /** Reads the task once its run has ended. */
   readonly readTask: (taskId: string) => Promise<Task>;
-  /** Nothing more comes; with an error when the task could not be read. */
+  /** Called after the last event; with an error when the task could not be read. */
   readonly ended: (error?: unknown) => void;
 }
 
 /**
- * The output of a run as events of its task: `task`, `working`, pieces of the answer, the state in which it ended.
+ * The output of a run as events of its task: `task`, `working`, pieces of the answer, the state in which it
+ * ended.
  *
- * What was sent of the answer always folds to what is stored: another message of the model, or another attempt of the
- * run, takes the place of what was sent before, and at the end so does the stored text where it differs.
+ * The sent pieces of the answer always fold to the stored answer: another message of the model, or another
+ * attempt of the run, replaces the earlier pieces, and at the end so does the stored text when it differs.
  */
 export class TaskStream implements OutputReader {
   readonly kind = 'output';
@@ -43,7 +44,7 @@ export class TaskStream implements OutputReader {
     this.#reading = reading;
   }
 
-  /** Before it, the output waits. */
+  /** Begins the events of a task; the output waits for it. */
   begin(task: Task): void {
     this.#task = { id: task.id, contextId: task.contextId };
     this.#isWorking = task.status.state === 'working';
@@ -76,7 +77,7 @@ export class TaskStream implements OutputReader {
     else if (logged.event === 'messages' && logged.bytes <= MAX_TOKEN_BYTES) this.#token(logged.data);
   }
 
-  /** An attempt begins: what an earlier one sent is said anew. */
+  /** An attempt begins: the output of an earlier one is sent anew. */
   #began(): void {
     this.#messageId = undefined;
     if (this.#isWorking) return;

@@ -52,7 +52,7 @@ export type TaskEvent =
       readonly kind: 'artifact';
       readonly of: TaskName;
       readonly artifact: Artifact;
-      /** Follows what came before; otherwise it takes its place. */
+      /** True when it is appended to the earlier pieces; otherwise it replaces them. */
       readonly isAppended: boolean;
       readonly isLastChunk: boolean;
     };
@@ -64,12 +64,12 @@ export interface TaskName {
 
 const TERMINAL: readonly TaskState[] = ['completed', 'canceled', 'failed'];
 
-/** Nothing more happens to the task. */
+/** Returns true when the task has reached its final state. */
 export function isTerminal(state: TaskState): boolean {
   return TERMINAL.includes(state);
 }
 
-/** The one artifact of a task: what the agent answered. */
+/** The one artifact of a task: the answer of the agent. */
 export function answerArtifact(taskId: string, text: string): Artifact {
   return { artifactId: `${taskId}-answer`, name: 'answer', parts: [{ kind: 'text', text }] };
 }

@@ -58,11 +58,11 @@ export interface TaskParts {
 
 /** Caller without a thread: the context determines it. */
 export interface Caller extends Pick<Asker, 'fields' | 'assistantScope' | 'newThreadScope'> {
-  /** Whose contexts they are; undefined where all callers share them. */
+  /** Owner of the contexts; undefined when all callers share them. */
   readonly owner: string | undefined;
   /** The agent as the request names it. */
   readonly calledAs: string;
-  /** Asks for a run; a handler of the agent may change what is asked for. */
+  /** Scope for a run; a handler of the agent may change the body. */
   authorizeRun(body: MutableJsonObject, threadId: string): Promise<Scope>;
   authorizeRead(): Promise<Scope>;
 }
@@ -90,7 +90,7 @@ interface Plan {
   /** Threads to try, in this order. */
   readonly threadIds: readonly [string, string?];
   readonly marks: TaskMarks;
-  /** The rest of what the body of `POST /threads/:thread_id/runs` would be. */
+  /** The remaining body of `POST /threads/:thread_id/runs`. */
   readonly more: JsonObject;
   readonly continued: TaskRuns | undefined;
 }
@@ -164,7 +164,7 @@ export class Tasks {
     const { metadata, ...left } = parseRequestedRun(body);
     const request: RequestedRun = {
       ...left,
-      metadata: { ...metadata, [TASK_KEY]: marks }, // what makes it a task is not for handlers to change
+      metadata: { ...metadata, [TASK_KEY]: marks }, // handlers cannot change the fields that make it a task
       stream_mode: isStreamed ? ['messages-tuple'] : ['values'],
     };
     const asker = { scope, threadId, fields, newThreadScope, ...(assistantScope ? { assistantScope } : {}) };
@@ -247,9 +247,9 @@ export class Tasks {
   }
 
   /**
-   * Reads what becomes of a task from now on; one that has ended ends the reader at once.
+   * Reads the progress of a task from now on; one that has ended ends the reader at once.
    * @param mayHaveEnded otherwise an ended one is an error
-   * @returns the task as it is, to begin with
+   * @returns the current task, to begin with
    */
   async read(
     scope: Scope,
@@ -305,7 +305,7 @@ export class Tasks {
     return earlier && (await read(earlier)).text;
   }
 
-  /** Undefined where they are not known any more: then none of the messages is known to be the run's. */
+  /** Undefined when they are not known any more: then none of the messages is known to be the run's. */
   async #messagesBefore(scope: Scope, { runId, threadId }: TaskRun): Promise<EarlierMessages | undefined> {
     const start = await findRunStart(scope, this.parts.sql, threadId, runId);
     if (!start) return undefined;
@@ -317,7 +317,7 @@ export class Tasks {
     return inTurns(messagesAt(text, [0, 'values']), leftOf(scope));
   }
 
-  /** JSON text, and where in it the values stand. */
+  /** JSON text, and the position of the values in it. */
   async #valuesOf(
     scope: Scope,
     { runId, threadId, isNewest }: TaskRun,

@@ -2,7 +2,10 @@ import type { OutgoingHttpHeaders } from 'node:http2';
 import type { Duplex } from 'node:stream';
 import type { LoadedApp } from './control.js';
 
-/** One request on its way to an app: what is written is its body, what is read the body of the answer. Emits `response` with headers. */
+/**
+ * One request on its way to an app: the writable side is its body, the readable side the body of the answer.
+ * Emits `response` with headers.
+ */
 export type AppExchange = Duplex & {
   /** Gives it up; the app hears that its client has left. */
   close(code?: number): void;

@@ -19,9 +19,9 @@ const SILENT_MS = 5_000;
 export interface Passed {
   /** Address of the client. */
   readonly address: string | undefined;
-  /** The caller, where it was authenticated before the app. */
+  /** The caller, when it was authenticated before the app. */
   readonly caller: AuthUser | undefined;
-  /** Authenticates it once more, by what the client sent: the app may have left the credentials out. */
+  /** Authenticates it once more, by the credentials of the client: the app may have left them out. */
   readonly again: () => Promise<AuthUser | undefined>;
 }
 

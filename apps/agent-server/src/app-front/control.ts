@@ -1,9 +1,12 @@
 import type { AuthUser } from '../authorization/auth-user.js';
 import type { AppPath } from './way-of.js';
 
-/** Headers between the server and the host of an agent's HTTP app. No client's header of these names goes past the server. */
+/**
+ * Headers between the server and the host of an agent's HTTP app. The server removes them from requests of
+ * clients.
+ */
 export const CONTROL_HEADER = 'x-agentplane-control';
-/** Names one request, so that what the app leaves to the server comes back as that request. */
+/** Names one request, so that a request that the app leaves to the server comes back as the same one. */
 export const PASS_HEADER = 'x-agentplane-pass';
 /** The authenticated caller, as JSON in base64url. */
 export const CALLER_HEADER = 'x-agentplane-caller';
@@ -12,14 +15,14 @@ export function callerText(caller: AuthUser): string {
 }
 /** Proves to an app in Python that its server asks, and no other process that found its socket. */
 export const WORD_HEADER = 'x-agentplane-word';
-/** Length of an answer as the app announced it: HTTP/2 ends the connection of all where it is wrong. */
+/** Length of an answer as the app announced it: a wrong one would make HTTP/2 end the connection of all. */
 export const LENGTH_HEADER = 'x-agentplane-length';
 /** `http` or `https`, and the host that the client asked for. */
 export const HOST_HEADER = 'x-agentplane-host';
 
 const OWN_HEADERS = /^x-agentplane-/;
 
-/** They belong to one connection, not to what is sent over it (RFC 9110, 7.6.1). */
+/** Headers of one connection, not of the messages sent over it (RFC 9110, 7.6.1). */
 const HOP_BY_HOP = new Set([
   ...['connection', 'keep-alive', 'proxy-authenticate', 'proxy-authorization', 'proxy-connection'],
   ...['te', 'trailer', 'transfer-encoding', 'upgrade', 'http2-settings'],

@@ -31,7 +31,7 @@ export interface ForwardLimits {
   readonly answerMs: number;
 }
 
-/** Answers with a text of the server, where nothing of the app was sent yet; otherwise the answer breaks off. */
+/** Answers with a text of the server when nothing of the app was sent yet; otherwise cuts the answer. */
 export function answerFor(response: ServerResponse, status: number, detail: string): void {
   if (response.destroyed || response.writableEnded) return;
   if (response.headersSent) return void response.destroy();
@@ -94,7 +94,7 @@ function sendHead(response: ServerResponse, headers: IncomingHttpHeaders): numbe
   return response.req.method === 'HEAD' || status === 204 || status === 304 ? undefined : length;
 }
 
-/** Sends a body to the app as fast as it takes it, and what is left of it nowhere once the app has answered. */
+/** Sends a body to the app as fast as it takes it, and drops the rest once the app has answered. */
 function sendBody(
   stream: AppExchange,
   request: IncomingMessage,
@@ -167,7 +167,7 @@ export function forward(
     }
     stream.on('data', (piece: Buffer) => {
       bytes += piece.length;
-      // what is too much would be read as the next answer
+      // surplus bytes would be read as the next answer
       if (announced !== undefined && bytes > announced) response.destroy();
     });
     stream.pipe(response, { end: false });

@@ -37,7 +37,7 @@ const KILL_MS = 30_000;
 
 export interface AppProcessParts {
   readonly order: AppOrder;
-  /** Learns what the app is made of. */
+  /** Receives the sources of the app. */
   readonly reports: SeenSources;
   /** Address of its own server; resolves once that listens. */
   readonly ownUrl: Promise<string>;
@@ -127,7 +127,7 @@ export class NodeApp implements AppProcess {
     this.#child.kill('SIGKILL');
   }
 
-  /** It has nothing to keep: what is at work has been served or cut off. */
+  /** Resolves at once: its requests have been served or cut off, and it has nothing to keep. */
   async leave(): Promise<void> {
     this.kill();
     await this.ended;

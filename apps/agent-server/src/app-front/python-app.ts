@@ -14,7 +14,7 @@ const NAME = 'HTTP app';
 /** Limit of the paths of an app's routes. */
 const MAX_PATHS_CHARS = 16 * 1024 * 1024;
 
-/** `O_PATH` of Linux: the descriptor stands for the file, and connects to a socket whose name was taken away. */
+/** `O_PATH` of Linux: the descriptor refers to the file, and connects to a socket whose name was removed. */
 const O_PATH = 0o10000000;
 
 export interface PythonAppParts extends Omit<GraphProcessParts, 'name' | 'keeper' | 'onLoad'> {
@@ -100,7 +100,7 @@ export class PythonApp implements AppProcess {
     const opened = parseShort(await this.#process.ask('paths', {}), MAX_PATHS_CHARS) as Opened;
     const { paths, socket, word } = opened;
     const found = openSync(socket, O_PATH);
-    // not what else may be there: the agent names the folder
+    // only the socket, no other file: the agent names the folder
     unlinkSync(socket);
     rmdirSync(dirname(socket));
     if (this.#end) {

@@ -3,7 +3,9 @@ import { constants, type OutgoingHttpHeaders } from 'node:http2';
 import { Duplex } from 'node:stream';
 import type { AppExchange } from './app-exchange.js';
 
-/** A request over a local socket, with a connection of its own: an app that breaks off breaks off nothing else. */
+/**
+ * A request over a local socket, with a separate connection: an app that breaks off breaks off nothing else.
+ */
 export class SocketExchange extends Duplex implements AppExchange {
   rstCode: number | undefined;
   readonly #asked: ClientRequest;
@@ -35,7 +37,7 @@ export class SocketExchange extends Duplex implements AppExchange {
   }
 
   override _write(piece: Buffer, _encoding: BufferEncoding, done: (error?: Error | null) => void): void {
-    // what is left of a body after its answer is of no use, and no reason to lose the answer
+    // the rest of a body after its answer is of no use, and no reason to lose the answer
     this.#asked.write(piece, () => done());
   }
 
@@ -61,7 +63,7 @@ export class SocketExchange extends Duplex implements AppExchange {
       if (!this.push(piece)) answer.pause();
     });
     answer.once('end', () => this.push(null));
-    // also of one that has ended well
+    // also for a socket that has ended normally
     answer.once('close', () => !answer.complete && this.#broken());
   }
 

@@ -12,7 +12,7 @@ describe('a request', () => {
     [true, [''], '/threads/1', true],
     [false, [''], '/ok?check_db=1', true],
     [false, [''], '*', false],
-    // other spellings are read by the app, which may guard what they lead to
+    // other spellings are read by the app, which may guard their targets
     [true, ['/custom'], '/%74hreads', false],
     [true, ['/custom'], '//threads', false],
     [true, ['/custom'], '/x/../threads', false],

@@ -1,6 +1,8 @@
 import type { AppSettings } from '#lib/graph-configuration';
 
-/** Paths that proxies, routers and addresses may read in another way than they stand there go to the app first. */
+/**
+ * Pattern of plain paths. Paths that proxies, routers and addresses may read differently go to the app first.
+ */
 const PLAIN_PATH = /^(\/[\w~:@!$&'()*+,=-][\w.~:@!$&'()*+,=-]*)+\/?$|^\/$/;
 
 /** `GET /ok` decides whether the server gets requests at all: it asks nothing of the agent. */
@@ -8,16 +10,16 @@ const PROBE = '/ok';
 
 /** The beginning of the paths that a route of the app matches. */
 export interface AppPath {
-  /** Without a slash at its end. */
+  /** Path without a slash at its end. */
   readonly path: string;
-  /** Nothing may follow. */
+  /** True when nothing may follow. */
   readonly isWhole: boolean;
 }
 
 /** Result of the server's router for a request. */
 export interface OwnRoute {
   readonly isFound: boolean;
-  /** Anybody may call it. */
+  /** True when any client may call it. */
   readonly isOpen: boolean;
 }
 

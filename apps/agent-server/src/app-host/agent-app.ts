@@ -11,7 +11,7 @@ export interface AppEnvironment {
 
 type Fetch = (request: Request, environment: AppEnvironment) => unknown;
 
-/** An app with middleware around what it leaves to others, as Hono's are. */
+/** An app with middleware around the requests that it leaves to others, as Hono's are. */
 interface Router {
   readonly routes: readonly { readonly path: string }[];
   notFound(handler: (context: unknown) => Promise<Response>): unknown;
@@ -33,14 +33,14 @@ function isRouter(app: object): app is Router {
   );
 }
 
-/** `/books` of `/books/:id{[0-9]+}`, empty for what may match any path. */
+/** `/books` of `/books/:id{[0-9]+}`, empty for a pattern that may match any path. */
 function patternOf(path: string): AppPath {
   const [literal = ''] = path.split(/[:*{]/, 1);
   const whole = literal.startsWith('/') ? literal : `/${literal}`;
   return { path: withoutTrailingSlashes(whole), isWhole: literal === path };
 }
 
-/** An app may look at more than the path, for example at the host. */
+/** Returns true for an app that routes by the path alone; others may use more, for example the host. */
 function routesByPath(app: Router): boolean {
   const { getPath } = app;
   if (getPath === undefined) return true;

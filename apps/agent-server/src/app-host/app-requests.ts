@@ -103,7 +103,7 @@ export async function answerByApp(
   } catch (error) {
     if (left.signal.aborted) return;
     log.error({ err: error, method: asked.method, path: pathShape(asked.url) }, 'HTTP app failed');
-    if (answer.headersSent) return void answer.stream.close(2); // INTERNAL_ERROR: what was sent is not whole
+    if (answer.headersSent) return void answer.stream.close(2); // INTERNAL_ERROR: the answer is incomplete
     refuse(answer, 500, "The agent's HTTP app failed; its log has the reason");
   }
 }

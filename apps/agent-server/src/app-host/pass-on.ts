@@ -87,7 +87,7 @@ export async function passOn(given: unknown, server: OwnServer): Promise<Respons
       raw.signal.aborted ? resolve(new Response(null, { status: 499 })) : reject(error),
     );
     if (!body) return void asked.end();
-    // what is left of a body after its answer is of no use
+    // the rest of a body after its answer is of no use
     pipeline(body, asked).catch((error: unknown) => !isAnswered && asked.destroy(error as Error));
   });
 }

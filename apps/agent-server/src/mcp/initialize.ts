@@ -7,7 +7,10 @@ export function isKnownVersion(version: string): boolean {
   return VERSIONS.some((known) => known === version);
 }
 
-/** The answer to `initialize`: the client's revision where it is known, else the newest, which the client may refuse. */
+/**
+ * The answer to `initialize`: the client's revision when it is known, else the newest, which the client may
+ * refuse.
+ */
 export function renderInitialized(params: JsonObject, serverVersion: string): JsonObject {
   const { protocolVersion: wanted } = params;
   return {

@@ -76,7 +76,7 @@ export interface ToolCall {
   readonly input: JsonObject;
 }
 
-/** @throws McpError for a name that is no text, or arguments that are no object */
+/** @throws McpError for a name that is not a string, or arguments that are not an object */
 export function parseToolCall({ name, arguments: input = {} }: JsonObject): ToolCall {
   if (typeof name !== 'string') throw new McpError(CODE.invalidParams, 'name must be a text');
   if (!isJsonObject(input)) throw new McpError(CODE.invalidParams, 'arguments must be an object');
@@ -130,8 +130,8 @@ function shortValue(body: string, { start, end }: JsonSpan): unknown {
 }
 
 /**
- * The answer to `tools/call` as JSON text: what the run ended with, as its graph wrote it.
- * @throws PublicError `too_large`
+ * The answer to `tools/call` as JSON text: the result of the run, as its graph wrote it. @throws PublicError
+ * `too_large`
  */
 export function* renderToolResult({ body }: RunResult): JsonWalk<string> {
   const { error, questions } = yield* toldIn(body);
