@@ -67,7 +67,7 @@ interface Running extends AgentServerOptions {
   readonly database: Database;
   readonly services: Services;
   readonly sweeper: ItemSweeper;
-  /** Ends what scrapes read of this server. */
+  /** Ends the readings of this server for scrapes. */
   readonly endReadings: () => void;
   readonly http: HttpSide;
   readonly notifications: Notifications<NotificationWord>;
@@ -146,7 +146,7 @@ export class AgentServer {
     });
     connectNotifications(notifications, { sql, worker, watches, follower, webhooks, watch });
 
-    // before the database answers: `GET /ok` says what the server waits for
+    // before the database answers: `GET /ok` reports what the server waits for
     const port = await http.listen(config.host, config.port);
     ownUrl.resolve(ownUrlOf(config.host, port, agent.http.mountPrefix));
     const { startPatienceMs: patienceMs } = config;
@@ -196,7 +196,7 @@ export class AgentServer {
     const beganMs = clock.monotonicMs();
     const leaveMs = config.serviceUrl === '' || config.role === 'queue' ? 0 : LEAVE_MS;
     await Promise.all([services.worker.drain(config.drainMs), clock.sleep(leaveMs)]);
-    // what was asked for a moment ago is done elsewhere now
+    // runs requested a moment ago are executed elsewhere now
     const stopMs = Math.max(config.drainMs, leaveMs + config.settleMs);
     await http.settle(Math.min(config.settleMs, stopMs - (clock.monotonicMs() - beganMs)));
     await services.keeper.stop();

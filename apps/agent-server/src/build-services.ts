@@ -45,7 +45,7 @@ export interface ServiceParts {
   readonly webhookSettings: WebhookSettings;
   /** True when the agent has an HTTP app, in this process or in that of a server beside it. */
   readonly hasApp: boolean;
-  /** That app, where this server has it. */
+  /** HTTP app of the agent, when this server has it. */
   readonly app: OwnApp | undefined;
   /** HTTP app of the agent, when this server has it. */
   readonly threadTtl: ThreadTtlSettings;
@@ -60,7 +60,7 @@ export interface ServiceParts {
   readonly log: Logger;
 }
 
-/** Everything that works with runs and threads. */
+/** Services for runs and threads. */
 export interface Services {
   readonly server: ServerIdentity;
   readonly logs: RunLogs;
@@ -78,7 +78,7 @@ export interface Services {
   readonly crons: CronService;
   readonly ticker: CronTicker;
   readonly threadSweeper: ThreadSweeper;
-  /** Undefined where the server belongs to no platform. */
+  /** Undefined when the server belongs to no platform. */
   readonly traceEraser: TraceEraser | undefined;
   readonly state: ThreadState;
   readonly agents: Agents;
@@ -88,7 +88,7 @@ export interface Services {
   readonly redis: RedisChannel | undefined;
 }
 
-/** Puts everything that the routes call together, and what works beside them. Nothing is started. */
+/** Builds everything that the routes call, and the services beside them. Nothing is started. */
 export function buildServices(parts: ServiceParts): Services {
   const { config, database, graphs, hosts, assistants, clock, log } = parts;
   const { sql, renewals } = database;

@@ -301,7 +301,7 @@ describe('the fires of a cron', () => {
     const { crons } = server.client();
     const asked = { schedule: '@yearly', input: {}, onRunCompleted: 'keep' } as const;
     const [odd, good] = [await crons.create('counter', asked), await crons.create('counter', asked)];
-    // what another version, or other time zones of the machine, may have left
+    // leftovers of another version, or of other time zones of the machine
     await query(
       `UPDATE agentplane.crons SET timezone = CASE cron_id WHEN $1 THEN 'Mars/Olympus' END,
         next_run_date = date_trunc('second', clock_timestamp()) - CASE cron_id WHEN $1 THEN 2 ELSE 1 END * interval '1 s'`,

@@ -263,7 +263,7 @@ describe.each(AGENTS)('an agent in %s', (language, folder, env) => {
         await client.threads.getHistory(thread_id),
       ];
       expect(JSON.stringify(shown)).not.toContain('secret-of-alice');
-      // nor in any other table: what is not in the row of the run cannot be shown by mistake
+      // nor in any other table: a value that is not in the row of the run cannot be shown by mistake
       const { rows } = await pool.query<{ name: string }>(
         `SELECT table_name AS name FROM information_schema.tables WHERE table_schema = 'agentplane'`,
       );

@@ -17,7 +17,10 @@ interface Erasure {
   readonly began_by?: string;
 }
 
-/** The deletion of traces at a platform that can be unavailable: what is tested is who asks again, and for what. */
+/**
+ * The deletion of traces at a platform that can be unavailable: tests which server asks again, and for which
+ * traces.
+ */
 class Traces {
   readonly asked: Erasure[] = [];
   isAway = false;

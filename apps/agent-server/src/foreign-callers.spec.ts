@@ -143,7 +143,7 @@ async function textOf(answer: Response): Promise<string> {
   if (!answer.headers.get('content-type')?.startsWith('text/event-stream')) return answer.text();
   let text = '';
   const reading = collect(answer.body, (piece) => (text += piece));
-  // it does not end: what was leaked of the past would come at once
+  // it does not end: leaked output of the past would arrive at once
   await Promise.race([reading, quietFor(300)]);
   return text;
 }

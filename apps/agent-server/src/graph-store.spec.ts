@@ -25,7 +25,7 @@ async function remember(client: Client, word?: string): Promise<unknown> {
   return (values as { readonly seen?: unknown }).seen;
 }
 
-/** The answer of a method of `config.store`, or what the run failed with. */
+/** The answer of a method of `config.store`, or the error of the run. */
 async function call(name: string, ...args: unknown[]): Promise<unknown> {
   const values = await clientOf(0).runs.wait(null, 'calling', {
     input: { call: { name, args } },

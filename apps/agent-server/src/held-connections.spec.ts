@@ -38,7 +38,7 @@ async function changeBegins(): Promise<void> {
   await waitFor(async () => (await countOf(changes)) > 0);
 }
 
-/** Takes locks by a statement; answers what lets go of them, as the end of a test that fails does. */
+/** Takes locks by a statement; answers a function that releases them, as the end of a failed test does. */
 async function hold(statement: string, values: unknown[] = []): Promise<() => Promise<void>> {
   const connection = await pool.connect();
   const unlock = async (): Promise<void> => {

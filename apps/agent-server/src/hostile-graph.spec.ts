@@ -121,7 +121,7 @@ describe('a graph with a large state', () => {
     });
     expect(response.status).toBe(200);
     await waitFor(async () => (await client.runs.list(thread_id, { status: 'success' })).length === 1);
-    // what it has not taken by then is no longer kept, and it is told so
+    // output that it has not taken by then is no longer kept, and the client is informed of that
     expect(await response.text()).toContain('"error":"OutputLost"');
     left.abort();
   });

@@ -42,7 +42,7 @@ async function stepsOf(threadId: string): Promise<unknown> {
 const nested = (depth: number): string => `${'['.repeat(depth)}${']'.repeat(depth)}`;
 const RUN = '"assistant_id": "counter", "input": {}';
 
-/** An object with so many members. */
+/** An object with this number of members. */
 function members(count: number): string {
   return `{${Array.from({ length: count }, (_, n) => `"k${n}":${n}`).join()}}`;
 }

@@ -8,7 +8,7 @@ const PREFIX = '/team/agent';
 const PAGE = 'https://pages.test';
 const server = testServer({ folder: FOLDER });
 
-/** The path as it stands: `fetch` would tidy it up. */
+/** The raw path: `fetch` would normalize it. */
 async function statusOf(path: string, method = 'GET'): Promise<number> {
   const { status } = await sendRaw(
     server.port,

@@ -22,7 +22,7 @@ describe('a server with large rows', () => {
     const { thread_id: id } = (await send('POST', '/threads', {})).body as unknown as { thread_id: string };
     const created = [id];
     for (let n = 0; n < 3; n++) {
-      // each run makes the state larger; a copy has it as it is
+      // each run makes the state larger; a copy keeps its size
       const input = { steps: [zeros(950_000)] };
       await send('POST', `/threads/${id}/runs/wait`, { assistant_id: 'counter', input });
       const copy = (await send('POST', `/threads/${id}/copy`)).body as unknown as { thread_id: string };

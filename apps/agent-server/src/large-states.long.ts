@@ -17,7 +17,7 @@ beforeAll(() => {
 /** Longest processor time of an answer that parses nothing, in milliseconds. */
 const LEAST_BLOCKED_MS = 150;
 const MOST_GROWN_BYTES = 250e6;
-/** So often an answer is measured until one is within the bounds. */
+/** Number of times that an answer is measured until one is within the bounds. */
 const TIMES = 4;
 
 const mostBlockedMs = (): number => Math.max(LEAST_BLOCKED_MS, parseMs);
@@ -89,14 +89,15 @@ describe('a server whose database holds large states', () => {
     ],
   ])('answers %s without a long stretch of work', async (_title, perform) => {
     await perform();
-    // a server that parses does so each time; one that was interrupted, or compiled a function meanwhile, once
+    // a server that parses does so each time; one that was interrupted, or compiled a function in between,
+    // only once
     let least: Gauge | undefined;
     for (let times = 0; times < TIMES && !within(least); times++) {
       await gauge(large.server.child);
       expect((await perform()).status).toBe(200);
       least = lesser(least, await gauge(large.server.child));
     }
-    // to parse the values, and to print them, takes it at a stretch
+    // parsing and printing the values blocks the thread this long
     expect(least?.blockedMs).toBeLessThan(mostBlockedMs());
     expect(least?.grownBytes).toBeLessThan(MOST_GROWN_BYTES);
   });
@@ -121,7 +122,7 @@ describe('a server whose database holds large states', () => {
     const afterMs = performance.now() - fromMs;
     const aloneMs = performance.now();
     await send('POST', '/a2a/echo', rpc('tasks/get', { id: id.task }));
-    // those that were begun are gone through, the other dozens are not
+    // searches that have begun run to their end, the other dozens do not
     expect(afterMs).toBeLessThan(8 * (performance.now() - aloneMs) + 1_000);
     expect((await gauge(large.server.child)).grownBytes).toBeLessThan(400e6);
   });

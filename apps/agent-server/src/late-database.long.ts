@@ -43,7 +43,7 @@ describe('a server whose database is unavailable at its start', () => {
       expect(body.detail).toContain(`database ${pathname.slice(1)} at ${hostname}:${databasePort}`);
       expect(body.detail).not.toContain(password);
       const refused = await fetch(`http://127.0.0.1:${port}/threads`, { method: 'POST' });
-      // another attempt may have failed in other words meanwhile
+      // another attempt may have failed in other words in the meantime
       const waits = expect.stringMatching(
         /^waiting for the database .*: (no answer yet|the database gave no answer: )/,
       );

@@ -36,7 +36,7 @@ function newFile(): string {
   return join(folder, `steps-${files++}`);
 }
 
-/** Which steps ran how often: `STEP attempt`. */
+/** Attempts of each step, as `STEP attempt`. */
 function stepsIn(file: string): string[] {
   if (!existsSync(file)) return [];
   return readFileSync(file, 'utf8')
@@ -380,11 +380,11 @@ describe('a server that stops', () => {
     sent.end(JSON.stringify({ assistant_id: 'growing', input: { act: String(chars) } }));
     const [response] = (await once(sent, 'response')) as [IncomingMessage];
     response.pause();
-    // its head is sent before the result where the run takes longer than a heartbeat
+    // its head is sent before the result when the run takes longer than a heartbeat
     await waitFor(async () => (await first.client().threads.get(thread_id)).status === 'idle');
     first.signal('SIGTERM');
     await waitFor(() => first.log.some((line) => line.msg === 'stopping'));
-    // nothing is at work any more: only this answer keeps the server
+    // no run is in progress any more: only this answer keeps the server
     await quietFor(300);
     let length = 0;
     for await (const part of response) length += (part as Buffer).length;

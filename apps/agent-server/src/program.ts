@@ -41,7 +41,7 @@ runProgram({ log, stopTimeoutMs: 25_000, unhandledRejections: 'log' }, async (co
     }),
   );
   try {
-    // of an image that is a whole repository; the code of the agent finds its files where it lies
+    // for an image that is a whole repository: the code of the agent finds its files relative to its folder
     process.chdir(config.agentFolder);
     const folder = process.cwd();
     const parts = { config, folder, reports, clock: systemClock, log };

@@ -56,7 +56,7 @@ async function asking(work: () => Promise<Answer>): Promise<{ answer: Answer; se
 
 const rpc = (method: string, params: unknown) => ({ jsonrpc: '2.0', id: 1, method, params });
 
-/** Says something to an agent, on a thread where the way there has threads. */
+/** Sends a text to an agent, on a thread when the protocol has threads. */
 type Way = (token: string, agent: string, text: string, threadId: string) => Promise<Answer>;
 
 function message03(text: string, contextId: string, more: object = {}) {
@@ -197,7 +197,7 @@ describe('a command of the thread stream protocol', () => {
     return (await fetch(`${server.url}/threads/${threadId}/state`, { headers })).text();
   }
 
-  /** A thread whose agent has asked something, and the id of the question. */
+  /** A thread whose agent has asked a question, and the id of the question. */
   async function questioned(): Promise<{ threadId: string; interruptId: string }> {
     const threadId = randomUUID();
     const { text } = await viaRest('alice', 'ask', 'paint', threadId);

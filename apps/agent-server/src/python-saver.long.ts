@@ -4,7 +4,7 @@ import { testServer } from '../testdata/test-server.js';
 
 const python = process.env['AGENTPLANE_TEST_PYTHON'];
 
-/** True where the interpreter has the library's own suite for savers. */
+/** True when the interpreter has the library's own suite for savers. */
 function hasSuite(): boolean {
   if (!python) return false;
   try {

@@ -15,7 +15,7 @@ beforeAll(async () => {
     ServerProcess.start({ uri, env: { AGENTPLANE_SEARCH_SECONDS: seconds } });
   [server, patientServer] = await Promise.all([start('2'), start('600')]);
   pool = openPool({ uri, applicationName: 'test', log: createLogger('test', 'silent') });
-  // some 20 ms each for who looks into it, and some kilobytes on disk
+  // each reader of it takes some 20 ms, and it takes some kilobytes on disk
   const state = `{"steps":[${'{"a":0},'.repeat(150_000)}0]}`;
   await pool.query(
     `INSERT INTO agentplane.threads (thread_id, metadata, values)

@@ -9,7 +9,7 @@ const TEXT = 'ä'.repeat(1_000_000);
 const READERS_OF_EACH_KIND = 2;
 const CHANNELS = ['values', 'updates', 'checkpoints', 'tasks', 'lifecycle'];
 
-// all output stays where it is: who falls behind it is the matter of other tests
+// all output is kept: other tests cover readers that fall behind it
 const server = testServer({
   env: { AGENTPLANE_RUN_LOG_MB: '256', AGENTPLANE_LOG_MB: '512' },
 });
@@ -33,7 +33,7 @@ async function unreadBytes(): Promise<number> {
   return Number(/^agentplane_agent_unsent_bytes (\d+)$/m.exec(text)?.[1]);
 }
 
-/** A connection of which nothing is read until it is told. */
+/** A connection of which no byte is read until the test asks for it. */
 interface Stalled {
   /** Ids of all that came until the end of the run, in order. */
   read(): Promise<string[]>;
@@ -121,7 +121,7 @@ describe('readers that stall for the whole of a run', () => {
     expect(sse).toEqual(socket);
     const positions = older.filter((id) => id.startsWith(`${runId}:`)).map((id) => id.split(':')[1]);
     expect(positions.slice(0, 10)).toEqual(Array.from({ length: 10 }, (_, n) => `1-${n}`));
-    // the end of a run stands where its last event does
+    // the end of a run has the position of its last event
     const last = positions.slice(0, -1);
     expect(new Set(last).size).toBe(last.length);
     expect(last.map((one) => Number(one?.split('-')[1]))).toEqual(last.map((_, n) => n));

@@ -55,7 +55,7 @@ describe('a server that stops', () => {
     await waitFor(() => held.waits(), { what: 'the run to wait for the database' });
     stopping.signal('SIGTERM');
     await waitFor(() => stopping.log.some(({ msg }) => msg === 'stopping'), { what: 'the stop' });
-    await quietFor(300); // a server that overlooks the request closes meanwhile
+    await quietFor(300); // a server that overlooks the request closes in the meantime
     await held.release();
     expect(await ended).toEqual(
       answers.map(() => ({
@@ -80,7 +80,7 @@ describe('a server that stops', () => {
     await run.next();
     server.signal('SIGTERM');
     await waitFor(() => server.log.some(({ msg }) => msg === 'stopping'), { what: 'the stop' });
-    // on the connection of before, and on new ones
+    // on the earlier connection, and on new ones
     expect(await ask('/info')).toEqual([200, 'close']);
     expect(await ask('/assistants/agent')).toEqual([404, 'close']);
     expect(await ask('/ok')).toEqual([503, 'close']);

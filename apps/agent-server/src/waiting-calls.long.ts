@@ -5,7 +5,7 @@ import { testServer } from '../testdata/test-server.js';
 
 const folder = join(import.meta.dirname, '..', 'testdata', 'talking-agent');
 const CALLS = 16;
-/** In each call: of no use to the run, so that its row is small. */
+/** Data in each call, unused by the run, so that its row is small. */
 const PADDING = 'x'.repeat(3_000_000);
 
 const message = { messageId: 'm', parts: [{ kind: 'text', text: 'hi' }], padding: PADDING };
@@ -17,7 +17,7 @@ describe.each<[string, string, object]>([
   ['A2A', '/a2a/slow', rpc('message/send', { message: V03 })],
   ['a stream of A2A', '/a2a/slow', rpc('message/stream', { message: V03 })],
 ])('a server whose callers of %s wait for runs', (_title, path, body) => {
-  // of its own: runs of others would be in the queue
+  // a separate server: runs of other tests would be in the queue
   const server = testServer({ folder, env: { ...GAUGED, N_JOBS_PER_WORKER: '1' } });
 
   async function queued(): Promise<number> {

@@ -7,7 +7,7 @@ const KEY = Buffer.from('the secret of a deployment');
 const SECRETS = `whsec_${KEY.toString('base64')}, the one before`;
 const ENV = { RUN_WEBHOOK_PRIVATE_ADDRESSES: 'true', RUN_WEBHOOK_SECRET: SECRETS };
 
-/** Node drops it where nothing listens for it. */
+/** Node drops an upgrade without a listener. */
 const UPGRADE = 'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n';
 
 const postgres = testPostgres();

@@ -15,7 +15,7 @@ const postgres = testPostgres();
 const folder = temporaryFolder();
 let files = 0;
 
-/** Which steps ran, each with its attempt. */
+/** Steps that ran, each with its attempt. */
 function stepsIn(file: string): string[] {
   if (!existsSync(file)) return [];
   const lines = readFileSync(file, 'utf8').trim().split('\n');

@@ -19,7 +19,7 @@ import { listThreadIds } from '../store/thread/list-thread-ids.js';
 import { WORKER } from '../store/worker-scope.js';
 import { systemAssistantId } from './system-assistant-id.js';
 
-/** Assistants by id or by graph: each graph has one of its own (`created_by: system`), callers make more. */
+/** Assistants by id or by graph: each graph has one (`created_by: system`), callers make more. */
 export class Assistants {
   /**
    * Assistants of this revision's graphs, by id; they never change while it runs, and every caller may use
@@ -56,8 +56,8 @@ export class Assistants {
   }
 
   /**
-   * The assistant that a run names. A graph's own belongs to every caller; for any other the scope is asked for.
-   * @throws PublicError `not_found`
+   * The assistant that a run names. A graph's own belongs to every caller; any other needs its scope. @throws
+   * PublicError `not_found`
    */
   async forRun(
     idOrGraph: string,
@@ -86,8 +86,9 @@ export class Assistants {
   }
 
   /**
-   * @param ofThreads removes those of its threads that this scope reaches as well, first: what a crash leaves can be
-   *   removed again
+   * Removes an assistant.
+   * @param ofThreads first removes those of its threads that this scope reaches: leftovers of a crash can be
+   * removed again
    * @throws PublicError `not_found`, `bad_request` for a graph's own assistant
    */
   async remove(scope: Scope, idOrGraph: string, ofThreads: Scope | undefined): Promise<void> {

@@ -12,7 +12,7 @@ export interface AuthorizationCall {
   readonly user: JsonObject;
 }
 
-/** A request beyond what a `Request` says of it, which resolves its address. */
+/** Fields of a request beyond those of `Request`, which resolves its address. */
 export interface AskedRoute {
   /** Path and query as they were sent. */
   readonly target: string;
@@ -35,8 +35,8 @@ function isHandler(value: unknown): value is (...given: unknown[]) => unknown {
 }
 
 /**
- * Reads what a module exports as an `Auth` of `@langchain/langgraph-sdk/auth`.
- * @throws Error saying what was found instead
+ * Reads an export of a module as an `Auth` of `@langchain/langgraph-sdk/auth`. @throws Error with a
+ * description of the export
  */
 export function authHandlersOf(exported: unknown): AuthHandlers {
   const cache: unknown =

@@ -24,7 +24,7 @@ const WORDS: Readonly<Record<number, string>> = {
   404: 'Not found',
 };
 
-/** They belong to the server's own answer. */
+/** Headers of the server's own answer. */
 const OWN_HEADERS = /^(content-|transfer-encoding$|connection$|keep-alive$|access-control-|vary$|date$)/;
 
 function headersOf(given: unknown): Record<string, string> {

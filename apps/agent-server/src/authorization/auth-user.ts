@@ -12,7 +12,7 @@ export interface AuthUser extends JsonObject {
   readonly permissions: readonly string[];
 }
 
-/** It is stored with every run of the caller. */
+/** Limit of a user, who is stored with every run of the caller. */
 const MAX_USER_BYTES = 64 * 1024;
 
 function user(identity: string, more: JsonObject): AuthUser {
@@ -36,7 +36,7 @@ export const ANONYMOUS: AuthUser = { ...user('anonymous', {}), is_authenticated:
 /**
  * The user that an authentication handler answered: an identity, or an object with one.
  * @throws AuthRefusal 401 when the answer names no user, for example for a token without a subject
- * @throws Error that says what else is wrong with the answer
+ * @throws Error with any other problem of the answer
  */
 export function parseUser(answer: unknown): AuthUser {
   if (isIdentity(answer)) return user(answer, {});
@@ -44,7 +44,7 @@ export function parseUser(answer: unknown): AuthUser {
   const text = JSON.stringify(answer);
   if (Buffer.byteLength(text) > MAX_USER_BYTES)
     throw new Error(`its user is larger than ${MAX_USER_BYTES} bytes as JSON`);
-  // what is not JSON is left out: the user is stored with runs
+  // values without JSON are left out: the user is stored with runs
   const { kind, ...others } = parseShort(text, MAX_USER_BYTES) as JsonObject;
   const given: JsonObject = kind === undefined || kind === STUDIO_KIND ? others : { ...others, kind };
   const { identity, permissions, display_name: name, is_authenticated: isAuthenticated } = given;

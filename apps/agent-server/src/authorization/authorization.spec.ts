@@ -8,7 +8,7 @@ const ROUTE = { method: 'GET', path: '/', params: {}, query: {} } as unknown as 
 >[2];
 
 describe('Authorization', () => {
-  /** Answers those named at once; the identity provider behind it lets all others wait. */
+  /** Answers the named callers at once; the identity provider behind it makes all others wait. */
   function build(named: ReadonlySet<string>) {
     const authenticate = (request: Request): unknown => {
       const who = request.headers.get('authorization') ?? '';

@@ -21,7 +21,7 @@ export interface AuthorizationParts {
 
 const FORBIDDEN = 'This caller may not do this';
 
-/** An agent's own word on who calls and what they may do. */
+/** Authentication and authorization by an agent's own handlers. */
 export class Authorization {
   readonly #handlers: AuthHandlers;
   /**
@@ -86,7 +86,7 @@ export class Authorization {
       if (credentials !== undefined) this.#goodCallers.keep(credentials, user.identity);
       return user;
     } catch (error) {
-      // a handler that failed said nothing of them
+      // a handler that failed did not judge the credentials
       if (credentials !== undefined && error instanceof AuthRefusal && error.status < 500)
         this.#goodCallers.forget(credentials);
       throw error;

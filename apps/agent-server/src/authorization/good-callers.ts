@@ -15,7 +15,7 @@ export class GoodCallers {
 
   constructor(private readonly clock: Clock) {}
 
-  /** @returns who they belong to, one text for all credentials of an identity; undefined for those that are not known */
+  /** @returns their owner, one text for all credentials of an identity; undefined for unknown ones */
   find(credentials: string): string | undefined {
     const kept = this.#kept.get(hashOf(credentials));
     return kept && this.clock.monotonicMs() - kept.sinceMs < KEPT_MS ? kept.caller : undefined;

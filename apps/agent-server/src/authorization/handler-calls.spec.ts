@@ -31,7 +31,7 @@ describe('HandlerCalls', () => {
     await clock.advance(0);
     expect(many.map((one) => one())).toEqual([250, 250, 250, 250]);
     expect([late(), nameless()]).toEqual([10, 0]);
-    // those that are over their time count no more
+    // calls beyond their time count no more
     await clock.advance(10_000);
     const again = admitted(calls, 'late', 100);
     await clock.advance(0);

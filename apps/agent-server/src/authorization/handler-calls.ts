@@ -11,13 +11,13 @@ const MOST = 1_000;
 /** Limit per known caller. */
 const MOST_OF_CALLER = 250;
 /**
- * Each caller, or each source of callers that are not known, has so many beyond `MOST`: those who come last are not refused
- * because of those before.
+ * Calls beyond `MOST` that each caller, or each source of unknown callers, has: late callers are not refused
+ * because of earlier ones.
  */
 const LEAST_OF_CALLER = 10;
 const MOST_WITH_LEAST = 2_000;
 
-/** Errors of the libraries that verify tokens: what was sent is wrong, not the handler. */
+/** Errors of the libraries that verify tokens: the token is wrong, not the handler. */
 const TOKEN_ERROR = /^(JsonWebTokenError|TokenExpiredError|NotBeforeError)$/;
 const TOKEN_CODE = /^ERR_(JWT|JWS|JWE|JWK|JWKS|JOSE)_/;
 /** Codes that these libraries report when their own look-up failed. */
@@ -30,7 +30,7 @@ function isTokenError(error: unknown): boolean {
   return TOKEN_ERROR.test(error.name);
 }
 
-/** On whose behalf a handler is called. */
+/** Caller on whose behalf a handler is called. */
 export interface HandlerCaller {
   /** Caller whose calls are counted together; undefined without authentication. */
   readonly caller: string | undefined;
@@ -49,9 +49,9 @@ export class HandlerCalls {
   /**
    * @param name of the handler, for messages
    * @param call is aborted by its signal when it takes too long
-   * @param judge of what the handler answered; its errors are those of the handler
-   * @throws AuthRefusal what the handler threw, 401 for a token that is not valid, 500 for any other error, which is
-   *   logged here and nowhere else; PublicError `unavailable` when it does not answer
+   * @param judge checks the answer of the handler; its errors are those of the handler
+   * @throws AuthRefusal from the handler, 401 for a token that is not valid, 500 for any other error, which
+   * is logged here and nowhere else; PublicError `unavailable` when it does not answer
    */
   async perform<T>(
     caller: HandlerCaller,

@@ -157,7 +157,7 @@ export class HandlerProcess {
     const process = this.#seat.ready;
     if (!process) throw unavailable('unavailable, as their process is being started');
     if (process.silentMs > SILENT_MS) throw unavailable(`unavailable (${silenceOf(process)})`);
-    // what a handler leaves as it was is not sent back: nothing of the request is lost
+    // unchanged values are not sent back: nothing of the request is lost
     const makeText = (): Sent => wellFormed(JSON.stringify(question));
     const answer = parseShort(await process.askText(kind, makeText, signal), MAX_ANSWER_BYTES);
     if (!isJsonObject(answer)) throw new Error(`the ${NAME} answered no object`);

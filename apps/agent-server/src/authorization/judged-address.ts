@@ -1,11 +1,14 @@
 import { AuthRefusal } from './auth-refusal.js';
 
-/** Escapes of what stands for itself in every address (RFC 3986, 2.3): letters, digits, `-`, `.`, `_` and `~`. */
+/**
+ * Escapes of characters that are never reserved in addresses (RFC 3986, 2.3): letters, digits, `-`, `.`, `_`
+ * and `~`.
+ */
 const NEEDLESS_ESCAPE = /%(?:2[DE]|3\d|[46][1-9A-F]|[57][0-9A]|5F|7E)/gi;
 
 const DOT_SEGMENT = /^(?:\.|%2e){1,2}$/i;
 
-/** `http://name:port`, of a host that is one; what stands behind it is the path, from its first `/` on. */
+/** `http://name:port` for a valid host; the rest is the path, from its first `/` on. */
 export function baseOf(host = ''): string {
   const base = `http://${host}`;
   return /[@?#\\/]/.test(host) || !URL.canParse(base) ? 'http://localhost' : base;

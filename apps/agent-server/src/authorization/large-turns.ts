@@ -5,8 +5,9 @@ import type { Clock } from '#lib/time';
 const TURN_MS = 2_000;
 
 /**
- * Lets large questions to one process go one after another: each is held as several texts there, and computes in the one
- * loop that judges the requests of everybody. Small ones go between them; callers are served round-robin.
+ * Lets large questions to one process proceed one after another: each is held as several texts there, and
+ * computes in the one loop that judges all requests. Small ones proceed between them; callers are served
+ * round-robin.
  */
 export class LargeTurns {
   readonly #admission = new Admission({ capacity: 1 });

@@ -4,11 +4,11 @@ import { EVERY_ROW, sqlFilter, type MetadataFilter, type SqlFilter } from '../st
 function isScalar(value: unknown): value is string | number | boolean {
   // JSON has null for NaN, which rows without an owner may hold
   if (typeof value !== 'number') return ['string', 'boolean'].includes(typeof value);
-  // a whole number beyond 2^53 stands for its neighbours too
+  // a whole number beyond 2^53 equals its neighbours too
   return Number.isFinite(value) && (!Number.isInteger(value) || Number.isSafeInteger(value));
 }
 
-/** A Map or an instance of a class has no entries of its own, and would let everything through. */
+/** A Map or an instance of a class has no own entries, and would let everything through. */
 function isPlain(value: unknown): value is JsonObject {
   return isJsonObject(value) && [Object.prototype, null].includes(Object.getPrototypeOf(value) as object);
 }

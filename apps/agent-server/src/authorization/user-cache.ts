@@ -5,14 +5,14 @@ import type { AuthUser } from './auth-user.js';
 
 /** `auth.cache` of `langgraph.json`. */
 export interface CacheSettings {
-  /** Names of the headers that say who calls; requests with the same values have the same user. */
+  /** Names of the headers that identify the caller; requests with the same values have the same user. */
   readonly headers: readonly string[];
   readonly ttlSeconds: number;
   /** Users kept at once; the oldest goes first. */
   readonly maxSize: number;
 }
 
-/** Remembers whom an authentication handler let in, by hash, so that no token stays in memory. */
+/** Remembers users that an authentication handler admitted, by hash, so that no token stays in memory. */
 export class UserCache {
   readonly #users = new Map<string, { readonly user: AuthUser; readonly untilMs: number }>();
 

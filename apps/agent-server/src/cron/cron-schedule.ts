@@ -3,7 +3,7 @@ import { errorText } from '#lib/errors';
 import type { CronTiming } from '../store/row/cron-row.js';
 import { WallClock } from './wall-clock.js';
 
-/** Fires that are looked at for the smallest interval. */
+/** Fires that are examined for the smallest interval. */
 const LOOK_AHEAD = 100;
 
 /** Limit of a schedule and a time zone: every fire reads them. */
@@ -94,7 +94,7 @@ function fireAfter({ schedule, timezone = 'UTC' }: CronTiming, after: Date): Dat
   return undefined;
 }
 
-/** The first fire after a moment; undefined when none is left before the end. */
+/** The first fire after a moment; undefined when no fire is left before the end. */
 export function nextFire(timing: CronTiming, after: Date): Date | undefined {
   const next = fireAfter(timing, after);
   return next && timing.endTime && next > timing.endTime ? undefined : next;

@@ -118,7 +118,7 @@ export class CronService {
     }
     const admitted = run.webhook === before.payload['webhook'] ? run : await this.#payload(run);
     return this.parts.sql.transaction(scope, async (inside) => {
-      // what has changed since then stays, but for what the request names
+      // later changes stay, except for the fields that the request names
       const kept = await findCron(scope, inside, cronId, true);
       if (!kept) throw cronNotFound(cronId);
       const asked = parseChangedCron(body, kept.payload);

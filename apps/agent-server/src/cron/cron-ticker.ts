@@ -73,8 +73,8 @@ export class CronTicker {
   }
 
   /**
-   * @param busy crons whose threads are being changed, which wait for the next look
-   * @returns whether a cron was due
+   * @param busy crons whose threads are being changed, which wait for the next pass
+   * @returns true when a cron was due
    */
   async #fireOne(busy: Set<string>): Promise<boolean> {
     const { sql, server, watch } = this.parts;
@@ -90,7 +90,7 @@ export class CronTicker {
       return fired !== undefined;
     } catch (error) {
       if (!due || mayPass(error)) throw error;
-      await this.#skip(sql, due, errorText(error)); // it must not keep those behind it waiting
+      await this.#skip(sql, due, errorText(error)); // it must not delay those behind it
       return true;
     }
   }

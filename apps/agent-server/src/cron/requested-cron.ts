@@ -113,7 +113,7 @@ export function parseNewCron(body: unknown): RequestedCron & { readonly schedule
 }
 
 /**
- * @param kept what its runs are made of so far; parts that the request names replace those
+ * @param kept current fields of its runs; fields of the request replace them
  * @throws PublicError `invalid`
  */
 export function parseChangedCron(body: unknown, kept: Readonly<Record<string, unknown>>): RequestedChange {

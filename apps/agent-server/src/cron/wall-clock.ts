@@ -1,6 +1,6 @@
 const DAY_MS = 24 * 60 * 60_000;
 
-/** The clock on the wall of a time zone. Its times are Dates whose parts in UTC are those of the clock. */
+/** The wall clock of a time zone. Its times are Dates whose parts in UTC are those of the clock. */
 export class WallClock {
   readonly #format: Intl.DateTimeFormat;
 

@@ -50,14 +50,14 @@ export class TraceEraser {
     this.#cancel = this.parts.clock.after(POLL_MS, () => this.start());
   }
 
-  /** Resolves when no request is under way. */
+  /** Resolves when no request is in flight. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#cancel?.();
     await this.#erasing;
   }
 
-  /** There may be something to delete. */
+  /** Called when there may be traces to delete. */
   wake(): void {
     this.#isWoken = true;
     if (this.#isStopped || this.#erasing) return;

@@ -3,12 +3,12 @@ import type { RedisChannel } from './redis-channel.js';
 import { encodeOutput } from './output-text.js';
 
 /**
- * Redis holds what a listener has not taken yet in memory, and disconnects one for which more than 8 MB wait: an event
- * of this size goes through the database.
+ * Redis holds untaken messages of a listener in memory, and disconnects a listener for which more than 8 MB
+ * wait: an event of this size goes through the database.
  */
 const MAX_LIVE_CHARS = 1024 * 1024;
 
-/** A server whose id is not known: one of an earlier version, which reads the database alone. */
+/** A server of an earlier version, whose id is not known and which reads only the database. */
 export const UNKNOWN_SERVER = '';
 
 /** An event, and the servers whose readers want it. */
@@ -24,7 +24,7 @@ export class LiveOutput {
     private readonly channelOf: (serverId: string) => string,
   ) {}
 
-  /** Answers what some server was not sent, in order. */
+  /** Answers the events that some server was not sent, in order. */
   async send(output: readonly AddressedEvent[]): Promise<RelayedEvent[]> {
     const unsent = new Set<RelayedEvent>();
     const byServer = new Map<string, RelayedEvent[]>();

@@ -28,9 +28,8 @@ export function hostText({ host, port }: RedisHost): string {
 }
 
 /**
- * Connects to the first server that serves: in the order of the setting, so that all processes meet at the same one, or
- * the one that the sentinels name now.
- * @throws Error with what each of them answered
+ * Connects to the first server that serves: in the order of the setting, so that all processes meet at the
+ * same one, or the one that the sentinels name now. @throws Error with the answer of each
  */
 export async function openRedis(places: RedisPlaces): Promise<OpenedRedis> {
   const refusals: string[] = [];
@@ -77,7 +76,7 @@ async function askSentinel(
 }
 
 async function open({ host, port }: RedisHost, user: RedisUser, isTls: boolean): Promise<OpenedRedis> {
-  // loaded by those alone who use it: 10 MB of memory
+  // loaded by its users alone: 10 MB of memory
   const { createClient } = await import('@redis/client');
   const client: RedisClient = createClient({
     ...user,

@@ -74,14 +74,14 @@ export class RedisChannel {
     await this.#connections;
   }
 
-  /** Answers whether somebody listens there and was sent the text. Never rejects. */
+  /** Answers true when a server listens on the channel and was sent the text. Never rejects. */
   async publish(channel: string, text: string): Promise<boolean> {
     const client = this.#client;
     if (!client || this.#isSilent) return false;
     try {
       return ((await this.#answer(client.publish(channel, text))) ?? 0) > 0;
     } catch {
-      return false; // the connection broke, which is told once for all
+      return false; // the connection broke, which is logged once for all
     }
   }
 

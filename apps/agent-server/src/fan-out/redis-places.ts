@@ -26,10 +26,7 @@ const SENTINEL_WORDS = ['sentinel_username', 'sentinel_password'];
 const HOSTS = 'must have hosts as HOST:PORT, separated by commas; the scheme stands once, before the first';
 const [SERVER_PORT, SENTINEL_PORT] = [6379, 26_379];
 
-/**
- * Reads a `REDIS_URI`.
- * @throws Error that says what the text must be, without any of it
- */
+/** Reads a `REDIS_URI`. @throws Error with the expected form of the text, without any of it */
 export function parseRedisUri(text: string): RedisPlaces {
   const [, scheme, sentinel, login, hostList = '', path = '', query = ''] = FORM.exec(text) ?? [];
   if (scheme === undefined)

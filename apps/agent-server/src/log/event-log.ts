@@ -13,7 +13,7 @@ export interface RunResult {
 }
 
 export interface EventLogOptions {
-  /** Above it the oldest events go, unless somebody is about to read them. */
+  /** Bytes above which the oldest events are dropped, unless a reader is about to take them. */
   readonly maxBytes: number;
   /**
    * Patience with readers: events of a reader that took something a moment ago are kept above the limit too.
@@ -53,12 +53,15 @@ export class EventLog implements CursorLog {
   /** Number of events that were dropped: the index of the first one that is here. */
   #dropped = 0;
   #bytes = 0;
-  /** Everything after it that this log got is here. Undefined: not known yet where the log begins. */
+  /**
+   * Position after which every event that this log got is here. Undefined: the start of the log is not known
+   * yet.
+   */
   #before: Position | undefined = BEGINNING;
   #last: Position | undefined = BEGINNING;
   #opening: RunEvent | undefined;
   #result: RunResult | undefined;
-  /** It may be as large as all output. */
+  /** Bytes of the result, which may be as large as all output. */
   #resultBytes = 0;
   #isRecording = false;
   /** Events of this iteration of the event loop are kept: no reader could take them yet. */
@@ -95,7 +98,7 @@ export class EventLog implements CursorLog {
     this.stopRecording();
   }
 
-  /** The result goes too, though readers hold this log: they take nothing. */
+  /** Forgets the result too, though readers hold this log: they take nothing. */
   forgetResult(): void {
     if (this.#result) this.#result = { ...this.#result, body: FORGOTTEN };
   }
@@ -108,7 +111,7 @@ export class EventLog implements CursorLog {
     return this.#bytes;
   }
 
-  /** Position of the newest event; undefined when it is not known where the log begins. */
+  /** Position of the newest event; undefined when the start of the log is not known. */
   get last(): Position | undefined {
     return this.#last;
   }
@@ -126,7 +129,7 @@ export class EventLog implements CursorLog {
     return this.#cursors.size;
   }
 
-  /** Somebody took something a moment ago. */
+  /** True when a reader took an event a moment ago. */
   get isRead(): boolean {
     const { patience } = this.options;
     if (!patience) return this.#cursors.size > 0;
@@ -139,7 +142,7 @@ export class EventLog implements CursorLog {
     return this.#waiters.size > 0;
   }
 
-  /** Opens an attempt; what opens it is also the first that later readers get. */
+  /** Opens an attempt; its opening is also the first event that later readers get. */
   open(attempt: number, opening: RunEvent): LoggedEvent | undefined {
     this.#opening = opening;
     return this.#add(opening, { attempt, n: 0 });
@@ -151,8 +154,8 @@ export class EventLog implements CursorLog {
   }
 
   /**
-   * Appends what comes next.
-   * @param position where it stands, when another server made it; the next place by default
+   * Appends the next event.
+   * @param position its position, when another server made it; the next one by default
    * @returns undefined when nothing is recorded
    */
   append(event: RunEvent | EncodedEvent, position?: Position): LoggedEvent | undefined {
@@ -248,7 +251,7 @@ export class EventLog implements CursorLog {
     this.clear();
     this.#before = position;
     this.#last = position;
-    // who stands before it has something to look for elsewhere
+    // a reader at an earlier position has events to find elsewhere
     for (const cursor of this.#cursors) cursor.onMore();
   }
 

@@ -1,7 +1,7 @@
-/** Below it, what was taken off is not worth a copy of the rest. */
+/** Number of taken items below which the rest is not copied. */
 const MIN_TAKEN = 1024;
 
-/** Things in order, taken off at the front: in constant time however many there are, unlike `Array.shift`. */
+/** Queue taken off at the front: in constant time for any length, unlike `Array.shift`. */
 export class FrontQueue<T> {
   #items: (T | undefined)[] = [];
   #taken = 0;
@@ -22,7 +22,7 @@ export class FrontQueue<T> {
     if (this.length === 0) return undefined;
     const first = this.#items[this.#taken];
     this.#items[this.#taken++] = undefined;
-    // each item is copied once for each time that as many were taken off
+    // each item is copied once for each time that the same number was taken off
     if (this.#taken >= MIN_TAKEN && this.#taken * 2 >= this.#items.length) {
       this.#items = this.#items.slice(this.#taken);
       this.#taken = 0;
@@ -30,7 +30,10 @@ export class FrontQueue<T> {
     return first;
   }
 
-  /** Index of the first item of which something is true; it is true of all after it. The length if of none. */
+  /**
+   * Index of the first item for which the predicate is true; it is true of all after it. The length if of
+   * none.
+   */
   firstWhere(isTrue: (item: T) => boolean): number {
     let from = 0;
     let to = this.length;

@@ -3,8 +3,8 @@ import { isAfter, type Position } from './position.js';
 
 /** Start of a reader. */
 export type ReadFrom =
-  | { readonly kind: 'now' } // what comes from now on, after the opening of the attempt
-  | { readonly kind: 'kept' } // everything that is still there
+  | { readonly kind: 'now' } // output from now on, after the opening of the attempt
+  | { readonly kind: 'kept' } // everything that is still kept
   | { readonly kind: 'after'; readonly position: Position };
 
 /**
@@ -17,11 +17,11 @@ export interface CursorLog {
   /** Index of the first event that is here, counted from the beginning of the log. */
   readonly firstIndex: number;
   at(index: number): LoggedEvent | undefined;
-  /** Everything after this position is here; undefined when it is not known where the log begins. */
+  /** Position after which every event is here; undefined when the start of the log is not known. */
   readonly before: Position | undefined;
-  /** Position of the newest event; undefined when it is not known where the log begins. */
+  /** Position of the newest event; undefined when the start of the log is not known. */
   readonly last: Position | undefined;
-  /** There once nothing more comes. */
+  /** Present once the log has ended. */
   readonly result: object | undefined;
   /**
    * Event that a reader which begins after `position` gets first, so that it knows the run and the attempt.
@@ -39,7 +39,7 @@ export class LogCursor {
   #index: number;
   #position: Position | undefined;
   #opening: LoggedEvent | undefined;
-  /** It is not known yet where the log begins: an opening before the first event is. */
+  /** True while the start of the log is not known: it gets an opening before the first event. */
   #awaitsOpening = false;
 
   constructor(
@@ -65,7 +65,7 @@ export class LogCursor {
     return this.#index;
   }
 
-  /** The last position taken; undefined when it is not known where the log begins. */
+  /** The last position taken; undefined when the start of the log is not known. */
   get position(): Position | undefined {
     return this.#position;
   }

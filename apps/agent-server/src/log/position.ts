@@ -7,7 +7,7 @@ export interface Position {
   readonly n: number;
 }
 
-/** Before everything. */
+/** Position before all events. */
 export const BEGINNING: Position = { attempt: 0, n: 0 };
 
 export function isAfter(one: Position, other: Position): boolean {

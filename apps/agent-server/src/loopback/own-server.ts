@@ -5,7 +5,10 @@
 const SDK_FETCH = Symbol.for('langgraph_api:fetch');
 const SDK_URL = Symbol.for('langgraph_api:url');
 
-/** Stands for the agent's own server: clients are often made before its port is known. No name service has it. */
+/**
+ * Placeholder for the address of the agent's own server: clients are often made before its port is known. No
+ * name service resolves it.
+ */
 const PLACEHOLDER = 'http://own-server.agent.invalid';
 
 /**

@@ -1,12 +1,12 @@
 import type { Ranked } from '../store/item/rank-items.js';
 
-/** Kept between two sorts: as many times what is wanted, and this at least. */
+/** Items kept between two sorts: a multiple of the wanted ones, and at least this number. */
 const KEPT = 4;
 const LEAST_KEPT = 1_000;
 
 /**
- * The best of many items: those with the highest scores, of equal ones those with the lowest ids. A hundred thousand are
- * never sorted together, which would hold everybody up.
+ * The best of many items: those with the highest scores, among equal ones those with the lowest ids. A
+ * hundred thousand are never sorted together, which would block other work.
  */
 export class BestItems {
   readonly #limit: number;
@@ -26,7 +26,7 @@ export class BestItems {
     if (this.#kept.length >= this.#most) this.#cut();
   }
 
-  /** From the best on. */
+  /** The best items, best first. */
   best(): Ranked[] {
     this.#cut();
     return this.#kept;

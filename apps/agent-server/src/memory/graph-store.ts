@@ -30,7 +30,7 @@ interface NamespaceOptions {
   readonly offset?: number;
 }
 
-/** More than a request gets: graphs hold what they ask for in the memory of their own run. */
+/** Higher limit than for requests: graphs hold the results in the memory of their own run. */
 const MAX_FOUND = 10_000;
 
 function itemOf({ value, ...item }: StoredItem): Item {
@@ -115,7 +115,7 @@ export class GraphStore extends BaseStore {
     return this.#wait(() => this.#items.namespaces(this.#scope, { prefix, suffix, maxDepth, ...page }));
   }
 
-  /** One after the other, as they stand: what a batch writes it also reads. */
+  /** Performs the operations in order: later ones read the writes of earlier ones. */
   override async batch<Op extends Operation[]>(operations: Op): Promise<OperationResults<Op>> {
     const results: unknown[] = [];
     for (const operation of operations) results.push(await this.#perform(operation));

@@ -22,7 +22,7 @@ const PATIENCE_MS = 60_000;
  */
 const TURNS = { places: 32, placesPerCaller: 8, maxWaiting: 100, what: 'Embedding' };
 
-/** Characters of what a model reports that are quoted. */
+/** Characters of a model's error that are quoted. */
 const QUOTED = 500;
 
 /** Turns texts into vectors; as narrow as a pipe to another process. */

@@ -32,7 +32,7 @@ function textProblem(text: string): string | undefined {
 }
 
 function namespaceProblems(field: string, labels: readonly unknown[]): FieldProblem[] {
-  // the labels of a list that is too long are not looked at: there may be millions
+  // the labels of a list that is too long are not checked: there may be millions
   if (labels.length > MAX_LABELS) return [problem([field], `must not have more than ${MAX_LABELS} labels`)];
   return labels.flatMap((label, index) => {
     const msg = labelProblem(label);
@@ -52,7 +52,7 @@ export function requireLabels(field: string, labels: readonly unknown[]): void {
   refuseAny(namespaceProblems(field, labels));
 }
 
-/** @throws PublicError `invalid` for a place in which no item can stand */
+/** @throws PublicError `invalid` for an invalid place of an item */
 export function requirePlace({ namespace, key }: ItemPlace): void {
   const problems = namespaceProblems('namespace', namespace);
   if (namespace.length === 0) problems.push(problem(['namespace'], 'must not be empty'));
@@ -74,7 +74,7 @@ export function requireValue(value: unknown): asserts value is JsonObject {
     throw new PublicError('too_large', `store: a value must not be larger than ${MAX_VALUE_BYTES} bytes`);
 }
 
-/** @throws PublicError `invalid` for what no model embeds */
+/** @throws PublicError `invalid` for a query that no model embeds */
 export function requireQuery(query: unknown): void {
   if (query === undefined) return;
   if (typeof query !== 'string') refuseAny([problem(['query'], 'must be a text')]);

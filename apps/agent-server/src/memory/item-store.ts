@@ -21,7 +21,7 @@ export interface GivenItem extends ItemPlace {
   readonly value: JsonObject;
   /** Minutes; null: it never expires; undefined: as the agent's settings say. */
   readonly ttlMinutes?: number | null | undefined;
-  /** Paths of what is embedded; false: nothing; undefined: as the agent's settings say. */
+  /** Paths that are embedded; false: none; undefined: as the agent's settings say. */
   readonly index?: false | readonly string[] | undefined;
 }
 
@@ -35,7 +35,7 @@ export interface AskedSearch extends ItemSearch {
   readonly refreshes?: boolean | undefined;
 }
 
-/** An item with how close it is to what was asked for; undefined where it was not asked. */
+/** An item with its similarity to the query; undefined without one. */
 export interface RankedItem extends StoredItem {
   readonly score: number | undefined;
 }
@@ -43,7 +43,7 @@ export interface RankedItem extends StoredItem {
 export interface ItemStoreParts {
   readonly sql: Sql;
   readonly ttl: StoreTtl;
-  /** Undefined: items are not found by what they mean. */
+  /** Undefined: the store has no search by meaning. */
   readonly index: ItemIndex | undefined;
   readonly log: Logger;
 }
@@ -76,7 +76,7 @@ export class ItemStore {
     await removeItem(scope, this.parts.sql, place);
   }
 
-  /** @throws PublicError `invalid` for what is no filter */
+  /** @throws PublicError `invalid` for an invalid filter */
   async search(scope: Scope, search: AskedSearch): Promise<RankedItem[]> {
     requireLabels('namespace_prefix', search.prefix);
     requireQuery(search.query);
@@ -94,7 +94,7 @@ export class ItemStore {
     return found.map(({ itemId, item }) => ({ ...item, score: ranked?.get(itemId) }));
   }
 
-  /** The page of the closest items with their scores; undefined where nothing is to be close to. */
+  /** The page of the closest items with their scores; undefined without a query. */
   async #rank(scope: Scope, search: AskedSearch): Promise<ReadonlyMap<string, number> | undefined> {
     const { query, limit, offset } = search;
     if (query === undefined || query === '') return undefined;

@@ -7,7 +7,7 @@ import { WORKER } from '../store/worker-scope.js';
 
 const MS_PER_MINUTE = 60_000;
 
-/** Milliseconds between two statements of one sweep: runs at work come first. */
+/** Milliseconds between two statements of one sweep: runs in progress come first. */
 const PAUSE_MS = 50;
 
 export interface ItemSweeperParts {
@@ -29,7 +29,7 @@ export class ItemSweeper {
     this.#schedule(this.parts.intervalMinutes * MS_PER_MINUTE);
   }
 
-  /** Resolves when no statement is under way. */
+  /** Resolves when no statement is in flight. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#cancel?.();

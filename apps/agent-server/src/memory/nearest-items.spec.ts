@@ -112,6 +112,6 @@ function numbers(seed: number): () => number {
     expect(comparisons).toBe(24);
     await ask('DROP EXTENSION vector');
     expect(await all()).toEqual(compared);
-    expect(await extensions()).toBe(0); // somebody took it away on purpose
+    expect(await extensions()).toBe(0); // an operator removed it on purpose
   });
 });

@@ -13,13 +13,13 @@ import { Turns } from '../store/turns.js';
 import { WORKER } from '../store/worker-scope.js';
 import { BestItems } from './best-items.js';
 
-/** Vectors that one search looks at without pgvector: each of them, one after the other. */
+/** Vectors that one search reads without pgvector, one after the other. */
 const MAX_VECTORS = 100_000;
 
 /** Limit of the vectors that are read together; the event loop runs between two pages. */
 const PAGE_BYTES = 8 * 1024 * 1024;
 
-/** A type, an operator: what the extension brings is not there. */
+/** Codes for a missing type or operator: the extension is not installed. */
 const UNDEFINED: readonly string[] = ['42704', '42883'];
 
 /** Searches that read vectors at once. */
@@ -34,8 +34,8 @@ export interface NearestQuery {
 }
 
 /**
- * Finds the items that are closest to a vector, by their cosine, exactly: by pgvector where the database has it, else
- * by reading the vectors that the search leaves.
+ * Finds the items that are closest to a vector, by their cosine, exactly: by pgvector when the database has
+ * it, else by reading the vectors that the search leaves.
  */
 export class NearestItems {
   readonly #scans = new Turns({ places: MAX_SCANS, maxWaiting: MAX_WAITING, what: 'Searches by vectors' });
@@ -43,7 +43,7 @@ export class NearestItems {
 
   constructor(private readonly sql: Sql) {}
 
-  /** From the closest on. @throws PublicError `bad_request` for more vectors than can be read */
+  /** Items, closest first. @throws PublicError `bad_request` for more vectors than can be read */
   async find(scope: Scope, search: ItemSearch, wanted: NearestQuery): Promise<Ranked[]> {
     await this.#prepare();
     if (await hasVectorType(WORKER, this.sql))
@@ -56,7 +56,7 @@ export class NearestItems {
     return this.#scans.take(scope, () => this.#scan(scope, search, wanted));
   }
 
-  /** Once for a process: who drops the extension means it. */
+  /** Creates the extension once per process: an operator that drops it means it. */
   async #prepare(): Promise<void> {
     this.#isPrepared ??= ensureVectorType(WORKER, this.sql);
     try {

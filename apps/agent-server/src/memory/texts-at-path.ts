@@ -10,7 +10,7 @@ const WHOLE = '$';
  */
 const PARTS = /\[[^\][]*\]|\{[^{}]*\}|[^.[{]+/g;
 
-/** Values that are looked at on the ways of all paths: `{a,a}.{a,a}` and so on doubles them with each part. */
+/** Limit of values that are visited on all paths: `{a,a}.{a,a}` and so on doubles them with each part. */
 const MAX_STEPS = 500_000;
 
 /** Limit for all texts of one item: more than models take, and little enough for this process. */
@@ -67,7 +67,7 @@ function indentedLength(value: unknown, indent: number, most: number): number {
 
 function textOf(value: unknown, budget: TextBudget): string[] {
   if (value === null || value === undefined) return [];
-  budget.write(indentedLength(value, 2, budget.chars)); // before there is a text: it may be a hundred times the value
+  budget.write(indentedLength(value, 2, budget.chars)); // first: the text may be a hundred times the value
   const text = typeof value === 'object' ? JSON.stringify(value, null, 2) : String(value);
   return text.trim() === '' ? [] : [text];
 }
@@ -110,9 +110,9 @@ function valuesAt(value: unknown, path: string, budget: TextBudget): unknown[] {
 }
 
 /**
- * The texts that stand at a path of a value, in the notation of LangGraph's stores: `title`, `metadata.title`,
- * `chapters[*].text`, `authors[-1]`, `{title,summary}`, `*`, and `$` for the whole value as JSON.
- * @throws PublicError `invalid`, `too_large` where the budget ends
+ * The texts at a path of a value, in the notation of LangGraph's stores: `title`, `metadata.title`,
+ * `chapters[*].text`, `authors[-1]`, `{title,summary}`, `*`, and `$` for the whole value as JSON. @throws
+ * PublicError `invalid`, `too_large` when the budget ends
  */
 export function textsAtPath(value: unknown, path: string, budget = new TextBudget()): string[] {
   const found = path === WHOLE || path === '' ? [value] : valuesAt(value, path, budget);

@@ -1,6 +1,6 @@
 import { isJsonObject } from '#lib/json';
 
-/** The newest state of the outermost graph, and what it stopped for. */
+/** The newest state of the outermost graph, and its interrupts. */
 export class LastState {
   #values: unknown;
   #interrupts: unknown[] | undefined;
@@ -24,7 +24,7 @@ export class LastState {
     if (Object.keys(rest).length > 0) this.#values = rest;
   }
 
-  /** It had stopped in this state before. */
+  /** The graph had stopped in this state before. */
   stopped(values: unknown): void {
     this.#values = values;
     this.#interrupts = [];

@@ -12,7 +12,7 @@ import {
   type LibraryProtocolEvent,
 } from './thread-protocol.js';
 
-/** Channels that quote errors of the graph in shapes of their own. */
+/** Channels that quote errors of the graph in their own shapes. */
 const MAY_CARRY_ERRORS: ReadonlySet<string> = new Set(['tasks', 'tools', 'lifecycle']);
 
 interface Asked {
@@ -30,8 +30,8 @@ function askedIn(interrupts: unknown): Asked[] {
 }
 
 /**
- * Output of a run for readers of its thread: what `streamEvents` of version 3 yields, with the end of the run and the
- * questions that it stopped for. Everything is kept, since its readers come and go.
+ * Output of a run for readers of its thread: the events of `streamEvents` of version 3, with the end of the
+ * run and the questions that it stopped for. Everything is kept, since its readers come and go.
  */
 export class ProtocolOutput implements RunOutput {
   readonly #state = new LastState();
@@ -128,7 +128,7 @@ function askedOf({ values }: JsonObject): Asked[] {
   );
 }
 
-/** The library puts a list that is no object behind `value`. */
+/** Reads values: the library puts a list that is no object behind `value`. */
 function valuesOf(values: unknown): unknown {
   return isJsonObject(values) ? values['value'] : values;
 }

@@ -1,6 +1,6 @@
 /** One event of a run's output, ready for the wire. */
 export interface RunEvent {
-  /** `mode`, or `mode|namespace…` for what came from a subgraph. */
+  /** `mode`, or `mode|namespace…` for output of a subgraph. */
   readonly event: string;
   /** JSON text in one line. */
   readonly data: string;

@@ -6,6 +6,6 @@ export interface RunOutput {
   readonly interrupts: readonly unknown[] | undefined;
   /** The graph is not called at all: it had stopped in this state already. */
   stopped(values: unknown): void;
-  /** Nothing more comes from the graph, which did not fail. */
+  /** The graph has ended without an error. */
   finished(): void;
 }

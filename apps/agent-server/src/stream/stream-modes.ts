@@ -5,17 +5,17 @@ import { growingMessageRenderer } from './growing-message-renderer.js';
 import { eventName, type LibrarySource, type Render } from './render.js';
 import { tokenRenderer } from './token-renderer.js';
 
-/** Everything that the server knows of a stream mode. */
+/** Definition of a stream mode. */
 interface StreamModeDefinition {
   /** Modes that the library must stream so that the mode can be made. */
   readonly sources: readonly LibrarySource[];
   /** Name of its events, up to a namespace (`values|child`) or a sub-event (`messages/partial`). */
   readonly event: string;
-  /** It shows checkpoints, so the library must make one after each step. */
+  /** True when it shows checkpoints, so the library must make one after each step. */
   readonly needsCheckpoints: boolean;
-  /** It is made of everything so far, so it must see what comes while nothing reads. */
+  /** True when it is made of everything so far, so it must see events that come while no client reads. */
   readonly needsEverything: boolean;
-  /** It quotes errors of the graph in shapes of its own; secrets of the server are taken out. */
+  /** True when it quotes errors of the graph in its own shapes; secrets of the server are removed. */
   readonly mayCarryErrors: boolean;
   /** Made anew for each run: how a payload of each source becomes events. */
   readonly renderers: () => Readonly<Partial<Record<LibrarySource, Render>>>;

@@ -31,7 +31,7 @@ function parseChunk(chunk: unknown): (LibraryChunk & { readonly source: unknown 
   return { source: parts[1], payload: parts[2], namespace };
 }
 
-/** Turns what a graph streams into events of the wire, as far as they were asked for. */
+/** Turns the stream of a graph into events of the wire, as far as they were requested. */
 export class StreamOutput implements RunOutput {
   readonly #outlets: ReadonlyMap<string, readonly Outlet[]>;
   readonly #state = new LastState();

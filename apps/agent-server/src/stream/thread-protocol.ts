@@ -1,6 +1,6 @@
 import { isJsonObject } from '#lib/json';
 
-/** Channels that readers of a thread subscribe to; `custom:NAME` is one of its own. */
+/** Channels that readers of a thread subscribe to; `custom:NAME` is a separate one. */
 const CHANNELS = [
   ...(['values', 'updates', 'messages', 'tools', 'lifecycle'] as const),
   ...(['input', 'checkpoints', 'tasks', 'custom'] as const),
@@ -8,7 +8,7 @@ const CHANNELS = [
 
 const BASE: ReadonlySet<string> = new Set(CHANNELS);
 
-/** Before the names of these events in the output of a run; readers of a single run see them under it. */
+/** Prefix of the names of these events in the output of a run; readers of a single run see them under it. */
 const PREFIX = 'protocol/';
 
 /** Kind of an event and the part of the graph that it comes from. */

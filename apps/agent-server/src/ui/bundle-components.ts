@@ -45,7 +45,7 @@ function pageModules(names: readonly string[]): Plugin {
   };
 }
 
-/** Without the plugin Tailwind's style would be one without classes. */
+/** Refuses Tailwind without its plugin: the style would have no classes. */
 const refuseTailwind: Plugin = {
   name: 'refuse-tailwind',
   setup: ({ onResolve }) =>
@@ -88,7 +88,10 @@ export function globalNameOf(name: string): string {
   return `__LGUI_${name.replace(/[^a-zA-Z0-9]/g, '_')}`;
 }
 
-/** Makes of a missing default export what its author can act on: the import of the entry is not theirs. */
+/**
+ * Rewrites esbuild's error for a missing default export so that it names the author's file: the import of the
+ * entry is not theirs.
+ */
 function inWords(error: unknown, file: string): unknown {
   const { errors = [] } = error as { errors?: { location: { file: string } | null; text: string }[] };
   for (const one of errors) {

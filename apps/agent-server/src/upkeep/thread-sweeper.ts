@@ -28,8 +28,8 @@ export interface ThreadSweeperParts {
 }
 
 /**
- * Removes threads whose time is over, by the time of the database, or all their states but the last. Several servers
- * share the work; a thread with a run that waits or is at work is left alone, however old.
+ * Removes expired threads, by the time of the database, or all their states but the last. Several servers
+ * share the work; a thread with a pending or running run is left alone, however old.
  */
 export class ThreadSweeper {
   #cancel: (() => void) | undefined;
@@ -38,7 +38,7 @@ export class ThreadSweeper {
 
   constructor(private readonly parts: ThreadSweeperParts) {}
 
-  /** Makes what `langgraph.json` says hold for threads made from now on; once there is a schema. */
+  /** Applies the setting of `langgraph.json` to threads made from now on; once there is a schema. */
   async prepare(): Promise<void> {
     const { strategy, defaultMinutes: minutes } = this.parts.settings;
     await setDefaultTtl(WORKER, this.parts.sql, minutes === undefined ? undefined : { strategy, minutes });
@@ -53,7 +53,7 @@ export class ThreadSweeper {
     });
   }
 
-  /** Resolves when nothing is under way. */
+  /** Resolves when no work is in flight. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#cancel?.();
@@ -82,7 +82,7 @@ export class ThreadSweeper {
         if (await hasActiveRun(WORKER, inside, threadId)) return;
         const ttl = await findThreadTtl(WORKER, inside, threadId);
         const now = await databaseTime(WORKER, inside);
-        if (!ttl || new Date(ttl.expires_at) > now) return; // changed meanwhile
+        if (!ttl || new Date(ttl.expires_at) > now) return; // changed in the meantime
         if (strategy === 'delete') return removeThread(WORKER, inside, threadId);
         await pruneThread(WORKER, inside, threadId);
         await restThreadTtl(WORKER, inside, threadId);
@@ -91,7 +91,8 @@ export class ThreadSweeper {
     } catch (error) {
       if (error instanceof PublicError && error.code === 'not_found') return; // a caller removed it
       if (postgresTrouble(error) === 'unavailable') throw error;
-      // one that cannot be removed, of too many states for a statement for instance, keeps none of the others
+      // a thread that cannot be removed, for instance with too many states for a statement, does not stop the
+      // others
       this.parts.log.warn(
         { threadId, error: errorText(error) },
         'removing an expired thread failed; retrying at the next sweep',

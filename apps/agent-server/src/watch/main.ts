@@ -1,5 +1,5 @@
-// A thread beside the graphs of a host, which still runs when a graph lets nothing else run. It does two things: it ends
-// the host when its server is gone, and it finds out where the host hangs.
+// A thread beside the graphs of a host, which still runs when a graph lets nothing else run. It does two
+// things: it ends the host when its server is gone, and it finds out where the host hangs.
 import { writeSync } from 'node:fs';
 import { Session, type Runtime } from 'node:inspector';
 import { workerData } from 'node:worker_threads';
@@ -11,17 +11,17 @@ interface Watched {
   readonly beats: Int32Array;
   /** Process id of the server. */
   readonly server: number;
-  /** Expression that answers, as JSON, what is at work: function by function, and whose it is. */
+  /** Expression that answers, as JSON, the functions in progress, and their run. */
   readonly question: string;
 }
 
 const LOOK_MS = 500;
-/** Longer is no slow garbage collection any more. */
+/** Time beyond that of a slow garbage collection. */
 const HANGS_AFTER_MS = 5_000;
 
 const { beats, server, question } = workerData as Watched;
 
-/** Stops the host for a moment to see what it executes, and whose it is. */
+/** Stops the host for a moment to read the functions that it executes, and their run. */
 function lookInside(): void {
   const session = new Session();
   session.connectToMainThread();

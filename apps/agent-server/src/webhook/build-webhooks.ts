@@ -20,7 +20,7 @@ interface WebhookParts {
   readonly webhookSettings: WebhookSettings;
   /** True when the agent has an HTTP app, in this process or in that of a server beside it. */
   readonly hasApp: boolean;
-  /** That app, where this server has it. */
+  /** HTTP app of the agent, when this server has it. */
   readonly app: OwnApp | undefined;
   readonly database: Database;
   readonly secrets: SecretWords;

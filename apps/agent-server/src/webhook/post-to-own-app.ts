@@ -15,7 +15,7 @@ export interface OwnCall {
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
-  /** On whose behalf: the caller of the run. */
+  /** Caller of the run, on whose behalf it is called. */
   readonly caller: AuthUser | undefined;
 }
 

@@ -19,7 +19,7 @@ interface Admitted {
   readonly host: string | undefined;
 }
 
-/** Stands for the agent's own app where an address needs a host; nothing is ever sent there. */
+/** Placeholder for the agent's own app when an address needs a host; nothing is ever sent there. */
 const OWN_BASE = 'http://own-app.invalid';
 
 /** Returns true when a webhook names a path of the agent's own HTTP app. */
@@ -35,7 +35,7 @@ export interface WebhookPolicyParts {
   readonly clock: Clock;
 }
 
-/** Which addresses runs may name as their webhooks. */
+/** Policy for the addresses that runs may name as their webhooks. */
 export class WebhookPolicy {
   constructor(private readonly parts: WebhookPolicyParts) {}
 

@@ -62,7 +62,7 @@ const LEASE_MS = 15_000;
 export interface WebhookSenderParts {
   readonly sql: Sql;
   readonly guard: AddressGuard;
-  /** The agent's own HTTP app; undefined where it has none. */
+  /** The agent's own HTTP app; undefined when it has none. */
   readonly app: OwnApp | undefined;
   /** True when this server makes the calls of the agent's own app; otherwise other servers have the app. */
   readonly callsApp: boolean;
@@ -70,7 +70,7 @@ export interface WebhookSenderParts {
   /** Headers of every call. */
   readonly headers: Readonly<Record<string, string>>;
   readonly signingSecrets: readonly string[];
-  /** After the end of the run. */
+  /** Time for retries after the end of the run. */
   readonly retryMs: number;
   readonly clock: Clock;
   readonly log: Logger;
@@ -107,7 +107,7 @@ export class WebhookSender {
     poll();
   }
 
-  /** Takes nothing more and waits for the calls under way. */
+  /** Takes nothing more and waits for the calls in flight. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#cancelPoll?.();

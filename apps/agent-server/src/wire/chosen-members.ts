@@ -1,6 +1,6 @@
 import { membersOf, type JsonWalk } from '#lib/json';
 
-/** The text of a JSON object with those of its members that are chosen by their names; `{}` of what is no object. */
+/** The text of a JSON object with the members chosen by name; `{}` for anything but an object. */
 export function* chosenMembers(
   json: string,
   isChosen: (name: string) => boolean,
