@@ -24,7 +24,7 @@ const SPREAD_MS = 20_000;
 interface AskAgainParts {
   readonly clock: Clock;
   readonly sql: Sql;
-  /** From 0 to 1. */
+  /** Number from 0 to 1. */
   readonly random?: () => number;
 }
 

@@ -128,7 +128,7 @@ function itemValue(request: FastifyRequest, namespace: string, names: readonly s
   return { value, keep };
 }
 
-/** In a query a namespace is a text with dots. */
+/** Value of an item's read; in a query the namespace is a text with dots. */
 function readItemValue(request: FastifyRequest): AskedValue {
   const query: MutableJsonObject = queryOf(request);
   const { namespace = '', key } = query;

@@ -26,7 +26,10 @@ function keyOf(headers: IncomingHttpHeaders): string | undefined {
   return /^Bearer +(\S+)$/i.exec(headers.authorization ?? '')?.[1];
 }
 
-/** Its headers; the body has not arrived when a caller is authenticated. @param address that is judged */
+/**
+ * Headers of a request; the body has not arrived when a caller is authenticated. @param address that is
+ * judged
+ */
 function handlerRequest({ headers, method }: FastifyRequest, address: string, signal: AbortSignal): Request {
   const copied = new Headers();
   for (const [name, value] of Object.entries(headers))

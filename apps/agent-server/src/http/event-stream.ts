@@ -108,7 +108,7 @@ export class EventStream implements OutputReader {
     setImmediate(() => this.#flush());
   }
 
-  /** Writes what the connection may hold; the rest follows as the client reads. */
+  /** Writes as much as the connection may hold; the rest follows as the client reads. */
   #flush(): void {
     this.#isFlushing = false;
     if (this.#isClosed || this.#isEnded || this.response.destroyed) return;

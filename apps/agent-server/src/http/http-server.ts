@@ -57,7 +57,7 @@ const TOO_LARGE = bodyTooLarge(MAX_BODY_BYTES);
 /** Answers of this size are counted until they are read. */
 const COUNTED_FROM_BYTES = 64 * 1024;
 
-/** Longer than any load balancer keeps a connection, so that it closes first. */
+/** Time longer than any load balancer keeps a connection, so that it closes first. */
 const KEEP_ALIVE_MS = 75_000;
 
 /** The part of it that requests meet. */
@@ -66,7 +66,7 @@ type Front = Pick<AppFront, 'take' | 'wants' | 'authenticatesFirst' | 'forward'>
 export interface HttpServerParts extends Omit<ProbeParts, 'readiness'> {
   /** Undefined: authentication is off. */
   readonly verifier: KeyVerifier | undefined;
-  /** Handlers of the agent; undefined when it brings none. */
+  /** Handlers of the agent; undefined when it has none. */
   readonly authorization?: Authorization | undefined;
   /** True when a studio may call beside the agent's own users; yes by default. */
   readonly admitsStudio?: boolean;
@@ -77,7 +77,7 @@ export interface HttpServerParts extends Omit<ProbeParts, 'readiness'> {
   /** Requests to the server in flight. */
   readonly activity: Pick<Activity, 'add' | 'isClosed'>;
   readonly unsent: UnsentOutput;
-  /** Which pages may read answers; any by default. */
+  /** Policy for pages that may read answers; any by default. */
   readonly cors?: CorsPolicy;
   /** Groups of routes that the agent does not want to be served. */
   readonly disabled?: ReadonlySet<RouteGroup>;
@@ -90,7 +90,7 @@ export interface HttpServerParts extends Omit<ProbeParts, 'readiness'> {
   readonly info: () => unknown;
   /** True when the server only takes runs, and answers probes and its own graphs; no by default. */
   readonly isQueue?: boolean;
-  /** The HTTP app of the agent; undefined when it brings none. */
+  /** The HTTP app of the agent; undefined when it has none. */
   readonly app?: Front | undefined;
   /** Learns of every route as it is registered, for example `GET /threads/:thread_id`. */
   readonly onRoute?: (name: string) => void;

@@ -53,7 +53,7 @@ export interface HttpSideParts
     StoreRouteParts,
     Pick<UiRouteParts, 'ui'> {
   readonly a2a: Pick<A2aRouteParts, 'agents' | 'tasks' | 'publicUrl' | 'serviceUrl' | 'trustsForwarded'>;
-  /** The HTTP app of the agent; undefined when it brings none. */
+  /** The HTTP app of the agent; undefined when it has none. */
   readonly app: AppFront | undefined;
   /** Process that runs handlers of the agent; undefined when they do not run apart. */
   readonly handlers: { readonly note: string | undefined } | undefined;
@@ -71,13 +71,13 @@ export interface HttpSideParts
   readonly version: string;
   /** Undefined: authentication is off. */
   readonly verifier: KeyVerifier | undefined;
-  /** Handlers of the agent; undefined when it brings none. */
+  /** Handlers of the agent; undefined when it has none. */
   readonly authorization: Authorization | undefined;
   /** Login of the agent's users, as the agent describes it. */
   readonly security: OpenapiSecurity | undefined;
   /** True when a studio may call beside the agent's own users. */
   readonly admitsStudio: boolean;
-  /** Which pages may read answers. */
+  /** Policy for pages that may read answers. */
   readonly cors: CorsPolicy;
   /** Body of `GET /info`. */
   readonly info: unknown;

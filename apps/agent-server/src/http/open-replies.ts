@@ -19,7 +19,10 @@ export class OpenReplies {
     });
   }
 
-  /** From now on each connection ends with its answer, so that its client opens the next one to another server. */
+  /**
+   * Makes each connection end with its answer from now on, so that its client opens the next one to another
+   * server.
+   */
   endConnections(): void {
     this.#endsConnections = true;
     for (const response of this.#open) response.shouldKeepAlive = false;

@@ -11,7 +11,7 @@ import { EventStream, type StreamParts } from './event-stream.js';
 import { UnsentOutput } from './unsent-output.js';
 import { WaitingReply } from './waiting-reply.js';
 
-/** Larger than what a socket takes before its peer reads. */
+/** Text larger than a socket takes before its peer reads. */
 const MEGABYTES_10 = 'x'.repeat(10_000_000);
 
 const MIB = 1024 * 1024;

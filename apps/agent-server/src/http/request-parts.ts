@@ -9,7 +9,7 @@ export function queryOf({ query }: FastifyRequest): JsonObject {
   return isJsonObject(query) ? query : {};
 }
 
-/** Longer than any address. */
+/** Limit longer than any address. */
 const MAX_LIST_CHARS = 64 * 1024;
 
 /** A list of a query: one, repeated, or a JSON array, as the client lines differ. */

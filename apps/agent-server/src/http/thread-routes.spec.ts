@@ -65,7 +65,7 @@ describe('POST /threads', () => {
   });
 });
 
-/** More digits than a number of JavaScript has. */
+/** Text with more digits than a number of JavaScript has. */
 const VALUES = '{"n": 12345678901234567890}';
 
 async function threadOf(metadata: object): Promise<string> {

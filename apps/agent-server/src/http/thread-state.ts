@@ -80,7 +80,7 @@ export interface ThreadStateParts {
   readonly clock: Clock;
 }
 
-/** Less than the minute after which a deployment's database ends a transaction in which nothing happens. */
+/** Limit below the minute after which a deployment's database ends an idle transaction. */
 const CHANGE_MS = 50_000;
 
 /** States of threads: read and changed through the graph that made them. Answers are JSON texts. */

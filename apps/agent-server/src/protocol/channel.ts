@@ -1,7 +1,7 @@
 import type { Duplex } from 'node:stream';
 import { encodeFrames, FrameReader, type Frame, type Sent } from './frame.js';
 
-/** More than this unsent, and a sender should wait. */
+/** Unsent bytes above which a sender should wait. */
 const HIGH_WATER_BYTES = 4 * 2 ** 20;
 
 /** Buffered texts that are longer together are sent at once: several buffers instead of one huge one. */

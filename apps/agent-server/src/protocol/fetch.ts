@@ -40,7 +40,7 @@ interface GetCheckpoint extends CheckpointPlace {
   readonly checkpointId?: string;
 }
 
-/** Newest first. */
+/** Request for checkpoints, newest first. */
 interface ListCheckpoints extends CheckpointPlace {
   readonly what: 'list-checkpoints';
   readonly limit: number;

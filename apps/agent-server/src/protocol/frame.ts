@@ -21,7 +21,7 @@ export interface Frame<B = Buffer> {
 const LENGTH_BYTES = 4;
 const FIXED_BYTES = 9;
 
-/** More than one read brings. */
+/** Size above that of a single read. */
 const LARGE_BYTES = 64 * 1024;
 
 /** Longest plausible length: beyond it the other side does not speak this protocol. */

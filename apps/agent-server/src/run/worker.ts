@@ -357,7 +357,7 @@ export class Worker {
     if (this.#mayHaveWaiting) this.#look();
   }
 
-  /** Its readers may come back: a run without a thread is still found for a while. */
+  /** True when the run has or may get readers: a run without a thread is still found for a while. */
   #isRead({ runId }: ClaimedRun): boolean {
     return this.parts.logs.find(runId)?.events.isRecording ?? false;
   }

@@ -81,7 +81,7 @@ const CODES: Readonly<Partial<Record<PublicError['code'], CommandErrorCode>>> = 
 
 /** Performs the commands of the thread stream protocol that both of its transports have. */
 export class ThreadCommands {
-  /** Each is made of all that is kept of the output of a run. */
+  /** Limits of trees: each is made of all kept output of a run. */
   readonly #trees = new Turns({ places: 4, maxWaiting: 200, what: 'Trees of agents' });
 
   constructor(private readonly parts: CommandParts) {}
@@ -172,7 +172,7 @@ export class ThreadCommands {
     return { tree: await this.#trees.take(scope, () => agentTree(of, this.parts), leftOf(scope)) };
   }
 
-  /** Its values are passed on as the graph's host, or their row, has them. */
+  /** State of a thread; its values are passed on as the graph's host, or their row, has them. */
   async #state({ threadId, authorizeRead }: Commander, { keys }: z.infer<typeof stateGet>): Promise<string> {
     return this.parts.state.values({ scope: await authorizeRead(), threadId }, keys ?? undefined);
   }

@@ -17,7 +17,7 @@ export interface DueCron {
   readonly dueAt: Date;
   /** The database's time. */
   readonly now: Date;
-  /** Its thread is being changed: to fire now would wait for the end of that. */
+  /** True when its thread is being changed: firing now would wait for the end of that. */
   readonly hasBusyThread: boolean;
 }
 

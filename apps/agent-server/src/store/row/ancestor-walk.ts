@@ -7,12 +7,11 @@ const COLUMNS = `c.thread_id, c.checkpoint_ns, c.checkpoint_id, c.parent_checkpo
     c.checkpoint -> 'channel_versions' AS versions, c.metadata -> 'counters_since_delta_snapshot' AS counters`;
 
 /**
- * A recursive table `walk`: checkpoints and their ancestors for as long as a channel has no value. A delta channel of
- * LangGraph stores its value in few checkpoints; in the others it is the last stored value with the writes of the
- * checkpoints since (`BaseCheckpointSaver.get_delta_channel_history`).
- *
- * `wanted` are the channels that no descendant has a value of, `missing` those that this checkpoint has none of either.
- * A statement begins with `WITH RECURSIVE`.
+ * A recursive table `walk`: checkpoints and their ancestors for as long as a channel has no value. A delta
+ * channel of LangGraph stores its value in few checkpoints; in the others it is the last stored value with
+ * the writes of the checkpoints since (`BaseCheckpointSaver.get_delta_channel_history`). `wanted` are the
+ * channels that no descendant has a value of, `missing` those that this checkpoint does not have either. A
+ * statement begins with `WITH RECURSIVE`.
  * @param starts condition for checkpoints `c` of depth 0
  * @param channels those to look for, as `text[]`
  */

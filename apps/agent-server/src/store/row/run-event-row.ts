@@ -3,7 +3,7 @@ import type { Position } from '../../log/position.js';
 /** An event on its way to readers at another server. */
 export interface RelayedEvent {
   readonly runId: string;
-  /** Its attempt is that of the run that speaks: refused once a newer one has begun. */
+  /** Position of the event; refused once the run has begun a newer attempt. */
   readonly position: Position;
   /** `mode|namespace…` as on the wire, or `END` with the result as data. */
   readonly event: string;

@@ -3,7 +3,7 @@ import type { WorkerScope } from '../scope.js';
 import type { ServerIdentity } from '../server-identity.js';
 import type { Sql } from '../sql.js';
 
-/** More is as good as this many: no deployment has pods for them. */
+/** Limit of the count: no deployment has pods for more. */
 const MOST_COUNTED = 10_000;
 
 const COUNT = `

@@ -17,7 +17,7 @@ export interface ActiveRunSearch {
 export interface ActiveRun {
   readonly runId: string;
   readonly threadId: string;
-  /** Its place among all runs. */
+  /** Place of the run among all runs. */
   readonly ordinal: string;
   /** The last place at the first look: runs that come later are not meant. */
   readonly last: string;

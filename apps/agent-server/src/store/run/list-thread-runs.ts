@@ -10,9 +10,9 @@ export const THREAD_RUN_PAGE = 100;
 /** A run of a thread that has a reader. */
 export interface ThreadRun {
   readonly runId: string;
-  /** Its place among all runs; later ones have higher places. */
+  /** Place among all runs; later ones have higher places. */
   readonly ordinal: number;
-  /** Its place among all runs that its thread ever had, from 1. */
+  /** Place among all runs that its thread ever had, from 1. */
   readonly place: number;
   readonly graphId: string;
   readonly status: RunStatus;
