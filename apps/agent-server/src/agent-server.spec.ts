@@ -304,7 +304,7 @@ describe('a server', () => {
         ...{ other: 403, nameless: 403, ingest: 403, read: 403, newer: 403, unscoped: 403 },
         ...{ theirs: 401, wrong: 401, down: 503, '': 401 },
       });
-      // each key once, but for the one that is expired since
+      // each key once, and the expired one twice
       expect(asked).toBe(Object.keys(known).length + 3);
       expect((await fetch(`${guarded.url}/ok`)).status).toBe(200);
     } finally {

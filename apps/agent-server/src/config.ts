@@ -173,7 +173,7 @@ export const CONFIG = {
   startPatienceMs: integer(
     'AGENTPLANE_START_PATIENCE_MS',
     'Milliseconds that the database may be unavailable at the start; then the process exits with 75.',
-    // less than the liveness probe of its pod allows
+    // shorter than the liveness probe of its pod allows
     { fallback: 120_000 },
   ),
   unreadMegabytes: integer(

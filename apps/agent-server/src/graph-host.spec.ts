@@ -30,7 +30,7 @@ function hostsOf(pid: number | undefined): number[] {
           id > 0 && readFileSync(`/proc/${id}/stat`, 'utf8').split(') ')[1]?.split(' ')[1] === String(pid)
         );
       } catch {
-        return false; // it has ended meanwhile
+        return false; // it has ended in the meantime
       }
     });
 }

@@ -7,7 +7,7 @@ const postgres = testPostgres();
 let server: ServerProcess;
 let pool: Pool;
 
-/** Each is 300 MB once it is parsed. */
+/** SQL of inputs that are 300 MB each once they are parsed. */
 const FEW_BYTES_MANY_VALUES = `('{"input": [' || repeat('{},', 5000000) || '{}], "stream_mode": ["values"], "caller": {"a": 1}}')::json`;
 const RUNS = 4;
 

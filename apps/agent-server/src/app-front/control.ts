@@ -17,7 +17,7 @@ export function callerText(caller: AuthUser): string {
 export const WORD_HEADER = 'x-agentplane-word';
 /** Length of an answer as the app announced it: a wrong one would make HTTP/2 end the connection of all. */
 export const LENGTH_HEADER = 'x-agentplane-length';
-/** `http` or `https`, and the host that the client asked for. */
+/** Scheme and host that the client requested: `http` or `https`, then the host. */
 export const HOST_HEADER = 'x-agentplane-host';
 
 const OWN_HEADERS = /^x-agentplane-/;
@@ -63,7 +63,7 @@ export const SESSION_MEGABYTES = (2 * MOST_REQUESTS * STREAM_WINDOW_BYTES) / 2 *
 export interface AppOrder {
   /** Real path of the agent's folder. */
   readonly folder: string;
-  /** Absolute. */
+  /** Absolute path of the module. */
   readonly file: string;
   readonly exportName: string;
   readonly logLevel: string;

@@ -19,7 +19,7 @@ export interface ForwardedRequest {
   readonly response: ServerResponse;
   /** Path and query, without the prefix under which the server is mounted. */
   readonly url: string;
-  /** Its number, by which the app leaves it to the server. */
+  /** Number by which the app leaves the request to the server. */
   readonly pass: string;
   readonly requestId: string;
   /** Undefined when the request was not authenticated before the app. */

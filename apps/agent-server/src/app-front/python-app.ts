@@ -91,7 +91,7 @@ export class PythonApp implements AppProcess {
     this.#process.kill();
   }
 
-  /** Its lifespan ends in order. */
+  /** Lets its lifespan end in order. */
   async leave(): Promise<void> {
     await this.#process.leave();
   }

@@ -86,7 +86,7 @@ export const CRON_SHAPES = {
 export type CronSearchBody = z.infer<typeof search>;
 type CronFields = z.infer<typeof change>;
 
-/** A cron as a request asks for it, checked; what it leaves out is undefined. */
+/** A checked cron of a request; fields that the request leaves out are undefined. */
 export interface RequestedCron extends Pick<
   CronFields,
   'schedule' | 'timezone' | 'end_time' | 'enabled' | 'on_run_completed' | 'metadata' | 'thread_id'

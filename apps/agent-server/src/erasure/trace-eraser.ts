@@ -15,7 +15,7 @@ const BATCH = 1_000;
 /** Milliseconds that the platform gets: it answers when everything is deleted. */
 const PATIENCE_MS = 120_000;
 
-/** Longer than a request takes: after it another server asks in place of one that died. */
+/** Time longer than a request takes: after it another server asks in place of one that died. */
 const LEASE_MS = 180_000;
 
 const FIRST_PAUSE_MS = 2_000;

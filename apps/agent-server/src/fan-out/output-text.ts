@@ -29,7 +29,7 @@ function isEvent(value: unknown): value is EventTuple {
   );
 }
 
-/** Above what servers publish: larger events go through the database. */
+/** Limit above the largest message that servers publish: larger events go through the database. */
 const MAX_MESSAGE_CHARS = 16 * 1024 * 1024;
 
 /** The events of a message; undefined for one that no server sends. */

@@ -9,7 +9,7 @@ import { REASON } from '#lib/resources';
 /** Origin of one graph. */
 export interface GraphSource {
   readonly graphId: string;
-  /** Absolute path of the module; of a Python one maybe its dotted name. */
+  /** Absolute path of the module; a Python module may have its dotted name. */
   readonly file: string;
   /** Name of its export. */
   readonly exportName: string;

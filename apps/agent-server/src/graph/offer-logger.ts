@@ -15,7 +15,9 @@ const LEVELS = {
   debug: ['debug', 'verbose', 'silly'],
 } as const;
 
-/** Gives the agent's own code the logger of the SDK: its lines are the server's, with what was handed over as fields. */
+/**
+ * Gives the agent's own code the logger of the SDK: its lines are the server's, with the arguments as fields.
+ */
 export function offerLogger(log: Logger): void {
   const offered: Record<string, unknown> = {};
   for (const [level, names] of Object.entries(LEVELS)) {

@@ -316,7 +316,7 @@ export class RunExecution {
 /** Copies of the library before 1.3 know versions 1 and 2. */
 const NO_PROTOCOL = /Only versions "v1" and "v2"/;
 
-/** @throws Error saying what to do when the agent's copy of the library does not know the protocol */
+/** @throws Error with a remedy when the agent's copy of the library does not know the protocol */
 async function protocolEvents(
   graph: RunnableGraph,
   input: unknown,

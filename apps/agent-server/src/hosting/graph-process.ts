@@ -246,7 +246,7 @@ export class GraphProcess {
     });
   }
 
-  /** Its answer would come too late. */
+  /** Forgets a question: its answer would come too late. */
   #takeBack(id: number, reason: Error): void {
     const asked = this.#takeAsked(id);
     if (!asked) return;

@@ -17,7 +17,7 @@ const STOP_PATIENCE_MS = 7_000;
 
 /** Host that performs one attempt. */
 export interface Place {
-  /** Rejects when there will be none. */
+  /** Rejects when no host will be available. */
   readonly host: Promise<GraphProcess>;
   /**
    * Gives the place back.

@@ -12,7 +12,7 @@ interface Group {
   release: (() => void) | undefined;
 }
 
-/** After a host that did not start. */
+/** Pauses after a host that did not start. */
 const PAUSES = { firstMs: 100, longestMs: 10_000 };
 
 /** A run that has not come back by then was cancelled, or another server has it. */

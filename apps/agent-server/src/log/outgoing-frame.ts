@@ -10,7 +10,6 @@ interface Keepable {
  * Bytes that a reader is sent for one event: those made for it alone, around those that all readers share.
  */
 export interface OutgoingFrame {
-  /** Its name. */
   readonly event: string;
   readonly head?: Buffer;
   readonly frame: Buffer;
@@ -24,7 +23,7 @@ export function sizeOf({ head, frame, tail }: OutgoingFrame): number {
   return (head?.length ?? 0) + frame.length + (tail?.length ?? 0);
 }
 
-/** Its parts in their order. */
+/** Parts of a frame in their order. */
 export function partsOf({ head, frame, tail }: OutgoingFrame): Buffer[] {
   return [head, frame, tail].filter((part) => part !== undefined);
 }

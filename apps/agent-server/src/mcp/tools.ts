@@ -98,7 +98,7 @@ export async function findTool(
   return assistant.assistant_id;
 }
 
-/** Longer results are not repeated as text. */
+/** Limit above which results are not repeated as text. */
 const MAX_REPEATED_CHARS = 1024 * 1024;
 
 function textContent(text: string): string {

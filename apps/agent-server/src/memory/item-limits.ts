@@ -10,7 +10,7 @@ const MAX_LABELS = 20;
 export const MAX_GIVEN_LABELS = 100;
 const MAX_VALUE_BYTES = 8 * 1024 * 1024;
 const MAX_VALUE_DEPTH = 128;
-/** More than models embed, of which the largest take some 30,000 tokens. */
+/** Limit above that of models, of which the largest take some 30,000 tokens. */
 const MAX_QUERY_CHARS = 200_000;
 
 function problem(loc: FieldProblem['loc'], msg: string): FieldProblem {

@@ -6,7 +6,7 @@ import type { Clock } from '#lib/time';
 import type { SecretWords } from '../wire/secret-words.js';
 import type { Readiness } from './readiness.js';
 
-/** Longer than a start needs while the database answers. */
+/** Time longer than a start needs while the database answers. */
 const SILENCE_MS = 3_000;
 
 export interface DatabaseWait {

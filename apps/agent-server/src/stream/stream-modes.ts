@@ -17,7 +17,7 @@ interface StreamModeDefinition {
   readonly needsEverything: boolean;
   /** True when it quotes errors of the graph in its own shapes; secrets of the server are removed. */
   readonly mayCarryErrors: boolean;
-  /** Made anew for each run: how a payload of each source becomes events. */
+  /** Renderers made anew for each run, which turn a payload of each source into events. */
   readonly renderers: () => Readonly<Partial<Record<LibrarySource, Render>>>;
 }
 

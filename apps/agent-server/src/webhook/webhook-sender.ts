@@ -56,7 +56,7 @@ const QUICK_MS = 2_000;
 /** Quick hosts that are remembered. */
 const MAX_QUICK_HOSTS = 1_000;
 
-/** Longer than a call takes: after it another server makes the call of one that died. */
+/** Time longer than a call takes: after it another server makes the call of one that died. */
 const LEASE_MS = 15_000;
 
 export interface WebhookSenderParts {
