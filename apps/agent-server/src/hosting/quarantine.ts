@@ -29,7 +29,7 @@ export interface QuarantinePlace {
 /**
  * Host for runs that were in a host when it ended, since one of them may have ended it.
  *
- * When there were several, none is to blame yet: they are divided into groups, as many as a group has
+ * If there were several, none is to blame yet: they are divided into groups, as many as a group has
  * members, and tried again, a group at a time, in a host apart from those of other runs. A group whose host
  * ends again is divided again, so that after two or three times the culprit is alone; a run that was alone in
  * its host pays for the end with one of its attempts. The other runs lose only time.

@@ -41,7 +41,7 @@ async function toolOf(
   { graphs, hosts }: ToolParts,
 ): Promise<JsonObject | undefined> {
   const { graph_id: graphId, name } = assistant;
-  if (!graphs.has(graphId)) return undefined; // of another revision
+  if (!graphs.has(graphId)) return undefined; // a graph of another revision
   const schemas = await hosts.schemasOf(graphId);
   return {
     name: nameOf(assistant),

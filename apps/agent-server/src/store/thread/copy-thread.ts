@@ -12,7 +12,7 @@ const STATE = [
 ] as const;
 
 /**
- * Makes a thread with the state of another and its own metadata, as one statement sees it: a running run
+ * Makes a thread with the state of another and its own metadata, as one statement sees it: a run in progress
  * writes only to the first. The runs stay with the first; so do the ids of their writes, so that a rollback
  * there finds nothing here. @throws PublicError `not_found`
  */

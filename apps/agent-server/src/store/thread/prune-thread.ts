@@ -36,7 +36,7 @@ DELETE FROM agentplane.checkpoints o WHERE ${OF_THREAD}
 
 /**
  * Leaves a thread the last checkpoint of each of its graphs, and the ancestors that the values of its delta
- * channels are made of. The thread must be locked, and have no running run. @returns true when there were
+ * channels are made of. The thread must be locked, and have no run in progress. @returns true when there were
  * older ones
  */
 export async function pruneThread(scope: Scope, sql: Sql, threadId: string): Promise<boolean> {

@@ -3,8 +3,8 @@ import type { Scope } from '../scope.js';
 import type { Sql } from '../sql.js';
 
 /**
- * Removes a thread with its runs and its state; a running run loses its row and is thereby fenced. @throws
- * PublicError `not_found`
+ * Removes a thread with its runs and its state; a run in progress loses its row and is thereby fenced.
+ * @throws PublicError `not_found`
  */
 export async function removeThread(scope: Scope, sql: Sql, threadId: string): Promise<void> {
   const { rows } = await sql.inScope<{ removed: boolean }>(scope, {

@@ -47,8 +47,8 @@ export class ThreadWriter {
   }
 
   /**
-   * Removes a thread with its runs and its state; a running run loses its row and is thereby fenced. @throws
-   * PublicError `not_found`
+   * Removes a thread with its runs and its state; a run in progress loses its row and is thereby fenced.
+   * @throws PublicError `not_found`
    */
   async remove(scope: Scope, threadId: string): Promise<void> {
     const isRemoved = await this.#removals.add({ scope, threadId });
