@@ -36,8 +36,9 @@ export class Agents {
   }
 
   /**
-   * The agent of a task. @param scopeFor scope for an assistant that a caller made @throws PublicError
-   * `not_found`
+   * The agent of a task.
+   * @param scopeFor scope for an assistant that a caller made
+   * @throws PublicError `not_found`
    */
   async forTask(
     idOrGraph: string,

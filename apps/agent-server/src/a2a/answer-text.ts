@@ -124,7 +124,7 @@ const NONE_EARLIER: EarlierMessages = { ids: new Set(), others: 0 };
  * Answer of a run: the last message of the model after the message that the run was given.
  * @param values JSON text of the values of the thread as the wire shows them, from a place on
  * @param inputId id of that message; when it is not among the messages, all of them count that are not
- * `earlier`
+ *   `earlier`
  * @throws PublicError `too_large`
  */
 export function* answerText(

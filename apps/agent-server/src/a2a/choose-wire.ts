@@ -27,7 +27,8 @@ export interface ChosenMethod {
 
 /**
  * Chooses the wire by the method: its names differ between the versions, so a known one is more reliable than
- * the header. @throws A2aError `methodNotFound`
+ * the header.
+ * @throws A2aError `methodNotFound`
  */
 export function chooseMethod(method: string): ChosenMethod {
   for (const wire of [WIRE_03, WIRE_10]) {

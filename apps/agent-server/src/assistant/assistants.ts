@@ -56,8 +56,8 @@ export class Assistants {
   }
 
   /**
-   * The assistant that a run names. A graph's own belongs to every caller; any other needs its scope. @throws
-   * PublicError `not_found`
+   * The assistant that a run names. A graph's own belongs to every caller; any other needs its scope.
+   * @throws PublicError `not_found`
    */
   async forRun(
     idOrGraph: string,
@@ -88,7 +88,7 @@ export class Assistants {
   /**
    * Removes an assistant.
    * @param ofThreads first removes those of its threads that this scope reaches: leftovers of a crash can be
-   * removed again
+   *   removed again
    * @throws PublicError `not_found`, `bad_request` for a graph's own assistant
    */
   async remove(scope: Scope, idOrGraph: string, ofThreads: Scope | undefined): Promise<void> {

@@ -35,8 +35,8 @@ function isHandler(value: unknown): value is (...given: unknown[]) => unknown {
 }
 
 /**
- * Reads an export of a module as an `Auth` of `@langchain/langgraph-sdk/auth`. @throws Error with a
- * description of the export
+ * Reads an export of a module as an `Auth` of `@langchain/langgraph-sdk/auth`.
+ * @throws Error with a description of the export
  */
 export function authHandlersOf(exported: unknown): AuthHandlers {
   const cache: unknown =

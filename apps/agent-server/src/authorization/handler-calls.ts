@@ -51,7 +51,7 @@ export class HandlerCalls {
    * @param call is aborted by its signal when it takes too long
    * @param judge checks the answer of the handler; its errors are those of the handler
    * @throws AuthRefusal from the handler, 401 for a token that is not valid, 500 for any other error, which
-   * is logged here and nowhere else; PublicError `unavailable` when it does not answer
+   *   is logged here and nowhere else; PublicError `unavailable` when it does not answer
    */
   async perform<T>(
     caller: HandlerCaller,

@@ -19,7 +19,7 @@ export function baseOf(host = ''): string {
  * find. A leading `//` is a part of the path, and `%73tore` is `store`.
  * @param target path and query as they were sent
  * @throws AuthRefusal for a path that resolves to another one: with dot segments or backslashes, or for no
- * path at all
+ *   path at all
  */
 export function judgedAddress(host: string | undefined, target: string): string {
   const [path = ''] = target.split(/[?#]/, 1);

@@ -105,7 +105,7 @@ export class CronService {
    * now. A client that changes the runs of a cron is the caller of those that follow: no client acts in the
    * name of another by a cron.
    * @throws PublicError `not_found` (also of its thread and assistant), `invalid`, `forbidden` (scope),
-   * `too_large`
+   *   `too_large`
    */
   async change(changer: CronChanger, cronId: string, body: unknown): Promise<WireCron> {
     const { scope, fields } = changer;
@@ -143,8 +143,8 @@ export class CronService {
   }
 
   /**
-   * Requires that the client reaches the thread and the assistant of a cron whose runs it changes. @throws
-   * PublicError `not_found`
+   * Requires that the client reaches the thread and the assistant of a cron whose runs it changes.
+   * @throws PublicError `not_found`
    */
   async #requireReach(
     { scope, threadScope, assistantScope }: CronChanger,

@@ -29,7 +29,8 @@ export function hostText({ host, port }: RedisHost): string {
 
 /**
  * Connects to the first server that serves: in the order of the setting, so that all processes meet at the
- * same one, or the one that the sentinels name now. @throws Error with the answer of each
+ * same one, or the one that the sentinels name now.
+ * @throws Error with the answer of each
  */
 export async function openRedis(places: RedisPlaces): Promise<OpenedRedis> {
   const refusals: string[] = [];

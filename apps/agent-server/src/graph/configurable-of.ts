@@ -20,7 +20,7 @@ export function withoutCaller(given: JsonObject): JsonObject {
 /**
  * The `configurable` of a run or of a question about a state.
  * @param given by requests and assistants; reserved keys are left out: an attempt that continues from where
- * another stopped must not find the beginning of the first
+ *   another stopped must not find the beginning of the first
  * @param own of the server, which replace the given ones
  */
 export function configurableOf(

@@ -56,8 +56,9 @@ async function readVariables(
 }
 
 /**
- * Reads `langgraph.json` of an agent's folder. @throws TerminalError (`GraphLoadFailed`) when it is missing,
- * no JSON, names no graph, or has an unsupported setting
+ * Reads `langgraph.json` of an agent's folder.
+ * @throws TerminalError (`GraphLoadFailed`) when it is missing, no JSON, names no graph, or has an
+ *   unsupported setting
  */
 export async function readGraphFolder(folder: string): Promise<GraphFolder> {
   const real = await realpath(folder);

@@ -146,8 +146,8 @@ export class GraphRegistry {
   }
 
   /**
-   * The graph for one run or one question about a state; a factory is called each time. @throws PublicError
-   * `not_found` for a graph that this revision does not have
+   * The graph for one run or one question about a state; a factory is called each time.
+   * @throws PublicError `not_found` for a graph that this revision does not have
    */
   async get(graphId: string, config: GraphConfig = {}): Promise<RunnableGraph> {
     const loaded = this.#graphs.get(graphId);

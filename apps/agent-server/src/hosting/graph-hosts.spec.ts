@@ -35,8 +35,8 @@ describe('GraphHosts', () => {
   const starts = (): number => started().length;
 
   /**
-   * Begins hosts that load nothing, answer nothing, and report their threads. @param nth one of their
-   * processes alone reports them, and those after it end their runs
+   * Begins hosts that load nothing, answer nothing, and report their threads.
+   * @param nth one of their processes alone reports them, and those after it end their runs
    */
   async function begin(threads: { most: number; waiting: number; givenUp: number }, nth = 0): Promise<void> {
     rmSync(join(folder, 'starts'), { force: true });

@@ -244,8 +244,8 @@ export class GraphHosts implements DescribedGraphs {
   }
 
   /**
-   * Accuses the runs that were in a host when it ended, once for each end. @returns true when a run was alone
-   * there and is to blame
+   * Accuses the runs that were in a host when it ended, once for each end.
+   * @returns true when a run was alone there and is to blame
    */
   #blame(end: GoneWith | undefined): boolean {
     if (!end || end.wasKilled) return false;

@@ -27,8 +27,8 @@ function keyOf(headers: IncomingHttpHeaders): string | undefined {
 }
 
 /**
- * Headers of a request; the body has not arrived when a caller is authenticated. @param address that is
- * judged
+ * Headers of a request; the body has not arrived when a caller is authenticated.
+ * @param address that is judged
  */
 function handlerRequest({ headers, method }: FastifyRequest, address: string, signal: AbortSignal): Request {
   const copied = new Headers();

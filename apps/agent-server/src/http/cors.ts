@@ -72,8 +72,8 @@ export const MAY_NOT_READ =
 export const ANY_PAGE = corsPolicyOf(ANY);
 
 /**
- * Sets the headers that let pages read an answer. @returns true when the request was a preflight and is
- * answered by these alone
+ * Sets the headers that let pages read an answer.
+ * @returns true when the request was a preflight and is answered by these alone
  */
 export function allowOrigins(
   policy: CorsPolicy,

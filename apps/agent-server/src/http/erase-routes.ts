@@ -45,8 +45,8 @@ export interface EraseParts {
 }
 
 /**
- * Returns true when a request deletes traces too. @throws PublicError `invalid` without a platform that
- * deletes them
+ * Returns true when a request deletes traces too.
+ * @throws PublicError `invalid` without a platform that deletes them
  */
 function erasesTraces(request: FastifyRequest, { traces }: EraseParts): boolean {
   if (parseInput(deletion, request.query, 'query').traces !== 'delete') return false;
@@ -70,8 +70,8 @@ export async function eraseThread(
 }
 
 /**
- * Removes a run that has ended, as its request says. @throws PublicError `conflict` for one that has not,
- * `invalid`
+ * Removes a run that has ended, as its request says.
+ * @throws PublicError `conflict` for one that has not, `invalid`
  */
 export async function eraseRun(
   request: FastifyRequest,

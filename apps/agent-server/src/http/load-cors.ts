@@ -5,8 +5,8 @@ import { corsPolicyOf, type CorsPolicy } from './cors.js';
 
 /**
  * The policy of a server. Patterns are matched in linear time: any client may send an origin, and one that a
- * backtracking engine takes seconds for would stop every stream. @throws TerminalError (`GraphLoadFailed`)
- * for a pattern that cannot be used
+ * backtracking engine takes seconds for would stop every stream.
+ * @throws TerminalError (`GraphLoadFailed`) for a pattern that cannot be used
  */
 export async function loadCors(
   origins: readonly string[],

@@ -53,8 +53,8 @@ export function registerUiRoutes(app: FastifyInstance, parts: UiRouteParts): voi
 }
 
 /**
- * Entry of a request: the name in the path, or the graph of the assistant whose id is in its place. @throws
- * PublicError `not_found`
+ * Entry of a request: the name in the path, or the graph of the assistant whose id is in its place.
+ * @throws PublicError `not_found`
  */
 async function entryOf({ ui, assistants }: UiRouteParts, request: FastifyRequest): Promise<string> {
   const asked = pathText(request, 'assistant_id');

@@ -130,8 +130,8 @@ function shortValue(body: string, { start, end }: JsonSpan): unknown {
 }
 
 /**
- * The answer to `tools/call` as JSON text: the result of the run, as its graph wrote it. @throws PublicError
- * `too_large`
+ * The answer to `tools/call` as JSON text: the result of the run, as its graph wrote it.
+ * @throws PublicError `too_large`
  */
 export function* renderToolResult({ body }: RunResult): JsonWalk<string> {
   const { error, questions } = yield* toldIn(body);

@@ -111,8 +111,8 @@ function valuesAt(value: unknown, path: string, budget: TextBudget): unknown[] {
 
 /**
  * The texts at a path of a value, in the notation of LangGraph's stores: `title`, `metadata.title`,
- * `chapters[*].text`, `authors[-1]`, `{title,summary}`, `*`, and `$` for the whole value as JSON. @throws
- * PublicError `invalid`, `too_large` when the budget ends
+ * `chapters[*].text`, `authors[-1]`, `{title,summary}`, `*`, and `$` for the whole value as JSON.
+ * @throws PublicError `invalid`, `too_large` when the budget ends
  */
 export function textsAtPath(value: unknown, path: string, budget = new TextBudget()): string[] {
   const found = path === WHOLE || path === '' ? [value] : valuesAt(value, path, budget);

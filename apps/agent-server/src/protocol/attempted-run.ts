@@ -5,8 +5,8 @@ import type { StoredRun } from '../store/row/stored-run.js';
 export interface AttemptedRun extends StoredRun, Pick<ClaimedRun, 'attempt' | 'cancel' | 'isThreadEmpty'> {}
 
 /**
- * JSON of an attempted run. @param input JSON text of an object with the fields missing from the claim; it is
- * not parsed
+ * JSON of an attempted run.
+ * @param input JSON text of an object with the fields missing from the claim; it is not parsed
  */
 export function attemptText(run: ClaimedRun, input: string): string {
   const { runId, threadId, isTemporary, assistantId, graphId, attempt, cancel, isThreadEmpty } = run;

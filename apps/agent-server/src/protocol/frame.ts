@@ -64,7 +64,7 @@ export class FrameReader {
   /**
    * @returns the frames that are complete now
    * @throws FrameError when the bytes are no frames, or one of them is too large: as soon as its length is
-   * here
+   *   here
    */
   read(piece: Buffer): Frame[] {
     if (!this.#large) return this.#readWhole(piece);

@@ -287,7 +287,8 @@ export class RunService {
 
   /**
    * A run on the wire as JSON text, with the reason for which it waits, and the delivery state of its webhook
-   * once it has ended. @throws PublicError `not_found`
+   * once it has ended.
+   * @throws PublicError `not_found`
    */
   async describe(scope: Scope, runId: string, threadId?: string): Promise<string> {
     const { sql, limits } = this.parts;
@@ -305,7 +306,8 @@ export class RunService {
   }
 
   /**
-   * Requests the end of a run; one that has ended already is left as it is. @throws PublicError `not_found`
+   * Requests the end of a run; one that has ended already is left as it is.
+   * @throws PublicError `not_found`
    */
   async cancel(scope: Scope, runId: string, threadId: string, action: CancelAction): Promise<void> {
     const outcome = await cancelRun(scope, this.parts.sql, runId, threadId, action);

@@ -90,8 +90,8 @@ export class ThreadReading {
   }
 
   /**
-   * Reads output from now on, or after an event. @throws PublicError `not_found` when the event is of no run
-   * of the thread
+   * Reads output from now on, or after an event.
+   * @throws PublicError `not_found` when the event is of no run of the thread
    */
   static async open(
     of: OfThread,

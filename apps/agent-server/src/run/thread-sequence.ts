@@ -14,7 +14,7 @@ const MAX_ATTEMPT = RUN_NUMBERS / ATTEMPT_NUMBERS - 1;
  * the run's place in its thread and the event's position, so that no server has to count, and readers that
  * reconnect get both from it again.
  * @returns undefined when the numbers end: after 8,388,607 runs of a thread, 127 attempts or 8,388,607 events
- * of one
+ *   of one
  */
 export function sequenceOf(place: number, { attempt, n }: Position): number | undefined {
   // the last number of the last attempt is the one behind everything

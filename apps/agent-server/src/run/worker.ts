@@ -42,7 +42,7 @@ export interface Followed {
 export interface Hosts {
   /**
    * @param readInput reads an input that is too large to be claimed with the run; undefined once another
-   * attempt has it
+   *   attempt has it
    */
   execution(
     run: ClaimedRun,

@@ -24,7 +24,7 @@ export interface DatabaseWait {
  * Performs a step of the start that needs the database, repeated while the database is unavailable; `GET /ok`
  * reports what is waited for. The step may be performed twice.
  * @throws WaitingError `DependencyUnavailable` when the patience ends, an Error that names the database for
- * any other error of the step
+ *   any other error of the step
  */
 export async function awaitDatabase(wait: DatabaseWait, step: () => Promise<void>): Promise<void> {
   const { readiness, clock, log } = wait;

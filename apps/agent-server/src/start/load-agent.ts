@@ -50,8 +50,8 @@ export interface LoadedAgent {
 
 /**
  * Begins to load the agent. Imports little, so that the processes of the graphs are started before the
- * modules of the server are loaded, and load beside them. @throws TerminalError `Unprotected` when the
- * settings do not say who may call
+ * modules of the server are loaded, and load beside them.
+ * @throws TerminalError `Unprotected` when the settings do not say who may call
  */
 export function beginLoading(options: AgentLoadingOptions): AgentLoading {
   const { auth, authUrl, tenantId } = options.config;

@@ -55,8 +55,8 @@ export function isMessageClass(namespace: string, name: string): boolean {
 
 /**
  * Takes a message apart. The agent's folder brings its own copy of LangChain, so classes are recognized by
- * their names, and one that extends a message class counts as the class that it extends. @returns undefined
- * for everything that is not a message, JSON that imitates one included
+ * their names, and one that extends a message class counts as the class that it extends.
+ * @returns undefined for everything that is not a message, JSON that imitates one included
  */
 export function messageParts(value: object): MessageParts | undefined {
   const { lc_namespace: namespace, lc_kwargs: given } = value as {

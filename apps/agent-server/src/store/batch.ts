@@ -19,7 +19,8 @@ const MAX_ITEMS = 200;
  * Turns many small calls into few statements: calls that come in while a statement is in flight go out
  * together in the next. A call on its own leaves at the end of the current iteration of the event loop.
  *
- * @typeParam I one call's input, @typeParam O its answer
+ * @typeParam I one call's input,
+ * @typeParam O its answer
  */
 export class Batch<I, O> {
   #waiting: Waiting<I, O>[] = [];

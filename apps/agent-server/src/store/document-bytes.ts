@@ -54,7 +54,8 @@ export function fitsRow(document: string): string {
 
 /**
  * Checks whether a document would have become too large, for a row that was not changed. A text of JSON has
- * two thirds of the length that `jsonb` prints, at least. @throws PublicError `too_large`
+ * two thirds of the length that `jsonb` prints, at least.
+ * @throws PublicError `too_large`
  */
 export function requireFit(merged: JsonObject, what: string): void {
   const { bytes, values } = documentSize(merged);

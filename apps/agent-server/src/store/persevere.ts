@@ -8,7 +8,8 @@ const PAUSES = { firstMs: 50, longestMs: 1_000 };
 
 /**
  * Performs a statement again while its failure may pass (`mayPass`), for at most `patienceMs`. For statements
- * that may be performed twice, since the first answer may just have been lost. @throws error of the last try
+ * that may be performed twice, since the first answer may just have been lost.
+ * @throws error of the last try
  */
 export async function persevere<T>(
   clock: Clock,

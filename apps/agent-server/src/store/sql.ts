@@ -215,8 +215,8 @@ export class Sql {
   }
 
   /**
-   * The same for a text that is usually small, and is read at once then. @param look answers `large` when it
-   * met a large text that it was not to read
+   * The same for a text that is usually small, and is read at once then.
+   * @param look answers `large` when it met a large text that it was not to read
    */
   async lookIfSmall<T>(scope: Scope, look: (mayBeLarge: boolean) => Promise<T | 'large'>): Promise<T> {
     const found = await look(false);

@@ -3,8 +3,8 @@ import type { Logger } from '#lib/telemetry';
 import { systemClock } from '#lib/time';
 
 /**
- * Starts the watch of this process, a thread beside code of others. @param question expression that answers,
- * as JSON, the functions that this process executes
+ * Starts the watch of this process, a thread beside code of others.
+ * @param question expression that answers, as JSON, the functions that this process executes
  */
 export function startWatch(question: string, log: Logger): void {
   const beats = new Int32Array(new SharedArrayBuffer(4));

@@ -39,8 +39,9 @@ export interface AgentTreeParts {
 }
 
 /**
- * Parts of a graph that a run has called and the progress of each, by the output that is kept. @param runId
- * the newest run of the thread without it @throws CommandError `no_such_run`
+ * Parts of a graph that a run has called and the progress of each, by the output that is kept.
+ * @param runId the newest run of the thread without it
+ * @throws CommandError `no_such_run`
  */
 export async function agentTree(
   of: { readonly scope: Scope; readonly threadId: string; readonly runId: string | undefined },

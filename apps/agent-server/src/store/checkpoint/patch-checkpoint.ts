@@ -6,8 +6,8 @@ import type { Sql } from '../sql.js';
 import { visible } from '../visible.js';
 
 /**
- * Merges metadata into the last checkpoint of a thread; answers true when there is one. @throws PublicError
- * `too_large`
+ * Merges metadata into the last checkpoint of a thread; answers true when there is one.
+ * @throws PublicError `too_large`
  */
 export async function patchCheckpoint(
   scope: Scope,

@@ -60,8 +60,9 @@ dropped AS (
 SELECT run_id FROM fence`;
 
 /**
- * Keeps the state of several attempts, in one statement. @returns the runs whose state was kept; the others
- * belong to another attempt by now, or another transaction just holds them
+ * Keeps the state of several attempts, in one statement.
+ * @returns the runs whose state was kept; the others belong to another attempt by now, or another transaction
+ *   just holds them
  */
 export async function putStates(
   scope: WorkerScope,

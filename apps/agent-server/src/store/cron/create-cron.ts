@@ -30,7 +30,7 @@ interface Counted {
 
 /**
  * @throws PublicError `conflict` at the limit of crons, `forbidden` for metadata outside of the scope,
- * `too_large`
+ *   `too_large`
  */
 export async function createCron(
   scope: Scope,

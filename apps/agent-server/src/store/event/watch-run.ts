@@ -9,8 +9,8 @@ const WATCH = `UPDATE agentplane.runs SET streamed = true,
   WHERE run_id = $1 AND status IN ('pending', 'running')`;
 
 /**
- * Asks the server that has the run to relay its output to this one from now on. @param after position after
- * which events are repeated, as far as they are kept, also when the run has ended
+ * Asks the server that has the run to relay its output to this one from now on.
+ * @param after position after which events are repeated, as far as they are kept, also when the run has ended
  */
 export async function watchRun(
   scope: WorkerScope,

@@ -39,8 +39,9 @@ const PUT = `WITH put AS (
   SELECT item_id, ${visible(NEW_DOCUMENT)} AS admitted FROM (SELECT 1) one LEFT JOIN put ON true`;
 
 /**
- * Writes an item with the embeddings of its fields, replacing the existing one. @throws PublicError
- * `forbidden` for an item outside of the scope, `conflict` when the existing one is outside of it
+ * Writes an item with the embeddings of its fields, replacing the existing one.
+ * @throws PublicError `forbidden` for an item outside of the scope, `conflict` when the existing one is
+ *   outside of it
  */
 export async function putItem(scope: Scope, sql: Sql, item: NewItem): Promise<void> {
   const { namespace, key, value, ttlMinutes, vectors } = item;

@@ -20,8 +20,8 @@ export class Values {
 }
 
 /**
- * The conditions of a search on an item `i`, the scope's first. @throws PublicError `invalid` for an invalid
- * filter
+ * The conditions of a search on an item `i`, the scope's first.
+ * @throws PublicError `invalid` for an invalid filter
  */
 export function itemConditions({ prefix, filter }: ItemSearch, { bind }: Values): string {
   const conditions = [visible(ITEM_DOCUMENT), ITEM_IS_LIVE, underPrefix(prefix, bind)];

@@ -2,8 +2,8 @@
 const NEXT = '\u0001';
 
 /**
- * SQL: true when an item `i` is under a prefix, as a range of the primary key. @param bind takes a value of
- * the statement and answers its position
+ * SQL: true when an item `i` is under a prefix, as a range of the primary key.
+ * @param bind takes a value of the statement and answers its position
  */
 export function underPrefix(prefix: readonly string[], bind: (value: unknown) => string): string {
   const last = prefix.at(-1);

@@ -26,8 +26,8 @@ interface Row {
 }
 
 /**
- * A run without its input, which is megabytes and of no use to a reader of its output. @param threadId it
- * must be on this thread; undefined for any
+ * A run without its input, which is megabytes and of no use to a reader of its output.
+ * @param threadId it must be on this thread; undefined for any
  */
 export async function findRunHead(
   scope: Scope,

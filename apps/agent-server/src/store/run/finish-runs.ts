@@ -17,8 +17,8 @@ interface Finished {
 }
 
 /**
- * Ends runs on threads, one for each thread, none of which is rolled back or has a webhook. @returns the
- * outcome of each by its id; missing ones must be ended one by one
+ * Ends runs on threads, one for each thread, none of which is rolled back or has a webhook.
+ * @returns the outcome of each by its id; missing ones must be ended one by one
  */
 export async function finishRuns(
   scope: WorkerScope,

@@ -4,7 +4,8 @@ import { visible } from '../visible.js';
 
 /**
  * Removes a run without a thread, with its output and the pending call of its webhook; a running one is
- * thereby fenced. @returns true when there was one
+ * thereby fenced.
+ * @returns true when there was one
  */
 export async function removeTemporaryRun(scope: Scope, sql: Sql, runId: string): Promise<boolean> {
   const { rowCount } = await sql.inScope(scope, {

@@ -27,8 +27,8 @@ interface Submitted {
  * before it.
  * @param kwargs its text, when it is made already
  * @throws PublicError `not_found` without such a thread, `conflict` when the strategy is `reject` and a run
- * is active, `too_many` at the limit of waiting runs, `forbidden` when a thread made for it would be outside
- * of the scope
+ *   is active, `too_many` at the limit of waiting runs, `forbidden` when a thread made for it would be
+ *   outside of the scope
  */
 export async function submitRun(
   scope: Scope,

@@ -19,8 +19,8 @@ WHERE n.visible IS NULL OR n.metadata @> ANY (n.visible)
 RETURNING run_id`;
 
 /**
- * Makes runs of several callers in one statement, each under its own scope. @returns the ids of those made;
- * the metadata of the others is outside of their scopes
+ * Makes runs of several callers in one statement, each under its own scope.
+ * @returns the ids of those made; the metadata of the others is outside of their scopes
  */
 export async function submitTemporaryRuns(
   scope: WorkerScope,

@@ -14,7 +14,8 @@ const STATE = [
 /**
  * Makes a thread with the state of another and its own metadata, as one statement sees it: a run in progress
  * writes only to the first. The runs stay with the first; so do the ids of their writes, so that a rollback
- * there finds nothing here. @throws PublicError `not_found`
+ * there finds nothing here.
+ * @throws PublicError `not_found`
  */
 export async function copyThread(
   scope: Scope,

@@ -13,7 +13,7 @@ import { findThread } from './find-thread.js';
 /**
  * @param ttl its lifetime, if it is made by this; an existing one keeps its own
  * @throws PublicError `conflict` when the id is taken and the caller did not ask for the existing thread, or
- * may not see it; `forbidden` for metadata outside of the scope
+ *   may not see it; `forbidden` for metadata outside of the scope
  */
 export async function createThread(
   scope: Scope,

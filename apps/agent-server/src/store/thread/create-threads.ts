@@ -12,8 +12,8 @@ export interface NewThread {
 }
 
 /**
- * Creates threads of several callers in one statement, each under its own scope. @returns those created by
- * their ids, as JSON text; the metadata of the others is outside of their scopes
+ * Creates threads of several callers in one statement, each under its own scope.
+ * @returns those created by their ids, as JSON text; the metadata of the others is outside of their scopes
  */
 export async function createThreads(
   scope: WorkerScope,

@@ -36,8 +36,8 @@ DELETE FROM agentplane.checkpoints o WHERE ${OF_THREAD}
 
 /**
  * Leaves a thread the last checkpoint of each of its graphs, and the ancestors that the values of its delta
- * channels are made of. The thread must be locked, and have no run in progress. @returns true when there were
- * older ones
+ * channels are made of. The thread must be locked, and have no run in progress.
+ * @returns true when there were older ones
  */
 export async function pruneThread(scope: Scope, sql: Sql, threadId: string): Promise<boolean> {
   return (await sql.inScope(scope, { text: PRUNE, values: [threadId] })).rowCount !== 0;

@@ -9,9 +9,9 @@ export interface ThreadQuestion {
 }
 
 /**
- * Reads threads of several callers in one statement, each under its own scope. @returns JSON text in the
- * order of the questions; undefined for a thread that is missing or not visible, `large` for one that must be
- * read alone
+ * Reads threads of several callers in one statement, each under its own scope.
+ * @returns JSON text in the order of the questions; undefined for a thread that is missing or not visible,
+ *   `large` for one that must be read alone
  */
 export async function readThreads(
   scope: WorkerScope,

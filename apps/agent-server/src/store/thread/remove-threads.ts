@@ -9,8 +9,8 @@ export interface ThreadRemoval {
 }
 
 /**
- * Removes threads of several callers in one statement, each under its own scope. @returns the ids of those
- * removed; the others must be removed one by one
+ * Removes threads of several callers in one statement, each under its own scope.
+ * @returns the ids of those removed; the others must be removed one by one
  */
 export async function removeThreads(
   scope: WorkerScope,
