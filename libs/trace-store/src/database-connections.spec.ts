@@ -9,7 +9,7 @@ import { openTraceStore, type RunOperation, type TraceStore } from './index.js';
 const postgres = testPostgres();
 const TENANT = randomUUID();
 
-/** What a restart of Postgres does to its clients, as often as one likes. */
+/** Simulates the effect of a restart of Postgres on its clients, any number of times. */
 describe('a trace store whose connections are ended by the server', () => {
   let store: TraceStore;
   let killer: pg.Client;

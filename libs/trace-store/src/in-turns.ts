@@ -22,7 +22,8 @@ export const AT_ONCE = Symbol('at once');
 type Owners<T> = { readonly [K in keyof T]?: string | typeof AT_ONCE };
 
 /**
- * A part of the store each of whose methods waits for a turn of its tenant: the first argument, or the `tenantId` of it.
+ * A proxy for a part of the store that queues each method call per tenant: the tenant is the first argument,
+ * or its `tenantId`.
  */
 export function inTurns<T extends object>(part: T, turns: InTurns, owners: Owners<T> = {}): T {
   return new Proxy(part, {

@@ -9,19 +9,19 @@ import {
 
 const DEFAULT_LIMIT_MS = 5_000;
 
-/** How long a read may take, and the sentence for one that takes longer. */
+/** Time limit of a read, and the parts of its error message. */
 export interface ReadLimit {
   /** Subject of the sentence. */
   readonly what: string;
-  /** What to ask for in its place. */
+  /** Advice that the message gives instead. */
   readonly advice: string;
-  /** Of each statement; 5 s when absent. */
+  /** Limit of each statement; 5 s when absent. */
   readonly limitMs?: number;
-  /** Whether all of its statements see the rows of one moment. */
+  /** True when all of its statements read one snapshot. */
   readonly isOneMoment?: boolean;
 }
 
-/** What is left of a limit since the transaction began; a millisecond at least, or there would be no limit. */
+/** Remainder of a limit since the transaction began; a millisecond at least, since 0 would mean no limit. */
 const LEFT = `SELECT set_config('statement_timeout',
   greatest(1, $1 - extract(epoch FROM clock_timestamp() - transaction_timestamp()) * 1000)::int::text, true)`;
 

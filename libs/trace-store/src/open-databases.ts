@@ -2,7 +2,9 @@ import type { Queryable } from '#lib/postgres';
 import type { Logger } from '#lib/telemetry';
 import type { TraceStore } from './trace-store.js';
 
-/** What is open although the platform works, and the statement by which an administrator closes it. */
+/**
+ * A database that is open although the platform works, and the statement by which an administrator closes it.
+ */
 export interface OpenDatabasesWarning {
   readonly message: string;
   readonly databases: readonly string[];
@@ -21,8 +23,8 @@ export async function readOpenDatabases(pool: Queryable): Promise<readonly strin
 }
 
 /**
- * The warning of databases that roles of agents may connect to; undefined while there are none. They read nothing there, and
- * could hold the locks by which the platform orders its work.
+ * The warning about databases that roles of agents may connect to; undefined when none exist. They read
+ * nothing there, and could hold the locks by which the platform orders its work.
  */
 export async function findOpenDatabases(
   store: Pick<TraceStore, 'openDatabases'>,

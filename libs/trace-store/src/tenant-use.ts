@@ -2,14 +2,14 @@ import type { Queryable } from '#lib/postgres';
 import { MAX_ATTACHMENT_BYTES } from './attachment/attachment-table.js';
 import { MAX_DATASET_BYTES } from './dataset/write-version.js';
 
-/** How much a tenant has of something. */
+/** Usage of a limit by a tenant. */
 export interface Use {
   readonly used: number;
   /** Absent: any number. */
   readonly most: number | undefined;
 }
 
-/** What a tenant has of everything that the store bounds. */
+/** Usage of all limits of the store by a tenant. */
 export interface TenantUse {
   /** In force, those of deployments not counted. */
   readonly apiKeys: Use;

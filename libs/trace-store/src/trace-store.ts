@@ -32,11 +32,11 @@ import type { WaitingRoom } from './ingestion/waiting-patches.js';
 export interface TraceStoreOptions {
   /** `postgres://…` of the database `agentplane`. */
   readonly uri: string;
-  /** What opens it, as `pg_stat_activity` shows it. */
+  /** Program that opens it, for `pg_stat_activity`. */
   readonly program?: 'api' | 'controller' | 'export-worker' | 'migrate' | 'setup' | 'up';
   /** Most connections at a time, two for the check of keys not counted; default 8. They are opened on demand and closed when idle. */
   readonly poolSize?: number;
-  /** How much may wait of each tenant; see `WaitingRoom`. */
+  /** Limits of each tenant's waiting updates; see `WaitingRoom`. */
   readonly waiting?: WaitingRoom;
   /** Most partitions for times further ahead than a week; the past and the days around today have no such limit. Default 36. */
   readonly maxMonthsAhead?: number;
@@ -59,9 +59,9 @@ export interface TraceStoreOptions {
 export interface RunOptions {
   /** Hides the runs of every other project. */
   readonly projectId?: string;
-  /** Whether a run without tokens and costs of its own has those of the calls of models below it. */
+  /** True when a run without tokens and costs of its own has those of the calls of models below it. */
   readonly totals?: boolean;
-  /** Whether it has the ids of the runs below it. */
+  /** True when it has the ids of the runs below it. */
   readonly children?: boolean;
   /** Told how many bytes the payloads have before they are read; what it throws is thrown. */
   readonly hold?: (bytes: number) => void;
@@ -103,7 +103,7 @@ export interface TraceStore {
   readonly prices: ModelPrices;
   readonly priceApplications: PriceApplications;
   readonly apiKeys: ApiKeys;
-  /** What a tenant has of everything that is bounded here. */
+  /** Usage of a tenant's limits in this store. */
   use(tenantId: string): Promise<TenantUse>;
   readonly exportCounts: ExportCounts;
   readonly exportProgress: ExportProgress;

@@ -79,8 +79,8 @@ export class AttachmentObjects {
   }
 
   /**
-   * Of all tenants. Who refers to an object locks it, and finds it `stored` or not at all: so the look whether anything
-   * refers to it, in a statement of its own after the lock, is the last word.
+   * Takes unused objects of all tenants. A transaction that refers to an object locks it, and finds it either
+   * `stored` or gone, so the check for references, in a separate statement after the lock, is final.
    */
   async takeUnused(limit: number): ReturnType<Attachments['takeUnused']> {
     return inTransaction(this.pool, async (client) => {

@@ -22,8 +22,8 @@ const WAITING = 10_000;
 const COLUMNS = 'a.run_id, a.name, a.content_type, a.object_id, o.size';
 
 /**
- * Of the newest version of an example that has it, so the versions are walked from the newest on. None of them is looked
- * at for an object that no example refers to.
+ * Attachments of the newest version of an example that has them, so the versions are walked from the newest
+ * on. The walk is skipped for an object that no example refers to.
  */
 const OF_EXAMPLE = `
 SELECT e.id AS run_id, a.key AS name, a.value ->> 'type' AS content_type, o.id AS object_id, o.size
@@ -51,7 +51,7 @@ interface Row {
   readonly size: string;
 }
 
-/** Where a run is, as texts of the database. */
+/** Place of a run, as texts of the database. */
 interface PlaceRow {
   readonly run_id: string;
   readonly trace_id: string;
@@ -213,7 +213,7 @@ async function countWaiting(client: Connection, tenantId: string): Promise<numbe
   return rows[0]?.count ?? 0;
 }
 
-/** How many references runs have beside those that are sent. */
+/** Number of references that runs have beside those that are sent. */
 async function countOthers(
   client: Connection,
   tenantId: string,

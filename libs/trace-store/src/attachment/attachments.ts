@@ -1,6 +1,6 @@
 import type { RunPlace } from '../run/run-place.js';
 
-/** What identifies bytes: two objects of a tenant never have the same. */
+/** Identity of bytes: two objects of a tenant never have the same. */
 export interface AttachmentContent {
   readonly sha256: Buffer;
   readonly size: number;
@@ -40,12 +40,12 @@ export interface Attachments {
   /**
    * Records that an object is about to be written.
    * @param size its bytes, as far as they are known
-   * @returns its id; undefined when the tenant has no room
+   * @returns its id; undefined when the tenant's quota is used up
    */
   begin(tenantId: string, size: number): Promise<string | undefined>;
   /** A stored object with this content, kept from removal for some minutes. */
   findContent(tenantId: string, content: AttachmentContent): Promise<string | undefined>;
-  /** Counts an object that is about to be completed. @returns false when the tenant has no room */
+  /** Counts an object that is about to be completed. @returns false when the tenant's quota is used up */
   reserve(tenantId: string, id: string, content: AttachmentContent): Promise<boolean>;
   /** An object is whole. @returns the object that has its content: another, if that was faster */
   settle(tenantId: string, id: string, content: AttachmentContent): Promise<string | undefined>;
@@ -61,7 +61,7 @@ export interface Attachments {
     attachments: readonly NewAttachment[],
     own?: string,
   ): Promise<readonly RefusedAttachment[]>;
-  /** Those of these runs, by name; at most 100 of each run. */
+  /** Attachments of these runs, by name; at most 100 of each run. */
   ofRuns(tenantId: string, runs: readonly RunPlace[]): Promise<readonly StoredAttachment[]>;
   /**
    * One of a run, or of any version of an example, that is stored; `ownerId` is the id of either.

@@ -3,12 +3,12 @@ import type { Logger } from '#lib/telemetry';
 import { RELEASE } from '../run/remove-attachments.js';
 
 const AT_ONCE = 1_000;
-/** As updates wait for their runs. */
+/** Time that attachments wait for their runs; the same as for updates. */
 const WAITS = "interval '1 day'";
 /** The problems of senders whose project is not known. */
 const NO_PROJECT = '00000000-0000-0000-0000-000000000000';
 const TYPE = 'run_never_arrived';
-/** Of a project in one go; the count has them all. */
+/** Number of attachments of a project that one pass names; the count has them all. */
 const NAMED = 100;
 
 interface Overdue {

@@ -5,8 +5,9 @@ import type { Pool } from '#lib/postgres';
 export type ControlSchema = Pick<DataSourceOptions, 'entities' | 'migrations'>;
 
 /**
- * What TypeORM asks of the driver's module, answered with the existing pool: TypeORM makes pools of its own
- * otherwise, and has no option for an existing one. Events and the end of the pool remain its owner's.
+ * The members that TypeORM asks of the driver's module, answered with the existing pool: TypeORM makes pools
+ * of its own otherwise, and has no option for an existing one. The owner of the pool keeps its events and its
+ * end.
  */
 function lending(pool: Pool): object {
   return {

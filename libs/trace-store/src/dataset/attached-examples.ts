@@ -6,7 +6,7 @@ import { RELEASE } from '../run/remove-attachments.js';
 import type { AttachmentChange, ExampleAttachment, ExampleWrite } from './example.js';
 import type { OpenVersion } from './write-version.js';
 
-/** Of an example. */
+/** Maximum number of attachments per example. */
 export const MAX_ATTACHMENTS = 100;
 
 /** Attachments of a version as its row has them. */
@@ -20,7 +20,9 @@ export function parseAttachments(json: string | null): readonly ExampleAttachmen
     .sort((one, other) => (one.name < other.name ? -1 : 1));
 }
 
-/** What a version has after a change: what it keeps, under the names that it gets, and what is new. */
+/**
+ * Attachments of a version after a change: the kept ones, under the names that they get, and the new ones.
+ */
 function changed(
   before: readonly ExampleAttachment[],
   { added, kept }: AttachmentChange,
@@ -53,10 +55,10 @@ async function currentOf(
 }
 
 /**
- * What examples of a request have as attachments, by id: none of those that it says nothing of. Their objects are kept
- * until the transaction ends.
- * @throws PublicError conflict for an object that was removed meanwhile, forbidden for an example with too many,
- * not_found for a name that is to be kept and does not exist
+ * Attachments of the examples of a request, by id; an example has no entry when the request does not mention
+ * its attachments. Their objects are kept until the transaction ends.
+ * @throws PublicError conflict for an object that was removed meanwhile, forbidden for an example with too
+ * many, not_found for a name that is to be kept and does not exist
  */
 export async function attachmentsOf(
   version: OpenVersion,

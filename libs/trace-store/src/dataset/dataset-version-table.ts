@@ -8,7 +8,7 @@ import { isPartOf, requireDataset, timeOf } from './search-examples.js';
 import { timedRead } from './timed-read.js';
 import { noDataset, type VersionWriter } from './write-version.js';
 
-/** Of a dataset: test runners leave one for each commit. */
+/** Maximum number of tags per dataset: test runners leave one for each commit. */
 const MAX_TAGS = 10_000;
 
 interface VersionRow {

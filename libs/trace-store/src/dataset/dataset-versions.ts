@@ -29,7 +29,7 @@ export interface DatasetVersions {
    * @throws PublicError not_found when no version is as old; forbidden when the dataset has as many tags as it may
    */
   tag(tenantId: string, datasetId: string, asOf: Instant, tag: string): Promise<DatasetVersion>;
-  /** What became of the examples from one version to another. */
+  /** Changes of the examples from one version to another. */
   diff(tenantId: string, datasetId: string, from: AsOf, to: AsOf): Promise<VersionDifference>;
   /** Names of the splits that examples of a version are in. */
   splits(tenantId: string, datasetId: string, asOf?: AsOf): Promise<readonly string[]>;

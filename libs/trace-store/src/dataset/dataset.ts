@@ -4,7 +4,7 @@ import type { Instant } from '#lib/time';
 export const DATA_TYPES = ['kv', 'llm', 'chat'] as const;
 export type DataType = (typeof DATA_TYPES)[number];
 
-/** What may be said of a dataset; absent members stay as they are. */
+/** Details of a dataset that a client may set; absent members stay as they are. */
 export interface DatasetDetails {
   readonly description?: string | undefined;
   /** JSON text. */
@@ -55,7 +55,7 @@ export interface Datasets {
   /** Newest first. */
   list(tenantId: string, search: DatasetSearch): Promise<readonly Dataset[]>;
   /**
-   * @returns the dataset as it is now; undefined when there is none of this id
+   * @returns the updated dataset; undefined when no dataset has this id
    * @throws PublicError conflict when another dataset has the name
    */
   update(
@@ -64,9 +64,9 @@ export interface Datasets {
     change: DatasetDetails & { readonly name?: string | undefined },
   ): Promise<Dataset | undefined>;
   /**
-   * Deletes the dataset with its examples in all versions; its experiments stay as tracing projects. What an interruption
-   * leaves is completed by tidying.
-   * @returns false when it was not there
+   * Deletes the dataset with its examples in all versions; its experiments stay as tracing projects. Tidying
+   * completes an interrupted deletion.
+   * @returns false when it did not exist
    */
   delete(tenantId: string, id: string): Promise<boolean>;
 }

@@ -19,7 +19,7 @@ import { ROW_BYTES, type OpenVersion, type VersionCounts, type VersionWriter } f
 
 /** SQLSTATE of a unique key that is violated. */
 const TAKEN = '23505';
-/** Of one statement, whose text and values are held beside the request's. */
+/** Limits of one statement, whose text and values are held beside the request's. */
 const ROWS_AT_ONCE = 200;
 const BYTES_AT_ONCE = 8 * 1024 * 1024;
 

@@ -1,6 +1,6 @@
 import type { Instant } from '#lib/time';
 
-/** What a request says of an example. Absent members: of a new example none, of one that exists as they are. */
+/** A write of an example. Absent members are empty in a new example and unchanged in an existing one. */
 export interface ExampleWrite {
   readonly id: string;
   readonly createdAt?: Instant | undefined;
@@ -21,7 +21,7 @@ export interface ExampleAttachment {
   readonly objectId: string;
 }
 
-/** What becomes of the attachments of an example. */
+/** Change of the attachments of an example. */
 export interface AttachmentChange {
   /** In the place of those of the same names. */
   readonly added: readonly ExampleAttachment[];
@@ -36,7 +36,7 @@ export interface WrittenExamples {
   readonly asOf: Instant;
 }
 
-/** Where a version of an example lies. */
+/** Place of a version of an example. */
 export interface ExamplePlace {
   readonly datasetId: string;
   readonly ordinal: string;
@@ -49,7 +49,7 @@ export interface ExampleRow extends ExamplePlace {
   readonly createdAt: Instant;
   readonly sourceRunId: string | undefined;
   readonly splits: readonly string[];
-  /** Of its payloads. */
+  /** Bytes of its payloads. */
   readonly bytes: number;
   /** In the order of their names. */
   readonly attachments: readonly ExampleAttachment[];

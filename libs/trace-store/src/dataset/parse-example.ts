@@ -27,7 +27,7 @@ export interface SentExample {
   readonly place: readonly (string | number)[];
 }
 
-/** What was sent, or what is wrong with it. */
+/** The parsed example and its problems. */
 export interface ParsedExample {
   readonly example: ExampleWrite;
   readonly problems: readonly FieldProblem[];
@@ -35,17 +35,17 @@ export interface ParsedExample {
   readonly mended: readonly FieldProblem[];
 }
 
-/** Of an example: all of them in a page are read by one request. */
+/** Maximum size of an example: one request reads all examples of a page. */
 const MAX_EXAMPLE_BYTES = 16_777_216;
 const MAX_METADATA_BYTES = 65_536;
-/** Of its own part without the metadata. */
+/** Maximum size of an example's own part without the metadata. */
 const MAX_LIGHT_BYTES = 65_536;
 const MAX_SPLITS = 100;
 const MAX_SPLIT = 255;
 /** The metadata are put into an object of the answer. */
 const MAX_DEPTH = 126;
 
-/** Where the clients say in which splits an example is. */
+/** Member in which clients name the splits of an example. */
 const SPLIT = 'dataset_split';
 const NULL = Buffer.from('null');
 
@@ -196,7 +196,7 @@ class ExampleReader {
     }
   }
 
-  /** Of a short text. */
+  /** Parses a short text. */
   #parsed(name: string, bytes: Buffer): unknown {
     try {
       return parseJson(bytes.toString());

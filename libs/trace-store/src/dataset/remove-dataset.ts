@@ -15,7 +15,7 @@ const TABLES = ['example_versions', 'example_payloads', 'dataset_versions', 'dat
 export async function removeDataset(pool: Pool, tenantId: string, id: string): Promise<void> {
   for (const table of TABLES) while ((await removeSome(pool, table, tenantId, id)) === ROWS_AT_ONCE);
   while ((await removeSomeReferences(pool, tenantId, id, ROWS_AT_ONCE)) === ROWS_AT_ONCE);
-  // another process may hold some rows that this one skipped: whoever is last removes the mark
+  // another process may hold some rows that this one skipped: the last process removes the mark
   const isEmpty = [...TABLES, 'example_attachments'].map(
     (table) => `NOT EXISTS (SELECT FROM ${table} WHERE tenant_id = $1 AND dataset_id = $2)`,
   );

@@ -2,7 +2,7 @@ import { PublicError } from '#lib/errors';
 import { formatInstant } from '#lib/time';
 import { ROW_BYTES, type OpenVersion, type VersionCounts } from './write-version.js';
 
-/** Of an example. */
+/** Maximum number of splits per example. */
 const MAX_SPLITS = 100;
 
 const COLUMNS = [
@@ -11,7 +11,7 @@ const COLUMNS = [
 ].join(', ');
 const SAID = ['splits', 'metadata_hash', 'inputs_hash', 'outputs_hash', 'attachments'];
 
-/** What a statement makes of current versions of examples. */
+/** Result of a statement that replaces current versions of examples. */
 export interface Replacement {
   /**
    * Common table expressions that end with `found`: the columns of `example_versions` as they are to be, with the `since`

@@ -24,7 +24,10 @@ const BYTES = EXAMPLE_PAYLOADS.map(
   (field) => `coalesce(${contentOf(field, 'octet_length(content)')}, 0)::bigint`,
 ).join(' + ');
 
-/** Whether a row of `e` is part of the version whose time is the parameter; without one, of the newest version. */
+/**
+ * SQL that is true for a row of `e` that is part of the version whose time is the parameter; without one, of
+ * the newest version.
+ */
 export function isPartOf(version: string | undefined): string {
   if (version === undefined) return 'e.until IS NULL';
   return `e.since <= ${version} AND (e.until IS NULL OR e.until > ${version})`;

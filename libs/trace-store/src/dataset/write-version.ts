@@ -2,15 +2,18 @@ import { PublicError } from '#lib/errors';
 import { inTransaction, textTypes, type Connection, type Pool } from '#lib/postgres';
 import { formatInstant, parseInstant, type Instant } from '#lib/time';
 
-/** Of a dataset: what is listed by offset, and read whole by an evaluation. */
+/** Maximum number of examples per dataset, which is listed by offset and read whole by an evaluation. */
 const MAX_EXAMPLES = 100_000;
 /** Rows of a dataset, ended ones included: nothing else bounds what updates leave behind. */
 const MAX_STORED = 1_000_000;
-/** Of a dataset, and those with tags beyond it: examples that come and go leave one each time, and no rows of their own. */
+/**
+ * Maximum number of listed versions per dataset, not counting tagged ones: examples that come and go leave a
+ * version each time, and no rows of their own.
+ */
 const MAX_LISTED = 100_000;
 /** Oldest versions that are forgotten together. */
 const FORGOTTEN_AT_ONCE = 1_000;
-/** Of a tenant. */
+/** Maximum size of the datasets of a tenant. */
 export const MAX_DATASET_BYTES = 10_737_418_240;
 /** Any number that no other lock of this database begins with. */
 const BYTES_LOCK = 7_214_016;
@@ -25,13 +28,13 @@ export interface OpenVersion {
   readonly made: bigint;
 }
 
-/** What a version changes: nothing when no examples and rows come or go. */
+/** Differences that a version makes: nothing when no examples and rows come or go. */
 export interface VersionCounts {
   /** Examples more or, when negative, fewer. */
   readonly examples: number;
   /** Rows more or fewer. */
   readonly rows: number;
-  /** Of rows and contents, more or fewer. */
+  /** Difference in bytes of rows and contents. */
   readonly bytes: number;
   readonly made?: number;
 }
@@ -148,7 +151,10 @@ async function count({ db, tenantId, datasetId, asOf }: OpenVersion, counts: Ver
   return Number(rows[0]?.listed_versions ?? 0);
 }
 
-/** Some of the oldest versions without a tag are listed no more. What examples were at their times stays known. */
+/**
+ * Removes some of the oldest versions without a tag from the list. The states of examples at their times stay
+ * known.
+ */
 async function forgetOldest({ db, tenantId, datasetId }: OpenVersion): Promise<void> {
   await db.query(
     `WITH gone AS (

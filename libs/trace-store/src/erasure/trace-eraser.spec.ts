@@ -125,7 +125,7 @@ describe('erasures', () => {
   it('completes the others, and forgets, when one deletion of another tenant always fails', async () => {
     const [trace, old] = [randomUUID(), randomUUID()];
     await post(runOf(trace));
-    // a trace's id that is none
+    // an invalid trace id
     await database.client.query(
       `INSERT INTO trace_erasures (tenant_id, kind, id, project_id, erased_at, is_done) VALUES
         ($1, 'trace', 'none', $3, now() - interval '9 days', false),

@@ -17,7 +17,7 @@ import {
 } from '../ingestion/erased-traces.js';
 import type { Erasures, NamedTraces } from './erasure.js';
 
-/** Of a thread, found at a time. */
+/** Number of traces of a thread that are found at a time. */
 const TRACES_AT_ONCE = 1_000;
 /** Pieces of a turn. */
 const PIECES = 5;
@@ -57,7 +57,7 @@ export class TraceEraser implements Erasures, TenantWork {
     return tenantsWithErasures(this.pool);
   }
 
-  /** Goes on with a deletion that another process began; what fails is left for later. */
+  /** Continues a deletion that another process began; a failure is left for later. */
   async turn(tenantId: string): Promise<void> {
     const erasure = await claimErasure(this.pool, tenantId);
     if (!erasure) return;

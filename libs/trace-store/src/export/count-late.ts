@@ -7,7 +7,7 @@ import type { ExportedWindow, LateCount, UnknownLate } from './export-counts.js'
 import { HAS_MARK } from './export-progress-table.js';
 import { changedAfter } from './export-query.js';
 
-/** Of all windows together. */
+/** Time limit for all windows together. */
 const LIMIT_MS = 5_000;
 
 /** See `ExportCounts.countLate`. */

@@ -8,11 +8,11 @@ import type { ExportCount } from './export-counts.js';
 import type { ExportWindow } from './export-source.js';
 
 export interface CountLimits {
-  /** Of each statement over the runs of the window, in milliseconds. */
+  /** Limit of each statement over the runs of the window, in milliseconds. */
   readonly countMs: number;
-  /** Of each statement over the runs of an hour, and of one over statistics. */
+  /** Limit of each statement over the runs of an hour, and of one over statistics, in milliseconds. */
   readonly hoursMs: number;
-  /** Of each statement of the sample. */
+  /** Limit of each statement of the sample, in milliseconds. */
   readonly sampleMs: number;
   /** Places of the window that the sample is taken at. */
   readonly places: number;

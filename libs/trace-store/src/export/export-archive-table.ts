@@ -15,11 +15,11 @@ type Row = Readonly<Record<string, string | null>>;
 const COLUMNS = `id, name, created_at, status, destination_id, project_id, source_id, window_end,
   continues_id, coalesce(object, small) AS object`;
 
-/** Of one tenant: some 15,000 exports of a day without failures. */
+/** Maximum size of full records per tenant: some 15,000 exports of a day without failures. */
 const FULL_BYTES = 64 * 1024 * 1024;
 /** Exports that are reduced after one was stored: more than one is stored, so it catches up. */
 const REDUCED_AT_ONCE = 100;
-/** Of a row and its index entries. */
+/** Bytes counted for a row and its index entries. */
 const ROW_BYTES = 256;
 
 /** Conditions that no index serves together may read every export of a tenant. */
@@ -124,7 +124,7 @@ export class ExportArchiveTable implements ExportArchive {
       );
       if (rows.length === 0) return;
       const of = [tenantId, rows.map(({ id }) => id)];
-      // in one order, whoever else does the same
+      // locks in one order, so that concurrent callers do not deadlock
       await db.query(
         'SELECT FROM archived_exports WHERE tenant_id = $1 AND id = ANY($2) ORDER BY id FOR UPDATE',
         of,

@@ -5,7 +5,7 @@ import type { Instant } from '#lib/time';
  * them; beyond that the oldest are answered as their small records.
  */
 export interface ArchivedExport {
-  /** Of the wire. */
+  /** Id in the API. */
   readonly id: string;
   readonly name: string;
   readonly createdAt: string;
@@ -22,7 +22,7 @@ export interface ArchivedExport {
   readonly object: string;
 }
 
-/** What is stored of a resource: all of it, and the part that stays for ever. */
+/** Stored records of a resource: the full one, and the small one that is kept indefinitely. */
 export interface ArchiveRecords {
   readonly object: string;
   /** The same without what may be large. */
@@ -30,9 +30,9 @@ export interface ArchiveRecords {
 }
 
 export interface ArchivedRun {
-  /** Of the wire. */
+  /** Id in the API. */
   readonly id: string;
-  /** Of the resource, by which its progress and files are found. */
+  /** UID of the resource; its progress and files are found by it. */
   readonly uid: string;
   readonly startTime: string;
   readonly object: string;
@@ -87,7 +87,7 @@ export interface ExportArchive {
    * @throws PublicError bad_request when finding them takes too long
    */
   list(tenantId: string, search: ArchiveSearch): Promise<readonly ArchivedExport[]>;
-  /** By time of their window; all of them, which may be thousands, unless a part is asked for. */
+  /** Runs by time of their window; all of them, which may be thousands, unless a part is asked for. */
   runs(tenantId: string, exportId: string, part?: ArchivedRunsPart): Promise<readonly ArchivedRun[]>;
   /** The end of the latest window that is archived of a schedule. */
   lastWindowEnd(tenantId: string, sourceId: string): Promise<Instant | undefined>;

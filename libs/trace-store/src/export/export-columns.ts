@@ -5,7 +5,9 @@ import { joinedTotalSql, type TotalColumn } from '../run/trace-totals.js';
 import type { ExportCursor } from './export-progress.js';
 import { setting } from './export-settings.js';
 
-/** How a column arrives in COPY BINARY: the Postgres type whose binary form the field bytes have. */
+/**
+ * Form in which a column arrives in COPY BINARY: the Postgres type whose binary form the field bytes have.
+ */
 export type ExportColumnType =
   'uuid' | 'uuid[]' | 'text' | 'text[]' | 'timestamptz' | 'bool' | 'int8' | 'float8' | 'numeric';
 
@@ -15,12 +17,15 @@ export interface ExportColumn {
   readonly type: ExportColumnType;
   /** Expression over `r` (runs), `p` (run_payloads) and `g` (trace_totals of roots), of feedback over `f`. */
   readonly sql: string;
-  /** Lies in `run_payloads`; these columns come last in every file, so that sealed pages can be copied later. */
+  /**
+   * True when the column is stored in `run_payloads`; these columns come last in every file, so that sealed
+   * pages can be copied later.
+   */
   readonly payload: boolean;
-  /** Whether its text is JSON. */
+  /** True when its text is JSON. */
   readonly isJson: boolean;
   readonly nullable: boolean;
-  /** What it is in the files of each format. */
+  /** Its type in the files of each format. */
   readonly fileType: Readonly<Record<FormatVersion, ColumnType>>;
   /** Few distinct values in a row group, most of the time. */
   readonly dictionary: boolean;
@@ -87,8 +92,9 @@ function payload(name: string, kind: 'text' | 'json', sql = `p.${name}`): Export
 }
 
 /**
- * What `feedback_stats` answers for a run none of whose keys has several, as most have; null for any other. A part of the
- * export's own statement: the function begins and ends a statement of its own for each run.
+ * The result of `feedback_stats` for a run none of whose keys has several entries, as most have; null for any
+ * other. It is part of the export's own statement because the function begins and ends a statement of its own
+ * for each run.
  */
 const STATS_OF_SINGLES = `(SELECT json_object_agg(f.key, json_build_object(
     'n', CASE WHEN f.score IS NOT NULL OR f.value_json IS NOT NULL THEN 1 ELSE 0 END,
@@ -105,8 +111,8 @@ const STATS_OF_SINGLES = `(SELECT json_object_agg(f.key, json_build_object(
   HAVING count(*) = count(DISTINCT f.key))`;
 
 /**
- * Whether the window has feedback at all is asked once for each statement: runs of a project without any cost nothing. The
- * fence keeps the second look one by key, instead of a hash of all feedback.
+ * The check for any feedback in the window runs once per statement, so runs of a project without feedback
+ * cost nothing. The fence keeps the second lookup one by key, instead of a hash of all feedback.
  */
 const FEEDBACK_STATS = `CASE WHEN (SELECT EXISTS (SELECT FROM feedback f WHERE f.tenant_id = ${setting('tenant', 'uuid')}
   AND f.project_id = ${setting('project', 'uuid')} AND f.start_time >= ${setting('start', 'timestamptz')}

@@ -1,7 +1,7 @@
 import type { Instant } from '#lib/time';
 import type { ExportWindow } from './export-source.js';
 
-/** How many rows an export of a window would have. */
+/** Number of rows that an export of a window would have. */
 export interface ExportCount {
   readonly rows: number;
   /** False for what was estimated because counting took too long. */
@@ -16,7 +16,7 @@ export interface ExportedWindow extends ExportWindow {
 /** Rows that came or changed after a run of an export had begun. */
 export interface LateCount {
   readonly rows: number;
-  /** Of their start times; undefined without rows. */
+  /** First of their start times; undefined without rows. */
   readonly first: Instant | undefined;
   readonly last: Instant | undefined;
 }

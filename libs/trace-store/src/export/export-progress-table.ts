@@ -18,7 +18,7 @@ type TextRow = Readonly<Record<string, string | null>>;
 /** Whose transactions a mark is about. A restore from a dump is another cluster, which numbers its own from the start. */
 const CLUSTER = '(SELECT system_identifier::text FROM pg_control_system())';
 
-/** Whether a run's mark says something about this database. */
+/** SQL that is true when a run's mark is about this database. */
 export const HAS_MARK = `(read_from IS NOT NULL AND read_in = ${CLUSTER})`;
 
 const COLUMNS = `p.run_uid, p.attempt, p.state, p.cursor_start_time, p.cursor_id, p.cursor_trace_id, p.resource, p.feedback_rows, p.rows, p.bytes, p.part,

@@ -1,8 +1,8 @@
 import type { Instant } from '#lib/time';
 
 /**
- * Where the export stands: the last row that is surely in a finished object. All three together order rows: the same id
- * can stand in two traces.
+ * Position of the export: the last row that is surely in a finished object. All three members together order
+ * rows, since one id can occur in two traces.
  */
 export interface ExportCursor {
   readonly startTime: Instant;
@@ -10,34 +10,37 @@ export interface ExportCursor {
   readonly traceId: string;
 }
 
-/** What rows of an export are. A run exports them in this order. */
+/** Kinds of rows of an export. A run exports them in this order. */
 export type ExportResource = 'runs' | 'feedback';
 
-/** Noted before an upload begins, so that the next attempt knows what may lie in the store. */
+/** Noted before an upload begins, so that the next attempt knows which object the store may hold. */
 export interface ExportIntent {
-  /** What its rows are; `runs` when absent. */
+  /** Resource of its rows; `runs` when absent. */
   readonly resource?: ExportResource;
   readonly part: number;
   readonly key: string;
   readonly uploadId?: string;
-  /** What the object is marked with: by this, and by no size, it is known again. */
+  /** Mark of the object: it is recognised by this, and by no size. */
   readonly mark?: string;
   /** Rows and bytes, once the object was written whole but before it was completed. */
   readonly rows?: number;
   readonly bytes?: number;
-  /** Of the object, hex, with `rows` and `bytes`. */
+  /** SHA-256 of the object, hex, with `rows` and `bytes`. */
   readonly sha256?: string;
   /** Cursor after this object's last row, with `rows` and `bytes`. */
   readonly upTo?: { readonly startTime: string; readonly id: string; readonly traceId: string };
   /** Start time of this object's first row, ISO 8601, with `rows` and `bytes`. */
   readonly from?: string;
-  /** What of this object is written while it is still being made; for showing, nothing is surely stored. */
+  /**
+   * Part of this object that is written while it is still being made; for display only, nothing is surely
+   * stored.
+   */
   readonly soFar?: { readonly rows: number; readonly bytes: number; readonly startTime: string };
 }
 
 /** A finished object. */
 export interface ExportFile {
-  /** What its rows are; `runs` when absent. */
+  /** Resource of its rows; `runs` when absent. */
   readonly resource?: ExportResource;
   readonly part: number;
   readonly key: string;
@@ -58,13 +61,13 @@ export interface ExportProgressRecord {
   readonly runUid: string;
   readonly attempt: number;
   readonly state: ExportState;
-  /** What is exported at present; the cursor is one of its rows. */
+  /** Resource that is exported at present; the cursor is one of its rows. */
   readonly resource: ExportResource;
   readonly cursor: ExportCursor | undefined;
   /** Runs in finished objects. */
   readonly rows: number;
   readonly feedbackRows: number;
-  /** Of all finished objects. */
+  /** Bytes of all finished objects. */
   readonly bytes: number;
   /** Number of the next part, from 0. */
   readonly part: number;
@@ -75,7 +78,7 @@ export interface ExportProgressRecord {
   readonly isWhole: boolean;
   /** The mark of a run of another export: only rows that came or changed after it are exported. */
   readonly changedSince: string | undefined;
-  /** Whether it is known what it has read, so that rows which came or changed later can be found. */
+  /** True when it is known which rows it has read, so that rows which came or changed later can be found. */
   readonly hasMark: boolean;
   readonly updatedAt: Date;
 }
@@ -118,23 +121,23 @@ export interface ExportProgress {
   recordIntent(runUid: string, attempt: number, intent: ExportIntent): Promise<void>;
   /** Adds a finished object, moves the cursor and clears the intent, in one statement. */
   completePart(runUid: string, attempt: number, file: ExportFile, cursor: ExportCursor): Promise<void>;
-  /** Goes on with feedback, from its first row; parts keep their numbers. */
+  /** Continues with feedback, from its first row; parts keep their numbers. */
   beginFeedback(runUid: string, attempt: number): Promise<void>;
   /** Drops the intent of an upload that was aborted. */
   clearIntent(runUid: string, attempt: number): Promise<void>;
   finish(runUid: string, attempt: number): Promise<void>;
   /**
-   * As `finish`, except for the last run of an export that is not completed: before it is finished, its worker writes
-   * the manifest of the whole export.
-   * @param runs how many the export has
-   * @returns false for the last run, which is as it was
+   * Finishes the run, except the last run of an export that is not completed: before that is finished, its
+   * worker writes the manifest of the whole export.
+   * @param runs number of runs of the export
+   * @returns false for the last run, which stays as it was
    */
   finishUnlessLast(runUid: string, attempt: number, exportUid: string, runs: number): Promise<boolean>;
   /** Ends the attempt; a newer attempt can still claim. */
   fail(runUid: string, attempt: number, error: string): Promise<void>;
   /**
    * Controller: keeps a run that was never claimed from the worker that has it before it.
-   * @returns false when the worker has claimed it, or nobody may any more
+   * @returns false when the worker has claimed it, or it cannot be claimed any more
    */
   hold(runUid: string): Promise<boolean>;
   /** Controller: has those of the runs that are held be claimed again. */
@@ -149,8 +152,8 @@ export interface ExportProgress {
    */
   cancelExport(exportUid: string): Promise<void>;
   /**
-   * Controller: what the last attempt of a run that was cancelled left in the store is cleared away. Drops the intent;
-   * adds the object, where it lies there finished and may not be deleted.
+   * Controller: records that the objects which the last attempt of a cancelled run left in the store are
+   * removed. Drops the intent; adds the object when it is finished in the store and may not be deleted.
    */
   settle(runUid: string, left?: { readonly file: ExportFile; readonly cursor: ExportCursor }): Promise<void>;
   /** Controller: a page of the cancelled runs whose last attempt may have left something in the store, by run uid. */

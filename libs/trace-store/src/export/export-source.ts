@@ -4,7 +4,7 @@ import type { Instant } from '#lib/time';
 import type { ExportColumn } from './export-columns.js';
 import type { ExportCursor } from './export-progress.js';
 
-/** Rows of one project whose start time lies in a window, and that meet a filter. */
+/** Rows of one project whose start time is in a window and that match a filter. */
 export interface ExportWindow {
   readonly tenantId: string;
   readonly projectId: string;

@@ -8,8 +8,8 @@ export interface FinishedFile {
 }
 
 /**
- * The object that an intent speaks of, where one lies in the store: undefined for one that another wrote, or that is
- * not the whole file.
+ * The object that an intent names, if the store has it: undefined for one that another wrote, or that is not
+ * the whole file.
  */
 export function finishedFile(
   intent: ExportIntent,

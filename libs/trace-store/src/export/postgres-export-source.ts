@@ -45,7 +45,10 @@ export interface ExportReadLimits {
   readonly rowsPerStatement: number;
   /** The statement after one that took longer looks at a quarter of its rows, down to a hundredth of the most. */
   readonly longStatementMs: number;
-  /** How often a busy backend checks that its client is connected, where the server has no setting of its own. */
+  /**
+   * Interval at which a busy backend checks that its client is connected, if the server has no setting of its
+   * own.
+   */
   readonly connectionCheckMs: number;
 }
 
@@ -56,15 +59,15 @@ const LIMITS: ExportReadLimits = {
 };
 
 /**
- * Of one statement, as long as an attempt may take: it includes the time in which a slow destination takes the rows, and
- * a shorter one would fail exports that can succeed.
+ * Time limit of one statement, as long as an attempt may take: it includes the time in which a slow
+ * destination takes the rows, and a shorter one would fail exports that can succeed.
  */
 const STATEMENT_LIMIT = '4h';
 
 /** SQLSTATE of a value that the server does not take, such as a check of connections that its system cannot make. */
 const INVALID_VALUE = '22023';
 
-/** How the rows of a read are found, of runs or of feedback. */
+/** Statements that find the rows of a read, of runs or of feedback. */
 interface Statements {
   readonly read: ExportRead;
   /** The key of the row that is number `$1 + 1` after the last, whether it meets the filter or not. */
@@ -147,8 +150,8 @@ export class PostgresExportSource implements ExportSource {
   }
 
   /**
-   * A filter may be met by no row of a day: no statement, and so no snapshot, goes over more than some rows. Each goes on
-   * after the last row that was looked at.
+   * A filter may match no row of a day: each statement, and so each snapshot, covers a limited number of
+   * rows. Each continues after the last row that was examined.
    */
   async *#filtered(client: Connection, statements: Statements): AsyncGenerator<Readable> {
     const { read } = statements;
@@ -177,7 +180,10 @@ export class PostgresExportSource implements ExportSource {
     return rows[0];
   }
 
-  /** Payloads may be a thousand times larger than usual, and a filter may be dear: what took long is made smaller. */
+  /**
+   * Number of rows of the next statement: payloads may be a thousand times larger than usual, and a filter
+   * may be expensive, so the number shrinks after a slow statement.
+   */
   #nextRows(rows: number, tookMs: number): number {
     const { rowsPerStatement: most, longStatementMs } = this.#limits;
     if (tookMs > longStatementMs) return Math.max(1, Math.ceil(most / 100), Math.floor(rows / 4));
@@ -195,8 +201,9 @@ export class PostgresExportSource implements ExportSource {
   }
 
   /**
-   * A COPY that sends no row does not notice that its client has ended, and would keep its snapshot. Servers that do not
-   * know the setting, or whose system cannot check, go without: what is left there is the bounded statement.
+   * A COPY that sends no row does not notice that its client has ended, and would keep its snapshot. Servers
+   * that do not know the setting, or whose system cannot check, run without it; there only the limit of the
+   * statement ends it.
    */
   async #checkConnection(client: Connection): Promise<void> {
     try {
@@ -211,7 +218,7 @@ export class PostgresExportSource implements ExportSource {
   }
 }
 
-/** Whether rows of the window may be left out: then no row may come for long. */
+/** True when rows of the window may be left out: then no row may come for long. */
 function isSelective({ filter, changedSince }: ExportWindow): boolean {
   return filter !== undefined || changedSince !== undefined;
 }

@@ -1,7 +1,7 @@
 import { type Instant, parseInstant } from '#lib/time';
 import type { ExportIntent, ExportProgressRecord } from './export-progress.js';
 
-/** How far a run has come, for showing. */
+/** Progress of a run, for display. */
 export interface WrittenSoFar {
   readonly rows: number;
   readonly bytes: number;
@@ -10,8 +10,8 @@ export interface WrittenSoFar {
 }
 
 /**
- * Rows and bytes in finished objects and, while an attempt runs, in the one that is being made. Of the latter nothing
- * is surely stored: for a run that has ended, take the record's own numbers.
+ * Rows and bytes in finished objects and, while an attempt runs, in the one that is being made. The latter is
+ * not surely stored: for a run that has ended, take the record's own numbers.
  */
 export function writtenSoFar(record: ExportProgressRecord): WrittenSoFar {
   const { rows, bytes, cursor, intent, state } = record;

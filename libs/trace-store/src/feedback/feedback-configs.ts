@@ -1,6 +1,6 @@
 import type { Instant } from '#lib/time';
 
-/** How feedback of a key is to be read; a workspace has one for a key. */
+/** Interpretation of the feedback of a key; a workspace has one for a key. */
 export interface FeedbackConfig {
   readonly id: string;
   readonly key: string;
@@ -29,12 +29,12 @@ export interface FeedbackConfigs {
     tenantId: string,
     config: Pick<FeedbackConfig, 'key' | 'config' | 'isLowerScoreBetter'>,
   ): Promise<FeedbackConfig>;
-  /** By key. */
+  /** Configurations, sorted by key. */
   list(tenantId: string, search: FeedbackConfigSearch): Promise<readonly FeedbackConfig[]>;
   /**
-   * Changes that of a key, which nobody else changes meanwhile; what is undefined stays as it is.
-   * @param change of the configuration that is there; what it throws is thrown
-   * @returns undefined when there is none
+   * Changes the configuration of a key, under a lock; undefined members stay as they are.
+   * @param change of the existing configuration; what it throws is thrown
+   * @returns undefined when the key has none
    */
   update(
     tenantId: string,

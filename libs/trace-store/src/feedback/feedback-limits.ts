@@ -1,12 +1,12 @@
-/** What a tenant may store. Statistics of a run read all of its feedback. */
+/** Limits of a tenant's feedback. Statistics of a run read all of its feedback. */
 export const FEEDBACK_LIMITS = Object.freeze({
-  /** Of a run, and of a project itself. */
+  /** Feedback of a run, and of a project itself. */
   ofOne: 1_000,
-  /** Of a tenant, for runs that have not arrived. */
+  /** Feedback of a tenant for runs that have not arrived. */
   waiting: 10_000,
-  /** Of a run, that may be used. */
+  /** Usable tokens of a run. */
   tokens: 100,
-  /** Of a tenant, that may be used for runs that have not arrived. */
+  /** Usable tokens of a tenant for runs that have not arrived. */
   tokensWaiting: 10_000,
   /** Configurations of a tenant. */
   configs: 1_000,
@@ -14,5 +14,5 @@ export const FEEDBACK_LIMITS = Object.freeze({
   score: 1e15,
 });
 
-/** As long as updates wait. */
+/** Time that feedback waits for its run; the same as for updates. */
 export const LONGEST_FEEDBACK_WAIT = '1 day';

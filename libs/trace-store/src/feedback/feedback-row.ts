@@ -3,7 +3,7 @@ import { type Queryable, textTypes } from '#lib/postgres';
 import { parseInstant, type Instant } from '#lib/time';
 import type { StoredFeedback } from './feedback.js';
 
-/** What `readFeedback` wants of the table `feedback`, called `f`. */
+/** Columns that `readFeedback` needs of the table `feedback`, called `f`. */
 export const FEEDBACK_COLUMNS = `f.id, f.run_id, coalesce(f.trace_id, f.named_trace_id) AS trace_id,
   coalesce(f.project_id, f.named_project_id) AS project_id, coalesce(f.start_time, f.named_start_time) AS start_time,
   f.key, f.score, f.is_flag, f.value_json, f.correction, f.comment, f.source_json, f.config, f.extra, f.is_error,
@@ -59,7 +59,7 @@ export async function readFeedback(
   return rows.map(parse);
 }
 
-/** How a score is stored. */
+/** Stored form of a score. */
 export function storedScore(score: number | boolean | null | undefined): {
   readonly score: number | null;
   readonly isFlag: boolean;

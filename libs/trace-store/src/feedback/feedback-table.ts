@@ -16,15 +16,15 @@ import { deletedProjects } from '../project/project-deletions.js';
 import { upgradeTraces } from '../retention/upgrade-trace.js';
 import { storeFeedback } from './store-feedback.js';
 
-/** Of a list: a tenant may have any number. */
+/** Limit of a list: a tenant may have any number. */
 const LIST_LIMIT: ReadLimit = {
   what: 'Finding this feedback',
   advice: 'ask for runs, one session or a shorter time',
 };
 
 /**
- * What a caller reaches that reaches the project `$3` alone, or everything where it is null; not what is left of deleted
- * projects.
+ * SQL for the rows that a caller limited to the project `$3` can reach, or all rows when `$3` is null; rows
+ * left of deleted projects are excluded.
  */
 const REACHED = `($3::uuid IS NULL OR coalesce(f.project_id, f.named_project_id) = $3)
   AND (f.project_id IS NULL OR f.project_id <> ALL (${deletedProjects('$1')}))`;

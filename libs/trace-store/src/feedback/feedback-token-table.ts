@@ -14,7 +14,10 @@ import type {
 /** Any number that no other lock of this database begins with. */
 const TOKENS_LOCK = 7_214_014;
 
-/** Whether the token is for a run of a deleted project whose rows are to go, and for no other run of its id. */
+/**
+ * SQL that is true when the token is for a run of a deleted project whose rows are to be removed, and for no
+ * other run of that id.
+ */
 function isOfDeleted(tenant: string): string {
   return `(SELECT coalesce(bool_and(k.project_id = ANY (${deletedProjects(tenant)})), false)
     FROM run_keys k WHERE k.tenant_id = ${tenant} AND k.id = feedback_tokens.run_id
@@ -25,7 +28,7 @@ function hashOf(token: string): Buffer {
   return createHash('sha256').update(token.toLowerCase()).digest();
 }
 
-/** The table `feedback_tokens`. A token is 122 bits that nobody guesses: its hash needs no salt. */
+/** The table `feedback_tokens`. A token is 122 bits that cannot be guessed, so its hash needs no salt. */
 export class FeedbackTokenTable implements FeedbackTokens {
   /** Read once; a failure is not kept. */
   #key: Promise<Buffer> | undefined;
@@ -139,8 +142,8 @@ async function readSigningKey(db: Queryable): Promise<Buffer> {
 }
 
 /**
- * Counts tokens for runs that have not arrived, under the lock of `checkRoom`. Those whose runs came meanwhile are looked
- * for only where room is short.
+ * Counts tokens for runs that have not arrived, under the lock of `checkRoom`. Tokens whose runs came
+ * meanwhile are looked for only near the limit.
  * @returns runs of these tokens that have arrived
  * @throws PublicError invalid
  */

@@ -4,9 +4,9 @@ export interface NewFeedbackToken {
   readonly key: string;
   /** JSON text: how to read the score. */
   readonly config: string | undefined;
-  /** Of the feedback that is given, which is replaced each time; undefined: each has an id of its own. */
+  /** Id of the feedback that is given, which is replaced each time; undefined: each has an id of its own. */
   readonly feedbackId: string | undefined;
-  /** How long it may be used, by the clock of the database. */
+  /** Lifetime in seconds, by the clock of the database. */
   readonly seconds: number;
   readonly place: readonly (string | number)[];
 }
@@ -18,7 +18,7 @@ export interface MintedFeedbackToken {
   readonly expiresAt: Date;
 }
 
-/** What a token allows. */
+/** Permission that a token grants. */
 export interface FeedbackGrant {
   readonly tenantId: string;
   readonly runId: string;
@@ -40,7 +40,7 @@ export interface FeedbackTokens {
     tokens: readonly NewFeedbackToken[],
     onlyProject?: string,
   ): Promise<readonly MintedFeedbackToken[]>;
-  /** Those of a run that may still be used, oldest first, without the tokens themselves. */
+  /** Tokens of a run that may still be used, oldest first, without the tokens themselves. */
   list(
     tenantId: string,
     runId: string,
@@ -48,10 +48,10 @@ export interface FeedbackTokens {
     onlyProject?: string,
   ): Promise<readonly Omit<MintedFeedbackToken, 'token'>[]>;
   /**
-   * Whether any store of this database made the token; what became of it is not looked up.
+   * True when any store of this database made the token; its current state is not looked up.
    * @param token a UUID
    */
   isSigned(token: string): Promise<boolean>;
-  /** What a token allows; undefined for one that does not exist or has ended. */
+  /** Permission that a token grants; undefined for one that does not exist or has ended. */
   find(token: string): Promise<FeedbackGrant | undefined>;
 }

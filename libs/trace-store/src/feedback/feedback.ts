@@ -1,6 +1,6 @@
 import type { Instant } from '#lib/time';
 
-/** What a client says of a run, or of a project: everything but where it belongs. */
+/** Content of feedback on a run or a project: everything but its place. */
 export interface FeedbackContent {
   readonly key: string;
   readonly score: number | boolean | undefined;
@@ -13,7 +13,7 @@ export interface FeedbackContent {
   readonly config: string | undefined;
   readonly extra: string | undefined;
   readonly isError: boolean | undefined;
-  /** Whether it makes the trace of its run longlived; unless false it does. */
+  /** True when it makes the trace of its run longlived, which it does unless this is false. */
   readonly extendsRetention: boolean | undefined;
   readonly comparativeExperimentId: string | undefined;
   readonly feedbackGroupId: string | undefined;
@@ -25,21 +25,21 @@ export interface NewFeedback extends FeedbackContent {
   /** Undefined for feedback of a project. */
   readonly runId: string | undefined;
   readonly traceId: string | undefined;
-  /** Of the run, or the one that it is about; required without a run. */
+  /** Project of the run, or the one that the feedback is about; required without a run. */
   readonly projectId: string | undefined;
   readonly startTime: Instant | undefined;
   /** Undefined: now. */
   readonly createdAt: Instant | undefined;
   /** Feedback with its id stays as it is: its sender may give feedback, and change none. */
   readonly replacesNone?: boolean;
-  /** Where the caller had it from: what `loc` of its problems begins with. */
+  /** Place of the feedback in the caller's request: the prefix of `loc` in its problems. */
   readonly place: readonly (string | number)[];
 }
 
 export interface StoredFeedback extends FeedbackContent {
   readonly id: string;
   readonly runId: string | undefined;
-  /** Of the run; while it has not arrived, as the sender named them. */
+  /** Trace of the run; until the run has arrived, the trace that the sender named. */
   readonly traceId: string | undefined;
   readonly projectId: string | undefined;
   readonly startTime: Instant | undefined;
@@ -47,7 +47,7 @@ export interface StoredFeedback extends FeedbackContent {
   readonly modifiedAt: Instant;
 }
 
-/** What may change later. Undefined stays as it is, null is taken away. */
+/** Members that may change later. Undefined leaves a member as it is, null removes it. */
 export interface FeedbackChange {
   readonly score?: number | boolean | null | undefined;
   readonly value?: string | null | undefined;
@@ -56,7 +56,7 @@ export interface FeedbackChange {
   readonly config?: string | null | undefined;
 }
 
-/** What feedback is wanted; all that is given must hold. */
+/** Conditions on feedback; all that are given must hold. */
 export interface FeedbackSearch {
   readonly runIds?: readonly string[] | undefined;
   readonly projectIds?: readonly string[] | undefined;

@@ -40,7 +40,7 @@ export async function joinFeedback(pool: Pool, tenantId: string, runIds: readonl
   if (runIds.length > 0) await joinAll(pool, JOIN_RUNS, [tenantId, runIds]);
 }
 
-/** The same for all tenants: what processes left that ended before they looked. */
+/** The same for all tenants: completes the work of processes that ended before they looked. */
 export async function joinMissedFeedback(pool: Pool): Promise<void> {
   await joinAll(pool, JOIN_ANY, []);
 }

@@ -1,15 +1,16 @@
 import { type Queryable, textTypes } from '#lib/postgres';
 import { formatInstant, type Instant } from '#lib/time';
 
-/** What was said of a project's runs, and of the project itself: statistics by key, as JSON text. */
+/** Feedback on a project's runs, and on the project itself: statistics by key, as JSON text. */
 export interface ProjectFeedback {
   readonly runs: string | undefined;
   readonly project: string | undefined;
 }
 
 /**
- * The members are those of `feedback_stats`, for all feedback of a project instead of one run's. Samples are chosen before
- * they are gathered: a sort goes to the disk when it grows, an array of all comments would lie in the server's memory.
+ * The members are those of `feedback_stats`, for all feedback of a project instead of one run's. Samples are
+ * chosen before they are gathered: a sort spills to the disk when it grows, while an array of all comments
+ * would be held in the server's memory.
  */
 const STATS = `
 WITH said AS (
@@ -61,8 +62,8 @@ interface Row {
 }
 
 /**
- * Sums up the feedback of projects of one tenant: of the 1,000 most frequent keys of each. What waits for runs is not a
- * part of it.
+ * Sums up the feedback of projects of one tenant: of the 1,000 most frequent keys of each. Feedback that
+ * waits for runs is not included.
  * @param from feedback of runs that began then or later
  */
 export async function projectFeedbackStats(

@@ -18,8 +18,8 @@ function signatureOf(random: Buffer, key: Buffer): Buffer {
 }
 
 /**
- * A token that is a UUID, as the clients want it: 60 random bits and the first 62 bits of their HMAC. Who does not have the
- * key guesses 122 bits; who has it sees from the token alone that it was signed.
+ * A token that is a UUID, which the clients require: 60 random bits and the first 62 bits of their HMAC.
+ * Without the key 122 bits have to be guessed; with it, the token alone shows that it was signed.
  */
 export function makeToken(key: Buffer): string {
   const random = randomBytes(RANDOM_BYTES);
@@ -29,7 +29,7 @@ export function makeToken(key: Buffer): string {
     .replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
 }
 
-/** Whether a UUID was made with this key. */
+/** True when a UUID was made with this key. */
 export function isSignedToken(token: string, key: Buffer): boolean {
   const bytes = Buffer.from(token.replaceAll('-', ''), 'hex');
   if (bytes.length !== BYTES) return false;

@@ -13,11 +13,11 @@ interface FeedbackSender {
   readonly own: OwnedProject | undefined;
 }
 
-/** What became of feedback that was sent. */
+/** Outcome for feedback that was sent. */
 export interface FeedbackOutcome {
   readonly stored: readonly StoredFeedback[];
   readonly refused: readonly { readonly feedback: NewFeedback; readonly problem: FieldProblem }[];
-  /** Of deleted traces. */
+  /** Feedback on deleted traces. */
   readonly erased: readonly NewFeedback[];
   /** Runs that feedback waits for now: after the commit it is to be looked whether they have come. */
   readonly awaited: readonly string[];
@@ -25,11 +25,11 @@ export interface FeedbackOutcome {
   readonly extended: readonly string[];
 }
 
-/** Where feedback belongs. */
+/** Place of feedback. */
 interface Target {
   readonly projectId: string | undefined;
   readonly traceId: string | undefined;
-  /** As the database writes it. */
+  /** Start time as the database writes it. */
   readonly startTime: string | undefined;
   readonly waits: boolean;
 }
@@ -42,9 +42,10 @@ const WAITING_LOCK = 7_214_013;
 const NOTHING: FeedbackOutcome = { stored: [], refused: [], erased: [], awaited: [], extended: [] };
 
 /**
- * Stores feedback in the transaction of the caller, who holds the tenant's lock of erasures. Feedback that has an id that
- * is stored replaces it, if it is of the same run and its sender may. Keys of runs are locked: what is counted of a run stays true, and the
- * run stays until the feedback is stored. The caller takes no locks after this.
+ * Stores feedback in the transaction of the caller, who holds the tenant's lock of erasures. Feedback whose
+ * id is stored already replaces it, if it is of the same run and its sender may do so. Keys of runs are
+ * locked, so the counts of a run stay true and the run stays until the feedback is stored. The caller takes
+ * no locks after this.
  * @throws PublicError forbidden when feedback names a project that is not the sender's
  */
 export async function storeFeedback(
@@ -72,7 +73,7 @@ export async function storeFeedback(
   return { stored, ...collected.found, awaited: [...new Set(awaited)], extended };
 }
 
-/** What is not stored. */
+/** Feedback that is not stored. */
 class Collected {
   readonly #refused: { feedback: NewFeedback; problem: FieldProblem }[] = [];
   readonly #erased: NewFeedback[] = [];
@@ -98,7 +99,7 @@ function checkProject({ id, projectId }: NewFeedback, own: OwnedProject | undefi
   );
 }
 
-/** One id may stand in several traces: without a trace it is any of them. */
+/** One id may occur in several traces: without a trace any of them is used. */
 const FIND_RUNS = `
 SELECT w.at, k.trace_id, k.project_id, k.start_time, EXISTS (
     SELECT FROM trace_erasures e WHERE e.tenant_id = $1 AND e.kind = 'trace'
@@ -204,7 +205,7 @@ async function projectsOf(
   });
 }
 
-/** What a run, or a project itself, has already, without what is replaced. */
+/** Feedback that a run, or a project itself, has already, not counting replaced feedback. */
 const COUNT = `
 SELECT run_id AS id, count(*)::int AS count FROM feedback
 WHERE tenant_id = $1 AND run_id = ANY ($2::uuid[]) AND id <> ALL ($4::uuid[]) GROUP BY run_id

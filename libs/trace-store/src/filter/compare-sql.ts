@@ -2,7 +2,7 @@ import { type Comparison, fieldRow, type Operand, type PairField, type RunField 
 import { formatInstant } from '#lib/time';
 import type { SqlType, SqlValues } from './sql-values.js';
 
-/** Where the value of a field is: SQL over its row, and its type there. */
+/** Location of the value of a field: SQL over its row, and its type there. */
 export interface FieldSql {
   readonly sql: string;
   readonly type: SqlType | 'boolean';

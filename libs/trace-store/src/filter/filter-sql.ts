@@ -86,7 +86,10 @@ export interface RunFilters {
   readonly treeFilter?: Filter | undefined;
 }
 
-/** Whether a run `t` of the trace of row `r` meets a condition. Keys say in which days the runs of a trace lie. */
+/**
+ * SQL that is true when a run `t` of the trace of row `r` meets a condition. Keys give the days that the runs
+ * of a trace are in.
+ */
 function inTrace(condition: string): string {
   const { keys, runs } = FILTER_TABLES;
   return `EXISTS (SELECT FROM ${keys} k JOIN ${runs} t ON t.tenant_id = k.tenant_id AND t.project_id = k.project_id AND t.start_time = k.start_time AND t.id = k.id AND t.trace_id = k.trace_id WHERE k.tenant_id = r.tenant_id AND k.project_id = r.project_id AND k.trace_id = r.trace_id AND ${condition} ${FENCE})`;

@@ -23,7 +23,10 @@ const FIELD_SQL: Readonly<Record<PairField, FieldSql>> = {
 /** The payloads whose pairs are read from them. */
 const PAYLOADS = { input: 'inputs', output: 'outputs' } as const;
 
-/** Whether some pair `x` of the run in row `r` meets a condition. Metadata's are partitioned by time; feedback is not, and may come before its run. */
+/**
+ * SQL that is true when some pair `x` of the run in row `r` meets a condition. Pairs of metadata are
+ * partitioned by time; feedback is not, and may come before its run.
+ */
 function someSql(family: PairFamily, r: string, condition: string, fence: string): string {
   if (family === 'input' || family === 'output')
     return payloadSql(
@@ -52,7 +55,10 @@ function conditionSql(condition: PairCondition, out: SqlValues): string {
   }
 }
 
-/** Whether it names key and value: then their index, which has the time too, is the short way from either side. */
+/**
+ * True when the condition names key and value: then their index, which includes the time, is the short way
+ * from either side.
+ */
 function isNamed(condition: PairCondition): boolean {
   const conditions = condition.kind === 'and' ? condition.conditions : [condition];
   const names = (ending: string) =>
@@ -62,7 +68,7 @@ function isNamed(condition: PairCondition): boolean {
   return names('_key') && names('_value');
 }
 
-/** Whether some pair of the run in row `r` meets the condition. */
+/** SQL that is true when some pair of the run in row `r` meets the condition. */
 export function pairSql(family: PairFamily, condition: PairCondition, r: string, out: SqlValues): string {
   const isFree = !out.isCopy && family === 'metadata' && isNamed(condition);
   return someSql(family, r, conditionSql(condition, out), isFree ? '' : ` ${FENCE}`);

@@ -1,7 +1,7 @@
 import { FILTER_LIMITS } from '#lib/filter-language';
 import { FENCE, FILTER_TABLES } from './filter-tables.js';
 
-/** Whether the payloads `p` of the run in row `r` meet a condition. */
+/** SQL that is true when the payloads `p` of the run in row `r` meet a condition. */
 export function payloadSql(r: string, condition: string): string {
   return `EXISTS (SELECT FROM ${FILTER_TABLES.payloads} p WHERE p.tenant_id = ${r}.tenant_id AND p.project_id = ${r}.project_id AND p.start_time = ${r}.start_time AND p.id = ${r}.id AND p.trace_id = ${r}.trace_id AND ${condition} ${FENCE})`;
 }
@@ -19,7 +19,10 @@ export function beginning(column: string): string {
 /** SQL: whether `extra` can be taken apart. */
 export const IS_READABLE = `octet_length(p.extra) <= ${FILTER_LIMITS.readBytes} AND pg_input_is_valid(p.extra, 'jsonb')`;
 
-/** Whether the metadata meet a condition; what is too large, or no `jsonb` for Postgres (a NUL, a number too great), meets none. */
+/**
+ * SQL that is true when the metadata meet a condition; metadata that are too large, or no `jsonb` for
+ * Postgres (a NUL, a number too great), meet none.
+ */
 export function metadataSql(r: string, condition: (metadata: string) => string): string {
   return payloadSql(r, `CASE WHEN ${IS_READABLE} THEN ${condition(`(p.extra::jsonb -> 'metadata')`)} END`);
 }

@@ -10,8 +10,8 @@ function containing(text: string): string {
 type Payload = 'error' | 'inputs' | 'outputs' | 'metadata';
 
 /**
- * Metadata are a part of `extra`, of which the rest is not searched. What Postgres cannot take apart (it holds a NUL)
- * is searched as a whole. Of each payload the beginning is read.
+ * Metadata are a part of `extra`, and the rest of it is not searched. An `extra` that Postgres cannot take
+ * apart (it holds a NUL) is searched as a whole. Only the beginning of each payload is read.
  */
 const METADATA = `CASE WHEN ${IS_READABLE} THEN (p.extra::json -> 'metadata')::text ELSE ${beginning('p.extra')} END`;
 
@@ -26,7 +26,7 @@ function inPayload(field: Payload, text: string, out: SqlValues): string {
   return any.join(' OR ');
 }
 
-/** Whether a text occurs in one of the fields of the run in row `r`, whatever the case. */
+/** SQL that is true when a text occurs in one of the fields of the run in row `r`, ignoring case. */
 export function searchSql(fields: readonly SearchField[], text: string, r: string, out: SqlValues): string {
   // bound only where it is used: Postgres knows no type for a parameter that is not
   const plain = () => out.bind('text', containing(text));

@@ -5,7 +5,9 @@ export type SqlType = 'uuid' | 'text' | 'timestamptz' | 'interval' | 'numeric' |
 export interface SqlValues {
   /** @returns SQL for the value: of fixed form, whatever the value is */
   bind(type: SqlType | `${SqlType}[]`, value: string): string;
-  /** Whether rows are read in their order, a day at a time: joins would read other days with each of them. */
+  /**
+   * True when rows are read in their order, a day at a time: joins would read other days with each of them.
+   */
   readonly isCopy?: boolean;
 }
 
@@ -23,7 +25,7 @@ export class ParameterValues implements SqlValues {
     return `$${this.#first + placeOf(this.#places, type, value)}::${type}`;
   }
 
-  /** What to pass, from the first number on. */
+  /** Values to pass, from the first number on. */
   get values(): readonly string[] {
     return valuesOf(this.#places);
   }

@@ -8,10 +8,13 @@ interface ArrivingRun {
   readonly threadId: string | undefined;
 }
 
-/** What is known of runs before they are made. */
+/** Facts about runs that are known before they are made. */
 interface Arriving {
   readonly erased: ErasedTraces;
-  /** Updates that wait for them. What is written meanwhile is found after the commit, as all that comes later. */
+  /**
+   * Updates that wait for them. Updates that are written meanwhile are found after the commit, like all later
+   * ones.
+   */
   readonly waiting: readonly BytesOfRun[];
 }
 

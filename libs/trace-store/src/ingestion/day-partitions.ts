@@ -14,14 +14,14 @@ const FIRST_DAY: Instant = 0n; // 1970-01-01
 const LAST_DAY: Instant = 4_102_444_800_000_000n; // 2100-01-01
 
 /**
- * By table, how full inserts leave a page: the update that ends a run then finds room beside it, and no index is
+ * Fill factor of pages by table: the update that ends a run then fits on the same page, and no index is
  * written again (HOT).
  */
 const PARTITIONED = { runs: 75, run_payloads: 75, run_pairs: 100 } as const;
 
 /** Tables that have a partition for the same days. */
 export const DAY_TABLES = Object.keys(PARTITIONED);
-/** Whoever makes or drops partitions. */
+/** Lock of processes that make or drop partitions. */
 export const PARTITIONS_LOCK = 7_214_002;
 /** Partitions of times that have not come yet: a client whose clock is wrong must not use up those of the next years. */
 const MAX_MONTHS_AHEAD = 36;
@@ -44,8 +44,9 @@ export class DayPartitions {
   }
 
   /**
-   * Makes the partitions of these start times, as far as there is room.
-   * @returns whether a start time has a partition: there is no room for every month that is to come
+   * Makes the partitions of these start times, up to the limit.
+   * @returns a function that is true for a start time with a partition: the number of months to come is
+   * limited
    */
   async ensure(times: Iterable<Instant>): Promise<(time: Instant) => boolean> {
     const missing = new Set<Instant>();
@@ -66,7 +67,7 @@ export class DayPartitions {
     this.#known.clear();
   }
 
-  /** @returns those of the days asked for that there is no room for, where there is none for this one */
+  /** @returns those of the days asked for that exceed the limit, when this one does */
   async #create(day: Instant, asked: ReadonlySet<Instant>): Promise<Iterable<Instant>> {
     // Two makers of one day would fail on one another in the catalog in spite of IF NOT EXISTS, so they queue.
     const { range, refused = [] } = await inTransaction(this.#pool, async (client) => {

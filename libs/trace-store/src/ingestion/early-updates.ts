@@ -19,7 +19,9 @@ interface EarlyUpdate {
  * as many traces.
  */
 export class EarlyUpdates {
-  /** By run and trace, or by run alone where they name no trace; each in the order in which they came. */
+  /**
+   * Updates by run and trace, or by run alone when they name no trace; each in the order in which they came.
+   */
   readonly #waiting: Map<string, EarlyUpdate[]>;
   readonly #ended: FoundPatch[] = [];
 
@@ -40,12 +42,12 @@ export class EarlyUpdates {
     return new EarlyUpdates(updates);
   }
 
-  /** Those that wait no longer. */
+  /** Updates that no longer wait. */
   get ended(): readonly FoundPatch[] {
     return this.#ended;
   }
 
-  /** Takes the updates of a run that is being made, oldest first. Those of another trace wait on. */
+  /** Takes the updates of a run that is being made, oldest first. Updates of another trace wait on. */
   take(place: RunPlace): readonly ParsedOperation[] {
     const taken: EarlyUpdate[] = [];
     for (const key of [place.id, runKey(place)]) {

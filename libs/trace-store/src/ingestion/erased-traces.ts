@@ -1,7 +1,7 @@
 import type { Queryable } from '#lib/postgres';
 import { type Instant, formatInstant, parseInstant } from '#lib/time';
 
-/** How long what arrives of deleted traces is refused: longer than any upload is under way, and than updates wait. */
+/** Time for which data of deleted traces is refused: longer than any upload takes, and than updates wait. */
 const KEPT = '7 days';
 /** A process that died keeps others from its deletion for so long; a turn takes seconds. */
 const CLAIM = '5 minutes';
@@ -27,7 +27,7 @@ export interface ErasedRow {
   readonly began_by: string | null;
 }
 
-/** What is asked of a run that arrives. */
+/** Facts that are needed of a run that arrives. */
 interface ArrivingRun {
   readonly projectId: string;
   readonly traceId: string | undefined;
@@ -35,7 +35,7 @@ interface ArrivingRun {
   readonly startTime?: Instant | undefined;
 }
 
-/** Those deleted traces and threads that a batch names. */
+/** The deleted traces and threads that a batch names. */
 export class ErasedTraces {
   readonly #rows = new Map<string, Instant | undefined>();
 

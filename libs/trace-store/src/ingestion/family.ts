@@ -4,7 +4,7 @@ import { runKey } from '../run/run-keys.js';
 import { buildDottedOrder, MAX_KNOWN_ANCESTORS } from '../wire/dotted-order.js';
 import { firstOf, startOf, type RunGroup } from './run-group.js';
 
-/** Where a run stands in its trace. */
+/** Place of a run in its trace. */
 export interface Standing {
   readonly traceId: string;
   /** Dotted order of the parent; undefined for roots, and for a parent that is not known. */
@@ -12,7 +12,7 @@ export interface Standing {
   /** Its own, as it is stored. */
   readonly order: string;
   readonly ancestors: number;
-  /** Whether the way from it to its root is known. */
+  /** True when its way to the root is known. */
   readonly isPlaced: boolean;
 }
 

@@ -1,6 +1,6 @@
 import type { Clock } from '#lib/time';
 
-/** What a request adds to those that are stored with it. */
+/** Size that a request adds to its batch. */
 export interface Weight {
   readonly operations: number;
   readonly bytes: number;
@@ -8,9 +8,12 @@ export interface Weight {
 
 /** A request that is heavier goes at once: its transaction is worth it. */
 const LIGHT: Weight = { operations: 50, bytes: 1 << 19 };
-/** Of requests that go together. */
+/** Size of a full batch of requests. */
 const FULL: Weight = { operations: 200, bytes: 2 << 20 };
-/** How long a request waits for each that is under way in its line: where they take longer, more at a time would not be faster. */
+/**
+ * Time that a request waits for each one in flight in its queue: when requests take longer, larger batches
+ * would not be faster.
+ */
 const WAIT_MS = 20;
 
 interface Waiting<Request, Result> {

@@ -414,9 +414,9 @@ describe('a trace store under hostile input', () => {
       });
       expect(await waiting()).toBe(5);
       expect(await patch(orphan())).toMatchObject({ accepted: 0, refused: [{ loc: ['patch', 0] }] });
-      // another tenant has its own room
+      // another tenant has its own quota
       expect((await store.ingest(randomUUID(), { post: [], patch: [orphan()] })).accepted).toBe(1);
-      // the create that came after all makes room
+      // the create that came after all frees quota
       await post({ run: runOf(operations[0]?.id ?? '') });
       expect((await patch(orphan())).accepted).toBe(1);
     });

@@ -12,10 +12,13 @@ export interface IngestRequest {
   readonly batch: RunBatch;
   readonly report: IngestReport;
   readonly operations: readonly ParsedOperation[];
-  /** What could not be read. */
+  /** Problems of operations that could not be read. */
   readonly refused: readonly FieldProblem[];
   readonly groups: readonly RunGroup[];
-  /** Whether a run of this id is one of its own. No two requests that are stored together have runs of one id. */
+  /**
+   * True when a run of this id is in the request. No two requests that are stored together have runs of one
+   * id.
+   */
   owns(runId: string): boolean;
 }
 

@@ -57,7 +57,7 @@ interface Opening {
   readonly group: RunGroup;
   readonly place: RunPlace;
   readonly parentOrder: string | undefined;
-  /** Whether the way to its root is known. */
+  /** True when its way to the root is known. */
   readonly isPlaced: boolean;
 }
 
@@ -351,7 +351,10 @@ export class Ingestion {
     };
   }
 
-  /** @returns operations for which there is no room to wait, and runs of those that belong to deleted traces */
+  /**
+   * @returns operations that exceed the limit of waiting ones, and runs of those that belong to deleted
+   * traces
+   */
   async #wait(
     client: Connection,
     { tenantId, own }: Sender,

@@ -10,7 +10,10 @@ const ID = '7a1e0d3c-8d5b-4a54-9c7f-0f3f5f0e6b11';
 /** All of it at once takes many times as long, a piece a few milliseconds. */
 const LONGEST_MS = 100;
 
-/** How much this thread worked at most, in milliseconds, before others had their turn; what else the machine does counts not. */
+/**
+ * The longest time, in milliseconds, that this thread worked before it yielded; other load of the machine
+ * does not count.
+ */
 async function longestOf(work: () => Promise<unknown>): Promise<number> {
   const worked = (): number => {
     const { user, system } = process.threadCpuUsage();

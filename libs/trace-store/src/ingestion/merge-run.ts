@@ -4,7 +4,7 @@ import type { RunChange } from '../wire/run-change.js';
 import { withOwnUsage } from '../run/own-usage.js';
 import type { RunPayloads, RunRow, RunStatus } from '../run/stored-run.js';
 
-/** What is fixed when a run is first seen, and what its change leaves to be found elsewhere. */
+/** Facts that are fixed when a run is first seen, and that its change does not contain. */
 export interface RunIdentity {
   readonly tenantId: string;
   readonly projectId: string;

@@ -4,7 +4,7 @@ import { type MadeRun, orphansSql, strangersOf } from '../placement/trace-tops.j
 import { runKey } from '../run/run-keys.js';
 import { metByUpdatesSql } from './waiting-patches.js';
 
-/** What waits for runs that are stored. */
+/** Data that waits for runs that are stored. */
 export interface MetRuns {
   readonly withUpdates: readonly RunOfTrace[];
   /** Runs that feedback waits for, whether they are stored or not. */

@@ -19,7 +19,7 @@ const place = {
   startTime: 0n,
 };
 
-/** How many turns of the event loop others have while `work` goes on. */
+/** Number of turns that the event loop takes while `work` runs. */
 async function turnsDuring(work: () => Promise<unknown>): Promise<number> {
   let turns = 0;
   let next = setImmediate(function count() {

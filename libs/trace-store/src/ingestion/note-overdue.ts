@@ -5,13 +5,13 @@ import type { Projects } from '../project/project.js';
 import { dropOverdueFeedback } from '../feedback/join-feedback.js';
 import { dropOverdue, type OverduePatch } from './waiting-patches.js';
 
-/** Of a project in one go; the count has them all. */
+/** Number of runs of a project that one pass names; the count has them all. */
 const NAMED = 100;
 /** The problems of senders that name no project that exists. */
 const NO_PROJECT = '00000000-0000-0000-0000-000000000000';
 const TYPE = 'run_never_arrived';
 
-/** What waited for runs that did not come. */
+/** Data that waited for runs that did not come. */
 interface Overdue {
   readonly what: 'updates' | 'feedback';
   readonly dropped: readonly OverduePatch[];

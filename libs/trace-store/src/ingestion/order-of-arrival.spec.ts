@@ -56,7 +56,7 @@ describe('ingestion in any order', () => {
   };
 
   it('stores creates while an update of an unknown run is being written', async () => {
-    // the update stands in its transaction, behind a lock of the table of those that wait
+    // the update waits in its transaction, behind a lock of the table of waiting updates
     const holder = new pg.Client({ connectionString: uri });
     await holder.connect();
     await holder.query('BEGIN; LOCK TABLE run_patches_waiting IN SHARE MODE');

@@ -9,7 +9,7 @@ export class OwnProject {
     readonly name: string,
   ) {}
 
-  /** Whether no operation names another project. */
+  /** True when no operation names another project. */
   isNamedBy(groups: readonly RunGroup[]): boolean {
     return this.#foreign(groups) === undefined;
   }

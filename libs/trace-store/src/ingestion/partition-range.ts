@@ -11,7 +11,7 @@ export const RECENT = 7n * MICROS_PER_DAY;
 /** Older runs come in imports and are read rarely: their partitions are years. */
 const OLD = 3n * 366n * MICROS_PER_DAY;
 
-/** Whether the day is one of those around today. */
+/** True when the day is one of those around today. */
 export function isRecent(day: Instant, today: Instant): boolean {
   return day >= today - RECENT && day <= today + RECENT;
 }

@@ -17,16 +17,16 @@ import type { IngestResult } from './ingest-result.js';
 import { MAX_PROBLEMS } from './parse-batch.js';
 import { firstOf, type ParsedOperation, type RunGroup } from './run-group.js';
 
-/** What became of requests that were stored together, as far as it was not stored. */
+/** Parts of the requests of a batch that were not stored. */
 export interface Unstored {
   readonly lost: readonly RunGroup[];
   readonly projectless: ReadonlyMap<RunGroup, TooManyProjectsError>;
   readonly deep: readonly RunGroup[];
-  /** For whose days there is no room. */
+  /** Groups whose days exceed the limit of partitions. */
   readonly dayless: readonly RunGroup[];
   /** Groups whose creates name another project than that of the stored run. */
   readonly elsewhere: readonly (readonly [RunGroup, RunPlace])[];
-  /** Operations for which there was no room to wait. */
+  /** Operations that exceed the limit of waiting ones. */
   readonly late: readonly ParsedOperation[];
   /** Runs of deleted traces, one for each operation. */
   readonly erased: readonly string[];

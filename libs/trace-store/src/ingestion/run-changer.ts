@@ -36,10 +36,11 @@ type KnownRun = readonly [group: Pick<RunGroup, 'operations'>, place: RunPlace];
 /**
  * Changes runs that are stored.
  *
- * Updates that came before their run wait in a table, and nothing keeps creates and updates apart: an update is written
- * there and committed, then its sender looks whether the run has come; a create is committed, then its sender looks
- * whether updates wait. One of the two commits comes second, and the look after it finds both. Keys are locked before
- * waiting updates are read, so each is merged once. What a process that died did not look for, `settleMissed` finds.
+ * Updates that came before their run wait in a table, and creates and updates are not serialised: an update
+ * is written there and committed, then its sender looks whether the run has come; a create is committed, then
+ * its sender looks whether updates wait. One of the two commits comes second, and the lookup after it finds
+ * both. Keys are locked before waiting updates are read, so each is merged once. If a process died before its
+ * lookup, `settleMissed` does it.
  */
 export class RunChanger {
   constructor(

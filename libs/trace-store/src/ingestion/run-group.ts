@@ -21,7 +21,7 @@ export interface RunGroup {
   readonly operations: readonly ParsedOperation[];
 }
 
-/** What is written for a run that was there before. */
+/** Row and payloads that are written for an existing run. */
 export interface RunUpdate {
   readonly row: RunRow;
   /** Payloads of updates: they replace. */

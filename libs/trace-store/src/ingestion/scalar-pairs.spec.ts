@@ -5,7 +5,7 @@ import { scalarPairs } from './scalar-pairs.js';
 const pairs = (text: string): readonly (readonly [string, string])[] =>
   scalarPairs(Buffer.from(text)).map(({ key, value }) => [key, value] as const);
 
-/** What the reader should find, by way of the parsed value. */
+/** The pairs that the reader should find, taken from the parsed value. */
 function expected(value: unknown, path = ''): string[] {
   if (value === null) return [];
   if (Array.isArray(value)) return value.flatMap((item) => expected(item, path));

@@ -13,7 +13,7 @@ import {
 const MAX_PAIRS = 100;
 /** Characters of a value; a key that is longer has no pair. */
 const MAX_CHARS = 250;
-/** What lies further behind is not looked at: a conversation may be megabytes long. */
+/** Bytes that are searched; text after them is ignored, since a conversation may be megabytes long. */
 export const MAX_PAIRS_BYTES = 65_536;
 /** An escape takes six bytes for a character. */
 const MAX_VALUE_BYTES = MAX_CHARS * 6;
@@ -134,7 +134,7 @@ class PairReader {
     return text.slice(0, MAX_CHARS).replaceAll('\0', '\uFFFD').toWellFormed();
   }
 
-  /** Where the string that begins at `start` has its closing quote, or where reading ends. */
+  /** Index of the closing quote of the string that begins at `start`, or the end of reading. */
   #endOfString(start: number): number {
     for (let at = this.#bytes.indexOf(QUOTE, start); at >= 0; at = this.#bytes.indexOf(QUOTE, at + 1))
       if (!isEscaped(this.#bytes, at, start)) return at;

@@ -39,12 +39,13 @@ function joined(operation: RunOperation): Buffer {
 }
 
 /**
- * What may wait of one tenant. Clients whose creates never come (sampled away, sent elsewhere) would fill the disk.
+ * Limits of a tenant's waiting updates. Clients whose creates never come (sampled away, sent elsewhere) would
+ * fill the disk.
  */
 export interface WaitingRoom {
   readonly patches: number;
   readonly bytes: number;
-  /** Of one run: they are read at once when its create comes. */
+  /** Bytes of the updates of one run: they are read at once when its create comes. */
   readonly bytesOfRun: number;
 }
 
@@ -61,8 +62,8 @@ const ADDED_AT_ONCE_BYTES = 8 << 20;
 const COLUMNS = ['tenant_id', 'run_id', 'project_id', 'trace_id', 'run'] as const;
 
 /**
- * Adds updates while there is room. Those who add take turns, so that the room is counted right; the caller takes no
- * lock after this one.
+ * Adds updates up to the limit. Writers of one tenant are serialised, so that the count is right; the caller
+ * takes no lock after this one.
  * @returns those that were not taken
  */
 export async function addWaiting<P extends WaitingPatch>(
@@ -118,7 +119,7 @@ export async function addWaiting<P extends WaitingPatch>(
 export interface OverduePatch {
   readonly tenantId: string;
   readonly runId: string;
-  /** As the update names it, else of its sender's key. */
+  /** Project that the update names, else that of its sender's key. */
   readonly project: ProjectReference | undefined;
 }
 
@@ -186,7 +187,7 @@ export function metByUpdatesSql(runIds: string): string {
   return `SELECT DISTINCT k.id, k.trace_id ${WITH_RUN} WHERE w.tenant_id = $1 AND w.run_id = ANY (${runIds}::uuid[])`;
 }
 
-/** How many updates wait, of all tenants; for metrics. */
+/** Number of waiting updates of all tenants; for metrics. */
 export async function countWaiting(db: Queryable): Promise<number> {
   const { rows } = await db.query<{ count: number }>(
     'SELECT count(*)::int AS count FROM run_patches_waiting',
@@ -223,13 +224,13 @@ async function bytesOfRuns(
   }));
 }
 
-/** What an update waits for. */
+/** Run that an update waits for. */
 type WaitingPlace = Pick<RunPlace, 'id' | 'traceId'>;
 
 /** New runs that are stored together. */
 export interface Portion<T> {
   readonly runs: readonly T[];
-  /** Those for which updates wait. */
+  /** Runs that updates wait for. */
   readonly awaited: readonly WaitingPlace[];
 }
 
@@ -283,8 +284,8 @@ export function findWaitingAt(client: Connection, place: RunPlace): Promise<read
 }
 
 /**
- * The updates that wait for these runs, oldest first; nobody else takes them until the transaction ends. Those of other
- * traces are not read: one id may stand in any number of them.
+ * The updates that wait for these runs, oldest first; they are locked until the transaction ends. Updates of
+ * other traces are not read: one id may occur in any number of traces.
  * @param projectId leaves out those that may not change this project
  */
 export async function findWaiting(

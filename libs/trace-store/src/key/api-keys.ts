@@ -1,6 +1,6 @@
 import type { Caller, KeyGrant, KeyScope } from '#lib/auth';
 
-/** What may be shown of a key. */
+/** Public data of a key. */
 export interface ApiKeyRecord {
   readonly id: string;
   readonly tenantId: string;
@@ -23,10 +23,10 @@ export type NewApiKey = KeyGrant & {
 export interface ApiKeys {
   /** Makes a key. It is in this answer and nowhere else; only its hash is stored. */
   mint(tenantId: string, options: NewApiKey): Promise<{ readonly key: string; readonly id: string }>;
-  /** Who holds this key; undefined for malformed, unknown, expired and revoked keys alike. */
+  /** Holder of this key; undefined for malformed, unknown, expired and revoked keys alike. */
   verify(key: string): Promise<Caller | undefined>;
   /**
-   * Who holds the key of this id, as far as something proves it; undefined likewise.
+   * Holder of the key of this id, if the proof holds; undefined for unknown, expired and revoked keys.
    * @param proves judges by the hash of the key, which is stored, and which the holder can make of the key
    */
   verifyProof(id: string, proves: (hash: Buffer) => boolean): Promise<Caller | undefined>;

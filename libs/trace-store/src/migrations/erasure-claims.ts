@@ -1,6 +1,6 @@
 import type { Migration } from '#lib/postgres';
 
-/** Interrupted deletions of traces are completed in turns of their tenants, each by one process at a time. */
+/** Interrupted deletions of traces are completed tenant by tenant, each by one process at a time. */
 export const erasureClaims: Migration = {
   version: 38,
   name: 'claims of deletions of traces',

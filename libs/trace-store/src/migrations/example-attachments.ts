@@ -1,6 +1,8 @@
 import type { Migration } from '#lib/postgres';
 
-/** Attachments of examples: what a version has, and which objects any version of an example refers to. */
+/**
+ * Attachments of examples: those of each version, and the objects that any version of an example refers to.
+ */
 export const exampleAttachments: Migration = {
   version: 32,
   name: 'attachments of examples',

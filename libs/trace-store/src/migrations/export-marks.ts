@@ -1,6 +1,9 @@
 import type { Migration } from '#lib/postgres';
 
-/** What was committed when a run of an export began, so that rows which came or changed later can be found. */
+/**
+ * The transactions that were committed when a run of an export began, so that rows which came or changed
+ * later can be found.
+ */
 export const exportMarks: Migration = {
   version: 37,
   name: 'marks of exports',

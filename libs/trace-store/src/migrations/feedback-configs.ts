@@ -1,6 +1,6 @@
 import type { Migration } from '#lib/postgres';
 
-/** How feedback of a key is to be read, by workspace. */
+/** Configurations of feedback keys, by workspace. */
 export const feedbackConfigs: Migration = {
   version: 30,
   name: 'configurations of feedback',

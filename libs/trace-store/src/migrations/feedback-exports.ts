@@ -1,6 +1,9 @@
 import type { Migration } from '#lib/postgres';
 
-/** Feedback in exports: what a run exports at present, whose rows a file has, and feedback in the order of its runs. */
+/**
+ * Feedback in exports: the resource that a run exports at present, the resource of each file, and feedback in
+ * the order of its runs.
+ */
 export const feedbackExports: Migration = {
   version: 35,
   name: 'feedback in exports',

@@ -1,6 +1,6 @@
 import type { Migration } from '#lib/postgres';
 
-/** What clients say with feedback beside its key, score and value, and what it waits for. */
+/** Members that clients send with feedback beside its key, score and value, and the run that it waits for. */
 export const feedbackMembers: Migration = {
   version: 13,
   name: 'members of feedback',

@@ -1,6 +1,9 @@
 import type { Migration } from '#lib/postgres';
 
-/** What ingestion refused, mended and left out, for the people of a project. Bounded by who writes. */
+/**
+ * Data that ingestion refused, repaired and left out, for the people of a project. The writer limits their
+ * number.
+ */
 export const ingestProblemTables: Migration = {
   version: 7,
   name: 'ingest problems',

@@ -1,6 +1,6 @@
 import type { Migration } from '#lib/postgres';
 
-/** How many versions of a dataset are listed: the oldest go when they are too many. */
+/** Number of listed versions of a dataset: the oldest are removed when there are too many. */
 export const listedVersions: Migration = {
   version: 39,
   name: 'number of versions of a dataset',

@@ -1,8 +1,9 @@
 import type { Migration } from '#lib/postgres';
 
 /**
- * Marks of export runs name the cluster whose transactions they are about: in another one, after a restore from a dump,
- * the same numbers are other transactions. What exists is of this cluster, as far as anybody can know.
+ * Marks of export runs name the cluster whose transactions they are about: in another one, after a restore
+ * from a dump, the same numbers are other transactions. Existing marks are taken to be of this cluster, since
+ * their origin cannot be known.
  */
 export const marksOfCluster: Migration = {
   version: 40,

@@ -1,6 +1,6 @@
 import type { Migration } from '#lib/postgres';
 
-/** What tokens of models cost in a workspace. Rows of the platform are data of its programs. */
+/** Token prices of models in a workspace. Rows of the platform are data of its programs. */
 export const modelPrices: Migration = {
   version: 26,
   name: 'prices of models',

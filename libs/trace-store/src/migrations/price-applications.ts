@@ -1,6 +1,6 @@
 import type { Migration } from '#lib/postgres';
 
-/** Runs that are priced again on demand: what is asked for, and how far it came. */
+/** Requests to price stored runs again, with their progress. */
 export const priceApplications: Migration = {
   version: 31,
   name: 'prices applied again',

@@ -1,6 +1,9 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** What makes a project an experiment: the dataset whose examples it was run on, and its number among those of the dataset. */
+/**
+ * Columns that make a project an experiment: the dataset whose examples it was run on, and its number among
+ * those of the dataset.
+ */
 export class ProjectDatasets1764000000000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`

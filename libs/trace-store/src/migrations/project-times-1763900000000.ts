@@ -1,6 +1,8 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** What clients say of a project beside its name: when it began and ended, and how long its traces are to be kept. */
+/**
+ * Facts that clients send of a project beside its name: its begin and end, and the time to keep its traces.
+ */
 export class ProjectTimes1763900000000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`

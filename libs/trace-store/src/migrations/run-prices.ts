@@ -1,6 +1,9 @@
 import type { Migration } from '#lib/postgres';
 
-/** By what a run is priced, and whether it was: costs with a price_id are from the price table, others are the sender's. */
+/**
+ * The inputs of a run's price, and the price that was applied: costs with a price_id are from the price
+ * table, others are the sender's.
+ */
 export const runPrices: Migration = {
   version: 28,
   name: 'prices of runs',

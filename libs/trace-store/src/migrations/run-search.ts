@@ -1,6 +1,6 @@
 import { buildPartitionedIndex, type Migration, type PartitionedIndex } from '#lib/postgres';
 
-/** What filters look at beside the columns of runs. */
+/** Tables that filters read beside the columns of runs. */
 export const runSearch: Migration = {
   version: 8,
   name: 'pairs and feedback of runs',

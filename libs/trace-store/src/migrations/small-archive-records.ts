@@ -1,8 +1,9 @@
 import type { Migration } from '#lib/postgres';
 
 /**
- * Archived exports have a bound of bytes a tenant: beyond it the oldest keep their small record alone. Those that were
- * archived before this step have none, and stay as they are. Every condition of a list has an index in its order.
+ * Archived exports have a limit of bytes per tenant: beyond it the oldest keep their small record alone.
+ * Exports that were archived before this step have no small record, and stay as they are. Every condition of
+ * a list has an index in its order.
  */
 export const smallArchiveRecords: Migration = {
   version: 34,

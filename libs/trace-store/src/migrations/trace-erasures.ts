@@ -1,6 +1,6 @@
 import type { Migration } from '#lib/postgres';
 
-/** What was deleted by name, and must not come back by an upload that was under way. */
+/** Traces and threads that were deleted by name, and must not come back by an upload in flight. */
 export const traceErasures: Migration = {
   version: 4,
   name: 'erasures of traces',

@@ -1,8 +1,8 @@
 import type { Migration } from '#lib/postgres';
 
 /**
- * What waits for runs is found by its project when this is deleted, whatever else waits for the tenant; unplaced runs by
- * age in a total order, so that giving them up is one walk.
+ * Rows that wait for runs are found by project when the project is deleted, regardless of the tenant's other
+ * waiting rows; unplaced runs by age in a total order, so that giving them up is one walk.
  */
 export const waitingByProject: Migration = {
   version: 27,

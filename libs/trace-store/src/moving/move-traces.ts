@@ -32,12 +32,13 @@ export interface Moved {
 }
 
 /**
- * Copies everything that a trace store has of its tenants into another one: projects, keys, runs, feedback, datasets,
- * prices, statistics, with the ids that they have. All of it is committed at once, or nothing is.
+ * Copies everything that a trace store has of its tenants into another one: projects, keys, runs, feedback,
+ * datasets, prices, statistics, with their ids. All of it is committed at once, or nothing is.
  *
- * What tokens of feedback are signed with moves too, which only a store that has given no such token can take. A program
- * that has the target open keeps the key that it had, so none may run meanwhile.
- * @throws Error when an api has one of them open, the schemas differ, or the other store has rows of one of the tenants
+ * The key that signs tokens of feedback moves too, which only a store that has given no such token can take.
+ * A program that has the target open keeps its old key, so none may run meanwhile.
+ * @throws Error when an api has one of them open, the schemas differ, or the other store has rows of one of
+ * the tenants
  */
 export async function moveTraces({ from, to, log, moved }: MoveOptions): Promise<Moved> {
   const common = { applicationName: 'agentplane-migrate', log, maxConnections: 2 };
@@ -74,7 +75,7 @@ export async function moveTraces({ from, to, log, moved }: MoveOptions): Promise
   }
 }
 
-/** @returns the tables as the target has them: what the source reports about itself is only compared */
+/** @returns the tables of the target: the source's own list is only compared */
 async function requireSameTables(source: Queryable, target: Queryable): Promise<readonly MovedTable[]> {
   const [others, tables] = [await movedTables(source), await movedTables(target)];
   const shapes = new Map(others.map(({ name, shape }) => [name, shape]));
@@ -98,7 +99,7 @@ async function tenantsOf(tables: readonly MovedTable[], source: Connection): Pro
   return rows.map(({ tenant_id }) => tenant_id);
 }
 
-/** Days that have runs get partitions there; a time too far ahead has no room. */
+/** Makes partitions in the target for days that have runs; a time too far ahead exceeds the limit. */
 async function requirePartitions(source: Queryable, target: Pool): Promise<void> {
   const { rows } = await source.query<{ name: string }>(
     `SELECT c.relname AS name FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid

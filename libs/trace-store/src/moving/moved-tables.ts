@@ -10,8 +10,9 @@ export interface MovedTable {
 }
 
 /**
- * Tables whose rows mean nothing elsewhere: what migrations were applied, how far the attempts at exports have come, by
- * uids of the API server that they belong to, and revisions, whose numbers begin anew where their deployment is copied to.
+ * Tables whose rows mean nothing elsewhere: the applied migrations, the progress of attempts at exports, by
+ * uids of the API server that they belong to, and revisions, whose numbers begin anew in the place that their
+ * deployment is copied to.
  */
 const LEFT: ReadonlySet<string> = new Set([
   ...['schema_migrations', 'control_migrations', 'export_progress', 'export_files'],

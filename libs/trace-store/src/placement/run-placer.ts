@@ -15,7 +15,7 @@ import {
   type WalkPosition,
 } from './unplaced-runs.js';
 
-/** Of one transaction. */
+/** Number of parents in one transaction. */
 const PARENTS_AT_ONCE = 100;
 const CHILDREN_AT_ONCE = 1_000;
 /** In the request that brought the missing ancestor; what is left then, tidying places. */
@@ -27,11 +27,12 @@ const WALKED_AT_ONCE = 10_000;
 /**
  * Puts runs below their ancestors that come after them, as spans do: a parent ends after its children.
  *
- * A run whose parent is unknown, or is such a run itself, is stored with the dotted order that follows from what is
- * known, and noted in `unplaced_runs` in the same transaction. Whoever commits second, the run or its parent, finds the
- * other: both look after their commits. A parent that is in its place takes its children there, and they theirs, so each
- * run is moved once, however many of its ancestors come one by one. What a process that died did not look for, and what
- * was too much for one request, tidying finds. A run whose parent does not come within a day stays where it is.
+ * A run whose parent is unknown, or is such a run itself, is stored with the dotted order that follows from
+ * the known facts, and noted in `unplaced_runs` in the same transaction. The later commit of the two, the
+ * run's or its parent's, finds the other: both look after their commits. A parent that is in its place moves
+ * its children there, and they theirs, so each run is moved once, however many of its ancestors come one by
+ * one. Tidying finds runs whose process died before its lookup, and those that were too many for one request.
+ * A run whose parent does not come within a day stays in its place.
  */
 export class RunPlacer {
   constructor(private readonly pool: Pool) {}

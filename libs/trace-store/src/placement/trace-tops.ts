@@ -79,13 +79,13 @@ async function ofTraces<R extends object>(
 }
 
 /**
- * Keeps one root for each trace that has runs in a project: while its root has not come, the first of its runs whose
- * parent has not come stands for it (`is_root`), and `trace_tops` says which.
+ * Keeps one root for each trace that has runs in a project: while its root has not come, the first of its
+ * runs whose parent has not come represents it (`is_root`), and `trace_tops` says which.
  *
- * Whoever commits second, a run or its parent, finds the other: both look after their commits, and who has marked a run
- * looks once more.
+ * The later commit of a run's and its parent's finds the other: both look after their commits, and a process
+ * that has marked a run looks once more.
  * @param made runs of the batch
- * @param met what a look after its commit has found
+ * @param met runs that a lookup after its commit has found
  */
 export async function settleTops(
   pool: Pool,

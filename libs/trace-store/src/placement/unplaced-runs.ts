@@ -108,7 +108,7 @@ export async function findChildren(
   });
 }
 
-/** Those of these runs that are unplaced still. The keys of all of them are locked by the caller. */
+/** The runs among these that are still unplaced. The keys of all of them are locked by the caller. */
 export async function stillUnplaced<R extends UnplacedRun>(
   client: Connection,
   tenantId: string,
@@ -137,7 +137,7 @@ export async function removeUnplaced(
   );
 }
 
-/** Where a walk over all unplaced runs stands. */
+/** Position of a walk over all unplaced runs. */
 export interface WalkPosition {
   readonly tenantId: string;
   readonly traceId: string;
@@ -157,7 +157,7 @@ interface WalkedRow {
 
 /**
  * Looks at some unplaced runs of all tenants.
- * @returns parents of those that can be placed, and where to go on; no position at the end
+ * @returns parents of those that can be placed, and the next position; no position at the end
  */
 export async function walkUnplaced(
   db: Queryable,
@@ -188,9 +188,9 @@ const LONGEST_WAIT = '1 day';
 /** Runs that are each other's ancestors wait for themselves. */
 const LONGEST_WAIT_OF_RINGS = '2 days';
 
-/** Where a walk over overdue runs stands. */
+/** Position of a walk over overdue runs. */
 export interface OverduePosition extends WalkPosition {
-  /** As the database writes it. */
+  /** Time as the database writes it. */
   readonly receivedAt: string;
 }
 
@@ -205,9 +205,10 @@ interface OverdueRow {
 }
 
 /**
- * Lets runs stay where they are whose parents did not come within a day. Those below them wait on: they are placed below
- * these. Whether a run is given up does not hang on others that are, so one walk finds them all.
- * @returns those among the next overdue runs, and where to go on; no position at the end
+ * Gives up placing runs whose parents did not come within a day; they stay in their places. The runs below
+ * them are still placed, below these. Giving up one run does not depend on giving up others, so one walk
+ * finds them all.
+ * @returns those among the next overdue runs, and the next position; no position at the end
  */
 export async function giveUpOverdue(
   db: Queryable,

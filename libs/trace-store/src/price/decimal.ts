@@ -1,6 +1,6 @@
 /** Digits after the point that a price of a token may have: a hundredth of a cent for 10,000 million tokens is seen. */
 const PRICE_DIGITS = 15;
-/** Those that a cost of a run has. */
+/** Decimal digits that a cost of a run has. */
 const COST_DIGITS = 10;
 /** Dollars for a token. */
 const MOST = 1_000;

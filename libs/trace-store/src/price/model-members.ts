@@ -6,7 +6,7 @@ import { DEFAULT_MEMBERS } from './model-price.js';
  */
 export type ModelMembers = ReadonlyMap<string, number>;
 
-/** Of these names, in this order, behind those that name a model unless a price says otherwise. */
+/** Members of these names, in this order, after those that name a model unless a price says otherwise. */
 export function modelMembers(names: Iterable<string> = []): ModelMembers {
   const members = new Set([...DEFAULT_MEMBERS, ...names]);
   return new Map([...members].map((name, rank) => [name, rank]));

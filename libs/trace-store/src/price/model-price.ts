@@ -1,6 +1,6 @@
 import type { Instant } from '#lib/time';
 
-/** What a workspace may have of prices. */
+/** Limits of a workspace's prices. */
 export const PRICE_LIMITS = {
   /** Rows of its own. */
   count: 500,
@@ -24,10 +24,10 @@ export const DEFAULT_MEMBERS: readonly string[] = Object.freeze([
   'endpoint_name',
 ]);
 
-/** By kind of tokens, such as `cache_read`: dollars for one, as a decimal text. */
+/** Prices by kind of tokens, such as `cache_read`: dollars for one, as a decimal text. */
 export type PriceDetails = Readonly<Record<string, string>>;
 
-/** What tokens of some models cost. Prices are dollars for one token, as decimal texts. */
+/** Token prices of some models, in dollars for one token, as decimal texts. */
 export interface NewModelPrice {
   readonly name: string;
   /** RE2, found anywhere in the name of the model. */
@@ -47,9 +47,9 @@ export interface NewModelPrice {
 /** A row of the price table. */
 export interface ModelPrice extends NewModelPrice {
   readonly id: string;
-  /** Whether the platform brings it; a workspace may have put its own prices in its place. */
+  /** True when the platform brings it; a workspace may have overridden it with its own prices. */
   readonly isBuiltIn: boolean;
-  /** Whether the workspace wrote it. */
+  /** True when the workspace wrote it. */
   readonly isOwn: boolean;
   /** No run is priced by it. */
   readonly isDisabled: boolean;
@@ -57,7 +57,7 @@ export interface ModelPrice extends NewModelPrice {
   readonly maxPromptTokens: number | undefined;
   /** A text that each name which meets the pattern has: others need not be looked at. */
   readonly literal: string | undefined;
-  /** Where the platform's prices were read, and when (YYYY-MM-DD). */
+  /** Sources of the platform's prices, and the day (YYYY-MM-DD) on which they were read. */
   readonly sources: readonly string[];
   readonly readOn: string | undefined;
   readonly createdAt: Instant | undefined;

@@ -22,7 +22,7 @@ const MAX_KNOWN = 2_000;
 /** Steps of patterns that are taken for the models of one call, about a second, and before others have their turn. */
 const MAX_STEPS = 20_000_000;
 const STEPS_AT_ONCE = 200_000;
-/** As many steps take about as long as compiling a pattern. */
+/** Number of matching steps that take about as long as compiling a pattern. */
 const COMPILING_STEPS = 50_000;
 /** Memory of a model that is remembered, beside its name. */
 const MODEL_BYTES = 200;
@@ -50,7 +50,7 @@ function compare(one: Instant | undefined, other: Instant | undefined): number {
  */
 export class PriceBook {
   readonly #rules: readonly Rule[];
-  /** By model, the rules that meet it, whenever they begin. */
+  /** Rules that match a model, regardless of their begin, by model. */
   readonly #known = new Map<string, readonly Rule[]>();
   #bytes = 0;
   readonly members: ModelMembers;
@@ -71,8 +71,8 @@ export class PriceBook {
   }
 
   /**
-   * Looks for the prices of models that were not seen before. There is an end to it: names that differ from run to run are
-   * left out after a second's work, and the next call goes on.
+   * Looks for the prices of models that were not seen before. The work is limited: names that differ from run
+   * to run are left out after a second's work, and the next call continues.
    */
   async learn(models: Iterable<RunModel>): Promise<void> {
     const unknown = new Map<string, RunModel>();

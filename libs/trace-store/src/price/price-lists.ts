@@ -55,7 +55,7 @@ class ListedModel {
     return price;
   }
 
-  /** By kind of tokens; those that are factors of the input are computed. */
+  /** Prices by kind of tokens; factors of the input price are computed. */
   details(name: string, factors: unknown = {}): PriceDetails | undefined {
     const given = this.members[name] ?? {};
     if (!isJsonObject(given) || !isJsonObject(factors))

@@ -4,7 +4,7 @@ import { errorText } from '#lib/errors';
 
 /** A pattern that is matched in time linear in the text, whatever it is. */
 export interface PricePattern {
-  /** What looking at a character may cost, in steps. */
+  /** Maximum cost of examining a character, in steps. */
   readonly size: number;
   isIn(text: string): boolean;
 }
@@ -17,10 +17,12 @@ const MAX_REPETITIONS = 200;
 const MAX_PROPERTIES = 8;
 /** Ranges whose every character is looked up for its other cases: each may take ten milliseconds. */
 const MAX_FOLDED_RANGES = 4;
-/** Memory of the patterns of all tenants that are remembered, as far as it can be told; the oldest make room. */
+/**
+ * Memory of the patterns of all tenants that are remembered, as far as it is known; the oldest are evicted.
+ */
 const MAX_KNOWN_BYTES = 32 << 20;
 
-/** Of a pattern, of each of its steps, and of a table; measured with re2js 2.10. */
+/** Memory of a pattern, of each of its steps, and of a table; measured with re2js 2.10. */
 const [PATTERN_BYTES, STEP_BYTES, PROPERTY_BYTES] = [8_000, 200, 6_000];
 const REFUSED_BYTES = 1_000;
 
@@ -41,7 +43,7 @@ export async function tryPattern(source: string): Promise<PricePattern | string>
   return (known.get(source) ?? (await make(source))).pattern;
 }
 
-/** What is remembered of a pattern that is stored; it is the youngest from now on. */
+/** Cached result for a stored pattern, which becomes the most recent. */
 export function knownPattern(source: string): PricePattern | string | undefined {
   const before = known.get(source);
   if (!before) return undefined;
@@ -50,7 +52,7 @@ export function knownPattern(source: string): PricePattern | string | undefined 
   return before.pattern;
 }
 
-/** The same as `tryPattern` for one that is stored: it is remembered, until others need the room. */
+/** The same as `tryPattern` for a stored pattern: the result is cached until others evict it. */
 export async function compilePattern(source: string): Promise<PricePattern | string> {
   const before = knownPattern(source);
   if (before !== undefined) return before;
@@ -86,7 +88,7 @@ function propertiesIn(source: string): number {
   return source.match(/\\p/gi)?.length ?? 0;
 }
 
-/** What would take much to compile, told by its text. */
+/** Reason why a pattern would be expensive to compile, judged by its text; undefined when it is cheap. */
 function tooCostly(source: string, properties: number): string | undefined {
   let repetitions = 1;
   for (const [, least = '', , most = ''] of source.matchAll(/\{(\d{1,9})(,(\d{0,9}))?\}/g))

@@ -6,7 +6,7 @@ import { costText, costUnits, plainText, priceUnits } from './decimal.js';
 import type { ModelPrice, PriceDetails } from './model-price.js';
 import type { RunModel } from './price-book.js';
 
-/** What a run is priced by. */
+/** Facts that a run is priced by. */
 type PricedBy = Pick<
   RunRow,
   | 'runType'
@@ -19,7 +19,7 @@ type PricedBy = Pick<
   | 'usageDetails'
 >;
 
-/** Without the costs that are from the price table. Those of a sender stay. */
+/** The run without the costs that are from the price table. The sender's costs stay. */
 export function withoutPrice(row: RunRow): RunRow {
   if (row.priceId === undefined) return row;
   const { promptTokens, completionTokens } = row.usageDetails ?? {};
@@ -50,7 +50,7 @@ export function modelToPrice(row: RunRow): RunModel | undefined {
   return model === undefined || !isPriceable(row) ? undefined : { model, modelMember, provider };
 }
 
-/** Whether both have the same price, whatever the table says. */
+/** True when both have the same price, regardless of the table. */
 export function isPricedAlike(one: PricedBy, other: PricedBy): boolean {
   return (
     one.runType === other.runType &&

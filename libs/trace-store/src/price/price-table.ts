@@ -15,7 +15,7 @@ import { tryPattern } from './price-pattern.js';
 /** Any number that no other lock of this database begins with. */
 const LOCK = 7_214_021;
 
-/** Whether the platform has a row of their ids is not stored. */
+/** Rows without `isBuiltIn`: whether the platform has a row of their ids is not stored. */
 type OwnPrices = readonly Omit<ModelPrice, 'isBuiltIn'>[];
 
 type Row = Readonly<Record<string, string | null>> & { readonly match_path: readonly string[] };
@@ -170,7 +170,7 @@ export class PriceTable implements ModelPrices {
     return rowCount === 1;
   }
 
-  /** Rows of one tenant are written one after another: what was counted stays true. */
+  /** Serialises writes to the rows of one tenant, so that the counts stay true. */
   async #locked<T>(tenantId: string, work: (db: Connection) => Promise<T>): Promise<T> {
     const result = await inTransaction(this.pool, async (db) => {
       await db.query('SELECT pg_advisory_xact_lock($1, hashtext($2))', [LOCK, tenantId]);

@@ -49,7 +49,7 @@ describe('pricing at ingestion', () => {
     await send(made);
     return Promise.all(made.map(costOf));
   };
-  /** What the statistics of the tenant's only project say. */
+  /** The statistics of the tenant's only project. */
   const summed = async (): Promise<string | undefined> => {
     const project = await store.projects.find(tenant, { name: 'p' });
     const projectIds = project ? [project.id] : [];

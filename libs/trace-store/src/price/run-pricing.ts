@@ -15,7 +15,7 @@ const KNOWN_FOR_MS = 30_000;
 
 interface KnownBook {
   readonly book: PriceBook;
-  /** Of the rows that it was made of. */
+  /** Text of the rows that it was made of. */
   readonly text: string;
   untilMs: number;
 }
@@ -31,7 +31,7 @@ export class RunPricing {
   readonly #clock: Pick<Clock, 'monotonicMs'>;
   readonly #prices: readonly ModelPrice[];
   readonly #known = new Map<string, KnownBook>();
-  /** Of all tenants that have no row of their own. */
+  /** Prices of all tenants that have no row of their own. */
   #shipped: PriceBook | undefined;
 
   /** @param prices those of the platform */
@@ -40,7 +40,7 @@ export class RunPricing {
     this.#prices = prices;
   }
 
-  /** What is remembered is read again. */
+  /** Drops the cached prices of a tenant, so that they are read again. */
   forget(tenantId: string): void {
     const known = this.#known.get(tenantId);
     if (known) known.untilMs = 0;

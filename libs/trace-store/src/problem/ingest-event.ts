@@ -13,6 +13,6 @@ export interface IngestEvent {
   readonly project?: ProjectReference | undefined;
   readonly member?: string | undefined;
   readonly message: string;
-  /** How many like this one it stands for. */
+  /** Number of events like this one that it represents. */
   readonly times: number;
 }

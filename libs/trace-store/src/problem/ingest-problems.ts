@@ -12,7 +12,7 @@ export interface IngestProblem {
   readonly seenAt: Date;
 }
 
-/** How often something happened since the project exists. */
+/** Number of times that something happened since the project exists. */
 export interface IngestProblemCount {
   readonly kind: IngestEventKind;
   readonly type: string;
@@ -21,7 +21,7 @@ export interface IngestProblemCount {
   readonly lastSeenAt: Date;
 }
 
-/** What ingestion did not store as it came: all of it counted, the newest of each project in words. */
+/** Data that ingestion did not store as it came: all of it counted, the newest of each project in words. */
 export interface IngestProblems {
   /**
    * Keeps that a request was refused of which no run could be read.

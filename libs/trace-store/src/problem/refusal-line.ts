@@ -15,8 +15,8 @@ interface Collected {
 const TOLD_APART = 100;
 
 /**
- * Lets the refusals of a tenant be written one set at a time: all of them change the same row, and each would hold a
- * connection while it waits for the one before. What comes meanwhile is collected.
+ * Writes the refusals of a tenant one batch at a time: all of them change the same row, and each would hold a
+ * connection while it waits for the one before. Refusals that come meanwhile are batched.
  */
 export class RefusalLine {
   readonly #collecting = new Map<string, Collected>();

@@ -5,7 +5,7 @@ interface Statements {
   query(text: string, values: unknown[]): Promise<unknown>;
 }
 
-/** How long the id of a deleted project is answered as such. */
+/** Time for which the id of a deleted project is answered as such. */
 const KEPT = '30 days';
 /** A process that died keeps others from its deletion for so long. */
 const CLAIM = '1 minute';
@@ -36,7 +36,7 @@ export async function recordDeletion(db: Queryable, tenantId: string, projectId:
   return rowCount === 1;
 }
 
-/** Whether rows of a deleted project have this id. */
+/** True when rows of a deleted project have this id. */
 export async function isBeingDeleted(db: Statements, tenantId: string, projectId: string): Promise<boolean> {
   const rows = await db.query(
     'SELECT FROM project_deletions WHERE tenant_id = $1 AND project_id = $2 AND completed_at IS NULL',
@@ -53,7 +53,7 @@ export async function forgetDeletion(db: Statements, tenantId: string, projectId
   );
 }
 
-/** When the project was deleted; undefined when that is too long ago, or was not. */
+/** Time at which the project was deleted; undefined when that is too long ago, or never happened. */
 export async function findDeletion(
   db: Queryable,
   tenantId: string,
@@ -89,7 +89,10 @@ export async function claimDeletion(db: Queryable, tenantId: string): Promise<st
   return rows[0]?.project_id;
 }
 
-/** What becomes of a claim: its deletion is complete, goes on in the next turn, or failed and is tried again later. */
+/**
+ * Outcome of a claim: its deletion is complete, continues in the next turn, or failed and is tried again
+ * later.
+ */
 export type ClaimEnd = 'completed' | 'goes on' | 'failed';
 
 export async function endClaim(

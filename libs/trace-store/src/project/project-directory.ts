@@ -3,7 +3,7 @@ import type { ProjectReference } from './project-reference.js';
 import type { ProjectTable } from './project-table.js';
 import { TooManyProjectsError } from './too-many-projects-error.js';
 
-/** Where runs go that name no project. */
+/** Project of runs that name none. */
 export const DEFAULT_PROJECT: ProjectReference = { kind: 'name', name: 'default' };
 /** Names and ids that are remembered; a memory of more begins anew. */
 const MAX_KNOWN = 10_000;
@@ -24,8 +24,8 @@ export class ProjectDirectory {
   }
 
   /**
-   * The project's id. A name that is not there yet is made a project.
-   * @returns undefined for an id that is none of this tenant's
+   * The project's id. A name that does not exist yet creates a project.
+   * @returns undefined for an id that does not belong to this tenant
    */
   async resolve(tenantId: string, reference: ProjectReference): Promise<string | undefined> {
     const known = this.#recall(keyOf(tenantId, reference));

@@ -9,19 +9,21 @@ export interface Project {
   readonly description: string | undefined;
   /** JSON text as it came. */
   readonly extra: string | undefined;
-  /** As its maker said; undefined: when it was made. */
+  /** Start time that its maker gave; undefined: the time when it was made. */
   readonly startTime: Date | undefined;
-  /** When it was completed, by those who say so. */
+  /** Time of completion, if a client reported it. */
   readonly endTime: Date | undefined;
   readonly traceTier: string | undefined;
-  /** Of an experiment: the dataset on whose examples it was run, and its number among the experiments of that. */
+  /**
+   * Dataset on whose examples an experiment was run, and its number among the experiments of that dataset.
+   */
   readonly referenceDatasetId: string | undefined;
   readonly testRunNumber: number | undefined;
   readonly createdAt: Date;
   readonly updatedAt: Date;
 }
 
-/** What may be said of a project; absent members stay as they are. */
+/** Details of a project that a client may set; absent members stay as they are. */
 export interface ProjectDetails {
   readonly description?: string | undefined;
   readonly extra?: string | undefined;
@@ -30,7 +32,7 @@ export interface ProjectDetails {
   readonly traceTier?: string | undefined;
 }
 
-/** What is said of a project when it is made, and never again. */
+/** Details of a project that can only be set when it is made. */
 export interface NewProjectDetails extends ProjectDetails {
   readonly id?: string | undefined;
   /** Makes it an experiment. */
@@ -46,7 +48,7 @@ export interface ProjectSearch {
   readonly metadata?: JsonObject;
   /** Experiments of one of these datasets. */
   readonly referenceDatasetIds?: readonly string[];
-  /** Whether it is an experiment. */
+  /** True for experiments. */
   readonly isExperiment?: boolean;
   readonly limit?: number;
   readonly offset?: number;
@@ -60,7 +62,7 @@ export interface Projects {
    */
   ensure(tenantId: string, name: string, options?: NewProjectDetails): Promise<Project>;
   /**
-   * @returns the project as it is now; undefined when there is none of this id
+   * @returns the updated project; undefined when no project has this id
    * @throws PublicError conflict when another project has the name
    */
   update(
@@ -68,12 +70,12 @@ export interface Projects {
     id: string,
     change: ProjectDetails & { readonly name?: string | undefined },
   ): Promise<Project | undefined>;
-  /** By id or by exact name; undefined also for another tenant's. */
+  /** Finds a project by id or by exact name; undefined also for another tenant's. */
   find(
     tenantId: string,
     by: { readonly id: string } | { readonly name: string },
   ): Promise<Project | undefined>;
-  /** Those of the projects that there are, in no order; only what they are called. */
+  /** Existing projects among these, in no order; only their ids and names. */
   findAll(
     tenantId: string,
     references: readonly ProjectReference[],
@@ -85,6 +87,9 @@ export interface Projects {
    * by this process and by `tidy()` of any. False when it was not there.
    */
   delete(tenantId: string, id: string): Promise<boolean>;
-  /** When the project of this id was deleted; undefined where that is more than a month ago, or was never. */
+  /**
+   * Time at which the project of this id was deleted; undefined when that is more than a month ago, or never
+   * happened.
+   */
   deletedAt(tenantId: string, id: string): Promise<Date | undefined>;
 }

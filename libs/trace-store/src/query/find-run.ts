@@ -11,8 +11,8 @@ import type { StoredRun } from '../run/stored-run.js';
 import type { RunOptions } from '../trace-store.js';
 
 /**
- * The run with its payloads, or the root of the trace of that id; undefined also for another tenant's. An id that stands in
- * several traces is any of them.
+ * The run with its payloads, or the root of the trace of that id; undefined also for another tenant's. For an
+ * id that occurs in several traces, any of them is returned.
  */
 export async function findRun(
   db: Queryable,

@@ -19,7 +19,7 @@ export function within(table: string, { first, last }: KeyTimes, values: SqlValu
   return `${table}.start_time >= ${from} AND ${table}.start_time <= ${to}`;
 }
 
-/** Of the runs and the trace that a search names; undefined when there are none. */
+/** Time range of the runs and the trace that a search names; undefined when none exist. */
 export function timesOfNamed(
   db: Queryable,
   tenantId: string,
@@ -30,7 +30,7 @@ export function timesOfNamed(
   return timesOf(db, [`k.tenant_id = ${tenant}`, ...keyConditions(search, parameters)], parameters);
 }
 
-/** Of whole traces; undefined when none of them has a run. */
+/** Time range of whole traces; undefined when none of them has a run. */
 export function timesOfTraces(
   db: Queryable,
   tenantId: string,

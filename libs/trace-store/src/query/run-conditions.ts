@@ -15,7 +15,7 @@ export class Parameters implements SqlValues {
   }
 }
 
-/** What a search asks of a row of `runs` named `r`, its projects, ids and filters left out. */
+/** Conditions of a search on a row of `runs` named `r`, without its projects, ids and filters. */
 export function runConditions(search: RunSearch, parameters: Parameters): string[] {
   const { parentRunId, referenceExampleIds, threadId, isRoot, runType, hasError } = search;
   const all: string[] = [];
@@ -29,7 +29,7 @@ export function runConditions(search: RunSearch, parameters: Parameters): string
   return [...all, ...timeConditions('r', search, parameters)];
 }
 
-/** When they began, of rows of `runs` or of their keys. */
+/** Conditions on the start times of rows of `runs` or of their keys. */
 export function timeConditions(
   table: 'k' | 'r',
   { from, to }: Pick<RunSearch, 'from' | 'to'>,
@@ -42,7 +42,7 @@ export function timeConditions(
   return all;
 }
 
-/** What a search asks of a row of `run_keys` named `k`: which run, which trace. */
+/** Conditions of a search on a row of `run_keys` named `k`: its run and its trace. */
 export function keyConditions(search: RunSearch, parameters: Parameters): string[] {
   const { ids, traceId } = search;
   return [

@@ -10,12 +10,12 @@ export interface RunCursor {
   readonly traceId: string;
 }
 
-/** What runs are wanted; all that is given must hold. */
+/** Conditions on runs; all that are given must hold. */
 export interface RunSearch {
   /** Undefined: of any project. */
   readonly projectIds?: readonly string[] | undefined;
   readonly ids?: readonly string[] | undefined;
-  /** Whether each of `ids` may also be the id of a trace, which stands for its root. */
+  /** True when each of `ids` may also be the id of a trace, which stands for its root. */
   readonly mayNameTraces?: boolean | undefined;
   readonly traceId?: string | undefined;
   readonly parentRunId?: string | undefined;
@@ -33,18 +33,18 @@ export interface RunSearch {
 }
 
 export interface RunPageOptions {
-  /** By start time, then id and trace. */
+  /** Order by start time, then id and trace. */
   readonly order: 'ascending' | 'descending';
   readonly after?: RunCursor | undefined;
   /** Most runs. */
   readonly limit: number;
   /** Payloads to be read. */
   readonly fields: readonly PayloadField[];
-  /** Whether statistics of feedback are read. */
+  /** True when statistics of feedback are read. */
   readonly feedback?: boolean | undefined;
-  /** Whether runs without tokens and costs of their own have those of the calls of models below them. */
+  /** True when runs without tokens and costs of their own have those of the calls of models below them. */
   readonly totals?: boolean | undefined;
-  /** Whether runs have the ids of those below them. */
+  /** True when runs have the ids of the runs below them. */
   readonly children?: boolean | undefined;
   /** A page ends before its runs are more than that; it has one run at least. */
   readonly maxBytes: number;

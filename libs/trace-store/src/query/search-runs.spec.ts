@@ -97,7 +97,7 @@ describe('a search of runs', () => {
     return names;
   }
 
-  /** What plain code finds, newest first. */
+  /** The ids that plain code finds, newest first. */
   function expected(isWanted: (shape: Shape) => boolean): string[] {
     const key = ({ start_time, id, trace_id }: Shape): string => `${start_time} ${id} ${trace_id}`;
     return all

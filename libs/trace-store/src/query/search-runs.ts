@@ -15,7 +15,7 @@ import { deletedProjects } from '../project/project-deletions.js';
 import { findRoots } from '../run/run-keys.js';
 import type { RunPage, RunPageOptions, RunSearch } from './run-search.js';
 
-/** Of a page: a condition that no index serves may read every run of a project. */
+/** Time limit of a page: a condition that no index serves may read every run of a project. */
 const LIMIT: ReadLimit = {
   what: 'Finding these runs',
   advice: 'ask for fewer projects, a shorter time or one trace',
@@ -86,7 +86,7 @@ async function withRootsOf(db: Connection, { tenantId, search }: SearchRequest):
 
 const NO_STATS: ReadonlyMap<number, string | null> = new Map();
 
-/** How many runs a page has, of those that were found; one at least. */
+/** Number of runs on a page, out of those that were found; one at least. */
 function endOfPage(
   sizes: readonly number[],
   stats: ReadonlyMap<number, string | null>,

@@ -8,7 +8,7 @@ const TIME_LIMIT_MS = 2_000;
 /** Runs below those of an answer, and ids that are answered of them; beyond it no run has its children. */
 const MOST_RUNS = 30_000;
 const MOST_IDS = 60_000;
-/** Of an id, quoted, in an answer: once as a child, and again where it is a direct one. */
+/** Bytes of an id, quoted, in an answer: once as a child, and again when it is a direct one. */
 const BYTES_PER_ID = 2 * 39;
 
 /**

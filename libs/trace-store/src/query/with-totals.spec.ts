@@ -16,13 +16,13 @@ const COST_DIGITS = 10;
 
 /** A run of a random trace; the first one is its root. */
 const randomRun = fc.record({
-  /** Of the runs before it, as a part of them. */
+  /** Index of its parent among the runs before it, as a part of them. */
   parent: fc.nat(999_999),
   type: fc.constantFrom('llm', 'embedding', 'chain', 'tool'),
   /** Never sent; runs below it name it. */
   isMissing: fc.boolean(),
   project: fc.constantFrom('main', 'main', 'other'),
-  /** Whether its outputs come with an update. */
+  /** True when its outputs come with an update. */
   isPatched: fc.boolean(),
   tokens: fc.option(fc.nat(1_000), { nil: undefined }),
   cost: fc.option(fc.nat(1_000), { nil: undefined }),
@@ -75,8 +75,9 @@ const unitsOf = (cost: string): bigint => {
 const hasTokens = ({ runType }: RunRow): boolean => runType === 'llm' || runType === 'embedding';
 
 /**
- * What plain code makes of all stored rows. A root has what all calls of its trace have in its project; of others, a tool
- * keeps a cost of its own; what a chain repeats is no usage of its own.
+ * The sums that plain code makes of all stored rows. A root has those of all calls of its trace in its
+ * project; of other runs, a tool keeps a cost of its own; usage that a chain repeats does not count as its
+ * own.
  */
 function withSums(row: RunRow, all: readonly RunRow[]): RunRow {
   if (!row.isRoot && (hasTokens(row) || row.totalCost !== undefined)) return row;

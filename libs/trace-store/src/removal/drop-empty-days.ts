@@ -10,9 +10,10 @@ import { listDays } from './list-days.js';
 const IN_USE = new Set(['55P03', '40P01']);
 
 /**
- * Drops the partitions of past days whose runs were all removed: their files and indexes go, and no statement looks into
- * them any more. Everybody waits behind the lock, so it is waited for half a second,
- * less than Postgres takes to break a deadlock: who else is part of one goes on. A table in use is left for later.
+ * Drops the partitions of past days whose runs were all removed: their files and indexes are removed, and
+ * statements no longer look into them. The lock blocks all others, so the wait for it is limited to half a
+ * second, less than Postgres takes to break a deadlock: other parties of one continue. A table in use is left
+ * for later.
  */
 export async function dropEmptyDays(pool: Pool, log: Logger): Promise<void> {
   const past = dayOf(await databaseNow(pool)) - RECENT;

@@ -26,7 +26,7 @@ interface Expired {
 /** Removes runs that are older than their tenant keeps them. */
 export class ExpiredRemoval implements TenantWork {
   readonly what = 'removing expired runs';
-  /** By tenant, what a turn goes on with. */
+  /** Work that a turn continues, by tenant. */
   readonly #begun = new Map<string, AsyncGenerator<void, void, void>>();
 
   constructor(

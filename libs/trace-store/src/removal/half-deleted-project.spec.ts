@@ -8,7 +8,7 @@ const [TENANT, ROOT, CHILD, TRACE] = [randomUUID(), randomUUID(), randomUUID(), 
 const [JUDGEMENT, OBJECT] = [randomUUID(), randomUUID()];
 const START = '2026-11-20T10:00:00Z';
 const NONE = { limit: 10, offset: 0 };
-/** Of a model that no price matches. */
+/** Run of a model that no price matches. */
 const CALL = {
   extra: { metadata: { ls_model_name: 'house' } },
   outputs: { usage_metadata: { input_tokens: 1, output_tokens: 1 } },
@@ -20,7 +20,7 @@ interface World {
   readonly token: string;
 }
 
-/** What a caller gets of the project; rows are answered by what says that there is something. */
+/** Data that a caller gets of the project; rows are answered by a value that shows that something exists. */
 type Read = (store: TraceStore, world: World) => Promise<unknown>;
 
 const page = { order: 'ascending', limit: 10, fields: [], maxBytes: 1e6 } as const;

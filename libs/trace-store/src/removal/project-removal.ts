@@ -17,8 +17,8 @@ import type { TenantWork } from '../rounds/tenant-rounds.js';
 const PIECES = 5;
 
 /**
- * Which rows of a project ($2) belong to no run, by table; a feature that has such rows has a line here. None of the
- * tables is partitioned: rows are found by where they lie.
+ * Conditions for rows of a project ($2) that belong to no run, by table; a feature that has such rows has a
+ * line here. The tables are not partitioned: rows are found by their place.
  */
 const ROWS = [
   ['feedback', 'project_id = $2'],
@@ -37,7 +37,7 @@ const ROWS = [
 /** Removes what is left of projects that were deleted. */
 export class ProjectRemoval implements TenantWork {
   readonly what = 'removing rows of deleted projects';
-  /** By project, the last run that was removed: what lies before it is not searched again. */
+  /** The last run that was removed, by project: rows before it are not searched again. */
   readonly #reached = new Map<string, RunPlace>();
 
   constructor(
@@ -76,7 +76,10 @@ export class ProjectRemoval implements TenantWork {
     return 'goes on';
   }
 
-  /** Runs behind the last ones; from the first on, when there are none behind: others may have been at work, too. */
+  /**
+   * Runs after the last ones; from the first on, when none are left: other processes may have been at work,
+   * too.
+   */
   async #nextRuns(tenantId: string, projectId: string): Promise<readonly RunPlace[]> {
     const after = this.#reached.get(projectId);
     if (after === undefined) return findRuns(this.pool, { tenantId, projectId });

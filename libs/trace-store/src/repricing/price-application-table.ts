@@ -12,7 +12,7 @@ import type {
   UnmatchedSearch,
 } from './price-application.js';
 
-/** Of one tenant that have not ended. */
+/** Maximum number of unfinished requests per tenant. */
 const MAX_PENDING = 10;
 /** Ended ones that are kept, and for how long. */
 const KEPT = 100;
@@ -163,7 +163,7 @@ export async function claimApplication(db: Queryable, tenantId: string): Promise
   return rows[0]?.id;
 }
 
-/** @param problem why it failed; undefined: it goes on */
+/** @param problem reason of the failure; undefined: it continues */
 export async function endApplicationTurn(
   db: Queryable,
   tenantId: string,

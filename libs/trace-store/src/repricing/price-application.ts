@@ -17,7 +17,7 @@ export interface PriceApplication extends NewPriceApplication {
   /** Calls of models without costs of their senders. */
   readonly lookedAt: number;
   readonly changed: number;
-  /** Those of them that no row meets. */
+  /** Number of them that match no price. */
   readonly withoutPrice: number;
   readonly requestedAt: Instant;
   readonly completedAt: Instant | undefined;

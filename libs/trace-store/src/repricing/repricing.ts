@@ -117,7 +117,7 @@ export class Repricing implements TenantWork {
       wanted.map((key) => ({ id: key.id, traceId: key.trace_id })),
       { lock: true },
     );
-    // under their locks: what was read before may have changed
+    // under their locks: rows that were read before may have changed
     const places = found.filter(
       (place) => place !== undefined && !place.isLeft && place.projectId === projectId,
     );

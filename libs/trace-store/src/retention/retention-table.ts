@@ -66,7 +66,7 @@ export async function claimRetention(db: Queryable, tenantId: string): Promise<R
   return rows[0] && parse(rows[0]);
 }
 
-/** What becomes of a turn. */
+/** Outcome of a turn. */
 export type TurnEnd = 'completed' | 'goes on' | 'failed';
 
 export async function endRetentionTurn(db: Pool, tenantId: string, end: TurnEnd): Promise<void> {

@@ -1,13 +1,13 @@
 import type { Instant } from '#lib/time';
 import type { TraceTier } from './trace-tier.js';
 
-/** How long a tenant keeps its runs. */
+/** Retention of a tenant's runs. */
 export interface RetentionSettings {
-  /** Of shortlived traces; undefined: as long as the others. */
+  /** Days that shortlived traces are kept; undefined: as long as the others. */
   readonly shortlivedDays?: number | undefined;
-  /** Of all traces; undefined: for good. */
+  /** Days that all traces are kept; undefined: for good. */
   readonly longlivedDays?: number | undefined;
-  /** Of runs whose sender and project name no tier; longlived when undefined. */
+  /** Tier of runs whose sender and project name none; longlived when undefined. */
   readonly defaultTier?: TraceTier | undefined;
 }
 
@@ -22,8 +22,8 @@ export interface RetentionBounds extends RetentionSettings {
 /** Age of runs, of one tenant at a time. */
 export interface Retention {
   /**
-   * Says how long the tenant's runs are kept; equal settings change nothing. What has expired by them goes with the next
-   * tidyings.
+   * Sets the retention of the tenant's runs; equal settings change nothing. The next tidyings remove the runs
+   * that have expired by it.
    */
   set(tenantId: string, settings: RetentionSettings): Promise<void>;
   /** Undefined where nothing was set: everything is kept. */

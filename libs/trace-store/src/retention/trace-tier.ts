@@ -1,8 +1,8 @@
-/** How long a trace is kept, as the hosted service calls it. */
+/** Retention classes of a trace, in the hosted service's names. */
 export const TRACE_TIERS = ['longlived', 'shortlived'] as const;
 export type TraceTier = (typeof TRACE_TIERS)[number];
 
-/** Of runs that were stored without one, and where nobody says otherwise. */
+/** Tier of runs that were stored without one, and of those for which none is set. */
 export const DEFAULT_TIER: TraceTier = 'longlived';
 
 export function isTraceTier(value: unknown): value is TraceTier {

@@ -1,7 +1,7 @@
 import { inTransaction, type Pool } from '#lib/postgres';
 import type { ArchivedRevision, RevisionArchive, RevisionOwner, RevisionSearch } from './revision-archive.js';
 
-/** How much of a deployment is kept. */
+/** Limits of the revisions of a deployment that are kept. */
 export interface RevisionBounds {
   readonly revisions: number;
   /** Revisions that keep what they printed last, which may be half a megabyte each. */

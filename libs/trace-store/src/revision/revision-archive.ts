@@ -1,6 +1,6 @@
 /** A revision past the limit of its deployment's history, as the API server held it. */
 export interface ArchivedRevision {
-  /** Of the wire. */
+  /** Id in the API. */
   readonly id: string;
   readonly number: number;
   /** Word of the wire. */
@@ -12,7 +12,7 @@ export interface ArchivedRevision {
 /** Whose revisions. */
 export interface RevisionOwner {
   readonly tenantId: string;
-  /** Of the wire. */
+  /** Id in the API. */
   readonly deploymentId: string;
 }
 
@@ -37,11 +37,11 @@ export interface RevisionArchive {
   find(owner: RevisionOwner, id: string): Promise<ArchivedRevision | undefined>;
   /** JSON of what it printed last; undefined where nothing is kept. */
   findOutputs(owner: RevisionOwner, id: string): Promise<string | undefined>;
-  /** By number, newest first. */
+  /** Revisions by number, newest first. */
   list(owner: RevisionOwner, search: RevisionSearch): Promise<readonly ArchivedRevision[]>;
-  /** Those of these ids that it has. */
+  /** Ids among these that the archive has. */
   among(owner: RevisionOwner, ids: readonly string[]): Promise<readonly string[]>;
-  /** How many there are beside these. */
+  /** Number of revisions beside these. */
   count(owner: RevisionOwner, except: readonly string[]): Promise<number>;
   /** Drops all of a deployment that is deleted. */
   forget(owner: RevisionOwner): Promise<void>;

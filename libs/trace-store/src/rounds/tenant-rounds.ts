@@ -2,22 +2,25 @@ import { errorText } from '#lib/errors';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 
-/** Work on stored rows of many tenants. What a tenant has is claimed for a while by whoever takes its turn. */
+/**
+ * Work on stored rows of many tenants. The process that does a part of a tenant's work claims it for a while.
+ */
 export interface TenantWork {
-  /** For logs: what fails. */
+  /** Name of the work, for logs of failures. */
   readonly what: string;
   /** Tenants that have something to be done, and that no other process is at work on. */
   tenants(): Promise<readonly string[]>;
-  /** Does a bounded part of one tenant's. What it fails at, it puts off. */
+  /** Does a bounded part of one tenant's work, and postpones parts that fail. */
   turn(tenantId: string): Promise<void>;
 }
 
-/** After so long the next call goes on: whoever tidies has more to do. */
+/** Time after which the next call continues, since tidying has more to do. */
 const LONGEST_MS = 5 * 60_000;
 
 /**
- * Does the work of tenants in turns: each gives way to all others after a few pieces, so a tenant with millions of rows
- * keeps nobody else's waiting. One of these is at work in a process at a time; any number of processes may be.
+ * Does the work of tenants round-robin: each yields to all others after a few pieces, so a tenant with
+ * millions of rows does not hold up the others. One of these is at work in a process at a time; any number of
+ * processes may be.
  */
 export class TenantRounds {
   /** The call that has begun last, or will. */
@@ -43,7 +46,7 @@ export class TenantRounds {
     return (this.#last = this.#next);
   }
 
-  /** The same, and nobody waits for it. */
+  /** The same in the background. */
   begin(): void {
     this.complete().catch((error: unknown) => {
       const problem = errorText(error);

@@ -7,7 +7,7 @@ const CALLS: readonly string[] = ['llm', 'embedding'];
 const PAID: readonly string[] = ['tool', 'retriever'];
 const SUMMED: readonly string[] = [...CALLS, ...PAID];
 
-/** Whether runs of this type are what totals are sums of. */
+/** True when totals sum runs of this type. */
 export function isSummedCall(runType: string): boolean {
   return SUMMED.includes(runType);
 }
@@ -17,7 +17,7 @@ export function isSummedCallSql(runType: string): string {
   return `${runType} = ANY ('{${SUMMED.join(',')}}')`;
 }
 
-/** Whether a run of this type has tokens of its own. */
+/** True when a run of this type has tokens of its own. */
 export function isCall(runType: string): boolean {
   return CALLS.includes(runType);
 }

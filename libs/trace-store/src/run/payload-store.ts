@@ -19,16 +19,16 @@ export interface PlacedPayloads {
   readonly payloads: RunPayloads;
 }
 
-/** What a look at the payloads of a run has found. */
+/** Result of a look at the payloads of a run. */
 export interface SeenPayloads {
   readonly bytes: number;
-  /** Absent where there was no room for them. */
+  /** Absent when they exceed the limit. */
   readonly payloads?: RunPayloads | undefined;
 }
 
 /**
- * The only way to the payloads of runs. They will not always lie in Postgres: a day that no longer changes can be
- * sealed into objects, and then only this changes.
+ * The only access to the payloads of runs. They will not always be stored in Postgres: a day that no longer
+ * changes can be sealed into objects, and then only this changes.
  */
 export interface PayloadStore {
   /** Rows of new runs, also of those without any payload. */
@@ -39,7 +39,7 @@ export interface PayloadStore {
    */
   replace(client: Connection, entries: readonly PlacedPayloads[]): Promise<readonly PlacedPayloads[]>;
   /**
-   * Stores the given payloads where there is none yet.
+   * Stores the given payloads where the run has none yet.
    * @returns entries that changed something, each with those of its payloads that are stored now
    */
   fill(client: Connection, entries: readonly PlacedPayloads[]): Promise<readonly PlacedPayloads[]>;
@@ -47,8 +47,8 @@ export interface PayloadStore {
   /** Bytes that `get` would answer. */
   size(db: Queryable, place: RunPlace): Promise<number>;
   /**
-   * How many bytes the given payloads of many runs have, in their order, and those themselves of the first runs, as long
-   * as they have no more than `mostBytes` together: most pages are read by this alone.
+   * Sizes in bytes of the given payloads of many runs, in their order, and the payloads of the first runs, up
+   * to `mostBytes` together: most pages are read by this alone.
    */
   look(
     db: Queryable,
@@ -62,9 +62,9 @@ export interface PayloadStore {
     places: readonly RunPlace[],
     fields: readonly PayloadField[],
   ): Promise<readonly RunPayloads[]>;
-  /** Of runs of one project. */
+  /** Removes the payloads of runs of one project. */
   remove(client: Connection, places: readonly RunPlace[]): Promise<void>;
-  /** How a query of the table `runs`, called `r`, reads them. */
+  /** SQL by which a query of the table `runs`, called `r`, reads them. */
   readonly query: PayloadQuery;
 }
 
@@ -80,7 +80,7 @@ export interface PayloadQuery {
 }
 
 const PLACE = ['tenant_id', 'project_id', 'start_time', 'id', 'trace_id'] as const;
-/** Of one UPDATE. */
+/** Limits of one UPDATE. */
 const ROWS_PER_UPDATE = 500;
 const BYTES_PER_UPDATE = 8 * 1024 * 1024;
 
@@ -241,7 +241,7 @@ export class PostgresPayloadStore implements PayloadStore {
 interface Change {
   /** The new value of a field: `v` has what came, `p` what is stored. */
   readonly value: (field: string) => string;
-  /** Whether that is another than the stored one. */
+  /** SQL that is true when that differs from the stored one. */
   readonly isChange: (field: string) => string;
 }
 
@@ -296,13 +296,13 @@ async function updateSome(
   });
 }
 
-/** Of one field; null where no run has it, which `unnest` takes for nulls. */
+/** Texts of one field; null when no run has it, which `unnest` takes for nulls. */
 function textsOf(entries: readonly PlacedPayloads[], field: PayloadField): Buffer | null {
   const texts = entries.map(({ payloads }) => payloads[field]);
   return texts.every((text) => text === undefined) ? null : binaryTexts(texts);
 }
 
-/** Whether each payload is the one that came. */
+/** True for each payload that is the one that came. */
 type UpdatedRow = { readonly id: string; readonly trace_id: string } & Readonly<
   Record<PayloadField, boolean | null>
 >;

@@ -2,7 +2,7 @@ import type { Connection } from '#lib/postgres';
 import { formatInstant } from '#lib/time';
 import { timeBounds, type RunPlace } from './run-place.js';
 
-/** What the id of a run is called in the tables that have its place. */
+/** Name of the column with a run's id in the tables that have its place. */
 const ID_COLUMN = {
   runs: 'id',
   run_payloads: 'id',

@@ -14,9 +14,9 @@ type Step = (client: Connection, runs: readonly RunPlace[]) => Promise<void>;
 export const REMOVED_AT_ONCE = 1_000;
 
 /**
- * What goes with runs, in this order: a table that has rows of runs has a line here, and nowhere else. While a line is
- * performed, the rows of the lines below it are still there to be read; sums that runs are part of are adjusted above
- * the line of the table that they are made of.
+ * Steps that remove the rows of runs, in this order: a table that has rows of runs has a line here, and
+ * nowhere else. While a line is performed, the rows of the lines below it can still be read; sums that runs
+ * are part of are adjusted above the line of the table that they are made of.
  */
 function stepsOf(payloads: Pick<PayloadStore, 'remove'>): readonly Step[] {
   return [
@@ -76,7 +76,7 @@ export class RunRemover {
   }
 }
 
-/** Leave to give feedback without a key ends with the last run that it is for: one id may stand in several traces. */
+/** Removes feedback tokens with the last run that they are for: one id may occur in several traces. */
 async function removeTokens(client: Connection, runs: readonly RunPlace[]): Promise<void> {
   const [first] = runs;
   if (!first) return;

@@ -58,22 +58,25 @@ export interface WantedRun {
 }
 
 export interface PlaceSearch {
-  /** Of several runs of one id, one of this project comes first. */
+  /** Project whose run comes first if several runs have one id. */
   readonly projectId?: string | undefined;
   /** Keeps others from changing these runs until the transaction ends. */
   readonly lock?: boolean;
 }
 
 export interface FoundPlace extends RunPlace {
-  /** Whether updates wait for its run that came before the statement. */
+  /** True when updates that came before the statement wait for its run. */
   readonly isAwaited: boolean;
-  /** Whether its project was deleted and its rows are to go; such a run is found only to be locked. */
+  /**
+   * True when its project was deleted and its rows are to be removed; such a run is found only to be locked.
+   */
   readonly isLeft: boolean;
 }
 
 /**
- * One place for each wanted run, in their order; undefined for runs that are not known. Clients choose ids, so one id may
- * stand in any number of traces: never are all of them read. Runs of deleted projects are found only where they are locked.
+ * One place for each wanted run, in their order; undefined for unknown runs. Clients choose ids, so one id
+ * may occur in any number of traces, and they are never all read. Runs of deleted projects are found only
+ * when they are locked.
  */
 export async function findPlaces(
   db: Queryable,

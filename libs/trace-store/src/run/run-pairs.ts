@@ -15,7 +15,7 @@ export interface RunPair {
 
 /** Pairs that are read when they are written: three hundred bytes of metadata have a hundred. */
 export interface PairsToRead {
-  /** How much is looked at for them. */
+  /** Number of bytes that are read to find them. */
   readonly bytes: number;
   readonly read: () => readonly RunPair[];
 }

@@ -1,7 +1,7 @@
 import { formatInstant } from '#lib/time';
 import type { RunRow } from './stored-run.js';
 
-/** Where a run lies: its key in every partitioned table. */
+/** Place of a run: its key in every partitioned table. */
 export type RunPlace = Pick<RunRow, 'tenantId' | 'projectId' | 'startTime' | 'id' | 'traceId'>;
 
 /** The UTC range of the rows' days, so that Postgres looks into their partitions only. */
@@ -15,8 +15,8 @@ export function timeBounds(places: readonly RunPlace[]): readonly [string, strin
 }
 
 /**
- * The places as parameters for `unnest(uuid[], timestamptz[], uuid[], uuid[])`: project, start time, id, trace. None of
- * their texts needs quotes in an array, so none is looked through for them.
+ * The places as parameters for `unnest(uuid[], timestamptz[], uuid[], uuid[])`: project, start time, id,
+ * trace. Their texts need no quotes in an array, so they are not checked for them.
  */
 export function columnsOf(places: readonly RunPlace[]): readonly string[] {
   const columns = [

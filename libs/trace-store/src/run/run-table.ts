@@ -91,7 +91,7 @@ export function newRunRows(runs: readonly RunRow[]): CopyPart {
   return { table: 'runs', columns: COLUMNS, rows };
 }
 
-/** What an update may change. */
+/** Columns that an update may change. */
 const CHANGING = [
   'end_time',
   'first_token_time',
@@ -186,7 +186,10 @@ function number(text: string | null): number | undefined {
   return text === null ? undefined : Number(text);
 }
 
-/** By their order: an object with these names for each row costs more than all the rest of reading it. */
+/**
+ * Parses columns by their order: an object with these names for each row costs more than all the rest of
+ * reading it.
+ */
 function parseRow(row: readonly [...TextRow, ...unknown[]]): RunRow {
   // prettier-ignore
   const [
@@ -237,7 +240,7 @@ function valuesOf(tenantId: string, places: readonly RunPlace[]): readonly unkno
   return [tenantId, ...timeBounds(places), ...columnsOf(places)];
 }
 
-/** What `readRuns` and `readMarkedRuns` want of the table `runs`, called `r`. */
+/** Columns that `readRuns` and `readMarkedRuns` need of the table `runs`, called `r`. */
 export const RUN_COLUMNS = COLUMNS.map((name) => `r.${name}`).join(', ');
 
 const SELECT = `SELECT ${RUN_COLUMNS} ${AT_PLACES}`;
@@ -287,18 +290,18 @@ export async function markRoots(
   );
 }
 
-/** What a run tells its children. */
+/** Facts that a run passes to its children. */
 export interface ParentRow {
   readonly id: string;
   readonly traceId: string;
   /** Undefined when it has more ancestors than were asked for. */
   readonly dottedOrder: string | undefined;
-  /** Whether the way from it to its root is known. */
+  /** True when its way to the root is known. */
   readonly isPlaced: boolean;
 }
 
 /**
- * Where these runs stand in their traces, in no order.
+ * Places of these runs in their traces, in no order.
  * @param maxAncestors of a run whose place is answered: each has the ids of all of them in it
  */
 export async function selectParents(
@@ -327,7 +330,7 @@ export async function selectParents(
   }));
 }
 
-/** Where a stored run is put in its trace. */
+/** New place of a stored run in its trace. */
 export interface NewStanding {
   readonly place: RunPlace;
   readonly dottedOrder: string;

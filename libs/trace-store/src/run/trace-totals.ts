@@ -236,7 +236,7 @@ export function totalsJoin(row: string): string {
 }
 
 /**
- * As `shownTotalSql`, of a row that `totalsJoin` was added to.
+ * The same as `shownTotalSql`, for a row that `totalsJoin` was added to.
  * @param most a greater total is shown as this
  */
 export function joinedTotalSql(row: string, column: TotalColumn, most: string): string {

@@ -11,7 +11,7 @@ interface Row {
   readonly token: string;
 }
 
-/** Keys of the run `$2`. Rows of deleted projects are none. */
+/** Keys of the run `$2`. Rows of deleted projects are excluded. */
 const KEYS = `run_keys k WHERE k.tenant_id = $1 AND k.id = $2 AND k.project_id <> ALL (${deletedProjects('$1')})`;
 const OF_PROJECT = '($3::uuid IS NULL OR k.project_id = $3)';
 const IS_ITS = 's.tenant_id = k.tenant_id AND s.trace_id = k.trace_id AND s.project_id = k.project_id';

@@ -1,4 +1,4 @@
-/** A trace that whoever has the token may read. */
+/** A trace that every holder of the token may read. */
 export interface SharedTrace {
   readonly tenantId: string;
   readonly projectId: string;
@@ -6,7 +6,10 @@ export interface SharedTrace {
   readonly token: string;
 }
 
-/** Clients choose the ids of runs, so one may stand in several traces: what else is known of the one that is meant. */
+/**
+ * A run to share. Clients choose the ids of runs, so one id may occur in several traces: the other members
+ * select one.
+ */
 export interface RunToShare {
   readonly id: string;
   readonly projectId?: string | undefined;
@@ -16,21 +19,21 @@ export interface RunToShare {
 /** Traces that are shared by links. A share goes with the runs of its trace. */
 export interface Shares {
   /**
-   * Shares the trace of a run, or answers the share that it has; undefined when there is no such run.
-   * @throws PublicError conflict when the run stands in several such traces
+   * Shares the trace of a run, or answers the share that it has; undefined when the run does not exist.
+   * @throws PublicError conflict when the run is in several such traces
    */
   share(tenantId: string, run: RunToShare): Promise<{ readonly token: string } | undefined>;
   /**
-   * The token of a run's trace, as far as it is shared; undefined when there is no such run.
-   * @throws PublicError conflict when the run stands in several shared traces
+   * The token of a run's trace, if it is shared; undefined when the run does not exist.
+   * @throws PublicError conflict when the run is in several shared traces
    */
   find(tenantId: string, runId: string): Promise<{ readonly token: string | undefined } | undefined>;
   /**
-   * Ends the shares of all traces that the run stands in, and of the trace of this id, whose root may not have arrived;
-   * of the project where one is named. Their tokens open nothing any more.
-   * @returns false when there is no such run
+   * Ends the shares of all traces that the run is in, and of the trace of this id, whose root may not have
+   * arrived; limited to the project if one is named. Their tokens are invalid from then on.
+   * @returns false when the run does not exist
    */
   unshare(tenantId: string, run: Omit<RunToShare, 'traceId'>): Promise<boolean>;
-  /** What a token opens. */
+  /** The trace that a token shares. */
   open(token: string): Promise<SharedTrace | undefined>;
 }

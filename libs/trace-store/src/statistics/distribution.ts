@@ -1,17 +1,17 @@
 /** Buckets of an octave, as a power of two: a bucket is 1/64 of its lower end wide. */
 const PRECISION_BITS = 6;
-/** Of the upper half of a double: the exponent and the first bits of what follows it. */
+/** Shift within the upper half of a double: the exponent and the first bits of the fraction. */
 const SHIFT = 20 - PRECISION_BITS;
 /** Bucket of 1, less one. */
 const BASE = 1023 << PRECISION_BITS;
-/** What is more counts as this: whole numbers beyond are not exact in a double. */
+/** Greater values count as this: whole numbers beyond are not exact in a double. */
 const MOST = 2 ** 52;
 /** More than any bucket; a power of two. */
 export const BUCKETS = 4_096;
 
 const double = new DataView(new ArrayBuffer(8));
 
-/** Where a whole number is counted: 0 for none and less, else 1 and the upper bits of its double. */
+/** Bucket of a whole number: 0 for zero and less, else 1 and the upper bits of its double. */
 export function bucketOf(value: number): number {
   if (value < 1) return 0;
   double.setFloat64(0, Math.min(value, MOST));

@@ -11,9 +11,10 @@ interface Piece {
 }
 
 /**
- * Sums the runs of a store from before there were sums, a project's day in a transaction. Who is killed goes on with the
- * next day. In the snapshot of a transaction the sums of that day, with what batches have added, are replaced by those of
- * its rows: a batch is in both or in none of them, and one that commits later adds its difference.
+ * Sums the runs of a store from before there were sums, one day of a project per transaction. A killed
+ * process continues with the next day. In the snapshot of a transaction the sums of that day, with those that
+ * batches have added, are replaced by those of its rows: a batch is in both or in none of them, and one that
+ * commits later adds its difference.
  */
 export async function fillStatistics(connection: Connection): Promise<void> {
   const projects = await connection.query<{ tenant_id: string; id: string }>(

@@ -14,7 +14,7 @@ SELECT tenant_id FROM run_statistics WHERE span = ${SPAN.unfolded} AND tenant_id
 ORDER BY tenant_id LIMIT 1`;
 const BEFORE_ALL = '00000000-0000-0000-0000-000000000000';
 
-/** Rows of batches of a tenant. Those that another process folds are left to it. */
+/** Takes rows of batches of a tenant. Rows that another process folds are left to it. */
 const TAKE_UNFOLDED = `
 DELETE FROM run_statistics s WHERE ctid = ANY (ARRAY(
   SELECT t.ctid FROM (
@@ -33,8 +33,8 @@ DELETE FROM run_statistics s WHERE ctid = ANY (ARRAY(
 )) RETURNING ${SUMS_COLUMNS}`;
 
 /**
- * Folds what batches have added into sums of hours and of days, some rows of each tenant in a transaction and in turns:
- * one that adds rows faster than they are folded keeps nobody else's waiting.
+ * Folds the rows that batches have added into sums of hours and of days, some rows of each tenant in a
+ * transaction, round-robin: a tenant that adds rows faster than they are folded does not hold up the others.
  */
 export async function foldStatistics(pool: Pool): Promise<void> {
   for (let folded = true; folded;) {

@@ -6,7 +6,7 @@ import { foldStatistics } from './fold-statistics.js';
 /** Batches of this process after which it folds what they have added: who reads adds up what is not folded. */
 const BATCHES = 200;
 
-/** Folds beside ingestion, one time after the other. What a process leaves behind is folded by tidying. */
+/** Folds beside ingestion, one pass after the other. Tidying folds the rows that a process leaves behind. */
 export class Folding {
   #batches = 0;
   #folding: Promise<void> | undefined;
@@ -23,7 +23,7 @@ export class Folding {
     this.#folding = this.#fold();
   }
 
-  /** Ends what is going on. */
+  /** Waits for the pass in progress. */
   async end(): Promise<void> {
     await this.#folding;
   }

@@ -91,7 +91,10 @@ export async function readSums(
 /** Bytes of the longest number of runs, which the sums of a row begin with. */
 const COUNT_BYTES = 10;
 
-/** How many runs a project has in some hours; any number of hours, since only the beginning of each row is read. */
+/**
+ * Number of runs of a project in some hours; any number of hours, since only the beginning of each row is
+ * read.
+ */
 export async function readRunCount(
   client: Connection,
   tenantId: string,

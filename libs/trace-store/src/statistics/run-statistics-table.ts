@@ -7,19 +7,19 @@ export const SPAN = { unfolded: 0, hour: 1, day: 2 } as const;
 
 export const MICROS_PER_HOUR: Instant = 3_600_000_000n;
 
-/** What runs are summed by. */
+/** Key by which runs are summed. */
 export interface StatisticsKey {
   readonly projectId: string;
   /** The beginning of the hour; of a day its first. */
   readonly hour: Instant;
   readonly isRoot: boolean;
-  /** Empty for types that are none of the clients'. */
+  /** Type of the runs; empty for types that clients do not know. */
   readonly runType: string;
 }
 
 const RUN_TYPES = new Set(['chain', 'embedding', 'llm', 'parser', 'prompt', 'retriever', 'tool']);
 
-/** Whether runs of this type are summed apart from others. */
+/** True when runs of this type are summed apart from others. */
 export function isSummedType(runType: string): boolean {
   return RUN_TYPES.has(runType);
 }
@@ -81,7 +81,7 @@ export class KeyedSums {
     this.of({ projectId, hour: hourOf(startTime), isRoot, runType: type }).addRun(row, sign);
   }
 
-  /** Those that are not all zeros. */
+  /** Sums that are not all zeros. */
   entries(): { readonly key: StatisticsKey; readonly sums: Sums }[] {
     return [...this.#byKey.values()].filter(({ sums }) => !sums.isNothing());
   }
@@ -94,7 +94,7 @@ export class KeyedSums {
     return [...new Map(periods).values()];
   }
 
-  /** Those of a project alone. */
+  /** Sums of a project alone. */
   ofProject(projectId: string): KeyedSums {
     const own = new KeyedSums();
     for (const [text, entry] of this.#byKey)
@@ -102,7 +102,7 @@ export class KeyedSums {
     return own;
   }
 
-  /** What takes these sums away. */
+  /** Sums that subtract these. */
   negated(): KeyedSums {
     const negative = new KeyedSums();
     for (const { key, sums } of this.#byKey.values()) negative.of(key).add(sums, -1);
@@ -117,7 +117,7 @@ export class KeyedSums {
   }
 }
 
-/** Adds rows; sums that are all zeros are none. @returns how many */
+/** Inserts rows; sums that are all zeros are left out. @returns the number of rows */
 export async function insertSums(
   client: Connection,
   tenantId: string,

@@ -99,7 +99,7 @@ describe('the store of statistics', () => {
       })
       .sort();
 
-  /** What is kept and what the rows say, by hour and by day. */
+  /** Compares the kept sums with those of the rows, by hour and by day. */
   async function compare(): Promise<void> {
     const [kept, keptDays, rows] = await inTransaction(
       pool,

@@ -3,7 +3,7 @@ import { formatInstant, type Instant } from '#lib/time';
 import { insertSums, SPAN } from './run-statistics-table.js';
 import { sumRuns } from './sum-runs.js';
 
-/** Where a run lies. */
+/** Place of a run. */
 interface Place {
   readonly tenantId: string;
   readonly projectId: string;

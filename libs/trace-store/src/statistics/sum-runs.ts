@@ -7,13 +7,13 @@ import { KeyedSums, type StatisticsKey, summedTypeSql } from './run-statistics-t
 import { MEASURES } from './sums.js';
 
 /**
- * What sums are asked for: those of each hour, as they are kept; those of each project, root and type; or one of all, whose
- * key says nothing.
+ * Kind of sums that are asked for: those of each hour, as they are kept; those of each project, root and
+ * type; or one of all, whose key is empty.
  */
 type SumDetail = 'hours' | 'types' | 'one';
 
 const KIND = { is_root: 'r.is_root', run_type: summedTypeSql('r.run_type') };
-/** What runs are summed by: expressions by the names of their columns. */
+/** Keys that runs are summed by: expressions by the names of their columns. */
 const KEYS: Readonly<Record<SumDetail, Readonly<Record<string, string>>>> = {
   hours: {
     project_id: 'r.project_id',

@@ -1,7 +1,7 @@
 import { type Instant, parseInstant } from '#lib/time';
 import type { KeyedSums } from './run-statistics-table.js';
 
-/** Of the table `run_statistics`, called `s`. */
+/** Columns of the table `run_statistics`, called `s`. */
 export const SUMS_COLUMNS = 's.project_id, s.hour, s.is_root, s.run_type, s.sums';
 
 /** A row by `textTypes`. */

@@ -1,7 +1,7 @@
 import type { Instant } from '#lib/time';
 import { bucketOf, BUCKETS, type Distribution } from './distribution.js';
 
-/** What is added up. Costs are in units of 1e-10. */
+/** Totals of runs. Costs are in units of 1e-10. */
 const TOTALS = [
   'runs',
   'failed',
@@ -15,7 +15,7 @@ const TOTALS = [
 ] as const;
 export type Total = (typeof TOTALS)[number];
 
-/** Of what there is a distribution: times in microseconds, costs in units of 1e-10. */
+/** Measures with a distribution: times in microseconds, costs in units of 1e-10. */
 export const MEASURES = [
   'latency',
   'firstToken',
@@ -38,7 +38,7 @@ export function eachMeasure<T>(of: (measure: Measure) => T): Readonly<Record<Mea
   };
 }
 
-/** Of a run that is counted. */
+/** Facts of a run that is counted. */
 export interface CountedRun {
   readonly startTime: Instant;
   readonly endTime: Instant | undefined;
@@ -67,9 +67,9 @@ export function runsOf(encoded: Buffer): bigint {
 
 /** Sums and distributions of some runs; of a difference they may be negative. */
 export class Sums {
-  /** By the order of `TOTALS`. */
+  /** Totals in the order of `TOTALS`. */
   readonly totals: bigint[] = TOTALS.map(() => 0n);
-  /** By measure and bucket. None is zero. */
+  /** Counts by measure and bucket; zeros are left out. */
   readonly #counts = new Map<number, number>();
 
   /** @param sign -1 takes the run away */
@@ -121,7 +121,7 @@ export class Sums {
     return this.totals[TOTALS.indexOf(name)] ?? 0n;
   }
 
-  /** Of every measure, sorted by bucket: all of them in one pass. */
+  /** Distributions of all measures, sorted by bucket: computed in one pass. */
   distributions(): Readonly<Record<Measure, Distribution>> {
     const found = MEASURES.map((): [bucket: number, count: number][] => []);
     for (const [key, count] of this.#sorted()) found[Math.floor(key / BUCKETS)]?.push([key % BUCKETS, count]);
@@ -132,7 +132,7 @@ export class Sums {
     return [...this.#counts].sort(([one], [other]) => one - other);
   }
 
-  /** As a column has it: totals, then pairs of steps to the next key and counts. */
+  /** Encoding in a column: totals, then pairs of steps to the next key and counts. */
   encode(): Buffer {
     const bytes: number[] = [];
     for (const total of this.totals) writeBig(bytes, total);

@@ -15,7 +15,7 @@ import { sumRuns } from '../statistics/sum-runs.js';
 import { Sums } from '../statistics/sums.js';
 import { isSummedCallSql } from '../run/own-usage.js';
 
-/** Whether the search asks for nothing but projects, a time, roots, and types that are summed. */
+/** True when the search asks for nothing but projects, a time, roots, and types that are summed. */
 function isSummed(search: RunSearch): boolean {
   const { projectIds, isRoot: _isRoot, from: _from, to: _to, runType, ...others } = search;
   const isPlain = Object.values({ ...others, ...others.filters, filters: undefined }).every(
@@ -46,7 +46,7 @@ function inSnapshot<T>(pool: Pool, work: (client: Connection) => Promise<T>): Pr
   });
 }
 
-/** What the runs that are wanted add up to. @throws PublicError bad_request */
+/** Sums of the runs that match the search. @throws PublicError bad_request */
 export function statisticsOfRuns(pool: Pool, tenantId: string, search: RunSearch): Promise<RunStatistics> {
   return inSnapshot(pool, async (client) => {
     const { isRoot, runType } = search;
@@ -61,7 +61,7 @@ export function statisticsOfRuns(pool: Pool, tenantId: string, search: RunSearch
   });
 }
 
-/** What each of these projects adds up to. @throws PublicError bad_request */
+/** Sums of each of these projects. @throws PublicError bad_request */
 export function statisticsOfProjects(
   pool: Pool,
   tenantId: string,
@@ -110,7 +110,7 @@ async function sumsOf(
   return sums;
 }
 
-/** Conditions on a run `r` of these projects: what a search asks for, its keys looked up first. */
+/** Conditions on a run `r` of these projects: those of the search, its keys looked up first. */
 function conditionOf(tenantId: string, search: RunSearch, parameters: Parameters): string {
   const tenant = parameters.add(tenantId);
   const projects = search.projectIds && `${parameters.add(search.projectIds)}::uuid[]`;
@@ -153,7 +153,7 @@ function totalOf(all: KeyedSums): Sums {
   return total;
 }
 
-/** When the last of the runs of a time began. */
+/** Start time of the last run of a time range. */
 async function lastStart(
   client: Connection,
   tenantId: string,

@@ -6,16 +6,16 @@ import type { KeyedSums } from '../statistics/run-statistics-table.js';
 import { eachMeasure, type Measure, Sums, type Total } from '../statistics/sums.js';
 import { isSummedCall } from '../run/own-usage.js';
 
-/** What some runs add up to. */
+/** Sums of some runs. */
 export interface RunStatistics {
-  /** Of runs, of those that failed, and of those whose first token is known. */
+  /** Numbers of runs, of those that failed, and of those whose first token is known. */
   readonly counts: Readonly<Record<'runs' | 'failed' | 'streamed', number>>;
   readonly tokens: Readonly<Record<'totalTokens' | 'promptTokens' | 'completionTokens', number>>;
   /** Decimal texts; undefined where no run has a cost. */
   readonly costs: Readonly<Record<'totalCost' | 'promptCost' | 'completionCost', string>> | undefined;
   readonly percentiles: Readonly<Record<Measure, Percentiles>>;
   readonly lastStartTime: Instant | undefined;
-  /** Of a project alone. */
+  /** Feedback of a project alone. */
   readonly feedback?: ProjectFeedback | undefined;
 }
 
@@ -36,12 +36,13 @@ export interface StatisticsWindow {
 
 export interface Statistics {
   /**
-   * What the runs that are wanted add up to.
-   * @throws PublicError bad_request when finding them takes longer than a few seconds, or they are of too many hours
+   * Sums of the runs that match the search.
+   * @throws PublicError bad_request when finding them takes longer than a few seconds, or they are of too
+   * many hours
    */
   ofRuns(tenantId: string, search: RunSearch): Promise<RunStatistics>;
   /**
-   * What each of these projects adds up to.
+   * Sums of each of these projects.
    * @throws PublicError bad_request when they are of too many hours
    */
   ofProjects(

@@ -17,7 +17,7 @@ export interface PlacedThread extends ThreadCursor {
 interface PlacedThreads {
   /** In the order of the page, one more than it has where there are more. */
   readonly found: readonly PlacedThread[];
-  /** How many there are in all, where finding them has shown it. */
+  /** Number of threads in all, if finding them has shown it. */
   readonly total: number | undefined;
 }
 
@@ -60,7 +60,7 @@ export async function findThreads(
   return { found, total: isAll ? walk.found.length : undefined };
 }
 
-/** How many threads have a root that is wanted. */
+/** Number of threads that have a matching root. */
 export async function countThreads(db: Queryable, tenantId: string, search: ThreadSearch): Promise<number> {
   const parameters = new Parameters();
   const condition = rootCondition(tenantId, search, parameters);
@@ -123,7 +123,7 @@ class ThreadWalk {
     this.found.push(...some.filter(({ threadId }) => !earlier.has(threadId)));
   }
 
-  /** Those of these threads whose last root is that of a page before, or is newer. */
+  /** Threads among these whose last root is on a page before, or is newer. */
   async #ofEarlierPages(after: ThreadCursor, some: readonly PlacedThread[]): Promise<ReadonlySet<string>> {
     const parameters = new Parameters();
     const condition = rootCondition(this.tenantId, this.search, parameters);

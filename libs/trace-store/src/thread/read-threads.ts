@@ -6,13 +6,19 @@ import { Parameters } from '../query/run-conditions.js';
 import { countThreads, findThreads, rootCondition } from './find-threads.js';
 import type { Thread, ThreadCursor, ThreadPage, ThreadPageOptions, ThreadSearch } from './thread.js';
 
-/** Of a page, all of its statements together: a filter may be met by few roots of the time, and counting goes through all of them. */
+/**
+ * Time limit of a page, all of its statements together: a filter may match few roots of the time range, and
+ * counting reads all of them.
+ */
 const LIMIT: ReadLimit = {
   what: 'Finding these threads',
   advice: 'ask for a shorter time',
   isOneMoment: true,
 };
-/** Of a thread on a page, the newest: one that is written to all day would keep its whole list from being answered. */
+/**
+ * Maximum number of newest traces that are summed per thread on a page: a thread that is written to all day
+ * would keep its whole list from being answered.
+ */
 const MOST_SUMMED = 1_000;
 /** Characters of the beginning of a payload. */
 const PREVIEW = 300;
@@ -84,7 +90,7 @@ interface SummedThreads {
   readonly most: number | undefined;
 }
 
-/** What the roots of these threads that are wanted add up to, in the order of the ids. */
+/** Sums of the matching roots of these threads, in the order of the ids. */
 async function sumThreads(
   db: Queryable,
   tenantId: string,

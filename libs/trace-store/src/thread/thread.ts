@@ -1,7 +1,7 @@
 import type { Instant } from '#lib/time';
 import type { RunFilters } from '../filter/filter-sql.js';
 
-/** What threads are wanted: those with traces that meet all of it. */
+/** Conditions on threads: those match whose traces meet all of it. */
 export interface ThreadSearch {
   readonly projectId: string;
   readonly threadId?: string | undefined;
@@ -9,11 +9,11 @@ export interface ThreadSearch {
   readonly from?: Instant | undefined;
   /** The traces began then or earlier. */
   readonly to?: Instant | undefined;
-  /** Of the roots of the traces. */
+  /** Filters on the roots of the traces. */
   readonly filters?: RunFilters | undefined;
 }
 
-/** Where the page after a thread begins: its last root, by time, then by ids. */
+/** Position of a page: the last root of the thread before it, by time, then by ids. */
 export interface ThreadCursor {
   readonly lastStartTime: Instant;
   readonly rootId: string;
@@ -24,7 +24,7 @@ export interface ThreadPageOptions {
   readonly limit: number;
   readonly offset?: number | undefined;
   readonly after?: ThreadCursor | undefined;
-  /** Whether all of them are to be counted, which costs by the time that is asked for. */
+  /** True when all of them are to be counted, which costs more for a longer time range. */
   readonly isCounted?: boolean | undefined;
 }
 
@@ -32,7 +32,10 @@ export interface ThreadPageOptions {
 export interface Thread {
   readonly threadId: string;
   readonly traces: number;
-  /** Whether failures, end, latencies, tokens and costs are those of its newest 1,000 traces alone: on a page that has more of it. */
+  /**
+   * True when failures, end, latencies, tokens and costs are those of its newest 1,000 traces alone: on a
+   * page that has more of it.
+   */
   readonly isPartial: boolean;
   readonly failed: number;
   readonly firstStartTime: Instant;
@@ -44,7 +47,7 @@ export interface Thread {
   /** Seconds. */
   readonly latencyP50: number | undefined;
   readonly latencyP99: number | undefined;
-  /** Of the calls of models in these traces. */
+  /** Tokens of the calls of models in these traces. */
   readonly totalTokens: number;
   readonly promptTokens: number;
   readonly completionTokens: number;
@@ -61,7 +64,7 @@ export interface Thread {
 export interface ThreadPage {
   /** The one whose last trace began last comes first. */
   readonly threads: readonly Thread[];
-  /** How many there are, those of other pages with them; undefined unless they are to be counted. */
+  /** Number of threads on all pages; undefined unless they are to be counted. */
   readonly total: number | undefined;
   readonly next: ThreadCursor | undefined;
 }

@@ -1,11 +1,11 @@
 import { cost, tokens } from './usage-values.js';
 
-/** By kind of tokens, such as `cache_read`, `audio` and `reasoning`. */
+/** Tokens by kind, such as `cache_read`, `audio` and `reasoning`. */
 export type TokenDetails = Readonly<Record<string, number>>;
 /** The same in dollars, as decimal texts. */
 export type CostDetails = Readonly<Record<string, string>>;
 
-/** What tokens and costs of a run consist of, as far as it is known. */
+/** Details of the tokens and costs of a run, as far as they are known. */
 export interface UsageDetails {
   readonly promptTokens?: TokenDetails;
   readonly completionTokens?: TokenDetails;

@@ -1,4 +1,4 @@
-/** A count of tokens; undefined for what is none. */
+/** A count of tokens; undefined for any other value. */
 export function tokens(value: unknown): number | undefined {
   return typeof value === 'number' && Number.isSafeInteger(Math.round(value)) && value >= 0
     ? Math.round(value)

@@ -1,7 +1,7 @@
 import { formatInstant, type Instant, parseInstant } from '#lib/time';
 
 /**
- * Where a run stands in its trace: one segment for each ancestor from the root down to the run itself,
+ * Place of a run in its trace: one segment for each ancestor from the root down to the run itself,
  * `20261120T215904635001Z01a1faf8-62bb-7000-8000-00d8ea2fd3a8`, joined by dots. Sorting by it walks the tree.
  */
 export interface DottedOrder {
@@ -9,7 +9,7 @@ export interface DottedOrder {
   readonly traceId: string;
   /** Undefined for a root. */
   readonly parentRunId: string | undefined;
-  /** How many; their ids are read by `ancestorsIn` where they are written. */
+  /** Number of ancestors; `ancestorsIn` reads their ids where they are written. */
   readonly ancestors: number;
   readonly id: string;
   /** Time in the run's own segment. */
@@ -20,8 +20,8 @@ const SEGMENT =
   /^(\d{4})(\d{2})(\d{2})T(\d{2})(\d{2})(\d{2})(\d{0,9})Z([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})$/i;
 
 /**
- * Ancestors of a stored run under which a run is put by its parent's id alone: all of them stand in the child, which may
- * be much shorter itself.
+ * Maximum number of ancestors of a stored run under which a run is put by its parent's id alone: the child
+ * contains all of them, and may be much shorter itself.
  */
 export const MAX_KNOWN_ANCESTORS = 100;
 

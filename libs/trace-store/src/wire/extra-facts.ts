@@ -31,7 +31,7 @@ export interface ExtraFacts {
 /** Names under which clients put the thread of a run into its metadata, first match wins. */
 const THREAD_NAMES = ['session_id', 'conversation_id', 'thread_id'];
 
-/** A name of a model or a provider; what is longer is none. */
+/** Maximum length of a name of a model or a provider; longer values are ignored. */
 const MAX_NAME = 200;
 /** An escape takes six bytes. */
 const MAX_NAME_BYTES = MAX_NAME * 6 + 2;

@@ -56,7 +56,7 @@ const LIGHT = new Set([
   'completion_cost',
 ]);
 
-/** What clients send for each run and what says nothing that the store does not know already. */
+/** Members that clients send for each run and that say nothing new to the store. */
 const REDUNDANT = new Set(['child_runs', 'child_execution_order', 'execution_order', 'attachments']);
 /** Values that say nothing. */
 const EMPTY = new Set(['null', '[]', '{}', '""', 'false']);
@@ -76,7 +76,7 @@ interface SplitRun {
   readonly unknown: readonly string[];
 }
 
-/** What clients send beside payloads that have parts of their own is shorter. */
+/** Maximum size of members beside the payloads that have parts of their own. */
 const MAX_SMALL_BYTES = 16_384;
 
 /** Most runs of a batch have one of them, and would be parsed in vain. */
@@ -171,7 +171,7 @@ const NOT_A_CALL =
   'Tokens and costs of a run that is no call are the sums of the calls below it: llm, embedding, and costs of tool and retriever';
 const MAX_NAMED_CHARS = 500;
 
-/** What payloads say. */
+/** Facts that payloads contain. */
 interface PayloadFacts {
   readonly ofOutputs?: RunChange['usage'];
   readonly ofExtra?: ExtraFacts;

@@ -1,6 +1,8 @@
 import { type ByteRange, parseJson } from '#lib/json';
 
-/** Facts are short. A long value is none, and building it would take many times the memory of its text. */
+/**
+ * Facts are short. A longer value is ignored, since building it would take many times the memory of its text.
+ */
 const MAX_FACT_BYTES = 65_536;
 
 /** The value of a short part of a JSON text. */

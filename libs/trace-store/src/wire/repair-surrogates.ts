@@ -1,7 +1,7 @@
 import { BACKSLASH, type JsonWalk } from '#lib/json';
 
 const LETTER_U = 0x75;
-/** How escapes of U+D000 to U+DFFF begin. */
+/** Beginnings of escapes of U+D000 to U+DFFF. */
 const STARTS = [Buffer.from('\\ud'), Buffer.from('\\uD')];
 const ESCAPE_BYTES = 6;
 /** Bytes between two pauses. */
@@ -19,7 +19,7 @@ export function halfAt(json: Buffer, at: number): Half {
   return digit >= 0x63 && digit <= 0x66 ? 'low' : undefined;
 }
 
-/** Whether the backslash at `at` begins an escape instead of ending one. */
+/** True when the backslash at `at` begins an escape instead of ending one. */
 function beginsEscape(json: Buffer, at: number): boolean {
   let before = at;
   while (json[before - 1] === BACKSLASH) before--;

@@ -1,7 +1,7 @@
 import { BACKSLASH, isAt, type JsonWalk, QUOTE } from '#lib/json';
 
 const NULL = 'null';
-/** As Python's own serialiser writes them. */
+/** Non-finite numbers as Python's own serialiser writes them. */
 const WORDS = ['NaN', '-Infinity', 'Infinity'].map((word) => Buffer.from(word));
 /** No word begins with another byte. */
 const FIRST = new Set(WORDS.map((word) => word[0]));

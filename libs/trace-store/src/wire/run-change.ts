@@ -6,7 +6,7 @@ import type { RunPayloads, RunStatus } from '../run/stored-run.js';
 import type { ModelFacts } from './extra-facts.js';
 import type { Usage } from './usage.js';
 
-/** One create or update of a run after parsing: what it says, and nothing about what it does not mention. */
+/** One create or update of a run after parsing; members that it does not mention are absent. */
 export interface RunChange {
   readonly kind: 'post' | 'patch';
   /** The operation's, for problems that are found later. */
@@ -29,7 +29,7 @@ export interface RunChange {
   readonly usage: Usage | undefined;
   readonly model: ModelFacts | undefined;
   readonly provider: string | undefined;
-  /** Of its `extra`, a view. */
+  /** Metadata of its `extra`, a view. */
   readonly metadata: Buffer | undefined;
   readonly payloads: RunPayloads;
 }

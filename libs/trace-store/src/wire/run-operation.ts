@@ -11,7 +11,10 @@ export interface RunOperation {
   readonly newId?: string;
   /** JSON values that came apart from the object. */
   readonly fields?: Readonly<Partial<Record<PayloadField, Buffer>>>;
-  /** Where the caller had it from, in the caller's terms: what `loc` of its problems begins with. Empty when left out. */
+  /**
+   * Place of the operation in the caller's request, in the caller's terms: the prefix of `loc` in its
+   * problems. Empty when left out.
+   */
   readonly place?: readonly (string | number)[];
 }
 
@@ -29,6 +32,6 @@ export interface RunBatch {
   readonly post: readonly RunOperation[];
   readonly patch: readonly RunOperation[];
   readonly leftOut?: readonly LeftOut[];
-  /** Of these runs, or of others. */
+  /** Feedback on these runs, or on others. */
   readonly feedback?: readonly NewFeedback[];
 }

@@ -4,7 +4,7 @@ import type { RunBatch, RunOperation } from './run-operation.js';
 
 /** Clients send a hundred at a time. Each costs many times its bytes in memory while it is looked at. */
 const MAX_OPERATIONS = 20_000;
-/** Far more than a run may have: what is wrong with one shall not take the others of its batch with it. */
+/** Far deeper than a run may be: a problem of one run must not refuse the others of its batch. */
 const SPLIT = { levels: 1000, isLenient: true };
 
 /** Two are known. A client must not fill time and memory with its own problems: the first so many are looked at. */

@@ -23,7 +23,7 @@ export interface Usage {
   readonly completionCost?: string;
   readonly totalCost?: string;
   readonly details?: UsageDetails | undefined;
-  /** A sum of its tokens was larger than {@link MAX_TOKENS}, which stands in its place. */
+  /** A sum of its tokens was larger than {@link MAX_TOKENS}, which replaces it. */
   readonly isClamped?: true;
   /** Names of members that state tokens or costs and were not understood. */
   readonly unread?: readonly string[];
@@ -88,7 +88,7 @@ interface Side {
   readonly counted: number | undefined;
   /** Tokens of kinds that some senders count apart. */
   readonly kinds: number;
-  /** Whether the sender's names are those of one that counts them apart. */
+  /** True when the sender's names are those of one that counts them apart. */
   readonly isApart: boolean;
 }
 
@@ -175,7 +175,7 @@ export function usageAt(name: string, value: unknown): Usage | undefined {
   return isOfModel && isStated ? { unread: [name] } : undefined;
 }
 
-/** Whether anything of it was understood. */
+/** True when any part of it was understood. */
 export function hasFigures({ unread: _unread, ...figures }: Usage): boolean {
   return Object.values(figures).some((entry) => entry !== undefined);
 }

@@ -3,7 +3,7 @@ import { type JsonWalk, MAX_JSON_DEPTH, skipSpace, validatingJson } from '#lib/j
 /** A payload is nested no deeper beside its run than it may be inside of it: waiting updates are stored in one piece. */
 const MAX_PAYLOAD_DEPTH = MAX_JSON_DEPTH - 1;
 
-/** How a payload as a whole is scanned. */
+/** Options for scanning a payload as a whole. */
 export const WHOLE_PAYLOAD = { levels: MAX_PAYLOAD_DEPTH };
 
 /** A payload of which nothing is read. @throws JsonSyntaxError */
