@@ -41,7 +41,10 @@ const FEATURES = [
   BulkExportModule,
 ];
 
-/** The whole api: what all features share, a module for each feature, the document that describes them. */
+/**
+ * The whole api: the parts that all features share, a module for each feature, the document that describes
+ * them.
+ */
 @Module({})
 export class ApiModule {
   static with(parts: ApiParts): DynamicModule {

@@ -50,7 +50,7 @@ export interface ApiApplication extends Stoppable {
   readonly container: Pick<NestFastifyApplication, 'get'>;
   /** Answers the requests of this and of other servers that hand theirs on. */
   readonly server: Server;
-  /** Whether a request to change the protocol is for a deployment. */
+  /** True when a request to change the protocol is for a deployment. */
   readonly mayUpgrade: (request: IncomingMessage) => boolean;
   /** Begins to serve, on a free port for 0; answers the port. */
   listen(address: ListenAddress): Promise<number>;
@@ -61,11 +61,11 @@ export interface ApiApplication extends Stoppable {
 /** Bodies are bounded and held in memory until they have come. */
 const LIMITS: ServerLimits = { ...SERVER_LIMITS, bodyTotalMs: 120_000 };
 
-/** Of what traces may hold: other bodies are at most 1 MiB long. */
+/** Share of the memory for bodies of traces: other bodies are at most 1 MiB long. */
 const SHARE_OF_BODIES = 0.25;
 const BUSY = 'Reading the body failed: too many bodies arrive at once; try again';
 
-/** Who is to share what requests hold; callers without a key by their address. */
+/** Owner that shares the memory of its requests; callers without a key by their address. */
 function ownerOf(request: FastifyRequest): string | undefined {
   return findCaller(request)?.tenantId ?? clientAddress(request);
 }
@@ -126,7 +126,7 @@ export async function openApplication(
     },
     async drain() {
       beginDrain();
-      // a Service of Kubernetes goes on sending connections until every node has heard that this pod ends
+      // a Service of Kubernetes keeps sending connections until every node has heard that this pod ends
       await parts.clock.sleep(config.drainMs);
     },
     stop: () => application.close(),
@@ -156,12 +156,12 @@ function buildAdapter(
   });
 }
 
-/** Asks for the routes first; what is none of theirs is the framework's. */
+/** A server that asks the routes first; other requests go to the framework. */
 function createRoutedServer(handle: RequestListener, limits: ServerLimits, hosts: RouteHosts): Server {
   const server = createServer(
     {
       ...{ ...GUARDED_SERVER, ...serverOptions(limits), keepAliveTimeout: 72_000 },
-      // every other upgrade is a request that goes on without one
+      // every other upgrade is handled as a request without one
       shouldUpgradeCallback: (request) => hosts.mayUpgrade(request),
     },
     (request, response) => {
@@ -175,9 +175,9 @@ function createRoutedServer(handle: RequestListener, limits: ServerLimits, hosts
 }
 
 /**
- * A connection whose request was under way when closing began would otherwise be kept alive, and the server with it. So
- * would one that browsers open ahead: without a first request it does not count as idle. What is answered makes its
- * connection the last from the call of the function that this answers on.
+ * Ends connections when closing begins: one whose request was in flight would otherwise be kept alive, and
+ * the server with it. So would one that browsers open ahead: without a first request it does not count as
+ * idle. After the call of the returned function, each answer closes its connection.
  */
 function endConnectionsWhenClosing(server: FastifyInstance, hosts: RouteHosts): () => void {
   let isClosing = false;

@@ -25,7 +25,7 @@ const LOOK_MS = 5_000;
 /** For answers that are under way. */
 const CLOSE_MS = 5_000;
 
-/** What a `TlsFront` is made from. */
+/** Dependencies of a `TlsFront`. */
 export interface TlsFrontParts {
   readonly address: ListenAddress;
   readonly files: CertificateFiles;

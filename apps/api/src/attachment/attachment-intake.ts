@@ -4,7 +4,7 @@ import type { AttachmentKeeper, SentAttachment } from './attachment-keeper.js';
 import { parseAttachmentPart, PREFIX } from './attachment-part.js';
 import { NotKeptError } from './not-kept-error.js';
 
-/** Of one request: each costs statements and a request to the store. */
+/** Maximum number of attachments per request: each costs statements and a request to the store. */
 const MOST = 1_000;
 
 /** One part that is handed on as it comes. */

@@ -6,7 +6,7 @@ import type { AttachmentStore } from '../core/attachment-store.js';
 import { NotKeptError } from './not-kept-error.js';
 import { ObjectWriter } from './object-writer.js';
 
-/** How long the store is left alone after a failure: requests must not queue up behind its time-outs. */
+/** Pause after a failure of the store: requests must not queue up behind its time-outs. */
 const PAUSE_MS = 10_000;
 const UNAVAILABLE = 'the object store is unavailable; send it again later';
 const NO_STORE =
@@ -14,7 +14,7 @@ const NO_STORE =
 
 /** The bytes of one attachment. */
 export interface SentAttachment {
-  /** As they come; always read to their end, unless something is thrown that ends the request. */
+  /** Pieces as they come; always read to their end, unless something is thrown that ends the request. */
   readonly pieces: AsyncIterable<Buffer>;
   /** Bytes that the client has announced. */
   readonly length: number | undefined;
@@ -73,7 +73,7 @@ export class AttachmentKeeper {
     return clock.monotonicMs() < this.#pausedUntilMs ? UNAVAILABLE : undefined;
   }
 
-  /** What the store did is no failure of the request. @throws what is one */
+  /** Reason for a failure of the store, which does not fail the request. @throws every other error */
   #reasonOf(error: unknown): NotKeptError {
     if (error instanceof NotKeptError) return error;
     if (!isStoreFailure(error)) throw error;

@@ -1,7 +1,7 @@
 import { isUuid } from '#lib/resources';
 import { NotKeptError } from './not-kept-error.js';
 
-/** What a part is about, as its name and its headers say. */
+/** Subject of a part, from its name and its headers. */
 export interface AttachmentPart {
   readonly runId: string;
   readonly name: string;
@@ -32,7 +32,10 @@ export function nameProblem(name: string): string | undefined {
   return `its name must have 1 to ${MAX_NAME} characters and no control characters`;
 }
 
-/** Without the length, which the JavaScript client announces there; bytes of any type where it is none. */
+/**
+ * Content type without the length, which the JavaScript client announces there; without a type, that of
+ * arbitrary bytes.
+ */
 export function typeOf(header: string): string {
   const type = header.replace(/;\s*length=\d+/i, '').trim();
   return TYPE.test(type) ? type : ANY_TYPE;

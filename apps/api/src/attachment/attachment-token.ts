@@ -1,6 +1,6 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 
-/** What a URL opens, and until when. */
+/** Object that a URL opens, and the time at which it expires. */
 export interface AttachmentGrant {
   readonly tenantId: string;
   /** The run, or the example, that refers to it. */

@@ -5,7 +5,7 @@ import type { AttachmentStore } from '../core/attachment-store.js';
 import { originOf } from '../wire/origin-of.js';
 import { signAttachment } from './attachment-token.js';
 
-/** How one attachment is fetched. */
+/** URL from which one attachment is fetched. */
 export interface AttachmentUrl {
   readonly presigned_url: string;
   /** Name of the object in its bucket. */
@@ -13,13 +13,13 @@ export interface AttachmentUrl {
   readonly mime_type: string;
 }
 
-/** By name. */
+/** URLs by name of the attachment. */
 export type AttachmentLinks = ReadonlyMap<string, AttachmentUrl>;
 
 type Linked = Pick<StoredAttachment, 'name' | 'objectId' | 'contentType'>;
 
 const VALID_MS = 3_600_000;
-/** Of one reference in memory and in the answer. */
+/** Bytes of one reference in memory and in the answer. */
 const BYTES_EACH = 1_500;
 
 /** For whom URLs are made. */
@@ -27,7 +27,9 @@ export interface Reader {
   readonly caller: { readonly tenantId: string };
   /** Token of the link by which the runs are read: the URLs end with it. */
   readonly share?: string | undefined;
-  /** What the caller asked, as of `askedOrigin`; the URLs lead there unless the settings say otherwise. */
+  /**
+   * Origin that the caller used, from `askedOrigin`; the URLs begin with it unless the settings give another.
+   */
   readonly origin: string;
   /** Told how many bytes more are held. */
   readonly hold: (bytes: number) => void;
@@ -38,7 +40,7 @@ export interface UrlParts {
   readonly store: AttachmentStore | undefined;
   readonly table: Pick<TraceStore['attachments'], 'ofRuns'>;
   readonly clock: Pick<Clock, 'now'>;
-  /** Where clients reach the api. */
+  /** Address at which clients reach the api. */
   readonly publicUrl: string | undefined;
 }
 
@@ -74,7 +76,7 @@ export class AttachmentUrls {
     );
   }
 
-  /** Of one owner in a turn of the event loop: a page may have 10,000 signatures. */
+  /** Links of one owner, made in one turn of the event loop: a page may have 10,000 signatures. */
   async #linksOf(
     store: AttachmentStore,
     reader: Reader,

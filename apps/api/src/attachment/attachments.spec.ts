@@ -118,7 +118,7 @@ async function tidy(): Promise<void> {
   await api.services.attachmentTidying.tidy();
 }
 
-/** As if the time until they are looked at were over. */
+/** Makes the attachments due for the check at once. */
 const makeDue = () =>
   db.query(
     `UPDATE attachment_objects SET check_after = now() - interval '1 s' WHERE check_after IS NOT NULL`,

@@ -14,7 +14,7 @@ const FULL =
   'the attachments of this workspace take all the bytes that they may; delete traces, or have AGENTPLANE_ATTACHMENT_BYTES_PER_WORKSPACE raised';
 const REMOVED = 'storing it took too long; send it again';
 
-/** What a writer needs. */
+/** Dependencies of a writer. */
 export interface WriterParts {
   readonly store: AttachmentStore;
   readonly table: Attachments;

@@ -17,7 +17,7 @@ describe('the audit log of REST', () => {
   const read = (file: string): string => readFileSync(file, { encoding: 'utf8', flag: 'a+' });
   const ofTenant = (): string => join(folder, 'audit-api', `${tenant.tenantId}.log`);
   const ofLimited = (): string => join(folder, 'audit-api', `${tenant.tenantId}-limited.log`);
-  /** Of the tenant, of its keys of other scopes, then of the platform. */
+  /** Text of the tenant's file, of the file of its keys of other scopes, then of the platform's. */
   const text = (): string =>
     [ofTenant(), ofLimited(), path].map((file) => (existsSync(file) ? read(file) : '')).join('');
   const records = (): unknown[] =>

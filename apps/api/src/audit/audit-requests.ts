@@ -7,7 +7,7 @@ import { ROUTE_SCOPES, routeName, scopesOf } from '../wire/route-access.js';
 import { clientAddress } from '../wire/client-address.js';
 
 const READS = new Set(['GET', 'HEAD', 'OPTIONS']);
-/** What agents record is data. */
+/** Routes by which agents record data, which is not audited. */
 const DATA = new Set([
   'POST /runs',
   'POST /runs/batch',
@@ -19,7 +19,10 @@ const DATA = new Set([
   'POST /feedback',
   'PATCH /feedback/{feedback_id}',
 ]);
-/** Nobody is known to ask: such requests are counted in the metrics, and must not push out what was done. */
+/**
+ * Statuses of unauthenticated requests: they are counted in the metrics, and must not push out records of
+ * actions.
+ */
 const ANONYMOUS = new Set([401, 429]);
 const MAX_REASONS = 5;
 
@@ -37,7 +40,7 @@ export function auditRequests(server: FastifyInstance, audit: AuditLog | undefin
   });
 }
 
-/** Whether it is control, and no question: those are open to keys that only read. */
+/** True for routes that change the platform; routes that only read are open to keys with the scope `read`. */
 function mayChange(route: string): boolean {
   return Object.hasOwn(ROUTE_SCOPES, route) && !DATA.has(route) && !scopesOf(route).includes('read');
 }
@@ -74,8 +77,8 @@ function record(audit: AuditLog, { request, reply, route, answer }: Answered): v
 }
 
 /**
- * Whose files the record goes to. A key that opens nothing is nobody's, and must not push out what others did; nor must
- * the keys of agents and of programs that may do little.
+ * Owner of the files that the record is written to. A key that opens nothing is unauthenticated, and must not
+ * push out the records of others; nor must the keys of agents and of programs with few permissions.
  */
 function ownerOf(actor: AuditActor): string {
   if (actor.kind === 'api-key') return actor.scope === 'workspace' ? actor.tenant : `${actor.tenant}-limited`;
@@ -104,7 +107,7 @@ function idsOf({ params }: FastifyRequest, answer: JsonObject): Readonly<Record<
   ]) as Record<string, string>;
 }
 
-/** What was wrong, without the values: the text for people, or the places of wrong fields. */
+/** The problem without the values: the text for people, or the places of wrong fields. */
 function reasonOf(detail: unknown): string | undefined {
   if (typeof detail === 'string') return shortened(detail);
   if (!Array.isArray(detail)) return undefined;

@@ -117,7 +117,7 @@ export class BulkExports {
     return this.#render(caller, { bulkExport });
   }
 
-  /** What the export of a request would have. Nothing is made. @throws PublicError as `create` does */
+  /** Estimate of the export of a request. Nothing is made. @throws PublicError as `create` does */
   async estimate(caller: Caller, request: CreateExportRequest): Promise<ExportEstimateAnswer> {
     const { spec: asked, sessionId } = await this.#check(caller, request);
     const spec = { ...EXPORT_DEFAULTS, ...asked };
@@ -179,7 +179,7 @@ export class BulkExports {
   }
 
   /**
-   * Makes an export that goes on where one that failed or ran out of time has stopped.
+   * Makes an export that continues from the point at which a failed or timed out one stopped.
    * @param repeatKey as of `create`
    * @throws PublicError bad_request or conflict, in the words that the controller has for the same
    */
@@ -202,7 +202,7 @@ export class BulkExports {
     return isNew ? this.#render(caller, { bulkExport: made }) : await this.get(caller, idOf(made) ?? '');
   }
 
-  /** How many runs came or changed after a completed export had read their day. */
+  /** Number of runs that came or changed after a completed export had read their day. */
   async reportLate(caller: Caller, id: string): Promise<LateRunsAnswer> {
     const owner = this.#owner(caller);
     return reportLateRuns(
@@ -226,7 +226,7 @@ export class BulkExports {
     return this.#render(caller, await repeatKey.createOnce(this.#keyed(owner), draft, draft.spec));
   }
 
-  /** By time of their window, oldest first. */
+  /** Runs by time of their window, oldest first. */
   async listRuns(caller: Caller, id: string, query: ExportsQuery): Promise<readonly ExportRunAnswer[]> {
     const found = await this.#export(caller, id);
     const runs = await this.#history.runsOf(this.#owner(caller), found, query);
@@ -249,7 +249,7 @@ export class BulkExports {
     return checkExportRequest(caller, request, world);
   }
 
-  /** Where the export of an `Idempotency-Key` may be. */
+  /** Places in which to look for the export of an `Idempotency-Key`. */
   #keyed(owner: ExportOwner): KeyedExports {
     const archived = (name: string): Promise<FoundExport | undefined> =>
       this.#history.findArchived(owner, name);

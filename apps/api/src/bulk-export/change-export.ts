@@ -19,9 +19,9 @@ function isGiven(value: unknown): boolean {
 }
 
 /**
- * What a PATCH changes of an export; undefined when it is so already.
- * @throws PublicError invalid for a body with none or several of the fields, bad_request for an export that cannot,
- *   not_found for the destination
+ * Change that a PATCH makes to an export; undefined when the export is already so.
+ * @throws PublicError invalid for a body with none or several of the fields, bad_request for an export that
+ * cannot, not_found for the destination
  */
 export function changeOf(
   bulkExport: BulkExport,

@@ -13,7 +13,7 @@ import { findDestination } from './find-destination.js';
 import type { CreateExportRequest } from './export-request.js';
 import type { ExportWebhooks } from './export-webhooks.js';
 
-/** What a request for an export is checked against. */
+/** Dependencies of the checks of a request for an export. */
 export interface ExportRequestWorld {
   readonly destinations: Pick<ResourceHome<BulkExportDestination>, 'find'>;
   readonly workspaces: Pick<Workspaces, 'homeOf'>;
@@ -25,7 +25,7 @@ export interface ExportRequestWorld {
 /** A request that an export can be made of. */
 export interface CheckedExport {
   readonly namespace: string;
-  /** Of the tracing project, in lower case. */
+  /** Id of the tracing project, in lower case. */
   readonly sessionId: string;
   readonly spec: BulkExportSpec;
 }

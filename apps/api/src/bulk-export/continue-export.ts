@@ -15,13 +15,13 @@ import {
 } from '#lib/resources';
 import type { ResourceHome } from '../kubernetes/resource-home.js';
 
-/** What an export that is to be continued is judged by. */
+/** Facts by which a request to continue an export is judged. */
 export interface Continued {
   readonly namespace: string;
   readonly predecessor: BulkExport;
   readonly runs: readonly BulkExportRun[];
   readonly destination: BulkExportDestination | undefined;
-  /** Whether its webhook, if it has one, can still be called as it asks. */
+  /** True when its webhook, if it has one, can still be called as it asks. */
   readonly keepsWebhook: boolean;
   /** Exports that continue it, whatever became of them. */
   readonly others: readonly BulkExport[];

@@ -107,7 +107,7 @@ export class ExportAnswer implements RenderedExport {
   readonly webhook: WebhookAnswer | null;
 }
 
-/** What an export would have, on the wire. */
+/** Estimate of an export, in the API. */
 export class ExportEstimateAnswer {
   @Answered(TIME, 'Inclusive') readonly start_time: string;
   @Answered(TIME, 'Exclusive; of a schedule the end of the last window that has ended')

@@ -10,12 +10,13 @@ const LEAST_ROWS = 1_000;
 const LEAST_TIMED_ROWS = 10_000;
 
 /**
- * Where no earlier export says more. Bytes of a row with zstd, measured with 300,000 calls of models (397 MB of Parquet);
- * rows a second of one worker beside other work; seconds that a run takes without any rows.
+ * Estimates that are used without earlier exports. Bytes of a row with zstd, measured with 300,000 calls of
+ * models (397 MB of Parquet); rows a second of one worker beside other work; seconds that a run takes without
+ * any rows.
  */
 const DEFAULTS = { bytes: 1_300, bytesWithoutPayloads: 200, rowsPerSecond: 20_000, secondsOfRun: 2 };
 
-/** What the API server adds to an export that says nothing of its files. */
+/** Defaults that the API server adds to an export that does not describe its files. */
 export const EXPORT_DEFAULTS = { format: 'parquet', formatVersion: 'v1', compression: 'zstd' } as const;
 
 /** Bytes beside those of zstd, measured with the same rows. */
@@ -26,7 +27,7 @@ const COMPRESSED_TO: Readonly<Record<BulkExportSpec['compression'], number>> = {
   none: 4,
 };
 
-/** What an export covers: its window, or the windows of a schedule that have ended. */
+/** Windows that an export covers: its own, or those of a schedule that have ended. */
 export interface CoveredWindows {
   readonly window: Window;
   /** 1, or those of the schedule. */
@@ -54,7 +55,7 @@ export function coveredWindows(
   return { window: { start, end: start + length * BigInt(windows) }, windows, runs };
 }
 
-/** What an export costs by the row. */
+/** Cost of an export by the row. */
 export interface ExportFigures {
   readonly bytesPerRow: number;
   readonly rowsPerSecond: number;

@@ -14,7 +14,7 @@ import type { ResourceHome } from '../kubernetes/resource-home.js';
 /** An export, wherever it is kept. */
 export interface FoundExport {
   readonly bulkExport: BulkExport;
-  /** Of one that is archived: the id of its destination as it was then. */
+  /** Set for an archived export: the id of its destination as it was then. */
   readonly archived?: { readonly destinationId: string | undefined };
 }
 
@@ -31,14 +31,14 @@ export interface ExportOwner {
   readonly namespace: string;
 }
 
-/** Of one export; more than anybody makes. */
+/** Maximum number of continuations of one export; more than are made in practice. */
 const MOST_CONTINUATIONS = 100;
 
 function parse<T>(text: string): T {
   return parseJson(text) as T;
 }
 
-/** Of objects that are parsed one after another: a page of a thousand may have 64 MB. */
+/** Bytes of objects that are parsed one after another: a page of a thousand may have 64 MB. */
 const PARSED_AT_ONCE = 256 * 1024;
 
 /** Parses stored objects in pieces between which others are served. */
@@ -79,8 +79,9 @@ function isBefore(a: ArchivePlace, b: ArchivePlace): boolean {
 }
 
 /**
- * Exports that the API server holds and those that were moved to the archive, as one: an id that was answered once is
- * found for ever. An export is stored in the archive before it is deleted; while it is in both, the resource counts.
+ * Exports that the API server holds and those that were moved to the archive, as one: an id that was answered
+ * once is found from then on. An export is stored in the archive before it is deleted; while it is in both,
+ * the resource counts.
  */
 export class ExportHistory {
   constructor(
@@ -102,7 +103,7 @@ export class ExportHistory {
     return archived && ofArchive(archived);
   }
 
-  /** By time of their window. Of an archived export no more are read than are asked for. */
+  /** Runs by time of their window. For an archived export, no more are read than are asked for. */
   async runsOf(
     { tenantId, namespace }: ExportOwner,
     { bulkExport, archived }: FoundExport,

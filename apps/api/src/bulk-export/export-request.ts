@@ -4,7 +4,7 @@ import { Choice, Flag, Nested, Text, TextList, Time, Uuid, Whole } from '../wire
 
 const COMPRESSIONS = ['none', 'gzip', 'snappy', 'zstd', 'zstandard'] as const;
 
-/** What an export calls at its end. */
+/** Webhook that an export calls at its end. */
 export class ExportWebhookRequest {
   @Text({ required: true, minLength: 1, maxLength: 2048, about: 'Called with a POST, over http or https' })
   url: string;

@@ -7,7 +7,7 @@ import { testBucket } from '../testdata/test-bucket.js';
 const WINDOW = { start_time: '2026-05-01T00:00:00Z', end_time: '2026-05-02T00:00:00Z' };
 const PATH = '/api/v1/bulk-exports';
 const SECRET = 'a secret of the receiver';
-/** Public, and called by nobody: no controller runs. */
+/** Public address that is never called: no controller runs. */
 const RECEIVER = 'https://223.255.255.255/hook?token=of-the-receiver#part';
 
 describe('the webhook of a requested export', () => {

@@ -8,7 +8,7 @@ import { judgeHosts, parseWebhookUrl, signingSecretsOf } from '#lib/webhook';
 import type { SecretHome } from '../kubernetes/secret-home.js';
 import type { ExportWebhookRequest } from './export-request.js';
 
-/** As the resource takes them. */
+/** Maximum length that the resource accepts. */
 const MAX_URL = 2_048;
 
 export interface ExportWebhookParts {
@@ -20,7 +20,7 @@ export interface ExportWebhookParts {
 /** An export with its webhook, before it is made. */
 export interface PreparedExport {
   readonly draft: Draft<BulkExport>;
-  /** What two requests for the same have in common: a digest of the secret, and no name that is made up. */
+  /** Parts that two requests for the same have in common: a digest of the secret, and no generated name. */
   readonly body: unknown;
   /**
    * Makes the Secret that signs the calls of the export, owned by it from the start: whatever ends this program in
@@ -33,7 +33,7 @@ export interface PreparedExport {
 export class ExportWebhooks {
   constructor(private readonly parts: ExportWebhookParts) {}
 
-  /** What is wrong with one; its host is resolved. */
+  /** Problems of a webhook; its host is resolved. */
   async problems(webhook: ExportWebhookRequest | undefined): Promise<readonly FieldProblem[]> {
     if (!webhook) return [];
     const { guard, clock } = this.parts;
@@ -73,7 +73,10 @@ export class ExportWebhooks {
     };
   }
 
-  /** Whether what signs the calls of an export is still there; true for one whose calls are not signed. */
+  /**
+   * True when the Secret that signs the calls of an export still exists; also for an export whose calls are
+   * not signed.
+   */
   async canSign({ metadata: { namespace = '' }, spec }: BulkExport): Promise<boolean> {
     const name = spec.webhook?.secretRef?.name;
     return (
@@ -82,7 +85,7 @@ export class ExportWebhooks {
     );
   }
 
-  /** It signs calls of this URL alone, whoever else names it. */
+  /** Stores the secret of an export. It signs calls of this URL alone, even if other exports name it. */
   async #giveSecret(made: BulkExport, url: string, secret: string): Promise<void> {
     const { metadata, spec } = made;
     const place = { namespace: metadata.namespace ?? '', name: spec.webhook?.secretRef?.name ?? '' };

@@ -3,7 +3,7 @@ import type { ListedExportsQuery } from './export-request.js';
 
 const FIELDS = ['status', 'bulk_export_destination_id', 'session_id', 'source_bulk_export_id'] as const;
 
-/** Whether an export meets every condition of a list. */
+/** True when an export meets every condition of a list. */
 export function isListed(answer: ExportAnswer, query: ListedExportsQuery): boolean {
   return FIELDS.every((field) => {
     const wanted = query[field];

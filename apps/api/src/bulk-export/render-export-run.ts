@@ -53,7 +53,10 @@ export function renderExportRun(
   };
 }
 
-/** Of a run under way what was written so far, which is never less than its resource says; else what is in the bucket. */
+/**
+ * Rows of a run: while it is active, those written so far, which are never fewer than in its resource; else
+ * those in the bucket.
+ */
 function rowsOf(
   { status }: BulkExportRun,
   progress: ExportProgressRecord | undefined,

@@ -10,7 +10,7 @@ function hashOf(value: unknown): string {
   return createHash('sha256').update(JSON.stringify(value)).digest('hex').slice(0, 32);
 }
 
-/** Where the export of a key may be. */
+/** Places in which to look for the export of a key. */
 export interface KeyedExports {
   readonly home: Pick<ResourceHome<BulkExport>, 'findByName' | 'change' | 'create'>;
   /** The newest of a name in the archive. */
@@ -34,7 +34,10 @@ export class RepeatKey {
     return key === undefined ? undefined : new RepeatKey(key);
   }
 
-  /** By which the export that a request with this key made is known, where its name follows from something else. */
+  /**
+   * Mark by which the export of a request with this key is found again, if its name follows from something
+   * else.
+   */
   get mark(): string {
     return hashOf(this.#key);
   }

@@ -1,7 +1,7 @@
 import type { RenderedSchedule } from '#lib/export-plan';
 import { Answered, FLAG, orNull, TIME, WHOLE } from '../wire/shape.js';
 
-/** Where a schedule stands, on the wire. */
+/** Progress of a schedule, in the API. */
 export class ScheduleAnswer implements RenderedSchedule {
   @Answered(FLAG, 'Makes no exports while true; none of the windows that end meanwhile is skipped')
   readonly paused: boolean;

@@ -22,7 +22,7 @@ describe('the routes of scheduled exports', () => {
     if (!found) throw new Error(`no BulkExport has the id ${id}`);
     return found;
   };
-  /** What the controller would report. */
+  /** Writes the status that the controller would report. */
   async function report(id: string, status: object): Promise<void> {
     const { name } = (await resource(id)).metadata;
     await api.client.mergeStatus(RESOURCES.BulkExport, { namespace: tenant.namespace, name }, { status });

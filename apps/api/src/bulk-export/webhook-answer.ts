@@ -1,7 +1,7 @@
 import type { RenderedWebhook, WebhookState } from '#lib/export-plan';
 import { Answered, FLAG, orNull, TEXT, TIME, WHOLE, words } from '../wire/shape.js';
 
-/** How far the webhook of an export came, on the wire. */
+/** Progress of an export's webhook, in the API. */
 export class WebhookAnswer implements RenderedWebhook {
   @Answered(TEXT, 'Without its query') readonly url: string;
   @Answered(FLAG, 'Whether calls are signed') readonly signed: boolean;

@@ -2,7 +2,7 @@ import type { FastifyReply } from 'fastify';
 import { Admission, type Place } from '#lib/admission';
 import { PublicError } from '#lib/errors';
 
-/** What answers hold until their callers have read them. */
+/** Budget of the memory that answers hold until their callers have read them. */
 export class AnswerBudget extends Admission {
   constructor(maxBytes: number) {
     super({
@@ -29,7 +29,7 @@ export class AnswerBudget extends Admission {
       account.keep(0);
     });
     const hold = (bytes: number): void => {
-      // nobody would give it back
+      // the bytes would never be released
       if (hasGone) throw new PublicError('unavailable', 'The client has gone');
       account.hold(bytes);
     };

@@ -2,7 +2,7 @@ import { hkdfSync } from 'node:crypto';
 import { openObjectStore, type ObjectStore, type ObjectStoreSettings } from '#lib/object-store';
 import type { ApiConfig } from '../config.js';
 
-/** Where attachments lie. */
+/** Object store of the attachments. */
 export interface AttachmentStore {
   /** For writing and deleting. */
   readonly objects: ObjectStore;
@@ -11,7 +11,7 @@ export interface AttachmentStore {
   readonly bucket: string;
   /** Key of an object in the bucket. */
   keyOf(tenantId: string, objectId: string): string;
-  /** What URLs of downloads are signed with. */
+  /** Key that signs URLs of downloads. */
   readonly urlKey: Buffer;
 }
 
@@ -49,7 +49,7 @@ export function openAttachmentStore(config: AttachmentConfig): AttachmentStore |
     region: config.attachmentRegion,
     accessKeyId: config.attachmentAccessKeyId,
     secretAccessKey: secret,
-    // the platform's own store: whoever sets it may name any address
+    // the platform's own store: its operator may name any address
     ...{ allowEnvironmentCredentials: true, allowPrivateEndpoints: true },
     ...{ timeoutMs: TIMEOUT_MS, attempts: ATTEMPTS },
   };

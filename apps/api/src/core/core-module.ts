@@ -10,7 +10,7 @@ import type { ApiConfig } from '../config.js';
 import { openHomes } from '../kubernetes/homes.js';
 import { API_CONFIG, ATTACHMENT_STORE, CLOCK, HOMES, LOG, TRACE_STORE } from './tokens.js';
 
-/** What the program hands to its modules. */
+/** Parts that the program passes to its modules. */
 export interface ApiParts {
   readonly client: KubeClient;
   /** Not started yet: the modules say what they follow. */
@@ -46,7 +46,7 @@ export interface ApiParts {
   readonly random: () => number;
 }
 
-/** What the modules of all features need: Kubernetes, the trace store, settings, time. */
+/** Providers that the modules of all features need: Kubernetes, the trace store, settings, time. */
 @Module({})
 export class CoreModule {
   static with(parts: ApiParts): DynamicModule {

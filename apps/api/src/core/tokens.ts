@@ -1,4 +1,4 @@
-/** What Nest hands in under a name of its own, because it is a plain value or an interface and no class. */
+/** Injection tokens of plain values and interfaces, which are not classes. */
 export const ATTACHMENT_STORE = Symbol('store of attachments');
 export const API_CONFIG = Symbol('configuration');
 export const CLOCK = Symbol('clock');

@@ -13,7 +13,7 @@ import {
 } from '../wire/fields.js';
 import { asList } from '../wire/as-list.js';
 
-/** Of metadata and of a schema: a list answers a hundred datasets. */
+/** Maximum size of metadata and of a schema: a list answers a hundred datasets. */
 const MAX_OBJECT_BYTES = 65_536;
 /** Ids of one request. */
 export const MOST_NAMED = 1_000;
@@ -56,7 +56,7 @@ export class CreateDatasetRequest {
   created_at?: string | null;
 }
 
-/** Body of `PATCH /datasets/{id}`. What is null or absent stays as it is. */
+/** Body of `PATCH /datasets/{id}`. Null or absent members stay as they are. */
 export class UpdateDatasetRequest {
   @Text({ minLength: 1, maxLength: 512, isUnicode: true })
   name?: string | null;

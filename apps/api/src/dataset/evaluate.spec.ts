@@ -13,7 +13,7 @@ const hasPython = spawnSync(PYTHON, ['-c', 'import langsmith']).status === 0;
 
 type Values = Record<string, unknown>;
 interface Row {
-  /** None of a target that failed. */
+  /** Outputs of the target; absent when it failed. */
   readonly outputs?: Values;
   readonly referenceOutputs?: Values;
 }

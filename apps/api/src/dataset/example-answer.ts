@@ -50,7 +50,7 @@ export class ExperimentRunsPageAnswer {
     string | null;
 }
 
-/** What an upload of examples became: one version of their dataset. */
+/** Result of an upload of examples: one version of their dataset. */
 export class WrittenExamplesAnswer {
   @Answered(WHOLE) readonly count: number;
   @Answered(textList('uuid'), 'In the order in which they were sent') readonly example_ids: readonly string[];

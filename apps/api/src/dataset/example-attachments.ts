@@ -7,11 +7,11 @@ import { NotKeptError } from '../attachment/not-kept-error.js';
 import type { HeldBody } from '../trace/held-body.js';
 import type { MultipartPart } from '../trace/multipart.js';
 
-/** Of one request: each costs statements and a request to the store. */
+/** Maximum number of attachments per request: each costs statements and a request to the store. */
 const MOST = 1_000;
 const MAX_OPERATIONS_BYTES = 65_536;
 
-/** What a part says is wrong with it: for people. */
+/** The problem of a part, for people. */
 export class WrongPartError extends Error {
   constructor(message: string) {
     super(message);
@@ -19,7 +19,7 @@ export class WrongPartError extends Error {
   }
 }
 
-/** What parts of a request say of the attachments of one example. */
+/** Changes that parts of a request make to the attachments of one example. */
 interface OpenChange {
   readonly added: Map<string, ExampleAttachment>;
   kept: AttachmentChange['kept'];
@@ -70,7 +70,7 @@ export class ExampleAttachmentIntake {
     open.kept = keptOf(parsed(json));
   }
 
-  /** What is said of an example; undefined for nothing. */
+  /** Change of an example's attachments; undefined when there is no change. */
   changeOf(example: string): AttachmentChange | undefined {
     const open = this.#changes.get(example);
     return open && { added: [...open.added.values()], kept: open.kept };

@@ -10,7 +10,7 @@ import { payloadsOf, renderExample, selectedFields } from './render-example.js';
 /** Payloads that are held at a time, but for a single example with more. */
 const MAX_PIECE_BYTES = 16 * 1024 * 1024;
 
-/** What is answered of which examples. */
+/** Examples of an answer with their fields. */
 export interface FoundExamples {
   readonly rows: readonly ExampleRow[];
   readonly fields: readonly string[];
@@ -19,7 +19,10 @@ export interface FoundExamples {
 /** For whom examples are read. */
 export interface ExampleReader {
   readonly caller: { readonly tenantId: string };
-  /** What the caller asked, as of `askedOrigin`: URLs of attachments lead there unless the settings say otherwise. */
+  /**
+   * Origin that the caller used, from `askedOrigin`: URLs of attachments begin with it unless the settings
+   * give another.
+   */
   readonly origin: string;
   readonly account: Place;
 }

@@ -6,7 +6,7 @@ import { asList } from '../wire/as-list.js';
 import { AsOfQuery, MOST_NAMED } from './dataset-request.js';
 import { EXAMPLE_FIELDS } from './render-example.js';
 
-/** Query of `GET /examples`: what the LangSmith clients send. */
+/** Query of `GET /examples`: the parameters that the LangSmith clients send. */
 export class ExamplesQuery extends AsOfQuery {
   @Uuid({ about: 'The dataset; without it examples are found by their ids' })
   dataset?: string;

@@ -13,11 +13,11 @@ import { MAX_PROBLEMS } from '../wire/excess.js';
 import { invalid } from '../wire/request-pipe.js';
 import { ExampleAttachmentIntake, WrongPartError } from './example-attachments.js';
 
-/** Of one request, which is one version of the dataset and one transaction. */
+/** Maximum number of examples per request, which is one version of the dataset and one transaction. */
 const MAX_EXAMPLES = 10_000;
 /** Inputs and outputs of an example together are no longer, nor is one of them. */
 const MAX_PART_BYTES = 16_777_216 + 65_536;
-/** Of one attachment, as of those of runs. */
+/** Maximum size of one attachment; the same as for those of runs. */
 const MAX_ATTACHMENT_BYTES = 67_108_864;
 const MAX_NAME = 200;
 /** Short examples that are parsed between two pauses. */
@@ -27,7 +27,7 @@ const NAME = /^([0-9a-fA-F-]{36})(?:\.(inputs|outputs|attachments_operations|att
 
 type OpenExample = { -readonly [K in keyof SentExample]: SentExample[K] };
 
-/** What became of an upload. */
+/** Result of an upload. */
 export interface UploadedExamples {
   readonly ids: readonly string[];
   readonly asOf: bigint;
@@ -116,7 +116,7 @@ interface PartPlace {
   readonly attachment: string | undefined;
 }
 
-/** Where a part belongs. @throws PublicError invalid */
+/** Place of a part. @throws PublicError invalid */
 function placeOf(name: string): PartPlace {
   const [, id, field = 'body', attachment] = NAME.exec(name) ?? [];
   if (id === undefined || !isUuid(id))

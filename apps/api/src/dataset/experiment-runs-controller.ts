@@ -29,7 +29,7 @@ const REFUSES = {
   429: 'Too much is read at once',
 } as const;
 
-/** What experiments made of the examples of a dataset. */
+/** Runs of experiments on the examples of a dataset. */
 @Described(({ ApiTags }) => ApiTags('Datasets'))
 @Controller(['datasets/:dataset_id/runs', 'api/v1/datasets/:dataset_id/runs'])
 export class ExperimentRunsController {

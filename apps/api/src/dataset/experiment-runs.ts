@@ -17,13 +17,13 @@ import { selectedFields } from './render-example.js';
 /** Examples whose runs are held at a time. */
 const EXAMPLES_AT_ONCE = 20;
 const RUNS_OF_PAGE = 100;
-/** Of one experiment. */
+/** Maximum number of filters per experiment. */
 const MOST_FILTERS = 20;
 
-/** What a request asks for. */
+/** Contents of a request. */
 export interface AskedExperiments {
   readonly ids: readonly string[];
-  /** Of the ids in the request. */
+  /** Name of the ids' field in the request. */
   readonly idsField: 'session_ids' | 'experiment_ids';
   readonly exampleIds?: readonly string[] | undefined;
   readonly filters: object | null | undefined;
@@ -32,10 +32,10 @@ export interface AskedExperiments {
   readonly offset: number;
 }
 
-/** What is answered of which examples. */
+/** Examples and experiments of an answer. */
 interface FoundExperiments {
   readonly rows: readonly ExampleRow[];
-  /** Whether there are examples behind them. */
+  /** True when more examples follow. */
   readonly isMore: boolean;
   readonly experiments: readonly { readonly id: string; readonly filter: string | undefined }[];
 }

@@ -2,7 +2,7 @@ import { formatInstant } from '#lib/time';
 import type { ExamplePayload, ExampleRow } from '#lib/trace-store';
 import type { AttachmentLinks } from '../attachment/attachment-urls.js';
 
-/** What a row does not have itself. */
+/** Payloads and links, which a row does not have itself. */
 type Payloads = Readonly<Partial<Record<ExamplePayload, Buffer>>> & {
   readonly links?: AttachmentLinks | undefined;
 };
@@ -35,7 +35,7 @@ export const EXAMPLE_FIELDS = Object.keys(FIELDS);
 
 const PAYLOADS: readonly ExamplePayload[] = ['metadata', 'inputs', 'outputs'];
 
-/** What is answered whatever `select` names, unless it is told not to. */
+/** Fields that are answered regardless of `select`, unless they are excluded. */
 const USUAL = ['id', 'dataset_id', 'name', 'created_at', 'modified_at', 'inputs'];
 
 /** Names of the fields that are answered. */

@@ -9,7 +9,7 @@ import type { EventAnswer, EventList } from './event-answer.js';
 import type { EventsQuery } from './event-query.js';
 import { isAbout } from './is-about.js';
 
-/** Events are small, and whoever may write them may write large ones. */
+/** Events are usually small, but a client may write large ones. */
 const PAGE_SIZE = 50;
 /** The messages of the API server's own reporters end there too. */
 const MAX_MESSAGE = 1_024;

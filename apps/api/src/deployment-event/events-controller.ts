@@ -22,7 +22,7 @@ const PLACES = {
 /** A page of large events while it is read, and then the answer. */
 const HELD_BYTES = 8_388_608;
 
-/** What happened to deployments. */
+/** Events of deployments. */
 @Described(({ ApiTags }) => ApiTags('Deployments (v2)'))
 @Controller('v2/deployments/:deployment_id/events')
 export class EventsController {

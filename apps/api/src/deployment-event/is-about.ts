@@ -2,13 +2,18 @@ import type { AgentDeployment, KubeEvent } from '#lib/resources';
 
 /** Objects of the name of the deployment itself. */
 const NAMED_LIKE_IT: ReadonlySet<string> = new Set(['AgentDeployment', 'Service']);
-/** What follows the name of a deployment in those of its revisions, their workloads and pods: `-00001-7d9f-x2k`. */
+/**
+ * Suffix to the name of a deployment in the names of its revisions, their workloads and pods:
+ * `-00001-7d9f-x2k`.
+ */
 const OF_REVISION = /^-\d{5,}(-|$)/;
 
 /**
- * Whether an event is about the deployment, one of its revisions, or what those are made of. By names, since the objects may
- * be gone: names of revisions are their deployment's with a number, and those of their children begin with them.
- * @param others names of the deployments beside it: `a-00001` may be one too, whose revisions are not those of `a`
+ * True when an event is about the deployment, one of its revisions, or the children of those. It compares
+ * names, since the objects may be gone: names of revisions are their deployment's with a number, and those of
+ * their children begin with them.
+ * @param others names of the deployments beside it: `a-00001` may be one too, whose revisions are not those
+ * of `a`
  */
 export function isAbout(
   { involvedObject: { kind = '', name = '', uid } }: KubeEvent,

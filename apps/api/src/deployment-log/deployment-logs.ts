@@ -29,7 +29,7 @@ import {
 } from './logged-pods.js';
 import { MAX_PODS, type PodList, PodLists } from './pod-lists.js';
 
-/** Of the lines of one answer that does not follow. */
+/** Maximum size of the lines of one answer that does not follow. */
 const MAX_BYTES = 4_194_304;
 /** Containers whose logs are read at once. */
 const MAX_SOURCES = 64;

@@ -3,12 +3,12 @@ import type { LogLine } from '#lib/pod-logs';
 /** One line of an answer. */
 export type LogRecord =
   | { readonly kind: 'line'; readonly line: LogLine }
-  /** What the reader should know of the lines: that some could not be read, or why there are none. */
+  /** A remark on the lines: some could not be read, or the reason why none exist. */
   | { readonly kind: 'note'; readonly message: string }
-  /** Nothing was printed for a while, and the answer goes on. */
+  /** Nothing was printed for a while, and the answer continues. */
   | { readonly kind: 'heartbeat' };
 
-/** How records are written. */
+/** Format of the records in the answer. */
 export interface LogFormat {
   readonly contentType: string;
   /** A record with its line end; empty for one that this format does not show. */

@@ -35,7 +35,7 @@ export interface LoggedObjects {
   readonly failed: AgentRevision | undefined;
   /** Whose build from git belongs to the answer: its log is kept once its pod is gone. */
   readonly built: AgentRevision | undefined;
-  /** Of a revision in the archive: what is kept of its output. */
+  /** Archived output of a revision in the archive. */
   readonly archived: readonly ConfigMap[] | undefined;
   /** For people, such as `revision weather-00003`. */
   readonly title: string;
@@ -43,7 +43,7 @@ export interface LoggedObjects {
   readonly reason: string | undefined;
 }
 
-/** Where deployments and their revisions are found. */
+/** Sources of deployments and their revisions. */
 export interface LoggedPlaces {
   readonly deployments: Pick<Deployments, 'find'>;
   readonly revisions: Pick<DeploymentRevisions, 'get' | 'held' | 'findOutputs'>;
@@ -94,7 +94,7 @@ export function selectionOf(
   return labelSelector === undefined ? undefined : { namespace, labelSelector, pod };
 }
 
-/** The pod of a build that goes on in a namespace of its own; its log is kept beside the revision afterwards. */
+/** The pod of a running build in its own namespace; its log is kept beside the revision afterwards. */
 export function buildSelectionOf(
   { built }: LoggedObjects,
   namespace: string | undefined,
@@ -121,7 +121,7 @@ export async function keptOutput(
   return lines.filter((line) => pod === undefined || line.pod === pod).sort(byTime);
 }
 
-/** Whether there is still such a deployment: who follows its logs ends with it. */
+/** True while the deployment exists: following its logs ends with it. */
 export function isThere(
   { deployments }: LoggedPlaces,
   caller: Caller,

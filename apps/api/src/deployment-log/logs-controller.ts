@@ -21,9 +21,9 @@ const PLACES = {
   perOwner: 16,
   refusal: 'Too many logs are read at once; finish reading others, or try again',
 };
-/** What one answer holds at most: its lines, once as they were read and once as they are sent. */
+/** Maximum memory of one answer: its lines, once as they were read and once as they are sent. */
 const HELD_BYTES = 8_388_608;
-/** The same of one that follows: what has come and is not sent yet. */
+/** Maximum memory of an answer that follows: data that has come and is not sent yet. */
 const HELD_FOLLOWING_BYTES = 2_097_152;
 
 const ANSWER =
@@ -45,7 +45,7 @@ const LOGS: MethodDecorator = Described(({ ApiResponse }) =>
   }),
 );
 
-/** What the pods of deployments print. */
+/** Output of the pods of deployments. */
 @Described(({ ApiTags }) => ApiTags('Deployments (v2)'))
 @Controller('v2/deployments/:deployment_id')
 export class LogsController implements OnModuleDestroy {
@@ -111,7 +111,7 @@ export class LogsController implements OnModuleDestroy {
         void reply.headers({ 'content-type': format.contentType, 'x-accel-buffering': 'no' });
         // a server that stops ends it, and would then wait for the next request of its client
         if (query.follow === true) void reply.header('connection', 'close');
-        // nobody reads the body of a HEAD
+        // the body of a HEAD is never read
         if (request.method === 'HEAD') return Readable.from([]);
         return Readable.from(rendered(records, format, signal), { objectMode: false });
       });

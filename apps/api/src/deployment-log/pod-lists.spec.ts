@@ -42,7 +42,7 @@ class Lister {
   }
 }
 
-/** What comes without any time passing. */
+/** The answer that comes without any time passing. */
 async function atOnce<T>(clock: FakeClock, answer: Promise<T>): Promise<T> {
   await clock.advance(0);
   return await answer;

@@ -10,11 +10,14 @@ import {
 import type { Clock } from '#lib/time';
 import type { RestingTurns } from '../kubernetes/resting-turns.js';
 
-/** Of one selection; the rest is left out. */
+/** Maximum number of pods per selection; the rest is left out. */
 export const MAX_PODS = 500;
-/** Of one pod, init containers apart: as many as logs of are read at once. */
+/**
+ * Maximum number of containers per pod, not counting init containers; the number of logs that are read at
+ * once.
+ */
 const MAX_CONTAINERS = 64;
-/** What a pod can be called; another text would be a selector of its own. */
+/** Valid names of pods; another text would be a selector of its own. */
 const POD_NAME = /^[a-z0-9.-]+$/;
 /** A pod may have a megabyte and more, and a page is parsed as a whole. */
 const PAGE_SIZE = 10;
@@ -29,9 +32,9 @@ export interface PodSelection {
 }
 
 export interface PodList {
-  /** What logs need of them: names, containers, which of those have begun and ended. */
+  /** The parts of the pods that logs need: names, containers, which of those have begun and ended. */
   readonly pods: readonly Pod[];
-  /** Whether there are more than `pods`. */
+  /** True when there are more than `pods`. */
   readonly isCut: boolean;
 }
 

@@ -1,7 +1,7 @@
 import { isJsonObject, type JsonObject } from '#lib/json';
 import type { HookHeaders } from './hook-signature.js';
 
-/** What a git host announces. Which commit it names does not count: the platform looks itself. */
+/** A push that a git host announces. Its commit is ignored: the platform looks itself. */
 export interface AnnouncedPush {
   /** `refs/heads/main`. */
   readonly ref: string;
@@ -46,7 +46,7 @@ export function repositoryName(address: string): string | undefined {
   return `${host.toLowerCase()}${pathname.replace(/(?<!\/)\/+$/, '').replace(/\.git$/, '')}`;
 }
 
-/** Whether a push to `ref` may move the branch that a deployment names; the default branch may be any. */
+/** True when a push to `ref` may move the branch that a deployment names; the default branch may be any. */
 export function mayMove(repoRef: string | undefined, ref: string): boolean {
   return (
     repoRef === undefined ||

@@ -2,8 +2,8 @@ import { PublicError } from '#lib/errors';
 import { type AgentDeployment, type AgentRevision, idOf } from '#lib/resources';
 
 /**
- * What of an archived revision is deployed again: its resource spec, and its image by the digest that it ran. Variables are
- * not in the archive.
+ * The parts of an archived revision that are deployed again: its resource spec, and its image by the digest
+ * that it ran. Variables are not in the archive.
  * @throws PublicError bad_request when the archive does not have enough
  */
 export function archivedSnapshot(
@@ -11,7 +11,7 @@ export function archivedSnapshot(
   deployment: AgentDeployment,
 ): Pick<AgentRevision, 'spec'> {
   const { spec, status } = revision;
-  // the listener of another cluster writes its status: what it names as the image is not for this one
+  // the listener of another cluster writes its status: the image that it names is not for this one
   const isOfElsewhere = spec.placeNamespace !== undefined;
   if (spec.source === 'git_host') {
     const ref = spec.git?.repoRef;

@@ -108,12 +108,12 @@ export class DeploymentAnswer {
     string | null;
 }
 
-/** Whether a route answers with a deployment. */
+/** True when a route answers with a deployment. */
 export function isDeploymentAnswer(answer: unknown): answer is DeploymentAnswer {
   return typeof answer === 'object' && answer !== null && 'source_config' in answer;
 }
 
-/** What became of each deployment that was to be deleted. */
+/** Result for each deployment that was to be deleted. */
 export class DeletionAnswer {
   @Answered(textList(), 'Ids whose deletion has begun') readonly deleted: readonly string[];
   @Answered(textList(), 'Ids that no deployment of the workspace has') readonly not_found: readonly string[];

@@ -5,7 +5,7 @@ const SOURCES = ['git_host', 'external_image', 'internal_image'] as const;
 const URL_LIKE = /^https?:\/\/[^ ]+$/;
 /** The pattern of `imageUri` of the custom resource. */
 const IMAGE_REFERENCE = /^[A-Za-z0-9][A-Za-z0-9._:/@+-]*$/;
-/** What Kubernetes allows as a key of a Secret and a shell as a variable. */
+/** Names that Kubernetes allows as a key of a Secret and a shell as a variable. */
 const SECRET_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
 export class SecretRequest {

@@ -28,7 +28,7 @@ type SecretsRef = AgentDeployment['spec']['secretsRef'];
 interface Origin {
   readonly of: Pick<AgentRevision, 'spec'>;
   readonly request: NewRevision;
-  /** Null: the deployment goes on naming the Secret that it names. */
+  /** Null: the deployment keeps the Secret that it names. */
   readonly secretsRef: SecretsRef | null;
 }
 
@@ -89,12 +89,12 @@ export class DeploymentRevisions {
     throw await this.#notFound(caller, deployment, revisionId);
   }
 
-  /** Those that the controller has made and the API server holds, newest first. */
+  /** Revisions that the controller has made and the API server holds, newest first. */
   held(deployment: AgentDeployment): AgentRevision[] {
     return this.history.held(deployment);
   }
 
-  /** What an archived revision printed last; undefined of any other. */
+  /** Last output of an archived revision; undefined of any other. */
   async findOutputs(
     caller: Caller,
     deployment: AgentDeployment,
@@ -153,8 +153,8 @@ export class DeploymentRevisions {
   }
 
   /**
-   * A Secret with the variables that the revision had; undefined when it had none. Null: the deployment names a Secret that a
-   * person keeps, so it goes on naming that.
+   * A Secret with the variables that the revision had; undefined when it had none. Null: the deployment names
+   * a Secret that a person keeps, so that name stays.
    */
   async #variablesOf(
     deployment: AgentDeployment,

@@ -48,7 +48,7 @@ function sourceRevisionConfigOf(request: SourceRevisionConfigRequest): SourceRev
   return fromWire(request);
 }
 
-/** What a revision request in the spec looks like. */
+/** A request for a revision in the spec. */
 export interface NewRevision {
   readonly id: string;
   readonly at: string;
@@ -60,7 +60,7 @@ type RolloutRequest = Pick<
   'min_ready_seconds' | 'rollback_on_failure' | 'idle_seconds'
 >;
 
-/** How revisions take over, and when they sleep: what a request says of it. */
+/** Rollout and sleep of revisions, from a request. */
 function rolloutOf({ min_ready_seconds, rollback_on_failure, idle_seconds }: RolloutRequest) {
   return fromWire({ min_ready_seconds, rollback_on_failure, idle_seconds }) as Pick<
     AgentDeploymentSpec,
@@ -89,7 +89,10 @@ export function buildSpec(
   };
 }
 
-/** Whether a PATCH makes a new revision: any of these fields that is not null does, also with an unchanged value. */
+/**
+ * True when a PATCH makes a new revision: any of these fields that is not null does, also with an unchanged
+ * value.
+ */
 export function makesRevision(request: PatchDeploymentRequest): boolean {
   const revisionConfig = request.source_revision_config;
   return (
@@ -207,7 +210,8 @@ function fromWireKeys(config: SourceConfig): Readonly<Record<(typeof IMMUTABLE)[
 }
 
 /**
- * What a deployment may ask for by its resource, and what would never run: nobody should have to wait to learn that.
+ * Problems of a deployment whose resource would allow it but that would never run: they are reported at once
+ * instead of after a wait.
  * @param place the listener that is named, else the namespace of the workspace
  */
 export function neverRunningProblems(

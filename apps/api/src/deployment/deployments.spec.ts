@@ -19,7 +19,7 @@ describe('REST routes of deployments', () => {
   };
   const resource = (name: string) =>
     api.client.get<AgentDeployment>(RESOURCES.AgentDeployment, { namespace: tenant.namespace, name });
-  /** What the controller would do. */
+  /** Makes the revision that the controller would make. */
   const makeRevision = (
     name: string,
     id: string,

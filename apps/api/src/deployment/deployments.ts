@@ -53,9 +53,9 @@ export interface DeploymentHomes {
   readonly routes: Pick<AgentRoutes, 'assignedUrlOf' | 'requireFree'>;
 }
 
-/** What requests are judged by, beside the resources. */
+/** Rules that requests are judged by, beside the resources. */
 export interface DeploymentRules {
-  /** Whether agents run as processes, but for those of listeners in other clusters. */
+  /** True when agents run as processes; those of listeners in other clusters do not. */
   readonly runsProcesses: boolean;
   readonly integrations: Pick<Integrations, 'require'>;
 }
@@ -122,7 +122,7 @@ export class Deployments {
     return this.#rendered(caller, created, Object.keys(values ?? {}).sort());
   }
 
-  /** What ended the first request may have come before its Secret. */
+  /** Completes a repeated request: the first one may have been interrupted before its Secret was written. */
   async #again(
     caller: Caller,
     made: AgentDeployment,
@@ -234,7 +234,9 @@ export class Deployments {
     return found;
   }
 
-  /** @throws PublicError not_found, bad_request when it is being deleted: what is asked for now would never be done */
+  /**
+   * @throws PublicError not_found, bad_request when it is being deleted: the change would never be applied
+   */
   changeable(caller: Caller, id: string): AgentDeployment {
     const deployment = this.find(caller, id);
     if (deployment.metadata.deletionTimestamp !== undefined)

@@ -4,9 +4,10 @@ import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 export type HookHeaders = Readonly<Record<string, string | readonly string[] | undefined>>;
 
 /**
- * Whether a git host that knows the secret sent this body: GitHub and Forgejo sign it (`X-Hub-Signature-256`), as Gitea
- * does (`X-Gitea-Signature`, `X-Forgejo-Signature`, `X-Gogs-Signature`); GitLab shows the secret itself (`X-Gitlab-Token`).
- * @param body as it came: what was parsed and printed again has another signature
+ * True when a git host that knows the secret sent this body: GitHub and Forgejo sign it
+ * (`X-Hub-Signature-256`), as Gitea does (`X-Gitea-Signature`, `X-Forgejo-Signature`, `X-Gogs-Signature`);
+ * GitLab shows the secret itself (`X-Gitlab-Token`).
+ * @param body as it came: a body that was parsed and printed again has another signature
  */
 export function isSignedBy(secret: string, headers: HookHeaders, body: Buffer): boolean {
   const token = headers['x-gitlab-token'];

@@ -8,14 +8,14 @@ export class IntegrationAnswer {
   @Answered(FLAG, 'Whether it has a webhook for pushes') readonly has_webhook: boolean;
 }
 
-/** Where a git host announces pushes, and what it signs them with. */
+/** Address at which a git host announces pushes, and the secret that signs them. */
 export class IntegrationWebhookAnswer {
   @Answered(TEXT, 'Address of the webhook, for the settings of the repository or the organization')
   readonly url: string;
   @Answered(TEXT, 'Secret that the host signs with; never shown again') readonly secret: string;
 }
 
-/** What became of an announced push. */
+/** Result of an announced push. */
 export class HeardPushAnswer {
   @Answered(WHOLE, 'Number of deployments that look at their branch at once') readonly woken: number;
 }

@@ -14,7 +14,7 @@ import type { SourceConfigRequest } from './deployment-request.js';
 import type { IntegrationAnswer } from './integration-answer.js';
 import type { CreateIntegrationRequest } from './integration-request.js';
 
-/** All of them lie in one Secret, which has a megabyte. */
+/** Maximum number of integrations: all are stored in one Secret, which has a megabyte. */
 const MAX_INTEGRATIONS = 50;
 
 /** Git integrations of a workspace: one Secret of a type that no pod gets, a key for each. */
@@ -24,7 +24,7 @@ export class Integrations {
     private readonly workspaces: Pick<Workspaces, 'homeOf'>,
   ) {}
 
-  /** By name. */
+  /** Integrations by name. */
   async list(caller: Caller): Promise<IntegrationAnswer[]> {
     const { data = {} } = (await this.#find(caller)) ?? {};
     return Object.entries(data)
@@ -36,7 +36,7 @@ export class Integrations {
   }
 
   /**
-   * What a new deployment names, so that no revision is made which cannot be built.
+   * Requires the integration that a new deployment names, so that no revision is made which cannot be built.
    * @throws PublicError bad_request when it does not exist, or is for the host of another repository
    */
   async require(
@@ -142,7 +142,7 @@ export class Integrations {
     }
   }
 
-  /** Other keys stay as they are, whoever writes at the same time. */
+  /** Merges keys into the Secret; other keys stay as they are, also under concurrent writes. */
   async #merge(caller: Caller, data: Readonly<Record<string, string | null>>): Promise<void> {
     await this.client.merge(SECRETS, this.#placeOf(caller), { data });
   }

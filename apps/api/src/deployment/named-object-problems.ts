@@ -12,12 +12,12 @@ import {
 import { databaseSecretName, namedByPodSpec, platformSecretName } from '#lib/resources';
 import type { ResourceSpecRequest } from './resource-spec-request.js';
 
-/** Where pods of the request would run, and what is known there. */
+/** Place in which pods of the request would run, and the objects that are known there. */
 export interface NamingPlace {
-  /** Of the AgentDeployment. */
+  /** Name of the AgentDeployment. */
   readonly name: string;
   readonly namespace: string;
-  /** Whether its pods run in another cluster, whose Secrets cannot be read here. */
+  /** True when its pods run in another cluster, whose Secrets cannot be read here. */
   readonly isRemote: boolean;
   readonly homes: NamedByPlatform;
   readonly hasSecret: (name: string) => Promise<boolean>;

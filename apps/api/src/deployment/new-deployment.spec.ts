@@ -10,7 +10,7 @@ const CALLER = { tenantId: 't' } as Caller;
 const VALUES = { secrets: [{ name: 'TOKEN', value: 'hidden' }] };
 
 describe('a new deployment with secrets', () => {
-  /** What is written, in its order. */
+  /** Names of the written objects, in their order. */
   const written: string[] = [];
   const deployments = (secretFails: boolean): Deployments =>
     new Deployments(

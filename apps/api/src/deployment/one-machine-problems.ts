@@ -13,8 +13,8 @@ const OF_THIS_MACHINE = /^(local|agentplane)\//;
 const OF_CLUSTERS = ['persistentVolumeClaim', 'nfs', 'csi'] as const;
 
 /**
- * What a request asks for that no node of processes can give: without these answers, a revision would be made that fails.
- * Volumes that depend on what the machine allows are judged by its node.
+ * Problems of a request that asks for something that no node of processes can give: without these answers, a
+ * revision would be made that fails. Volumes that depend on the machine's limits are judged by its node.
  */
 export function oneMachineProblems(source: string, asked: Asked): readonly FieldProblem[] {
   const image = asked.source_revision_config?.image_uri ?? undefined;

@@ -45,7 +45,7 @@ function created(resource_spec: ResourceSpecRequest): AgentDeploymentSpec {
 const patched = (spec: AgentDeploymentSpec, resource_spec: ResourceSpecRequest): AgentDeploymentSpec =>
   patchSpec(spec, { source_config: { resource_spec } }, LINKS);
 
-/** What the listener applies for a revision that is made of it. */
+/** The objects that the listener applies for a revision that is made of it. */
 function builtOf(wanted: ResourceSpec | undefined): string {
   const revision = {
     metadata: { name: 'a-00001', namespace: 'ws', uid: 'u' },
@@ -64,7 +64,9 @@ function builtOf(wanted: ResourceSpec | undefined): string {
   ]);
 }
 
-/** From one resource spec to others and back: what runs is what the way there would have given. */
+/**
+ * Patches one resource spec to others and back: the result is the one that the way there would have given.
+ */
 function check([first, ...others]: readonly ResourceSpecRequest[]): boolean {
   if (!first) return false;
   const direct = created(first);

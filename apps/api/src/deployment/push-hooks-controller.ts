@@ -8,7 +8,7 @@ import { PathId } from '../wire/path-id.js';
 import { HeardPushAnswer } from './integration-answer.js';
 import { PushHooks } from './push-hooks.js';
 
-/** Where git hosts announce pushes. */
+/** Endpoint at which git hosts announce pushes. */
 @Described(({ ApiTags }) => ApiTags('Integrations (v1)'))
 @Controller('v1/integrations/git_host')
 export class PushHooksController {

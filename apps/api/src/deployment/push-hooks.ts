@@ -23,13 +23,13 @@ const DELIVERY_HEADERS = [
 export interface HookCall {
   readonly tenantId: string;
   readonly integrationId: string;
-  /** Of the caller. */
+  /** Address of the caller. */
   readonly address: string | undefined;
   readonly headers: HookHeaders;
   readonly body: Buffer;
 }
 
-/** What `PushHooks` works with. */
+/** Dependencies of `PushHooks`. */
 export interface PushHookParts {
   readonly client: Pick<KubeClient, 'find'>;
   readonly deployments: Pick<ResourceHome<AgentDeployment>, 'list' | 'change'>;

@@ -121,10 +121,10 @@ export function renderDeployment(
   };
 }
 
-/** What only the listener moves on. */
+/** Statuses that only the listener changes. */
 const UNDER_WAY: ReadonlySet<RevisionWireStatus> = new Set(['AWAITING_DEPLOY', 'DEPLOYING']);
 
-/** That the listener is not heard any more, so that nobody knows how far a rollout is. */
+/** Reason for a silent listener: the progress of the rollout is unknown. */
 function silence({ status }: Pick<AgentDeployment, 'status'>): StatusReason | undefined {
   const ready = findCondition(status?.conditions, CONDITION.ready);
   return ready?.status === 'Unknown' && ready.reason === REASON.noHeartbeat ? ready : undefined;
@@ -146,7 +146,7 @@ export function shownRevisionStatus(
   return own === 'DEPLOYED' && isActive && !isToldOf ? 'DEPLOYING' : own;
 }
 
-/** While there is no image: what `Ready` says as well, once the listener has seen it. */
+/** Reason while there is no image: the one that `Ready` has as well, once the listener has seen it. */
 function buildReason({ status }: AgentRevision): StatusReason | undefined {
   const built = findCondition(status?.conditions, CONDITION.built);
   const isOver = isConditionTrue(status?.conditions, CONDITION.superseded);
@@ -201,7 +201,7 @@ export function renderSuperseded(
 /** Reasons that hold up what is asked for while `Ready` is unknown; others are about the revision before. */
 const HOLDS_UP: ReadonlySet<string> = new Set([REASON.dependencyUnavailable, REASON.progressing]);
 
-/** What holds a requested revision up is what keeps its deployment from being ready. */
+/** Reason that delays a requested revision: the one that keeps its deployment from being ready. */
 function pendingReason(deployment: AgentDeployment): StatusReason {
   const ready = findCondition(deployment.status?.conditions, CONDITION.ready);
   const isObjected = ready?.status === 'False' || HOLDS_UP.has(ready?.reason ?? '');
@@ -210,8 +210,8 @@ function pendingReason(deployment: AgentDeployment): StatusReason {
 }
 
 /**
- * A revision that was asked for and that the controller has not made yet. Whatever the controller refuses it for, it is made
- * once that is mended: no end of it is known, only the reason.
+ * A revision that was asked for and that the controller has not made yet. A refused one is made once the
+ * cause is repaired, whatever that is: its end is unknown, only the reason is known.
  */
 export function renderPendingRevision(
   deployment: AgentDeployment,

@@ -9,8 +9,9 @@ function hashOf(...parts: readonly unknown[]): string {
 }
 
 /**
- * A request with the header `Idempotency-Key` that makes a deployment. Its annotations find the deployment again; of the body,
- * which has secrets, there is a hash together with the key, which is kept nowhere: without it nobody can try values.
+ * A request with the header `Idempotency-Key` that makes a deployment. Its annotations find the deployment
+ * again. The body has secrets, so it is stored as a hash together with the key, which is stored in no place:
+ * without the key, values cannot be guessed.
  */
 export class RepeatedRequest {
   readonly annotations: Readonly<Record<string, string>>;

@@ -42,7 +42,7 @@ describe('the revisions of a deployment', () => {
       expect([answer.status, answer.json.detail]).toEqual([404, detail]);
   });
 
-  /** As the controller archives one. */
+  /** Archives a revision as the controller does. */
   async function archive(
     { path, name }: { readonly path: string; readonly name: string },
     number: number,

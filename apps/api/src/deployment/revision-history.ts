@@ -21,7 +21,7 @@ export interface HeldRevisions {
 /** A revision, wherever it is kept. */
 export interface FoundRevision {
   readonly revision: AgentRevision;
-  /** Whether the API server holds it no longer. */
+  /** True when the API server no longer holds it. */
   readonly isArchived: boolean;
 }
 
@@ -39,7 +39,7 @@ export class RevisionHistory {
     private readonly archive: RevisionArchive,
   ) {}
 
-  /** Those that the API server holds, newest first. */
+  /** Revisions that the API server holds, newest first. */
   held({ metadata: { name, namespace = '' } }: AgentDeployment): AgentRevision[] {
     return this.revisions
       .list(namespace)
@@ -54,7 +54,7 @@ export class RevisionHistory {
     return archived && ofArchive(archived);
   }
 
-  /** What an archived revision and its build printed last, as the ConfigMaps that held it. */
+  /** Last output of an archived revision and its build, as the ConfigMaps that held it. */
   async findOutputs(
     tenantId: string,
     deployment: AgentDeployment,
@@ -96,7 +96,7 @@ export class RevisionHistory {
     return new Set([...made, ...(await this.archive.among(ownerOf(tenantId, deployment), others))]);
   }
 
-  /** How many were made and are neither held nor archived. */
+  /** Number of revisions that were made and are neither held nor archived. */
   async countLost(
     tenantId: string,
     deployment: AgentDeployment,

@@ -4,8 +4,8 @@ import type { AgentDeployment, RevisionRequest, SourceRevisionConfig } from '#li
 import { pendingRevision } from './pending-revision.js';
 
 /**
- * Revisions that were asked for and never made, because another was asked for before the controller had looked. Their
- * ids were given to callers, who may go on asking for them.
+ * Revisions that were asked for and never made, because another was asked for before the controller had
+ * looked. Their ids were given to callers, who may still ask for them.
  */
 
 /** Annotations have an end; who asks for an older one than these has not asked for long. */
@@ -34,7 +34,10 @@ function isSuperseded(value: unknown): value is SupersededRevision {
   );
 }
 
-/** Newest first. People may write anything into the annotation: what this program did not write there does not count. */
+/**
+ * Superseded revisions, newest first. Users may write anything into the annotation: entries that this program
+ * did not write are ignored.
+ */
 export function supersededRevisions({ metadata }: AgentDeployment): readonly SupersededRevision[] {
   const text = metadata.annotations?.[ANNOTATION.supersededRevisions];
   if (text === undefined) return [];

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { INSTALLATION, packagesOf } from '#lib/data-folder';
 
-/** What a caller may keep a file by. */
+/** Facts by which a caller may cache a file. */
 export interface FileMark {
   /** Quoted, as in the header. */
   readonly tag: string;
@@ -48,7 +48,7 @@ export class PackageFile {
   }
 }
 
-/** Whether one of the tags that a caller has (`If-None-Match`) is this one. */
+/** True when one of the tags that a caller has (`If-None-Match`) is this one. */
 export function hasTag(known: string | undefined, tag: string): boolean {
   return (known ?? '').split(',').some((one) => ['*', tag].includes(one.trim().replace(/^W\//, '')));
 }

@@ -33,7 +33,7 @@ export class DeletedFeedbackAnswer {
   @Answered(TEXT) readonly message: string;
 }
 
-/** JSON text of a {@link FeedbackAnswer}: what is stored as JSON is answered as it is. */
+/** JSON text of a {@link FeedbackAnswer}: members that are stored as JSON are answered as they are. */
 export function renderFeedback(feedback: StoredFeedback): string {
   const answer = {
     id: feedback.id,
@@ -60,10 +60,13 @@ export function renderFeedback(feedback: StoredFeedback): string {
   });
 }
 
-/** Of the members of an answer that are no stored texts. */
+/** Bytes of the members of an answer that are not stored texts. */
 const BYTES_EACH = 1_000;
 
-/** What these rows and the answer made of them hold: every stored text twice, as two bytes a character at worst. */
+/**
+ * Memory of these rows and the answer made of them: every stored text twice, as two bytes a character at
+ * worst.
+ */
 export function heldBytes(found: readonly StoredFeedback[]): number {
   const texts = found.flatMap(({ value, correction, comment, source, config, extra }) => [
     ...[value, correction, comment, source, config, extra],

@@ -28,7 +28,7 @@ export class FeedbackCategory {
   label?: string | null;
 }
 
-/** How feedback is read. */
+/** Interpretation of feedback. */
 export class FeedbackConfigContent {
   @Choice(['continuous', 'categorical', 'freeform'], { required: true })
   type: 'continuous' | 'categorical' | 'freeform';

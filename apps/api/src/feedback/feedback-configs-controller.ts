@@ -38,7 +38,7 @@ function render(tenantId: string, found: FeedbackConfig): FeedbackConfigAnswer {
   };
 }
 
-/** How feedback of a key is to be read, on the wire of the `langsmith` clients. */
+/** Interpretation of the feedback of a key, in the API of the `langsmith` clients. */
 @Described(({ ApiTags }) => ApiTags('Feedback'))
 @Controller(['feedback-configs', 'api/v1/feedback-configs'])
 export class FeedbackConfigsController {

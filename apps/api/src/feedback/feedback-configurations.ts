@@ -68,7 +68,7 @@ export class FeedbackConfigurations {
   }
 }
 
-/** What is left of the configuration, or comes into its place. @throws PublicError invalid */
+/** Content of the configuration after the change. @throws PublicError invalid */
 function changedContent(
   { feedback_config: given, add_categories: added, remove_categories: removed }: UpdateFeedbackConfigRequest,
   found: FeedbackConfigContent,

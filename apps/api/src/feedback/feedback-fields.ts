@@ -18,7 +18,7 @@ export function Score(options: InsideOptions = {}): PropertyDecorator {
 }
 
 interface JsonOptions extends InsideOptions {
-  /** Of its JSON text. */
+  /** Maximum size of its JSON text. */
   readonly maxBytes: number;
   /** Objects and texts alone. */
   readonly isDocument?: boolean;

@@ -3,7 +3,9 @@ import { Choice, FreeObject, Flag, Nested, Text, TextList, Time, Uuid, Whole } f
 import { QueryFlag } from '../wire/query-flag.js';
 import { AnyJson, Score } from './feedback-fields.js';
 
-/** Of the JSON text of a value, a correction, a source's metadata, a configuration and of extra. */
+/**
+ * Maximum size of the JSON text of a value, a correction, a source's metadata, a configuration and of extra.
+ */
 export const MAX_BYTES = 16_384;
 const MAX_COMMENT = 10_000;
 export const MAX_KEY = 180;
@@ -14,7 +16,7 @@ function fromMilliseconds({ value }: { readonly value: unknown }): unknown {
   return new Date(value).toISOString();
 }
 
-/** Where feedback comes from. */
+/** Source of feedback. */
 class FeedbackSourceRequest {
   @Text({
     required: true,
@@ -35,7 +37,7 @@ class FeedbackSourceRequest {
   user_name?: string | null;
 }
 
-/** What feedback says, wherever it comes from. */
+/** Content of feedback from any source. */
 export class FeedbackContentRequest {
   @Score({ about: 'A number or a boolean; null: none' })
   score?: number | boolean | null;
@@ -50,7 +52,7 @@ export class FeedbackContentRequest {
   comment?: string | null;
 }
 
-/** Body of `PATCH /feedback/{id}`: what is absent stays, what is null is taken away. */
+/** Body of `PATCH /feedback/{id}`: absent members stay, null members are removed. */
 export class UpdateFeedbackRequest extends FeedbackContentRequest {
   @FreeObject({ maxBytes: MAX_BYTES, about: 'How to read the score' })
   feedback_config?: Record<string, unknown> | null;

@@ -507,7 +507,7 @@ describe('the scope of a key', () => {
     expect([taken.status, taken.json.detail[0].type]).toEqual([422, 'other_run']);
     const elsewhere = { run_id: own.id, session_id: await projectId('judged'), key: 'k' };
     expect((await asAgent('POST', '/feedback', elsewhere)).status).toBe(403);
-    // as if the run had not arrived: it is none of this key's
+    // as if the run had not arrived: this key cannot reach it
     const hidden = (await asAgent('POST', '/feedback', { run_id: foreign.id, key: 'k' })).json;
     expect([hidden.start_time, hidden.session_id]).toEqual([null, await projectId('agent')]);
     expect((await asAgent('DELETE', `/feedback/${made.json.id}`)).status).toBe(200);
@@ -643,7 +643,7 @@ describe('a presigned token', () => {
     expect((await give(url)).status).toBe(200);
     const db = new pg.Client({ connectionString: api.storeUri });
     await db.connect();
-    // whoever looks a token up waits for this
+    // every lookup of a token waits for this
     await db.query('BEGIN; LOCK TABLE feedback_tokens IN ACCESS EXCLUSIVE MODE');
     expect((await give(`${api.url}/feedback/tokens/${randomUUID()}?score=1`)).status).toBe(404);
     await db.query('ROLLBACK');

@@ -1,6 +1,9 @@
 import type { Caller } from '#lib/auth';
 
-/** A key of the scope `ingest` gives feedback. What is given, by whomever, is not its own: changing it is closed to it. */
+/**
+ * True when a key may change feedback. A key of the scope `ingest` gives feedback but does not own any, so it
+ * may not change it.
+ */
 export function mayChangeFeedback({ scope }: Pick<Caller, 'scope'>): boolean {
   return scope !== 'ingest';
 }

@@ -19,7 +19,7 @@ import {
   TokensQuery,
 } from './token-request.js';
 
-/** What stands in lists for the token, which is answered once. */
+/** Replacement in lists for the token, which is answered once. */
 const HIDDEN = 'shown-once';
 const RECORDED: RecordedAnswer = { message: 'Feedback was recorded' };
 
@@ -94,7 +94,7 @@ export class PresignedController {
     return RECORDED;
   }
 
-  /** Where tokens are used: below the prefix that the caller itself used. */
+  /** Address at which tokens are used: below the prefix that the caller itself used. */
   #address(request: FastifyRequest): string {
     const origin = originOf(this.config.publicUrl, askedOrigin(request));
     return `${origin}${request.url.startsWith('/api/v1/') ? '/api/v1' : ''}/feedback/tokens/`;

@@ -18,7 +18,7 @@ const MAX_AT_ONCE = 100;
 /** Uses of one token: a person clicks, a script does not. */
 const USES = { capacity: 30, perSecond: 0.5, most: 10_000 } as const;
 
-/** What is said with a token. */
+/** Content of feedback that is given with a token. */
 export type PresignedContent = Pick<
   TokenFeedbackRequest,
   'score' | 'value' | 'correction' | 'comment' | 'metadata'
@@ -66,8 +66,8 @@ export class PresignedFeedback {
   }
 
   /**
-   * Stores feedback of whoever has the token. Only tokens that the platform made are counted and looked up: guesses are
-   * refused by their signature, and slow nobody down.
+   * Stores feedback of any holder of the token. Only tokens that the platform made are counted and looked up:
+   * guesses are refused by their signature, without slowing down others.
    * @throws PublicError not_found, too_many, invalid
    */
   async record(token: string, said: PresignedContent): Promise<void> {

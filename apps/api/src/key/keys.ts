@@ -81,7 +81,7 @@ export class Keys {
     return end;
   }
 
-  /** When the caller's own key expires; the operator's never does. */
+  /** Expiry of the caller's own key; the operator's never expires. */
   async #endOf(tenantId: string, keyId: string): Promise<Date | undefined> {
     return (await this.apiKeys.list(tenantId)).find(({ id }) => id === keyId)?.expiresAt;
   }

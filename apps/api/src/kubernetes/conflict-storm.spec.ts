@@ -32,7 +32,7 @@ describe('writers of one resource', () => {
     await home.create({ metadata: key, spec: spec as AgentDeployment['spec'] });
 
     let acknowledged = 0;
-    /** What the api does for a request: reads, changes and writes, again after a conflict. */
+    /** Acts as the api for a request: reads, changes and writes, again after a conflict. */
     const rest = async (name: string): Promise<void> => {
       for (let done = 0; done < CHANGES; done++)
         try {
@@ -49,7 +49,7 @@ describe('writers of one resource', () => {
           if (!isConflict(error)) throw error;
         }
     };
-    /** What kubectl and programs do that own some fields. */
+    /** Acts as kubectl and programs that own some fields. */
     const apply = async (name: string): Promise<void> => {
       for (let count = 1; count <= CHANGES; count++)
         await client.apply(REF, { metadata: { ...key, annotations: { [name]: String(count) } } });
@@ -58,7 +58,7 @@ describe('writers of one resource', () => {
       for (let count = 1; count <= CHANGES; count++)
         await client.merge(REF, key, { metadata: { annotations: { [name]: String(count) } } });
     };
-    /** As a controller, beside the spec. */
+    /** Acts as a controller, which writes beside the spec. */
     const report = async (): Promise<void> => {
       for (let count = 1; count <= CHANGES; count++)
         await client.mergeStatus(REF, key, { status: { observedGeneration: count } });

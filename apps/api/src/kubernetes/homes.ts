@@ -12,7 +12,7 @@ import type { Clock } from '#lib/time';
 import { ResourceHome, type RetryPause } from './resource-home.js';
 import { SecretHome } from './secret-home.js';
 
-/** Where the resources of the interface are found and changed, kind by kind. */
+/** Resources of the interface, for reads and changes, kind by kind. */
 export interface Homes {
   readonly deployments: ResourceHome<AgentDeployment>;
   readonly revisions: ResourceHome<AgentRevision>;

@@ -10,7 +10,7 @@ const ATTEMPTS = 20;
 /** Milliseconds, times the number of tries so far: spreads out requests that change one object at once. */
 const LONGEST_PAUSE_MS = 5;
 
-/** What a pause between two tries is made from. */
+/** Parts of a pause between two tries. */
 export interface RetryPause {
   readonly clock: Pick<Clock, 'sleep'>;
   /** From 0 to 1. */
@@ -40,7 +40,10 @@ export class ResourceHome<T extends KubeObject> {
     informer.addIndex(ID_INDEX, idsOf);
   }
 
-  /** Undefined also for an id in another namespace. Of two with one id (a copied manifest) the older one is it. */
+  /**
+   * The object of an id; undefined also for an id in another namespace. If two have one id (a copied
+   * manifest), it is the older one.
+   */
   find(namespace: string, id: string): T | undefined {
     return this.#informer
       .byIndex(ID_INDEX, id)
@@ -52,7 +55,7 @@ export class ResourceHome<T extends KubeObject> {
     return this.#informer.find({ namespace, name });
   }
 
-  /** Those of a namespace that are wanted, in any order. */
+  /** Objects of a namespace that match, in any order. */
   filter(namespace: string, isWanted: (object: T) => boolean): T[] {
     return this.#informer.list(namespace).filter(isWanted);
   }
@@ -71,7 +74,10 @@ export class ResourceHome<T extends KubeObject> {
     return this.#seen(await this.#client.create(this.#ref, draft, { isStrict: true }));
   }
 
-  /** As the API server has it at this moment, which the informer may not have seen yet. @throws when it does not exist */
+  /**
+   * The object as the API server has it at this moment, which the informer may not have seen yet. @throws
+   * when it does not exist
+   */
   async getNewest(key: ObjectKey): Promise<T> {
     return this.#seen(await this.#client.get(this.#ref, key));
   }

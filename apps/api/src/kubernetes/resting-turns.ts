@@ -1,14 +1,15 @@
 import type { Clock } from '#lib/time';
 
-/** Of the time that one owner's work took: so it gets a tenth of the time at most. */
+/** Pause after each read, as a multiple of its duration; caps one owner at 10 % of the time. */
 const REST = 9;
 const LONGEST_REST_MS = 60_000;
 /** After work that failed: it took the time of a server that does not answer, and not ours. */
 const FAILED_REST_MS = 2_000;
 
 /**
- * Costly reads of the Kubernetes API for one owner after another, and after each a rest as long as it was costly. What such
- * a read costs is decided by those who may write objects in the namespace; the thread that parses it serves all tenants.
+ * Serialises costly reads of the Kubernetes API per owner, each followed by a pause in proportion to its
+ * cost. The cost of such a read depends on the users who may write objects in the namespace; the thread that
+ * parses it serves all tenants.
  */
 export class RestingTurns {
   readonly #last = new Map<string, Promise<void>>();

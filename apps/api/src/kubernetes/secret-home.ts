@@ -76,7 +76,7 @@ export class SecretHome {
     return true;
   }
 
-  /** Whether this program made the Secret of that name, or there is none. */
+  /** True when this program made the Secret of that name, or it does not exist. */
   async isOurs(place: Place, purpose: SecretPurpose): Promise<boolean> {
     const secret = await this.client.find(SECRETS, place);
     return !secret || secret.metadata.labels?.[LABEL.component] === purpose;

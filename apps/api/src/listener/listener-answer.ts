@@ -12,13 +12,13 @@ import {
   words,
 } from '../wire/shape.js';
 
-/** Where a listener works. */
+/** Namespaces that a listener works in. */
 export class ComputeConfigAnswer {
   @Answered(textList(), 'Namespaces that the listener works in')
   readonly cluster_namespaces: readonly string[];
 }
 
-/** How another cluster reaches the platform. */
+/** Addresses by which another cluster reaches the platform. */
 export class RemoteAnswer {
   @Answered(TEXT, 'Where pods of its cluster reach this interface') readonly api_url: string;
 }

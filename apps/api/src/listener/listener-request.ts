@@ -10,13 +10,13 @@ const API_URL = {
   about: 'Where pods of that cluster reach this interface, which takes their traces and checks keys',
 };
 
-/** Where a listener works. */
+/** Namespaces that a listener works in. */
 export class ComputeConfigRequest {
   @TextList({ minSize: 1, maxSize: 64, maxLength: 63, about: NAMESPACES })
   cluster_namespaces?: string[] | null;
 }
 
-/** What makes a listener one of another cluster. */
+/** Settings that make a listener one of another cluster. */
 export class RemoteRequest {
   @Text({ ...API_URL, required: true })
   api_url: string;

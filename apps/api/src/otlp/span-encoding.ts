@@ -5,7 +5,7 @@ export const PROTOBUF = 'application/x-protobuf';
 
 export type SpanEncoding = 'json' | 'protobuf';
 
-/** How the spans of a request are encoded, and with them its answer. @throws an error of status 415 */
+/** Encoding of the spans of a request, and of its answer. @throws an error of status 415 */
 export function spanEncodingOf(contentType: string | undefined): SpanEncoding {
   const type = contentType?.split(';', 1)[0]?.trim().toLowerCase();
   if (type === PROTOBUF) return 'protobuf';

@@ -26,11 +26,11 @@ const FULL_SPANS = 500;
 /** Spans that are mapped before other requests have their turn. */
 const MAPPED_AT_ONCE = 10;
 const LONG_BYTES = 262_144;
-/** What is parsed takes about as much again as its text. */
+/** Factor for parsed JSON, which takes about as much again as its text. */
 const PARSED_JSON = 2;
 const PROBLEMS_IN_MESSAGE = 3;
 
-/** What an export is answered with: `rejected` spans were not stored. */
+/** Result of an export: `rejected` spans were not stored. */
 export interface StoredSpans {
   readonly rejected: number;
   /** Why, and what was left out of others; empty when there is nothing to say. */
@@ -127,7 +127,7 @@ export class SpanIngestion {
     return outcome.answer;
   }
 
-  /** What no run could be made of is no less a problem of its project. */
+  /** Records a problem of the project for spans that no run could be made of. */
   async #refuse(caller: Caller, type: string, message: string): Promise<void> {
     await this.runs.ingestProblems.refuse(caller.tenantId, { type, message }, ownProject(caller));
   }
@@ -160,12 +160,14 @@ class SpanBatch {
     return this.#bytes >= FULL_BYTES || this.#runs.length >= FULL_SPANS;
   }
 
-  /** Of all runs that were added: a few bytes of a resource stand in each of its spans. */
+  /**
+   * Mapped bytes of all runs that were added: a few bytes of a resource are repeated in each of its spans.
+   */
   get mappedBytes(): number {
     return this.#mappedBytes;
   }
 
-  /** Whether its last run was so long that others should have a turn. */
+  /** True when its last run was so long that others should be served. */
   get isLong(): boolean {
     return this.#lastBytes >= LONG_BYTES;
   }
@@ -177,13 +179,13 @@ class SpanBatch {
     return runs;
   }
 
-  /** Those that were taken are stored. */
+  /** Releases the memory of the runs that were taken: they are stored. */
   release(): void {
     this.held.keep(this.bodyBytes);
   }
 }
 
-/** What is said of the spans of a request. */
+/** Outcome of the spans of a request. */
 class Outcome {
   #rejected = 0;
   readonly #refused: string[] = [];

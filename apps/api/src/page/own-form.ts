@@ -1,4 +1,7 @@
-/** Whether a form was sent by a page of this api, as the browser says; what is no browser says nothing. */
+/**
+ * True when a form was sent by a page of this api, according to the browser's header; other clients send no
+ * such header.
+ */
 export function isOwnForm(headers: Readonly<Record<string, string | undefined>>): boolean {
   const site = headers['sec-fetch-site'];
   if (site !== undefined) return site === 'same-origin' || site === 'none';

@@ -1,6 +1,6 @@
 import { Text, Time, Uuid } from '../wire/fields.js';
 
-/** Query of pages: what the clients put behind their addresses, and where a page begins. */
+/** Query of pages: the parameters that the clients add to their addresses, and the start of a page. */
 export class PageQuery {
   @Text({ maxLength: 200, about: 'Of the link to the next page' })
   cursor?: string;

@@ -16,13 +16,14 @@ export interface PageSessionParts {
   readonly keys: Pick<ApiKeys, 'verify' | 'verifyProof'>;
   readonly wrongKeys: WrongKeys;
   readonly clock: Pick<Clock, 'now'>;
-  /** Where people reach the api; https makes the cookie one for https alone. */
+  /** Address at which people reach the api; https makes the cookie one for https alone. */
   readonly publicUrl: string | undefined;
 }
 
 /**
- * Who reads pages, by a cookie instead of a header. The cookie names an API key and an end, signed with the hash of the key
- * that the store has: it ends with the key, holds no secret that opens anything else, and every replica can judge it.
+ * Sessions of page readers, by a cookie instead of a header. The cookie names an API key and an end, signed
+ * with the hash of the key that the store has: it ends with the key, holds no secret that opens anything
+ * else, and every replica can judge it.
  */
 export class PageSessions {
   constructor(private readonly parts: PageSessionParts) {}

@@ -186,7 +186,10 @@ export class PagesController {
     });
   }
 
-  /** Makes a page for whoever is signed in; without a session, and for what is not found, one that asks for a key. */
+  /**
+   * Makes a page for a signed-in reader; without a session, and for pages that are not found, one that asks
+   * for a key.
+   */
   async #forReader(
     { request, reply, tenantId }: Asked,
     make: (caller: Caller, hold: (bytes: number) => void) => Promise<Buffer>,

@@ -5,7 +5,7 @@ import { escapeHtml } from './html.js';
 import { indented } from './indented-json.js';
 import type { RunNode, Span } from './trace-tree.js';
 
-/** Of a payload that is shown. */
+/** Maximum number of letters of a payload that is shown. */
 const MAX_SHOWN = 20_000;
 /** Letters of a page; runs behind them are shown without their payloads. */
 export const MAX_PAGE = 4_194_304;
@@ -14,7 +14,7 @@ const KINDS = new Set(['llm', 'tool']);
 const WIDTH = 1_000;
 const LEAST = 4;
 
-/** What of a trace one page shows, and how much of it is written already. */
+/** The part of a trace that one page shows, and the number of letters that are written already. */
 export class PageText {
   #letters = 0;
 
@@ -58,7 +58,7 @@ function summary({ row }: StoredRun, span: Span): string {
   return `<summary><span class="name">${escapeHtml(row.name)}${kind}${missing}${state}</span>${bar(row, span)}<span class="took">${tookOf(row)}</span><span class="use">${escapeHtml(useOf(row))}</span></summary>`;
 }
 
-/** As text: styles of elements are not let in. */
+/** Bar as text: styles of elements are not let in. */
 function bar(row: StoredRun['row'], { start, end }: Span): string {
   const whole = Number(end - start) || 1;
   const from = Math.round((Number(row.startTime - start) / whole) * WIDTH);
@@ -70,7 +70,7 @@ function bar(row: StoredRun['row'], { start, end }: Span): string {
   return `<svg class="bar ${kind}${lasts}" viewBox="0 0 ${WIDTH} 10" preserveAspectRatio="none" aria-hidden="true"><rect class="track" width="${WIDTH}" height="10" rx="5"/><rect class="time" x="${x}" width="${width}" height="10" rx="5"/></svg>`;
 }
 
-/** How long a run took, for people. */
+/** Duration of a run, for people. */
 export function tookOf(row: StoredRun['row']): string {
   const seconds = latency(row);
   if (seconds === null) return row.status === 'pending' ? 'running' : '';

@@ -29,7 +29,7 @@ ${again}`,
   );
 }
 
-/** Above pages of whoever is signed in. */
+/** Form above the pages of a signed-in reader. */
 export const SIGN_OUT = '<form class="out" method="post" action="/sign-out"><button>Sign out</button></form>';
 
 /** Says that there is no such page, with a way to another key. */
@@ -37,7 +37,7 @@ export function renderMissing(to: string | undefined, detail: string): Buffer {
   return renderSignIn(to, `${detail}, or the key that is signed in may not read it.`);
 }
 
-/** What follows a sign-in that came from no page. */
+/** Page after a sign-in that came from no page. */
 export function renderSignedIn(): Buffer {
   const text = '<p>Open an address of a trace or a project, as the clients print it.</p>';
   return renderDocument('Signed in', `${SIGN_OUT}<h1>Signed in</h1>\n${text}`);

@@ -8,16 +8,16 @@ import { spanOf, treeOf } from './trace-tree.js';
 
 /** Runs of one page; a link leads to the next. */
 export const PAGE_RUNS = 500;
-/** What is read for them. */
+/** Fields that are read for pages. */
 export const PAGE_FIELDS: RunFields = selectFields(RUN_FIELDS, [
   ...['id', 'inputs', 'outputs', 'error', 'total_tokens'],
 ]);
-/** What a page takes while it is made and sent: letters, then bytes. */
+/** Memory of a page while it is made and sent: letters, then bytes. */
 export const PAGE_BYTES = 4 * MAX_PAGE;
 
-/** What a page of a trace shows beside its runs. */
+/** Contents of a page of a trace beside its runs. */
 export interface TracePageOptions {
-  /** Of the next page. */
+  /** Cursor of the next page. */
   readonly cursor: string | undefined;
   /** The run that was asked for; the root without. */
   readonly here?: string | undefined;
@@ -25,7 +25,10 @@ export interface TracePageOptions {
   readonly above?: string;
 }
 
-/** A trace for people: what it did, in which order, how long it took, with what. Read without a script too. */
+/**
+ * A trace for people: its steps in their order, their duration, inputs and outputs. It can be read without a
+ * script too.
+ */
 export function renderTracePage(
   runs: readonly StoredRun[],
   { cursor, here, above = '' }: TracePageOptions,

@@ -13,7 +13,7 @@ const ABOUT = {
 const NAME = { minLength: 1, maxLength: PRICE_LIMITS.name, isUnicode: true, about: ABOUT.name };
 const PATTERN = { minLength: 1, maxLength: PRICE_LIMITS.pattern, isUnicode: true, about: ABOUT.pattern };
 
-/** What any form of a row may say. */
+/** Members that any form of a row may have. */
 class PriceDetailsRequest {
   @TextList({
     maxSize: PRICE_LIMITS.members,

@@ -17,7 +17,7 @@ const NEEDED = ['name', 'match_pattern', 'prompt_cost', 'completion_cost'] as co
 export class Prices {
   constructor(private readonly store: Pick<TraceStore, 'prices'>) {}
 
-  /** Those that contain the text that is looked for. */
+  /** Prices that contain the text of the query. */
   async list(tenantId: string, { q }: PricesQuery): Promise<readonly ModelPrice[]> {
     const all = await this.store.prices.list(tenantId);
     const wanted = q?.toLowerCase();

@@ -20,7 +20,7 @@ import { invalid } from '../wire/request-pipe.js';
 
 const HOST_INDEX = 'route-host';
 
-/** Where routes are reached: what stands before and behind the host in their URLs. */
+/** Address of the routes: the parts before and after the host in their URLs. */
 export interface RoutePlace {
   readonly domains: RouteDomains;
   readonly addresses: AddressMode;
@@ -50,20 +50,23 @@ export function routePlaceOf({
   return { domains, addresses, protocol: 'http', port: port === 80 ? '' : String(port) };
 }
 
-/** What a host leads to. */
+/** Target of a host. */
 export type RouteTarget =
   | {
       readonly kind: 'deployment';
       readonly deployment: AgentDeployment;
-      /** Where its Service is called; undefined before a revision serves. */
+      /** Address of its Service; undefined before a revision serves. */
       readonly address: string | undefined;
     }
-  /** Another cluster carries it out: what that calls an address is one there, and here somebody else's or a trap. */
+  /**
+   * Another cluster carries it out: an address there is meaningless here, or belongs to another program, or
+   * is a trap.
+   */
   | { readonly kind: 'elsewhere'; readonly deployment: AgentDeployment }
   /** It is below one of the domains, and no deployment has it. */
   | { readonly kind: 'none'; readonly host: string };
 
-/** What routes follow. */
+/** Caches that routes follow. */
 export interface RouteCaches {
   /** Not started yet. */
   readonly deployments: Pick<Informer<AgentDeployment>, 'byIndex' | 'addIndex'>;
@@ -123,22 +126,26 @@ export class AgentRoutes {
       throw new PublicError('conflict', `custom_url: another deployment has the host ${host}`);
   }
 
-  /** Its address counts: what the deployment itself calls its URL may be the very route. */
+  /**
+   * The serving revision, whose address counts: the URL that the deployment itself reports may be the very
+   * route.
+   */
   #servingOf({ metadata: { namespace = '' }, status }: AgentDeployment): AgentRevision | undefined {
     const name = status?.activeRevisionName;
     return name === undefined ? undefined : this.#caches.revisions.find({ namespace, name });
   }
 
   /**
-   * Undefined also for anything but the address of the deployment's own Service: otherwise whoever writes statuses in a
-   * namespace could have the api read metadata services and ports of others for any caller.
+   * Address of the revision's Service; undefined also for anything but the deployment's own Service:
+   * otherwise a user who may write statuses in a namespace could have the api read metadata services and
+   * ports of others for any caller.
    */
   #addressOf({ metadata }: AgentDeployment, revision: AgentRevision | undefined): string | undefined {
     const url = revision?.status?.url;
     return url !== undefined && mayBeAddressOf(url, metadata, this.#place.addresses) ? url : undefined;
   }
 
-  /** By the revision itself, too: it outlasts its listener. */
+  /** True for deployments of this cluster, also judged by the revision itself: it outlasts its listener. */
   #isOfHere({ metadata: { namespace = '' }, spec }: AgentRevision): boolean {
     const listener = this.#caches.listeners.find({ namespace, name: spec.listenerName });
     return spec.placeNamespace === undefined && listener?.spec.remote === undefined;

@@ -7,8 +7,9 @@ type Asked = Pick<IncomingMessage, 'headers'> & {
 };
 
 /**
- * What `X-Forwarded-…` tells agents about their clients: what the platform saw, in place of what clients wrote. Behind
- * trusted proxies, the client is the first address from the right that is not one of theirs.
+ * The `X-Forwarded-…` headers that tell agents about their clients: facts that the platform saw, in place of
+ * those that clients wrote. Behind trusted proxies, the client is the first address from the right that is
+ * not a proxy's.
  */
 export class ClientWords {
   readonly #trusted: BlockList | undefined;

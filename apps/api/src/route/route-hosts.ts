@@ -8,7 +8,7 @@ import type { AgentRoutes, RouteTarget } from './agent-routes.js';
 import { ClientWords } from './client-words.js';
 import { serviceLookup } from './service-lookup.js';
 
-/** What keeps a request from a deployment. */
+/** Refusal of a request to a deployment. */
 interface Refusal {
   readonly status: 404 | 503 | 508;
   readonly detail: string;
@@ -52,7 +52,7 @@ export class RouteHosts {
     this.#routes = routes;
   }
 
-  /** Whether a request is one that `upgrade` takes. */
+  /** True when `upgrade` takes the request. */
   mayUpgrade(incoming: IncomingMessage): boolean {
     return asksToUpgrade(incoming) && this.#routes?.find(incoming.headers.host) !== undefined;
   }
@@ -109,7 +109,10 @@ export class RouteHosts {
   }
 }
 
-/** How often a request has been led to a deployment; clients can only make it more. Graphs are shown headers with x-. */
+/**
+ * Header that counts how often a request has been routed to a deployment; clients can only increase it.
+ * Graphs are shown headers with x-.
+ */
 const HOPS = 'agentplane-hops';
 /** Agents may ask one another by their hosts. More is a Service that leads back to the api, a thousand times a request. */
 const MOST_HOPS = 5;

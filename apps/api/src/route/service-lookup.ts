@@ -3,8 +3,8 @@ import type { LookupFunction } from 'node:net';
 import { AddressGuard, type Resolve } from '#lib/outbound';
 
 /**
- * Finds the addresses of Services. Who may change a Service can make it a name for something else (`ExternalName`); what
- * has the credentials of machines is never led to.
+ * Finds the addresses of Services. A user who may change a Service can make it a name for something else
+ * (`ExternalName`); addresses that give out the credentials of machines are never used.
  */
 export function serviceLookup(resolve: Resolve = lookup): LookupFunction {
   return new AddressGuard({

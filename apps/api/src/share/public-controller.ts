@@ -25,7 +25,7 @@ const PAGE = 100;
 const UNKNOWN = 'The link does not exist, or sharing was ended';
 const BUSY = 'Too much is read at once, or too many unknown links were opened from this address';
 
-/** Shared traces, for whoever has the token of a link. */
+/** Shared traces, for every holder of a link's token. */
 @Described(({ ApiTags }) => ApiTags('Shared'))
 @Controller(['public', 'api/v1/public'])
 export class PublicController {

@@ -71,7 +71,7 @@ export class SelectedSharesController {
   }
 }
 
-/** Shared traces on the wire of the newer clients, for whoever has the token of a link. */
+/** Shared traces in the API of the newer clients, for every holder of a link's token. */
 @Described(({ ApiTags }) => ApiTags('Shared'))
 @Controller('api/v2/public')
 export class SelectedPublicController {

@@ -6,7 +6,7 @@ import type { Workspaces } from '../tenancy/workspaces.js';
 import type { RunFields } from '../trace/render-run.js';
 import type { RunSearches } from '../trace/run-searches.js';
 
-/** What of a shared trace is wanted. */
+/** The part of a shared trace that is wanted. */
 export interface AskedOfShare {
   readonly fields: RunFields;
   readonly ids?: readonly string[] | undefined;
@@ -37,7 +37,7 @@ export class SharedRuns {
     return shared;
   }
 
-  /** By start time. @throws PublicError */
+  /** Runs by start time. @throws PublicError */
   page(
     { tenantId, projectId, traceId }: SharedTrace,
     { fields, ids, isRoot, limit, cursor }: AskedOfShare,

@@ -5,7 +5,7 @@ import { RunSearches } from '../trace/run-searches.js';
 import { StatisticsController } from './statistics-controller.js';
 import { Statistics } from './statistics.js';
 
-/** What runs add up to. */
+/** Sums of runs. */
 @Module({
   controllers: [StatisticsController],
   providers: [

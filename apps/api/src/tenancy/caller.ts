@@ -12,12 +12,12 @@ export function setCaller(request: FastifyRequest, caller: Caller): void {
   callers.set(request.raw, caller);
 }
 
-/** Who makes a request; undefined before the key is verified. */
+/** Caller of a request; undefined before the key is verified. */
 export function findCaller(request: FastifyRequest): Caller | undefined {
   return callers.get(request.raw);
 }
 
-/** Who makes a request. */
+/** Caller of a request. */
 function callerOf(request: FastifyRequest): Caller {
   const caller = findCaller(request);
   if (!caller) throw new PublicError('unauthenticated', 'An API key is required');

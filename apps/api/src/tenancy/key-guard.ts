@@ -22,7 +22,7 @@ function keyOf(request: FastifyRequest): string | undefined {
   return header(request, 'x-api-key') ?? BEARER.exec(request.headers.authorization ?? '')?.[1];
 }
 
-/** What the guard looks keys up in. */
+/** Sources in which the guard looks up keys. */
 export interface KeyRing {
   readonly keys: Pick<ApiKeys, 'verify' | 'verifyProof'>;
   readonly workspaces: Pick<Workspaces, 'has'>;

@@ -3,8 +3,9 @@ import type { ApiKeys } from '#lib/trace-store';
 import type { Workspaces } from './workspaces.js';
 
 /**
- * Keys of existing workspaces. A workspace is deleted in Kubernetes, its keys lie in Postgres: checked together for each
- * request, a key ends with its workspace, also when the platform was down while that was deleted.
+ * Keys of existing workspaces. A workspace is deleted in Kubernetes, its keys are stored in Postgres: checked
+ * together for each request, a key ends with its workspace, also when the platform was down while that was
+ * deleted.
  */
 export class LivingKeys implements Pick<ApiKeys, 'verify' | 'verifyProof'> {
   constructor(

@@ -1,14 +1,14 @@
 import { apiKeyHash, sameHash } from '#lib/auth';
 
-/** What the operator's key may do: list, create and revoke the API keys of any workspace. */
+/** Paths that the operator's key may use: it lists, creates and revokes the API keys of any workspace. */
 const OPERATOR_PATHS = /^\/api\/v1\/api-key(\/|$)/;
 
 /** The beginning of every operator key; no API key begins so. */
 const OPERATOR_KEY_PREFIX = 'apo_';
 
 /**
- * The credential of whoever operates this installation. It belongs to no workspace: with the tenant in `X-Tenant-Id` it
- * manages API keys, so that the first key of a workspace can be made, and nothing else.
+ * The credential of the operator of this installation. It belongs to no workspace: with the tenant in
+ * `X-Tenant-Id` it manages API keys, so that the first key of a workspace can be made, and nothing else.
  */
 export class OperatorKey {
   readonly #hash: Buffer;

@@ -55,7 +55,7 @@ describe('keys of each scope', () => {
     return (await api.store.apiKeys.mint(tenant.tenantId, { name: scope, ...grant })).key;
   }
 
-  /** As a key of the scope. */
+  /** Calls a route with a key of the scope. */
   function as(scope: KeyScope, method: string, path: string, body?: unknown) {
     return tenant.call(method, path, body, { 'x-api-key': keys.get(scope) ?? '' });
   }

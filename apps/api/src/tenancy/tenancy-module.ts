@@ -23,7 +23,7 @@ function openWorkspaces(informers: Informers): Workspaces {
   return new Workspaces(informer);
 }
 
-/** Who calls, and where the workspace of a tenant is. */
+/** Callers, and the workspaces of tenants. */
 @Module({
   controllers: [AuthController],
   providers: [

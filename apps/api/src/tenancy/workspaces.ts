@@ -5,13 +5,13 @@ import { type Workspace, workspaceNamespace } from '#lib/resources';
 /** The name of the index over tenant ids. */
 export const TENANT_INDEX = 'tenant';
 
-/** What the api needs to know of a tenant's workspace. */
+/** Facts about a tenant's workspace that the api needs. */
 export interface TenantHome {
   readonly namespace: string;
   readonly plan: Workspace['spec']['plan'];
-  /** Whether secrets may set variables that can run code. */
+  /** True when secrets may set variables that can run code. */
   readonly allowsDangerousEnvironment: boolean;
-  /** Whether destinations without credentials may use those of the platform. */
+  /** True when destinations without credentials may use those of the platform. */
   readonly allowsEnvironmentCredentials: boolean;
 }
 
@@ -19,7 +19,7 @@ export interface TenantHome {
 export class Workspaces {
   constructor(private readonly reader: Reader<Workspace>) {}
 
-  /** Whether the tenant has a workspace that is not being deleted. */
+  /** True when the tenant has a workspace that is not being deleted. */
   has(tenantId: string): boolean {
     return this.#of(tenantId) !== undefined;
   }

@@ -18,7 +18,7 @@ import { UsageV2Answer } from '../trace/usage-answer.js';
 const PARTIAL =
   'True where the thread has more than 1,000 traces: latencies, tokens, costs and failures are those of the newest 1,000';
 
-/** A thread as the first wire has it: what traces of the same thread id add up to. */
+/** A thread in the first API: sums of the traces with the same thread id. */
 export class RunGroupAnswer {
   @Answered(TEXT) readonly group_key: string;
   @Answered(TEXT) readonly thread_id: string;

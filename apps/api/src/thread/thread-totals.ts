@@ -10,7 +10,7 @@ function cost(text: string | undefined): number | null {
   return text === undefined ? null : Number(text);
 }
 
-/** What the traces of a thread add up to, by the names of `selects`. */
+/** Sums of the traces of a thread, by the names of `selects`. */
 const TOTALS = {
   TURNS: ['turns', ({ traces }) => traces],
   FIRST_START_TIME: ['first_start_time', ({ firstStartTime }) => time(firstStartTime)],
@@ -34,7 +34,7 @@ const TOTALS = {
 /** Everything that `selects` may name. */
 export const THREAD_TOTALS: readonly string[] = Object.keys(TOTALS);
 
-/** What the traces of a thread add up to, with the fields that `selects` names. */
+/** Sums of the traces of a thread, with the fields that `selects` names. */
 export class ThreadStatsAnswer {
   @Perhaps(WHOLE, 'Traces') readonly turns?: number;
   @Perhaps(TIME) readonly first_start_time?: string;

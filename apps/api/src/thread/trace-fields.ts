@@ -3,7 +3,7 @@ import { SELECTS } from '../trace/run-fields-v2.js';
 
 const withoutValue: RunField = { of: () => null };
 
-/** Those that the selects of runs have too. */
+/** Fields that the selects of runs have too. */
 const COMMON = [
   ...['THREAD_ID', 'NAME', 'START_TIME', 'END_TIME', 'INPUTS', 'OUTPUTS', 'ERROR'],
   ...['TOTAL_TOKENS', 'PROMPT_TOKENS', 'COMPLETION_TOKENS', 'TOTAL_COST', 'PROMPT_COST', 'COMPLETION_COST'],

@@ -22,13 +22,13 @@ const PLACES = {
   perOwner: 4,
   refusal: 'Too many attachments are read at once; finish reading others, or try again',
 };
-/** What a download holds: buffers of the two connections. */
+/** Memory of a download: buffers of the two connections. */
 const HELD_BYTES = 262_144;
 const SUMMARY = 'The bytes of an attachment, by a URL that a run was answered with; no key is needed';
 const BYTES = { type: 'string', format: 'binary' };
 const GONE = 'The attachment does not exist, or its URL is no longer valid; read the run again for a new one';
 
-/** Bytes of attachments, for whoever has a URL that was signed. */
+/** Bytes of attachments, for every holder of a signed URL. */
 @Described(({ ApiTags }) => ApiTags('Runs'))
 @Controller('attachments')
 export class AttachmentsController {
@@ -122,7 +122,7 @@ function headersOf({ name, contentType, size }: StoredAttachment): Record<string
   };
 }
 
-/** As RFC 8187 has it. */
+/** Name in the encoding of RFC 8187. */
 function encoded(name: string): string {
   return encodeURIComponent(name).replace(
     /['()*!]/g,

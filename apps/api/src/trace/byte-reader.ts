@@ -2,7 +2,7 @@ import { Pieces } from '#lib/http';
 
 /** The stream broke its format or a limit. */
 export class UnreadableError extends Error {
-  /** Of the problem that the caller reads. */
+  /** Type of the problem that the caller reads. */
   readonly type: string = 'multipart_invalid';
 
   constructor(

@@ -46,7 +46,7 @@ const framewise = (body: Buffer) =>
 const windowed = (windowLog: number) => (body: Buffer) =>
   zstdCompressSync(body, { params: { [constants.ZSTD_c_windowLog]: windowLog } });
 
-/** With 40 MiB of blanks. */
+/** The body with 40 MiB of blanks added. */
 const grown = (body: Buffer) => Buffer.from(body.toString().replace('"n"', `"${' '.repeat(40 * MIB)}"`));
 
 describe('POST of a compressed body', () => {
@@ -147,7 +147,7 @@ describe('a compressed body that is still being received', () => {
   ])(
     'counts by what it inflates to and refuses the next of %s at once',
     async (encoding, compress, window) => {
-      // the room of one workspace is 64 MiB
+      // the limit of one workspace is 64 MiB
       for (const kind of KINDS) {
         const held = [30, 12].map((size) => sendMost(kind, size, encoding, compress));
         const heldBytes = held.reduce((sum, { inflatedBytes }) => sum + inflatedBytes + window, 0);

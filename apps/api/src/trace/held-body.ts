@@ -30,7 +30,7 @@ export class HeldBody {
     return inflatedPieces(bodyPieces(stream), { encoding, maxBytes: this.#maxBytes, hold, holdWindow });
   }
 
-  /** What is made of the body takes so many bytes more. @throws PublicError too_many */
+  /** Counts so many more bytes, for data that is made of the body. @throws PublicError too_many */
   hold(bytes: number): void {
     this.#account.hold(bytes);
   }

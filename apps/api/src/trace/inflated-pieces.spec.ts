@@ -12,7 +12,7 @@ const TEXT = Buffer.from(
 );
 const SKIPPABLE = Buffer.from([0x5f, 0x2a, 0x4d, 0x18, 3, 0, 0, 0, 1, 2, 3]);
 const CHECKED = { params: { [constants.ZSTD_c_checksumFlag]: 1 } };
-/** Of a size that its head does not tell, as clients write what they compress while it comes. */
+/** Parameters for a frame without its size in its head, like those of clients that compress a stream. */
 const UNSIZED = { params: { [constants.ZSTD_c_contentSizeFlag]: 0 } };
 const wide = (windowLog: number) => ({ params: { [constants.ZSTD_c_windowLog]: windowLog } });
 

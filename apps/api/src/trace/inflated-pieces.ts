@@ -5,23 +5,23 @@ import { zstdFrames } from './zstd-frames.js';
 
 export type BodyEncoding = 'gzip' | 'zstd';
 
-/** Of what is inflated: a turn of the decoder, off the main thread. */
+/** Size of an inflated piece: one run of the decoder, off the main thread. */
 const PIECE_BYTES = 65_536;
-/** 8 MiB: what every decoder must be able to hold for HTTP (RFC 9659). The clients use less. */
+/** 8 MiB, which every decoder must be able to hold for HTTP (RFC 9659). The clients use less. */
 const MAX_WINDOW_LOG = 23;
 const GZIP_WINDOW = 32_768;
 
 /** Bodies up to this are inflated whatever they consist of. */
 const SMALL_BYTES = 4 * 2 ** 20;
 /**
- * How many times as long the content may be. What agents send reaches a hundred in gzip, whose window is small, and a
+ * Maximum ratio of content to body. Bodies of agents reach a hundred in gzip, whose window is small, and a
  * thousand in zstd, which finds a whole history again; blanks reach 1,030 and 32,000.
  */
 const MAX_RATIO = { gzip: 300, zstd: 5_000 };
 
 export interface Inflation {
   readonly encoding: BodyEncoding;
-  /** Of the body as it was sent, and of what it inflates to. */
+  /** Maximum size of the body as it was sent, and of its inflated content. */
   readonly maxBytes: number;
   /** Gets the length of each piece before it is handed on; what it throws ends the inflation. */
   readonly hold: (bytes: number) => void;
@@ -30,9 +30,11 @@ export interface Inflation {
 }
 
 /**
- * The pieces of a compressed body, inflated no faster than they are taken. What is sent is bounded as well as what comes
- * of it, the ratio of both included, and with it the time: 100 MiB of members or blocks without content take 1 s, a few milliseconds in one go.
- * @throws EncodingError for what is not compressed in that way or too large, and whatever `hold` throws
+ * The pieces of a compressed body, inflated no faster than they are taken. The sizes of body and content are
+ * bounded, their ratio included, and with them the time: 100 MiB of members or blocks without content take 1
+ * s, a few milliseconds in one go.
+ * @throws EncodingError for a body that is not compressed in that way or too large, and any error that `hold`
+ * throws
  */
 export async function* inflatedPieces(
   compressed: AsyncIterable<Buffer>,

@@ -23,7 +23,7 @@ export class InstanceFlagsAnswer {
   @Answered(FLAG) readonly dataset_examples_multipart_enabled: boolean;
 }
 
-/** What clients may expect of this server. */
+/** Capabilities of this server for clients. */
 export class InfoAnswer {
   @Answered(TEXT, 'Version of the wire') readonly version: string;
   @Answered(orNull(TEXT)) readonly git_sha: string | null;

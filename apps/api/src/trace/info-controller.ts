@@ -30,7 +30,7 @@ const INFO: InfoAnswer = {
   },
 };
 
-/** What clients may expect of this server. */
+/** Capabilities of this server for clients. */
 @Described(({ ApiTags }) => ApiTags('Info'))
 @Controller()
 export class InfoController {

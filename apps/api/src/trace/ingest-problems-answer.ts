@@ -37,7 +37,7 @@ export class IngestProblemAnswer {
   @Answered(TIME) readonly seen_at: string;
 }
 
-/** What was not stored as it came. */
+/** Data that was not stored as it came. */
 export class IngestProblemsAnswer {
   @Answered(listOf(() => IngestProblemCountAnswer), 'Everything since the first')
   readonly counts: readonly IngestProblemCountAnswer[];

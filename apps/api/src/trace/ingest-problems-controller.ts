@@ -7,7 +7,7 @@ import { Described } from '../wire/described.js';
 import { Operation } from '../wire/operation.js';
 import { IngestProblemsAnswer, IngestProblemsQuery } from './ingest-problems-answer.js';
 
-/** What clients sent of traces that was not stored as it came. */
+/** Data of traces that clients sent and that was not stored as it came. */
 @Described(({ ApiTags }) => ApiTags('Runs'))
 @Controller(['ingest-problems', 'api/v1/ingest-problems'])
 export class IngestProblemsController {

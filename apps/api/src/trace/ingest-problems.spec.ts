@@ -6,7 +6,7 @@ import { testApi } from '../testdata/test-api.js';
 
 const { api, tenant } = testApi();
 
-/** A create of a run as JSON text; `more` are members as they stand in it. */
+/** A create of a run as JSON text; `more` has further members as JSON text. */
 const create = (id: string, more = '', project = 'p'): string =>
   `{"id":"${id}","name":"n","run_type":"llm","session_name":"${project}"${more}}`;
 

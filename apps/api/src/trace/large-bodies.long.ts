@@ -56,7 +56,8 @@ describe('a large body of a trace route', () => {
   it.each(KINDS)(
     'counts the body of %s while it is held, and refuses the next with 429 when no room is left',
     async (_name, path, headers, body) => {
-      // the room of one workspace is 64 MiB, half of that of all: two bodies that have arrived but for their last bytes take nearly all of it
+      // the limit of one workspace is 64 MiB, half of that of all: two bodies that have arrived but for their
+      // last bytes take nearly all of it
       const held = [randomUUID(), randomUUID()].map((id) => {
         const text = body(id, 30 * MIB);
         const sent = open(path, headers);
@@ -72,7 +73,7 @@ describe('a large body of a trace route', () => {
       };
       await waitFor(() => api.services.ingestion.heldBytes >= 60 * MIB - 16);
       expect(await sendLate()).toEqual({ status: 429, retryAfter: '1' });
-      // the small ones of others still find room, and so do the large ones once there is some
+      // small bodies of other workspaces are still accepted, and so are large ones once memory is released
       expect((await tenant.call('POST', '/runs', run(randomUUID(), 10))).status).toBe(202);
       const foreign = open(path, { ...headers, 'x-api-key': other.key });
       foreign.end(body(randomUUID(), 10 * MIB));
@@ -120,7 +121,7 @@ describe('a large body of a trace route', () => {
       const [response] = (await once(asked, 'response')) as [IncomingMessage];
       return response;
     };
-    // the room of one workspace is 64 MiB
+    // the limit of one workspace is 64 MiB
     const unread = [await read(), await read()];
     expect(unread.map(({ statusCode }) => statusCode)).toEqual([200, 200]);
     const refused = await read();

@@ -28,9 +28,11 @@ interface OpenOperation {
 /** Parts of a batch that are named; all of them are counted in the answer. */
 const MAX_LEFT_OUT = 1_000;
 const MAX_NAME = 200;
-/** Of one request: each part is read and checked by itself. */
+/** Maximum number of feedback parts per request: each part is read and checked by itself. */
 const MAX_FEEDBACK = 20_000;
-/** Of one request, as of a batch in JSON: each costs many times its bytes. */
+/**
+ * Maximum number of operations per request, the same as for a batch in JSON: each costs many times its bytes.
+ */
 const MAX_OPERATIONS = 20_000;
 /** Its members are shorter together. */
 const MAX_FEEDBACK_BYTES = 131_072;
@@ -95,7 +97,7 @@ export class MultipartRuns {
     return feedback;
   }
 
-  /** Whether something that was left out is not noted with a batch yet. */
+  /** True when something that was left out is not noted with a batch yet. */
   get hasLeftOut(): boolean {
     return this.#leftOut.length > 0;
   }
@@ -105,7 +107,7 @@ export class MultipartRuns {
     return this.#bytes + this.#feedbackBytes;
   }
 
-  /** Whether a batch should be taken. More parts of the last operation may follow. */
+  /** True when a batch should be taken. More parts of the last operation may follow. */
   get isFull(): boolean {
     if (this.#feedback.length >= FULL_OPERATIONS || this.#feedbackBytes >= FULL_BYTES) return true;
     // the last operation may be incomplete, so it cannot be taken alone, whatever its size

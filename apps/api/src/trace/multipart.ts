@@ -5,7 +5,7 @@ export interface MultipartPart {
   readonly contentType: string;
   /** Empty where there are pieces. */
   readonly body: Buffer;
-  /** Of a part that is handed on as it comes; read to their end before the next part. */
+  /** Pieces of a part that is handed on as it comes; they are read to their end before the next part. */
   readonly pieces?: AsyncIterable<Buffer>;
   /** Bytes that the client has announced. */
   readonly length?: number | undefined;
@@ -18,19 +18,21 @@ export interface MultipartLimits {
   readonly maxPartBytes: number;
   /** Bytes of one part that is handed on in pieces; as of any other when absent. */
   readonly maxStreamedBytes?: number;
-  /** Whether a part of this name is handed on in pieces. */
+  /** True when a part of this name is handed on in pieces. */
   readonly isStreamed?: (name: string) => boolean;
 }
 
 const MAX_HEADER_BYTES = 16_384;
 const MAX_BOUNDARY = 200;
-/** Of one body: each costs the same, however few bytes it has. A run takes up to eight. */
+/**
+ * Maximum number of parts per body: each costs the same, however few bytes it has. A run takes up to eight.
+ */
 const MAX_PARTS = 100_000;
 const LINE_END = Buffer.from('\r\n');
 const NOTHING = Buffer.alloc(0);
 const HEADERS_END = Buffer.from('\r\n\r\n');
 
-/** The boundary in a content type; undefined when there is none that is allowed. */
+/** The boundary in a content type; undefined when it has no allowed one. */
 export function boundaryOf(contentType: string): string | undefined {
   const match = /;\s*boundary=(?:"([^"]+)"|([^\s;"]+))/i.exec(contentType);
   const boundary = match?.[1] ?? match?.[2];

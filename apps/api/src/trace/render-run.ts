@@ -42,24 +42,24 @@ export function payloadsOf(fields: RunFields): PayloadField[] {
   return PAYLOAD_FIELDS.filter((name) => wanted.has(name));
 }
 
-/** Whether one of the fields is made of feedback. */
+/** True when one of the fields is made of feedback. */
 export function hasFeedback(fields: RunFields): boolean {
   return [...fields.values()].some((field) => 'stats' in field);
 }
 
-/** Whether ids of the runs below are answered. */
+/** True when ids of the runs below are answered. */
 export function hasChildren(fields: RunFields): boolean {
   return [...fields.values()].some((field) => 'children' in field);
 }
 
 const TOTALS = ['total', 'prompt', 'completion'].flatMap((kind) => [`${kind}_tokens`, `${kind}_cost`]);
 
-/** Whether tokens or costs are answered: of parents they are sums. */
+/** True when tokens or costs are answered: those of parents are sums. */
 export function hasTotals(fields: RunFields): boolean {
   return TOTALS.some((name) => fields.has(name));
 }
 
-/** What is printed before the value of each field. */
+/** Text that is printed before the value of each field. */
 interface PrintedField {
   readonly head: string;
   readonly field: RunField;
@@ -108,12 +108,12 @@ export async function printRun(run: ReadRun, fields: RunFields, parts: Buffer[])
   parts.push(Buffer.from(`${text}}`));
 }
 
-/** As JSON; most fields of most runs are empty. */
+/** Value as JSON; most fields of most runs are empty. */
 function printedValue(value: unknown): string {
   return value === null || value === undefined ? 'null' : JSON.stringify(value);
 }
 
-/** As both clients read them. */
+/** Links in the form that both clients read. */
 function s3Urls(attachments: AttachmentLinks): object {
   return Object.fromEntries([...attachments].map(([name, url]) => [`attachment.${name}`, url]));
 }
@@ -123,7 +123,10 @@ export function isParentMissing({ isRoot, parentRunId }: StoredRun['row']): bool
   return isRoot && parentRunId !== undefined;
 }
 
-/** Of the first wire: `RunSchema` of the LangSmith interface. Fields that are always null have no value here yet. */
+/**
+ * Fields of the first API: `RunSchema` of the LangSmith interface. Fields that are always null have no value
+ * here yet.
+ */
 export const RUN_FIELDS: RunFields = new Map<string, RunField>([
   ['id', { of: (row) => row.id }],
   ['name', { of: (row) => row.name }],
@@ -171,7 +174,7 @@ export const RUN_FIELDS: RunFields = new Map<string, RunField>([
   ['s3_urls', { attached: s3Urls }],
 ]);
 
-/** What `select` may name beside them: clients ask for these, and here they have no value. */
+/** Further names that `select` may have: clients ask for these, and here they have no value. */
 const WITHOUT_VALUE = [
   'inputs_preview',
   'inputs_s3_urls',
@@ -201,8 +204,8 @@ export const SHORT_FIELDS: RunFields = new Map<string, RunField>([
 ]);
 
 /**
- * Of a list, unless it says otherwise: `serialized` is what graphs are made of, which no client shows; ids of children
- * are looked up for those who name them.
+ * Default fields of a list: `serialized` is the source of graphs, which no client shows; ids of children are
+ * looked up only when they are named.
  */
 const LISTED_FIELDS: RunFields = new Map(
   [...RUN_FIELDS]
@@ -210,7 +213,10 @@ const LISTED_FIELDS: RunFields = new Map(
     .map(([name, field]) => [name, 'children' in field ? { of: () => null } : field]),
 );
 
-/** Of every run of the first wire, also where `select` does not name them: the clients refuse runs without. */
+/**
+ * Fields of every run of the first API, also when `select` does not name them: the clients refuse runs
+ * without.
+ */
 const ALWAYS = [
   'id',
   'name',
@@ -223,7 +229,7 @@ const ALWAYS = [
   'app_path',
 ];
 
-/** What a list answers for `select`. */
+/** Fields that a list answers for `select`. */
 export function selectedFields(select: readonly string[] | null | undefined): RunFields {
   return select ? selectFields(SELECTABLE, [...ALWAYS, ...select]) : LISTED_FIELDS;
 }

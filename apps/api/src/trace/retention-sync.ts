@@ -7,7 +7,7 @@ const EVERY_MINUTE = '* * * * *';
 
 /** Hands `spec.retention` of the workspaces to the store, which removes by it and gives new runs their tier. */
 export class RetentionSync {
-  /** By tenant, what the store has. */
+  /** Retention that the store has, by tenant. */
   readonly #known = new Map<string, string>();
 
   constructor(

@@ -3,7 +3,7 @@ import { isUuid } from '#lib/resources';
 import { formatInstant, parseInstant } from '#lib/time';
 import type { RunCursor } from '#lib/trace-store';
 
-/** Where the next page begins, as clients hand it back. */
+/** Start of the next page, in the form that clients hand back. */
 export function renderCursor({ startTime, id, traceId }: RunCursor): string {
   return Buffer.from([formatInstant(startTime), id, traceId].join(' ')).toString('base64url');
 }

@@ -25,7 +25,10 @@ function urlsByName(attachments: AttachmentLinks): object {
 
 const withoutValue: RunField = { of: () => null };
 
-/** Of the second wire, by the names of `selects`: status and type are in capitals, costs numbers, latency in seconds. */
+/**
+ * Fields of the second API, by the names of `selects`: status and type are in capitals, costs numbers,
+ * latency in seconds.
+ */
 export const SELECTS: ReadonlyMap<string, readonly [name: string, RunField]> = new Map<
   string,
   readonly [string, RunField]

@@ -81,7 +81,7 @@ export class RunMultipartRequest {
   @Perhaps(JSON_VALUE, 'The same of an update') readonly 'patch.ID.FIELD'?: unknown;
 }
 
-/** Query of `GET /runs/{id}`: what newer clients send to help the server find the run. */
+/** Query of `GET /runs/{id}`: hints of newer clients that help the server find the run. */
 export class RunQuery {
   @Uuid({ about: 'Tracing project that the run must belong to' })
   session_id?: string;

@@ -19,14 +19,14 @@ export interface AskedFilters {
   readonly query?: string | null | undefined;
 }
 
-/** What runs are asked for, on either wire. */
+/** Conditions on runs, in either API. */
 export interface WantedRuns extends Omit<RunSearch, 'from' | 'to' | 'filters'> {
   readonly from?: string | null | undefined;
   readonly to?: string | null | undefined;
   readonly filters: AskedFilters;
 }
 
-/** What a list is asked for. */
+/** Contents of a request for a list. */
 export interface AskedRuns extends WantedRuns {
   readonly fields: RunFields;
   readonly isAscending: boolean;
@@ -63,8 +63,8 @@ export class RunSearches {
   }
 
   /**
-   * What the store is asked for.
-   * @returns undefined where the caller reaches no project
+   * The search in the store.
+   * @returns undefined when the caller reaches no project
    * @throws PublicError not_found (a project), bad_request, invalid
    */
   async searchOf(caller: Caller, wanted: WantedRuns): Promise<RunSearch | undefined> {
@@ -88,7 +88,7 @@ export class RunSearches {
       readonly id: string;
       readonly projectId: string;
       readonly fields: RunFields;
-      /** As the caller says. */
+      /** Start time that the caller gave. */
       readonly startTime?: string | undefined;
     },
     hold: (bytes: number) => void,
@@ -101,7 +101,7 @@ export class RunSearches {
 
   /**
    * The projects that are read: a deployment's own key reaches its own.
-   * @throws PublicError not_found for a project that is none of the caller's
+   * @throws PublicError not_found for a project that is not the caller's
    */
   async #reached(
     caller: Caller,
@@ -137,7 +137,7 @@ function requireUuids(name: string, ids: readonly string[] | undefined): void {
     throw invalid([{ loc: ['body', name, at], msg: 'Input should be a valid UUID', type: 'uuid_parsing' }]);
 }
 
-/** @throws PublicError bad_request: what was found, where, and what would be right */
+/** @throws PublicError bad_request with the problem, its place, and a correction */
 function parseFilters({
   filter,
   trace_filter: traceFilter,

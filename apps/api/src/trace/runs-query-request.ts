@@ -11,7 +11,7 @@ const MOST_PROJECTS = 100;
 const PAGE = 100;
 const MOST = 2_147_483_647;
 
-/** What runs are wanted, on the first wire. */
+/** Conditions on runs, in the first API. */
 export class WantedRunsRequest extends RunConditions {
   @TextList({
     maxSize: MOST_PROJECTS,

@@ -11,7 +11,7 @@ export interface SentBody {
   readonly encoding: BodyEncoding | undefined;
 }
 
-/** The body of a route that reads it by itself. @throws PublicError bad_request when there is none */
+/** The body of a route that reads it by itself. @throws PublicError bad_request when the request has none */
 export const FromBody = createParamDecorator(
   (kind: 'JSON' | 'multipart' | 'protobuf or JSON', context: ExecutionContext): SentBody => {
     const request = context.switchToHttp().getRequest<FastifyRequest>();

@@ -77,7 +77,7 @@ function asList(value: unknown): unknown {
   return typeof value === 'string' ? value.split(',') : value;
 }
 
-/** What is added to projects. */
+/** Additions to projects in the answer. */
 export class SessionQuery {
   @QueryFlag({ about: 'Adds what the traces of the project add up to' })
   include_stats?: boolean;
@@ -106,7 +106,7 @@ export class CreateSessionQuery {
   upsert?: boolean;
 }
 
-/** Query of `GET /sessions`: what the LangSmith clients send. */
+/** Query of `GET /sessions`: the parameters that the LangSmith clients send. */
 export class SessionsQuery extends SessionQuery {
   @Text({ maxLength: 512, about: 'Exact name' })
   name?: string;

@@ -105,6 +105,6 @@ export function describeStatistics(
     field(shape, about)(type.prototype as object, name);
 }
 
-/** What runs add up to. */
+/** Sums of runs. */
 export class RunStatisticsAnswer {}
 describeStatistics(RunStatisticsAnswer, Answered);

@@ -24,7 +24,7 @@ const MAX_PROBLEMS = 100;
 
 const MAX_NAME = 250;
 
-/** What became of the runs of a request. */
+/** Result for the runs of a request. */
 export interface StoredRuns {
   /** Operations on traces that were deleted. */
   readonly erased: number;
@@ -177,7 +177,7 @@ export class TraceIngestion {
   }
 }
 
-/** As it stands in the answer. */
+/** Problem in the form of the answer. */
 function attachmentNotKept(name: string, why: string): FieldProblem {
   const msg = `storing the attachment failed: ${why}; the run is stored without it`;
   return { loc: ['body', name.slice(0, MAX_NAME)], msg, type: 'attachment_not_kept' };

@@ -1,7 +1,7 @@
 import { Answered, listOf, NUMBER, object, orNull, Perhaps, TEXT, TIME, WHOLE } from '../wire/shape.js';
 import { RunV2Answer } from './runs-query-answer.js';
 
-/** What all runs of a trace add up to, with the fields that `selects` names. */
+/** Sums of all runs of a trace, with the fields that `selects` names. */
 export class TraceTotalsAnswer {
   @Perhaps(WHOLE) readonly total_tokens?: number;
   @Perhaps(orNull(NUMBER)) readonly total_cost?: number | null;

@@ -73,7 +73,9 @@ export class Traces {
     });
   }
 
-  /** What the traces of each project add up to; nothing unless it is asked for. @throws PublicError bad_request */
+  /**
+   * Sums of the traces of each project; nothing unless they are asked for. @throws PublicError bad_request
+   */
   async statisticsOf(
     tenantId: string,
     projects: readonly Project[],

@@ -1,7 +1,7 @@
 import type { WantedRuns } from './run-searches.js';
 import type { WantedRunsRequest } from './runs-query-request.js';
 
-/** What a body of the first wire asks for. */
+/** Conditions on runs in a body of the first API. */
 export function wantedBy(body: WantedRunsRequest): WantedRuns {
   const { session, session_id: sessionId } = body;
   const projectIds = [...(session ?? []), ...(sessionId ? [sessionId] : [])];

@@ -5,7 +5,7 @@ export class WarningAnswer {
   @Answered(TEXT, 'What an administrator runs to mend it') readonly mend: string;
 }
 
-/** What an administrator should mend although the platform works. */
+/** Problems that an administrator should repair although the platform works. */
 export class WarningsAnswer {
   @Answered(listOf(() => WarningAnswer), 'Empty while nothing is to be mended')
   readonly warnings: readonly WarningAnswer[];

@@ -5,7 +5,7 @@ import { Described } from '../wire/described.js';
 import { Operation } from '../wire/operation.js';
 import { WarningsAnswer } from './warnings-answer.js';
 
-/** What the command line and the dashboard show beside the state of the programs. */
+/** Warnings that the command line and the dashboard show beside the state of the programs. */
 @Described(({ ApiTags }) => ApiTags('Info'))
 @Controller('v1/warnings')
 export class WarningsController {

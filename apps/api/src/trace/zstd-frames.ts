@@ -9,11 +9,11 @@ const CHECKSUM_BYTES = 4;
 const DICTIONARY_BYTES = [0, 1, 2, 4];
 const RLE = 1;
 const RESERVED = 3;
-/** Each frame is a turn of the decoder, however short; the clients send one. */
+/** Maximum number of frames. Each costs a run of the decoder, however short; the clients send one. */
 const MAX_FRAMES = 1024;
 const LONGEST_HEAD = 16;
 
-/** What is read next, once it is complete. */
+/** The part that is read next, once it is complete. */
 type Head = 'magic' | 'skippable' | 'descriptor' | 'fields' | 'block';
 
 /**
@@ -125,7 +125,7 @@ class Frames {
 const isSingle = (descriptor: number): boolean => (descriptor & SINGLE_SEGMENT) !== 0;
 const dictionaryBytes = (descriptor: number): number => DICTIONARY_BYTES[descriptor & 3] ?? 0;
 
-/** Of the content's size. */
+/** Bytes of the content's size. */
 function sizeBytes(descriptor: number): number {
   const flag = descriptor >> 6;
   return flag === 0 && !isSingle(descriptor) ? 0 : 2 ** flag;
@@ -135,7 +135,7 @@ function fieldBytes(descriptor: number): number {
   return (isSingle(descriptor) ? 0 : 1) + dictionaryBytes(descriptor) + sizeBytes(descriptor);
 }
 
-/** How much of what went before the decoder must hold. A single segment is held whole. */
+/** Size of the history that the decoder must hold. A single segment is held whole. */
 function windowOf(descriptor: number, fields: Buffer, from: number): number {
   if (!isSingle(descriptor)) {
     const window = fields.readUInt8(from);

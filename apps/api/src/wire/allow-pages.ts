@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 
-/** What the clients in pages read. */
+/** Headers that the clients in pages read. */
 const EXPOSED = 'retry-after, x-request-id';
 const METHODS = 'GET, POST, PUT, PATCH, DELETE';
 /** Pages ask again after ten minutes. */

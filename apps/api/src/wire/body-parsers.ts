@@ -39,7 +39,7 @@ export interface BodyRoute {
   readonly takesForm?: boolean;
 }
 
-/** How the body is compressed. @throws an error of status 415 for any other encoding */
+/** Compression of the body. @throws an error of status 415 for any other encoding */
 export function encodingOf({ headers }: Pick<FastifyRequest, 'headers'>): 'gzip' | 'zstd' | undefined {
   const encoding = headers['content-encoding']?.trim().toLowerCase() ?? 'identity';
   if (encoding === 'identity' || encoding === '') return undefined;
@@ -76,7 +76,7 @@ export function parseBody(body: Buffer): unknown {
   return value;
 }
 
-/** Of a value that is nested as deep as was checked. */
+/** Refuses names in a value that is nested as deep as was checked. */
 function refuseNames(value: unknown): void {
   if (typeof value !== 'object' || value === null) return;
   for (const [name, member] of Object.entries(value)) {
@@ -91,7 +91,7 @@ export function unsupported(message: string): Error {
 }
 
 export interface BodyLimits {
-  /** Of a body that is handed on as a stream. */
+  /** Maximum size of a body that is handed on as a stream. */
   readonly maxRawBytes: number;
   /** For all other bodies. */
   readonly budget: Admission;

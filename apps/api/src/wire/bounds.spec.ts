@@ -33,7 +33,7 @@ const BOUNDS = [
   'multipleOf',
 ] as const;
 
-/** Where a shape of the wire is kept. */
+/** Place in which a shape of the API is stored. */
 interface Counterpart {
   readonly shape: string;
   readonly kind: string;
@@ -58,7 +58,7 @@ const DEPLOYMENT = {
   resourceOnly: ['secretsRef', 'listenerRef', 'suspend', 'revisionHistoryLimit', 'revisionRequest'],
 };
 
-/** What is inside these shapes is compared as well, under the names that it has in camelCase. */
+/** The members inside these shapes are compared as well, under their names in camelCase. */
 const COUNTERPARTS: readonly Counterpart[] = [
   { shape: 'CreateDeploymentRequest', ...DEPLOYMENT },
   {

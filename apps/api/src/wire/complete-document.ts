@@ -30,7 +30,7 @@ export interface Document {
 const METHODS: readonly Method[] = ['get', 'post', 'patch', 'put', 'delete'];
 const INVALID_REFERENCE = '#/components/schemas/HTTPValidationError';
 
-/** Of a google.rpc.Status. */
+/** Schema of a google.rpc.Status. */
 const STATUS = {
   code: { type: 'integer', description: 'Only at routes of OpenTelemetry: a code of google.rpc' },
   message: { type: 'string', description: 'Only at routes of OpenTelemetry: the detail as text' },

@@ -21,8 +21,8 @@ export interface AnswerCount {
 }
 
 /**
- * Counts answers from when they are made until their callers have read them. Without room for it a read is answered 429;
- * what a request has changed is always reported.
+ * Counts the memory of answers from when they are made until their callers have read them. Beyond the limit a
+ * read is answered 429; the result of a change is always reported.
  */
 export function countAnswers(server: FastifyInstance, { budget, ownerOf }: AnswerCount): void {
   server.addHook('onSend', async (request, reply, payload) => {

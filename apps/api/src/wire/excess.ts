@@ -4,7 +4,7 @@ import type { FieldProblem } from '#lib/errors';
 /** A client must not fill memory with its own problems. */
 export const MAX_PROBLEMS = 100;
 
-/** What a field of a request says about what may be inside of it. */
+/** Limits of the contents of a field of a request. */
 export interface FieldNote {
   /** Most items, of a list. */
   readonly maxItems?: number;

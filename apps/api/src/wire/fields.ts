@@ -34,10 +34,10 @@ interface FieldOptions {
   readonly about?: string;
 }
 
-/** What is inside of a field with parts. */
+/** Options of a field with parts. */
 export interface InsideOptions extends FieldOptions, FieldNote {}
 
-/** What a failed check says. */
+/** Message of a failed check. */
 export function says(msg: string, type: string, each = false): ValidationOptions {
   return { message: msg, context: { type }, each };
 }
@@ -68,7 +68,7 @@ interface TextOptions extends FieldOptions {
   readonly maxLength?: number;
   readonly pattern?: RegExp;
   readonly patternText?: string;
-  /** Half a character is refused: what becomes of the text cannot hold it. */
+  /** True refuses half a character: the later forms of the text cannot hold it. */
   readonly isUnicode?: boolean;
 }
 
@@ -183,7 +183,7 @@ export function Flag(options: FieldOptions = {}): PropertyDecorator {
 }
 
 interface ChoiceOptions extends FieldOptions {
-  /** What the OpenAPI document lists, where spellings are taken that become one of the values. */
+  /** Values that the OpenAPI document lists, if the field accepts other spellings of them. */
   readonly spellings?: readonly string[];
 }
 
@@ -243,7 +243,7 @@ export function NestedList(type: () => new () => object, options: ListOptions = 
 
 interface TextListOptions extends ListOptions {
   readonly choices?: readonly string[];
-  /** Of an item. */
+  /** Maximum length of an item. */
   readonly maxLength?: number;
 }
 
@@ -287,7 +287,7 @@ export function DecimalList(options: ListOptions = {}): PropertyDecorator {
 
 interface TextMapOptions extends FieldOptions {
   readonly maxEntries: number;
-  /** Of a value. */
+  /** Maximum length of a value. */
   readonly maxLength: number;
 }
 
@@ -328,7 +328,7 @@ export function TextMap(options: TextMapOptions): PropertyDecorator {
 
 /** Any object; what is in it is judged by the API server. */
 interface FreeObjectOptions extends FieldOptions {
-  /** Of its JSON text; by default what a body may have. */
+  /** Maximum size of its JSON text; by default that of a body. */
   readonly maxBytes?: number;
 }
 

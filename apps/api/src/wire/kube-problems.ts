@@ -62,7 +62,7 @@ function problem(cause: KubeErrorCause): FieldProblem {
   };
 }
 
-/** What the API server found wrong with a resource, in the shape and names of the wire. */
+/** Problems that the API server found in a resource, in the shape and names of this API. */
 export function problemsOfInvalid(error: KubeApiError): readonly FieldProblem[] {
   const all = error.details.causes ?? [];
   // rules that were not looked at, because of the other mistakes

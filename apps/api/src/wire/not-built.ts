@@ -34,7 +34,7 @@ const FEATURES: Readonly<Record<string, string>> = {
   'runs/rules': 'rules of projects',
 };
 
-/** Of the platform's own paths, which the clients reach by two prefixes. */
+/** Features under the platform's own paths, which the clients reach by two prefixes. */
 const PLATFORM_FEATURES: Readonly<Record<string, string>> = {
   'annotation-queues': 'annotation queues',
   evaluators: 'evaluators on the server',
@@ -50,7 +50,7 @@ const NEWER_FEATURES: Readonly<Record<string, string>> = {
   'datasets/:dataset_id/examples/metadata': 'changes of the metadata of many examples',
 };
 
-/** Of the second wire. */
+/** Features of the second API. */
 const SELECTED_FEATURES: Readonly<Record<string, string>> = {
   sandboxes: 'sandboxes',
   sessions: 'projects of the second wire',
@@ -103,7 +103,7 @@ function refuse(reply: FastifyReply, feature: string, status = 501): FastifyRepl
   return reply.code(status).header('x-should-retry', 'false').send({ detail });
 }
 
-/** What the address alone does not say. */
+/** Refuses calls that the address alone does not identify. */
 function refuseCalls(server: FastifyInstance): void {
   server.addHook('onRequest', async ({ method, headers, routeOptions: { url } }, reply) => {
     // the newer clients ask for pages as streams of events, and wait for one without an end

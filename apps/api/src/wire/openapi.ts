@@ -4,7 +4,7 @@ import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { describeAll, type Descriptions } from './described.js';
 import { completeDocument, type Document } from './complete-document.js';
 
-/** What is used of @nestjs/swagger beside its decorators. */
+/** The parts of @nestjs/swagger that are used beside its decorators. */
 interface Swagger extends Descriptions {
   readonly DocumentBuilder: new () => DocumentBuilder;
   readonly SwaggerModule: { createDocument(application: INestApplication, about: object): Document };

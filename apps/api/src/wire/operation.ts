@@ -3,13 +3,13 @@ import { Described } from './described.js';
 
 type AnswerClass = new () => object;
 
-/** What the OpenAPI document says of a route, beside what follows from its parameters. */
+/** Description of a route in the OpenAPI document, beside the parts that follow from its parameters. */
 export interface OperationText {
-  /** One line: what the route does. */
+  /** One line: the route's effect. */
   readonly summary: string;
-  /** Of the answer; 200 unless said otherwise. */
+  /** Status of the answer; 200 unless given. */
   readonly status?: number;
-  /** Of the answer; absent when it has no body. In an array: a list of these. */
+  /** Class of the answer; absent when it has no body. In an array: a list of these. */
   readonly answer?: AnswerClass | readonly [AnswerClass];
   /** Refusals of this route beside those that every route has: status → when. */
   readonly refuses?: Readonly<Record<number, string>>;

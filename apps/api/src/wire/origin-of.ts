@@ -7,11 +7,14 @@ import { withoutTrailingSlashes } from '#lib/url';
 /** Names and addresses with a port, and nothing that could end the host of a URL. */
 const HOST = /^(?:[\w.-]{1,255}|\[[\da-f:.]{2,45}\])(?::\d{1,5})?$/i;
 
-/** Hosts of this machine, and of Services, whose names nobody outside of a cluster can own. */
+/** Hosts of this machine, and of Services, whose names cannot be owned outside of a cluster. */
 const OWN_HOST =
   /^(?:(?:[\w-]+\.)*localhost|127(?:\.\d{1,3}){3}|\[::1\]|[\w-]+\.[\w-]+\.svc(?:\.cluster\.local)?)$/i;
 
-/** What of a request says where it was sent; `X-Forwarded-Proto` and `-Host` where a trusted proxy wrote them. */
+/**
+ * The parts of a request that say where it was sent; `X-Forwarded-Proto` and `-Host` if a trusted proxy wrote
+ * them.
+ */
 type Asked = Pick<FastifyRequest, 'protocol' | 'host' | 'ips' | 'socket'>;
 
 /**

@@ -8,7 +8,7 @@ import { invalid } from './request-pipe.js';
 
 type Handler = ReturnType<ExecutionContext['getHandler']>;
 
-/** What Nest notes of a parameter of a route. */
+/** Metadata that Nest keeps of a parameter of a route. */
 interface RouteArgument {
   readonly index: number;
   /** Name of the one query parameter; absent where a class takes all of them. */

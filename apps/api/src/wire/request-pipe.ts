@@ -6,8 +6,10 @@ import { PublicError, type FieldProblem } from '#lib/errors';
 import { findExcess, MAX_PROBLEMS } from './excess.js';
 
 /**
- * Checks bodies and queries against their request class and reports the first hundred problems at once, unknown fields of a
- * body included. Of a body with lists that are too long, or very many unknown names, nothing else is looked at. Unknown query parameters are refused by the guard before, also on routes that take none.
+ * Checks bodies and queries against their request class and reports the first hundred problems at once,
+ * unknown fields of a body included. If a body has lists that are too long, or very many unknown names,
+ * nothing else in it is checked. Unknown query parameters are refused by the guard before, also on routes
+ * that take none.
  */
 @Injectable()
 export class RequestPipe implements PipeTransform {

@@ -40,7 +40,7 @@ export function orNull(shape: Shape): Shape {
   return { ...shape, nullable: true, ...(isChoice ? { enum: [...(choices as unknown[]), null] } : {}) };
 }
 
-/** A field of an answer, always there: what has no value is null. */
+/** A field of an answer, always present: a missing value is null. */
 export function Answered(shape: Shape, about?: string): PropertyDecorator {
   return shown(shape, true, about);
 }

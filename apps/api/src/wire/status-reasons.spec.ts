@@ -33,7 +33,7 @@ function reasonsOf(page: string): readonly (readonly [string, string])[] {
   return [...statuses];
 }
 
-/** Whether it is about the revision that was asked for, and not about the one before. */
+/** True when it is about the revision that was asked for, and not about the one before. */
 function concernsRequest(reason: string, status: string): boolean {
   return status === 'False' || reason === REASON.dependencyUnavailable || reason === REASON.progressing;
 }
@@ -41,7 +41,7 @@ function concernsRequest(reason: string, status: string): boolean {
 interface Shown {
   readonly ref: ResourceRef;
   readonly name: string;
-  /** Of its answer by REST. */
+  /** Path of its answer by REST. */
   readonly path: string;
 }
 

@@ -12,7 +12,7 @@ export function jsonWith(answer: object, stored: StoredMembers): string {
   return `${JSON.stringify(answer).slice(0, -1)},${members.join(',')}}`;
 }
 
-/** JSON text of a list, one item in a turn of the event loop. @param render one item as JSON text */
+/** JSON text of a list, one item per turn of the event loop. @param render one item as JSON text */
 export async function jsonListOf<T>(items: readonly T[], render: (item: T) => string): Promise<string> {
   const texts: string[] = [];
   for (const item of items) {

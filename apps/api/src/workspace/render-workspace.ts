@@ -16,7 +16,7 @@ import type {
   WorkspaceAnswer,
 } from './workspace-answer.js';
 
-/** What a workspace has in Kubernetes. */
+/** Resources of a workspace in Kubernetes. */
 export type ResourceUse = Omit<
   UsageAnswer,
   'api_keys' | 'tracing_projects' | 'datasets' | 'dataset_bytes' | 'attachment_bytes'

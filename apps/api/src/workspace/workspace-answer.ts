@@ -1,21 +1,21 @@
 import { TRACE_TIERS } from '#lib/trace-store';
 import { Answered, FLAG, NUMBER, object, orNull, TEXT, TIME, UUID, WHOLE, words } from '../wire/shape.js';
 
-/** How long runs are kept. */
+/** Retention of runs. */
 export class RetentionAnswer {
   @Answered(WHOLE, 'Days that shortlived traces are kept; 0: for good') readonly shortlived_days: number;
   @Answered(WHOLE, 'Days that longlived traces are kept; 0: for good') readonly longlived_days: number;
   @Answered(words(TRACE_TIERS), 'Of traces whose sender and project name none') readonly default_tier: string;
 }
 
-/** What a workspace asks for itself; null where it asks for nothing. */
+/** Limits that a workspace asks for itself; null for those that it leaves open. */
 export class OwnLimitsAnswer {
   @Answered(orNull(WHOLE)) readonly concurrent_exports: number | null;
   @Answered(orNull(WHOLE)) readonly concurrent_runs_per_export: number | null;
   @Answered(orNull(WHOLE)) readonly export_history_hours: number | null;
 }
 
-/** What holds for a workspace. */
+/** Limits that hold for a workspace. */
 export class LimitsAnswer {
   @Answered(orNull(WHOLE), 'Exports that run at a time; null until the controller has reported')
   readonly concurrent_exports: number | null;
@@ -35,7 +35,7 @@ export class LimitsAnswer {
   @Answered(orNull(WHOLE)) readonly attachment_bytes: number | null;
 }
 
-/** What a workspace has at present, by the names of its limits where there is one. */
+/** Current usage of a workspace, by the names of its limits if it has one. */
 export class UsageAnswer {
   @Answered(WHOLE) readonly deployments: number;
   @Answered(WHOLE) readonly listeners: number;

@@ -7,7 +7,7 @@ import { Workspaces } from '../tenancy/workspaces.js';
 import { WorkspaceReader } from './workspace-reader.js';
 import { WorkspacesController } from './workspaces-controller.js';
 
-/** What a workspace is and uses. */
+/** Facts and usage of a workspace. */
 @Module({
   imports: [TenancyModule],
   controllers: [WorkspacesController],

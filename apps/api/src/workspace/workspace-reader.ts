@@ -9,7 +9,7 @@ import type { WorkspaceAnswer } from './workspace-answer.js';
 /** The kinds that a workspace is counted by. */
 export type CountedHomes = Pick<Homes, 'deployments' | 'listeners' | 'destinations' | 'exports' | 'runs'>;
 
-/** Reads the workspace of a caller: what it is, what it may use, what it uses. */
+/** Reads the workspace of a caller: its facts, its limits, its usage. */
 export class WorkspaceReader {
   constructor(
     private readonly homes: CountedHomes,

@@ -16,7 +16,7 @@ describe('the workspace of a key', () => {
     await api.client.merge(RESOURCES.Workspace, { name: nameOf(of) }, { spec });
   }
 
-  /** As the controller would. */
+  /** Reports a status as the controller would. */
   async function report(of: TestTenant, status: Workspace['status']): Promise<void> {
     await api.client.mergeStatus(RESOURCES.Workspace, { name: nameOf(of) }, { status });
   }
