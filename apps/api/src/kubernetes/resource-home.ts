@@ -75,8 +75,8 @@ export class ResourceHome<T extends KubeObject> {
   }
 
   /**
-   * The object as the API server has it at this moment, which the informer may not have seen yet. @throws
-   * when it does not exist
+   * The object as the API server has it at this moment, which the informer may not have seen yet.
+   * @throws when it does not exist
    */
   async getNewest(key: ObjectKey): Promise<T> {
     return this.#seen(await this.#client.get(this.#ref, key));

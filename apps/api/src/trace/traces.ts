@@ -74,7 +74,8 @@ export class Traces {
   }
 
   /**
-   * Sums of the traces of each project; nothing unless they are asked for. @throws PublicError bad_request
+   * Sums of the traces of each project; nothing unless they are asked for.
+   * @throws PublicError bad_request
    */
   async statisticsOf(
     tenantId: string,
