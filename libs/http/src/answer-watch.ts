@@ -2,14 +2,17 @@ import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { ServerLimits } from './server-limits.js';
 
-/** How the answer to one request is read. */
+/** Progress of a client in reading the answer to one request. */
 export class AnswerWatch {
   readonly #response: ServerResponse;
   #progressMs: number;
   #lastMs: number;
   /** At the last look; undefined when nothing waited for the client then. */
   #taken: number | undefined;
-  /** Of the window at work: time in which something waited at each look, and what the client took in it. */
+  /**
+   * Measurements of the current window: time in which bytes waited at each check, and bytes that the client
+   * took in it.
+   */
   #waitedMs = 0;
   #takenBytes = 0;
 
@@ -25,7 +28,7 @@ export class AnswerWatch {
     this.#lastMs = nowMs;
   }
 
-  /** @returns what is wrong; undefined while the client may go on */
+  /** @returns the problem; undefined while the client may continue */
   look(nowMs: number, limits: ServerLimits): string | undefined {
     const { socket, writableLength } = this.#response;
     const [before, passedMs] = [this.#taken, nowMs - this.#lastMs];
@@ -56,8 +59,8 @@ export class AnswerWatch {
 }
 
 /**
- * How many bytes the kernel has got for the client. What it has not yet got of the write at work is Node's own measure for
- * time-outs and not public; without it one large write counts as no progress.
+ * Number of bytes that the kernel has got for the client. The rest of the write at work is Node's own measure
+ * for time-outs and not public; without it one large write counts as no progress.
  */
 export function takenBy(socket: Socket): number {
   const { _handle: handle } = socket as Socket & {

@@ -1,8 +1,9 @@
 import type { IncomingMessage } from 'node:http';
 
 /**
- * Whether a request is one to change the protocol (`shouldUpgradeCallback`). Others are served as if they did not ask: a
- * body never arrives after an upgrade, and clients that send one along (Java's) offer HTTP/2 (`h2c`) with any request.
+ * True when a request asks to change the protocol (`shouldUpgradeCallback`). Others are served as if they did
+ * not ask: a body never arrives after an upgrade, and clients that send one along (Java's) offer HTTP/2
+ * (`h2c`) with any request.
  */
 export function asksToUpgrade({ method, headers }: Pick<IncomingMessage, 'method' | 'headers'>): boolean {
   const hasBody =

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ServerLimits } from './server-limits.js';
 
-/** How the body of one request comes in. */
+/** Progress of the body of one request. */
 export class BodyWatch {
   readonly #request: IncomingMessage;
   readonly #response: ServerResponse;
@@ -27,7 +27,7 @@ export class BodyWatch {
     this.#lastMs = nowMs;
   }
 
-  /** @returns what is wrong; undefined while the client may go on */
+  /** @returns the problem; undefined while the client may continue */
   look(nowMs: number, limits: ServerLimits): string | undefined {
     const request = this.#request;
     if (request.complete || request.destroyed) return undefined;

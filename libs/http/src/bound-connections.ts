@@ -4,8 +4,9 @@ import type { Socket } from 'node:net';
 import type { ConnectionRoom } from './connection-room.js';
 
 /**
- * Keeps the connections of a server, with their handshakes, within a room. Unlike Node's `maxConnections`, which
- * refuses every new one while clients hold as many without asking for anything, this makes room for those that ask.
+ * Keeps the connections of a server, with their handshakes, within a limit. Unlike Node's `maxConnections`,
+ * which refuses every new one while clients hold as many without asking for anything, this closes idle
+ * connections in favour of active ones.
  */
 export function boundConnections(server: Server | TlsServer, room: ConnectionRoom): void {
   const emit = server.emit.bind(server) as (event: string | symbol, ...args: unknown[]) => boolean;

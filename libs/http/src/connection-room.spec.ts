@@ -30,7 +30,7 @@ describe('ConnectionRoom', () => {
     await new Promise((resolve) => server.close(resolve));
   });
 
-  /** Whether the server has kept the connection. */
+  /** Opens a connection. `isOpen` is true while the server keeps it. */
   async function open(): Promise<{ socket: Socket; isOpen: () => boolean }> {
     const { port } = server.address() as AddressInfo;
     const before = served.length;

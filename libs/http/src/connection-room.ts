@@ -2,19 +2,22 @@ import type { Socket } from 'node:net';
 import type { Clock } from '#lib/time';
 import { cutSocket } from './cut-socket.js';
 
-/** Where there is no room, a connection makes it whose request has got nothing of an answer for this long, */
+/** At the limit, a connection may be closed whose request has got nothing of an answer for this long, */
 const IDLE_MS = 60_000;
 /** or that has had no request for this long: enough for its client to read the last answer. */
 const UNASKED_MS = 5_000;
-/** Those that have not asked for anything are looked at before idle ones from this part of all on: then somebody opens many. */
+/** Above this share of connections without a request we assume a flood and close those before idle ones. */
 const FLOOD_PART = 0.5;
-/** A look at all connections takes time, and one that found no room will hardly find it at once. */
+/**
+ * Pause between checks of all connections: a check takes time, and one that found nothing to close will
+ * hardly find it at once.
+ */
 const LOOK_MS = 1_000;
-/** So it makes room for some more. */
+/** Share of connections that one check closes, so that the next ones need no check. */
 const CUT_PART = 0.01;
 const REPORT_MS = 60_000;
 
-/** What a room without room has done since it said so last. */
+/** Actions of a full limiter since its last report. */
 export interface RoomReport {
   readonly open: number;
   readonly cut: number;
@@ -31,35 +34,36 @@ export interface RoomOptions {
 }
 
 interface Traffic {
-  /** What is cut: below TLS where there is TLS. */
+  /** Socket that is closed: below TLS if the connection has it. */
   readonly socket: Socket;
   /** Whose bytes count. */
   stream: Socket;
   /** Requests on their way, or one that lasts as long as the connection. */
   requests: number;
-  /** Bytes to the client when they were looked at last. What a client sends of itself shows no use. */
+  /** Bytes to the client at the last check. Bytes that a client sends show no use. */
   bytes: number;
   /** Since when they are that many. */
   sinceMs: number;
 }
 
 /**
- * Connections that share a number. When there is no room for one more, these are cut for it, so that nobody is shut out
- * by who holds connections for nothing: where most have not got to their first request (a handshake, headers), the oldest
- * of them; else the one that has stood still for longest; else the oldest without a request. When all are in use, the new
- * one is cut. In use is one whose request got a byte of an answer within a minute: streams that wait send a few.
+ * Limiter of connections. At the limit, existing connections are closed for a new one, so that idle clients
+ * cannot shut out the others: if most have not got to their first request (a handshake, headers), the oldest
+ * of them; else the one that has been idle for longest; else the oldest without a request. When all are in
+ * use, the new one is closed. A connection is in use if its request got a byte of an answer within a minute:
+ * idle streams send a few.
  */
 export class ConnectionRoom {
   readonly #options: RoomOptions;
   readonly #clock: Clock;
   readonly #open = new Map<Socket, Traffic>();
-  /** By addresses and ports: a request of a connection with TLS names another socket. */
+  /** Connections by addresses and ports: a request of a connection with TLS names another socket. */
   readonly #byPeer = new Map<string, Traffic>();
   /** Without a request yet, the oldest first. */
   readonly #fresh = new Set<Traffic>();
   #cut = 0;
   #reportedMs = -Infinity;
-  /** When it was seen last that all are in use. */
+  /** Time of the last check that found all connections in use. */
   #fullMs = -Infinity;
 
   constructor(options: RoomOptions) {
@@ -67,7 +71,7 @@ export class ConnectionRoom {
     this.#clock = options.clock;
   }
 
-  /** Whether the connection may stay; else it is cut. */
+  /** True when the connection may stay; else it is closed. */
   admit(socket: Socket): boolean {
     if (this.#open.size >= this.#options.most) {
       const hasRoom = this.#makeRoom();

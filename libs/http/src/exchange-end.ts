@@ -20,7 +20,7 @@ export function whenExchangeEnds(
   response.once('close', end);
 }
 
-/** With one listener for all of a connection's requests. */
+/** Callbacks of a connection's requests, which share one listener. */
 function follow(socket: Socket): Set<() => void> {
   const waiting = new Set<() => void>();
   followed.set(socket, waiting);

@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import { answerBrokenRequests, requireHost } from './broken-requests.js';
 import { protectAnswer } from './protect-answer.js';
 
-/** Option `http` of a server that is guarded: what Node would refuse with an empty body is refused here. */
+/** Option `http` of a guarded server: requests that Node would refuse with an empty body are refused here. */
 export const GUARDED_SERVER = { requireHostHeader: false } as const;
 
 /** Gives every answer of a Fastify server its protective headers, and every broken request an answer in one shape. */

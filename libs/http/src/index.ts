@@ -1,4 +1,4 @@
-/** What the HTTP servers of this platform have in common before a route is reached. */
+/** Common parts of the platform's HTTP servers before a route is reached. */
 export { answerDetail } from './answer-detail.js';
 export { asksToUpgrade } from './asks-to-upgrade.js';
 export { takenBy } from './answer-watch.js';

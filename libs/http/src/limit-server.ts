@@ -15,7 +15,7 @@ export interface Cut {
    * `unanswered`: it asked for more and more without waiting for answers.
    */
   readonly kind: 'body' | 'answer' | 'unread' | 'unanswered';
-  /** What was found. */
+  /** Reason for closing the connection. */
   readonly reason: string;
   readonly method: string;
   /** Its words, as of `pathShape`: paths may hold tokens. */
@@ -25,7 +25,7 @@ export interface Cut {
 export interface LimitOptions {
   readonly limits?: ServerLimits;
   readonly clock?: Clock;
-  /** Whether the clients of a request are judged here; all are by default. */
+  /** True when the clients of a request are limited here; all are by default. */
   readonly concerns?: (request: IncomingMessage) => boolean;
   /** Called once for each connection that is cut. */
   readonly onCut?: (cut: Cut) => void;
@@ -105,7 +105,10 @@ function lineOf({ method = '', url = '' }: IncomingMessage): Pick<Cut, 'method' 
   return { method, path: pathShape(url) };
 }
 
-/** As Node refuses a broken request: past the framework, in the shape that the server gives to broken ones. */
+/**
+ * Refuses a request as Node refuses a broken one: past the framework, in the shape that the server gives to
+ * broken ones.
+ */
 function refuse(
   server: Server | TlsServer,
   { socket }: IncomingMessage,

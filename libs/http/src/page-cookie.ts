@@ -1,4 +1,4 @@
-/** By it a browser reads pages of the platform. */
+/** Cookie by which a browser reads pages of the platform. */
 export const PAGE_COOKIE = 'agentplane_page';
 
 function nameOf(pair: string): string {
@@ -19,7 +19,8 @@ export function pageCookies(header: string): readonly string[] {
 }
 
 /**
- * The header without the cookie, for servers that run other people's code. What has none of it stays as it came.
+ * The header without the cookie, for servers that run other people's code. A header without the cookie stays
+ * as it came.
  * @returns undefined when nothing is left
  */
 export function withoutPageCookie(header: string): string | undefined {
@@ -30,11 +31,15 @@ export function withoutPageCookie(header: string): string | undefined {
   return left === '' ? undefined : left;
 }
 
-/** As browsers read it: of a cookie without a name they send back the value alone, which may look like a name and its value. */
+/**
+ * Matches the cookie as browsers read it: of a cookie without a name they send back the value alone, which
+ * may look like a name and its value.
+ */
 const SETS_PAGE_COOKIE = new RegExp(`^[ \\t]*=?[ \\t]*${PAGE_COOKIE}[ \\t]*(?:[=;]|$)`);
 
 /**
- * Whether a server that runs other people's code would replace the cookie, or end it, in browsers that call it.
+ * True when a server that runs other people's code would replace the cookie, or end it, in browsers that call
+ * it.
  * @param name of a header of its answer
  */
 export function setsPageCookie(name: string, value: string): boolean {

@@ -4,13 +4,13 @@ import { boundInterim } from './bound-interim.js';
 import { joinSockets } from './join-sockets.js';
 import { setsPageCookie } from './page-cookie.js';
 
-/** How long a server may take to answer whether it changes the protocol. */
+/** Time within which a server must answer a request to change the protocol. */
 const PATIENCE_MS = 60_000;
 
-/** What becomes of a request to change the protocol that is passed on. */
+/** A request to change the protocol that is passed on. */
 export interface PassedUpgrade {
   readonly response: ServerResponse;
-  /** What the client sent ahead. */
+  /** Bytes that the client sent ahead. */
   readonly head: Buffer;
   readonly clock: Clock;
   /** The server answered as it answers any request. */
@@ -20,8 +20,9 @@ export interface PassedUpgrade {
 }
 
 /**
- * Passes a request to change the protocol on, and joins both connections once the server has changed it (101). Not before:
- * what a client sends after a request that is answered is its next request, which may be for another server.
+ * Passes a request to change the protocol on, and joins both connections once the server has changed it
+ * (101). Not before: bytes that a client sends after an answered request are its next request, which may be
+ * for another server.
  */
 export function passUpgrade(outgoing: ClientRequest, passed: PassedUpgrade): void {
   const { response, head, clock, onAnswer, onNone } = passed;
@@ -55,7 +56,7 @@ export function passUpgrade(outgoing: ClientRequest, passed: PassedUpgrade): voi
   outgoing.end();
 }
 
-/** As it was read: a byte is a letter. */
+/** Head of the answer as it was read: a byte is a letter. */
 function headOf({ statusCode, statusMessage, rawHeaders }: IncomingMessage): string {
   const lines = rawHeaders.flatMap((name, at) => {
     const value = rawHeaders[at + 1] ?? '';

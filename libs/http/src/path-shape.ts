@@ -5,8 +5,8 @@ const WORD = /^[a-z][a-z_.-]{0,23}$|^v\d{1,2}$|^$/;
 const MAX_SEGMENTS = 12;
 
 /**
- * What a path is like, for log lines: segments that are no words stand as `*`. Paths hold what opens things to everybody
- * who has it: tokens of shared traces, of hooks, and whatever an agent's own routes are made of. Without the query.
+ * Shape of a path for log lines, without the query: segments that are not words become `*`. Paths may contain
+ * secrets: tokens of shared traces, of hooks, and any data in an agent's own routes.
  */
 export function pathShape(url: string): string {
   const segments = (url.split('?', 1)[0] ?? '').split('/');

@@ -29,7 +29,7 @@ export class Pieces {
     this.#recentBytes = 0;
   }
 
-  /** All of it. What came in one piece is that piece. */
+  /** All bytes. If they came in one piece, it is that piece. */
   whole(): Buffer {
     const [only] = this.#recent;
     if (this.#older.length === 0 && this.#recent.length === 1 && only) return only;

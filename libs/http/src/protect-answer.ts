@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http';
 
 /**
- * Answers are data of one caller: nobody on the way keeps a copy, and a browser takes them for what their content type
- * says.
+ * Headers of answers, which are data of one caller: no proxy may keep a copy, and a browser takes them for
+ * the type that their header says.
  */
 export const PROTECTIVE_HEADERS = {
   'x-content-type-options': 'nosniff',

@@ -3,8 +3,8 @@ import { PublicError } from '#lib/errors';
 import { Pieces } from './pieces.js';
 
 /**
- * The pieces of a request's body. Whoever stops reading it, for whatever reason, can still answer: left to itself the
- * stream would end with its iterator and take the connection along, and the caller would never learn what was wrong.
+ * The pieces of a request's body. A caller that stops reading it early can still answer: by default the
+ * stream would end with its iterator and close the connection, and the client would never learn the reason.
  * The rest of a refused body is received and dropped.
  * @param seen gets the length of each piece before it is handed on
  */
@@ -27,7 +27,7 @@ export function bodyTooLarge(maxBytes: number): PublicError {
   return new PublicError('too_large', bodyTooLargeText(maxBytes));
 }
 
-/** What its sender is told. */
+/** Message to the sender of the body. */
 export function bodyTooLargeText(maxBytes: number): string {
   return `The request body is too large: it may have ${maxBytes.toLocaleString('en-US')} bytes`;
 }

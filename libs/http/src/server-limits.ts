@@ -1,4 +1,4 @@
-/** How long a client may take for what. */
+/** Time limits of clients. */
 export interface ServerLimits {
   /** From the connection, or the first byte of a later request, to the end of its headers. */
   readonly headersMs: number;
@@ -12,7 +12,7 @@ export interface ServerLimits {
   readonly answerStallMs: number;
   /** In each `answerStallMs` in which an answer was ready all the time its client must read faster than this on average. */
   readonly answerBytesPerSecond: number;
-  /** How often the limits are looked at; a cut comes at most that much late. */
+  /** Interval between checks of the limits; a connection is closed at most that much late. */
   readonly checkMs: number;
 }
 

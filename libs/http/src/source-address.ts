@@ -1,8 +1,8 @@
 import { isIPv6 } from 'node:net';
 
 /**
- * Who counts as one source: an address of IPv4, also when it came mapped, and the first 64 bits of one of IPv6, since
- * every customer has that many addresses.
+ * Source that an address counts as: an address of IPv4, also when it came mapped, and the first 64 bits of
+ * one of IPv6, since every customer has that many addresses.
  */
 export function sourceOf(address: string | undefined): string {
   if (address === undefined) return 'unknown';

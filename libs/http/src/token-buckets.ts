@@ -22,7 +22,7 @@ export class TokenBuckets {
     this.#options = options;
   }
 
-  /** Takes a token; false when there is none. */
+  /** Takes a token; false when the bucket is empty. */
   take(name: string): boolean {
     const bucket = this.#touch(name);
     if (bucket.tokens < 1) return false;

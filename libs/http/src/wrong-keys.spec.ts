@@ -8,7 +8,7 @@ import { WrongKeys } from './wrong-keys.js';
 const WRONG = new PublicError('unauthenticated', 'no');
 const open = (clock: FakeClock) => new WrongKeys({ perMinute: 60, chancesPerSecond: 2, clock });
 
-/** What a wrong key is answered. */
+/** Error that a wrong key is answered with. */
 function guess(keys: WrongKeys, address: string, key: string): PublicError {
   try {
     return keys.begin(address, key).wrong(WRONG);

@@ -17,7 +17,7 @@ export interface WrongKeysOptions {
   readonly perMinute: number;
   /** Unknown keys that are looked up in a second all the same: one of them may be right. */
   readonly chancesPerSecond: number;
-  /** What one of them is called; API key by default. */
+  /** Name of such a key in messages; API key by default. */
   readonly called?: string;
   readonly clock: Clock;
 }
@@ -31,12 +31,12 @@ export interface KeyAttempt {
 }
 
 /**
- * Slows down who tries keys: a bucket of wrong keys for each source address, and one for each public part of a key.
+ * Rate limiter for wrong keys: a bucket for each source address, and one for each public part of a key.
  *
- * Keys that were good lately are always judged, and so is a key whose public part nobody guesses at, so that those who share
- * an address with a guesser (a NAT, a proxy, one machine) are not harmed: a look-up costs less than a refusal protects, and
- * 190 random bits are not guessed. Keys without a public part get some of the look-ups that are left for all. Memory is
- * bounded.
+ * Recently valid keys are always checked, and so is a key whose public part is not being guessed at, so that
+ * callers who share an address with a guesser (a NAT, a proxy, one machine) are not harmed: a look-up costs
+ * less than a refusal protects, and 190 random bits are not guessed. Keys without a public part share the
+ * remaining look-ups. Memory is bounded.
  */
 export class WrongKeys {
   readonly #clock: Clock;
