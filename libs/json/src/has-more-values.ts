@@ -2,8 +2,8 @@ import { COMMA, QUOTE } from './json-codes.js';
 import { endOfString } from './json-trouble.js';
 
 /**
- * Whether a JSON text holds more items and members than that, give or take one for each list and object: some seventy
- * bytes each once they are parsed, and two or three in the text.
+ * True when a JSON text holds more items and members than that, give or take one for each list and object:
+ * some seventy bytes each once they are parsed, and two or three in the text.
  */
 export function hasMoreValues(json: string, most: number): boolean {
   if (json.length <= 2 * most) return false;

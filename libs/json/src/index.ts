@@ -1,4 +1,4 @@
-/** What can be asked of any JSON value: equality, containment, depth, ambiguities, one text for equal values. */
+/** Functions on any JSON value: equality, containment, depth, ambiguities, one text for equal values. */
 export { jsonContains } from './json-contains.js';
 export { findInvalidUtf8 } from './find-invalid-utf8.js';
 export { hasMoreValues } from './has-more-values.js';

@@ -1,4 +1,4 @@
-/** What structures a JSON text, as code units of a string and as bytes of UTF-8. */
+/** Characters that structure a JSON text, as code units of a string and as bytes of UTF-8. */
 export const QUOTE = 0x22;
 export const BACKSLASH = 0x5c;
 export const COMMA = 0x2c;

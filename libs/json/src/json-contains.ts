@@ -1,8 +1,8 @@
 import { isJsonObject } from './json-object.js';
 
 /**
- * Whether `whole` has every field of `part` with the same value, at any depth; lists must have equal lengths and contain
- * one another element by element. An undefined field of `part` asks for nothing.
+ * True when `whole` has every field of `part` with the same value, at any depth; lists must have equal
+ * lengths and contain one another element by element. An undefined field of `part` asks for nothing.
  */
 export function jsonContains(part: unknown, whole: unknown): boolean {
   if (part === whole || part === undefined) return true;

@@ -2,8 +2,9 @@ import { CLOSE_ARRAY, CLOSE_OBJECT, OPEN_ARRAY, OPEN_OBJECT, QUOTE } from './jso
 import { endOfString } from './json-trouble.js';
 
 /**
- * Whether lists and objects in a text of JSON (or YAML in flow style) are nested deeper than `limit`, before the text is
- * parsed. Node parses any depth, then the recursion of everything else over the value fails at a few thousand levels.
+ * True when lists and objects in a text of JSON (or YAML in flow style) are nested deeper than `limit`,
+ * before the text is parsed. Node parses any depth, then the recursion of everything else over the value
+ * fails at a few thousand levels.
  */
 export function isTextDeeperThan(json: string, limit: number): boolean {
   if (json.length <= limit) return false;
@@ -27,7 +28,7 @@ export function isTextDeeperThan(json: string, limit: number): boolean {
   return false;
 }
 
-/** Whether lists and objects in a value are nested deeper than `limit`; without recursion. */
+/** True when lists and objects in a value are nested deeper than `limit`; without recursion. */
 export function isValueDeeperThan(value: unknown, limit: number): boolean {
   let level: readonly unknown[] = isNesting(value) ? [value] : [];
   for (let depth = 0; level.length > 0; depth++) {

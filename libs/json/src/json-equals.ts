@@ -1,6 +1,9 @@
 import { isJsonObject, type JsonObject } from './json-object.js';
 
-/** Whether two JSON values are equal: the order of fields does not matter, an undefined field counts as absent. */
+/**
+ * True when two JSON values are equal: the order of fields does not matter, an undefined field counts as
+ * absent.
+ */
 export function jsonEquals(left: unknown, right: unknown): boolean {
   if (left === right) return true;
   if (Array.isArray(left))

@@ -12,10 +12,10 @@ import { atOnce, type JsonWalk } from './json-walk.js';
 import { parseJson } from './parse-json.js';
 
 /**
- * A validating JSON scanner over bytes. It finds where members and items begin and end without building values, so
- * that payloads can be stored as the bytes that arrived: parsing and printing again would change numbers, key order,
- * escapes and duplicates. What it accepts is JSON (RFC 8259) to the letter, nested no deeper than allowed. A text may be
- * as long as a body may be: scans of whole texts are walks, which yield where others may have their turn.
+ * A validating JSON scanner over bytes. It finds where members and items begin and end without building
+ * values, so that payloads can be stored as the bytes that arrived: parsing and printing again would change
+ * numbers, key order, escapes and duplicates. It accepts JSON (RFC 8259) to the letter, nested no deeper than
+ * allowed. A text may be as long as a body may be: scans of whole texts are walks, which yield to other work.
  */
 
 /** The text is not JSON, or is nested too deeply. */
@@ -71,9 +71,9 @@ export function skipSpace(bytes: Uint8Array, from: number): number {
 const STRETCH = 64 * 1024;
 
 /**
- * The offset after the string within which `at` lies, outside of an escape.
- * @param until where the scan pauses
- * @returns of a string that goes on there `~` of the place, a negative number
+ * The offset after the string that contains `at`, outside of an escape.
+ * @param until offset at which the scan pauses
+ * @returns for a string that continues there `~` of the place, a negative number
  */
 function endOfString(bytes: Uint8Array, at: number, until: number): number {
   const end = bytes.length < until ? bytes.length : until;
@@ -119,10 +119,10 @@ function skipNumber(bytes: Uint8Array, at: number): number {
 
 const WORDS = ['true', 'false', 'null'].map((word) => Buffer.from(word));
 
-/** What Python's serialiser writes for numbers that JSON has no word for. */
+/** Words of Python's serialiser for numbers that JSON cannot express. */
 const NON_FINITE = ['NaN', 'Infinity', '-Infinity'].map((word) => Buffer.from(word));
 
-/** Whether `word` stands at `at`. */
+/** True when `word` is at `at`. */
 export function isAt(bytes: Uint8Array, at: number, word: Uint8Array): boolean {
   for (let i = 0; i < word.length; i++) if (bytes[at + i] !== word[i]) return false;
   return true;
@@ -149,7 +149,7 @@ function skipScalar(bytes: Uint8Array, at: number, isLenient: boolean): number {
   return fail(bytes, at);
 }
 
-/** As {@link endOfString}, of the name that begins at `at`. */
+/** The same as {@link endOfString}, for the name that begins at `at`. */
 function skipName(bytes: Uint8Array, at: number, until: number): number {
   at = skipSpace(bytes, at);
   if (bytes[at] !== QUOTE) fail(bytes, at);
@@ -163,12 +163,18 @@ function skipColon(bytes: Uint8Array, at: number): number {
   return at + 1;
 }
 
-/** Of each open level of the value that is being skipped, whether it is an object. One for all: no value is skipped inside of another. */
+/**
+ * True for each open level of the value being skipped that is an object. One array serves all: no value is
+ * skipped inside of another.
+ */
 let isObject = new Uint8Array(MAX_JSON_DEPTH + 1);
 
 type Within = 'value' | 'string' | 'name';
 
-/** Where the scan of a value paused: before a value, or within a string or a name, at so many open levels. */
+/**
+ * Position at which the scan of a value paused: before a value, or within a string or a name, at so many open
+ * levels.
+ */
 const paused = { at: 0, depth: 0, within: 'value' as Within };
 
 function pause(within: Within, at: number, depth: number): -1 {
@@ -178,11 +184,11 @@ function pause(within: Within, at: number, depth: number): -1 {
   return -1;
 }
 
-/** How a value is skipped. */
+/** Rules for skipping a value. */
 interface SkipRules {
-  /** How many levels of nesting the value may have. */
+  /** Maximum number of levels of nesting. */
   readonly levels: number;
-  /** Whether NaN and Infinity pass for numbers. */
+  /** True when NaN and Infinity pass for numbers. */
   readonly isLenient: boolean;
 }
 
@@ -265,17 +271,17 @@ function* skipRest(bytes: Uint8Array, rules: SkipRules): JsonWalk<number> {
   }
 }
 
-/** Where a value lies: from `start` to before `end`. */
+/** Range of a value: from `start` to before `end`. */
 export interface ByteRange {
   readonly start: number;
   readonly end: number;
 }
 
-/** How the values of an object or array are read. */
+/** Options for reading the values of an object or array. */
 export interface ScanOptions {
   /** Levels of nesting that the whole may have. */
   readonly levels?: number;
-  /** Whether NaN and Infinity pass for numbers: what holds them is to be mended before it is stored. */
+  /** True when NaN and Infinity pass for numbers: a text with them is to be repaired before it is stored. */
   readonly isLenient?: boolean;
 }
 
@@ -320,7 +326,10 @@ export function* eachMember(
   }
 }
 
-/** Of a longer name the beginning stands for it: none that is known is as long. */
+/**
+ * Maximum length of a name that is read; the beginning represents a longer one, since no known name is as
+ * long.
+ */
 const MAX_NAME_BYTES = 65_536;
 
 function readName(bytes: Buffer, start: number, end: number): string {
@@ -381,7 +390,7 @@ export function* validatingJson(bytes: Uint8Array, levels = MAX_JSON_DEPTH): Jso
   expectEnd(bytes, end);
 }
 
-/** As {@link validatingJson}, at once. @throws JsonSyntaxError */
+/** The same as {@link validatingJson}, at once. @throws JsonSyntaxError */
 export function validateJson(bytes: Uint8Array, levels = MAX_JSON_DEPTH): void {
   atOnce(validatingJson(bytes, levels));
 }

@@ -16,7 +16,7 @@ const LOOKED_UP_FROM = 24;
 /** Something in a JSON text that two readers may understand differently. */
 export interface JsonTrouble {
   readonly kind: 'depth' | 'count' | 'members' | 'duplicate' | 'nul' | 'surrogate' | 'prototype';
-  /** Whether it is about the name of a member; else about a string. */
+  /** True when it is about the name of a member; else about a string. */
   readonly isName: boolean;
   /** From the outermost value; the last part is the member or item itself. */
   readonly path: readonly (string | number)[];
@@ -42,9 +42,9 @@ export interface JsonRules {
    * `params.input`. Lists on the way are not named.
    */
   readonly payload?: ReadonlySet<string>;
-  /** What strings may hold; names never may. Neither by default. */
+  /** Characters that strings may hold; names never may. Neither by default. */
   readonly allowInStrings?: readonly ('nul' | 'surrogate')[];
-  /** Whether to look for members of the same name alone. */
+  /** True to look for members of the same name alone. */
   readonly duplicatesOnly?: boolean;
 }
 
@@ -57,7 +57,7 @@ export function findJsonTrouble(json: string, rules: JsonRules = {}): JsonTroubl
   return atOnce(findingJsonTrouble(json, rules));
 }
 
-/** As {@link findJsonTrouble}, with turns for others in between. */
+/** The same as {@link findJsonTrouble}, yielding to other work in between. */
 export function* findingJsonTrouble(json: string, rules: JsonRules = {}): JsonWalk<JsonTrouble | undefined> {
   const scan = new Scan(json, rules);
   const trouble = yield* scan.find();
@@ -227,7 +227,7 @@ class Scan {
     if (level) level.isNameNext = false;
   }
 
-  /** Whether the value that begins here is looked at. */
+  /** True when the value that begins here is checked. */
   #isStrict(): boolean {
     const level = this.#levels.at(-1);
     if (!level) return true;
@@ -265,7 +265,10 @@ class Scan {
   }
 }
 
-/** Whether the list or object that ends here holds nothing; one that does has a value more than it has commas. */
+/**
+ * True when the list or object that ends here holds nothing; one that does has a value more than it has
+ * commas.
+ */
 function isEmptyAt(json: string, end: number): boolean {
   let at = end - 1;
   while (isBlank(json.charCodeAt(at))) at--;
@@ -292,7 +295,7 @@ class Names {
   }
 }
 
-/** The text of a string from quote to quote; as it stands when its escapes are none. */
+/** The text of a string from quote to quote; as it is written when its escapes are invalid. */
 function decode(json: string, start: number, end: number): string {
   const raw = json.slice(start + 1, end);
   if (!raw.includes('\\')) return raw;

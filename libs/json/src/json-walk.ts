@@ -13,19 +13,23 @@ export interface JsonMember extends JsonSpan {
 }
 
 /**
- * A way through a JSON text that builds no values: parsed they may take twenty times the length of their text. It yields
- * `undefined` where others may have their turn, so that texts of any length hold nobody up; {@link inTurns} goes it. What
- * it makes of a text that is no JSON is not defined: it is for texts that a serialiser wrote.
+ * A walk through a JSON text that builds no values: parsed they may take twenty times the length of their
+ * text. It yields `undefined` at pauses, so that texts of any length do not block others; {@link inTurns}
+ * runs it. Its result for a text that is not JSON is undefined behaviour: it is for texts that a serialiser
+ * wrote.
  */
 export type JsonWalk<T> = Generator<undefined, T, undefined>;
 
 /** Characters between two pauses: some tenths of a millisecond. */
 export const STRETCH = 64 * 1024;
 
-/** Stretches of one turn of the event loop. */
+/** Number of stretches per turn of the event loop. */
 const STRETCHES = 4;
 
-/** Goes a way to its end, with turns for others in between. @param signal ends it: nobody waits for it any more */
+/**
+ * Runs a walk to its end, yielding to other work in between.
+ * @param signal ends it: its result is no longer needed
+ */
 export async function inTurns<T>(walk: JsonWalk<T>, signal?: AbortSignal): Promise<T> {
   for (let stretches = 1; ; stretches++) {
     const step = walk.next();
@@ -83,7 +87,10 @@ export function* itemsOf(json: string, start = 0): Generator<JsonSpan | undefine
 /** A step of a path: a name, or a place in a list, from its end when negative. */
 export type JsonStep = string | number;
 
-/** The value at the end of a path; undefined where there is none. Of members of one name the last counts, as for parsers. */
+/**
+ * The value at the end of a path; undefined when the path does not exist. If members have one name, the last
+ * counts, as for parsers.
+ */
 export function* valueAt(json: string, path: readonly JsonStep[], from = 0): JsonWalk<JsonSpan | undefined> {
   let found: JsonSpan | undefined = { start: skipBlank(json, from), end: json.length };
   for (const step of path) {
@@ -170,7 +177,7 @@ function* endOfValue(json: string, start: number): JsonWalk<number> {
 /** Quotes within a string, and backslashes before each, that are looked at without a pause. */
 const FEW = 64;
 
-/** As {@link endOfAnyString}; -1 for a string that takes pauses. */
+/** The same as {@link endOfAnyString}; -1 for a string that takes pauses. */
 export function endOfShortString(json: string, start: number): number {
   let at = json.indexOf('"', start + 1);
   for (let quotes = 0; quotes < FEW; quotes++) {

@@ -11,10 +11,11 @@ import {
 import { atOnce, endOfAnyString, endOfShortString, type JsonWalk, STRETCH } from './json-walk.js';
 
 /**
- * `JSON.parse` for texts of others. V8 (12.8 to 14.6 at least: Node 24 and 26, nodejs/node#63785) takes a name with an
- * escape for another one that stands in its memory: after `{"h":0,"\\":0}` was parsed by anybody, `{"h":0,"\n":0}` has
- * the name `\`. One caller so changes what others store: Python's clients escape every name that is not ASCII. Texts with
- * such names are read here; all others have nothing that could be taken for another.
+ * `JSON.parse` for texts of others. V8 (12.8 to 14.6 at least: Node 24 and 26, nodejs/node#63785) takes a
+ * name with an escape for another one in its memory: after `{"h":0,"\\":0}` was parsed by any caller,
+ * `{"h":0,"\n":0}` has the name `\`. One caller can so change the data that others store: Python's clients
+ * escape every name that is not ASCII. Texts with such names are read here; all others have nothing that
+ * could be taken for another.
  * @throws SyntaxError as `JSON.parse`
  */
 export function parseJson(text: string): unknown {
@@ -58,7 +59,7 @@ export function exactIntegers(): void {
   });
 }
 
-/** Whether a name of a member is written with an escape, in a text that is JSON. */
+/** True when a name of a member is written with an escape, in a text that is JSON. */
 function hasEscapedName(text: string): boolean {
   for (let at = text.indexOf('\\'); at >= 0; at = text.indexOf('\\', at)) {
     at = skipSpace(text, endOfString(text, at));
@@ -183,7 +184,7 @@ function endOfPiece(text: string, from: number, to: number): number {
   return to;
 }
 
-/** Whether the backslash at `at` is the second of an escape. */
+/** True when the backslash at `at` is the second of an escape. */
 function isEscaped(text: string, from: number, at: number): boolean {
   let before = at;
   while (before > from && text.charCodeAt(before - 1) === BACKSLASH) before--;
@@ -192,7 +193,7 @@ function isEscaped(text: string, from: number, at: number): boolean {
 
 const LETTER_U = 0x75;
 
-/** Of a number, `true`, `false` or `null`. */
+/** End of a number, `true`, `false` or `null`. */
 function endOfLiteral(text: string, at: number): number {
   for (; at < text.length; at++) {
     const code = text.charCodeAt(at);

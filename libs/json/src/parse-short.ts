@@ -1,8 +1,8 @@
 import { parseJson } from './parse-json.js';
 
 /**
- * Parses a text whose length is bounded by what writes it. Parsing blocks everything else, and takes up to twenty times
- * the length of the text: what may be long is walked through instead, or passed on as it is.
+ * Parses a text whose length is bounded by its writer. Parsing blocks everything else, and takes up to twenty
+ * times the length of the text: texts that may be long are walked through instead, or passed on as they are.
  * @throws Error for a longer text; SyntaxError
  */
 export function parseShort(json: string, maxChars: number): unknown {

@@ -3,8 +3,8 @@ import type { JsonWalk } from './json-walk.js';
 import { reading } from './parse-json.js';
 
 /**
- * As {@link parseJson}, with turns for others in between: for texts of megabytes, whose parsing would hold everybody up.
- * It takes several times as long. Levels are bounded before.
+ * The same as {@link parseJson}, yielding to other work in between: for texts of megabytes, whose parsing
+ * would block all others. It takes several times as long. Levels are bounded before.
  * @param bytes UTF-8 of the text
  * @throws JsonSyntaxError
  */

@@ -1,6 +1,6 @@
 import type { JsonTrouble } from './json-trouble.js';
 
-/** What was found and what to do about it, for the caller who sent it. */
+/** The problem and its remedy, for the caller who sent it. */
 export function renderTrouble({ kind, isName, path }: JsonTrouble): string {
   const name = JSON.stringify(String(path.at(-1) ?? ''));
   switch (kind) {
