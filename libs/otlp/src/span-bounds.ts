@@ -7,7 +7,7 @@ export class SpanCount {
   #textBytes = 0;
   #leftOut = 0;
 
-  /** Whether one more value may be kept; one that may not is counted as left out. */
+  /** True when one more value may be kept; one that may not is counted as left out. */
   takes(depth: number): boolean {
     if (depth <= SPAN_BOUNDS.depth && this.#values < SPAN_BOUNDS.values) {
       this.#values++;
@@ -16,14 +16,14 @@ export class SpanCount {
     return this.#leaveOut();
   }
 
-  /** Whether a text of so many bytes may be kept. */
+  /** True when a text of so many bytes may be kept. */
   takesText(bytes: number): boolean {
     if (this.#textBytes + bytes > SPAN_BOUNDS.textBytes) return this.#leaveOut();
     this.#textBytes += bytes;
     return true;
   }
 
-  /** Whether a list that has so many items may have one more. */
+  /** True when a list that has so many items may have one more. */
   takesOneMore(has: number, most: number): boolean {
     return has < most || this.#leaveOut();
   }

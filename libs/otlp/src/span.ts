@@ -2,7 +2,7 @@
 export type AttributeValue =
   string | number | boolean | null | readonly AttributeValue[] | { readonly [name: string]: AttributeValue };
 
-/** By name; a name that is sent twice counts from the last. */
+/** Attributes by name; a name that is sent twice counts from the last. */
 export type Attributes = ReadonlyMap<string, AttributeValue>;
 
 export interface SpanEvent {
@@ -43,13 +43,13 @@ export interface Span {
   readonly leftOut: number;
 }
 
-/** What several spans of a request share. */
+/** Data that several spans of a request share. */
 export interface Origin {
   readonly resource: Attributes;
   readonly scope: InstrumentationScope;
 }
 
-/** Where a span stands in its request: `resourceSpans`, 0, `scopeSpans`, 0, `spans`, 0. */
+/** Place of a span in its request: `resourceSpans`, 0, `scopeSpans`, 0, `spans`, 0. */
 export type SpanPlace = readonly (string | number)[];
 
 /** A span with where it came from. */
@@ -63,14 +63,17 @@ export const MAX_SPANS = 20_000;
 /** Most groups of spans (of a resource, of a scope) of a request, empty ones counted. */
 export const MAX_GROUPS = 20_000;
 
-/** What one span may bring; what goes beyond is left out of it. SDKs have 128 attributes, events and links unless told otherwise. */
+/**
+ * Limits of one span; data beyond them is left out of it. SDKs have 128 attributes, events and links unless
+ * told otherwise.
+ */
 export const SPAN_BOUNDS = {
   attributes: 1_000,
   events: 1_000,
   links: 100,
   values: 20_000,
   depth: 16,
-  /** Of all values together. A byte may take six in JSON. */
+  /** Bytes of the text of all values together. A byte may take six in JSON. */
   textBytes: 8_388_608,
   /** More than that are refused with their request. */
   leftOut: 100_000,

@@ -24,11 +24,14 @@ import { SpanCount } from '../span-bounds.js';
 import { UnreadableRequestError } from '../unreadable-request-error.js';
 import { integer } from '../integer.js';
 
-/** As long a body is held as it came beside its text. */
+/** Maximum length of a JSON body: it is held as it came beside its text. */
 const MAX_JSON_BYTES = 16_777_216;
 /** A longer text is parsed span by span, and a longer span in turns. */
 const MAX_AT_ONCE = 262_144;
-/** Of one span, or of one resource: more than a span may have with all that is left out of it. */
+/**
+ * Maximum number of values of one span, or of one resource: more than a span may have with all that is left
+ * out of it.
+ */
 const MAX_PIECE_VALUES = 250_000;
 
 function fail(what: string, isTooLarge = false): never {

@@ -14,7 +14,10 @@ type Fail = (why: string, isTooLarge?: boolean) => never;
 
 /** Characters between two pauses. */
 const STRETCH = 64 * 1024;
-/** Of the whole text, whose pieces are parsed one by one: what is nested too deeply in a span is left out of it. */
+/**
+ * Maximum levels of the whole text, whose pieces are parsed one by one: values that are nested too deeply in
+ * a span are left out of it.
+ */
 const MAX_LEVELS = 10_000;
 
 /**
@@ -57,7 +60,7 @@ function* validated(body: Buffer, fail: Fail): JsonWalk<void> {
   }
 }
 
-/** Where the wanted members of an object are, by their names in JSON. */
+/** Spans of the wanted members of an object, by their names in JSON. */
 type Members = ReadonlyMap<string, JsonSpan>;
 
 const WANTED: ReadonlyMap<string, string> = new Map(
@@ -75,14 +78,17 @@ class Reader {
     private readonly fail: Fail,
   ) {}
 
-  /** Whether others should have their turn before what comes after this place. */
+  /** True when the walk should yield before it continues after this place. */
   isLong(at: number): boolean {
     if (at - this.#pausedAt < STRETCH) return false;
     this.#pausedAt = at;
     return true;
   }
 
-  /** Of names that are there twice the last counts, as for parsers; null is as if it were absent. */
+  /**
+   * Members of an object: of names that are there twice the last counts, as for parsers; null counts as
+   * absent.
+   */
   *members(start: number, name: string): JsonWalk<Members> {
     const found = new Map<string, JsonSpan>();
     let isObject = false;

@@ -6,7 +6,10 @@ import { usageOf } from './usage.js';
 
 const KINDS = ['', '', 'server', 'client', 'producer', 'consumer'];
 
-/** What a resource adds to each of its spans, as JSON: a few bytes of the request for all of them, however many. */
+/**
+ * Maximum size of the JSON that a resource adds to each of its spans: a few bytes of the request for any
+ * number of them.
+ */
 const MAX_RESOURCE_BYTES = 8_192;
 
 /** Names under which the metadata of applications comes. */
@@ -36,7 +39,9 @@ interface ResourceMembers {
   readonly leftOut: number;
 }
 
-/** Of resources whose spans are being read: a large one is looked at once, not once for each of them. */
+/**
+ * Members of resources whose spans are being read: a large one is converted once, not once for each of them.
+ */
 const known = new WeakMap<Attributes, ResourceMembers>();
 
 export function resourceMembers(resource: Attributes): ResourceMembers {
@@ -102,7 +107,10 @@ function* invocationParameters(span: TakenAttributes): JsonWalk<Members> {
   return parameters;
 }
 
-/** What the application says of the run, what the resource and the scope say, and every attribute that is nothing else. */
+/**
+ * Metadata of the run: those that the application set, those of the resource and the scope, and every
+ * attribute that is nothing else.
+ */
 function* metadataOf(
   span: TakenAttributes,
   model: string | undefined,
@@ -140,8 +148,8 @@ const NAMED = [
   ['tool_call_id', ['gen_ai.tool.call.id', 'ai.toolCall.id', 'tool_call.id']],
 ] as const;
 
-/** How the span was made, for those who go back to it. */
-/** Characters of the JSON of a model's name; what is longer is none. */
+/** Origin of the span, for readers who go back to it. */
+/** Maximum number of characters of the JSON of a model's name; a longer value is ignored. */
 const MAX_MODEL_CHARS = 65_536;
 /** Characters of the name of a scope, or of its version. */
 const MAX_SCOPE_NAME = 200;
@@ -171,8 +179,8 @@ function originOf({ kind, links, traceState }: Span, { scope }: Origin): Members
 }
 
 /**
- * `extra` of a span's run. To be made last: what was not taken before becomes metadata.
- * @param resource what `resourceMembers` made of it
+ * `extra` of a span's run. It is made last: attributes that were not taken before become metadata.
+ * @param resource result of `resourceMembers` for its resource
  */
 export function* extraOfSpan(
   span: Span,

@@ -170,7 +170,10 @@ const OUTPUTS: readonly Way[] = [
   whole('output', `${ADK}tool_response`, `${ADK}llm_response`),
 ];
 
-/** The first way that finds something. What others would find in the same span stays among its metadata. */
+/**
+ * The result of the first way that finds something. Data that others would find in the same span stays among
+ * its metadata.
+ */
 function* firstOf(ways: readonly Way[], span: TakenAttributes): JsonWalk<string | undefined> {
   for (const way of ways) {
     const found = yield* way(span);
@@ -193,7 +196,7 @@ const CONVERSATION: ReadonlySet<string> = new Set([
   ...[CHOICE, CONTENT_PROMPT, CONTENT_COMPLETION, DETAILS],
 ]);
 
-/** Whether an event is taken for inputs or outputs, instead of being kept as an event. */
+/** True when an event is taken for inputs or outputs, instead of being kept as an event. */
 export function isOfConversation(event: Pick<SpanEvent, 'name'>): boolean {
   return CONVERSATION.has(event.name);
 }
@@ -208,7 +211,7 @@ function* messageOf({ name, attributes }: SpanEvent): JsonWalk<string> {
   return JSON.stringify({ role, ...(Array.isArray(nested) ? {} : (nested as object)) });
 }
 
-/** What the events of a span say of its inputs and outputs. */
+/** Inputs and outputs in the events of a span. */
 function* ofEvents(events: readonly SpanEvent[]): JsonWalk<InputsAndOutputs> {
   const [asked, answered, choices]: [string[], string[], string[]] = [[], [], []];
   let inputs: string | undefined;

@@ -47,7 +47,7 @@ function parses(text: string): boolean {
   }
 }
 
-/** What `walk` answers; undefined where it finds that its text is no JSON. */
+/** Result of `walk`; undefined when it finds that its text is not JSON. */
 function* unlessInvalid<T>(walk: JsonWalk<T>): JsonWalk<T | undefined> {
   try {
     return yield* walk;

@@ -23,7 +23,7 @@ function spanWith(
   };
 }
 
-/** What a walk answers, in how many steps, and the longest text that was parsed at once meanwhile. */
+/** Result of a walk, the number of its steps, and the longest text that was parsed at once meanwhile. */
 function walked<T>(walk: JsonWalk<T>): { answer: T; steps: number; longest: number } {
   const parse = jest.spyOn(JSON, 'parse');
   const print = jest.spyOn(JSON, 'stringify');

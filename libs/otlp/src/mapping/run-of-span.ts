@@ -137,7 +137,7 @@ function projectOf(taken: TakenAttributes): object | undefined {
   return name === undefined ? undefined : { session_name: name };
 }
 
-/** What clients set on spans about how they were made, and what a run has columns for. */
+/** Attributes of clients about the origin of a span, and those that a run has columns for. */
 const REDUNDANT = ['langsmith.is_root', 'langsmith.traceable', 'langsmith.traceable_parent_otel_span_id'];
 
 function placement(span: Span, taken: TakenAttributes): Readonly<Record<string, string | undefined>> {

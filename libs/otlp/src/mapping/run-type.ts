@@ -2,7 +2,7 @@ import type { TakenAttributes } from './taken-attributes.js';
 
 const RUN_TYPES = new Set(['llm', 'chain', 'tool', 'retriever', 'embedding', 'prompt', 'parser']);
 
-/** What each convention calls the kinds of its spans. */
+/** Names of the kinds of spans in each convention. */
 const OPENINFERENCE: Readonly<Record<string, string>> = {
   llm: 'llm',
   tool: 'tool',

@@ -34,7 +34,7 @@ export class TakenAttributes {
     return String(value);
   }
 
-  /** Those whose names begin with `prefix`, with what comes after it. */
+  /** Attributes whose names begin with `prefix`, with the rest of the name. */
   takeBelow(prefix: string): readonly (readonly [rest: string, value: AttributeValue])[] {
     const found: (readonly [string, AttributeValue])[] = [];
     for (const [name, value] of this.#attributes) {

@@ -12,7 +12,7 @@ import { WIRE, type WireReader } from './wire-reader.js';
 
 type Draft<T> = { -readonly [K in keyof T]: T[K] };
 
-/** Of an id that is too long: enough to see that. */
+/** Number of bytes read of an id that is too long: enough to see that. */
 const MAX_ID_BYTES = 17;
 
 function idOf(reader: WireReader): string {

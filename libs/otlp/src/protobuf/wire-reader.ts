@@ -90,7 +90,7 @@ export class WireReader {
     return this.buffer.subarray(start, start + length);
   }
 
-  /** Of a name: bytes that are not UTF-8 become U+FFFD, and what comes after its first 64 KiB is cut off. */
+  /** Reads a name: bytes that are not UTF-8 become U+FFFD, and text after its first 64 KiB is cut off. */
   name(): string {
     const bytes = this.bytes();
     this.count.add(Math.floor(Math.min(bytes.length, MAX_NAME_BYTES) / NAME_BYTES));
@@ -116,7 +116,9 @@ export class WireReader {
     throw new UnreadableRequestError(`the body is no ExportTraceServiceRequest: ${what} at byte ${this.at}`);
   }
 
-  /** Of tags and lengths: a number at once, beyond 2 ** 53 not exactly, which no body is long enough for. */
+  /**
+   * Reads a tag or a length: a number at once, beyond 2 ** 53 not exactly, which no body is long enough for.
+   */
   #whole(): number {
     let value = 0;
     for (let scale = 1; scale < 2 ** 70; scale *= 128) {
