@@ -10,7 +10,7 @@ describe('boundConnection', () => {
   let server: HostileServer | undefined;
   afterEach(() => server?.close());
 
-  /** What became of a statement. */
+  /** Outcome of a statement. */
   async function ask(bounds: { ms: number; bytes: number }): Promise<unknown> {
     const uri = (await server?.uri()) ?? '';
     const connection = await openConnection({ uri, applicationName: 'x', bounds });

@@ -2,22 +2,22 @@ import type { Duplex } from 'node:stream';
 import type pg from 'pg';
 import { systemClock } from '#lib/time';
 
-/** What a connection takes at most. */
+/** Limits of a connection. */
 export interface ConnectionBounds {
   /** From its begin to its end, milliseconds. */
   readonly ms: number;
-  /** Of all that the server sends. */
+  /** Bytes of all that the server sends. */
   readonly bytes: number;
 }
 
-/** Where the driver begins to read from a socket; its types leave this out. */
+/** Method by which the driver begins to read from a socket; its types leave this out. */
 interface Reading {
   attachListeners(stream: Duplex): void;
 }
 
 /**
- * Ends a connection that lasts longer, or is sent more. A server that belongs to somebody else may say nothing for ever, or
- * more than fits into memory, and who waits for it works for others as well.
+ * Ends a connection that lasts longer, or is sent more. An untrusted server may stay silent indefinitely, or
+ * send more than fits into memory, and the program that waits for it works for others as well.
  */
 export function boundConnection(client: pg.Client, { ms, bytes }: ConnectionBounds): void {
   const connection = client.connection as pg.Connection & Reading;

@@ -6,7 +6,7 @@ import { namedFailure, throwNamed } from './named-failure.js';
 import { requiredLogin, requireScram } from './require-scram.js';
 import { failUnreadableAnswers } from './unreadable-answers.js';
 
-/** Of a connection, beyond what the driver knows. */
+/** Settings of a connection, beyond those that the driver knows. */
 export interface GuardedConfig extends pg.ClientConfig {
   /** Milliseconds until `endWhenLost` asks the server about a silent statement; 0 for never. */
   readonly silentMs?: number | undefined;
@@ -113,9 +113,9 @@ export class GuardedClient extends pg.Client {
   }
 
   /**
-   * Whether a query can be sent with a lead, which takes the extended protocol: one text is one statement there. A named one
-   * can once it is prepared: before that, the driver would take it for prepared as soon as the first statement of the lead
-   * is parsed, even where the server then leaves it out.
+   * True when a query can be sent with a lead, which takes the extended protocol: one text is one statement
+   * there. A named one can once it is prepared: before that, the driver would take it for prepared as soon as
+   * the first statement of the lead is parsed, even if the server then leaves it out.
    */
   #canBeLed(given: unknown): given is string | pg.QueryConfig {
     if (typeof given === 'string') return !given.includes(';');

@@ -8,7 +8,7 @@ import { requiredLogin } from './require-scram.js';
 type Lend = Parameters<pg.Pool['connect']>[0];
 
 const TOO_MANY_CONNECTIONS = '53300';
-/** Of a pool that the server gives no further connection; its own may become free at any time. */
+/** Pauses of a pool that the server gives no further connection; its own may become free at any time. */
 const FIRST_PAUSE_MS = 25;
 const LONGEST_PAUSE_MS = 400;
 

@@ -3,17 +3,17 @@ import type { Connection, Pool } from './open-pool.js';
 import { sqlState } from './postgres-trouble.js';
 import { sendWithNext } from './send-with-next.js';
 
-/** SQLSTATE of a statement that was cancelled, by its time limit or by somebody. */
+/** SQLSTATE of a statement that was cancelled, by its time limit or by another session. */
 const QUERY_CANCELED = '57014';
 
 export interface TimeLimit {
-  /** Of each statement, in milliseconds. */
+  /** Limit of each statement, in milliseconds. */
   readonly limitMs: number;
   /** Cancels the statement at work when it is aborted; its reason is thrown then. */
   readonly left?: AbortSignal | undefined;
-  /** Whether it may change rows; else Postgres refuses to. */
+  /** True when it may change rows; else Postgres refuses to. */
   readonly mayChange?: boolean;
-  /** Whether all of its statements see the rows of one moment. */
+  /** True when all of its statements read one snapshot. */
   readonly isOneMoment?: boolean;
 }
 
@@ -29,8 +29,9 @@ export class TimeLimitError extends Error {
 }
 
 /**
- * Performs `work`, whose cost grows with what is stored, in a transaction with a limit of time for each statement. Nothing
- * goes on in Postgres for somebody who has left: ending the client's connection alone would not stop a statement there.
+ * Performs `work`, whose cost grows with the amount of stored data, in a transaction with a limit of time for
+ * each statement. No work continues in Postgres for a caller who has left: ending the client's connection
+ * alone would not stop a statement there.
  * @throws TimeLimitError; the reason of `left`
  */
 export async function inLimitedTransaction<T>(

@@ -15,7 +15,7 @@ describe('a transaction', () => {
 
   beforeAll(async () => {
     const { uri } = await postgres.freshDatabase();
-    // one connection: what a transaction leaves behind, the next one meets
+    // one connection: state that a transaction leaves behind affects the next one
     pool = openPool({ uri, applicationName: 'test', maxConnections: 1, log: createLogger('test', 'error') });
     await pool.query('CREATE TABLE notes (text text)');
   });

@@ -1,6 +1,9 @@
 import pg from 'pg';
 
-/** What the driver does with a query. Its types leave this out: `in-transaction.spec.ts` fails when a version changes it. */
+/**
+ * Methods of a query that the driver calls. Its types leave this out: `in-transaction.spec.ts` fails when a
+ * version changes it.
+ */
 interface Driven {
   submit: (connection: pg.Connection) => unknown;
   callback?: (error: Error | null, result: unknown) => void;
@@ -9,11 +12,11 @@ interface Driven {
 }
 
 /**
- * A query that is sent in one round trip with statements before it: each round trip costs both sides a write and a wake-up,
- * which for a small statement is more than its work. The server performs them in order; where one fails it leaves out the
- * rest, and the query fails with its error.
+ * A query that is sent in one round trip with statements before it: each round trip costs both sides a write
+ * and a wake-up, which for a small statement is more than its work. The server performs them in order; if one
+ * fails it leaves out the rest, and the query fails with its error.
  * @param given a named statement only once it is prepared
- * @param lead statements without parameters, whose answers nobody needs
+ * @param lead statements without parameters, whose answers are not needed
  */
 export function ledQuery(
   given: string | pg.QueryConfig,

@@ -7,7 +7,10 @@ const SILENT_MS = 10_000;
 /** Allows for the time that a login takes, and for a clock that steps back. */
 const SLACK_MS = 5_000;
 
-/** What the driver knows of a session. Its types leave this out: `lost-session.spec.ts` fails when a version changes it. */
+/**
+ * Members of the driver's session. Its types leave this out: `lost-session.spec.ts` fails when a version
+ * changes it.
+ */
 interface Session {
   readonly connection: { readonly stream: Socket };
   readonly processID: number | null;

@@ -11,7 +11,7 @@ export interface MigrateOptions {
   readonly lock: number;
   /** Made when it is missing; default `public`. */
   readonly schema?: string;
-  /** Where the applied versions stand; default `schema_migrations`. */
+  /** Table of the applied versions; default `schema_migrations`. */
   readonly table?: string;
   readonly log: Logger;
   readonly clock: Clock;
@@ -24,14 +24,14 @@ const LONGEST_LOCK_WAIT = '2s';
 const LOCK_PAUSES = { firstMs: 20, longestMs: 500 };
 
 /**
- * Applies the migrations that are missing, one at a time. Any number of processes may do so at once: they take turns
- * and the later ones find nothing to do. A process killed in the middle leaves whole migrations behind; the next one
- * goes on with the first that is not recorded. A schema newer than this program is left alone: during a rolling update
- * old and new run side by side.
+ * Applies the migrations that are missing, one at a time. Any number of processes may do so at once: they are
+ * serialised and the later ones find nothing to do. A process killed in the middle leaves whole migrations
+ * behind; the next one continues with the first that is not recorded. A schema newer than this program is
+ * left alone: during a rolling update old and new run side by side.
  *
- * A turn is an advisory lock of the session, so a broken connection gives it back. It is asked for again and again
- * rather than waited for: a statement that waits holds a snapshot, and CREATE INDEX CONCURRENTLY of the process that
- * has the turn would wait for that snapshot, a deadlock.
+ * The lock is an advisory lock of the session, so a broken connection releases it. It is polled rather than
+ * waited for: a statement that waits holds a snapshot, and CREATE INDEX CONCURRENTLY of the process that has
+ * the lock would wait for that snapshot, a deadlock.
  */
 export async function migrate(pool: Pool, options: MigrateOptions): Promise<void> {
   const connection = await pool.connect();
@@ -94,8 +94,9 @@ async function applyMigration(connection: Connection, migration: Migration, plac
 }
 
 /**
- * A step that waits for a lock has all later statements on the table wait behind it, and an export may hold one for
- * minutes. So a step waits for seconds, lets the others go on, and is tried again.
+ * Applies a step with short lock waits: all later statements on the table wait behind a step that waits for a
+ * lock, and an export may hold one for minutes. So a step waits for seconds, lets the others continue, and is
+ * tried again.
  */
 async function applyPatiently(
   connection: Connection,

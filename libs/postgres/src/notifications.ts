@@ -16,9 +16,9 @@ export interface NotificationsOptions {
 const PAUSES = { firstMs: 250, longestMs: 5_000 };
 
 /**
- * Listens to a channel on a connection of its own and reconnects until it is stopped. Payloads are `WORD:ID`. They are
- * hints: what was sent while the connection was broken is lost, so after each (re)connection every handler is called
- * with an empty id, to look for itself.
+ * Listens to a channel on a connection of its own and reconnects until it is stopped. Payloads are `WORD:ID`.
+ * They are hints: notifications that were sent while the connection was broken are lost, so after each
+ * (re)connection every handler is called with an empty id, to look for itself.
  */
 export class Notifications<Word extends string> {
   readonly #options: NotificationsOptions;

@@ -10,13 +10,13 @@ export interface ConnectionOptions {
   readonly applicationName: string;
   /** Milliseconds to wait for the server; default 10 s. */
   readonly connectTimeoutMs?: number;
-  /** Of a server that is not trusted. */
+  /** Limits of a connection to a server that is not trusted. */
   readonly bounds?: ConnectionBounds;
   /** A session that takes commands of replication instead of statements; its role needs the right to. */
   readonly isReplication?: boolean;
 }
 
-/** What the driver sends on at the start of a session; its types leave this out. */
+/** Settings that the driver sends on at the start of a session; its types leave this out. */
 interface ReplicationConfig {
   readonly replication?: 'true';
 }

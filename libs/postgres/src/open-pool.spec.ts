@@ -11,7 +11,7 @@ import { postgresTrouble, sqlState } from './postgres-trouble.js';
 const postgres = testPostgres();
 const log = createLogger('test', 'silent');
 
-/** What a promise is rejected with. */
+/** Error that a promise is rejected with. */
 async function failure(promise: Promise<unknown>): Promise<unknown> {
   return promise.then(
     () => {

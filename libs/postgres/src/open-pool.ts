@@ -6,7 +6,7 @@ import { KEEP_ALIVE_MS } from './keep-alive.js';
 export interface PoolOptions {
   /** `postgres://…`. Secret. */
   readonly uri: string;
-  /** As `pg_stat_activity` shows it. */
+  /** Name that `pg_stat_activity` shows. */
   readonly applicationName: string;
   readonly log: Logger;
   /** Most connections at a time; default 8. They are opened on demand. */
@@ -19,7 +19,7 @@ export interface PoolOptions {
   readonly silentMs?: number;
   /** Settings of every session, such as `timezone`. Values without spaces. */
   readonly settings?: Readonly<Record<string, string>>;
-  /** How values become those of JavaScript; the driver's own way by default. */
+  /** Conversion of values to those of JavaScript; the driver's own by default. */
   readonly types?: pg.CustomTypesConfig;
 }
 
@@ -29,7 +29,7 @@ export type Pool = pg.Pool;
 /** A connection that a pool has lent out. */
 export type Connection = pg.PoolClient;
 
-/** What a single statement needs: a pool or one of its connections. */
+/** The part of a pool or a connection that a single statement needs. */
 export type Queryable = Pick<pg.Pool, 'query'>;
 
 /** Opens a pool; connects on the first statement. */

@@ -2,13 +2,13 @@ import pg from 'pg';
 import { NoAnswerError } from './no-answer-error.js';
 
 /**
- * What a failed statement means to its caller:
- * - `unavailable`: the server could not be asked, let nobody in, or was ending; the same statement may succeed a little
- *   later, and may have been performed already. A refused login is no last word: a password or a database may be on its
- *   way, and another program may hold the port while the server starts again.
- * - `conflict`: it met another transaction (deadlock, serialization, a lock not granted in time); nothing of it was
- *   performed, another attempt sees another world.
- * - `refused`: a value is no value of its type; another attempt cannot help.
+ * Meaning of a failed statement to its caller:
+ * - `unavailable`: the server could not be asked, refused the login, or was ending; the same statement may
+ *   succeed a little later, and may have been performed already. A refused login is not final: a password or a
+ *   database may be on its way, and another program may hold the port while the server starts again.
+ * - `conflict`: it met another transaction (deadlock, serialization, a lock not granted in time); nothing of
+ *   it was performed, another attempt sees other data.
+ * - `refused`: a value is not valid for its type; another attempt cannot help.
  */
 export type PostgresTrouble = 'unavailable' | 'conflict' | 'refused';
 
@@ -33,7 +33,7 @@ function endsSession(error: unknown): boolean {
   return error instanceof pg.DatabaseError && /^(FATAL|PANIC)$/.test(error.severity ?? '');
 }
 
-/** Whether the server has no space left for what it was asked to store. */
+/** True when the server has no space left for the data that it was asked to store. */
 export function isStorageFull(error: unknown): boolean {
   return sqlState(error) === '53100';
 }

@@ -29,7 +29,7 @@ const OK = message('R', 0);
 const READY = message('Z', 'I');
 const SASL = message('R', 10, 'SCRAM-SHA-256\0\0');
 
-/** What a program sends that took the port of the database, and what it found out. */
+/** A program that took the port of the database: its messages, and the data that it found out. */
 class FalseServer {
   heard = '';
   connections = 0;

@@ -3,13 +3,19 @@ import type pg from 'pg';
 /** The login that the server must perform before anything else is believed. */
 export type RequiredLogin = 'scram-sha-256';
 
-/** Where the driver hands on what the server sent, and what happens to its socket; its types leave this out. */
+/**
+ * Method by which the driver hands on messages of the server and events of its socket; its types leave this
+ * out.
+ */
 interface Emitting {
   emit(event: string | symbol, ...given: unknown[]): boolean;
   readonly stream: { destroy(error: Error): void };
 }
 
-/** What may happen to a connection whose server has not proved yet that it knows the password's verifier. */
+/**
+ * Events that are allowed on a connection whose server has not proved yet that it knows the password's
+ * verifier.
+ */
 const BEFORE_PROOF: ReadonlySet<string | symbol> = new Set([
   ...['connect', 'sslconnect', 'error', 'end', 'newListener', 'removeListener', 'message'],
   'notice',
@@ -38,9 +44,10 @@ export function requiredLogin(uri: string | undefined): RequiredLogin | undefine
 }
 
 /**
- * Ends a connection whose server does anything but log in by SCRAM, before the password or a statement is sent. SCRAM
- * proves the server as well: only one that holds the verifier of the password can sign the end of the exchange, which
- * the driver checks. Otherwise whoever takes the server's port while it restarts is given the password for the asking.
+ * Ends a connection whose server does anything but log in by SCRAM, before the password or a statement is
+ * sent. SCRAM proves the server as well: only one that holds the verifier of the password can sign the end of
+ * the exchange, which the driver checks. Otherwise a program that takes the server's port while it restarts
+ * could simply ask for the password.
  */
 export function requireScram(connection: pg.Connection): void {
   const guarded = connection as pg.Connection & Emitting;
@@ -80,7 +87,10 @@ function loginFailure(error: unknown): unknown {
   return error instanceof TypeError ? new Error('the login by SCRAM failed', { cause: error }) : error;
 }
 
-/** Whoever holds the port may send an error; what it says is believed of a server alone that proved itself. */
+/**
+ * Error for a refusal before the proof: any program on the port may send an error, and only a server that
+ * proved itself is believed.
+ */
 function unprovedRefusal(error: unknown): Error {
   const said = error instanceof Error ? error.message : 'no reason';
   const code = error instanceof Error && 'code' in error ? String(error.code) : undefined;

@@ -6,7 +6,7 @@ const PAUSES = { firstMs: 200, longestMs: 3_000 };
 /** A step without an answer for so long gets another one beside it; the next twice as late, since each has a connection. */
 const FIRST_SILENCE_MS = 30_000;
 
-/** How a step is tried again. */
+/** Settings of the retries of a step. */
 export interface UnavailableRetry {
   readonly clock: Clock;
   /** After which a step that fails is not tried again. One that is under way is never cut short: a migration may take long. */

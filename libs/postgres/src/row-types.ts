@@ -62,8 +62,8 @@ pg.types.setTypeParser(BYTE_ARRAY, parseByteArray);
 const DOCUMENTS: ReadonlySet<number> = new Set([114, 3802]);
 
 /**
- * For a pool: the driver's own types, but documents of JSON are parsed up to a length only. What may be longer is
- * selected as text: parsed it takes twenty times its length, and nothing else happens meanwhile.
+ * Types of a pool: the driver's own, but documents of JSON are parsed up to a length only. Longer ones must
+ * be selected as text: parsed they take twenty times their length, and nothing else happens meanwhile.
  */
 export function boundedDocuments(maxChars: number): pg.CustomTypesConfig {
   const parse = (text: string): unknown => {

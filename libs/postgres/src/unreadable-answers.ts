@@ -1,7 +1,7 @@
 import type { Duplex } from 'node:stream';
 import type pg from 'pg';
 
-/** Where the driver begins to read from a socket; its types leave this out. */
+/** Method by which the driver begins to read from a socket; its types leave this out. */
 interface Reading {
   attachListeners(stream: Duplex): void;
 }

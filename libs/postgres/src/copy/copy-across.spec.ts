@@ -10,7 +10,7 @@ import { copyAcross } from './copy-across.js';
 const TABLE = 'CREATE TABLE "order" (id int, "user" text)';
 /** Some 5 MB: more than streams and sockets hold. */
 const ROWS = 5_000;
-/** Of a row in the middle, so that the target has taken many and many more are to come. */
+/** Index of a row in the middle, so that the target has taken many and many more are to come. */
 const MIDDLE = 2_000;
 
 const onMiddle = (action: string): string => `

@@ -7,7 +7,7 @@ import { copyOut } from './copy-out.js';
 /** A table that two databases have. Names are as in the catalogs, without quotes. */
 export interface CopyAcross {
   readonly table: string;
-  /** What is copied; the target fills the others. */
+  /** Columns that are copied; the target fills the others. */
   readonly columns: readonly string[];
   /** Is told how many bytes each chunk has that leaves the source. */
   readonly passed?: ((bytes: number) => void) | undefined;
@@ -32,7 +32,7 @@ export async function copyAcross(
   try {
     await pipeline(rows, sink);
   } catch (error) {
-    // rows that nobody reads keep the connection busy: its next statement, the ROLLBACK, would wait for ever
+    // unread rows keep the connection busy: its next statement, the ROLLBACK, would wait indefinitely
     void source.end();
     throw namedFailure(error);
   }

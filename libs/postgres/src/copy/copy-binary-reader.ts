@@ -6,7 +6,7 @@ class CopyFormatError extends Error {
   }
 }
 
-/** One row: where each field lies in `bytes`. Valid until the reader moves on. */
+/** One row: the range of each field in `bytes`. Valid until the reader moves on. */
 export interface Tuple {
   readonly bytes: Buffer;
   readonly offsets: Int32Array;

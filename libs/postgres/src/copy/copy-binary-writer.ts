@@ -2,9 +2,9 @@ const SIGNATURE = Buffer.from('PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0', 'latin1');
 const TRAILER = Buffer.from([0xff, 0xff]);
 /** Microseconds from 1970 to 2000, where Postgres counts from. */
 const POSTGRES_EPOCH = 946_684_800_000_000n;
-/** Where the pairs of digits of a UUID's text begin. */
+/** Offsets of the pairs of digits in a UUID's text. */
 const UUID_DIGITS = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34] as const;
-/** By the code of a hexadecimal digit. */
+/** Value of a hexadecimal digit, by its character code. */
 const HEX = new Uint8Array(128);
 for (const digit of '0123456789abcdefABCDEF') HEX[digit.charCodeAt(0)] = Number.parseInt(digit, 16);
 const OID = { uuid: 2950, text: 25 } as const;

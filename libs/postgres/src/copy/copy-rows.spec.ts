@@ -44,7 +44,7 @@ describe('a stream of rows', () => {
     expect(reader.isFinished).toBe(true);
     return found;
   }
-  /** Whether the driver reads the connection again. */
+  /** True when the driver reads the connection again. */
   const answers = async (): Promise<boolean> => (await connection.query('SELECT 1')).rowCount === 1;
   const failure = (work: Promise<unknown>): Promise<unknown> =>
     work.then(

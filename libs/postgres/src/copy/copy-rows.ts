@@ -5,7 +5,10 @@ import { namedFailure } from '../named-failure.js';
 /** Kinds of messages (PostgreSQL, Message Formats). */
 const COPY_DATA = 0x64;
 const COPY_DONE = 0x63;
-/** CopyOutResponse, NoticeResponse, NotificationResponse, ParameterStatus: they may come among rows, for nobody here. */
+/**
+ * CopyOutResponse, NoticeResponse, NotificationResponse, ParameterStatus: they may come among rows, and are
+ * ignored here.
+ */
 const PASSED_OVER: ReadonlySet<number> = new Set([0x48, 0x4e, 0x41, 0x53]);
 /** Kind and length, which counts itself. */
 const HEAD_BYTES = 5;
@@ -40,7 +43,7 @@ export class CopyRows extends Readable implements pg.Submittable {
     return this.#rowCount;
   }
 
-  /** @returns an error, which the driver reports, when it reads in another way than this can stand in for */
+  /** @returns an error, which the driver reports, when it reads in another way than this can replace */
   submit(connection: pg.Connection): Error | undefined {
     const { stream } = connection;
     const [driver, ...others] = stream.listeners('data');
@@ -120,7 +123,10 @@ export class CopyRows extends Readable implements pg.Submittable {
     if (this.push(rows)) this.#isWanted = true;
   }
 
-  /** What follows the rows is the driver's. It may pause the connection for that, so it is resumed afterwards. */
+  /**
+   * Hands the bytes after the rows back to the driver. It may pause the connection for them, so it is resumed
+   * afterwards.
+   */
   #handBack(bytes: Buffer): void {
     const { stream } = this.#connection ?? {};
     const driver = this.#driver;
