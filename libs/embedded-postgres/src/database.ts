@@ -8,7 +8,7 @@ export interface DatabaseRequest {
   readonly password?: string;
   /** Most connections the role may hold at a time; no limit when left out. */
   readonly connectionLimit?: number;
-  /** Whether the role may take the connections that are kept for the platform; false when left out. */
+  /** True when the role may take the connections that are kept for the platform; false when left out. */
   readonly isPlatform?: boolean;
 }
 

@@ -19,17 +19,21 @@ import { findFreePort, requireFreePort } from './port.js';
 import { type ServerRequest, startServer, stopServer } from './server-process.js';
 
 export interface EmbeddedPostgresOptions {
-  /** The platform's data folder: the cluster lies in its `postgres` (or where `postgres.location` says). */
+  /**
+   * The platform's data folder: the cluster is stored in its `postgres` (or in the folder that
+   * `postgres.location` names).
+   */
   readonly dataDir: string;
   /** TCP port on 127.0.0.1; 0 takes a free one. A server found running keeps the port it has. */
   readonly port: number;
-  /** Where to keep a copy of the cluster before this start, which may change it; no copy when absent. */
+  /** Folder for a copy of the cluster before this start, which may change it; no copy when absent. */
   readonly copyTo?: string | undefined;
   /** The server ends with this process however that ends, instead of waiting for the next one to take it over. */
   readonly isTied?: boolean;
   /**
-   * Where roles of others use the server too: the roles of the platform, with the connections that are kept for each of
-   * them (`isPlatform` lets a role use them). The server is then watched so that no other role takes what all need.
+   * Roles of the platform, with the connections that are kept for each of them (`isPlatform` lets a role use
+   * them); set if roles of others use the server too. The server is then watched so that no other role takes
+   * what all need.
    */
   readonly platformRoles?: Readonly<Record<string, number>> | undefined;
   readonly log: Logger;
@@ -87,8 +91,9 @@ const SETTINGS: Readonly<Record<string, string>> = {
 };
 
 /**
- * What is reserved is added: which of the two a role's connection takes depends on who comes first. So is what sessions
- * take that have not logged in, of which the guard leaves so many: they may take reserved connections too.
+ * Settings of the server. Reserved connections are added: which of the two a role's connection takes depends
+ * on the order of arrival. So are those of sessions that have not logged in, up to the number that the guard
+ * allows: they may take reserved connections too.
  */
 function settingsFor(platformRoles?: Readonly<Record<string, number>>): Readonly<Record<string, string>> {
   const reserved =
@@ -105,11 +110,12 @@ const WATCH_INTERVAL_MS = 500;
 const MAX_BACKOFF_MS = 30_000;
 
 /**
- * A real PostgreSQL on 127.0.0.1, from the binaries that npm installed. Passwords are scram and lie in
+ * A real PostgreSQL on 127.0.0.1, from the binaries that npm installed. Passwords are scram and are stored in
  * `secrets/postgres.json` of the data folder.
  *
- * The server outlives this process: when this process is killed it goes on, and the next start takes it over
- * instead of stopping it, because a server with an unknown fate must never be joined by a second one on the same data.
+ * The server outlives this process: when this process is killed it continues, and the next start takes it
+ * over instead of stopping it, because a server with an unknown fate must never be joined by a second one on
+ * the same data.
  * @throws Error when there are no binaries, the port is taken or the server does not come up
  */
 export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
@@ -166,7 +172,7 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
   };
 }
 
-/** With the database client, 4 MB; while the server comes up. */
+/** Loads the guard with the database client, 4 MB, while the server starts. */
 async function loadGuard() {
   const { ServerGuard } = await import('./guard/server-guard.js');
   return ServerGuard;

@@ -2,7 +2,7 @@ import { statfsSync } from 'node:fs';
 
 const MB = 1024 * 1024;
 
-/** What a new cluster, the platform's databases and their first log files take, with some room to work. */
+/** Space for a new cluster, the platform's databases and their first log files, with some reserve. */
 export const NEW_CLUSTER_BYTES = 120 * MB;
 
 /**

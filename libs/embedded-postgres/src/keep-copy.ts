@@ -11,9 +11,9 @@ const run = promisify(execFile);
 const SPARE_BYTES = 64 * 1024 ** 2;
 
 /**
- * Copies a cluster that no server uses: one that was left running is stopped first. A copy that was interrupted is made
- * anew, one that is there is kept.
- * @throws Error when the disk has no room for it
+ * Copies a cluster that no server uses: one that was left running is stopped first. A copy that was
+ * interrupted is made anew, an existing one is kept.
+ * @throws Error when the disk has no space for it
  */
 export async function keepCopy(pgdata: string, copy: string, clock: Clock): Promise<void> {
   if (!existsSync(pgdata) || existsSync(copy)) return;

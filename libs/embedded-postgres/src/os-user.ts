@@ -26,7 +26,7 @@ export function serverUser(): OsUser | undefined {
   );
 }
 
-/** Whether the account may read and pass through everything on the way to `path`. */
+/** True when the account may read and pass through everything on the way to `path`. */
 export function canReach(user: OsUser, path: string): boolean {
   for (let at = path; ; at = dirname(at)) {
     const { mode, uid, gid } = statSync(at);

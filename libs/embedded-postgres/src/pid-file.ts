@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { findProcess, findProgram, findStartTime, type ProcessIdentity } from '#lib/process-identity';
 
-/** What a server says about itself in `postmaster.pid`. */
+/** Contents of `postmaster.pid`, which a server writes about itself. */
 export interface PidFile {
   readonly pid: number;
   readonly startedAt: Date;

@@ -5,7 +5,7 @@ import { dataOwner, locateData, locationNote, SHARED_FOLDER } from './data-locat
 import { findServer } from './pid-file.js';
 import { type OsUser, serverUser } from './os-user.js';
 
-/** Where the files of a cluster are written, which then becomes that of a data folder. */
+/** Folder for the files of a cluster, which then becomes that of a data folder. */
 export interface ClusterDraft {
   readonly folder: string;
   /** The user of the server, whose the files must be; undefined where that is this process's. */
@@ -21,7 +21,8 @@ export function installedMajor(): string {
 }
 
 /**
- * An empty folder for the files of a cluster of this major version. What an interrupted restore left is removed.
+ * An empty folder for the files of a cluster of this major version. Files of an interrupted restore are
+ * removed.
  * @throws Error when the data folder has a cluster
  */
 export function draftCluster(dataDir: string): ClusterDraft {
@@ -48,7 +49,7 @@ export function removeCluster(dataDir: string): void {
   rmSync(note);
 }
 
-/** Whether a server runs on the databases of a data folder, as after a platform that was killed. */
+/** True when a server runs on the databases of a data folder, as after a platform that was killed. */
 export function hasRunningServer(dataDir: string): boolean {
   const note = locationNote(dataDir);
   const place = existsSync(note) ? readFileSync(note, 'utf8').trim() : join(dataDir, 'postgres');

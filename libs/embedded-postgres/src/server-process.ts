@@ -15,7 +15,7 @@ export interface ServerRequest {
   readonly pgdata: string;
   readonly port: number;
   readonly settings: Readonly<Record<string, string>>;
-  /** Whether it ends with this process. */
+  /** True when it ends with this process. */
   readonly isTied: boolean;
   /** File for the server's messages. */
   readonly logFile: string;

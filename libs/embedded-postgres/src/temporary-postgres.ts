@@ -60,7 +60,8 @@ export async function startTemporaryPostgres(
   const settings = { ...SETTINGS, port: String(port) };
   const flags = Object.entries(settings).map(([name, value]) => `-c ${name}='${value}'`);
   const server = join(binaries.folder, 'bin', 'postgres');
-  // INT is the fast stop; the folder is removed afterwards in any case, and nobody waits for the files of a thousand databases.
+  // INT is the fast stop; the folder is removed afterwards in any case, and no test waits for the files of a
+  // thousand databases.
   const script = `"${server}" -D "${pgdata}" ${flags.join(' ')} >"${folder}/log" 2>&1 </dev/null & read -r _; kill -INT $!; wait $!; rm -rf "${folder}" &`;
   const child = spawn('/bin/sh', ['-c', script], {
     cwd: '/',
@@ -117,7 +118,7 @@ async function ensureTemplate(binaries: PostgresBinaries, user: OsUser | undefin
   return template;
 }
 
-/** With modes and owners, which `cpSync` does not keep. */
+/** Copies a folder with modes and owners, which `cpSync` does not keep. */
 async function copyFolder(from: string, to: string): Promise<void> {
   const child = spawn('cp', ['-a', from, to], { stdio: 'ignore' });
   const [code] = (await once(child, 'exit')) as [number | null];

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import type pg from 'pg';
 
-/** What a base backup says of a folder that it sends. */
+/** A folder that a base backup sends. */
 export interface SentFolder {
   /** Oid of a tablespace; undefined for PGDATA itself. */
   readonly tablespace: string | undefined;
@@ -16,9 +16,9 @@ const NEW_ARCHIVE = 0x6e; // n
 const DATA = 0x64; // d
 
 /**
- * The answer to BASE_BACKUP (PostgreSQL 15 and newer, "Streaming Replication Protocol") as a stream of the tar that it
- * carries: a row with the position of the start, rows of the folders, one COPY whose messages begin with their kind, a
- * row with the position of the end. The server waits while nobody reads.
+ * The answer to BASE_BACKUP (PostgreSQL 15 and newer, "Streaming Replication Protocol") as a stream of the
+ * tar that it carries: a row with the position of the start, rows of the folders, one COPY whose messages
+ * begin with their kind, a row with the position of the end. The server waits while the stream is not read.
  */
 export class ArchiveStream extends Readable implements pg.Submittable {
   readonly #text: string;
@@ -29,7 +29,7 @@ export class ArchiveStream extends Readable implements pg.Submittable {
   #endPosition: string | undefined;
   #begun: ((folders: readonly SentFolder[]) => void) | undefined;
   #failed: ((error: unknown) => void) | undefined;
-  /** What is sent, once the server has begun; a refusal rejects. */
+  /** Folders of the backup, once the server has begun; a refusal rejects. */
   readonly folders: Promise<readonly SentFolder[]>;
 
   constructor(text: string) {
@@ -40,7 +40,7 @@ export class ArchiveStream extends Readable implements pg.Submittable {
       this.#failed = reject;
     });
     this.folders.catch(() => undefined); // the stream fails with the same
-    this.on('error', () => undefined); // thrown where it is read; the session also ends when nobody reads any more
+    this.on('error', () => undefined); // thrown where it is read; the session also ends when reading stops
   }
 
   /** Position in the log of changes that the copy is of; undefined until the stream has ended. */

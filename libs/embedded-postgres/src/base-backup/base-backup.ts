@@ -14,11 +14,12 @@ export interface BaseBackup {
 const SLOT = 'agentplane_backup';
 
 /**
- * Copies all databases of a running server at one moment, over the replication protocol: what `pg_basebackup` does. The
- * server reads and checks every page (checksums), and goes on serving. A server that is started on the files recovers
- * them to the moment when the archive ended.
+ * Copies all databases of a running server at one moment, over the replication protocol, like
+ * `pg_basebackup`. The server reads and checks every page (checksums), and keeps serving. A server that is
+ * started on the files recovers them to the moment when the archive ended.
  * @param use must read the archive to its end; the session ends with it
- * @throws Error for tablespaces of other folders, when another backup runs, and what the server reports: a page with a wrong checksum, a stop
+ * @throws Error for tablespaces of other folders, when another backup runs, and for errors of the server: a
+ * page with a wrong checksum, a stop
  */
 export async function withBaseBackup<T>(
   superuserUri: string,

@@ -9,7 +9,7 @@ export interface ServerProcess {
   readonly isNew: boolean;
 }
 
-/** The processes of a server, as the system shows them, which needs no session. Of Linux; elsewhere there are none. */
+/** The processes of a server, as Linux shows them, which needs no session. Empty on other systems. */
 export function backendsOf(postmaster: number): readonly ServerProcess[] {
   const pids = readText(`/proc/${postmaster}/task/${postmaster}/children`).split(' ').filter(Boolean);
   const command = titleOf(postmaster);

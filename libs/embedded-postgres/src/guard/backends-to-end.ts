@@ -7,9 +7,9 @@ export interface LockHolder {
 }
 
 export interface LockBudget {
-  /** Of all backends of one role. */
+  /** Locks of all backends of one role. */
   readonly perRole: number;
-  /** Of all roles together: many roles, each within its own, must not fill the table either. */
+  /** Locks of all roles together: many roles, each within its own limit, must not fill the table either. */
   readonly all: number;
 }
 

@@ -9,7 +9,7 @@ import { Connections } from '../../testdata/connections.js';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../embedded-postgres.js';
 import { removeData } from '../../testdata/remove-data.js';
 
-/** What three pods of an agent take. */
+/** Number of connections that three pods of an agent take. */
 const THREE_PODS = 27;
 /** A third of what all roles may have. */
 const OF_ONE_ROLE = 59;
@@ -100,7 +100,7 @@ describe('a Postgres that workspaces share', () => {
       const uri = await deploy('modest', 'modest');
       const own: pg.Client[] = [];
       while (own.length < THREE_PODS) own.push(await waitFor(() => connections.to(uri)));
-      // and keeps them, while the others go on
+      // and keeps them, while the others continue
       await someLooks();
       for (const client of own) await client.query('SELECT 1');
       expect(await held()).toBeGreaterThan(60);

@@ -8,12 +8,12 @@ import { shareConnections, type Shares } from './share-connections.js';
 
 /** Connections that are left to a workspace which holds none, while there is more than one: three pods of an agent. */
 const RESERVE = 30;
-/** What was lowered is filled again as soon as it may be, by a program that takes all it gets. */
+/** Time for which a lowered limit stays: a program that takes all it gets fills it again at once. */
 const LOWERED_MS = 60_000;
 const LOG_MS = 60_000;
 
 export interface ConnectionSharesOptions {
-  /** By a session that is in no transaction. @returns whether it was done */
+  /** Runs work in a session that is in no transaction. @returns whether it was done */
   readonly change: (work: (connection: OwnConnection) => Promise<void>) => Promise<boolean>;
   readonly log: Logger;
   readonly clock: Clock;
@@ -26,7 +26,7 @@ export interface ConnectionSharesOptions {
  */
 export class ConnectionShares {
   readonly #options: ConnectionSharesOptions;
-  /** Whether a role may have less than it was given; a former guard may have left such. */
+  /** True when a role may have a lowered limit; a former guard may have left some. */
   #isLowered = true;
   #cutMs = -Infinity;
   #loggedMs = -Infinity;
@@ -45,7 +45,7 @@ export class ConnectionShares {
     const roles = await listGuestRoles(connection, hosts);
     const mayRestore = nowMs - this.#cutMs >= LOWERED_MS;
     const shares = shareConnections({ sessions, roles, free, reserve: RESERVE, mayRestore });
-    // limits first: what is ended comes back at once
+    // limits first: an ended session comes back at once
     if (!(await this.#limit(roles, shares))) return;
     if (shares.ended.length === 0) return;
     this.#cutMs = nowMs;

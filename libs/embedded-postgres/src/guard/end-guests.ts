@@ -1,14 +1,14 @@
 import { sendSignal } from '#lib/process-identity';
 import { backendsOf } from './backend-titles.js';
 
-/** What a backend's process calls itself: `postgres: ROLE DATABASE ADDRESS(PORT) ACTIVITY`. */
+/** Title of a backend's process: `postgres: ROLE DATABASE ADDRESS(PORT) ACTIVITY`. */
 const BACKEND = /^postgres: (\S+) .*\(\d+\)( |$)/;
 
 /**
- * Ends the backends of guests from outside, by the titles of their processes: the way in when the server has no room for
- * one more session.
+ * Ends the backends of tenant roles from outside, by the titles of their processes: this works when the
+ * server cannot take one more session.
  * @param hosts names of the roles that stay
- * @returns how many were ended
+ * @returns the number of ended backends
  */
 export function endGuests(postmaster: number, hosts: readonly string[]): number {
   const guests = backendsOf(postmaster).filter(({ title }) => {

@@ -2,7 +2,9 @@ import { parseRoleNote, type RoleNote } from '#lib/deployment-database';
 import type { OwnConnection } from '#lib/postgres';
 import type { GuestRole, GuestSession } from './share-connections.js';
 
-/** Sessions that logged in. Those that have not belong to nobody; what limits them is another part of the guard. */
+/**
+ * Sessions that logged in. Sessions before login belong to no role; another part of the guard limits them.
+ */
 const LOOK = `SELECT pid, usesysid::text AS role FROM pg_stat_get_activity(NULL)
   WHERE usesysid IS NOT NULL AND backend_type = 'client backend'
   ORDER BY state IS DISTINCT FROM 'idle', state = 'active', state_change`;
@@ -18,7 +20,7 @@ export async function listSessions(connection: OwnConnection): Promise<readonly 
 /** A role, and what its comment says of it. */
 export interface NotedRole extends GuestRole {
   readonly name: string;
-  /** Undefined where the comment is none of the platform's. */
+  /** Undefined when the comment is not the platform's. */
   readonly note: RoleNote | undefined;
 }
 
@@ -44,7 +46,7 @@ export async function listGuestRoles(
   });
 }
 
-/** Connections that the server has for guests and hosts together. */
+/** Connections that the server has for tenant and platform roles together. */
 export async function readRoom(connection: OwnConnection): Promise<number> {
   const { rows } = await connection.query<{ room: number }>(
     `SELECT current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int

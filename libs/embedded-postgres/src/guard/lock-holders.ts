@@ -25,7 +25,7 @@ export async function keepCatalogLocked(connection: OwnConnection): Promise<void
   await connection.query('SELECT FROM pg_shdescription LIMIT 0');
 }
 
-/** How many locks guests of this server may hold. */
+/** Number of locks that tenant roles of this server may hold. */
 export async function readLockBudget(connection: OwnConnection): Promise<LockBudget> {
   const { rows } = await connection.query<{ room: number }>(
     `SELECT current_setting('max_locks_per_transaction')::int * current_setting('max_connections')::int AS room`,
@@ -34,7 +34,7 @@ export async function readLockBudget(connection: OwnConnection): Promise<LockBud
   return { perRole: Math.min(ROLE_LOCKS, half), all: half };
 }
 
-/** Backends of guests with entries in the lock table, once all together hold more than one role may. */
+/** Backends of tenant roles with entries in the lock table, once all together hold more than one role may. */
 export async function listLockHolders(
   connection: OwnConnection,
   { perRole }: LockBudget,
@@ -53,7 +53,7 @@ export async function listLockHolders(
   });
 }
 
-/** How long an ended backend may take to give back its locks. */
+/** Time within which an ended backend must release its locks. */
 const ENDED_WITHIN_MS = 500;
 
 export async function endBackends(connection: OwnConnection, pids: readonly number[]): Promise<void> {

@@ -5,10 +5,13 @@ import { backendsOf } from './backend-titles.js';
 export const MAX_MUTE = 20;
 /** A login takes some milliseconds, and the client may be a program that is still loading on a busy machine. */
 const LOGIN_MS = 3_000;
-/** With so many that new ones find no connection, all have to go before the next look. */
+/**
+ * Shortest time for a login. With so many sessions that new ones find no connection, all have to end before
+ * the next check.
+ */
 const LEAST_LOGIN_MS = 250;
 
-/** What the process of a session is at before it has logged in. */
+/** Activity in the title of a session's process before it has logged in. */
 const LOGGING_IN = / (initializing|authentication)$/;
 
 /**
@@ -18,7 +21,7 @@ const LOGGING_IN = / (initializing|authentication)$/;
 export class MuteSessions {
   #since: ReadonlyMap<number, number> = new Map();
 
-  /** Whether more wait than may. */
+  /** True when more wait than may. */
   get isCrowded(): boolean {
     return this.#since.size > MAX_MUTE;
   }
@@ -41,8 +44,9 @@ export class MuteSessions {
 }
 
 /**
- * How long one may take while so many do: the square of how crowded it is, so that a restart of everything keeps its
- * time (40: 750 ms), and 80 that are opened again and again hold what they take for as little as 300 do.
+ * Time that one session may take to log in while so many do: the square of the excess, so that a restart of
+ * everything keeps its time (40: 750 ms), and 80 that are opened again and again hold their connections for
+ * as little as 300 do.
  */
 function loginMsAmong(sessions: number): number {
   return Math.max(LEAST_LOGIN_MS, LOGIN_MS * (MAX_MUTE / sessions) ** 2);

@@ -14,8 +14,9 @@ const WAITING =
   "SELECT pg_notification_queue_usage() * current_setting('max_notify_queue_pages')::int > $1 AS is_long";
 
 /**
- * Sessions that may keep notifications: they stand in a transaction, or send to a client that does not read. Those of
- * roles that are notifying at this moment come first (whoever does holds the lock of no database), then the oldest.
+ * Sessions that may keep notifications: they are in a transaction, or send to a client that does not read.
+ * Sessions of roles that are notifying at this moment come first (such a role holds the lock of no database),
+ * then the oldest.
  */
 const STANDING = `WITH act AS MATERIALIZED (
     SELECT pid, usesysid, xact_start FROM pg_stat_get_activity(NULL)
@@ -35,9 +36,10 @@ export interface QueueHolder {
 }
 
 /**
- * Keeps room in the queue of notifications, which is one for all databases of a server: a listening session that stands
- * in a transaction keeps all that comes after, and once the queue is full no transaction that notifies commits anywhere.
- * Postgres does not show who listens. So sessions end, the most likely first, until the queue is short.
+ * Keeps space in the queue of notifications, which is one for all databases of a server: a listening session
+ * that stays in a transaction keeps all that comes after, and once the queue is full no transaction that
+ * notifies commits anywhere. Postgres does not show which sessions listen. So sessions are ended, the most
+ * likely first, until the queue is short.
  */
 export class NotificationQueue {
   readonly #log: Logger;

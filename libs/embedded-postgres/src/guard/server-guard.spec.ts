@@ -11,10 +11,10 @@ import { type EmbeddedPostgres, startEmbeddedPostgres } from '../embedded-postgr
 
 /** Connections that are kept for each. */
 const PLATFORM_ROLES = { agentplane: 30, deployments: 5, kube: 10 };
-/** More than the server has room for, and held until the connection ends. */
+/** Takes more locks than the server can hold, until the connection ends. */
 const TAKE_ALL_LOCKS = 'SELECT pg_advisory_lock(i) FROM generate_series(1, 300000) AS i';
 
-/** What a client sends first; then the server waits for the proof of its password. */
+/** The first message of a client; then the server waits for the proof of its password. */
 function startupOf(role: string): Buffer {
   const text = `user\0${role}\0database\0${role}\0\0`;
   const message = Buffer.alloc(8 + text.length);
@@ -270,7 +270,7 @@ describe('a Postgres that the platform shares with roles of agents', () => {
   });
 
   it('gets in although all locks were taken before it', async () => {
-    owner.abort(); // the server goes on without its guard, as if its owner had been killed
+    owner.abort(); // the server continues without its guard, as if its owner had been killed
     await connections.query(
       postgres.superuserUri,
       `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'agentplane guard'`,

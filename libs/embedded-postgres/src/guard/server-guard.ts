@@ -19,7 +19,7 @@ import { findRoleName, listHosts, listSuspended, restoreRole, suspendRole } from
 
 export interface ServerGuardOptions {
   readonly superuserUri: string;
-  /** Roles that may hold what they need; all others but superusers are guests. */
+  /** Roles that may hold what they need; all others but superusers are tenant roles. */
   readonly hosts: readonly string[];
   /** The server's first process as it is now. */
   readonly postmaster: () => number;
@@ -34,12 +34,14 @@ interface Session {
   readonly hosts: readonly string[];
 }
 
-/** What a role that held too much is given. A role without one has done nothing lately. */
+/** State of a role that held too much. A role without one has done nothing lately. */
 type Standing =
   | { readonly kind: 'warned'; readonly atMs: number; readonly pids: readonly number[] }
   | { readonly kind: 'suspended'; readonly untilMs: number; readonly isApplied: boolean };
 
-/** A connection takes some 60,000 locks a second, and the table has room for about 50,000. */
+/**
+ * Interval between checks: a connection takes some 60,000 locks a second, and the table holds about 50,000.
+ */
 const LOOK_MS = 1_000;
 /** While more sessions than may do not log in. */
 const CROWDED_LOOK_MS = 100;
@@ -48,7 +50,7 @@ const SUSPENDED_MS = 60_000;
 /** A role that offends again within this time is suspended. */
 const WARNED_MS = 300_000;
 
-/** SQLSTATEs of a server without room for a session: its shared memory, or its connections, are used up. */
+/** SQLSTATEs of a server that cannot take a session: its shared memory, or its connections, are used up. */
 const NO_ROOM: readonly unknown[] = ['53200', '53300'];
 
 /** The code of an error, or of what caused it: a refused login is no answer of a server that proved itself. */
@@ -58,14 +60,16 @@ function codeOf(error: unknown): unknown {
 }
 
 /**
- * Keeps the lock table of a shared server free for all: every role may fill it, no setting limits one role's part, and
- * while it is full no other session can even begin. One session of a superuser is held open for that and looks every
- * second, with statements that take no entry of the table. What it holds against one workspace with all connections, and
- * against a full queue of notifications, are classes of their own (ConnectionShares, NotificationQueue).
+ * Keeps the lock table of a shared server free for all: every role may fill it, no setting limits one role's
+ * part, and while it is full no other session can even begin. One session of a superuser is held open for
+ * that and checks every second, with statements that take no entry of the table. The limits against one
+ * workspace with all connections, and against a full queue of notifications, are classes of their own
+ * (ConnectionShares, NotificationQueue).
  *
- * A guest within the budget has no standing → holds too much, of locks or of the queue: backends are ended, it is `warned` → again
- * within five minutes: `suspended` (NOLOGIN, all its backends are ended) → after a minute `warned` again, so that the
- * next time suspends at once. A suspension is marked in the database; a new session lifts those that it does not know.
+ * A tenant role within the budget has no state → holds too much, of locks or of the queue: backends are
+ * ended, it is `warned` → again within five minutes: `suspended` (NOLOGIN, all its backends are ended) →
+ * after a minute `warned` again, so that the next time suspends at once. A suspension is marked in the
+ * database; a new session lifts those that it does not know.
  */
 export class ServerGuard {
   readonly #options: ServerGuardOptions;
@@ -122,7 +126,7 @@ export class ServerGuard {
     }
   }
 
-  /** Needs no session: there may be no room for one. */
+  /** Ends sessions before login. It needs no session of its own: the server may not be able to take one. */
   #endMute(): void {
     const { postmaster, clock, log } = this.#options;
     const nowMs = clock.monotonicMs();
@@ -199,7 +203,7 @@ export class ServerGuard {
     );
   }
 
-  /** Whether this is news: an ended backend may still hold its locks at the next look. */
+  /** True when this is news: an ended backend may still hold its locks at the next check. */
   #judge(role: string, pids: readonly number[]): boolean {
     const now = this.#options.clock.monotonicMs();
     const standing = this.#standings.get(role);
@@ -240,7 +244,10 @@ export class ServerGuard {
     }
   }
 
-  /** By another session, since that of the guard stays in its transaction. One that fails is tried at the next look. */
+  /**
+   * Runs work in another session, since that of the guard stays in its transaction. One that fails is tried
+   * at the next check.
+   */
   async #change(work: (connection: OwnConnection) => Promise<void>): Promise<boolean> {
     const { superuserUri: uri, log } = this.#options;
     let connection: OwnConnection | undefined;

@@ -1,6 +1,6 @@
 import { type GuestRole, type GuestSession, shareConnections, type Shares } from './share-connections.js';
 
-/** Roles by name, `workspace/role`: what each holds, and its limit where that is lowered. */
+/** Roles by name, `workspace/role`: the connections of each, and its limit if that is lowered. */
 type World = Readonly<Record<string, number | readonly [held: number, limit: number]>>;
 
 const MOST = 59;

@@ -20,11 +20,11 @@ export interface Occupation {
   /** The most idle first. */
   readonly sessions: readonly GuestSession[];
   readonly roles: readonly GuestRole[];
-  /** Connections that a guest finds free. */
+  /** Connections that are free for tenant roles. */
   readonly free: number;
   /** Connections that are to be free for a workspace that holds none. */
   readonly reserve: number;
-  /** Whether limits may be as they were again: one that was just lowered would be filled at once. */
+  /** True when limits may be restored: one that was just lowered would be filled at once. */
   readonly mayRestore: boolean;
 }
 
@@ -80,7 +80,10 @@ export function shareConnections({ sessions, roles, free, reserve, mayRestore }:
   return { ended, limits };
 }
 
-/** Limits that add up to what the roles hold and the spare. Of that, those at their limit with the least come first. */
+/**
+ * Limits that add up to the connections of the roles and the spare. The roles at their limit with the fewest
+ * connections get of it first.
+ */
 function limitsWithin(holders: readonly Holder[], spare: number): ReadonlyMap<string, number> {
   let left = spare;
   const limits = new Map<string, number>();
