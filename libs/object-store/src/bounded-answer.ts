@@ -5,13 +5,14 @@ import { storeSentence } from './store-sentence.js';
 
 /** A page of a thousand keys as long as they may be, and escaped. */
 const MAX_TEXT_BYTES = 8 << 20;
-/** Of an answer that says what is wrong. */
+/** Maximum size of an error answer. */
 export const MAX_ERROR_BYTES = 64 << 10;
 
 /**
- * The answer as the client may read it. All but the bytes of an object it collects in memory before it looks at them, and
- * whoever wrote the endpoint may answer without end: one that is longer than a store's ends with an error. Of what is
- * wrong the client gets the words that it looks at, since it parses the rest in time that grows with the square of it.
+ * The answer as the client may read it. The client collects all but the bytes of an object in memory before
+ * it examines them, and the author of the endpoint may answer without end: an answer that is longer than a
+ * store's ends with an error. For an error the client gets only the words that it examines, since it parses
+ * the rest in time that grows with the square of it.
  */
 export function boundedAnswer(answer: IncomingMessage, options: RequestOptions): IncomingMessage {
   const { method, path } = options;
@@ -33,7 +34,7 @@ export function boundedAnswer(answer: IncomingMessage, options: RequestOptions):
       done(null, shortError(Buffer.concat(error).toString(), statusCode, options));
     },
   });
-  bounded.on('error', () => undefined); // nobody may read it any more
+  bounded.on('error', () => undefined); // the stream may no longer be read
   pipeline(answer, bounded, () => undefined);
   // what the client looks at beside the bytes
   return Object.assign(bounded, { statusCode, headers }) as Transform & IncomingMessage;

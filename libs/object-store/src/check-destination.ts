@@ -40,7 +40,7 @@ const BY_CODE: Readonly<Record<string, DestinationMessage>> = {
   XMinioStorageFull: 'Bucket is not valid',
 };
 
-/** What to do about a code whose cause is a field of the destination or the platform. */
+/** Advice for a code whose cause is a field of the destination or the platform. */
 const ADVICE: Readonly<Record<string, string>> = {
   RequestTimeTooSkewed: 'the clocks of the platform and the store differ',
   SecondLevelDomainForbidden:
@@ -62,7 +62,7 @@ const NOT_A_STORE = {
   retryable: false,
 } as const satisfies DestinationCheck;
 
-/** A store that accepted an object and does not find it is none that exports can be left with. */
+/** Result for a store that accepted an object and does not find it: exports cannot use it. */
 const NOTHING_STORED = {
   ...NOT_A_STORE,
   detail: 'NothingStored',
@@ -100,8 +100,8 @@ interface TestedPlace {
 }
 
 /**
- * Tries out what an export needs, and what it would like.
- * @throws Error when the prefix is none: a prefix from a person is checked before
+ * Tries out the operations that an export needs, and the optional ones.
+ * @throws Error when the prefix is invalid: a prefix from a person is checked before
  */
 export async function checkDestination(
   store: ObjectStore,
@@ -140,7 +140,7 @@ type Look =
   | { readonly kind: 'missing' | 'refused' }
   | { readonly kind: 'failed'; readonly failure: ObjectStoreError };
 
-/** Of an object that exists S3 answers 403 to a key that may not read, never 404. */
+/** Looks for an object. S3 answers 403 for an existing object to a key that may not read, never 404. */
 async function lookFor(store: ObjectStore, bucket: string, key: string): Promise<Look> {
   try {
     const found = await store.stat(bucket, key);

@@ -3,13 +3,16 @@ import { storeSentence } from './store-sentence.js';
 /** The code of an answer that says nothing about the upload. */
 export const UNCLEAR = 'NotAnObjectStore';
 
-/** An answer has a few hundred letters; whoever wrote the endpoint may send megabytes. */
+/**
+ * Maximum length of an answer. It has a few hundred letters; the author of the endpoint may send megabytes.
+ */
 const MAX_LETTERS = 64 << 10;
 
 /**
- * What a store says about a completed upload: it may begin with 200 before it knows that it fails. Any XML with an ETag and
- * no error is a result, since some stores give its root another name. An answer that is neither a result nor an error with
- * a code has the code `NotAnObjectStore`: nothing says whether there is an object.
+ * Reads a store's answer about a completed upload: it may begin with 200 before it knows that it fails. Any
+ * XML with an ETag and no error is a result, since some stores give its root another name. An answer that is
+ * neither a result nor an error with a code has the code `NotAnObjectStore`: it is unknown whether an object
+ * exists.
  */
 export function readCompletion(answer: string): {
   readonly code?: string;

@@ -1,6 +1,6 @@
 import { classify } from './object-store-error.js';
 
-/** How stores that do not know the condition refuse it. Others ignore it. */
+/** Codes by which stores refuse a condition that they do not know. Others ignore it. */
 const NOT_UNDERSTOOD = new Set(['NotImplemented', 'InvalidArgument', 'InvalidRequest']);
 
 /**

@@ -7,7 +7,7 @@ export type StoreKeys = Pick<
   'accessKeyId' | 'secretAccessKey' | 'sessionToken' | 'allowEnvironmentCredentials'
 >;
 
-/** How to reach a destination as these keys. */
+/** Settings to reach a destination with these keys. */
 export function destinationSettings(config: DestinationConfig, keys: StoreKeys): ObjectStoreSettings {
   const { endpointUrl, region, includeBucketInPrefix } = config;
   const { serverSideEncryption, kmsKeyId, storageClass, acl } = config;

@@ -1,4 +1,4 @@
-/** What a code of the network, of TLS or of HTTP means for whoever wrote the endpoint. */
+/** Meanings of codes of the network, of TLS or of HTTP, for the author of the endpoint. */
 const CAUSES: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'the connection was refused; check host and port',
   ECONNRESET:
@@ -23,7 +23,7 @@ const CAUSES: Readonly<Record<string, string>> = {
   ERR_TLS_CERT_ALTNAME_INVALID: 'its certificate is for another name',
 };
 
-/** Certificates whose authority nobody here trusts; how it is made known is the operator's part. */
+/** Certificates whose authority is not trusted here; making it known is the operator's part. */
 const UNTRUSTED: Readonly<Record<string, string>> = {
   DEPTH_ZERO_SELF_SIGNED_CERT: 'its certificate is self-signed',
   SELF_SIGNED_CERT_IN_CHAIN: 'its certificate is of an authority that is not trusted here',

@@ -97,7 +97,7 @@ describe('the credentials of the environment', () => {
     Object.assign(process.env, {
       AWS_CONTAINER_CREDENTIALS_FULL_URI: role,
       AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE: file,
-      // stands in for AWS, whose names alone get what a role has
+      // a substitute for AWS, since only AWS's host names get a role's credentials
       HTTP_PROXY: await serve('', asked),
     });
     const store = openObjectStore({

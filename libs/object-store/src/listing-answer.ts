@@ -17,7 +17,7 @@ interface OpenUpload {
 /** A page of the open uploads of a bucket. */
 export interface UploadsPage {
   readonly uploads: Iterable<OpenUpload>;
-  /** Where the next page begins; undefined on the last. */
+  /** Start of the next page; undefined on the last. */
   readonly next: { readonly keyMarker: string; readonly uploadIdMarker: string } | undefined;
 }
 

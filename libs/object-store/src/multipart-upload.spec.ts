@@ -17,7 +17,7 @@ interface Answer {
   readonly body?: string;
 }
 
-/** What a request is for, as S3 tells it by method and query. */
+/** Purpose of a request, which S3 encodes in method and query. */
 type Call = 'begin' | 'part' | 'complete' | 'abort' | 'look' | 'put';
 
 function callOf({ method, url = '' }: IncomingMessage): Call {
@@ -60,7 +60,7 @@ const looksLike = (headers: Readonly<Record<string, string>>): Answer => ({
   ...USUAL.look,
   headers: { ...USUAL.look.headers, ...headers },
 });
-/** As a store answers that drops what users add to objects. */
+/** Answer of a store that drops the metadata that users add to objects. */
 function withoutMark(headers: Readonly<Record<string, string>>): Answer {
   const { [MARK_HEADER]: _dropped, ...rest } = { ...USUAL.look.headers, ...headers };
   return { ...USUAL.look, headers: rest };
@@ -74,7 +74,7 @@ describe('an upload to a store with answers of its own', () => {
   /** Taken in turn; afterwards the usual ones. */
   let answers: Partial<Record<Call, (Answer | 'lost')[]>>;
 
-  /** Whether the bucket has Object Lock, whose writes need a checksum. */
+  /** True when the bucket has Object Lock, whose writes need a checksum. */
   let isLocked: boolean;
   const md5Of = (body: Buffer): string => createHash('md5').update(body).digest('base64');
 

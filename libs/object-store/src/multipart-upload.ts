@@ -29,7 +29,7 @@ export interface MultipartUploadOptions {
   readonly signal?: AbortSignal;
 }
 
-/** What an upload became. */
+/** Result of an upload. */
 export interface CompletedUpload {
   readonly size: number;
   readonly etag: string;
@@ -43,7 +43,7 @@ export interface CompletedUpload {
 /** One object in the making: write bytes, then complete or abort. */
 export interface MultipartUpload {
   readonly uploadId: string;
-  /** Copies the bytes. Resolves when there is room for more; rejects when a part has failed for good. */
+  /** Copies the bytes. Resolves when more can be buffered; rejects when a part has failed for good. */
   write(chunk: Buffer): Promise<void>;
   /**
    * Sends what is left, completes, and compares size and mark of the object with what was written, where the key may
@@ -89,7 +89,7 @@ export class PartsUpload implements MultipartUpload {
   #nextPart = 1;
   #size = 0;
   #failure: ObjectStoreError | Error | undefined;
-  /** A completion was sent: what its answer did not say may have happened. */
+  /** True when a completion was sent: it may have happened even if its answer was lost. */
   #isSent = false;
   #isCompleted = false;
 
@@ -227,8 +227,8 @@ export class PartsUpload implements MultipartUpload {
   }
 
   /**
-   * The etag of the object when an earlier completion, whose answer was lost, has made it. Without the right to look, an
-   * upload that is gone was completed: nobody else ends it.
+   * The etag of the object when an earlier completion, whose answer was lost, has made it. Without the right
+   * to look, an upload that is gone was completed: no other client ends it.
    */
   async #findDone(failure: ObjectStoreError): Promise<string | undefined> {
     try {
@@ -267,13 +267,13 @@ export class PartsUpload implements MultipartUpload {
     return found?.size === this.#size && this.#isOwnEtag(found.etag, '') ? found : undefined;
   }
 
-  /** Whether an object without a mark may be the upload's. */
+  /** True when an object without a mark may be the upload's. */
   #isOwnEtag(found: string, answered: string): boolean {
     const expected = this.#expectedEtag();
     return expected === '' || found === expected || (answered !== '' && found === answered);
   }
 
-  /** As stores make it of the MD5 of each part; empty where theirs are something else. */
+  /** Etag that stores make of the MD5 of each part; empty when theirs are something else. */
   #expectedEtag(): string {
     const md5s = Buffer.concat(this.#parts.map(({ etag }) => Buffer.from(etag, 'hex')));
     if (md5s.length !== 16 * this.#parts.length) return '';

@@ -3,7 +3,7 @@ export interface ObjectStat {
   /** Without quotation marks. */
   readonly etag: string;
   readonly lastModified: Date;
-  /** What its upload was marked with; undefined also where a store does not keep it. */
+  /** Mark of its upload; undefined also when a store does not keep it. */
   readonly mark?: string;
 }
 

@@ -5,7 +5,7 @@ const SAME: ReadonlyMap<string, string> = new Map([
   ['NotFound', 'NoSuchKey'],
 ]);
 
-/** Codes get into messages and statuses: whoever answers may write anything there. */
+/** Codes get into messages and statuses, so their form is limited: the server may write anything there. */
 const CODE = /^[A-Za-z][\w.-]{0,63}$/;
 
 const BUSY = new Set([
@@ -91,7 +91,7 @@ const CONFIGURATION = new Set([
 /** A right that the key may lack, or an operation that some stores do not have. */
 const WITHHELD = new Set(['AccessDenied', 'MethodNotAllowed', 'NotImplemented']);
 
-/** What an answer says besides its code. */
+/** Contents of an answer besides its code. */
 interface StoreAnswer {
   readonly sentence?: string | undefined;
   readonly status?: number | undefined;
@@ -104,12 +104,12 @@ interface StoreAnswer {
 export class ObjectStoreError extends Error {
   /** The store's own sentence, shortened and without secrets. */
   readonly sentence: string | undefined;
-  /** Of HTTP, where the store refused with it. */
+  /** Status of HTTP, if the store refused with it. */
   readonly status: number | undefined;
 
   constructor(
     readonly code: string,
-    /** What was attempted, for example `put exports/tmp/1.txt in bucket b`. */
+    /** Attempted operation, for example `put exports/tmp/1.txt in bucket b`. */
     readonly attempted: string,
     { sentence, status, ...options }: StoreAnswer & ErrorOptions = {},
   ) {
@@ -148,12 +148,12 @@ export class ObjectStoreError extends Error {
   }
 }
 
-/** What a connection met: the request has no name yet, which whoever made it gives it. */
+/** Error of a connection: the request has no name yet, which its caller adds. */
 export class RequestError extends ObjectStoreError {
   constructor(
     code: string,
     method: string,
-    /** By the status: a store may have a word of its own for it. */
+    /** True when the status says that the store is busy: a store may have a word of its own for it. */
     readonly isBusy = false,
     answer: StoreAnswer = {},
   ) {

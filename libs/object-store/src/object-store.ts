@@ -3,7 +3,7 @@ import type { DestinationConfig } from '#lib/resources';
 import type { MultipartUpload, MultipartUploadOptions } from './multipart-upload.js';
 import type { ObjectEntry, ObjectStat } from './object-stat.js';
 
-/** How to reach a store and as whom. */
+/** Address and credentials of a store. */
 export interface ObjectStoreSettings {
   /** Absolute http or https URL; absent: AWS, found by `region`. */
   readonly endpoint?: string;
@@ -12,17 +12,20 @@ export interface ObjectStoreSettings {
   readonly accessKeyId?: string;
   readonly secretAccessKey?: string;
   readonly sessionToken?: string;
-  /** Whether the credentials of this program (environment variables, role of the pod or machine) serve. Default false. */
+  /**
+   * True when the credentials of this program (environment variables, role of the pod or machine) are used.
+   * Default false.
+   */
   readonly allowEnvironmentCredentials?: boolean;
   /** Settings with which every object is written. */
   readonly written?: WriteSettings;
   /** False when the endpoint's host already names the bucket. Default true. */
   readonly includeBucketInPrefix?: boolean;
-  /** Whether the endpoint may lead into a private network or to this machine. Default false. */
+  /** True when the endpoint may be in a private network or on this machine. Default false. */
   readonly allowPrivateEndpoints?: boolean;
   /** Longest silence of a connection in milliseconds. Default 30,000. */
   readonly timeoutMs?: number;
-  /** How often a request is tried when the store is busy or a connection breaks. Default 4. */
+  /** Number of tries of a request when the store is busy or a connection breaks. Default 4. */
   readonly attempts?: number;
 }
 
@@ -36,7 +39,7 @@ export type WriteSettings = Pick<
 export type DestinationMessage =
   'Access denied' | 'Bucket is not valid' | 'Key ID you provided does not exist' | 'Invalid endpoint';
 
-/** What a test of a destination found. */
+/** Result of a test of a destination. */
 export type DestinationCheck =
   | {
       readonly kind: 'usable';

@@ -43,7 +43,10 @@ export function openObjectStore(settings: ObjectStoreSettings, clock: Clock = sy
 
 /** More open uploads of one key than this are no leftovers. */
 const MAX_OPEN_UPLOADS = 20;
-/** A key stands before all that it begins; a store that goes on with others has told enough. */
+/**
+ * Maximum number of pages of uploads. A key sorts before all keys that begin with it, so a store that
+ * continues with others has answered enough.
+ */
 const MAX_UPLOAD_PAGES = 10;
 
 class ClientObjectStore implements ObjectStore {
@@ -200,7 +203,7 @@ function queryText(values: Readonly<Record<string, string | undefined>>): string
     .join('&');
 }
 
-/** As requests are signed. */
+/** Encoding of keys that signatures require. */
 function encodeStrictly(text: string): string {
   return encodeURIComponent(text).replace(
     /[!'()*]/g,

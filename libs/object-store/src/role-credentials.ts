@@ -19,7 +19,7 @@ const CredentialProvider = Object.getPrototypeOf(IamAwsProvider) as new (
 const NONE_FOUND =
   'no credentials were found: the destination has none, the environment has no AWS_ACCESS_KEY_ID, and no role of the ' +
   'pod or machine answered; give credentials';
-/** Where AWS answers containers of ECS, and machines. */
+/** Addresses at which AWS answers containers of ECS, and machines. */
 const CONTAINERS = 'http://169.254.170.2';
 const MACHINES = 'http://169.254.169.254/latest';
 const ROLES = `${MACHINES}/meta-data/iam/security-credentials/`;
@@ -101,7 +101,7 @@ async function askMachine(): Promise<string> {
   return ask('GET', `${ROLES}${encodeURIComponent(role)}`, headers);
 }
 
-/** Never through a proxy: what answers is beside the pod or machine. */
+/** Sends a request, never through a proxy: the server is beside the pod or machine. */
 function ask(method: string, url: string, headers: Readonly<Record<string, string>>): Promise<string> {
   return new Promise((resolve, reject) => {
     const { request } = url.startsWith('https:') ? https : plainHttp;
@@ -128,7 +128,7 @@ async function collect(answer: http.IncomingMessage): Promise<string> {
   return text;
 }
 
-/** What is wrong is said without the answer: it may hold a key. */
+/** Parses an answer. Errors do not quote it: it may hold a key. */
 function parseAnswer(text: string): RoleAnswer {
   const found = parseJson(text);
   const textOf = (name: string): string => {

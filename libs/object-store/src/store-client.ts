@@ -66,8 +66,8 @@ const NOT_ALLOWED =
   'give credentials, or set spec.allowEnvironmentCredentials of the Workspace';
 
 /**
- * The standard order of lookup: what was given, environment variables, the role of the pod or machine. Temporary
- * credentials are sent with a token, which whoever wrote the endpoint must not get.
+ * The standard order of lookup: the given keys, environment variables, the role of the pod or machine.
+ * Temporary credentials are sent with a token, which the author of the endpoint must not get.
  * @throws EndpointRefusedError, CredentialsRefusedError
  */
 function credentialsOf(

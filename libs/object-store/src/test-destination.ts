@@ -5,10 +5,13 @@ import type { DestinationCheck, ObjectStoreSettings } from './object-store.js';
 import { openObjectStore } from './open-object-store.js';
 import { usedWithin } from './used-within.js';
 
-/** Somebody waits for the answer. */
+/** Short limits, since a person waits for the answer. */
 const IMPATIENT = { timeoutMs: 10_000, attempts: 2 };
 
-/** An endpoint that says a byte now and then would keep whoever tests it from those of others. */
+/**
+ * Time limit of a test: an endpoint that sends a byte now and then would otherwise hold up other tests of the
+ * same user.
+ */
 const LONGEST_MS = 30_000;
 
 /** Tries a destination out, in half a minute at most. Throws nothing for what the destination is or does. */

@@ -24,16 +24,17 @@ const isBusy = (status: number): boolean =>
   status === 408 || status === 429 || (status >= 500 && status !== 501);
 
 /**
- * What the client sends its requests through. Instead of the client's own habits (console output, one retry, forgotten
- * bodies) an answer that says "busy" becomes an error with the store's code, and a connection on which nothing moves
- * for too long is cut, and so is an answer that is longer than any of a store. Redirects are never followed, and what is dialled the guard has seen.
+ * Transport for the client's requests. Instead of the client's own habits (console output, one retry,
+ * forgotten bodies) an answer that says "busy" becomes an error with the store's code, and a connection
+ * without progress for too long is closed, and so is an answer that is longer than any of a store. Redirects
+ * are never followed, and the guard checks every address that is dialled.
  */
 export class Transport {
   readonly agent: http.Agent;
   readonly #isTls: boolean;
   readonly #timeoutMs: number;
   readonly #guard: EndpointGuard;
-  /** By URL. */
+  /** Proxies by URL. */
   readonly #proxies = new Map<string, http.Agent>();
   /** The client hands no signal on. */
   readonly #ending = new AsyncLocalStorage<AbortSignal>();
@@ -83,7 +84,7 @@ export class Transport {
     return request;
   };
 
-  /** What `work` asks for ends with the signal. */
+  /** Requests that `work` makes end with the signal. */
   endedBy<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
     return this.#ending.run(signal, work);
   }

@@ -3,9 +3,9 @@ import { ObjectStoreError } from './object-store-error.js';
 import type { ObjectStore } from './object-store.js';
 
 /**
- * Does what is to be done with a store in `ms` at most, and closes it then: an endpoint that says a byte now and then is
- * never silent, and would keep whoever asks it for ever.
- * @throws ObjectStoreError `ETIMEDOUT` when the time is over, and whatever `work` throws
+ * Performs work with a store in `ms` at most, and closes the store then: an endpoint that sends a byte now
+ * and then is never silent, and would hold up its caller indefinitely.
+ * @throws ObjectStoreError `ETIMEDOUT` when the time is over, and any error that `work` throws
  */
 export async function usedWithin<T>(
   ms: number,

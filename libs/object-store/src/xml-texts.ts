@@ -2,13 +2,13 @@ const ENTITIES: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>',
 const MAX_CODE_POINT = 0x10ffff;
 
 /**
- * The inner texts of all elements of a name, in order, each when it is asked for. Enough for the flat documents of stores,
- * and no more: whoever wrote the endpoint may answer what makes a parser of all of XML stand still for minutes, since that
- * keeps the path of every element.
+ * The inner texts of all elements of a name, in order, each when it is asked for. Enough for the flat
+ * documents of stores, and no more: the author of the endpoint may answer text on which a full parser of XML
+ * hangs for minutes, since that keeps the path of every element.
  */
 export function* elementsOf(xml: string, name: string): Generator<string, void, void> {
   const [open, close] = [`<${name}`, `</${name}>`];
-  // each search goes on where the last one ended
+  // each search continues where the last one ended
   for (let at = xml.indexOf(open); at >= 0; at = xml.indexOf(open, at)) {
     at += open.length;
     if (!/[\s>]/.test(xml.charAt(at))) continue;
