@@ -1,4 +1,4 @@
-/** What a fault may be chosen by. */
+/** Criteria by which a fault is chosen. */
 export interface FaultTarget {
   readonly method: string;
   readonly bucket: string;
@@ -8,7 +8,7 @@ export interface FaultTarget {
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
 }
 
-/** What goes wrong with one request, for tests of clients. */
+/** Failure of one request, for tests of clients. */
 export type Fault =
   /** The connection is cut before anything is done. */
   | { readonly kind: 'reset' }

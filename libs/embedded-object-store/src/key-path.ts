@@ -2,10 +2,11 @@ import { join } from 'node:path';
 import { S3Error } from './s3-error.js';
 
 /**
- * Keys become paths that a person can read and other programs can open: `a=1/part.parquet` is the file of that name.
- * Whatever could mean something to a file system is percent-encoded (with upper-case digits), so no key leaves its
- * bucket's folder. Three lower-case marks cannot come from encoding: `%e` is the empty segment (`dir/`), `NAME%d` a
- * folder beside an object of the same name, `NAME%o` an object beside a folder of the same name.
+ * Keys become paths that a person can read and other programs can open: `a=1/part.parquet` is the file of
+ * that name. Characters that could mean something to a file system are percent-encoded (with upper-case
+ * digits), so no key leaves its bucket's folder. Three lower-case marks cannot come from encoding: `%e` is
+ * the empty segment (`dir/`), `NAME%d` a folder beside an object of the same name, `NAME%o` an object beside
+ * a folder of the same name.
  *
  * File systems that ignore case (macOS by default) cannot hold two keys that differ only in case.
  */
@@ -42,12 +43,12 @@ export function segmentOf(name: string): string | undefined {
   }
 }
 
-/** Where a segment's folder may be, usual place first. */
+/** Possible paths of a segment's folder, usual place first. */
 export function folderCandidates(parent: string, segment: string): [string, string] {
   return [join(parent, segment), join(parent, segment + FOLDER_MARK)];
 }
 
-/** Where a segment's object may be, usual place first. */
+/** Possible paths of a segment's object, usual place first. */
 export function objectCandidates(parent: string, segment: string): [string, string] {
   return [join(parent, segment), join(parent, segment + OBJECT_MARK)];
 }

@@ -8,9 +8,12 @@ import { joinFiles, writeFileFrom } from './written-file.js';
 
 const MIN_PART_BYTES = 5 << 20;
 const READ_AT_ONCE = 64;
-/** Of one bucket: a list of them reads each. They expire after a week. */
+/** Maximum number of open uploads per bucket: a list of them reads each. They expire after a week. */
 const MAX_OPEN = 1_000;
-/** Of one user in a bucket, which others share: many more than exports of a machine have at work. */
+/**
+ * Maximum number of open uploads per user in a bucket, which others share: many more than exports of a
+ * machine have at work.
+ */
 const MAX_OPEN_OF_USER = 200;
 const PART_NAME = /^(\d{5})-([0-9a-f]{32})-(\d+)$/;
 

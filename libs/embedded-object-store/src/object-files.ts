@@ -17,7 +17,7 @@ import { folderCandidates, keySegments, objectCandidates } from './key-path.js';
 import { S3Error } from './s3-error.js';
 import { isMissing, type StoreFolder, syncFolder } from './store-folder.js';
 
-/** What is known about an object beside its bytes. */
+/** Metadata of an object. */
 export interface ObjectFacts {
   /** Without quotation marks. */
   readonly etag: string;
@@ -30,7 +30,7 @@ export interface ObjectInfo extends ObjectFacts {
   readonly lastModified: Date;
 }
 
-/** What must hold at the moment when an object takes its place. */
+/** Conditions that must hold at the moment when an object takes its place. */
 export interface WriteCondition {
   readonly onlyIfAbsent?: boolean;
   readonly onlyIfEtag?: string;

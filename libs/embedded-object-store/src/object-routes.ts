@@ -92,7 +92,10 @@ function isUnchanged(request: S3Request, info: ObjectInfo): boolean {
   return Math.floor(info.lastModified.getTime() / 1000) * 1000 <= since;
 }
 
-/** One range, as HTTP has it; undefined when there is none or it is to be ignored. @throws S3Error (InvalidRange) */
+/**
+ * One range, in HTTP's form; undefined when the header is absent or to be ignored.
+ * @throws S3Error (InvalidRange)
+ */
 function rangeOf(request: S3Request, size: number): { start: number; end: number } | undefined {
   const match = /^bytes=(\d*)-(\d*)$/.exec(request.headers.range ?? '');
   if (!match || (match[1] === '' && match[2] === '')) return undefined;

@@ -105,7 +105,10 @@ const TUNING = new Set([
 ]);
 const isTuning = (name: string): boolean => TUNING.has(name) || /^(X-Amz-|response-)/.test(name);
 
-/** Who handles a request, and what its sender needs. @throws S3Error (NotImplemented, MethodNotAllowed) */
+/**
+ * Handler of a request, and the rights that its sender needs.
+ * @throws S3Error (NotImplemented, MethodNotAllowed)
+ */
 export function routeOf(request: S3Request): Pick<Route, 'handle' | 'needs'> {
   const about = request.bucket === '' ? 'store' : request.key === '' ? 'bucket' : 'object';
   const words = [...request.query.keys()].filter((name) => !isTuning(name)).sort();

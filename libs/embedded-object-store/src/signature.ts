@@ -7,7 +7,7 @@ const ALGORITHM = 'AWS4-HMAC-SHA256';
 const MAX_SKEW_MS = 15 * 60_000;
 const MAX_PRESIGNED_SECONDS = 7 * 24 * 3600;
 
-/** Who signed, and what the body's own signatures build on. */
+/** Signer of a request, and the values that the body's own signatures build on. */
 export interface Signed {
   readonly user: StoreUser;
   /** A SHA-256 in hex, or one of the words for unsigned and chunked payloads. */

@@ -41,7 +41,7 @@ export interface EmbeddedObjectStoreOptions {
   readonly accessKeyId?: string;
   readonly secretAccessKey?: string;
   readonly users?: StoreUsers;
-  /** What GetBucketLocation answers. Requests signed for any region are accepted. Default `us-east-1`. */
+  /** Answer to GetBucketLocation. Requests signed for any region are accepted. Default `us-east-1`. */
   readonly region?: string;
   /** Buckets to make when they are missing. */
   readonly buckets?: readonly string[];
@@ -49,7 +49,7 @@ export interface EmbeddedObjectStoreOptions {
   readonly clock?: Clock;
   /** Uploads on which nothing has happened for so long are removed. Default 7 days. */
   readonly uploadMaxAgeMs?: number;
-  /** Of clients; an upload as a whole may take as long as it likes. */
+  /** Limits of clients; an upload as a whole may take any time. */
   readonly limits?: ServerLimits;
   /** For tests of clients: asked about every request that is signed well. */
   readonly fault?: FaultHook;

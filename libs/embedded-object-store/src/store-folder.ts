@@ -13,7 +13,7 @@ export function isMissing(error: unknown): boolean {
   return code === 'ENOENT' || code === 'ENOTDIR';
 }
 
-/** Makes a rename durable: the new name lies in the folder, not in the file. */
+/** Makes a rename durable: the new name is stored in the folder, not in the file. */
 export async function syncFolder(path: string): Promise<void> {
   const handle = await open(path, 'r');
   try {
@@ -24,8 +24,9 @@ export async function syncFolder(path: string): Promise<void> {
 }
 
 /**
- * With the folders above it.
- * @throws Error when a link or a file has its place: a rename to behind a link would not be atomic, and lead out of the store
+ * Makes a folder with the folders above it.
+ * @throws Error when a link or a file has its place: a rename to behind a link would not be atomic, and lead
+ * out of the store
  */
 async function ensureFolder(path: string): Promise<'created' | 'existed'> {
   const made = await mkdir(path, { recursive: true });

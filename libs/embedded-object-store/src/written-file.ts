@@ -3,7 +3,9 @@ import { type FileHandle, open, rm } from 'node:fs/promises';
 
 const GATHERED_BYTES = 512 << 10;
 const COPIED_BYTES = 1 << 20;
-/** As many as every system takes in one call; a slow client sends small ones. */
+/**
+ * Maximum number of buffers per write, which every system takes in one call; a slow client sends small ones.
+ */
 const MAX_GATHERED = 64;
 
 /** A finished temporary file: its owner renames it to its place or removes it. */

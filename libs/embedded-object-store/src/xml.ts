@@ -11,7 +11,7 @@ const ESCAPES: Readonly<Record<string, string>> = {
 const NAMES = new Map(Object.entries(ESCAPES).map(([plain, escaped]) => [escaped, plain]));
 
 function escape(text: string): string {
-  // Control characters cannot stand in XML 1.0 otherwise; keys may contain them.
+  // Control characters are not allowed in XML 1.0 otherwise; keys may contain them.
   return text.replace(/[&<>"']/g, (found) => ESCAPES[found] ?? found).replace(/[\x00-\x1f]/g, numeric);
 }
 
@@ -28,7 +28,7 @@ function unescape(text: string): string {
   });
 }
 
-/** What an element holds: text, or elements in order; `undefined` leaves the element out. */
+/** Content of an element: text, or elements in order; `undefined` leaves the element out. */
 export type XmlContent = string | number | boolean | undefined | readonly XmlElement[];
 export type XmlElement = readonly [name: string, content: XmlContent];
 
@@ -48,7 +48,8 @@ export function xmlDocument(name: string, content: readonly XmlElement[]): strin
 export function elementsOf(xml: string, name: string): string[] {
   const [open, close] = [`<${name}`, `</${name}>`];
   const found: string[] = [];
-  // each search goes on where the last one ended: a pattern would look through the rest for every element without an end
+  // each search continues where the last one ended: a pattern would look through the rest for every element
+  // without an end
   for (let at = xml.indexOf(open); at >= 0; at = xml.indexOf(open, at)) {
     at += open.length;
     if (!/[\s>]/.test(xml.charAt(at))) continue;

@@ -3,18 +3,22 @@ import type { S3Request } from '../s3-request.js';
 import { knowsBucket, mayAccess, type StoreAction, type StoreUser } from './store-user.js';
 
 /**
- * What an operation needs:
+ * Rights that an operation needs:
  * - `key`, `prefix`: an action on the request's key, or on all keys with the prefix in its query
  * - `bucket`: an action on the whole bucket
  * - `store`: an action on every bucket
  * - `known`: any right in the bucket
- * - `each`: any right in the bucket, and looked at for every key in the body
+ * - `each`: any right in the bucket, and checked for every key in the body
  */
 export type StoreNeed =
   | { readonly of: 'key' | 'prefix' | 'bucket' | 'store'; readonly action: StoreAction }
   | { readonly of: 'known' | 'each' };
 
-/** Before it is known whether bucket, key or upload exist, so that nobody can find out. @throws S3Error (AccessDenied) */
+/**
+ * Checks the rights of a user. It comes before the lookup of bucket, key and upload, so that their existence
+ * cannot be probed.
+ * @throws S3Error (AccessDenied)
+ */
 export function authorize(user: StoreUser, need: StoreNeed, request: S3Request): void {
   if (!isAllowed(user, need, request)) throw accessDenied();
 }

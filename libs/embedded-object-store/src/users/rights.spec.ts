@@ -209,7 +209,7 @@ describe('a key that may only write under a prefix', () => {
     expect(begun).toBe(200);
     const theirs = await begin(neighbour, 'exports/ws-ab/large');
     await neighbour.abortMultipartUpload('shared', 'exports/ws-ab/large', theirs);
-    // one that ends makes room
+    // one that ends makes another possible
     const [first] = (await operator.listIncompleteUploads('shared', 'exports/ws-a/', true).toArray()) as {
       key: string;
       uploadId: string;

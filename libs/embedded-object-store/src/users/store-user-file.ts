@@ -5,13 +5,13 @@ import { jsonEquals } from '#lib/json';
 import type { StoreGrant, StoreUser, StoreUsers } from './store-user.js';
 
 interface NamedUser extends StoreUser {
-  /** What the user is there for; one user for a name. */
+  /** Purpose of the user; one user for a name. */
   readonly name: string;
 }
 
 interface Content {
   readonly users: readonly NamedUser[];
-  /** Access keys of earlier days that open nothing any more, but may still stand in Secrets. */
+  /** Former access keys that open nothing any more, but may still be in Secrets. */
   readonly retired: readonly string[];
 }
 
@@ -34,7 +34,7 @@ export class StoreUserFile implements StoreUsers {
     return this.#read().users.find((user) => user.accessKeyId === accessKeyId);
   }
 
-  /** The user of a name, with these grants and no others; made when there is none. */
+  /** The user of a name, with these grants and no others; made when it does not exist. */
   ensure(name: string, grants: readonly StoreGrant[]): StoreUser {
     const { users, retired } = this.#read();
     const found = users.find((user) => user.name === name);
@@ -49,7 +49,7 @@ export class StoreUserFile implements StoreUsers {
     return this.#read().users.find((user) => user.name === name);
   }
 
-  /** Whether there is any user; a data folder from before there were users has none. */
+  /** True when no user exists; a data folder from before there were users has none. */
   get isEmpty(): boolean {
     return this.#read().users.length === 0;
   }

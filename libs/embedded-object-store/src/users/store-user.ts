@@ -1,7 +1,7 @@
 /**
- * What a user of the store may do with the keys of a grant. `write` is everything that an upload needs: put, the parts of
- * a multipart upload, listing, completing and aborting such uploads. `stat` is `HEAD` alone, `read` is `GET` as well.
- * `manage` makes and removes buckets.
+ * Actions that a grant allows a user of the store on its keys. `write` is everything that an upload needs:
+ * put, the parts of a multipart upload, listing, completing and aborting such uploads. `stat` is `HEAD`
+ * alone, `read` is `GET` as well. `manage` makes and removes buckets.
  */
 const STORE_ACTIONS = ['write', 'stat', 'read', 'list', 'delete', 'manage'] as const;
 export type StoreAction = (typeof STORE_ACTIONS)[number];
@@ -15,7 +15,7 @@ export interface StoreGrant {
   readonly actions: readonly StoreAction[];
 }
 
-/** Who may use the store, and for what. */
+/** A user of the store and its grants. */
 export interface StoreUser {
   readonly accessKeyId: string;
   readonly secretAccessKey: string;
@@ -32,7 +32,7 @@ export function unrestrictedUser(keys: Pick<StoreUser, 'accessKeyId' | 'secretAc
   return { ...keys, grants: [{ bucket: '*', prefix: '', actions: STORE_ACTIONS }] };
 }
 
-/** What a request wants. */
+/** Access that a request needs. */
 export interface StoreAccess {
   readonly bucket: string;
   readonly action: StoreAction;
@@ -40,7 +40,10 @@ export interface StoreAccess {
   readonly target: string;
 }
 
-/** Whether a user may. Keys are compared as they are stored: `..` is a name like any other in an object store. */
+/**
+ * True when a user has the access. Keys are compared as they are stored: `..` is a name like any other in an
+ * object store.
+ */
 export function mayAccess({ grants }: StoreUser, { bucket, action, target }: StoreAccess): boolean {
   return grants.some(
     (grant) =>
@@ -50,7 +53,7 @@ export function mayAccess({ grants }: StoreUser, { bucket, action, target }: Sto
   );
 }
 
-/** Whether a user has any right in a bucket; `*` stands for the store itself. */
+/** True when a user has any right in a bucket; `*` stands for the store itself. */
 export function knowsBucket({ grants }: StoreUser, bucket: string): boolean {
   return grants.some((grant) => grant.bucket === '*' || grant.bucket === bucket);
 }
