@@ -1,5 +1,5 @@
 const BLOCK_BYTES = 64 << 10;
-/** What a usual row group needs; those of a row with huge values are let go of. */
+/** Number of blocks that a usual row group needs; those of a row with huge values are released. */
 const MAX_FREE_BLOCKS = 1024;
 
 /**

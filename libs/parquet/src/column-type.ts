@@ -1,4 +1,4 @@
-/** What a column's values are, in Postgres' binary form on one side and in Parquet on the other. */
+/** Type of a column's values: Postgres' binary form on one side and Parquet's on the other. */
 export type ColumnType =
   /** uuid → STRING: the UUID type is read as raw bytes by too many programs. */
   | 'uuid'

@@ -15,11 +15,11 @@ import { type Bounds, type ValueRange, valueRange } from './value-range.js';
 
 /** Uncompressed bytes after which a page ends. */
 export interface PageSizes {
-  /** Of usual columns. */
+  /** Size of a page of usual columns. */
   readonly pageBytes: number;
   /** From which on values of a long page are handed to its compression. */
   readonly pieceBytes: number;
-  /** Of columns with `longPages`, where looking back far does not pay, and where it does. */
+  /** Page sizes of columns with `longPages`, when looking back far does not pay, and when it does. */
   readonly nearPageBytes: number;
   readonly farPageBytes: number;
 }
@@ -27,15 +27,15 @@ export interface PageSizes {
 /** A value of a long page from this size on is not copied. */
 const DIRECT_BYTES = 1 << 20;
 
-/** What the page index says of one page. */
+/** Entry of the page index for one page. */
 export interface PageEntry {
-  /** With its header. */
+  /** Bytes with its header. */
   readonly bytes: number;
   /** Number of its first row within the row group. */
   readonly firstRow: number;
   readonly nulls: number;
   readonly isAllNull: boolean;
-  /** Those of the whole chunk where pages point to a dictionary. */
+  /** Bounds of the page; those of the whole chunk if pages point to a dictionary. */
   readonly bounds: Bounds | undefined;
 }
 
@@ -48,10 +48,10 @@ export interface ColumnChunk {
   readonly entries: readonly PageEntry[];
   readonly values: number;
   readonly nulls: number;
-  /** With headers. */
+  /** Bytes with headers. */
   readonly uncompressedBytes: number;
   readonly bounds: Bounds | undefined;
-  /** Of long pages, where it was tried. */
+  /** Result of the trial on long pages, if there was one. */
   readonly lookingBackPays: boolean | undefined;
 }
 
@@ -64,9 +64,9 @@ class OpenChunk {
   nulls = 0;
   rows = 0;
   uncompressedBytes = 0;
-  /** What the trial of the group said. */
+  /** Result of the trial of the group. */
   lookingBackPays: boolean | undefined;
-  /** Resolves when all pages that were ended so far are compressed and stand in their chain. */
+  /** Resolves when all pages that were ended so far are compressed and in their chain. */
   tail: Promise<void> = Promise.resolve();
 
   constructor(blocks: BlockPool) {
@@ -92,7 +92,10 @@ class OpenChunk {
     return header.length + compressedBytes;
   }
 
-  /** What follows is to wait for this too. A failure is reported by the end of the chunk, and is not unhandled until then. */
+  /**
+   * Adds work that later steps wait for too. A failure is reported by the end of the chunk, and is not
+   * unhandled until then.
+   */
   follow(work: Promise<void>): void {
     work.catch(() => undefined);
     this.tail = work;
@@ -111,7 +114,7 @@ export class ColumnWriter {
   readonly #lookingBack = new LookingBack();
   readonly #pool: PagePool;
   readonly #encode: ValueEncoder;
-  /** Of the open page; of the whole chunk while a dictionary is in use. */
+  /** Range of the open page; of the whole chunk while a dictionary is in use. */
   readonly #range: ValueRange | undefined;
   readonly #chunkRange: ValueRange | undefined;
   readonly #dictionary: Dictionary | undefined;
@@ -122,7 +125,7 @@ export class ColumnWriter {
   readonly #blocks: BlockPool;
   #chunk: OpenChunk;
   #page: PageBuffer;
-  /** Where the open page goes piece by piece, once it is no short one any more. */
+  /** Stream that the open page is written to piece by piece, once it is long. */
   #long: { readonly stream: PageStream; readonly looksBack: boolean } | undefined;
   #pageRows = 0;
   #pageNulls = 0;
@@ -318,7 +321,7 @@ export class ColumnWriter {
     return ended;
   }
 
-  /** What a chunk of this column has shown is taken to heart from the next one on. */
+  /** Applies the trial of a chunk of this column, from the next chunk on. */
   heed({ lookingBackPays }: ColumnChunk): void {
     this.#lookingBack.heed(lookingBackPays);
   }

@@ -12,12 +12,12 @@ export type Compression = 'none' | 'gzip' | 'snappy' | 'zstd';
 /** Numbers of parquet.thrift. */
 export const CODEC: Readonly<Record<Compression, number>> = { none: 0, snappy: 1, gzip: 2, zstd: 6 };
 
-/** What a page holds: values of few bytes, or texts. */
+/** Content of a page: values of few bytes, or texts. */
 export type PageContent = 'values' | 'texts';
 
 /**
- * Of zstd. Ids and times take a third of the CPU of level 3 at level 1, and are smaller: chance repetitions of some digits
- * cost more than the digits (docs/benchmarks.md).
+ * Level of zstd. Ids and times take a third of the CPU of level 3 at level 1, and are smaller: chance
+ * repetitions of some digits cost more than the digits (docs/benchmarks.md).
  */
 const ZSTD_LEVEL: Readonly<Record<PageContent, number>> = { values: 1, texts: 3 };
 
@@ -63,13 +63,13 @@ export interface PageStream {
 
 export interface LongPage {
   readonly looksBack: boolean;
-  /** Whether it is to be found out on this page if looking back pays. */
+  /** True when this page is to show whether looking back pays. */
   readonly isTried: boolean;
 }
 
 /** Compresses several pages at a time. */
 export class Compressor {
-  /** Whether pages can be long: a compression that does not look back far gains nothing by them. */
+  /** True when pages can be long: a compression that does not look back far gains nothing by them. */
   readonly hasLongPages: boolean;
   readonly #maxPendingBytes: number;
   readonly #lanes: Readonly<Record<PageContent, Lanes>>;

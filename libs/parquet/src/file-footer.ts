@@ -51,7 +51,10 @@ interface Place {
   readonly bytes: number;
 }
 
-/** The metadata at a file's end. What a long file keeps of its row groups is encoded as they come. */
+/**
+ * The metadata at a file's end. The metadata of row groups, which a long file keeps, are encoded as they
+ * come.
+ */
 export class FileFooter {
   readonly #options: FooterOptions;
   /** Numbers of the columns by which rows are sorted. */
@@ -107,8 +110,8 @@ export class FileFooter {
   }
 
   /**
-   * What ends a file: the page indexes of all chunks, metadata, its length, and four letters.
-   * @param offset where it begins in the file
+   * End of a file: the page indexes of all chunks, metadata, its length, and four letters.
+   * @param offset of this end in the file
    */
   render(offset: number): Buffer[] {
     const chunks = this.#groups.flatMap((group) => group.chunks);

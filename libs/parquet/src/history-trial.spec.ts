@@ -13,7 +13,7 @@ function text(seed: string, bytes: number): Buffer {
   return Buffer.from(pieces.join('').slice(0, bytes));
 }
 
-/** What nobody has sent before. */
+/** Texts that never repeat. */
 const news = (): Buffer[] => Array.from({ length: 10 }, (_, n) => text(`news ${n}`, MIB));
 
 /** Forty histories in turns, each with a little more each time. */
@@ -25,7 +25,7 @@ function histories(): Buffer[] {
   return pieces;
 }
 
-/** Whether looking back pays on a page of these pieces. */
+/** True when looking back pays on a page of these pieces. */
 async function pays(pieces: readonly Buffer[]): Promise<boolean | undefined> {
   let made = 0;
   const page = new FrameStream(true, (piece) => (made += piece.length));

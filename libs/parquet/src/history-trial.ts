@@ -1,15 +1,16 @@
 import { FrameStream } from './frame-stream.js';
 
-/** As long as a page that does not look back. */
+/** Size of a frame, that of a page that does not look back. */
 const FRAME_BYTES = 4 << 20;
 /** Looking back costs a fifth of the compression, so it must save more than this of the bytes. */
 const WORTH = 1.05;
 
 /**
- * Compresses the beginning of a page that looks back a second time, as pages that do not, and says which way is better for
- * pages like it. What it makes is thrown away. Depends on nothing but the bytes: equal rows make equal files.
+ * Compresses the beginning of a page that looks back a second time, as pages that do not, and says which way
+ * is better for pages like it. The output is thrown away. It depends on nothing but the bytes: equal rows
+ * make equal files.
  *
- * The second frame of 4 MiB decides: what comes before has little to look back at.
+ * The second frame of 4 MiB decides: the one before has little to look back at.
  */
 export class HistoryTrial {
   readonly #stream = new FrameStream(false, (piece) => (this.#made += piece.length));

@@ -2,8 +2,8 @@ import { HEADROOM, type PageBuffer } from './page-buffer.js';
 import { encodeHybrid, hybridBound } from './rle-hybrid.js';
 
 /**
- * Definition and repetition levels of the open page: what is missing (0 the list or value, then the element), and
- * where a list goes on (1) instead of beginning (0).
+ * Definition and repetition levels of the open page: the missing part (0 the list or value, then the
+ * element), and whether a list continues (1) or begins (0).
  */
 export class LevelBuffer {
   readonly maxDefinition: number;
@@ -31,8 +31,8 @@ export class LevelBuffer {
   }
 
   /**
-   * The body of a page: levels, then its values. The levels usually fit into the room that the page keeps free before
-   * its values. Starts over.
+   * The body of a page: levels, then its values. The levels usually fit into the space that the page keeps
+   * free before its values. Starts over.
    */
   putBefore(page: PageBuffer): Buffer {
     const levels = this.take();

@@ -2,10 +2,12 @@
 const GROUPS_OF_TRIAL = 16;
 
 /**
- * Whether the long pages of a column look back far, as the newest trial has it: it makes conversations that send their
- * history again a quarter smaller, and costs a fifth of the CPU where nothing comes again. Until a trial has ended they do.
+ * Decides whether the long pages of a column look back far, by the newest trial: it makes conversations that
+ * send their history again a quarter smaller, and costs a fifth of the CPU if nothing is repeated. Until a
+ * trial has ended they do.
  *
- * What a trial says holds once its row group is in the file, however early it was known: equal rows make equal files.
+ * The result of a trial holds once its row group is in the file, however early it was known: equal rows make
+ * equal files.
  */
 export class LookingBack {
   #isWorthwhile = true;

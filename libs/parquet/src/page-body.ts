@@ -4,6 +4,9 @@ import type { BlockChain } from './block-chain.js';
 export interface PageBody {
   readonly pieces: readonly Buffer[];
   readonly rest?: BlockChain;
-  /** What a trial on this page said of looking back far; undefined where there was none, or the page was too short. */
+  /**
+   * Result of a trial of looking back on this page; undefined without a trial, or when the page was too
+   * short.
+   */
   readonly lookingBackPays?: boolean | undefined;
 }

@@ -1,4 +1,4 @@
-/** Room before the values, where a page's levels usually fit. */
+/** Space before the values, in which a page's levels usually fit. */
 export const HEADROOM = 4096;
 
 const USUAL_BYTES = 32 << 10;

@@ -15,7 +15,7 @@ export interface PageHeader {
   readonly checksum: number;
 }
 
-/** What stands before a page: version 1 pages, since version 2 is still not read everywhere. */
+/** Header of a page: version 1 pages, since version 2 is still not read everywhere. */
 export function renderPageHeader(header: PageHeader): Buffer {
   const isData = header.type === PAGE_TYPE.data;
   const thrift = new ThriftWriter()

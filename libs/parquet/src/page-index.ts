@@ -8,7 +8,8 @@ const ORDER = { none: 0, ascending: 1, descending: 2 } as const;
 const NOTHING = new Uint8Array(0);
 
 /**
- * Where the pages of a chunk lie (OffsetIndex of parquet.thrift): by it readers skip pages whose rows they do not want.
+ * Positions of the pages of a chunk (OffsetIndex of parquet.thrift): readers use it to skip pages whose rows
+ * they do not want.
  * @param start of its first page of data in the file
  */
 export function renderOffsetIndex(entries: readonly PageEntry[], start: number): Buffer {

@@ -22,7 +22,7 @@ function metadataElement(file: Buffer, number: number): SchemaElement {
   return element;
 }
 
-/** What hyparquet reads, row by row. */
+/** Rows as hyparquet reads them. */
 async function readByHyparquet(file: Buffer): Promise<Record<string, unknown>[]> {
   return parquetReadObjects({ file: arrayBuffer(file), compressors });
 }
@@ -33,7 +33,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-/** What DuckDB reads, in JSON. */
+/** Rows as DuckDB reads them, in JSON. */
 async function query(file: Buffer, sql: string): Promise<Record<string, unknown>[]> {
   const path = join(folder, 'file.parquet');
   await writeFile(path, file);

@@ -7,7 +7,10 @@ import { type Compression, Compressor } from './compression.js';
 import { FileFooter } from './file-footer.js';
 
 export interface ParquetWriterOptions {
-  /** In the order of the file. Columns with large values last: what is small can then be read with few requests. */
+  /**
+   * Columns in the order of the file. Columns with large values come last: the small ones can then be read
+   * with few requests.
+   */
   readonly columns: readonly ParquetColumn[];
   readonly compression: Compression;
   /** Takes the file's bytes in order; the buffer is used again once this resolves. */
@@ -36,7 +39,10 @@ export interface ParquetWriterOptions {
 
 /** A row group with huge values is not held beside the next one. */
 const LARGE_GROUP = 1.25;
-/** What a row group can have beside the bytes of its values, and those of its ids once more, which are longer as texts. */
+/**
+ * Bytes that a row group can have beside those of its values, and those of its ids once more, which are
+ * longer as texts.
+ */
 const MORE_BYTES = 1 << 20;
 
 const MAGIC = Buffer.from('PAR1');

@@ -18,7 +18,7 @@ export class ThriftWriter {
   #lastField = 0;
   readonly #outer: number[] = [];
 
-  /** What was written; valid until the next write. */
+  /** Written bytes; valid until the next write. */
   get bytes(): Buffer {
     return this.#bytes.subarray(0, this.#length);
   }

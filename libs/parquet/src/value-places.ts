@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto';
 
 /** A multiplier of FNV-1a. */
 const PRIME = 0x01_00_01_93;
-/** Another in each process: whoever chooses the values cannot choose them to have equal hashes. */
+/** Basis of the hash, different in each process: values cannot be chosen to have equal hashes. */
 const BASIS = randomInt(2 ** 32) | 0;
 const FIRST_SLOTS = 256;
 const FIRST_BYTES = 4 << 10;
@@ -17,7 +17,7 @@ export class ValuePlaces {
   /** Number of a value plus one; 0 is free. A power of two of them, at most half of which are taken. */
   #slots = new Int32Array(FIRST_SLOTS);
   #hashes = new Int32Array(FIRST_SLOTS / 2);
-  /** Where each value ends in `#bytes`; it begins where the one before ends. */
+  /** End of each value in `#bytes`; it begins where the one before ends. */
   #ends = new Int32Array(FIRST_SLOTS / 2);
   #bytes = Buffer.allocUnsafeSlow(FIRST_BYTES);
   #size = 0;

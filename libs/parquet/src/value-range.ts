@@ -9,9 +9,9 @@ export interface Bounds {
   readonly isMaxExact: boolean;
 }
 
-/** Watches the values of a page as they stand in it. */
+/** Watches the values of a page as they are stored in it. */
 export interface ValueRange {
-  /** @param at where the value lies in `bytes`: of texts, where the text itself begins */
+  /** @param at offset of the value in `bytes`: of texts, of the text itself */
   observe(bytes: Buffer, at: number, length: number): void;
   /** Widens it to the values that another range has seen. */
   include(other: ValueRange): void;
@@ -22,7 +22,7 @@ export interface ValueRange {
 
 const MAX_BYTES = 64;
 
-/** Texts, ordered by their bytes. Of long ones the first 64 bytes are compared. */
+/** Texts, ordered by their bytes. Only the first 64 bytes of long ones are compared. */
 class TextRange implements ValueRange {
   readonly #min = Buffer.alloc(MAX_BYTES);
   readonly #max = Buffer.alloc(MAX_BYTES);
@@ -85,7 +85,7 @@ function wholeCharacters(cut: Buffer): Buffer {
   return start + length <= cut.length ? cut : cut.subarray(0, start);
 }
 
-/** The shortest text that is larger than each that begins so; undefined when there is none. */
+/** The shortest text that is larger than each that begins so; undefined when no such text exists. */
 function nextLarger(prefix: Buffer): Buffer | undefined {
   const characters = [...prefix.toString()];
   while (characters.length > 0) {

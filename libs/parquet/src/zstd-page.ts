@@ -3,7 +3,7 @@ import { FrameStream } from './frame-stream.js';
 import { HistoryTrial } from './history-trial.js';
 import type { PageBody } from './page-body.js';
 
-/** Of RFC 8878. */
+/** Constants of RFC 8878. */
 const MAGIC_BYTES = 4;
 /** The header that zstd writes when it knows no size: magic, descriptor, window. */
 const HEADER_BYTES = MAGIC_BYTES + 2;
@@ -22,7 +22,10 @@ export class ZstdPage {
   readonly #header = Buffer.alloc(HEADER_BYTES);
   readonly #stream: FrameStream;
   #headerLength = 0;
-  /** What was compressed so far, behind its header: in blocks at once, so that no second copy waits for the end of the page. */
+  /**
+   * The compressed data so far, behind its header: in blocks at once, so that no second copy waits for the
+   * end of the page.
+   */
   #body: BlockChain;
   #trial: HistoryTrial | undefined;
   #bytes = 0;
