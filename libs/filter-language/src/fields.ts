@@ -1,6 +1,6 @@
 import type { OperatorName } from './operators.js';
 
-/** What fields of a type are asked, and what they are compared with (for messages and the reference). */
+/** Operators of the fields of a type, and the operands that they take (for messages and the reference). */
 export const FIELD_TYPES = Object.freeze({
   uuid: { operators: ['eq', 'neq', 'in'], takes: 'a uuid in quotes' },
   text: { operators: ['eq', 'neq', 'in', 'like'], takes: 'a text in quotes' },
@@ -27,7 +27,7 @@ export const FIELD_TYPES = Object.freeze({
 
 export type FieldType = keyof typeof FIELD_TYPES;
 
-/** What a run has many of. */
+/** Families of pairs, of which a run has many. */
 export type PairFamily = 'metadata' | 'input' | 'output' | 'feedback';
 /** Parts of one of them. Inputs, outputs and metadata have key and value. */
 export type PairPart = 'key' | 'value' | 'score' | 'source';
@@ -38,7 +38,7 @@ interface FieldRow {
   /** A run may lack it: `null` can be compared with. */
   readonly nullable?: true;
   readonly words?: readonly string[];
-  /** Of a pair, not of the run itself. */
+  /** Part of a pair, for fields that are not of the run itself. */
   readonly pair?: readonly [PairFamily, PairPart];
 }
 

@@ -12,7 +12,7 @@ export class FilterError extends Error {
 
 const MAX_SHOWN = 60;
 
-/** Text of a caller as it stands in a message: in quotes, on one line, not long. */
+/** Text of a caller in the form for a message: in quotes, on one line, not long. */
 export function shown(text: string): string {
   const characters = [...text.slice(0, 2 * MAX_SHOWN)];
   const cut = characters.slice(0, MAX_SHOWN).join('');

@@ -3,8 +3,9 @@ import type { PairFamily, PairField, RunField, SearchField } from './fields.js';
 import type { Comparator } from './operators.js';
 
 /**
- * What a field is compared with, by its type: text, name, word, scalar and uuid (lower case) are text; a number is its
- * decimal text, so that no digit is lost; a time is its instant; a duration is microseconds.
+ * Operand that a field is compared with, by its type: text, name, word, scalar and uuid (lower case) are
+ * text; a number is its decimal text, so that no digit is lost; a time is its instant; a duration is
+ * microseconds.
  */
 export type Operand = string | boolean | Instant | null;
 

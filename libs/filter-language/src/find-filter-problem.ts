@@ -1,7 +1,7 @@
 import { FilterError } from './filter-error.js';
 import { parseFilter } from './parse-filter.js';
 
-/** What is wrong with a filter, for those who keep its text. */
+/** The problem of a filter, for programs that keep its text. */
 export function findFilterProblem(text: string): FilterError | undefined {
   try {
     parseFilter(text);

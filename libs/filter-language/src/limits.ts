@@ -1,6 +1,6 @@
-/** What one filter may cost before it reaches a database. Errors name the limit. */
+/** Cost limits of one filter before it reaches a database. Errors name the limit. */
 export const FILTER_LIMITS = Object.freeze({
-  /** Of the whole text, in UTF-16 units. */
+  /** Length of the whole text, in UTF-16 units. */
   characters: 8_192,
   /** Calls within calls. */
   levels: 10,
@@ -9,12 +9,15 @@ export const FILTER_LIMITS = Object.freeze({
   listItems: 200,
   /** Conditions that read more than the row of a run: each is a subquery, and may hold a payload while it lasts. */
   lookups: 10,
-  /** Of `extra`, `inputs` and `outputs` where they are taken apart: as `jsonb` they may take eighty times of it. */
+  /**
+   * Size of `extra`, `inputs` and `outputs` that are taken apart: as `jsonb` they may take eighty times of
+   * it.
+   */
   readBytes: 262_144,
-  /** Of each payload that is read as a text, from its beginning. */
+  /** Characters of each payload that is read as a text, from its beginning. */
   searchedCharacters: 1_048_576,
   numberCharacters: 40,
-  /** Of values of pairs: the store keeps this many characters of each. */
+  /** Characters of values of pairs: the store keeps this many characters of each. */
   pairValueCharacters: 250,
   /** Levels of the JSON in `has(metadata, …)`. */
   jsonLevels: 20,

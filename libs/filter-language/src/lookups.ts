@@ -1,8 +1,8 @@
 import type { Filter } from './filter.js';
 
 /**
- * The conditions of a filter that read more than the row of a run: its error, metadata, inputs, outputs and feedback.
- * What is said about one pair is one of them.
+ * The conditions of a filter that read more than the row of a run: its error, metadata, inputs, outputs and
+ * feedback. All conditions on one pair count as one.
  */
 export function lookupsOf(filter: Filter): readonly Filter[] {
   switch (filter.kind) {

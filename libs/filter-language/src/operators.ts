@@ -1,4 +1,4 @@
-/** What is compared with what: `kind` decides how the arguments are read. */
+/** Operators of the language: `kind` decides how the arguments are read. */
 export const OPERATORS = Object.freeze({
   and: { kind: 'logic', form: 'and(condition, …)', about: 'All conditions hold.' },
   or: { kind: 'logic', form: 'or(condition, …)', about: 'At least one condition holds.' },

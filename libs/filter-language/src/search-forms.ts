@@ -2,7 +2,7 @@
 const BEYOND_ASCII = /[\u007f-\uffff]/g;
 
 /**
- * How a text may stand in JSON text: the way JavaScript writes it, and the way Python does by default. One form where
+ * Forms of a text in JSON text: the way JavaScript writes it, and the way Python does by default. One form if
  * they are the same.
  */
 export function searchForms(text: string): readonly string[] {

@@ -40,7 +40,10 @@ function joinFamily(family: PairFamily, drafts: readonly PairDraft[], at: number
   return [{ kind: 'pair', family, condition, at }, ...others];
 }
 
-/** `and`: what it says of one family is about one pair, as far as there is something positive to find it by. */
+/**
+ * `and`: its conditions on one family are about one pair, provided that there is a positive one to find it
+ * by.
+ */
 export function joinAnd(drafts: readonly Draft[], at: number): Filter {
   const ofPairs = drafts.filter((draft) => draft.kind === 'draft');
   const families = Map.groupBy(ofPairs, ({ family }) => family);

@@ -9,7 +9,7 @@ import type { Comparator } from '../operators.js';
 import type { Syntax } from '../syntax/parse-syntax.js';
 import { parseDuration, parseSeconds } from './duration.js';
 
-/** How an argument is named in messages. */
+/** Name of an argument in messages. */
 export function describeSyntax(syntax: Syntax): string {
   switch (syntax.kind) {
     case 'text':
@@ -61,7 +61,7 @@ function numberOf(syntax: Syntax): string | undefined {
   return syntax.kind === 'number' ? syntax.text : undefined;
 }
 
-/** The value of a literal for each type that is compared; undefined where it is none of the type. */
+/** The value of a literal for each type that is compared; undefined when it is not of the type. */
 const READ: Readonly<
   Record<Exclude<FieldType, 'tags' | 'object' | 'document'>, (syntax: Syntax) => Operand | undefined>
 > = {
@@ -76,7 +76,7 @@ const READ: Readonly<
   scalar: scalarOf,
 };
 
-/** What to write instead, as far as it can be seen. */
+/** Suggested replacement, if one can be inferred. */
 function hint(field: FieldName, syntax: Syntax): string {
   const { type, nullable } = fieldRow(field);
   if (syntax.kind === 'name' && syntax.text === 'null')
@@ -128,9 +128,9 @@ function readOne(field: FieldName, operator: Comparator, syntax: Syntax): Operan
 }
 
 /**
- * What a field is compared with.
+ * Operands that a field is compared with.
  * @returns the items of `in`, else one value
- * @throws FilterError where it does not fit the field's type
+ * @throws FilterError when it does not fit the field's type
  */
 export function readOperand(field: FieldName, operator: Comparator, syntax: Syntax): readonly Operand[] {
   if (operator !== 'in') return [readOne(field, operator, syntax)];

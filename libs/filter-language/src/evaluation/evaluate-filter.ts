@@ -15,7 +15,7 @@ import { fitsPattern } from './fits-pattern.js';
 import { foldCase } from './fold-case.js';
 import { isJsonObject, parseJson } from '#lib/json';
 
-/** What a run has in a field; a number is a double, a decimal its text. */
+/** Value of a run's field; a number is a double, a decimal its text. */
 type Found = string | number | boolean | bigint | undefined;
 
 const VALUE_OF: Readonly<Record<RunField, (run: FilterableRun) => Found>> = {
@@ -131,7 +131,7 @@ function metadataOf({ metadata }: FilterableRun): unknown {
   return metadata === undefined ? undefined : parseJson(metadata);
 }
 
-/** Whether a run meets a filter. */
+/** True when a run meets a filter. */
 export function evaluateFilter(filter: Filter, run: FilterableRun): boolean {
   switch (filter.kind) {
     case 'and':

@@ -13,7 +13,7 @@ export interface FilterableFeedback {
   readonly source?: string | undefined;
 }
 
-/** What filters ask of a run. */
+/** The parts of a run that filters read. */
 export interface FilterableRun {
   readonly id: string;
   readonly traceId: string;

@@ -1,6 +1,6 @@
 /**
- * Whether a whole text fits a pattern of `like`: `%` is any text, `_` one character. Goes back to the last `%` only, so
- * the work is bounded by the product of both lengths.
+ * True when a whole text fits a pattern of `like`: `%` is any text, `_` one character. Goes back to the last
+ * `%` only, so the work is bounded by the product of both lengths.
  */
 export function fitsPattern(text: string, pattern: string): boolean {
   const characters = [...text];

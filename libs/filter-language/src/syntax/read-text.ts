@@ -29,8 +29,8 @@ function readEscape(source: string, at: number): { text: string; end: number } {
 }
 
 /**
- * Reads the text in quotes that begins at `from`: either quote, the escapes of JSON and `\'`. What Postgres cannot hold
- * is refused here, once for all fields.
+ * Reads the text in quotes that begins at `from`: either quote, the escapes of JSON and `\'`. Characters that
+ * Postgres cannot hold are refused here, once for all fields.
  * @throws FilterError also for U+0000 and halves of surrogate pairs
  */
 export function readText(source: string, from: number): { readonly text: string; readonly end: number } {

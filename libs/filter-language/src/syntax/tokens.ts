@@ -13,7 +13,7 @@ const NAME = /[A-Za-z_][A-Za-z0-9_.]*/y;
 const NUMBER = /-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,2})?(?![A-Za-z0-9_.])/y;
 const MARKS = '()[],';
 
-/** How a token is named in messages. */
+/** Name of a token in messages. */
 export function describeToken(token: Token): string {
   if (token.kind === 'end') return 'the end of the filter';
   return token.kind === 'text' ? `the text ${shown(token.text)}` : shown(token.text);
