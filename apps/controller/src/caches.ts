@@ -30,7 +30,7 @@ import {
   workspaceNamespace,
 } from '#lib/resources';
 
-/** What the controller keeps of the cluster. */
+/** Caches of the cluster that the controller keeps. */
 export interface Caches {
   readonly workspaces: Informer<Workspace>;
   readonly listeners: Informer<Listener>;
@@ -48,7 +48,7 @@ export interface Caches {
   readonly namespaces: Informer<Namespace>;
   /** Only those named `default`. */
   readonly defaultAccounts: Informer<ServiceAccount>;
-  /** What listeners are made of. */
+  /** Deployments of listeners. */
   readonly listenerWorkloads: Informer<Deployment>;
   readonly listenerAccounts: Informer<ServiceAccount>;
   readonly listenerRoles: Informer<Role>;

@@ -312,7 +312,7 @@ export function exportLimits(config: ControllerConfig): ExportLimits {
   };
 }
 
-/** How long and how many ended exports the API server keeps. */
+/** Limits of age and number for ended exports in the API server. */
 export function exportHistory({ exportHistoryMs, exportHistoryCount }: ControllerConfig): ExportHistory {
   return { keptMs: exportHistoryMs, keptExports: exportHistoryCount };
 }
@@ -325,7 +325,7 @@ export function databaseServerSettings(config: ControllerConfig): DatabaseServer
   return { image, userId, storageClass: agentDatabaseStorageClass, controllerNamespace };
 }
 
-/** What goes into the objects that this program makes. */
+/** Settings that go into the objects that this program makes. */
 export function platformSettings(config: ControllerConfig): PlatformSettings {
   const { apiUrl, addresses, allowPrivateEndpoints, exportFileBytes, exportFileRows } = config;
   const { exportServiceAccount } = config;

@@ -7,12 +7,12 @@ export function jobCondition(job: Job | undefined, type: string): JobCondition |
   return job?.status?.conditions?.find((one) => one.type === type && one.status === 'True');
 }
 
-/** Whether a Job has come to its end, however: none of its pods runs or will. */
+/** True when a Job has succeeded or failed: none of its pods runs or will. */
 export function isJobFinished(job: Job): boolean {
   return jobCondition(job, 'Complete') !== undefined || jobCondition(job, 'Failed') !== undefined;
 }
 
-/** Whether its worker ended because nothing was left to do. */
+/** True when its worker ended because nothing was left to do. */
 export function hasSucceeded(job: Job): boolean {
   return jobCondition(job, 'Complete') !== undefined;
 }

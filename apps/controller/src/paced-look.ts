@@ -2,9 +2,10 @@
 const LOOKS_PER_SECOND = 5;
 
 /**
- * When to look again at an object that nothing wakes, in milliseconds: as often as is wanted, and with many objects of the
- * kind less often, so that what is asked of the API server while nothing changes does not grow with them.
- * @param count how many objects of the kind there are
+ * Delay in milliseconds until an object that nothing wakes is checked again: the wanted one, and longer with
+ * many objects of the kind, so that the load on the API server while nothing changes does not grow with their
+ * number.
+ * @param count number of objects of the kind
  */
 export function pacedLook(wantedMs: number, count: number): number {
   return Math.max(wantedMs, Math.ceil((count * 1000) / LOOKS_PER_SECOND));

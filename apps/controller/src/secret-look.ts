@@ -4,10 +4,10 @@ const LOOK_MS = 60_000;
 const MISSING_MS = 2_000;
 
 /**
- * When to look again at the Secret that a resource names, in milliseconds; undefined when it names none. Secrets are
- * read by name only: a right to list or watch them would show this program those of every namespace, so nothing wakes a
- * resource when its Secret changes. Whoever cannot wait touches the resource (any annotation), or names a new Secret, as
- * the REST interface does.
+ * Delay in milliseconds until the Secret that a resource names is read again; undefined when it names none.
+ * Secrets are read by name only: a right to list or watch them would show this program those of every
+ * namespace, so nothing wakes a resource when its Secret changes. A user who cannot wait touches the resource
+ * (any annotation), or names a new Secret, as the REST interface does.
  */
 export function untilSecretLook(
   reference: { readonly name: string } | undefined,

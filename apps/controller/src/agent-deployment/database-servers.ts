@@ -36,7 +36,7 @@ const DELETING_MS = 1_000;
 
 /** A deployment's own Postgres server, as it is. */
 export interface KnownServer {
-  /** Of its superuser; undefined while the Secret holds no password. */
+  /** Connection URI of the superuser; undefined while the Secret holds no password. */
   readonly adminUri: string | undefined;
   readonly isReady: boolean;
 }
@@ -46,7 +46,7 @@ export interface DatabaseServersOptions {
   /** Absent: no deployment gets a server of its own; those that have one keep it as it is. */
   readonly server: DatabaseServerSettings | undefined;
   readonly settings: PlatformSettings;
-  /** How the superuser of a server is reached. */
+  /** Builds the URI by which the superuser reaches a server. */
   readonly uriOf?: typeof databaseServerUri;
 }
 
@@ -62,7 +62,7 @@ export class DatabaseServers {
     this.#options = options;
   }
 
-  /** Whether deployments may have one. */
+  /** True when deployments may have a server of their own. */
   get isOffered(): boolean {
     return this.#options.server !== undefined;
   }

@@ -20,8 +20,8 @@ export type RevisionDecision =
     };
 
 /**
- * Whether a revision must be made. A request comes before the hash, and the revision it makes carries the present hash,
- * so that a redeploy of an old snapshot is not followed by a revision of the present spec.
+ * Decides if a revision must be made. A request comes before the hash, and the revision it makes carries the
+ * present hash, so that a redeploy of an old snapshot is not followed by a revision of the present spec.
  * @param revisions by number, oldest first
  * @param hashes of the present spec, by this version and by earlier ones
  */
@@ -56,7 +56,10 @@ function firstOf(of: AgentRevision, revisions: readonly AgentRevision[]): AgentR
   return revisions.find(({ metadata }) => metadata.name === of.spec.redeployOf) ?? of;
 }
 
-/** By the status, or, when the controller ended between two writes, by the revision itself. */
+/**
+ * True when the status records the request or, if the controller ended between two writes, the revision
+ * itself does.
+ */
 export function isHandled(deployment: AgentDeployment, revisions: readonly AgentRevision[]): boolean {
   const id = deployment.spec.revisionRequest?.id.toLowerCase();
   if (id === undefined) return true;

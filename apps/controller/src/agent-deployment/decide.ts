@@ -15,7 +15,7 @@ import { admitDeployment, admitRevision, type Refusal, refuseLostListener } from
 import { formerHashes, revisionHash } from './revision-hash.js';
 import { revisionsToForget } from './revisions-to-forget.js';
 
-/** What is done next for a deployment. All but the last are followed by another look at the world. */
+/** Next step for a deployment. After each one but the last the world is observed again. */
 export type DeploymentDecision =
   /** A person has to change something. */
   | { readonly kind: 'refuse'; readonly refusal: Refusal; readonly lookAgainMs: number }
@@ -24,7 +24,7 @@ export type DeploymentDecision =
   | {
       readonly kind: 'ensure-key-and-database';
       readonly tenantId: string;
-      /** Whether its pods reach a Postgres server of its own in this cluster. */
+      /** True when its pods can reach a Postgres server of its own in this cluster. */
       readonly mayHaveServer: boolean;
     }
   /** The URI of the database was replaced: the pods that have the former one are. */
@@ -34,7 +34,7 @@ export type DeploymentDecision =
       readonly revision: NewRevision;
       readonly tenantId: string;
       readonly listenerName: string;
-      /** Of a remote listener: where it runs the revision. */
+      /** Namespace in which a remote listener runs the revision. */
       readonly placeNamespace: string | undefined;
       readonly hash: string;
     }
@@ -132,7 +132,7 @@ function decidePlace({ deployment, revisions }: DeploymentWorld, listener: Liste
   return wanted ?? former?.spec.placeNamespace ?? placeNamespaces(listener)[0];
 }
 
-/** Whether the condition was made true for this very generation: the spec may ask for something else since. */
+/** True when the condition was set for this very generation: the spec may have changed since. */
 function isEnsured({ metadata, status }: AgentDeployment, type: string): boolean {
   const condition = findCondition(status?.conditions, type);
   return condition?.status === 'True' && condition.observedGeneration === metadata.generation;

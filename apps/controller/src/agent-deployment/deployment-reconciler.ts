@@ -23,7 +23,7 @@ import { type DeploymentCaches, type DeploymentWorld, observeDeployment } from '
 import { reportVariables, storeVariables } from './store-variables.js';
 import { type Outcome, summarizeDeployment } from './summarize.js';
 
-/** What others find out has conditions of its own in the same list. */
+/** Condition types of this reconciler. Other reconcilers write conditions of their own into the same list. */
 const CONDITIONS = [
   CONDITION.tracingProjectReady,
   CONDITION.databaseReady,

@@ -4,7 +4,7 @@ import type { Clock } from '#lib/time';
 import type { DeploymentProvisioning } from './provision.js';
 import type { RevisionArchiver } from './revision-archiver.js';
 
-/** What the reconciler works with. */
+/** Dependencies of the reconciler. */
 export interface DeploymentTools {
   readonly client: KubeClient;
   readonly clock: Clock;

@@ -2,7 +2,9 @@ import { wantedResourceSpec } from '#lib/manifests';
 import { type AgentDeployment, type AgentRevision, idOf, type ResourceSpec } from '#lib/resources';
 import { isHandled } from './decide-revision.js';
 
-/** What the next revision may be made from: the present spec, and a revision that is asked for once more. */
+/**
+ * Specs from which the next revision may be made: the present one, and that of a revision to be redeployed.
+ */
 export function judgedSpecs({
   deployment,
   revisions,

@@ -45,7 +45,7 @@ export type Variables = Readonly<Record<string, string>>;
 export interface DeploymentWorld {
   readonly deployment: AgentDeployment;
   readonly workspace: Workspace | undefined;
-  /** By number, oldest first. */
+  /** Revisions by number, oldest first. */
   readonly revisions: readonly AgentRevision[];
   readonly listener: Listener | undefined;
   /** The Listener that should run the newest revision and does not exist. */
@@ -62,13 +62,13 @@ export interface DeploymentWorld {
   readonly platformKey: string | undefined;
   /** Undefined before the database was made. */
   readonly database: KnownDatabase | undefined;
-  /** Whether deployments may have a Postgres server of their own. */
+  /** True when deployments may have a Postgres server of their own. */
   readonly offersServers: boolean;
-  /** Whether pods of this cluster are processes of one machine. */
+  /** True when pods of this cluster are processes of one machine. */
   readonly runsProcesses: boolean;
   /** The user's variables; undefined when the Secret in `secretsRef` does not exist. */
   readonly environment: Variables | undefined;
-  /** What its variables or its resource spec name and no agent may have. */
+  /** First object named by its variables or its resource spec that no agent may use. */
   readonly refusedObject: RefusedObject | undefined;
   /** Kinds of volumes that agents may have beside those that need no storage. */
   readonly agentVolumes: readonly AgentVolume[];
@@ -92,12 +92,12 @@ export function listenerNameOf(
   return listeners.find((listener) => idOf(listener) === id)?.metadata.name;
 }
 
-/** Whether the variables of a revision are stored, which come before its image. */
+/** True when the variables of a revision are stored, which happens before its image is built. */
 export function hasVariables({ status }: AgentRevision): boolean {
   return isConditionTrue(status?.conditions, CONDITION.variablesReady);
 }
 
-/** What the world of a deployment is read from, beside the caches. */
+/** Sources from which the world of a deployment is read, beside the caches. */
 export interface DeploymentSources {
   readonly client: KubeClient;
   readonly provisioning: Pick<
@@ -207,7 +207,9 @@ function silentListener(
   return listener && isSilent(listener) ? listener : undefined;
 }
 
-/** Whether a listener was heard once, and is not any longer; one that is refused says why itself. */
+/**
+ * True when a listener sent heartbeats and has stopped. A listener that is refused reports the reason itself.
+ */
 export function isSilent({ status }: Listener): boolean {
   const heard = findCondition(status?.conditions, CONDITION.heartbeatFresh);
   return heard?.status === 'False' && heard.reason === REASON.noHeartbeat;

@@ -18,15 +18,16 @@ const TYPES: ReadonlySet<string> = new Set([
   LISTENER_KEY_TYPE,
 ]);
 
-/** What of the caches says whose an object is. */
+/** Caches that tell which object a Secret belongs to. */
 export type Listed = {
   readonly [Kind in 'deployments' | 'revisions' | 'destinations']: Pick<Caches[Kind], 'list'>;
 };
 
 /**
- * Whether a Secret is one of the platform's: the credentials of a destination, or what a deployment, one of its revisions
- * or its build got from the platform. Its type decides, which nobody can change, or who names it: labels could be removed.
- * The credentials of a destination that a person keeps in a Secret of his own are his to give to agents as well.
+ * True when a Secret belongs to the platform: the credentials of a destination, or a Secret that a
+ * deployment, one of its revisions or its build got from the platform. Its immutable type decides, or the
+ * object that names it; labels could be removed. Credentials of a destination that a person keeps in a Secret
+ * of their own may be given to agents as well.
  */
 export function isSecretOfPlatform(
   { metadata, type = '' }: Secret,
@@ -44,7 +45,7 @@ export function isSecretOfPlatform(
   );
 }
 
-/** By a version of the platform that gave such Secrets no type of their own. */
+/** True for a Secret of an earlier version of the platform, which gave such Secrets no type of their own. */
 function isMadeForDestination({ labels = {}, ownerReferences = [] }: Secret['metadata']): boolean {
   return (
     labels[LABEL.component] === 'destination-credentials' ||

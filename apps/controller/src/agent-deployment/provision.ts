@@ -35,16 +35,16 @@ import { wireName } from './wire-name.js';
 
 const DAY_MS = 86_400_000;
 
-/** Where the parts of a deployment outside the cluster are made. */
+/** Stores in which the parts of a deployment outside the cluster are made. */
 export interface ProvisioningStores {
   readonly projects: Pick<Projects, 'ensure' | 'find'>;
   readonly apiKeys: Pick<ApiKeys, 'mint' | 'revokeOfDeployment'>;
   readonly databases: DeploymentDatabases;
-  /** Of deployments that have one of their own. */
+  /** Database servers of deployments that have one of their own. */
   readonly servers: Pick<DatabaseServers, 'isOffered' | 'find' | 'ensure' | 'release'>;
   /** A server where databases and roles may be created, which all others share. */
   readonly adminUri: string;
-  /** Whether pods of this cluster are processes of one machine. */
+  /** True when pods of this cluster are processes of one machine. */
   readonly runsProcesses: boolean;
   /** Days after which the password of a database is replaced; 0 for never. */
   readonly passwordDays: number;
@@ -53,13 +53,16 @@ export interface ProvisioningStores {
   readonly trustedCa?: string | undefined;
 }
 
-/** What a deployment's Secret says of its database. */
+/** Facts about its database in a deployment's Secret. */
 export interface KnownDatabase {
   /** Whose server has it. */
   readonly server: 'own' | 'shared';
-  /** Whether its URI and what is trusted are as the platform reaches its server now, and a server of its own is ready. */
+  /**
+   * True when its URI and its trusted certificates match how the platform reaches its server now, and a
+   * server of its own is ready.
+   */
   readonly isCurrent: boolean;
-  /** What pods carry that were started since the URI replaced another; undefined while it never did. */
+  /** Mark on pods started since the URI was last replaced; undefined when it never was. */
   readonly mark: string | undefined;
   /** Connections that the server gave it, where they are fewer than were asked for. */
   readonly connections?: number | undefined;
@@ -102,7 +105,7 @@ export class DeploymentProvisioning {
     await this.#applySecret(deployment, buildPlatformSecret(deployment, key), existing);
   }
 
-  /** What the Secret of the database says; undefined without one. */
+  /** Reads the Secret of the database; undefined without one. */
   async findDatabase(deployment: AgentDeployment): Promise<KnownDatabase | undefined> {
     const { name, namespace = '' } = deployment.metadata;
     const secret = await this.#client.find(SECRETS, { namespace, name: databaseSecretName(name) });
@@ -130,12 +133,12 @@ export class DeploymentProvisioning {
     };
   }
 
-  /** Whether deployments may have a server of their own. */
+  /** True when deployments may have a server of their own. */
   get offersServers(): boolean {
     return this.#stores.servers.isOffered;
   }
 
-  /** Whether pods of this cluster are processes of one machine. */
+  /** True when pods of this cluster are processes of one machine. */
   get runsProcesses(): boolean {
     return this.#stores.runsProcesses;
   }

@@ -26,7 +26,7 @@ export interface Refusal {
 /** Refused, or what is needed to go on. */
 type Admission<T> = { readonly refusal: Refusal } | ({ readonly refusal?: undefined } & T);
 
-/** Whether a deployment gets a project and a database. */
+/** Decides if a deployment gets a project and a database. */
 export function admitDeployment({
   deployment,
   workspace,
@@ -57,7 +57,7 @@ function wantedListener({ listenerRef, sourceConfig }: AgentDeployment['spec']):
   return sourceConfig.listenerId === undefined ? DEFAULT_LISTENER : `with id ${sourceConfig.listenerId}`;
 }
 
-/** Whether a deployment gets revisions. */
+/** Decides if a deployment gets revisions. */
 export function admitRevision(
   world: DeploymentWorld,
 ): Admission<{ readonly listener: Listener; readonly environment: Variables }> {
@@ -104,7 +104,7 @@ export function admitRevision(
   return { listener, environment };
 }
 
-/** Why a deployment whose newest revision nobody runs is not ready. */
+/** Refuses a deployment whose newest revision has no listener to run it. */
 export function refuseLostListener({ lostListener, revisions }: DeploymentWorld): Refusal | undefined {
   const latest = revisions.at(-1);
   if (lostListener === undefined || !latest) return undefined;
@@ -116,7 +116,7 @@ export function refuseLostListener({ lostListener, revisions }: DeploymentWorld)
   };
 }
 
-/** What becomes of pods without their listener. */
+/** Message about pods that have lost their listener. */
 function untendedText(revisions: readonly AgentRevision[]): string {
   const serving = revisions.findLast(({ status }) => status?.serving === true);
   return serving === undefined

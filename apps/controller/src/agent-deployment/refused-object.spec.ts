@@ -47,7 +47,7 @@ const secret = (name: string, type = 'Opaque'): Secret => ({
   type,
 });
 
-/** What a namespace has beside the deployments a and b. */
+/** Secrets of a namespace beside the deployments a and b. */
 const SECRETS: Readonly<Record<string, Secret>> = Object.fromEntries(
   [
     secret('words'),
@@ -104,7 +104,7 @@ describe('findRefusedObject', () => {
     ['b-postgres', 'platform'],
     ['a-00001-env', 'platform'],
     ['a-1-build', 'platform'],
-    // made later, by whoever creates a deployment, a destination or a listener of that name
+    // made later, by anyone who creates a deployment, a destination or a listener of that name
     ['c-database', 'missing'],
     ['c-00001-env', 'missing'],
     ['c-credentials', 'missing'],

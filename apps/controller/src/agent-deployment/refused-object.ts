@@ -24,7 +24,7 @@ export interface NamingDeployment {
   readonly revisions: readonly AgentRevision[];
   /** The Secret in its `secretsRef`, where it exists. */
   readonly variables: Secret | undefined;
-  /** Whether its pods run in another cluster, whose Secrets cannot be read here. */
+  /** True when its pods run in another cluster, whose Secrets cannot be read here. */
   readonly isRemote: boolean;
   readonly caches: Listed;
   /** Secrets with logins of registries, by which nodes pull images and which containers never see. */

@@ -33,13 +33,13 @@ export function archivedRevision(revision: AgentRevision): ArchivedRevision {
   const isShort = (text: string): boolean => Buffer.byteLength(text) <= MAX_RECORD_BYTES;
   let object = written({});
   if (!isShort(object)) object = written({ spec: { ...spec, resourceSpec: null } as never });
-  // whoever runs a listener writes the status
+  // the operator of a listener writes the status
   if (!isShort(object))
     object = written({ spec: { ...spec, resourceSpec: null } as never, status: shortened(status) });
   return { ...{ id, number: spec.number, status: revisionWireStatus(revision) }, object };
 }
 
-/** The conditions of a status, with messages of a length that 32 of them have room for. */
+/** The conditions of a status, with messages so short that 32 of them fit. */
 function shortened(status: AgentRevision['status']): AgentRevision['status'] {
   const conditions = status?.conditions?.slice(-MAX_CONDITIONS).map((one) => ({
     ...one,
@@ -53,7 +53,7 @@ export function outputNames({ metadata: { name }, status }: AgentRevision): read
   return [...(status?.build ? [revisionBuildName(name)] : []), revisionOutputName(name)];
 }
 
-/** What these ConfigMaps hold, for the archive; undefined without any. */
+/** Text of these ConfigMaps for the archive; undefined without any. */
 export function archivedOutputs(kept: readonly ConfigMap[]): string | undefined {
   if (kept.length === 0) return undefined;
   for (let most = MAX_OUTPUT; ; most = Math.floor(most / 4)) {

@@ -17,7 +17,7 @@ const STARTING = 'its pod is starting';
 const MOST_EVENTS = 20;
 const MOST_CHARACTERS = 1_000;
 
-/** Whether the one pod of a StatefulSet is ready, and of its current revision. */
+/** True when the one pod of a StatefulSet is ready and runs its current revision. */
 export function isServerReady(statefulSet: StatefulSet | undefined): boolean {
   const { status, metadata } = statefulSet ?? {};
   return (

@@ -29,7 +29,7 @@ import type { DeploymentDecision } from './decide.js';
 import { isHandled } from './decide-revision.js';
 import type { DeploymentWorld } from './observe.js';
 
-/** What came of carrying out a decision. */
+/** Outcome of carrying out a decision. */
 export type Outcome =
   | {
       readonly kind: 'done';
@@ -91,7 +91,7 @@ function podSelector({ metadata, status }: AgentRevision): string {
   return labels.map(([name, value]) => `${name}=${value}`).join(',');
 }
 
-/** Whether this generation is handled as far as it can be. */
+/** True when this generation is handled as far as it can be. */
 function isFinal({ kind }: DeploymentDecision, outcome: Outcome): boolean {
   if (outcome.kind === 'failed') return outcome.error instanceof TerminalError;
   return kind === 'settled' || kind === 'archive-revisions' || kind === 'refuse';
@@ -208,7 +208,7 @@ function rolledBack(latest: AgentRevision | undefined): readonly ConditionDraft[
   return [{ type: CONDITION.rolledBack, status: 'True', reason: failed.reason, message }];
 }
 
-/** What the newest revision says of its sleep, in the same words wherever it is read. */
+/** Sleep of the newest revision as a condition, in the same words wherever it is read. */
 function ofSleep(latest: AgentRevision | undefined): Pick<ConditionDraft, 'reason' | 'message'> | undefined {
   const ready = findCondition(latest?.status?.conditions, CONDITION.ready);
   const isAsleep = ready?.reason === REASON.asleep || ready?.reason === REASON.waking;
@@ -249,7 +249,7 @@ function serverText({ metadata }: AgentDeployment): string {
   return `StatefulSet ${databaseServerName(metadata.name)}`;
 }
 
-/** What the newest revision means for its deployment. */
+/** Condition of a deployment that follows from its newest revision. */
 export function revisionCondition(
   deployment: AgentDeployment,
   latest: AgentRevision | undefined,

@@ -17,7 +17,7 @@ import type { BuildFinding, GitBuilds } from '../git-build/git-builds.js';
 import { type BuildDecision, decideBuild } from './decide.js';
 import type { ImageIndex } from './image-index.js';
 
-/** What the reconciler works with. */
+/** Dependencies of the reconciler. */
 export interface BuildTools {
   readonly client: KubeClient;
   readonly clock: Clock;

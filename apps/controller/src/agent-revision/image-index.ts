@@ -4,8 +4,8 @@ import { isOpenTo, readImageEntries } from '#lib/image-store';
 export type ImageIndex = ReadonlyMap<string, string>;
 
 /**
- * What the image store has for a namespace; empty when there is no store or no image in it. Entries without a digest are
- * skipped. An image of others is as one that does not exist.
+ * Images of a namespace in the image store; empty when there is no store or no image in it. Entries without a
+ * digest are skipped. An image of another namespace is treated as one that does not exist.
  */
 export async function readImageIndex(folder: string | undefined, namespace: string): Promise<ImageIndex> {
   const entries = folder === undefined ? {} : await readImageEntries(folder);

@@ -3,14 +3,17 @@ import type { Secret, Workspace } from '#lib/resources';
 /** Keys that a destination's Secret must have. */
 const REQUIRED_KEYS = ['access_key_id', 'secret_access_key'] as const;
 
-/** What no value may contain. Two of them stand in headers; the third some stores let a person choose. */
+/**
+ * Text that no value may contain. Two of the values are sent in headers; some stores let a person choose the
+ * third.
+ */
 const REFUSED_TEXT: Readonly<Record<string, RegExp>> = {
   access_key_id: /[^\x21-\x7e]/,
   secret_access_key: /^\s|\s$|\p{Cc}/u,
   session_token: /[^\x21-\x7e]/,
 };
 
-/** What is wrong with the Secret of a destination; undefined when nothing is. */
+/** Describes why the Secret of a destination cannot be used; undefined when it can. */
 export function secretProblem(name: string, secret: Secret | undefined): string | undefined {
   if (!secret) return `Secret ${name} does not exist in this namespace`;
   const missing = REQUIRED_KEYS.filter((key) => !secret.data?.[key]);

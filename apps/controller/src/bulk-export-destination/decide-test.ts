@@ -8,7 +8,10 @@ import {
   REASON,
 } from '#lib/resources';
 
-/** How long a refusal stands: people repair buckets without touching the resource. */
+/**
+ * Time after which a refused destination is tested again: people repair buckets without touching the
+ * resource.
+ */
 export const RETEST_REFUSED_MS = 300_000;
 /** A store that cannot be reached may be back soon. */
 const RETEST_UNREACHABLE_MS = 30_000;

@@ -5,7 +5,10 @@ import type { DestinationConfig } from '#lib/resources';
 /** Values of a destination's Secret, base64 as they come. */
 export type CredentialData = Readonly<Record<string, string>>;
 
-/** How to reach a destination; without credentials as the environment's own, which the workspace must allow. */
+/**
+ * Settings for reaching a destination. Without credentials those of the environment are used, which the
+ * workspace must allow.
+ */
 export function storeSettings(
   config: DestinationConfig,
   credentials: CredentialData | undefined,
@@ -24,9 +27,9 @@ export function storeSettings(
   });
 }
 
-/** What besides its own settings a test of a destination depends on. */
+/** Inputs of a destination's test beside its own settings. */
 export interface TestGround {
-  /** By version: a hash of what it holds would leak. */
+  /** Secret by version: a hash of its content would leak it. */
   readonly secret: { readonly uid?: string; readonly resourceVersion?: string } | undefined;
   readonly allowPrivateEndpoints: boolean;
   readonly allowEnvironmentCredentials: boolean;

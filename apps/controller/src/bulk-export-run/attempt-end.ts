@@ -23,7 +23,9 @@ const SIGNALS: Readonly<Record<number, string>> = {
   15: 'SIGTERM',
 };
 
-/** What the node says of a worker that could not say anything itself; undefined when it says nothing. */
+/**
+ * Termination message that the node reports for a worker that could not report itself; undefined without one.
+ */
 function terminationText({ pods }: ExportRunWorld): string | undefined {
   for (const { spec, status } of pods) {
     const ended = (status?.containerStatuses ?? []).find(({ state }) => state?.terminated)?.state?.terminated;
@@ -54,8 +56,8 @@ function causeOf(world: ExportRunWorld, failed: JobCondition): string | undefine
 }
 
 /**
- * How the newest attempt ended; undefined while it goes on or has not begun. What the worker wrote into
- * the database counts more than what became of its process: a worker killed after its last write has succeeded.
+ * End of the newest attempt; undefined while it runs or has not begun. The worker's record in the database
+ * counts more than the end of its process: a worker killed after its last write has succeeded.
  */
 export function findAttemptEnd(world: ExportRunWorld): AttemptEnd | undefined {
   const { progress, now } = world;

@@ -56,7 +56,7 @@ describe('AttemptWorkers.stop', () => {
   let first: NamedRun;
   let second: NamedRun;
   let third: NamedRun;
-  /** As the cache shows it. */
+  /** The Job as the cache shows it. */
   let job: Job | undefined;
   let workers: AttemptWorkers;
 

@@ -34,11 +34,11 @@ export interface AttemptWorkersDependencies {
   readonly workerJobs: Pick<WorkerJobs, 'following'>;
   readonly workspaces: Informer<Workspace>;
   readonly runs: Informer<BulkExportRun>;
-  /** Of the system namespace, those of export runs. */
+  /** Jobs of export runs in the system namespace. */
   readonly jobs: Informer<Job>;
 }
 
-/** What an attempt signs its requests with. */
+/** Credentials with which an attempt signs its requests. */
 interface AttemptCredentials {
   readonly store: Readonly<Record<string, string>>;
   readonly problem: string | undefined;
@@ -47,9 +47,9 @@ interface AttemptCredentials {
 const JOB_LABEL = 'batch.kubernetes.io/job-name';
 
 /**
- * Jobs and Secrets of attempts. Both are named after run and attempt, so whoever makes them again after a crash makes
- * the same ones; Secrets are never listed. The Job of a worker that takes several runs is named after the first of them
- * and goes, with its Secret, when the worker has ended.
+ * Jobs and Secrets of attempts. Both are named after run and attempt, so a retry after a crash makes the same
+ * ones; Secrets are never listed. The Job of a worker that takes several runs is named after the first of
+ * them and is deleted, with its Secret, when the worker has ended.
  */
 export class AttemptWorkers {
   readonly #deps: AttemptWorkersDependencies;
@@ -129,7 +129,9 @@ export class AttemptWorkers {
     return isOver;
   }
 
-  /** Nobody needs the log of a worker that succeeded, nor those of the attempts before. */
+  /**
+   * Deletes the logs of a worker that succeeded and of the attempts before it: they are not needed any more.
+   */
   async clear(run: BulkExportRun, attempt: number): Promise<void> {
     const job = this.#deps.jobs.find(this.#keyOf(uidOf(run), 1));
     // its worker has other runs to take; when it ends, `clearShared` does the rest
@@ -174,7 +176,10 @@ export class AttemptWorkers {
       await ignoring(isNotFound, this.#deps.client.delete(SECRETS, this.#keyOf(uidOf(run), attempt)));
   }
 
-  /** What a run left that went without us: a finalizer taken off by hand, a leader that came back late. */
+  /**
+   * Deletes the leftovers of a run that was removed without us: a finalizer taken off by hand, a leader that
+   * came back late.
+   */
   async sweep(key: ObjectKey): Promise<void> {
     const { client, jobs, systemNamespace } = this.#deps;
     const left = jobs
@@ -196,7 +201,10 @@ export class AttemptWorkers {
     return { namespace: this.#deps.systemNamespace, name: exportJobName(uid, attempt) };
   }
 
-  /** Of the destination, base64, none for those of the environment; and why they cannot serve. */
+  /**
+   * Credentials of the destination in base64, empty for those of the environment, and the reason why they
+   * cannot serve.
+   */
   async #credentialsOf(run: BulkExportRun): Promise<AttemptCredentials> {
     const name = run.spec.destination.credentialsSecretName;
     const { namespace = '' } = run.metadata;
@@ -207,9 +215,9 @@ export class AttemptWorkers {
   }
 
   /**
-   * A worker of several runs has one Secret, which goes with it. The run in work gets a copy under the name of its own
-   * attempt, for what it left in the bucket, whichever of the runs the worker is stopped for: after that nobody finds the
-   * Job any more.
+   * A worker of several runs has one Secret, which is deleted with it. The run in work gets a copy under the
+   * name of its own attempt, for clearing its leftovers in the bucket, whichever of the runs the worker is
+   * stopped for: after that the Job cannot be found any more.
    */
   async #shareOut(shared: Job): Promise<void> {
     const { client, traceStore } = this.#deps;
@@ -240,7 +248,7 @@ export class AttemptWorkers {
     await ignoring(isNotFound, this.#deps.client.delete(SECRETS, this.#keyOf(runUid, 1)));
   }
 
-  /** Of every run that a Job takes, the one that it is named after included. */
+  /** Uids of all runs that a Job takes, including the one that it is named after. */
   #uidsOf(job: Job): readonly string[] {
     const [first] = runsOfJob(job);
     const { uid } = (first && this.#deps.runs.find(first)?.metadata) ?? {};

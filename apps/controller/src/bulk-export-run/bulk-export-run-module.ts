@@ -80,7 +80,10 @@ function bulkExportRunController(
   };
 }
 
-/** Whether its runs depend on the change of an export: there may be thousands, and its labels are none of their business. */
+/**
+ * True when the change of an export matters to its runs. There may be thousands of runs, and labels do not
+ * concern them.
+ */
 function isOfRuns(change: Change<BulkExport>): boolean {
   if (change.kind !== 'changed') return true;
   const [before, now] = [change.before.metadata, change.object.metadata];
@@ -89,7 +92,7 @@ function isOfRuns(change: Change<BulkExport>): boolean {
   return isAnother || hasEnded(change);
 }
 
-/** Whether a run does something else after the change of a Job: how many of its pods are active says nothing. */
+/** True when a run reacts to the change of a Job. The number of its active pods does not matter. */
 function isOfWorker(change: Change<Job>): boolean {
   if (change.kind !== 'changed') return true;
   const [before, now] = [change.before, change.object];

@@ -59,13 +59,13 @@ const QUEUE_LOOKS_MS = { export: 60_000, platform: 3_000, worker: SUMMARY_EVERY_
 const SIBLINGS_LOOK_MS = 200;
 const UNCLEARED_LOOK_MS = 10_000;
 const BLOCKED_LOOK_MS = 5_000;
-/** Of a run that has its place. */
+/** Place of a run that is at work. */
 const AT_WORK = { place: 0, atWork: { all: 0, ofWorkspace: 0, ahead: 0, exportsAhead: 0 } } as const;
 const RELEASE_LOOK_MS = 1_000;
 const CLEAR_LOOK_MS = 1_000;
 /** A lost node never ends its pods, and a deletion must not wait for that. */
 const RELEASE_WITHIN_MS = 60_000;
-/** A worker that goes on with other runs learns it by its heartbeat, each second. */
+/** A worker that continues with other runs learns it by its heartbeat, each second. */
 const LEAVES_WITHIN_MS = 5_000;
 /** A cache that has not seen our last report yet. */
 const BEHIND_MS = 500;
@@ -73,15 +73,18 @@ const BEHIND_MS = 500;
 const COMPLETED_LOOK_MS = 200;
 
 /**
- * Carries a BulkExportRun to its end. An attempt has a Job of its own: its number stands in the status before the Job is
- * made, and the Job's name follows from it, so a controller that dies in between makes the same Job again. The first
- * attempt of a light run may be made by the worker of another run of the export; its status says so once that worker
- * has claimed it. Progress is the worker's, in Postgres; the status gets a copy of it every few seconds.
+ * Carries a BulkExportRun to its end. An attempt has a Job of its own: its number is written to the status
+ * before the Job is made, and the Job's name follows from it, so a controller that dies in between makes the
+ * same Job again. The first attempt of a light run may be made by the worker of another run of the export;
+ * its status shows it once that worker has claimed it. The worker keeps its progress in Postgres; the status
+ * gets a copy of it every few seconds.
  */
 export class BulkExportRunReconciler {
   readonly #deps: BulkExportRunDependencies;
   readonly #status: StatusWriter;
-  /** By uid of the export: two of its runs that begin at one moment would take the same others along. */
+  /**
+   * Locks by uid of the export: two of its runs that begin at one moment would take the same others along.
+   */
   readonly #begins = new OneAtATime();
 
   constructor(deps: BulkExportRunDependencies) {
@@ -137,7 +140,7 @@ export class BulkExportRunReconciler {
     });
   }
 
-  /** What a run begins with stands in its progress before a worker has it. @returns those that can begin */
+  /** Writes the initial progress of runs before a worker gets them. @returns those that can begin */
   async #prepare(runs: readonly BulkExportRun[]): Promise<readonly BulkExportRun[]> {
     const prepared: BulkExportRun[] = [];
     for (const run of runs) if ((await this.#adopt(run)) && (await this.#beginLate(run))) prepared.push(run);
@@ -156,7 +159,10 @@ export class BulkExportRunReconciler {
     return problem === undefined ? decision : blockedByCredentials(problem);
   }
 
-  /** Before it is its turn: the export that is continued may be deleted meanwhile. @returns whether it is as it should be */
+  /**
+   * Adopts before the run begins: the export that is continued may be deleted meanwhile. @returns true when
+   * adopted, or when there is nothing to adopt
+   */
   async #adopt({ metadata: { uid = '' }, spec: { predecessorUid } }: BulkExportRun): Promise<boolean> {
     return (
       predecessorUid === undefined || (await this.#deps.traceStore.exportProgress.adopt(uid, predecessorUid))
@@ -212,7 +218,7 @@ export class BulkExportRunReconciler {
     const { run } = world;
     const { places, traceStore, workers } = this.#deps;
     const isInLine = decision.kind === 'queue' && decision.behind === 'platform';
-    // whoever waits for something else, or for nothing more, holds up no other workspace
+    // a run that waits for something else, or for nothing more, holds up no other workspace
     if (isInLine) places.wait(run);
     else places.leave(run);
     switch (decision.kind) {
@@ -287,7 +293,7 @@ export class BulkExportRunReconciler {
   }
 }
 
-/** How long a worker that takes several runs may take until it does nothing more for one of them that is shut out. */
+/** Time within which a worker that takes several runs stops working on one of them that is shut out. */
 function leavesWithinMs(shared: Job | undefined, record: ExportProgressRecord | undefined): number {
   if (!shared) return 0;
   if (isDeleting(shared)) return RELEASE_WITHIN_MS;

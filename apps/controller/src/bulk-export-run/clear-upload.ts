@@ -3,7 +3,7 @@ import { ObjectStoreError, type ObjectStore } from '#lib/object-store';
 import type { BulkExportRunSpec } from '#lib/resources';
 import { type ExportIntent, finishedFile, type FinishedFile } from '#lib/trace-store';
 
-/** What became of the object that an ended run had begun. */
+/** Result of clearing away the object that an ended run had begun. */
 export interface ClearedUpload {
   /** The finished object, where the key may not delete it: it stays in the bucket, and is counted. */
   readonly left: FinishedFile | undefined;

@@ -5,10 +5,13 @@ import { isJobFinished } from '../ended-jobs.js';
 import { findAttemptEnd } from './attempt-end.js';
 import { attemptOf, type ExportRunWorld, jobOfAttempt } from './world.js';
 
-/** What is to be done about a run now. */
+/** Next step for a run. */
 export type RunDecision =
   | { readonly kind: 'finished' }
-  /** Its turn has not come: an end within the export wakes it, room on the machine, which is looked for, or its worker. */
+  /**
+   * The run waits. It wakes when a run of its export ends, when the machine has capacity, which is polled, or
+   * by its worker.
+   */
   | { readonly kind: 'queue'; readonly behind: 'worker' }
   | {
       readonly kind: 'queue';
@@ -26,7 +29,7 @@ export type RunDecision =
   | { readonly kind: 'start'; readonly attempt: number }
   /** The attempt that the status names should have a Job and has none yet. */
   | { readonly kind: 'ensureJob' }
-  /** The attempt goes on: copy its progress. */
+  /** The attempt is running: copy its progress. */
   | { readonly kind: 'watch' }
   /** The attempt failed; the next one begins in a while. */
   | { readonly kind: 'pause'; readonly message: string; readonly ms: number }
@@ -83,13 +86,16 @@ function decideAfterEnd(world: ExportRunWorld, attempt: number): RunDecision | u
   }
 }
 
-/** What becomes of a start without credentials: those that the export began with are missing, or not allowed any more. */
+/**
+ * Decision for a start without credentials: those that the export began with are missing, or not allowed any
+ * more.
+ */
 export function blockedByCredentials(problem: string): RunDecision {
   const message = `${problem}; or cancel the export`;
   return { kind: 'block', reason: REASON.credentialsMissing, message };
 }
 
-/** What becomes of a run that should adopt what another has finished, of which nothing is known any more. */
+/** Decision for a run that should adopt the result of an export that is not known any more. */
 export const PREDECESSOR_GONE: RunDecision = {
   kind: 'fail',
   reason: REASON.predecessorMissing,
@@ -97,7 +103,7 @@ export const PREDECESSOR_GONE: RunDecision = {
     'what the export that is continued had finished was removed before this run adopted it; make a new export',
 };
 
-/** What becomes of a run of late rows where nothing says what the run of its day has read. */
+/** Decision for a run of late rows when no record tells what the run of its day has read. */
 export const MARK_GONE: RunDecision = {
   kind: 'fail',
   reason: REASON.lateRunsUnknown,
@@ -112,9 +118,9 @@ const SHUT_OUT: RunDecision = {
 };
 
 /**
- * One workspace alone has half of the platform's places, the next one half of the rest: there is always one left. Each
- * workspace whose turn comes first has its place kept, and so has each other export of the workspace: one of thousands of
- * days leaves room for one of an hour.
+ * One workspace alone may use half of the platform's places, the next one half of the rest: one is always
+ * left. Each workspace that is ahead has its place kept, and so has each other export of the workspace: an
+ * export of thousands of days leaves capacity for one of an hour.
  */
 function hasRoom({ atWork, limits: { concurrentRuns } }: ExportRunWorld): boolean {
   const { all, ofWorkspace, ahead, exportsAhead } = atWork;
@@ -125,7 +131,10 @@ function hasRoom({ atWork, limits: { concurrentRuns } }: ExportRunWorld): boolea
 /** A worker that is started late, or reads the time a moment later. */
 const TAKES_LATE_MS = 60_000;
 
-/** Whether a worker may still come to the run: one that is held up by the run in work begins no further one. */
+/**
+ * True when a worker may still reach the run. A worker that is held up by the run in work begins no further
+ * one.
+ */
 function mayTake(job: Job, { now, limits }: ExportRunWorld): boolean {
   if (isJobFinished(job)) return false;
   const startedMs = Date.parse(job.status?.startTime ?? job.metadata.creationTimestamp ?? '');

@@ -26,7 +26,7 @@ export interface FollowingRunsDependencies {
 /** Finds the light runs of an export that a worker can take in turn after the one that begins. */
 export class FollowingRuns {
   readonly #deps: FollowingRunsDependencies;
-  /** When an export was first found without all of its runs, by uid. */
+  /** Time at which an export was first found without all of its runs, by uid. */
   readonly #incompleteSince = new Map<string, number>();
 
   constructor(deps: FollowingRunsDependencies) {
@@ -86,7 +86,10 @@ export class FollowingRuns {
     return waiting;
   }
 
-  /** Rows between the first and the last of the windows, whatever the filter; all that there can be where nobody knows. */
+  /**
+   * Rows between the first and the last of the windows, whatever the filter; the largest possible number when
+   * unknown.
+   */
   async #count(runs: readonly BulkExportRun[]): Promise<number> {
     const [first, last] = [runs[0]?.spec, runs.at(-1)?.spec];
     if (!first || !last) return 0;

@@ -118,7 +118,7 @@ describe('LeftUploads', () => {
   const findSecret = (uid: string) =>
     client.find(SECRETS, { namespace: 'system', name: exportJobName(uid, 1) });
 
-  /** Whether the upload is gone: another part of it is refused then. */
+  /** True when the upload is gone: another part of it is refused then. */
   async function isAborted(key: string): Promise<boolean> {
     const { Client } = await import('minio');
     const { hostname, port } = new URL(objects.endpoint);

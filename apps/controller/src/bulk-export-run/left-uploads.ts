@@ -27,16 +27,19 @@ const EVERY_MINUTE = '* * * * *';
 /** A worker that was stopped has this long to end; what it began in its last moment is found after it. */
 const SETTLED_AFTER_MS = 60_000;
 const PAGE = 200;
-/** Of one tick; the next one goes on where it ended. */
+/** Pages read per tick; the next tick continues after them. */
 const MAX_PAGES = 10;
-/** Whoever waits for their stores, the others have places left. */
+/**
+ * Limit of concurrent clearings; the lower one per workspace keeps slow stores of one from holding up the
+ * others.
+ */
 const AT_ONCE = 8;
 const AT_ONCE_OF_WORKSPACE = 2;
 /** Somebody else's store may never answer. */
 const STORE = { timeoutMs: 5_000, attempts: 2 } as const;
 /** All requests for one run; and what a workspace has of one tick. */
 const LONGEST_MS = 30_000;
-/** Whoever stops the controller waits so long for the requests under way; the next leader makes them again. */
+/** Time for which a stopping controller waits for requests in flight; the next leader makes them again. */
 const STOPPED_WITHIN_MS = 5_000;
 /** After a failure, doubled with each one, up to an hour. */
 const FIRST_PAUSE_MS = 10_000;
@@ -55,14 +58,14 @@ interface UnderWay {
 }
 
 /**
- * Clears away what ended runs left in their buckets: uploads that were never completed, which cost money and are in no
- * list, and objects that no manifest will name. Whoever ends a run has it cleared at once; a tick finds the rest, by the
- * intent that stays in the run's progress until it is settled: what a crash left, what a worker began in its last
- * moment, and what a store refused for a while.
+ * Clears away leftovers of ended runs in their buckets: uploads that were never completed, which cost money
+ * and are in no list, and objects that no manifest will name. A run that ends is cleared at once; a tick
+ * finds the rest, by the intent that stays in the run's progress until it is settled: leftovers of a crash,
+ * an upload begun in a worker's last moment, and requests that a store refused for a while.
  */
 export class LeftUploads {
   readonly #deps: LeftUploadsDependencies;
-  /** By run uid. */
+  /** Clearings in flight, by run uid. */
   readonly #underWay = new Map<string, UnderWay>();
   readonly #stores = new Set<ObjectStore>();
   readonly #failures = new Map<string, Failures>();
@@ -144,7 +147,7 @@ export class LeftUploads {
     await Promise.all(Array.from({ length: AT_ONCE }, place));
   }
 
-  /** Of all workspaces: one that leaves much must not hide what the others left. */
+  /** Reads the leftovers of all workspaces: one with many must not hide those of the others. */
   async #look(): Promise<readonly ExportProgressRecord[]> {
     const found: ExportProgressRecord[] = [];
     for (let page = 0; page < MAX_PAGES; page++) {
@@ -189,7 +192,10 @@ export class LeftUploads {
     if (run) await this.#removeSecret(run);
   }
 
-  /** Those of the last attempt, as long as its Secret exists: the destination may be deleted, or have others by now. */
+  /**
+   * Settings of the last attempt, as long as its Secret exists: the destination may be deleted or changed by
+   * now.
+   */
   async #settingsOf(run: BulkExportRun): Promise<ReturnType<typeof storeSettings>> {
     const { allowPrivateEndpoints, workspaces } = this.#deps;
     const { namespace = '' } = run.metadata;

@@ -2,7 +2,7 @@ import type { Change, Reader } from '#lib/kube';
 import { type BulkExport, type BulkExportRun, keyOf, type ObjectKey } from '#lib/resources';
 import { isFinished } from '../bulk-export/export-phase.js';
 
-/** Whether a change was the end of an export or a run. */
+/** True when a change was the end of an export or a run. */
 export function hasEnded(change: Change<BulkExport> | Change<BulkExportRun>): boolean {
   if (change.kind === 'deleted') return true;
   return change.kind === 'changed' && isFinished(change.object) && !isFinished(change.before);

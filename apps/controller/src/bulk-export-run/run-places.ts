@@ -19,7 +19,7 @@ function turnOf({ metadata: { name }, spec }: BulkExportRun): ObjectKey {
  * its place at every look: they are put in order once, until one of them changes.
  */
 export class RunPlaces {
-  /** When the unfinished runs begin, in order, by the uid of their export. */
+  /** Begins of the unfinished runs, in order, by the uid of their export. */
   readonly #begins = new Map<string, readonly string[]>();
   /** Runs at work, by namespace, and by export as `turnOf` names it. */
   #atWork: ReadonlyMap<string, number> | undefined;
@@ -70,7 +70,10 @@ export class RunPlaces {
     this.#exportLines.get(namespace)?.begin(spec.exportName);
   }
 
-  /** How many runs have begun and not ended, of all exports and of those of the namespace; one for a worker of several. */
+  /**
+   * Number of runs that have begun and not ended, of all exports and of those of the namespace. A worker of
+   * several runs counts once.
+   */
   atWork(run: BulkExportRun): ExportRunWorld['atWork'] {
     const { namespace = '' } = run.metadata;
     const counts = (this.#atWork ??= this.#countAtWork());

@@ -55,7 +55,10 @@ function attemptsOf({ limits }: ExportRunWorld): number {
   return limits.retries + 1;
 }
 
-/** An attempt in work; one that follows a failure says so until it ends, so that nobody takes it for the first. */
+/**
+ * Condition of an attempt in work. A retry is named as one until it ends, so that it is not taken for the
+ * first attempt.
+ */
 function attemptDraft(world: ExportRunWorld, attempt: number): Draft {
   const failed = attempt > 1 ? lastError(world, attempt) : undefined;
   if (failed === undefined) return { status: 'True', reason: REASON.started, message: `attempt ${attempt}` };
@@ -149,15 +152,15 @@ function percentOf({ run, progress }: ExportRunWorld, isComplete: boolean): numb
   return Math.max(before, Math.min(99, Number(((reached - start) * 100n) / (end - start))));
 }
 
-/** Of a run that exports feedback, what is in the bucket of it. */
+/** Rows of feedback in the bucket, for a run that exports feedback. */
 function feedbackRows({ run, progress }: ExportRunWorld): Pick<BulkExportRunStatus, 'feedbackRows'> {
   if (!run.spec.resources?.includes('feedback')) return {};
   return { feedbackRows: progress?.feedbackRows ?? run.status?.feedbackRows ?? 0 };
 }
 
 /**
- * What was written so far, which an attempt that begins a file anew does not take back; of a run that has ended only
- * what is in the bucket.
+ * Rows and bytes written so far, which never decrease when an attempt begins a file anew. A run that has
+ * ended counts only what is in the bucket.
  */
 function written({ run, progress }: ExportRunWorld, isEnding: boolean): { rows: number; bytes: number } {
   const { rows = 0, bytes = 0 } = run.status ?? {};

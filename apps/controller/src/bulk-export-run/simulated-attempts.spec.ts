@@ -16,7 +16,7 @@ import { decideRun } from './decide.js';
 import { summarizeRun } from './run-status.js';
 import { attemptOf, type ExportRunWorld } from './world.js';
 
-/** How a worker ends. It has claimed its attempt before that, unless the end comes too early. */
+/** End of a worker. It has claimed its attempt before that, unless the end comes too early. */
 type End =
   | 'exits with an error'
   | 'is killed'
@@ -80,8 +80,9 @@ const EXIT_CODES: Partial<Readonly<Record<End, number>>> = {
 };
 
 /**
- * What an export's run must come to, from how its workers ended and from nothing else: an attempt ends a run for good, or
- * uses up one of `retries` + 1. A Job that is deleted before its worker has claimed the attempt is none of them.
+ * Expected result of an export's run, computed only from the ends of its workers: an attempt ends a run
+ * finally, or uses up one of `retries` + 1. A Job that is deleted before its worker has claimed the attempt
+ * uses up none.
  */
 class Model {
   readonly failedAtMs: number[] = [];
@@ -100,7 +101,7 @@ class Model {
 
 /** The API server, the database and the node around one run, and a controller that may die anywhere. */
 class Simulation {
-  /** When each attempt got its first Job. */
+  /** Times at which each attempt got its first Job. */
   readonly startedAtMs: number[] = [];
   readonly model: Model;
   #run = {
@@ -219,7 +220,10 @@ class Simulation {
   }
 }
 
-/** @returns how the run ended; undefined while it goes on */
+/**
+ *
+ * @returns how the run ended; undefined while it runs
+ */
 function outcomeOf({ status }: BulkExportRun): string | undefined {
   if (isConditionTrue(status?.conditions, 'Completed')) return 'Completed';
   const failed = findCondition(status?.conditions, 'Failed');

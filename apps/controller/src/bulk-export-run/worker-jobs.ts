@@ -14,8 +14,8 @@ export function runsOfJob(job: Job): readonly ObjectKey[] {
 }
 
 /**
- * Workers that take several runs. That a run follows in a Job stands in that Job alone: it is so, or not, for all of its
- * runs at one moment, and ends with the Job.
+ * Workers that take several runs. The Job alone records that a run follows in it: that way it holds, or not,
+ * for all of its runs at one moment, and ends with the Job.
  */
 export class WorkerJobs {
   constructor(private readonly jobs: Pick<Informer<Job>, 'on' | 'addIndex'> & Reader<Job>) {
@@ -27,7 +27,7 @@ export class WorkerJobs {
     this.jobs.on(handler);
   }
 
-  /** The Job in which a run follows others: one that goes on where there is one, else the last one that has ended. */
+  /** The Job in which a run follows others: an unfinished one if any, else the last one that has ended. */
   following({ metadata: { uid = '' } }: Pick<BulkExportRun, 'metadata'>): Job | undefined {
     const found = this.jobs.byIndex(BY_FOLLOWING_RUN, uid);
     return (
@@ -38,7 +38,7 @@ export class WorkerJobs {
     );
   }
 
-  /** Whether a worker has the run before it. */
+  /** True when a worker has the run before it. */
   isTaken(run: Pick<BulkExportRun, 'metadata'>): boolean {
     const job = this.following(run);
     return job !== undefined && isAtWork(job);

@@ -1,7 +1,7 @@
 import { keyText, type ObjectKey } from '#lib/resources';
 import type { Clock } from '#lib/time';
 
-/** Who waits looks again every three seconds; one that does not has ended, or waits for something else. */
+/** A waiting run asks again every three seconds; one that does not has ended, or waits for something else. */
 const LOOKS_WITHIN_MS = 10_000;
 
 interface Waiting {
@@ -10,9 +10,10 @@ interface Waiting {
 }
 
 /**
- * Workspaces whose runs wait for a place of the platform, in turn: those with fewer runs at work come first, among equal
- * ones the one that was served longest ago. Exports of one workspace have a line of the same kind, in which the name of
- * the export is the namespace. Kept in memory: whoever waits after a restart is in it with its next look.
+ * Workspaces whose runs wait for a place of the platform, in order: those with fewer runs at work come first,
+ * among equal ones the one served longest ago. Exports of one workspace have a queue of the same kind, in
+ * which the name of the export is the namespace. Kept in memory: after a restart a waiting run is queued
+ * again when it next asks.
  */
 export class WorkspaceLine {
   readonly #clock: Pick<Clock, 'monotonicMs'>;
@@ -43,7 +44,7 @@ export class WorkspaceLine {
     this.#served.set(namespace, ++this.#turn);
   }
 
-  /** How many other workspaces come before this one. @param atWork runs that a workspace has at work */
+  /** Number of other workspaces ahead of this one. @param atWork runs that a workspace has at work */
   ahead(namespace: string, atWork: (namespace: string) => number): number {
     this.#forget();
     return [...this.#waiting.keys()].filter(

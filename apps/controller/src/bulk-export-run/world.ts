@@ -7,7 +7,7 @@ export interface ExportRunWorld {
   readonly run: BulkExportRun;
   /** The one that made the run; undefined when it was deleted, even if another export has its name now. */
   readonly bulkExport: BulkExport | undefined;
-  /** How many unfinished runs of the export begin before this one. */
+  /** Number of unfinished runs of the export that begin before this one. */
   readonly place: number;
   /** Runs that have begun and not ended, of all exports, and who waits for their places. */
   readonly atWork: {
@@ -22,7 +22,7 @@ export interface ExportRunWorld {
   readonly job: Job | undefined;
   /** Its pods, once the Job has ended: they say how. */
   readonly pods: readonly Pod[];
-  /** What workers wrote down; undefined before the first claim. */
+  /** Progress that workers recorded; undefined before the first claim. */
   readonly progress: ExportProgressRecord | undefined;
   /** The database's clock. */
   readonly now: Date;
@@ -38,8 +38,9 @@ export function attemptOf({ run, progress }: Pick<ExportRunWorld, 'run' | 'progr
 }
 
 /**
- * The Job of the attempt in work. That of a worker which has the run after others is none before it has claimed the run: the
- * start of an attempt, which the status names first, may have been cut short while such a worker goes on, or has ended.
+ * The Job of the attempt in work. A worker that has the run after others does not count before it has claimed
+ * the run: the start of an attempt, which the status names first, may have been cut short while such a worker
+ * runs, or has ended.
  */
 export function jobOfAttempt({ run, progress, job }: ExportRunWorld): Job | undefined {
   const isOwn = job?.metadata.name === exportJobName(run.metadata.uid ?? '', attemptOf({ run, progress }));

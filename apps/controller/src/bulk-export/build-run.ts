@@ -12,7 +12,10 @@ import {
 } from '#lib/resources';
 import { formatInstant } from '#lib/time';
 
-/** What an export begins with, and goes on with whatever becomes of the destination. */
+/**
+ * Copy of the destination that an export uses from its begin, even when the destination changes or is
+ * deleted.
+ */
 export function destinationSnapshot({ spec }: BulkExportDestination): BulkExportRunSpec['destination'] {
   const { credentialsSecretRef, config } = spec;
   return { config, ...(credentialsSecretRef ? { credentialsSecretName: credentialsSecretRef.name } : {}) };

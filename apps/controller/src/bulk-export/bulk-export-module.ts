@@ -70,7 +70,10 @@ function bulkExportController(
   };
 }
 
-/** Whether a change of a destination concerns its exports: a daily test that finds the same is no reason to look at thousands. */
+/**
+ * True when a change of a destination concerns its exports: a daily test with the same result is no reason to
+ * reconcile thousands.
+ */
 function concernsExports(change: Change<BulkExportDestination>): boolean {
   if (isDesiredChange(change) || change.kind !== 'changed') return true;
   const [before, now] = [change.before.status, change.object.status].map((status) =>
@@ -79,7 +82,10 @@ function concernsExports(change: Change<BulkExportDestination>): boolean {
   return before !== now;
 }
 
-/** Whether an export decides or says something else after the change of a run; how far its runs are it looks for. */
+/**
+ * True when the change of a run may alter what an export decides or reports. The progress of its runs is
+ * polled.
+ */
 function changesExport(change: Change<BulkExportRun>): boolean {
   if (change.kind === 'deleted') return true;
   // the export has counted a new run when it made it
@@ -87,7 +93,7 @@ function changesExport(change: Change<BulkExportRun>): boolean {
   return JSON.stringify(before) !== JSON.stringify(change.object.status?.conditions);
 }
 
-/** Whether a worker of several runs has ended: those that it left may wait for something else now. */
+/** True when a worker of several runs has ended: the runs that it left may wait for something else now. */
 function hasLeftRuns(change: Change<Job>): boolean {
   if (followingRunsOf(change.object).length === 0) return false;
   if (change.kind !== 'changed') return change.kind === 'deleted';

@@ -124,7 +124,7 @@ export class BulkExportReconciler {
     };
   }
 
-  /** As long as runs are to be made of its own. */
+  /** Finds former exports as long as this one has runs of its own to make. */
   async #findFormers(
     bulkExport: BulkExport,
     workspace: Workspace | undefined,
@@ -247,7 +247,10 @@ function uidsByStart(former: Pick<FormerWorld, 'runs'> | undefined): ReadonlyMap
   return new Map(former?.runs.map(({ metadata, spec }) => [Date.parse(spec.startTime), metadata.uid]));
 }
 
-/** What a run says of the whole export. An export that continues that of a window of a schedule is in its place. */
+/**
+ * Window of the whole export for its runs. An export that continues that of a window of a schedule takes its
+ * place.
+ */
 function windowOf(
   { spec: { sourceExport } }: BulkExport,
   { start, end }: Window,

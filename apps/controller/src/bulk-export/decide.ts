@@ -41,7 +41,7 @@ const SETTLING_LOOK_MS = 5_000;
 /** An export that ends, a limit that is raised and a destination that changes wake the first of the queue. */
 const QUEUED_LOOK_MS = 600_000;
 
-/** What is to be done about an export now. */
+/** Next step for an export. */
 export type ExportDecision =
   /** The export has ended; its decision is final. */
   | { readonly kind: 'finished' }
@@ -56,7 +56,7 @@ export type ExportDecision =
       readonly window: Window;
       readonly projectId: string;
       readonly missing: readonly Partition[];
-      /** Those of the missing ones that are made now: exports of others wait while one is worked on. */
+      /** The missing runs that are made now: exports of others wait while one is worked on. */
       readonly next: readonly Partition[];
     }
   | { readonly kind: 'complete' };
@@ -74,7 +74,7 @@ function wait(reason: string, message: string, ms = 30_000): Obstacle {
 
 const NO_WORKSPACE = wait(REASON.workspaceMissing, 'the namespace belongs to no Workspace');
 
-/** What must hold before anything is read, or a schedule makes an export: plan, filter, destination, project. */
+/** Checks plan, filter, destination and project before anything is read, or a schedule makes an export. */
 export function decideAcceptance({
   bulkExport,
   workspace,
@@ -107,7 +107,7 @@ export function decideAcceptance({
   return undefined;
 }
 
-/** What must hold before an export adopts what another one has finished. */
+/** Checks the preconditions for adopting the result of another export. */
 function decideContinuation({
   bulkExport,
   predecessor,
@@ -137,7 +137,7 @@ function decideContinuation({
   return undefined;
 }
 
-/** What must hold before an export of late runs begins. */
+/** Checks the preconditions for an export of late runs. */
 function decideLate({ bulkExport, lateOf, project }: ExportWorld): Obstacle | undefined {
   const { lateRunsOf } = bulkExport.spec;
   if (!lateRunsOf || !lateOf) return undefined;
@@ -157,7 +157,10 @@ function notReadyText(destination: BulkExportDestination): string {
   return message === '' ? 'it was not tested yet' : message;
 }
 
-/** The window, resolved once: `last` counts from the creation, and what stands in the status is never computed again. */
+/**
+ * The window, resolved once: `last` counts from the creation, and a window in the status is never computed
+ * again.
+ */
 function decideWindow({ bulkExport, predecessor, lateOf }: ExportWorld): Window | ExportDecision {
   const { spec, status, metadata } = bulkExport;
   const formers = [predecessor?.bulkExport, lateOf?.bulkExport].map((one) => one?.status);
@@ -181,7 +184,7 @@ function decideWindow({ bulkExport, predecessor, lateOf }: ExportWorld): Window 
   return decision.window;
 }
 
-/** When the rows of a window have arrived. */
+/** Time at which the rows of a window have arrived. */
 function beginOf({ bulkExport: { metadata, spec } }: ExportWorld, window: Window): bigint {
   const { sourceExport } = spec;
   if (spec.last !== undefined || sourceExport?.runRequestId !== undefined) return window.end + ARRIVAL_MICROS;

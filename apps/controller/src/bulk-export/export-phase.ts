@@ -10,13 +10,13 @@ import {
   REASON,
 } from '#lib/resources';
 
-/** Whether an export or a run has come to its end, however. */
+/** True when an export or a run has ended, successfully or not. */
 export function isFinished(object: Pick<BulkExport | BulkExportRun, 'status'>): boolean {
   const conditions = object.status?.conditions;
   return isConditionTrue(conditions, CONDITION.completed) || isConditionTrue(conditions, CONDITION.failed);
 }
 
-/** Whether it makes exports and reads no rows itself. */
+/** True when it makes exports and reads no rows itself. */
 export function isSchedule({ spec }: Pick<BulkExport, 'spec'>): boolean {
   return spec.intervalHours !== undefined;
 }
@@ -24,7 +24,7 @@ export function isSchedule({ spec }: Pick<BulkExport, 'spec'>): boolean {
 /** The states that runs are counted by. */
 export type RunPhase = 'created' | 'running' | 'completed' | 'failed' | 'cancelled' | 'timedOut';
 
-/** By its status on the wire, so that the counts of an export agree with its runs. */
+/** Phases by status on the wire, so that the counts of an export agree with its runs. */
 const PHASES: Readonly<Record<ExportWireStatus, RunPhase>> = {
   CREATED: 'created',
   RUNNING: 'running',
@@ -38,29 +38,32 @@ export function runPhase(run: Pick<BulkExportRun, 'status'>): RunPhase {
   return PHASES[exportRunWireStatus(run)];
 }
 
-/** What a run says that waits for a place of the platform. */
+/** Message of a run that waits for a place of the platform. */
 export function placeAwaited(run: Pick<BulkExportRun, 'status'>): string | undefined {
   return messageOf(run, REASON.awaitingPlace);
 }
 
-/** What a run says that cannot begin an attempt without credentials. */
+/** Message of a run that cannot begin an attempt without credentials. */
 export function credentialsAwaited(run: Pick<BulkExportRun, 'status'>): string | undefined {
   return messageOf(run, REASON.credentialsMissing);
 }
 
-/** What a run says of which an attempt failed, and that has not ended. */
+/** Message of a run that has not ended and of which an attempt failed. */
 export function retryReported(run: Pick<BulkExportRun, 'status'>): string | undefined {
   const running = isFinished(run) ? undefined : findCondition(run.status?.conditions, CONDITION.running);
   return running?.status === 'True' && running.reason === REASON.retrying ? running.message : undefined;
 }
 
-/** Of a run that has not ended and that is not at work for this reason. */
+/** Message of a run that has not ended and is not at work for this reason. */
 function messageOf(run: Pick<BulkExportRun, 'status'>, reason: string): string | undefined {
   const running = isFinished(run) ? undefined : findCondition(run.status?.conditions, CONDITION.running);
   return running?.status === 'False' && running.reason === reason ? running.message : undefined;
 }
 
-/** Whether runs of an export were made, or are about to be: its status says so before the first one is. */
+/**
+ * True when runs of an export were made, or are about to be: its status shows it before the first one is
+ * made.
+ */
 export function hasBegun({ status }: Pick<BulkExport, 'status'>): boolean {
   return (status?.runs?.total ?? 0) > 0;
 }

@@ -6,10 +6,10 @@ import type { ExportWorld } from './world.js';
 type Draft = Omit<ConditionDraft, 'type'>;
 
 /**
- * Whether an export that has not ended works, and if not, why: for a place of the platform in the words of the run that
- * comes first. Between two runs of one worker none is at work, and nothing waits.
- * @param note what an export at work says besides
- * @returns undefined while other conditions say what it waits for
+ * Running condition of an export that has not ended. While it waits for a place of the platform, it repeats
+ * the message of its first run. Between two runs of one worker no run is at work, and nothing waits.
+ * @param note what an export at work reports besides
+ * @returns undefined while other conditions report what it waits for
  */
 export function runningDraft(world: ExportWorld, decision: ExportDecision, note: string): Draft | undefined {
   const { runs, bulkExport, hasWorker } = world;
@@ -29,7 +29,10 @@ export function runningDraft(world: ExportWorld, decision: ExportDecision, note:
     : { status: 'False', reason: REASON.queued, message };
 }
 
-/** Whether attempts fail while the export goes on, in the words of the first run of which one did. */
+/**
+ * Retrying condition while attempts fail and the export continues, in the words of the first run with a
+ * failed attempt.
+ */
 function retryingDraft(runs: ExportWorld['runs']): Draft | undefined {
   const failing = runs.flatMap((run) => {
     const message = retryReported(run);

@@ -15,7 +15,8 @@ export interface PredecessorSources {
 const MOST_OTHERS = 100;
 
 /**
- * What an export continues, in the API server or in the archive, and what else continues the same.
+ * Finds the export that is continued, in the API server or in the archive, and the other exports that
+ * continue it.
  * @returns undefined for an export that continues none
  */
 export async function findPredecessor(
@@ -79,7 +80,7 @@ async function findFormer(
   };
 }
 
-/** Whether nothing is left to be cleared away of what the last attempts of these runs wrote. */
+/** True when the last attempts of these runs have left nothing to be cleared away. */
 export async function isCleared(
   runs: readonly BulkExportRun[],
   { exportProgress }: Pick<TraceStore, 'exportProgress'>,

@@ -4,8 +4,8 @@ import { type BulkExport, keyOf, type ObjectKey } from '#lib/resources';
 import { hasBegun, isFinished } from './export-phase.js';
 
 /**
- * Whether the queue of a workspace may go on: an export has ended, or the first that waited has begun, or waits for
- * something else now. No export in the queue looks for itself.
+ * True when the queue of a workspace may advance: an export has ended, or the first that waited has begun, or
+ * waits for something else now. Exports in the queue do not poll.
  */
 export function movesQueue(change: Change<BulkExport>): boolean {
   if (change.kind !== 'changed') return change.kind === 'deleted';

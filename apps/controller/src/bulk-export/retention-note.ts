@@ -2,7 +2,7 @@ import { type Window } from '#lib/export-plan';
 import { formatInstant, instantOf, MICROS_PER_DAY } from '#lib/time';
 import type { ExportWorld } from './world.js';
 
-/** What an export says whose window reaches back behind what the workspace keeps; nothing for others. */
+/** Note for an export whose window begins before the data that the workspace keeps; empty for others. */
 export function retentionNote(
   { workspace, now }: Pick<ExportWorld, 'workspace' | 'now'>,
   window: Window | undefined,

@@ -2,14 +2,14 @@ import type { ExportLimits } from '#lib/export-plan';
 import type { BulkExport, BulkExportDestination, BulkExportRun, Workspace } from '#lib/resources';
 import type { Project } from '#lib/trace-store';
 
-/** What an export continues. */
+/** The export that is continued. */
 export interface PredecessorWorld {
   /** Undefined when the workspace has none of the id. */
   readonly bulkExport: BulkExport | undefined;
   readonly runs: readonly Pick<BulkExportRun, 'metadata' | 'spec'>[];
   /** Other exports that continue the same one, whatever became of them. */
   readonly others: readonly BulkExport[];
-  /** Whether nothing of it changes any more: its runs have ended, and what they left was cleared away. */
+  /** True when it will not change any more: its runs have ended, and their leftovers were cleared away. */
   readonly isSettled: boolean;
 }
 
@@ -28,7 +28,7 @@ export interface ExportWorld {
   readonly project: Project | undefined;
   /** Its own, by day. */
   readonly runs: readonly BulkExportRun[];
-  /** Whether a worker of one of them has not ended; it may be between two runs. */
+  /** True when a worker of one of them has not ended; it may be between two runs. */
   readonly hasWorker: boolean;
   /** Undefined for an export that continues none, and once its runs are made. */
   readonly predecessor?: PredecessorWorld | undefined;

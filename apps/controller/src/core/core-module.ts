@@ -27,7 +27,7 @@ import {
   TRACE_STORE,
 } from './tokens.js';
 
-/** What the program hands to its modules. */
+/** Values that the program hands to its modules. */
 export interface Surroundings {
   readonly config: ControllerConfig;
   readonly log: Logger;
@@ -118,7 +118,10 @@ const OWNED: Provider = {
   ): OwnedParts => ({ client, traceStore, events, informers, leader }),
 };
 
-/** What every kind's module needs: client, caches, events, leadership, trace store, settings, time. Nothing is started. */
+/**
+ * Dependencies of every kind's module: client, caches, events, leadership, trace store, settings, time.
+ * Nothing is started.
+ */
 @Module({})
 export class CoreModule {
   static with({ config, log, clock, onLostLeadership }: Surroundings): DynamicModule {

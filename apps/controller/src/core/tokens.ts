@@ -1,4 +1,4 @@
-/** What Nest hands in under a name of its own, because it is a plain value or an interface and no class. */
+/** Injection tokens for plain values and interfaces, which have no class that Nest could use as token. */
 export const CACHES = Symbol('caches');
 export const CLOCK = Symbol('clock');
 export const CONNECTION = Symbol('kubernetes connection');

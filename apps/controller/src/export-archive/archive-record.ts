@@ -12,7 +12,9 @@ import type { ArchivedExport, ArchivedRun, ArchiveRecords } from '#lib/trace-sto
 
 const OURS: ReadonlySet<string> = new Set(Object.values(ANNOTATION));
 
-/** Of an annotation: ids and hashes are shorter. Whoever may write the resource chooses the value. */
+/**
+ * Maximum length of an annotation: ids and hashes are shorter. Any writer of the resource chooses the value.
+ */
 const MAX_ANNOTATION = 256;
 /** Bytes of one resource in the archive, three times the largest that REST can request. A larger one is stored small. */
 const MAX_RECORD_BYTES = 64 * 1024;
@@ -21,7 +23,7 @@ const MAX_SMALL_TEXT = 1_024;
 
 type Metadata = Readonly<Record<string, unknown>>;
 
-/** What REST renders of the metadata. Annotations of others may be as large as they like, and nothing shows them again. */
+/** Metadata that REST renders. Annotations of others may be arbitrarily large and are never shown again. */
 function shownMetadata({ metadata }: KubeObject): Metadata {
   const { name, namespace, uid, creationTimestamp, generation, annotations = {} } = metadata;
   const own = Object.entries(annotations).filter(

@@ -72,7 +72,7 @@ describe('decideArchive', () => {
 describe('a simulated year of hourly schedules', () => {
   const history = { keptMs: 168 * HOUR_MS, keptExports: 200 };
 
-  /** What the API server holds of a workspace at its fullest hour. */
+  /** Largest number of a workspace's exports that the API server holds at any hour. */
   function mostHeld(workspace: number): number {
     let held: BulkExport[] = [];
     let most = 0;

@@ -2,11 +2,11 @@ import { type BulkExport, type BulkExportRun, CONDITION, findCondition, isDeleti
 import { isFinished } from '../bulk-export/export-phase.js';
 import { isHeld } from '../export-webhook/delivery.js';
 
-/** How long and how many ended exports stay in the API server. */
+/** Limits of age and number for ended exports in the API server. */
 export interface ExportHistory {
   /** Milliseconds from the end of an export. */
   readonly keptMs: number;
-  /** Of a workspace; beyond that the oldest go before their time. */
+  /** Maximum number per workspace; beyond it the oldest are archived before their time. */
   readonly keptExports: number;
 }
 
@@ -17,7 +17,7 @@ export interface ArchiveWorld {
   /** Every export of the workspace, itself included. */
   readonly siblings: readonly BulkExport[];
   readonly history: ExportHistory;
-  /** Whether nothing of its runs is left in the bucket that is still to be cleared away, which takes the runs' objects. */
+  /** True when its runs have nothing left in the bucket to be cleared away, which needs the runs' objects. */
   readonly isSettled: boolean;
   /** The database's clock. */
   readonly now: Date;
@@ -32,10 +32,10 @@ export type ArchiveDecision =
 
 /** A timer of weeks would overflow. */
 const LONGEST_MS = 3_600_000;
-/** What runs left is cleared away by a tick. */
+/** Requeue delay while leftovers of runs are cleared away, which a tick does. */
 const SETTLING_LOOK_MS = 60_000;
 
-/** When an export ended, milliseconds; the epoch where nothing says so. */
+/** End of an export in milliseconds; the epoch when it is not recorded. */
 function endedAtMs({ status }: Pick<BulkExport, 'status'>): number {
   const condition = [CONDITION.completed, CONDITION.failed]
     .map((type) => findCondition(status?.conditions, type))

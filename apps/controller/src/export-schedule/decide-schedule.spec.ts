@@ -40,7 +40,7 @@ function aSchedule(spec: object = {}, status: object = {}): BulkExport {
   } as unknown as BulkExport;
 }
 
-/** Of the `number`th window, from 0. */
+/** Export of the `number`th window, from 0. */
 function aChild(number: number, isDone = false): BulkExport {
   const start = new Date(Date.parse('2026-05-01T00:30:00Z') + number * 21_600_000);
   const child = buildChild(aSchedule(), windowAt(start, 6), 'project');

@@ -18,10 +18,10 @@ export type ScheduleRest =
   | 'scheduled'
   /** `spec.suspend`: windows that end are caught up with later. */
   | 'suspended'
-  /** As many of its exports have not ended as may run at a time. */
+  /** The maximum number of its exports is unfinished. */
   | 'behind';
 
-/** What is to be done about a schedule now. */
+/** Next step for a schedule. */
 export type ScheduleDecision =
   /** It was cancelled, or refused; final. */
   | { readonly kind: 'finished' }
@@ -74,7 +74,7 @@ export function countUnfinished(children: readonly BulkExport[]): number {
   return children.filter((child) => !isFinished(child) && !isDeleting(child)).length;
 }
 
-/** Whether the export that was asked for is still to be made. */
+/** True when the requested export is still to be made. */
 export function isRunRequested({
   schedule,
   children,
@@ -97,7 +97,10 @@ function decideStart(plan: SchedulePlan, until: Instant, now: Instant): Obstacle
   );
 }
 
-/** What keeps a live schedule from making exports may pass; only one that never began is refused for good. */
+/**
+ * An obstacle that keeps a live schedule from making exports may pass; only one that never began is refused
+ * finally.
+ */
 function passing(obstacle: Obstacle, { schedule }: ScheduleWorld): Obstacle {
   if (obstacle.kind === 'wait' || schedule.status?.spawnedUntil === undefined) return obstacle;
   return { kind: 'wait', reason: obstacle.reason, message: obstacle.message, ms: LONGEST_REST_MS };

@@ -168,7 +168,7 @@ export class ScheduleReconciler {
   }
 }
 
-/** Whether, as far as the status knows, a window has ended. */
+/** True when, as far as the status knows, a window has ended. */
 function isExportDue({ schedule: { status }, now }: Pick<ScheduleWorld, 'schedule' | 'now'>): boolean {
   return status?.nextSpawn === undefined || Date.parse(status.nextSpawn) <= now.getTime();
 }

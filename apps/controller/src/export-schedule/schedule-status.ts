@@ -93,7 +93,7 @@ function readyOf(conditions: readonly Condition[]): ReadyRule {
   };
 }
 
-/** Where it stands; nothing any more once it has ended, but how far it came. */
+/** Position of the schedule; once it has ended, only how far it came. */
 function positionOf(world: ScheduleWorld, hasEnded: boolean): Position {
   const plan = planOf(world.schedule);
   const before = world.schedule.status?.spawnedUntil;

@@ -17,7 +17,7 @@ const MAX_UNFINISHED = 3;
 /** One thing that happens to a schedule. */
 type Step =
   | { readonly kind: 'pass'; readonly dies: 'no' | 'before report' | 'before create' | 'after create' }
-  /** The controller is away, or nothing happens. */
+  /** The controller is down, or nothing happens. */
   | { readonly kind: 'time'; readonly ms: number }
   /** The database's clock is set, forwards or backwards. */
   | { readonly kind: 'clock step'; readonly ms: number }
@@ -74,7 +74,7 @@ class Simulation {
   #status: BulkExportStatus = {};
   #isSuspended = false;
   #archivedUntil: Instant | undefined;
-  /** What the cache shows while it lags: exports as they were. */
+  /** Exports as a lagging cache shows them. */
   #stale: readonly BulkExport[] | undefined;
   #nowMs: number;
 
@@ -167,7 +167,7 @@ class Simulation {
     };
   }
 
-  /** As the reconciler does: observe, decide, report, act. */
+  /** One pass in the order of the reconciler: observe, decide, report, act. */
   #pass(dies: 'no' | 'before report' | 'before create' | 'after create'): void {
     const world = this.#world(this.#stale);
     this.#stale = undefined;
@@ -228,7 +228,7 @@ class Simulation {
     this.#server.delete(ended.metadata.name);
   }
 
-  /** By hand: what the status knows is all that is left of it, so it was seen by a pass before. */
+  /** Deletes by hand an export that a pass has seen: the status is the only record left of it. */
   #deleteOne(): void {
     const first = [...this.#server.values()].find(
       ({ spec }) => time(spec.endTime) <= time(this.#status.spawnedUntil),

@@ -55,7 +55,10 @@ function renderBody(bulkExport: BulkExport, links: ExportLinks, id: string): str
   });
 }
 
-/** None where the export names no Secret. A call that should be signed is never made without. */
+/**
+ * Finds the signing secrets; empty when the export names no Secret. A call that should be signed is never
+ * made unsigned.
+ */
 async function findSecrets(
   client: Pick<KubeClient, 'find'>,
   { metadata: { namespace = '' }, spec }: BulkExport,
@@ -76,8 +79,9 @@ async function findSecrets(
 }
 
 /**
- * What a Secret signs calls of a URL with. Whoever may make exports chooses both name and URL, and needs no right on
- * Secrets: so its type has to say that it is for this, and it can name the only URL whose calls it signs.
+ * Values of a Secret that sign calls of a URL. The author of an export chooses both name and URL, and needs
+ * no right on Secrets: so the Secret's type has to declare its purpose, and it can name the only URL whose
+ * calls it signs.
  */
 function valuesOf(
   { metadata: { name }, type, data = {} }: Secret,

@@ -3,7 +3,7 @@ import type { WebhookAnswer } from '#lib/webhook';
 import { isFinished } from '../bulk-export/export-phase.js';
 import { isOpen } from './delivery.js';
 
-/** What became of a call that this program made. */
+/** Outcome of a call that this program made. */
 export interface CallOutcome {
   /** From 1. */
   readonly attempt: number;
@@ -15,11 +15,11 @@ export interface CallOutcome {
 /** Everything that the next step of a delivery depends on. */
 export interface WebhookWorld {
   readonly bulkExport: BulkExport;
-  /** Whether this program is making a call for it. */
+  /** True while this program is making a call for it. */
   readonly isUnderWay: boolean;
-  /** Of the newest call, as long as the status does not say it. */
+  /** Outcome of the newest call until the status records it. */
   readonly outcome: CallOutcome | undefined;
-  /** Whether the workspace has too many deliveries that are newer. */
+  /** True when the workspace has too many newer deliveries. */
   readonly isPushedOut: boolean;
   /** The database's clock. */
   readonly now: Date;
@@ -48,8 +48,8 @@ const KEEP: WebhookDecision = { kind: 'keep' };
 /**
  * Decides the next step of a delivery. Pure: the same world gives the same answer.
  *
- * An attempt stands in the status before its call is made, and its outcome afterwards: `lastAttemptAt` without
- * `nextAttemptAt` is an attempt without an outcome. It is either under way here, or its program died.
+ * An attempt is written to the status before its call is made, and its outcome afterwards: `lastAttemptAt`
+ * without `nextAttemptAt` is an attempt without an outcome. It is either in flight here, or its program died.
  */
 export function decideWebhook(world: WebhookWorld): WebhookDecision {
   const { bulkExport, isUnderWay, outcome, isPushedOut, now } = world;

@@ -5,7 +5,7 @@ import { isFinished, isSchedule } from '../bulk-export/export-phase.js';
 /** Open deliveries of a workspace: each holds its export in the API server for a day at most. */
 const MAX_OPEN = 200;
 
-/** Whether an export has a webhook that was neither delivered nor given up. Schedules call nothing. */
+/** True when an export has a webhook that was neither delivered nor given up. Schedules call nothing. */
 export function isOpen(bulkExport: BulkExport): boolean {
   return (
     bulkExport.spec.webhook !== undefined && !isSchedule(bulkExport) && webhookState(bulkExport) === 'PENDING'
@@ -24,9 +24,9 @@ export function beyondOpen(siblings: readonly BulkExport[], maxOpen = MAX_OPEN):
 }
 
 /**
- * Whether an export has to stay for a webhook: its own is open, or it owns the Secret of one that another export names,
- * which its deletion would take along. Only the owner is asked: hourly exports of one schedule name one Secret, and some
- * of them are unfinished at every time.
+ * True when an export has to stay for a webhook: its own is open, or it owns the Secret of one that another
+ * export names, which its deletion would take along. Only the owner is checked: hourly exports of one
+ * schedule name one Secret, and some of them are unfinished at every time.
  */
 export function isHeld(bulkExport: BulkExport, siblings: readonly BulkExport[]): boolean {
   if (isOpen(bulkExport)) return true;

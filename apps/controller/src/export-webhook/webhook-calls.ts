@@ -2,7 +2,10 @@ import type { Source } from '#lib/kube';
 import { type ObjectKey, keyText } from '#lib/resources';
 import type { CallOutcome } from './decide-webhook.js';
 
-/** Calls at a time; of a workspace fewer, so that receivers that hang leave room for the others. */
+/**
+ * Maximum number of concurrent calls; each workspace has a lower limit, so that hanging receivers do not
+ * block the others.
+ */
 const PLACES = 32;
 const PLACES_OF_WORKSPACE = 2;
 
@@ -24,7 +27,7 @@ interface Entry {
  * its end enqueues the key, and the next pass over it reports the outcome.
  */
 export class WebhookCalls implements Source {
-  /** By key; those that wait are served in the order in which they came. */
+  /** Entries by key; waiting ones are served in the order of their arrival. */
   readonly #entries = new Map<string, Entry>();
   #enqueue: (key: ObjectKey) => void = () => {};
 
@@ -35,7 +38,7 @@ export class WebhookCalls implements Source {
     };
   }
 
-  /** Whether a call for the export is being made, and what became of one that has ended. */
+  /** Tells if a call for the export is being made, and the outcome of one that has ended. */
   find(
     key: ObjectKey,
     uid: string,
@@ -48,7 +51,7 @@ export class WebhookCalls implements Source {
     };
   }
 
-  /** Asks for a place. @returns whether there is one; else its key is enqueued when its turn has come */
+  /** Asks for a place. @returns true when there is one; else its key is enqueued once a place is free */
   admit(key: ObjectKey, uid: string): boolean {
     const text = keyText(key);
     const entry = this.#entries.get(text);
@@ -76,7 +79,7 @@ export class WebhookCalls implements Source {
     });
   }
 
-  /** Leaves the line, gives a place back, or forgets an outcome; a call that is being made goes on. */
+  /** Leaves the queue, gives a place back, or forgets an outcome; a call in flight continues. */
   leave(key: ObjectKey): void {
     const text = keyText(key);
     const entry = this.#entries.get(text);

@@ -42,9 +42,9 @@ const PLACE_MS = 30_000;
 const WORKSPACE_MS = 30_000;
 
 /**
- * Calls the webhooks of exports that have ended. The number of an attempt stands in the status before the call is made,
- * which goes on in the background; its outcome is reported by the next pass. A controller that dies between any two steps
- * makes the call again, under the same id.
+ * Calls the webhooks of exports that have ended. The number of an attempt is written to the status before the
+ * call is made, which runs in the background; its outcome is reported by the next pass. A controller that
+ * dies between any two steps makes the call again, under the same id.
  */
 export class WebhookReconciler {
   readonly #deps: WebhookDependencies;
@@ -119,7 +119,9 @@ export class WebhookReconciler {
     return done();
   }
 
-  /** An attempt that does not stand in the status is none, and gives its place back. */
+  /**
+   * Gives the place back when the attempt could not be written to the status: such an attempt does not count.
+   */
   async #reportOrLeave(key: ObjectKey, world: WebhookWorld, attempt: number): Promise<BulkExport> {
     try {
       return await this.#report(world, { kind: 'attempt', attempt });

@@ -13,7 +13,7 @@ import type { WebhookDecision } from './decide-webhook.js';
 /** A decision that the status has to say. */
 export type ReportedDecision = Exclude<WebhookDecision, { readonly kind: 'keep' | 'later' }>;
 
-/** As many as the resource takes. */
+/** Maximum length that the resource accepts. */
 const MAX_ERROR = 1_024;
 
 function draft(decision: ReportedDecision): Omit<ConditionDraft, 'type'> {
@@ -58,7 +58,7 @@ function deliveryOf(before: WebhookDelivery, decision: ReportedDecision, now: Da
   }
 }
 
-/** What the status says of the webhook after a decision: one condition, and how far the calls came. */
+/** Status of the webhook after a decision: one condition, and how far the calls came. */
 export function summarizeWebhook(
   { metadata, status }: BulkExport,
   decision: ReportedDecision,

@@ -4,7 +4,7 @@ import { isFinished } from '../bulk-export/export-phase.js';
 /** Everything that the former credentials of one destination depend on. */
 export interface FormerWorld {
   readonly former: readonly FormerCredentials[];
-  /** Of the workspace. */
+  /** Destinations of the workspace. */
   readonly destinations: readonly BulkExportDestination[];
   readonly exports: readonly BulkExport[];
   readonly runs: readonly BulkExportRun[];
@@ -14,7 +14,7 @@ export interface FormerWorld {
 export interface FormerDecision {
   /** Names of Secrets that nothing needs. */
   readonly unneeded: readonly string[];
-  /** When the others are looked at again, milliseconds; undefined where there are none. */
+  /** Delay in milliseconds until the others are checked again; undefined when there are none. */
   readonly lookMs: number | undefined;
 }
 

@@ -56,7 +56,10 @@ export class FormerCredentialsReconciler {
     return lookMs === undefined ? done() : after(lookMs);
   }
 
-  /** Whoever may write a destination may name any Secret there: only one that was made for it is deleted. */
+  /**
+   * Deletes a Secret only if it was made for the destination: any writer of a destination may name any Secret
+   * there.
+   */
   async #delete(namespace: string, name: string, uid: string | undefined): Promise<void> {
     const { client } = this.deps;
     const secret = await client.find(SECRETS, { namespace, name });

@@ -19,7 +19,7 @@ export class BuildingRevisions {
     revisions.addIndex(DEPLOYMENT, (one) => [deploymentOf(one)]);
   }
 
-  /** Of the deployment of this one, and of all that build or wait. */
+  /** Revisions of this one's deployment, and of all deployments that build or wait. */
   around(own: AgentRevision): readonly AgentRevision[] {
     const deployments = new Set([own, ...this.#revisions.byIndex(BUILDING, YES)].map(deploymentOf));
     return [...deployments].flatMap((one) => this.#revisions.byIndex(DEPLOYMENT, one));

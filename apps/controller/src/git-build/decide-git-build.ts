@@ -19,7 +19,7 @@ import { isJobFinished } from '../ended-jobs.js';
 /** Everything that the build of a revision depends on. */
 export interface GitBuildWorld {
   readonly revision: AgentRevision;
-  /** Whether a newer revision of the deployment exists: this one will never run. */
+  /** True when a newer revision of the deployment exists: this one will never run. */
   readonly isSuperseded: boolean;
   readonly job: Job | undefined;
   readonly pod: Pod | undefined;
@@ -28,7 +28,7 @@ export interface GitBuildWorld {
   /** Builds at a time. */
   readonly places: number;
   readonly timeoutMs: number;
-  /** Whether this controller has an image store or a registry for the result. */
+  /** True when this controller has an image store or a registry for the result. */
   readonly canTakeImages: boolean;
   readonly now: Date;
 }
@@ -37,11 +37,13 @@ export interface GitBuildWorld {
 const SETTLE_MS = 900_000;
 /** A Job gets its pod at once, unless the quota of its namespace is full. */
 const POD_PATIENCE_MS = 120_000;
-/** Whatever fills the disk, or stops the registry, is waited for as long, from when the revision was made. */
+/**
+ * Time for which a build waits for a full disk or an unavailable registry, from the creation of the revision.
+ */
 const PASSING_PATIENCE_MS = 3_600_000;
 /** Between a build that ended because of it and the next attempt. */
 const PASSING_PAUSE_MS = 30_000;
-/** What a build waits for before another attempt, by the reason that the builder leaves. */
+/** Obstacles that a build waits for before another attempt, by the reason that the builder leaves. */
 const PASSING: Readonly<Record<string, string>> = {
   [DISK_FULL]: 'room on the disk',
   [REGISTRY_UNAVAILABLE]: 'the registry',
@@ -60,14 +62,14 @@ export type GitBuildDecision =
   | { readonly kind: 'collect'; readonly pod: Pod }
   | { readonly kind: 'fail'; readonly reason: string; readonly message: string };
 
-/** Whether the build has come to its end, however. */
+/** True when the build has succeeded or failed. */
 export function isBuildOver({ status }: AgentRevision): boolean {
   return (
     status?.image !== undefined || findCondition(status?.conditions, CONDITION.built)?.status === 'False'
   );
 }
 
-/** How long a build may have its place, in milliseconds from its begin. */
+/** Maximum time for which a build may have its place, in milliseconds from its begin. */
 export function longestPlaceMs(timeoutMs: number): number {
   return timeoutMs + SETTLE_MS;
 }
@@ -120,7 +122,7 @@ function seconds(ms: number): number {
   return Math.round(ms / 1000);
 }
 
-/** By the container that runs. */
+/** Activity by the container that runs. */
 const DOING: Readonly<Record<string, string>> = {
   fetch: 'fetching the commit',
   push: 'pushing the image to its registry; the log of the build names what it waits for',

@@ -4,14 +4,14 @@ import { GIT_INTEGRATIONS, type GitLogin, parseGitIntegration } from '#lib/manif
 import { REASON, SECRETS } from '#lib/resources';
 import type { GitRemote } from '../git-remote/find-commit.js';
 
-/** What names a repository and the integration that it is read with. */
+/** A repository and the integration with which it is read. */
 export interface GitSource {
   readonly repoUrl: string;
   readonly integrationId?: string;
 }
 
 /**
- * What the host of a repository lets the platform in with; nothing without an integration.
+ * Credentials for the host of a repository; undefined without an integration.
  * @throws TerminalError when the integration does not exist, or is for another host: its token must not reach this one
  */
 export async function findLogin(

@@ -1,16 +1,16 @@
 import { type AgentRevision, isDeleting } from '#lib/resources';
 import { isBuildOver } from './decide-git-build.js';
 
-/** What is left out of the count. */
+/** Rules for leaving builds out of the count. */
 export interface TurnRules {
   /** A build that began before cannot run any more, whatever its status reports. */
   readonly beganAfter: Date;
-  /** Whether a build could not begin lately, so that those behind it go first. */
+  /** True when a build recently could not begin, so that those behind it go first. */
   readonly isStuck: (revision: AgentRevision) => boolean;
 }
 
 export interface Turn {
-  /** Whether a newer revision of the deployment exists. */
+  /** True when a newer revision of the deployment exists. */
   readonly isSuperseded: boolean;
   /** Builds of all namespaces that have begun, and those that begin before this one. */
   readonly ahead: number;
@@ -45,7 +45,7 @@ export function findTurn(own: AgentRevision, all: readonly AgentRevision[], rule
   };
 }
 
-/** Whether a revision has begun its build, or waits for a place. */
+/** True when a revision has begun its build, or waits for a place. */
 export function isBuilding(revision: AgentRevision): boolean {
   const { spec, status } = revision;
   if (spec.source !== 'git_host' || isDeleting(revision) || isBuildOver(revision)) return false;

@@ -87,7 +87,7 @@ describe('GitBuilds with a registry', () => {
     if (await client.find(SECRETS, key)) return;
     await client.create(SECRETS, { metadata: key, data: {} });
   };
-  /** As the cluster does, once all containers have ended. */
+  /** Ends the pod like the cluster does, once all containers have ended. */
   const end = async (revision: AgentRevision, message: string): Promise<void> => {
     const place = gitBuildPlace(revision, images);
     const name = `${place.name}-pod`;

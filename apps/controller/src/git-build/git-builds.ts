@@ -49,7 +49,7 @@ import { type BuildingRevisions } from './building-revisions.js';
 import { findLogin, findRemote } from './find-login.js';
 import { findTurn } from './find-turn.js';
 
-/** What one build may use. */
+/** Limits of builds. */
 export interface GitBuildLimits {
   readonly places: number;
   readonly timeoutMs: number;
@@ -67,19 +67,19 @@ export interface GitBuildTools {
   readonly client: KubeClient;
   readonly clock: Clock;
   readonly guard: AddressGuard;
-  /** Shared with whoever follows pushes: places and turns are of all looks together. */
+  /** Shared with the push reconciler: places and queues hold for all look-ups together. */
   readonly looks: CommitLooks;
   readonly limits: GitBuildLimits;
   readonly settings: PlatformSettings;
   readonly revisions: BuildingRevisions;
   readonly jobs: Pick<Informer<Job>, 'find' | 'list'>;
-  /** Of a cluster; undefined on one machine. */
+  /** Registry of a cluster; undefined on one machine. */
   readonly images: ImageRegistry | undefined;
   /** Undefined where there is neither an image store nor a registry: builds are refused. */
   readonly takeImage: TakeImage | undefined;
 }
 
-/** What a step found out; what it leaves out stays as it is. */
+/** Findings of a step; absent fields stay unchanged. */
 export type BuildFinding = Pick<AgentRevisionStatus, 'image' | 'repoCommitSha' | 'build'> & {
   /** The build that had begun has not, any more. */
   readonly isPutBack?: boolean;
@@ -93,14 +93,20 @@ const LOOK_MS = 2_000;
 const QUEUE_LOOK_MS = 5_000;
 /** A host that does not answer is asked for as long, from when the revision was made. */
 const PATIENCE_MS = 900_000;
-/** Those behind a build that could not begin do not wait for it for as long: longer than the pauses between its attempts. */
+/**
+ * Time for which a build that could not begin lets others go first: longer than the pauses between its
+ * attempts.
+ */
 const STUCK_MS = 900_000;
 const JOB_LABEL = 'batch.kubernetes.io/job-name';
 
 /** Builds revisions from git, one Job each: observe → decide → act → report. Carried on from the status after a crash. */
 export class GitBuilds {
   readonly #tools: GitBuildTools;
-  /** When those that could not begin count again, in milliseconds, by uid. Lost with the process, which tries them again. */
+  /**
+   * Times in milliseconds at which builds that could not begin count again, by uid. Lost with the process,
+   * which tries them again.
+   */
   readonly #stuck = new Map<string, number>();
 
   /** Uids of revisions whose Job and Secret do not exist any more. A crash, or a person, may leave one without the other. */
@@ -189,7 +195,7 @@ export class GitBuilds {
           isPutBack: true,
           draft: { ...decision, status: 'Unknown', reason: REASON.buildQueued },
         });
-        // it would be the oldest of its turn again: others may have room
+        // it would be the oldest in the queue again: others may be able to begin
         this.#pass(world);
         await this.#remove(revision, 'Foreground');
         return after(QUEUE_LOOK_MS);

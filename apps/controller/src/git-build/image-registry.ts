@@ -1,7 +1,7 @@
 import type { ImageRegistry } from '#lib/manifests';
 import type { ControllerConfig } from '../config.js';
 
-/** Where images of builds go, as this program is set; undefined where it has no registry. */
+/** Registry for images of builds from this program's configuration; undefined when it has none. */
 export function imageRegistry(config: ControllerConfig): ImageRegistry | undefined {
   const { buildRegistry: prefix, buildNamespace: namespace, buildPushSecret: pushSecret } = config;
   if (prefix === undefined) return undefined;

@@ -40,7 +40,7 @@ export function openGitBuilds(
   });
 }
 
-/** The image of what lies in the folder of a pod that has ended; undefined without a store. */
+/** Makes the image from the folder of a pod that has ended; undefined without a store. */
 function imageTaker(
   { imageStore, podFolders, buildImageMegabytes, builtImagesMegabytes }: ControllerConfig,
   cluster: () => string,

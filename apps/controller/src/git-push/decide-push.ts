@@ -1,7 +1,9 @@
 import type { AgentDeployment, AgentDeploymentStatus, AgentRevision } from '#lib/resources';
 import { isBuildOver } from '../git-build/decide-git-build.js';
 
-/** What is known of pushes to a branch, in the status of its deployment; the revision alone once it is not followed. */
+/**
+ * Pushes to a branch as recorded in the status of its deployment; only the revision once it is not followed.
+ */
 export type SeenPush = NonNullable<AgentDeploymentStatus['push']>;
 
 /**
@@ -16,10 +18,10 @@ const AGAIN_MS = 600_000;
 
 /** Everything that the decision depends on. */
 export interface PushWorld {
-  /** What the branch was at, as far as it was ever seen. */
+  /** Commit at which the branch was last seen, if it ever was. */
   readonly push: SeenPush | undefined;
   readonly newest: AgentRevision | undefined;
-  /** Whether a revision is asked for that does not exist yet. */
+  /** True when a revision is requested that does not exist yet. */
   readonly isRevisionAsked: boolean;
   readonly now: Date;
 }
@@ -38,8 +40,8 @@ export function rememberedRef({ spec }: AgentDeployment): string | undefined {
 }
 
 /**
- * Whether the branch has to be looked at before anything can be decided. Not before the newest revision has its commit: it
- * may be made of the very push that is not noted yet.
+ * True when the branch has to be looked up before anything can be decided. The newest revision must have its
+ * commit first: it may be made of the very push that is not noted yet.
  */
 export function mayLook({ newest, isRevisionAsked }: PushWorld): boolean {
   if (isRevisionAsked || newest === undefined) return false;
@@ -47,9 +49,9 @@ export function mayLook({ newest, isRevisionAsked }: PushWorld): boolean {
 }
 
 /**
- * What a look at the branch means. A push is a change of what was seen before, and not a difference from the newest
- * revision: that one may repeat an earlier commit on purpose. A branch that was never seen is noted, and built only when
- * the newest revision found no commit.
+ * Meaning of a look-up of the branch. A push is a change of the commit seen before, and not a difference from
+ * the newest revision: that one may repeat an earlier commit on purpose. A branch that was never seen is
+ * noted, and built only when the newest revision found no commit.
  */
 export function decidePush(world: PushWorld, ref: string, found: string): PushDecision {
   if (!mayLook(world)) return 'wait';
@@ -61,7 +63,9 @@ export function decidePush(world: PushWorld, ref: string, found: string): PushDe
   return isLost(world, ref) ? decideAgain(world) : 'same';
 }
 
-/** Whether what was seen is noted, and the revision that was made since failed before it found a commit: once for each. */
+/**
+ * True when the commit was noted, and the revision made since failed before it found a commit: once for each.
+ */
 function isLost({ push, newest }: PushWorld, ref: string): boolean {
   if (!newest || newest.status?.repoCommitSha !== undefined) return false;
   return isOfBranch(newest, ref) && newest.spec.number > (push?.revision ?? 0);
@@ -73,8 +77,8 @@ function decideAgain({ newest, now }: PushWorld): PushDecision {
 }
 
 /**
- * What the branch was at when the platform saw it last: by a look, or by a later revision that was made of the branch while
- * it was followed, and repeats nothing. Undefined when it was not seen since it is followed.
+ * Commit of the branch when the platform saw it last: by a look-up, or by a later revision that was made of
+ * the branch while it was followed, and repeats nothing. Undefined when it was not seen since it is followed.
  */
 export function seenCommit({ push, newest }: PushWorld, ref: string): string | undefined {
   const made = newest && isOfBranch(newest, ref) && newest.spec.number > (push?.revision ?? 0);

@@ -37,7 +37,7 @@ import {
   seenCommit,
 } from './decide-push.js';
 
-/** What the reconciler works with. */
+/** Dependencies of the reconciler. */
 export interface PushTools {
   readonly client: KubeClient;
   readonly clock: Clock;
@@ -51,16 +51,16 @@ export interface PushTools {
   readonly revisions: Pick<Informer<AgentRevision>, 'ownedBy'>;
 }
 
-/** What a look found. */
+/** Result of a look-up. */
 type Finding = Omit<ConditionDraft, 'type'> & {
   readonly commit?: string;
-  /** Whether the newest revision does not stand for what was seen yet. */
+  /** True when the newest revision does not contain the commit seen yet. */
   readonly isOpen?: boolean;
 };
 
 /** One workspace's branches are looked at no more often than this, however many there are. */
 const NAMESPACE_PERIOD_MS = 2_000;
-/** While a look goes on, or a revision is being made. */
+/** Requeue delay while a look-up is in flight, or a revision is being made. */
 const SOON_MS = 2_000;
 const OWNED = ['push'] as const;
 const LATER =
@@ -75,7 +75,7 @@ const LATER =
 export class PushReconciler {
   readonly #tools: PushTools;
   readonly #status: StatusWriter;
-  /** When which branch is looked at again, by the key of its deployment, on the monotonic clock. */
+  /** Times at which branches are looked up again, by the key of their deployment, on the monotonic clock. */
   readonly #due = new Map<string, { readonly ref: string; readonly heard: string; readonly atMs: number }>();
 
   constructor(tools: PushTools) {
@@ -215,9 +215,10 @@ export class PushReconciler {
   }
 
   /**
-   * What was seen is of no use once the branch is not followed: a later push may be to another. Which revisions are older
-   * stays: none of them stands for the branch when it is followed again. All is kept while the deployment is suspended:
-   * what the branch is at afterwards would pass for a push, also over an earlier commit that is deployed on purpose.
+   * Forgets the commit seen once the branch is not followed: a later push may be to another branch. The
+   * number of the last revision stays: no older revision counts for the branch when it is followed again.
+   * Everything is kept while the deployment is suspended: a commit found afterwards would pass for a push,
+   * also over an earlier commit that is deployed on purpose.
    */
   async #forget(deployment: AgentDeployment): Promise<void> {
     const { push, conditions } = deployment.status ?? {};

@@ -86,7 +86,7 @@ describe('CommitLooks', () => {
     finish('commit');
     await Promise.resolve();
     expect(await all.looks.ask(asker('a0', 'ws-0'), silent)).toBe('commit');
-    // whoever asks first
+    // the first to ask
     expect(await all.looks.ask(asker('a16', 'ws-0'), found)).toBeUndefined();
     expect(await all.looks.ask(asker('c', 'ws-other'), found)).toBeUndefined();
     expect(await all.looks.ask(asker('b', 'ws-fair'), found)).toBe('commit');

@@ -2,7 +2,7 @@ import type { Clock } from '#lib/time';
 import { CostlyListError, TooManyRefsError } from './find-commit.js';
 import { ReadingPace } from './reading-pace.js';
 
-/** Who wants to know. */
+/** Object for which a commit is looked up. */
 export interface Asker {
   readonly uid: string;
   readonly namespace: string;
@@ -14,7 +14,7 @@ export interface Asker {
 
 interface Look extends Asker {
   readonly result: Promise<string>;
-  /** When it ended, on the monotonic clock. */
+  /** Time at which it ended, on the monotonic clock. */
   endedMs: number | undefined;
 }
 
@@ -22,9 +22,12 @@ const PLACES = 16;
 const PLACES_OF_NAMESPACE = 4;
 /** A host that answers is waited for; one that does not holds a place here, and no worker. */
 const PATIENCE_MS = 1_000;
-/** Results that are not fetched: whoever asked was deleted. */
+/** Unclaimed results are dropped after this long; the requesting object was deleted. */
 const KEPT_MS = 60_000;
-/** Who waits for a place asks every two seconds; the turn of one that was deleted passes. */
+/**
+ * A waiting object asks every two seconds; after this long without asking it was deleted and loses its place
+ * in the queue.
+ */
 const TURN_MS = 10_000;
 /** A place is kept free for who asked so lately. */
 const RESERVED_MS = 3_000;
@@ -42,7 +45,7 @@ export class CommitLooks {
   readonly #looks = new Map<string, Look>();
   /** Namespaces that found no place, by whose turn it is, and when they asked last, on the monotonic clock. */
   readonly #waiting = new Map<string, number>();
-  /** By namespace and subject; until when, on the monotonic clock. */
+  /** Costly lists by namespace and subject, and when they may be read again, on the monotonic clock. */
   readonly #costly = new Map<string, { readonly error: Costly; readonly untilMs: number }>();
   readonly #pace: ReadingPace;
 
@@ -52,10 +55,10 @@ export class CommitLooks {
   }
 
   /**
-   * What a look has found, once; it begins with the first call, which alone waits a moment for it. Places that become free
-   * go to namespaces in turns.
+   * Returns the result of a look-up, once; it begins with the first call, which alone waits a moment for it.
+   * Free places go to namespaces in rotation.
    * @param look gets the pace of all lists that are read
-   * @returns undefined while it goes on, or waits for a place: ask again
+   * @returns undefined while it runs, or waits for a place: ask again
    * @throws what the look threw, once
    */
   async ask(asker: Asker, look: (pace: ReadingPace) => Promise<string>): Promise<string | undefined> {
@@ -116,7 +119,7 @@ function keyOf({ uid, question = '' }: Asker): string {
   return `${uid}/${question}`;
 }
 
-/** Whoever in a namespace asks for it. */
+/** Key of a list: the same for all objects of a namespace that ask for it. */
 function listOf({ namespace, subject }: Asker): string {
   return `${namespace} ${subject}`;
 }

@@ -7,7 +7,7 @@ import { CostlyListError, findCommit } from './find-commit.js';
 
 const guard = new AddressGuard({ allowPrivate: true, refuse: (why) => new Error(why) });
 
-/** As fast as it comes. */
+/** Pace without any limit. */
 const pace = { begin: () => () => 0, after: () => undefined };
 
 describe('findCommit', () => {

@@ -19,7 +19,7 @@ export interface GitRemote {
 const TIMEOUT_MS = 20_000;
 /** Some 250,000 refs. Hosts send thousands of bytes at a time, so that a list of as many has some thousands of pieces. */
 const MAX = { bytes: 16 * 1_048_576, pieces: 20_000 };
-/** What is read of a list before reading it in vain counts as costly. */
+/** Amount of a list that is read without a result before the look-up counts as costly. */
 const COSTLY = { bytes: 1_048_576, pieces: 10_000 };
 const RETRY_MS = 10_000;
 const COSTLY_RETRY_MS = 600_000;
@@ -30,16 +30,16 @@ export class TooManyRefsError extends TerminalError {}
 /** The host failed after much of its list was read: reading that again soon costs others too much. */
 export class CostlyListError extends WaitingError {}
 
-/** What lists are read with. */
+/** Dependencies for reading lists. */
 export interface ListReading {
   readonly guard: AddressGuard;
-  /** Of all lists that this process reads. */
+  /** Pace of all lists that this process reads. */
   readonly pace: Pace;
 }
 
 type Pace = Pick<ReadingPace, 'begin' | 'after'>;
 
-/** How much of a list was read. */
+/** Amount of a list that was read. */
 interface Cost {
   bytes: number;
   pieces: number;

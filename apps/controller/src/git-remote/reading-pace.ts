@@ -6,14 +6,16 @@ import type { Clock } from '#lib/time';
  */
 const MEGABYTES = { one: 4, all: 16 };
 /**
- * What a piece costs beside its bytes, as some 5 µs are 500 bytes of lines, and four times that to be safe: hosts choose how
- * small pieces are, and 2,700 of one byte fit into one record of TLS.
+ * Cost of a piece beside its bytes, as some 5 µs are 500 bytes of lines, and four times that to be safe:
+ * hosts choose how small pieces are, and 2,700 of one byte fit into one record of TLS.
  */
 const PIECE_BYTES = 2_048;
 /** Less is not worth a timer; the rest is made up for after the next piece. */
 const SHORTEST_MS = 10;
 
-/** How fast lists of refs are read: none of them faster than its share, and all of them together no faster than theirs. */
+/**
+ * Limits the rate at which lists of refs are read: one list to its share, and all of them together to theirs.
+ */
 export class ReadingPace {
   readonly #clock: Clock;
   readonly #all = new Debt(MEGABYTES.all);
@@ -41,7 +43,7 @@ export class ReadingPace {
   }
 }
 
-/** What was read, and is not paid for by time yet. */
+/** Cost of data that was read and is not paid for by time yet. */
 class Debt {
   readonly #bytesPerMs: number;
   #paidMs = 0;

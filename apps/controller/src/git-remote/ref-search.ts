@@ -2,7 +2,7 @@
 const ID = /^([0-9a-f]{40}|[0-9a-f]{64})$/;
 const [SHA_1, SHA_256] = [40, 64];
 const HEADER_BYTES = 4;
-/** Of a line, by the protocol. */
+/** Maximum length of a line, by the protocol. */
 const MAX_LINE = 65_520;
 const SERVICE = '# service=git-upload-pack';
 const [SPACE, END] = [0x20, 0x0a];
@@ -28,7 +28,7 @@ export function fullRef(repoRef: string | undefined): string {
 export class RefSearch {
   readonly #wanted: string;
   readonly #name: Buffer;
-  /** What came and is no whole line yet. */
+  /** Received bytes that are no whole line yet. */
   #waiting: Buffer[] = [];
   #bytes = 0;
   /** Bytes with which the next line, or its length, is complete. */
@@ -48,12 +48,12 @@ export class RefSearch {
     return this.#found;
   }
 
-  /** Whether more bytes change nothing. */
+  /** True when more bytes change nothing. */
   get isOver(): boolean {
     return this.#isOver;
   }
 
-  /** Whether what came looks like an answer of git at all. */
+  /** True when the received bytes look like an answer of git. */
   get isOfGit(): boolean {
     return this.#isOfGit;
   }
@@ -107,12 +107,12 @@ export class RefSearch {
   }
 }
 
-/** What the host can do follows the first name. */
+/** The capabilities of the host follow the first name. */
 function isEndOfName(byte: number | undefined): boolean {
   return byte === undefined || byte === 0 || byte === END;
 }
 
-/** Of a line, its length included. */
+/** Length of a line, its length field included. */
 function lengthAt(data: Buffer, at: number): number {
   let length = 0;
   for (let end = at + HEADER_BYTES; at < end; at++) length = length * 16 + (DIGITS[data[at] ?? 0] ?? 0);

@@ -2,7 +2,7 @@ import { Controller, Get, Inject, Res } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
 import { Readiness } from './readiness.js';
 
-/** What a kubelet asks. Internal: it needs no key and is not to be reached from outside. */
+/** Probes of the kubelet. Internal: it needs no key and is not to be reached from outside. */
 @Controller()
 export class HealthController {
   readonly #readiness: Readiness;

@@ -2,7 +2,7 @@ import { Controller, Get, Res } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
 import { renderMetrics } from '#lib/telemetry';
 
-/** What Prometheus asks, on the same internal address as the probes. */
+/** Metrics for Prometheus, on the same internal address as the probes. */
 @Controller()
 export class MetricsController {
   @Get('metrics')

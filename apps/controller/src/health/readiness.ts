@@ -1,7 +1,7 @@
 import type { Informers, LeaderElector } from '#lib/kube';
 
 /**
- * How far the program has come. It goes through these in their order and never back.
+ * Stage of the program's life. It goes through these in their order and never back.
  *
  * - **schema**: the database is brought up to date
  * - **caches**: the first lists of all kinds arrive
@@ -13,7 +13,7 @@ export type Stage = 'schema' | 'caches' | 'leadership' | 'working' | 'stopping';
 
 /** The answer of `/readyz`. */
 export interface ReadinessReport {
-  /** Whether the caches are complete: this program works, or would as soon as it leads. */
+  /** True when the caches are complete: this program works, or would as soon as it leads. */
   readonly ready: boolean;
   readonly leading: boolean;
   /** In words; null when it waits for nothing. */
@@ -31,7 +31,7 @@ export class Readiness {
     this.#leader = leader;
   }
 
-  /** A start that still goes on while the program stops changes nothing any more. */
+  /** Ignored while the program stops: a start that is still in progress changes nothing any more. */
   enter(stage: Stage): void {
     if (this.#stage !== 'stopping') this.#stage = stage;
   }

@@ -40,7 +40,7 @@ function keptId({ status }: Identified): string | undefined {
   return status && 'id' in status && typeof status.id === 'string' ? status.id : undefined;
 }
 
-/** By creation time; in the same second by uid, so that two readers agree. */
+/** Orders by creation time, and by uid in the same second, so that two readers agree. */
 export function isOlder(a: ObjectMeta, b: ObjectMeta): boolean {
   const [timeA, timeB] = [a.creationTimestamp ?? '', b.creationTimestamp ?? ''];
   return timeA === timeB ? (a.uid ?? '') < (b.uid ?? '') : timeA < timeB;

@@ -41,7 +41,7 @@ export function refuseListener(
   return { reason: REASON.computeIdTaken, message };
 }
 
-/** What makes a Listener ready: nothing is known of the pod of a remote one but its heartbeat. */
+/** Conditions that make a Listener ready. A remote one has only its heartbeat: its pod is not known here. */
 export function neededConditions({ spec }: Listener): readonly string[] {
   return spec.remote === undefined
     ? [CONDITION.workloadReady, CONDITION.heartbeatFresh]

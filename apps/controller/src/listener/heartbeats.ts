@@ -13,12 +13,12 @@ interface Seen {
 }
 
 /**
- * Whether listeners are alive, by the arrival of their heartbeats on this program's monotonic clock. The time that a
- * listener writes is of its own clock, which may be wrong; it counts once alone, for a heartbeat that this program has
- * not seen arrive.
+ * Decides if listeners are alive, by the arrival of their heartbeats on this program's monotonic clock. The
+ * time that a listener writes is of its own clock, which may be wrong; it counts only once, for a heartbeat
+ * that this program has not seen arrive.
  */
 export class Heartbeats {
-  /** By uid. */
+  /** Heartbeats by the listener's uid. */
   readonly #seen = new Map<string, Seen>();
   readonly #clock: Clock;
   readonly #staleMs: number;
@@ -34,7 +34,7 @@ export class Heartbeats {
     for (const uid of this.#seen.keys()) if (!uids.has(uid)) this.#seen.delete(uid);
   }
 
-  /** How many listeners it has seen. */
+  /** Number of listeners seen. */
   get size(): number {
     return this.#seen.size;
   }
@@ -44,7 +44,10 @@ export class Heartbeats {
     return left !== undefined && left > 0;
   }
 
-  /** When the last heartbeat is stale, in milliseconds from now, negative once it is; undefined before the first one. */
+  /**
+   * Milliseconds from now until the last heartbeat is stale, negative once it is; undefined before the first
+   * one.
+   */
   staleInMs(listener: Listener): number | undefined {
     const { uid = '' } = listener.metadata;
     const beat = listener.status?.lastHeartbeatTime;

@@ -22,14 +22,17 @@ const LOOK_MS = 60_000;
 
 interface Known {
   leaseLookAtMs: number;
-  /** By the uid of the revision: whether the ConfigMap of its output is its own, and when to look at one that is not. */
+  /**
+   * Output ConfigMaps by the uid of the revision: true when it is the revision's own, and when to check one
+   * that is not.
+   */
   readonly outputs: Map<string, { readonly isOwn: boolean; readonly lookAtMs: number }>;
 }
 
 /**
- * What a remote listener writes in the hub, made for it: its Lease, and for each of its revisions the ConfigMap of the last
- * output, empty. Kubernetes cannot limit the names of what is created, so that its account may write these by name and
- * create nothing.
+ * Objects of the hub that a remote listener writes, made for it: its Lease, and for each of its revisions the
+ * ConfigMap of the last output, empty. Kubernetes cannot limit the names of created objects, so its account
+ * may write these by name and create nothing.
  */
 export class HubObjects {
   readonly #client: KubeClient;
@@ -52,9 +55,9 @@ export class HubObjects {
   }
 
   /**
-   * Makes those that are missing. A ConfigMap that was deleted later is not made again; one that the API server refuses is
-   * reported, and tried again later.
-   * @returns names of the ConfigMaps that belong to these revisions; one of another owner is none of the listener's
+   * Makes those that are missing. A ConfigMap that was deleted later is not made again; one that the API
+   * server refuses is reported, and tried again later.
+   * @returns names of the ConfigMaps that belong to these revisions; one of another owner is not included
    */
   async ensureOutputs(listener: Listener, revisions: readonly AgentRevision[]): Promise<readonly string[]> {
     const known = this.#knownOf(listener);
@@ -86,8 +89,8 @@ export class HubObjects {
   }
 
   /**
-   * Whether the revision has a ConfigMap of its own. A quota or a policy that refuses one must not keep the other revisions
-   * of the listener from running.
+   * True when the revision has a ConfigMap of its own. A quota or a policy that refuses one must not keep the
+   * other revisions of the listener from running.
    */
   async #ensureOutput(revision: AgentRevision): Promise<boolean> {
     const output = buildRevisionOutput(revision, []);

@@ -59,7 +59,7 @@ export type ListenerCaches = Pick<
   | 'namespaces'
 >;
 
-/** What the reconciler works with. */
+/** Dependencies of the reconciler. */
 export interface ListenerTools {
   readonly client: KubeClient;
   readonly clock: Clock;
@@ -130,7 +130,10 @@ export class ListenerReconciler {
     return this.#caches.revisions.list(namespace).filter(({ spec }) => spec.listenerName === name);
   }
 
-  /** Nobody is left who could remove what a deleted revision has in the cluster of a Listener that is gone. */
+  /**
+   * Releases the deleted revisions of a Listener that is gone: no program is left that could remove their
+   * objects in its cluster.
+   */
   async #releaseRevisions(key: ObjectKey): Promise<void> {
     for (const revision of this.#revisionsOf(key)) {
       if (!isDeleting(revision) || !hasFinalizer(revision, FINALIZER.place)) continue;

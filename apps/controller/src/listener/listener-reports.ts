@@ -9,15 +9,16 @@ import {
   RESOURCES,
 } from '#lib/resources';
 
-/** What `ListenerReports` works with. */
+/** Dependencies of `ListenerReports`. */
 export interface ReportParts {
   readonly deployments: Pick<Informer<AgentDeployment>, 'find'>;
   readonly events: Pick<EventRecorder, 'record'>;
 }
 
 /**
- * Makes events of what remote listeners report, each once, and only about what they carry out: whoever takes the kubeconfig
- * of one must not be able to report on the rest of the workspace. An event names the listener that reported it.
+ * Makes events of what remote listeners report, each once, and only about what they carry out: a stolen
+ * kubeconfig of one must not allow reports on the rest of the workspace. An event names the listener that
+ * reported it.
  */
 export class ListenerReports {
   readonly #parts: ReportParts;

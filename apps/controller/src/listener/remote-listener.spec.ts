@@ -115,7 +115,7 @@ describe('ListenerReconciler of a remote listener', () => {
     ]);
   });
 
-  /** Who holds the kubeconfig of the listener. */
+  /** Runs work with the account in the listener's kubeconfig. */
   async function withAccount<T>(work: (account: KubeClient) => Promise<T>): Promise<T> {
     const { token } = await client.createToken({ namespace: NAMESPACE, name: 'listener-far' });
     const { clientCertificate: _c, clientKey: _k, ...connection } = client.connection;

@@ -2,7 +2,7 @@ import type { Informer } from '#lib/kube';
 import type { Namespace } from '#lib/resources';
 
 /**
- * What tells this cluster from another that the same image store served before: the uid of the platform's namespace.
+ * Identity of this cluster among those that the same image store served: the uid of the platform's namespace.
  * @throws Error while the namespace is not seen
  */
 export function clusterUid(namespaces: Pick<Informer<Namespace>, 'find'>, systemNamespace: string): string {

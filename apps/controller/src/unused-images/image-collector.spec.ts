@@ -52,7 +52,7 @@ describe('ImageCollector', () => {
   });
   afterAll(() => client.close());
 
-  /** With what the caches had when it was made. */
+  /** Collector whose caches hold these revisions when it is made. */
   const newCollector = (cached: readonly AgentRevision[] = []) => {
     const clock = new FakeClock(new Date());
     const base = join(root, String(made++));

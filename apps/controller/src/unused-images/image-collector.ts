@@ -11,9 +11,9 @@ type UsedStore = Pick<
   'holders' | 'listGiven' | 'listUnnamed' | 'removeContents' | 'removeUnusedPackages' | 'takeBack'
 >;
 
-/** What the collector works with. */
+/** Dependencies of the collector. */
 export interface CollectorTools {
-  /** Undefined where there is none: images come from registries. */
+  /** Undefined without an image store: images come from registries. */
   readonly store: UsedStore | undefined;
   readonly client: Pick<KubeClient, 'list'>;
   readonly revisions: Pick<Informer<AgentRevision>, 'list'>;
@@ -34,7 +34,7 @@ const PERIOD_MS = 300_000;
  */
 export class ImageCollector {
   readonly #tools: CollectorTools;
-  /** What the last pass found unused: digests, and digests of a namespace. */
+  /** Images that the last pass found unused: digests, and digests of a namespace. */
   #before: ReadonlySet<string> = new Set();
   #nextMs = 0;
 

@@ -32,7 +32,8 @@ export function namedImages({ deployments, revisions, pods }: ImageUsers): Named
 }
 
 /**
- * Whether a name keeps a content: one that everybody has by any, another only by those of the namespaces that have it.
+ * True when a name keeps a content. Content held by all is kept by any name, other content only by names in
+ * its namespaces.
  * @param holders undefined for all
  */
 export function isNamed(named: NamedImages, digest: string, holders: readonly string[] | undefined): boolean {

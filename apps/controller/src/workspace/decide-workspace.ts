@@ -10,10 +10,10 @@ import {
 import { type PodSecurityLevel, podSecurityOf } from '#lib/manifests';
 import { isOlder } from '../identity/decide-id.js';
 
-/** What a workspace depends on. */
+/** Objects on which a workspace depends. */
 export interface WorkspaceWorld {
   readonly namespace: Namespace | undefined;
-  /** Whether the namespace's account `default` exists: no pod can be made before. */
+  /** True when the namespace's account `default` exists: no pod can be made before. */
   readonly hasDefaultAccount: boolean;
   /** Every workspace. */
   readonly workspaces: readonly Workspace[];
@@ -38,7 +38,7 @@ export function namespaceLabels({ metadata, spec }: Workspace): Readonly<Record<
   };
 }
 
-/** What a workspace needs next. */
+/** Next step for a workspace. */
 export function decideWorkspace(workspace: Workspace, world: WorkspaceWorld): WorkspaceDecision {
   const twin = world.workspaces.find(
     (other) =>
@@ -75,7 +75,7 @@ export function decideWorkspace(workspace: Workspace, world: WorkspaceWorld): Wo
   return { kind: 'ready' };
 }
 
-/** Whether the namespace was made for this workspace. */
+/** True when the namespace was made for this workspace. */
 export function isOurs(namespace: Namespace, workspace: Workspace): boolean {
   const labels = namespace.metadata.labels ?? {};
   return Object.entries(namespaceLabels(workspace)).every(([label, value]) => labels[label] === value);

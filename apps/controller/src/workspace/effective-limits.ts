@@ -6,7 +6,7 @@ import { historyOf } from '../export-archive/workspace-history.js';
 
 const HOUR_MS = 3_600_000;
 
-/** What holds for a workspace, as its status shows it. */
+/** Limits in effect for a workspace, as its status shows them. */
 export function effectiveLimits(
   platform: { readonly limits: ExportLimits; readonly history: ExportHistory },
   workspace: Workspace,

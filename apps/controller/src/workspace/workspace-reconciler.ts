@@ -49,11 +49,11 @@ const LOOK_AGAIN_MS = 2_000;
 export interface WorkspaceOptions {
   /** That of the api's account. */
   readonly systemNamespace: string;
-  /** What namespaces of workspaces should enforce; undefined to leave them as they are. */
+  /** Pod security level that namespaces of workspaces should enforce; undefined to leave them unchanged. */
   readonly podSecurity: PodSecurityLevel | undefined;
-  /** What agents may reach; undefined: no policy bounds them. */
+  /** Egress allowed to agents; undefined without a policy. */
   readonly agentEgress?: { readonly rules: EgressRules; readonly databasePort: number } | undefined;
-  /** Those of the platform. */
+  /** Limits of the platform. */
   readonly limits: ExportLimits;
   readonly history: ExportHistory;
 }
@@ -193,7 +193,7 @@ function uidOf(uid: string | undefined): { readonly uid?: string } {
 /** A decision after what could be done at once. */
 type Settled =
   | Exclude<WorkspaceDecision, { kind: 'enforce' }>
-  /** With the level that another than the platform set. */
+  /** Ready, with the level that another writer than the platform set. */
   | { readonly kind: 'ready'; readonly keeps: string };
 
 function podSecurityTextOf(namespace: Namespace): string {
