@@ -3,7 +3,9 @@ import type { Clock } from '#lib/time';
 /** The node has one thread for all pods: so long may one of its walks keep it at a time. */
 const WORK_MS = 10;
 
-/** Of a long walk: it rests as long as it has worked, each time that it has kept the thread for a while. */
+/**
+ * Pace of a long walk: it pauses as long as it has worked, each time that it has kept the thread for a while.
+ */
 export class Pace {
   readonly #clock: Clock;
   #beganMs: number;

@@ -5,9 +5,9 @@ import type { Clock } from '#lib/time';
 const MAX_REST_MS = 1_000;
 
 /**
- * When processes are started, and the machine is looked at for them. A start keeps the node from everything else while the kernel copies what it knows of this
- * process, 10 ms on a busy machine, and one pod may have 256 containers with three probes each. So they start one at a time,
- * users of pods in turns, with a rest after each.
+ * Schedules starts of processes, and the look-ups on the machine for them. A start blocks the node while the
+ * kernel copies this process's page tables, 10 ms on a busy machine, and one pod may have 256 containers with
+ * three probes each. So they start one at a time, round robin over users of pods, with a pause after each.
  */
 export class ProcessStarts {
   readonly #clock: Clock;
@@ -21,7 +21,7 @@ export class ProcessStarts {
   }
 
   /**
-   * What the step gives, once its turn has come.
+   * Runs the step when the queue reaches it, and returns its result.
    * @param uid of the pod's user
    * @throws the reason of `left` when that is aborted before
    */

@@ -1,6 +1,6 @@
 import type { Pod } from '#lib/resources';
 
-/** Whether the pod asked for its service account: what in a cluster would be a mounted token. */
+/** True when the pod asked for its service account, which a cluster would mount as a token. */
 export function isAccountMounted(pod: Pod): boolean {
   return pod.spec.automountServiceAccountToken !== false;
 }

@@ -16,18 +16,18 @@ const LIFE_SECONDS = 3_600;
 /** A token is renewed when this much of its life is over. */
 const RENEW_AT = 0.8;
 const RETRY_MS = 10_000;
-/** How soon a token is renewed that expired while the machine slept. */
+/** Interval of checks, so that a token that expired while the machine slept is soon renewed. */
 const LOOK_MS = 15_000;
 
-/** When a token is to be renewed: when the first of the two clocks says so. */
+/** Time at which a token is renewed: when the first of the two clocks reaches it. */
 interface Due {
   readonly wallMs: number;
   readonly monotonicMs: number;
 }
 
 /**
- * The kubeconfig of one pod, speaking for its service account with a token that is bound to the pod and renewed in time.
- * The file stays the same, the token lies in a file of its own that clients read again.
+ * The kubeconfig of one pod, authenticating as its service account with a token that is bound to the pod and
+ * renewed in time. The kubeconfig stays the same; the token is in a file of its own that clients read again.
  */
 export class PodKubeconfig {
   readonly #options: PodKubeconfigOptions;
@@ -64,7 +64,7 @@ export class PodKubeconfig {
     this.#after({ wallMs: clock.now().getTime() + waitMs, monotonicMs: clock.monotonicMs() + waitMs }, pod);
   }
 
-  /** By both clocks: one stands still while a machine sleeps, and the other may be set. */
+  /** Checks both clocks: one stops while a machine sleeps, and the other may be set. */
   #after(due: Due, pod: Pod): void {
     if (this.#isStopped) return;
     const { clock } = this.#options;

@@ -25,7 +25,7 @@ export interface ProcessExit {
   readonly searchFailure?: string;
 }
 
-/** What is known of what it left running. */
+/** Result of the search for processes that it left running. */
 type Left = Pick<ProcessExit, 'unclear' | 'searchFailure'>;
 
 interface Output {
@@ -36,10 +36,10 @@ interface Output {
 
 /** Node takes this descriptor for the channel to its parent, as if its parent had made one. */
 const CHANNEL = { NODE_CHANNEL_FD: '3', NODE_CHANNEL_SERIALIZATION_MODE: 'json' };
-/** How long output is awaited that a process left in its pipes when it ended. */
+/** Time for which the output in the pipes of an ended process is awaited. */
 const DRAIN_MS = 1_000;
 const MAX_ROUNDS = 5;
-/** How long output is left in its pipe, for each millisecond that writing it to the log took. */
+/** Pause before output is read again, in multiples of the time that writing it to the log took. */
 const REST_RATIO = 4;
 
 /**
@@ -133,7 +133,7 @@ export class ContainerProcess {
       ContainerProcess.#running.delete(this);
       for (const stream of [stdout, stderr]) stream?.resume(); // what is left is little
       const killed: Promise<Left> = pid === undefined ? Promise.resolve({}) : this.#killRest(pid);
-      this.#channel?.destroy(); // its end would never be seen: nobody reads
+      this.#channel?.destroy(); // its end would never be seen: the pipe has no reader
       const exit = { code: code ?? 128 + (signal ? constants.signals[signal] : 0) };
       const end = (): void => void killed.then((left) => resolve({ ...exit, ...left }));
       const cancel = this.#clock.after(DRAIN_MS, end);
@@ -159,8 +159,9 @@ export class ContainerProcess {
   }
 
   /**
-   * What it left behind: in its group, and in groups of their own (a browser, a daemon). They may still be forking. Never
-   * rejects: a machine without memory or descriptors, or a process of another user, is no reason to end anything else.
+   * Kills the processes that it left behind: in its group, and in groups of their own (a browser, a daemon).
+   * They may still be forking. Never rejects: a machine without memory or descriptors, or a process of
+   * another user, is no reason to end anything else.
    */
   async #killRest(pid: number): Promise<Left> {
     const refusing = new Set<number>();

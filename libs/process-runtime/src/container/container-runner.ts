@@ -31,7 +31,7 @@ export interface ContainerRunnerOptions {
   readonly onChange: () => void;
   /** Looks after what the container needs, when an attempt before has ended. */
   readonly beforeRestart: () => Promise<void>;
-  /** What an earlier life of this node reported. */
+  /** Status that an earlier life of this node reported. */
   readonly before: ContainerStatus | undefined;
   /** An earlier life of this node had started it. */
   readonly wasStarted: boolean;
@@ -40,10 +40,13 @@ export interface ContainerRunnerOptions {
 /** The reason of a container that used too much memory. */
 const OOM_KILLED = 'OOMKilled';
 
-/** As a kubelet says it that may not pull: this node pulls none. */
+/** Reason of a kubelet that may not pull images: this node pulls none. */
 const IMAGE_MISSING = 'ErrImageNeverPull';
 
-/** Of all containers of this process, in half of its time: looks at where their mounts go, too. */
+/**
+ * Starts of all containers of this process, in half of its time; includes resolving the targets of their
+ * mounts.
+ */
 const containerStarts = new ProcessStarts(systemClock, 1);
 
 /** Longest pause before a missing image, Secret or key is looked for again. */
@@ -54,12 +57,13 @@ const MAX_CONFIG_PAUSE_MS = 20_000;
  *
  * - **waiting** (`ContainerCreating`): environment and image are looked up; `ErrImageNeverPull` or
  *   `CreateContainerConfigError` while something is missing, looked up again with growing pauses → running
- * - **running**: its process lives, its probes look at it; when liveness or startup fails it is ended → terminated
- * - **terminated**: for good when the policy says so; else → waiting (`CrashLoopBackOff`) for the pause → running
+ * - **running**: its process lives and is probed; when liveness or startup fails it is ended → terminated
+ * - **terminated**: final when the policy allows no restart; else → waiting (`CrashLoopBackOff`) for the
+ * pause → running
  * - `stop` from any state: no new attempt begins, a running process gets its grace → terminated
  *
- * A container that an earlier life of the node had started has lost its process: it counts as ended with 137 and goes on
- * by its policy.
+ * A container that an earlier life of the node had started has lost its process: it counts as ended with 137
+ * and continues by its policy.
  */
 export class ContainerRunner {
   readonly #options: ContainerRunnerOptions;
@@ -163,7 +167,7 @@ export class ContainerRunner {
     this.#options.onChange();
   }
 
-  /** What to start; undefined when stopped before everything was there. */
+  /** Prepares the launch; undefined when stopped before everything was available. */
   async #prepare(): Promise<Launch | undefined> {
     const { context, container, pod, surroundings } = this.#options;
     for (let pauseMs = 500; ; pauseMs = Math.min(pauseMs * 2, MAX_CONFIG_PAUSE_MS)) {
@@ -184,7 +188,9 @@ export class ContainerRunner {
     }
   }
 
-  /** What a step gives, once the turn of the pod's user has come. @throws when stopped before */
+  /**
+   * Runs a step when the queue reaches the pod's user, and returns its result. @throws when stopped before
+   */
   #inTurn<T>(step: () => T): Promise<T> {
     return containerStarts.start(this.#options.surroundings().user.uid, step, this.#stopping.signal);
   }
@@ -240,7 +246,7 @@ export class ContainerRunner {
     return clock.monotonicMs() - startedMs;
   }
 
-  /** Undefined when stopped before its turn. */
+  /** Starts the process; undefined when stopped while queued. */
   async #begin(launch: Launch, log: LogFile): Promise<ContainerProcess | Error | undefined> {
     const { clock, tools } = this.#options.context;
     const start = (): ContainerProcess | Error =>
@@ -405,7 +411,7 @@ function tried<T>(step: () => T): T | Error {
   }
 }
 
-/** How many are named in one event. */
+/** Maximum number of names in one event. */
 const MAX_NAMED = 10;
 
 function unclearText(container: string, pids: readonly number[]): string {

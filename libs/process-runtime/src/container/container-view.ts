@@ -1,9 +1,9 @@
 import type { ContainerState } from '#lib/resources';
 
-/** How an attempt at running a container ended. */
+/** Result of an attempt at running a container. */
 export type Termination = NonNullable<ContainerState['terminated']>;
 
-/** Where a container is now. `waiting` after the first attempt carries how the last one ended. */
+/** State of a container. `waiting` after the first attempt carries the result of the last one. */
 export type ContainerPhase =
   | { readonly kind: 'waiting'; readonly reason: string; readonly message?: string }
   | { readonly kind: 'running'; readonly startedAt: Date }
@@ -17,7 +17,7 @@ export interface ContainerView {
   readonly phase: ContainerPhase;
   readonly last: Termination | undefined;
   readonly restartCount: number;
-  /** The startup probe has passed, or there is none. */
+  /** True when the startup probe has passed, or there is none. */
   readonly isStarted: boolean;
   readonly isReady: boolean;
 }

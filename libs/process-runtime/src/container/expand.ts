@@ -1,7 +1,7 @@
 /** More than any operating system hands to a process in variables and arguments. */
 const MOST_CHARACTERS = 4 * 1024 * 1024;
 
-/** What a specification expands to is more than a process can be given. */
+/** Thrown when a specification expands to more than a process can be given. */
 export class ExpansionError extends Error {
   override readonly name = 'ExpansionError';
 }

@@ -13,7 +13,7 @@ import { FIRST_SOCKET, type Launch } from '../user/launch.js';
 import { prepareMounts } from '../volume/prepare-mounts.js';
 import { heapArguments } from './memory-limit.js';
 
-/** What a pod has before any of its containers runs. */
+/** Everything that a pod has before any of its containers runs. */
 export interface PodSurroundings {
   readonly user: PodUser;
   readonly files: PodFiles;
@@ -23,7 +23,7 @@ export interface PodSurroundings {
   readonly kubeconfig: string | undefined;
 }
 
-/** What an attempt at a container has beside. */
+/** Everything that an attempt at a container has besides. */
 export interface LaunchSurroundings extends PodSurroundings {
   /** Runs a step that keeps the node from everything else, once the turn of the pod's user has come. */
   readonly inTurn: <T>(step: () => T) => Promise<T>;
@@ -79,7 +79,7 @@ export async function prepareLaunch(
         })
       : undefined;
   const folder = container.workingDir ?? image.folder ?? files.workingFolder;
-  // a user of its own is told by the kernel, which does not tell it what lies in closed folders
+  // a pod with a user of its own gets the error from the kernel, which reveals nothing about closed folders
   const isJudgedAsUser = user.isOwn && container.workingDir !== undefined;
   if (!mounts && !isJudgedAsUser && !existsSync(folder))
     throw new ContainerConfigError(`working directory ${folder} does not exist on this machine`);

@@ -1,12 +1,15 @@
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
 
-/** As much as Kubernetes keeps. */
+/** Maximum size that Kubernetes keeps. */
 const MAX_FILE_BYTES = 4_096;
 const MAX_LOG_BYTES = 2_048;
-/** Where a process wrote itself, it may have put a link to a file of others, or a pipe that would stop the node. */
+/**
+ * Flags for files that a process wrote: it may have put a link to a file of others there, or a pipe that
+ * would block the node.
+ */
 const WITHOUT_TRICKS = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
-/** What a container left in its termination message file; empty when there is nothing. */
+/** Reads the termination message file of a container; empty when there is none. */
 export function readTerminationMessage(file: string): string {
   return readEnd(file, MAX_FILE_BYTES, 'start');
 }

@@ -21,8 +21,8 @@ const LOOK_MS = 500;
 const REST_RATIO = 9;
 
 /**
- * How long one look may wait for answers, and for those of one container: each process chooses how long it holds the lock of
- * its memory, a container may have thousands of them, and a walk over much memory takes long as well.
+ * Maximum wait for answers per look and per container: each process chooses how long it holds the lock of its
+ * memory, a container may have thousands of them, and a walk over much memory takes long as well.
  */
 const MAX_WAIT_MS = { look: 6_000, container: 3_000 };
 
@@ -34,7 +34,7 @@ const MAX_WAIT_MS = { look: 6_000, container: 3_000 };
  * left both is not counted. Linux only: elsewhere nothing is watched.
  */
 export class MemoryWatch {
-  /** When the parts of each may be asked for again, on the monotonic clock. */
+  /** Earliest times for reading the parts of each again, on the monotonic clock. */
   readonly #bounds = new Map<MemoryBound, number>();
   readonly #clock: Clock;
   readonly #read: typeof readMemoryFile;
@@ -99,9 +99,9 @@ export class MemoryWatch {
   }
 
   /**
-   * Of all together, each shared page once. Where some cannot be asked, because of stuck processes of others or because it
-   * takes too long, those count for nothing and the largest process alone for all that it has: one that uses too much is
-   * found, and forks that share pages are not.
+   * Memory of all processes together, each shared page once. Where some cannot be read, because of stuck
+   * processes of others or because it takes too long, those are left out and only the largest process counts,
+   * with all its memory: a single process that uses too much is found, and forks that share pages are not.
    */
   async #partsOf(
     pids: ReadonlySet<number>,

@@ -13,7 +13,7 @@ import type { Tools } from '../user/spawn-request.js';
 import type { MemoryWatch } from './memory-watch.js';
 import type { SleepWatch } from './sleep-watch.js';
 
-/** What the node starts for an image. */
+/** Image as the node starts it. */
 export interface FoundImage {
   readonly folder: string | undefined;
   readonly entryPoint: string;
@@ -36,7 +36,7 @@ export interface EndedUser {
   /** A user of pods; undefined: all of them. */
   readonly uid?: number;
   readonly clock: Clock;
-  /** What is waited for at most. Default: everything. */
+  /** Limits of the waiting. Default: none. */
   readonly bounds?: ReadBounds;
   /** Asked before each process is killed: whether still no pod runs as that user. */
   readonly isIdle: () => boolean;
@@ -44,7 +44,7 @@ export interface EndedUser {
 
 /** Knows whom pods run as. */
 export interface Users {
-  /** Whether `of` wants to know which namespace of its name it is. */
+  /** True when `of` needs the uid of the namespace, to tell it from others of its name. */
   readonly areOwn: boolean;
   /** @throws Error whose message says why the pod can have no user */
   of(pod: Pod, namespaceUid: string | undefined): PodUser;
@@ -57,7 +57,7 @@ export interface Users {
   readonly problem?: string | undefined;
 }
 
-/** What every part of the node works with. */
+/** Dependencies of every part of the node. */
 export interface NodeContext {
   readonly client: KubeClient;
   readonly connection: KubeConnection;
@@ -69,9 +69,9 @@ export interface NodeContext {
   readonly sleepWatch: SleepWatch;
   readonly memoryWatch: Pick<MemoryWatch, 'watch'>;
   readonly cpuLimits: CpuLimits;
-  /** What pods may need together. */
+  /** Resources that all pods together may request. */
   readonly allocatable: Amounts;
-  /** Whether other nodes are in the cluster, so that pods come here which are not meant for it. */
+  /** True when other nodes are in the cluster, so that it has pods that are not meant for this one. */
   readonly isJoined: boolean;
   /** `node/pods` of the data folder. */
   readonly podsFolder: string;

@@ -1,24 +1,25 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
-/** Where groups of processes with a bound on their CPU can be made. */
+/** Folder in which groups of processes with a limit on their CPU can be made. */
 export interface CgroupPlace {
   readonly folder: string;
   readonly version: 1 | 2;
 }
 
-/** What of the machine decides: `/proc/self/mounts` and `/proc/self/cgroup`. */
+/** Facts of the machine that decide: `/proc/self/mounts` and `/proc/self/cgroup`. */
 export interface CgroupTexts {
   readonly mounts: string;
   readonly own: string;
-  /** Whether a file lists the controller `cpu`. */
+  /** True when a file lists the controller `cpu`. */
   readonly hasCpu: (file: string) => boolean;
 }
 
 /**
- * Where this process may try to make groups, the likeliest first; none where the machine has no control groups for CPU.
- * Of version 2 these are the groups above its own, from the root: its own has processes, so that none below it can have
- * a bound, and which of the others a user may write to is that of a session that was given to him.
+ * Folders in which this process may try to make groups, the likeliest first; empty when the machine has no
+ * control groups for CPU. In version 2 these are the groups above its own, from the root: its own has
+ * processes, so that no group below it can have a limit, and the user can write only to the groups of a
+ * session that was delegated to them.
  */
 export function findCgroupPlaces(texts: CgroupTexts = readTexts()): readonly CgroupPlace[] {
   const mounts = texts.mounts.split('\n').map((line) => line.split(' '));

@@ -24,8 +24,8 @@ export interface CpuLimits {
 }
 
 /**
- * By control groups where this user may make them. Elsewhere processes with a limit get less of a busy machine than those
- * without, and all of an idle one.
+ * Limits CPU by control groups where this user may make them. Elsewhere processes with a limit get less of a
+ * busy machine than those without, and all of an idle one.
  * @param name whose groups these are; what an earlier process of that name left of them is removed
  */
 export function openCpuLimits(name: string, places: readonly CgroupPlace[] = findCgroupPlaces()): CpuLimits {

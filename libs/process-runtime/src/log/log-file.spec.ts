@@ -9,7 +9,7 @@ import { parseLogQuery, readLog } from './read-log.js';
 const folder = temporaryFolder();
 const line = (index: number): string => `line ${String(index).padStart(4, '0')}\n`;
 
-/** What a follower of a log sees. */
+/** Text that a follower of a log receives. */
 function follow(logFolder: string, log: LogFile): { text: () => string; done: Promise<void> } {
   let text = '';
   const query = parseLogQuery(new URLSearchParams('follow=true'), systemClock.now());

@@ -24,8 +24,9 @@ export function attemptFiles(
 }
 
 /**
- * The log of one attempt at a container, in the format of container runtimes: `TIME STREAM TAG LINE`, where tag `P` marks
- * a line that goes on in the next entry. At most two files of 10 MB; logs of attempts before the last are removed.
+ * The log of one attempt at a container, in the format of container runtimes: `TIME STREAM TAG LINE`, where
+ * tag `P` marks a line that continues in the next entry. At most two files of 10 MB; logs of attempts before
+ * the last are removed.
  */
 export class LogFile {
   readonly #folder: string;
@@ -55,7 +56,10 @@ export class LogFile {
     return this.#attempt;
   }
 
-  /** How often what was the newest file has become the older one: who follows reads on there, then from the beginning. */
+  /**
+   * Number of rotations. After one, a follower finishes reading the older file, then starts the newest from
+   * its beginning.
+   */
   get rotations(): number {
     return this.#rotations;
   }
@@ -113,7 +117,7 @@ export class LogFile {
     return openSync(attemptFiles(this.#folder, this.#attempt).newest, 'a', 0o600);
   }
 
-  /** What cannot be put aside is cut: a log never grows past its size. */
+  /** Rotates the log. A file that cannot be renamed is removed: a log never grows past its size. */
   #rotate(): void {
     const { older, newest } = attemptFiles(this.#folder, this.#attempt);
     if (this.#handle !== undefined) closeSync(this.#handle);

@@ -9,7 +9,7 @@ import { boundConnections, ConnectionRoom, limitServer, SERVER_LIMITS, serverOpt
 import type { PodLogs } from './pod-logs.js';
 import { hasLog, parseLogQuery, readLog } from './read-log.js';
 
-/** How the node proves itself, and to whom it talks. */
+/** Identity of the node and the clients that it accepts. */
 export interface ServingIdentity {
   /** PEM. */
   readonly certificate: string;
@@ -21,7 +21,7 @@ export interface ServingIdentity {
 export interface LogServerOptions {
   readonly serving: ServingIdentity;
   readonly logs: PodLogs;
-  /** Whether the owner of a client certificate may read logs. */
+  /** Resolves to true when the owner of a client certificate may read logs. */
   readonly mayRead: (reader: LogReader) => Promise<boolean>;
   readonly clock: Clock;
   readonly log: Logger;
@@ -35,7 +35,7 @@ export interface LogReader {
   readonly groups: readonly string[];
 }
 
-/** Of the API server and of people who follow logs. */
+/** Connections of the API server and of people who follow logs. */
 const MAX_CONNECTIONS = 1_000;
 
 /** `GET /containerLogs/NAMESPACE/POD/CONTAINER`, as kubelets serve it. */

@@ -1,6 +1,6 @@
 import type { LogFile } from './log-file.js';
 
-/** Where the logs of one container are. */
+/** Location of the logs of one container. */
 export interface ContainerLog {
   readonly folder: string;
   /** Number of the newest attempt that has started, or of the first when none has. */

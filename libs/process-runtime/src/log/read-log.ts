@@ -4,7 +4,7 @@ import type { Clock } from '#lib/time';
 import { within } from '../within.js';
 import { attemptFiles, type LogFile } from './log-file.js';
 
-/** What a caller wants to see of a log; the query of `/containerLogs`. */
+/** Part of a log that a caller asks for; the query of `/containerLogs`. */
 export interface LogQuery {
   readonly follow: boolean;
   readonly previous: boolean;
@@ -37,7 +37,7 @@ export function parseLogQuery(query: URLSearchParams, now: Date): LogQuery {
   };
 }
 
-/** Whether an attempt has left a log. */
+/** True when an attempt has left a log. */
 export function hasLog(folder: string, attempt: number): boolean {
   return existsSync(attemptFiles(folder, attempt).newest);
 }
@@ -139,7 +139,10 @@ interface Part extends Range {
   readonly skip: number;
 }
 
-/** Where the last entries begin. They are counted first and read again, which holds none of them. */
+/**
+ * Parts from the begin of the last entries. They are counted first and read again, so that none is held in
+ * memory.
+ */
 async function lastLines(parts: readonly Part[], query: LogQuery, wanted: number): Promise<readonly Part[]> {
   const counted: { readonly part: Part; readonly start: number; readonly entries: number }[] = [];
   for (const part of parts) {
@@ -161,7 +164,7 @@ async function lastLines(parts: readonly Part[], query: LogQuery, wanted: number
 const PIECE_BYTES = 65_536;
 const LINE_END = 0x0a;
 
-/** Whole lines as they lie in the file, a piece at a time. A line that is being written is left for later. */
+/** Whole lines as the file stores them, a piece at a time. A line that is being written is left for later. */
 async function* piecesOf({
   file,
   start,

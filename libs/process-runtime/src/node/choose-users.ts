@@ -18,7 +18,7 @@ function asNode(problem?: string): Users {
 export interface UserOptions {
   /** Used up in this order, those that the machine has. None: pods run as the node's own user. */
   readonly ranges: readonly UserRange[];
-  /** What every pod must be able to read: the programs of this installation. */
+  /** The programs of this installation, which every pod must be able to read. */
   readonly programs: readonly string[];
   /** Folder in which installations of this machine reserve numbers. Default `/var/lib/agentplane/users`. */
   readonly reservedIn?: string;

@@ -47,7 +47,7 @@ describe.each(HOMES)('a node that joined a cluster, on $name', ({ home }) => {
 
   it('cordons itself as soon as it stops, and takes pods again once it starts', async () => {
     await patch({ taints: [FOREIGN_TAINT, PROCESS_RUNTIME_TAINT] });
-    // its processes take their grace; nobody waits for them
+    // its processes take their grace; the stop does not wait for them
     const pod = await desk.run(
       'here',
       { command: ['sh', '-c', 'trap "" TERM; while :; do sleep 0.1; done'] },

@@ -3,7 +3,7 @@ import { availableParallelism, totalmem } from 'node:os';
 /** So that two cores run the platform and the samples: requests are reservations, and idle agents use none. */
 const LEAST_CPUS = 4;
 
-/** What this machine offers to pods, as a Node writes it. */
+/** Capacity of this machine for pods, as a Node states it. */
 export function nodeCapacity(): { readonly cpu: string; readonly memory: string; readonly pods: string } {
   return {
     cpu: String(Math.max(LEAST_CPUS, availableParallelism())),

@@ -6,11 +6,11 @@ import {
   SHARED_USER_MESSAGE,
 } from '#lib/resources';
 
-/** What this machine lacks. */
+/** Features that this machine lacks. */
 export interface NodeTroubles {
   /** Why pods run as root; undefined when they do not. */
   readonly rootProblem: string | undefined;
-  /** Whether all pods have the user of this process, which is not root on Linux. */
+  /** True when all pods have the user of this process, which is not root on Linux. */
   readonly isUserShared: boolean;
   /** Why limits of CPU are not kept; undefined when they are. */
   readonly cpuProblem: string | undefined;

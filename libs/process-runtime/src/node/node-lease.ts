@@ -5,7 +5,7 @@ import type { Clock } from '#lib/time';
 import { type Lease, LEASES } from '#lib/resources';
 
 export interface NodeLeaseOptions {
-  /** Of its own, so that a renewal never waits behind other requests. */
+  /** Client with connections of its own, so that a renewal never waits behind other requests. */
   readonly client: KubeClient;
   readonly nodeName: string;
   readonly holder: string;

@@ -4,7 +4,7 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { readJson, writeWhole } from '../pod-files/pod-files.js';
 
-/** Who the node is, for as long as its data folder exists. */
+/** Identity of the node, for as long as its data folder exists. */
 export interface NodeIdentity {
   /** Name of the Node object: `agentplane-HOST-SHORTID`. */
   readonly name: string;

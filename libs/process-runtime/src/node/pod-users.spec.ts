@@ -19,7 +19,7 @@ function pod(namespace: string, account?: string, labels: Readonly<Record<string
   return { metadata: { name: 'p', namespace, labels }, spec };
 }
 
-/** Of the namespace of a name, until another one has the name. */
+/** Uid of the namespace of a name, until another one has the name. */
 const uidOf = (namespace: string) => `uid-of-${namespace}`;
 
 /** The users of an installation that is alone on its machine. */

@@ -138,9 +138,9 @@ function namespaceOf(key: string): string {
 }
 
 /**
- * Those that this node would give. A number of other ranges, or that the machine or another installation has given to
- * somebody since, is not used again: the file may come from another machine or from a backup that others wrote, and name
- * root.
+ * Users that this node would assign. A number from other ranges, or one that the machine or another
+ * installation has assigned since, is not used again: the file may come from another machine or from a backup
+ * that others wrote, and name root.
  */
 function usable(
   users: Given['users'],

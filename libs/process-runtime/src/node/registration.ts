@@ -21,7 +21,7 @@ export interface RegistrationOptions extends NodeTroubles {
   /** Port of the log server. */
   readonly port: number;
   readonly version: string;
-  /** Whether other nodes are in the cluster: then the node is tainted, and cordoned while it is stopped. */
+  /** True when other nodes are in the cluster: then the node is tainted, and cordoned while it is stopped. */
   readonly isJoined: boolean;
   readonly clock: Clock;
   readonly log: Logger;

@@ -45,13 +45,13 @@ export interface NodeOptions {
   /** Whom pods run as. Default: as this process. */
   readonly users?: UserOptions;
   /**
-   * Whether this machine joins a cluster of other nodes: pods that do not select its runtime are not bound to it and not
-   * taken, and it is cordoned while it is stopped. Default false.
+   * True when this machine joins a cluster of other nodes: pods that do not select its runtime are neither
+   * bound to it nor taken, and it is cordoned while it is stopped. Default false.
    */
   readonly isJoined?: boolean;
   /** Longest time in milliseconds that processes get when the node stops. Default 10,000. */
   readonly stopGraceMs?: number;
-  /** How a process is ended that an earlier node left. Default: by signals. */
+  /** Ends a process that an earlier node left. Default: by signals. */
   readonly endStray?: EndingOfStrays['end'];
 }
 
@@ -59,11 +59,14 @@ export interface RunningNode extends Stoppable {
   /** Name of the Node object. */
   readonly nodeName: string;
   readonly port: number;
-  /** Whether the pod was given that port of this machine. */
+  /** True when the pod was given that port of this machine. */
   hasPort(pod: Pod, port: number): boolean;
 }
 
-/** What a program may need of the machine; never the platform's own settings, which may hold secrets. */
+/**
+ * Variables that a program may need of the machine; never the platform's own settings, which may hold
+ * secrets.
+ */
 const INHERITED = [
   'PATH',
   'HOME',
@@ -82,9 +85,12 @@ const INHERITED = [
 
 const OWN_USER: UserOptions = { ranges: [], programs: [] };
 const STOP_GRACE_MS = 10_000;
-/** How long containers are awaited after their grace: one that waits for a file system of its own does not end by a signal. */
+/**
+ * Time for which containers are awaited after their grace: one that waits for a file system of its own does
+ * not end by a signal.
+ */
 const KILLED_MS = 6_000;
-/** How long they are awaited once what they waited for was killed. */
+/** Time for which they are awaited once the processes that blocked them were killed. */
 const FREED_MS = 1_000;
 /** A stop takes no longer than its program gives it. */
 const STOP_BOUNDS = { ...FEW_STUCK, totalMs: 2_000 };
@@ -216,10 +222,10 @@ async function endPods(workers: PodWorkers, { users, clock }: NodeContext, grace
   await within(stopped, FREED_MS, clock);
 }
 
-/** The number of `nobody`, who is as good as any user of a pod. */
+/** The number of the user `nobody`, which has no more rights than any user of a pod. */
 const NOBODY = 65_534;
 
-/** What processes are started with, and whether they can have mounts. */
+/** Tools for starting processes, and whether processes can have mounts. */
 function startTools(
   folder: string,
   areOwn: boolean,

@@ -35,7 +35,7 @@ if (!isRoot)
   });
   afterAll(() => desk.close());
 
-  /** What a pod that runs the image says; its folder first. */
+  /** Output of a pod that runs the image; its folder first. */
   async function run(namespace: string, isAccountMounted = false): Promise<string[]> {
     const command = ['sh', '-c', 'exec >"$TERMINATION_MESSAGE_PATH" 2>&1; pwd; cat .env'];
     const spec = { automountServiceAccountToken: isAccountMounted };

@@ -6,7 +6,7 @@ import { refusalText, refusedFields } from './refused-fields.js';
 
 const USER = { uid: 60_800, gid: 60_800 };
 const ROOT = { uid: 0, gid: 0 };
-/** Where each part stands in a pod. */
+/** Path of each section in a pod. */
 const PLACES: Readonly<Record<PodSection, string>> = {
   PodSpec: '',
   PodSecurityContext: 'securityContext',

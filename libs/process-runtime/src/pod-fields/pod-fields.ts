@@ -1,15 +1,15 @@
 import { isTokenVolume } from './token-volume.js';
 
-/** What a node knows of itself when it judges a pod. */
+/** Facts about the node that matter when it judges a pod. */
 export interface ProcessUser {
   /** The user that the pod's processes run as; undefined where the machine has no such numbers. */
   readonly uid: number | undefined;
   readonly gid: number | undefined;
-  /** Whether its processes can have mounts of their own. */
+  /** True when its processes can have mounts of their own. */
   readonly hasMounts?: boolean;
 }
 
-/** What the process runtime does with one field of a pod. */
+/** Treatment of one field of a pod by the process runtime. */
 export type FieldRule =
   /** It has the meaning that it has in a cluster. */
   | { readonly kind: 'honoured'; readonly how: string }
@@ -313,7 +313,7 @@ function jsonName(value: unknown): unknown {
   return typeof value === 'object' && value !== null && 'name' in value ? value.name : undefined;
 }
 
-/** Whether a volume is made, where mounts can be. */
+/** True when a volume is made, on a machine where mounts are possible. */
 function isMountable(value: unknown, { hasMounts = false }: ProcessUser): boolean {
   const { sources = [], items = [] } = value as {
     readonly sources?: readonly Readonly<Record<string, unknown>>[];

@@ -3,10 +3,10 @@ import { POD_FIELDS, type PodSection, type ProcessUser } from './pod-fields.js';
 
 /** A field of a pod that cannot be honoured. */
 export interface RefusedField {
-  /** As Kubernetes writes it: `spec.containers[0].securityContext.privileged`. */
+  /** Path as Kubernetes writes it: `spec.containers[0].securityContext.privileged`. */
   readonly path: string;
   readonly value: unknown;
-  /** What its user can do about it. */
+  /** Remedy for the user. */
   readonly instead: string;
 }
 

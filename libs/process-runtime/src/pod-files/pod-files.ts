@@ -20,7 +20,7 @@ const EMPTY = 'empty';
 /** Volumes that the node writes, and the pod reads. */
 const VOLUMES = 'volumes';
 
-/** What is kept of a pod on disk, so that a restarted node finds its ports and its processes again. */
+/** Record of a pod on disk, so that a restarted node finds its ports and its processes again. */
 export interface PodRecord {
   readonly uid: string;
   readonly namespace: string;
@@ -162,8 +162,9 @@ export class PodFiles {
 }
 
 /**
- * Removes what is left of a pod, whoever it ran as. What the pod wrote may be hundreds of thousands of files, as of a build:
- * a process of its own removes them, since the node has one thread for all pods, and often for the API server too.
+ * Removes the files of a pod, whichever user it ran as. A pod may have written hundreds of thousands of
+ * files, e.g. a build: a process of its own removes them, since the node has one thread for all pods, and
+ * often for the API server too.
  */
 export async function removePodFolder(folder: string): Promise<void> {
   for (const path of [join(folder, WORK), ...entriesOf(join(folder, EMPTY))]) await removeAsOwner(path);

@@ -25,7 +25,10 @@ export function fieldOf(pod: Pod, path: string): string {
   }
 }
 
-/** Names come from specs; every object has a `constructor` that is none of its keys. */
+/**
+ * Value of an own key. Names come from specs; every object has an inherited `constructor`, which must not be
+ * found.
+ */
 export function ownValue(
   values: Readonly<Record<string, string>> | undefined,
   key: string,

@@ -1,6 +1,6 @@
 import type { Pod } from '#lib/resources';
 
-/** Whether its status is final. */
+/** True when its status is final. */
 export function isOver({ status }: Pod): boolean {
   return status?.phase === 'Succeeded' || status?.phase === 'Failed';
 }

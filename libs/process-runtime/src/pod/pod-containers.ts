@@ -3,7 +3,7 @@ import type { Clock } from '#lib/time';
 import type { ContainerRunner } from '../container/container-runner.js';
 import type { ContainerView } from '../container/container-view.js';
 
-/** When an attempt at a container is followed by another. */
+/** Conditions under which an attempt at a container is followed by another. */
 export type RestartPolicy = 'Always' | 'OnFailure' | 'Never';
 
 /** Makes the runner of one container. */
@@ -13,12 +13,12 @@ export type MakeRunner = (
   restartPolicy: RestartPolicy,
 ) => ContainerRunner;
 
-/** Whether an init container goes on running beside the others: a sidecar of Kubernetes' own kind. */
+/** True when an init container keeps running beside the others: a sidecar of Kubernetes' own kind. */
 export function isSidecar({ restartPolicy }: PodContainer): boolean {
   return restartPolicy === 'Always';
 }
 
-/** What is left for sidecars at least, when the others have used up the grace. */
+/** Minimum grace of sidecars when the others have used up the grace of the pod. */
 const SIDECAR_GRACE_MS = 2_000;
 
 interface InitContainer {

@@ -44,7 +44,7 @@ function messageOf({ resource, requested, used, capacity }: Shortage): string {
   return `Node didn't have enough resource: ${resource}, requested: ${asked}, used: ${taken}, capacity: ${whole}`;
 }
 
-/** Those that the node took in an earlier life first, then the oldest: which pod fits is decided in this order. */
+/** Pods that the node took in an earlier life first, then the oldest: admission is decided in this order. */
 export function inOrderOfArrival(pods: readonly Pod[]): readonly Pod[] {
   const rank = ({ metadata, status }: Pod): string =>
     `${status?.startTime === undefined ? 1 : 0} ${metadata.creationTimestamp ?? ''}`;

@@ -48,17 +48,22 @@ const NOT_SUPPORTED = 'NotSupported';
 /**
  * One pod on this machine, from the moment it is bound to the node to its end.
  *
- * - **rejected**: the node has no room for it, so that nothing is started; Failed → completed
- * - **refused**: a field of its spec cannot be honoured, so that nothing is started; Failed when its policy allows an end,
+ * - **rejected**: the node lacks capacity for it, so that nothing is started; Failed → completed
+ * - **refused**: a field of its spec cannot be honoured, so that nothing is started; Failed when its policy
+ * allows an end,
  *   else Pending with the reason → completed
  * - **preparing**: folder, ports and (when mounted) the service account's kubeconfig are made → initializing
- * - **initializing**: init containers one after the other, of sidecars among them only the start; one that fails for good
+ * - **initializing**: init containers one after the other, of sidecars among them only the start; one that
+ * fails finally
  *   → completed → else running
- * - **running**: containers side by side, each restarted by the pod's policy; all ended for good → completed; longer than
+ * - **running**: containers side by side, each restarted by the pod's policy; all ended finally → completed;
+ * longer than
  *   `activeDeadlineSeconds` → its containers are ended, phase Failed → completed
  * - **completed**: phase Succeeded or Failed, waits for deletion
- * - **ending**, from any of these: deletion gives containers their grace, then the object is removed with grace 0 and the
- *   uid as precondition; an object that vanished is not written to any more; a stopping node leaves the object alone
+ * - **ending**, from any of these: deletion gives containers their grace, then the object is removed with
+ * grace 0 and the
+ *   uid as precondition; an object that vanished is not written to any more; a stopping node leaves the
+ * object alone
  *
  * A pod whose status is final when the node first sees it begins as completed.
  */
@@ -149,7 +154,7 @@ export class PodWorker {
     await this.ended;
   }
 
-  /** Whether processes of the pod may run as this user, now or later. */
+  /** True when processes of the pod may run as this user, now or later. */
   mayRunAs(uid: number): boolean {
     return !this.#isIdle && this.#runningUser.uid === uid;
   }
@@ -183,7 +188,7 @@ export class PodWorker {
     });
   }
 
-  /** Nothing is started where there is none. */
+  /** User that runs the pod. Without a user of its own nothing is started. */
   get #runningUser(): PodUser {
     return this.#user === undefined || this.#user instanceof Error ? nodeUser() : this.#user;
   }

@@ -17,7 +17,7 @@ const FIRST_REPORT_MS = 5_000;
 export class PodWorkers {
   readonly #context: NodeContext;
   readonly #workers = new Map<string, PodWorker>();
-  /** By the numbers of users whose files are being removed. */
+  /** Removals of files in progress, by the user's number. */
   readonly #tidying = new Map<number, Promise<void>>();
   #informer: Informer<Pod> | undefined;
   #isStopping = false;
@@ -48,7 +48,10 @@ export class PodWorkers {
     await Promise.allSettled([...this.#workers.values()].map((worker) => worker.stop(graceMs)));
   }
 
-  /** What runs as users that the start of the node had no time for: of each once none of its pods runs, however long it takes. */
+  /**
+   * Ends processes of users that the start of the node had no time for: per user once none of its pods runs,
+   * however long it takes.
+   */
   async endLeft(uids: readonly number[]): Promise<void> {
     for (const uid of uids) await this.#endProcesses(uid, () => !this.#isStopping);
   }
@@ -92,7 +95,7 @@ export class PodWorkers {
     return rejectionOf(pod, others, this.#context.allocatable);
   }
 
-  /** What a pod left running can only be told from other pods of its user when none of these runs. */
+  /** Ends the leftover processes of a user. They can only be told from its pods when none of these runs. */
   async #endProcesses(uid: number, isWanted = (): boolean => true): Promise<void> {
     const { users, log, clock } = this.#context;
     const isIdle = (): boolean =>
@@ -109,7 +112,10 @@ export class PodWorkers {
     }
   }
 
-  /** What no pod of this user needs any more. None begins meanwhile, so that one look finds what all of them left. */
+  /**
+   * Removes the leftovers of this user's pods. No pod of the user begins meanwhile, so that one look finds
+   * those of all.
+   */
   async #tidy(uid: number): Promise<void> {
     if (this.#tidying.has(uid)) return;
     const { podsFolder, clock } = this.#context;

@@ -12,14 +12,14 @@ import { isSidecar } from './pod-containers.js';
 
 export type PodPhase = 'Pending' | 'Running' | 'Succeeded' | 'Failed';
 
-/** What the worker knows of a pod, from which its status is computed. */
+/** State of a pod in its worker, from which its status is computed. */
 export interface PodView {
   readonly startTime: Date;
   readonly init: readonly ContainerView[];
   readonly containers: readonly ContainerView[];
   /** The pod is ended by the node whatever its containers say. */
   readonly verdict?: { readonly reason: string; readonly message: string };
-  /** The node has no room for it: nothing of it is started. */
+  /** Set when the node lacks capacity for the pod: nothing of it is started. */
   readonly rejection?: { readonly reason: string; readonly message: string } | undefined;
   /** Which fields of its spec cannot be honoured; nothing of it is started then. */
   readonly refusal?: string | undefined;

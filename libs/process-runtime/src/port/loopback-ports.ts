@@ -2,7 +2,10 @@ import { HeldSockets } from '#lib/held-sockets';
 import type { Pod } from '#lib/resources';
 import { findStablePort, isPortFree } from '#lib/stable-port';
 
-/** Of all that can be kept (10,000), so that no namespace takes those of others: a pod may name any number. */
+/**
+ * Limit per namespace, of 10,000 ports that can be kept, so that no namespace takes those of others: a pod
+ * may name any number.
+ */
 const MAX_OF_NAMESPACE = 1_000;
 
 interface Owner {
@@ -62,7 +65,7 @@ export class LoopbackPorts {
     return Object.keys(replaced).length > 0 ? { ...ports, ...replaced } : undefined;
   }
 
-  /** Whether the pod was given the port: what its annotation says may have been written by an editor of its namespace. */
+  /** True when the pod was given the port: an editor of its namespace may have written its annotation. */
   isOf(pod: Pod, port: number): boolean {
     const owner = this.#given.get(port);
     return owner !== undefined && owner.uid === pod.metadata.uid;
@@ -84,7 +87,7 @@ export class LoopbackPorts {
     return count;
   }
 
-  /** Whether the pod can listen on it: held for the pod, or free. */
+  /** True when the pod can listen on it: held for the pod, or free. */
   async #isUsable(port: number): Promise<boolean> {
     return this.sockets.has(port) || (await isPortFree(port));
   }

@@ -8,7 +8,7 @@ import { quietFor } from '#lib/testing';
 import { nodeUser } from '../user/pod-user.js';
 import { check, type CheckResult } from './check.js';
 
-/** Of a probe with `timeoutSeconds: 4294968`, and of one that is still a number of 32 bits. */
+/** Timeouts of a probe with `timeoutSeconds: 4294968`, and of one that is still a number of 32 bits. */
 const TIMEOUTS = [4_294_968_000, 3_000_000_000];
 
 describe('a probe with a timeout that no timer holds', () => {

@@ -13,22 +13,22 @@ import { spawnRequest, startFailure, type Tools } from '../user/spawn-request.js
 /** Undefined when the probe succeeded, else what was found. */
 export type CheckResult = string | undefined;
 
-/** What a probe needs to know of its container. */
+/** Container that a probe checks. */
 export interface ProbeTarget {
   readonly container: PodContainer;
   /** Container port → real port. */
   readonly ports: Readonly<Record<string, number>>;
-  /** How its process was started: commands are run the same way. */
+  /** Launch of its process: commands are run the same way. */
   readonly launch: Launch;
   readonly tools: Tools;
 }
 
-/** Of all probes of this process, in a fifth of its time. */
+/** Starts of all probes of this process, in a fifth of its time. */
 const commandStarts = new ProcessStarts(systemClock, 4);
 
 /**
- * One look at a container. What cannot even be asked (a path that is no path) has failed.
- * @param timeoutMs from when it begins; a command waits for its turn before
+ * One check of a container. A probe that cannot be made (its path is malformed) has failed.
+ * @param timeoutMs from its begin; the time that a command is queued before does not count
  * @param left ends that wait: its reason is thrown then, and nothing else ever is
  */
 export async function check(

@@ -5,10 +5,13 @@ export type ServicePort = NonNullable<Service['spec']['ports']>[number];
 
 type Ports = ReadonlyMap<string, number>;
 
-/** By the pod as the cache has it: another object once it changes. */
+/** Ports by the cached pod, which is another object once it changes. */
 const knownPorts = new WeakMap<Pod, Ports>();
 
-/** What the node noted on a pod: container port → real port. Read once: requests ask for it, and its editor may write much. */
+/**
+ * Ports that the node noted on a pod: container port → real port. Cached: each request reads it, and an
+ * editor of the pod may write much.
+ */
 function loopbackPorts(pod: Pod): Ports {
   const known = knownPorts.get(pod) ?? readPorts(pod);
   knownPorts.set(pod, known);

@@ -7,13 +7,14 @@ import { readJson, writeWhole } from '../pod-files/pod-files.js';
 export type RealPorts = Readonly<Record<string, number>>;
 
 interface Remembered {
-  /** By uid: a namesake is another Service. */
+  /** Ports by uid: a later Service of the same name is another one. */
   readonly services: Readonly<Record<string, RealPorts>>;
 }
 
 /**
- * Which ports Services had, in a file of the node. Not in their annotations: whoever may write a Service could name the
- * port of another program there, and would get what is sent to that one when it starts later than the proxy.
+ * Ports of Services, in a file of the node. They are not kept in annotations: an editor of a Service could
+ * name the port of another program there, and would receive its traffic when that program starts later than
+ * the proxy.
  */
 export class RememberedPorts {
   readonly #file: string;
@@ -52,7 +53,7 @@ export class RememberedPorts {
   }
 }
 
-/** What nodes of before this file wrote: one number, or JSON from port to real port. */
+/** Reads the annotation of nodes from before this file: one number, or JSON from port to real port. */
 function noted(service: Service): RealPorts {
   const text = service.metadata.annotations?.[ANNOTATION.loopbackPort] ?? '';
   const [first] = service.spec.ports ?? [];

@@ -55,7 +55,7 @@ describe('a Service on loopback', () => {
     });
   }
 
-  /** What the Service says once it says something that `test` accepts. */
+  /** Waits until `test` accepts the annotation of the Service, and returns it. */
   function noted(namespace: string, name: string, test: (text: string) => boolean): Promise<string> {
     return waitFor(
       async () => {

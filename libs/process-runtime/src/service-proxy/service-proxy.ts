@@ -9,10 +9,16 @@ import type { Clock } from '#lib/time';
 import { findEndpoints, type ServicePort } from './endpoint.js';
 import { RememberedPorts } from './remembered-ports.js';
 
-/** Of one namespace. Whoever is on this machine may connect, without a key, and each takes one to a pod as well. */
+/**
+ * Connections per namespace. Any program on this machine may connect, without a key, and each connection
+ * opens one to a pod.
+ */
 const MAX_CONNECTIONS = 4_000;
 
-/** Of the Services of one namespace. Each is one of 10,000 that can be kept, and a descriptor: a Service may name any number. */
+/**
+ * Ports for the Services of one namespace. Each is one of 10,000 that can be kept, and a descriptor: a
+ * Service may name any number.
+ */
 const MAX_PORTS = 500;
 
 export interface ServiceProxyOptions {
@@ -20,9 +26,9 @@ export interface ServiceProxyOptions {
   readonly client: KubeClient;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Where the ports are remembered. */
+  /** File in which the ports are remembered. */
   readonly file: string;
-  /** Whether the node of this machine gave the pod that port. */
+  /** True when the node of this machine gave the pod that port. */
   readonly hasPort: (pod: Pod, port: number) => boolean;
   /** Ports that the Services of one namespace may have together; default 500. */
   readonly maxPorts?: number;
@@ -36,7 +42,7 @@ export interface ServiceProxy extends Stoppable {
 interface Listening {
   readonly listener: ServiceListener;
   readonly realPort: number;
-  /** What was listened for; another name or target needs another listener. */
+  /** Name of the Service's port; another name needs another listener. */
   readonly shape: string;
 }
 
@@ -67,8 +73,9 @@ function newRoom(namespace: string, { clock, log }: ServiceProxyOptions): Connec
 }
 
 /**
- * What kube-proxy is in a cluster: gives each Service with a selector a port on loopback, writes it into the Service's
- * annotation, and forwards to a ready pod. After a restart a Service gets the port that it had, so addresses stay.
+ * The counterpart of kube-proxy: gives each Service with a selector a port on loopback, writes it into the
+ * Service's annotation, and forwards to a ready pod. After a restart a Service gets the same port again, so
+ * addresses stay.
  */
 export function createServiceProxy(options: ServiceProxyOptions): ServiceProxy {
   const { informers, client, clock, log } = options;
@@ -155,7 +162,7 @@ export function createServiceProxy(options: ServiceProxyOptions): ServiceProxy {
   };
 }
 
-/** With the status, because the proxy may not change what a Service is. */
+/** Writes the annotation together with the status, because the proxy may not change the spec of a Service. */
 async function annotate(client: KubeClient, key: ObjectKey, name: string, text: string): Promise<void> {
   try {
     await client.mergeStatus(SERVICES, key, { metadata: { annotations: { [name]: text } } });

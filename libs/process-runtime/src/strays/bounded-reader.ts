@@ -3,17 +3,19 @@ import type { Pace } from '../pace.js';
 import { variableOf } from './environment-variable.js';
 import { STUCK, UNASKED, type Unread } from './memory-file.js';
 
-/** What one walk over the processes of a machine waits for those that keep their variables from their readers. */
+/**
+ * Limits for one walk over the processes of a machine, of which some block the readers of their variables.
+ */
 export interface ReadBounds {
   /** Each keeps the walk waiting for seconds, and one user may have thousands: of a user no more are asked after so many. */
   readonly stuckOfUser: number;
-  /** Milliseconds that reading may take in all; nobody is asked afterwards. */
+  /** Total milliseconds for reading; no process is read afterwards. */
   readonly totalMs: number;
 }
 
 /** For walks that others wait for. */
 export const FEW_STUCK: ReadBounds = { stuckOfUser: 5, totalMs: 15_000 };
-/** For walks that nobody waits for but what is to be ended. */
+/** No limits, for walks whose only waiters are the processes to be ended. */
 export const ALL_STUCK: ReadBounds = {
   stuckOfUser: Number.POSITIVE_INFINITY,
   totalMs: Number.POSITIVE_INFINITY,
@@ -21,7 +23,7 @@ export const ALL_STUCK: ReadBounds = {
 
 interface BoundedReaderOptions {
   readonly clock: Clock;
-  /** Of the walk. */
+  /** Pace of the walk. */
   readonly pace: Pace;
   readonly bounds: ReadBounds;
   /** Reads a variable of a process. */
@@ -58,7 +60,7 @@ export class BoundedReader {
     return STUCK;
   }
 
-  /** Those that were stuck are killed by now; the time goes on. */
+  /** Begins another round: the stuck processes were killed by now. The total time continues. */
   beginRound(): void {
     this.#stuck.clear();
   }

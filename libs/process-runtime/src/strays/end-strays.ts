@@ -83,7 +83,7 @@ export async function endStrays(
   return [...remaining, ...(await endAll(strays, { clock, graceMs: 0 }))];
 }
 
-/** Those of a pod that have not ended by now. */
+/** Leftover processes of a pod that have not ended by now. */
 export function runningOf(strays: readonly Stray[], { metadata }: Pod): readonly Stray[] {
   return strays.filter((stray) => stray.podUid === metadata.uid && isRunning(stray));
 }
@@ -97,7 +97,10 @@ export function strayText(strays: readonly Stray[]): string {
   );
 }
 
-/** What a person runs in a folder of pods. The user of this node is also that of its pods, where these have none of their own. */
+/**
+ * True for a process that a person runs in a folder of pods. The user of this node is also that of its pods,
+ * where these have none of their own.
+ */
 function isForeign(pid: number, people: ReadonlySet<number>): boolean {
   const uid = statusOf(pid)?.uids[0];
   return uid !== undefined && uid !== process.getuid?.() && people.has(uid);

@@ -43,7 +43,7 @@ describe('variableOf', () => {
   });
 
   onLinux('reads those of a process beside a stuck one of its user, for two that ask at once', async () => {
-    // a pipe that nobody writes to keeps its reader in the kernel, as a locked memory does
+    // a pipe without a writer keeps its reader in the kernel, as a locked memory does
     const pipes = ['first', 'second'].map((name) => join(folder, name));
     for (const pipe of pipes) execFileSync('mkfifo', [pipe]);
     const [first = '', second = ''] = pipes;

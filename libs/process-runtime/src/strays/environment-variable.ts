@@ -2,7 +2,9 @@ import type { Clock } from '#lib/time';
 import { BESIDE_STUCK, type ReadPiece, readMemoryFile, UNASKED, type Unread } from './memory-file.js';
 import { readApart } from './read-apart.js';
 
-/** As much as a process may be started with. It may say later that its variables are all its memory. */
+/**
+ * Maximum size with which a process may be started. It may claim later that its variables are all its memory.
+ */
 const MAX_BYTES = 2 << 20;
 const FIRST_BYTES = 64 << 10;
 
@@ -12,7 +14,7 @@ export function variableOf(pid: number, name: string, clock: Clock): Promise<str
 }
 
 /**
- * Where stuck processes keep this process from reading, another one reads.
+ * Reads a variable of a process. Where stuck processes keep this process from reading, another one reads.
  * @param file with `NAME=value` and a zero for each variable
  */
 export async function variableIn(

@@ -29,7 +29,7 @@ describe('readMemoryFile', () => {
     'waits a second for a file that keeps its readers waiting, and asks no second one of that user',
     async () => {
       const clock = new FakeClock();
-      // a pipe that nobody writes to keeps its reader in the kernel, as a locked memory does
+      // a pipe without a writer keeps its reader in the kernel, as a locked memory does
       const pipes = ['a', 'b'].map((name) => join(folder, name));
       for (const pipe of pipes) execFileSync('mkfifo', [pipe]);
       const [a = '', b = ''] = pipes;

@@ -21,17 +21,17 @@ const MAX_OPEN = 2;
 
 /** Reads that are not over, by path, with the user of the file. */
 const reading = new Map<string, { readonly uid: number; readonly over: Promise<unknown> }>();
-/** Those of them that took too long. */
+/** Paths among them that took too long. */
 const stuck = new Set<string>();
 
 /** Reads a file from its start: up to so many bytes, and fewer only at its end. */
 export type ReadPiece = (buffer: Buffer, offset: number) => Promise<number>;
 
 /**
- * Reads one of the files of `/proc/PID` for which the kernel takes the lock of that process's memory: `environ`,
- * `smaps_rollup`. A process that maps a file of a file system of its own (FUSE) may hold the lock as long as it likes; the
- * node's own thread must not wait for it. The read ends once the process is killed.
- * @param read of the open file; not called, or left alone, where the answer is none
+ * Reads one of the files of `/proc/PID` for which the kernel takes the lock of that process's memory:
+ * `environ`, `smaps_rollup`. A process that maps a file of a file system of its own (FUSE) may hold the lock
+ * as long as it likes; the node's own thread must not wait for it. The read ends once the process is killed.
+ * @param read of the open file; not called, or left alone, where there is no answer
  * @returns undefined for a file that is not there or may not be read
  */
 export async function readMemoryFile<T>(
@@ -44,7 +44,7 @@ export async function readMemoryFile<T>(
   // one read of a process at a time, and few in all
   for (;;) {
     const before = reading.get(path);
-    // one that was waited for once keeps nobody waiting again
+    // a file that was waited for once is not waited for again
     if (before && stuck.has(path)) return STUCK;
     if (before && (await within(before.over, clock, PATIENCE_MS)) === LATE) return STUCK;
     if (before) continue;
@@ -66,7 +66,10 @@ export async function readMemoryFile<T>(
   return STUCK;
 }
 
-/** By its status, for which no lock is taken: the folder of a process that may not be traced is root's. */
+/**
+ * Owner from its status, for which no lock is taken: the folder of a process that may not be traced is
+ * root's.
+ */
 function ownerOf(path: string): number | undefined {
   const pid = /^\/proc\/(\d+)\//.exec(path)?.[1];
   if (pid !== undefined) return statusOf(Number(pid))?.uids[0];

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { statFields } from '#lib/process-identity';
 
-/** What `/proc/PID/status` shows of every process to everybody. */
+/** Fields of `/proc/PID/status`, which every user can read for every process. */
 export interface ProcessStatus {
   /** Real, effective, saved and of the file system. */
   readonly uids: readonly number[];
@@ -16,17 +16,17 @@ export function statusOf(pid: number): ProcessStatus | undefined {
   return { uids, parent: Number(/^PPid:\s+(\d+)$/m.exec(text)?.[1]) };
 }
 
-/** What `/proc/PID/stat` shows of where a process came from: no process can change when it began. */
+/** Fields of `/proc/PID/stat` about the origin of a process: no process can change when it began. */
 export interface ProcessOrigin {
-  /** Number of the process that made the session: whoever leaves it leaves its group too. */
+  /** Number of the process that made the session: a process that leaves it leaves its group too. */
   readonly session: number;
   /** Ticks since the machine was started. */
   readonly startedTicks: number;
 }
 
 /**
- * Whether a process is of the session that another one began. The number of that one is given again once nobody of its
- * session is left: whoever has it now, and began at another time, began another session.
+ * True when a process is of the session that another one began. The number of that one is reused once its
+ * session has no process left: a process that has it now, and began at another time, began another session.
  */
 export function isOfSession(
   { session }: ProcessOrigin,
@@ -45,8 +45,8 @@ export function originOf(pid: number): ProcessOrigin | undefined {
 }
 
 /**
- * Whether a process works in a folder or below it, or its program lies there. The links alone are read, which takes no
- * lock of the process: what they lead to may lie in a file system that answers nobody.
+ * True when a process works in a folder or below it, or its program does. Only the links are read, which
+ * takes no lock of the process: their targets may be in a file system that does not answer.
  */
 export function isAtHome(pid: number, folder: string): boolean {
   return placesOf(pid).some((place) => place === folder || place.startsWith(`${folder}/`));

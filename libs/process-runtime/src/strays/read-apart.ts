@@ -3,14 +3,14 @@ import type { Clock } from '#lib/time';
 import { STUCK, type Unread, UNASKED } from './memory-file.js';
 import { LATE, within } from './within.js';
 
-/** With the time in which a loaded machine starts a process. */
+/** Includes the time in which a loaded machine starts a process. */
 const PATIENCE_MS = 3_000;
 
 type Answer = Buffer | Unread | undefined;
 
-/** Those that have not answered, by what they read: whoever asks for the same meanwhile gets the same answer. */
+/** Reads in flight by their path: another reader of the same path gets the same answer. */
 const asked = new Map<string, Promise<Answer>>();
-/** What killed readers still wait for: an old kernel lets one wait until the other process is gone. */
+/** Paths that killed readers still wait for: an old kernel lets one wait until the other process is gone. */
 const hanging = new Set<string>();
 
 /**
@@ -55,7 +55,10 @@ async function read(path: string, maxBytes: number, clock: Clock): Promise<Answe
   }
 }
 
-/** Without descriptors it has no streams and reports that later; without memory there is none. */
+/**
+ * Starts a reader. Without descriptors it has no streams and reports that later; without memory it does not
+ * start.
+ */
 function started(path: string): ChildProcess | undefined {
   try {
     return spawn('/bin/cat', ['--', path], { cwd: '/', env: {}, stdio: ['ignore', 'pipe', 'ignore'] });

@@ -12,14 +12,14 @@ import { isAtHome, processNumbers, statusOf } from './process-status.js';
 
 /** Processes that fork while they are killed are found in the next round. */
 const MAX_ROUNDS = 50;
-/** How often those that were killed are looked at again: the kernel ends them in its own time. */
+/** Number of times that killed processes are checked again: the kernel ends them in its own time. */
 const MAX_LOOKS = 20;
 const LOOK_MS = 10;
 
 export interface EndingOfUsers {
   readonly uids: readonly number[];
   readonly podsFolder: string;
-  /** Of this node. */
+  /** File of this node's users. */
   readonly usersFile: string;
   readonly clock: Clock;
   /** Asked before each is killed: whether still no pod runs as one of these users. */
@@ -31,7 +31,7 @@ export interface EndingOfUsers {
 }
 
 export interface EndedProcesses {
-  /** How many were killed. */
+  /** Number of processes that were killed. */
   readonly ended: number;
   /** Users some of whose processes were left alone, because it was not read whose they are. */
   readonly unasked: readonly number[];
@@ -121,7 +121,10 @@ class Walk {
   }
 }
 
-/** By its status, which every process shows: the owner of its folder in `/proc` is root once it may not be traced. */
+/**
+ * User from its status, which every process shows: the owner of its folder in `/proc` is root once it may not
+ * be traced.
+ */
 function userOf(pid: number, uids: ReadonlySet<number>): number | undefined {
   const status = statusOf(pid);
   return status?.parent === process.pid ? undefined : status?.uids.find((uid) => uids.has(uid));

@@ -7,8 +7,8 @@ export const LATE = Symbol('late');
 const LOOK_MS = 200;
 
 /**
- * What a promise gives within so long of a process that runs: the time in which this process itself stood still, as a
- * machine that sleeps or has too much to do lets it, is not counted.
+ * Result of a promise within so many milliseconds of running time: time in which this process itself stood
+ * still, because the machine slept or was overloaded, is not counted.
  */
 export async function within<T>(
   over: Promise<T>,

@@ -4,7 +4,7 @@ import type { PodUser } from './pod-user.js';
 /** Descriptors before it are the standard streams and the channel to the node. */
 export const FIRST_SOCKET = 4;
 
-/** How a process gets files that only it sees. */
+/** Mounts that only one process sees. */
 export interface Mounts {
   /** An empty folder of the pod, on which its root is made. */
   readonly stage: string;
@@ -12,7 +12,7 @@ export interface Mounts {
   readonly steps: readonly string[];
 }
 
-/** What to start. */
+/** Program to start. */
 export interface Launch {
   readonly command: string;
   readonly args: readonly string[];

@@ -2,7 +2,10 @@ import { lstatSync, readFileSync, readlinkSync, type Stats } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { PodUser } from './pod-user.js';
 
-/** What a user finds at a path. `path` has no links in what exists of it; of a closed one it is the part that is closed. */
+/**
+ * Result of a user's look-up of a path. The existing part of `path` has no links; for a closed one it is the
+ * part that is closed.
+ */
 export interface Sight {
   readonly kind: 'found' | 'missing' | 'closed';
   readonly path: string;
@@ -10,7 +13,7 @@ export interface Sight {
 
 type OwnUser = Extract<PodUser, { readonly isOwn: true }>;
 
-/** What is left of the parts of paths that one start of a container may have looked at. */
+/** Remaining number of path parts that one start of a container may look up. */
 export interface PartBudget {
   left: number;
 }
@@ -22,9 +25,10 @@ const MAX_LETTERS = 4_096;
 const MAX_PARTS = 1_024;
 
 /**
- * Looks for a path with the eyes of a user of pods, from the root down: the node may be root, and whether something
- * exists below a folder that is closed to the user is no pod's to know. So are links of other processes, in `/proc`. A
- * folder that is mounted once it is looked at (autofs) is not looked at: that may take for ever.
+ * Looks up a path with the rights of a user of pods, from the root down: the node may be root, and a pod must
+ * not learn what exists below a folder that is closed to its user. The same holds for links of other
+ * processes, in `/proc`. A folder that is mounted on access (autofs) is not looked up: that may block
+ * indefinitely.
  * @param budget of several looks together, which keep the node from everything else meanwhile; what is beyond is closed
  */
 export function lookAs(absolute: string, user: OwnUser, budget: PartBudget = { left: MAX_PARTS }): Sight {
@@ -71,7 +75,10 @@ function partsOf(path: string): string[] {
   return path.split('/').filter((part) => part !== '' && part !== '.');
 }
 
-/** What is no folder is passed by nobody: what is asked for below it does not exist, and the next look says so. */
+/**
+ * True when the user may pass. A file that is no folder is passed: the path below it does not exist, and the
+ * next look-up reports that.
+ */
 function mayPass(found: Stats, { uid, gid }: OwnUser): boolean {
   if (!found.isDirectory()) return true;
   const bit = found.uid === uid ? 0o100 : found.gid === gid ? 0o010 : 0o001;

@@ -1,10 +1,11 @@
 import { spawnSync } from 'node:child_process';
 
 /**
- * Makes the files of one container, in a mount namespace of its own, and becomes its program. Run by `unshare` as the
- * pod's user, who is root in its own user namespace only: nothing in it has more rights than the program has.
- * Of a folder that is mirrored the entries are bound; what is written beside them lies in memory that no limit counts, so
- * that it is little. Words: stage, uid, gid, working folder, then three for each step, `--`, command.
+ * Makes the files of one container, in a mount namespace of its own, and becomes its program. Run by
+ * `unshare` as the pod's user, who is root in its own user namespace only: nothing in it has more rights than
+ * the program has. The entries of a mirrored folder are bound; files written beside them are in memory that
+ * no limit counts, so the space is small. Words: stage, uid, gid, working folder, then three for each step,
+ * `--`, command.
  */
 const MOUNT_SCRIPT = `
 set -eu

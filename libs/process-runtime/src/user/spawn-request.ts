@@ -6,30 +6,33 @@ import type { Launch, Mounts } from './launch.js';
 import { lookAs } from './look-as.js';
 import type { PodUser } from './pod-user.js';
 
-/** What `spawn` is called with. */
+/** Arguments of `spawn`. */
 export interface SpawnRequest {
   readonly command: string;
   readonly args: readonly string[];
   readonly options: Pick<SpawnOptions, 'cwd' | 'env' | 'uid' | 'gid'>;
 }
 
-/** Tools that shut the doors which Node cannot; each is used where the machine has it. */
+/** Tools for restrictions that Node cannot set; each is used where the machine has it. */
 export interface Tools {
-  /** Of util-linux: no process after it gets more rights by executing a file. */
+  /** Program of util-linux: no process after it gets more rights by executing a file. */
   readonly setpriv: string | undefined;
-  /** Of coreutils: changes the folder as the user, not before it becomes one. */
+  /** Program of coreutils: changes the folder as the user, not before it becomes one. */
   readonly env: string | undefined;
-  /** Of util-linux: gives a process mounts of its own. */
+  /** Program of util-linux: gives a process mounts of its own. */
   readonly unshare?: string | undefined;
 }
 
 /** A `PATH` on which no command is: by its name, and only root could make it. */
 const NOWHERE = '/nonexistent';
 
-/** Of `PATH`, which a spec chooses: it is searched at each start and look, and the node has one thread for all pods. */
+/**
+ * Maximum folders of `PATH`, which a spec chooses: it is searched at each start and look, and the node has
+ * one thread for all pods.
+ */
 const MAX_FOLDERS = 100;
 const MAX_PATH_LENGTH = 4_096;
-/** Of all of them together, with the links among them. */
+/** Maximum path parts of all of them together, with the links among them. */
 const MAX_PARTS = 2_048;
 
 const FOLDERS = ['/usr/bin', '/bin', '/usr/sbin', '/sbin'];
@@ -45,8 +48,9 @@ export function findTools(): Tools {
 }
 
 /**
- * How a process is started as the user of its pod. Node enters the working folder before it becomes the user, so that a
- * folder which the spec names would be entered with the rights of root, past all that is closed above it: `env` does it.
+ * Arguments that start a process as the user of its pod. Node enters the working folder before it becomes the
+ * user, so that it would enter a folder named by the spec with the rights of root, past all that is closed
+ * above it: `env` does it instead.
  */
 export function spawnRequest(launch: Launch, tools: Tools): SpawnRequest {
   const { command, args, folder, environment, user, isFolderNamed, noNewPrivileges } = launch;
@@ -71,7 +75,10 @@ export function spawnRequest(launch: Launch, tools: Tools): SpawnRequest {
   };
 }
 
-/** With mounts of its own: the command may lie in one, so it is looked for from within, as the pod's user. */
+/**
+ * Request with mounts of its own: the command may be in one, so it is looked up from within, as the pod's
+ * user.
+ */
 function mountedRequest(launch: Launch, { stage, steps }: Mounts, tools: Tools): SpawnRequest {
   const { command, args, folder, environment, user, noNewPrivileges } = launch;
   const { uid = 0, gid = 0 } = user;

@@ -2,8 +2,8 @@ import { lstatSync } from 'node:fs';
 import type { Bind } from './mount-steps.js';
 
 /**
- * What must be bound again because a volume covers it: entries of the folders that volumes cover, in which something lies
- * that the program needs. Only volumes that it may write have room for them.
+ * Paths that must be bound again because a volume covers them: entries of covered folders that contain
+ * something that the program needs. Only writable volumes can take them.
  * @param needed absolute paths; those that do not exist are left out
  */
 export function keptPlaces(binds: readonly Bind[], needed: readonly string[]): readonly string[] {

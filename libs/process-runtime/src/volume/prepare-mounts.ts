@@ -18,7 +18,10 @@ export interface MountOptions {
   readonly client: Pick<KubeClient, 'find'>;
   readonly files: PodFiles;
   readonly user: PodUser;
-  /** What the program needs of the machine, whatever is mounted above it: it may lie below `/tmp` or `/home`. */
+  /**
+   * Paths of the machine that the program needs, whatever is mounted above them: they may be below `/tmp` or
+   * `/home`.
+   */
   readonly needed: readonly string[];
   /** Replaces `$(NAME)` by variables of the container. */
   readonly expand: (text: string) => string;
@@ -29,7 +32,10 @@ export interface MountOptions {
 /** Each place is looked for on the machine, part by part. */
 const MAX_MOUNTS = 256;
 const PATH_BOUNDS = { letters: 4_096, parts: 256 };
-/** Of the places of all mounts of a container together, with the links among them: the node has one thread for all pods. */
+/**
+ * Maximum path parts of all mounts of a container together, with the links among them: the node has one
+ * thread for all pods.
+ */
 const MAX_PARTS = 4_096;
 
 type VolumeMount = NonNullable<PodContainer['volumeMounts']>[number];
@@ -38,9 +44,9 @@ type VolumeMount = NonNullable<PodContainer['volumeMounts']>[number];
 interface MadeMount {
   readonly mount: VolumeMount;
   readonly folder: string;
-  /** Whether its volume begins empty. */
+  /** True when its volume begins empty. */
   readonly isEmpty: boolean;
-  /** Whether its volume is to be memory. */
+  /** True when its volume is to be memory. */
   readonly isMemory: boolean;
 }
 
@@ -84,7 +90,7 @@ export async function prepareMounts(
   });
 }
 
-/** Where programs expect memory, and containers have 64 MB. */
+/** Folder in which programs expect memory, and containers have 64 MB. */
 const SHARED_MEMORY = '/dev/shm';
 
 function bindOfKept(path: string): Bind {

@@ -1,9 +1,9 @@
 import { ContainerConfigError } from '../pod-values/container-config-error.js';
 
-/** Of what a spec says, in an error. */
+/** Maximum length of a spec's text in an error. */
 const SHOWN_LETTERS = 200;
 
-/** Of a path: it is looked for, or made, part by part. */
+/** Limits of a path: it is looked up, or made, part by part. */
 export interface PathBounds {
   readonly letters: number;
   readonly parts: number;

@@ -10,12 +10,12 @@ export interface VolumeFile {
   readonly mode: number;
 }
 
-/** By their path in the volume. */
+/** Files by their path in the volume. */
 export type VolumeFiles = ReadonlyMap<string, VolumeFile>;
 
 const DEFAULT_MODE = 0o644;
 
-/** Of one volume: what is larger is a mistake, or made to fill the disk and the memory of the machine. */
+/** Limit per volume: a larger one is a mistake, or made to fill the disk and the memory of the machine. */
 const MAX_FILES = 1_000;
 const MAX_BYTES = 8 * 2 ** 20;
 const MAX_SOURCES = 64;
@@ -24,7 +24,7 @@ const PATH_BOUNDS = { letters: 1_024, parts: 32 };
 type Bytes = Readonly<Record<string, Buffer>>;
 
 /**
- * What a volume that is made of objects holds now; undefined for one that begins empty.
+ * Current content of a volume that is made of objects; undefined for one that begins empty.
  * @throws ContainerConfigError when an object or a key does not exist
  */
 export async function volumeFiles(
@@ -142,7 +142,10 @@ function downwardText(pod: Pod, path: string): string {
     .join('\n');
 }
 
-/** More would be rights of the owner for whoever runs the file. */
+/**
+ * Requires permission bits only. Further bits would give the rights of the owner to any user who runs the
+ * file.
+ */
 function requireMode(mode: number): void {
   if (Number.isInteger(mode) && mode >= 0 && mode <= 0o777) return;
   throw new ContainerConfigError(

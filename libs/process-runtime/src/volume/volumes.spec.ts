@@ -51,7 +51,7 @@ if (problem !== undefined) process.stderr.write(`SKIPPED: volumes of processes: 
     await desk.close();
   });
 
-  /** What a line of shell prints in a container with these mounts. */
+  /** Output of a line of shell in a container with these mounts. */
   async function shell(
     line: string,
     volumes: readonly object[],
