@@ -4,7 +4,7 @@ import type { Clock } from '#lib/time';
 import type { Readable } from 'node:stream';
 import type { NamespaceQuota } from './store/namespace-quota.js';
 
-/** What the API server asks a node for when a client reads a pod's log. */
+/** Request to a node when a client reads a pod's log. */
 export interface NodeLogRequest {
   readonly nodeName: string;
   /** Address the node reports in its status (InternalIP, else Hostname). */
@@ -35,17 +35,17 @@ export interface ApiServerOptions {
   /** Folder of `ca.key`, `ca.crt`, `service-account.key` and `encryption.key`, each made (0600) on the first start. */
   readonly pkiFolder: string;
   readonly clock?: Clock;
-  /** Where writes are recorded; absent: nowhere. */
+  /** Log in which writes are recorded; absent: writes are not recorded. */
   readonly audit?: AuditLog;
   readonly log: Logger;
   readonly nodeLogDialer?: NodeLogDialer;
-  /** How many changes a watch can be behind before it gets 410 Gone; default 5000. */
+  /** Maximum number of changes that a watch can be behind before it gets 410 Gone; default 5000. */
   readonly historyChanges?: number;
-  /** How much a namespace may hold; absent: any number of objects. */
+  /** Limits of a namespace; absent: any number of objects. */
   readonly quota?: NamespaceQuota;
 }
 
-/** Who a kubeconfig speaks for. */
+/** Identity in a kubeconfig. */
 export type KubeIdentity =
   | {
       readonly kind: 'certificate';

@@ -1,7 +1,7 @@
 import type { ResourceType } from '#lib/kube-semantics';
 import type { ObjectStore } from '../store/object-store.js';
 
-/** What an admission rule sees of a create. */
+/** Input of an admission rule for a create. */
 export interface Admission {
   readonly type: ResourceType;
   readonly namespace: string;

@@ -6,8 +6,9 @@ import type { Admission } from './admission-request.js';
 const UNREACHABLE_SECONDS = 300;
 
 /**
- * What a cluster's admission adds to every Pod: its service account (which must exist), priority, and how long it
- * stays on a lost node. No token volume: the node gives the pod its kubeconfig. Secrets for no pod are refused.
+ * Adds the fields that a cluster's admission adds to every Pod: its service account (which must exist), its
+ * priority, and how long it stays on a lost node. No token volume: the node gives the pod its kubeconfig.
+ * Secrets that no pod may use are refused.
  */
 export function admitPod(pod: KubeObject, { type, namespace, store }: Admission): KubeObject {
   const spec = recordAt(pod, 'spec');

@@ -2,7 +2,7 @@ import { RESOURCES } from '#lib/resources';
 import { ANONYMOUS, type UserInfo } from '../authn/user.js';
 import type { RequestInfo } from '../http/request-info.js';
 
-/** As the levels of Kubernetes' audit policy: nothing, or who did what to which object, without bodies. */
+/** Levels of Kubernetes' audit policy: nothing, or the user, the verb and the object, without bodies. */
 export type AuditLevel = 'None' | 'Metadata';
 
 const WRITES = new Set(['create', 'update', 'patch', 'delete', 'deletecollection']);
@@ -45,7 +45,7 @@ function isProgram(username: string, group: string): boolean {
   return !isOfWorkspace || group === RESOURCES.AgentRevision.group;
 }
 
-/** What is recorded of a request. */
+/** Level at which a request is recorded. */
 export function auditLevel(info: RequestInfo, user: UserInfo): AuditLevel {
   return RULES.find(({ matches }) => matches(info, user))?.level ?? 'None';
 }

@@ -27,7 +27,7 @@ export function auditIn(log: AuditLog | undefined): Audit {
 
 interface Answered {
   readonly address: string | undefined;
-  /** What the request was answered with, or why not. */
+  /** Result of the request, or the error. */
   readonly result: unknown;
 }
 

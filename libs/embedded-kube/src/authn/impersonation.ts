@@ -46,7 +46,7 @@ export function parseImpersonation(headers: IncomingHttpHeaders): Impersonation 
       account ? need('serviceaccounts', account[2] ?? '', account[1]) : need('users', username),
       ...given.map((group) => need('groups', group)),
       ...(uid ? [{ ...need('uids', uid), group: AUTHENTICATION }] : []),
-      // each value by itself: permission for one value is none for another
+      // each value by itself: permission for one value does not cover another
       ...extra.flatMap(({ key, values }) =>
         values.map((value) => ({ ...need('userextras', value), group: AUTHENTICATION, subresource: key })),
       ),

@@ -1,4 +1,4 @@
-/** Who makes a request. */
+/** User that makes a request. */
 export interface UserInfo {
   readonly username: string;
   readonly uid?: string;
@@ -8,8 +8,8 @@ export interface UserInfo {
 
 export const ANONYMOUS: UserInfo = { username: 'system:anonymous', groups: ['system:unauthenticated'] };
 export const AUTHENTICATED = 'system:authenticated';
-/** Who serves the Services of a machine, as in every cluster. */
+/** User that serves the Services of a machine, as in every cluster. */
 export const SERVICE_PROXY = 'system:kube-proxy';
-/** Who the API server is to a node whose logs it reads. */
+/** Identity of the API server towards a node whose logs it reads. */
 export const KUBELET_CLIENT = 'kube-apiserver-kubelet-client';
 export const MASTERS = 'system:masters';

@@ -1,6 +1,6 @@
 import type { UserInfo } from '../authn/user.js';
 
-/** What a user wants to do. */
+/** Action that a user requests. */
 export interface Access {
   readonly user: UserInfo;
   readonly verb: string;
@@ -12,7 +12,7 @@ export interface Access {
   readonly name: string;
   /** The only node whose objects a list or watch of pods asks for. */
   readonly nodeName?: string;
-  /** Of a request that is no resource: `/healthz`. */
+  /** Path of a request for no resource: `/healthz`. */
   readonly path: string;
 }
 
@@ -27,7 +27,7 @@ export interface PolicyRule {
 
 const ANY = '*';
 
-/** Whether a rule allows an access. */
+/** True when a rule allows an access. */
 export function allows(rule: PolicyRule, access: Access): boolean {
   if (!hasOrAny(rule.verbs, access.verb)) return false;
   if (!access.isResource) return rule.nonResourceURLs.some((url) => matchesUrl(url, access.path));

@@ -43,7 +43,10 @@ export class Authorizer {
     if (namespace !== '') yield* this.#grantsOf(`rolebindings.${RBAC}`, namespace, names);
   }
 
-  /** Of many bindings of one role the first counts: who may make bindings may make thousands. */
+  /**
+   * Grants of the user; only the first of many bindings of one role counts, since an author of bindings may
+   * make thousands.
+   */
   *#grantsOf(
     resource: string,
     namespace: string,
@@ -63,7 +66,7 @@ export class Authorizer {
     }
   }
 
-  /** The rules of a role; undefined when there is none of that name. */
+  /** The rules of a role; undefined when no role has that name. */
   roleRules(
     resource: 'roles' | 'clusterroles',
     namespace: string,
@@ -105,7 +108,7 @@ function rulesOf(role: KubeObject): readonly PolicyRule[] {
 
 const ACCOUNT = /^system:serviceaccount:([^:]*):(.*)$/s;
 
-/** What a binding may call a user, in the words of reasons. */
+/** Names of a user that a binding may contain, in the words of reasons. */
 function namesOf({ username, groups }: UserInfo): ReadonlySet<string> {
   const [, namespace, account] = ACCOUNT.exec(username) ?? [];
   return new Set([

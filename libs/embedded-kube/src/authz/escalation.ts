@@ -33,7 +33,7 @@ export class EscalationCheck {
       isSelecting && !jsonEquals(next['aggregationRule'], old?.['aggregationRule'] ?? null);
     if (old && jsonEquals(next.rules, old.rules) && !isSelectedAnew) return;
     if (this.#may(user, 'escalate', type.resource, namespace, name)) return;
-    // whoever selects roles gets the rules of all that others will label for it
+    // the author of an aggregated role gets the rules of all roles that others will label for it
     if (isSelectedAnew) this.#confirm(type, name, EVERYTHING, namespace, user);
     this.#confirm(type, name, listAt(next, 'rules').map(parseRule), namespace, user);
   }
@@ -84,7 +84,8 @@ export class EscalationCheck {
         name,
         `its rules name ${asked} combinations of verbs and things; at most ${MAX_ATOMS} can be compared with the rights of user ${JSON.stringify(user.username)}: use fewer, or "*"`,
       );
-    // those for any name first: they cover most, and whoever may make roles may have bound thousands for single names
+    // those for any name first: they cover most, and an author of roles may have bound thousands for single
+    // names
     const own = this.authorizer
       .rules(user, namespace)
       .toSorted((a, b) => Number(a.resourceNames.length > 0) - Number(b.resourceNames.length > 0));
@@ -116,12 +117,15 @@ export class EscalationCheck {
 /** Far more than the roles of a cluster have. A few kilobytes of lists multiply to billions, which would fill all memory. */
 const MAX_ATOMS = 10_000;
 
-/** Of atoms with rules of the writer: some tenths of a second, in which nothing else is served. */
+/**
+ * Limit of comparisons of atoms with rules of the writer: some tenths of a second, in which no other request
+ * is served.
+ */
 const MAX_COMPARISONS = 500_000;
 /** Every request looks at all rules of its sender. A dozen times as many as the largest role that Kubernetes brings. */
 const MAX_RULES = 200;
 
-/** How many `atoms` there are. */
+/** Number of `atoms`. */
 function atomCount({ verbs, nonResourceURLs, apiGroups, resources, resourceNames }: PolicyRule): number {
   const things = apiGroups.length * resources.length * Math.max(1, resourceNames.length);
   return verbs.length * (nonResourceURLs.length + things);

@@ -12,10 +12,10 @@ const LEASE_NAMESPACE = 'kube-node-lease';
 export type NodeAnswer = { readonly allowed: boolean; readonly reason: string } | undefined;
 
 /**
- * What a node may do because of the pods that are bound to it: read them, their namespaces, and the Secrets and ConfigMaps
- * that they name, get tokens for their service accounts, write their status, end them; and keep its own Node and Lease. An attacker on a
- * node gets what its pods could get, and not all Secrets. Everything that all nodes may do is in the role
- * `system:node`.
+ * Decides the access of a node because of the pods that are bound to it: read them, their namespaces, and the
+ * Secrets and ConfigMaps that they name, get tokens for their service accounts, write their status, end them;
+ * and keep its own Node and Lease. An attacker on a node gets what its pods could get, and not all Secrets.
+ * Everything that all nodes may do is in the role `system:node`.
  */
 export function nodeAccess(access: Access, store: ObjectStore): NodeAnswer {
   const { user, isResource, group } = access;
@@ -84,7 +84,10 @@ function ownPod(access: Access, node: string, store: ObjectStore): NodeAnswer {
   return answer(isBound(pod.object, node), `pod is not bound to node '${node}'`);
 }
 
-/** By its uid a node tells a namespace from a former one of its name. */
+/**
+ * Access to a namespace of its pods: its uid tells a node that the namespace replaced an earlier one of the
+ * same name.
+ */
 function namespaceOfPods({ verb, subresource, name }: Access, node: string, store: ObjectStore): NodeAnswer {
   if (verb !== 'get' || subresource !== '') return undefined;
   return answer(podsOf(node, name, store).length > 0, noRelationship(node));

@@ -24,9 +24,9 @@ const RESERVED_DOMAINS = ['kubernetes.io', 'k8s.io'];
 type Texts = Readonly<Record<string, string>>;
 
 /**
- * What a node and the Service proxy may write into the objects that their rights let them reach, as Kubernetes'
- * plugin NodeRestriction: labels of a pod choose its owner and its Service, so that a node which could change them
- * could take the place of any other pod. Throws 403.
+ * Restricts the fields that a node and the Service proxy may write in the objects that their rights let them
+ * reach, as Kubernetes' plugin NodeRestriction: labels of a pod choose its owner and its Service, so that a
+ * node which could change them could take the place of any other pod. Throws 403.
  */
 export function checkNodeWrite(
   type: ResourceName,

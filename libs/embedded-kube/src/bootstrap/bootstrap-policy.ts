@@ -25,9 +25,12 @@ const WORKLOADS = [
   },
   { apiGroups: ['batch'], resources: ['jobs'] },
 ];
-/** What a namespace may use is said by who runs the cluster. */
+/** Limits of a namespace, which only the operator of the cluster sets. */
 const BOUNDS = { apiGroups: [''], resources: ['limitranges', 'resourcequotas'] };
-/** What nodes report: who could write it could end the count of a pod's ports, or send others to ports of his choice. */
+/**
+ * Status that nodes report: a user who could write it could end the count of a pod's ports, or redirect
+ * others to ports of their choice.
+ */
 const REPORTED = { apiGroups: [''], resources: ['pods/status'] };
 
 function rules(verbs: readonly string[], list: readonly object[]): readonly object[] {
@@ -40,7 +43,10 @@ function role(name: string, rolesRules: readonly object[]): BootstrapObject {
 
 const AGGREGATE_TO = 'rbac.authorization.k8s.io/aggregate-to-';
 
-/** What a role of people has by itself; `NAME` gets it, and the rules of every other role that is labelled for it. */
+/**
+ * A role of people with its own rules; the role `NAME` gets them, and those of every other role that is
+ * labelled for it.
+ */
 function part(name: string, rolesRules: readonly object[]): BootstrapObject {
   const labels = { [`${AGGREGATE_TO}${name}`]: 'true' };
   return { ...role(`system:aggregate-to-${name}`, rolesRules), labels };
@@ -90,7 +96,9 @@ const DISCOVERY_PATHS = [
 ];
 const PUBLIC_PATHS = ['/healthz', '/livez', '/readyz', '/version', '/version/'];
 
-/** What every node does; what it does for the pods bound to it, and to its own Node and Lease, is not in roles. */
+/**
+ * Rules of every node. Its rights on the pods bound to it, and on its own Node and Lease, are not in roles.
+ */
 const NODE_RULES = [
   { apiGroups: [''], resources: ['services'], verbs: READ },
   { apiGroups: [''], resources: ['events'], verbs: ['create', 'patch', 'update'] },
@@ -148,7 +156,7 @@ export const BOOTSTRAP_POLICY: readonly BootstrapObject[] = [
   ]),
   role('system:node', NODE_RULES),
   role('system:node-proxier', PROXY_RULES),
-  // what a node asks about whoever wants to read its logs
+  // a node reviews the user who wants to read its logs
   role('agentplane:node-logs', [{ apiGroups: [''], resources: ['nodes/proxy'], verbs: ['get'] }]),
   binding('cluster-admin', 'cluster-admin', ['system:masters']),
   binding('system:basic-user', 'system:basic-user', ['system:authenticated']),

@@ -40,7 +40,7 @@ const GROUP_ORDER = [
   'policy',
 ];
 
-/** What the server serves, as clients ask for it before anything else. */
+/** Discovery of the served API, which clients read before anything else. */
 export class Discovery {
   #generation = -1;
   #groups: readonly DiscoveredGroup[] = [];

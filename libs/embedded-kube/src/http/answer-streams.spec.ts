@@ -48,7 +48,7 @@ describe('an answer stream', () => {
 
   it('cuts off a client that leaves too much unread', async () => {
     const { stream, response } = await openOne();
-    expect(fill(stream)).toBeLessThan(40); // some of it lies in the buffers of the kernel
+    expect(fill(stream)).toBeLessThan(40); // the kernel buffers some of it
     expect(response.destroyed).toBe(true);
     expect(stream.write('more')).toBe(false);
   });

@@ -3,7 +3,7 @@ import type { AnswerStream } from './request-context.js';
 
 /** A stream whose client has this much unread is cut off; a watch lists again. The same for all streams of one user. */
 const MAX_UNREAD_BYTES = 64 * 1024 * 1024;
-/** What the clients of all streams together may leave unread. */
+/** Limit of unread data for the clients of all streams together. */
 const MAX_UNREAD_BYTES_OF_ALL = 128 * 1024 * 1024;
 /** Less than this is on its way, not left lying. */
 const UNNOTICED_BYTES = 1024 * 1024;
@@ -14,13 +14,13 @@ interface Unread {
 }
 
 /**
- * The answers without an end, and how much of them waits in memory because clients do not read: one that waits for too
- * much is cut off, and when many wait for too much together, of one user or of all, those that have not read everything
- * for longest. Whoever reads is not cut off for others who do not: a node or a controller would never get past a large
- * object.
+ * Open-ended responses, and how much of them is buffered because clients do not read. A response with too
+ * much unread data is cut off; when many have too much together, of one user or of all, those that have
+ * lagged longest are cut off. A client that reads is not cut off for others that do not: a node or a
+ * controller would never get past a large object.
  */
 export class AnswerStreams {
-  /** Those that left something unread before the others first. */
+  /** Responses with unread data, in the order in which they began to lag. */
   readonly #unread = new Map<ServerResponse, Unread>();
   readonly #ofOwners = new Map<string, number>();
   #total = 0;

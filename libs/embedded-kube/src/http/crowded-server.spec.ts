@@ -11,7 +11,7 @@ import { json } from './request-context.js';
 import { TlsListener } from './tls-listener.js';
 
 const MOST = 300;
-/** Of one user. */
+/** Limit per user. */
 const SHARE = 30;
 const GROUPS: Readonly<Record<string, readonly string[]>> = {
   platform: ['system:masters'],
@@ -187,7 +187,7 @@ function begin(
   return call;
 }
 
-/** What a user is answered who watches. */
+/** Status of the response to a user's watch. */
 function statusFor(user: string): Promise<number> {
   return new Promise((resolve, reject) => {
     const call = begin('GET', '/stream', user, ({ statusCode }) => resolve(statusCode ?? 0));

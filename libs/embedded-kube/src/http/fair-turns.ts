@@ -7,21 +7,21 @@ interface Waiter {
   readonly turn: PromiseWithResolvers<void>;
 }
 
-/** As long as a real API server lets a request wait in its queue. */
+/** Time for which a real API server lets a request wait in its queue. */
 const PATIENCE_MS = 15_000;
 
 /**
- * Who is served next, when more is asked for than one process can do: whoever has used the least of its time among those
- * that wait, one turn in each round of the event loop. A thousand large requests of one user then cost another one turn
- * of waiting, not a thousand. A turn ends where its request awaits a body, the database or a node; what was used is
- * measured. Nobody saves up turns by asking for nothing.
+ * Schedules requests when more is asked for than one process can do: the waiting holder that has used the
+ * least time comes next, with one slice in each round of the event loop. A thousand large requests of one
+ * user then cost another one slice of waiting, not a thousand. A slice ends where its request awaits a body,
+ * the database or a node; the time used is measured. An idle holder does not save up time.
  */
 export class FairTurns {
   readonly #clock: Clock;
   readonly #patienceMs: number;
   readonly #waiting = new Map<string, Waiter[]>();
   readonly #usedMs = new Map<string, number>();
-  /** What whoever was served last had used: those that come anew begin there. */
+  /** Usage of the holder served last; a new holder starts from it. */
   #reachedMs = 0;
   #isAtWork = false;
 

@@ -5,12 +5,12 @@ import { holderOf } from './user-requests.js';
 
 /** Letters of the answers of one user that are being read: far more than a namespace has. */
 const MAX_LETTERS = 64 * 1024 * 1024;
-/** Of all users together: who makes several accounts must not fill the memory with all of them. */
+/** Limit for all users together: a user with several accounts must not fill the memory with all of them. */
 const MAX_OF_ALL = 4 * MAX_LETTERS;
 /** Smaller answers are on their way, not kept. */
 const UNNOTICED_LETTERS = 64 * 1024;
 
-/** Whoever gets an answer; the signal is aborted once it has ended. */
+/** Client that gets a response; the signal is aborted once the response has ended. */
 type Reader = Pick<RequestContext, 'user' | 'signal' | 'cut'>;
 
 interface Held {
@@ -18,17 +18,18 @@ interface Held {
   readonly cut: () => void;
 }
 
-/** What one holder leaves unread. */
+/** Unread responses of one holder. */
 interface Unread {
   /** The oldest first. */
   readonly answers: Set<Held>;
-  /** Of all of them. */
+  /** Total letters of all of them. */
   letters: number;
 }
 
 /**
- * Large answers that clients are reading. Each keeps the objects as they were when they were read: whoever changes all of a
- * namespace again and again, and reads a list of each state slowly, would fill the memory with what was.
+ * Large responses that clients are reading. Each keeps its objects as they were when they were read: a user
+ * who changes all of a namespace again and again, and reads a list of each state slowly, would fill the
+ * memory with former states.
  */
 export class HeldAnswers {
   readonly #held = new Map<string, Unread>();
@@ -75,7 +76,10 @@ export class HeldAnswers {
     }
   }
 
-  /** @throws ApiError 429 when nobody leaves more unread than this holder would */
+  /**
+   *
+   * @throws ApiError 429 when no holder leaves more unread than this one would
+   */
   #makeRoom(holder: string, letters: number): void {
     while (this.#sum + letters > this.maxOfAll) {
       const largest = this.#largest();

@@ -4,7 +4,7 @@ export interface MediaType {
   readonly parameters: Readonly<Record<string, string>>;
 }
 
-/** How an answer is to be written. */
+/** Format of a response. */
 export type AnswerFormat =
   | { readonly kind: 'object'; readonly yaml: boolean }
   | { readonly kind: 'table'; readonly version: string }

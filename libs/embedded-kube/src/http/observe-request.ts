@@ -3,7 +3,10 @@ import { metrics, statusClass } from '#lib/telemetry';
 import { systemClock } from '#lib/time';
 import type { RequestInfo } from './request-info.js';
 
-/** Whether the server serves the resource of a request; what clients make up must not become a label. */
+/**
+ * Returns true when the server serves the resource of a request; names made up by clients must not become
+ * labels.
+ */
 export type KnowsResource = (info: RequestInfo) => boolean;
 
 /** Counts and times a request once its answer has ended. */

@@ -1,11 +1,11 @@
 import type { UserLimits } from './user-requests.js';
 
-/** How many requests, or watches among them, may be under way at once. */
+/** Maximum numbers of requests, or of watches among them, in flight at once. */
 export interface PotLimits {
   readonly users: UserLimits;
   readonly nodes: UserLimits;
   readonly proxy: UserLimits;
-  /** Those of one namespace are one holder. */
+  /** Limits of listeners; those of one namespace are one holder. */
   readonly listeners: UserLimits & {
     /** A namespace has as many for each of its Listeners, and `most` in all. */
     readonly mostOfListener: number;
@@ -15,7 +15,7 @@ export interface PotLimits {
 /** Each costs some 70 KB until its handshake is over; with its other servers this process stays far below its descriptors. */
 export const MAX_CONNECTIONS = 4_000;
 
-/** Of all connections. What the pots leave is for the platform's own programs, which are in none. */
+/** Limits of all connections. The rest is for the platform's own programs, which have no limit. */
 const REQUESTS: PotLimits = {
   users: { most: 400, mostOfAll: 1_200, leastOfEach: 40, keptForLeast: 600 },
   nodes: { most: 300, mostOfAll: 400, leastOfEach: 40, keptForLeast: 200 },
@@ -24,9 +24,9 @@ const REQUESTS: PotLimits = {
 };
 
 /**
- * Each change of a kind is offered to all of its watches, while everybody waits. A controller needs one a kind, a node one
- * of its pods, a listener fewer than ten. Watches are requests too: each pot has fewer of them, so that they leave room
- * for others.
+ * Limits of watches. Each change of a kind is offered to all of its watches, while all other requests wait. A
+ * controller needs one a kind, a node one of its pods, a listener fewer than ten. Watches are requests too:
+ * each limit is lower than that of requests, so that others remain possible.
  */
 export const WATCH_LIMITS: PotLimits = {
   users: { most: 200, mostOfAll: 1_000, leastOfEach: 20, keptForLeast: 300 },

@@ -4,15 +4,18 @@ import { bodyPieces, Pieces } from '#lib/http';
 import { ApiError } from '#lib/kube-semantics';
 import type { IncomingMessage } from 'node:http';
 
-/** As large as a real API server takes: 3 MB. */
+/** Maximum size of a body at a real API server: 3 MB. */
 const MAX_BODY_BYTES = 3 * 1024 * 1024;
-/** Of all bodies that are received or decoded, of which one user gets half, the next a half of the rest. */
+/**
+ * Limit for all bodies that are received or decoded, of which one user gets half, the next a half of the
+ * rest.
+ */
 const MAX_BYTES_OF_ALL = 64 * 1024 * 1024;
 
 const TOO_MUCH =
   'the bodies of requests under way fill the memory that there is for them; send fewer or smaller ones at a time';
 
-/** What the bodies of all requests may hold of the memory. */
+/** Memory budget for the bodies of all requests. */
 export function bodyBudget(maxBytes = MAX_BYTES_OF_ALL): Admission {
   return new Admission({ capacity: maxBytes, halves: true, refusal: TOO_MUCH });
 }

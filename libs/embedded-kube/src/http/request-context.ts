@@ -23,7 +23,7 @@ export interface RequestContext {
   warn(text: string): void;
 }
 
-/** Where a handler writes an answer that has no end known in advance. */
+/** Stream for a response whose end is not known in advance. */
 export interface AnswerStream {
   /** False when the client reads too slowly and should be cut off. */
   write(chunk: string | Buffer): boolean;
@@ -32,7 +32,7 @@ export interface AnswerStream {
   drained(): Promise<void>;
 }
 
-/** What a handler answers. */
+/** Response of a handler. */
 export type Reply =
   | { readonly kind: 'json'; readonly code: number; readonly body: string | object }
   /** JSON whose parts are made as the client reads them: many large answers that wait for clients hold no memory. */

@@ -1,6 +1,6 @@
 import { exactField } from '#lib/kube-semantics';
 
-/** What a request asks for, as the authoriser and the router see it. */
+/** The request as the authoriser and the router see it. */
 export interface RequestInfo {
   readonly path: string;
   readonly method: string;

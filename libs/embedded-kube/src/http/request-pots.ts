@@ -3,7 +3,7 @@ import { nodeOf } from '../authn/node-user.js';
 import type { PotLimits } from './pot-limits.js';
 import { holderOf, type Share, UserRequests } from './user-requests.js';
 
-/** Who has places of their own. */
+/** Groups of users with limits of their own. */
 type Pot = keyof PotLimits;
 
 /** The Listeners of a namespace, to whose accounts a user belongs. */
@@ -16,8 +16,9 @@ interface ListenersOfNamespace {
 export type FindListeners = (user: UserInfo) => ListenersOfNamespace | undefined;
 
 /**
- * Places of requests, apart for nodes, the proxy of Services, listeners and users: however many requests users have under
- * way, they take no place that the platform needs, and the least that each may have is its own in every pot.
+ * Limits of requests, apart for nodes, the proxy of Services, listeners and users: requests of users never
+ * take capacity that the platform needs, whatever their number, and each holder's minimum is guaranteed in
+ * every group.
  */
 export class RequestPots {
   readonly #limits: PotLimits;
@@ -37,7 +38,7 @@ export class RequestPots {
   }
 
   /**
-   * The pot whose place the request has.
+   * Counts the request and returns its group.
    * @param ended aborted once the request has ended
    * @throws ApiError 429
    */

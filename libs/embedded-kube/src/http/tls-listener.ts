@@ -50,7 +50,7 @@ export interface TlsListenerOptions {
   readonly audit: Audit;
   readonly log: Logger;
   readonly clock: Clock;
-  /** Of clients; those of every server by default. */
+  /** Limits for clients; those of every server by default. */
   readonly limits?: ServerLimits;
   /** Connections at once; default 4,000. */
   readonly maxConnections?: number;
@@ -280,7 +280,7 @@ async function writeReply(
   if (second.done === true)
     return writeWhole({ kind: 'json', code: reply.code, body: first }, request, response, streams);
   response.writeHead(reply.code, { 'Content-Type': isYamlWanted(request) ? YAML : 'application/json' });
-  // whose answer nobody waits for would be printed in one stretch
+  // the body is not sent: printing it would only block, in one stretch
   if (request.method === 'HEAD') return void response.end();
   response.flushHeaders();
   return writePieces(chained([first, second.value], pieces), streams.open(response));

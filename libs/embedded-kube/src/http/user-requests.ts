@@ -4,16 +4,19 @@ import { MASTERS, type UserInfo } from '../authn/user.js';
 
 const SERVICE_ACCOUNT = /^system:serviceaccount:([^:]+):/;
 
-/** Whoever makes one account of a namespace makes others: all of them have one share. */
+/**
+ * Holder of a user's share. All service accounts of a namespace have one share: an author of one can make
+ * others.
+ */
 export function holderOf({ username }: Pick<UserInfo, 'username'>): string {
   const namespace = SERVICE_ACCOUNT.exec(username)?.[1];
   return namespace === undefined ? username : `system:serviceaccounts:${namespace}`;
 }
 
 export interface UserLimits {
-  /** Of one user, or of the service accounts of one namespace, at once. */
+  /** Limit per user, or for the service accounts of one namespace. */
   readonly most: number;
-  /** Of all users together. */
+  /** Limit for all users together. */
   readonly mostOfAll: number;
   /** That each may have beyond `mostOfAll`: those who come last are not refused because of those before. */
   readonly leastOfEach?: number;
@@ -23,16 +26,16 @@ export interface UserLimits {
 
 /** Words of a refusal. */
 interface Counted {
-  /** What is counted. */
+  /** Name of the counted things. */
   readonly what: string;
-  /** Who all are; default all users. */
+  /** Name of the group of all users; default all users. */
   readonly who?: string;
 }
 
 /** Whose request it is. */
 export interface Share {
   readonly holder: string;
-  /** Of this holder, where that is not what each may have. */
+  /** Limit of this holder, where it differs from the common one. */
   readonly most?: number;
 }
 

@@ -1,4 +1,4 @@
-/** As much as Kubernetes sends of one warning and of all. */
+/** Limits that Kubernetes has for one warning and for all. */
 const MAX_CHARS = 256;
 const MAX_ALL_CHARS = 4_096;
 

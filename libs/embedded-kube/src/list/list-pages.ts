@@ -4,9 +4,9 @@ import { badRequest, expired } from '#lib/kube-semantics';
 import type { StoredObject } from '../store/stored-object.js';
 
 interface Snapshot {
-  /** Who listed. */
+  /** User who listed. */
   readonly owner: string;
-  /** What was listed: a token is good for the same list alone. */
+  /** The list that was read: a token is valid for the same list only. */
   readonly of: string;
   readonly items: readonly StoredObject[];
   readonly revision: number;
@@ -16,12 +16,12 @@ interface Snapshot {
 
 /** A list whose first page is asked for. */
 export interface AskedList {
-  /** What is listed. */
+  /** The list that is read. */
   readonly of: string;
   readonly items: readonly StoredObject[];
   readonly revision: number;
   readonly limit: number;
-  /** Who lists. */
+  /** User who lists. */
   readonly owner: string;
   /** Looks at what the first page has before anything is kept for the others; what it throws is thrown. */
   readonly admit?: (items: readonly StoredObject[]) => void;
@@ -36,16 +36,16 @@ export interface ListPage {
 }
 
 const MAX_SNAPSHOTS = 256;
-/** Of the JSON of all snapshots: they keep former versions of what has changed since. */
+/** Limit for the JSON of all snapshots: they keep former versions of objects that have changed since. */
 const MAX_LETTERS = 128 * 1024 * 1024;
 const LIFETIME_MS = 5 * 60_000;
 const TOO_OLD =
   'The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter.';
 
 /**
- * Lists in pages that all show the same moment. Stored objects are values, so a snapshot is an array of references;
- * when there are many or large ones the oldest of whoever has most go, and all after five minutes, and their tokens
- * then answer 410.
+ * Lists in pages that all show the same moment. Stored objects are values, so a snapshot is an array of
+ * references. When there are many or large ones the oldest of the largest owner are dropped, and all after
+ * five minutes; their tokens then answer 410.
  */
 export class ListPages {
   readonly #snapshots = new Map<string, Snapshot>();
@@ -82,7 +82,10 @@ export class ListPages {
     return page(snapshot, id, Number(offset), limit > 0 ? limit : snapshot.items.length);
   }
 
-  /** Those that are over go first, then the oldest of whoever has most: nobody pushes out the lists of others. */
+  /**
+   * Drops expired snapshots first, then the oldest of the largest owner: no user pushes out the lists of
+   * others.
+   */
   #makeRoom(letters: number, owner: string): void {
     const now = this.clock.monotonicMs();
     for (const [id, { expiresAtMs }] of this.#snapshots) if (expiresAtMs < now) this.#forget(id);

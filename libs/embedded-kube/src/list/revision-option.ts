@@ -10,7 +10,7 @@ export function parseRevision(text: string | null): number | undefined {
   return Number(text);
 }
 
-/** Reads `resourceVersion` of a list. Throws 400 for what is none. */
+/** Reads `resourceVersion` of a list. Throws 400 for a malformed one. */
 export function parseListRevision(text: string | null): number | undefined {
   if (text === null || text === '') return undefined;
   if (/^\d+$/.test(text)) return Number(text);

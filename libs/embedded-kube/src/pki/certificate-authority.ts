@@ -31,7 +31,7 @@ const LEAST_YEARS = 5;
 const SERVER_AUTH = '1.3.6.1.5.5.7.3.1';
 const CLIENT_AUTH = '1.3.6.1.5.5.7.3.2';
 
-/** What a certificate is for: a server under these names, or a client that is this user. */
+/** Subject of a certificate: a server under these names, or a client that is this user. */
 export type CertificateSubject =
   | { readonly kind: 'server'; readonly commonName: string; readonly names: readonly string[] }
   | { readonly kind: 'client'; readonly user: string; readonly groups: readonly string[] };

@@ -14,9 +14,10 @@ const LISTENER = new RegExp(`^${listenerObjectName('(.+)')}$`);
 const JOBS = 'jobs.batch';
 
 /**
- * Whether a Secret is not for this pod: those that the platform's own programs read by name are for none, the key of a
- * listener and the login of a build for theirs alone. Who may create pods in a namespace, a listener for one, could otherwise
- * have every Secret there shown to a pod without the right to read any.
+ * True when a Secret is not for this pod: no pod may mount those that the platform's own programs read by
+ * name, and the key of a listener and the login of a build are for their own pods only. A user who may create
+ * pods in a namespace, e.g. a listener, could otherwise have every Secret there shown to a pod without the
+ * right to read any.
  */
 export function isUnmountable(secret: KubeObject, pod: KubeObject, store: Pick<ObjectStore, 'get'>): boolean {
   const type = textAt(secret, ['type']);
@@ -25,7 +26,7 @@ export function isUnmountable(secret: KubeObject, pod: KubeObject, store: Pick<O
   return UNMOUNTABLE.has(type);
 }
 
-/** A pod of the listener's account may do what the listener does, whoever made it. */
+/** True for a pod of the listener's account: it may do what the listener does, whoever made it. */
 function isOfListener({ metadata }: KubeObject, pod: KubeObject): boolean {
   const [, listener] = LISTENER.exec(textAt(pod, ['spec', 'serviceAccountName'])) ?? [];
   return listener !== undefined && metadata.name === listenerKeyName(listener);

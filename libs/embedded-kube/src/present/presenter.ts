@@ -17,7 +17,7 @@ export interface ListMeta {
   readonly remainingItemCount?: number;
 }
 
-/** What to put beside the cells of each table row. */
+/** Object to include beside the cells of each table row. */
 export type IncludeObject = 'None' | 'Metadata' | 'Object';
 
 /** Writes objects of one served type in the format a request asked for. Answers are JSON texts. */
@@ -54,7 +54,7 @@ export class Presenter {
     return this.#isAsStored(stored) ? stored.json : this.one(stored.object);
   }
 
-  /** Whether watches are shown the JSON that is stored: no object is parsed for them. */
+  /** True when watches are shown the stored JSON: no object is parsed for them. */
   get showsStored(): boolean {
     return this.format.kind === 'object';
   }
@@ -83,8 +83,8 @@ export class Presenter {
   }
 
   /**
-   * How `eventObject` shows an object, where that takes time: presenters of equal forms make equal texts of it. Undefined when
-   * its JSON is used as it is.
+   * Key of the form in which `eventObject` shows an object, where that takes time: presenters of equal forms
+   * make equal texts of it. Undefined when its JSON is used unchanged.
    */
   formOf(stored: StoredObject, isFirst: boolean): string | undefined {
     if (this.#isAsStored(stored)) return undefined;

@@ -61,7 +61,7 @@ export async function parseYamlText(bytes: Buffer, context: DecodingContext): Pr
   return parseYaml(text);
 }
 
-/** Undefined when it is none; a mapping of YAML may begin with a brace too. */
+/** Parses JSON; undefined when the text is not JSON. A mapping of YAML may begin with a brace too. */
 function findJson(text: string, context: DecodingContext): unknown {
   try {
     return readJson(text, context);

@@ -2,15 +2,16 @@ import { ApiError } from '#lib/kube-semantics';
 import { MASTERS, type UserInfo } from '../authn/user.js';
 import { holderOf } from '../http/user-requests.js';
 
-/** Of one user: clients that write one object at once are rare, and conflict anyway. */
+/** Limit per user: clients that write one object at once are rare, and conflict anyway. */
 const MAX_WAITING = 32;
 
 /**
- * Writes of each user that wait for another one of theirs to the same object. What such a write decides is decided behind
- * its turn, when the object is free: a thousand that wait for one object would be a thousand turns that nobody counts.
+ * Writes of each user that wait for another one of theirs to the same object. Such a write is decided only
+ * when the object is free, outside the fair queue: without the limit, a thousand that wait for one object
+ * would do unaccounted work.
  */
 export class ContendedWrites {
-  /** By holder and object: writes under way. */
+  /** Writes in flight, by holder and object. */
   readonly #underWay = new Map<string, Map<string, number>>();
 
   constructor(private readonly maxWaiting = MAX_WAITING) {}

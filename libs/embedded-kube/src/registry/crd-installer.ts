@@ -25,7 +25,7 @@ export interface CrdInstallerParts {
  */
 export class CrdInstaller {
   readonly #parts: CrdInstallerParts;
-  /** What no definition can take the place of, and no deletion of one can take away. */
+  /** Built-in types, which no definition can replace and no deletion of one can remove. */
   readonly #builtin: ReadonlySet<string>;
 
   constructor(parts: CrdInstallerParts) {

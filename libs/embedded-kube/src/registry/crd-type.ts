@@ -13,7 +13,7 @@ import {
   textsAt,
 } from '#lib/kube-semantics';
 
-/** What `kubectl get` shows of a CRD that names no columns. */
+/** Columns that `kubectl get` shows for a CRD that names no columns. */
 const AGE_ONLY: readonly PrinterColumn[] = [
   {
     name: 'Age',

@@ -16,7 +16,7 @@ export interface DeleteOptions {
   readonly resourceVersion?: string;
 }
 
-/** Reads DeleteOptions from the body or, when there is none, from the query. */
+/** Reads DeleteOptions from the body or, without one, from the query. */
 export async function readDeleteOptions(context: RequestContext): Promise<DeleteOptions> {
   const body = await readObject(context);
   if (body === undefined) return fromQuery(context.query);

@@ -15,13 +15,14 @@ import type { DeleteOptions } from './delete-options.js';
 
 const ORPHAN = 'orphan';
 const FOREGROUND = 'foregroundDeletion';
-/** A spec may have any number; a time so far ahead is none that can be written down. */
+/** Maximum grace. A spec may have any number; a time farther ahead cannot be written down. */
 const MAX_GRACE_SECONDS = 2 ** 31 - 1;
 const DEFAULT_POD_GRACE_SECONDS = 30;
 
 /**
- * What a DELETE does to an object. It goes at once when nothing holds it; a Pod that runs gets its grace period, one
- * with finalizers a deletionTimestamp, a Namespace the phase Terminating. Deleting it again can only shorten the grace.
+ * Effect of a DELETE on an object. It is removed at once when nothing holds it; a Pod that runs gets its
+ * grace period, an object with finalizers a deletionTimestamp, a Namespace the phase Terminating. Deleting it
+ * again can only shorten the grace.
  */
 export function decideDeletion(
   type: ResourceType,
@@ -50,7 +51,7 @@ export function decideDeletion(
   return jsonEquals(next, object) ? { kind: 'keep' } : { kind: 'put', object: next };
 }
 
-/** Whether an object that is being deleted is held by nothing any more, so that an update of it is its end. */
+/** True when nothing holds an object any more that is being deleted, so that an update of it removes it. */
 export function isReleased(object: KubeObject): boolean {
   const { deletionTimestamp, deletionGracePeriodSeconds, finalizers } = object.metadata;
   if (deletionTimestamp === undefined || (finalizers?.length ?? 0) > 0) return false;

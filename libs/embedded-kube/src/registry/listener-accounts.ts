@@ -17,7 +17,8 @@ export function listenerAccounts(store: Pick<ObjectStore, 'get' | 'list'>): Find
     const [, namespace, name] = ACCOUNT.exec(username) ?? [];
     if (namespace === undefined || name === undefined) return undefined;
     const account = store.get({ resource: 'serviceaccounts', namespace, name })?.object;
-    // the controller gives it one; a tenant could name thousands, and each request looks before its turn
+    // the controller gives it one; a tenant could name thousands, and this runs for each request before it is
+    // queued
     const references = account?.metadata.ownerReferences;
     const owner = references?.length === 1 ? references[0] : undefined;
     if (owner?.kind !== kind || listenerObjectName(owner.name) !== name) return undefined;

@@ -20,7 +20,7 @@ export interface NewObjectRequest {
   readonly served: ServedType;
   /** Decoded, without unknown fields. */
   readonly given: KubeObject;
-  /** Of the request's path; empty for cluster-scoped kinds. */
+  /** Namespace in the request's path; empty for cluster-scoped kinds. */
   readonly namespace: string;
   readonly now: Date;
   /** Field manager; undefined when managedFields are already set (server-side apply). */

@@ -44,7 +44,7 @@ export interface WriteContext {
   readonly check?: (next: KubeObject, old: KubeObject | undefined) => void;
 }
 
-/** What a write led to; `object` is in the request's version. */
+/** Result of a write; `object` is in the request's version. */
 export interface WriteResult {
   readonly object: KubeObject;
   readonly outcome: 'created' | 'updated' | 'unchanged' | 'deleted';

@@ -3,7 +3,10 @@ import { WATCH_LIMITS } from '../http/pot-limits.js';
 import { type FindListeners, RequestPots } from '../http/request-pots.js';
 import { UserRequests, type UserLimits } from '../http/user-requests.js';
 
-/** Of all that one namespace is watched by: people, and accounts of whichever namespace. None of them can take it all. */
+/**
+ * Limit for all watches of one namespace: people, and accounts of any namespace. None of them can take all of
+ * it.
+ */
 const OF_NAMESPACE: UserLimits = {
   ...WATCH_LIMITS.users,
   mostOfAll: 300,

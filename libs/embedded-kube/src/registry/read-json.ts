@@ -4,7 +4,7 @@ import type { RequestContext } from '../http/request-context.js';
 import { checkTextDepth } from './depth-bound.js';
 import { checkTextValues } from './size-bound.js';
 
-/** How a request wants to hear of fields that come twice. */
+/** Parts of a request that say how duplicate fields are reported. */
 export type DecodingContext = Pick<RequestContext, 'query' | 'warn'>;
 
 /** An escaped backslash, a whole pair, or half of one. */

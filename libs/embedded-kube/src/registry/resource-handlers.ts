@@ -61,7 +61,7 @@ const CONDITIONAL = new Set(['leases.coordination.k8s.io']);
  * of what is deleted others get their turn.
  */
 const LETTERS_OF_TURN = 256 * 1024;
-/** What a deletion costs beside those of its object. */
+/** Cost of a deletion beside that of its object. */
 const DELETION_LETTERS = 8 * 1024;
 
 /** The REST verbs of stored objects and of their `/status`. */
@@ -288,7 +288,8 @@ export class ResourceHandlers {
         await this.#nextTurn(context);
         letters = 0;
       }
-      if (context.signal.aborted) break; // thousands of deletions take minutes, and nobody waits for them any more
+      // thousands of deletions take minutes, and the client does not wait for them any more
+      if (context.signal.aborted) break;
       const each = { served, namespace: object.metadata.namespace ?? '', name: object.metadata.name ?? '' };
       await this.parts.objects.delete(each, options).catch(ignoreGone);
     }

@@ -19,7 +19,7 @@ export class TypeRegistry {
     return [...this.#types.values()];
   }
 
-  /** By qualified plural name, `deployments.apps`. */
+  /** Finds a type by its qualified plural name, `deployments.apps`. */
   find(qualifiedName: string): ResourceType | undefined {
     return this.#types.get(qualifiedName);
   }

@@ -22,7 +22,7 @@ export interface UpdateObjectRequest {
   readonly served: ServedType;
   /** The committed object in the request's version. */
   readonly old: KubeObject;
-  /** What the caller wants, decoded, without unknown fields. */
+  /** The caller's object, decoded, without unknown fields. */
   readonly given: KubeObject;
   /** Empty for the object itself. */
   readonly subresource: string;

@@ -71,8 +71,8 @@ function serveResource(context: RequestContext, parts: ApiHandlerParts): Reply |
 }
 
 /**
- * What lies in no namespace has no path within one: there the rights in that namespace would be enough for it. A Namespace
- * is within itself, and within no other.
+ * True when a cluster-scoped object is asked for under a namespace: there the rights in that namespace would
+ * be enough for it. A Namespace is within itself, and within no other.
  */
 function isMisplaced(
   { group, resource, namespace, name }: RequestInfo,

@@ -1,4 +1,4 @@
-/** What `/version` says: the release whose API this server speaks, so that kubectl finds no skew. */
+/** Answer of `/version`: the release whose API this server speaks, so that kubectl finds no skew. */
 export const SERVER_VERSION = {
   major: '1',
   minor: '34',

@@ -2,7 +2,7 @@ import type { Clock } from '#lib/time';
 import type { StoredChange } from './stored-object.js';
 
 const MAX_LETTERS = 64 * 1024 * 1024;
-/** As long as an API server in front of etcd keeps them. */
+/** Time for which an API server in front of etcd keeps changes. */
 const MAX_AGE_MS = 5 * 60_000;
 /** Kept whatever their age: the newest in the database says how far it is. */
 const KEPT_CHANGES = 100;
@@ -10,7 +10,9 @@ const KEPT_CHANGES = 100;
 export interface ChangeHistoryOptions {
   readonly clock: Clock;
   readonly maxChanges: number;
-  /** Of the JSON of all kept changes: a few thousand changes of large objects would fill the memory. */
+  /**
+   * Limit for the JSON of all kept changes: a few thousand changes of large objects would fill the memory.
+   */
   readonly maxLetters?: number;
 }
 
@@ -23,7 +25,7 @@ export class ChangeHistory {
   readonly #maxChanges: number;
   readonly #maxLetters: number;
   #changes: StoredChange[] = [];
-  /** When each of them was added. */
+  /** Times at which each of them was added. */
   #times: number[] = [];
   #compacted = 0;
   #letters = 0;
@@ -101,7 +103,7 @@ export class ChangeHistory {
   }
 }
 
-/** What a change keeps alive: the object after it, and the one before it when nothing else holds that. */
+/** Size of a change: the object after it. The one before it is the previous change's. */
 function lettersOf({ after }: StoredChange): number {
   return after.json.length;
 }

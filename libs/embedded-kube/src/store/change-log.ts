@@ -118,7 +118,7 @@ export class ChangeLog {
     await this.#connected().query(REPLACE, [...of(objects), ...of(changes)]);
   }
 
-  /** Revision of the newest change in the database, 0 when there is none. */
+  /** Revision of the newest change in the database, 0 without any. */
   async lastRevision(): Promise<number> {
     const text = 'SELECT coalesce(max(revision), 0)::float8 AS revision FROM kube_changes';
     const { rows } = await this.#connected().query<{ revision: number }>(text);
@@ -142,7 +142,7 @@ export class ChangeLog {
   }
 }
 
-/** Whether a statement failed only because the connection or the server ended: it is performed again. */
+/** True when a statement failed only because the connection or the server ended: it is performed again. */
 export function isConnectionFailure(error: unknown): boolean {
   return postgresTrouble(error) === 'unavailable';
 }

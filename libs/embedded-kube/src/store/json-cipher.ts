@@ -8,7 +8,7 @@ const TAG_BYTES = 16;
 const ENCRYPTED = new Set(['secrets']);
 
 /**
- * What the database gets to see of an object: Secrets are encrypted (AES-256-GCM) and bound to their key, so that the
+ * Form of an object in the database: Secrets are encrypted (AES-256-GCM) and bound to their key, so that the
  * text of one Secret cannot be put in the place of another; everything else is plain JSON.
  */
 export class JsonCipher {
@@ -22,7 +22,7 @@ export class JsonCipher {
     this.#keys = keys;
   }
 
-  /** Whether something may be sealed with another key than the first. */
+  /** True when something may be sealed with another key than the first. */
   get hasFormerKeys(): boolean {
     return this.#keys.length > 1;
   }

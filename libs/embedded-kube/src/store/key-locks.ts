@@ -1,10 +1,11 @@
 /** Lets the holders of one key go one after another; different keys do not wait for each other. */
 export class KeyLocks {
-  /** Those that wait for each key that is held. */
+  /** Waiters for each key that is held. */
   readonly #waiting = new Map<string, Set<() => void>>();
 
   /**
-   * @param abandoned whoever still waits for the key is rejected with its reason, and holds no memory any more
+   *
+   * @param abandoned a caller that still waits for the key is rejected with its reason, and holds no memory any more
    */
   async hold<T>(key: string, work: () => Promise<T>, abandoned?: AbortSignal): Promise<T> {
     const others = this.#waiting.get(key);

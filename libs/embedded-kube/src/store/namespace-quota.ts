@@ -13,7 +13,7 @@ import {
 import { isStepToEnd } from './object-size.js';
 import type { StoredChange } from './stored-object.js';
 
-/** How much one namespace may hold. */
+/** Limits of one namespace. */
 export interface NamespaceQuota {
   readonly appliesTo: (namespace: string) => boolean;
   /** Objects of any one kind. */
@@ -26,7 +26,7 @@ export interface NamespaceQuota {
   readonly ports: number;
   /** Requests of all pods that have not ended together, by resource name; `pods` is their number. */
   readonly requests: Amounts;
-  /** How the limits are raised, for messages. */
+  /** Advice on raising the limits, for messages. */
   readonly advice: string;
 }
 
@@ -37,20 +37,21 @@ interface Usage {
   readonly requests: Map<string, bigint>;
 }
 
-/** What one change adds. */
+/** Size that one change adds. */
 interface Size {
   readonly letters: number;
   readonly ports: number;
   readonly requests: Amounts;
 }
 
-/** What exists may still report its status in a namespace that is full. */
+/** Existing objects may still report their status in a namespace that is full. */
 const GROWTH = 1.25;
 const NOTHING: Amounts = new Map();
 
 /**
- * What every namespace holds, and the refusal of a change that makes it more than it may. Only growth is refused: what
- * is over a limit that was lowered stays, and can be changed and deleted. Words are those of a ResourceQuota.
+ * Usage of every namespace, and the refusal of a change that exceeds its limits. Only growth is refused:
+ * objects over a limit that was lowered stay, and can be changed and deleted. Words are those of a
+ * ResourceQuota.
  */
 export class NamespaceUsage {
   readonly #quota: NamespaceQuota | undefined;
@@ -82,7 +83,7 @@ export class NamespaceUsage {
     this.#count(change, 1);
   }
 
-  /** Of a change that was not committed after all. */
+  /** Takes back a change that was not committed after all. */
   takeBack(change: StoredChange): void {
     this.#count(change, -1);
   }

@@ -2,11 +2,14 @@ import { jsonEquals } from '#lib/json';
 import { ApiError, type KubeObject } from '#lib/kube-semantics';
 import type { StoredChange } from './stored-object.js';
 
-/** As much as etcd takes. */
+/** Maximum size that etcd takes. */
 const MAX_OBJECT_BYTES = 1.5 * 1024 * 1024;
 /** More for an object that is being deleted: its mark, its last status, and who took a finalizer. */
 const ROOM_TO_END_BYTES = 64 * 1024;
-/** What a step to the end may add in a namespace that is full: the mark, or who took a finalizer. */
+/**
+ * Size that a step towards deletion may add in a namespace that is full: the mark, or the manager that took a
+ * finalizer.
+ */
 const MAX_STEP_LETTERS = 512;
 /** Notes of who wrote what, on an object that has more of them: each step could add one. */
 const MAX_MANAGERS = 16;
@@ -23,9 +26,9 @@ export function checkObjectSize({ type, after, before }: StoredChange): void {
 }
 
 /**
- * Whether a change only brings an object nearer to its deletion: marks it, which happens once, or takes finalizers and
- * nothing else, of which there may be any number. Refused for what its namespace holds, it would keep the object, and with
- * it the namespace, for ever.
+ * True when a change only brings an object nearer to its deletion: marks it, which happens once, or takes
+ * finalizers and nothing else, of which there may be any number. If the quota refused it, the object, and
+ * with it the namespace, could never be removed.
  */
 export function isStepToEnd({ after, before }: StoredChange): boolean {
   const { deletionTimestamp, finalizers = [], managedFields } = after.object.metadata;
@@ -38,7 +41,7 @@ export function isStepToEnd({ after, before }: StoredChange): boolean {
   return jsonEquals(rest(after.object), rest(before.object));
 }
 
-/** What a step to the end leaves as it is. */
+/** The rest of an object, which a step towards deletion leaves unchanged. */
 function rest({ metadata, ...object }: KubeObject): unknown {
   const { finalizers: _, managedFields: __, resourceVersion: ___, ...own } = metadata;
   return { ...object, metadata: own };

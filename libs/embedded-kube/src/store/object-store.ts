@@ -15,7 +15,7 @@ import { keyText, type ResourceKey } from './resource-key.js';
 import { CommittedObject, type StoredChange, type StoredObject } from './stored-object.js';
 import { type PendingWrite, WriteQueue, type WriteQueueLimits } from './write-queue.js';
 
-/** What a writer decides after it has seen the committed state. */
+/** Decision of a writer after it has seen the committed state. */
 export type Decision =
   | { readonly kind: 'put'; readonly object: KubeObject }
   | { readonly kind: 'delete'; readonly object: KubeObject }
@@ -29,7 +29,7 @@ export interface ObjectStoreOptions {
   readonly maxChanges: number;
   /** Absent: namespaces hold any number of objects. */
   readonly quota?: NamespaceQuota;
-  /** Of the writes that wait for the database. */
+  /** Limits for the writes that wait for the database. */
   readonly queueLimits?: Partial<WriteQueueLimits>;
 }
 
@@ -167,7 +167,10 @@ export class ObjectStore {
     }
   }
 
-  /** @param late aborted when nobody waits for the answer any more: what is not being committed by then never is */
+  /**
+   *
+   * @param late aborted when the caller does not wait for the answer any more: a write that is not being committed by then never is
+   */
   async #write(
     key: ResourceKey,
     decide: (current: StoredObject | undefined) => Decision,
@@ -193,7 +196,7 @@ export class ObjectStore {
     if (this.#queue.withdraw(write)) this.#refuse(write, reason);
   }
 
-  /** Of a write that was not committed. */
+  /** Refuses a write that was not committed. */
   #refuse({ change, done }: PendingWrite, reason: unknown): void {
     this.#usage.takeBack(change);
     done.reject(reason);
@@ -345,7 +348,7 @@ function readRecord(record: ChangeRecord, cipher: JsonCipher): StoredObject {
   return new CommittedObject(cipher.open(record, record.object), record.revision);
 }
 
-/** It is read by watches that come back, and by nobody else. */
+/** Releases the parsed form of a replaced object: only watches that resume read it. */
 function setAside(stored: StoredObject | undefined): void {
   if (stored instanceof CommittedObject) stored.replaced();
 }

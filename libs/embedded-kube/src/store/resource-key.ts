@@ -1,4 +1,4 @@
-/** Where an object lies: one per object, whatever version of the API it is read through. */
+/** Key of an object: one per object, whatever version of the API it is read through. */
 export interface ResourceKey {
   /** Qualified plural name: `pods`, `deployments.apps`. */
   readonly resource: string;

@@ -10,8 +10,8 @@ export interface StoredObject {
 }
 
 /**
- * What was committed, as the store holds it. An object takes three times the memory of its text, so one that is no longer
- * the newest has its text alone, and is parsed again where a watch comes back to it.
+ * A committed object in the store. An object takes three times the memory of its text, so one that is no
+ * longer the newest has only its text, and is parsed again when a watch resumes from it.
  */
 export class CommittedObject implements StoredObject {
   #object: KubeObject | undefined;

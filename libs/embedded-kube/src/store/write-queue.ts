@@ -24,8 +24,9 @@ const LIMITS: WriteQueueLimits = {
 };
 
 /**
- * Writes that wait for the database, in the order in which they were decided. While it is unavailable they would fill the
- * memory: a namespace whose writes hold its share is refused more, and whoever was not answered in time is dropped.
+ * Writes that wait for the database, in the order in which they were decided. While it is unavailable they
+ * would fill the memory: a namespace whose writes use up its share is refused more, and a write that was not
+ * answered in time is dropped.
  */
 export class WriteQueue {
   readonly #limits: WriteQueueLimits;

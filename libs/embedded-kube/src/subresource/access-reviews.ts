@@ -44,7 +44,7 @@ export function accessReviews(authorizer: Authorizer): readonly SubresourceHandl
   ];
 }
 
-/** Who may ask it asks about one namespace. Throws 400. */
+/** Checks that a review for one namespace asks about that namespace. Throws 400. */
 function checkNamespace(review: KubeObject, namespace: string): void {
   const attributes = recordAt(review, 'spec').resourceAttributes;
   if (isJsonObject(attributes) && textAt(attributes, ['namespace']) === namespace) return;

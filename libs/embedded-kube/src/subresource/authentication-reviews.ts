@@ -8,7 +8,7 @@ import type { SubresourceHandler } from './subresource-handlers.js';
 
 const API_VERSION = 'authentication.k8s.io/v1';
 
-/** Who am I, and whose token is this. */
+/** Reviews of the caller's own identity, and of the user of a token. */
 export function authenticationReviews(
   authenticator: Authenticator,
   now: () => Date,

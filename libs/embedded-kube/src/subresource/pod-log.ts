@@ -121,7 +121,7 @@ async function pipe(body: Readable, stream: AnswerStream): Promise<void> {
   }
 }
 
-/** Of what a node refuses with: one that never ends would fill the memory. */
+/** Beginning of the body with which a node refuses: one that never ends would fill the memory. */
 async function beginningOf(body: Readable): Promise<string> {
   const chunks: Buffer[] = [];
   let bytes = 0;

@@ -29,7 +29,8 @@ export class SubresourceHandlers {
   }
 
   /**
-   * Who asks for a review gets all of it back, megabytes of it, and may leave it unread.
+   * Counts the response to a review: it repeats the whole request, megabytes of it, and the client may leave
+   * it unread.
    * @throws ApiError 429, 504 where something was written
    */
   #counted(context: RequestContext, reply: Reply): Reply {

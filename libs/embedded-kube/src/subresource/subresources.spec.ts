@@ -16,7 +16,7 @@ const binding = (node: string) => ({
   target: { kind: 'Node', name: node },
 });
 
-/** What a node refuses with that wants to fill the memory. */
+/** Refusal of a node that wants to fill the memory. */
 function endless(): Readable {
   return new Readable({
     read() {

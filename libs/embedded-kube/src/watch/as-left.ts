@@ -6,7 +6,7 @@ import { CommittedObject, type StoredChange, type StoredObject } from '../store/
  */
 let last: { readonly change: StoredChange; readonly left: StoredObject } | undefined;
 
-/** What a watch shows of an object that leaves its selection: how it last matched, with the revision of the change. */
+/** Object that leaves the selection of a watch: how it last matched, with the revision of the change. */
 export function asLeft(change: StoredChange): StoredObject {
   if (last?.change !== change)
     last = { change, left: atRevision(change.before ?? change.after, change.after.revision) };

@@ -4,8 +4,8 @@ import type { StoredChange } from '../store/stored-object.js';
 export type WatchEventType = 'ADDED' | 'MODIFIED' | 'DELETED';
 
 /**
- * What a change is to a watch with selectors: an object that begins to match is ADDED, one that ceases to is DELETED.
- * Undefined when the watch does not see it.
+ * Event of a change for a watch with selectors: an object that begins to match is ADDED, one that ceases to
+ * is DELETED. Undefined when the watch does not see it.
  */
 export function selectedChange(change: StoredChange, selection: Selection): WatchEventType | undefined {
   const { type, before, after } = change;
@@ -20,12 +20,12 @@ export function selectedChange(change: StoredChange, selection: Selection): Watc
   return didMatch ? 'DELETED' : undefined;
 }
 
-/** Whether what an object holds decides. */
+/** True when the content of an object decides. */
 export function hasSelectors({ labels, fields }: Selection): boolean {
   return labels.length > 0 || fields.length > 0;
 }
 
-/** Whether a change is of an object that the selection may have, as far as its name tells. */
+/** True when a change is of an object that the selection may have, as far as its name tells. */
 export function isInScope({ namespace, name }: StoredChange, selection: Selection): boolean {
   if (selection.namespace !== undefined && selection.namespace !== namespace) return false;
   return selection.name === undefined || selection.name === name;

@@ -1,14 +1,14 @@
 import type { StoredObject } from '../store/stored-object.js';
 
-/** Of one object: more than there are ways to show it. */
+/** Limit per object: more than there are ways to show it. */
 const MAX_FORMS = 64;
 /** A change has two: what an object is, and what it was for the watches whose selections it leaves. */
 const MAX_OBJECTS = 2;
 
 /**
- * Texts of what watches are told at once: a large object takes tens of milliseconds to print, and hundreds of watches want
- * the same text of it. They are kept for a turn of the event loop, in which a change is shown to all: whoever asks for ever
- * new forms, of other moments for instance, fills no memory.
+ * Texts shared by the watches of a change: a large object takes tens of milliseconds to print, and hundreds
+ * of watches want the same text of it. They are kept for one round of the event loop, in which a change is
+ * shown to all: a client that keeps asking for new forms, e.g. of other moments, fills no memory.
  */
 export class SharedTexts {
   readonly #objects = new Map<StoredObject, Map<string, string>>();
