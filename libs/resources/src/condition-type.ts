@@ -91,7 +91,7 @@ export const REASON = {
   scaledDown: 'ScaledDown',
   serving: 'Serving',
   replaced: 'Replaced',
-  /** Nobody uses the deployment: no pods until somebody does. */
+  /** The deployment is not in use: it has no pods until it is used. */
   asleep: 'Asleep',
   /** The pods of a deployment that slept are being started. */
   waking: 'Waking',
@@ -110,7 +110,7 @@ export const REASON = {
   podRefused: 'PodRefused',
   newerRevision: 'NewerRevision',
   // AgentRevision that is built from git
-  /** Waits for its turn behind other builds. */
+  /** Queued behind other builds. */
   buildQueued: 'BuildQueued',
   awaitingBuild: 'AwaitingBuild',
   building: 'Building',
@@ -139,7 +139,7 @@ export const REASON = {
   projectMissing: 'ProjectMissing',
   // BulkExport that continues another, and its runs
   predecessorMissing: 'PredecessorMissing',
-  /** What its last attempts left in the bucket is still being cleared away. */
+  /** Leftovers of its last attempts in the bucket are still being cleared away. */
   predecessorSettling: 'PredecessorSettling',
   notContinuable: 'NotContinuable',
   alreadyContinued: 'AlreadyContinued',
@@ -150,7 +150,7 @@ export const REASON = {
   invalidFilter: 'InvalidFilter',
   accepted: 'Accepted',
   queued: 'Queued',
-  /** Of a run of an export: the platform has as many at work as it may. */
+  /** Run of an export: the platform has reached its limit of runs at work. */
   awaitingPlace: 'AwaitingPlace',
   waitingForWindow: 'WaitingForWindow',
   started: 'Started',

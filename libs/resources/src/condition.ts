@@ -3,7 +3,7 @@ import type { Condition } from './generated/shared.js';
 /** A condition before it has its time. */
 export type ConditionDraft = Omit<Condition, 'lastTransitionTime'>;
 
-/** What is said of each type; `undefined` says that there is no such condition (any more). */
+/** Draft of each type; `undefined` removes the condition. */
 export type ConditionDrafts = Readonly<Record<string, Omit<ConditionDraft, 'type'> | undefined>>;
 
 /** The condition of this type, if there. */
@@ -14,7 +14,7 @@ export function findCondition(
   return conditions?.find((condition) => condition.type === type);
 }
 
-/** Whether the condition of this type is there with status True. */
+/** True when the condition of this type is there with status True. */
 export function isConditionTrue(conditions: readonly Condition[] | undefined, type: string): boolean {
   return findCondition(conditions, type)?.status === 'True';
 }

@@ -33,7 +33,7 @@ const DANGEROUS_ENVIRONMENT: ReadonlySet<string> = new Set([
 /** Variables of the dynamic linkers of Linux and macOS. */
 const DANGEROUS_PREFIXES = ['LD_', 'DYLD_'] as const;
 
-/** Whether users may set this variable only where the Workspace says `allowDangerousEnvironment`. */
+/** True when users may set this variable only where the Workspace has `allowDangerousEnvironment`. */
 export function isDangerousEnvironment(name: string): boolean {
   return DANGEROUS_ENVIRONMENT.has(name) || DANGEROUS_PREFIXES.some((prefix) => name.startsWith(prefix));
 }

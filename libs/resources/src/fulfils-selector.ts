@@ -1,6 +1,8 @@
 import type { LabelSelector } from './built-in/workload.js';
 
-/** Whether labels fulfil every requirement of a selector; an empty one has none, and all labels fulfil it. */
+/**
+ * True when labels fulfil every requirement of a selector; an empty one has none, and all labels fulfil it.
+ */
 export function fulfilsSelector(
   { matchLabels = {}, matchExpressions = [] }: LabelSelector,
   labels: Readonly<Record<string, string>> = {},

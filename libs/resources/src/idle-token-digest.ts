@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 
 /**
- * What a server knows of the token by which its listener asks whether it is idle: who reads its environment, or the spec of
- * its pod, cannot ask with it. 64 hex digits.
+ * Digest by which a server recognises the token of its listener's idle requests: a reader of its environment,
+ * or of the spec of its pod, cannot ask with it. 64 hex digits.
  */
 export function digestIdleToken(token: string): string {
   return createHash('sha256').update(token).digest('hex');

@@ -7,7 +7,7 @@ export interface KubeObject {
   readonly metadata: ObjectMeta;
 }
 
-/** Whether somebody asked for the object's deletion. */
+/** True when the object's deletion was requested. */
 export function isDeleting(object: KubeObject): boolean {
   return object.metadata.deletionTimestamp !== undefined;
 }

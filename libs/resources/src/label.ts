@@ -1,4 +1,4 @@
-/** What the names of the platform's own labels and annotations begin with. */
+/** Prefix of the platform's own labels and annotations. */
 export const PLATFORM_PREFIX = 'agentplane.dev/';
 
 /** Labels; values are metadata names unless said otherwise. */
@@ -113,20 +113,20 @@ export const FIELD_MANAGER = {
   api: 'agentplane-api',
   controller: 'agentplane-controller',
   listener: 'agentplane-listener',
-  /** Of what a remote listener reports of its deployments. */
+  /** Manager of a remote listener's reports on its deployments. */
   reports: 'agentplane-reports',
   /** Field manager of the condition of passes that keep failing, whichever program runs them. */
   failures: 'agentplane-failures',
-  /** Of `replicas` of a Deployment between the listener and an autoscaler. */
+  /** Manager of `replicas` of a Deployment between the listener and an autoscaler. */
   handover: 'agentplane-handover',
-  /** Of `status.image` and `Built` of revisions, whichever program finds them out. */
+  /** Manager of `status.image` and `Built` of revisions, whichever program finds them out. */
   builder: 'agentplane-builder',
-  /** Of what is known of pushes to branches of deployments. */
+  /** Manager of the state of pushes to branches of deployments. */
   pushes: 'agentplane-pushes',
-  /** Of the leader's Lease, whichever program holds it. */
+  /** Manager of the leader's Lease, whichever program holds it. */
   leader: 'agentplane-leader',
   node: 'agentplane-node',
   up: 'agentplane-up',
-  /** Of the hooks of the chart. */
+  /** Manager of the hooks of the chart. */
   setup: 'agentplane-setup',
 } as const;

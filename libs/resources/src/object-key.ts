@@ -1,6 +1,6 @@
 import type { KubeObject } from './kube-object.js';
 
-/** Where an object of a known kind is. */
+/** Namespace and name of an object of a known kind. */
 export interface ObjectKey {
   /** Absent for cluster-scoped kinds. */
   readonly namespace?: string;

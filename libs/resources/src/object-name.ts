@@ -35,7 +35,7 @@ export function databaseSecretName(deployment: string): string {
   return `${deployment}-database`;
 }
 
-/** Of StatefulSets: their pods have a label with the name and a hash, eleven characters more. */
+/** Limit for StatefulSets: their pods have a label with the name and a hash, eleven characters more. */
 const MAX_STATEFUL_SET = 52;
 
 /**
@@ -59,7 +59,7 @@ export function revisionEnvSecretName(revision: string): string {
   return `${revision}-env`;
 }
 
-/** Of names that are values of labels as well. */
+/** Limit for names that are values of labels as well. */
 const MAX_LABEL = 63;
 
 /**

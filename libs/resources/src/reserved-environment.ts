@@ -46,7 +46,10 @@ const RESERVED_ENVIRONMENT: ReadonlySet<string> = new Set([
 /** Only users know where clients reach an agent from outside of its cluster. */
 const OWN_TO_SET: ReadonlySet<string> = new Set(['AGENTPLANE_PUBLIC_URL', 'AGENTPLANE_TRUST_FORWARDED']);
 
-/** Whether users are refused this variable: the reserved ones, and what begins with `AGENTPLANE_` but for two settings. */
+/**
+ * True when users are refused this variable: the reserved ones, and all that begin with `AGENTPLANE_` but for
+ * two settings.
+ */
 export function isReservedEnvironment(name: string): boolean {
   if (OWN_TO_SET.has(name)) return false;
   return RESERVED_ENVIRONMENT.has(name) || name.startsWith('AGENTPLANE_');

@@ -9,7 +9,7 @@ import { isDeleting, type KubeObject } from './kube-object.js';
 import { exportStatusReason, type StatusReason, statusReason } from './status-reason.js';
 import { exportRunWireStatus, exportWireStatus, revisionWireStatus } from './wire-status.js';
 
-/** What a state means to who looks: fine, on its way, wrong, or nothing to care about. */
+/** Meaning of a state to a reader: fine, on its way, wrong, or nothing to care about. */
 export type Tone = 'good' | 'busy' | 'bad' | 'quiet';
 
 /** The state of a resource for people. */
@@ -28,7 +28,7 @@ interface WithConditions extends KubeObject {
   readonly status?: { readonly conditions?: readonly Condition[] };
 }
 
-/** Reasons that are nobody's fault and lead nowhere by themselves. */
+/** Reasons that are no fault and do not pass by themselves. */
 const QUIET: ReadonlySet<string> = new Set([
   REASON.suspended,
   REASON.replaced,

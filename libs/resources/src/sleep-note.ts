@@ -1,14 +1,17 @@
 import type { ObjectMeta } from './object-meta.js';
 import { ANNOTATION } from './label.js';
 
-/** Of an annotation, in characters. It is read for requests: a longer one, which anybody may write, costs all of them. */
+/**
+ * Maximum length of an annotation, in characters. It is read for requests: a longer one, which any editor may
+ * write, slows all of them.
+ */
 const MAX_NOTE = 4_096;
 /** A sentence; in JSON a character may become six. */
 const MAX_PROBLEM = 500;
 
-/** What the Service of a deployment says while requests to it wait: annotation `ANNOTATION.sleep`. */
+/** Note on the Service of a deployment while requests to it wait: annotation `ANNOTATION.sleep`. */
 export interface SleepNote {
-  /** When the deployment began to doze off: the name of this sleep. */
+  /** Time at which the deployment began to doze off: the name of this sleep. */
   readonly since: string;
   /** Name of the Deployment whose pods the Service leads to when it is awake, where its selector says something else now. */
   readonly workload?: string;
@@ -54,7 +57,7 @@ export function formatSleepNote({ problem, ...note }: SleepNote): string {
   return JSON.stringify({ since, workload, suspended, wakingSince, problem: problem?.slice(0, MAX_PROBLEM) });
 }
 
-/** Whether a request has asked for the end of this very sleep. */
+/** True when a request has asked for the end of this very sleep. */
 export function isWakeAsked({ metadata: { annotations } }: Noted, { since }: SleepNote): boolean {
   return annotations?.[ANNOTATION.wake] === since;
 }

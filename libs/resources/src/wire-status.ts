@@ -27,8 +27,8 @@ export type RevisionWireStatus =
 export type ExportWireStatus = 'CREATED' | 'RUNNING' | 'COMPLETED' | 'FAILED' | 'CANCELLED' | 'TIMEDOUT';
 
 /**
- * The status of a deployment on the wire. It says nothing about the health of its revisions, but for UNKNOWN: their listener is
- * not heard any more, so that nobody knows.
+ * The status of a deployment on the wire. It does not report the health of its revisions, but for UNKNOWN:
+ * their listener has stopped its heartbeats, so that their health is not known.
  */
 export function deploymentWireStatus(
   deployment: Pick<AgentDeployment, 'metadata' | 'status'> & {
@@ -42,7 +42,7 @@ export function deploymentWireStatus(
   return ready?.status === 'Unknown' && ready.reason === REASON.noHeartbeat ? 'UNKNOWN' : 'READY';
 }
 
-/** By the reason of `Built` while it is unknown. */
+/** Wire status by the reason of `Built` while it is unknown. */
 const BUILDING: Readonly<Record<string, RevisionWireStatus>> = {
   [REASON.buildQueued]: 'QUEUED',
   [REASON.awaitingBuild]: 'AWAITING_BUILD',
@@ -60,7 +60,7 @@ export function revisionWireStatus(revision: Pick<AgentRevision, 'status'>): Rev
   if (isConditionTrue(conditions, CONDITION.superseded)) return 'SKIPPED';
   if (isConditionTrue(conditions, CONDITION.ready) || findCondition(conditions, CONDITION.active))
     return 'DEPLOYED';
-  // a person suspended the deployment before the revision took over; it goes on when that is taken back
+  // a person suspended the deployment before the revision took over; it continues when that is taken back
   if (findCondition(conditions, CONDITION.ready)?.reason === REASON.suspended) return 'INTERRUPTED';
   if (built === undefined || built.status === 'Unknown') return BUILDING[built?.reason ?? ''] ?? 'CREATING';
   if (built.status === 'False')
@@ -68,7 +68,7 @@ export function revisionWireStatus(revision: Pick<AgentRevision, 'status'>): Rev
   return findCondition(conditions, CONDITION.workloadsReady) ? 'DEPLOYING' : 'AWAITING_DEPLOY';
 }
 
-/** Whether a revision failed after it had taken over, so that an earlier one serves again. */
+/** True when a revision failed after it had taken over, so that an earlier one serves again. */
 export function isRolledBack({ status }: Pick<AgentRevision, 'status'>): boolean {
   const active = findCondition(status?.conditions, CONDITION.active);
   return active?.reason === REASON.rolledBack && isConditionTrue(status?.conditions, CONDITION.failed);
@@ -100,7 +100,7 @@ export function exportRunWireStatus({ status }: Pick<BulkExportRun, 'status'>): 
   return finishedStatus(status?.conditions) ?? (hasBegun ? 'RUNNING' : 'CREATED');
 }
 
-/** Whether this status is final. */
+/** True when this status is final. */
 export function isFinishedExport(status: ExportWireStatus): boolean {
   return status !== 'CREATED' && status !== 'RUNNING';
 }

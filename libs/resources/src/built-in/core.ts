@@ -63,7 +63,7 @@ export interface KubeEvent extends KubeObject {
   readonly count?: number;
   readonly firstTimestamp?: string | null;
   readonly lastTimestamp?: string | null;
-  /** Of events of the newer API, instead of the two times. */
+  /** Time of events of the newer API, instead of the two times. */
   readonly eventTime?: string | null;
   readonly series?: { readonly count?: number; readonly lastObservedTime?: string } | null;
   readonly source?: { readonly component?: string; readonly host?: string };

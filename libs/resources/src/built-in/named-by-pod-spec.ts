@@ -12,7 +12,7 @@ interface Places {
   readonly projected: readonly Path[];
 }
 
-/** Where the parts of a pod's spec have the name of an object. */
+/** Fields of a pod's spec that name an object. */
 const PLACES: Readonly<Record<PodReference, Places>> = {
   secrets: {
     environment: [['secretRef', 'name']],
@@ -44,7 +44,10 @@ const PLACES: Readonly<Record<PodReference, Places>> = {
   },
 };
 
-/** How drivers of file shares are given their account; some read the names of their attributes in any case. */
+/**
+ * Attribute that names the Secret for drivers of file shares; some read the names of their attributes in any
+ * case.
+ */
 const SECRET_ATTRIBUTE = /^secret-?name$/i;
 
 const CONTAINERS = ['initContainers', 'containers', 'ephemeralContainers'] as const;

@@ -2,7 +2,7 @@ import type { KubeObject } from '../kube-object.js';
 import type { ResourceRef } from '../resource-ref.js';
 import type { LabelSelector } from './workload.js';
 
-/** Of the other end of a connection: both selectors hold, the pod's own namespace where none is selected. */
+/** Other end of a connection: both selectors hold, the pod's own namespace where none is selected. */
 export interface NetworkPolicyPeer {
   readonly podSelector?: LabelSelector;
   readonly namespaceSelector?: LabelSelector;

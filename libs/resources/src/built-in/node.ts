@@ -56,7 +56,7 @@ const WARNS: Readonly<Record<string, 'True' | 'False'>> = {
   [CPU_LIMITS_KEPT]: 'False',
 };
 
-/** What a Node that works reports of itself all the same, in the order of its conditions. */
+/** Warnings that a working Node reports of itself, in the order of its conditions. */
 export function nodeWarnings({ status }: Pick<Node, 'status'>): readonly string[] {
   const conditions = status?.conditions ?? [];
   return conditions
@@ -67,7 +67,7 @@ export function nodeWarnings({ status }: Pick<Node, 'status'>): readonly string[
 /** Label of the Nodes that run pods as processes, and what a pod selects which can run nowhere else. */
 export const PROCESS_RUNTIME: Readonly<Record<string, string>> = { [LABEL.runtime]: 'process' };
 
-/** Whether pods of this spec run as processes, on a node that pulls no images. */
+/** True when pods of this spec run as processes, on a node that pulls no images. */
 export function selectsProcessRuntime({ nodeSelector }: Pick<PodSpec, 'nodeSelector'>): boolean {
   return Object.entries(PROCESS_RUNTIME).every(([key, value]) => nodeSelector?.[key] === value);
 }

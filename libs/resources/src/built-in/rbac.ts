@@ -15,7 +15,7 @@ export interface Role extends KubeObject {
 }
 
 export interface ClusterRole extends Role {
-  /** Where the rules come from, when a controller fills them in. */
+  /** Sources of the rules, when a controller fills them in. */
   readonly aggregationRule?: { readonly clusterRoleSelectors?: readonly LabelSelector[] } | null;
 }
 
