@@ -25,16 +25,16 @@ import {
 } from '#lib/resources';
 
 export interface BudgetOptions {
-  /** Of the workloads. */
+  /** Namespace of the workloads. */
   readonly namespace: string;
   /** Only its Deployments are looked at: another listener may work in the same namespace. */
   readonly listenerName: string;
 }
 
 /**
- * Keeps a PodDisruptionBudget for each Deployment of agents that has several pods, by the number that it has, whoever
- * chose that. The Deployment owns it, so that it goes with the Deployment in any cluster. A budget of the user's own comes
- * first: Kubernetes refuses to evict a pod that two of them select.
+ * Keeps a PodDisruptionBudget for each Deployment of agents that has several pods, by the number that it has,
+ * whoever chose that. The Deployment owns it, so that it is deleted with the Deployment in any cluster. A
+ * budget of the user's own comes first: Kubernetes refuses to evict a pod that two of them select.
  */
 export class BudgetReconciler {
   readonly sources: readonly Source[];

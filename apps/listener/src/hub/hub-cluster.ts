@@ -48,11 +48,11 @@ const OWNED: readonly (keyof AgentRevisionStatus)[] = [
   'wakeAt',
 ];
 
-/** What of the hub is about one place. */
+/** Part of the hub that concerns one place. */
 export interface HubScope {
-  /** Of the resources. */
+  /** Namespace of the resources. */
   readonly namespace: string;
-  /** Where the revisions run; others are of another place of the same listener. */
+  /** Namespace in which the revisions run; others are of another place of the same listener. */
   readonly placeNamespace: string;
 }
 

@@ -12,7 +12,10 @@ import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import type { HubEvent } from './hub.js';
 
-/** As many as the kind allows. The controller sees each write, so reports are lost only when more come at once. */
+/**
+ * Maximum number that the kind allows. The controller sees each write, so reports are lost only when more
+ * come at once.
+ */
 const MOST = 20;
 const MAX_MESSAGE_CHARS = 1_000;
 /** Reports that come within it are written together. */
@@ -34,7 +37,7 @@ export class HubReports {
   readonly #options: HubReportsOptions;
   #reports: readonly ListenerReport[] = [];
   #writing: Promise<void> | undefined;
-  /** Whether reports came that no write has taken. */
+  /** True when reports came that no write has taken. */
   #isStale = false;
 
   constructor(options: HubReportsOptions) {

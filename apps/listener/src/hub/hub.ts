@@ -11,9 +11,9 @@ export interface HubEvent {
 
 /** The Secrets that the pods of a revision name. */
 export interface RevisionSecrets {
-  /** Of this revision alone. */
+  /** Secret of this revision only. */
   readonly ofRevision: Secret;
-  /** Of every revision of the deployment. */
+  /** Secrets of every revision of the deployment. */
   readonly ofDeployment: readonly Secret[];
 }
 
@@ -22,12 +22,12 @@ export interface RevisionSecrets {
  * It knows nothing of workloads.
  */
 export interface Hub {
-  /** What wakes the rollout of a deployment. */
+  /** Sources that wake the rollout of a deployment. */
   readonly sources: readonly Source[];
   findDeployment(key: ObjectKey): AgentDeployment | undefined;
   /** All revisions under the name of a deployment, those of other owners and those being deleted included. */
   revisionsNamed(key: ObjectKey): readonly AgentRevision[];
-  /** Whether the cache does not show the last report about this revision yet. */
+  /** True when the cache does not show the last report about this revision yet. */
   isBehind(revision: AgentRevision): boolean;
   report(revision: AgentRevision, status: AgentRevisionStatus): Promise<void>;
   record(object: AgentDeployment | AgentRevision, event: HubEvent): void;
@@ -42,6 +42,6 @@ export interface Hub {
   hold(revision: AgentRevision): Promise<void>;
   /** Takes the finalizer off, once nothing is left in the other cluster. */
   release(revision: AgentRevision): Promise<void>;
-  /** Whether the finalizer is on. */
+  /** True when the finalizer is on. */
   holds(revision: AgentRevision): boolean;
 }

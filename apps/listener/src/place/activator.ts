@@ -5,12 +5,12 @@ import { type Endpoint, ServiceListener, sleepOf } from '#lib/service-front';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 
-/** Of all deployments that sleep. */
+/** Connections for all deployments that sleep. */
 const MAX_CONNECTIONS = 4_000;
-/** Of deployments that sleep. Each is a port and a socket. */
+/** Ports for deployments that sleep. Each is a port and a socket. */
 const MAX_PORTS = 2_000;
 
-/** What the activator knows of the deployment behind one of its ports, at this moment. */
+/** Current state of the deployment behind one of the activator's ports. */
 export interface Behind {
   /** Its Service. */
   readonly find: () => Service | undefined;
@@ -37,7 +37,7 @@ interface Listening {
 interface Opened {
   readonly behind: Behind;
   readonly listening: Promise<Listening>;
-  /** When its port was asked for last, as it is in every pass over a deployment that sleeps. */
+  /** Time of the last request for its port, which every pass over a deployment that sleeps makes. */
   readonly askedAtMs: number;
 }
 
@@ -45,16 +45,16 @@ interface Opened {
 const KEPT_MS = 60_000;
 
 /**
- * What stands in front of the Service of a deployment that sleeps, on a cluster: a port of this program, which the Service
- * leads to meanwhile. It holds requests, asks for the wake, and passes them on once the pods are ready. A port for each
- * deployment says whom a request is for, whatever its Host header is. A port stays open after the wake, since connections
- * arrive for a while after the Service leads to the pods again; where all are taken, that of one that has been awake for a
- * minute is closed.
+ * Proxy in front of the Service of a deployment that sleeps, on a cluster: the Service leads to a port of
+ * this program meanwhile. It holds requests, asks for the wake, and passes them on once the pods are ready.
+ * Each deployment has a port, which identifies the target of a request, whatever its Host header is. A port
+ * stays open after the wake, since connections arrive for a while after the Service leads to the pods again;
+ * where all are taken, that of a deployment that has been awake for a minute is closed.
  */
 export class Activator {
   readonly #options: ActivatorOptions;
   readonly #room: ConnectionRoom;
-  /** Those that were asked for longest ago first. */
+  /** Open ports, least recently requested first. */
   readonly #ports = new Map<string, Opened>();
 
   constructor(options: ActivatorOptions) {

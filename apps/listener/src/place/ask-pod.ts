@@ -13,12 +13,18 @@ import type { PodAnswer } from './place.js';
 const TIMEOUT_MS = 1_500;
 /** A pod runs other people's code, which may answer without end. */
 const MAX_BYTES = 16 * 1024;
-/** Who listens and is silent is busy: most likely with code of a graph that blocks while it is loaded. */
+/**
+ * A server that listens and does not answer is busy: most likely with code of a graph that blocks while it is
+ * loaded.
+ */
 const SILENT = `a pod gives no answer within ${TIMEOUT_MS / 1000} s: its machine is busy, or code of a graph blocks it`;
 /** A sentence, for conditions. */
 const MAX_CHARS = 500;
 
-/** What the agent server at this address answers to `GET /ok`; undefined when it gives no answer that can be read. */
+/**
+ * Answer of the agent server at this address to `GET /ok`; undefined when it gives no answer that can be
+ * read.
+ */
 export async function askPod(address: string | undefined): Promise<PodAnswer | undefined> {
   if (address === undefined) return undefined;
   try {
@@ -36,7 +42,7 @@ export async function askPod(address: string | undefined): Promise<PodAnswer | u
   }
 }
 
-/** What a version looks like, as the kinds' `imageVersion` has it; a pod of somebody else's image may answer anything. */
+/** Form of a version, as the kinds' `imageVersion` has it; a pod of a foreign image may answer anything. */
 const VERSION = /^[0-9A-Za-z][0-9A-Za-z.+_-]{0,63}$/;
 
 /** The version that the agent server at this address declares at `GET /info`; undefined when it declares none. */
@@ -52,7 +58,7 @@ export async function askVersion(address: string | undefined): Promise<string | 
   }
 }
 
-/** How much a deployment has to do, by one of its pods; undefined when it gives no answer that can be read. */
+/** Load of a deployment, by one of its pods; undefined when it gives no answer that can be read. */
 export async function askLoad(address: string | undefined, token: string): Promise<RunLoad | undefined> {
   if (address === undefined) return undefined;
   try {
@@ -62,7 +68,7 @@ export async function askLoad(address: string | undefined, token: string): Promi
   }
 }
 
-/** Whether the agent server at this address is idle; undefined when it gives no answer that can be read. */
+/** True when the agent server at this address is idle; undefined when it gives no answer that can be read. */
 export async function askIdle(
   address: string | undefined,
   token: string,

@@ -60,9 +60,9 @@ const AGENT_PODS: ReadonlySet<string> = new Set([COMPONENT.agentApi, COMPONENT.a
 const KINDS: readonly ResourceRef[] = [SERVICES, DEPLOYMENTS, SECRETS];
 
 export interface PlaceOptions {
-  /** Of the workloads. */
+  /** Namespace of the workloads. */
   readonly namespace: string;
-  /** Of the resources, of the same name unless the place is another cluster. */
+  /** Namespace of the resources, of the same name unless the place is another cluster. */
   readonly hubNamespace: string;
   readonly ownership: Place['ownership'];
   readonly addresses: AddressMode;
@@ -70,7 +70,7 @@ export interface PlaceOptions {
   readonly idleKey: string;
   /** In front of the Services of deployments that sleep, where no proxy of the platform is. */
   readonly activator?: Activator | undefined;
-  /** Of the listener, whose pod the activator runs in. */
+  /** Name of the listener, whose pod the activator runs in. */
   readonly listenerName: string;
 }
 

@@ -4,13 +4,13 @@ import type { ContainerOutput, RequestHolder } from '#lib/manifests';
 import type { AgentDeployment, AgentRevision, Deployment, ObjectKey, Pod, Service } from '#lib/resources';
 import type { RevisionSecrets } from '../hub/hub.js';
 
-/** What the agent server of a pod answers to `GET /ok`. */
+/** Answer of a pod's agent server to `GET /ok`. */
 export interface PodAnswer {
   /** The sentence that names an unavailable dependency; undefined when it waits for none. */
   readonly waitingFor: string | undefined;
-  /** What its start is at, as a sentence. */
+  /** Progress of its start, as a sentence. */
   readonly progress?: string | undefined;
-  /** How often in a row its graph hosts have ended with nothing to do; absent: not at all. */
+  /** Number of times in a row that its graph hosts have ended with nothing to do; absent: zero. */
   readonly hostEnds?: number;
 }
 
@@ -20,13 +20,13 @@ export interface PodAnswer {
  */
 export interface Place {
   /**
-   * How its objects show their owners: by reference in the hub's own cluster, where the garbage collector removes them;
-   * by label in another cluster, where `clear` does.
+   * Form in which its objects show their owners: by reference in the hub's own cluster, where the garbage
+   * collector removes them; by label in another cluster, where `clear` does.
    */
   readonly ownership: 'reference' | 'label';
-  /** What holds requests to deployments that sleep; undefined: nothing does. */
+  /** Program that holds requests to deployments that sleep; undefined: they are not held. */
   readonly heldBy: 'proxy' | 'activator' | undefined;
-  /** What wakes the rollout of a deployment. */
+  /** Sources that wake the rollout of a deployment. */
   readonly sources: readonly Source[];
   /** The Deployment of the revision's name, if it was made for this very revision. */
   findWorkload(revision: AgentRevision): Deployment | undefined;
@@ -35,27 +35,32 @@ export interface Place {
   /** Pods of the Deployment of this name, and of the one beside it that takes its runs. */
   podsOf(workload: ObjectKey): readonly Pod[];
   /**
-   * What the agent server of a pod answers to `GET /ok`; undefined when it gives no answer, as from a cluster whose pods
-   * cannot be reached.
+   * Asks the agent server of a pod for `GET /ok`; undefined when it gives no answer, as from a cluster whose
+   * pods cannot be reached.
    */
   ask(pod: Pod): Promise<PodAnswer | undefined>;
   /** The version that the agent server of a pod declares at `GET /info`; undefined as above. */
   askVersion(pod: Pod): Promise<string | undefined>;
-  /** What a pod of the revision has to do; undefined as above. */
+  /** Load of a pod of the revision; undefined as above. */
   askLoad(pod: Pod, revision: AgentRevision): Promise<RunLoad | undefined>;
-  /** Whether a pod of the revision is idle, and with `close` that it refuses requests from now on; undefined as above. */
+  /**
+   * Asks if a pod of the revision is idle; with `close` it refuses requests from then on. Undefined as above.
+   */
   askIdle(pod: Pod, revision: AgentRevision, question: 'ask' | 'close'): Promise<IdleAnswer | undefined>;
   /** The end of what the pod of these that failed has printed, by container; empty where it cannot be had. */
   outputOf(pods: readonly Pod[]): Promise<readonly ContainerOutput[]>;
   /** The Service of the deployment's name, if it was made for this very deployment. */
   findService(deployment: AgentDeployment): Service | undefined;
-  /** Where the Service is called; undefined while it has no address. */
+  /** Address of the Service; undefined while it has none. */
   addressOf(service: Service): string | undefined;
-  /** Where the Service of a deployment that sleeps leads; undefined where something in front of it holds requests. */
+  /**
+   * Target of the Service of a deployment that sleeps; undefined where something in front of it holds
+   * requests.
+   */
   holderOf(deployment: AgentDeployment): Promise<RequestHolder | undefined>;
   /** The deployment does not exist any longer, or has nothing here. */
   forget(deployment: ObjectKey): Promise<void>;
-  /** Whether an autoscaler that is not the platform's has the number of pods of the Deployment. */
+  /** True when an autoscaler that is not the platform's controls the number of pods of the Deployment. */
   isAutoscaled(workload: Deployment): boolean;
   /**
    * One without `replicas` keeps the number that it has.

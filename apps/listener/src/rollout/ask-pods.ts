@@ -18,7 +18,7 @@ const MAX_ASKED = 5;
 
 type Asked = Pick<Place, 'ask' | 'askLoad' | 'askIdle'>;
 
-/** Whether a container of the pod runs and is not ready: then it may say why. */
+/** True when a container of the pod runs and is not ready: then it may report why. */
 export function mayAnswer({ status }: Pod): boolean {
   return (status?.containerStatuses ?? []).some(({ ready, state }) => !ready && state?.running !== undefined);
 }
@@ -74,7 +74,7 @@ async function withAnswers(world: RevisionWorld, place: Asked, now: Date): Promi
   return { ...world, answers, load, answeringLoad };
 }
 
-/** Of the one pod that answers requests: a second one means that its Deployment changes just now. */
+/** Asks the one pod that answers requests: a second one means that its Deployment changes just now. */
 async function askIdle(
   world: RolloutWorld,
   one: RevisionWorld,
@@ -91,7 +91,7 @@ function answersRequests({ metadata: { labels } }: Pod): boolean {
   return labels?.[LABEL.component] === COMPONENT.agentApi;
 }
 
-/** Of the first pod that answers: all know the same database. */
+/** Load from the first pod that answers: all know the same database. */
 async function askLoad(world: RevisionWorld, place: Asked): Promise<RunLoad | undefined> {
   if (!isScaled(world)) return undefined;
   for (const pod of world.pods.filter(takesRuns).slice(0, MAX_ASKED)) {

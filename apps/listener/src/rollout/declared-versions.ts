@@ -16,7 +16,7 @@ interface Asked {
  * platform restarts this program too.
  */
 export class DeclaredVersions {
-  /** Of each deployment, by the uid of the revision. */
+  /** Answers for each deployment, by the uid of the revision. */
   readonly #asked = new Map<string, ReadonlyMap<string, Asked>>();
 
   /** Called in every pass over a deployment. */

@@ -29,7 +29,10 @@ export interface RevisionFailure {
 }
 
 const CRASHES_TO_GIVE_UP = 3;
-/** What a node of processes says of an image that it does not have: it pulls none, so the pod would wait for ever. */
+/**
+ * Reason of a node of processes for an image that it does not have: it pulls none, so the pod would wait
+ * indefinitely.
+ */
 const NEVER_PULLED = 'ErrImageNeverPull';
 const PULL_REASONS = new Set(['ErrImagePull', 'ImagePullBackOff', 'InvalidImageName', NEVER_PULLED]);
 
@@ -53,14 +56,19 @@ function isNoCrash(ended: Termination): boolean {
   return ended.reason === LOST_BY_NODE || outageEnd(ended) !== undefined;
 }
 
-/** What a container that ended for want of a dependency left as its message; undefined when it ended otherwise. */
+/**
+ * Message of a container that ended because a dependency was unavailable; undefined when it ended otherwise.
+ */
 function outageEnd({ exitCode, message = '' }: Termination): string | undefined {
   if (exitCode !== EXIT_DEPENDENCY_UNAVAILABLE) return undefined;
   const left = parseTerminationMessage(message);
   return left?.reason === REASON.dependencyUnavailable ? left.message : undefined;
 }
 
-/** What a pod that is not ready waits for. What it answers now counts more than how its container ended before. */
+/**
+ * Dependency that a pod waits for which is not ready. Its present answer counts more than how its container
+ * ended before.
+ */
 function podOutage(pod: Pod, answer: PodAnswer | undefined): string | undefined {
   if (answer) return answer.waitingFor;
   for (const { ready, state, lastState } of containerStatuses(pod)) {
@@ -85,12 +93,12 @@ const REPLICA_FAILURE = 'ReplicaFailure';
 /** Reasons of containers that will start by themselves. */
 const STARTS = new Set(['ContainerCreating', 'PodInitializing']);
 
-/** What a pod that starts as it should says. */
+/** Progress of a pod that starts as it should. */
 const STARTING = 'starting';
 
 /**
- * What keeps a revision from being ready that may still become so: what a pod answers, else what its node or its controller
- * reports of the newest pod, of its containers, or of pods that could not be created.
+ * Obstacle of a revision that may still become ready: the answer of a pod, else the report of its node or its
+ * controller on the newest pod, on its containers, or on pods that could not be created.
  */
 export function findProgress(world: RevisionWorld): string | undefined {
   const { answers, pods, workload, queue } = world;
@@ -109,7 +117,7 @@ function creationTrouble(workload: Deployment | undefined): string | undefined {
   return found?.status === 'True' ? `pods cannot be created: ${found.message ?? found.reason}` : undefined;
 }
 
-/** What the newest pod's containers wait for, where that is more than a start. */
+/** Obstacle of the newest pod's containers, where that is more than a start. */
 function containerTrouble(pod: Pod): string | undefined {
   for (const { name, state } of containerStatuses(pod)) {
     const { reason, message } = state?.waiting ?? {};
@@ -160,8 +168,8 @@ function refusalByNode({ status }: Pod): RevisionFailure | undefined {
 }
 
 /**
- * What an error means for the objects of a revision: `blocked` until a person makes room, or `failed` because the API
- * server will never accept them. Undefined for transient errors.
+ * Meaning of an error for the objects of a revision: `blocked` until a person frees capacity or a name, or
+ * `failed` because the API server will never accept them. Undefined for transient errors.
  */
 export function refusalOf(
   error: unknown,
@@ -202,7 +210,7 @@ export function deployingSince(
   return sinceMs > now.getTime() ? awakeSinceMs || now.getTime() : Math.max(awakeSinceMs, sinceMs);
 }
 
-/** How often a container of the pods that serve ends before the revision has failed. */
+/** Number of ends of a serving pod's container after which the revision has failed. */
 const CRASHES_TO_FALL = 2;
 
 /** The container of a revision that ended and is not ready again, with how often it has. */
@@ -286,10 +294,12 @@ export function judgeServing(
   return trouble ?? { reason: REASON.notReady, message };
 }
 
-/** How a revision fares that is on its way up. */
+/** Prospect of a revision that is on its way up. */
 export type Prospect =
   | { readonly kind: 'deploying' }
-  /** Something outside of it is unavailable: it goes on by itself once that is back, and no deadline counts. */
+  /**
+   * Something outside of it is unavailable: it continues by itself once that is back, and no deadline counts.
+   */
   | { readonly kind: 'held'; readonly failure: RevisionFailure }
   /** Its own fault, or nothing else is known: final. */
   | { readonly kind: 'failed'; readonly failure: RevisionFailure };

@@ -47,14 +47,14 @@ export function observeRollout(
   };
 }
 
-/** What the Service of a deployment names and selects. */
+/** Revision and workload that the Service of a deployment names and selects. */
 export function servedBy(service: Service | undefined): Served | undefined {
   const workload = service?.spec.selector?.[LABEL.revision] ?? (service && sleepNoteOf(service)?.workload);
   if (workload === undefined) return undefined;
   return { workload, revision: service?.metadata.labels?.[LABEL.revision] ?? workload };
 }
 
-/** By number, oldest first. */
+/** Revisions by number, oldest first. */
 function presentRevisions(
   hub: Pick<Hub, 'revisionsNamed'>,
   key: ObjectKey,

@@ -48,7 +48,7 @@ export function pinnedRevision(
     : { ...placed, status: { ...status, image: pinned } };
 }
 
-/** What the node says of the agent's container that runs this image and is ready. */
+/** Image id that the node reports for the agent's container that runs this image and is ready. */
 function imageIdOf({ spec, status }: Pod, image: string): string | undefined {
   const isOfImage = spec.containers.some((one) => one.name === AGENT_CONTAINER && one.image === image);
   const found = status?.containerStatuses?.find(({ name }) => name === AGENT_CONTAINER);
@@ -60,7 +60,7 @@ function withoutTag(image: string): string {
   return image.replace(/:[^/:]+$/, '');
 }
 
-/** As nodes write short names of Docker Hub. */
+/** Whole name of a repository: short names of Docker Hub are expanded as nodes do. */
 function wholeName(repository: string): string {
   const [first = '', ...rest] = repository.split('/');
   if (rest.length === 0) return `docker.io/library/${first}`;

@@ -366,7 +366,7 @@ describe('planRollout', () => {
       serving: 'a-00002',
       fates: ['retiring'],
     });
-    // and until it is ready goes on serving
+    // and until it is ready keeps serving
     expect(fates({ ...world(1, former), elsewhere: [newer] })).toEqual({
       serving: 'a-00001',
       fates: ['serving'],

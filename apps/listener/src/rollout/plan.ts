@@ -15,13 +15,14 @@ import { isWorkloadReady } from './workload-ready.js';
 import type { RevisionWorld, RolloutPatience, RolloutWorld } from './world.js';
 
 /**
- * What should become of one revision. From its creation to its place in the history:
+ * Desired fate of one revision. From its creation to its place in the history:
  *
  * - **waiting**: not built yet; no pods
  * - **deploying**: its workload runs and is not ready yet, or has not been ready for long enough to take over
  * - **held**: as deploying, but something outside of it is unavailable: no deadline counts until that is back
  * - **serving**: the Service points to it; awake, or on its way into sleep or out of it
- * - **asleep**: the Service points to it and holds requests; it has no pods until one comes, or its work is due
+ * - **asleep**: the Service points to it and holds requests; it has no pods until one comes, or its work is
+ * due
  * - **retiring**: the Service pointed to it a moment ago; connections may still be open
  * - **warm**: the revision that served last; its pods stay for a rollback within a second
  * - **standby**: served once; its Deployment is kept at zero pods for a rollback, or runs a repeat of it
@@ -49,9 +50,9 @@ export type RevisionFate =
   | { readonly kind: 'blocked'; readonly failure: RevisionFailure }
   | {
       readonly kind: 'suspended';
-      /** Whether the Service points to it. */
+      /** True when the Service points to it. */
       readonly serves: boolean;
-      /** What its Service says meanwhile; undefined where nothing can refuse requests. */
+      /** Sleep noted on its Service meanwhile; undefined where nothing can refuse requests. */
       readonly sleep?: Extract<Sleep, { readonly kind: 'suspended' }>;
     };
 
@@ -66,7 +67,7 @@ export interface RolloutPlan {
   readonly serving: string | undefined;
   /** The revision that the Service still points to and that has failed: its failure is on record before the Service moves. */
   readonly fallen: PlannedRevision | undefined;
-  /** When to look again even if nothing changes, milliseconds from now. */
+  /** Delay in milliseconds until the next look, even if nothing changes. */
   readonly lookAgainMs: number | undefined;
 }
 
@@ -114,7 +115,7 @@ function probationMs(world: RolloutWorld, candidate: RevisionWorld, current: str
   return (world.deployment.spec.minReadySeconds ?? MIN_READY_SECONDS) * 1000;
 }
 
-/** What is left of its probation; undefined when it is not ready. */
+/** Rest of its probation; undefined when it is not ready. */
 function probationLeft(
   world: RolloutWorld,
   candidate: RevisionWorld,
@@ -151,8 +152,8 @@ interface Fall {
 }
 
 /**
- * Whether traffic goes back: the revision that serves has failed, and the one before it can run. One whose failure is on
- * record goes back in any case: this program ended before it moved the Service.
+ * Decides if traffic goes back: the revision that serves has failed, and the one before it can run. One whose
+ * failure is on record goes back in any case: this program ended before it moved the Service.
  */
 function fallBack(
   world: RolloutWorld,
@@ -199,10 +200,10 @@ interface Situation {
   readonly fall: Fall | undefined;
   /** The former revision, whose pods are started because the one that serves has failed. */
   readonly revived: string | undefined;
-  /** How much longer revisions that are ready must stay so, by their names. */
+  /** Remaining probation of revisions that are ready, by their names. */
   readonly probations: ReadonlyMap<string, number>;
   readonly newest: string | undefined;
-  /** Of the revision that serves. */
+  /** Sleep of the revision that serves. */
   readonly sleep: Sleep;
   readonly isSuspended: boolean;
   readonly now: Date;
@@ -258,14 +259,14 @@ function decideFate(world: RevisionWorld, situation: Situation): RevisionFate {
 
 /** Often enough to distinguish a long pause from sleep (`Wakefulness`). */
 const LOOK_MS = 20_000;
-/** How often is looked at the runs of a revision whose pods follow them. */
+/** Interval of look-ups of the runs of a revision whose pods follow them. */
 const SCALE_MS = 5_000;
 /** Nothing wakes the listener when what a pod waits for changes. */
 const ASK_MS = 3_000;
 /** The interval at which pods of a revision that took over a moment ago are asked. */
 const YOUNG_MS = 2_000;
 
-/** How long the revision that serves may go on without a pod that is ready, at most. */
+/** Maximum time for which the revision that serves may continue without a pod that is ready. */
 function untilJudged({ revision }: RevisionWorld, { now, patience }: Situation): number {
   const ready = findCondition(revision.status?.conditions, CONDITION.ready);
   const sinceMs = ready?.status === 'False' ? Date.parse(ready.lastTransitionTime) : now.getTime();

@@ -10,7 +10,7 @@ const workload = (wanted: number, present: number) =>
   ({ metadata: { name: 'a' }, spec: { replicas: wanted }, status: { replicas: present } }) as Deployment;
 const NONE = { workload: undefined, queue: undefined };
 
-/** What is decided look by look, each so many seconds and with such runs. */
+/** Decisions look by look, each after so many seconds and with such runs. */
 function decided(
   looks: readonly (readonly [second: number, load: RunLoad | undefined])[],
   { min = 1, max = 5, room = 100, current = 1 } = {},

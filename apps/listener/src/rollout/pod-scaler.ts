@@ -10,16 +10,19 @@ import {
 import type { AgentRevision, Deployment } from '#lib/resources';
 import type { RevisionWorld } from './world.js';
 
-/** As few pods as were enough for so long: a pod that ends hands back what it has not finished. */
+/**
+ * Time for which fewer pods must have been enough before the number decreases: a pod that ends hands back its
+ * unfinished runs.
+ */
 const CALM_MS = 60_000;
 
-/** Whether the number of pods that take runs of a revision follows its runs. */
+/** True when the number of pods that take runs of a revision follows its runs. */
 export function isScaled({ origin, queue }: Pick<RevisionWorld, 'origin' | 'queue'>): boolean {
   const range = queueRange(origin);
   return range !== undefined && range.min < range.max && (queue?.spec.replicas ?? 0) > 0;
 }
 
-/** Whether the number of pods that answer HTTP follows what they have to do. */
+/** True when the number of pods that answer HTTP follows their load. */
 export function isAnsweringFollowed({
   origin,
   workload,
@@ -51,19 +54,19 @@ export function podsHeld(
   return Math.max(fewest?.answering ?? 0, podsOf(workload)) + Math.max(fewest?.queue ?? 0, podsOf(queue));
 }
 
-/** Those that a Deployment has or is about to have. */
+/** Pods that a Deployment has or is about to have. */
 function podsOf(workload: Deployment | undefined): number {
   return Math.max(workload?.spec.replicas ?? 0, workload?.status?.replicas ?? 0);
 }
 
-/** What decides how many pods a Deployment of a revision has. */
+/** Input for the number of pods of a revision's Deployment. */
 export interface ScaleQuestion {
   /** Pods that the Deployment has at present. */
   readonly current: number;
   readonly range: PodRange;
   /** Pods that find connections to the database; the fewest of the range run all the same. */
   readonly room: number;
-  /** Undefined: nobody answered, so nothing changes. */
+  /** Undefined when no pod answered, so that nothing changes. */
   readonly load: RunLoad | undefined;
   /** Cores that a pod asks for, where the number of pods follows those that they use; they have `load.cores`. */
   readonly coresOfPod?: number | undefined;
@@ -75,9 +78,9 @@ interface Wanted {
 }
 
 /**
- * How many pods a Deployment of a revision has: enough for the runs at work and those that wait, at once, and for the cores
- * that its pods use; fewer only once fewer were enough for a minute. What the Deployment has is all that outlasts a restart,
- * and counts as wanted then.
+ * Decides the number of pods of a revision's Deployment: enough for the runs at work and those that wait, at
+ * once, and for the cores that its pods use; fewer only once fewer were enough for a minute. Only the
+ * Deployment's own number outlasts a restart, and counts as wanted then.
  */
 export class PodScaler {
   readonly #wanted = new Map<string, readonly Wanted[]>();
@@ -94,7 +97,7 @@ export class PodScaler {
     return Math.min(most, Math.max(range.min, ...wanted.map((one) => one.pods)));
   }
 
-  /** Nobody reports a Deployment that is gone: what was not asked about for a minute says nothing any more. */
+  /** Forgets Deployments that were not asked about for a minute: the end of a Deployment is not reported. */
   #tidy(nowMs: number): void {
     if (nowMs - this.#tidiedAtMs < CALM_MS) return;
     this.#tidiedAtMs = nowMs;
@@ -108,7 +111,7 @@ export class PodScaler {
   }
 }
 
-/** Of what a pod asks for, as Kubernetes' own autoscaler has it by default. */
+/** Share of a pod's requested resources, as Kubernetes' own autoscaler has it by default. */
 const FULL = 0.8;
 /** Use that is as good as what is aimed at. */
 const NEAR = 0.1;

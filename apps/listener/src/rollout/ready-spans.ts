@@ -9,12 +9,15 @@ interface Span {
 }
 
 /**
- * For how long the pods of revisions have been ready, by the monotonic clock: it neither follows a clock that is set nor
- * trusts those of the nodes. A restart of this program begins anew, so a takeover comes a little later and never too early.
- * A container that ended in between is another start, even if nobody has looked while it was not ready.
+ * Time for which the pods of revisions have been ready, by the monotonic clock: it neither follows a clock
+ * that is set nor trusts those of the nodes. A restart of this program begins anew, so a takeover comes a
+ * little later and never too early. A container that ended in between is another start, even if it was never
+ * observed as not ready.
  */
 export class ReadySpans {
-  /** Of each deployment, by the uid of the workload: a repeat takes the span of the pods that it takes. */
+  /**
+   * Spans of each deployment, by the uid of the workload: a repeat takes the span of the pods that it takes.
+   */
   readonly #spans = new Map<string, ReadonlyMap<string, Span>>();
 
   /** Called in every pass over a deployment. */

@@ -50,7 +50,7 @@ function workloadsDraft({ world, fate }: PlannedRevision): Draft | undefined {
   }
 }
 
-/** Of a revision whose pods should be ready and are not. */
+/** Condition of a revision whose pods should be ready and are not. */
 function unreadyDraft(world: PlannedRevision['world']): Draft {
   return {
     status: 'False',
@@ -69,7 +69,7 @@ function progressText(world: PlannedRevision['world']): string {
   return progress === undefined ? counted : `${counted}; ${progress}`;
 }
 
-/** Of both Deployments. */
+/** Pods of both Deployments. */
 function podsOf({ workload, queue }: PlannedRevision['world']): { wanted: number; ready: number } {
   return {
     wanted: (workload?.spec.replicas ?? 1) + (queue?.spec.replicas ?? 0),
@@ -97,7 +97,10 @@ function activeDraft({ world, fate }: PlannedRevision): Draft | undefined {
   );
 }
 
-/** Of a revision without an image: how far its build is, or that it will never have one, where the builder says so. */
+/**
+ * Condition of a revision without an image: the progress of its build, or that it will never have one, where
+ * the builder reports that.
+ */
 function waitingDraft({ revision }: PlannedRevision['world']): Draft {
   const built = findCondition(revision.status?.conditions, CONDITION.built);
   return built
@@ -210,7 +213,7 @@ function pinnedImage(world: PlannedRevision['world']): Pick<AgentRevisionStatus,
   return found === undefined ? {} : { pinnedImage: found };
 }
 
-/** Whether the Service points to it, pods or not: neither suspending nor an obstacle moves the Service. */
+/** True when the Service points to it, pods or not: neither suspending nor an obstacle moves the Service. */
 function isServing({ world: { revision }, fate }: PlannedRevision): boolean {
   if (fate.kind === 'suspended') return fate.serves;
   if (fate.kind === 'blocked') return revision.status?.serving ?? false;

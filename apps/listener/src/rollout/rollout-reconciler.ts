@@ -44,9 +44,12 @@ export interface RolloutDependencies {
   readonly settings: PlatformSettings;
   readonly listenerName: string;
   readonly patience: RolloutPatience;
-  /** Whether a cluster cannot be followed at present, so that its objects may be out of date. */
+  /** Returns true when a cluster cannot be followed at present, so that its objects may be out of date. */
   readonly isBlind: () => boolean;
-  /** How often in milliseconds Secrets of the hub are compared with their copies in another cluster. Default 60,000. */
+  /**
+   * Interval in milliseconds at which Secrets of the hub are compared with their copies in another cluster.
+   * Default 60,000.
+   */
   readonly secretLookMs?: number;
 }
 
@@ -109,7 +112,7 @@ export class RolloutReconciler {
   readonly #scaler = new PodScaler();
   readonly #readySpans = new ReadySpans();
   readonly #versions = new DeclaredVersions();
-  /** When this program has copied the Secrets of a revision into the place, by its uid. */
+  /** Times at which this program copied the Secrets of a revision into the place, by its uid. */
   readonly #copied = new Map<string, number>();
 
   constructor(hub: Hub, place: Place, deps: RolloutDependencies) {
@@ -173,7 +176,9 @@ export class RolloutReconciler {
     return revisions;
   }
 
-  /** The plan after an action: a revision that serves goes on when it is refused, any other may fail for it. */
+  /**
+   * The plan after an action: a revision that serves continues when it is refused, any other may fail for it.
+   */
   async #unlessRefused(planned: PlannedRevision, act: () => Promise<void>): Promise<PlannedRevision> {
     try {
       await act();

@@ -40,7 +40,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   },
 );
 
-/** What holds after every step, however it ended. */
+/** Checks the invariants after every step, however it ended. */
 function checkStep(rollout: SimulatedRollout, words: Map<string, string>, step: Step): void {
   for (const revision of rollout.revisions) {
     const { name } = revision.metadata;

@@ -23,7 +23,7 @@ interface Scene {
   readonly isHeld?: boolean;
   readonly suspend?: boolean;
   readonly idleSeconds?: number;
-  /** What became of its container. */
+  /** Exit code of its container. */
   readonly exitCode?: number;
   readonly others?: readonly RevisionWorld[];
 }

@@ -16,22 +16,24 @@ const AHEAD_MS = 2_000;
 const START_MS = 60_000;
 /** The loop that looks again adds up to a tenth of the time: of hours that would be minutes. */
 const JITTER = 1.1;
-/** How often is looked at a deployment that has something to do. */
+/** Interval of looks at a deployment that has work. */
 const BUSY_LOOK_MS = 30_000;
-/** How often is looked at one whose server gives no answer. */
+/** Interval of looks at a deployment whose server gives no answer. */
 const SILENT_LOOK_MS = 10_000;
 
 /**
- * Whether the revision that serves has pods, and whether requests reach them:
+ * State of the revision that serves: its pods, and how requests reach them:
  *
  * - **awake**: its pods are as many as they should be, and the Service leads to them
  * - **dozing**: the same pods, and the Service holds requests, until the server has agreed to be stopped
  * - **asleep**: no pods; the Service holds requests
  * - **waking**: its pods are being started; the Service holds requests until they are ready
- * - **suspended**: no pods until the deployment is resumed; the Service refuses requests, and holds them from then on
+ * - **suspended**: no pods until the deployment is resumed; the Service refuses requests, and holds them from
+ * then on
  *
- * The note on the Service, the status of the revision and the replicas of its Deployment say which. Any two that do not
- * fit together are a program that ended in between, and mean that it is awake or becomes so.
+ * The note on the Service, the status of the revision and the replicas of its Deployment together give the
+ * state. Any two that do not fit together are a program that ended in between, and mean that it is awake or
+ * becomes so.
  */
 export type Sleep =
   | {
@@ -52,13 +54,13 @@ export type Sleep =
   | { readonly kind: 'waking'; readonly note: SleepNote; readonly cause: string; readonly lookMs: number };
 
 const AWAKE: Sleep = { kind: 'awake' };
-/** What another cluster's Services lead to cannot be held. */
+/** Sleep in another cluster: requests to its Services cannot be held. */
 const UNHELD: Sleep = {
   kind: 'awake',
   because: 'minScale 0 is taken as 1, since nothing holds requests to a deployment in another cluster',
 };
 
-/** What is asked of the pods of a revision in this pass. */
+/** Question to the pods of a revision in this pass. */
 export type IdleQuestion = 'ask' | 'close';
 
 /** The note of this revision's own sleep: one that serves instead of it has not slept yet. */
@@ -99,7 +101,7 @@ function wakeCause(world: RolloutWorld, one: RevisionWorld, note: SleepNote, now
   return isDue ? `work is due at ${wakeAt}` : undefined;
 }
 
-/** What to ask the pods of the revision that serves; undefined: nothing. */
+/** Question to the pods of the revision that serves; undefined: none. */
 export function idleQuestion(world: RolloutWorld, one: RevisionWorld, now: Date): IdleQuestion | undefined {
   if (!maySleepNow(world, one)) return undefined;
   if (servedBy(world.service)?.revision !== one.revision.metadata.name) return undefined;

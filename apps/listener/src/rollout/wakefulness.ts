@@ -1,7 +1,7 @@
 /** Passes over a deploying revision are 20 seconds apart at most. */
 const GAP_MS = 60_000;
 
-/** What deadlines count from, in milliseconds of the clock. */
+/** Start of deadlines, in milliseconds of the clock. */
 export interface Awake {
   /** No deadline counts from before this time. */
   readonly awakeSinceMs: number;
@@ -32,7 +32,7 @@ export class Wakefulness {
   look(now: Date, isBlind: boolean): Awake {
     const nowMs = now.getTime();
     if (this.#lookedAtMs === undefined) this.#graceUntilMs = nowMs + this.#graceMs;
-    // a clock that was set back makes what is on record lie in the future
+    // after a clock was set back, recorded times are in the future
     else if (isBlind || nowMs - this.#lookedAtMs > GAP_MS || nowMs < this.#lookedAtMs) this.#sinceMs = nowMs;
     this.#lookedAtMs = nowMs;
     return { awakeSinceMs: this.#sinceMs, graceUntilMs: this.#graceUntilMs };

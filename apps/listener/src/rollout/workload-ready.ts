@@ -2,7 +2,10 @@ import { wantedQueueReplicas, wantedReplicas } from '#lib/manifests';
 import type { Deployment } from '#lib/resources';
 import type { RevisionWorld } from './world.js';
 
-/** Whether every pod that should run is ready, of exactly these templates: runs would wait for a queue that is not. */
+/**
+ * True when every pod that should run is ready, of exactly these templates. Pods of the queue count too: runs
+ * wait for them.
+ */
 export function isWorkloadReady({
   workload,
   queue,

@@ -15,7 +15,9 @@ export interface RevisionWorld {
   readonly queue?: Deployment | undefined;
   /** Pods of both Deployments that are not being deleted. */
   readonly pods: readonly Pod[];
-  /** What those of them that are not ready answer, by the name of the pod; one that gives no answer is missing. */
+  /**
+   * Answers of those of them that are not ready, by the name of the pod; one that gives no answer is missing.
+   */
   readonly answers?: ReadonlyMap<string, PodAnswer>;
   /** For how long all its pods have been ready, in milliseconds, as far as this program has seen it; undefined: not ready. */
   readonly readyForMs?: number | undefined;
@@ -23,11 +25,11 @@ export interface RevisionWorld {
   readonly imageVersion?: string | undefined;
   /** Its runs, where their Deployment is scaled by them and a pod of it answers. */
   readonly load?: RunLoad | undefined;
-  /** What its pods that answer HTTP have to do, where their number follows that and one of them answers. */
+  /** Load of its pods that answer HTTP, where their number follows that and one of them answers. */
   readonly answeringLoad?: RunLoad | undefined;
   /** Pods of both Deployments that are being deleted. */
   readonly ending?: number;
-  /** Whether it is idle, where that was asked and its pod answers. */
+  /** Idle answer of its pod, where it was asked and answers. */
   readonly idle?: IdleAnswer | undefined;
 }
 
@@ -40,12 +42,15 @@ export interface Served {
 /** Everything that the rollout of one AgentDeployment depends on, read in one go. */
 export interface RolloutWorld {
   readonly deployment: AgentDeployment;
-  /** By number, oldest first; only those of this listener. */
+  /** Revisions by number, oldest first; only those of this listener. */
   readonly revisions: readonly RevisionWorld[];
   /** The other revisions of the deployment: another listener's, from before or after it was handed over. */
   readonly elsewhere: readonly AgentRevision[];
   readonly service: Service | undefined;
-  /** What holds requests to a Service whose deployment sleeps; undefined: nothing does, and none sleeps. */
+  /**
+   * Program that holds requests to a Service whose deployment sleeps; undefined: none does, and no deployment
+   * sleeps.
+   */
   readonly heldBy?: 'proxy' | 'activator' | undefined;
 }
 
@@ -53,17 +58,19 @@ export interface RolloutWorld {
 export interface RolloutPatience {
   /** From the start of a deployment to its readiness. */
   readonly readinessMs: number;
-  /** How long a registry may fail to deliver an image. */
+  /** Time for which a registry may fail to deliver an image. */
   readonly imagePullMs: number;
   /** No deadline counts from before this time (of the clock, in milliseconds): the program was suspended until then. */
   readonly awakeSinceMs?: number;
   /** No deadline passes before this time (of the clock, in milliseconds): the program began a moment ago. */
   readonly graceUntilMs?: number;
-  /** How long a former revision goes on serving connections after the Service points away from it. */
+  /** Time for which a former revision keeps serving connections after the Service points away from it. */
   readonly retireMs: number;
-  /** How long the former revision keeps its pods for a rollback, once the one that took over is ready. */
+  /**
+   * Time for which the former revision keeps its pods for a rollback, once the one that took over is ready.
+   */
   readonly standbyWarmMs: number;
-  /** How long no pod of a revision that serves may be ready before it has failed. */
+  /** Time without a ready pod after which a serving revision has failed. */
   readonly unreadyMs: number;
 }
 
