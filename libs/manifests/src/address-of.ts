@@ -26,8 +26,8 @@ export function addressOf(service: Addressable, mode: AddressMode): string | und
 }
 
 /**
- * Whether a URL can be what `addressOf` gives for a Service. Statuses are texts of whoever may write them, and what follows
- * them reaches more of the network than their writers do.
+ * True when a URL can be the result of `addressOf` for a Service. Statuses are texts of any of their writers,
+ * and programs that follow them reach more of the network than those writers do.
  */
 export function mayBeAddressOf(
   url: string,

@@ -14,8 +14,9 @@ export function parseEgressRules(text: string): EgressRules {
 }
 
 /**
- * What pods of agents may reach in the namespace of a workspace: one another, and so a Postgres server of their own; the
- * port of the shared one, wherever it is; and what the rules say. Policies add to one another: more is admitted by another.
+ * Allowed connections of agent pods in the namespace of a workspace: one another, and so a Postgres server of
+ * their own; the port of the shared one, wherever it is; and those in the rules. Policies add up: another one
+ * can allow more.
  */
 export function buildAgentPolicy(namespace: string, rules: EgressRules, databasePort: number): NetworkPolicy {
   const agents = [COMPONENT.agentApi, COMPONENT.agentQueue];

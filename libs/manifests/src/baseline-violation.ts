@@ -15,10 +15,10 @@ const SELINUX_TYPES: ReadonlySet<unknown> = new Set([
   ...['', 'container_t', 'container_init_t', 'container_kvm_t', 'container_engine_t'],
 ]);
 const PROFILES: ReadonlySet<unknown> = new Set(['RuntimeDefault', 'Localhost']);
-/** Of clusters before version 1.30, and read by later ones. */
+/** Annotation of clusters before version 1.30, and read by later ones. */
 const APPARMOR_ANNOTATION = 'container.apparmor.security.beta.kubernetes.io/';
 
-/** What a field may be; fields that are absent are allowed. */
+/** Allowed values of fields; fields that are absent are allowed. */
 const RULES: Readonly<Record<string, (value: unknown) => boolean>> = {
   privileged: (value) => value === false,
   'capabilities.add': (value) => Array.isArray(value) && value.every((one) => CAPABILITIES.has(one)),

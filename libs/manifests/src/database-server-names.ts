@@ -11,7 +11,10 @@ export function serverSelector({ metadata }: AgentDeployment): Readonly<Record<s
   return { [LABEL.databaseOf]: metadata.name, [LABEL.component]: COMPONENT.agentDatabase };
 }
 
-/** Of all objects of a server. The pod has none of the user's labels: a change of them would start the server again. */
+/**
+ * Metadata of all objects of a server. The pod has none of the user's labels: a change of them would start
+ * the server again.
+ */
 export function serverMetadata(deployment: AgentDeployment): Secret['metadata'] {
   const { labels, ...annotations } = userMetadata(wantedResourceSpec(deployment.spec));
   return {

@@ -5,9 +5,9 @@ import { DATABASE_PORT, serverMetadata, serverSelector } from './database-server
 const CONTROLLER = { 'app.kubernetes.io/name': 'agentplane', [LABEL.component]: 'controller' };
 
 /**
- * Who may reach the server: agents of its deployment, and the controller. It opens no connection itself. Policies add to one
- * another, so that users admit what they want besides by one of their own.
- * @param controllerNamespace where the controller's pods are
+ * Allows connections to the server from agents of its deployment, and from the controller. It opens no
+ * connection itself. Policies add up, so that users allow more by one of their own.
+ * @param controllerNamespace namespace of the controller's pods
  */
 export function buildServerPolicy(deployment: AgentDeployment, controllerNamespace: string): NetworkPolicy {
   const agents = [COMPONENT.agentApi, COMPONENT.agentQueue];

@@ -32,7 +32,7 @@ export const SERVER_PASSWORD_KEY = 'password';
 
 const DEFAULT_STORAGE_GI = 10;
 const DEFAULT_MEMORY_MB = 256;
-/** What is left of a server's connections for the platform and for people. */
+/** Connections of a server that remain for the platform and for people. */
 const SPARE_CONNECTIONS = 10;
 /** Fewer would make the number of an agent's pods, by which connections are asked for, start the server again. */
 const FEWEST_CONNECTIONS = 110;
@@ -50,7 +50,7 @@ export const DATABASE_SERVER_FIELDS = [
   'dbStorageGi',
 ] as const satisfies readonly (keyof ResourceSpec)[];
 
-/** Whether a deployment asks for a Postgres server of its own: any field about its size does. */
+/** True when a deployment asks for a Postgres server of its own: any field about its size does. */
 export function wantsDatabaseServer(deployment: Pick<AgentDeployment, 'spec'>): boolean {
   const wanted = wantedResourceSpec(deployment.spec) ?? {};
   return DATABASE_SERVER_FIELDS.some((field) => wanted[field] !== undefined);

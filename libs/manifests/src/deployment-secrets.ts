@@ -24,19 +24,19 @@ export function buildPlatformSecret(deployment: AgentDeployment, key: string): S
   });
 }
 
-/** What the Secret of a database says beside its URI. */
+/** Content of a database's Secret beside its URI. */
 export interface DatabaseNotes {
-  /** What the deployment's pods carry since the URI replaced another. */
+  /** Mark on the deployment's pods since the URI was last replaced. */
   readonly mark: string | undefined;
   /** The connections that the server has, where they are fewer than were asked for. */
   readonly connections: number | undefined;
-  /** When its password replaced another, RFC 3339; undefined while it never did. */
+  /** Time of the last change of its password, RFC 3339; undefined while it was never changed. */
   readonly passwordAt?: string | undefined;
   /** Certificates (PEM) that pods trust besides public ones; none by default. */
   readonly trustedCa?: string | undefined;
 }
 
-/** How the deployment reaches its database. */
+/** Secret by which the deployment reaches its database. */
 export function buildDatabaseSecret(deployment: AgentDeployment, uri: string, notes: DatabaseNotes): Secret {
   const { mark, connections, passwordAt, trustedCa } = notes;
   const secret = secretOf(deployment, databaseSecretName(deployment.metadata.name), {

@@ -10,11 +10,11 @@ import { platformLabels } from './object-labels.js';
 import { agentSelector } from './revision-workload.js';
 import { annotationsPart, userLabels } from './user-metadata.js';
 
-/** What holds requests to a deployment that sleeps, where the Service itself must lead to it. */
+/** Program that holds requests to a deployment that sleeps, where the Service itself must lead to it. */
 export interface RequestHolder {
-  /** Of its pod. */
+  /** Labels of its pod. */
   readonly selector: Readonly<Record<string, string>>;
-  /** Of that pod. */
+  /** Port of that pod. */
   readonly port: number;
 }
 

@@ -1,6 +1,6 @@
 import type { AgentDeploymentSpec, ResourceSpec, SourceConfig } from '#lib/resources';
 
-/** What the sizes of deployments from git mean; docs/design/resource-spec.md has them as a table. */
+/** Resources for the sizes of deployments from git; docs/design/resource-spec.md has them as a table. */
 export const DEPLOYMENT_TYPES: Readonly<
   Record<NonNullable<SourceConfig['deploymentType']>, Readonly<ResourceSpec>>
 > = {
@@ -10,7 +10,7 @@ export const DEPLOYMENT_TYPES: Readonly<
   prod: { minScale: 2, cpu: 1, memoryMb: 1024, memoryLimitMb: 4096 },
 };
 
-/** What the workloads of a deployment get: its own resource spec, or, from git, what its size means. */
+/** Resource spec for the workloads of a deployment: its own, or, from git, that of its size. */
 export function wantedResourceSpec({
   source,
   sourceConfig: { resourceSpec, deploymentType },

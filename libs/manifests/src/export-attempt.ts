@@ -14,7 +14,7 @@ import { placementOf } from './pod-placement.js';
 import { CA_KEY, trustedCaParts } from './trusted-ca.js';
 import { METRICS_ANNOTATIONS, METRICS_CONTAINER_PORT, telemetryEnvironment } from './pod-telemetry.js';
 
-/** What the Secret of an attempt holds; it lies in the system namespace, out of reach of agents' pods. */
+/** Content of an attempt's Secret, which is in the system namespace, out of reach of agents' pods. */
 export interface ExportCredentials {
   /** URI of the trace store. */
   readonly databaseUri: string;
@@ -86,7 +86,7 @@ export function buildExportJob(attempt: ExportAttempt, settings: PlatformSetting
           annotations: {
             ...METRICS_ANNOTATIONS,
             ...settings.pods?.annotations,
-            // whoever reads the log of a run finds its worker by it
+            // a reader of a run's log finds its worker by it
             ...followingNote(attempt).annotations,
           },
         },
@@ -155,7 +155,7 @@ function workerEnvironment(
     { name: 'AGENTPLANE_EXPORT_RUN_UID', value: run.metadata.uid ?? '' },
     { name: 'AGENTPLANE_EXPORT_ATTEMPT', value: String(number) },
     ...(exportUid === undefined ? [] : [{ name: 'AGENTPLANE_EXPORT_UID', value: exportUid }]),
-    // no secrets in it: credentials are named in the spec and lie in the Secret
+    // no secrets in it: credentials are named in the spec and stored in the Secret
     { name: 'AGENTPLANE_EXPORT_SPEC', value: JSON.stringify(run.spec) },
     ...followingEnvironment(attempt),
     MALLOC_BOUND,

@@ -2,17 +2,17 @@ import { type AgentRevision, LABEL, type ObjectKey, revisionBuildName } from '#l
 
 /** A registry that builds of a cluster push their images to, and the namespace in which they run. */
 export interface ImageRegistry {
-  /** Of all builds; no tenant can read it. */
+  /** Namespace of all builds; no tenant can read it. */
   readonly namespace: string;
   /** Before the names of images, as `registry.example.com/team/agents`. */
   readonly prefix: string;
   /** Secret of that namespace with the login, of type `kubernetes.io/dockerconfigjson`; none where everybody may push. */
   readonly pushSecret?: string | undefined;
-  /** Whether it may have no TLS, or a certificate of anybody. */
+  /** True when it may have no TLS, or an untrusted certificate. */
   readonly isInsecure: boolean;
   /** PEM of a certificate that it is trusted by. */
   readonly ca?: string | undefined;
-  /** What images are built upon; the platform's own of its version when absent. */
+  /** Base of images; the platform's own of its version when absent. */
   readonly base?: string | undefined;
   readonly pythonBase?: string | undefined;
 }

@@ -5,13 +5,13 @@ import { platformImage, type PlatformSettings } from './platform-settings.js';
 import { placementOf } from './pod-placement.js';
 import { runtimePlacement } from './runtime-placement.js';
 
-/** Of the image of the builder. */
+/** User of the builder's image. */
 const USER = 10001;
 const LOGIN_FOLDER = '/login';
-/** What a base takes, plain and packed, in megabytes. */
+/** Size of a base, plain and packed, in megabytes. */
 const BASE_MB = 4096;
 
-/** What is written there is counted, and ends with the pod. */
+/** Writable folders; their content is counted, and is deleted with the pod. */
 const OWN_FOLDERS = [
   { name: 'tmp', mountPath: '/tmp', emptyDir: {} },
   { name: 'shm', mountPath: '/dev/shm', emptyDir: { medium: 'Memory', sizeLimit: '64Mi' } },

@@ -17,7 +17,7 @@ import type { PlatformSettings } from './platform-settings.js';
 import type { ContainerOutput } from './revision-output.js';
 import { revisionLabels } from './revision-workload.js';
 
-/** What git is logged in with; none for repositories that everybody may read. */
+/** Login for git; empty for public repositories. */
 export interface GitLogin {
   readonly username?: string;
   readonly token?: string;
@@ -32,12 +32,12 @@ export interface GitBuild {
   readonly memoryMb: number;
   /** The largest result, megabytes. */
   readonly imageMb: number;
-  /** Where packages come from; undefined: where the package managers look by themselves. */
+  /** Registry of packages; undefined: the default of the package managers. */
   readonly registry?: string | undefined;
   /** The same for packages of Python. */
   readonly pythonIndex?: string | undefined;
   readonly login: GitLogin;
-  /** Where a cluster's images are pushed to; undefined on one machine, which takes the result from the pod. */
+  /** Registry for a cluster's images; undefined on one machine, which takes the result from the pod. */
   readonly images?: ImageRegistry | undefined;
 }
 
@@ -90,7 +90,7 @@ export function buildGitJob(build: GitBuild, settings: PlatformSettings): Job {
 
 /**
  * The token, for as long as the Job runs; no deployment can name it as its variables.
- * @param job of a cluster, which owns it: the revision lies in another namespace
+ * @param job of a cluster, which owns it: the revision is in another namespace
  */
 export function buildGitSecret(
   { revision, login, images }: Pick<GitBuild, 'revision' | 'login' | 'images'>,

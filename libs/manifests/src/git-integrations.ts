@@ -3,7 +3,7 @@ import { isJsonObject } from '#lib/json';
 /** Secret of a workspace's namespace with its git integrations, one a key: the id, and JSON as `GitIntegration`. */
 export const GIT_INTEGRATIONS = 'git-integrations';
 
-/** How the platform is let in by a git host. */
+/** Credentials of the platform for a git host. */
 export interface GitIntegration {
   readonly name: string;
   /** `github.com`, `git.example.org:8443`: the only host that gets the token. */
@@ -12,7 +12,7 @@ export interface GitIntegration {
   readonly token: string;
   /** PEM of a certificate that the host is trusted by, beside those of Node. */
   readonly ca?: string;
-  /** What its host signs pushes with; absent: no pushes are taken from it. */
+  /** Secret with which its host signs pushes; absent: no pushes are accepted from it. */
   readonly webhookSecret?: string;
 }
 

@@ -18,7 +18,7 @@ export interface IgnoredField {
 
 const NO_SUCH_WORKLOAD = 'the platform has no such workload';
 
-/** Whether a deployment may have a Postgres server of its own, and where it may not, why. */
+/** Database of a deployment: a Postgres server of its own, or the reason why it uses the shared one. */
 export type DatabaseChoice = 'own' | 'shared' | 'began-shared' | 'other-cluster';
 
 const NO_SERVER: Readonly<Record<Exclude<DatabaseChoice, 'own'>, string>> = {
@@ -29,10 +29,10 @@ const NO_SERVER: Readonly<Record<Exclude<DatabaseChoice, 'own'>, string>> = {
     'the database lies on the shared Postgres server, since the pods run in another cluster and could not reach one in this cluster',
 };
 
-/** Where a deployment runs, as far as fields depend on it. */
+/** Surroundings of a deployment, as far as fields depend on them. */
 export interface FieldSurroundings {
   readonly databases: DatabaseChoice;
-  /** Whether its pods are processes of one machine. */
+  /** True when its pods are processes of one machine. */
   readonly runsProcesses: boolean;
 }
 

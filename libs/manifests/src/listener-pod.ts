@@ -11,7 +11,7 @@ import type { PlatformSettings } from './platform-settings.js';
 import { placementOf } from './pod-placement.js';
 import { METRICS_ANNOTATIONS, METRICS_CONTAINER_PORT, telemetryEnvironment } from './pod-telemetry.js';
 
-/** What the program of a listener is made from, whichever cluster it runs in. */
+/** Input for the program of a listener, whichever cluster it runs in. */
 export interface ListenerPod {
   readonly metadata: Deployment['metadata'];
   readonly settings: Pick<
@@ -19,14 +19,14 @@ export interface ListenerPod {
     'addresses' | 'imagePullSecrets' | 'buildPullSecret' | 'agentsNonRoot' | 'pods' | 'tracing'
   >;
   readonly image: string;
-  /** Where agents send traces and verify keys, from the cluster of the program. */
+  /** URL to which agents send traces and where they verify keys, from the cluster of the program. */
   readonly apiUrl: string;
-  /** Of the cluster of the program. */
+  /** Namespaces of the program's cluster. */
   readonly namespaces: readonly string[];
   /** The Secret of the key from which tokens for pods are derived, and the key's name in it. */
   readonly idleKey: { readonly secret: string; readonly key: string };
   readonly annotations?: Readonly<Record<string, string>>;
-  /** Where it finds another cluster's API server, which has the resources. */
+  /** Access to another cluster's API server, which has the resources. */
   readonly hub?: {
     readonly secret: string;
     readonly folder: string;

@@ -4,7 +4,7 @@ const GROUP = RESOURCES.AgentRevision.group;
 const READ = ['get', 'list', 'watch'] as const;
 const WRITE = ['create', 'patch', 'delete'] as const;
 
-/** What a listener does in the cluster where revisions run, Secrets left out. */
+/** Rights of a listener in the cluster where revisions run, without Secrets. */
 const WORKLOAD_RULES: readonly PolicyRule[] = [
   { apiGroups: ['apps'], resources: ['deployments'], verbs: [...READ, ...WRITE] },
   { apiGroups: ['apps'], resources: ['replicasets'], verbs: READ },
@@ -26,7 +26,7 @@ const EVENT_RULE: PolicyRule = {
   verbs: ['create', 'patch'],
 };
 
-/** What a listener may do where the resources are its own cluster's, and nothing that would show it a Secret. */
+/** Rights of a listener whose resources are in its own cluster; they show it no Secret. */
 export const LOCAL_RULES: readonly PolicyRule[] = [
   { apiGroups: [GROUP], resources: ['agentdeployments', 'agentrevisions', 'listeners'], verbs: READ },
   {
@@ -50,17 +50,18 @@ export const LOCAL_RULES: readonly PolicyRule[] = [
   },
 ];
 
-/** What the rights of a remote listener depend on. */
+/** Parts of a revision on which the rights of a remote listener depend. */
 export type ListenerRevision = Pick<AgentRevision, 'metadata'> & {
   readonly spec: Pick<AgentRevision['spec'], 'envSecretName' | 'databaseSecretName' | 'platformSecretName'>;
 };
 
 /**
- * What a listener of another cluster may do in this one. It reads deployments and revisions of the workspace; of Secrets
- * it reads those of its own revisions, and it writes their statuses, finalizers and last outputs, and its own heartbeat
- * and lease: everything by name, so that who takes its kubeconfig has what that cluster has already, and can bring no
- * code to another one. Kubernetes knows no names of objects that are created, so the controller creates what it writes,
- * and makes events of what it reports in the status of its Listener.
+ * Rights of a listener of another cluster in this one. It reads deployments and revisions of the workspace;
+ * of Secrets it reads those of its own revisions, and it writes their statuses, finalizers and last outputs,
+ * and its own heartbeat and lease: everything by name, so that a stolen kubeconfig gives access to no more
+ * than that cluster has already, and can bring no code to another one. Kubernetes cannot restrict the names
+ * of created objects, so the controller creates the objects that it writes, and makes events of the reports
+ * in the status of its Listener.
  * @param outputs names of ConfigMaps for last outputs that belong to these revisions
  */
 export function hubRules(
@@ -111,7 +112,9 @@ export function hubRules(
   ];
 }
 
-/** What a listener of another cluster does there: workloads, and copies of the Secrets that their pods read. */
+/**
+ * Rights of a listener of another cluster there: workloads, and copies of the Secrets that their pods read.
+ */
 export const PLACE_RULES: readonly PolicyRule[] = [
   ...WORKLOAD_RULES,
   { apiGroups: [''], resources: ['secrets'], verbs: ['get', 'list', ...WRITE] },

@@ -32,12 +32,15 @@ const SETTINGS = { version: '1.2.3', apiUrl: 'http://api:8470', addresses: 'clus
 
 const API_PODS = { [LABEL.revision]: 'a-00001', [LABEL.component]: COMPONENT.agentApi };
 
-/** What 0.2.0 made of revisions, by their resource specs: the templates of the pods that answer, and of those that take runs. */
+/**
+ * Templates that 0.2.0 made of revisions, by their resource specs: those of the pods that answer, and of
+ * those that take runs.
+ */
 const RELEASED_TEMPLATES = JSON.parse(
   readFileSync(join(import.meta.dirname, 'testdata', 'templates-0.2.0.json'), 'utf8'),
 ) as Readonly<Record<string, unknown>>;
 
-/** Whether a selector takes a pod with these labels. */
+/** True when a selector takes a pod with these labels. */
 function selects(selector: object | undefined, labels: object | undefined): boolean {
   const of = new Map(Object.entries(labels ?? {}));
   return Object.entries(selector ?? {}).every(([name, value]) => of.get(name) === value);

@@ -17,15 +17,18 @@ export const CONTAINER_SECURITY = Object.freeze({
 
 export const POD_SECURITY = Object.freeze({ seccompProfile: Object.freeze({ type: 'RuntimeDefault' }) });
 
-/** As the restricted Pod Security Standard asks for. The node of one machine runs pods as the user of the platform. */
+/**
+ * Required by the restricted Pod Security Standard. The node of one machine runs pods as the user of the
+ * platform.
+ */
 const NON_ROOT_POD_SECURITY = Object.freeze({ ...POD_SECURITY, runAsNonRoot: true });
 
-/** Of pods that run the platform's own images, whose user is not root. */
+/** Security of pods that run the platform's own images, whose user is not root. */
 export function platformPodSecurity({ addresses }: Pick<PlatformSettings, 'addresses'>): PodSecurity {
   return addresses === 'cluster-dns' ? NON_ROOT_POD_SECURITY : POD_SECURITY;
 }
 
-/** Of pods that run images of users, many of which are root's. */
+/** Security of pods that run images of users, many of which run as root. */
 export function agentPodSecurity({
   agentsNonRoot = false,
 }: Pick<PlatformSettings, 'agentsNonRoot'>): PodSecurity {

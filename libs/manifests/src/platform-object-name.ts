@@ -6,13 +6,16 @@ import {
   revisionBuildName,
 } from '#lib/resources';
 
-/** What of a namespace says which names are the platform's there. */
+/** Objects of a namespace that determine which names are the platform's there. */
 export interface NamedByPlatform {
   readonly deployments: { list(namespace: string): readonly AgentDeployment[] };
   readonly revisions: { list(namespace: string): readonly AgentRevision[] };
 }
 
-/** Whether a deployment or a revision of the namespace has a Secret of this name from the platform, or will have one. */
+/**
+ * True when a deployment or a revision of the namespace has a Secret of this name from the platform, or will
+ * have one.
+ */
 export function isSecretName(
   name: string,
   namespace: string,
@@ -26,7 +29,10 @@ export function isSecretName(
   );
 }
 
-/** Whether a deployment of the namespace has, or will have, the volume of its own Postgres server under this name. */
+/**
+ * True when a deployment of the namespace has, or will have, the volume of its own Postgres server under this
+ * name.
+ */
 export function isClaimName(
   name: string,
   namespace: string,

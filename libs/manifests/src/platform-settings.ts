@@ -1,7 +1,7 @@
 import type { AddressMode } from './address-mode.js';
 import type { PodPlacement } from './pod-placement.js';
 
-/** What manifests know of their home: configuration, never a question asked of the cluster. */
+/** Settings of the installation that manifests depend on: configuration, never a request to the cluster. */
 export interface PlatformSettings {
   /** Version of the platform. */
   readonly version: string;
@@ -11,16 +11,19 @@ export interface PlatformSettings {
   readonly imagePullSecrets?: readonly string[];
   /** Secret with which pods of agents that were built from git fetch their images. */
   readonly buildPullSecret?: string | undefined;
-  /** Whether pods of agents must not run as root; images that do are then refused by the node. Default false. */
+  /**
+   * True when pods of agents must not run as root; images that do are then refused by the node. Default
+   * false.
+   */
   readonly agentsNonRoot?: boolean;
-  /** Of listeners and export workers. */
+  /** Placement of listeners and export workers. */
   readonly pods?: PodPlacement;
-  /** Where agents send traces and verify keys, no slash at its end. */
+  /** URL to which agents send traces and where they verify keys, without a slash at its end. */
   readonly apiUrl: string;
   readonly addresses: AddressMode;
   /** Put before `agentplane/APP:VERSION`, for example `registry.example/`; empty on one machine. */
   readonly imagePrefix?: string;
-  /** Whether destinations of exports may lead into private networks and to this machine. Default false. */
+  /** True when destinations of exports may lead into private networks and to this machine. Default false. */
   readonly allowPrivateEndpoints?: boolean;
   /** Variables of export workers that bound their files; none for their own defaults. */
   readonly exportFiles?: Readonly<Record<string, string>>;
@@ -28,7 +31,7 @@ export interface PlatformSettings {
   readonly exportServiceAccount?: string | undefined;
   /** Certificates (PEM) that programs and agents trust besides public ones; of the controller. */
   readonly trustedCa?: string | undefined;
-  /** Of a listener: tokens are derived from it by which it asks pods whether they are idle. */
+  /** Key of a listener: from it the tokens are derived with which it asks pods if they are idle. */
   readonly idleKey?: string;
   /** Variables of OpenTelemetry for the platform's pods, without secrets; none when nothing is traced. */
   readonly tracing?: Readonly<Record<string, string>>;

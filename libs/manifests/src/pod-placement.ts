@@ -2,7 +2,7 @@ import type { AgentPlacement, PodSpec, ResourceSpec, Toleration } from '#lib/res
 import type { AddressMode } from './address-mode.js';
 import { runtimePlacement } from './runtime-placement.js';
 
-/** What the operator of a cluster asks of all pods of the platform's own programs, agents not included. */
+/** The operator's settings for all pods of the platform's own programs, agents not included. */
 export interface PodPlacement {
   readonly labels?: Readonly<Record<string, string>>;
   readonly annotations?: Readonly<Record<string, string>>;
@@ -47,7 +47,7 @@ export function parseAgentPlacement(text: string): AgentPlacement {
   return parsePlacement(text, AGENT_KINDS);
 }
 
-/** Whether a field of a resource spec says where pods run. */
+/** True when a field of a resource spec decides where pods run. */
 export function isPlacementField(name: string): boolean {
   return Object.hasOwn(AGENT_KINDS, name);
 }

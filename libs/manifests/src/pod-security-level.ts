@@ -14,7 +14,10 @@ export function podSecurityOf(namespace: {
   return LEVELS.find((one) => one === level);
 }
 
-/** @throws Error when it is none */
+/**
+ *
+ * @throws Error when the text is not a level
+ */
 export function parsePodSecurityLevel(text: string): PodSecurityLevel {
   const level = LEVELS.find((one) => one === text);
   if (level === undefined)

@@ -4,7 +4,10 @@ import type { PlatformSettings } from './platform-settings.js';
 /** Container port of `/metrics` in every pod of the platform. */
 export const METRICS_PORT = 9464;
 
-/** What a container of the platform declares; it comes after the ports that Services point to. */
+/**
+ * Port for metrics that a container of the platform declares; it comes after the ports that Services point
+ * to.
+ */
 export const METRICS_CONTAINER_PORT = Object.freeze({
   ...{ name: 'metrics', containerPort: METRICS_PORT, protocol: 'TCP' },
 } as const);
@@ -20,8 +23,8 @@ export const METRICS_ANNOTATIONS: Readonly<Record<string, string>> = Object.free
 const AGENT_PREFIX = 'AGENTPLANE_';
 
 /**
- * Where a pod serves its metrics, and where its spans go.
- * @param isAgent whether the user's code runs in it
+ * Variables for the address at which a pod serves its metrics, and for the target of its spans.
+ * @param isAgent true when the user's code runs in it
  */
 export function telemetryEnvironment(
   { addresses, tracing = {} }: Pick<PlatformSettings, 'addresses' | 'tracing'>,

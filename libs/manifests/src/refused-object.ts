@@ -1,4 +1,4 @@
-/** What a deployment names for its pods and may not have. */
+/** Object that a deployment names for its pods and may not have. */
 export type RefusedObject =
   | {
       readonly kind: 'Secret' | 'PersistentVolumeClaim';

@@ -4,22 +4,24 @@ import { listenerLabels } from './listener-objects.js';
 import { buildListenerDeployment } from './listener-pod.js';
 import { PLACE_RULES } from './listener-rights.js';
 
-/** What the manifest of a remote listener is made from, beside its Listener. */
+/** Input for the manifest of a remote listener, beside its Listener. */
 export interface RemoteListenerOptions {
-  /** How that cluster reaches the one of the resources, as which account. */
+  /** Access from that cluster to the one of the resources, and the account for it. */
   readonly hub: HubAccess;
-  /** Of the listener's Secret: tokens are derived from it by which it asks pods whether they are idle. */
+  /**
+   * Key in the listener's Secret: from it the tokens are derived with which it asks pods if they are idle.
+   */
   readonly idleKey: string;
   readonly image: string;
   readonly imagePullSecrets?: readonly string[];
   readonly addresses: AddressMode;
-  /** Whether pods of agents there must not run as root. */
+  /** True when pods of agents there must not run as root. */
   readonly agentsNonRoot?: boolean;
   /** Variables of OpenTelemetry for the program and for pods of agents, by name. */
   readonly tracing?: Readonly<Record<string, string>>;
 }
 
-/** How a program reaches the API server of the hub, and as whom. */
+/** Access of a program to the API server of the hub, and its account there. */
 export interface HubAccess {
   readonly server: string;
   /** PEM. */
@@ -29,7 +31,7 @@ export interface HubAccess {
   readonly token: string;
 }
 
-/** Where the Secret of the hub is mounted. */
+/** Folder in which the Secret of the hub is mounted. */
 const HUB_FOLDER = '/etc/agentplane/hub';
 const KUBECONFIG = 'kubeconfig';
 const TOKEN = 'token';

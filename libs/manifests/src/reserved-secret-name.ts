@@ -14,8 +14,9 @@ const BESIDE_RESOURCES = [
 ];
 
 /**
- * Whether the platform gives such names to Secrets of its own. A deployment that names one which does not exist yet would
- * have its pods read it from the day it is made: names of deployments and listeners can be guessed, and chosen.
+ * True when the platform gives such names to Secrets of its own. A deployment that names one which does not
+ * exist yet would have its pods read it from the day it is made: names of deployments and listeners can be
+ * guessed, and chosen.
  * @param cluster the one of the resources, or another one, where pods of a remote listener run
  */
 export function isReservedSecretName(name: string, cluster: 'home' | 'remote'): boolean {
@@ -23,7 +24,10 @@ export function isReservedSecretName(name: string, cluster: 'home' | 'remote'): 
   return reserved.some((pattern) => pattern.test(name));
 }
 
-/** Whether the platform gives such names to the volumes of Postgres servers that deployments have of their own. */
+/**
+ * True when the platform gives such names to the volumes of Postgres servers that deployments have of their
+ * own.
+ */
 export function isReservedClaimName(name: string): boolean {
   return /.-postgres$/.test(name);
 }

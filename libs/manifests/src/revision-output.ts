@@ -11,8 +11,8 @@ export interface ContainerOutput {
 }
 
 /**
- * The last output of a revision whose pods are gone: a key `CONTAINER.log` for each container. Whoever may read logs of pods
- * may read ConfigMaps too, in the roles view, edit and admin.
+ * The last output of a revision whose pods are gone: a key `CONTAINER.log` for each container. The roles
+ * view, edit and admin allow reading logs of pods and ConfigMaps alike.
  */
 export function buildRevisionOutput(
   revision: AgentRevision,

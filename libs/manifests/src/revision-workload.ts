@@ -45,8 +45,8 @@ interface Wanting {
 }
 
 /**
- * Whether the pods of a revision are stopped while nobody uses it. A queue that always has pods could do what is due, but
- * not without those that answer HTTP.
+ * True when the pods of a revision are stopped while it is not used. A queue that always has pods could do
+ * due work, but not without those that answer HTTP.
  */
 export function maySleep({ spec: { resourceSpec = {} } }: Wanting): boolean {
   return resourceSpec.minScale === 0 && (resourceSpec.queueMinScale ?? 0) === 0;
@@ -57,7 +57,7 @@ export function wantedReplicas(revision: Wanting): number {
   return Math.max(1, revision.spec.resourceSpec?.minScale ?? 1);
 }
 
-/** Whether runs have pods of their own: any field about them asks for that. */
+/** True when runs have pods of their own: any field about them asks for that. */
 function wantsQueue({ spec: { resourceSpec = {} } }: Wanting): boolean {
   const { queueMinScale, queueMaxScale, queueCpu, queueCpuLimit, queueMemoryMb, queueMemoryLimitMb } =
     resourceSpec;
@@ -81,7 +81,7 @@ export function answeringRange(revision: Wanting): PodRange {
   return { min, max: Math.max(min, revision.spec.resourceSpec?.maxScale ?? min) };
 }
 
-/** Whether the number of pods that answer HTTP follows what they have to do. */
+/** True when the number of pods that answer HTTP follows their load. */
 export function isAnsweringScaled(revision: Wanting): boolean {
   const { min, max } = answeringRange(revision);
   return min < max;
@@ -108,7 +108,7 @@ const POD_CONNECTIONS = 9;
 /** For people who look into the database of a deployment. */
 const SPARE_CONNECTIONS = 2;
 
-/** Of one deployment that says nothing else: others use the same server. */
+/** Default limit for one deployment: others use the same server. */
 const MAX_CONNECTIONS = 100;
 
 /**
@@ -192,7 +192,7 @@ export function buildQueueDeployment(
   return buildWorkload(revision, settings, { name, role: 'queue', resources, replicas, databaseMark });
 }
 
-/** What an agent server does of its work: `AGENTPLANE_ROLE`. */
+/** Part of an agent server's work: `AGENTPLANE_ROLE`. */
 type AgentRole = 'all' | 'api' | 'queue';
 
 interface Workload {
@@ -249,7 +249,7 @@ function buildWorkload(revision: AgentRevision, settings: PlatformSettings, work
   };
 }
 
-/** Those that the user names, and of a build that of the registry which the platform pushed to. */
+/** Pull secrets that the user names, and for a build that of the registry which the platform pushed to. */
 function pullSecretsPart(
   { spec: { source, resourceSpec } }: AgentRevision,
   { buildPullSecret }: PlatformSettings,
@@ -334,7 +334,7 @@ function trustedCaPart(
   return [{ name: CA_VARIABLE, valueFrom: { secretKeyRef } }];
 }
 
-/** By it a pod knows its listener, which asks whether the pod may be stopped, and how much it has to do. */
+/** Variables by which a pod knows its listener, which asks if the pod may be stopped, and about its load. */
 function idleEnvironment(
   revision: AgentRevision,
   { idleKey }: PlatformSettings,
@@ -349,7 +349,9 @@ function agentFolder({ spec: { git } }: AgentRevision): readonly EnvironmentVari
   return folder === '' ? [] : [{ name: 'AGENTPLANE_AGENT_FOLDER', value: folder.replaceAll('$', '$$$$') }];
 }
 
-/** On one machine the port of the Service is not known yet, and whoever calls it names it. */
+/**
+ * Variable with the address of the Service. On one machine its port is not known yet, and callers name it.
+ */
 function clusterEnvironment({ spec, metadata }: AgentRevision): readonly EnvironmentVariable[] {
   const service = { metadata: { name: spec.deploymentName, namespace: metadata.namespace ?? 'default' } };
   return [

@@ -6,7 +6,7 @@ export type RouteDomains = readonly string[];
 
 type Routed = Pick<AgentDeployment, 'metadata' | 'spec'>;
 
-/** Of one word of a host name. */
+/** Maximum length of one label of a host name. */
 const MAX_LABEL = 63;
 const HASH_DIGITS = 16;
 
@@ -29,12 +29,15 @@ export function customHostOf({ spec }: Pick<AgentDeployment, 'spec'>): string | 
   return customUrl === undefined || !URL.canParse(customUrl) ? undefined : new URL(customUrl).hostname;
 }
 
-/** Whether a host name lies below one of the domains. */
+/** True when a host name is below one of the domains. */
 export function isBelow(host: string, domains: RouteDomains): boolean {
   return domains.some((domain) => host.endsWith(`.${domain}`) && host.length > domain.length + 1);
 }
 
-/** Whether a host has the form of assigned ones: their deployments need not exist yet for callers to know them. */
+/**
+ * True when a host has the form of assigned ones: their deployments need not exist yet for callers to know
+ * them.
+ */
 export function mayBeAssigned(host: string, [domain]: RouteDomains): boolean {
   if (domain === undefined || !host.endsWith(`.${domain}`)) return false;
   const label = host.slice(0, -domain.length - 1);
@@ -42,8 +45,8 @@ export function mayBeAssigned(host: string, [domain]: RouteDomains): boolean {
 }
 
 /**
- * Only one that was cut is as long as may be; nobody finds another deployment with the same hash. `a--b` in `c` would
- * otherwise be `a` in `b--c`.
+ * Label of an assigned host. Only one that was shortened has the maximum length; another deployment with the
+ * same hash cannot be found. `a--b` in `c` would otherwise be `a` in `b--c`.
  */
 function assignedLabel({ name, namespace = '' }: AgentDeployment['metadata']): string {
   const whole = `${name}--${namespace}`;

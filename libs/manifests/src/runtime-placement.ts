@@ -2,9 +2,10 @@ import { type PodSpec, PROCESS_RUNTIME, PROCESS_RUNTIME_TAINT } from '#lib/resou
 import type { AddressMode } from './address-mode.js';
 
 /**
- * The part of a pod's spec that brings it to a node which can run it. Where Services are reached on loopback, images are
- * names that the process runtime alone resolves: in a cluster with other nodes they would end as `ErrImagePull` there. The
- * process runtime taints its node in a cluster of others, so that nobody else's pods come to it.
+ * The part of a pod's spec that brings it to a node which can run it. Where Services are reached on loopback,
+ * images are names that only the process runtime resolves: in a cluster with other nodes they would end as
+ * `ErrImagePull` there. The process runtime taints its node in a cluster of others, so that no foreign pods
+ * are scheduled to it.
  */
 export function runtimePlacement({
   addresses,

@@ -9,7 +9,7 @@ export const CA_VARIABLE = 'AGENTPLANE_TRUSTED_CA';
 const VOLUME = 'trusted-ca';
 const FOLDER = '/etc/agentplane/trusted-ca';
 
-/** What a pod of a platform program needs to trust the certificates in a Secret of its namespace. */
+/** Parts of a platform program's pod for trusting the certificates in a Secret of its namespace. */
 export interface TrustedCaParts {
   readonly env: NonNullable<PodContainer['env']>;
   readonly volumeMounts: NonNullable<PodContainer['volumeMounts']>;

@@ -22,7 +22,10 @@ export function annotationsPart(
   return Object.keys(annotations).length === 0 ? {} : { annotations };
 }
 
-/** What a name may be, after the prefix that it may have (`example.com/`); the value of a label as well, or nothing. */
+/**
+ * Form of a name, after the prefix that it may have (`example.com/`); the value of a label as well, or
+ * nothing.
+ */
 const NAME = /^([a-z0-9]([-a-z0-9.]*[a-z0-9])?\/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/;
 const LABEL_VALUE = /^([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$/;
 
@@ -50,7 +53,10 @@ function withoutPlatform(entries: Entries = {}): Entries {
   return Object.fromEntries(Object.entries(entries).filter(([name]) => !isPlatformName(name)));
 }
 
-/** Whether a label or an annotation of this name is the platform's: selectors, informers and the node read them. */
+/**
+ * True when a label or an annotation of this name is the platform's: selectors, informers and the node read
+ * them.
+ */
 export function isPlatformName(name: string): boolean {
   return name.startsWith(PLATFORM_PREFIX);
 }
